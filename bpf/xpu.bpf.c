@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * The programs that run in the kernel: two on the shim's probe sites, which read the exact
+ * correlation id and the finished device work, and three that follow the target's process tree.
+ *
+ * A uprobe program can be preempted by another task that enters the same program on the same CPU,
+ * so a per-CPU scratch area would mix two launches. Scratch memory is per task here.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "xpu_record.h"
+#include "xpu_slot.h"
+#include "xpu.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Set by the loader before the programs are loaded. */
+const volatile __u64 ring_wakeup_bytes = 0;
+
+/* Set by identify(), which the loader runs in its own context. */
+__u32 loader_tgid = 0;
+__u32 loader_pidns_level = 0;
+
+/* While set, the loader's next child becomes the root of the recorded tree. */
+bool adopt_child = false;
+__u32 root_tgid = 0;
+
+__u32 last_proc_id = 0;
+__u64 dropped[XPU_LOST_NR] = {};
+struct xpu_signal root_signals[XPU_SIGNALS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024 * 1024);	/* the loader sets it */
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 18);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct xpu_proc);
+} procs SEC(".maps");
+
+#define FRAMES_BYTES	(XPU_MAX_FRAMES * sizeof(__u64))
+
+struct scratch {	/* a struct xpu_ring_launch with room for its frames */
+	__u8 record[sizeof(struct xpu_ring_launch) + FRAMES_BYTES] __attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* A bound that the compiler cannot reason away before the verifier has seen it. */
+#define BOUND(n, max)				\
+({						\
+	asm volatile("" : "+r"(n));		\
+	if (n > (max))				\
+		n = (max);			\
+})
+
+static __always_inline void drop(__u32 kind)
+{
+	__sync_fetch_and_add(&dropped[kind], 1);
+}
+
+static __always_inline __u64 ring_flags(void)
+{
+	/* Wake the reader when there is enough to be worth it; it looks on its own now and then. */
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= ring_wakeup_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+/* The number that the loader's pid namespace gives to @pid; 0 if it cannot see it. */
+static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
+{
+	struct upid upid = {};
+	__u32 level = loader_pidns_level;
+	void *numbers;
+
+	if (BPF_CORE_READ(pid, level) < level)
+		return 0;
+	numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
+	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
+	return upid.nr;
+}
+
+static __always_inline __u32 task_tid(struct task_struct *task)
+{
+	if (!loader_pidns_level)
+		return BPF_CORE_READ(task, pid);
+	return pid_in_loader_ns(BPF_CORE_READ(task, thread_pid));
+}
+
+static __always_inline __u32 task_pid(struct task_struct *task)
+{
+	if (!loader_pidns_level)
+		return BPF_CORE_READ(task, tgid);
+	return pid_in_loader_ns(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+/**
+ * new_process - give a process image an id and tell the loader
+ * @task: the task whose group leader's image it is
+ * @how: XPU_MISC_PROCESS_*
+ * @parent: the image it was made from, or NULL
+ */
+static __always_inline void new_process(struct task_struct *task, __u16 how,
+					const struct xpu_proc *parent)
+{
+	struct xpu_record_process *r;
+	struct xpu_proc proc = {};
+	__u32 parent_id = parent ? parent->proc_id : 0;
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+
+	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
+	proc.pid = task_pid(task);
+	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
+		drop(XPU_LOST_PROCESS);
+		return;
+	}
+	if (how == XPU_MISC_PROCESS_ROOT)
+		root_tgid = tgid;
+
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		drop(XPU_LOST_PROCESS);
+		return;
+	}
+	r->hdr.type = XPU_RECORD_PROCESS;
+	r->hdr.misc = how;
+	r->hdr.size = sizeof(*r);
+	r->time_ns = bpf_ktime_get_ns();
+	r->proc_id = proc.proc_id;
+	r->pid = proc.pid;
+	r->parent_proc_id = parent_id;
+	r->reserved = 0;
+	bpf_core_read_str(r->comm, sizeof(r->comm), &task->comm);
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Run by the loader once, so that its own task says who it is and in which namespace. */
+SEC("syscall")
+int identify(void *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	loader_tgid = bpf_get_current_pid_tgid() >> 32;
+	loader_pidns_level = BPF_CORE_READ(task, thread_pid, level);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tgid = parent->tgid;
+	struct xpu_proc *proc;
+
+	if (child->tgid == tgid)		/* a thread */
+		return 0;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (proc) {
+		new_process(child, XPU_MISC_PROCESS_FORK, proc);
+	} else if (tgid == loader_tgid && adopt_child) {
+		adopt_child = false;
+		new_process(child, XPU_MISC_PROCESS_ROOT, NULL);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	if (proc) {
+		struct xpu_proc old = *proc;
+
+		new_process(task, XPU_MISC_PROCESS_EXEC, &old);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct xpu_record_process_exit *r;
+
+	if (!proc || BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (r) {
+		r->hdr.type = XPU_RECORD_PROCESS_EXIT;
+		r->hdr.misc = 0;
+		r->hdr.size = sizeof(*r);
+		r->time_ns = bpf_ktime_get_ns();
+		r->proc_id = proc->proc_id;
+		r->pid = proc->pid;
+		r->exit_code = BPF_CORE_READ(task, signal, group_exit_code) ?: task->exit_code;
+		r->reserved = 0;
+		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	} else {
+		drop(XPU_LOST_PROCESS);
+	}
+	bpf_map_delete_elem(&procs, &tgid);
+	return 0;
+}
+
+/*
+ * A signal sent to the whole foreground group reaches the target without the loader's help, one
+ * sent to the loader alone does not. This is how the loader tells the two apart.
+ */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
+{
+	__u32 i = sig;
+
+	if (!root_tgid || (__u32)task->tgid != root_tgid || i >= XPU_SIGNALS)
+		return 0;
+	root_signals[i].sender_pid = 0;
+	if ((unsigned long)info > 2)		/* not SEND_SIG_NOINFO, SEND_SIG_PRIV */
+		root_signals[i].sender_pid = BPF_CORE_READ(info, _sifields._kill._pid);
+	root_signals[i].time_ns = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&root_signals[i].nr, 1);
+	return 0;
+}
+
+SEC("uprobe")
+int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct xpu_ring_launch *r;
+	struct xpu_slot slot = {};
+	struct xpu_proc *proc;
+	struct scratch *s;
+	__u32 bytes = 0;
+	long err;
+
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc)
+		return 0;
+	if (bpf_probe_read_user(&slot, sizeof(slot), user_slot)) {
+		drop(XPU_LOST_READ);
+		return 0;
+	}
+	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s) {
+		drop(XPU_LOST_SCRATCH);
+		return 0;
+	}
+
+	r = (struct xpu_ring_launch *)s->record;
+	r->flags = slot.flags;
+	if (slot.nr_frames) {
+		r->flags |= XPU_CHAIN_SHIM;
+		if (slot.nr_frames > XPU_MAX_FRAMES)
+			r->flags |= XPU_CHAIN_TRUNCATED;
+		BOUND(slot.nr_frames, XPU_MAX_FRAMES);
+		bytes = slot.nr_frames * sizeof(__u64);
+		if (bpf_probe_read_user(r->frames, bytes, (void *)slot.frames)) {
+			r->flags |= XPU_CHAIN_FAILED;
+			bytes = 0;
+		}
+	} else {
+		err = bpf_get_stack(ctx, r->frames, FRAMES_BYTES, BPF_F_USER_STACK);
+		if (err <= 0)
+			r->flags |= XPU_CHAIN_FAILED;
+		else
+			bytes = err;
+		if (bytes >= FRAMES_BYTES)
+			r->flags |= XPU_CHAIN_TRUNCATED;
+	}
+	BOUND(bytes, FRAMES_BYTES);
+
+	r->hdr.type = XPU_RECORD_LAUNCH;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r) + bytes;
+	r->time_ns = slot.time_ns ?: bpf_ktime_get_ns();
+	r->proc_id = proc->proc_id;
+	r->tid = task_tid(task);
+	r->correlation_id = slot.correlation_id;
+	r->cbid = slot.cbid;
+	r->domain = slot.domain;
+	r->nr_frames = bytes / sizeof(__u64);
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
+		drop(XPU_LOST_LAUNCH);
+	return 0;
+}
+
+/*
+ * A batch is copied straight into the ring. bpf_ringbuf_reserve() wants a constant size, so it
+ * gets the smallest of three that holds the batch.
+ */
+#define BATCH_RECORD(total)						\
+({									\
+	struct xpu_record_batch *r;					\
+	const __u32 room = (total) - sizeof(*r);			\
+	bool done = false;						\
+									\
+	r = bpf_ringbuf_reserve(&ring, total, 0);			\
+	if (r) {							\
+		__u32 n = bytes;					\
+									\
+		BOUND(n, room);						\
+		r->hdr.type = XPU_RECORD_BATCH;				\
+		r->hdr.misc = 0;					\
+		r->hdr.size = sizeof(*r) + n;				\
+		r->time_ns = bpf_ktime_get_ns();			\
+		r->proc_id = proc->proc_id;				\
+		r->tid = task_tid(task);				\
+		r->bytes = n;						\
+		r->reserved = 0;					\
+		if (bpf_probe_read_user(r->records, n, records)) {	\
+			bpf_ringbuf_discard(r, 0);			\
+			drop(XPU_LOST_READ);				\
+		} else {						\
+			bpf_ringbuf_submit(r, ring_flags());		\
+		}							\
+		done = true;						\
+	}								\
+	done;								\
+})
+
+SEC("uprobe")
+int BPF_KPROBE(on_batch, const void *records, unsigned long size)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	__u32 bytes = size;
+	bool sent;
+
+	if (!proc)
+		return 0;
+	if (size > XPU_BATCH_MAX || size % 8) {
+		drop(XPU_LOST_READ);
+		return 0;
+	}
+	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
+		sent = BATCH_RECORD(1024);
+	else if (bytes <= 16 * 1024 - sizeof(struct xpu_record_batch))
+		sent = BATCH_RECORD(16 * 1024);
+	else
+		sent = BATCH_RECORD(XPU_BATCH_MAX + sizeof(struct xpu_record_batch));
+	if (!sent)
+		drop(XPU_LOST_BATCH);
+	return 0;
+}

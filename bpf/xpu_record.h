@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xpu_record.h - what goes over the ring buffer and into xpu.data
+ *
+ * One definition for the shim, the BPF programs, the loader and the merger. Everything is native
+ * endian, little endian in practice; struct xpu_file_header.endian tells.
+ *
+ * Rules of the format:
+ *  - A record starts with struct xpu_record; its size covers header, payload and padding and is a
+ *    multiple of 8. Records follow one another without gaps.
+ *  - Structures grow only at their end. A reader uses what it knows, takes fields beyond .size as
+ *    zero, skips unknown types by .size, and refuses a file whose major version is newer.
+ *  - Strings, streams, API names, threads and call chains are interned: defined once per process
+ *    (and possibly again, identically), referred to by id. Id 0 means "none" everywhere. A
+ *    definition may come after its first use: a reader collects definitions before it resolves.
+ *  - Times are CLOCK_MONOTONIC in ns. They order and weigh events; they never join them.
+ *  - A process is named by its proc_id, unique in a recording: one process image, from its fork or
+ *    exec to its exit or next exec. Correlation ids are unique within a proc_id, so
+ *    (proc_id, correlation_id) stays exact when the kernel uses a pid twice or a process execs.
+ */
+#ifndef XPU_RECORD_H
+#define XPU_RECORD_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
+#define XPU_FILE_ENDIAN		0x01020304u
+#define XPU_VERSION_MAJOR	1
+#define XPU_VERSION_MINOR	0
+
+#define XPU_COMM_LEN		16
+#define XPU_BUILD_ID_LEN	20
+#define XPU_MAX_FRAMES		127		/* frames in one call chain, bpf_get_stack's limit */
+#define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
+#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
+
+struct xpu_file_header {
+	char	magic[8];
+	__u32	endian;
+	__u16	version_major;
+	__u16	version_minor;
+	__u32	header_bytes;		/* offset of the first record */
+	__u32	clockid;		/* CLOCK_MONOTONIC */
+	__u64	start_mono_ns;		/* the same instant on the two clocks */
+	__u64	start_real_ns;
+	__u32	nr_cpus;
+	__u32	reserved;
+	__u64	reserved2[2];
+};
+
+struct xpu_record {
+	__u16	type;			/* enum xpu_record_type */
+	__u16	misc;			/* XPU_MISC_*, by type */
+	__u32	size;			/* bytes, this header included, multiple of 8 */
+};
+
+enum xpu_record_type {
+	/* top level of xpu.data */
+	XPU_RECORD_INFO		= 1,
+	XPU_RECORD_PROCESS	= 2,
+	XPU_RECORD_PROCESS_EXIT	= 3,
+	XPU_RECORD_THREAD	= 4,
+	XPU_RECORD_MMAP		= 5,
+	XPU_RECORD_COMM		= 6,
+	XPU_RECORD_FORK		= 7,
+	XPU_RECORD_EXIT		= 8,
+	XPU_RECORD_CALLCHAIN	= 9,
+	XPU_RECORD_LAUNCHES	= 10,
+	XPU_RECORD_BATCH	= 11,
+	XPU_RECORD_LOST		= 12,
+	XPU_RECORD_END		= 13,
+
+	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD and LAUNCHES */
+	XPU_RECORD_LAUNCH	= 32,
+
+	/* inside a BATCH only: written by the shim */
+	XPU_RECORD_STRING	= 64,
+	XPU_RECORD_API		= 65,
+	XPU_RECORD_STREAM	= 66,
+	XPU_RECORD_KERNEL	= 67,
+	XPU_RECORD_MEMCPY	= 68,
+	XPU_RECORD_MEMSET	= 69,
+	XPU_RECORD_COUNTERS	= 70,
+	XPU_RECORD_MESSAGE	= 71,
+	XPU_RECORD_DEVICE	= 72,
+};
+
+/* ---- top level ------------------------------------------------------------------------------ */
+
+enum xpu_info_key {
+	XPU_INFO_VERSION	= 1,	/* of xpuload */
+	XPU_INFO_HOSTNAME	= 2,
+	XPU_INFO_OS_RELEASE	= 3,
+	XPU_INFO_ARCH		= 4,
+	XPU_INFO_CMDLINE	= 5,	/* the target's, NUL between the arguments */
+	XPU_INFO_OPTIONS	= 6,	/* xpuload's own, NUL between the arguments */
+};
+
+struct xpu_record_info {
+	struct xpu_record hdr;
+	__u32	key;			/* enum xpu_info_key */
+	__u32	bytes;			/* of data, without the padding */
+	char	data[];
+};
+
+enum {	/* misc of PROCESS: how the image came to be */
+	XPU_MISC_PROCESS_ROOT	= 1,	/* started by xpuload; its exec follows */
+	XPU_MISC_PROCESS_FORK	= 2,
+	XPU_MISC_PROCESS_EXEC	= 3,
+	XPU_MISC_PROCESS_ATTACH	= 4,	/* ran before the recording began */
+};
+
+struct xpu_record_process {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	proc_id;
+	__u32	pid;			/* as the pid namespace of xpuload numbers it */
+	__u32	parent_proc_id;		/* FORK: the forking image; EXEC: the image replaced */
+	__u32	reserved;
+	char	comm[XPU_COMM_LEN];
+};
+
+struct xpu_record_process_exit {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	proc_id;
+	__u32	pid;
+	__u32	exit_code;		/* as wait(2) encodes it */
+	__u32	reserved;
+};
+
+struct xpu_record_thread {
+	struct xpu_record hdr;
+	__u32	thread_id;		/* interned, unique in the recording */
+	__u32	proc_id;
+	__u32	tid;
+	__u32	reserved;
+};
+
+enum {	/* misc of MMAP */
+	XPU_MISC_MMAP_BUILD_ID	= 1,	/* build_id is there */
+	XPU_MISC_MMAP_SYNTH	= 2,	/* read from /proc/PID/maps, not seen happening */
+};
+
+struct xpu_record_mmap {		/* an executable mapping */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	pid;
+	__u32	tid;
+	__u64	start;
+	__u64	len;
+	__u64	pgoff;			/* bytes into the file */
+	__u64	ino;			/* 0 where the kernel gave a build-id in its place */
+	__u32	dev_major;
+	__u32	dev_minor;
+	__u32	prot;
+	__u32	flags;
+	__u8	build_id_len;
+	__u8	build_id[XPU_BUILD_ID_LEN];
+	__u8	reserved[3];
+	char	filename[];		/* NUL-terminated, padded */
+};
+
+#define XPU_MISC_COMM_EXEC	1	/* of COMM: the name came with an exec; all maps are gone */
+
+struct xpu_record_comm {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	pid;
+	__u32	tid;
+	char	comm[XPU_COMM_LEN];
+};
+
+struct xpu_record_task {		/* FORK (threads too), EXIT (of a thread) */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	pid;
+	__u32	tid;
+	__u32	ppid;
+	__u32	ptid;
+};
+
+enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
+	XPU_CHAIN_TRUNCATED	= 1,	/* deeper than nr_frames says */
+	XPU_CHAIN_SHIM		= 2,	/* unwound in process; else by bpf_get_stack */
+	XPU_CHAIN_FAILED	= 4,	/* no stack could be read: nr_frames is 0 */
+};
+
+struct xpu_record_callchain {
+	struct xpu_record hdr;
+	__u32	path_id;		/* interned, unique in the recording */
+	__u32	proc_id;
+	__u64	time_ns;		/* of its first launch */
+	__u32	cbid;			/* what was called, in CUPTI's numbers ... */
+	__u16	domain;			/* ... of this CUpti_CallbackDomain */
+	__u16	nr_frames;
+	__u64	frames[];		/* return addresses, innermost first */
+};
+
+struct xpu_launch {
+	__u32	correlation_id;
+	__u32	path_id;
+	__s32	delta_ns;		/* to the record's time_ns; may be negative */
+	__u32	thread_id;
+};
+
+struct xpu_record_launches {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	nr;
+	__u32	reserved;
+	struct xpu_launch launches[];
+};
+
+struct xpu_record_batch {		/* one xpu_batch() call of one process */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	proc_id;
+	__u32	tid;
+	__u32	bytes;			/* of records; the rest of hdr.size is padding to ignore */
+	__u32	reserved;
+	__u8	records[];
+};
+
+enum xpu_lost_kind {
+	XPU_LOST_LAUNCH		= 1,	/* launch records: ring full */
+	XPU_LOST_BATCH		= 2,	/* batches: ring full */
+	XPU_LOST_PROCESS	= 3,	/* process records: ring or process table full */
+	XPU_LOST_READ		= 4,	/* slots or batches the BPF program could not read */
+	XPU_LOST_SCRATCH	= 5,	/* launches without memory for a call chain */
+	XPU_LOST_SIDEBAND	= 6,	/* mmap, comm, fork, exit events: perf ring full */
+	XPU_LOST_DISK		= 7,	/* bytes that could not be written */
+	XPU_LOST_NR
+};
+
+struct xpu_record_lost {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	kind;			/* enum xpu_lost_kind */
+	__u32	reserved;
+	__u64	count;			/* since the last LOST record of the kind */
+};
+
+struct xpu_record_end {			/* the recording was closed in good order */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	wait_status;		/* the target's, as wait(2) encodes it */
+	__u32	reserved;
+};
+
+/* ---- ring buffer only ----------------------------------------------------------------------- */
+
+struct xpu_ring_launch {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	proc_id;
+	__u32	tid;
+	__u32	correlation_id;
+	__u32	cbid;
+	__u16	domain;
+	__u16	flags;			/* XPU_CHAIN_* */
+	__u32	nr_frames;
+	__u64	frames[];
+};
+
+/* ---- inside a batch: the shim writes these --------------------------------------------------- */
+
+struct xpu_record_string {
+	struct xpu_record hdr;
+	__u32	id;
+	__u32	bytes;			/* with the NUL, without the padding */
+	char	data[];
+};
+
+struct xpu_record_api {			/* the name of a CUPTI callback id */
+	struct xpu_record hdr;
+	__u32	domain;
+	__u32	cbid;
+	__u32	name;			/* string id */
+	__u32	reserved;
+};
+
+struct xpu_record_device {
+	struct xpu_record hdr;
+	__u32	device;			/* CUDA's ordinal in that process */
+	__u32	name;			/* string id */
+	__u8	uuid[16];
+};
+
+struct xpu_record_stream {		/* where device work ran */
+	struct xpu_record hdr;
+	__u32	id;
+	__u32	device;
+	__u32	context;
+	__u32	stream;
+};
+
+#define XPU_MISC_GRAPH_NODE	1	/* of KERNEL, MEMCPY, MEMSET: graph_node_id is there */
+#define XPU_MISC_BAD_TIME	2	/* the same: CUPTI gave no times; both are 0 here */
+
+struct xpu_record_kernel {
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	duration_ns;
+	__u32	correlation_id;
+	__u32	name;			/* string id, mangled */
+	__u32	stream;			/* stream id */
+	__u32	graph_id;
+	__u64	graph_node_id[];	/* one with XPU_MISC_GRAPH_NODE */
+};
+
+struct xpu_record_memory {		/* MEMCPY and MEMSET */
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	duration_ns;
+	__u32	correlation_id;
+	__u32	stream;			/* stream id */
+	__u64	bytes;
+	__u8	copy_kind;		/* MEMCPY: CUpti_ActivityMemcpyKind */
+	__u8	src_kind;		/* CUpti_ActivityMemoryKind */
+	__u8	dst_kind;
+	__u8	is_async;
+	__u32	graph_id;
+	__u64	graph_node_id[];
+};
+
+/*
+ * The shim's own account, first in every batch; running totals of the process, so the last one
+ * tells all. What was counted here and has not arrived is lost.
+ */
+struct xpu_record_counters {
+	struct xpu_record hdr;
+	__u64	nr_batches;		/* sent, this one included */
+	__u64	nr_launches;		/* tagged: probe site called */
+	__u64	nr_kernels;		/* records packed */
+	__u64	nr_memcpys;
+	__u64	nr_memsets;
+	__u64	nr_dropped_cupti;	/* records CUPTI says it dropped */
+	__u64	nr_dropped_shim;	/* records dropped for want of memory */
+	__u64	nr_bad_times;		/* records with start 0 or end before start */
+	__u64	nr_unfinished;		/* records handed out at exit before their work was done */
+	__u64	nr_slots;		/* threads that have launched */
+};
+
+enum xpu_message_level {
+	XPU_MESSAGE_INFO	= 1,
+	XPU_MESSAGE_WARNING	= 2,	/* something is not recorded */
+	XPU_MESSAGE_ERROR	= 3,	/* nothing of this process is recorded */
+};
+
+struct xpu_record_message {		/* misc is the level; for the user, one line */
+	struct xpu_record hdr;
+	__u32	bytes;			/* with the NUL, without the padding */
+	__u32	reserved;
+	char	data[];
+};
+
+#ifdef __cplusplus
+#define XPU_STATIC_ASSERT(c) static_assert(c, #c)
+#else
+#define XPU_STATIC_ASSERT(c) _Static_assert(c, #c)
+#endif
+
+XPU_STATIC_ASSERT(sizeof(struct xpu_file_header) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_info) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_process) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_process_exit) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_thread) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_mmap) == 96);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_comm) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_task) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_callchain) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_launch) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_launches) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stream) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 88);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
+
+#endif /* XPU_RECORD_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xpu_slot.h - the contract between the shim and the BPF programs
+ *
+ * A thread that launches owns one struct xpu_slot. Before each launch the shim fills it and calls
+ * the probe site xpu_launch(slot); the BPF program on that site reads it at that instant, on that
+ * thread. Finished device work goes out through the probe site xpu_batch(records, bytes), with
+ * records as xpu_record.h has them.
+ *
+ * Each site has a semaphore beside it, a 16-bit counter of who is attached (the kernel counts it
+ * up and down through the uprobe's ref_ctr_offset). Zero: nobody listens, do no work.
+ */
+#ifndef XPU_SLOT_H
+#define XPU_SLOT_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+struct xpu_slot {
+	__u32	size;			/* sizeof(struct xpu_slot): what the shim knows of */
+	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
+	__u32	cbid;			/* CUPTI callback id of the API call ... */
+	__u16	domain;			/* ... in this CUpti_CallbackDomain */
+	__u16	flags;			/* XPU_CHAIN_* of frames */
+	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
+	__u32	path_id;		/* reserved for interned paths; 0 */
+	__u32	nr_frames;		/* 0: the BPF program walks the stack */
+	__u64	frames;			/* address of nr_frames return addresses, innermost first */
+};
+
+_Static_assert(sizeof(struct xpu_slot) == 40, "xpu_slot is an ABI");
+
+/* Symbols that the shim exports for the loader: probe sites and their semaphores. */
+#define XPU_SITE_LAUNCH		"xpu_launch"
+#define XPU_SITE_BATCH		"xpu_batch"
+#define XPU_SEMAPHORE_SUFFIX	"_semaphore"
+
+#endif /* XPU_SLOT_H */

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "probes.h"
+#include "sideband.h"
+
+enum verdict { OK, MISSING, NOTE };
+
+static int nr_missing;
+
+static __attribute__((format(printf, 3, 4))) void report(enum verdict v, const char *what,
+							 const char *fmt, ...)
+{
+	static const char *const words[] = { "ok", "MISSING", "note" };
+	va_list args;
+
+	nr_missing += v == MISSING;
+	fprintf(stderr, "%-8s %-12s ", words[v], what);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static bool has_capability(int cap)
+{
+	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &hdr, data))
+		return false;
+	return data[cap / 32].effective & (1u << (cap % 32));
+}
+
+static void check_privileges(void)
+{
+	bool bpf = has_capability(CAP_BPF) || has_capability(CAP_SYS_ADMIN);
+	bool perfmon = has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN);
+
+	if (bpf && perfmon)
+		report(OK, "privileges", "%s", geteuid() ? "cap_bpf and cap_perfmon" : "root");
+	else
+		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it needs: "
+		       "setcap cap_bpf,cap_perfmon=ep xpuload");
+}
+
+static void check_kernel(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	uname(&u);
+	if (sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	    (major > 5 || (major == 5 && minor >= 11)))
+		report(OK, "kernel", "Linux %s%s", u.release,
+		       major > 6 || (major == 6 && minor >= 18) ? "" :
+		       " (from 6.18 on a probe costs about half)");
+	else
+		report(MISSING, "kernel", "Linux %s: 5.11 or later is needed", u.release);
+
+	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+		report(OK, "BTF", "/sys/kernel/btf/vmlinux");
+	else
+		report(MISSING, "BTF", "no /sys/kernel/btf/vmlinux: a kernel with "
+		       "CONFIG_DEBUG_INFO_BTF=y is needed");
+
+	if (!access("/sys/bus/event_source/devices/uprobe/type", R_OK))
+		report(OK, "uprobes", "/sys/bus/event_source/devices/uprobe");
+	else
+		report(MISSING, "uprobes", "no uprobe event source: a kernel with "
+		       "CONFIG_UPROBE_EVENTS=y is needed");
+}
+
+static void check_probes(const char *shim)
+{
+	struct sideband *s;
+	char why[1024];
+	int err;
+
+	if (!shim) {
+		report(MISSING, "shim", "libxpushim.so is neither beside xpuload nor in "
+		       "../lib/xpuload: it was not built (needs the CUPTI headers)");
+		return;
+	}
+	report(OK, "shim", "%s", shim);
+
+	err = probes__check(shim, why, sizeof(why));
+	if (err)
+		report(MISSING, "probes", "%s", why);
+	else
+		report(OK, "probes", "BPF programs load, ring buffer and uprobes work");
+
+	err = sideband__open(getpid(), &s);
+	if (err)
+		report(MISSING, "perf events", "%s: see /proc/sys/kernel/perf_event_paranoid",
+		       strerror(-err));
+	else
+		report(OK, "perf events", "mmap, comm, fork and exit of the target can be followed");
+	if (!err)
+		sideband__close(s);
+}
+
+static void check_driver(void)
+{
+	char line[256] = "";
+	FILE *f = fopen("/proc/driver/nvidia/version", "re");
+	bool kernel = f && fgets(line, sizeof(line), f);
+
+	if (f)
+		fclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	if (kernel)
+		report(OK, "driver", "%s", line);
+	else if (!access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK))
+		report(OK, "driver", "a device node is there; version unknown");
+	else
+		report(NOTE, "driver", "no NVIDIA driver is loaded: CUDA programs cannot run here, "
+		       "but for the simulated device");
+}
+
+/* Looks only: CUPTI is opened inside the target, where the shim sees more than can be seen here. */
+static void check_cupti(void)
+{
+	static const char *const dirs[] = { "/extras/CUPTI/lib64", "/lib64", "/lib", "" };
+	const char *const homes[] = {
+		getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda",
+		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+	};
+	const char *named = getenv("XPUSHIM_CUPTI");
+	char pattern[4200];
+	size_t i, j;
+	glob_t g;
+
+	if (named && named[0]) {
+		report(access(named, R_OK) ? MISSING : OK, "CUPTI", "XPUSHIM_CUPTI=%s%s", named,
+		       access(named, R_OK) ? " cannot be read" : "");
+		return;
+	}
+	for (i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
+		if (!homes[i] || !homes[i][0])
+			continue;
+		for (j = 0; j < sizeof(dirs) / sizeof(dirs[0]); j++) {
+			snprintf(pattern, sizeof(pattern), "%s%s/libcupti.so.1[1-9]", homes[i],
+				 dirs[j]);
+			if (!glob(pattern, 0, NULL, &g)) {
+				report(OK, "CUPTI", "%s", g.gl_pathv[0]);
+				globfree(&g);
+				return;
+			}
+			globfree(&g);
+		}
+	}
+	report(NOTE, "CUPTI", "no libcupti in CUDA_HOME, CUDA_PATH or /usr/local/cuda; one beside "
+	       "the target's libcudart (pip) is found when it runs, else set XPUSHIM_CUPTI");
+}
+
+static void check_libunwind(void)
+{
+	void *handle = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
+
+	if (handle) {
+		report(OK, "libunwind", "libunwind.so.8");
+		dlclose(handle);
+	} else {
+		report(NOTE, "libunwind", "not found: call chains are walked by frame pointers");
+	}
+}
+
+int check__run(const char *shim)
+{
+	nr_missing = 0;
+	check_privileges();
+	check_kernel();
+	check_probes(shim);
+	check_driver();
+	check_cupti();
+	check_libunwind();
+	if (nr_missing)
+		fprintf(stderr, "xpuload cannot record here: %d of what it needs %s missing\n",
+			nr_missing, nr_missing == 1 ? "is" : "are");
+	else
+		fprintf(stderr, "xpuload can record here\n");
+	return nr_missing ? 1 : 0;
+}

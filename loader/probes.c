@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "msg.h"
+#include "xpu.skel.h"
+#include "xpu_slot.h"
+
+struct probes {
+	struct xpu_bpf *skel;
+	struct ring_buffer *ring;
+	struct bpf_link *links[2];
+	probes_record_fn fn;
+	void *ctx;
+};
+
+/* Where the kernel puts the breakpoint, and the counter beside it: offsets into the file. */
+struct site {
+	uint64_t func, semaphore;
+};
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (msg__verbosity < (level == LIBBPF_DEBUG ? 2 : 1))
+		return 0;
+	return vfprintf(stderr, fmt, args);
+}
+
+/* ---- the shim's probe sites ------------------------------------------------------------------ */
+
+static bool vaddr_to_offset(Elf *elf, uint64_t vaddr, uint64_t *offset)
+{
+	size_t i, nr;
+	GElf_Phdr ph;
+
+	if (elf_getphdrnum(elf, &nr))
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (!gelf_getphdr(elf, i, &ph) || ph.p_type != PT_LOAD)
+			continue;
+		if (vaddr >= ph.p_vaddr && vaddr - ph.p_vaddr < ph.p_filesz) {
+			*offset = vaddr - ph.p_vaddr + ph.p_offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool symbol_offset(Elf *elf, const char *name, uint64_t *offset)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	GElf_Sym sym;
+	Elf_Data *data;
+	const char *s;
+	size_t i;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM || !sh.sh_entsize)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (i = 0; data && i < sh.sh_size / sh.sh_entsize; i++) {
+			if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
+				continue;
+			s = elf_strptr(elf, sh.sh_link, sym.st_name);
+			if (s && !strcmp(s, name))
+				return vaddr_to_offset(elf, sym.st_value, offset);
+		}
+	}
+	return false;
+}
+
+static int find_sites(const char *path, struct site *launch, struct site *batch, char *why,
+		      size_t len)
+{
+	int fd, err = -ENOEXEC;
+	Elf *elf;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, len, "cannot open the shim %s: %s", path, strerror(errno));
+		return err;
+	}
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf && symbol_offset(elf, XPU_SITE_LAUNCH, &launch->func) &&
+	    symbol_offset(elf, XPU_SITE_LAUNCH XPU_SEMAPHORE_SUFFIX, &launch->semaphore) &&
+	    symbol_offset(elf, XPU_SITE_BATCH, &batch->func) &&
+	    symbol_offset(elf, XPU_SITE_BATCH XPU_SEMAPHORE_SUFFIX, &batch->semaphore))
+		err = 0;
+	else
+		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or a damaged one",
+			 path);
+	elf_end(elf);
+	close(fd);
+	return err;
+}
+
+/* ---- loading and attaching ------------------------------------------------------------------- */
+
+static int ring_record(void *ctx, void *data, size_t size)
+{
+	struct probes *p = ctx;
+
+	p->fn(p->ctx, data, size);
+	return 0;
+}
+
+static uint64_t ring_size(uint64_t bytes)
+{
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	while (size < bytes && size < 1ull << 31)
+		size *= 2;
+	return size;
+}
+
+/* What a refused bpf() or perf_event_open() most likely means to the user. */
+static const char *advice(int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		return ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
+		       "(make install does)";
+	if (err == -ENOENT || err == -ESRCH)
+		return ": the kernel lacks BTF or uprobes (CONFIG_DEBUG_INFO_BTF, CONFIG_UPROBES)";
+	return "";
+}
+
+static int attach(struct bpf_program *prog, const char *shim, const struct site *site,
+		  struct bpf_link **link)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = site->semaphore);
+
+	*link = bpf_program__attach_uprobe_opts(prog, -1, shim, site->func, &opts);
+	return *link ? 0 : -errno;
+}
+
+static int identify(struct xpu_bpf *skel)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
+}
+
+int probes__open(const struct probes_options *opts, probes_record_fn fn, void *ctx,
+		 struct probes **pp, char *why, size_t len)
+{
+	uint64_t ring_bytes = ring_size(opts->ring_bytes);
+	struct site launch, batch;
+	struct xpu_bpf *skel;
+	struct probes *p;
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	err = find_sites(opts->shim, &launch, &batch, why, len);
+	if (err)
+		return err;
+
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		snprintf(why, len, "out of memory");
+		return -ENOMEM;
+	}
+	p->fn = fn;
+	p->ctx = ctx;
+
+	skel = p->skel = xpu_bpf__open();
+	if (!skel) {
+		err = -errno;
+		snprintf(why, len, "cannot open the BPF object: %s%s", strerror(-err),
+			 advice(err));
+		goto out;
+	}
+	bpf_map__set_max_entries(skel->maps.ring, ring_bytes);
+	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
+	err = xpu_bpf__load(skel);
+	if (err) {
+		snprintf(why, len, "cannot load the BPF programs: %s%s", strerror(-err),
+			 advice(err));
+		goto out;
+	}
+	err = identify(skel);
+	if (err) {
+		snprintf(why, len, "cannot run a BPF program: %s", strerror(-err));
+		goto out;
+	}
+	p->ring = ring_buffer__new(bpf_map__fd(skel->maps.ring), ring_record, p, NULL);
+	if (!p->ring) {
+		err = -errno;
+		snprintf(why, len, "cannot map the ring buffer: %s", strerror(-err));
+		goto out;
+	}
+	err = xpu_bpf__attach(skel);	/* the tracepoints; the uprobes say where below */
+	if (err) {
+		snprintf(why, len, "cannot attach to the sched tracepoints: %s%s", strerror(-err),
+			 advice(err));
+		goto out;
+	}
+	err = attach(skel->progs.on_batch, opts->shim, &batch, &p->links[0]) ?:
+	      attach(skel->progs.on_launch, opts->shim, &launch, &p->links[1]);
+	if (err) {
+		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
+			 advice(err));
+		goto out;
+	}
+	*pp = p;
+	return 0;
+out:
+	probes__close(p);
+	return err;
+}
+
+void probes__close(struct probes *p)
+{
+	size_t i;
+
+	if (!p)
+		return;
+	for (i = 0; i < sizeof(p->links) / sizeof(p->links[0]); i++)
+		bpf_link__destroy(p->links[i]);
+	ring_buffer__free(p->ring);
+	xpu_bpf__destroy(p->skel);
+	free(p);
+}
+
+void probes__adopt_next_child(struct probes *p)
+{
+	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);
+}
+
+int probes__fd(const struct probes *p)
+{
+	return ring_buffer__epoll_fd(p->ring);
+}
+
+void probes__drain(struct probes *p)
+{
+	ring_buffer__consume(p->ring);
+}
+
+uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind)
+{
+	return __atomic_load_n(&p->skel->bss->dropped[kind], __ATOMIC_RELAXED);
+}
+
+void probes__signal(const struct probes *p, int sig, struct xpu_signal *s)
+{
+	*s = p->skel->bss->root_signals[sig];
+}
+
+int probes__check(const char *shim, char *why, size_t len)
+{
+	struct probes_options opts = { .shim = shim };
+	struct probes *p;
+	int err;
+
+	err = probes__open(&opts, NULL, NULL, &p, why, len);
+	if (!err)
+		probes__close(p);
+	return err;
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recorder.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "msg.h"
+#include "writer.h"
+
+#define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
+
+/* What makes a call chain the same one; the frames follow, and all of it is compared. */
+struct chain_key {
+	uint32_t proc_id;
+	uint32_t cbid;
+	uint16_t domain;
+	uint16_t flags;
+	uint32_t nr_frames;
+	uint64_t frames[];
+};
+
+struct chain {
+	UT_hash_handle hh;
+	uint32_t path_id;
+	struct chain_key key;
+};
+
+struct thread {
+	UT_hash_handle hh;
+	struct {
+		uint32_t proc_id, tid;
+	} key;
+	uint32_t thread_id;
+};
+
+struct process {
+	UT_hash_handle hh;
+	uint32_t proc_id, pid;
+	bool forked;			/* not an exec of one that is counted already */
+	bool failed;			/* said that it cannot be recorded */
+	uint64_t nr_launches;		/* received */
+	struct xpu_record_counters counters;
+};
+
+struct recorder {
+	struct writer *writer;
+	struct chain *chains;
+	struct thread *threads;
+	struct process *processes;
+	uint32_t last_path_id, last_thread_id;
+	uint64_t nr_no_memory;
+	uint64_t lost[XPU_LOST_NR];
+
+	const struct thread *last_thread;
+	struct process *last_process;
+
+	uint64_t base_ns;		/* of launches[] */
+	uint32_t nr_launches;
+	struct xpu_launch launches[MAX_LAUNCHES];
+	struct chain_key key;		/* to look one up; its frames: */
+	uint64_t key_frames[XPU_MAX_FRAMES];
+};
+
+struct recorder *recorder__new(struct writer *w)
+{
+	struct recorder *rec = calloc(1, sizeof(*rec));
+
+	if (rec)
+		rec->writer = w;
+	return rec;
+}
+
+void recorder__free(struct recorder *rec)
+{
+	struct chain *c, *next_chain;
+	struct thread *t, *next_thread;
+	struct process *p, *next_process;
+
+	if (!rec)
+		return;
+	HASH_ITER(hh, rec->chains, c, next_chain) {
+		HASH_DEL(rec->chains, c);
+		free(c);
+	}
+	HASH_ITER(hh, rec->threads, t, next_thread) {
+		HASH_DEL(rec->threads, t);
+		free(t);
+	}
+	HASH_ITER(hh, rec->processes, p, next_process) {
+		HASH_DEL(rec->processes, p);
+		free(p);
+	}
+	free(rec);
+}
+
+static struct process *recorder__process(struct recorder *rec, uint32_t proc_id)
+{
+	struct process *p = rec->last_process;
+
+	if (p && p->proc_id == proc_id)
+		return p;
+	HASH_FIND(hh, rec->processes, &proc_id, sizeof(proc_id), p);
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return NULL;
+		p->proc_id = proc_id;
+		HASH_ADD(hh, rec->processes, proc_id, sizeof(p->proc_id), p);
+		if (!p->hh.tbl) {
+			free(p);
+			return NULL;
+		}
+	}
+	rec->last_process = p;
+	return p;
+}
+
+/* The interned id of a thread, defined in the file on its first launch. 0 when memory is short. */
+static uint32_t recorder__thread_id(struct recorder *rec, uint32_t proc_id, uint32_t tid)
+{
+	struct thread key = { .key = { proc_id, tid } }, *t;
+	struct xpu_record_thread *r;
+
+	if (rec->last_thread && !memcmp(&rec->last_thread->key, &key.key, sizeof(key.key)))
+		return rec->last_thread->thread_id;
+	HASH_FIND(hh, rec->threads, &key.key, sizeof(key.key), t);
+	if (t)
+		goto out;
+
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return 0;
+	t->key = key.key;
+	HASH_ADD(hh, rec->threads, key, sizeof(t->key), t);
+	if (!t->hh.tbl) {
+		free(t);
+		return 0;
+	}
+	t->thread_id = ++rec->last_thread_id;
+	r = writer__reserve(rec->writer, sizeof(*r));
+	if (r)
+		*r = (struct xpu_record_thread){
+			.hdr = { XPU_RECORD_THREAD, 0, sizeof(*r) },
+			.thread_id = t->thread_id,
+			.proc_id = proc_id,
+			.tid = tid,
+		};
+out:
+	rec->last_thread = t;
+	return t->thread_id;
+}
+
+static uint32_t recorder__path_id(struct recorder *rec, const struct xpu_ring_launch *launch)
+{
+	size_t frames_bytes = launch->nr_frames * sizeof(launch->frames[0]);
+	size_t key_bytes = sizeof(rec->key) + frames_bytes;
+	struct xpu_record_callchain *r;
+	struct chain *c;
+
+	rec->key.proc_id = launch->proc_id;
+	rec->key.cbid = launch->cbid;
+	rec->key.domain = launch->domain;
+	rec->key.flags = launch->flags;
+	rec->key.nr_frames = launch->nr_frames;
+	memcpy(rec->key.frames, launch->frames, frames_bytes);
+	HASH_FIND(hh, rec->chains, &rec->key, key_bytes, c);
+	if (c)
+		return c->path_id;
+
+	c = malloc(sizeof(*c) + frames_bytes);
+	if (!c)
+		return 0;
+	memcpy(&c->key, &rec->key, key_bytes);
+	HASH_ADD_KEYPTR(hh, rec->chains, &c->key, key_bytes, c);
+	if (!c->hh.tbl) {
+		free(c);
+		return 0;
+	}
+	c->path_id = ++rec->last_path_id;
+	r = writer__reserve(rec->writer, sizeof(*r) + frames_bytes);
+	if (r) {
+		*r = (struct xpu_record_callchain){
+			.hdr = { XPU_RECORD_CALLCHAIN, launch->flags, sizeof(*r) + frames_bytes },
+			.path_id = c->path_id,
+			.proc_id = launch->proc_id,
+			.time_ns = launch->time_ns,
+			.cbid = launch->cbid,
+			.domain = launch->domain,
+			.nr_frames = launch->nr_frames,
+		};
+		memcpy(r->frames, launch->frames, frames_bytes);
+	}
+	return c->path_id;
+}
+
+static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
+			     size_t size)
+{
+	struct process *p;
+	uint32_t thread_id, path_id;
+	int64_t delta;
+
+	if (size < sizeof(*launch) || launch->nr_frames > XPU_MAX_FRAMES ||
+	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
+		return;
+	p = recorder__process(rec, launch->proc_id);
+	thread_id = recorder__thread_id(rec, launch->proc_id, launch->tid);
+	path_id = recorder__path_id(rec, launch);
+	if (!p || !thread_id || !path_id) {
+		rec->nr_no_memory++;
+		return;
+	}
+	p->nr_launches++;
+
+	delta = launch->time_ns - rec->base_ns;
+	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
+		recorder__flush(rec);
+	if (!rec->nr_launches) {
+		rec->base_ns = launch->time_ns;
+		delta = 0;
+	}
+	rec->launches[rec->nr_launches++] = (struct xpu_launch){
+		.correlation_id = launch->correlation_id,
+		.path_id = path_id,
+		.delta_ns = delta,
+		.thread_id = thread_id,
+	};
+}
+
+void recorder__flush(struct recorder *rec)
+{
+	size_t bytes = rec->nr_launches * sizeof(rec->launches[0]);
+	struct xpu_record_launches *r;
+
+	if (!rec->nr_launches)
+		return;
+	r = writer__reserve(rec->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_launches){
+			.hdr = { XPU_RECORD_LAUNCHES, 0, sizeof(*r) + bytes },
+			.time_ns = rec->base_ns,
+			.nr = rec->nr_launches,
+		};
+		memcpy(r->launches, rec->launches, bytes);
+	}
+	rec->nr_launches = 0;
+}
+
+/*
+ * The shim's counters are the first record of a batch, a message for the user the second. The
+ * rest is the merger's.
+ */
+static void recorder__peek(struct recorder *rec, const struct xpu_record_batch *batch)
+{
+	struct process *p = recorder__process(rec, batch->proc_id);
+	const struct xpu_record_message *m;
+	const struct xpu_record *r;
+
+	if (!p || batch->bytes < sizeof(p->counters))
+		return;
+	r = (const struct xpu_record *)batch->records;
+	if (r->type != XPU_RECORD_COUNTERS || r->size < sizeof(p->counters))
+		return;
+	memcpy(&p->counters, r, sizeof(p->counters));
+
+	if (batch->bytes < r->size + sizeof(*m))
+		return;
+	m = (const struct xpu_record_message *)(batch->records + r->size);
+	if (m->hdr.type != XPU_RECORD_MESSAGE || !m->bytes ||
+	    batch->bytes - r->size - sizeof(*m) < m->bytes)
+		return;
+	/* It comes from the target: one line, whatever it says. */
+	msg__from_target(p->pid, m->data, m->bytes - 1);
+	p->failed = m->hdr.misc == XPU_MESSAGE_ERROR;
+}
+
+static void recorder__batch(struct recorder *rec, const struct xpu_record_batch *batch,
+			    size_t size)
+{
+	struct xpu_record_batch *r;
+	size_t bytes;
+
+	if (size < sizeof(*batch) || batch->bytes > size - sizeof(*batch) || batch->bytes % 8)
+		return;
+	bytes = sizeof(*batch) + batch->bytes;
+	r = writer__reserve(rec->writer, bytes);
+	if (r) {
+		memcpy(r, batch, bytes);
+		r->hdr.size = bytes;	/* the ring's record may be longer */
+	}
+	recorder__peek(rec, batch);
+}
+
+static void recorder__new_process(struct recorder *rec, const struct xpu_record_process *r)
+{
+	struct process *p = recorder__process(rec, r->proc_id);
+
+	if (p) {
+		p->pid = r->pid;
+		p->forked = r->hdr.misc != XPU_MISC_PROCESS_EXEC;
+	}
+	writer__append(rec->writer, &r->hdr);
+}
+
+void recorder__record(struct recorder *rec, const void *data, size_t size)
+{
+	const struct xpu_record *r = data;
+
+	if (size < sizeof(*r))
+		return;
+	switch (r->type) {
+	case XPU_RECORD_LAUNCH:
+		recorder__launch(rec, data, size);
+		break;
+	case XPU_RECORD_BATCH:
+		recorder__batch(rec, data, size);
+		break;
+	case XPU_RECORD_PROCESS:
+		if (size >= sizeof(struct xpu_record_process))
+			recorder__new_process(rec, data);
+		break;
+	case XPU_RECORD_PROCESS_EXIT:
+		writer__append(rec->writer, r);
+		break;
+	default:
+		break;
+	}
+}
+
+void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total)
+{
+	struct xpu_record_lost *r;
+	struct timespec ts;
+
+	if (total <= rec->lost[kind])
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	r = writer__reserve(rec->writer, sizeof(*r));
+	if (r)
+		*r = (struct xpu_record_lost){
+			.hdr = { XPU_RECORD_LOST, 0, sizeof(*r) },
+			.time_ns = ts.tv_sec * 1000000000ull + ts.tv_nsec,
+			.kind = kind,
+			.count = total - rec->lost[kind],
+		};
+	rec->lost[kind] = total;
+}
+
+void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
+{
+	const struct process *p;
+
+	memset(stats, 0, sizeof(*stats));
+	for (p = rec->processes; p; p = p->hh.next) {
+		const struct xpu_record_counters *c = &p->counters;
+
+		stats->nr_processes += p->forked;
+		stats->nr_cuda_processes += c->nr_batches != 0;
+		stats->nr_launches += p->nr_launches;
+		stats->nr_tagged += c->nr_launches;
+		stats->nr_device_records += c->nr_kernels + c->nr_memcpys + c->nr_memsets;
+		stats->nr_dropped_cupti += c->nr_dropped_cupti;
+		stats->nr_dropped_shim += c->nr_dropped_shim;
+		stats->nr_bad_times += c->nr_bad_times;
+		stats->nr_unfinished += c->nr_unfinished;
+		stats->nr_errors += p->failed;
+	}
+	stats->nr_paths = rec->last_path_id;
+	stats->nr_no_memory = rec->nr_no_memory;
+}

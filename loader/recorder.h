@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * recorder.h - from the ring's records to those of xpu.data
+ *
+ * Interns threads and call chains, so that a launch is 16 bytes on disk, passes batches on, and
+ * keeps the accounts that xpuload prints at the end.
+ */
+#ifndef XPU_LOADER_RECORDER_H
+#define XPU_LOADER_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+struct recorder;
+struct writer;
+
+struct recorder_stats {
+	uint64_t nr_processes;
+	uint64_t nr_cuda_processes;	/* that sent a batch */
+	uint64_t nr_launches;		/* received */
+	uint64_t nr_tagged;		/* by the shims, as they say */
+	uint64_t nr_device_records;	/* packed by the shims, as they say */
+	uint64_t nr_dropped_cupti;
+	uint64_t nr_dropped_shim;
+	uint64_t nr_bad_times;
+	uint64_t nr_unfinished;
+	uint64_t nr_paths;
+	uint64_t nr_errors;		/* processes that could not be recorded */
+	uint64_t nr_no_memory;		/* records dropped for want of memory here */
+};
+
+struct recorder *recorder__new(struct writer *w);
+void recorder__free(struct recorder *rec);
+
+/**
+ * recorder__record - take one record from the ring
+ * @data, @size: as the ring gave them; ours, but checked
+ */
+void recorder__record(struct recorder *rec, const void *data, size_t size);
+
+/* Writes the launches taken so far as a record; after every round of draining. */
+void recorder__flush(struct recorder *rec);
+
+/* Writes a LOST record for what @kind has lost since the last call: @total is absolute. */
+void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
+
+/* Computed from what the shims said last. */
+void recorder__stats(const struct recorder *rec, struct recorder_stats *stats);
+
+#endif /* XPU_LOADER_RECORDER_H */

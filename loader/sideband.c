@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+#define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
+
+/* Not in the headers of every supported distribution. */
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID	(1 << 14)
+#endif
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+struct sideband {
+	int epoll_fd;
+	int nr_rings;
+	struct cpu_ring *rings;
+	uint64_t nr_lost;
+	uint8_t *event;			/* one event, made contiguous */
+};
+
+/* What sample_id_all puts behind every event, with TID and TIME. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+struct mmap2_event {
+	struct perf_event_header hdr;
+	uint32_t pid, tid;
+	uint64_t start, len, pgoff;
+	union {
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_size;
+			uint8_t reserved[3];
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char filename[];
+};
+
+struct comm_event {
+	struct perf_event_header hdr;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct task_event {
+	struct perf_event_header hdr;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time_ns;
+};
+
+struct lost_event {
+	struct perf_event_header hdr;
+	uint64_t id, nr;
+};
+
+static size_t page_bytes(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+static int open_event(pid_t pid, int cpu, bool build_id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.inherit = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.exclude_kernel = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = RING_PAGES * page_bytes() / 4,
+		.build_id = build_id,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
+{
+	struct cpu_ring *ring = &s->rings[s->nr_rings];
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = s->nr_rings };
+	void *page;
+	int err;
+
+	ring->fd = open_event(pid, cpu, true);
+	if (ring->fd < 0 && errno == EINVAL)
+		ring->fd = open_event(pid, cpu, false);	/* before Linux 5.12 */
+	if (ring->fd < 0)
+		return errno == ENODEV ? 0 : -errno;	/* an offline CPU */
+	page = mmap(NULL, (RING_PAGES + 1) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    ring->fd, 0);
+	if (page == MAP_FAILED) {
+		err = -errno;
+		close(ring->fd);
+		return err;
+	}
+	ring->page = page;
+	s->nr_rings++;
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring->fd, &ev) ? -errno : 0;
+}
+
+int sideband__open(pid_t pid, struct sideband **sp)
+{
+	int cpu, nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err = -ENOMEM;
+	struct sideband *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	s->rings = calloc(nr_cpus, sizeof(*s->rings));
+	s->event = malloc(UINT16_MAX + 1);
+	if (!s->rings || !s->event)
+		goto out;
+	for (cpu = 0; cpu < nr_cpus; cpu++) {
+		err = cpu_ring__open(s, pid, cpu);
+		if (err)
+			goto out;
+	}
+	*sp = s;
+	return 0;
+out:
+	sideband__close(s);
+	return err;
+}
+
+void sideband__close(struct sideband *s)
+{
+	int i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->nr_rings; i++) {
+		munmap(s->rings[i].page, (RING_PAGES + 1) * page_bytes());
+		close(s->rings[i].fd);
+	}
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	free(s->rings);
+	free(s->event);
+	free(s);
+}
+
+int sideband__fd(const struct sideband *s)
+{
+	return s->epoll_fd;
+}
+
+uint64_t sideband__nr_lost(const struct sideband *s)
+{
+	return s->nr_lost;
+}
+
+static uint64_t event_time(const struct perf_event_header *hdr)
+{
+	const struct sample_id *id = (const void *)((const uint8_t *)hdr + hdr->size - sizeof(*id));
+
+	return id->time_ns;
+}
+
+/* The kernel leaves the build-id zero where there is no file: [vdso], JIT code. */
+static bool has_build_id(const struct mmap2_event *e)
+{
+	static const uint8_t none[sizeof(e->build_id)];
+
+	return (e->hdr.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
+	       memcmp(e->build_id, none, sizeof(none));
+}
+
+static void write_mmap(const struct mmap2_event *e, struct writer *w)
+{
+	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
+	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
+	size_t size = (sizeof(struct xpu_record_mmap) + len + 7) & ~(size_t)7;
+	struct xpu_record_mmap *r = writer__reserve(w, size);
+
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_MMAP;
+	r->hdr.size = size;
+	r->time_ns = event_time(&e->hdr);
+	r->pid = e->pid;
+	r->tid = e->tid;
+	r->start = e->start;
+	r->len = e->len;
+	r->pgoff = e->pgoff;
+	r->prot = e->prot;
+	r->flags = e->flags;
+	if (has_build_id(e)) {
+		r->hdr.misc = XPU_MISC_MMAP_BUILD_ID;
+		r->build_id_len = e->build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN :
+			e->build_id_size;
+		memcpy(r->build_id, e->build_id, r->build_id_len);
+	} else if (!(e->hdr.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		r->dev_major = e->maj;
+		r->dev_minor = e->min;
+		r->ino = e->ino;
+	}
+	memcpy(r->filename, e->filename, len - 1);
+}
+
+static void write_comm(const struct comm_event *e, struct writer *w)
+{
+	struct xpu_record_comm *r = writer__reserve(w, sizeof(*r));
+
+	if (!r)
+		return;
+	memset(r, 0, sizeof(*r));
+	r->hdr.type = XPU_RECORD_COMM;
+	r->hdr.misc = e->hdr.misc & PERF_RECORD_MISC_COMM_EXEC ? XPU_MISC_COMM_EXEC : 0;
+	r->hdr.size = sizeof(*r);
+	r->time_ns = event_time(&e->hdr);
+	r->pid = e->pid;
+	r->tid = e->tid;
+	strncpy(r->comm, e->comm, sizeof(r->comm) - 1);
+}
+
+static void write_task(const struct task_event *e, struct writer *w)
+{
+	struct xpu_record_task *r = writer__reserve(w, sizeof(*r));
+
+	if (!r)
+		return;
+	memset(r, 0, sizeof(*r));
+	r->hdr.type = e->hdr.type == PERF_RECORD_FORK ? XPU_RECORD_FORK : XPU_RECORD_EXIT;
+	r->hdr.size = sizeof(*r);
+	r->time_ns = e->time_ns;
+	r->pid = e->pid;
+	r->tid = e->tid;
+	r->ppid = e->ppid;
+	r->ptid = e->ptid;
+}
+
+static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
+{
+	switch (hdr->type) {
+	case PERF_RECORD_MMAP2:
+		write_mmap((const void *)hdr, w);
+		break;
+	case PERF_RECORD_COMM:
+		write_comm((const void *)hdr, w);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		write_task((const void *)hdr, w);
+		break;
+	case PERF_RECORD_LOST:
+		s->nr_lost += ((const struct lost_event *)hdr)->nr;
+		break;
+	default:
+		break;
+	}
+}
+
+static void cpu_ring__drain(struct sideband *s, struct cpu_ring *ring, struct writer *w)
+{
+	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
+	size_t size = RING_PAGES * page_bytes(), at, head_room;
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	const struct perf_event_header *hdr;
+
+	for (; tail < head; tail += hdr->size) {
+		at = tail % size;
+		hdr = (const void *)(data + at);	/* 8-aligned: never split */
+		head_room = size - at;
+		if (hdr->size > head_room) {
+			uint16_t len = hdr->size;
+
+			memcpy(s->event, hdr, head_room);
+			memcpy(s->event + head_room, data, len - head_room);
+			hdr = (const void *)s->event;
+		}
+		if (hdr->size < sizeof(*hdr))
+			break;
+		write_event(s, hdr, w);
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+void sideband__drain(struct sideband *s, struct writer *w)
+{
+	int i;
+
+	for (i = 0; i < s->nr_rings; i++)
+		cpu_ring__drain(s, &s->rings[i], w);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sideband.h - mmap, comm, fork and exit events of the target's process tree
+ *
+ * From the kernel's own perf events, inherited from parent to child: what perf record uses.
+ */
+#ifndef XPU_LOADER_SIDEBAND_H
+#define XPU_LOADER_SIDEBAND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sideband;
+struct writer;
+
+/**
+ * sideband__open - follow @pid and all that it forks from now on
+ *
+ * Return: 0 or a negative errno; -EACCES or -EPERM without CAP_PERFMON.
+ */
+int sideband__open(pid_t pid, struct sideband **s);
+void sideband__close(struct sideband *s);
+
+/* One file descriptor that polls readable when events wait; owned by @s. */
+int sideband__fd(const struct sideband *s);
+
+/* Turns all waiting events into records. */
+void sideband__drain(struct sideband *s, struct writer *w);
+
+/* Events that the kernel could not deliver, so far. */
+uint64_t sideband__nr_lost(const struct sideband *s);
+
+#endif /* XPU_LOADER_SIDEBAND_H */

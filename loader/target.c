@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "msg.h"
+#include "probes.h"
+
+#define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
+#define RELAY_SAME_NS	500000000	/* as one that came to us: same sender, about now */
+
+extern char **environ;
+
+static sigset_t original_mask;
+static struct sigaction original_actions[NSIG];
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+void target__init(void)
+{
+	int sig;
+
+	sigprocmask(SIG_SETMASK, NULL, &original_mask);
+	for (sig = 1; sig < NSIG; sig++)
+		sigaction(sig, NULL, &original_actions[sig]);
+}
+
+static void restore_signals(void)
+{
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		if (original_actions[sig].sa_handler == SIG_IGN ||
+		    original_actions[sig].sa_handler == SIG_DFL)
+			sigaction(sig, &original_actions[sig], NULL);
+	sigprocmask(SIG_SETMASK, &original_mask, NULL);
+}
+
+/*
+ * With file capabilities the dynamic loader takes LD_LIBRARY_PATH and the like out of our
+ * environment. The target runs without capabilities and gets back what the user gave.
+ */
+static void restore_environment(void)
+{
+	static char *kept;
+	char *line, *end, *eq;
+	size_t len = 0, cap = 0;
+	ssize_t n = 1;
+	int fd;
+
+	if (!getauxval(AT_SECURE))
+		return;
+	prctl(PR_SET_DUMPABLE, 1);	/* or /proc/self is root's */
+	fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (n > 0) {
+		if (cap - len < 4096) {
+			cap = cap * 2 + 65536;
+			line = realloc(kept, cap);
+			if (!line)
+				break;
+			kept = line;
+		}
+		n = read(fd, kept + len, cap - len - 1);
+		if (n > 0)
+			len += n;
+	}
+	close(fd);
+	if (!kept)
+		return;
+	kept[len] = '\0';
+	end = kept + len;
+	for (line = kept; line < end; line += strlen(line) + 1) {
+		eq = strchr(line, '=');
+		if (!eq)
+			continue;
+		*eq = '\0';
+		if (!getenv(line))
+			setenv(line, eq + 1, 1);
+		*eq = '=';
+	}
+}
+
+static int set_preload(const char *shim)
+{
+	const char *users = getenv("LD_PRELOAD");
+	char *value;
+	int err;
+
+	if (!users || !users[0])
+		return setenv("LD_PRELOAD", shim, 1) ? -errno : 0;
+	if (asprintf(&value, "%s:%s", shim, users) < 0)
+		return -ENOMEM;
+	err = setenv("LD_PRELOAD", value, 1) ? -errno : 0;
+	free(value);
+	return err;
+}
+
+/* The child's side: waits for the word, then becomes the target. Does not return. */
+static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[], const char *shim)
+{
+	char go;
+	int err;
+
+	if (read(go_fd, &go, 1) != 1)
+		_exit(125);		/* xpuload is gone */
+	restore_environment();
+	err = set_preload(shim);
+	restore_signals();
+	if (!err) {
+		execvp(argv[0], argv);
+		err = -errno;
+	}
+	if (write(error_fd, &err, sizeof(err)) != sizeof(err))
+		_exit(125);
+	_exit(127);
+}
+
+int target__fork(struct target *t, char *const argv[], const char *shim)
+{
+	int go[2] = { -1, -1 }, error[2] = { -1, -1 }, err;
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(error, O_CLOEXEC)) {
+		err = -errno;
+		goto close_pipes;
+	}
+	fflush(NULL);
+	t->pid = fork();
+	if (t->pid < 0) {
+		err = -errno;
+		goto close_pipes;
+	}
+	if (!t->pid) {
+		close(go[1]);
+		close(error[0]);
+		run_child(go[0], error[1], argv, shim);
+	}
+	close(go[0]);
+	close(error[1]);
+	t->go_fd = go[1];
+	t->error_fd = error[0];
+	return 0;
+
+close_pipes:
+	close(go[0]);
+	close(go[1]);
+	close(error[0]);
+	close(error[1]);
+	return err;
+}
+
+int target__exec(struct target *t)
+{
+	ssize_t n;
+	int err;
+
+	if (write(t->go_fd, "g", 1) != 1)
+		return -errno;
+	close(t->go_fd);
+	do {
+		n = read(t->error_fd, &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	close(t->error_fd);
+	if (n != sizeof(err))
+		return 0;		/* closed by the exec */
+	waitpid(t->pid, NULL, 0);
+	return err;
+}
+
+void target__reap(struct target *t)
+{
+	if (!t->exited && waitpid(t->pid, &t->wait_status, WNOHANG) == t->pid)
+		t->exited = true;
+}
+
+void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
+{
+	/* The kernel's own, Ctrl-C on the terminal say, go to the whole group. */
+	if (code > 0 || sig < 1 || sig >= NSIG)
+		return;
+	t->relays[sig].pending = true;
+	t->relays[sig].sender_pid = sender_pid;
+	t->relays[sig].time_ns = now_ns();
+}
+
+bool target__relay(struct target *t, const struct probes *p)
+{
+	uint64_t now = now_ns(), age;
+	struct xpu_signal seen;
+	bool undecided = false;
+	int sig;
+
+	for (sig = 1; sig < NSIG && sig < XPU_SIGNALS; sig++) {
+		if (!t->relays[sig].pending)
+			continue;
+		probes__signal(p, sig, &seen);
+		age = seen.time_ns > t->relays[sig].time_ns ?
+			seen.time_ns - t->relays[sig].time_ns :
+			t->relays[sig].time_ns - seen.time_ns;
+		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
+		    age < RELAY_SAME_NS) {
+			t->relays[sig].pending = false;	/* it has it */
+		} else if (now - t->relays[sig].time_ns >= RELAY_WAIT_NS) {
+			t->relays[sig].pending = false;
+			if (!t->exited)
+				kill(t->pid, sig);
+		} else {
+			undecided = true;
+		}
+	}
+	return undecided;
+}
+
+void target__exit_like(int wait_status)
+{
+	struct rlimit no_core = { 0, 0 };
+	int sig;
+
+	fflush(NULL);
+	if (WIFEXITED(wait_status))
+		_exit(WEXITSTATUS(wait_status));
+	sig = WTERMSIG(wait_status);
+	setrlimit(RLIMIT_CORE, &no_core);	/* the target's is the one to look at */
+	signal(sig, SIG_DFL);
+	restore_signals();
+	signal(sig, SIG_DFL);
+	kill(getpid(), sig);
+	_exit(128 + sig);
+}

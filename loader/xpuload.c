@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * xpuload - records which call path launched which device work
+ *
+ * Arms the probes, starts the target, drains the ring into xpu.data until the target ends, and
+ * leaves everything that needs symbols to xpumerge.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "msg.h"
+#include "paths.h"
+#include "probes.h"
+#include "recorder.h"
+#include "sideband.h"
+#include "target.h"
+#include "version.h"
+#include "writer.h"
+
+#define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
+#define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
+#define STATUS_NOT_FOUND 127
+
+#define DEFAULT_RING_BYTES	(64ull * 1024 * 1024)
+#define POLL_MS			100
+#define RELAY_POLL_MS		5
+#define BEHIND_POLL_MS		10
+#define NICE			(-10)	/* of the one who drains the ring, if allowed */
+
+struct options {
+	const char *output;		/* as given */
+	char *data;			/* the recording */
+	bool merge;			/* output is not the recording itself */
+	bool strict;
+	uint64_t ring_bytes;
+	char shim[PATH_MAX];
+	char **argv;			/* the command */
+	char **own_argv;
+};
+
+struct session {
+	const struct options *opts;
+	struct target target;
+	struct probes *probes;
+	struct sideband *sideband;
+	struct writer *writer;
+	struct recorder *recorder;
+	int signal_fd;
+	bool told_disk;
+};
+
+static const char usage_text[] =
+"usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
+"       xpuload --check\n"
+"\n"
+"Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
+"device worked for it.\n"
+"\n"
+"  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
+"                         xpu.data), .folded, .json, .txt, .svg the merged result at once\n"
+"  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
+"      --strict           fail (status 125) when anything was lost or not recorded\n"
+"      --check            say what this machine allows, and what to do about the rest\n"
+"  -q, --quiet            no summary at the end; warnings and errors stay\n"
+"  -v, --verbose          more; twice: libbpf's own messages\n"
+"  -V, --version          print the version\n"
+"  -h, --help             print this\n"
+"\n"
+"Exit status: COMMAND's own; 125 when xpuload itself failed, 126 or 127 when COMMAND could not\n"
+"be run.\n";
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && !strcmp(s + n - m, suffix);
+}
+
+static int parse_bytes(const char *arg, uint64_t *bytes)
+{
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(arg, &end, 10);
+	if (errno || end == arg || arg[0] == '-')
+		return -EINVAL;
+	switch (*end) {
+	case 'G': case 'g':
+		*bytes *= 1024;
+		/* fall through */
+	case 'M': case 'm':
+		*bytes *= 1024;
+		/* fall through */
+	case 'K': case 'k':
+		*bytes *= 1024;
+		end++;
+		break;
+	}
+	return *end || *bytes < 65536 || *bytes > 1ull << 31 ? -EINVAL : 0;
+}
+
+/* Where the recording goes; beside the merged result, if that is what is wanted. */
+static int choose_data(struct options *opts)
+{
+	static const char *const merged[] = { ".folded", ".json", ".txt", ".svg" };
+	size_t i;
+
+	for (i = 0; i < sizeof(merged) / sizeof(merged[0]); i++)
+		if (has_suffix(opts->output, merged[i]))
+			opts->merge = true;
+	if (!opts->merge)
+		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
+	return asprintf(&opts->data, "%s.%d.data", opts->output, getpid()) < 0 ? -ENOMEM : 0;
+}
+
+/* Fills in @opts. Return: -1 to go on, or the status to exit with. */
+static int parse_options(int argc, char **argv, struct options *opts)
+{
+	enum { OPT_STRICT = 256, OPT_CHECK };
+	static const struct option longs[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "ring-size", required_argument, NULL, 'm' },
+		{ "strict", no_argument, NULL, OPT_STRICT },
+		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool check = false;
+	int c, err;
+
+	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
+				  .own_argv = argv };
+	if (argc > 1 && !strcmp(argv[1], "record"))
+		optind = 2;		/* as perf has it */
+	while ((c = getopt_long(argc, argv, "+o:m:qvVh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			opts->output = optarg;
+			break;
+		case 'm':
+			if (parse_bytes(optarg, &opts->ring_bytes)) {
+				msg__error("-m %s: a size of 64K to 2G is wanted", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case OPT_STRICT:
+			opts->strict = true;
+			break;
+		case OPT_CHECK:
+			check = true;
+			break;
+		case 'q':
+			msg__quiet = true;
+			break;
+		case 'v':
+			msg__verbosity++;
+			break;
+		case 'V':
+			printf("xpuload %s\n", XPU_VERSION);
+			return 0;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			fputs("Try 'xpuload --help'.\n", stderr);
+			return STATUS_FAILED;
+		}
+	}
+	err = paths__find("libxpushim.so", opts->shim, sizeof(opts->shim));
+	if (check)
+		return check__run(err ? NULL : opts->shim);
+	if (err) {
+		msg__error("libxpushim.so is neither beside xpuload nor in ../lib/xpuload: %s",
+			   strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (strpbrk(opts->shim, ": ")) {
+		msg__error("%s: LD_PRELOAD cannot hold a path with a blank or a colon; install "
+			   "xpuload elsewhere", opts->shim);
+		return STATUS_FAILED;
+	}
+
+	if (optind == argc) {
+		fputs(usage_text, stderr);
+		return STATUS_FAILED;
+	}
+	opts->argv = argv + optind;
+	if (choose_data(opts)) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	return -1;
+}
+
+/* Whether there is something to run, so that a slip of the finger costs no old recording. */
+static int find_command(const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+	char file[PATH_MAX];
+	int err = ENOENT;
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) ? errno : 0;
+	for (; path; path = *end ? end + 1 : NULL) {
+		end = strchrnul(path, ':');
+		snprintf(file, sizeof(file), "%.*s/%s", end > path ? (int)(end - path) : 1,
+			 end > path ? path : ".", name);
+		if (!access(file, X_OK))
+			return 0;
+		if (errno == EACCES)
+			err = EACCES;
+	}
+	return err;
+}
+
+static int report_exec(const char *name, int err)
+{
+	msg__error("cannot run %s: %s", name, strerror(err));
+	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Keeps one old recording, as perf record does. */
+static void keep_old(const char *path)
+{
+	char old[PATH_MAX];
+	struct stat st;
+
+	if (lstat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	if ((size_t)snprintf(old, sizeof(old), "%s.old", path) < sizeof(old))
+		rename(path, old);
+}
+
+static void write_info(struct writer *w, enum xpu_info_key key, const char *data, size_t bytes)
+{
+	size_t size = (sizeof(struct xpu_record_info) + bytes + 7) & ~(size_t)7;
+	struct xpu_record_info *r = writer__reserve(w, size);
+
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_INFO;
+	r->hdr.size = size;
+	r->key = key;
+	r->bytes = bytes;
+	memcpy(r->data, data, bytes);
+}
+
+static void write_argv_info(struct writer *w, enum xpu_info_key key, char *const argv[], int argc)
+{
+	size_t bytes = 0, at = 0;
+	char *data;
+	int i;
+
+	for (i = 0; i < argc && argv[i]; i++)
+		bytes += strlen(argv[i]) + 1;
+	data = malloc(bytes ?: 1);
+	if (!data)
+		return;
+	for (i = 0; i < argc && argv[i]; i++)
+		at = stpcpy(data + at, argv[i]) + 1 - data;
+	write_info(w, key, data, bytes);
+	free(data);
+}
+
+static void write_infos(struct session *s)
+{
+	const struct options *opts = s->opts;
+	struct utsname u;
+
+	write_info(s->writer, XPU_INFO_VERSION, XPU_VERSION, sizeof(XPU_VERSION));
+	if (!uname(&u)) {
+		write_info(s->writer, XPU_INFO_HOSTNAME, u.nodename, strlen(u.nodename) + 1);
+		write_info(s->writer, XPU_INFO_OS_RELEASE, u.release, strlen(u.release) + 1);
+		write_info(s->writer, XPU_INFO_ARCH, u.machine, strlen(u.machine) + 1);
+	}
+	write_argv_info(s->writer, XPU_INFO_CMDLINE, opts->argv, INT_MAX);
+	write_argv_info(s->writer, XPU_INFO_OPTIONS, opts->own_argv,
+			opts->argv - opts->own_argv);
+}
+
+static int open_file(struct session *s)
+{
+	struct xpu_file_header hdr = {
+		.magic = XPU_FILE_MAGIC,
+		.endian = XPU_FILE_ENDIAN,
+		.version_major = XPU_VERSION_MAJOR,
+		.version_minor = XPU_VERSION_MINOR,
+		.header_bytes = sizeof(hdr),
+		.clockid = CLOCK_MONOTONIC,
+		.start_mono_ns = now_ns(CLOCK_MONOTONIC),
+		.start_real_ns = now_ns(CLOCK_REALTIME),
+		.nr_cpus = sysconf(_SC_NPROCESSORS_CONF),
+	};
+	int err;
+
+	keep_old(s->opts->data);
+	err = writer__open(s->opts->data, &hdr, &s->writer);
+	if (err)
+		msg__error("cannot write %s: %s", s->opts->data, strerror(-err));
+	else
+		write_infos(s);
+	return err;
+}
+
+static void write_losses(struct session *s)
+{
+	int kind;
+
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
+		if (kind != XPU_LOST_SIDEBAND && kind != XPU_LOST_DISK)
+			recorder__lost(s->recorder, kind, probes__nr_lost(s->probes, kind));
+	recorder__lost(s->recorder, XPU_LOST_SIDEBAND, sideband__nr_lost(s->sideband));
+}
+
+static void write_end(struct session *s)
+{
+	struct xpu_record_end *r = writer__reserve(s->writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_end){
+			.hdr = { XPU_RECORD_END, 0, sizeof(*r) },
+			.time_ns = now_ns(CLOCK_MONOTONIC),
+			.wait_status = s->target.wait_status,
+		};
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static void on_record(void *ctx, const void *data, size_t size)
+{
+	struct session *s = ctx;
+
+	recorder__record(s->recorder, data, size);
+}
+
+static int open_signals(struct session *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCONT);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? -errno : 0;
+}
+
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD)
+			target__signal(&s->target, info.ssi_signo, info.ssi_code, info.ssi_pid);
+	}
+	target__reap(&s->target);
+}
+
+static void drain(struct session *s)
+{
+	int err;
+
+	probes__drain(s->probes);
+	sideband__drain(s->sideband, s->writer);
+	recorder__flush(s->recorder);
+	write_losses(s);
+	writer__flush(s->writer);
+
+	err = writer__error(s->writer);
+	if (err && !s->told_disk) {
+		msg__error("cannot write %s: %s: nothing more is recorded; what is there stays "
+			   "readable", s->opts->data, strerror(err));
+		s->told_disk = true;
+	}
+}
+
+static void record(struct session *s)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = probes__fd(s->probes), .events = POLLIN },
+		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
+	};
+	bool relaying = false, behind = false;
+
+	while (!s->target.exited) {
+		poll(fds, behind ? 1 : 3,
+		     relaying ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS);
+		take_signals(s);
+		relaying = target__relay(&s->target, s->probes);
+		behind = writer__is_behind(s->writer);
+		if (!behind)
+			drain(s);
+	}
+	drain(s);			/* the probes ran on the target's threads: all is in */
+	write_end(s);
+}
+
+/* ---- the account ----------------------------------------------------------------------------- */
+
+struct losses {
+	uint64_t nr;			/* of all kinds */
+	char text[1024];
+};
+
+static __attribute__((format(printf, 3, 4))) void add_loss(struct losses *l, uint64_t nr,
+							   const char *fmt, ...)
+{
+	size_t used = strlen(l->text);
+	va_list args;
+
+	if (!nr)
+		return;
+	l->nr += nr;
+	if (used)
+		used += snprintf(l->text + used, sizeof(l->text) - used, ", ");
+	if (used >= sizeof(l->text))
+		return;
+	va_start(args, fmt);
+	vsnprintf(l->text + used, sizeof(l->text) - used, fmt, args);
+	va_end(args);
+}
+
+#define U(x) ((unsigned long long)(x))
+
+static void count_losses(struct session *s, const struct recorder_stats *st, uint64_t lost_bytes,
+			 struct losses *l)
+{
+	uint64_t ring = probes__nr_lost(s->probes, XPU_LOST_LAUNCH);
+	uint64_t batches = probes__nr_lost(s->probes, XPU_LOST_BATCH);
+	uint64_t processes = probes__nr_lost(s->probes, XPU_LOST_PROCESS);
+	uint64_t reads = probes__nr_lost(s->probes, XPU_LOST_READ);
+	uint64_t scratch = probes__nr_lost(s->probes, XPU_LOST_SCRATCH);
+	uint64_t sideband = sideband__nr_lost(s->sideband);
+	uint64_t accounted = st->nr_launches + ring + reads + scratch + st->nr_no_memory;
+
+	l->nr = 0;
+	l->text[0] = '\0';
+	add_loss(l, ring, "%llu launches (ring full: try -m)", U(ring));
+	add_loss(l, batches, "%llu batches of device records (ring full: try -m)", U(batches));
+	add_loss(l, processes, "%llu process events", U(processes));
+	add_loss(l, reads, "%llu slots unreadable", U(reads));
+	add_loss(l, scratch, "%llu launches without kernel memory", U(scratch));
+	add_loss(l, sideband, "%llu mmap or comm events", U(sideband));
+	add_loss(l, st->nr_no_memory, "%llu launches for want of memory", U(st->nr_no_memory));
+	if (st->nr_tagged > accounted)
+		add_loss(l, st->nr_tagged - accounted, "%llu launches tagged but not seen",
+			 U(st->nr_tagged - accounted));
+	add_loss(l, st->nr_dropped_cupti, "%llu device records dropped by CUPTI",
+		 U(st->nr_dropped_cupti));
+	add_loss(l, st->nr_dropped_shim, "%llu device records dropped by the shim",
+		 U(st->nr_dropped_shim));
+	add_loss(l, st->nr_bad_times, "%llu device records without valid times",
+		 U(st->nr_bad_times));
+	add_loss(l, st->nr_unfinished, "%llu device records unfinished at exit",
+		 U(st->nr_unfinished));
+	add_loss(l, lost_bytes, "%llu bytes not written", U(lost_bytes));
+}
+
+/**
+ * close_session - write what is left and say what was recorded
+ *
+ * Return: 0, or STATUS_FAILED when the recording is not what was asked for.
+ */
+static int close_session(struct session *s)
+{
+	uint64_t bytes = 0, lost_bytes = 0;
+	struct recorder_stats st;
+	struct losses losses;
+	int err;
+
+	err = writer__close(s->writer, &bytes, &lost_bytes);
+	s->writer = NULL;
+	if (err && !s->told_disk)
+		msg__error("cannot write %s: %s", s->opts->data, strerror(-err));
+	recorder__stats(s->recorder, &st);
+	count_losses(s, &st, lost_bytes, &losses);
+
+	if (!st.nr_cuda_processes && !st.nr_launches)
+		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
+			  "process%s, or the shim could not be loaded there",
+			  st.nr_processes > 1 ? "any of " : "its ", U(st.nr_processes),
+			  st.nr_processes > 1 ? "es" : "");
+	msg__info("%llu launches from %llu call path%s, %llu device records, %llu process%s; %s "
+		  "%.1f MB; lost %llu", U(st.nr_launches), U(st.nr_paths),
+		  st.nr_paths == 1 ? "" : "s", U(st.nr_device_records), U(st.nr_processes),
+		  st.nr_processes == 1 ? "" : "es", s->opts->data, bytes / 1e6, U(losses.nr));
+	if (losses.nr)
+		msg__warn("lost: %s", losses.text);
+	if (err || st.nr_errors)
+		return STATUS_FAILED;
+	return s->opts->strict && (losses.nr || !st.nr_cuda_processes) ? STATUS_FAILED : 0;
+}
+
+/* ---- merging at once ------------------------------------------------------------------------- */
+
+/* Other people's ELF files are not for root to parse: become the one who called sudo. */
+static void drop_to_invoker(void)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	const char *user = getenv("SUDO_USER");
+
+	if (geteuid() || !uid || !gid)
+		return;
+	if (user)
+		initgroups(user, strtoul(gid, NULL, 10));
+	if (setgid(strtoul(gid, NULL, 10)) || setuid(strtoul(uid, NULL, 10)))
+		_exit(STATUS_FAILED);
+}
+
+static int merge(const struct options *opts)
+{
+	bool svg = has_suffix(opts->output, ".svg");
+	const char *name = svg ? "fold.sh" : "xpumerge";
+	char tool[PATH_MAX];
+	int status;
+	pid_t pid;
+
+	if (paths__find(name, tool, sizeof(tool))) {
+		msg__error("%s is not there: the recording stays in %s", name, opts->data);
+		return STATUS_FAILED;
+	}
+	pid = fork();
+	if (!pid) {
+		drop_to_invoker();
+		if (svg)
+			execl(tool, tool, "--svg", "-o", opts->output, opts->data, NULL);
+		else
+			execl(tool, tool, "-i", opts->data, "-o", opts->output, NULL);
+		_exit(STATUS_FAILED);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+		msg__error("%s failed: the recording stays in %s", name, opts->data);
+		return STATUS_FAILED;
+	}
+	unlink(opts->data);
+	return 0;
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+static int start(struct session *s)
+{
+	const struct options *opts = s->opts;
+	struct probes_options popts = { .shim = opts->shim, .ring_bytes = opts->ring_bytes };
+	char why[1024];
+	int err;
+
+	err = probes__open(&popts, on_record, s, &s->probes, why, sizeof(why));
+	if (err) {
+		msg__error("%s", why);
+		return STATUS_FAILED;
+	}
+	if (open_file(s))
+		return STATUS_FAILED;
+	s->recorder = recorder__new(s->writer);
+	if (!s->recorder) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	probes__adopt_next_child(s->probes);
+	err = target__fork(&s->target, opts->argv, opts->shim);
+	if (err) {
+		msg__error("cannot fork: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	err = sideband__open(s->target.pid, &s->sideband);
+	if (err) {
+		msg__error("cannot follow the target's mappings: perf_event_open: %s",
+			   strerror(-err));
+		return STATUS_FAILED;	/* our end of its pipe closes: it goes, too */
+	}
+	err = target__exec(&s->target);
+	if (err)
+		return report_exec(opts->argv[0], -err);
+	setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
+	return 0;
+}
+
+static void session__free(struct session *s)
+{
+	writer__close(s->writer, NULL, NULL);
+	recorder__free(s->recorder);
+	sideband__close(s->sideband);
+	probes__close(s->probes);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct session s = { .signal_fd = -1 };
+	struct options opts;
+	int status, err;
+
+	target__init();
+	status = parse_options(argc, argv, &opts);
+	if (status != -1)
+		return status;
+	s.opts = &opts;
+
+	err = find_command(opts.argv[0]);
+	if (err) {
+		status = report_exec(opts.argv[0], err);
+		goto out;
+	}
+	err = open_signals(&s);
+	if (err) {
+		msg__error("cannot take signals: %s", strerror(-err));
+		status = STATUS_FAILED;
+		goto out;
+	}
+	status = start(&s);
+	if (status)
+		goto out;
+	record(&s);
+	status = close_session(&s);
+	if (opts.merge && merge(&opts) && !status)
+		status = STATUS_FAILED;
+out:
+	session__free(&s);
+	free(opts.data);
+	if (!status)
+		target__exit_like(s.target.wait_status);
+	return status;
+}

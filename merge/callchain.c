@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "callchain.h"
+
+#define HASH_NONFATAL_OOM	1
+#define uthash_nonfatal_oom(e)	(oom = true)
+#include <uthash.h>
+
+struct frame_key {
+	const char *name;
+	struct dso *dso;
+};
+
+struct frame_entry {
+	struct frame_key key;
+	struct frame frame;
+	UT_hash_handle hh;
+};
+
+struct stack_entry {
+	UT_hash_handle hh;
+	struct stack stack;
+};
+
+void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim)
+{
+	memset(c, 0, sizeof(*c));
+	c->dsos = dsos;
+	c->strings = strings;
+	c->trim = trim;
+}
+
+void callchains__exit(struct callchains *c)
+{
+	HASH_CLEAR(hh, c->frames);
+	HASH_CLEAR(hh, c->stacks);
+	array_free(&c->scratch);
+	arena__free(&c->arena);
+}
+
+static const struct frame *callchains__frame(struct callchains *c, const char *name,
+					     struct dso *dso, bool symbolized)
+{
+	struct frame_key key = { name, dso };
+	struct frame_entry *e;
+	bool oom = false;
+
+	if (!name)
+		return NULL;
+	HASH_FIND(hh, c->frames, &key, sizeof(key), e);
+	if (e)
+		return &e->frame;
+	e = arena__alloc(&c->arena, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->key = key;
+	e->frame = (struct frame){ name, dso, symbolized };
+	HASH_ADD(hh, c->frames, key, sizeof(e->key), e);
+	return oom ? NULL : &e->frame;
+}
+
+static const struct frame *callchains__label_frame(struct callchains *c, const char *name)
+{
+	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
+}
+
+/* Return: the frame of one address, never NULL but for want of memory. */
+static const struct frame *callchains__address(struct callchains *c, struct image *image,
+					       uint32_t epoch, uint64_t addr)
+{
+	struct map *map = image__find_map(image, epoch, addr);
+	struct dso_symbol *sym;
+	const char *name;
+	uint64_t vaddr;
+
+	if (!map)
+		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
+					 false);
+	if (!map->dso)
+		map->dso = dsos__get(c->dsos, map->rec);
+	if (!map->dso)
+		return NULL;
+	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, &vaddr);
+	if (sym)
+		return callchains__frame(c, dsos__symbol_name(c->dsos, sym), map->dso, true);
+	/* Places in [anon] and the like are as good as random: one frame for all of them. */
+	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
+		name = map->dso->name;
+	else
+		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
+					(unsigned long long)vaddr);
+	return callchains__frame(c, name, map->dso, false);
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+/* Return: whether the frame is a function that the CUDA library exports for programs to call. */
+static bool frame__is_api(const struct frame *f)
+{
+	if (!f->symbolized || !f->dso)
+		return false;
+	if (f->dso->role == DSO_CUDA)
+		return has_prefix(f->name, "cu") && is_upper(f->name[2]);
+	if (f->dso->role == DSO_CUDART)
+		return (has_prefix(f->name, "cuda") && is_upper(f->name[4])) ||
+		       (has_prefix(f->name, "__cuda") && is_upper(f->name[6]));
+	return false;
+}
+
+/* Return: whether the frame is inside a runtime that is linked into the program statically. */
+static bool frame__is_static_cudart(const struct frame *f)
+{
+	return f->symbolized &&
+	       (has_prefix(f->name, "libcudart_static_") || has_prefix(f->name, "__cudart"));
+}
+
+/*
+ * Return: whether the frame is the statically linked API function itself. A program may have
+ * functions of its own called cudaSomething, so only what launches work is taken for the real one.
+ */
+static bool frame__is_static_api(const struct frame *f)
+{
+	static const char *const prefixes[] = {
+		"cudaLaunch", "__cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch",
+		"cudaMemPrefetch",
+	};
+	size_t i;
+
+	/* A demangled C++ function of that name has parameters behind it. */
+	if (!f->symbolized || strpbrk(f->name, "(<: "))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (has_prefix(f->name, prefixes[i]))
+			return true;
+	return false;
+}
+
+/*
+ * callchain__trim - find where the program ends and CUDA begins
+ * @v, @nr: frames, innermost first
+ * @api: set to the API function's frame if it is among those to trim, else untouched
+ *
+ * Return: how many frames to leave out, counted from the innermost.
+ */
+static size_t callchain__trim(const struct frame *const *v, size_t nr, const struct frame **api)
+{
+	const struct frame *outermost = NULL;
+	bool runtime = false;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		enum dso_role role = v[i]->dso ? v[i]->dso->role : DSO_PLAIN;
+
+		if (role == DSO_SHIM || role == DSO_CUPTI)
+			continue;
+		if (role == DSO_CUDA || role == DSO_CUDART) {
+			outermost = v[i];
+			runtime = role == DSO_CUDART;
+			continue;
+		}
+		/* In the program itself, and only next to what was trimmed. */
+		if (!i || runtime)
+			break;
+		if (frame__is_static_cudart(v[i])) {
+			outermost = v[i];
+			continue;
+		}
+		if (frame__is_static_api(v[i])) {
+			*api = v[i];
+			return i + 1;
+		}
+		break;
+	}
+	if (outermost && frame__is_api(outermost))
+		*api = outermost;
+	return i;
+}
+
+/* Return: the interned path of the frames in scratch, which are in order, or NULL. */
+static const struct stack *callchains__intern(struct callchains *c)
+{
+	size_t bytes = c->scratch.nr * sizeof(*c->scratch.v);
+	struct stack_entry *e;
+	bool oom = false;
+
+	HASH_FIND(hh, c->stacks, c->scratch.v, bytes, e);
+	if (e)
+		return &e->stack;
+	e = arena__alloc(&c->arena, sizeof(*e) + bytes);
+	if (!e)
+		return NULL;
+	e->stack.nr = c->scratch.nr;
+	memcpy(e->stack.frames, c->scratch.v, bytes);
+	HASH_ADD_KEYPTR(hh, c->stacks, e->stack.frames, bytes, e);
+	return oom ? NULL : &e->stack;
+}
+
+static int callchains__push(struct callchains *c, const struct frame *f)
+{
+	return f ? array_push(&c->scratch, f) : -1;
+}
+
+const struct stack *callchains__label(struct callchains *c, const char *name)
+{
+	c->scratch.nr = 0;
+	if (callchains__push(c, callchains__label_frame(c, name)))
+		return NULL;
+	return callchains__intern(c);
+}
+
+const struct stack *callchains__resolve(struct callchains *c,
+					const struct xpu_record_callchain *rec,
+					struct image *image, uint32_t epoch, const char *api)
+{
+	size_t nr = rec && !(rec->hdr.misc & XPU_CHAIN_FAILED) ? rec->nr_frames : 0;
+	const struct frame *api_frame = NULL, *f;
+	size_t i, trimmed = 0;
+	uint64_t addr;
+
+	c->scratch.nr = 0;
+	/* Innermost first to begin with, as they come. */
+	for (i = 0; i < nr; i++) {
+		addr = rec->frames[i];
+		if (i || rec->hdr.misc & XPU_CHAIN_SHIM)
+			addr--;
+		if (callchains__push(c, callchains__address(c, image, epoch, addr)))
+			return NULL;
+	}
+	if (c->trim)
+		trimmed = callchain__trim(c->scratch.v, nr, &api_frame);
+	nr -= trimmed;
+	memmove(c->scratch.v, c->scratch.v + trimmed, nr * sizeof(*c->scratch.v));
+	c->scratch.nr = nr;
+	for (i = 0; i < nr; i++) {
+		c->nr_frames++;
+		c->nr_unsymbolized += !c->scratch.v[i]->symbolized;
+	}
+	if (!rec || !rec->nr_frames || rec->hdr.misc & XPU_CHAIN_FAILED) {
+		if (callchains__push(c, callchains__label_frame(c, "[no stack]")))
+			return NULL;
+	} else if (rec->hdr.misc & XPU_CHAIN_TRUNCATED) {
+		if (callchains__push(c, callchains__label_frame(c, "[truncated]")))
+			return NULL;
+	}
+	for (i = 0; i < c->scratch.nr / 2; i++) {
+		f = c->scratch.v[i];
+		c->scratch.v[i] = c->scratch.v[c->scratch.nr - 1 - i];
+		c->scratch.v[c->scratch.nr - 1 - i] = f;
+	}
+	/* Untrimmed, the API function is among the frames already, unless there are none. */
+	if (c->trim || !nr) {
+		if (!api_frame)
+			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");
+		if (callchains__push(c, api_frame))
+			return NULL;
+	}
+	return callchains__intern(c);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * callchain.h - from return addresses to the frames of a call path, trimmed for reading
+ *
+ * What a launch's stack holds, innermost first: the shim, CUPTI, the CUDA driver, the runtime, and
+ * then the program. The first four are how we came to know, not what the user asked about: they
+ * are trimmed and one frame stands for them, the API function that the program called.
+ */
+#ifndef MERGE_CALLCHAIN_H
+#define MERGE_CALLCHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../bpf/xpu_record.h"
+#include "dso.h"
+#include "machine.h"
+#include "util.h"
+
+struct frame {
+	const char *name;		/* demangled, interned; "libfoo.so+0x1a2b", "[unknown]" */
+	struct dso *dso;		/* NULL: unknown, or no place in a file */
+	bool symbolized;
+};
+
+/* A call path, root first. Equal paths are equal pointers. */
+struct stack {
+	uint32_t nr;
+	const struct frame *frames[];
+};
+
+struct frame_entry;
+struct stack_entry;
+
+struct callchains {
+	struct dsos *dsos;		/* the caller's */
+	struct strpool *strings;	/* the caller's */
+	bool trim;
+	struct frame_entry *frames;
+	struct stack_entry *stacks;
+	struct arena arena;
+	ARRAY(const struct frame *) scratch;
+	uint64_t nr_frames;		/* shown, over all call paths */
+	uint64_t nr_unsymbolized;	/* of them */
+};
+
+void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
+void callchains__exit(struct callchains *c);
+
+/**
+ * callchains__resolve - name the frames of one call path
+ * @c: all call paths
+ * @rec: addresses, innermost first, or NULL for a launch of which no call path is known
+ * @image: the address space they are in, or NULL if that is not known
+ * @epoch: remap epoch of @image
+ * @api: name of the API call by its callback id, or NULL
+ *
+ * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
+ * instruction before, so they are looked up one byte earlier.
+ *
+ * Return: the path, owned by @c, or NULL when memory is out.
+ */
+const struct stack *callchains__resolve(struct callchains *c,
+					const struct xpu_record_callchain *rec,
+					struct image *image, uint32_t epoch, const char *api);
+
+/* Return: the path of one frame called @name, as for "[no launch]", or NULL. */
+const struct stack *callchains__label(struct callchains *c, const char *name);
+
+#endif /* MERGE_CALLCHAIN_H */

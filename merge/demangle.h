@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * demangle.h - the names that the programmer wrote
+ *
+ * The only door to libbfd: its API moves between binutils releases, and its licence is what makes
+ * xpumerge GPL-3.0-or-later.
+ */
+#ifndef MERGE_DEMANGLE_H
+#define MERGE_DEMANGLE_H
+
+/**
+ * demangle - demangle a C++ or Rust symbol
+ * @name: as in the symbol table
+ *
+ * Return: the demangled name with parameters, for the caller to free(), or NULL if @name is not
+ * mangled (or memory is out): use it as it is.
+ * Source: bfd_demangle() of libbfd.
+ */
+char *demangle(const char *name);
+
+#endif /* MERGE_DEMANGLE_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dso.h - the files that processes execute, and their function symbols
+ *
+ * Each file is opened once, when its first address is asked for, whatever number of processes and
+ * mappings use it. A file that is not the one that was running (its build-id differs from the
+ * mapping's) is not used: no name is better than a wrong one.
+ */
+#ifndef MERGE_DSO_H
+#define MERGE_DSO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../bpf/xpu_record.h"
+#include "util.h"
+
+/* What a file is to the trimming of call paths. */
+enum dso_role {
+	DSO_PLAIN,
+	DSO_SHIM,		/* libxpushim.so */
+	DSO_CUPTI,		/* libcupti.so* */
+	DSO_CUDA,		/* libcuda.so*, the driver API */
+	DSO_CUDART,		/* libcudart.so*, the runtime API */
+};
+
+enum dso_state {
+	DSO_UNTRIED,
+	DSO_LOADED,
+	DSO_NO_FILE,		/* it has none (anonymous, [vsyscall]) or it cannot be opened */
+	DSO_NO_ELF,		/* not an ELF file, or a damaged one */
+	DSO_MISMATCH,		/* another build-id */
+};
+
+struct dso_symbol {
+	uint64_t start, end;	/* [start, end), addresses as in the file's symbol table */
+	const char *name;	/* mangled, in the file's mapping */
+	const char *pretty;	/* demangled and interned, NULL until asked for */
+};
+
+struct dso_segment {
+	uint64_t offset, end;	/* [offset, end) in the file */
+	uint64_t vaddr;
+};
+
+struct dso {
+	const char *path;	/* as mapped, interned; "[vdso]", "//anon" */
+	const char *name;	/* to show: its last part, "[anon]" */
+	enum dso_role role;
+	enum dso_state state;
+	uint8_t build_id[XPU_BUILD_ID_LEN];
+	uint8_t build_id_len;	/* 0: the mapping has none */
+	void *image;		/* the file, mapped */
+	size_t image_bytes;
+	struct dso_symbol *symbols;	/* by address, disjoint */
+	size_t nr_symbols;
+	struct dso_segment *segments;
+	size_t nr_segments;
+};
+
+struct dso_entry;
+
+struct dsos {
+	struct strpool *strings;	/* the caller's, and must outlive it */
+	struct msgs *msgs;		/* the caller's: files that are not used, and why */
+	struct dso_entry *entries;
+	struct arena arena;
+	uint64_t nr_mismatches;
+	uint64_t nr_missing;
+};
+
+void dsos__init(struct dsos *d, struct strpool *strings, struct msgs *msgs);
+void dsos__exit(struct dsos *d);
+
+/**
+ * dsos__get - the file behind a mapping
+ * @d: all files
+ * @rec: the mapping: looked up by build-id, else by path and inode
+ *
+ * Return: owned by @d, not loaded yet, or NULL when memory is out.
+ */
+struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec);
+
+/**
+ * dsos__find_symbol - name an address in a file
+ * @d: all files
+ * @dso: one of them, read on the first call
+ * @offset: in the file, bytes
+ * @vaddr: the same place as the file's symbol table counts it; @offset if the file is not there
+ *
+ * Return: the symbol, or NULL if none covers it. Never the nearest one before it: in a stripped
+ * library that would name some other function.
+ */
+struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t offset,
+				     uint64_t *vaddr);
+
+/* Return: the demangled name of @sym, interned, or NULL when memory is out. */
+const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);
+
+#endif /* MERGE_DSO_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdint.h>
+#include <string.h>
+
+#include "escape.h"
+
+/* Return: bytes of the well-formed character at @s (RFC 3629), 0 if there is none. */
+static size_t utf8__len(const unsigned char *s)
+{
+	size_t len, i;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		len = 2;
+	else if (s[0] >= 0xe0 && s[0] <= 0xef)
+		len = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		len = 4;
+	else
+		return 0;
+	/* A NUL is no continuation, so this does not run past the end. */
+	for (i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and what is beyond U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
+{
+	const unsigned char *p = (const unsigned char *)*s;
+	size_t len = utf8__len(p);
+
+	if (!*p)
+		return 0;
+	*s += len ? len : 1;
+	if (!len) {
+		memcpy(out, "\xef\xbf\xbd", 4);
+		return 3;
+	}
+	/* U+0080..U+009F are control characters as well: terminals act on them. */
+	if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) {
+		if (how == ESCAPE_JSON)
+			return snprintf(out, ESCAPE_MAX, "\\u%04x", len == 2 ? p[1] : *p);
+		memcpy(out, "?", 2);
+		return 1;
+	}
+	if (how == ESCAPE_JSON && (*p == '"' || *p == '\\')) {
+		out[0] = '\\';
+		out[1] = *p;
+		out[2] = 0;
+		return 2;
+	}
+	memcpy(out, p, len);
+	out[len] = 0;
+	if (how == ESCAPE_FOLDED && *p == ';')
+		out[0] = ':';
+	return len;
+}
+
+void escape__print(FILE *f, const char *s, enum escape how)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	while ((len = escape__next(&s, how, out)))
+		fwrite(out, 1, len, f);
+}

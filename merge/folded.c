@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "folded.h"
+#include "util.h"
+
+struct line {
+	const char *text;
+	uint64_t sum_ns;
+	uint64_t nr;
+};
+
+typedef ARRAY(char) buf_t;
+
+static int buf__put(buf_t *buf, const char *s, size_t len)
+{
+	int err = array_reserve(buf, buf->nr + len);
+
+	if (err)
+		return err;
+	memcpy(buf->v + buf->nr, s, len);
+	buf->nr += len;
+	return 0;
+}
+
+static int buf__put_name(buf_t *buf, const char *name)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+	int err = 0;
+
+	while (!err && (len = escape__next(&name, ESCAPE_FOLDED, out)))
+		err = buf__put(buf, out, len);
+	return err;
+}
+
+static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,
+			 bool numbered)
+{
+	static const char *const kinds[] = {
+		[LEAF_KERNEL] = "Kernel",
+		[LEAF_MEMCPY] = "Memcpy",
+		[LEAF_MEMSET] = "Memset",
+	};
+	char label[64];
+	int len;
+
+	if (leaf->kind == LEAF_PENDING)
+		len = snprintf(label, sizeof(label), "[GPU_Launch_Pending]");
+	else if (numbered)
+		len = snprintf(label, sizeof(label), "[GPU%" PRIu32 "_%s]",
+			       s->gpus.v[leaf->gpu].index, kinds[leaf->kind]);
+	else
+		len = snprintf(label, sizeof(label), "[GPU_%s]", kinds[leaf->kind]);
+	return buf__put(buf, label, len) ?: buf__put_name(buf, leaf->name);
+}
+
+/* comm;frame;...;leaf, with its NUL */
+static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
+			 bool numbered)
+{
+	const struct stack *stack = s->chains.v[a->chain].stack;
+	uint32_t i;
+	int err;
+
+	err = buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
+	for (i = 0; i < stack->nr && !err; i++) {
+		err = buf__put(buf, ";", 1);
+		if (!err)
+			err = buf__put_name(buf, stack->frames[i]->name);
+	}
+	if (!err)
+		err = buf__put(buf, ";", 1);
+	if (!err)
+		err = buf__put_leaf(buf, s, &s->leaves.v[a->leaf], numbered);
+	return err ?: buf__put(buf, "", 1);
+}
+
+static int line__cmp(const void *va, const void *vb)
+{
+	const struct line *a = va, *b = vb;
+
+	return strcmp(a->text, b->text);
+}
+
+/* To nearest, halves up. */
+static uint64_t line__value(const struct line *line, const struct folded_opts *opts)
+{
+	switch (opts->unit) {
+	case UNIT_NS:
+		return line->sum_ns;
+	case UNIT_US:
+		return line->sum_ns / 1000 + (line->sum_ns % 1000 >= 500);
+	case UNIT_MS:
+		return line->sum_ns / 1000000 + (line->sum_ns % 1000000 >= 500000);
+	case UNIT_SAMPLES:
+		return ((unsigned __int128)line->sum_ns * opts->freq_hz + 500000000) / 1000000000;
+	case UNIT_COUNT:
+		return line->nr;
+	}
+	return 0;
+}
+
+int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
+		  struct folded_result *result)
+{
+	bool numbered = session__nr_gpus_used(s) > 1;
+	ARRAY(struct line) lines = { 0 };
+	struct arena texts = { 0 };
+	buf_t buf = { 0 };
+	size_t i, j;
+	int err = 0;
+
+	memset(result, 0, sizeof(*result));
+	for (i = 0; i < s->aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->aggregates.v[i];
+		char *text;
+
+		buf.nr = 0;
+		err = buf__put_line(&buf, s, a, numbered);
+		if (err)
+			break;
+		text = arena__alloc(&texts, buf.nr);
+		if (!text) {
+			err = -ENOMEM;
+			break;
+		}
+		memcpy(text, buf.v, buf.nr);
+		err = array_push(&lines, ((struct line){ text, a->sum_ns, a->nr }));
+	}
+	if (err)
+		goto out;
+	if (lines.nr)
+		qsort(lines.v, lines.nr, sizeof(*lines.v), line__cmp);
+	for (i = 0; i < lines.nr; i = j) {
+		struct line sum = lines.v[i];
+		uint64_t value;
+
+		/* Call paths that differ in addresses only read alike. */
+		for (j = i + 1; j < lines.nr && !strcmp(lines.v[j].text, sum.text); j++) {
+			sum.sum_ns += lines.v[j].sum_ns;
+			sum.nr += lines.v[j].nr;
+		}
+		value = line__value(&sum, opts);
+		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
+		result->nr_lines++;
+		if (!value && sum.sum_ns) {
+			result->nr_rounded_away++;
+			result->rounded_away_ns += sum.sum_ns;
+		}
+	}
+out:
+	array_free(&buf);
+	array_free(&lines);
+	arena__free(&texts);
+	return err;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * folded.h - folded stacks, one line a call path, for flamegraph.pl and its like
+ *
+ *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
+ *
+ * Root first, in byte order of the lines. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU;
+ * [GPU_Memcpy]HtoD; [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never
+ * seen; [no launch] as the parent of device work whose launch was never seen. In names, ';' becomes
+ * ':', control characters '?' and bytes that are no UTF-8 U+FFFD.
+ *
+ * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
+ * number of device records. What has no time, or too little to show in the unit, keeps its line
+ * with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts launches.
+ */
+#ifndef MERGE_FOLDED_H
+#define MERGE_FOLDED_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "session.h"
+
+enum unit {
+	UNIT_NS,
+	UNIT_US,
+	UNIT_MS,
+	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen of it */
+	UNIT_COUNT,
+};
+
+struct folded_opts {
+	enum unit unit;
+	uint32_t freq_hz;		/* UNIT_SAMPLES */
+};
+
+struct folded_result {
+	uint64_t nr_lines;
+	uint64_t nr_rounded_away;	/* lines with time that show 0 ... */
+	uint64_t rounded_away_ns;	/* ... and how much that is in all */
+};
+
+/*
+ * Writes all of @s. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
+int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
+		  struct folded_result *result);
+
+#endif /* MERGE_FOLDED_H */

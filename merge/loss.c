@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "loss.h"
+#include "util.h"
+
+struct loss_line {
+	size_t offset;			/* of the counter in struct loss */
+	const char *text;
+};
+
+#define LINE(member, text_)	{ offsetof(struct loss, member), text_ }
+
+static const struct loss_line lines[] = {
+	LINE(nr_pending, "launches without device work in the recording (pending)"),
+	LINE(nr_duplicates, "of these have a correlation id that another launch had (duplicate)"),
+	LINE(nr_orphans, "device records whose launch is not in the recording (orphans)"),
+	LINE(recorder[XPU_LOST_LAUNCH], "launches lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_SCRATCH], "launches lost: no memory for a call chain"),
+	LINE(recorder[XPU_LOST_BATCH], "batches of device records lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_READ], "slots or batches lost: not readable in the target"),
+	LINE(recorder[XPU_LOST_PROCESS], "process records lost: ring buffer or process table full"),
+	LINE(recorder[XPU_LOST_SIDEBAND],
+	     "mmap, comm, fork or exit events lost: names may be missing or old"),
+	LINE(recorder[XPU_LOST_DISK], "bytes lost: could not be written to the recording"),
+	LINE(recorder_other, "losses of a kind that this version does not know"),
+	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
+	LINE(missing_works, "device records that the shim sent are not in the recording"),
+	LINE(missing_batches, "batches that the shim sent are not in the recording"),
+	LINE(dropped_cupti, "device records dropped by CUPTI"),
+	LINE(dropped_shim, "device records dropped by the shim: no memory"),
+	LINE(unfinished, "device records of work that still ran when the process ended"),
+	LINE(bad_times, "device records without valid times: counted, their time is not"),
+	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
+	LINE(bad_batches, "batches damaged inside: used up to the damage"),
+	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
+	LINE(cut_bytes, "bytes ignored at the end of the recording: cut off inside a record"),
+	LINE(not_closed, "recording not closed in good order: its end may be missing"),
+	LINE(no_stack, "launches without a call path ([no stack])"),
+	LINE(truncated, "launches whose call path is deeper than recorded ([truncated])"),
+	LINE(unsymbolized, "frames without a function name"),
+};
+
+static uint64_t loss__counter(const struct loss *l, const struct loss_line *line)
+{
+	return *(const uint64_t *)((const char *)l + line->offset);
+}
+
+uint64_t loss__lost(const struct loss *l)
+{
+	/*
+	 * What the recorder saw itself lose and what the shim says it sent are two accounts of the
+	 * same launches and records; the bigger one is nearer to the truth, their sum is not. A
+	 * lost batch counts as one here, since nobody but the shim knows how much was in it, and
+	 * so do bytes that did not get to the disk.
+	 */
+	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
+			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
+			    !!l->recorder[XPU_LOST_DISK];
+	uint64_t missing = l->missing_launches + max_t(uint64_t, l->missing_works,
+						       l->missing_batches);
+
+	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
+	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder_other + l->dropped_cupti +
+	       l->dropped_shim;
+}
+
+bool loss__clean(const struct loss *l)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		if (loss__counter(l, &lines[i]))
+			return false;
+	return true;
+}
+
+void loss__print(const struct loss *l, FILE *f, const char *prefix)
+{
+	size_t i;
+
+	fprintf(f, "%slaunches %" PRIu64 " matched %" PRIu64 " unmatched %" PRIu64 " lost %" PRIu64
+		"\n", prefix, l->nr_launches, l->nr_matched, loss__unmatched(l), loss__lost(l));
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		uint64_t n = loss__counter(l, &lines[i]);
+
+		if (n && lines[i].offset == offsetof(struct loss, unsymbolized))
+			fprintf(f, "%s%12" PRIu64 " of %" PRIu64 " %s\n", prefix, n, l->nr_frames,
+				lines[i].text);
+		else if (n)
+			fprintf(f, "%s%12" PRIu64 " %s\n", prefix, n, lines[i].text);
+	}
+}

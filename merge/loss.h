@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * loss.h - the account of a recording: what was launched, what arrived, what did not
+ *
+ * Loss is never silent: each way of losing something has a counter here, and each counter that is
+ * not zero has a line in what every merge prints last.
+ */
+#ifndef MERGE_LOSS_H
+#define MERGE_LOSS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../bpf/xpu_record.h"
+
+struct loss {
+	uint64_t nr_launches;		/* launch records */
+	uint64_t nr_matched;		/* of them, with at least one device record */
+	uint64_t nr_pending;		/* of them, with none */
+	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
+	uint64_t nr_works;		/* device records */
+	uint64_t nr_orphans;		/* of them, without a launch */
+
+	uint64_t recorder[XPU_LOST_NR];	/* what the loader counted, by enum xpu_lost_kind */
+	uint64_t recorder_other;	/* kinds that this version does not know */
+	uint64_t missing_launches;	/* tagged by the shim, not in the file */
+	uint64_t missing_works;		/* packed by the shim, not in the file */
+	uint64_t missing_batches;
+	uint64_t dropped_cupti;
+	uint64_t dropped_shim;
+	uint64_t unfinished;
+
+	uint64_t bad_times;		/* device records without times */
+	uint64_t bad_refs;		/* ids that no record defines */
+	uint64_t bad_batches;		/* damaged inside, used up to there */
+	uint64_t cut_bytes;		/* at the end of the file, not a whole record */
+	uint64_t corrupt_bytes;		/* the same, after damage */
+	uint64_t not_closed;		/* 1: there is no END record */
+	uint64_t no_stack;		/* launches without a call path */
+	uint64_t truncated;		/* launches whose call path is longer than recorded */
+	uint64_t unsymbolized;		/* frames shown without a function name */
+	uint64_t nr_frames;		/* frames shown */
+};
+
+/* Return: the N of "lost N": launches and records known to be missing, counted once each. */
+uint64_t loss__lost(const struct loss *l);
+
+/* Return: the N of "unmatched N". */
+static inline uint64_t loss__unmatched(const struct loss *l)
+{
+	return l->nr_pending + l->nr_orphans;
+}
+
+/* Return: whether nothing at all is missing, unmatched or unnamed. */
+bool loss__clean(const struct loss *l);
+
+/*
+ * Prints "launches N matched N unmatched N lost N" and, for each counter that is not zero, a line
+ * that says what it means, each after @prefix.
+ */
+void loss__print(const struct loss *l, FILE *f, const char *prefix);
+
+#endif /* MERGE_LOSS_H */

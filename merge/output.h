@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * output.h - a file that is there whole or not at all
+ *
+ * What is written goes to a temporary file beside the wanted one, which takes its name at the end:
+ * a merge that fails leaves neither half a file nor an empty one in place of an older result.
+ */
+#ifndef MERGE_OUTPUT_H
+#define MERGE_OUTPUT_H
+
+#include <stdio.h>
+
+struct output {
+	FILE *f;
+	char *path;		/* NULL: stdout */
+	char *tmp;		/* NULL: written in place (stdout, a device, a FIFO) */
+};
+
+/*
+ * Opens @path ("-" is stdout) for writing. Return: 0 or -errno; then there is nothing to close.
+ */
+int output__open(struct output *o, const char *path);
+
+/* Everything is written: puts the file in its place. Return: 0 or -errno of whatever failed. */
+int output__commit(struct output *o);
+
+/* Something failed: leaves no trace. Harmless after output__commit(). */
+void output__abort(struct output *o);
+
+/* The same from a signal handler: removes the temporary file of the output that is open, if any. */
+void output__abort_from_signal(void);
+
+#endif /* MERGE_OUTPUT_H */

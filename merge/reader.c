@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "reader.h"
+#include "util.h"
+
+/*
+ * Sizes beyond these are taken for damage, not for a record that the end of the file cut: a damaged
+ * size in the middle of a file must not make the rest of it look merely cut off. A fixed-size
+ * record may grow in later versions.
+ */
+#define GROWTH_BYTES	4096u
+#define RECORD_MAX	(256u << 20)
+
+#define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
+
+struct record_type {
+	uint32_t min;			/* the fixed part */
+	uint32_t max;
+};
+
+#define FIXED(type)		{ sizeof(type), sizeof(type) + GROWTH_BYTES }
+#define UP_TO(type, bytes)	{ sizeof(type), sizeof(type) + (bytes) + GROWTH_BYTES }
+
+static const struct record_type file_types[] = {
+	[XPU_RECORD_INFO]	  = UP_TO(struct xpu_record_info, 16u << 20),
+	[XPU_RECORD_PROCESS]	  = FIXED(struct xpu_record_process),
+	[XPU_RECORD_PROCESS_EXIT] = FIXED(struct xpu_record_process_exit),
+	[XPU_RECORD_THREAD]	  = FIXED(struct xpu_record_thread),
+	[XPU_RECORD_MMAP]	  = UP_TO(struct xpu_record_mmap, 64u << 10),
+	[XPU_RECORD_COMM]	  = FIXED(struct xpu_record_comm),
+	[XPU_RECORD_FORK]	  = FIXED(struct xpu_record_task),
+	[XPU_RECORD_EXIT]	  = FIXED(struct xpu_record_task),
+	[XPU_RECORD_CALLCHAIN]	  = UP_TO(struct xpu_record_callchain, UINT16_MAX * 8u),
+	[XPU_RECORD_LAUNCHES]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
+	[XPU_RECORD_BATCH]	  = UP_TO(struct xpu_record_batch, RECORD_MAX / 2),
+	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
+	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
+};
+
+static const struct record_type batch_types[] = {
+	[XPU_RECORD_STRING]	= UP_TO(struct xpu_record_string, RECORD_MAX / 2),
+	[XPU_RECORD_API]	= FIXED(struct xpu_record_api),
+	[XPU_RECORD_STREAM]	= FIXED(struct xpu_record_stream),
+	[XPU_RECORD_KERNEL]	= FIXED(struct xpu_record_kernel),
+	[XPU_RECORD_MEMCPY]	= FIXED(struct xpu_record_memory),
+	[XPU_RECORD_MEMSET]	= FIXED(struct xpu_record_memory),
+	[XPU_RECORD_COUNTERS]	= FIXED(struct xpu_record_counters),
+	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
+	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
+};
+
+static int reader__fail(struct reader *r, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int reader__fail(struct reader *r, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, args);
+	va_end(args);
+	reader__close(r);
+	return err;
+}
+
+static int reader__check_header(struct reader *r)
+{
+	static const char magic[8] = XPU_FILE_MAGIC;
+	struct xpu_file_header *h = &r->header;
+
+	if (!r->size)
+		return reader__fail(r, -EINVAL, "is empty: nothing was recorded");
+	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic))))
+		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)");
+	if (r->size < sizeof(*h))
+		return reader__fail(r, -EINVAL, "is too short to be a recording: %zu bytes, header %zu",
+				    r->size, sizeof(*h));
+	memcpy(h, r->base, sizeof(*h));
+	if (h->endian == __builtin_bswap32(XPU_FILE_ENDIAN))
+		return reader__fail(r, -EPROTO, "was recorded on a machine of the other endianness");
+	if (h->endian != XPU_FILE_ENDIAN)
+		return reader__fail(r, -EINVAL, "has a damaged header (endian mark %#x)", h->endian);
+	if (h->version_major > XPU_VERSION_MAJOR)
+		return reader__fail(r, -EPROTO,
+				    "has format version %u.%u, newer than the %u.x known here: use a newer xpumerge",
+				    h->version_major, h->version_minor, XPU_VERSION_MAJOR);
+	if (h->version_major < 1)
+		return reader__fail(r, -EINVAL, "has a damaged header (version %u.%u)",
+				    h->version_major, h->version_minor);
+	if (h->header_bytes < sizeof(*h) || h->header_bytes % 8)
+		return reader__fail(r, -EINVAL, "has a damaged header (%u bytes)", h->header_bytes);
+	if (h->header_bytes > r->size)
+		return reader__fail(r, -EINVAL, "is too short to be a recording: %zu bytes, header %u",
+				    r->size, h->header_bytes);
+	return 0;
+}
+
+int reader__open(struct reader *r, const char *path)
+{
+	struct stat st;
+	void *base;
+	int fd, err;
+
+	memset(r, 0, sizeof(*r));
+	r->name = path;
+	/* O_NONBLOCK: a FIFO must be refused below, not waited for here. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		err = -errno;
+		return reader__fail(r, err, "cannot be opened: %s", strerror(-err));
+	}
+	if (fstat(fd, &st)) {
+		err = reader__fail(r, -errno, "cannot be examined: %s", strerror(errno));
+		goto out_close;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err = reader__fail(r, -EINVAL, "is not a regular file");
+		goto out_close;
+	}
+	if ((uintmax_t)st.st_size > SIZE_MAX) {
+		err = reader__fail(r, -EFBIG, "is too big for this machine's address space");
+		goto out_close;
+	}
+	r->size = st.st_size;
+	if (r->size) {
+		base = mmap(NULL, r->size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (base == MAP_FAILED) {
+			err = reader__fail(r, -errno, "cannot be mapped: %s", strerror(errno));
+			goto out_close;
+		}
+		r->base = base;
+		r->mapped = true;
+		madvise(base, r->size, MADV_SEQUENTIAL);
+	}
+	err = reader__check_header(r);
+out_close:
+	close(fd);
+	return err;
+}
+
+int reader__open_mem(struct reader *r, const void *buf, size_t size, const char *name)
+{
+	memset(r, 0, sizeof(*r));
+	r->name = name;
+	if ((uintptr_t)buf % 8)
+		return reader__fail(r, -EINVAL, "is not aligned to 8 bytes");
+	r->base = buf;
+	r->size = size;
+	return reader__check_header(r);
+}
+
+void reader__close(struct reader *r)
+{
+	if (r->mapped)
+		munmap((void *)r->base, r->size);
+	r->base = NULL;
+	r->size = 0;
+	r->mapped = false;
+}
+
+void reader__rewind(const struct reader *r, struct record_iter *it)
+{
+	memset(it, 0, sizeof(*it));
+	it->base = r->base;
+	it->size = r->size;
+	it->offset = r->header.header_bytes;
+}
+
+void reader__release(const struct reader *r, struct record_iter *it)
+{
+	uint64_t upto;
+
+	if (!r->mapped || it->offset < it->released + 2 * RELEASE_BYTES)
+		return;
+	/* A whole number of huge pages, so that this splits none. */
+	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
+	madvise((void *)(r->base + it->released), upto - it->released, MADV_DONTNEED);
+	it->released = upto;
+}
+
+void record_iter__enter(struct record_iter *it, const struct record_iter *outer,
+			const struct xpu_record_batch *batch)
+{
+	memset(it, 0, sizeof(*it));
+	it->base = batch->records;
+	it->size = batch->bytes;
+	it->file_offset = outer->file_offset + (batch->records - outer->base);
+	it->nested = true;
+}
+
+/* Return: whether data[0..bytes) lies inside the record and ends with a NUL. */
+static bool record__string_fits(const struct xpu_record *rec, const char *data, uint32_t bytes)
+{
+	size_t room = (const char *)rec + rec->size - data;
+
+	return bytes && bytes <= room && !data[bytes - 1];
+}
+
+/* Return: NULL if the counts and strings of @rec fit its size, else what does not. */
+static const char *record__check(const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_INFO: {
+		const struct xpu_record_info *info = (const void *)rec;
+
+		if (info->bytes > rec->size - sizeof(*info))
+			return "INFO data longer than its record";
+		break;
+	}
+	case XPU_RECORD_MMAP: {
+		const struct xpu_record_mmap *map = (const void *)rec;
+
+		if (!memchr(map->filename, 0, rec->size - sizeof(*map)))
+			return "MMAP file name without an end";
+		if (map->build_id_len > XPU_BUILD_ID_LEN)
+			return "MMAP build-id too long";
+		break;
+	}
+	case XPU_RECORD_CALLCHAIN: {
+		const struct xpu_record_callchain *chain = (const void *)rec;
+
+		if (chain->nr_frames > (rec->size - sizeof(*chain)) / sizeof(chain->frames[0]))
+			return "CALLCHAIN with more frames than its record holds";
+		break;
+	}
+	case XPU_RECORD_LAUNCHES: {
+		const struct xpu_record_launches *l = (const void *)rec;
+
+		if (l->nr > (rec->size - sizeof(*l)) / sizeof(l->launches[0]))
+			return "LAUNCHES with more launches than its record holds";
+		break;
+	}
+	case XPU_RECORD_BATCH: {
+		const struct xpu_record_batch *batch = (const void *)rec;
+
+		if (batch->bytes > rec->size - sizeof(*batch))
+			return "BATCH with more bytes than its record holds";
+		break;
+	}
+	case XPU_RECORD_STRING: {
+		const struct xpu_record_string *s = (const void *)rec;
+
+		if (!record__string_fits(rec, s->data, s->bytes))
+			return "STRING that does not end inside its record";
+		break;
+	}
+	case XPU_RECORD_MESSAGE: {
+		const struct xpu_record_message *m = (const void *)rec;
+
+		if (!record__string_fits(rec, m->data, m->bytes))
+			return "MESSAGE that does not end inside its record";
+		break;
+	}
+	case XPU_RECORD_KERNEL: {
+		const struct xpu_record_kernel *k = (const void *)rec;
+
+		if (rec->misc & XPU_MISC_GRAPH_NODE &&
+		    rec->size < sizeof(*k) + sizeof(k->graph_node_id[0]))
+			return "KERNEL without its graph node id";
+		break;
+	}
+	case XPU_RECORD_MEMCPY:
+	case XPU_RECORD_MEMSET: {
+		const struct xpu_record_memory *m = (const void *)rec;
+
+		if (rec->misc & XPU_MISC_GRAPH_NODE &&
+		    rec->size < sizeof(*m) + sizeof(m->graph_node_id[0]))
+			return "MEMCPY or MEMSET without its graph node id";
+		break;
+	}
+	default:
+		break;
+	}
+	return NULL;
+}
+
+static const struct xpu_record *record_iter__stop(struct record_iter *it, enum records_end end,
+						  const char *what)
+{
+	it->end = end;
+	it->what = what;
+	return NULL;
+}
+
+const struct xpu_record *record_iter__next(struct record_iter *it)
+{
+	const struct record_type *types = it->nested ? batch_types : file_types;
+	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
+
+	while (it->end == RECORDS_MORE) {
+		const struct xpu_record *rec = (const void *)(it->base + it->offset);
+		uint64_t left = it->size - it->offset;
+		uint32_t max = RECORD_MAX;
+		bool known = false;
+		const char *what;
+
+		if (!left)
+			return record_iter__stop(it, RECORDS_WHOLE, NULL);
+		if (left < sizeof(*rec))
+			return record_iter__stop(it, RECORDS_CUT, "record header cut");
+		if (rec->size < sizeof(*rec) || rec->size % 8)
+			return record_iter__stop(it, RECORDS_CORRUPT, "impossible record size");
+		if (!rec->type)
+			return record_iter__stop(it, RECORDS_CORRUPT, "record of type 0");
+		if (rec->type < nr_types && types[rec->type].min) {
+			known = true;
+			max = types[rec->type].max;
+			if (rec->size < types[rec->type].min)
+				return record_iter__stop(it, RECORDS_CORRUPT,
+							 "record too small for its type");
+		}
+		if (rec->size > max)
+			return record_iter__stop(it, RECORDS_CORRUPT, "record too big for its type");
+		if (rec->size > left)
+			return record_iter__stop(it, RECORDS_CUT, "record cut");
+		if (known) {
+			what = record__check(rec);
+			if (what)
+				return record_iter__stop(it, RECORDS_CORRUPT, what);
+		}
+		it->offset += rec->size;
+		if (known)
+			return rec;
+		it->nr_skipped++;
+	}
+	return NULL;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util.h"
+
+#define HASH_NONFATAL_OOM	1
+#define uthash_nonfatal_oom(e)	(oom = true)
+#include <uthash.h>
+
+int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
+{
+	size_t want = *cap + *cap / 2, bytes;
+	void **array = v, *grown;
+
+	if (want < need)
+		want = need;
+	if (want < 16)
+		want = 16;
+	if (__builtin_mul_overflow(want, elem_bytes, &bytes))
+		return -ENOMEM;
+	grown = realloc(*array, bytes);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*cap = want;
+	return 0;
+}
+
+/* ---- arena ---------------------------------------------------------------------------------- */
+
+#define ARENA_CHUNK	(64 * 1024 - 64)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t bytes;
+	uint64_t payload[];
+};
+
+void *arena__alloc(struct arena *a, size_t size)
+{
+	struct arena_chunk *chunk = a->head;
+	size_t bytes;
+	void *p;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + 7) & ~(size_t)7;
+	if (!chunk || size > chunk->bytes - a->used) {
+		bytes = size > ARENA_CHUNK / 4 ? size : ARENA_CHUNK;
+		chunk = calloc(1, sizeof(*chunk) + bytes);
+		if (!chunk)
+			return NULL;
+		chunk->bytes = bytes;
+		if (bytes == size && a->head) {
+			/* A big one gets a chunk of its own behind the one being filled. */
+			chunk->next = a->head->next;
+			a->head->next = chunk;
+			return chunk->payload;
+		}
+		chunk->next = a->head;
+		a->head = chunk;
+		a->used = 0;
+	}
+	p = (char *)chunk->payload + a->used;
+	a->used += size;
+	return p;
+}
+
+void arena__free(struct arena *a)
+{
+	struct arena_chunk *chunk = a->head, *next;
+
+	for (; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	a->head = NULL;
+	a->used = 0;
+}
+
+/* ---- interned strings ----------------------------------------------------------------------- */
+
+struct strpool_entry {
+	UT_hash_handle hh;
+	char s[];
+};
+
+const char *strpool__intern(struct strpool *p, const char *s, size_t len)
+{
+	struct strpool_entry *e;
+	bool oom = false;
+
+	HASH_FIND(hh, p->entries, s, len, e);
+	if (e)
+		return e->s;
+	if (len > SIZE_MAX / 4)
+		return NULL;
+	e = arena__alloc(&p->arena, sizeof(*e) + len + 1);
+	if (!e)
+		return NULL;
+	memcpy(e->s, s, len);
+	HASH_ADD_KEYPTR(hh, p->entries, e->s, len, e);
+	return oom ? NULL : e->s;
+}
+
+const char *strpool__internf(struct strpool *p, const char *fmt, ...)
+{
+	const char *s = NULL;
+	va_list args;
+	char *buf;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&buf, fmt, args);
+	va_end(args);
+	if (len < 0)
+		return NULL;
+	s = strpool__intern(p, buf, len);
+	free(buf);
+	return s;
+}
+
+void strpool__free(struct strpool *p)
+{
+	HASH_CLEAR(hh, p->entries);
+	arena__free(&p->arena);
+}
+
+/* ---- id map --------------------------------------------------------------------------------- */
+
+static void idmap__insert(struct idmap *m, uint64_t key, uint32_t value)
+{
+	size_t i = idmap__hash(key);
+
+	while (m->slots[i & (m->nr_slots - 1)].used)
+		i++;
+	m->slots[i & (m->nr_slots - 1)] = (struct idmap_slot){ key, value, 1 };
+}
+
+int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
+{
+	struct idmap old = *m;
+	size_t i;
+
+	if (m->nr >= m->nr_slots / 2) {
+		m->nr_slots = old.nr_slots ? old.nr_slots * 2 : 16;
+		m->slots = calloc(m->nr_slots, sizeof(*m->slots));
+		if (!m->slots) {
+			*m = old;
+			return -ENOMEM;
+		}
+		for (i = 0; i < old.nr_slots; i++)
+			if (old.slots[i].used)
+				idmap__insert(m, old.slots[i].key, old.slots[i].value);
+		free(old.slots);
+	}
+	idmap__insert(m, key, value);
+	m->nr++;
+	return 0;
+}
+
+void idmap__free(struct idmap *m)
+{
+	free(m->slots);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+void msgs__add(struct msgs *m, const char *fmt, ...)
+{
+	char *line = NULL;
+	va_list args;
+	int len;
+
+	if (m->lines.nr < MSGS_MAX) {
+		va_start(args, fmt);
+		len = vasprintf(&line, fmt, args);
+		va_end(args);
+		if (len >= 0 && !array_push(&m->lines, line))
+			return;
+		if (len >= 0)
+			free(line);
+	}
+	m->nr_dropped++;
+}
+
+void msgs__free(struct msgs *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->lines.nr; i++)
+		free(m->lines.v[i]);
+	array_free(&m->lines);
+	m->nr_dropped = 0;
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT
+#include "activity.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "launch.h"
+#include "probe.h"
+#include "wire.h"
+
+/*
+ * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
+ * small enough that a flush of a quiet program does not touch much.
+ */
+#define BUFFER_BYTES	(1024 * 1024)
+#define POOL_SLOTS	64
+#define POOL_READY	4		/* kept zeroed and faulted in */
+#define MAX_BUFFERS	1024		/* 1 GiB: CUPTI has stopped giving buffers back */
+
+/* CUPTI_API_VERSION from which the records carry these. */
+#define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
+#define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
+
+struct buffer {
+	struct buffer *next;
+	size_t valid_bytes;
+	CUcontext context;
+	uint32_t stream_id;
+	_Alignas(64) uint8_t data[BUFFER_BYTES];
+};
+
+/* Where the leading fields sit has not changed since these came; see the prefix casts below. */
+_Static_assert(offsetof(CUpti_ActivityKernel10, start) == 16, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, correlationId) == 92, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphNodeId) == 144, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphId) == 156, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityMemcpy6, correlationId) == 44, "memcpy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpy6, graphId) == 72, "memcpy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, correlationId) == 60, "peer copy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, graphId) == 80, "peer copy record");
+_Static_assert(offsetof(CUpti_ActivityMemset4, correlationId) == 44, "memset record");
+_Static_assert(offsetof(CUpti_ActivityMemset4, graphId) == 72, "memset record");
+
+static const struct cupti *cupti;
+
+/* Empty, zeroed buffers. Taken and given with an exchange, so nobody waits for anybody. */
+static struct buffer *_Atomic pool[POOL_SLOTS];
+static atomic_int nr_pool, nr_buffers;
+
+/* Full ones, latest first. */
+static struct buffer *_Atomic completed;
+
+static atomic_uint_fast64_t nr_dropped_cupti;
+static sem_t wakeup;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
+
+static const CUpti_ActivityKind kinds[] = {
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	CUPTI_ACTIVITY_KIND_MEMCPY,
+	CUPTI_ACTIVITY_KIND_MEMCPY2,
+	CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static struct buffer *buffer__new(int map_flags)
+{
+	struct buffer *b;
+
+	if (atomic_fetch_add(&nr_buffers, 1) >= MAX_BUFFERS)
+		goto undo;
+	b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | map_flags, -1, 0);
+	if (b != MAP_FAILED)
+		return b;
+undo:
+	atomic_fetch_sub(&nr_buffers, 1);
+	return NULL;
+}
+
+static void buffer__free(struct buffer *b)
+{
+	munmap(b, sizeof(*b));
+	atomic_fetch_sub(&nr_buffers, 1);
+}
+
+static struct buffer *pool__take(void)
+{
+	struct buffer *b;
+	int i;
+
+	for (i = 0; i < POOL_SLOTS; i++) {
+		if (!atomic_load_explicit(&pool[i], memory_order_relaxed))
+			continue;
+		b = atomic_exchange(&pool[i], NULL);
+		if (b) {
+			atomic_fetch_sub(&nr_pool, 1);
+			return b;
+		}
+	}
+	return NULL;
+}
+
+/* Takes @b over: into the pool, or freed if that is full. */
+static void pool__give(struct buffer *b)
+{
+	struct buffer *empty;
+	int i;
+
+	for (i = 0; i < POOL_SLOTS; i++) {
+		empty = NULL;
+		if (atomic_compare_exchange_strong(&pool[i], &empty, b)) {
+			atomic_fetch_add(&nr_pool, 1);
+			return;
+		}
+	}
+	buffer__free(b);
+}
+
+static void pool__fill(void)
+{
+	struct buffer *b;
+
+	while (atomic_load(&nr_pool) < POOL_READY) {
+		b = buffer__new(MAP_POPULATE);
+		if (!b)
+			return;
+		pool__give(b);
+	}
+}
+
+static void CUPTIAPI buffer_requested(uint8_t **data, size_t *size, size_t *max_records)
+{
+	int saved_errno = errno;
+	struct buffer *b = pool__take();
+
+	if (!b)
+		b = buffer__new(0);
+	*data = b ? b->data : NULL;	/* CUPTI drops and counts when there is none */
+	*size = b ? sizeof(b->data) : 0;
+	*max_records = 0;		/* as many as fit */
+	errno = saved_errno;
+}
+
+static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *data,
+				      size_t size, size_t valid_bytes)
+{
+	int saved_errno = errno;
+	struct buffer *b;
+
+	(void)size;
+	if (!data)
+		return;
+	b = (struct buffer *)(data - offsetof(struct buffer, data));
+	b->valid_bytes = valid_bytes;
+	b->context = context;
+	b->stream_id = stream_id;
+	b->next = atomic_load(&completed);
+	while (!atomic_compare_exchange_weak(&completed, &b->next, b))
+		;
+	sem_post(&wakeup);
+	errno = saved_errno;
+}
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+/* Sets the times of a packed record and returns its misc. */
+static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 *duration_ns)
+{
+	if (start && !end) {
+		wire__counters.nr_unfinished++;
+	} else if (!start || end < start) {
+		wire__counters.nr_bad_times++;
+	} else {
+		*start_ns = start;
+		*duration_ns = end - start;
+		return 0;
+	}
+	*start_ns = 0;
+	*duration_ns = 0;
+	return XPU_MISC_BAD_TIME;
+}
+
+static void pack_kernel(const CUpti_Activity *record)
+{
+	const CUpti_ActivityKernel10 *k = (const void *)record;	/* its prefix, see above */
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
+	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
+	uint32_t name = wire__string(k->name);
+	struct xpu_record_kernel *r;
+
+	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,
+			  sizeof(*r) + (node ? sizeof(node) : 0));
+	r->hdr.misc |= pack_times(k->start, k->end, &r->start_ns, &r->duration_ns);
+	r->correlation_id = k->correlationId;
+	r->name = name;
+	r->stream = stream;
+	if (node) {
+		r->graph_id = cupti->version >= VERSION_GRAPH ? k->graphId : 0;
+		r->graph_node_id[0] = node;
+	}
+	wire__counters.nr_kernels++;
+}
+
+static struct xpu_record_memory *reserve_memory(uint16_t type, uint64_t node)
+{
+	struct xpu_record_memory *r;
+
+	r = wire__reserve(type, node ? XPU_MISC_GRAPH_NODE : 0,
+			  sizeof(*r) + (node ? sizeof(node) : 0));
+	if (node)
+		r->graph_node_id[0] = node;
+	return r;
+}
+
+static void pack_memcpy(const CUpti_Activity *record)
+{
+	const CUpti_ActivityMemcpy6 *m = (const void *)record;
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
+	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
+	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMCPY, node);
+
+	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
+	r->correlation_id = m->correlationId;
+	r->stream = stream;
+	r->bytes = m->bytes;
+	r->copy_kind = m->copyKind;
+	r->src_kind = m->srcKind;
+	r->dst_kind = m->dstKind;
+	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
+	if (node && cupti->version >= VERSION_GRAPH)
+		r->graph_id = m->graphId;
+	wire__counters.nr_memcpys++;
+}
+
+static void pack_peer_memcpy(const CUpti_Activity *record)
+{
+	const CUpti_ActivityMemcpyPtoP4 *m = (const void *)record;
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
+	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
+	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMCPY, node);
+
+	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
+	r->correlation_id = m->correlationId;
+	r->stream = stream;
+	r->bytes = m->bytes;
+	r->copy_kind = m->copyKind;
+	r->src_kind = m->srcKind;
+	r->dst_kind = m->dstKind;
+	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
+	if (node && cupti->version >= VERSION_GRAPH)
+		r->graph_id = m->graphId;
+	wire__counters.nr_memcpys++;
+}
+
+static void pack_memset(const CUpti_Activity *record)
+{
+	const CUpti_ActivityMemset4 *m = (const void *)record;
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
+	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
+	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMSET, node);
+
+	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
+	r->correlation_id = m->correlationId;
+	r->stream = stream;
+	r->bytes = m->bytes;
+	r->dst_kind = m->memoryKind;
+	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
+	if (node && cupti->version >= VERSION_GRAPH)
+		r->graph_id = m->graphId;
+	wire__counters.nr_memsets++;
+}
+
+static void pack_buffer(struct buffer *b)
+{
+	CUpti_Activity *record = NULL;
+	size_t nr_dropped = 0;
+
+	while (cupti->activity_get_next_record(b->data, b->valid_bytes, &record) ==
+	       CUPTI_SUCCESS) {
+		switch (record->kind) {
+		case CUPTI_ACTIVITY_KIND_KERNEL:
+		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+			pack_kernel(record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMCPY:
+			pack_memcpy(record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMCPY2:
+			pack_peer_memcpy(record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMSET:
+			pack_memset(record);
+			break;
+		default:
+			break;
+		}
+	}
+	if (cupti->activity_get_num_dropped(b->context, b->stream_id, &nr_dropped) ==
+	    CUPTI_SUCCESS)
+		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
+}
+
+void activity__drain(bool last)
+{
+	struct buffer *b, *next, *oldest = NULL;
+	uint64_t nr_threads;
+	bool done_any;
+
+	pthread_mutex_lock(&lock);
+	for (b = atomic_exchange(&completed, NULL); b; b = next) {
+		next = b->next;
+		b->next = oldest;
+		oldest = b;
+	}
+	done_any = oldest != NULL;
+	for (b = oldest; b; b = next) {
+		next = b->next;
+		pack_buffer(b);
+		if (last || atomic_load(&nr_pool) >= POOL_READY) {
+			buffer__free(b);
+		} else {
+			memset(b->data, 0, sizeof(b->data));
+			pool__give(b);
+		}
+	}
+	if (last)
+		wire__repeat_definitions();
+
+	wire__counters.nr_launches = launch__count(&nr_threads);
+	wire__counters.nr_slots = nr_threads;
+	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
+	if (done_any || last)
+		wire__flush();
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		pool__fill();
+}
+
+/* ---- starting and stopping ------------------------------------------------------------------- */
+
+static uint64_t CUPTIAPI monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+void activity__init(void)
+{
+	sem_init(&wakeup, 0, 0);
+	pool__fill();
+}
+
+CUptiResult activity__start(const struct cupti *c, const char **what)
+{
+	static bool registered;		/* late or again is reported to give zero times */
+	size_t size = sizeof(uint8_t), i;
+	uint8_t zeroed = 1;
+	CUptiResult err;
+
+	cupti = c;
+	if (!registered) {
+		*what = "cuptiActivityRegisterTimestampCallback";
+		err = c->activity_register_timestamp(monotonic_ns);
+		if (err != CUPTI_SUCCESS)
+			return err;
+		registered = true;
+	}
+	/* Ours are zero: CUPTI need not clear them on the application's thread. Older ones cannot. */
+	c->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+
+	*what = "cuptiActivityRegisterCallbacks";
+	err = c->activity_register_callbacks(buffer_requested, buffer_completed);
+	if (err != CUPTI_SUCCESS)
+		return err;
+	*what = "cuptiActivityEnable";
+	for (i = 0; i < NR_KINDS; i++) {
+		err = c->activity_enable(kinds[i]);
+		if (err != CUPTI_SUCCESS)
+			goto disable;
+	}
+	return CUPTI_SUCCESS;
+
+disable:
+	while (i--)
+		c->activity_disable(kinds[i]);
+	return err;
+}
+
+void activity__stop(void)
+{
+	size_t i;
+
+	cupti->activity_flush_all(0);
+	for (i = 0; i < NR_KINDS; i++)
+		cupti->activity_disable(kinds[i]);
+}
+
+void activity__message(int level, const char *text)
+{
+	pthread_mutex_lock(&lock);
+	wire__message(level, text);
+	pthread_mutex_unlock(&lock);
+}
+
+void activity__name_api(uint32_t domain, uint32_t cbid, const char *name)
+{
+	pthread_mutex_lock(&lock);
+	wire__api(domain, cbid, name);
+	pthread_mutex_unlock(&lock);
+}
+
+void activity__repeat_definitions(void)
+{
+	pthread_mutex_lock(&lock);
+	wire__repeat_definitions();
+	wire__flush();
+	pthread_mutex_unlock(&lock);
+}
+
+void activity__wait(long timeout_ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += timeout_ns;
+	ts.tv_sec += ts.tv_nsec / 1000000000;
+	ts.tv_nsec %= 1000000000;
+	while (sem_clockwait(&wakeup, CLOCK_MONOTONIC, &ts) && errno == EINTR)
+		;
+	while (!sem_trywait(&wakeup))	/* one drain takes all */
+		;
+}
+
+void activity__wake(void)
+{
+	sem_post(&wakeup);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * activity.h - CUPTI's activity buffers, and what becomes of the records in them
+ *
+ * CUPTI asks for buffers and gives them back on threads of its choice, perhaps under its own lock,
+ * so those callbacks only move memory. The records are read and packed by activity__drain(), on
+ * the shim's own thread or, at exit, on the exiting one.
+ */
+#ifndef XPU_PRELOAD_ACTIVITY_H
+#define XPU_PRELOAD_ACTIVITY_H
+
+#include <stdbool.h>
+
+#include "cupti_lib.h"
+
+/* Fills the pool, so that the first buffers cost the application nothing. */
+void activity__init(void);
+
+/**
+ * activity__start - let CUPTI collect
+ * @c: the opened CUPTI
+ * @what: on failure, the name of the CUPTI function that failed
+ *
+ * Return: CUPTI_SUCCESS, or what that function returned; nothing is left enabled then.
+ */
+CUptiResult activity__start(const struct cupti *c, const char **what);
+
+/* Collects what is finished and stops. Records that are still to come are not waited for. */
+void activity__stop(void);
+
+/**
+ * activity__drain - pack and send every buffer that came back
+ * @last: also repeat every definition: nothing comes after this
+ */
+void activity__drain(bool last);
+
+/* Sends a line for the user; @level is XPU_MESSAGE_*. */
+void activity__message(int level, const char *text);
+
+/* Names a callback id in the records. */
+void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
+
+/* Sends every definition again: somebody new is listening. */
+void activity__repeat_definitions(void);
+
+/* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake(), too. */
+void activity__wait(long timeout_ns);
+void activity__wake(void);
+
+#endif /* XPU_PRELOAD_ACTIVITY_H */

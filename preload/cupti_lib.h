@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cupti_lib.h - the CUPTI that fits the process, opened at run time
+ *
+ * The shim never links CUPTI: a program without CUDA must not load it, and one with CUDA must get
+ * the one that belongs to its runtime.
+ */
+#ifndef XPU_PRELOAD_CUPTI_H
+#define XPU_PRELOAD_CUPTI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+struct cupti {
+	void *handle;
+	uint32_t version;		/* cuptiGetVersion: 13, 14, ... 26, then 130000, ... */
+	char path[4096];
+
+	CUptiResult (*get_version)(uint32_t *);
+	CUptiResult (*get_result_string)(CUptiResult, const char **);
+	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
+	CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
+				    CUpti_SubscriberParams *);	/* may be NULL: 13.0 on */
+	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
+	CUptiResult (*enable_callback)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
+				       CUpti_CallbackId);
+	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
+	CUptiResult (*activity_enable)(CUpti_ActivityKind);
+	CUptiResult (*activity_disable)(CUpti_ActivityKind);
+	CUptiResult (*activity_register_callbacks)(CUpti_BuffersCallbackRequestFunc,
+						   CUpti_BuffersCallbackCompleteFunc);
+	CUptiResult (*activity_get_next_record)(uint8_t *, size_t, CUpti_Activity **);
+	CUptiResult (*activity_get_num_dropped)(CUcontext, uint32_t, size_t *);
+	CUptiResult (*activity_flush_all)(uint32_t);
+	CUptiResult (*activity_set_attribute)(CUpti_ActivityAttribute, size_t *, void *);
+	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
+};
+
+/**
+ * cupti__open - find and open the CUPTI of this process
+ * @c: filled in; zeroed by the caller
+ * @why: on failure, one line that says what was looked for; @len bytes
+ *
+ * Looks for one that is loaded already, then beside the mapped libcudart (toolkit or pip layout),
+ * then in CUDA_HOME and the usual toolkit directories, then where the dynamic loader looks.
+ * XPUSHIM_CUPTI in the environment names one outright.
+ *
+ * Return: 0, or -ENOENT without any, -ENOSYS with one that lacks a needed function.
+ */
+int cupti__open(struct cupti *c, char *why, size_t len);
+
+/* The reason behind @err in CUPTI's words; never NULL. */
+const char *cupti__strerror(const struct cupti *c, CUptiResult err);
+
+#endif /* XPU_PRELOAD_CUPTI_H */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The launch path. A warm thread does what the callback below shows and nothing more: a few stores
+ * into memory of its own, and the probe. No lock, no allocation, no system call, no shared line.
+ */
+#include "launch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe.h"
+
+/* One per thread that has launched. On the heap, so that the totals outlive the thread. */
+struct thread {
+	struct xpu_slot slot;
+	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
+	struct thread *next;
+	atomic_bool dead;			/* its thread has ended */
+} __attribute__((aligned(128)));		/* two threads never share a cache line, or a pair */
+
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+static __thread struct thread *this_thread INITIAL_EXEC;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct thread *threads;			/* under lock */
+static uint64_t nr_launches_dead, nr_threads_dead;
+static pthread_key_t thread_key;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static bool have_thread_key;
+static atomic_bool enabled;
+
+static void thread__exit(void *arg)
+{
+	struct thread *t = arg;
+
+	this_thread = NULL;
+	atomic_store_explicit(&t->dead, true, memory_order_release);
+}
+
+static void make_thread_key(void)
+{
+	have_thread_key = !pthread_key_create(&thread_key, thread__exit);
+}
+
+/* The first launch of a thread. NULL when memory is short: the launch goes untagged and uncounted. */
+static __attribute__((noinline, cold)) struct thread *thread__new(void)
+{
+	int saved_errno = errno;
+	struct thread *t = NULL;
+
+	pthread_once(&thread_key_once, make_thread_key);
+	if (!have_thread_key || posix_memalign((void **)&t, _Alignof(struct thread), sizeof(*t)))
+		goto out;
+	memset(t, 0, sizeof(*t));
+	t->slot.size = sizeof(t->slot);
+	if (pthread_setspecific(thread_key, t)) {
+		free(t);
+		t = NULL;
+		goto out;
+	}
+	pthread_mutex_lock(&lock);
+	t->next = threads;
+	threads = t;
+	pthread_mutex_unlock(&lock);
+	this_thread = t;
+out:
+	errno = saved_errno;
+	return t;
+}
+
+void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			       const void *data)
+{
+	const CUpti_CallbackData *d = data;
+	struct thread *t = this_thread;
+
+	(void)userdata;
+	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || d->callbackSite != CUPTI_API_ENTER)
+		return;
+	if (!xpu_launch_semaphore || !atomic_load_explicit(&enabled, memory_order_relaxed))
+		return;
+	if (__builtin_expect(!t, 0)) {
+		t = thread__new();
+		if (!t)
+			return;
+	}
+	t->slot.correlation_id = d->correlationId;
+	t->slot.cbid = cbid;
+	t->slot.domain = domain;
+	atomic_store_explicit(&t->nr_launches,
+			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	xpu_launch(&t->slot);
+}
+
+bool launch__is_launch(const char *name)
+{
+	static const char *const prefixes[] = {
+		"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
+	};
+	static const char *const others[] = { "cuLaunchHostFunc" };
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(name, others[i], strlen(others[i])))
+			return false;
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+void launch__enable(bool on)
+{
+	atomic_store(&enabled, on);
+}
+
+uint64_t launch__count(uint64_t *nr_threads)
+{
+	struct thread **link = &threads, *t;
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = nr_launches_dead;
+	*nr_threads = nr_threads_dead;
+	while ((t = *link)) {
+		n += atomic_load_explicit(&t->nr_launches, memory_order_relaxed);
+		++*nr_threads;
+		if (atomic_load_explicit(&t->dead, memory_order_acquire)) {
+			nr_launches_dead += atomic_load(&t->nr_launches);
+			nr_threads_dead++;
+			*link = t->next;
+			free(t);
+		} else {
+			link = &t->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+void launch__forked(void)
+{
+	atomic_store(&enabled, false);
+	pthread_mutex_init(&lock, NULL);
+}

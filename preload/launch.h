@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* launch.h - what happens on the launching thread */
+#ifndef XPU_PRELOAD_LAUNCH_H
+#define XPU_PRELOAD_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+/* CUPTI's callback for the launch ids; runs inside the application's API call. */
+void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+		      const void *data);
+
+/* Whether the driver API call @name puts work on a device that CUPTI makes a record of. */
+bool launch__is_launch(const char *name);
+
+/* Starts and stops tagging, at once for every thread. */
+void launch__enable(bool on);
+
+/* How many launches were tagged, and by how many threads, so far. */
+uint64_t launch__count(uint64_t *nr_threads);
+
+/* In a forked child: none of the parent's threads exist, and CUPTI must not be called. */
+void launch__forked(void);
+
+#endif /* XPU_PRELOAD_LAUNCH_H */

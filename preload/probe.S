@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probe sites and their semaphores. Out of line, so that the caller's red zone is not in the
+ * way when the kernel turns the nop into a call; 16-byte aligned, so that the five bytes sit in
+ * one cache line and can be patched at once.
+ *
+ *   void xpu_launch(const struct xpu_slot *slot)
+ *   void xpu_batch(const void *records, size_t bytes)
+ *
+ * The arguments stay where the calling convention puts them, which is where the BPF programs look:
+ * rdi and rsi on x86-64, x0 and x1 on arm64.
+ */
+#if defined(__x86_64__)
+# define PROBE_INSNS	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00 ; ret	/* nop5 */
+# define FUNCTION	@function
+# define OBJECT		@object
+#elif defined(__aarch64__)
+# define PROBE_INSNS	nop ; ret
+# define FUNCTION	%function
+# define OBJECT		%object
+#else
+# error "no probe site for this architecture yet"
+#endif
+
+.macro PROBE_SITE name
+	.section .text.probes, "ax"
+	.balign	16
+	.globl	\name
+	.protected \name
+	.type	\name, FUNCTION
+\name:
+	.cfi_startproc
+	PROBE_INSNS
+	.cfi_endproc
+	.size	\name, . - \name
+
+	.section .probes, "aw"
+	.balign	2
+	.globl	\name\()_semaphore
+	.protected \name\()_semaphore
+	.type	\name\()_semaphore, OBJECT
+\name\()_semaphore:
+	.2byte	0
+	.size	\name\()_semaphore, 2
+.endm
+
+PROBE_SITE xpu_launch
+PROBE_SITE xpu_batch
+
+	.section .note.GNU-stack, ""

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The life of the shim in a process:
+ *
+ *   loaded     the constructor makes the CUDA driver call InitializeInjection() at cuInit
+ *   dormant    CUDA is there, nobody listens: CUPTI is not even opened
+ *   awake      somebody listens: launches are tagged, device work is collected
+ *   failed     awake was wanted and could not be had; the reason is told, once
+ *
+ * A thread of the shim's own moves it between the last three and carries the device records out.
+ * Nothing in here exits, aborts, prints or waits without a limit.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "activity.h"
+#include "cupti_lib.h"
+#include "launch.h"
+#include "probe.h"
+#include "xpu_record.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define INJECTION_ENV	"CUDA_INJECTION64_PATH"
+#define CHAIN_ENV	"XPUSHIM_CHAIN_INJECTION"	/* what the user had there */
+
+#define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
+#define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
+#define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
+#define EXIT_WAIT_S	5		/* for the shim's thread, when the process ends */
+
+#define MAX_CBID	4096		/* twice CUDA 13's; the rest is refused by CUPTI */
+
+enum state { DORMANT, AWAKE, FAILED, OFF };
+
+static struct {
+	enum state state;		/* of the shim's thread; before it starts and after it ends,
+					 * of whoever starts and ends it */
+	struct cupti cupti;
+	CUpti_SubscriberHandle subscriber;
+	unsigned short nr_listeners;	/* at the last look */
+	bool told_busy;
+	int64_t retry_ns;		/* when to try to subscribe again */
+
+	pthread_t thread;
+	bool have_thread;
+	atomic_bool stop;
+	atomic_bool forked;
+} shim;
+
+EXPORT int InitializeInjection(void);
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* ---- awake and dormant ----------------------------------------------------------------------- */
+
+static CUptiResult subscribe(char *holder, size_t len)
+{
+	struct cupti *c = &shim.cupti;
+	CUpti_SubscriberParams params = {
+		.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+		.subscriberName = "xpuload",
+		.oldSubscriberName = holder,
+		.oldSubscriberSize = len,
+	};
+
+	holder[0] = '\0';
+	if (c->subscribe_v2)
+		return c->subscribe_v2(&shim.subscriber, launch__callback, NULL, &params);
+	return c->subscribe(&shim.subscriber, launch__callback, NULL);
+}
+
+/* Subscribes to every driver call that launches, by name: numbers differ, names do not. */
+static unsigned int enable_launch_callbacks(void)
+{
+	struct cupti *c = &shim.cupti;
+	unsigned int nr_enabled = 0;
+	const char *name;
+	uint32_t cbid;
+
+	for (cbid = 1; cbid < MAX_CBID; cbid++) {
+		name = NULL;
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) !=
+		    CUPTI_SUCCESS || !name || !launch__is_launch(name))
+			continue;
+		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
+		    CUPTI_SUCCESS)
+			continue;
+		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
+		nr_enabled++;
+	}
+	return nr_enabled;
+}
+
+static enum state fail(const char *text)
+{
+	activity__message(XPU_MESSAGE_ERROR, text);
+	return FAILED;
+}
+
+static enum state wake(void)
+{
+	char text[sizeof(shim.cupti.path) + 512], holder[256];
+	struct cupti *c = &shim.cupti;
+	const char *what = "";
+	CUptiResult err;
+
+	if (!c->handle && cupti__open(c, text, sizeof(text)))
+		return fail(text);
+
+	err = subscribe(holder, sizeof(holder));
+	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+		if (!shim.told_busy) {
+			snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded "
+				 "until it lets go", holder[0] ? holder : "another tool "
+				 "(Nsight, torch.profiler, ...)");
+			activity__message(XPU_MESSAGE_ERROR, text);
+			shim.told_busy = true;
+		}
+		shim.retry_ns = now_ns() + RETRY_NS;
+		return DORMANT;
+	}
+	if (err != CUPTI_SUCCESS) {
+		snprintf(text, sizeof(text), "cuptiSubscribe failed: %s (error %d, %s)",
+			 cupti__strerror(c, err), err, c->path);
+		return fail(text);
+	}
+	err = activity__start(c, &what);
+	if (err != CUPTI_SUCCESS) {
+		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
+			 cupti__strerror(c, err), err, c->path);
+		c->unsubscribe(shim.subscriber);
+		return fail(text);
+	}
+	if (!enable_launch_callbacks()) {
+		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
+		activity__stop();
+		c->unsubscribe(shim.subscriber);
+		return fail(text);
+	}
+	if (shim.told_busy) {
+		activity__message(XPU_MESSAGE_INFO, "CUPTI is free again: recording");
+		shim.told_busy = false;
+	}
+	launch__enable(true);
+	activity__repeat_definitions();
+	return AWAKE;
+}
+
+static void doze(void)
+{
+	launch__enable(false);
+	activity__stop();
+	activity__drain(false);
+	shim.cupti.unsubscribe(shim.subscriber);
+}
+
+/* One look at who listens. */
+static void follow_listeners(void)
+{
+	unsigned short now = probe__attached() ? xpu_batch_semaphore : 0;
+
+	switch (shim.state) {
+	case DORMANT:
+		if (now && (!shim.told_busy || now_ns() >= shim.retry_ns))
+			shim.state = wake();
+		break;
+	case AWAKE:
+		if (!now) {
+			doze();
+			shim.state = DORMANT;
+		} else if (now > shim.nr_listeners) {
+			activity__repeat_definitions();
+		}
+		break;
+	case FAILED:
+		if (!now)
+			shim.state = DORMANT;	/* the next listener shall hear of it, too */
+		break;
+	case OFF:
+		break;
+	}
+	shim.nr_listeners = now;
+}
+
+static void *shim_thread(void *arg)
+{
+	int64_t flush_ns = 0;
+
+	(void)arg;
+	while (!atomic_load(&shim.stop)) {
+		activity__wait(POLL_NS);
+		if (atomic_load(&shim.stop))
+			break;
+		follow_listeners();
+		if (shim.state != AWAKE)
+			continue;
+		if (now_ns() >= flush_ns) {
+			shim.cupti.activity_flush_all(0);
+			flush_ns = now_ns() + FLUSH_NS;
+		}
+		activity__drain(false);
+	}
+	return NULL;
+}
+
+/* ---- the process's ends ---------------------------------------------------------------------- */
+
+/* At exit, while CUDA is still whole: everything that is finished leaves. */
+static void at_exit(void)
+{
+	struct timespec deadline;
+
+	if (atomic_load(&shim.forked) || shim.state == OFF)
+		return;
+	if (shim.have_thread) {
+		atomic_store(&shim.stop, true);
+		activity__wake();
+		clock_gettime(CLOCK_MONOTONIC, &deadline);
+		deadline.tv_sec += EXIT_WAIT_S;
+		if (pthread_clockjoin_np(shim.thread, NULL, CLOCK_MONOTONIC, &deadline))
+			return;		/* stuck in CUPTI: leave it alone */
+		shim.have_thread = false;
+	}
+	if (shim.state == AWAKE) {
+		launch__enable(false);
+		shim.cupti.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+		activity__drain(true);
+	}
+	shim.state = OFF;
+}
+
+/* In the child CUDA and CUPTI are unusable, and the shim's thread does not exist. */
+static void in_forked_child(void)
+{
+	atomic_store(&shim.forked, true);
+	shim.state = OFF;
+	launch__forked();
+}
+
+static void start_thread(void)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	shim.have_thread = !pthread_create(&shim.thread, NULL, shim_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (shim.have_thread)
+		pthread_setname_np(shim.thread, "xpushim");
+}
+
+static void chain_injection(void)
+{
+	const char *path = getenv(CHAIN_ENV);
+	int (*initialize)(void);
+	void *handle;
+
+	if (!path || !path[0])
+		return;
+	handle = dlopen(path, RTLD_NOW);
+	if (!handle)
+		return;			/* as the driver does */
+	*(void **)&initialize = dlsym(handle, "InitializeInjection");
+	if (initialize && initialize != InitializeInjection)
+		initialize();
+}
+
+static void initialize(void)
+{
+	chain_injection();
+	pthread_atfork(NULL, NULL, in_forked_child);
+	activity__init();
+	follow_listeners();		/* before the first launch, not a poll later */
+	atexit(at_exit);
+	start_thread();
+}
+
+/* Called by the CUDA driver in cuInit. 1 is success. */
+int InitializeInjection(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, initialize);
+	return 1;
+}
+
+static __attribute__((constructor)) void loaded(void)
+{
+	int saved_errno = errno;
+	const char *users = getenv(INJECTION_ENV);
+	char path[PATH_MAX];
+	Dl_info self;
+
+	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
+	    (!users || strcmp(users, path))) {
+		if (users && users[0])
+			setenv(CHAIN_ENV, users, 1);
+		setenv(INJECTION_ENV, path, 1);
+	}
+	errno = saved_errno;
+}

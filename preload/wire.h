@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - records on their way out of the process
+ *
+ * Packs records into a batch, interns what they refer to, and hands full batches to the probe site
+ * xpu_batch(). Not thread-safe: the caller holds the activity lock (activity.c).
+ */
+#ifndef XPU_PRELOAD_WIRE_H
+#define XPU_PRELOAD_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+/* Running totals of this process: the body of every COUNTERS record. */
+extern struct xpu_record_counters wire__counters;
+
+/**
+ * wire__reserve - room for one record at the end of the batch
+ * @type: XPU_RECORD_*
+ * @misc: its misc
+ * @size: bytes, header included; rounded up to 8 and zeroed behind the header
+ *
+ * Return: the record with its header filled in; valid until the next call into this file.
+ */
+void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
+
+/* The id of @name, defined on its first use. 0 if @name is NULL or memory is short. */
+uint32_t wire__string(const char *name);
+
+/* The id of a stream, defined on its first use, with its device's name. 0 if memory is short. */
+uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
+
+/* The name of a callback id; once per (domain, cbid). */
+void wire__api(uint32_t domain, uint32_t cbid, const char *name);
+
+/* A line for the user; @level is XPU_MESSAGE_*. Sent at once. */
+void wire__message(uint16_t level, const char *text);
+
+/* Sends what is there. */
+void wire__flush(void);
+
+/* Forgets what was sent, so that every definition goes out again with the next flush. */
+void wire__repeat_definitions(void);
+
+#endif /* XPU_PRELOAD_WIRE_H */

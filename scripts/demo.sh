@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Records the multi-threaded demo and leaves xpu.data, demo.folded, demo.json and demo.svg in
+# build/demo. Uses a real GPU where there is one and nvcc to build for it, else the simulated device.
+
+set -u
+src=${XPU_SRC:?run it as: make demo}
+build=${XPU_BUILD:?}
+out=$build/demo
+mkdir -p "$out"
+cd "$out" || exit 1
+rm -f xpu.data demo.*
+
+fail() {
+	echo "demo: $*" >&2
+	exit 1
+}
+
+[ -e "$build/libxpushim.so" ] || fail "the shim was not built: CUPTI's headers are missing"
+
+if [ -e /dev/nvidiactl ] && [ -n "${NVCC:-}" ]; then
+	echo "demo: on the GPU of this machine: $(nvidia-smi -L 2>/dev/null | head -n 1)"
+	"$NVCC" -std=c++17 -O2 -g -cudart shared -Xcompiler -fno-omit-frame-pointer \
+		-I"$src/test/workload" -o demo "$src/test/workload/demo.cu" -lcuda ||
+		fail "nvcc could not build the demo"
+	app=./demo
+else
+	echo "demo: on the simulated device (no NVIDIA GPU with nvcc here); BPF and uprobes are real"
+	app=$build/workload/demo
+	LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+fi
+
+"$build/xpuload" -o xpu.data "$app" >demo.out ||
+	fail "recording failed (status $?); what this machine allows: $build/xpuload --check"
+"$build/xpumerge" -i xpu.data -o demo.folded 2>merge.log || { cat merge.log; fail "merging failed"; }
+"$build/xpumerge" -i xpu.data -o demo.json 2>>merge.log || { cat merge.log; fail "merging failed"; }
+"$build/xpumerge" -i xpu.data -f folded --unit count -o counts.folded 2>count.log ||
+	{ cat count.log; fail "merging failed"; }
+sh "$src/scripts/fold.sh" --svg --title "xpuload demo" -o demo.svg xpu.data 2>>merge.log ||
+	{ cat merge.log; fail "drawing failed"; }
+
+echo
+echo "in $out:"
+ls -l xpu.data demo.folded demo.json demo.svg | awk '{ printf "  %9d  %s\n", $5, $9 }'
+echo
+line=$(sh "$src/test/lib/verdict.sh" counts.folded count.log)
+echo "$line"
+case $line in
+*" wrong 0 unmatched 0 lost 0") exit 0 ;;
+*) fail "the recording is not exact" ;;
+esac

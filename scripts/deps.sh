@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Installs the Debian packages that building and testing need and that are not there yet. Says what
+# it does; without root or without apt it says what is missing and goes on, for the build may do.
+
+packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev binutils-dev
+	libiberty-dev uthash-dev libzstd-dev libc6-dev perl libdevel-nytprof-perl"
+
+missing=
+for p in $packages; do
+	dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' ||
+		missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "deps: not a Debian system; the build needs what these packages hold:$missing" >&2
+	exit 0
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "deps: missing packages; as root: apt-get install$missing" >&2
+	exit 0
+fi
+echo "deps: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+# The package lists may be old or absent: fetch them only if the packages cannot be had without.
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+	{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } \
+		>/dev/null ||
+	{ echo "deps: apt-get could not install$missing" >&2; exit 1; }

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [xpu.data]
+#
+# Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
+# graph, through flamegraph.pl or inferno-flamegraph, whichever is there.
+
+set -u
+
+die() {
+	echo "fold.sh: $*" >&2
+	exit 2
+}
+
+usage() {
+	sed -n 's/^# \{0,1\}//; 4,7p' "$0"
+	exit "$1"
+}
+
+svg= out= unit=us title= data=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--svg)		svg=1 ;;
+	-o|--output)	[ $# -gt 1 ] || usage 2 >&2; out=$2; shift ;;
+	--unit)		[ $# -gt 1 ] || usage 2 >&2; unit=$2; shift ;;
+	--title)	[ $# -gt 1 ] || usage 2 >&2; title=$2; shift ;;
+	-h|--help)	usage 0 ;;
+	-*)		echo "fold.sh: unknown option $1" >&2; usage 2 >&2 ;;
+	*)		[ -z "$data" ] || usage 2 >&2; data=$1 ;;
+	esac
+	shift
+done
+data=${data:-xpu.data}
+[ -r "$data" ] || die "cannot read $data"
+
+# xpumerge: beside this script when installed, in ../bin, in the build tree, or on the PATH.
+here=$(dirname "$(readlink -f "$0")")
+for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
+		"$here/../build/xpumerge" "$(command -v xpumerge)"; do
+	[ -n "$xpumerge" ] && [ -x "$xpumerge" ] && break
+	xpumerge=
+done
+[ -n "$xpumerge" ] || die "xpumerge is not there; name it in XPUMERGE"
+
+# Everything is made beside the result and renamed: a failure leaves no half file.
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+"$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded" || exit
+
+if [ -n "$svg" ]; then
+	for draw in "$(command -v flamegraph.pl)" \
+			/usr/share/perl5/Devel/NYTProf/flamegraph.pl \
+			"$(command -v inferno-flamegraph)"; do
+		[ -n "$draw" ] && [ -r "$draw" ] && break
+		draw=
+	done
+	[ -n "$draw" ] || die "neither flamegraph.pl (Debian: libdevel-nytprof-perl) nor" \
+		"inferno-flamegraph is there"
+	case $draw in
+	*.pl)	set -- perl "$draw" ;;
+	*)	set -- "$draw" ;;
+	esac
+	"$@" --title "${title:-$(basename "$data" .data)}" --countname "$unit" --width 1400 \
+		"$tmp/folded" > "$tmp/svg" || die "$draw failed"
+	result=$tmp/svg
+else
+	result=$tmp/folded
+fi
+
+if [ -z "$out" ]; then
+	cat "$result"
+else
+	cp "$result" "$out.$$.tmp" && mv "$out.$$.tmp" "$out" || {
+		rm -f "$out.$$.tmp"
+		die "cannot write $out"
+	}
+fi

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Tier t4: the tests that need a real GPU. `make check-gpu`, or with TREE= for a portable tree.
+# Without prove (a bare GPU machine) it counts for itself. Arguments: tests, instead of all.
+
+cd "$XPU_SRC" || exit 1
+[ $# -gt 0 ] || set -- test/gpu/t4_*.sh
+if command -v prove >/dev/null; then
+	exec prove --timer --exec 'sh test/lib/run.sh' "$@"
+fi
+
+status=0
+for t; do
+	echo "== $t"
+	sh test/lib/run.sh "$t" || status=1
+done
+[ $status = 0 ] && echo "PASS" || echo "FAIL"
+exit $status

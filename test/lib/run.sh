@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
+# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why.
+
+test=$(readlink -f "$1")
+name=${1#"$XPU_SRC"/}
+name=${name#"$XPU_BUILD"/}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/xputest.XXXXXX") || exit 1
+trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+case $test in
+*.sh)	set -- sh "$test" ;;
+*)	set -- "$test" ;;
+esac
+{ timeout -k 10 "${XPU_TEST_TIMEOUT:-240}" "$@" </dev/null 2>stderr.log; echo $? >status; } |
+	tee out.log
+status=$(cat status)
+[ "$status" = 124 ] && echo "# $name: timed out"
+if [ "$status" != 0 ] && [ -s stderr.log ]; then
+	sed 's/^/# stderr: /' stderr.log | tail -n 40
+fi
+[ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
+	>>"$XPU_TEST_NOTRUN"
+exit "$status"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+# tap.sh - TAP from shell tests: . "$XPU_SRC/test/lib/tap.sh"
+#
+# run.sh gives a test: a fresh directory to be in, XPU_SRC (the source tree), XPU_BUILD (the build).
+
+tap_nr=0
+tap_failed=0
+
+# A build tree has the programs at its top, an installed or portable one in bin.
+XPULOAD=$XPU_BUILD/xpuload XPUMERGE=$XPU_BUILD/xpumerge XPU_SHIM=$XPU_BUILD/libxpushim.so
+if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
+	XPULOAD=$XPU_BUILD/bin/xpuload XPUMERGE=$XPU_BUILD/bin/xpumerge
+	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
+fi
+
+ok() {			# ok STATUS NAME, returns STATUS; as in: [ a = b ]; ok $? "a is b"
+	tap_nr=$((tap_nr + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_nr - $2"
+	else
+		echo "not ok $tap_nr - $2"
+		tap_failed=$((tap_failed + 1))
+	fi
+	return "$1"
+}
+
+is() {			# is GOT EXPECTED NAME
+	[ "$1" = "$2" ]
+	ok $? "$3" && return
+	diag "got '$1', expected '$2'"
+	return 1
+}
+
+like() {		# like TEXT EXTENDED_REGEX NAME
+	printf '%s\n' "$1" | grep -Eq -- "$2"
+	ok $? "$3" && return
+	diag "'$1' does not match '$2'"
+	return 1
+}
+
+unlike() {
+	! printf '%s\n' "$1" | grep -Eq -- "$2"
+	ok $? "$3" && return
+	diag "'$2' is in it: $(printf '%s\n' "$1" | grep -E -m 1 -- "$2")"
+	return 1
+}
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+skip() {		# skip NAME REASON: one test that cannot run here
+	tap_nr=$((tap_nr + 1))
+	echo "ok $tap_nr - $1 # SKIP $2"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $*"
+	exit 0
+}
+
+# need CAPABILITY...: skips the whole test where one is missing, loudly; fails where
+# XPU_TEST_REQUIRE says that this machine has it.
+need() {
+	for cap; do
+		case $cap in
+		root)	[ "$(id -u)" = 0 ]; why="not root" ;;
+		bpf)	"$XPULOAD" --check >check.log 2>&1
+			why="xpuload --check: $(grep MISSING check.log | head -n 1)" ;;
+		shim)	[ -e "$XPU_SHIM" ]; why="no CUPTI headers: no shim" ;;
+		gpu)	[ -e /dev/nvidiactl ]; why="no NVIDIA GPU" ;;
+		nvcc)	command -v "${NVCC:-nvcc}" >/dev/null; why="no nvcc" ;;
+		torch)	python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null
+			why="no PyTorch with CUDA" ;;
+		*)	command -v "$cap" >/dev/null; why="no $cap" ;;
+		esac && continue
+		case ,${XPU_TEST_REQUIRE:-}, in
+		*,"$cap",*)
+			echo "1..1"
+			echo "not ok 1 - this machine has $cap (XPU_TEST_REQUIRE)"
+			diag "$why"
+			exit 1 ;;
+		esac
+		skip_all "$why"
+	done
+}
+
+done_testing() {
+	echo "1..$tap_nr"
+	[ "$tap_failed" = 0 ]
+	exit
+}
+
+# The simulated device in place of a real one.
+use_sim() {
+	need shim
+	LD_LIBRARY_PATH=$XPU_BUILD/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+}
+
+xpuload() {
+	"$XPULOAD" "$@"
+}
+
+xpumerge() {
+	"$XPUMERGE" "$@"
+}

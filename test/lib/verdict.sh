@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# verdict.sh FOLDED MERGE_LOG: the exactness line, from a folded file in units of records.
+#
+# In the workloads every kernel is launched by one function alone: kernel_NN by site_NN, k_NAME by
+# NAME. A record that stands under another function is wrong. The other figures are xpumerge's own.
+
+wrong=$(perl -ne '
+	my ($path, $n) = /^(.*) (\d+)$/ or next;
+	my @frames = split /;/, $path;
+	my $leaf = pop @frames;
+	my ($kernel) = $leaf =~ /^\[GPU\d*_Kernel\](?:.*::)?(\w+)/ or next;
+	my $site = $kernel =~ /^kernel_(\w+)/ ? "site_$1" : $kernel =~ /^k_(\w+)/ ? $1 : next;
+	# The innermost application frame below the API call.
+	my ($owner) = grep { /(?:^|::)(?:site_\w+|\Q$site\E)(?:$|[(<])/ } reverse @frames;
+	$wrong += $n unless defined $owner && $owner =~ /(?:^|::)\Q$site\E(?:$|[(<])/;
+	END { print $wrong + 0 }' "$1")
+sed -n "s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2"

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "listener.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe.h"
+
+struct listener listener;
+
+volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void listener__attach(void)
+{
+	__atomic_fetch_add(&xpu_batch_semaphore, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&xpu_launch_semaphore, 1, __ATOMIC_SEQ_CST);
+}
+
+void listener__detach(void)
+{
+	__atomic_fetch_sub(&xpu_launch_semaphore, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_sub(&xpu_batch_semaphore, 1, __ATOMIC_SEQ_CST);
+}
+
+bool listener__wait(const volatile uint32_t *counter, uint32_t nr)
+{
+	struct timespec pause = { 0, 10000000 };
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		if (__atomic_load_n(counter, __ATOMIC_SEQ_CST) >= nr)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+void xpu_launch(const struct xpu_slot *slot)
+{
+	struct listener_launch *l;
+
+	pthread_mutex_lock(&lock);
+	if (listener.nr_launches < LISTENER_MAX) {
+		l = &listener.launches[listener.nr_launches];
+		l->thread = pthread_self();
+		l->correlation_id = slot->correlation_id;
+		l->cbid = slot->cbid;
+		listener.nr_bad += slot->size != sizeof(*slot) || !slot->domain;
+		__atomic_store_n(&listener.nr_launches, listener.nr_launches + 1, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void hear_string(const struct xpu_record_string *s)
+{
+	listener.nr_string_records++;
+	if (!s->id || s->id >= 4096 || s->bytes != strlen(s->data) + 1) {
+		listener.nr_bad++;
+	} else if (!listener.strings[s->id]) {
+		listener.strings[s->id] = strdup(s->data);
+	} else if (strcmp(listener.strings[s->id], s->data)) {
+		listener.nr_bad++;	/* repeated, but not identically */
+	}
+}
+
+static void hear_kernel(const struct xpu_record_kernel *k)
+{
+	struct listener_kernel *l = &listener.kernels[listener.nr_kernels];
+
+	if (listener.nr_kernels == LISTENER_MAX)
+		return;
+	l->start_ns = k->start_ns;
+	l->duration_ns = k->duration_ns;
+	l->correlation_id = k->correlation_id;
+	l->name = k->name;
+	l->stream = k->stream;
+	__atomic_store_n(&listener.nr_kernels, listener.nr_kernels + 1, __ATOMIC_SEQ_CST);
+}
+
+static void hear(const struct xpu_record *r)
+{
+	const struct xpu_record_message *m;
+
+	switch (r->type) {
+	case XPU_RECORD_COUNTERS:
+		memcpy(&listener.counters, r, sizeof(listener.counters));
+		break;
+	case XPU_RECORD_STRING:
+		hear_string((const void *)r);
+		break;
+	case XPU_RECORD_STREAM:
+		listener.nr_streams++;
+		break;
+	case XPU_RECORD_API:
+		listener.nr_apis++;
+		break;
+	case XPU_RECORD_DEVICE:
+		listener.nr_devices++;
+		break;
+	case XPU_RECORD_KERNEL:
+		hear_kernel((const void *)r);
+		break;
+	case XPU_RECORD_MEMCPY:
+		listener.nr_memcpys++;
+		break;
+	case XPU_RECORD_MEMSET:
+		listener.nr_memsets++;
+		break;
+	case XPU_RECORD_MESSAGE:
+		m = (const void *)r;
+		listener.message_level = r->misc;
+		strncpy(listener.message, m->data, sizeof(listener.message) - 1);
+		__atomic_store_n(&listener.nr_messages, listener.nr_messages + 1,
+				 __ATOMIC_SEQ_CST);
+		break;
+	default:
+		listener.nr_bad++;
+		break;
+	}
+}
+
+void xpu_batch(const void *records, size_t bytes)
+{
+	const uint8_t *at = records, *end = at + bytes;
+	const struct xpu_record *r;
+
+	pthread_mutex_lock(&lock);
+	listener.nr_batches++;
+	listener.nr_bad += bytes > XPU_BATCH_MAX || bytes % 8 ||
+		((const struct xpu_record *)at)->type != XPU_RECORD_COUNTERS;
+	for (; at < end; at += r->size) {
+		r = (const void *)at;
+		if (r->size < sizeof(*r) || r->size % 8 || r->size > (size_t)(end - at)) {
+			listener.nr_bad++;
+			break;
+		}
+		hear(r);
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * listener.h - in the place of the kernel's probes, for tests of the shim without privileges
+ *
+ * Linked with the shim's own objects into a test: xpu_launch() and xpu_batch() are ordinary
+ * functions here that keep what they are given, as the BPF programs would.
+ */
+#ifndef TEST_T2_LISTENER_H
+#define TEST_T2_LISTENER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+#define LISTENER_MAX	(1 << 20)
+
+struct listener_launch {
+	pthread_t thread;
+	uint32_t correlation_id;
+	uint32_t cbid;
+};
+
+struct listener_kernel {
+	uint64_t start_ns, duration_ns;
+	uint32_t correlation_id;
+	uint32_t name;
+	uint32_t stream;
+};
+
+/* What was heard; read it when nothing launches. */
+struct listener {
+	uint32_t nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
+	struct listener_launch launches[LISTENER_MAX];
+	struct listener_kernel kernels[LISTENER_MAX];
+	const char *strings[4096];	/* by id */
+	uint32_t nr_string_records;	/* definitions, repeated ones included */
+	uint32_t nr_streams, nr_apis, nr_devices;
+	struct xpu_record_counters counters;
+	uint32_t nr_messages;
+	uint16_t message_level;
+	char message[1024];		/* the last one */
+};
+
+extern struct listener listener;
+
+/* As loaders attach and leave. */
+void listener__attach(void);
+void listener__detach(void);
+
+/* Waits until *@counter is at least @nr, for at most ten seconds. */
+bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
+
+#endif /* TEST_T2_LISTENER_H */

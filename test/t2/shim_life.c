@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/* Dormant, awake, dormant again; another subscriber; a forked child. */
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "tap.h"
+
+int InitializeInjection(void);
+
+static CUfunction function;
+static CUstream stream;
+
+static void launch(int nr)
+{
+	uint64_t one = 1;
+	void *args[] = { &one };
+
+	while (nr--)
+		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+	cuStreamSynchronize(stream);
+}
+
+static void pause_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static void *cupti(void)
+{
+	return dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+}
+
+static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			     const void *data)
+{
+	(void)userdata;
+	(void)domain;
+	(void)cbid;
+	(void)data;
+}
+
+/* Launches until one is tagged: the shim is awake. */
+static bool wait_awake(void)
+{
+	uint32_t before = listener.nr_launches;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		launch(1);
+		if (listener.nr_launches != before)
+			return true;
+		pause_ms(20);
+	}
+	return false;
+}
+
+int main(void)
+{
+	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
+	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
+	CUpti_SubscriberHandle handle;
+	uint32_t before, kernels;
+	int i, status, missed = 0;
+	CUcontext context;
+	CUmodule module;
+	CUdevice device;
+	pid_t pid;
+
+	cuInit(0);
+	InitializeInjection();
+	cuDeviceGet(&device, 0);
+	cuDevicePrimaryCtxRetain(&context, device);
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	cuModuleLoadData(&module, "image");
+	cuModuleGetFunction(&function, module, "kernel");
+
+	launch(100);
+	pause_ms(300);
+	ok(!cupti(), "dormant: CUPTI is not even loaded");
+	is_int(listener.nr_launches, 0, "dormant: nothing is tagged");
+
+	listener__attach();
+	ok(wait_awake(), "attached: launches are tagged");
+	before = listener.nr_launches;
+	kernels = listener.nr_kernels;
+	launch(1000);
+	is_int(listener.nr_launches - before, 1000, "attached: every one");
+	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
+
+	listener__detach();
+	pause_ms(500);
+	before = listener.nr_launches;
+	launch(100);
+	is_int(listener.nr_launches - before, 0, "detached: nothing is tagged");
+	*(void **)&subscribe = dlsym(cupti(), "cuptiSubscribe");
+	*(void **)&unsubscribe = dlsym(cupti(), "cuptiUnsubscribe");
+	is_int(subscribe(&handle, nothing, NULL), CUPTI_SUCCESS,
+	       "detached: another tool can subscribe");
+
+	listener__attach();
+	ok(listener__wait(&listener.nr_messages, 1), "while another tool has CUPTI: said");
+	is_int(listener.message_level, XPU_MESSAGE_ERROR, "as an error");
+	ok(strstr(listener.message, "CUPTI is in use") != NULL, "in words: %s", listener.message);
+	launch(100);
+	is_int(listener.nr_launches - before, 0, "and nothing is tagged");
+	unsubscribe(handle);
+	ok(wait_awake(), "once it lets go, recording begins");
+	is_int(listener.nr_messages, 2, "and that is said");
+
+	for (i = 0; i < 10; i++) {
+		listener__detach();
+		pause_ms(250);
+		listener__attach();
+		missed += !wait_awake();
+	}
+	is_int(missed, 0, "ten times asleep and awake again");
+
+	before = listener.nr_string_records;
+	listener__attach();
+	ok(listener__wait(&listener.nr_string_records, before + 1),
+	   "a second listener hears the definitions, too");
+	listener__detach();
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		exit(listener.nr_bad ? 1 : 5);	/* through every exit handler */
+	is_int(waitpid(pid, &status, 0), pid, "a forked child");
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
+	ok(wait_awake(), "and the parent goes on");
+	is_int(listener.nr_bad, 0, "nothing ill-formed was sent");
+	return done_testing();
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* What leaves the shim: each launch tagged on its own thread, each record packed, all of it once. */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "tap.h"
+
+#define NR_THREADS	8
+#define NR_LAUNCHES	4000		/* of each thread */
+
+int InitializeInjection(void);
+
+static CUcontext context;
+static CUfunction functions[NR_THREADS];
+
+static void *launcher(void *arg)
+{
+	CUfunction function = functions[(intptr_t)arg];
+	uint64_t one = 1;
+	void *args[] = { &one };
+	CUstream stream;
+	int i;
+
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	for (i = 0; i < NR_LAUNCHES; i++)
+		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+	cuStreamSynchronize(stream);
+	return pthread_self() == 0 ? NULL : (void *)(uintptr_t)pthread_self();
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Every id among the kernels' exactly once among the launches', and the other way around. */
+static int nr_unmatched(void)
+{
+	uint32_t nr = listener.nr_launches, i;
+	uint32_t *a = calloc(nr, sizeof(*a)), *b = calloc(nr, sizeof(*b));
+	int bad = 0;
+
+	for (i = 0; i < nr && i < listener.nr_kernels; i++) {
+		a[i] = listener.launches[i].correlation_id;
+		b[i] = listener.kernels[i].correlation_id;
+	}
+	qsort(a, nr, sizeof(*a), compare_u32);
+	qsort(b, nr, sizeof(*b), compare_u32);
+	for (i = 0; i < nr; i++)
+		bad += a[i] != b[i] || (i && a[i] == a[i - 1]);
+	free(a);
+	free(b);
+	return bad;
+}
+
+/* A kernel's name tells which thread launched it; its launch must have been heard on that one. */
+static int nr_wrong_thread(pthread_t *ids)
+{
+	uint32_t max = 0, i;
+	pthread_t *by_id;
+	int bad = 0;
+
+	for (i = 0; i < listener.nr_launches; i++)
+		if (listener.launches[i].correlation_id > max)
+			max = listener.launches[i].correlation_id;
+	by_id = calloc(max + 1, sizeof(*by_id));
+	for (i = 0; i < listener.nr_launches; i++)
+		by_id[listener.launches[i].correlation_id] = listener.launches[i].thread;
+	for (i = 0; i < listener.nr_kernels; i++) {
+		const struct listener_kernel *k = &listener.kernels[i];
+		const char *name = listener.strings[k->name];
+
+		bad += !name || strncmp(name, "kernel_", 7) || k->correlation_id > max ||
+			by_id[k->correlation_id] != ids[name[7] - '0'];
+	}
+	free(by_id);
+	return bad;
+}
+
+static void at_end(void)
+{
+	/* After the shim's own exit handler, which was registered later. */
+	ok(listener.nr_string_records >= 2 * NR_THREADS, "definitions are repeated at exit");
+	is_int(listener.nr_bad, 0, "and nothing ill-formed was sent");
+	if (done_testing())
+		_exit(1);
+}
+
+int main(void)
+{
+	pthread_t threads[NR_THREADS];
+	char name[] = "kernel_0", data[256];
+	uint32_t i, bad_times = 0;
+	CUdeviceptr memory;
+	CUmodule module;
+	CUdevice device;
+
+	atexit(at_end);
+	listener__attach();
+	cuInit(0);
+	is_int(InitializeInjection(), 1, "InitializeInjection");
+	cuDeviceGet(&device, 0);
+	cuDevicePrimaryCtxRetain(&context, device);
+	cuCtxSetCurrent(context);
+	cuModuleLoadData(&module, "image");
+	for (i = 0; i < NR_THREADS; i++) {
+		name[7] = '0' + i;
+		cuModuleGetFunction(&functions[i], module, name);
+	}
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_create(&threads[i], NULL, launcher, (void *)(intptr_t)i);
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ok(listener__wait(&listener.nr_kernels, NR_THREADS * NR_LAUNCHES), "all kernels come out, "
+	   "without anybody asking");
+
+	is_int(listener.nr_launches, NR_THREADS * NR_LAUNCHES, "every launch is tagged, once");
+	is_int(listener.nr_kernels, NR_THREADS * NR_LAUNCHES, "every kernel is packed, once");
+	is_int(nr_unmatched(), 0, "their ids are the same set");
+	is_int(nr_wrong_thread(threads), 0, "each was tagged on the thread that launched it");
+	for (i = 0; i < listener.nr_kernels; i++)
+		bad_times += !listener.kernels[i].start_ns || !listener.kernels[i].duration_ns;
+	is_int(bad_times, 0, "every kernel has its times");
+	ok(listener.nr_apis > 10, "the launch APIs are named");
+	ok(listener.nr_devices >= 1, "the device is named");
+
+	cuMemAlloc(&memory, sizeof(data));
+	cuMemcpyHtoD(memory, data, sizeof(data));
+	cuMemcpyDtoH(data, memory, sizeof(data));
+	cuMemsetD8(memory, 0, sizeof(data));
+	ok(listener__wait(&listener.nr_memsets, 1), "a memset comes out");
+	is_int(listener.nr_memcpys, 2, "and two copies");
+	is_int(listener.nr_launches, NR_THREADS * NR_LAUNCHES + 3, "all three tagged");
+	return 0;
+}

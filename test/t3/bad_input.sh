@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What goes wrong is told in one clear line, with a failing status, and costs nothing recorded.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+
+lines() {		# of what was said, without the summary
+	grep -vc 'launches from' "$1"
+}
+
+echo kept >xpu.data
+xpuload ./no-such-command 2>log
+is $? 127 "command not found: status"
+is "$(lines log)" 1 "command not found: one line"
+like "$(cat log)" 'no-such-command: No such file' "command not found: what it says"
+is "$(cat xpu.data)" kept "command not found: the old recording is still there"
+echo text >not-executable
+xpuload ./not-executable 2>log
+is $? 126 "not executable: status"
+
+xpuload true 2>log
+is $? 0 "a target that never uses CUDA: its own status"
+like "$(cat log)" 'made no CUDA launch' "a target that never uses CUDA: said"
+is "$(cat xpu.data.old)" kept "the old recording is kept as xpu.data.old"
+xpumerge -i xpu.data -f folded -o a.folded 2>mlog
+is $? 0 "its recording merges"
+xpuload --strict true 2>log
+is $? 125 "the same with --strict fails"
+
+xpuload -o /dev/full true 2>log
+is $? 125 "/dev/full: status"
+like "$(cat log)" 'cannot write /dev/full: No space left' "/dev/full: what it says"
+is "$(lines log)" 1 "/dev/full: one line"
+xpuload -o no/such/dir/a.data true 2>log
+is $? 125 "output directory missing: status"
+is "$(lines log)" 1 "output directory missing: one line"
+xpuload -m 12 true 2>log
+is $? 125 "a ring size that makes no sense"
+xpuload 2>log
+is $? 125 "no command"
+
+# Not root: dropped by setpriv, which is essential on Debian.
+chmod 755 .
+setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" -o /tmp/x.$$ true 2>log
+is $? 125 "not root: status"
+is "$(lines log)" 1 "not root: one line"
+like "$(cat log)" 'run it as root' "not root: what to do"
+setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
+is $? 1 "not root: --check says so"
+like "$(cat log)" 'MISSING +privileges' "not root: --check says what"
+
+use_sim
+exact="$XPU_BUILD/workload/exact"
+
+XPU_SIM_CUPTI_BUSY=1 xpuload -o a.data "$exact" -t 1 -n 100 >out 2>log
+is $? 125 "CUPTI busy: status"
+like "$(cat out)" '^exact: ' "CUPTI busy: the target is unharmed"
+is "$(grep -c 'CUPTI is in use' log)" 1 "CUPTI busy: one line"
+
+XPUSHIM_CUPTI=/nonexistent/libcupti.so xpuload -o a.data "$exact" -t 1 -n 100 >out 2>log
+is $? 125 "no CUPTI: status"
+like "$(cat out)" '^exact: ' "no CUPTI: the target is unharmed"
+is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 "no CUPTI: one line"
+
+# A disk that fills up while recording.
+mkdir -p small
+if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
+	xpuload -o small/a.data "$exact" -t 4 -n 120000 >out 2>log
+	is $? 125 "disk full: status"
+	is "$(grep -c 'No space left on device' log)" 1 "disk full: one line"
+	like "$(cat log)" '[0-9]+ bytes not written' "disk full: the loss is counted"
+	like "$(cat out)" '^exact: ' "disk full: the target is unharmed"
+	xpumerge -i small/a.data -f folded -o b.folded 2>mlog
+	is $? 0 "disk full: what was recorded stays readable"
+	[ -s b.folded ]
+	ok $? "disk full: and holds launches"
+	umount small
+else
+	skip "disk full" "cannot mount a tmpfs"
+fi
+
+# A ring too small for the burst: counted, to the last launch.
+xpuload -m 64K -o c.data "$exact" -t 8 -n 100000 >out 2>log
+is $? 0 "ring full: the target's status"
+xpumerge -i c.data -f folded --unit count -o c.folded 2>mlog
+got=$(sed -n 's/.*launches \([0-9]*\) matched.*/\1/p' mlog)
+if grep -q 'ring full' log; then
+	lost=$(sed -n 's/.*lost: .*\b\([0-9]*\) launches (ring full.*/\1/p' log)
+	is $((got + ${lost:-0})) 100000 "ring full: recorded and lost make up all"
+	xpumerge -i c.data --strict -f folded -o c.folded 2>mlog
+	is $? 1 "ring full: --strict fails"
+else
+	is "$got" 100000 "ring never full: all recorded"
+fi
+
+# Dropped by CUPTI, times that are none: counted.
+XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
+like "$(cat log)" '100 device records dropped by CUPTI' "CUPTI's drops are counted"
+XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
+like "$(cat log)" '100 device records without valid times' "bad times are counted"
+
+done_testing

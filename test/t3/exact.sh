@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The heart: every kernel record must stand under the site that launched it, whatever the threads,
+# the streams and the order. Real BPF and real uprobes on the simulated device.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+
+run() {			# run NAME ARGS...: record, merge, compare
+	name=$1
+	shift
+	out=$(xpuload -o "$name.data" "$XPU_BUILD/workload/exact" "$@" 2>load.log)
+	is $? 0 "$name: status"
+	like "$out" '^exact: ' "$name: the target's stdout is its own"
+	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
+	is $? 0 "$name: merged"
+	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)
+	diag "$name: $line"
+	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
+}
+
+launches=160000
+run threads -t 8 -s 16 -n 160000
+launches=4000
+run driver -t 4 -s 16 -n 4000 -d
+run one -t 1 -s 4 -n 4000 -r 7
+
+done_testing

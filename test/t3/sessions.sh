@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sessions side by side, process trees, and whose files they are.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+exact="$XPU_BUILD/workload/exact"
+
+# Two at once: neither sees the other's launches.
+"$XPULOAD" -o a.data "$exact" -t 4 -n 30000 >/dev/null 2>a.log &
+pid=$!
+xpuload -o b.data "$exact" -t 4 -n 20000 >/dev/null 2>b.log
+wait $pid
+like "$(cat a.log)" '^xpuload: 30000 launches .* 30000 device records, 1 process;.* lost 0' \
+	"session A has its own launches"
+like "$(cat b.log)" '^xpuload: 20000 launches .* 20000 device records, 1 process;.* lost 0' \
+	"session B has its own"
+
+# A bystander with the shim that belongs to no session.
+LD_PRELOAD="$XPU_SHIM" "$exact" -t 2 -n 20000 >bystander.out 2>&1 &
+pid=$!
+xpuload -o c.data "$exact" -t 2 -n 5000 >/dev/null 2>c.log
+wait $pid
+is $? 0 "a shimmed bystander is unharmed"
+like "$(cat c.log)" '^xpuload: 5000 launches ' "and not recorded"
+
+# The whole tree: fork, exec, a shell in between.
+xpuload -o d.data sh -c "'$exact' -t 2 -n 1000; '$exact' -t 2 -n 1000 & wait" >/dev/null 2>d.log
+like "$(cat d.log)" '^xpuload: 2000 launches .* 2000 device records, 3 processes;.* lost 0' \
+	"children are followed"
+
+# Process images with the same pid and the same correlation ids.
+xpuload -o e.data "$XPU_BUILD/workload/forks" >e.out 2>e.log
+is $? 0 "fork and exec: status"
+xpumerge -i e.data -f folded --unit count -o e.folded 2>merge.log
+line=$("$XPU_SRC/test/lib/verdict.sh" e.folded merge.log)
+diag "$line"
+like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "fork and exec: exact"
+
+# Under sudo the files are the user's.
+SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody xpuload -q -o f.data true 2>log
+is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording is the user's"
+
+# The merged result at once.
+chmod 777 .
+for suffix in folded json txt; do
+	xpuload -q -o "g.$suffix" "$exact" -t 2 -n 1000 >/dev/null 2>log
+	is $? 0 "-o g.$suffix: status"
+	[ -s "g.$suffix" ]
+	ok $? "-o g.$suffix: written"
+done
+is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "the recording behind it is gone"
+if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
+	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
+	is $? 0 "-o g.svg: status"
+	is "$(grep -c '</svg>' g.svg)" 1 "-o g.svg: whole"
+else
+	skip "-o g.svg" "no flamegraph.pl"
+fi
+
+# With file capabilities, for an ordinary user, whose environment reaches the target whole.
+setcap=$(command -v setcap || echo /sbin/setcap)
+if [ -x "$setcap" ]; then
+	mkdir -p inst/lib/xpuload inst/bin home
+	cp "$XPULOAD" inst/bin
+	cp "$XPU_SHIM" inst/lib/xpuload
+	chmod 755 inst inst/* inst/lib/xpuload
+	if "$setcap" cap_bpf,cap_perfmon=ep inst/bin/xpuload 2>/dev/null; then
+		chmod 777 home
+		LD_LIBRARY_PATH=/marker:$LD_LIBRARY_PATH setpriv --reuid 65534 --regid 65534 \
+			--clear-groups inst/bin/xpuload -o home/h.data "$exact" -t 2 -n 1000 \
+			>h.out 2>h.log
+		is $? 0 "file capabilities: status"
+		like "$(cat h.log)" '1000 launches .* 1000 device records.* lost 0' \
+			"file capabilities: an ordinary user records"
+		like "$(LD_LIBRARY_PATH=/marker setpriv --reuid 65534 --regid 65534 \
+			--clear-groups inst/bin/xpuload -q -o home/h.data \
+			sh -c 'echo $LD_LIBRARY_PATH' 2>/dev/null)" '^/marker$' \
+			"file capabilities: LD_LIBRARY_PATH reaches the target"
+	else
+		skip "file capabilities" "this file system holds none"
+	fi
+else
+	skip "file capabilities" "no setcap"
+fi
+
+done_testing

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Under xpuload the target's stdout, exit status and signals are what they are without it.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+
+for status in 0 1 3 124 255; do
+	xpuload -q -o a.data sh -c "exit $status" 2>log
+	is $? $status "exit status $status"
+done
+
+for sig in TERM KILL SEGV INT; do
+	sh -c "kill -$sig \$\$" >/dev/null 2>&1
+	want=$?
+	"$XPULOAD" -q -o a.data sh -c "kill -$sig \$\$" >/dev/null 2>&1
+	is $? $want "killed by SIG$sig"
+done
+
+printf 'in\0put\n' >in
+xpuload -q -o a.data cat <in >out 2>log
+cmp in out
+ok $? "stdin and stdout are the target's, byte for byte"
+is "$(xpuload -q -o a.data sh -c 'echo to-stderr >&2' 2>&1 >/dev/null | grep -c to-stderr)" 1 \
+	"stderr too"
+
+xpuload -q -o a.data sh -c 'ls -l /proc/self/fd' 2>log | grep -c -- '->' >inside
+ls -l /proc/self/fd | grep -c -- '->' >outside
+cmp inside outside
+ok $? "no descriptor leaks into the target"
+
+xpuload -q -o a.data sh -c 'grep -E "^Sig(Blk|Ign|Cgt)" /proc/$$/status' >inside 2>log
+sh -c 'grep -E "^Sig(Blk|Ign|Cgt)" /proc/$$/status' >outside
+cmp inside outside
+ok $? "signal mask and dispositions are untouched"
+(trap '' HUP USR1; xpuload -q -o a.data sh -c 'grep SigIgn /proc/$$/status' >inside 2>log
+	sh -c 'grep SigIgn /proc/$$/status' >outside)
+cmp inside outside
+ok $? "ignored signals stay ignored"
+
+is "$(LD_PRELOAD= xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
+	"$XPU_SHIM" "LD_PRELOAD is the shim"
+
+# A signal to xpuload alone is passed on, once.
+cat >count.sh <<'END'
+n=0
+trap 'n=$((n + 1))' USR1
+echo ready >ready
+i=0
+while [ $i -lt 15 ]; do sleep 0.1; i=$((i + 1)); done
+echo $n >caught
+END
+rm -f ready
+"$XPULOAD" -q -o a.data sh count.sh 2>log &
+pid=$!
+while [ ! -e ready ]; do sleep 0.05; done
+kill -USR1 $pid
+wait $pid
+is "$(cat caught)" 1 "a signal to xpuload alone arrives once"
+
+# One to the whole group arrives once, too: timeout(1) sends to its child and to the group.
+rm -f ready
+cat >group.sh <<'END'
+n=0
+trap 'n=$((n + 1))' INT
+echo ready >ready
+i=0
+while [ $i -lt 15 ]; do sleep 0.1; i=$((i + 1)); done
+echo $n >caught
+exit 7
+END
+setsid timeout -s INT 0.7 "$XPULOAD" -q -o a.data sh group.sh 2>log
+is "$(cat caught)" 1 "a signal to the group arrives once"
+
+# SIGTERM to xpuload ends the target, and the recording is closed in good order.
+"$XPULOAD" -o a.data sleep 30 2>log &
+pid=$!
+sleep 0.7
+kill -TERM $pid
+wait $pid 2>/dev/null
+is $? 143 "SIGTERM ends both, status as without xpuload"
+like "$(cat log)" 'launches' "the account is printed all the same"
+
+# Descendants that outlive the target do not hold xpuload up.
+start=$(date +%s)
+xpuload -q -o a.data sh -c 'sleep 20 >/dev/null 2>&1 </dev/null & exit 4' 2>log
+is $? 4 "status of a target that leaves a child behind"
+[ $(($(date +%s) - start)) -lt 10 ]
+ok $? "and no waiting for it"
+
+done_testing

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Tests, the simulated device, the workloads and the demo. Included by ../GNUmakefile.
+
+# ---- the simulated device ------------------------------------------------------------------------
+
+SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c
+SIM_CUDART_SRC	:= test/sim/runtime.c
+SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c
+SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13
+SIM_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
+		  -fno-optimize-sibling-calls -Itest/sim $(CUPTI_CFLAGS)
+
+$(O)/test/sim/%.o: test/sim/%.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) -c $< -o $@
+
+$(O)/sim/libcuda.so.1: $(call obj,$(SIM_CUDA_SRC)) test/sim/cuda.map
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=test/sim/cuda.map \
+		-o $@ $(filter %.o,$^) -lpthread -ldl
+	$(Q)ln -sf $(@F) $(@D)/libcuda.so
+
+$(O)/sim/libcudart.so.13: $(call obj,$(SIM_CUDART_SRC)) $(O)/sim/libcuda.so.1
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ \
+		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
+	$(Q)ln -sf $(@F) $(@D)/libcudart.so
+
+$(O)/sim/libcupti.so.13: $(call obj,$(SIM_CUPTI_SRC)) $(O)/sim/libcuda.so.1
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ \
+		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
+	$(Q)ln -sf $(@F) $(@D)/libcupti.so
+
+# ---- workloads -----------------------------------------------------------------------------------
+
+# Built here for the simulated device; nvcc builds the same sources for a real one.
+WORKLOAD_CU	:= exact demo forks graph
+WORKLOAD_C	:= bare
+WORKLOADS	:= $(addprefix $(O)/workload/,$(if $(CUPTI_CFLAGS),$(WORKLOAD_CU)) $(WORKLOAD_C))
+WORKLOAD_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fno-omit-frame-pointer -fno-optimize-sibling-calls \
+		  -Itest/workload -Itest/sim $(CUPTI_CFLAGS) $(CFLAGS)
+
+$(O)/workload/%: test/workload/%.cu $(SIM_LIBS) $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) -o $@ \
+		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,'$$ORIGIN/../sim' -lpthread
+
+$(O)/workload/%: test/workload/%.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+# C tests: what each links beside its own file.
+T0_C		:= $(sort $(wildcard test/t0/*.c))
+T1_C		:= $(sort $(wildcard test/t1/*.c))
+T2_SIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/sim_*.c)))
+T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
+GEN_SRC		:= test/lib/gen.c
+T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
+
+test_bin	= $(patsubst %.c,$(O)/%.t,$(1))
+TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C)) $(T_SH)
+TEST_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -Itest/lib -Imerge -I$(O)/gen
+
+$(O)/test/lib/%.o: test/lib/%.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -c $< -o $@
+
+$(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC))
+
+$(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
+		$(MERGE_LIBS)
+
+$(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) -Itest/lib -Itest/workload $(ALL_LDFLAGS) -o $@ $< -L$(O)/sim -lcudart \
+		-lcupti -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+
+# The shim's own objects, with a listener in the place of the kernel's probes.
+SHIM_TEST_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ)) $(O)/test/t2/listener.o
+
+$(O)/test/t2/listener.o: test/t2/listener.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SHIM_CFLAGS) -c $< -o $@
+
+$(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< $(SHIM_TEST_OBJ) \
+		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+
+TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+		  XPU_SAN='$(SAN)' CC='$(CC)' \
+		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
+		  UBSAN_OPTIONS=print_stacktrace=1
+
+.PHONY: test-build
+test-build: all $(WORKLOADS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS)) $(O)/gen_data \
+	$(filter $(O)/%,$(TESTS))
+
+.PHONY: check
+check:
+	@sh scripts/deps.sh
+	@$(MAKE) --no-print-directory check-built
+
+.PHONY: check-built
+check-built: test-build
+	@rm -f $(O)/notrun.log
+	@$(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh' $(if $(T),$(T),$(TESTS)); status=$$?; \
+	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
+	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
+
+# With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
+.PHONY: check-gpu
+check-gpu: $(if $(TREE),,all)
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN=) NVCC='$(NVCC)' \
+		sh test/gpu/check.sh
+
+# ---- demo ----------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo:
+	@sh scripts/deps.sh
+	@$(MAKE) --no-print-directory all $(WORKLOADS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS))
+	@$(TEST_ENV) NVCC='$(NVCC)' sh scripts/demo.sh
+
+# ---- benchmarks and fuzzing ----------------------------------------------------------------------
+
+.PHONY: bench
+bench: test-build
+	@$(TEST_ENV) sh test/bench/merge.sh
+
+FUZZ_SECONDS	?= 600
+FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
+		  -fno-sanitize-recover=all -Ibpf -Imerge -Itest/lib -I$(O)/gen
+
+$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(GEN_SRC) $(O)/gen/version.h
+	$(call say,FUZZ)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
+
+.PHONY: fuzz
+fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data
+	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(filter $(O)/fuzz/%,$^)
+
+-include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d)
