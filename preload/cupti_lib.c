@@ -106,9 +106,9 @@ static bool find_library(struct search *s)
 	     try_dir(s, s->cudart_dir, "/../extras/CUPTI/lib64/", 0) ||
 	     try_dir(s, s->cudart_dir, "/../../../extras/CUPTI/lib64/", 0)))
 		return true;
-	return try_toolkit(s, getenv("CUDA_HOME")) || try_toolkit(s, getenv("CUDA_PATH")) ||
-	       try_toolkit(s, "/usr/local/cuda") || try_toolkit(s, "/opt/cuda") ||
-	       try_dir(s, "", "", 0);
+	return try_dir(s, "", "", 0) || try_toolkit(s, getenv("CUDA_HOME")) ||
+	       try_toolkit(s, getenv("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
+	       try_toolkit(s, "/opt/cuda");
 }
 
 int cupti__open(struct cupti *c, char *why, size_t len)
@@ -144,8 +144,8 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		if (named && named[0])
 			snprintf(why, len, "XPUSHIM_CUPTI=%s cannot be loaded", named);
 		else
-			snprintf(why, len, "libcupti.so.{13,12,11} not found%s%s, in CUDA_HOME, "
-				 "/usr/local/cuda or the library path: install CUPTI or set "
+			snprintf(why, len, "libcupti.so.{13,12,11} not found%s%s, in the "
+				 "library path, CUDA_HOME or /usr/local/cuda: install CUPTI or set "
 				 "XPUSHIM_CUPTI to its path", s.cudart_dir[0] ? " beside " : "",
 				 s.cudart_dir);
 		return -ENOENT;

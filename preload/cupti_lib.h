@@ -44,7 +44,7 @@ struct cupti {
  * @why: on failure, one line that says what was looked for; @len bytes
  *
  * Looks for one that is loaded already, then beside the mapped libcudart (toolkit or pip layout),
- * then in CUDA_HOME and the usual toolkit directories, then where the dynamic loader looks.
+ * then where the dynamic loader looks, then in CUDA_HOME and the usual toolkit directories.
  * XPUSHIM_CUPTI in the environment names one outright.
  *
  * Return: 0, or -ENOENT without any, -ENOSYS with one that lacks a needed function.

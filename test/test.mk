@@ -9,7 +9,14 @@ SIM_CUDART_SRC	:= test/sim/runtime.c
 SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c
 SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13
 SIM_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
-		  -fno-optimize-sibling-calls -Itest/sim $(CUPTI_CFLAGS)
+		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen $(CUPTI_CFLAGS)
+
+$(O)/gen/cbid_names.inc: test/sim/cbid_names.sh $(O)/flags
+	$(call say,GEN)
+	$(Q)mkdir -p $(@D)
+	$(Q)sh $< $(or $(word 2,$(CUPTI_CFLAGS)),/usr/include) > $@
+
+$(O)/test/sim/cupti.o: $(O)/gen/cbid_names.inc
 
 $(O)/test/sim/%.o: test/sim/%.c $(O)/flags
 	$(call say,CC)
@@ -23,15 +30,17 @@ $(O)/sim/libcuda.so.1: $(call obj,$(SIM_CUDA_SRC)) test/sim/cuda.map
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
-$(O)/sim/libcudart.so.13: $(call obj,$(SIM_CUDART_SRC)) $(O)/sim/libcuda.so.1
+$(O)/sim/libcudart.so.13: $(call obj,$(SIM_CUDART_SRC)) $(O)/sim/libcuda.so.1 test/sim/cudart.map
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ \
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=test/sim/cudart.map -Wl,-rpath,'$$ORIGIN' -o $@ \
 		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
 	$(Q)ln -sf $(@F) $(@D)/libcudart.so
 
-$(O)/sim/libcupti.so.13: $(call obj,$(SIM_CUPTI_SRC)) $(O)/sim/libcuda.so.1
+$(O)/sim/libcupti.so.13: $(call obj,$(SIM_CUPTI_SRC)) $(O)/sim/libcuda.so.1 test/sim/cupti.map
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ \
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=test/sim/cupti.map -Wl,-rpath,'$$ORIGIN' -o $@ \
 		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
 	$(Q)ln -sf $(@F) $(@D)/libcupti.so
 
