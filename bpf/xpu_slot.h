@@ -31,9 +31,17 @@ struct xpu_slot {
 
 _Static_assert(sizeof(struct xpu_slot) == 40, "xpu_slot is an ABI");
 
-/* Symbols that the shim exports for the loader: probe sites and their semaphores. */
+/*
+ * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
+ * pairs: one for processes that xpuload started, which XPU_RUN_ENV in their environment tells, and
+ * one for those that were started with the shim preloaded and wait to be attached to. So a session
+ * that starts its target does not wake the others on the machine.
+ */
 #define XPU_SITE_LAUNCH		"xpu_launch"
 #define XPU_SITE_BATCH		"xpu_batch"
+#define XPU_SITE_LIVE_LAUNCH	"xpu_live_launch"
+#define XPU_SITE_LIVE_BATCH	"xpu_live_batch"
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
+#define XPU_RUN_ENV		"XPUSHIM_RUN"
 
 #endif /* XPU_SLOT_H */

@@ -10,7 +10,7 @@
 
 int paths__find(const char *name, char *path, size_t len)
 {
-	static const char *const places[] = { "", "../lib/xpuload/", "../scripts/" };
+	static const char *const places[] = { "", "../lib/xpuload/" };
 	char self[PATH_MAX], tried[PATH_MAX + 64], real[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t i;

@@ -10,7 +10,7 @@
  * @name: "libxpushim.so", "xpumerge" or "fold.sh"
  * @path: filled in, absolute; @len bytes
  *
- * Looks beside xpuload, in ../lib/xpuload and in the source tree of a build.
+ * Looks beside xpuload, as in a build, and in ../lib/xpuload, as installed.
  *
  * Return: 0, -ENOENT, or -ENAMETOOLONG.
  */

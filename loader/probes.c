@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -17,10 +18,18 @@
 #include "xpu.skel.h"
 #include "xpu_slot.h"
 
+#define MAX_SITES	2		/* a program watches; the run site and the live one */
+
+/* One program on its sites: a multi link where the kernel has them, else one link a site. */
+struct attachment {
+	int multi_fd;			/* -1 without */
+	struct bpf_link *links[MAX_SITES];
+};
+
 struct probes {
 	struct xpu_bpf *skel;
 	struct ring_buffer *ring;
-	struct bpf_link *links[2];
+	struct attachment batch, launch;
 	probes_record_fn fn;
 	void *ctx;
 };
@@ -132,19 +141,73 @@ static const char *advice(int err)
 {
 	if (err == -EPERM || err == -EACCES)
 		return ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
-		       "(make install does)";
+		       "(make install does; before Linux 6.6 cap_sys_admin, too)";
 	if (err == -ENOENT || err == -ESRCH)
 		return ": the kernel lacks BTF or uprobes (CONFIG_DEBUG_INFO_BTF, CONFIG_UPROBES)";
 	return "";
 }
 
-static int attach(struct bpf_program *prog, const char *shim, const struct site *site,
-		  struct bpf_link **link)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = site->semaphore);
+/*
+ * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and runs the program
+ * with less in between; a perf event wants cap_sys_admin. The libbpf and the headers of the
+ * supported distributions are older than it, so its part of union bpf_attr is spelled out.
+ */
+#define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
 
-	*link = bpf_program__attach_uprobe_opts(prog, -1, shim, site->func, &opts);
-	return *link ? 0 : -errno;
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, link_flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, flags, pid, reserved;
+};
+
+static int attach_multi(struct bpf_program *prog, const char *shim, const struct site *sites,
+			size_t nr_sites, struct attachment *a)
+{
+	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = bpf_program__fd(prog),
+		.attach_type = UPROBE_MULTI_ATTACH,
+		.path = (uintptr_t)shim,
+		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
+		.cnt = nr_sites,
+	};
+	size_t i;
+
+	for (i = 0; i < nr_sites; i++) {
+		offsets[i] = sites[i].func;
+		ref_ctr_offsets[i] = sites[i].semaphore;
+	}
+	a->multi_fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return a->multi_fd < 0 ? -errno : 0;
+}
+
+static int attach(struct bpf_program *prog, bool multi, const char *shim,
+		  const struct site *sites, size_t nr_sites, struct attachment *a)
+{
+	size_t i;
+
+	if (multi)
+		return attach_multi(prog, shim, sites, nr_sites, a);
+	for (i = 0; i < nr_sites; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
+
+		a->links[i] = bpf_program__attach_uprobe_opts(prog, -1, shim, sites[i].func,
+							      &opts);
+		if (!a->links[i])
+			return -errno;
+	}
+	return 0;
+}
+
+static void detach(struct attachment *a)
+{
+	size_t i;
+
+	if (a->multi_fd >= 0)
+		close(a->multi_fd);
+	for (i = 0; i < MAX_SITES; i++)
+		bpf_link__destroy(a->links[i]);
 }
 
 static int identify(struct xpu_bpf *skel)
@@ -154,8 +217,8 @@ static int identify(struct xpu_bpf *skel)
 	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
 }
 
-int probes__open(const struct probes_options *opts, probes_record_fn fn, void *ctx,
-		 struct probes **pp, char *why, size_t len)
+static int open_with(const struct probes_options *opts, bool multi, probes_record_fn fn,
+		     void *ctx, struct probes **pp, char *why, size_t len)
 {
 	uint64_t ring_bytes = ring_size(opts->ring_bytes);
 	struct site launch, batch;
@@ -163,7 +226,6 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 	struct probes *p;
 	int err;
 
-	libbpf_set_print(print_libbpf);
 	err = find_sites(opts->shim, &launch, &batch, why, len);
 	if (err)
 		return err;
@@ -175,6 +237,7 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 	}
 	p->fn = fn;
 	p->ctx = ctx;
+	p->batch.multi_fd = p->launch.multi_fd = -1;
 
 	skel = p->skel = xpu_bpf__open();
 	if (!skel) {
@@ -185,6 +248,10 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 	}
 	bpf_map__set_max_entries(skel->maps.ring, ring_bytes);
 	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
+	if (multi) {
+		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
+		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
+	}
 	err = xpu_bpf__load(skel);
 	if (err) {
 		snprintf(why, len, "cannot load the BPF programs: %s%s", strerror(-err),
@@ -208,8 +275,9 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 			 advice(err));
 		goto out;
 	}
-	err = attach(skel->progs.on_batch, opts->shim, &batch, &p->links[0]) ?:
-	      attach(skel->progs.on_launch, opts->shim, &launch, &p->links[1]);
+	/* Batches first: who hears of launches must hear of what becomes of them. */
+	err = attach(skel->progs.on_batch, multi, opts->shim, &batch, 1, &p->batch) ?:
+	      attach(skel->progs.on_launch, multi, opts->shim, &launch, 1, &p->launch);
 	if (err) {
 		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
 			 advice(err));
@@ -222,14 +290,24 @@ out:
 	return err;
 }
 
+int probes__open(const struct probes_options *opts, probes_record_fn fn, void *ctx,
+		 struct probes **p, char *why, size_t len)
+{
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	err = open_with(opts, true, fn, ctx, p, why, len);
+	if (err == -EINVAL || err == -E2BIG || err == -EOPNOTSUPP)
+		err = open_with(opts, false, fn, ctx, p, why, len);	/* before Linux 6.6 */
+	return err;
+}
+
 void probes__close(struct probes *p)
 {
-	size_t i;
-
 	if (!p)
 		return;
-	for (i = 0; i < sizeof(p->links) / sizeof(p->links[0]); i++)
-		bpf_link__destroy(p->links[i]);
+	detach(&p->launch);
+	detach(&p->batch);
 	ring_buffer__free(p->ring);
 	xpu_bpf__destroy(p->skel);
 	free(p);

@@ -16,6 +16,7 @@
 
 #include "msg.h"
 #include "probes.h"
+#include "xpu_slot.h"
 
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
 #define RELAY_SAME_NS	500000000	/* as one that came to us: same sender, about now */
@@ -105,6 +106,8 @@ static int set_preload(const char *shim)
 	char *value;
 	int err;
 
+	if (setenv(XPU_RUN_ENV, "1", 1))
+		return -errno;
 	if (!users || !users[0])
 		return setenv("LD_PRELOAD", shim, 1) ? -errno : 0;
 	if (asprintf(&value, "%s:%s", shim, users) < 0)

@@ -497,7 +497,10 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 		 U(st->nr_bad_times));
 	add_loss(l, st->nr_unfinished, "%llu device records unfinished at exit",
 		 U(st->nr_unfinished));
-	add_loss(l, lost_bytes, "%llu bytes not written", U(lost_bytes));
+	if (lost_bytes) {		/* of records of every kind */
+		add_loss(l, lost_bytes, "%llu bytes not written", U(lost_bytes));
+		l->nr -= lost_bytes;
+	}
 }
 
 /**
@@ -524,15 +527,16 @@ static int close_session(struct session *s)
 			  "process%s, or the shim could not be loaded there",
 			  st.nr_processes > 1 ? "any of " : "its ", U(st.nr_processes),
 			  st.nr_processes > 1 ? "es" : "");
-	msg__info("%llu launches from %llu call path%s, %llu device records, %llu process%s; %s "
+	msg__info("%llu launches from %llu call path%s, %llu device records, %llu process%s; %s, "
 		  "%.1f MB; lost %llu", U(st.nr_launches), U(st.nr_paths),
 		  st.nr_paths == 1 ? "" : "s", U(st.nr_device_records), U(st.nr_processes),
-		  st.nr_processes == 1 ? "" : "es", s->opts->data, bytes / 1e6, U(losses.nr));
-	if (losses.nr)
+		  st.nr_processes == 1 ? "" : "es",
+		  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);
 	if (err || st.nr_errors)
 		return STATUS_FAILED;
-	return s->opts->strict && (losses.nr || !st.nr_cuda_processes) ? STATUS_FAILED : 0;
+	return s->opts->strict && (losses.text[0] || !st.nr_cuda_processes) ? STATUS_FAILED : 0;
 }
 
 /* ---- merging at once ------------------------------------------------------------------------- */
@@ -569,7 +573,8 @@ static int merge(const struct options *opts)
 		if (svg)
 			execl(tool, tool, "--svg", "-o", opts->output, opts->data, NULL);
 		else
-			execl(tool, tool, "-i", opts->data, "-o", opts->output, NULL);
+			execl(tool, tool, "-i", opts->data, "-o", opts->output,
+			      opts->strict ? "--strict" : NULL, NULL);
 		_exit(STATUS_FAILED);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -28,6 +28,7 @@ static __thread struct thread *this_thread INITIAL_EXEC;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;			/* under lock */
 static uint64_t nr_launches_dead, nr_threads_dead;
+static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so they are missed */
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static bool have_thread_key;
@@ -46,7 +47,7 @@ static void make_thread_key(void)
 	have_thread_key = !pthread_key_create(&thread_key, thread__exit);
 }
 
-/* The first launch of a thread. NULL when memory is short: the launch goes untagged and uncounted. */
+/* The first launch of a thread. NULL when memory is short: the launch goes untagged. */
 static __attribute__((noinline, cold)) struct thread *thread__new(void)
 {
 	int saved_errno = errno;
@@ -81,12 +82,14 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	(void)userdata;
 	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || d->callbackSite != CUPTI_API_ENTER)
 		return;
-	if (!xpu_launch_semaphore || !atomic_load_explicit(&enabled, memory_order_relaxed))
+	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_relaxed))
 		return;
 	if (__builtin_expect(!t, 0)) {
 		t = thread__new();
-		if (!t)
+		if (!t) {
+			atomic_fetch_add(&nr_untagged, 1);
 			return;
+		}
 	}
 	t->slot.correlation_id = d->correlationId;
 	t->slot.cbid = cbid;
@@ -94,7 +97,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	atomic_store_explicit(&t->nr_launches,
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	xpu_launch(&t->slot);
+	probe__launch(&t->slot);
 }
 
 bool launch__is_launch(const char *name)
@@ -125,7 +128,7 @@ uint64_t launch__count(uint64_t *nr_threads)
 	uint64_t n;
 
 	pthread_mutex_lock(&lock);
-	n = nr_launches_dead;
+	n = nr_launches_dead + atomic_load(&nr_untagged);
 	*nr_threads = nr_threads_dead;
 	while ((t = *link)) {
 		n += atomic_load_explicit(&t->nr_launches, memory_order_relaxed);

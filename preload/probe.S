@@ -7,6 +7,8 @@
  *   void xpu_launch(const struct xpu_slot *slot)
  *   void xpu_batch(const void *records, size_t bytes)
  *
+ * and the same two again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
+ *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
  * rdi and rsi on x86-64, x0 and x1 on arm64.
  */
@@ -46,5 +48,7 @@
 
 PROBE_SITE xpu_launch
 PROBE_SITE xpu_batch
+PROBE_SITE xpu_live_launch
+PROBE_SITE xpu_live_batch
 
 	.section .note.GNU-stack, ""

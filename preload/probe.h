@@ -12,14 +12,43 @@
 
 PROBE_ABI void xpu_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_batch(const void *records, size_t bytes);
+PROBE_ABI void xpu_live_launch(const struct xpu_slot *slot);
+PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
 
 /* How many are attached; the kernel writes them. */
-extern PROBE_ABI volatile unsigned short xpu_launch_semaphore;
-extern PROBE_ABI volatile unsigned short xpu_batch_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 
-static inline bool probe__attached(void)
+/* Which pair of sites this process uses; set once, when the shim is loaded. */
+extern bool probe__live;
+
+static inline bool probe__launch_attached(void)
 {
-	return xpu_launch_semaphore && xpu_batch_semaphore;
+	return probe__live ? xpu_live_launch_semaphore : xpu_launch_semaphore;
+}
+
+static inline void probe__launch(const struct xpu_slot *slot)
+{
+	if (probe__live)
+		xpu_live_launch(slot);
+	else
+		xpu_launch(slot);
+}
+
+static inline void probe__batch(const void *records, size_t bytes)
+{
+	if (probe__live)
+		xpu_live_batch(records, bytes);
+	else
+		xpu_batch(records, bytes);
+}
+
+/* How many listen to both sites. */
+static inline unsigned short probe__nr_listeners(void)
+{
+	unsigned short batch = probe__live ? xpu_live_batch_semaphore : xpu_batch_semaphore;
+
+	return probe__launch_attached() ? batch : 0;
 }
 
 #endif /* XPU_PROBE_H */

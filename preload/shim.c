@@ -57,6 +57,8 @@ static struct {
 	atomic_bool forked;
 } shim;
 
+bool probe__live;
+
 EXPORT int InitializeInjection(void);
 
 static int64_t now_ns(void)
@@ -173,7 +175,7 @@ static void doze(void)
 /* One look at who listens. */
 static void follow_listeners(void)
 {
-	unsigned short now = probe__attached() ? xpu_batch_semaphore : 0;
+	unsigned short now = probe__nr_listeners();
 
 	switch (shim.state) {
 	case DORMANT:
@@ -307,6 +309,7 @@ static __attribute__((constructor)) void loaded(void)
 	char path[PATH_MAX];
 	Dl_info self;
 
+	probe__live = !getenv(XPU_RUN_ENV);
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
 	    (!users || strcmp(users, path))) {
 		if (users && users[0])

@@ -79,7 +79,7 @@ void wire__flush(void)
 	wire__counters.hdr.type = XPU_RECORD_COUNTERS;
 	wire__counters.hdr.size = sizeof(wire__counters);
 	memcpy(batch, &wire__counters, sizeof(wire__counters));
-	xpu_batch(batch, batch_bytes);
+	probe__batch(batch, batch_bytes);
 	batch_bytes = 0;
 }
 

@@ -3,7 +3,7 @@
  * wire.h - records on their way out of the process
  *
  * Packs records into a batch, interns what they refer to, and hands full batches to the probe site
- * xpu_batch(). Not thread-safe: the caller holds the activity lock (activity.c).
+ * for them. Not thread-safe: the caller holds the activity lock (activity.c).
  */
 #ifndef XPU_PRELOAD_WIRE_H
 #define XPU_PRELOAD_WIRE_H

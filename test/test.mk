@@ -47,8 +47,8 @@ $(O)/sim/libcupti.so.13: $(call obj,$(SIM_CUPTI_SRC)) $(O)/sim/libcuda.so.1 test
 # ---- workloads -----------------------------------------------------------------------------------
 
 # Built here for the simulated device; nvcc builds the same sources for a real one.
-WORKLOAD_CU	:= exact demo forks graph
-WORKLOAD_C	:= bare
+WORKLOAD_CU	:= $(sort $(basename $(notdir $(wildcard test/workload/*.cu))))
+WORKLOAD_C	:= $(sort $(basename $(notdir $(wildcard test/workload/*.c))))
 WORKLOADS	:= $(addprefix $(O)/workload/,$(if $(CUPTI_CFLAGS),$(WORKLOAD_CU)) $(WORKLOAD_C))
 WORKLOAD_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		  -Itest/workload -Itest/sim $(CUPTI_CFLAGS) $(CFLAGS)

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gen.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void gen__free(struct gen *g)
+{
+	free(g->v);
+	memset(g, 0, sizeof(*g));
+}
+
+void gen__bytes(struct gen *g, const void *bytes, size_t nr)
+{
+	if (g->cap - g->nr < nr) {
+		g->cap = (g->nr + nr) * 2;
+		g->v = realloc(g->v, g->cap);
+		if (!g->v)
+			abort();
+	}
+	if (nr)
+		memcpy(g->v + g->nr, bytes, nr);
+	g->nr += nr;
+}
+
+static int write_all(int fd, const uint8_t *v, size_t nr)
+{
+	ssize_t done;
+
+	for (; nr; v += done, nr -= done) {
+		done = write(fd, v, nr);
+		if (done < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int gen__save(const struct gen *g, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, g->v, g->nr);
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+void gen__flush(struct gen *g, int fd)
+{
+	if (write_all(fd, g->v, g->nr))
+		abort();
+	g->nr = 0;
+}
+
+void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
+		 size_t fixed_bytes, const void *tail, size_t tail_bytes)
+{
+	static const uint8_t zeros[8];
+	size_t bytes = fixed_bytes + tail_bytes;
+	struct xpu_record hdr = { type, misc, (bytes + 7) / 8 * 8 };
+
+	gen__bytes(g, &hdr, sizeof(hdr));
+	gen__bytes(g, (const uint8_t *)fixed + sizeof(hdr), fixed_bytes - sizeof(hdr));
+	gen__bytes(g, tail, tail_bytes);
+	gen__bytes(g, zeros, hdr.size - bytes);
+}
+
+#define RECORD(type, misc, rec)		gen__record(g, type, misc, &(rec), sizeof(rec), NULL, 0)
+#define RECORD_TAIL(type, misc, rec, tail, bytes) \
+	gen__record(g, type, misc, &(rec), sizeof(rec), tail, bytes)
+
+/* ---- top level ------------------------------------------------------------------------------ */
+
+void gen__header(struct gen *g)
+{
+	struct xpu_file_header h = {
+		.magic = XPU_FILE_MAGIC,
+		.endian = XPU_FILE_ENDIAN,
+		.version_major = XPU_VERSION_MAJOR,
+		.version_minor = XPU_VERSION_MINOR,
+		.header_bytes = sizeof(h),
+		.clockid = 1,
+		.start_mono_ns = 1000,
+		.start_real_ns = 1700000000000000000ull,
+		.nr_cpus = 2,
+	};
+
+	gen__bytes(g, &h, sizeof(h));
+}
+
+void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes)
+{
+	struct xpu_record_info rec = { .key = key, .bytes = bytes };
+
+	RECORD_TAIL(XPU_RECORD_INFO, 0, rec, data, bytes);
+}
+
+void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
+		  uint32_t parent_proc_id, const char *comm)
+{
+	struct xpu_record_process rec = {
+		.time_ns = time_ns,
+		.proc_id = proc_id,
+		.pid = pid,
+		.parent_proc_id = parent_proc_id,
+	};
+
+	memcpy(rec.comm, comm, strnlen(comm, sizeof(rec.comm)));
+	RECORD(XPU_RECORD_PROCESS, how, rec);
+}
+
+void gen__process_exit(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
+		       uint32_t exit_code)
+{
+	struct xpu_record_process_exit rec = {
+		.time_ns = time_ns,
+		.proc_id = proc_id,
+		.pid = pid,
+		.exit_code = exit_code,
+	};
+
+	RECORD(XPU_RECORD_PROCESS_EXIT, 0, rec);
+}
+
+void gen__thread(struct gen *g, uint32_t thread_id, uint32_t proc_id, uint32_t tid)
+{
+	struct xpu_record_thread rec = { .thread_id = thread_id, .proc_id = proc_id, .tid = tid };
+
+	RECORD(XPU_RECORD_THREAD, 0, rec);
+}
+
+void gen__mmap(struct gen *g, uint64_t time_ns, uint32_t pid, uint64_t start, uint64_t len,
+	       uint64_t pgoff, const char *filename, const void *build_id, size_t build_id_len)
+{
+	struct xpu_record_mmap rec = {
+		.time_ns = time_ns,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.len = len,
+		.pgoff = pgoff,
+		.prot = 5,
+		.flags = 2,
+		.build_id_len = build_id_len,
+	};
+
+	if (build_id_len)
+		memcpy(rec.build_id, build_id, build_id_len);
+	RECORD_TAIL(XPU_RECORD_MMAP, build_id_len ? XPU_MISC_MMAP_BUILD_ID : 0, rec, filename,
+		    strlen(filename) + 1);
+}
+
+void gen__comm(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	       const char *comm)
+{
+	struct xpu_record_comm rec = { .time_ns = time_ns, .pid = pid, .tid = tid };
+
+	memcpy(rec.comm, comm, strnlen(comm, sizeof(rec.comm)));
+	RECORD(XPU_RECORD_COMM, misc, rec);
+}
+
+void gen__fork(struct gen *g, uint64_t time_ns, uint32_t pid, uint32_t tid, uint32_t ppid,
+	       uint32_t ptid)
+{
+	struct xpu_record_task rec = {
+		.time_ns = time_ns, .pid = pid, .tid = tid, .ppid = ppid, .ptid = ptid,
+	};
+
+	RECORD(XPU_RECORD_FORK, 0, rec);
+}
+
+void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t path_id,
+		    uint32_t proc_id, uint16_t domain, uint32_t cbid, const uint64_t *frames,
+		    size_t nr_frames)
+{
+	struct xpu_record_callchain rec = {
+		.path_id = path_id,
+		.proc_id = proc_id,
+		.time_ns = time_ns,
+		.cbid = cbid,
+		.domain = domain,
+		.nr_frames = nr_frames,
+	};
+
+	RECORD_TAIL(XPU_RECORD_CALLCHAIN, flags, rec, frames, nr_frames * sizeof(*frames));
+}
+
+void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr)
+{
+	struct xpu_record_launches rec = { .time_ns = time_ns, .nr = nr };
+
+	RECORD_TAIL(XPU_RECORD_LAUNCHES, 0, rec, launches, nr * sizeof(*launches));
+}
+
+void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
+		 uint32_t thread_id)
+{
+	struct xpu_launch l = {
+		.correlation_id = correlation_id, .path_id = path_id, .thread_id = thread_id,
+	};
+
+	gen__launches(g, time_ns, &l, 1);
+}
+
+void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
+{
+	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };
+
+	RECORD(XPU_RECORD_LOST, 0, rec);
+}
+
+void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status)
+{
+	struct xpu_record_end rec = { .time_ns = time_ns, .wait_status = wait_status };
+
+	RECORD(XPU_RECORD_END, 0, rec);
+}
+
+/* ---- inside a batch ------------------------------------------------------------------------- */
+
+void gen__batch_begin(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t tid)
+{
+	struct xpu_record_batch rec = { .time_ns = time_ns, .proc_id = proc_id, .tid = tid };
+
+	g->batch = g->nr;
+	RECORD(XPU_RECORD_BATCH, 0, rec);
+}
+
+void gen__batch_end(struct gen *g)
+{
+	struct xpu_record_batch *rec = (void *)(g->v + g->batch);
+
+	rec->bytes = gen__batch_bytes(g);
+	rec->hdr.size = g->nr - g->batch;
+	g->batch = 0;
+}
+
+size_t gen__batch_bytes(const struct gen *g)
+{
+	return g->nr - g->batch - sizeof(struct xpu_record_batch);
+}
+
+void gen__string(struct gen *g, uint32_t id, const char *s)
+{
+	struct xpu_record_string rec = { .id = id, .bytes = strlen(s) + 1 };
+
+	RECORD_TAIL(XPU_RECORD_STRING, 0, rec, s, rec.bytes);
+}
+
+void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name)
+{
+	struct xpu_record_api rec = { .domain = domain, .cbid = cbid, .name = name };
+
+	RECORD(XPU_RECORD_API, 0, rec);
+}
+
+void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid)
+{
+	struct xpu_record_device rec = { .device = device, .name = name };
+
+	if (uuid)
+		memcpy(rec.uuid, uuid, sizeof(rec.uuid));
+	RECORD(XPU_RECORD_DEVICE, 0, rec);
+}
+
+void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream)
+{
+	struct xpu_record_stream rec = {
+		.id = id, .device = device, .context = context, .stream = stream,
+	};
+
+	RECORD(XPU_RECORD_STREAM, 0, rec);
+}
+
+void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t name, uint32_t stream)
+{
+	struct xpu_record_kernel rec = {
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.correlation_id = correlation_id,
+		.name = name,
+		.stream = stream,
+	};
+	uint64_t node = start_ns;
+
+	RECORD_TAIL(XPU_RECORD_KERNEL, misc, rec, &node,
+		    misc & XPU_MISC_GRAPH_NODE ? sizeof(node) : 0);
+}
+
+static void gen__memory(struct gen *g, uint16_t type, uint16_t misc,
+			const struct xpu_record_memory *rec)
+{
+	uint64_t node = rec->start_ns;
+
+	gen__record(g, type, misc, rec, sizeof(*rec), &node,
+		    misc & XPU_MISC_GRAPH_NODE ? sizeof(node) : 0);
+}
+
+void gen__memcpy(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t stream, uint64_t bytes, uint8_t copy_kind)
+{
+	struct xpu_record_memory rec = {
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.correlation_id = correlation_id,
+		.stream = stream,
+		.bytes = bytes,
+		.copy_kind = copy_kind,
+	};
+
+	gen__memory(g, XPU_RECORD_MEMCPY, misc, &rec);
+}
+
+void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t stream, uint64_t bytes)
+{
+	struct xpu_record_memory rec = {
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.correlation_id = correlation_id,
+		.stream = stream,
+		.bytes = bytes,
+	};
+
+	gen__memory(g, XPU_RECORD_MEMSET, misc, &rec);
+}
+
+void gen__counters(struct gen *g, const struct xpu_record_counters *c)
+{
+	RECORD(XPU_RECORD_COUNTERS, 0, *c);
+}
+
+void gen__message(struct gen *g, uint16_t level, const char *s)
+{
+	struct xpu_record_message rec = { .bytes = strlen(s) + 1 };
+
+	RECORD_TAIL(XPU_RECORD_MESSAGE, level, rec, s, rec.bytes);
+}
+
+/* ---- ELF ------------------------------------------------------------------------------------ */
+
+#define TEXT_OFFSET	0x1000
+#define TEXT_BYTES	0x1000
+
+void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const void *build_id,
+	      size_t build_id_len)
+{
+	enum { S_NULL, S_TEXT, S_NOTE, S_SYMTAB, S_STRTAB, S_NR };
+	static const char shstrtab[] = "\0.text\0.note.gnu.build-id\0.symtab\0.strtab";
+	Elf64_Ehdr eh = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(eh),
+		.e_ehsize = sizeof(eh),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = S_NR,
+		.e_shstrndx = S_STRTAB,
+	};
+	Elf64_Nhdr nh = { .n_namesz = 4, .n_descsz = build_id_len, .n_type = NT_GNU_BUILD_ID };
+	Elf64_Phdr ph[2] = {
+		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = TEXT_OFFSET,
+		  .p_vaddr = TEXT_OFFSET, .p_filesz = TEXT_BYTES, .p_memsz = TEXT_BYTES,
+		  .p_align = 0x1000 },
+		{ .p_type = PT_NOTE, .p_flags = PF_R, .p_align = 4 },
+	};
+	Elf64_Shdr sh[S_NR] = {
+		[S_TEXT] = { .sh_name = 1, .sh_type = SHT_PROGBITS,
+			     .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = TEXT_OFFSET,
+			     .sh_offset = TEXT_OFFSET, .sh_size = TEXT_BYTES },
+		[S_NOTE] = { .sh_name = 7, .sh_type = SHT_NOTE, .sh_addralign = 4 },
+		[S_SYMTAB] = { .sh_name = 26, .sh_type = SHT_SYMTAB, .sh_link = S_STRTAB,
+			       .sh_entsize = sizeof(Elf64_Sym), .sh_addralign = 8 },
+		[S_STRTAB] = { .sh_name = 34, .sh_type = SHT_STRTAB },
+	};
+	static const uint8_t zeros[8], page[TEXT_BYTES];
+	struct gen strings = { 0 };
+	size_t start = g->nr, i;
+
+	gen__bytes(&strings, shstrtab, sizeof(shstrtab));
+	gen__bytes(g, &eh, sizeof(eh));
+	gen__bytes(g, ph, sizeof(ph));
+	ph[1].p_offset = sh[S_NOTE].sh_offset = g->nr - start;
+	ph[1].p_filesz = sh[S_NOTE].sh_size = build_id_len ? sizeof(nh) + 4 + build_id_len : 0;
+	if (build_id_len) {
+		gen__bytes(g, &nh, sizeof(nh));
+		gen__bytes(g, "GNU", 4);
+		gen__bytes(g, build_id, build_id_len);
+	}
+	gen__bytes(g, page, TEXT_OFFSET - (g->nr - start));
+	gen__bytes(g, page, TEXT_BYTES);
+	sh[S_SYMTAB].sh_offset = g->nr - start;
+	sh[S_SYMTAB].sh_size = (nr + 1) * sizeof(Elf64_Sym);
+	sh[S_SYMTAB].sh_info = 1;
+	for (i = 0; i <= nr; i++) {
+		Elf64_Sym sym = { 0 };
+
+		if (i) {
+			sym.st_name = strings.nr;
+			sym.st_info = symbols[i - 1].info;
+			sym.st_shndx = S_TEXT;
+			sym.st_value = symbols[i - 1].value;
+			sym.st_size = symbols[i - 1].size;
+			gen__bytes(&strings, symbols[i - 1].name, strlen(symbols[i - 1].name) + 1);
+		}
+		gen__bytes(g, &sym, sizeof(sym));
+	}
+	sh[S_STRTAB].sh_offset = g->nr - start;
+	sh[S_STRTAB].sh_size = strings.nr;
+	gen__bytes(g, strings.v, strings.nr);
+	gen__free(&strings);
+	gen__bytes(g, zeros, -(g->nr - start) & 7);
+	eh.e_shoff = g->nr - start;
+	gen__bytes(g, sh, sizeof(sh));
+	memcpy(g->v + start, &eh, sizeof(eh));
+	memcpy(g->v + start + sizeof(eh), ph, sizeof(ph));
+}

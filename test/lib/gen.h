@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gen.h - recordings made to measure, for tests
+ *
+ * Appends records, in the order of the calls, to a buffer in memory. Nothing is checked: a test may
+ * want nonsense. A test that runs out of memory aborts.
+ *
+ *	struct gen g = { 0 };
+ *
+ *	gen__header(&g);
+ *	gen__process(&g, XPU_MISC_PROCESS_ROOT, 100, 1, 42, 0, "app");
+ *	...
+ *	gen__batch_begin(&g, 5000, 1, 43);
+ *	gen__kernel(&g, 0, 4000, 10, 7, 1, 1);
+ *	gen__batch_end(&g);
+ *	gen__end(&g, 9000, 0);
+ *	gen__save(&g, "xpu.data");
+ *	gen__free(&g);
+ */
+#ifndef TEST_LIB_GEN_H
+#define TEST_LIB_GEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+struct gen {
+	uint8_t *v;
+	size_t nr, cap;			/* bytes */
+	size_t batch;			/* offset of the batch that is open, 0: none */
+};
+
+void gen__free(struct gen *g);
+int gen__save(const struct gen *g, const char *path);	/* 0 or -errno */
+void gen__flush(struct gen *g, int fd);		/* writes it out and starts again, empty */
+
+/* Any bytes; then any record: @fixed begins with a header to be completed, @tail follows it. */
+void gen__bytes(struct gen *g, const void *bytes, size_t nr);
+void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
+		 size_t fixed_bytes, const void *tail, size_t tail_bytes);
+
+void gen__header(struct gen *g);
+void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes);
+void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
+		  uint32_t parent_proc_id, const char *comm);
+void gen__process_exit(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
+		       uint32_t exit_code);
+void gen__thread(struct gen *g, uint32_t thread_id, uint32_t proc_id, uint32_t tid);
+void gen__mmap(struct gen *g, uint64_t time_ns, uint32_t pid, uint64_t start, uint64_t len,
+	       uint64_t pgoff, const char *filename, const void *build_id, size_t build_id_len);
+void gen__comm(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t pid, uint32_t tid,
+	       const char *comm);
+void gen__fork(struct gen *g, uint64_t time_ns, uint32_t pid, uint32_t tid, uint32_t ppid,
+	       uint32_t ptid);
+void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t path_id,
+		    uint32_t proc_id, uint16_t domain, uint32_t cbid, const uint64_t *frames,
+		    size_t nr_frames);
+void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr);
+void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
+		 uint32_t thread_id);
+void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
+void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
+
+void gen__batch_begin(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t tid);
+void gen__batch_end(struct gen *g);
+size_t gen__batch_bytes(const struct gen *g);		/* so far */
+void gen__string(struct gen *g, uint32_t id, const char *s);
+void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
+void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
+void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream);
+void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t name, uint32_t stream);
+void gen__memcpy(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t stream, uint64_t bytes, uint8_t copy_kind);
+void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
+		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
+void gen__counters(struct gen *g, const struct xpu_record_counters *c);
+void gen__message(struct gen *g, uint16_t level, const char *s);
+
+/*
+ * A small ELF file (x86-64, ET_DYN) whose code is mapped from offset 0x1000 to address 0x1000 and
+ * whose symbol table is exactly @symbols.
+ */
+struct gen_symbol {
+	const char *name;
+	uint64_t value;
+	uint64_t size;
+	uint8_t info;			/* ELF64_ST_INFO(bind, type) */
+};
+
+void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const void *build_id,
+	      size_t build_id_len);
+
+#endif /* TEST_LIB_GEN_H */

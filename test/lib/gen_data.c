@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_data - a recording made to measure, as a file
+ *
+ * Threads launch from many call paths, each of which has a kernel of its own; the device records
+ * come later, in another order. So a merge is right if every kernel sits under its own call path,
+ * and the counts are known beforehand. The same options give the same bytes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gen.h"
+
+#define APP_BASE	0x400000ull
+#define CUDART_BASE	0x7f0000000000ull
+#define CUDA_BASE	0x7f1000000000ull
+#define CUPTI_BASE	0x7f2000000000ull
+#define SHIM_BASE	0x7f3000000000ull
+#define LIB_BYTES	0x1000000ull
+
+#define FLUSH_BYTES	(4u << 20)
+#define LAUNCHES_MAX	256		/* in one record */
+#define DOMAIN_DRIVER	1
+
+enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514 };
+
+struct options {
+	uint64_t launches, paths, frames, threads, procs, streams, gpus, window;
+	uint64_t memcpy_every, graph_every, graph_nodes;
+	uint64_t lose_launch, lose_record;
+	uint64_t seed;
+	uint64_t cut;
+	bool early;			/* device records before their launches */
+	bool reuse;			/* all processes have one pid, and each execs */
+	bool shim;			/* call chains unwound in the process */
+	bool no_end;
+	const char *map;
+	const char *output;
+};
+
+/* A launch whose record is to come. */
+struct flight {
+	uint32_t correlation_id;
+	uint32_t path;
+	uint64_t time_ns;
+};
+
+struct state {
+	const struct options *o;
+	struct gen g;			/* what goes out */
+	struct gen batch;		/* what goes into the next batch */
+	struct xpu_launch launches[LAUNCHES_MAX];
+	size_t nr_launches;
+	struct flight *window;
+	size_t nr_window;
+	struct xpu_record_counters counters;
+	uint32_t proc_id;
+	uint64_t now_ns, base_ns;
+	uint64_t random;
+	uint64_t nr_records, nr_launched;
+	int fd;
+};
+
+static uint64_t next_random(struct state *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	return s->random;
+}
+
+static uint32_t proc__pid(const struct options *o, uint32_t proc_id)
+{
+	return o->reuse ? 1000 : 999 + proc_id;
+}
+
+static uint32_t path__cbid(const struct options *o, uint32_t path)
+{
+	if (o->memcpy_every && path % o->memcpy_every == o->memcpy_every - 1)
+		return CBID_MEMCPY;
+	if (o->graph_every && path % o->graph_every == o->graph_every - 1)
+		return CBID_GRAPH;
+	return CBID_KERNEL;
+}
+
+static void emit_launches(struct state *s)
+{
+	if (s->nr_launches)
+		gen__launches(&s->g, s->base_ns, s->launches, s->nr_launches);
+	s->nr_launches = 0;
+}
+
+static void emit_batch(struct state *s)
+{
+	if (!s->batch.nr)
+		return;
+	s->counters.nr_batches++;
+	gen__batch_begin(&s->g, s->now_ns, s->proc_id, 77);
+	gen__counters(&s->g, &s->counters);
+	gen__bytes(&s->g, s->batch.v, s->batch.nr);
+	gen__batch_end(&s->g);
+	s->batch.nr = 0;
+}
+
+static void emit(struct state *s)
+{
+	if (s->o->early) {
+		emit_batch(s);
+		emit_launches(s);
+	} else {
+		emit_launches(s);
+		emit_batch(s);
+	}
+	if (s->g.nr >= FLUSH_BYTES && !s->o->cut)
+		gen__flush(&s->g, s->fd);
+}
+
+static void finish_one(struct state *s)
+{
+	const struct options *o = s->o;
+	size_t at = next_random(s) % s->nr_window;
+	struct flight f = s->window[at];
+	uint64_t start_ns = f.time_ns + 2000, i, nr = 1;
+	uint32_t cbid = path__cbid(o, f.path), stream = 1 + f.correlation_id % o->streams;
+
+	s->window[at] = s->window[--s->nr_window];
+	if (cbid == CBID_GRAPH)
+		nr = o->graph_nodes;
+	for (i = 0; i < nr; i++) {
+		s->nr_records++;
+		if (cbid == CBID_MEMCPY)
+			s->counters.nr_memcpys++;
+		else
+			s->counters.nr_kernels++;
+		if (o->lose_record && s->nr_records % o->lose_record == 0)
+			continue;
+		if (cbid == CBID_MEMCPY)
+			gen__memcpy(&s->batch, 0, start_ns, 1500, f.correlation_id, stream, 4096, 1);
+		else
+			gen__kernel(&s->batch, nr > 1 ? XPU_MISC_GRAPH_NODE : 0,
+				    start_ns + i * 1100, 1000 + f.path, f.correlation_id,
+				    100 + f.path, stream);
+	}
+	if (s->batch.nr > 60000)
+		emit(s);
+}
+
+static void launch_one(struct state *s, uint32_t correlation_id)
+{
+	const struct options *o = s->o;
+	uint32_t path = next_random(s) % o->paths, thread = next_random(s) % o->threads;
+
+	s->now_ns += 500;
+	s->counters.nr_launches++;
+	s->nr_launched++;
+	s->window[s->nr_window++] = (struct flight){ correlation_id, path, s->now_ns };
+	if (o->lose_launch && s->nr_launched % o->lose_launch == 0)
+		return;
+	if (!s->nr_launches)
+		s->base_ns = s->now_ns;
+	s->launches[s->nr_launches++] = (struct xpu_launch){
+		.correlation_id = correlation_id,
+		.path_id = (s->proc_id - 1) * o->paths + path + 1,
+		.delta_ns = s->now_ns - s->base_ns,
+		.thread_id = (s->proc_id - 1) * o->threads + thread + 1,
+	};
+	if (s->nr_launches == LAUNCHES_MAX)
+		emit(s);
+}
+
+static void emit_maps(struct state *s)
+{
+	const struct options *o = s->o;
+	uint32_t pid = proc__pid(o, s->proc_id);
+	uint64_t bytes = LIB_BYTES;
+	struct stat st;
+
+	if (!stat(o->map, &st))
+		bytes = (st.st_size + 0xfff) & ~0xfffull;
+	gen__mmap(&s->g, s->now_ns, pid, APP_BASE, bytes, 0, o->map, NULL, 0);
+	gen__mmap(&s->g, s->now_ns, pid, CUDART_BASE, LIB_BYTES, 0,
+		  "/nonexistent/libcudart.so.13.0.96", NULL, 0);
+	gen__mmap(&s->g, s->now_ns, pid, CUDA_BASE, LIB_BYTES, 0,
+		  "/nonexistent/libcuda.so.580.159", NULL, 0);
+	gen__mmap(&s->g, s->now_ns, pid, CUPTI_BASE, LIB_BYTES, 0,
+		  "/nonexistent/libcupti.so.13", NULL, 0);
+	gen__mmap(&s->g, s->now_ns, pid, SHIM_BASE, LIB_BYTES, 0,
+		  "/nonexistent/libxpushim.so", NULL, 0);
+}
+
+static void emit_path(struct state *s, uint32_t path)
+{
+	const struct options *o = s->o;
+	uint64_t frames[XPU_MAX_FRAMES], bytes = 0x100000;
+	size_t nr = o->frames, i;
+	struct stat st;
+
+	if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
+		bytes = st.st_size - 0x1000;
+	for (i = 0; i < nr; i++) {
+		/* The outer half is common to all paths, as main and the framework are. */
+		uint64_t seed = i < nr / 2 ? path * 131 + i + 1 : 100000 + i;
+
+		frames[i] = APP_BASE + 0x1000 + seed * 2654435761u % bytes;
+	}
+	if (nr > 4) {
+		frames[0] = SHIM_BASE + 0x1000;
+		frames[1] = CUPTI_BASE + 0x1000;
+		frames[2] = CUDA_BASE + 0x1000;
+		frames[3] = CUDART_BASE + 0x1000;
+	}
+	gen__callchain(&s->g, o->shim ? XPU_CHAIN_SHIM : 0, s->now_ns,
+		       (s->proc_id - 1) * o->paths + path + 1, s->proc_id, DOMAIN_DRIVER,
+		       path__cbid(o, path), frames, nr);
+}
+
+static void emit_names(struct state *s)
+{
+	static const struct {
+		uint32_t cbid;
+		const char *name;
+	} apis[] = {
+		{ CBID_KERNEL, "cuLaunchKernel" },
+		{ CBID_MEMCPY, "cuMemcpyHtoDAsync_v2" },
+		{ CBID_GRAPH, "cuGraphLaunch" },
+	};
+	const struct options *o = s->o;
+	char site[32], name[64];
+	uint8_t uuid[16] = { 0xab };
+	uint64_t i;
+
+	for (i = 0; i < sizeof(apis) / sizeof(apis[0]); i++) {
+		gen__string(&s->batch, 1 + i, apis[i].name);
+		gen__api(&s->batch, DOMAIN_DRIVER, apis[i].cbid, 1 + i);
+	}
+	gen__string(&s->batch, 10, "Simulated GPU");
+	for (i = 0; i < o->gpus; i++) {
+		uuid[15] = i;
+		gen__device(&s->batch, i, 10, uuid);
+	}
+	for (i = 0; i < o->streams; i++)
+		gen__stream(&s->batch, 1 + i, i % o->gpus, 1, 7 + i);
+	for (i = 0; i < o->paths; i++) {
+		snprintf(site, sizeof(site), "site%u", (unsigned int)i);
+		snprintf(name, sizeof(name), "_Z%zu%sPf", strlen(site), site);
+		gen__string(&s->batch, 100 + i, name);
+		if (s->batch.nr > 60000)
+			emit(s);
+	}
+}
+
+static void emit_process(struct state *s)
+{
+	const struct options *o = s->o;
+	uint32_t pid = proc__pid(o, s->proc_id), thread;
+	uint64_t i, nr = o->launches / o->procs;
+	char comm[32];
+
+	s->now_ns += 1000000;
+	snprintf(comm, sizeof(comm), "app%u", (unsigned int)s->proc_id);
+	if (s->proc_id == 1 || !o->reuse)
+		gen__fork(&s->g, s->now_ns, pid, pid, 1, 1);
+	gen__comm(&s->g, XPU_MISC_COMM_EXEC, s->now_ns + 10, pid, pid, comm);
+	s->now_ns += 100;
+	gen__process(&s->g, s->proc_id > 1 ? XPU_MISC_PROCESS_EXEC : XPU_MISC_PROCESS_ROOT,
+		     s->now_ns, s->proc_id, pid, s->proc_id - 1, comm);
+	emit_maps(s);
+	for (i = 0; i < o->threads; i++) {
+		thread = pid + 100000 * i;
+		if (i)
+			gen__fork(&s->g, s->now_ns, pid, thread, pid, pid);
+		if (i % 4 == 3)
+			gen__comm(&s->g, 0, s->now_ns + 10, pid, thread, "worker");
+		gen__thread(&s->g, (s->proc_id - 1) * o->threads + i + 1, s->proc_id, thread);
+	}
+	s->now_ns += 1000;
+	for (i = 0; i < o->paths; i++)
+		emit_path(s, i);
+	memset(&s->counters, 0, sizeof(s->counters));
+	s->counters.nr_slots = o->threads;
+	emit_names(s);
+	for (i = 0; i < nr; i++) {
+		if (s->nr_window == o->window)
+			finish_one(s);
+		launch_one(s, 10 + 2 * i);
+	}
+	while (s->nr_window)
+		finish_one(s);
+	emit(s);
+	gen__process_exit(&s->g, s->now_ns, s->proc_id, pid, 0);
+}
+
+static int generate(const struct options *o)
+{
+	static const char cmdline[] = "./app\0--size\0" "4096";
+	struct state s = { .o = o, .now_ns = 1000000000, .random = o->seed | 1 };
+	int err = -1;
+
+	s.fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	s.window = calloc(o->window, sizeof(*s.window));
+	if (s.fd < 0 || !s.window) {
+		perror(o->output);
+		goto out;
+	}
+	gen__header(&s.g);
+	gen__info(&s.g, XPU_INFO_HOSTNAME, "host", 4);
+	gen__info(&s.g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline));
+	for (s.proc_id = 1; s.proc_id <= o->procs; s.proc_id++)
+		emit_process(&s);
+	if (!o->no_end)
+		gen__end(&s.g, s.now_ns, 0);
+	if (o->cut)
+		s.g.nr = s.g.nr > o->cut ? s.g.nr - o->cut : 0;
+	gen__flush(&s.g, s.fd);
+	err = 0;
+out:
+	free(s.window);
+	gen__free(&s.batch);
+	gen__free(&s.g);
+	if (s.fd >= 0 && close(s.fd)) {
+		perror(o->output);
+		err = -1;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.launches = 1000, .paths = 9, .frames = 20, .threads = 1, .procs = 1, .streams = 4,
+		.gpus = 1, .window = 64, .graph_nodes = 5, .seed = 1,
+		.map = "/nonexistent/app", .output = "xpu.data",
+	};
+	const struct {
+		const char *name;
+		uint64_t *value;
+	} numbers[] = {
+		{ "launches", &o.launches }, { "paths", &o.paths }, { "frames", &o.frames },
+		{ "threads", &o.threads }, { "procs", &o.procs }, { "streams", &o.streams },
+		{ "gpus", &o.gpus }, { "window", &o.window }, { "memcpy-every", &o.memcpy_every },
+		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
+		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
+		{ "seed", &o.seed }, { "cut", &o.cut },
+	};
+	const struct {
+		const char *name;
+		bool *value;
+	} flags[] = {
+		{ "early", &o.early }, { "reuse", &o.reuse }, { "shim", &o.shim },
+		{ "no-end", &o.no_end },
+	};
+	size_t i, nr_numbers = sizeof(numbers) / sizeof(numbers[0]);
+	size_t nr_flags = sizeof(flags) / sizeof(flags[0]);
+	struct option longs[32] = { { 0 } };
+	int opt;
+
+	for (i = 0; i < nr_numbers; i++)
+		longs[i] = (struct option){ numbers[i].name, required_argument, NULL, 1000 + i };
+	for (i = 0; i < nr_flags; i++)
+		longs[nr_numbers + i] = (struct option){ flags[i].name, no_argument, NULL,
+							 2000 + i };
+	longs[nr_numbers + nr_flags] = (struct option){ "map", required_argument, NULL, 'm' };
+	while ((opt = getopt_long(argc, argv, "m:o:", longs, NULL)) != -1) {
+		if (opt == 'm')
+			o.map = optarg;
+		else if (opt == 'o')
+			o.output = optarg;
+		else if (opt >= 2000)
+			*flags[opt - 2000].value = true;
+		else if (opt >= 1000)
+			*numbers[opt - 1000].value = strtoull(optarg, NULL, 0);
+		else
+			return 2;
+	}
+	if (!o.paths || !o.threads || !o.procs || !o.streams || !o.gpus || !o.window ||
+	    o.frames > XPU_MAX_FRAMES || optind < argc) {
+		fprintf(stderr, "gen_data: paths, threads, procs, streams, gpus and window are at least 1, frames at most %d\n",
+			XPU_MAX_FRAMES);
+		return 2;
+	}
+	return generate(&o) ? 1 : 0;
+}
