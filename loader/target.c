@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +25,24 @@
 extern char **environ;
 
 static sigset_t original_mask;
-static struct sigaction original_actions[NSIG];
+
+/*
+ * The kernel's own struct: glibc hides the two signals that it uses itself, and changes one of
+ * them as soon as there is a thread.
+ */
+struct kernel_action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static struct kernel_action original_actions[NSIG];
+
+static int kernel_sigaction(int sig, const struct kernel_action *new, struct kernel_action *old)
+{
+	return syscall(SYS_rt_sigaction, sig, new, old, sizeof(uint64_t));
+}
 
 static uint64_t now_ns(void)
 {
@@ -40,7 +58,7 @@ void target__init(void)
 
 	sigprocmask(SIG_SETMASK, NULL, &original_mask);
 	for (sig = 1; sig < NSIG; sig++)
-		sigaction(sig, NULL, &original_actions[sig]);
+		kernel_sigaction(sig, NULL, &original_actions[sig]);
 }
 
 static void restore_signals(void)
@@ -48,9 +66,9 @@ static void restore_signals(void)
 	int sig;
 
 	for (sig = 1; sig < NSIG; sig++)
-		if (original_actions[sig].sa_handler == SIG_IGN ||
-		    original_actions[sig].sa_handler == SIG_DFL)
-			sigaction(sig, &original_actions[sig], NULL);
+		if (original_actions[sig].handler == SIG_IGN ||
+		    original_actions[sig].handler == SIG_DFL)
+			kernel_sigaction(sig, &original_actions[sig], NULL);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }
 

@@ -69,7 +69,7 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 # C tests: what each links beside its own file.
 T0_C		:= $(sort $(wildcard test/t0/*.c))
 T1_C		:= $(sort $(wildcard test/t1/*.c))
-T2_SIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/sim_*.c)))
+T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
 T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 GEN_SRC		:= test/lib/gen.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
@@ -98,6 +98,13 @@ $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_CFLAGS) -Itest/lib -Itest/workload $(ALL_LDFLAGS) -o $@ $< -L$(O)/sim -lcudart \
 		-lcupti -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+
+$(O)/test/t2/sim_inject.so: test/t2/sim_inject.c $(O)/sim/libcuda.so.1
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) -fvisibility=default $(ALL_LDFLAGS) -shared -o $@ $< -L$(O)/sim -lcuda
+
+$(O)/test/t2/sim_selftest.t: $(O)/test/t2/sim_inject.so
 
 # The shim's own objects, with a listener in the place of the kernel's probes.
 SHIM_TEST_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ)) $(O)/test/t2/listener.o

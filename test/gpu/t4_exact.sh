@@ -32,5 +32,5 @@ build exact_static -cudart static
 run shared 400000 ./exact_shared -t 8 -s 16 -n 400000
 run static 100000 ./exact_static -t 8 -s 16 -n 100000
 run driver 100000 ./exact_shared -t 8 -s 16 -n 100000 -d
-run copies 40000 ./exact_shared -t 4 -s 16 -n 40000 -m
+run copies 45000 ./exact_shared -t 4 -s 16 -n 40000 -m
 done_testing

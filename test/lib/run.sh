@@ -21,6 +21,9 @@ status=$(cat status)
 if [ "$status" != 0 ] && [ -s stderr.log ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
 fi
+if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all that was said, diagnostics included
+	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"
+fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
 	>>"$XPU_TEST_NOTRUN"
 exit "$status"

@@ -28,12 +28,12 @@ ls -l /proc/self/fd | grep -c -- '->' >outside
 cmp inside outside
 ok $? "no descriptor leaks into the target"
 
-xpuload -q -o a.data sh -c 'grep -E "^Sig(Blk|Ign|Cgt)" /proc/$$/status' >inside 2>log
-sh -c 'grep -E "^Sig(Blk|Ign|Cgt)" /proc/$$/status' >outside
+xpuload -q -o a.data grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside 2>log
+grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
 ok $? "signal mask and dispositions are untouched"
-(trap '' HUP USR1; xpuload -q -o a.data sh -c 'grep SigIgn /proc/$$/status' >inside 2>log
-	sh -c 'grep SigIgn /proc/$$/status' >outside)
+(trap '' HUP USR1; xpuload -q -o a.data grep SigIgn /proc/self/status >inside 2>log
+	grep SigIgn /proc/self/status >outside)
 cmp inside outside
 ok $? "ignored signals stay ignored"
 

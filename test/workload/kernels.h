@@ -117,10 +117,10 @@ static inline void kernels_register(const void *func, const char *name)
 /* Once per kernel; the same value whoever comes first. */
 static inline cudaKernel_t kernels_get(cudaKernel_t *cached, const void *func)
 {
-	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_RELAXED);
+	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_ACQUIRE);
 
 	if (!kernel && __cudaGetKernel(&kernel, func) == cudaSuccess)
-		__atomic_store_n(cached, kernel, __ATOMIC_RELAXED);
+		__atomic_store_n(cached, kernel, __ATOMIC_RELEASE);
 	return kernel;
 }
 

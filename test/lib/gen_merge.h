@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gen_merge.h - a whole merge in memory, with every writer, and what must hold whatever the input
+ *
+ * For tests and fuzzers that link libmerge.
+ */
+#ifndef TEST_LIB_GEN_MERGE_H
+#define TEST_LIB_GEN_MERGE_H
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chrome.h"
+#include "folded.h"
+#include "reader.h"
+#include "session.h"
+#include "text.h"
+
+struct merged {
+	int open_err;			/* of reader__open_mem; error says why */
+	char error[256];
+	int err;			/* of session__process or a writer */
+	int status;			/* of the session */
+	bool ended;
+	struct loss loss;
+	struct folded_result folded_result;
+	char *folded, *json, *text, *msgs;
+	uint64_t sum_ns, nr_records;	/* over all aggregates */
+};
+
+struct merge_opts {
+	enum unit unit;
+	bool no_trim;
+};
+
+static inline void merged__free(struct merged *m)
+{
+	free(m->folded);
+	free(m->json);
+	free(m->text);
+	free(m->msgs);
+	memset(m, 0, sizeof(*m));
+}
+
+static inline FILE *merged__open(char **buf)
+{
+	static size_t size;
+	FILE *f = open_memstream(buf, &size);
+
+	if (!f)
+		abort();
+	return f;
+}
+
+/* Merges @size bytes at @buf, aligned to 8. */
+static inline void merged__run(struct merged *m, const void *buf, size_t size, const char *name,
+			       const struct merge_opts *opts)
+{
+	struct folded_opts folded_opts = { .unit = opts->unit, .freq_hz = 99 };
+	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
+	struct session_opts session_opts = { .trim = !opts->no_trim };
+	struct chrome *chrome;
+	struct session s;
+	struct reader r;
+	size_t i;
+	FILE *f;
+
+	memset(m, 0, sizeof(*m));
+	m->open_err = reader__open_mem(&r, buf, size, name);
+	memcpy(m->error, r.error, sizeof(m->error));
+	if (m->open_err)
+		return;
+	chrome = chrome__new();
+	if (!chrome)
+		abort();
+	session_opts.sink = chrome__sink(chrome);
+	m->err = session__init(&s, &session_opts);
+	if (m->err)
+		abort();
+	m->err = session__process(&s, &r);
+	if (!m->err) {
+		f = merged__open(&m->folded);
+		m->err = folded__write(&s, f, &folded_opts, &m->folded_result);
+		fclose(f);
+	}
+	if (!m->err) {
+		f = merged__open(&m->json);
+		m->err = chrome__write(chrome, &s, f);
+		fclose(f);
+	}
+	if (!m->err) {
+		f = merged__open(&m->text);
+		m->err = text__write(&s, f, &text_opts);
+		fclose(f);
+	}
+	m->status = s.status;
+	m->ended = s.ended;
+	m->loss = s.loss;
+	for (i = 0; i < s.aggregates.nr; i++) {
+		m->sum_ns += s.aggregates.v[i].sum_ns;
+		if (s.leaves.v[s.aggregates.v[i].leaf].kind != LEAF_PENDING)
+			m->nr_records += s.aggregates.v[i].nr;
+	}
+	f = merged__open(&m->msgs);
+	for (i = 0; i < s.msgs.lines.nr; i++)
+		fprintf(f, "%s\n", s.msgs.lines.v[i]);
+	fclose(f);
+	session__exit(&s);
+	chrome__free(chrome);
+	reader__close(&r);
+}
+
+/* ---- what must hold ------------------------------------------------------------------------- */
+
+static inline const char *json__value(const char *p, int depth);
+
+static inline const char *json__space(const char *p)
+{
+	return p + strspn(p, " \t\r\n");
+}
+
+static inline const char *json__string(const char *p)
+{
+	if (*p++ != '"')
+		return NULL;
+	for (; *p != '"'; p++) {
+		if ((unsigned char)*p < 0x20)
+			return NULL;
+		if (*p != '\\')
+			continue;
+		p++;
+		if (*p == 'u') {
+			int i;
+
+			for (i = 0; i < 4; i++)
+				if (!isxdigit((unsigned char)*++p))
+					return NULL;
+		} else if (!*p || !strchr("\"\\/bfnrt", *p)) {
+			return NULL;
+		}
+	}
+	return p + 1;
+}
+
+static inline const char *json__number(const char *p)
+{
+	const char *digits;
+
+	p += *p == '-';
+	digits = p;
+	p += strspn(p, "0123456789");
+	if (p == digits || (*digits == '0' && p > digits + 1))
+		return NULL;
+	if (*p == '.') {
+		digits = ++p;
+		p += strspn(p, "0123456789");
+		if (p == digits)
+			return NULL;
+	}
+	return p;
+}
+
+static inline const char *json__list(const char *p, int depth, char close)
+{
+	p = json__space(p + 1);
+	if (*p == close)
+		return p + 1;
+	for (;;) {
+		if (close == '}') {
+			p = json__string(json__space(p));
+			if (!p || *(p = json__space(p)) != ':')
+				return NULL;
+			p++;
+		}
+		p = json__value(json__space(p), depth + 1);
+		if (!p)
+			return NULL;
+		p = json__space(p);
+		if (*p == close)
+			return p + 1;
+		if (*p++ != ',')
+			return NULL;
+	}
+}
+
+static inline const char *json__value(const char *p, int depth)
+{
+	if (depth > 20)
+		return NULL;
+	if (*p == '{')
+		return json__list(p, depth, '}');
+	if (*p == '[')
+		return json__list(p, depth, ']');
+	if (*p == '"')
+		return json__string(p);
+	return json__number(p);
+}
+
+/* Return: NULL if @json is one valid JSON value, else where it is not. */
+static inline bool json__valid(const char *json)
+{
+	const char *end = json__value(json__space(json), 0);
+
+	return end && !*json__space(end);
+}
+
+/* Return: whether all lines are "frame;frame;... VALUE", printable, sorted, none twice. */
+static inline bool folded__valid(const char *folded)
+{
+	const char *line = folded, *end, *value, *previous = NULL;
+	size_t len, previous_len = 0, i;
+	int cmp;
+
+	for (; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		if (!end)
+			return false;
+		value = end;
+		while (value > line && isdigit((unsigned char)value[-1]))
+			value--;
+		if (value == end || value - line < 2 || value[-1] != ' ')
+			return false;
+		len = value - 1 - line;
+		for (i = 0; i < len; i++)
+			if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+				return false;
+		if (line[0] == ';' || !memchr(line, ';', len))
+			return false;
+		if (previous) {
+			cmp = memcmp(previous, line, len < previous_len ? len : previous_len);
+			if (cmp > 0 || (!cmp && previous_len >= len))
+				return false;
+		}
+		previous = line;
+		previous_len = len;
+	}
+	return true;
+}
+
+/* Return: what does not hold of a merge that got as far as writing, or NULL. */
+static inline const char *merged__broken(const struct merged *m)
+{
+	const struct loss *l = &m->loss;
+
+	if (m->open_err)
+		return m->error[0] ? NULL : "refused without a reason";
+	if (m->err)
+		return "out of memory";
+	if (l->nr_launches != l->nr_matched + l->nr_pending)
+		return "a launch is neither matched nor pending";
+	if (m->nr_records != l->nr_works)
+		return "a device record is in no line";
+	if (l->nr_works < l->nr_orphans)
+		return "more orphans than device records";
+	if (!json__valid(m->json))
+		return "invalid JSON";
+	if (!folded__valid(m->folded))
+		return "invalid folded stacks";
+	if (m->status && !*m->msgs)
+		return "damaged, but nobody says so";
+	return NULL;
+}
+
+#endif /* TEST_LIB_GEN_MERGE_H */

@@ -1,0 +1,940 @@
+// SPDX-License-Identifier: MIT
+/*
+ * activity.c - libcupti.so.N: activity records and the buffers they travel in
+ *
+ * Each launching thread fills a buffer of its own, as CUPTI does by default: room for a record is
+ * taken at the launch, and its times are filled in when the work has ended. A buffer goes back to
+ * the client, on a thread of this library, once it is full and all its records are complete; or by
+ * a flush, if they are; or by a forced flush, complete or not.
+ *
+ * One lock guards lanes, buffers and the queue. The client's bufferRequested runs under it, as it may
+ * under CUPTI's own: so a client may only move memory there. bufferCompleted runs without it.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler.h"
+
+#define RECORD_ALIGN	8
+
+struct buffer {
+	uint8_t *data;			/* the client's */
+	size_t bytes;
+	size_t used;
+	size_t max_records;		/* 0: as many as fit */
+	size_t nr_records;
+	unsigned int nr_incomplete;
+	unsigned int nr_refs;		/* records to be completed, and one until it is delivered */
+	bool closed;			/* takes no more records */
+	bool posted;			/* is on its way to the client: hands off its data */
+	struct buffer *next;		/* among the live ones, then in the queue */
+};
+
+/* The buffer of one thread; of no thread while it is not in use. */
+struct lane {
+	struct buffer *buffer;
+	struct lane *next;
+	bool in_use;
+};
+
+struct record {
+	struct buffer *buffer;
+	size_t offset;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lane *lanes;
+static struct buffer *live_buffers;	/* requested and not posted */
+
+static struct {
+	pthread_cond_t changed;
+	struct buffer *first;
+	struct buffer **last;
+	uint64_t nr_posted;
+	uint64_t nr_delivered;
+	bool started;
+	pthread_t thread;
+} queue = {
+	.changed = PTHREAD_COND_INITIALIZER,
+	.last = &queue.first,
+};
+
+static CUpti_BuffersCallbackRequestFunc request_buffer;
+static CUpti_BuffersCallbackCompleteFunc complete_buffer;
+static CUpti_TimestampCallbackFunc client_clock;
+static int64_t clock_offset_ns;
+static uint8_t kind_enabled[NR_KINDS];
+static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* API records, one by one */
+static uint64_t nr_dropped;
+static uint64_t nr_device_records;
+static uint64_t nr_completed;
+static uint64_t drop_every;
+static uint64_t zero_times_every;
+static uint64_t flush_period_ms;
+static size_t attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS + 1] = {
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3200000,
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP] = 8388608,
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT] = 250,
+	[CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_SIZE] = 25000,
+	[CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_LIMIT] = 250,
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3,
+	[CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE] = 3,
+	[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = 1,
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = 16777216,
+};
+
+static bool kind_is_enabled(CUpti_ActivityKind kind)
+{
+	return __atomic_load_n(&kind_enabled[kind], __ATOMIC_RELAXED);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * The best of some readings. A clock that reads like CLOCK_MONOTONIC is CLOCK_MONOTONIC: then the
+ * offset is 0, and the records' times are exactly those of the device model.
+ */
+static int64_t measure_offset(CUpti_TimestampCallbackFunc clock)
+{
+	uint64_t best = UINT64_MAX;
+	int64_t offset = 0;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = core->now_ns();
+		uint64_t other = clock();
+		uint64_t took = core->now_ns() - before;
+
+		if (took < best) {
+			best = took;
+			offset = (int64_t)(other - before - took / 2);
+		}
+	}
+	return offset > -(int64_t)best - 1000 && offset < (int64_t)best + 1000 ? 0 : offset;
+}
+
+static void set_clock(CUpti_TimestampCallbackFunc clock)
+{
+	int64_t offset = measure_offset(clock ? clock : realtime_ns);
+
+	__atomic_store_n(&client_clock, clock, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock_offset_ns, offset, __ATOMIC_RELAXED);
+	core->set_clock_offset(offset);
+}
+
+void activity__init_clock(void)
+{
+	drop_every = profiler__env("XPU_SIM_DROP");
+	zero_times_every = profiler__env("XPU_SIM_ZERO_TIMES");
+	set_clock(NULL);
+}
+
+uint64_t activity__now(void)
+{
+	CUpti_TimestampCallbackFunc clock = __atomic_load_n(&client_clock, __ATOMIC_ACQUIRE);
+
+	return clock ? clock() : realtime_ns();
+}
+
+static uint64_t client_time(uint64_t mono_ns)
+{
+	return mono_ns + (uint64_t)__atomic_load_n(&clock_offset_ns, __ATOMIC_RELAXED);
+}
+
+/* ---- records: their size in each CUPTI version, and what is in them -------------------------- */
+
+static size_t kernel_bytes(void)
+{
+	uint32_t v = profiler__version();
+
+	if (v < 13)
+		return sizeof(CUpti_ActivityKernel4);
+	if (v < 15)
+		return sizeof(CUpti_ActivityKernel5);
+	if (v < 17)
+		return sizeof(CUpti_ActivityKernel6);
+	if (v < 18)
+		return sizeof(CUpti_ActivityKernel7);
+	if (v < 19)
+		return sizeof(CUpti_ActivityKernel8);
+	if (v < 130000)
+		return sizeof(CUpti_ActivityKernel9);
+	return sizeof(CUpti_ActivityKernel10);
+}
+
+static size_t memcpy_bytes(void)
+{
+	uint32_t v = profiler__version();
+
+	if (v < 14)
+		return sizeof(CUpti_ActivityMemcpy3);
+	if (v < 17)
+		return sizeof(CUpti_ActivityMemcpy4);
+	if (v < 26)
+		return sizeof(CUpti_ActivityMemcpy5);
+	return sizeof(CUpti_ActivityMemcpy6);
+}
+
+static size_t memset_bytes(void)
+{
+	uint32_t v = profiler__version();
+
+	if (v < 14)
+		return sizeof(CUpti_ActivityMemset2);
+	if (v < 17)
+		return sizeof(CUpti_ActivityMemset3);
+	return sizeof(CUpti_ActivityMemset4);
+}
+
+/* 0: no record of that kind is ever written here. */
+static size_t record_bytes(CUpti_ActivityKind kind)
+{
+	size_t bytes;
+
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		bytes = kernel_bytes();
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		bytes = memcpy_bytes();
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		bytes = memset_bytes();
+		break;
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+		bytes = sizeof(CUpti_ActivityAPI);
+		break;
+	case CUPTI_ACTIVITY_KIND_DEVICE:
+		bytes = profiler__version() < 20 ? sizeof(CUpti_ActivityDevice4) :
+						   sizeof(CUpti_ActivityDevice5);
+		break;
+	default:
+		return 0;
+	}
+	return (bytes + RECORD_ALIGN - 1) & ~(size_t)(RECORD_ALIGN - 1);
+}
+
+union any_record {
+	CUpti_Activity head;
+	CUpti_ActivityKernel10 kernel;
+	CUpti_ActivityMemcpy6 copy;
+	CUpti_ActivityMemset4 set;
+	CUpti_ActivityAPI api;
+	CUpti_ActivityDevice5 device;
+};
+
+static void fill_kernel(CUpti_ActivityKernel10 *r, const struct sim_activity *act)
+{
+	r->kind = kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL) ?
+			  CUPTI_ACTIVITY_KIND_KERNEL : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+	r->registersPerThread = 16;
+	r->completed = CUPTI_TIMESTAMP_UNKNOWN;
+	r->deviceId = act->device;
+	r->contextId = act->context;
+	r->streamId = act->stream;
+	r->gridX = (int32_t)act->grid[0];
+	r->gridY = (int32_t)act->grid[1];
+	r->gridZ = (int32_t)act->grid[2];
+	r->blockX = (int32_t)act->block[0];
+	r->blockY = (int32_t)act->block[1];
+	r->blockZ = (int32_t)act->block[2];
+	r->dynamicSharedMemory = (int32_t)act->shared_bytes;
+	r->correlationId = act->correlation_id;
+	r->gridId = (int64_t)act->grid_id;
+	r->name = act->name;
+	r->queued = CUPTI_TIMESTAMP_UNKNOWN;
+	r->submitted = CUPTI_TIMESTAMP_UNKNOWN;
+	r->launchType = act->cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE :
+					   CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR;
+	r->graphNodeId = act->graph_node;
+	r->graphId = act->graph;
+	r->channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+}
+
+static void fill_copy(CUpti_ActivityMemcpy6 *r, const struct sim_activity *act)
+{
+	r->kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+	r->copyKind = act->copy_kind;
+	r->srcKind = act->src_kind;
+	r->dstKind = act->dst_kind;
+	r->flags = act->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
+	r->bytes = act->bytes;
+	r->deviceId = act->device;
+	r->contextId = act->context;
+	r->streamId = act->stream;
+	r->correlationId = act->correlation_id;
+	r->runtimeCorrelationId = 0;
+	r->graphNodeId = act->graph_node;
+	r->graphId = act->graph;
+	r->channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
+	r->copyCount = 1;
+}
+
+static void fill_set(CUpti_ActivityMemset4 *r, const struct sim_activity *act)
+{
+	r->kind = CUPTI_ACTIVITY_KIND_MEMSET;
+	r->value = act->value;
+	r->bytes = act->bytes;
+	r->deviceId = act->device;
+	r->contextId = act->context;
+	r->streamId = act->stream;
+	r->correlationId = act->correlation_id;
+	r->flags = act->is_async ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : 0;
+	r->memoryKind = act->src_kind;
+	r->graphNodeId = act->graph_node;
+	r->graphId = act->graph;
+	r->channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+}
+
+/* false: nobody wants a record of it. */
+static bool fill(union any_record *r, const struct sim_activity *act)
+{
+	memset(r, 0, sizeof(*r));
+	switch (act->kind) {
+	case SIM_KERNEL:
+		fill_kernel(&r->kernel, act);
+		break;
+	case SIM_MEMCPY:
+		fill_copy(&r->copy, act);
+		break;
+	case SIM_MEMSET:
+		fill_set(&r->set, act);
+		break;
+	case SIM_HOST:
+		return false;
+	}
+	return kind_is_enabled(r->head.kind);
+}
+
+/* The three have their times in different places. */
+static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
+{
+	CUpti_ActivityKind kind;
+	size_t start_at, end_at;
+
+	memcpy(&kind, at, sizeof(kind));
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		start_at = offsetof(CUpti_ActivityMemcpy6, start);
+		end_at = offsetof(CUpti_ActivityMemcpy6, end);
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		start_at = offsetof(CUpti_ActivityMemset4, start);
+		end_at = offsetof(CUpti_ActivityMemset4, end);
+		break;
+	default:
+		start_at = offsetof(CUpti_ActivityKernel10, start);
+		end_at = offsetof(CUpti_ActivityKernel10, end);
+		memcpy(at + offsetof(CUpti_ActivityKernel10, completed), &end, sizeof(end));
+		break;
+	}
+	memcpy(at + start_at, &start, sizeof(start));
+	memcpy(at + end_at, &end, sizeof(end));
+}
+
+/* ---- delivery; callers hold the lock --------------------------------------------------------- */
+
+static void buffer__put(struct buffer *buffer)
+{
+	if (!--buffer->nr_refs)
+		free(buffer);
+}
+
+static void *queue__main(void *arg)
+{
+	(void)arg;
+	pthread_setname_np(pthread_self(), "cupti-worker");
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		struct buffer *buffer = queue.first;
+		CUpti_BuffersCallbackCompleteFunc complete;
+
+		if (!buffer) {
+			pthread_cond_wait(&queue.changed, &lock);
+			continue;
+		}
+		queue.first = buffer->next;
+		if (!queue.first)
+			queue.last = &queue.first;
+		pthread_mutex_unlock(&lock);
+
+		complete = __atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE);
+		core->count(SIM_STAT_BUFFERS_COMPLETED, 1);
+		if (complete)
+			complete(NULL, 0, buffer->data, buffer->bytes, buffer->used);
+
+		pthread_mutex_lock(&lock);
+		buffer__put(buffer);
+		queue.nr_delivered++;
+		pthread_cond_broadcast(&queue.changed);
+	}
+	return NULL;
+}
+
+/* The thread lives as long as the process, also while that exits. */
+static void queue__start(void)
+{
+	sigset_t all, old;
+
+	if (queue.started)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	queue.started = !pthread_create(&queue.thread, NULL, queue__main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (queue.started)
+		pthread_detach(queue.thread);
+}
+
+static void buffer__post(struct buffer *buffer)
+{
+	struct buffer **p = &live_buffers;
+
+	while (*p != buffer)
+		p = &(*p)->next;
+	*p = buffer->next;
+	buffer->next = NULL;
+	buffer->closed = true;
+	buffer->posted = true;
+	core->count(SIM_STAT_ORPHANED, buffer->nr_incomplete);
+	*queue.last = buffer;
+	queue.last = &buffer->next;
+	queue.nr_posted++;
+	queue__start();
+	pthread_cond_broadcast(&queue.changed);
+}
+
+/* Waits until all that was posted so far is with the client. */
+static void queue__drain(void)
+{
+	uint64_t upto = queue.nr_posted;
+
+	if (!queue.started || pthread_equal(queue.thread, pthread_self()))
+		return;
+	while (queue.nr_delivered < upto)
+		pthread_cond_wait(&queue.changed, &lock);
+}
+
+/* ---- lanes; callers hold the lock ------------------------------------------------------------ */
+
+static struct lane *lane__get(void)
+{
+	struct lane **slot = (struct lane **)core->tool_data();
+	struct lane *lane = *slot;
+
+	if (lane)
+		return lane;
+	for (lane = lanes; lane && lane->in_use; lane = lane->next)
+		;
+	if (!lane) {
+		lane = calloc(1, sizeof(*lane));
+		if (!lane)
+			return NULL;
+		lane->next = lanes;
+		lanes = lane;
+	}
+	lane->in_use = true;
+	*slot = lane;
+	return lane;
+}
+
+/* Its buffer stays in it: flushes find it there, and the next thread goes on filling it. */
+void activity__thread_exit(void *data)
+{
+	struct lane *lane = data;
+
+	pthread_mutex_lock(&lock);
+	lane->in_use = false;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_zero(const uint8_t *data, size_t bytes)
+{
+	return !bytes || (!data[0] && !memcmp(data, data + 1, bytes - 1));
+}
+
+/* NULL if the client has none to give. */
+static struct buffer *buffer__request(void)
+{
+	CUpti_BuffersCallbackRequestFunc request =
+		__atomic_load_n(&request_buffer, __ATOMIC_ACQUIRE);
+	struct buffer *buffer;
+	uint8_t *data = NULL;
+	size_t bytes = 0, max_records = 0;
+	bool was;
+
+	if (!request)
+		return NULL;
+	was = core->in_callback(true);
+	request(&data, &bytes, &max_records);
+	core->in_callback(was);
+	core->count(SIM_STAT_BUFFERS_REQUESTED, 1);
+	if (!data || (uintptr_t)data % RECORD_ALIGN)
+		return NULL;
+	if (!__atomic_load_n(&attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER],
+			     __ATOMIC_RELAXED)) {
+		memset(data, 0, bytes);
+	} else if (!is_zero(data, bytes)) {
+		core->count(SIM_STAT_BUFFERS_DIRTY, 1);
+		fputs("sim: an activity buffer that was promised to be zero is not\n", stderr);
+		if (profiler__env("XPU_SIM_STRICT"))
+			abort();
+	}
+	buffer = calloc(1, sizeof(*buffer));
+	if (!buffer)
+		return NULL;
+	buffer->data = data;
+	buffer->bytes = bytes;
+	buffer->max_records = max_records;
+	buffer->nr_refs = 1;
+	buffer->next = live_buffers;
+	live_buffers = buffer;
+	return buffer;
+}
+
+static bool buffer__has_room(const struct buffer *buffer, size_t bytes)
+{
+	return buffer->used + bytes <= buffer->bytes &&
+	       (!buffer->max_records || buffer->nr_records < buffer->max_records);
+}
+
+static void count_dropped(void)
+{
+	__atomic_fetch_add(&nr_dropped, 1, __ATOMIC_RELAXED);
+	core->count(SIM_STAT_DROPPED, 1);
+}
+
+/* Writes a record into the thread's buffer. Return: that, with a reference for it if incomplete. */
+static struct buffer *lane__append(const void *record, size_t bytes, bool incomplete,
+				   size_t *offset)
+{
+	struct lane *lane = lane__get();
+	struct buffer *buffer = lane ? lane->buffer : NULL;
+
+	if (buffer && !buffer__has_room(buffer, bytes)) {
+		lane->buffer = NULL;
+		buffer->closed = true;
+		if (!buffer->nr_incomplete)
+			buffer__post(buffer);	/* else the last of its records to end does */
+		buffer = NULL;
+	}
+	if (!buffer && lane)
+		buffer = lane->buffer = buffer__request();
+	if (!buffer || !buffer__has_room(buffer, bytes)) {
+		count_dropped();
+		return NULL;
+	}
+	*offset = buffer->used;
+	memcpy(buffer->data + buffer->used, record, bytes);
+	buffer->used += bytes;
+	buffer->nr_records++;
+	buffer->nr_incomplete += incomplete;
+	buffer->nr_refs += incomplete;
+	return buffer;
+}
+
+/* ---- device records -------------------------------------------------------------------------- */
+
+static bool every(uint64_t n, uint64_t *counter)
+{
+	return n && !(__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) % n);
+}
+
+void *activity__reserve(const struct sim_activity *act)
+{
+	union any_record r;
+	struct record *record;
+
+	if (!__atomic_load_n(&request_buffer, __ATOMIC_ACQUIRE) || !fill(&r, act))
+		return NULL;
+	record = every(drop_every, &nr_device_records) ? NULL : malloc(sizeof(*record));
+	if (!record) {
+		count_dropped();
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	record->buffer = lane__append(&r, record_bytes(r.head.kind), true, &record->offset);
+	pthread_mutex_unlock(&lock);
+	if (!record->buffer) {
+		free(record);
+		return NULL;
+	}
+	core->count(SIM_STAT_RECORDS, 1);
+	return record;
+}
+
+/* Times 0: the work was given up. A buffer that a forced flush took is no longer ours. */
+static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
+{
+	struct buffer *buffer = record->buffer;
+
+	pthread_mutex_lock(&lock);
+	buffer->nr_incomplete--;
+	if (!buffer->posted) {
+		fill_times(buffer->data + record->offset, start_ns, end_ns);
+		if (buffer->closed && !buffer->nr_incomplete)
+			buffer__post(buffer);
+	}
+	buffer__put(buffer);
+	pthread_mutex_unlock(&lock);
+	free(record);
+}
+
+void activity__complete(void *record, const struct sim_activity *act)
+{
+	if (every(zero_times_every, &nr_completed))
+		record__end(record, 0, 0);
+	else
+		record__end(record, client_time(act->start_ns), client_time(act->end_ns));
+}
+
+void activity__abandon(void *record)
+{
+	record__end(record, 0, 0);
+}
+
+/* ---- API and device records ------------------------------------------------------------------ */
+
+static CUpti_ActivityKind call_kind(const struct sim_call *call)
+{
+	return call->domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER :
+							    CUPTI_ACTIVITY_KIND_RUNTIME;
+}
+
+bool activity__wants_call(const struct sim_call *call)
+{
+	return kind_is_enabled(call_kind(call)) ||
+	       (call->cbid < NR_CBIDS &&
+		__atomic_load_n(&call_enabled[call->domain][call->cbid], __ATOMIC_RELAXED));
+}
+
+void activity__call(const struct sim_call *call)
+{
+	CUpti_ActivityAPI r = {
+		.kind = call_kind(call),
+		.cbid = call->cbid,
+		.start = call->start_ns,
+		.end = activity__now(),
+		.processId = (uint32_t)getpid(),
+		.threadId = (uint32_t)(uintptr_t)pthread_self(),
+		.correlationId = call->correlation_id,
+	};
+	size_t offset;
+
+	memcpy(&r.returnValue, call->result, sizeof(r.returnValue));
+	pthread_mutex_lock(&lock);
+	lane__append(&r, sizeof(r), false, &offset);
+	pthread_mutex_unlock(&lock);
+}
+
+void activity__devices(void)
+{
+	static const char *const names[] = {
+		"Simulated GPU 0", "Simulated GPU 1", "Simulated GPU 2", "Simulated GPU 3",
+		"Simulated GPU 4", "Simulated GPU 5", "Simulated GPU 6", "Simulated GPU 7",
+	};
+	size_t offset;
+
+	if (!kind_is_enabled(CUPTI_ACTIVITY_KIND_DEVICE))
+		return;
+	for (uint32_t i = 0; i < core->nr_devices(); i++) {
+		CUpti_ActivityDevice5 r = {
+			.kind = CUPTI_ACTIVITY_KIND_DEVICE,
+			.globalMemorySize = (uint64_t)80 << 30,
+			.numMultiprocessors = 132,
+			.maxThreadsPerBlock = 1024,
+			.computeCapabilityMajor = 9,
+			.id = i,
+			.name = names[i],
+			.isCudaVisible = 1,
+		};
+
+		memcpy(&r.uuid, "simulated gpu   ", sizeof(r.uuid));
+		r.uuid.bytes[15] = (char)('0' + i);
+		pthread_mutex_lock(&lock);
+		lane__append(&r, record_bytes(CUPTI_ACTIVITY_KIND_DEVICE), false, &offset);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+/* ---- exported: kinds ------------------------------------------------------------------------- */
+
+bool activity__any_enabled(void)
+{
+	for (int i = 0; i < NR_KINDS; i++)
+		if (__atomic_load_n(&kind_enabled[i], __ATOMIC_RELAXED))
+			return true;
+	for (int i = 0; i < NR_CBIDS; i++)
+		if (__atomic_load_n(&call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][i],
+				    __ATOMIC_RELAXED) ||
+		    __atomic_load_n(&call_enabled[CUPTI_CB_DOMAIN_RUNTIME_API][i],
+				    __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+bool activity__serializes(void)
+{
+	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
+}
+
+static CUptiResult enable(CUpti_ActivityKind kind, bool on)
+{
+	if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
+		return CUPTI_ERROR_INVALID_KIND;
+	if (on && ((kind == CUPTI_ACTIVITY_KIND_KERNEL &&
+		    kind_is_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
+		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+		    kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL))))
+		return CUPTI_ERROR_NOT_COMPATIBLE;
+	__atomic_store_n(&kind_enabled[kind], on, __ATOMIC_RELAXED);
+	profiler__update();
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable(kind, true));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
+{
+	CUptiResult err;
+
+	PROFILER_CHECK();
+	err = enable(kind, true);
+	if (!err && kind == CUPTI_ACTIVITY_KIND_DEVICE && !core->check())
+		activity__devices();
+	return profiler__result(err);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable(kind, false));
+}
+
+static CUptiResult enable_call(uint32_t domain, uint32_t cbid, bool on)
+{
+	if (cbid >= NR_CBIDS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	__atomic_store_n(&call_enabled[domain][cbid], on, __ATOMIC_RELAXED);
+	profiler__update();
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t on)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable_call(CUPTI_CB_DOMAIN_DRIVER_API, cbid, on));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t on)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable_call(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, on));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t on)
+{
+	PROFILER_CHECK();
+	(void)on;	/* queued and submitted stay CUPTI_TIMESTAMP_UNKNOWN */
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableHWTrace(uint8_t on)
+{
+	PROFILER_CHECK();
+	return profiler__result(on ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS);
+}
+
+/* ---- exported: buffers ----------------------------------------------------------------------- */
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+			       CUpti_BuffersCallbackCompleteFunc complete)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(request && complete);
+	__atomic_store_n(&complete_buffer, complete, __ATOMIC_RELEASE);
+	__atomic_store_n(&request_buffer, request, __ATOMIC_RELEASE);
+	return CUPTI_SUCCESS;
+}
+
+static void flush(bool forced)
+{
+	struct buffer *buffer, *next;
+
+	pthread_mutex_lock(&lock);
+	for (struct lane *lane = lanes; lane; lane = lane->next) {
+		buffer = lane->buffer;
+		if (!buffer || (!forced && (!buffer->nr_records || buffer->nr_incomplete)))
+			continue;
+		lane->buffer = NULL;
+		buffer__post(buffer);
+	}
+	/* What is left is closed and waits for its records to end. */
+	for (buffer = forced ? live_buffers : NULL; buffer; buffer = next) {
+		next = buffer->next;
+		buffer__post(buffer);
+	}
+	queue__drain();
+	pthread_mutex_unlock(&lock);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
+{
+	PROFILER_CHECK();
+	if (!__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
+		return profiler__result(CUPTI_ERROR_INVALID_OPERATION);
+	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext ctx, uint32_t stream, uint32_t flag)
+{
+	(void)ctx, (void)stream;	/* ignored by CUPTI too */
+	return cuptiActivityFlushAll(flag);
+}
+
+/* A full and complete buffer is delivered at once here, so there is nothing to do periodically. */
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t ms)
+{
+	PROFILER_CHECK();
+	__atomic_store_n(&flush_period_ms, ms, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
+							   CUpti_Activity **record)
+{
+	CUpti_ActivityKind kind;
+	size_t at = 0, bytes;
+
+	PROFILER_CHECK_ARG(buffer && record);
+	if (*record) {
+		at = (size_t)((uint8_t *)*record - buffer);
+		at += record_bytes((*record)->kind);
+	}
+	if (at + sizeof(kind) > valid_bytes)
+		return profiler__result(CUPTI_ERROR_MAX_LIMIT_REACHED);
+	memcpy(&kind, buffer + at, sizeof(kind));
+	bytes = record_bytes(kind);
+	if (!bytes || at + bytes > valid_bytes)
+		return profiler__result(CUPTI_ERROR_INVALID_KIND);
+	*record = (CUpti_Activity *)(buffer + at);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext ctx, uint32_t stream,
+								  size_t *dropped)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(dropped);
+	(void)ctx, (void)stream;	/* one queue */
+	*dropped = __atomic_exchange_n(&nr_dropped, 0, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+/* ---- exported: attributes and time ----------------------------------------------------------- */
+
+static size_t attribute_bytes(CUpti_ActivityAttribute attr)
+{
+	switch (attr) {
+	case CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER:
+	case CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED:
+	case CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER:
+		return sizeof(uint8_t);
+	default:
+		return sizeof(size_t);
+	}
+}
+
+static bool attribute_exists(CUpti_ActivityAttribute attr)
+{
+	return (size_t)attr < sizeof(attributes) / sizeof(attributes[0]);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute attr,
+							  size_t *bytes, void *value)
+{
+	size_t v;
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(bytes && value && attribute_exists(attr));
+	if (*bytes < attribute_bytes(attr))
+		return profiler__result(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+	*bytes = attribute_bytes(attr);
+	v = __atomic_load_n(&attributes[attr], __ATOMIC_RELAXED);
+	memcpy(value, &v, *bytes);	/* little endian, as is every machine with this API */
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attr,
+							  size_t *bytes, void *value)
+{
+	size_t v = 0;
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(bytes && value && attribute_exists(attr));
+	if (*bytes < attribute_bytes(attr))
+		return profiler__result(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+	memcpy(&v, value, attribute_bytes(attr));
+	__atomic_store_n(&attributes[attr], v, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(clock);
+	set_clock(clock);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(timestamp);
+	*timestamp = activity__now();
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
+{
+	PROFILER_CHECK();
+	return profiler__result(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT ?
+					CUPTI_SUCCESS : CUPTI_ERROR_NOT_SUPPORTED);
+}
+
+void activity__reset(void)
+{
+	for (int i = 0; i < NR_KINDS; i++)
+		__atomic_store_n(&kind_enabled[i], 0, __ATOMIC_RELAXED);
+	for (int i = 0; i < NR_CBIDS; i++) {
+		__atomic_store_n(&call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&call_enabled[CUPTI_CB_DOMAIN_RUNTIME_API][i], 0,
+				 __ATOMIC_RELAXED);
+	}
+	if (__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
+		flush(true);
+	__atomic_store_n(&request_buffer, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&complete_buffer, NULL, __ATOMIC_RELEASE);
+	set_clock(NULL);
+}

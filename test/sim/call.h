@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.h - how an exported driver function tells the tool of its entry and exit
+ *
+ * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: parameters as
+ * NVIDIA's cuFoo_params has them, callback id CUPTI_DRIVER_TRACE_CBID_cuFoo, result of expression.
+ * A slip in order or type against NVIDIA's headers does not compile.
+ */
+#ifndef TEST_SIM_CALL_H
+#define TEST_SIM_CALL_H
+
+#include <cupti.h>
+
+#include "core.h"
+
+#define SIM_UNPACK(...)	__VA_ARGS__
+
+#define DRIVER_CALL(fn, params_ptr, kernel_symbol, check, expression)		\
+	CUresult result = (check);						\
+	struct sim_call call = {						\
+		.domain = CUPTI_CB_DOMAIN_DRIVER_API,				\
+		.cbid = CUPTI_DRIVER_TRACE_CBID_##fn,				\
+		.name = #fn,							\
+		.params = (params_ptr),						\
+		.symbol = (kernel_symbol),					\
+		.result = &result,						\
+	};									\
+										\
+	call__enter(&call);							\
+	if (!result)								\
+		result = (expression);						\
+	call__exit(&call);							\
+	return result
+
+#define DRIVER_API_AS(fn, pt, proto, args, symbol, expression)			\
+	SIM_EXPORT CUresult CUDAAPI fn proto;					\
+	SIM_EXPORT CUresult CUDAAPI fn proto					\
+	{									\
+		const bool per_thread __attribute__((unused)) = pt;		\
+		fn##_params params = { SIM_UNPACK args };			\
+										\
+		DRIVER_CALL(fn, &params, symbol, core__check(), expression);	\
+	}
+
+#define DRIVER_API(fn, proto, args, symbol, expression)				\
+	DRIVER_API_AS(fn, false, proto, args, symbol, expression)
+
+/* The same with its _ptsz or _ptds form, in which a NULL stream is the thread's own. */
+#define DRIVER_API_PTSZ(fn, proto, args, symbol, expression)			\
+	DRIVER_API_AS(fn, false, proto, args, symbol, expression)		\
+	DRIVER_API_AS(fn##_ptsz, true, proto, args, symbol, expression)
+
+#define DRIVER_API_PTDS(fn, proto, args, symbol, expression)			\
+	DRIVER_API_AS(fn, false, proto, args, symbol, expression)		\
+	DRIVER_API_AS(fn##_ptds, true, proto, args, symbol, expression)
+
+#define DRIVER_API_VOID(fn, expression)						\
+	SIM_EXPORT CUresult CUDAAPI fn(void);					\
+	SIM_EXPORT CUresult CUDAAPI fn(void)					\
+	{									\
+		DRIVER_CALL(fn, NULL, NULL, core__check(), expression);		\
+	}
+
+#endif /* TEST_SIM_CALL_H */

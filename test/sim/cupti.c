@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cupti.c - libcupti.so.N: the subscriber and its callbacks, ids, versions
+ *
+ * May be opened late, privately, and from inside cuInit. It finds libcuda.so.1 by name, as
+ * NVIDIA's does, and asks it for its table of functions.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler.h"
+#include "cbid_names.inc"	/* made by cbid_names.sh */
+
+struct CUpti_Subscriber_st {
+	CUpti_CallbackFunc callback;
+	void *userdata;
+	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
+};
+
+const struct sim_core *core;
+
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* subscribing, not calling back */
+static struct CUpti_Subscriber_st the_subscriber;
+static uint32_t subscribed;
+static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];
+static uint32_t version;
+static __thread CUptiResult last_error;
+
+/* ---- what libcuda tells ---------------------------------------------------------------------- */
+
+static bool wants(uint32_t domain, uint32_t cbid)
+{
+	return __atomic_load_n(&subscribed, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
+	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
+}
+
+/* CUDA calls made by the client's callback have no callbacks of their own. */
+static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, const void *data)
+{
+	CUpti_CallbackFunc callback =
+		__atomic_load_n(&the_subscriber.callback, __ATOMIC_RELAXED);
+	void *userdata = __atomic_load_n(&the_subscriber.userdata, __ATOMIC_RELAXED);
+	bool was = core->in_callback(true);
+
+	callback(userdata, (CUpti_CallbackDomain)domain, cbid, data);
+	core->in_callback(was);
+}
+
+static __attribute__((noinline)) void call_back_api(struct sim_call *call,
+						    CUpti_ApiCallbackSite site)
+{
+	CUcontext ctx = core->current();
+	uint32_t uid = 0, device;
+	CUpti_CallbackData data = {
+		.callbackSite = site,
+		.functionName = call->name,
+		.functionParams = call->params,
+		.functionReturnValue = site == CUPTI_API_EXIT ? call->result : NULL,
+		.symbolName = call->symbol,
+		.context = ctx,
+		.correlationData = &call->correlation_data,
+		.correlationId = call->correlation_id,
+	};
+
+	if (ctx && core->context_id(ctx, &uid, &device))
+		data.contextUid = uid;
+	call_back(call->domain, call->cbid, &data);
+}
+
+static void tool_api_enter(struct sim_call *call)
+{
+	if (activity__wants_call(call))
+		call->start_ns = activity__now();
+	if (wants(call->domain, call->cbid)) {
+		call->entered = true;
+		call_back_api(call, CUPTI_API_ENTER);
+	}
+}
+
+/* A client that subscribes between the two gets no exit without an entry. */
+static void tool_api_exit(struct sim_call *call)
+{
+	if (call->entered && wants(call->domain, call->cbid))
+		call_back_api(call, CUPTI_API_EXIT);
+	if (call->start_ns)
+		activity__call(call);
+}
+
+static void tool_resource(uint32_t cbid, CUcontext ctx, CUstream stream, void *descriptor)
+{
+	CUpti_ResourceData data = {
+		.context = ctx,
+		.resourceHandle.stream = stream,
+		.resourceDescriptor = descriptor,
+	};
+
+	if (wants(CUPTI_CB_DOMAIN_RESOURCE, cbid))
+		call_back(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+}
+
+static void tool_synchronized(uint32_t cbid, CUcontext ctx, CUstream stream)
+{
+	CUpti_SynchronizeData data = { .context = ctx, .stream = stream };
+
+	if (wants(CUPTI_CB_DOMAIN_SYNCHRONIZE, cbid))
+		call_back(CUPTI_CB_DOMAIN_SYNCHRONIZE, cbid, &data);
+}
+
+static void tool_initialized(void)
+{
+	tool_resource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL, NULL, NULL);
+	activity__devices();
+}
+
+static const struct sim_tool the_tool = {
+	.api_enter = tool_api_enter,
+	.api_exit = tool_api_exit,
+	.resource = tool_resource,
+	.synchronized = tool_synchronized,
+	.initialized = tool_initialized,
+	.reserve = activity__reserve,
+	.complete = activity__complete,
+	.abandon = activity__abandon,
+	.thread_exit = activity__thread_exit,
+};
+
+/* ---- shared with activity.c ------------------------------------------------------------------ */
+
+uint64_t profiler__env(const char *name)
+{
+	const char *s = getenv(name);
+
+	return s ? strtoull(s, NULL, 0) : 0;
+}
+
+static void profiler__load(void)
+{
+	const struct sim_core *(*get_core)(uint32_t);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib)
+		return;
+	*(void **)&get_core = dlsym(lib, "sim_core");
+	if (!get_core || !get_core(SIM_ABI)) {
+		fputs("sim: libcuda.so.1 is not the one this libcupti belongs to\n", stderr);
+		return;
+	}
+	version = (uint32_t)profiler__env("XPU_SIM_CUPTI_VERSION");
+	if (!version)
+		version = CUPTI_API_VERSION;
+	core = get_core(SIM_ABI);
+	activity__init_clock();
+}
+
+bool profiler__ready(void)
+{
+	pthread_once(&load_once, profiler__load);
+	if (!core)
+		return false;
+	if (core->forked()) {
+		core->count(SIM_STAT_CUPTI_AFTER_FORK, 1);
+		fputs("sim: CUPTI called in a forked child\n", stderr);
+		if (profiler__env("XPU_SIM_STRICT"))
+			abort();
+		return false;
+	}
+	return true;
+}
+
+CUptiResult profiler__result(CUptiResult err)
+{
+	if (err)
+		last_error = err;
+	return err;
+}
+
+uint32_t profiler__version(void)
+{
+	return version;
+}
+
+/* What libcuda has to report depends on the subscription and on the enabled activity kinds. */
+void profiler__update(void)
+{
+	bool active = __atomic_load_n(&subscribed, __ATOMIC_RELAXED) || activity__any_enabled();
+
+	core->set_tool(&the_tool, active, activity__serializes());
+}
+
+/* ---- subscribing ----------------------------------------------------------------------------- */
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
+			     void *userdata, const char *name, char *holder, size_t holder_bytes)
+{
+	CUptiResult err = CUPTI_SUCCESS;
+	bool busy = profiler__env("XPU_SIM_CUPTI_BUSY");
+
+	pthread_mutex_lock(&lock);
+	if (busy || subscribed) {
+		err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+		if (holder && holder_bytes)
+			snprintf(holder, holder_bytes, "CUPTI for %s",
+				 busy ? "another tool" : the_subscriber.name);
+	} else {
+		memset(enabled, 0, sizeof(enabled));
+		__atomic_store_n(&the_subscriber.callback, callback, __ATOMIC_RELAXED);
+		__atomic_store_n(&the_subscriber.userdata, userdata, __ATOMIC_RELAXED);
+		snprintf(the_subscriber.name, sizeof(the_subscriber.name), "%s",
+			 name ? name : "unnamed");
+		__atomic_store_n(&subscribed, 1, __ATOMIC_RELEASE);
+		profiler__update();
+		*out = &the_subscriber;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
+					       CUpti_CallbackFunc callback, void *userdata)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(subscriber);
+	return profiler__result(subscribe(subscriber, callback, userdata, NULL, NULL, 0));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber,
+						  CUpti_CallbackFunc callback, void *userdata,
+						  CUpti_SubscriberParams *params)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(subscriber && params);
+	PROFILER_CHECK_ARG(params->structSize >= CUpti_SubscriberParams_STRUCT_SIZE);
+	return profiler__result(subscribe(subscriber, callback, userdata, params->subscriberName,
+					  params->oldSubscriberName, params->oldSubscriberSize));
+}
+
+static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
+{
+	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
+
+	pthread_mutex_lock(&lock);
+	if (subscribed && subscriber == &the_subscriber) {
+		__atomic_store_n(&subscribed, 0, __ATOMIC_RELEASE);
+		profiler__update();
+		err = CUPTI_SUCCESS;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
+{
+	PROFILER_CHECK();
+	return profiler__result(unsubscribe(subscriber));
+}
+
+static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32_t domain,
+			  uint32_t first, uint32_t last)
+{
+	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
+
+	pthread_mutex_lock(&lock);
+	if (subscribed && subscriber == &the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
+	    domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
+		for (uint32_t i = first; i <= last; i++)
+			__atomic_store_n(&enabled[domain][i], on != 0, __ATOMIC_RELAXED);
+		err = CUPTI_SUCCESS;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
+						    CUpti_CallbackDomain domain,
+						    CUpti_CallbackId cbid)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable(on, subscriber, domain, cbid, cbid));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle subscriber,
+						  CUpti_CallbackDomain domain)
+{
+	PROFILER_CHECK();
+	return profiler__result(enable(on, subscriber, domain, 1, NR_CBIDS - 1));
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiEnableAllDomains(uint32_t on,
+						      CUpti_SubscriberHandle subscriber)
+{
+	CUptiResult err = CUPTI_SUCCESS;
+
+	PROFILER_CHECK();
+	for (uint32_t d = CUPTI_CB_DOMAIN_INVALID + 1; d < CUPTI_CB_DOMAIN_SIZE && !err; d++)
+		err = enable(on, subscriber, d, 1, NR_CBIDS - 1);
+	return profiler__result(err);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on,
+						      CUpti_SubscriberHandle subscriber,
+						      CUpti_CallbackDomain domain,
+						      CUpti_CallbackId cbid)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(on && subscriber == &the_subscriber && cbid < NR_CBIDS);
+	PROFILER_CHECK_ARG(domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE);
+	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiSupportedDomains(size_t *nr, CUpti_DomainTable *table)
+{
+	static CUpti_CallbackDomain domains[] = {
+		CUPTI_CB_DOMAIN_DRIVER_API,
+		CUPTI_CB_DOMAIN_RUNTIME_API,
+		CUPTI_CB_DOMAIN_RESOURCE,
+		CUPTI_CB_DOMAIN_SYNCHRONIZE,
+		CUPTI_CB_DOMAIN_NVTX,
+		CUPTI_CB_DOMAIN_STATE,
+	};
+
+	PROFILER_CHECK_ARG(nr && table);
+	*nr = sizeof(domains) / sizeof(domains[0]);
+	*table = domains;
+	return CUPTI_SUCCESS;
+}
+
+static const char *callback_name(uint32_t domain, uint32_t cbid)
+{
+#define NAME_IN(names) (cbid < sizeof(names) / sizeof(names[0]) ? names[cbid] : NULL)
+	switch (domain) {
+	case CUPTI_CB_DOMAIN_DRIVER_API:
+		return NAME_IN(driver_names);
+	case CUPTI_CB_DOMAIN_RUNTIME_API:
+		return NAME_IN(runtime_names);
+	default:
+		return NULL;
+	}
+#undef NAME_IN
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid,
+						     const char **name)
+{
+	PROFILER_CHECK_ARG(name);
+	*name = callback_name(domain, cbid);
+	PROFILER_CHECK_ARG(*name);
+	return CUPTI_SUCCESS;
+}
+
+/* ---- ids, versions, errors ------------------------------------------------------------------- */
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetContextId(CUcontext ctx, uint32_t *id)
+{
+	uint32_t device;
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(id);
+	if (!core->context_id(ctx, id, &device))
+		return profiler__result(CUPTI_ERROR_INVALID_CONTEXT);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext ctx, uint32_t *device)
+{
+	uint32_t id;
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(device);
+	if (!core->context_id(ctx ? ctx : core->current(), &id, device))
+		return profiler__result(CUPTI_ERROR_INVALID_DEVICE);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext ctx, CUstream stream,
+						   uint8_t per_thread, uint32_t *id)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(id);
+	if (!core->stream_id(ctx, stream, per_thread, id))
+		return profiler__result(CUPTI_ERROR_INVALID_STREAM);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetStreamId(CUcontext ctx, CUstream stream, uint32_t *id)
+{
+	return cuptiGetStreamIdEx(ctx, stream, 0, id);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetGraphId(CUgraph graph, uint32_t *id)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(id && core->graph_id(graph, id));
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetGraphExecId(CUgraphExec exec, uint32_t *id)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(id && core->graph_exec_id(exec, id));
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(id && core->graph_node_id(node, id));
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *out)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(out);
+	*out = version;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiDeviceSupported(CUdevice dev, int *support)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(support);
+	if (dev < 0 || (uint32_t)dev >= core->nr_devices())
+		return profiler__result(CUPTI_ERROR_INVALID_DEVICE);
+	*support = 1;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetLastError(void)
+{
+	CUptiResult err = last_error;
+
+	last_error = CUPTI_SUCCESS;
+	return err;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char **out)
+{
+	static const struct {
+		CUptiResult code;
+		const char *name;
+	} names[] = {
+#define NAME(code) { code, #code }
+		NAME(CUPTI_SUCCESS),
+		NAME(CUPTI_ERROR_INVALID_PARAMETER),
+		NAME(CUPTI_ERROR_INVALID_DEVICE),
+		NAME(CUPTI_ERROR_INVALID_CONTEXT),
+		NAME(CUPTI_ERROR_INVALID_OPERATION),
+		NAME(CUPTI_ERROR_OUT_OF_MEMORY),
+		NAME(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT),
+		NAME(CUPTI_ERROR_API_NOT_IMPLEMENTED),
+		NAME(CUPTI_ERROR_MAX_LIMIT_REACHED),
+		NAME(CUPTI_ERROR_NOT_READY),
+		NAME(CUPTI_ERROR_NOT_COMPATIBLE),
+		NAME(CUPTI_ERROR_NOT_INITIALIZED),
+		NAME(CUPTI_ERROR_INVALID_STREAM),
+		NAME(CUPTI_ERROR_INVALID_KIND),
+		NAME(CUPTI_ERROR_NOT_SUPPORTED),
+		NAME(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
+		NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
+		NAME(CUPTI_ERROR_UNKNOWN),
+#undef NAME
+	};
+
+	PROFILER_CHECK_ARG(out);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].code == result) {
+			*out = names[i].name;
+			return CUPTI_SUCCESS;
+		}
+	}
+	return profiler__result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const char **out)
+{
+	return cuptiGetResultString(result, out);
+}
+
+/* Everything as before the first call. Buffers go back to the client: it owns them. */
+SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
+{
+	PROFILER_CHECK();
+	unsubscribe(&the_subscriber);
+	activity__reset();
+	profiler__update();
+	return CUPTI_SUCCESS;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sim.h - a small CUDA stand-in for machines without a GPU
+ *
+ * Three libraries with NVIDIA's names and ABI, built against NVIDIA's headers:
+ *
+ *	libcuda.so.1		device model (device.c), driver API (driver.c), graphs (graph.c)
+ *	libcudart.so.N		runtime API and what nvcc's output calls (runtime.c)
+ *	libcupti.so.N		callbacks (cupti.c) and activity buffers (activity.c)
+ *
+ * What is real: API calls, their nesting and stack frames, correlation ids, callbacks, streams,
+ * events, graphs, waiting, copied and set memory, activity buffers and who owns them, threads.
+ * What is not: kernels have no body. A piece of device work gets its start and end when it is
+ * enqueued, from the tail of its stream and a duration known beforehand; one thread per device
+ * completes the work in that order once the time has really passed. So a run is cheap (no sleep
+ * per kernel) and yet asynchronous, with streams that overtake one another.
+ *
+ * A kernel takes, in this order of preference: the value of its uint64_t argument in nanoseconds,
+ * if sim_kernel_cost_arg() has named one; XPU_SIM_KERNEL_NS.
+ *
+ * Environment:
+ *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
+ *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
+ *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
+ *				piece of device work
+ *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE
+ *				KIND is kernel, memcpy or memset; NAME the kernel's, or HtoD, DtoH,
+ *				DtoD, HtoH, or "-"; START and END are in the clock of the activity
+ *				records, END 0 if the process ended first; NODE is the graph node
+ *				id or 0; CORRELATION is 0 if CUPTI was not in use at the launch.
+ *				Written when a device falls idle and at exit.
+ *	XPU_SIM_STATS=FILE	appended at exit: "PID NAME VALUE" lines, see enum sim_stat
+ *	XPU_SIM_STRICT=1	abort() on what a client must never do, instead of counting it: hand
+ *				out a dirty buffer after it promised zeroed ones, call CUPTI in a
+ *				forked child
+ *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
+ *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
+ *				size they had in that version
+ *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
+ *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
+ *
+ * Not modelled: kernel bodies, device-side launches, textures and arrays, managed memory that
+ * migrates, peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically
+ * linked libcudart (it needs private export tables), CUPTI beyond callbacks and activity.
+ */
+#ifndef TEST_SIM_SIM_H
+#define TEST_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#define SIM_EXPORT	__attribute__((visibility("default")))
+
+#define SIM_ABI		1
+
+/* Counted in libcuda, for tests. */
+enum sim_stat {
+	SIM_STAT_KERNELS,		/* pieces of device work enqueued */
+	SIM_STAT_MEMCPYS,
+	SIM_STAT_MEMSETS,
+	SIM_STAT_RECORDS,		/* activity records written for them */
+	SIM_STAT_DROPPED,		/* records not written: no buffer, or XPU_SIM_DROP */
+	SIM_STAT_ORPHANED,		/* handed out unfinished by a forced flush */
+	SIM_STAT_BUFFERS_REQUESTED,
+	SIM_STAT_BUFFERS_COMPLETED,
+	SIM_STAT_BUFFERS_DIRTY,		/* promised to be zero and were not */
+	SIM_STAT_CUPTI_AFTER_FORK,	/* CUPTI calls in a forked child */
+	SIM_STAT_NR
+};
+
+enum sim_kind {
+	SIM_KERNEL,
+	SIM_MEMCPY,
+	SIM_MEMSET,
+	SIM_HOST,			/* a host function: no activity */
+};
+
+/* One piece of device work, as far as an activity record tells of it. */
+struct sim_activity {
+	enum sim_kind kind;
+	uint32_t correlation_id;	/* 0: CUPTI was not in use */
+	const char *name;		/* of a kernel; lives until exit */
+	uint64_t queued_ns;		/* CLOCK_MONOTONIC, all three */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t device;
+	uint32_t context;		/* CUPTI's ids */
+	uint32_t stream;
+	uint32_t graph;
+	uint64_t graph_node;
+	uint64_t bytes;			/* of copies and sets */
+	uint32_t value;			/* of sets */
+	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
+	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; of a set: its target */
+	uint8_t dst_kind;
+	bool is_async;
+	bool cooperative;
+	uint64_t grid_id;
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t shared_bytes;
+};
+
+/* One API call in progress; lives on the caller's stack. */
+struct sim_call {
+	uint32_t domain;		/* CUpti_CallbackDomain */
+	uint32_t cbid;
+	const char *name;
+	const void *params;		/* NVIDIA's struct for this call */
+	const char *symbol;		/* kernel name of a launch */
+	void *result;			/* CUresult or cudaError_t, set before the exit */
+	uint64_t correlation_data;	/* the client's, from entry to exit */
+	uint64_t start_ns;		/* of its API activity record, 0 if there is none */
+	uint32_t correlation_id;
+	bool live;			/* it has an id */
+	bool entered;			/* its entry was told to the client */
+};
+
+/**
+ * struct sim_tool - what libcupti wants to hear of, installed with sim_core.set_tool
+ *
+ * api_enter, api_exit, resource and synchronized run on the calling thread, with no lock held.
+ * reserve runs on the launching thread before the work is enqueued and returns a handle for its
+ * activity record, or NULL. complete runs on the device's thread when the work has ended; abandon
+ * when it never will. thread_exit gets what the thread put into *tool_data.
+ */
+struct sim_tool {
+	void (*api_enter)(struct sim_call *call);
+	void (*api_exit)(struct sim_call *call);
+	void (*resource)(uint32_t cbid, CUcontext ctx, CUstream stream, void *descriptor);
+	void (*synchronized)(uint32_t cbid, CUcontext ctx, CUstream stream);
+	void (*initialized)(void);
+	void *(*reserve)(const struct sim_activity *activity);
+	void (*complete)(void *record, const struct sim_activity *activity);
+	void (*abandon)(void *record);
+	void (*thread_exit)(void *tool_data);
+};
+
+/**
+ * struct sim_core - what libcuda offers to the other two, by its one private symbol
+ *
+ * Ids are CUPTI's: small numbers, unique in the process.
+ */
+struct sim_core {
+	uint32_t abi;			/* SIM_ABI */
+	uint32_t bytes;			/* sizeof(struct sim_core) */
+
+	/* API calls; *active is 0 as long as no tool wants anything */
+	const uint32_t *active;
+	void (*call_enter)(struct sim_call *call);
+	void (*call_exit)(struct sim_call *call);
+
+	/* for libcupti */
+	void (*set_tool)(const struct sim_tool *tool, bool active, bool serialize);
+	void **(*tool_data)(void);	/* of the calling thread */
+	bool (*in_callback)(bool now);	/* sets it for the calling thread, returns what it was */
+	uint64_t (*now_ns)(void);	/* CLOCK_MONOTONIC */
+	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock - CLOCK_MONOTONIC */
+	CUresult (*check)(void);	/* may API calls go on? */
+	bool (*forked)(void);		/* this is a child of the process that called cuInit */
+	uint32_t (*nr_devices)(void);
+	CUcontext (*current)(void);
+	bool (*context_id)(CUcontext ctx, uint32_t *id, uint32_t *device);
+	bool (*stream_id)(CUcontext ctx, CUstream stream, bool per_thread, uint32_t *id);
+	bool (*graph_id)(CUgraph graph, uint32_t *id);
+	bool (*graph_exec_id)(CUgraphExec exec, uint32_t *id);
+	bool (*graph_node_id)(CUgraphNode node, uint64_t *id);
+	void (*count)(enum sim_stat stat, uint64_t nr);
+
+	/* for libcudart; use_device makes the device's primary context current */
+	CUresult (*use_device)(int device);
+	CUfunction (*kernel)(const char *name);	/* the one of that name, made at need */
+	const char *(*kernel_name)(CUfunction kernel);
+	void (*kernel_cost_arg)(CUfunction kernel, unsigned int arg);
+};
+
+/**
+ * sim_core - exported by libcuda.so.1
+ * @abi: SIM_ABI of the caller
+ *
+ * Return: the table, or NULL if the two were not built from the same source.
+ */
+SIM_EXPORT const struct sim_core *sim_core(uint32_t abi);
+
+/**
+ * sim_kernel_cost_arg - name the argument that holds a kernel's duration
+ * @func: the kernel's host function, as __cudaRegisterFunction knows it
+ * @arg: index of an uint64_t argument: nanoseconds
+ *
+ * Exported by libcudart. Programs that also run on a real GPU find it with dlsym().
+ */
+SIM_EXPORT void sim_kernel_cost_arg(const void *func, unsigned int arg);
+
+/**
+ * sim_stat - read a counter
+ *
+ * Exported by libcuda.
+ */
+SIM_EXPORT uint64_t sim_stat(enum sim_stat stat);
+
+#endif /* TEST_SIM_SIM_H */
