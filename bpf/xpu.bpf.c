@@ -294,6 +294,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->correlation_id = slot.correlation_id;
 	r->cbid = slot.cbid;
 	r->domain = slot.domain;
+	r->graph_node_id = slot.graph_node_id;
 	r->nr_frames = bytes / sizeof(__u64);
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
 		drop(XPU_LOST_LAUNCH);

@@ -71,6 +71,7 @@ enum xpu_record_type {
 	XPU_RECORD_BATCH	= 11,
 	XPU_RECORD_LOST		= 12,
 	XPU_RECORD_END		= 13,
+	XPU_RECORD_GRAPH_NODE	= 14,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD and LAUNCHES */
 	XPU_RECORD_LAUNCH	= 32,
@@ -85,6 +86,7 @@ enum xpu_record_type {
 	XPU_RECORD_COUNTERS	= 70,
 	XPU_RECORD_MESSAGE	= 71,
 	XPU_RECORD_DEVICE	= 72,
+	XPU_RECORD_GRAPH_CLONE	= 73,
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -214,6 +216,20 @@ struct xpu_record_launches {
 	struct xpu_launch launches[];
 };
 
+/*
+ * A graph node was made: by a launch that was captured instead of run, which then owns no device
+ * work itself, or by an explicit call. Its device work belongs under this call path.
+ */
+struct xpu_record_graph_node {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u64	node_id;
+	__u32	proc_id;
+	__u32	correlation_id;		/* of the captured launch; 0: made by an explicit call */
+	__u32	path_id;
+	__u32	thread_id;
+};
+
 struct xpu_record_batch {		/* one xpu_batch() call of one process */
 	struct xpu_record hdr;
 	__u64	time_ns;
@@ -262,6 +278,7 @@ struct xpu_ring_launch {
 	__u16	domain;
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u32	nr_frames;
+	__u64	graph_node_id;		/* not 0: no launch, but a graph node made */
 	__u64	frames[];
 };
 
@@ -326,6 +343,14 @@ struct xpu_record_memory {		/* MEMCPY and MEMSET */
 	__u64	graph_node_id[];
 };
 
+struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or instantiated */
+	struct xpu_record hdr;
+	__u64	node_id;
+	__u64	original_id;
+};
+
+#define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
+
 /*
  * The shim's own account, first in every batch; running totals of the process, so the last one
  * tells all. What was counted here and has not arrived is lost.
@@ -375,16 +400,18 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_task) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_callchain) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_launch) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_launches) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_node) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stream) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_clone) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 88);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 

@@ -2,8 +2,8 @@
 /*
  * xpu_slot.h - the contract between the shim and the BPF programs
  *
- * A thread that launches owns one struct xpu_slot. Before each launch the shim fills it and calls
- * the probe site xpu_launch(slot); the BPF program on that site reads it at that instant, on that
+ * A thread that launches owns one struct xpu_slot. Before each launch, and when a CUDA graph gets a
+ * new node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that site reads it at that instant, on that
  * thread. Finished device work goes out through the probe site xpu_batch(records, bytes), with
  * records as xpu_record.h has them.
  *
@@ -27,9 +27,11 @@ struct xpu_slot {
 	__u32	path_id;		/* reserved for interned paths; 0 */
 	__u32	nr_frames;		/* 0: the BPF program walks the stack */
 	__u64	frames;			/* address of nr_frames return addresses, innermost first */
+	__u64	graph_node_id;		/* not 0: no launch, but this graph node was made here, by
+					 * the captured launch correlation_id, or explicitly if 0 */
 };
 
-_Static_assert(sizeof(struct xpu_slot) == 40, "xpu_slot is an ABI");
+_Static_assert(sizeof(struct xpu_slot) == 48, "xpu_slot is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two

@@ -199,6 +199,23 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct xpu_ring_la
 	return c->path_id;
 }
 
+static void recorder__graph_node(struct recorder *rec, const struct xpu_ring_launch *launch,
+				 uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_graph_node *r = writer__reserve(rec->writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_graph_node){
+			.hdr = { XPU_RECORD_GRAPH_NODE, 0, sizeof(*r) },
+			.time_ns = launch->time_ns,
+			.node_id = launch->graph_node_id,
+			.proc_id = launch->proc_id,
+			.correlation_id = launch->correlation_id,
+			.path_id = path_id,
+			.thread_id = thread_id,
+		};
+}
+
 static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
 			     size_t size)
 {
@@ -214,6 +231,10 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 	path_id = recorder__path_id(rec, launch);
 	if (!p || !thread_id || !path_id) {
 		rec->nr_no_memory++;
+		return;
+	}
+	if (launch->graph_node_id) {
+		recorder__graph_node(rec, launch, path_id, thread_id);
 		return;
 	}
 	p->nr_launches++;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -58,7 +59,15 @@ static atomic_int nr_pool, nr_buffers;
 /* Full ones, latest first. */
 static struct buffer *_Atomic completed;
 
-static atomic_uint_fast64_t nr_dropped_cupti;
+/* Graph nodes and what they are copies of, not yet sent. */
+struct clone {
+	struct clone *next;
+	uint64_t node_id, original_id;
+};
+
+static struct clone *_Atomic clones;
+
+static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
 
@@ -311,6 +320,40 @@ static void pack_buffer(struct buffer *b)
 		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
 }
 
+/*
+ * Called inside cuGraphInstantiate(), perhaps under locks of the driver, which packing may want,
+ * too: so it must not wait for the packer.
+ */
+void activity__graph_clone(uint64_t node_id, uint64_t original_id)
+{
+	int saved_errno = errno;
+	struct clone *c = malloc(sizeof(*c));
+
+	if (c) {
+		c->node_id = node_id;
+		c->original_id = original_id;
+		c->next = atomic_load(&clones);
+		while (!atomic_compare_exchange_weak(&clones, &c->next, c))
+			;
+	} else {
+		atomic_fetch_add(&nr_dropped_shim, 1);
+	}
+	errno = saved_errno;
+}
+
+/* Sends the clones that were told of. Return: whether there were any. */
+static bool drain_clones(void)
+{
+	struct clone *c, *next, *all = atomic_exchange(&clones, NULL);
+
+	for (c = all; c; c = next) {
+		next = c->next;
+		wire__graph_clone(c->node_id, c->original_id);
+		free(c);
+	}
+	return all != NULL;
+}
+
 void activity__drain(bool last)
 {
 	struct buffer *b, *next, *oldest = NULL;
@@ -323,7 +366,7 @@ void activity__drain(bool last)
 		b->next = oldest;
 		oldest = b;
 	}
-	done_any = oldest != NULL;
+	done_any = drain_clones() || oldest;
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
@@ -340,6 +383,7 @@ void activity__drain(bool last)
 	wire__counters.nr_launches = launch__count(&nr_threads);
 	wire__counters.nr_slots = nr_threads;
 	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
+	wire__counters.nr_dropped_shim = atomic_load(&nr_dropped_shim);
 	if (done_any || last)
 		wire__flush();
 	pthread_mutex_unlock(&lock);

@@ -37,6 +37,9 @@ void activity__drain(bool last);
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void activity__message(int level, const char *text);
 
+/* Says that graph node @node_id is a copy of @original_id. On any thread; waits for nobody. */
+void activity__graph_clone(uint64_t node_id, uint64_t original_id);
+
 /* Names a callback id in the records. */
 void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
 

@@ -126,6 +126,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->unsubscribe, "cuptiUnsubscribe", false },
 		{ &c->enable_callback, "cuptiEnableCallback", false },
 		{ &c->get_callback_name, "cuptiGetCallbackName", false },
+		{ &c->get_graph_node_id, "cuptiGetGraphNodeId", true },
 		{ &c->activity_enable, "cuptiActivityEnable", false },
 		{ &c->activity_disable, "cuptiActivityDisable", false },
 		{ &c->activity_register_callbacks, "cuptiActivityRegisterCallbacks", false },

@@ -27,6 +27,7 @@ struct cupti {
 	CUptiResult (*enable_callback)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
 				       CUpti_CallbackId);
 	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
+	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* may be NULL: 11.1 on */
 	CUptiResult (*activity_enable)(CUpti_ActivityKind);
 	CUptiResult (*activity_disable)(CUpti_ActivityKind);
 	CUptiResult (*activity_register_callbacks)(CUpti_BuffersCallbackRequestFunc,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "probe.h"
 
 /* One per thread that has launched. On the heap, so that the totals outlive the thread. */
@@ -33,6 +34,8 @@ static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static bool have_thread_key;
 static atomic_bool enabled;
+
+const struct cupti *launch__cupti;
 
 static void thread__exit(void *arg)
 {
@@ -73,6 +76,61 @@ out:
 	return t;
 }
 
+/*
+ * A graph node was made. Within a captured launch the slot still names it, so that its own record
+ * is not waited for; after an explicit call it names none.
+ */
+static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
+{
+	struct thread *t = this_thread;
+	uint32_t cbid, domain;
+	uint64_t node;
+
+	if (!launch__cupti->get_graph_node_id || (!t && !(t = thread__new())))
+		return;
+	if (launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS) {
+		t->slot.graph_node_id = node;
+		cbid = t->slot.cbid;
+		domain = t->slot.domain;
+		if (!t->slot.correlation_id) {
+			t->slot.cbid = CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
+			t->slot.domain = CUPTI_CB_DOMAIN_RESOURCE;
+		}
+		probe__launch(&t->slot);
+		t->slot.cbid = cbid;
+		t->slot.domain = domain;
+	}
+	t->slot.graph_node_id = 0;
+}
+
+static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphData *graph)
+{
+	uint64_t node, original;
+
+	if (launch__cupti->get_graph_node_id &&
+	    launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS &&
+	    launch__cupti->get_graph_node_id(graph->originalNode, &original) == CUPTI_SUCCESS)
+		activity__graph_clone(node, original);
+}
+
+static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
+							const CUpti_ResourceData *resource)
+{
+	if (!probe__launch_attached() || !atomic_load(&enabled))
+		return;
+	switch (cbid) {
+	case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+		graph_node_created(resource->resourceDescriptor);
+		break;
+	case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+		graph_node_cloned(resource->resourceDescriptor);
+		break;
+	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
+		break;
+	}
+}
+
 void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			       const void *data)
 {
@@ -80,8 +138,16 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	struct thread *t = this_thread;
 
 	(void)userdata;
-	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || d->callbackSite != CUPTI_API_ENTER)
+	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
+		if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+			on_resource(cbid, data);
 		return;
+	}
+	if (d->callbackSite != CUPTI_API_ENTER) {
+		if (t)
+			t->slot.correlation_id = 0;	/* the launch is over */
+		return;
+	}
 	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_relaxed))
 		return;
 	if (__builtin_expect(!t, 0)) {

@@ -8,7 +8,15 @@
 
 #include <cupti.h>
 
-/* CUPTI's callback for the launch ids; runs inside the application's API call. */
+struct cupti;
+
+/* Set before the callbacks are enabled. */
+extern const struct cupti *launch__cupti;
+
+/*
+ * CUPTI's callback: for the launch ids of the driver domain, inside the application's API call, and
+ * for graph nodes and contexts of the resource domain.
+ */
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);
 

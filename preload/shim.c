@@ -87,6 +87,21 @@ static CUptiResult subscribe(char *holder, size_t len)
 	return c->subscribe(&shim.subscriber, launch__callback, NULL);
 }
 
+/* What CUPTI lacks of these it lacks: older ones know no graphs. */
+static void enable_resource_callbacks(void)
+{
+	static const CUpti_CallbackId cbids[] = {
+		CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+		CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+		CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+	};
+	size_t i;
+
+	launch__cupti = &shim.cupti;
+	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++)
+		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
+}
+
 /* Subscribes to every driver call that launches, by name: numbers differ, names do not. */
 static unsigned int enable_launch_callbacks(void)
 {
@@ -149,6 +164,7 @@ static enum state wake(void)
 		c->unsubscribe(shim.subscriber);
 		return fail(text);
 	}
+	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
 		activity__stop();

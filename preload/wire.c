@@ -307,6 +307,14 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name)
 	send_definition(d);
 }
 
+void wire__graph_clone(uint64_t node_id, uint64_t original_id)
+{
+	struct xpu_record_graph_clone *r = wire__reserve(XPU_RECORD_GRAPH_CLONE, 0, sizeof(*r));
+
+	r->node_id = node_id;
+	r->original_id = original_id;
+}
+
 void wire__message(uint16_t level, const char *text)
 {
 	size_t len = strnlen(text, 1000);

@@ -35,6 +35,9 @@ uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
 /* The name of a callback id; once per (domain, cbid). */
 void wire__api(uint32_t domain, uint32_t cbid, const char *name);
 
+/* Graph node @node_id is a copy of @original_id. */
+void wire__graph_clone(uint64_t node_id, uint64_t original_id);
+
 /* A line for the user; @level is XPU_MESSAGE_*. Sent at once. */
 void wire__message(uint16_t level, const char *text);
 

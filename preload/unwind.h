@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind.h - the call chain of the launching thread, from the unwind tables of its code
+ *
+ * Compilers leave frame pointers out and write .eh_frame in their place: for every address of a
+ * function, where its caller's stack begins and where the return address and the saved registers
+ * are. Reading that takes some 200 ns a frame, so each thread remembers, for the return addresses
+ * it has met, the little that a walk needs: a rule of 8 bytes. A walk over known frames reads one
+ * rule and two stack words a frame, and nothing else: no lock, no allocation, no system call.
+ *
+ * Code is found with the C library's _dl_find_object() (glibc 2.35), which takes no lock and may be
+ * called from a signal handler; so may everything here but unwind__init(). libunwind is not used:
+ * its frame cache does not notice that a library was unloaded and another one sits at the same
+ * address, and what it does on a miss takes locks, among them the dynamic loader's.
+ *
+ * Memory that is read is known to be readable before it is read, whatever the tables say.
+ */
+#ifndef XPU_PRELOAD_UNWIND_H
+#define XPU_PRELOAD_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_slot.h"
+
+struct unwinder;	/* of one thread: its rules, and room for its chains */
+
+#define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
+
+/*
+ * Decides from the environment and from what the C library offers whether chains are unwound here.
+ * Once, before any thread launches.
+ *
+ *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
+ *					auto, the default: dwarf where that is possible
+ *   XPUSHIM_MAX_FRAMES=N		127 by default, at most XPU_MAX_FRAMES
+ */
+void unwind__init(void);
+
+/* Whether chains are unwound here. */
+bool unwind__enabled(void);
+
+/* One line for the user when it is not as they want or expect, with its XPU_MESSAGE_*; or NULL. */
+const char *unwind__message(int *level);
+
+/* NULL when memory is short, or when nothing is unwound here. Takes no lock. */
+struct unwinder *unwinder__new(void);
+void unwinder__free(struct unwinder *u);
+
+/**
+ * unwinder__chain - the return addresses of the calling thread, innermost first
+ * @u: the calling thread's
+ * @level: how many launches of this thread this one interrupts; each has room of its own
+ * @slot: gets frames, nr_frames and flags
+ *
+ * The caller's own frame is left out. An address that is not a return address, that of an
+ * instruction which a signal interrupted, is given plus one: take one from any for the symbol.
+ * XPU_CHAIN_TRUNCATED is set when the chain goes on behind its last frame, be it too deep or
+ * through code that cannot be unwound. Without any frame, nr_frames is 0.
+ */
+void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot);
+
+#endif /* XPU_PRELOAD_UNWIND_H */
