@@ -24,6 +24,10 @@ const volatile __u64 ring_wakeup_bytes = 0;
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
 
+/* Running processes to take up when they first call a probe site: this one, or every one. */
+__u32 attach_pid = 0;			/* as the loader's pid namespace numbers it */
+bool attach_all = false;
+
 /* While set, the loader's next child becomes the root of the recorded tree. */
 bool adopt_child = false;
 __u32 root_tgid = 0;
@@ -123,7 +127,11 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
 	proc.pid = task_pid(task);
-	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
+	if (how == XPU_MISC_PROCESS_ATTACH &&
+	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
+		return;				/* another thread was quicker */
+	if (how != XPU_MISC_PROCESS_ATTACH &&
+	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
 		drop(XPU_LOST_PROCESS);
 		return;
 	}
@@ -237,11 +245,24 @@ int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct
 	return 0;
 }
 
+/* The image that the current task runs, if it is recorded. */
+static __always_inline struct xpu_proc *current_process(struct task_struct *task)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	if (proc)
+		return proc;
+	if (!attach_all && (!attach_pid || task_pid(task) != attach_pid))
+		return NULL;
+	new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
+	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
 SEC("uprobe")
 int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct xpu_ring_launch *r;
 	struct xpu_slot slot = {};
 	struct xpu_proc *proc;
@@ -249,7 +270,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	__u32 bytes = 0;
 	long err;
 
-	proc = bpf_map_lookup_elem(&procs, &tgid);
+	proc = current_process(task);
 	if (!proc)
 		return 0;
 	if (bpf_probe_read_user(&slot, sizeof(slot), user_slot)) {
@@ -339,8 +360,7 @@ SEC("uprobe")
 int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct xpu_proc *proc = current_process(task);
 	__u32 bytes = size;
 	bool sent;
 

@@ -26,17 +26,31 @@ struct attachment {
 	struct bpf_link *links[MAX_SITES];
 };
 
+struct followed {			/* a child of an attached process */
+	struct followed *next;
+	struct attachment batch, launch;
+};
+
+/* Where the kernel puts a breakpoint, and the counter beside it: offsets into the file. */
+struct site {
+	uint64_t func, semaphore;
+};
+
+struct sites {
+	struct site launch[MAX_SITES], batch[MAX_SITES];
+};
+
 struct probes {
 	struct xpu_bpf *skel;
 	struct ring_buffer *ring;
+	bool multi;
+	char *shim;
+	struct sites sites;
+	size_t nr_sites;
 	struct attachment batch, launch;
+	struct followed *followed;
 	probes_record_fn fn;
 	void *ctx;
-};
-
-/* Where the kernel puts the breakpoint, and the counter beside it: offsets into the file. */
-struct site {
-	uint64_t func, semaphore;
 };
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -90,8 +104,16 @@ static bool symbol_offset(Elf *elf, const char *name, uint64_t *offset)
 	return false;
 }
 
-static int find_sites(const char *path, struct site *launch, struct site *batch, char *why,
-		      size_t len)
+static bool find_site(Elf *elf, const char *name, struct site *site)
+{
+	char semaphore[64];
+
+	snprintf(semaphore, sizeof(semaphore), "%s" XPU_SEMAPHORE_SUFFIX, name);
+	return symbol_offset(elf, name, &site->func) &&
+	       symbol_offset(elf, semaphore, &site->semaphore);
+}
+
+static int find_sites(const char *path, struct sites *sites, char *why, size_t len)
 {
 	int fd, err = -ENOEXEC;
 	Elf *elf;
@@ -104,14 +126,14 @@ static int find_sites(const char *path, struct site *launch, struct site *batch,
 	}
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf && symbol_offset(elf, XPU_SITE_LAUNCH, &launch->func) &&
-	    symbol_offset(elf, XPU_SITE_LAUNCH XPU_SEMAPHORE_SUFFIX, &launch->semaphore) &&
-	    symbol_offset(elf, XPU_SITE_BATCH, &batch->func) &&
-	    symbol_offset(elf, XPU_SITE_BATCH XPU_SEMAPHORE_SUFFIX, &batch->semaphore))
+	if (elf && find_site(elf, XPU_SITE_LAUNCH, &sites->launch[0]) &&
+	    find_site(elf, XPU_SITE_BATCH, &sites->batch[0]) &&
+	    find_site(elf, XPU_SITE_LIVE_LAUNCH, &sites->launch[1]) &&
+	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]))
 		err = 0;
 	else
-		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or a damaged one",
-			 path);
+		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or one of another "
+			 "version", path);
 	elf_end(elf);
 	close(fd);
 	return err;
@@ -160,21 +182,22 @@ struct link_create_uprobe_multi {
 	uint32_t cnt, flags, pid, reserved;
 };
 
-static int attach_multi(struct bpf_program *prog, const char *shim, const struct site *sites,
-			size_t nr_sites, struct attachment *a)
+static int attach_multi(struct probes *p, struct bpf_program *prog, const struct site *sites,
+			pid_t pid, struct attachment *a)
 {
 	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = bpf_program__fd(prog),
 		.attach_type = UPROBE_MULTI_ATTACH,
-		.path = (uintptr_t)shim,
+		.path = (uintptr_t)p->shim,
 		.offsets = (uintptr_t)offsets,
 		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
-		.cnt = nr_sites,
+		.cnt = p->nr_sites,
+		.pid = pid,
 	};
 	size_t i;
 
-	for (i = 0; i < nr_sites; i++) {
+	for (i = 0; i < p->nr_sites; i++) {
 		offsets[i] = sites[i].func;
 		ref_ctr_offsets[i] = sites[i].semaphore;
 	}
@@ -182,22 +205,32 @@ static int attach_multi(struct bpf_program *prog, const char *shim, const struct
 	return a->multi_fd < 0 ? -errno : 0;
 }
 
-static int attach(struct bpf_program *prog, bool multi, const char *shim,
-		  const struct site *sites, size_t nr_sites, struct attachment *a)
+/* @pid: 0 for every process */
+static int attach(struct probes *p, struct bpf_program *prog, const struct site *sites, pid_t pid,
+		  struct attachment *a)
 {
 	size_t i;
 
-	if (multi)
-		return attach_multi(prog, shim, sites, nr_sites, a);
-	for (i = 0; i < nr_sites; i++) {
+	if (p->multi)
+		return attach_multi(p, prog, sites, pid, a);
+	for (i = 0; i < p->nr_sites; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
 
-		a->links[i] = bpf_program__attach_uprobe_opts(prog, -1, shim, sites[i].func,
-							      &opts);
+		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
+							      sites[i].func, &opts);
 		if (!a->links[i])
 			return -errno;
 	}
 	return 0;
+}
+
+/* Batches first: who hears of launches must hear of what becomes of them. */
+static int attach_both(struct probes *p, pid_t pid, struct attachment *batch,
+		       struct attachment *launch)
+{
+	batch->multi_fd = launch->multi_fd = -1;
+	return attach(p, p->skel->progs.on_batch, p->sites.batch, pid, batch) ?:
+	       attach(p, p->skel->progs.on_launch, p->sites.launch, pid, launch);
 }
 
 static void detach(struct attachment *a)
@@ -206,8 +239,11 @@ static void detach(struct attachment *a)
 
 	if (a->multi_fd >= 0)
 		close(a->multi_fd);
-	for (i = 0; i < MAX_SITES; i++)
+	a->multi_fd = -1;
+	for (i = 0; i < MAX_SITES; i++) {
 		bpf_link__destroy(a->links[i]);
+		a->links[i] = NULL;
+	}
 }
 
 static int identify(struct xpu_bpf *skel)
@@ -221,14 +257,9 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 		     void *ctx, struct probes **pp, char *why, size_t len)
 {
 	uint64_t ring_bytes = ring_size(opts->ring_bytes);
-	struct site launch, batch;
 	struct xpu_bpf *skel;
 	struct probes *p;
 	int err;
-
-	err = find_sites(opts->shim, &launch, &batch, why, len);
-	if (err)
-		return err;
 
 	p = calloc(1, sizeof(*p));
 	if (!p) {
@@ -237,7 +268,13 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	}
 	p->fn = fn;
 	p->ctx = ctx;
+	p->multi = multi;
+	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
 	p->batch.multi_fd = p->launch.multi_fd = -1;
+	p->shim = strdup(opts->shim);
+	err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
+	if (err)
+		goto out;
 
 	skel = p->skel = xpu_bpf__open();
 	if (!skel) {
@@ -275,9 +312,10 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 			 advice(err));
 		goto out;
 	}
-	/* Batches first: who hears of launches must hear of what becomes of them. */
-	err = attach(skel->progs.on_batch, multi, opts->shim, &batch, 1, &p->batch) ?:
-	      attach(skel->progs.on_launch, multi, opts->shim, &launch, 1, &p->launch);
+	skel->bss->attach_all = opts->mode == PROBES_ALL;
+	if (opts->mode == PROBES_PID)
+		skel->bss->attach_pid = opts->pid;
+	err = attach_both(p, opts->mode == PROBES_PID ? opts->pid : 0, &p->batch, &p->launch);
 	if (err) {
 		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
 			 advice(err));
@@ -304,13 +342,43 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 
 void probes__close(struct probes *p)
 {
+	struct followed *f;
+
 	if (!p)
 		return;
-	detach(&p->launch);
+	probes__detach_launches(p);
 	detach(&p->batch);
+	while ((f = p->followed)) {
+		p->followed = f->next;
+		detach(&f->batch);
+		free(f);
+	}
+	free(p->shim);
 	ring_buffer__free(p->ring);
 	xpu_bpf__destroy(p->skel);
 	free(p);
+}
+
+int probes__follow(struct probes *p, pid_t pid)
+{
+	struct followed *f = calloc(1, sizeof(*f));
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	err = attach_both(p, pid, &f->batch, &f->launch);
+	f->next = p->followed;
+	p->followed = f;
+	return err;
+}
+
+void probes__detach_launches(struct probes *p)
+{
+	struct followed *f;
+
+	detach(&p->launch);
+	for (f = p->followed; f; f = f->next)
+		detach(&f->launch);
 }
 
 void probes__adopt_next_child(struct probes *p)

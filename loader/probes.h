@@ -9,13 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sys/types.h>
+
 #include "xpu.h"
 #include "xpu_record.h"
 
 struct probes;
 
+enum probes_mode {
+	PROBES_RUN,			/* a child of ours: probes__adopt_next_child() */
+	PROBES_PID,			/* one running process and what it forks */
+	PROBES_ALL,			/* every process that runs the shim */
+};
+
 struct probes_options {
-	const char *shim;		/* path of libxpushim.so */
+	const char *shim;		/* path of libxpushim.so; for PROBES_PID as the target has it */
+	enum probes_mode mode;
+	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 };
 
@@ -26,8 +36,9 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @fn: called by probes__drain() for every record
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
- * From here on every process that runs this shim sees its semaphores raised; what is recorded is
- * decided by process, see probes__adopt_next_child().
+ * From here on the semaphores of that shim are raised: with PROBES_RUN in every process that some
+ * xpuload started (what is recorded is decided by process), with PROBES_PID in that one alone, with
+ * PROBES_ALL in all.
  *
  * Return: 0 or a negative errno.
  */
@@ -38,10 +49,21 @@ void probes__close(struct probes *p);
 /* The next child that this process forks is recorded, with all its descendants. */
 void probes__adopt_next_child(struct probes *p);
 
+/**
+ * probes__follow - PROBES_PID: attach to a child of the target, too
+ *
+ * A forked child keeps the parent's memory, semaphores raised; one that execs starts afresh and must
+ * be attached to before it launches. Return: 0 or a negative errno.
+ */
+int probes__follow(struct probes *p, pid_t pid);
+
+/* Hears of no more launches; of what becomes of those it heard of it still does. */
+void probes__detach_launches(struct probes *p);
+
 /* Polls readable when the ring is a quarter full; owned by @p. */
 int probes__fd(const struct probes *p);
 
-/* Takes what is in the ring; stops early when @stop says so. */
+/* Takes what is in the ring. */
 void probes__drain(struct probes *p);
 
 /* Absolute counts, by enum xpu_lost_kind. */

@@ -43,13 +43,18 @@ struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	bool forked;			/* not an exec of one that is counted already */
+	bool attached;			/* ran before: its counters began before the recording */
 	bool failed;			/* said that it cannot be recorded */
+	bool exited;
 	uint64_t nr_launches;		/* received */
-	struct xpu_record_counters counters;
+	uint64_t nr_batches;
+	struct xpu_record_counters first, counters;
 };
 
 struct recorder {
 	struct writer *writer;
+	recorder_process_fn process_fn;
+	void *ctx;
 	struct chain *chains;
 	struct thread *threads;
 	struct process *processes;
@@ -67,12 +72,15 @@ struct recorder {
 	uint64_t key_frames[XPU_MAX_FRAMES];
 };
 
-struct recorder *recorder__new(struct writer *w)
+struct recorder *recorder__new(struct writer *w, recorder_process_fn fn, void *ctx)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
 
-	if (rec)
+	if (rec) {
 		rec->writer = w;
+		rec->process_fn = fn;
+		rec->ctx = ctx;
+	}
 	return rec;
 }
 
@@ -289,6 +297,8 @@ static void recorder__peek(struct recorder *rec, const struct xpu_record_batch *
 	if (r->type != XPU_RECORD_COUNTERS || r->size < sizeof(p->counters))
 		return;
 	memcpy(&p->counters, r, sizeof(p->counters));
+	if (!p->nr_batches++ && p->attached)
+		p->first = p->counters;
 
 	if (batch->bytes < r->size + sizeof(*m))
 		return;
@@ -325,7 +335,19 @@ static void recorder__new_process(struct recorder *rec, const struct xpu_record_
 	if (p) {
 		p->pid = r->pid;
 		p->forked = r->hdr.misc != XPU_MISC_PROCESS_EXEC;
+		p->attached = r->hdr.misc == XPU_MISC_PROCESS_ATTACH;
 	}
+	writer__append(rec->writer, &r->hdr);
+	if (rec->process_fn)
+		rec->process_fn(rec->ctx, r);
+}
+
+static void recorder__process_exit(struct recorder *rec, const struct xpu_record_process_exit *r)
+{
+	struct process *p = recorder__process(rec, r->proc_id);
+
+	if (p)
+		p->exited = true;
 	writer__append(rec->writer, &r->hdr);
 }
 
@@ -347,7 +369,8 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 			recorder__new_process(rec, data);
 		break;
 	case XPU_RECORD_PROCESS_EXIT:
-		writer__append(rec->writer, r);
+		if (size >= sizeof(struct xpu_record_process_exit))
+			recorder__process_exit(rec, data);
 		break;
 	default:
 		break;
@@ -373,23 +396,41 @@ void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
 	rec->lost[kind] = total;
 }
 
+unsigned int recorder__nr_awake(const struct recorder *rec)
+{
+	const struct process *p;
+	unsigned int nr = 0;
+
+	for (p = rec->processes; p; p = p->hh.next)
+		nr += p->nr_batches && !p->exited &&
+			!(p->counters.hdr.misc & XPU_MISC_COUNTERS_LAST);
+	return nr;
+}
+
 void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 {
 	const struct process *p;
+	uint64_t tagged;
 
 	memset(stats, 0, sizeof(*stats));
 	for (p = rec->processes; p; p = p->hh.next) {
-		const struct xpu_record_counters *c = &p->counters;
+		const struct xpu_record_counters *c = &p->counters, *f = &p->first;
 
 		stats->nr_processes += p->forked;
-		stats->nr_cuda_processes += c->nr_batches != 0;
+		stats->nr_cuda_processes += p->nr_batches != 0;
 		stats->nr_launches += p->nr_launches;
-		stats->nr_tagged += c->nr_launches;
-		stats->nr_device_records += c->nr_kernels + c->nr_memcpys + c->nr_memsets;
-		stats->nr_dropped_cupti += c->nr_dropped_cupti;
-		stats->nr_dropped_shim += c->nr_dropped_shim;
-		stats->nr_bad_times += c->nr_bad_times;
-		stats->nr_unfinished += c->nr_unfinished;
+		tagged = c->nr_launches - f->nr_launches;
+		if (p->attached && tagged > p->nr_launches) {
+			stats->nr_at_edges += tagged - p->nr_launches;
+			tagged = p->nr_launches;
+		}
+		stats->nr_tagged += tagged;
+		stats->nr_device_records += c->nr_kernels - f->nr_kernels +
+			c->nr_memcpys - f->nr_memcpys + c->nr_memsets - f->nr_memsets;
+		stats->nr_dropped_cupti += c->nr_dropped_cupti - f->nr_dropped_cupti;
+		stats->nr_dropped_shim += c->nr_dropped_shim - f->nr_dropped_shim;
+		stats->nr_bad_times += c->nr_bad_times - f->nr_bad_times;
+		stats->nr_unfinished += c->nr_unfinished - f->nr_unfinished;
 		stats->nr_errors += p->failed;
 	}
 	stats->nr_paths = rec->last_path_id;

@@ -22,6 +22,7 @@ struct recorder_stats {
 	uint64_t nr_cuda_processes;	/* that sent a batch */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_tagged;		/* by the shims, as they say */
+	uint64_t nr_at_edges;		/* tagged as somebody attached or detached: not for us */
 	uint64_t nr_device_records;	/* packed by the shims, as they say */
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
@@ -32,7 +33,10 @@ struct recorder_stats {
 	uint64_t nr_no_memory;		/* records dropped for want of memory here */
 };
 
-struct recorder *recorder__new(struct writer *w);
+/* Told of a process image when it begins to be recorded; may be NULL. */
+typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *r);
+
+struct recorder *recorder__new(struct writer *w, recorder_process_fn fn, void *ctx);
 void recorder__free(struct recorder *rec);
 
 /**
@@ -46,6 +50,9 @@ void recorder__flush(struct recorder *rec);
 
 /* Writes a LOST record for what @kind has lost since the last call: @total is absolute. */
 void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
+
+/* How many processes have device work in hand that they have not said is all. */
+unsigned int recorder__nr_awake(const struct recorder *rec);
 
 /* Computed from what the shims said last. */
 void recorder__stats(const struct recorder *rec, struct recorder_stats *stats);

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sideband.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 
 #include "writer.h"
 
@@ -26,7 +35,14 @@ struct cpu_ring {
 	struct perf_event_mmap_page *page;
 };
 
+struct adopted {
+	UT_hash_handle hh;
+	pid_t pid;
+};
+
 struct sideband {
+	bool system_wide;
+	struct adopted *adopted;	/* whose events are wanted, if system_wide */
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
@@ -138,6 +154,7 @@ int sideband__open(pid_t pid, struct sideband **sp)
 
 	if (!s)
 		return -ENOMEM;
+	s->system_wide = pid == -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0) {
 		err = -errno;
@@ -161,10 +178,15 @@ out:
 
 void sideband__close(struct sideband *s)
 {
+	struct adopted *a, *next;
 	int i;
 
 	if (!s)
 		return;
+	HASH_ITER(hh, s->adopted, a, next) {
+		HASH_DEL(s->adopted, a);
+		free(a);
+	}
 	for (i = 0; i < s->nr_rings; i++) {
 		munmap(s->rings[i].page, (RING_PAGES + 1) * page_bytes());
 		close(s->rings[i].fd);
@@ -184,6 +206,24 @@ int sideband__fd(const struct sideband *s)
 uint64_t sideband__nr_lost(const struct sideband *s)
 {
 	return s->nr_lost;
+}
+
+static bool add_adopted(struct sideband *s, pid_t pid)
+{
+	struct adopted *a;
+
+	HASH_FIND_INT(s->adopted, &pid, a);
+	if (a)
+		return false;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return false;
+	a->pid = pid;
+	HASH_ADD_INT(s->adopted, pid, a);
+	if (a->hh.tbl)
+		return true;
+	free(a);
+	return false;
 }
 
 static uint64_t event_time(const struct perf_event_header *hdr)
@@ -267,8 +307,33 @@ static void write_task(const struct task_event *e, struct writer *w)
 	r->ptid = e->ptid;
 }
 
+/* Whether the event's process is one of ours; a child of one becomes one. */
+static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
+{
+	const struct task_event *task = (const void *)hdr;
+	struct adopted *a;
+	pid_t pid;
+
+	if (!s->system_wide || hdr->type == PERF_RECORD_LOST)
+		return true;
+	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
+	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
+		return false;
+	pid = task->pid;			/* the first field of them all */
+	HASH_FIND_INT(s->adopted, &pid, a);
+	if (!a && hdr->type == PERF_RECORD_FORK) {
+		pid = task->ppid;
+		HASH_FIND_INT(s->adopted, &pid, a);
+		if (a)
+			add_adopted(s, task->pid);
+	}
+	return a;
+}
+
 static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
+	if (!wanted(s, hdr))
+		return;
 	switch (hdr->type) {
 	case PERF_RECORD_MMAP2:
 		write_mmap((const void *)hdr, w);
@@ -320,4 +385,153 @@ void sideband__drain(struct sideband *s, struct writer *w)
 
 	for (i = 0; i < s->nr_rings; i++)
 		cpu_ring__drain(s, &s->rings[i], w);
+}
+
+/* ---- processes that run already -------------------------------------------------------------- */
+
+/*
+ * Linux 6.11: the kernel reads the build-id of a mapping, so that this process need not read other
+ * people's files. Not in the headers of the supported distributions.
+ */
+struct procmap_query {
+	uint64_t size, query_flags, query_addr;
+	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+	uint64_t vma_name_addr, build_id_addr;
+};
+
+#define PROCMAP_QUERY_IOCTL	_IOWR('f', 17, struct procmap_query)
+
+static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
+{
+	uint8_t id[64];
+	struct procmap_query q = {
+		.size = sizeof(q),
+		.query_addr = addr,
+		.build_id_size = sizeof(id),
+		.build_id_addr = (uintptr_t)id,
+	};
+
+	if (maps_fd < 0 || ioctl(maps_fd, PROCMAP_QUERY_IOCTL, &q) || !q.build_id_size)
+		return;
+	r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
+	r->build_id_len = q.build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN : q.build_id_size;
+	memcpy(r->build_id, id, r->build_id_len);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* One line of /proc/PID/maps, if it is executable. */
+static void synthesize_mmap(pid_t pid, const char *line, int maps_fd, uint64_t time_ns,
+			    struct writer *w)
+{
+	uint64_t start, end, pgoff, ino;
+	unsigned int major, minor;
+	struct xpu_record_mmap *r;
+	size_t len, size;
+	char prot[5];
+	int name = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
+		return;
+	if (!line[name])
+		line = "//anon";		/* as perf names it */
+	else
+		line += name;
+	len = strcspn(line, "\n") + 1;
+	size = (sizeof(*r) + len + 7) & ~(size_t)7;
+	r = writer__reserve(w, size);
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_MMAP;
+	r->hdr.misc = XPU_MISC_MMAP_SYNTH;
+	r->hdr.size = size;
+	r->time_ns = time_ns;
+	r->pid = pid;
+	r->tid = pid;
+	r->start = start;
+	r->len = end - start;
+	r->pgoff = pgoff;
+	r->ino = ino;
+	r->dev_major = major;
+	r->dev_minor = minor;
+	r->prot = PROT_EXEC | (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0);
+	r->flags = prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	memcpy(r->filename, line, len - 1);
+	if (ino)
+		read_build_id(maps_fd, start, r);
+}
+
+static void synthesize_maps(pid_t pid, uint64_t time_ns, struct writer *w)
+{
+	char path[64], *line = NULL;
+	size_t cap = 0;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (getline(&line, &cap, f) > 0)
+		synthesize_mmap(pid, line, fd, time_ns, w);
+	free(line);
+	if (fd >= 0)
+		close(fd);
+	fclose(f);
+}
+
+static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct writer *w)
+{
+	struct xpu_record_comm *r;
+	char path[64], comm[XPU_COMM_LEN + 1] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	r = writer__reserve(w, sizeof(*r));
+	if (!r)
+		return;
+	*r = (struct xpu_record_comm){
+		.hdr = { XPU_RECORD_COMM, 0, sizeof(*r) },
+		.time_ns = time_ns,
+		.pid = pid,
+		.tid = tid,
+	};
+	memcpy(r->comm, comm, sizeof(r->comm) - 1);
+}
+
+void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
+{
+	/* A little early, so that it holds for the launches already on their way. */
+	uint64_t time_ns = now_ns() - 1000000000;
+	struct dirent *d;
+	char path[64];
+	DIR *dir;
+
+	if (!add_adopted(s, pid))
+		return;
+	synthesize_maps(pid, time_ns, w);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]))
+			synthesize_comm(pid, atoi(d->d_name), time_ns, w);
+	if (dir)
+		closedir(dir);
 }

@@ -15,11 +15,19 @@ struct writer;
 
 /**
  * sideband__open - follow @pid and all that it forks from now on
+ * @pid: or -1: the processes given to sideband__adopt(), and all that they fork
  *
  * Return: 0 or a negative errno; -EACCES or -EPERM without CAP_PERFMON.
  */
 int sideband__open(pid_t pid, struct sideband **s);
 void sideband__close(struct sideband *s);
+
+/**
+ * sideband__adopt - take up a process that runs already
+ *
+ * Writes what it has mapped and what it and its threads are called, as /proc tells it now.
+ */
+void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w);
 
 /* One file descriptor that polls readable when events wait; owned by @s. */
 int sideband__fd(const struct sideband *s);

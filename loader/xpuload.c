@@ -2,8 +2,8 @@
 /*
  * xpuload - records which call path launched which device work
  *
- * Arms the probes, starts the target, drains the ring into xpu.data until the target ends, and
- * leaves everything that needs symbols to xpumerge.
+ * Arms the probes, starts the target or attaches to what runs already, drains the ring into xpu.data
+ * until the end, and leaves everything that needs symbols to xpumerge.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -44,6 +44,7 @@
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
+#define DETACH_NS		1000000000ull	/* for the last records, when nobody ends */
 #define NICE			(-10)	/* of the one who drains the ring, if allowed */
 
 struct options {
@@ -52,9 +53,13 @@ struct options {
 	bool merge;			/* output is not the recording itself */
 	bool strict;
 	uint64_t ring_bytes;
+	enum probes_mode mode;
+	pid_t pid;			/* PROBES_PID */
+	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	char **argv;			/* the command */
 	char **own_argv;
+	int own_argc;
 };
 
 struct session {
@@ -65,11 +70,14 @@ struct session {
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
+	int pid_fd;			/* PROBES_PID: readable when it ends */
+	bool stop;			/* attached: a signal says so */
 	bool told_disk;
 };
 
 static const char usage_text[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
+"       xpuload [record] [OPTION...] -p PID | -a [--duration SECONDS]\n"
 "       xpuload --check\n"
 "\n"
 "Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
@@ -77,6 +85,9 @@ static const char usage_text[] =
 "\n"
 "  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
 "                         xpu.data), .folded, .json, .txt, .svg the merged result at once\n"
+"  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
+"  -a, --all              to every such program on this machine\n"
+"      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"
@@ -145,9 +156,12 @@ static int choose_data(struct options *opts)
 /* Fills in @opts. Return: -1 to go on, or the status to exit with. */
 static int parse_options(int argc, char **argv, struct options *opts)
 {
-	enum { OPT_STRICT = 256, OPT_CHECK };
+	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -158,16 +172,37 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ NULL, 0, NULL, 0 },
 	};
 	bool check = false;
+	double seconds;
+	char *end;
 	int c, err;
 
 	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
 				  .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+o:m:qvVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+o:p:am:qvVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			opts->output = optarg;
+			break;
+		case 'p':
+			opts->mode = PROBES_PID;
+			opts->pid = strtol(optarg, &end, 10);
+			if (opts->pid <= 0 || *end || end == optarg) {
+				msg__error("-p %s: not a process id", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case 'a':
+			opts->mode = PROBES_ALL;
+			break;
+		case OPT_DURATION:
+			seconds = strtod(optarg, &end);
+			if (!(seconds > 0) || seconds > 1e9 || *end) {
+				msg__error("--duration %s: not a number of seconds", optarg);
+				return STATUS_FAILED;
+			}
+			opts->duration_ns = seconds * 1e9;
 			break;
 		case 'm':
 			if (parse_bytes(optarg, &opts->ring_bytes)) {
@@ -212,11 +247,12 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		return STATUS_FAILED;
 	}
 
-	if (optind == argc) {
+	if ((optind == argc) == (opts->mode == PROBES_RUN)) {
 		fputs(usage_text, stderr);
 		return STATUS_FAILED;
 	}
 	opts->argv = argv + optind;
+	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
 	if (choose_data(opts)) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
@@ -297,6 +333,21 @@ static void write_argv_info(struct writer *w, enum xpu_info_key key, char *const
 	free(data);
 }
 
+static void write_cmdline_info(struct writer *w, pid_t pid)
+{
+	char path[64], data[4096];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	n = fread(data, 1, sizeof(data), f);
+	fclose(f);
+	write_info(w, XPU_INFO_CMDLINE, data, n);
+}
+
 static void write_infos(struct session *s)
 {
 	const struct options *opts = s->opts;
@@ -308,9 +359,11 @@ static void write_infos(struct session *s)
 		write_info(s->writer, XPU_INFO_OS_RELEASE, u.release, strlen(u.release) + 1);
 		write_info(s->writer, XPU_INFO_ARCH, u.machine, strlen(u.machine) + 1);
 	}
-	write_argv_info(s->writer, XPU_INFO_CMDLINE, opts->argv, INT_MAX);
-	write_argv_info(s->writer, XPU_INFO_OPTIONS, opts->own_argv,
-			opts->argv - opts->own_argv);
+	if (opts->mode == PROBES_RUN)
+		write_argv_info(s->writer, XPU_INFO_CMDLINE, opts->argv, INT_MAX);
+	else if (opts->mode == PROBES_PID)
+		write_cmdline_info(s->writer, opts->pid);
+	write_argv_info(s->writer, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
 }
 
 static int open_file(struct session *s)
@@ -393,10 +446,13 @@ static void take_signals(struct session *s)
 	struct signalfd_siginfo info;
 
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD)
+		if (s->opts->mode != PROBES_RUN)
+			s->stop |= info.ssi_signo != SIGCHLD && info.ssi_signo != SIGCONT;
+		else if (info.ssi_signo != SIGCHLD)
 			target__signal(&s->target, info.ssi_signo, info.ssi_code, info.ssi_pid);
 	}
-	target__reap(&s->target);
+	if (s->opts->mode == PROBES_RUN)
+		target__reap(&s->target);
 }
 
 static void drain(struct session *s)
@@ -415,6 +471,50 @@ static void drain(struct session *s)
 			   "readable", s->opts->data, strerror(err));
 		s->told_disk = true;
 	}
+}
+
+static void record_attached(struct session *s)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->pid_fd, .events = POLLIN },
+		{ .fd = probes__fd(s->probes), .events = POLLIN },
+		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
+	};
+	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + s->opts->duration_ns, now;
+	bool ended = false;
+	int timeout;
+
+	while (!s->stop && !ended) {
+		now = now_ns(CLOCK_MONOTONIC);
+		timeout = POLL_MS;
+		if (s->opts->duration_ns) {
+			if (now >= end_ns)
+				break;
+			if (end_ns - now < POLL_MS * 1000000ull)
+				timeout = (end_ns - now) / 1000000 + 1;
+		}
+		if (writer__is_behind(s->writer)) {
+			poll(fds, 2, BEHIND_POLL_MS);
+			take_signals(s);
+			continue;
+		}
+		poll(fds, 4, timeout);
+		take_signals(s);
+		ended = fds[1].revents != 0;
+		drain(s);
+	}
+
+	/* The shims notice that nobody wants launches any more, and send what they have. */
+	probes__detach_launches(s->probes);
+	end_ns = now_ns(CLOCK_MONOTONIC) + DETACH_NS;
+	do {
+		drain(s);
+		poll(fds + 2, 2, RELAY_POLL_MS);
+	} while (!ended && recorder__nr_awake(s->recorder) &&
+		 now_ns(CLOCK_MONOTONIC) < end_ns);
+	drain(s);
+	write_end(s);
 }
 
 static void record(struct session *s)
@@ -522,7 +622,9 @@ static int close_session(struct session *s)
 	recorder__stats(s->recorder, &st);
 	count_losses(s, &st, lost_bytes, &losses);
 
-	if (!st.nr_cuda_processes && !st.nr_launches)
+	if (!st.nr_cuda_processes && !st.nr_launches && s->opts->mode != PROBES_RUN)
+		msg__warn("no CUDA launch was made while attached");
+	else if (!st.nr_cuda_processes && !st.nr_launches)
 		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
 			  "process%s, or the shim could not be loaded there",
 			  st.nr_processes > 1 ? "any of " : "its ", U(st.nr_processes),
@@ -532,6 +634,8 @@ static int close_session(struct session *s)
 		  st.nr_paths == 1 ? "" : "s", U(st.nr_device_records), U(st.nr_processes),
 		  st.nr_processes == 1 ? "" : "es",
 		  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+	if (st.nr_at_edges)
+		msg__debug("%llu launches fell between attaching and detaching", U(st.nr_at_edges));
 	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);
 	if (err || st.nr_errors)
@@ -589,25 +693,112 @@ static int merge(const struct options *opts)
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
-static int start(struct session *s)
+static void on_process(void *ctx, const struct xpu_record_process *r)
 {
-	const struct options *opts = s->opts;
-	struct probes_options popts = { .shim = opts->shim, .ring_bytes = opts->ring_bytes };
-	char why[1024];
+	struct session *s = ctx;
 	int err;
 
-	err = probes__open(&popts, on_record, s, &s->probes, why, sizeof(why));
-	if (err) {
+	if (r->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
+		sideband__adopt(s->sideband, r->pid, s->writer);
+	} else if (r->hdr.misc == XPU_MISC_PROCESS_FORK && s->opts->mode == PROBES_PID) {
+		err = probes__follow(s->probes, r->pid);
+		if (err && err != -ESRCH)	/* it may be over already */
+			msg__warn("cannot attach to pid %u, a child of %d: %s", r->pid,
+				  s->opts->pid, strerror(-err));
+	}
+}
+
+/* The probes, the file, and what goes between; in the order in which they may fail for good. */
+static int start_recording(struct session *s, const char *shim)
+{
+	const struct options *opts = s->opts;
+	struct probes_options popts = {
+		.shim = shim,
+		.mode = opts->mode,
+		.pid = opts->pid,
+		.ring_bytes = opts->ring_bytes,
+	};
+	char why[1024];
+
+	if (probes__open(&popts, on_record, s, &s->probes, why, sizeof(why))) {
 		msg__error("%s", why);
 		return STATUS_FAILED;
 	}
 	if (open_file(s))
 		return STATUS_FAILED;
-	s->recorder = recorder__new(s->writer);
+	s->recorder = recorder__new(s->writer, on_process, s);
 	if (!s->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
 	}
+	return 0;
+}
+
+/* The path of the shim that @pid has loaded, as this process can open it. */
+static int find_mapped_shim(pid_t pid, char *path, size_t len)
+{
+	char maps[64], *line = NULL, *name;
+	size_t cap = 0;
+	int err = -ENOENT;
+	FILE *f;
+
+	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
+	f = fopen(maps, "re");
+	if (!f)
+		return -errno;
+	while (err && getline(&line, &cap, f) > 0) {
+		name = strchr(line, '/');
+		if (!name || !strstr(name, "/libxpushim.so"))
+			continue;
+		name[strcspn(name, "\n")] = '\0';
+		if ((size_t)snprintf(path, len, "/proc/%d/root%s", pid, name) < len)
+			err = 0;
+	}
+	free(line);
+	fclose(f);
+	return err;
+}
+
+static int start_attached(struct session *s)
+{
+	const struct options *opts = s->opts;
+	char shim[PATH_MAX + 32];
+	int err;
+
+	snprintf(shim, sizeof(shim), "%s", opts->shim);
+	if (opts->mode == PROBES_PID) {
+		err = find_mapped_shim(opts->pid, shim, sizeof(shim));
+		if (err == -ENOENT && !kill(opts->pid, 0))
+			msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s",
+				   opts->pid, opts->shim);
+		else if (err)
+			msg__error("pid %d: %s", opts->pid, strerror(err == -ENOENT ? ESRCH : -err));
+		if (err)
+			return STATUS_FAILED;
+		s->pid_fd = syscall(SYS_pidfd_open, opts->pid, 0);
+	}
+	err = sideband__open(-1, &s->sideband);
+	if (err) {
+		msg__error("cannot follow the targets' mappings: perf_event_open: %s",
+			   strerror(-err));
+		return STATUS_FAILED;
+	}
+	err = start_recording(s, shim);
+	if (err)
+		return err;
+	if (opts->mode == PROBES_PID)
+		sideband__adopt(s->sideband, opts->pid, s->writer);
+	return 0;
+}
+
+static int start(struct session *s)
+{
+	const struct options *opts = s->opts;
+	int err;
+
+	err = start_recording(s, opts->shim);
+	if (err)
+		return err;
 	probes__adopt_next_child(s->probes);
 	err = target__fork(&s->target, opts->argv, opts->shim);
 	if (err) {
@@ -623,7 +814,6 @@ static int start(struct session *s)
 	err = target__exec(&s->target);
 	if (err)
 		return report_exec(opts->argv[0], -err);
-	setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
 	return 0;
 }
 
@@ -635,11 +825,13 @@ static void session__free(struct session *s)
 	probes__close(s->probes);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
+	if (s->pid_fd >= 0)
+		close(s->pid_fd);
 }
 
 int main(int argc, char **argv)
 {
-	struct session s = { .signal_fd = -1 };
+	struct session s = { .signal_fd = -1, .pid_fd = -1 };
 	struct options opts;
 	int status, err;
 
@@ -649,7 +841,7 @@ int main(int argc, char **argv)
 		return status;
 	s.opts = &opts;
 
-	err = find_command(opts.argv[0]);
+	err = opts.mode == PROBES_RUN ? find_command(opts.argv[0]) : 0;
 	if (err) {
 		status = report_exec(opts.argv[0], err);
 		goto out;
@@ -660,10 +852,14 @@ int main(int argc, char **argv)
 		status = STATUS_FAILED;
 		goto out;
 	}
-	status = start(&s);
+	status = opts.mode == PROBES_RUN ? start(&s) : start_attached(&s);
 	if (status)
 		goto out;
-	record(&s);
+	setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
+	if (opts.mode == PROBES_RUN)
+		record(&s);
+	else
+		record_attached(&s);
 	status = close_session(&s);
 	if (opts.merge && merge(&opts) && !status)
 		status = STATUS_FAILED;

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "callchain.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "callchain.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -239,11 +239,15 @@ const struct stack *callchains__resolve(struct callchains *c,
 	if (c->trim)
 		trimmed = callchain__trim(c->scratch.v, nr, &api_frame);
 	nr -= trimmed;
-	memmove(c->scratch.v, c->scratch.v + trimmed, nr * sizeof(*c->scratch.v));
+	if (trimmed)
+		memmove(c->scratch.v, c->scratch.v + trimmed, nr * sizeof(*c->scratch.v));
 	c->scratch.nr = nr;
 	for (i = 0; i < nr; i++) {
+		f = c->scratch.v[i];
 		c->nr_frames++;
-		c->nr_unsymbolized += !c->scratch.v[i]->symbolized;
+		c->nr_unsymbolized += !f->symbolized;
+		if (f->dso && !f->symbolized)
+			f->dso->nr_unnamed++;
 	}
 	if (!rec || !rec->nr_frames || rec->hdr.misc & XPU_CHAIN_FAILED) {
 		if (callchains__push(c, callchains__label_frame(c, "[no stack]")))

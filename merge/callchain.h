@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 #include "dso.h"
 #include "machine.h"
 #include "util.h"

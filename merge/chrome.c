@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "chrome.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chrome.h"
 #include "escape.h"
 #include "util.h"
 
@@ -15,11 +16,11 @@
 #define MARKER_NS	1000		/* widest launch slice */
 
 /*
- * Linux pids end below 2^22. Processes that share a pid with an earlier one, and GPUs, which the
- * format knows only as processes, are numbered beyond.
+ * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the format
+ * knows only as processes, are numbered beyond, and below 2^31: Perfetto's pids have 32 bits.
  */
-#define PID_REUSED	(1ull << 23)
-#define PID_GPU		(1ull << 33)
+#define PID_REUSED	(1u << 23)
+#define PID_GPU		(1u << 30)
 
 struct host_event {
 	uint64_t time_ns;
@@ -210,7 +211,7 @@ struct writer {
 	FILE *f;
 	const struct session *s;
 	bool first;			/* no event yet, so no comma */
-	uint64_t *pids;			/* by process */
+	uint32_t *pids;			/* by process, 0: it launched nothing */
 	uint32_t *first_tid;		/* by stream, of its lane 0 */
 	const uint32_t *nr_lanes;	/* by stream */
 	uint64_t next_flow;
@@ -290,26 +291,28 @@ static uint64_t writer__host_tid(const struct writer *w, uint32_t thread)
 
 static uint64_t writer__gpu_pid(const struct writer *w, uint32_t stream)
 {
-	return PID_GPU + w->s->gpus.v[w->s->streams.v[stream].gpu].index;
+	return PID_GPU + w->s->streams.v[stream].gpu;
 }
 
-static int writer__number_pids(struct writer *w)
+/* Numbers the processes that launched, in the order of @c's sorted events. */
+static int writer__number_pids(struct writer *w, const struct chrome *c)
 {
-	const struct session *s = w->s;
 	struct idmap taken = { 0 };
-	uint32_t other;
+	uint32_t proc, pid, other;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->machine.procs.nr && !err; i++) {
-		uint64_t pid = s->machine.procs.v[i].pid;
-
-		if (!pid || idmap__get(&taken, pid, &other)) {
-			w->pids[i] = PID_REUSED + i;
+	for (i = 0; i < c->host.nr && !err; i++) {
+		proc = JOIN_KEY_PROC(c->host.v[i].key);
+		if (w->pids[proc])
+			continue;
+		pid = w->s->machine.procs.v[proc].pid;
+		if (!pid || pid >= PID_REUSED || idmap__get(&taken, pid, &other)) {
+			w->pids[proc] = PID_REUSED + proc;
 			continue;
 		}
-		w->pids[i] = pid;
-		err = idmap__put(&taken, pid, i);
+		w->pids[proc] = pid;
+		err = idmap__put(&taken, pid, proc);
 	}
 	idmap__free(&taken);
 	return err;
@@ -397,8 +400,11 @@ static void write_other_data(struct writer *w, const struct chrome *c)
 static void write_process(struct writer *w, uint32_t proc)
 {
 	put_metadata(w, w->pids[proc], 0, "process_name", "name");
-	put_string(w, session__proc_name(w->s, proc));
-	put(w, "}}");
+	put(w, "\"");
+	escape__print(w->f, session__proc_name(w->s, proc), ESCAPE_JSON);
+	put(w, " (pid ");
+	put_u64(w, w->s->machine.procs.v[proc].pid);
+	put(w, ")\"}}");
 }
 
 static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
@@ -453,7 +459,7 @@ static void write_gpus(struct writer *w)
 
 	for (i = 0; i < s->gpus.nr; i++) {
 		const struct gpu *gpu = &s->gpus.v[i];
-		uint64_t pid = PID_GPU + gpu->index;
+		uint64_t pid = PID_GPU + i;
 
 		if (!gpu->used)
 			continue;
@@ -585,7 +591,7 @@ int chrome__write(struct chrome *c, const struct session *s, FILE *f)
 		qsort(c->device.v, c->device.nr, sizeof(*c->device.v), device_event__cmp);
 	err = chrome__assign_lanes(c, nr_lanes);
 	if (!err)
-		err = writer__number_pids(&w);
+		err = writer__number_pids(&w, c);
 	if (!err)
 		err = writer__number_stacks(&w);
 	if (err)

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "demangle.h"
+
 #include <stddef.h>
 
 /* bfd.h refuses to be included without these two, which an autoconf config.h would define. */
@@ -6,8 +8,6 @@
 #define PACKAGE_VERSION	"1"
 #include <bfd.h>
 #include <libiberty/demangle.h>
-
-#include "demangle.h"
 
 char *demangle(const char *name)
 {

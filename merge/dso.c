@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dso.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -12,7 +14,6 @@
 #include <unistd.h>
 
 #include "demangle.h"
-#include "dso.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -24,7 +25,6 @@
 struct dso_entry {
 	struct dso dso;
 	UT_hash_handle hh;
-	size_t key_bytes;
 	char key[];
 };
 
@@ -38,11 +38,10 @@ struct candidate {
 	uint64_t section_end;		/* what bounds a symbol without a size */
 };
 
-void dsos__init(struct dsos *d, struct strpool *strings, struct msgs *msgs)
+void dsos__init(struct dsos *d, struct strpool *strings)
 {
 	memset(d, 0, sizeof(*d));
 	d->strings = strings;
-	d->msgs = msgs;
 	elf_version(EV_CURRENT);
 }
 
@@ -58,7 +57,6 @@ void dsos__exit(struct dsos *d)
 		free(e->dso.segments);
 		free(e);
 	}
-	arena__free(&d->arena);
 }
 
 static enum dso_role dso__role(const char *name)
@@ -100,27 +98,32 @@ static const char *dso__short_name(struct strpool *strings, const char *path)
 
 struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 {
-	bool has_id = rec->hdr.misc & XPU_MISC_MMAP_BUILD_ID && rec->build_id_len;
-	size_t path_bytes = strlen(rec->filename), bytes;
 	struct dso_entry *e;
+	/* A file may be there under one path and not under another, so the path counts always. */
 	struct {
 		uint64_t ino;
 		uint32_t dev_major, dev_minor;
-	} where = { rec->ino, rec->dev_major, rec->dev_minor };
+		uint8_t build_id_len;
+		uint8_t build_id[XPU_BUILD_ID_LEN];
+	} which;
+	size_t path_bytes = strlen(rec->filename), bytes = sizeof(which) + path_bytes;
 	bool oom = false;
-	uint8_t *key;
+	char *key;
 
-	bytes = 1 + (has_id ? rec->build_id_len : sizeof(where) + path_bytes);
-	key = calloc(1, bytes);
+	memset(&which, 0, sizeof(which));
+	if (rec->hdr.misc & XPU_MISC_MMAP_BUILD_ID && rec->build_id_len) {
+		which.build_id_len = rec->build_id_len;
+		memcpy(which.build_id, rec->build_id, rec->build_id_len);
+	} else {
+		which.ino = rec->ino;
+		which.dev_major = rec->dev_major;
+		which.dev_minor = rec->dev_minor;
+	}
+	key = malloc(bytes);
 	if (!key)
 		return NULL;
-	key[0] = has_id;
-	if (has_id) {
-		memcpy(key + 1, rec->build_id, rec->build_id_len);
-	} else {
-		memcpy(key + 1, &where, sizeof(where));
-		memcpy(key + 1 + sizeof(where), rec->filename, path_bytes);
-	}
+	memcpy(key, &which, sizeof(which));
+	memcpy(key + sizeof(which), rec->filename, path_bytes);
 	HASH_FIND(hh, d->entries, key, bytes, e);
 	if (e)
 		goto out;
@@ -128,16 +131,13 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 	if (!e)
 		goto out;
 	memcpy(e->key, key, bytes);
-	e->key_bytes = bytes;
 	e->dso.path = strpool__intern(d->strings, rec->filename, path_bytes);
 	e->dso.name = dso__short_name(d->strings, rec->filename);
 	if (!e->dso.path || !e->dso.name)
 		goto out_free;
 	e->dso.role = dso__role(e->dso.name);
-	if (has_id) {
-		e->dso.build_id_len = rec->build_id_len;
-		memcpy(e->dso.build_id, rec->build_id, rec->build_id_len);
-	}
+	e->dso.build_id_len = which.build_id_len;
+	memcpy(e->dso.build_id, which.build_id, sizeof(which.build_id));
 	HASH_ADD_KEYPTR(hh, d->entries, e->key, bytes, e);
 	if (!oom)
 		goto out;
@@ -455,79 +455,79 @@ static int dso__read_symtabs(struct dso *dso, Elf *elf)
 	return err;
 }
 
-static void dso__set_state(struct dsos *d, struct dso *dso, enum dso_state state)
+/* Opens the file behind @dso. Return: 0, -ENXIO if there is none by its nature, or -errno. */
+static int dso__map(struct dso *dso)
 {
-	dso->state = state;
-	if (state == DSO_MISMATCH)
-		d->nr_mismatches++;
-	else if (state != DSO_LOADED)
-		d->nr_missing++;
+	size_t len = strlen(dso->path);
+	char *path;
+	int err;
+
+	/* Without a build-id to compare nothing says that it is this kernel's. */
+	if (!strcmp(dso->path, "[vdso]"))
+		return dso->build_id_len ? dso__map_vdso(dso) : -ENXIO;
+	if (dso->path[0] != '/' || dso->path[1] == '/')
+		return -ENXIO;
+	path = strdup(dso->path);
+	if (!path)
+		return -ENOMEM;
+	/* Unlinked or replaced while it ran: the build-id tells whether the new one is the same. */
+	if (dso->build_id_len && len > strlen(DELETED) &&
+	    !strcmp(path + len - strlen(DELETED), DELETED))
+		path[len - strlen(DELETED)] = 0;
+	err = dso__map_file(dso, path);
+	free(path);
+	return err;
 }
 
-/* Reads the file; leaves the reason in dso->state when it cannot be used. */
+/* Return: whether the file at hand is the one that was mapped, as far as anybody can tell. */
+static bool dso__same_build(const struct dso *dso, Elf *elf)
+{
+	const uint8_t *id = NULL;
+	size_t len;
+
+	if (!dso->build_id_len)
+		return true;
+	len = elf__build_id(elf, &id);
+	return len == dso->build_id_len && !memcmp(id, dso->build_id, len);
+}
+
+/* Reads the file; leaves the reason in dso->why when it cannot be used. */
 static void dsos__load(struct dsos *d, struct dso *dso)
 {
-	bool vdso = !strcmp(dso->path, "[vdso]");
-	size_t len = strlen(dso->path), id_len;
-	const uint8_t *id = NULL;
-	char *path = NULL;
-	Elf *elf = NULL;
+	Elf *elf;
 	int err;
 
 	dso->state = DSO_NO_FILE;
-	if (vdso) {
-		/* Without a build-id to compare nothing says that it is this kernel's. */
-		err = dso->build_id_len ? dso__map_vdso(dso) : -ENOENT;
-	} else if (dso->path[0] == '/' && dso->path[1] != '/') {
-		path = strdup(dso->path);
-		if (!path)
-			return;
-		/* Unlinked or replaced while it ran; the build-id tells whether the new one is the same. */
-		if (dso->build_id_len && len > strlen(DELETED) &&
-		    !strcmp(path + len - strlen(DELETED), DELETED))
-			path[len - strlen(DELETED)] = 0;
-		err = dso__map_file(dso, path);
-		if (err)
-			msgs__add(d->msgs, "%s: no symbols, cannot be read: %s", path,
-				  err == -EINVAL ? "not a regular file" : strerror(-err));
-	} else {
-		err = -ENOENT;
-	}
-	free(path);
+	err = dso__map(dso);
 	if (err) {
-		dso__set_state(d, dso, DSO_NO_FILE);
+		if (err != -ENXIO)
+			dso->why = strpool__internf(d->strings, ", cannot be read: %s",
+						    err == -EINVAL ? "not a regular file" :
+						    strerror(-err));
 		return;
 	}
-
 	elf = elf_memory(dso->image, dso->image_bytes);
 	if (!elf || elf_kind(elf) != ELF_K_ELF) {
-		if (!vdso)
-			msgs__add(d->msgs, "%s: no symbols, not an ELF file", dso->path);
-		dso__set_state(d, dso, DSO_NO_ELF);
+		dso->state = DSO_NO_ELF;
+		dso->why = ", not an ELF file";
 		goto out;
 	}
-	id_len = elf__build_id(elf, &id);
-	if (dso->build_id_len &&
-	    (id_len != dso->build_id_len || memcmp(id, dso->build_id, id_len))) {
-		if (!vdso)
-			msgs__add(d->msgs,
-				  "%s: no symbols, it has changed since the recording (build-id differs)",
-				  dso->path);
-		dso__set_state(d, dso, DSO_MISMATCH);
+	if (!dso__same_build(dso, elf)) {
+		dso->state = DSO_MISMATCH;
+		dso->why = ", it has changed since the recording (build-id differs)";
 		goto out;
 	}
 	err = dso__read_segments(dso, elf);
 	if (!err)
 		err = dso__read_symtabs(dso, elf);
 	if (err) {
-		msgs__add(d->msgs, "%s: no symbols: %s", dso->path,
-			  err == -EINVAL ? "damaged ELF file" : strerror(-err));
-		dso__set_state(d, dso, DSO_NO_ELF);
+		dso->state = DSO_NO_ELF;
+		dso->why = err == -EINVAL ? ": damaged ELF file" : ": out of memory";
 		goto out;
 	}
-	dso__set_state(d, dso, DSO_LOADED);
+	dso->state = DSO_LOADED;
 out:
-	/* The names stay in the mapping; libelf copied what it had to, into what this frees. */
+	/* The names stay in the mapping; libelf frees only what it copied. */
 	elf_end(elf);
 }
 
@@ -579,4 +579,13 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
 	free(pretty);
 	free(name);
 	return sym->pretty;
+}
+
+void dsos__report(const struct dsos *d, struct msgs *msgs)
+{
+	const struct dso_entry *e;
+
+	for (e = d->entries; e; e = e->hh.next)
+		if (e->dso.why && e->dso.nr_unnamed)
+			msgs__add(msgs, "%s: no symbols%s", e->dso.path, e->dso.why);
 }

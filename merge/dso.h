@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 #include "util.h"
 
 /* What a file is to the trimming of call paths. */
@@ -49,6 +49,8 @@ struct dso {
 	const char *name;	/* to show: its last part, "[anon]" */
 	enum dso_role role;
 	enum dso_state state;
+	const char *why;	/* it is not loaded; NULL where there is no file to load */
+	uint64_t nr_unnamed;	/* frames that were shown without a function name; the caller's */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has none */
 	void *image;		/* the file, mapped */
@@ -63,20 +65,16 @@ struct dso_entry;
 
 struct dsos {
 	struct strpool *strings;	/* the caller's, and must outlive it */
-	struct msgs *msgs;		/* the caller's: files that are not used, and why */
 	struct dso_entry *entries;
-	struct arena arena;
-	uint64_t nr_mismatches;
-	uint64_t nr_missing;
 };
 
-void dsos__init(struct dsos *d, struct strpool *strings, struct msgs *msgs);
+void dsos__init(struct dsos *d, struct strpool *strings);
 void dsos__exit(struct dsos *d);
 
 /**
  * dsos__get - the file behind a mapping
  * @d: all files
- * @rec: the mapping: looked up by build-id, else by path and inode
+ * @rec: the mapping: looked up by path and build-id, without one by path and inode
  *
  * Return: owned by @d, not loaded yet, or NULL when memory is out.
  */
@@ -97,5 +95,8 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
 
 /* Return: the demangled name of @sym, interned, or NULL when memory is out. */
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);
+
+/* Adds a line to @msgs for each file that is not used and whose frames are shown without names. */
+void dsos__report(const struct dsos *d, struct msgs *msgs);
 
 #endif /* MERGE_DSO_H */

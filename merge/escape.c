@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "escape.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include "escape.h"
 
 /* Return: bytes of the well-formed character at @s (RFC 3629), 0 if there is none. */
 static size_t utf8__len(const unsigned char *s)

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "join.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "loss.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "loss.h"
 #include "util.h"
 
 struct loss_line {

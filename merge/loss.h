@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 
 struct loss {
 	uint64_t nr_launches;		/* launch records */

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 #include "util.h"
 
 struct dso;

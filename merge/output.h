@@ -11,13 +11,16 @@
 #include <stdio.h>
 
 struct output {
-	FILE *f;
+	FILE *f;		/* to write to; its errors are kept for output__commit() */
+	int fd;
+	int err;		/* 0, or -errno of the first write that failed */
 	char *path;		/* NULL: stdout */
 	char *tmp;		/* NULL: written in place (stdout, a device, a FIFO) */
 };
 
 /*
- * Opens @path ("-" is stdout) for writing. Return: 0 or -errno; then there is nothing to close.
+ * Opens @path ("-" is stdout) for writing. @o must not move until it is committed or aborted.
+ * Return: 0 or -errno; then there is nothing to close.
  */
 int output__open(struct output *o, const char *path);
 

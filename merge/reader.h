@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 
 struct reader {
 	const char *name;		/* for messages, owned by the caller */

@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "demangle.h"
-#include "session.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -40,6 +41,7 @@ struct account {
 	uint64_t nr_launches;
 	uint64_t nr_works;
 	uint64_t nr_batches;
+	uint64_t seen_ns;			/* the last time it launched or sent something */
 	uint32_t no_launch_chain;
 	uint32_t no_path_chain;
 	uint32_t unknown_stream;
@@ -101,7 +103,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 		return -ENOMEM;
 	s->tables->permille = UINT32_MAX;
 	machine__init(&s->machine, &s->strings);
-	dsos__init(&s->dsos, &s->strings, &s->msgs);
+	dsos__init(&s->dsos, &s->strings);
 	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
 	join__init(&s->join, &session_join_ops, s);
 	return 0;
@@ -297,6 +299,7 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 	if (err)
 		return err;
 	account->nr_batches++;
+	account->seen_ns = max_t(uint64_t, account->seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);
 	while ((rec = record_iter__next(&it))) {
 		err = session__collect_nested(s, proc, account, rec);
@@ -671,6 +674,7 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 		if (err)
 			return err;
 		account->nr_launches++;
+		account->seen_ns = max_t(uint64_t, account->seen_ns, l.time_ns);
 		s->chains.v[l.chain].nr_launches++;
 		if (l.thread != NO_INDEX)
 			s->threads.v[l.thread].nr_launches++;
@@ -941,9 +945,9 @@ static int session__orphan(void *ctx, uint64_t key, const struct work *w)
 
 	err = session__label_chain(s, JOIN_KEY_PROC(key), true, &chain);
 	if (!err)
-		err = session__add(s, chain, session__proc_comm(s, JOIN_KEY_PROC(key),
-						      w->start_ns ?: UINT64_MAX - 1),
-				   w->leaf, w);
+		err = session__add(s, chain, w->start_ns ?
+				   session__proc_comm(s, JOIN_KEY_PROC(key), w->start_ns) :
+				   session__proc_name(s, JOIN_KEY_PROC(key)), w->leaf, w);
 	if (!err && s->opts.sink)
 		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, NULL);
 	return err;
@@ -1015,6 +1019,7 @@ static int session__resolve_chains(struct session *s)
 		else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED)
 			s->loss.truncated += chain->nr_launches;
 	}
+	dsos__report(&s->dsos, &s->msgs);
 	s->loss.nr_frames = s->callchains.nr_frames;
 	s->loss.unsymbolized = s->callchains.nr_unsymbolized;
 	return 0;
@@ -1042,6 +1047,8 @@ static void session__settle(struct session *s)
 		l->dropped_shim += a->sent.nr_dropped_shim;
 		l->unfinished += a->sent.nr_unfinished;
 	}
+	/* Work that still ran has no valid times either; it has a line of its own. */
+	l->bad_times -= min_t(uint64_t, l->bad_times, l->unfinished);
 	l->nr_launches = s->join.nr_launches;
 	l->nr_matched = s->join.nr_matched;
 	l->nr_pending = s->join.nr_pending;
@@ -1086,13 +1093,15 @@ uint32_t session__nr_gpus_used(const struct session *s)
 
 const char *session__proc_name(const struct session *s, uint32_t proc)
 {
+	const struct session_tables *t = s->tables;
 	const struct proc *p = &s->machine.procs.v[proc];
 	const char *comm = NULL;
 	uint64_t from, to;
 
-	if (p->pid)
-		comm = machine__comm(&s->machine, p->pid, p->pid,
-				     p->exited ? p->exit_ns : UINT64_MAX - 1, &from, &to);
+	/* At a time when it surely was this image: its pid may have had others. */
+	if (p->pid && proc < t->accounts.nr && t->accounts.v[proc].seen_ns)
+		comm = machine__comm(&s->machine, p->pid, p->pid, t->accounts.v[proc].seen_ns,
+				     &from, &to);
 	comm = comm ?: p->comm;
 	return comm && *comm ? comm : UNKNOWN;
 }

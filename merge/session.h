@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../bpf/xpu_record.h"
+#include "xpu_record.h"
 #include "callchain.h"
 #include "dso.h"
 #include "join.h"
@@ -181,7 +181,7 @@ uint32_t session__nr_gpus_used(const struct session *s);
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);
 
-/* Return: name of a process to show: its last comm, never NULL or empty. */
+/* Return: name of a process to show: what it was called last, never NULL or empty. */
 const char *session__proc_name(const struct session *s, uint32_t proc);
 
 #endif /* MERGE_SESSION_H */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 #include <time.h>
 
 #include "escape.h"
-#include "text.h"
 #include "util.h"
 
 /* Of a call path this many frames are shown, the innermost ones. */
@@ -372,7 +373,8 @@ static int text__devices(const struct session *s, FILE *f, const struct text_opt
 			gpu = &s->gpus.v[stream->gpu];
 			fputc(' ', f);
 			print_ns(f, gpu->busy_ns, opts->unit);
-			fprintf(f, " %10" PRIu64 "  GPU %" PRIu32 " ", gpu->nr_works, gpu->index);
+			fprintf(f, " %10" PRIu64 "  GPU %" PRIu32 "%s", gpu->nr_works, gpu->index,
+				gpu->name ? " " : "");
 			escape__print(f, gpu->name ? gpu->name : "", ESCAPE_TEXT);
 			fputc('\n', f);
 		}

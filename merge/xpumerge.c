@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * xpumerge - join, symbolize and write out what xpuload recorded
  */
@@ -20,10 +20,7 @@
 #include "reader.h"
 #include "session.h"
 #include "text.h"
-
-#ifndef XPU_VERSION
-#define XPU_VERSION	"0.1"
-#endif
+#include "version.h"
 
 enum {
 	EXIT_OK		= 0,

@@ -136,6 +136,14 @@ static void pool__give(struct buffer *b)
 	buffer__free(b);
 }
 
+static void pool__empty(void)
+{
+	struct buffer *b;
+
+	while ((b = pool__take()))
+		buffer__free(b);
+}
+
 static void pool__fill(void)
 {
 	struct buffer *b;
@@ -370,7 +378,7 @@ void activity__drain(bool last)
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
-		if (last || atomic_load(&nr_pool) >= POOL_READY) {
+		if (atomic_load(&nr_pool) >= POOL_READY) {
 			buffer__free(b);
 		} else {
 			memset(b->data, 0, sizeof(b->data));
@@ -379,6 +387,7 @@ void activity__drain(bool last)
 	}
 	if (last)
 		wire__repeat_definitions();
+	wire__counters.hdr.misc = last ? XPU_MISC_COUNTERS_LAST : 0;
 
 	wire__counters.nr_launches = launch__count(&nr_threads);
 	wire__counters.nr_slots = nr_threads;
@@ -387,7 +396,9 @@ void activity__drain(bool last)
 	if (done_any || last)
 		wire__flush();
 	pthread_mutex_unlock(&lock);
-	if (!last)
+	if (last)
+		pool__empty();
+	else
 		pool__fill();
 }
 
@@ -404,7 +415,6 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 void activity__init(void)
 {
 	sem_init(&wakeup, 0, 0);
-	pool__fill();
 }
 
 CUptiResult activity__start(const struct cupti *c, const char **what)
@@ -415,6 +425,7 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 	CUptiResult err;
 
 	cupti = c;
+	pool__fill();
 	if (!registered) {
 		*what = "cuptiActivityRegisterTimestampCallback";
 		err = c->activity_register_timestamp(monotonic_ns);

@@ -13,7 +13,7 @@
 
 #include "cupti_lib.h"
 
-/* Fills the pool, so that the first buffers cost the application nothing. */
+/* Before anything else here. */
 void activity__init(void);
 
 /**
@@ -25,12 +25,12 @@ void activity__init(void);
  */
 CUptiResult activity__start(const struct cupti *c, const char **what);
 
-/* Collects what is finished and stops. Records that are still to come are not waited for. */
+/* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 
 /**
  * activity__drain - pack and send every buffer that came back
- * @last: also repeat every definition: nothing comes after this
+ * @last: nothing comes after this for now: repeat every definition, say so, free the buffers
  */
 void activity__drain(bool last);
 

@@ -6,14 +6,16 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The C library's, from 2.35; on an older one there is none, and no reason not to load. */
-struct find_object_result {
-	unsigned long long flags;
-	void *map_start, *map_end;
-	void *link_map;
-	void *eh_frame_hdr;
+/* From glibc 2.35. One built with a newer header runs with an older library, and the reverse. */
+#if !__GLIBC_PREREQ(2, 35)
+struct dl_find_object {
+	unsigned long long dlfo_flags;
+	void *dlfo_map_start, *dlfo_map_end;
+	void *dlfo_link_map;
+	void *dlfo_eh_frame;
 	unsigned long long reserved[7];
 };
+#endif
 
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
 
@@ -53,14 +55,13 @@ struct entry {			/* one FDE with its CIE */
 	uint64_t pc, code_align;
 	int64_t data_align;
 	uint64_t return_reg;
-	bool signal;
+	bool has_augmentation, signal;
 };
 
 bool cfi__available(void)
 {
 	struct dl_find_object found;
 
-	_Static_assert(sizeof(found) >= offsetof(struct find_object_result, reserved), "glibc");
 	return _dl_find_object && !_dl_find_object((void *)cfi__available, &found) &&
 	       found.dlfo_eh_frame;
 }
@@ -238,8 +239,9 @@ static int read_cie(struct bytes b, struct entry *e, uint8_t *enc)
 	e->data_align = take_sleb(&b);
 	e->return_reg = version == 1 ? take(&b, 1) : take_uleb(&b);
 	e->signal = false;
+	e->has_augmentation = *s == 'z';
 	*enc = 0;
-	if (*s == 'z') {
+	if (e->has_augmentation) {
 		uint64_t size = take_uleb(&b);
 
 		aug = b;
@@ -269,9 +271,8 @@ static int find_entry(uint64_t pc, struct entry *e)
 {
 	const uint8_t *start, *end, *fde;
 	struct dl_find_object found;
-	uint64_t range, id, size;
+	uint64_t at, range, id, size;
 	struct bytes b;
-	bool has_aug;
 	uint8_t enc;
 
 	if (_dl_find_object((void *)pc, &found) || !found.dlfo_eh_frame)
@@ -282,19 +283,18 @@ static int find_entry(uint64_t pc, struct entry *e)
 	if (!fde)
 		return -ENOENT;
 	b = entry_bytes(fde, start, end);
-	id = take(&b, 4);
-	if (b.bad || !id)
+	at = (uintptr_t)b.p;
+	id = take(&b, 4);		/* how far before this is the CIE */
+	if (b.bad || !id ||
+	    read_cie(entry_bytes((const uint8_t *)(at - id), start, end), e, &enc))
 		return -EINVAL;
-	if (read_cie(entry_bytes(b.p - 4 - id, start, end), e, &enc))
-		return -EINVAL;
-	has_aug = enc || e->initial.p;
 	e->pc = take_encoded(&b, enc);
 	range = take_encoded(&b, enc & 0x0f);
 	if (b.bad)
 		return -EINVAL;
 	if (pc - e->pc >= range)
 		return -ENOENT;
-	if (has_aug) {
+	if (e->has_augmentation) {
 		size = take_uleb(&b);
 		skip(&b, size);
 	}

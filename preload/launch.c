@@ -7,16 +7,21 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "activity.h"
 #include "probe.h"
+#include "unwind.h"
 
-/* One per thread that has launched. On the heap, so that the totals outlive the thread. */
+/* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
 struct thread {
 	struct xpu_slot slot;
+	struct unwinder *unwinder;		/* behind this, or NULL */
+	unsigned int level;			/* launches being told of: more than 1 in handlers */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
 	struct thread *next;
 	atomic_bool dead;			/* its thread has ended */
@@ -29,6 +34,7 @@ static __thread struct thread *this_thread INITIAL_EXEC;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;			/* under lock */
 static uint64_t nr_launches_dead, nr_threads_dead;
+static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
 static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so they are missed */
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
@@ -50,30 +56,76 @@ static void make_thread_key(void)
 	have_thread_key = !pthread_key_create(&thread_key, thread__exit);
 }
 
-/* The first launch of a thread. NULL when memory is short: the launch goes untagged. */
+static size_t thread_bytes(void)
+{
+	return sizeof(struct thread) + unwinder__bytes();
+}
+
+/*
+ * The first launch of a thread. NULL when memory is short: the launch goes untagged. It may be in a
+ * signal handler that interrupted malloc(), and one might come while the lock is held.
+ */
 static __attribute__((noinline, cold)) struct thread *thread__new(void)
 {
 	int saved_errno = errno;
-	struct thread *t = NULL;
+	struct thread *t;
+	sigset_t all, old;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	t = this_thread;
+	if (t)
+		goto out;		/* a signal handler was quicker */
 	pthread_once(&thread_key_once, make_thread_key);
-	if (!have_thread_key || posix_memalign((void **)&t, _Alignof(struct thread), sizeof(*t)))
-		goto out;
-	memset(t, 0, sizeof(*t));
-	t->slot.size = sizeof(t->slot);
-	if (pthread_setspecific(thread_key, t)) {
-		free(t);
+	t = mmap(NULL, thread_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t == MAP_FAILED) {
 		t = NULL;
 		goto out;
 	}
+	if (!have_thread_key || pthread_setspecific(thread_key, t)) {
+		munmap(t, thread_bytes());
+		t = NULL;
+		goto out;
+	}
+	t->slot.size = sizeof(t->slot);
+	if (unwinder__bytes())
+		t->unwinder = (struct unwinder *)(t + 1);
 	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
 	pthread_mutex_unlock(&lock);
 	this_thread = t;
 out:
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = saved_errno;
 	return t;
+}
+
+/* Unwinds and calls the probe. @level: see unwinder__chain(). */
+static inline void tell(struct thread *t, struct xpu_slot *slot, unsigned int level)
+{
+	t->level = level + 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (t->unwinder)
+		unwinder__chain(t->unwinder, level, slot);
+	probe__launch(slot);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = level;
+}
+
+/* A launch by a signal handler while another one is told of, which must not notice. */
+static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_CallbackId cbid,
+							const CUpti_CallbackData *d)
+{
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.correlation_id = d->correlationId,
+		.cbid = cbid,
+		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+	};
+
+	atomic_fetch_add(&nr_nested, 1);
+	tell(t, &slot, t->level);
 }
 
 /*
@@ -96,7 +148,7 @@ static __attribute__((noinline, cold)) void graph_node_created(const CUpti_Graph
 			t->slot.cbid = CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 			t->slot.domain = CUPTI_CB_DOMAIN_RESOURCE;
 		}
-		probe__launch(&t->slot);
+		tell(t, &t->slot, t->level);
 		t->slot.cbid = cbid;
 		t->slot.domain = domain;
 	}
@@ -157,13 +209,19 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			return;
 		}
 	}
+	if (__builtin_expect(t->level, 0)) {
+		tell_nested(t, cbid, d);
+		return;
+	}
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
 	t->slot.correlation_id = d->correlationId;
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
 	atomic_store_explicit(&t->nr_launches,
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	probe__launch(&t->slot);
+	tell(t, &t->slot, 0);
 }
 
 bool launch__is_launch(const char *name)
@@ -194,7 +252,7 @@ uint64_t launch__count(uint64_t *nr_threads)
 	uint64_t n;
 
 	pthread_mutex_lock(&lock);
-	n = nr_launches_dead + atomic_load(&nr_untagged);
+	n = nr_launches_dead + atomic_load(&nr_untagged) + atomic_load(&nr_nested);
 	*nr_threads = nr_threads_dead;
 	while ((t = *link)) {
 		n += atomic_load_explicit(&t->nr_launches, memory_order_relaxed);
@@ -203,7 +261,7 @@ uint64_t launch__count(uint64_t *nr_threads)
 			nr_launches_dead += atomic_load(&t->nr_launches);
 			nr_threads_dead++;
 			*link = t->next;
-			free(t);
+			munmap(t, thread_bytes());
 		} else {
 			link = &t->next;
 		}

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,11 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "activity.h"
 #include "cupti_lib.h"
 #include "launch.h"
 #include "probe.h"
+#include "shim.h"
+#include "unwind.h"
 #include "xpu_record.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -37,6 +41,7 @@
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
 #define EXIT_WAIT_S	5		/* for the shim's thread, when the process ends */
+#define END_WAIT_S	1		/* the same, when it ends without exit handlers */
 
 #define MAX_CBID	4096		/* twice CUDA 13's; the rest is refused by CUPTI */
 
@@ -55,6 +60,12 @@ static struct {
 	bool have_thread;
 	atomic_bool stop;
 	atomic_bool forked;
+
+	pid_t pid;
+	atomic_bool awake;		/* state == AWAKE, for other threads */
+	atomic_uint nr_ends_wanted;	/* shim__before_end() calls */
+	unsigned int nr_ends_done;
+	sem_t end_done;
 } shim;
 
 bool probe__live;
@@ -134,8 +145,9 @@ static enum state wake(void)
 {
 	char text[sizeof(shim.cupti.path) + 512], holder[256];
 	struct cupti *c = &shim.cupti;
-	const char *what = "";
+	const char *what = "", *why;
 	CUptiResult err;
+	int level;
 
 	if (!c->handle && cupti__open(c, text, sizeof(text)))
 		return fail(text);
@@ -175,6 +187,10 @@ static enum state wake(void)
 		activity__message(XPU_MESSAGE_INFO, "CUPTI is free again: recording");
 		shim.told_busy = false;
 	}
+	unwind__init();
+	why = unwind__message(&level);
+	if (why)
+		activity__message(level, why);
 	launch__enable(true);
 	activity__repeat_definitions();
 	return AWAKE;
@@ -184,7 +200,7 @@ static void doze(void)
 {
 	launch__enable(false);
 	activity__stop();
-	activity__drain(false);
+	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
 }
 
@@ -214,6 +230,32 @@ static void follow_listeners(void)
 		break;
 	}
 	shim.nr_listeners = now;
+	atomic_store(&shim.awake, shim.state == AWAKE);
+}
+
+/* Everything that can be had leaves; more may follow, if an exec fails. */
+static void flush_all(void)
+{
+	shim.cupti.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	activity__drain(false);
+	activity__repeat_definitions();
+}
+
+void shim__before_end(void)
+{
+	int saved_errno = errno;
+	struct timespec deadline;
+
+	if (!atomic_load(&shim.awake) || getpid() != shim.pid ||
+	    pthread_equal(pthread_self(), shim.thread))
+		return;
+	atomic_fetch_add(&shim.nr_ends_wanted, 1);
+	activity__wake();
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += END_WAIT_S;
+	while (sem_clockwait(&shim.end_done, CLOCK_MONOTONIC, &deadline) && errno == EINTR)
+		;
+	errno = saved_errno;
 }
 
 static void *shim_thread(void *arg)
@@ -228,6 +270,11 @@ static void *shim_thread(void *arg)
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
+		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {
+			flush_all();
+			shim.nr_ends_done++;
+			sem_post(&shim.end_done);
+		}
 		if (now_ns() >= flush_ns) {
 			shim.cupti.activity_flush_all(0);
 			flush_ns = now_ns() + FLUSH_NS;
@@ -261,6 +308,7 @@ static void at_exit(void)
 		activity__drain(true);
 	}
 	shim.state = OFF;
+	atomic_store(&shim.awake, false);
 }
 
 /* In the child CUDA and CUPTI are unusable, and the shim's thread does not exist. */
@@ -268,6 +316,7 @@ static void in_forked_child(void)
 {
 	atomic_store(&shim.forked, true);
 	shim.state = OFF;
+	atomic_store(&shim.awake, false);
 	launch__forked();
 }
 
@@ -304,8 +353,11 @@ static void initialize(void)
 	chain_injection();
 	pthread_atfork(NULL, NULL, in_forked_child);
 	activity__init();
+	sem_init(&shim.end_done, 0, 0);
+	shim.pid = getpid();
 	follow_listeners();		/* before the first launch, not a poll later */
 	atexit(at_exit);
+	at_quick_exit(at_exit);
 	start_thread();
 }
 
@@ -325,6 +377,7 @@ static __attribute__((constructor)) void loaded(void)
 	char path[PATH_MAX];
 	Dl_info self;
 
+	ends__init();
 	probe__live = !getenv(XPU_RUN_ENV);
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
 	    (!users || strcmp(users, path))) {

@@ -18,7 +18,7 @@
 #ifndef XPU_PRELOAD_UNWIND_H
 #define XPU_PRELOAD_UNWIND_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "xpu_slot.h"
@@ -29,7 +29,7 @@ struct unwinder;	/* of one thread: its rules, and room for its chains */
 
 /*
  * Decides from the environment and from what the C library offers whether chains are unwound here.
- * Once, before any thread launches.
+ * Before any launch is tagged; only its first call does anything.
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
  *					auto, the default: dwarf where that is possible
@@ -37,19 +37,15 @@ struct unwinder;	/* of one thread: its rules, and room for its chains */
  */
 void unwind__init(void);
 
-/* Whether chains are unwound here. */
-bool unwind__enabled(void);
-
 /* One line for the user when it is not as they want or expect, with its XPU_MESSAGE_*; or NULL. */
 const char *unwind__message(int *level);
 
-/* NULL when memory is short, or when nothing is unwound here. Takes no lock. */
-struct unwinder *unwinder__new(void);
-void unwinder__free(struct unwinder *u);
+/* What a struct unwinder takes: 0 when nothing is unwound here. It lives in zeroed pages of the caller's. */
+size_t unwinder__bytes(void);
 
 /**
  * unwinder__chain - the return addresses of the calling thread, innermost first
- * @u: the calling thread's
+ * @u: the calling thread's, unwinder__bytes() of memory, zero before its first use
  * @level: how many launches of this thread this one interrupts; each has room of its own
  * @slot: gets frames, nr_frames and flags
  *

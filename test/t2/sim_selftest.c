@@ -81,7 +81,9 @@ struct seen {				/* one activity record */
 	uint32_t kind;
 	uint32_t correlation_id;
 	uint32_t stream;
+	uint32_t context;
 	uint32_t device;
+	uint32_t graph;
 	uint64_t start;
 	uint64_t end;
 	uint64_t node;
@@ -131,6 +133,18 @@ static void copy_name(char *to, const char *from)
 	snprintf(to, 16, "%s", from ? from : "");
 }
 
+/* symbolName is valid for launches, and may be anything for other calls. */
+static bool has_symbol(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+{
+	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+		return cbid == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 ||
+		       cbid == CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000;
+	return cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ||
+	       cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
+	       cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
+	       cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel;
+}
+
 static void on_event(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		     const void *cbdata)
 {
@@ -149,12 +163,13 @@ static void on_event(void *userdata, CUpti_CallbackDomain domain, CUpti_Callback
 
 		e->site = d->callbackSite;
 		e->correlation_id = d->correlationId;
-		copy_name(e->symbol, d->symbolName);
+		if (has_symbol(domain, cbid))
+			copy_name(e->symbol, d->symbolName);
 		if (d->callbackSite == CUPTI_API_ENTER)
 			*d->correlationData = 0x1234567800000000ull | cbid;
 		else
 			e->data_kept = *d->correlationData == (0x1234567800000000ull | cbid);
-	} else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+	} else if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbdata) {	/* none for CU_INIT_FINISHED */
 		const CUpti_ResourceData *d = (const CUpti_ResourceData *)cbdata;
 		const CUpti_GraphData *g = (const CUpti_GraphData *)d->resourceDescriptor;
 
@@ -201,7 +216,9 @@ static void see(const CUpti_Activity *record)
 		s->start = k->start;
 		s->end = k->end;
 		copy_name(s->name, k->name);
+		s->context = k->contextId;
 		s->node = ((const CUpti_ActivityKernel5 *)record)->graphNodeId;
+		s->graph = ((const CUpti_ActivityKernel6 *)record)->graphId;
 		break;
 	}
 	case CUPTI_ACTIVITY_KIND_MEMCPY: {
@@ -214,7 +231,9 @@ static void see(const CUpti_Activity *record)
 		s->end = m->end;
 		s->bytes = m->bytes;
 		s->copy_kind = m->copyKind;
+		s->context = m->contextId;
 		s->node = m->graphNodeId;
+		s->graph = m->graphId;
 		break;
 	}
 	case CUPTI_ACTIVITY_KIND_MEMSET: {
@@ -226,7 +245,9 @@ static void see(const CUpti_Activity *record)
 		s->start = m->start;
 		s->end = m->end;
 		s->bytes = m->bytes;
+		s->context = m->contextId;
 		s->node = m->graphNodeId;
+		s->graph = m->graphId;
 		break;
 	}
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
@@ -248,14 +269,13 @@ static void see(const CUpti_Activity *record)
 static void on_complete(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
-	CUptiResult err;
 
 	(void)ctx, (void)stream, (void)size;
 	pthread_mutex_lock(&records_lock);
 	nr_buffers++;
 	if (!pthread_equal(pthread_self(), main_thread))
 		nr_other_thread++;
-	while (valid && !(err = cuptiActivityGetNextRecord(buffer, valid, &record)))
+	while (valid && !cuptiActivityGetNextRecord(buffer, valid, &record))
 		see(record);
 	pthread_mutex_unlock(&records_lock);
 	free(buffer);
@@ -317,10 +337,7 @@ static void forget(void)
 static bool is_launch(const struct event *e)
 {
 	return e->domain == CUPTI_CB_DOMAIN_DRIVER_API &&
-	       (e->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ||
-		e->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
-		e->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
-		e->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel);
+	       has_symbol(CUPTI_CB_DOMAIN_DRIVER_API, e->cbid);
 }
 
 /* Only on the simulated device: its counters. */
@@ -338,6 +355,16 @@ static bool sim_counter(enum sim_stat stat, uint64_t *value)
 	if (read_stat)
 		*value = read_stat(stat);
 	return read_stat;
+}
+
+/* A kernel's first launch loads it, with calls and resources of its own. */
+static void warm_up(void)
+{
+	LAUNCH(k_short, 0, US);
+	LAUNCH(k_long, 0, US);
+	LAUNCH(k_first, 0, US);
+	LAUNCH(k_second, 0, US);
+	CHECK(cudaDeviceSynchronize());
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------- */
@@ -358,14 +385,17 @@ static void scenario_callbacks(void)
 
 	client_start(CLIENT_CALLBACKS);
 	CHECK(cudaMalloc((void **)&dev, 4096));
-	LAUNCH(k_short, 0, US);
-	CHECK(cudaDeviceSynchronize());
-	check(nr_events > 0, "callbacks before the first launch returns");
+	warm_up();
+	check(nr_events > 0, "callbacks from the first launch on");
 
 	forget();
 	LAUNCH(k_first, 0, US);
-	if (!check(nr_events == 4, "a launch has four callbacks, not %zu", nr_events))
+	if (!check(nr_events == 4, "a launch has four callbacks (%zu)", nr_events)) {
+		for (size_t i = 0; i < nr_events; i++)
+			remark("domain %u cbid %u site %u id %u", events[i].domain, events[i].cbid,
+			       events[i].site, events[i].correlation_id);
 		return;
+	}
 	for (int i = 0; i < 4; i++) {
 		order = order && events[i].domain == domains[i] && events[i].site == sites[i];
 		same_id = same_id && events[i].correlation_id == events[0].correlation_id;
@@ -587,8 +617,7 @@ static void scenario_graph(void)
 	CHECK(cudaMalloc((void **)&dev, 4096));
 	CHECK(cudaMallocHost((void **)&host, 4096));
 	CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-	LAUNCH(k_short, s, US);
-	CHECK(cudaStreamSynchronize(s));
+	warm_up();
 	MUST(cuptiActivityFlushAll(0));
 	forget();
 
@@ -606,8 +635,13 @@ static void scenario_graph(void)
 			continue;
 		if (nr_created < 8)
 			created[nr_created++] = e->node;
-		inside += i && events[i - 1].site == CUPTI_API_ENTER &&
-			  events[i - 1].domain == CUPTI_CB_DOMAIN_DRIVER_API;
+		for (size_t j = i; j--;) {	/* the last call that was entered or left */
+			if (events[j].domain == CUPTI_CB_DOMAIN_RESOURCE)
+				continue;
+			inside += events[j].site == CUPTI_API_ENTER &&
+				  events[j].domain == CUPTI_CB_DOMAIN_DRIVER_API;
+			break;
+		}
 	}
 	check(nr_created == 4, "capturing four calls creates four nodes (%zu)", nr_created);
 	check(inside == 4, "each inside its driver call (%zu)", inside);
@@ -828,7 +862,9 @@ static void scenario_api_records(void)
 	bool same = true;
 
 	client_start(CLIENT_KERNELS);
-	CHECK(cudaFree(NULL));
+	warm_up();
+	MUST(cuptiActivityFlushAll(0));
+	forget();
 	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
 	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER));
 	LAUNCH(k_short, 0, US);
@@ -844,7 +880,9 @@ static void scenario_api_records(void)
 			id = records[i].correlation_id;
 		same = same && records[i].correlation_id == id;
 	}
-	remark("runtime %zu driver %zu kernels %zu", runtime, driver, kernels);
+	for (size_t i = 0; i < nr_records; i++)
+		remark("kind %u id %u cbid %llu", records[i].kind, records[i].correlation_id,
+		       (unsigned long long)records[i].bytes);
 	check(runtime == 1 && kernels == 1 && driver <= 1, "a launch has its API records");
 	check(same, "with one correlation id");
 }
@@ -873,6 +911,7 @@ static void scenario_subscribers(void)
 	char holder[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
 	CUpti_SubscriberParams params;
 	CUpti_SubscriberHandle second;
+	CUptiResult err;
 
 	client_start(0);
 	check(cuptiSubscribe(&second, on_event, NULL) ==
@@ -889,8 +928,8 @@ static void scenario_subscribers(void)
 	MUST(cuptiSubscribe_v2(&second, on_event, NULL, &params));
 	MUST(cuptiUnsubscribe(second));
 	check(true, "the next may come when it has gone");
-	check(cuptiActivityEnable((CUpti_ActivityKind)9999) == CUPTI_ERROR_INVALID_KIND,
-	      "unknown kinds are refused");
+	err = cuptiActivityEnable((CUpti_ActivityKind)9999);
+	check(err == CUPTI_ERROR_INVALID_KIND, "unknown kinds are refused (%d)", (int)err);
 }
 
 static void scenario_finalize(void)
@@ -1229,25 +1268,35 @@ static void dump_event(void *userdata, CUpti_CallbackDomain domain, CUpti_Callba
 		       d->callbackSite == CUPTI_API_EXIT ? "exit " : "enter",
 		       domain == CUPTI_CB_DOMAIN_DRIVER_API ? "driver" : "runtime",
 		       d->correlationId, cbid, d->functionName, name,
-		       d->symbolName ? d->symbolName : "-", d->contextUid, dump_thread());
+		       strstr(name, "Launch") && d->symbolName ? d->symbolName : "-",
+		       d->contextUid, dump_thread());
 		if (d->callbackSite == CUPTI_API_ENTER)
 			depth++;
-	} else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+	} else if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbdata) {
 		const CUpti_ResourceData *d = (const CUpti_ResourceData *)cbdata;
 		const CUpti_GraphData *g = (const CUpti_GraphData *)d->resourceDescriptor;
 		uint64_t node = 0, original = 0;
 		uint32_t graph = 0, stream = 0;
 
-		if (cbid >= CUPTI_CBID_RESOURCE_GRAPH_CREATED &&
-		    cbid <= CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED && g) {
-			if (g->node)
-				cuptiGetGraphNodeId(g->node, &node);
-			if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED && g->originalNode)
-				cuptiGetGraphNodeId(g->originalNode, &original);
-			if (g->graph)
-				cuptiGetGraphId(g->graph, &graph);
-		} else if (cbid == CUPTI_CBID_RESOURCE_STREAM_CREATED) {
+		switch (cbid) {	/* other fields may hold anything */
+		case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+			cuptiGetGraphNodeId(g->originalNode, &original);
+			/* fall through */
+		case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+			cuptiGetGraphNodeId(g->node, &node);
+			/* fall through */
+		case CUPTI_CBID_RESOURCE_GRAPH_CREATED:
+		case CUPTI_CBID_RESOURCE_GRAPH_CLONED:
+			cuptiGetGraphId(g->graph, &graph);
+			break;
+		case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
+			cuptiGetGraphExecId(g->graphExec, &graph);
+			break;
+		case CUPTI_CBID_RESOURCE_STREAM_CREATED:
 			cuptiGetStreamIdEx(d->context, d->resourceHandle.stream, 0, &stream);
+			break;
+		default:
+			break;
 		}
 		printf("  %*sresource %u graph %u node %#llx original %#llx stream %u %s\n",
 		       2 * depth, "", cbid, graph, (unsigned long long)node,
@@ -1272,10 +1321,12 @@ static void dump_complete(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_
 	printf("  bufferCompleted %s valid %zu\n", dump_thread(), valid);
 	on_complete(ctx, stream, buffer, size, valid);
 	for (size_t i = first; i < nr_records; i++)
-		printf("    kind %u id %u device %u stream %u %s bytes %llu node %#llx start %llu "
-		       "ns %lld\n", records[i].kind, records[i].correlation_id, records[i].device,
+		printf("    kind %u id %u device %u context %u stream %u %s bytes %llu graph %u "
+		       "node %#llx start %llu ns %lld\n", records[i].kind,
+		       records[i].correlation_id, records[i].device, records[i].context,
 		       records[i].stream, records[i].name, (unsigned long long)records[i].bytes,
-		       (unsigned long long)records[i].node, (unsigned long long)records[i].start,
+		       records[i].graph, (unsigned long long)records[i].node,
+		       (unsigned long long)records[i].start,
 		       (long long)(records[i].end - records[i].start));
 }
 
@@ -1305,6 +1356,7 @@ static void scenario_dump(void)
 	config.gridDim = one;
 	config.blockDim = one;
 	main_thread = pthread_self();
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	records = (struct seen *)calloc(MAX_RECORDS, sizeof(*records));
 	MUST(cuptiSubscribe(&subscriber, dump_event, NULL));
 	MUST(cuptiActivityRegisterTimestampCallback(on_timestamp));
@@ -1408,7 +1460,7 @@ static const struct scenario {
 	{ "fork", scenario_fork, NULL, true },
 	{ "exit_late", scenario_exit_late, NULL, false },
 	{ "exit_early", scenario_exit_early, NULL, false },
-	{ "exit_busy", scenario_exit_busy, NULL, false },
+	{ "exit_busy", scenario_exit_busy, NULL, true },
 	{ "drop", scenario_knob_drop, "XPU_SIM_DROP=10", true },
 	{ "zero_times", scenario_knob_zero_times, "XPU_SIM_ZERO_TIMES=5", true },
 	{ "busy", scenario_knob_busy, "XPU_SIM_CUPTI_BUSY=1", true },

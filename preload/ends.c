@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ends of a process that run no exit handlers: _exit() and exec. Device work that CUPTI still holds
+ * would go with them, so the shim's thread is asked to send it first, for a limited time.
+ *
+ * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
+ * and a process that is not the one that the shim lives in is left alone.
+ */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+extern char **environ;
+
+static struct {
+	void (*_exit)(int);
+	int (*execve)(const char *, char *const[], char *const[]);
+	int (*execvpe)(const char *, char *const[], char *const[]);
+	int (*fexecve)(int, char *const[], char *const[]);
+} libc;
+
+/* At load, since dlsym() has no place in a signal handler. */
+void ends__init(void)
+{
+	*(void **)&libc._exit = dlsym(RTLD_NEXT, "_exit");
+	*(void **)&libc.execve = dlsym(RTLD_NEXT, "execve");
+	*(void **)&libc.execvpe = dlsym(RTLD_NEXT, "execvpe");
+	*(void **)&libc.fexecve = dlsym(RTLD_NEXT, "fexecve");
+}
+
+EXPORT void _exit(int status)
+{
+	shim__before_end();
+	if (libc._exit)
+		libc._exit(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+EXPORT void _Exit(int status)
+{
+	_exit(status);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	shim__before_end();
+	return libc.execve ? libc.execve(path, argv, envp) :
+		(int)syscall(SYS_execve, path, argv, envp);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	shim__before_end();
+	return libc.execvpe(file, argv, envp);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	shim__before_end();
+	return libc.fexecve(fd, argv, envp);
+}
+
+/* The arguments of the list forms, from the second on, into an array on the caller's stack. */
+#define COUNT_ARGS(nr, first)				\
+do {							\
+	va_list args;					\
+							\
+	va_start(args, first);				\
+	for (nr = 1; va_arg(args, char *); nr++)	\
+		;					\
+	va_end(args);					\
+} while (0)
+
+/* @envp: where the environment goes that follows the arguments, or NULL. */
+#define COPY_ARGS(argv, nr, first, envp)		\
+do {							\
+	char ***envp_ = (envp);				\
+	va_list args;					\
+	size_t i_;					\
+							\
+	va_start(args, first);				\
+	(argv)[0] = (char *)(first);			\
+	for (i_ = 1; i_ <= (nr); i_++)			\
+		(argv)[i_] = va_arg(args, char *);	\
+	if (envp_)					\
+		*envp_ = va_arg(args, char **);		\
+	va_end(args);					\
+} while (0)
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	size_t nr;
+
+	COUNT_ARGS(nr, arg);
+	argv = __builtin_alloca((nr + 1) * sizeof(*argv));
+	COPY_ARGS(argv, nr, arg, NULL);
+	return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	size_t nr;
+
+	COUNT_ARGS(nr, arg);
+	argv = __builtin_alloca((nr + 1) * sizeof(*argv));
+	COPY_ARGS(argv, nr, arg, NULL);
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **envp;
+	size_t nr;
+
+	COUNT_ARGS(nr, arg);
+	argv = __builtin_alloca((nr + 1) * sizeof(*argv));
+	COPY_ARGS(argv, nr, arg, &envp);
+	return execve(path, argv, envp);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* shim.h - what the other files of the shim may ask of its life cycle (shim.c) */
+#ifndef XPU_PRELOAD_SHIM_H
+#define XPU_PRELOAD_SHIM_H
+
+/*
+ * The process is about to end, or to run another program, without exit handlers: what is finished
+ * on the devices is sent, if that can be done within a second. Async-signal-safe; does nothing in a
+ * process that does not use CUDA, in a forked or vforked child, and when nobody listens.
+ */
+void shim__before_end(void);
+
+/* ends.c, called when the shim is loaded. */
+void ends__init(void);
+
+#endif /* XPU_PRELOAD_SHIM_H */

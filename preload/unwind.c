@@ -1,0 +1,971 @@
+// SPDX-License-Identifier: MIT
+#include "unwind.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xpu_record.h"
+
+#define MODE_ENV	"XPUSHIM_CALL_GRAPH"
+#define FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
+#define DEFAULT_FRAMES	127
+
+static bool enabled;
+static unsigned int max_frames = DEFAULT_FRAMES;
+static int message_level;
+static char message[256];
+
+static __attribute__((format(printf, 2, 3))) void complain(int level, const char *fmt, ...)
+{
+	va_list args;
+
+	message_level = level;
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+}
+
+const char *unwind__message(int *level)
+{
+	*level = message_level;
+	return message[0] ? message : NULL;
+}
+
+#ifndef __x86_64__
+
+static const char *unavailable(void)
+{
+	return "the shim unwinds on x86-64 only";
+}
+
+size_t unwinder__bytes(void)
+{
+	return 0;
+}
+
+void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot)
+{
+	(void)u;
+	(void)level;
+	slot->nr_frames = 0;
+	slot->flags = 0;
+}
+
+#else
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+
+#include "cfi.h"
+
+#define PAGE		4096ull
+#define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
+#define USER_MAX	(1ull << 47)
+
+enum kind {
+	RULE_SP,		/* CFA = rsp + cfa_off */
+	RULE_BP,		/* CFA = rbp + cfa_off */
+	RULE_BP_DEREF,		/* CFA = *(rbp + cfa_off): a function that aligned its stack */
+	RULE_END,		/* nobody called this: _start, clone, makecontext */
+	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
+	RULE_GUESS,		/* no information: a frame pointer, if it looks like one */
+	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
+	RULE_BAD,		/* not code */
+};
+
+enum bp_how {			/* the caller's rbp */
+	BP_SAME,
+	BP_CFA,			/* *(CFA + bp_off) */
+	BP_BP,			/* *(rbp + bp_off) */
+};
+
+/* All that a walk needs to know of a return address. */
+struct rule {
+	int32_t cfa_off;
+	int32_t bp_off : 24;
+	uint32_t bp_how : 3;
+	uint32_t kind : 5;
+};
+
+_Static_assert(sizeof(struct rule) == 8, "half of an entry, four entries in a cache line");
+
+struct entry {
+	uint64_t key;		/* 0: empty */
+	struct rule rule;
+};
+
+#define WAYS	4
+#define SETS	2048		/* a power of two; 8192 addresses: PyTorch launches from some 3,000 */
+
+/* Memory that could be read when it was tried; the stack is in there. */
+struct range {
+	uint64_t lo, hi;
+	bool own;		/* the thread's own stack, which stays as long as the thread */
+	bool closed;		/* what is above it cannot be read */
+};
+
+#define NR_RANGES	8
+
+struct ranges {
+	struct range v[NR_RANGES];
+	unsigned int next;	/* to be replaced */
+};
+
+struct unwinder {
+	struct entry rules[SETS][WAYS];
+	struct ranges ranges;
+	uint64_t generation;
+	unsigned int nr_filled;
+	uint64_t chains[];		/* UNWIND_LEVELS of chain_frames() each */
+};
+
+struct context {
+	uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip;
+};
+
+struct walk {
+	struct unwinder *u;
+	struct ranges *ranges;
+	struct range *range;		/* the one in use ... */
+	uint64_t lo, span;		/* ... and 8 bytes are in it from lo to lo + span */
+	uint64_t *frames;
+	unsigned int nr, max;
+	uint16_t generation;
+	bool remember;			/* what is found out; not when a walk was interrupted */
+};
+
+enum outcome { COMPLETE, CUT, NEEDS_FULL };
+
+/* ---- what the process's code is -------------------------------------------------------------- */
+
+/*
+ * The dynamic loader counts the objects it has mapped, for dl_iterate_phdr(), which would take its
+ * lock. Rules are good as long as the count is: another object can only be where one was unloaded
+ * if it was loaded since. The counter has no name; find_generation() finds out where it is.
+ */
+static const volatile uint64_t *nr_loads;
+static const volatile uint32_t *nr_loaded;	/* in the first namespace: unloading counts, too */
+
+static uint64_t generation(void)
+{
+	return 2 * *nr_loads - (nr_loaded ? *nr_loaded : 0);
+}
+
+struct counts {
+	uint64_t loads, loaded;
+};
+
+static int get_counts(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct counts *c = data;
+
+	if (size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
+		return -1;
+	c->loads = info->dlpi_adds;
+	c->loaded = info->dlpi_adds - info->dlpi_subs;
+	return 1;
+}
+
+#define MAX_GLOBAL	16384
+
+/* What the loader's variables look like with so many objects loaded; returns whether it is known. */
+static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, struct counts *c)
+{
+	struct counts before;
+	size_t i;
+
+	if (dl_iterate_phdr(get_counts, &before) != 1)
+		return false;
+	for (i = 0; i < nr; i++)
+		picture[i] = ((const volatile uint64_t *)global)[i];
+	/* Another thread may load something, too. */
+	return dl_iterate_phdr(get_counts, c) == 1 && c->loads == before.loads &&
+	       c->loaded == before.loaded;
+}
+
+/* Loads @name and looks which of the loader's variables count that. */
+static bool try_generation(const uint64_t *global, size_t nr, const char *name)
+{
+	static uint64_t pictures[3][MAX_GLOBAL / sizeof(uint64_t)];
+	struct counts c[3];
+	size_t i, nr_found = 0, nr_loaded_found = 0;
+	bool good[3];
+	void *handle;
+
+	handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+	if (handle) {
+		dlclose(handle);
+		return false;		/* loading it would not load it */
+	}
+	good[0] = take_picture(global, nr, pictures[0], &c[0]);
+	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return false;
+	good[1] = take_picture(global, nr, pictures[1], &c[1]);
+	dlclose(handle);
+	good[2] = take_picture(global, nr, pictures[2], &c[2]);
+	if (!good[0] || !good[1] || !good[2] || c[1].loads == c[0].loads ||
+	    c[2].loads != c[1].loads || c[2].loaded == c[1].loaded)
+		return false;
+
+	for (i = 0; i < nr; i++) {
+		if (pictures[0][i] == c[0].loads && pictures[1][i] == c[1].loads &&
+		    pictures[2][i] == c[2].loads) {
+			nr_loads = &global[i];
+			nr_found++;
+		}
+		if ((uint32_t)pictures[0][i] == c[0].loaded &&
+		    (uint32_t)pictures[1][i] == c[1].loaded &&
+		    (uint32_t)pictures[2][i] == c[2].loaded) {
+			nr_loaded = (const volatile uint32_t *)&global[i];
+			nr_loaded_found++;
+		}
+	}
+	if (nr_loaded_found != 1)
+		nr_loaded = NULL;
+	return nr_found == 1;
+}
+
+static bool find_generation(void)
+{
+	/* Small parts of the C library that hardly anything loads. */
+	static const char *const names[] = {
+		"libanl.so.1", "libBrokenLocale.so.1", "libutil.so.1", "libthread_db.so.1",
+		"libnss_compat.so.2", "librt.so.1",
+	};
+	const uint64_t *global = dlsym(RTLD_DEFAULT, "_rtld_global");
+	const ElfW(Sym) *symbol = NULL;
+	bool found = false;
+	Dl_info info;
+	size_t i, nr;
+
+	if (!global || !dladdr1(global, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return false;
+	nr = symbol->st_size / sizeof(*global);
+	if (nr > MAX_GLOBAL / sizeof(*global))
+		return false;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
+		found = try_generation(global, nr, names[i]);
+	dlerror();			/* not for the application to see */
+	return found;
+}
+
+static const char *unavailable(void)
+{
+	if (!cfi__available())
+		return "that needs glibc 2.35 or later";
+	return find_generation() ? NULL : "this C library is not known";
+}
+
+/* ---- what can be read ------------------------------------------------------------------------ */
+
+/* Whether the page of @addr can: the kernel looks at a signal set there, then refuses the "how". */
+static bool readable(uint64_t addr)
+{
+	long ret;
+
+	addr &= ~(PAGE - 1);
+	if (addr >= USER_MAX)
+		return false;
+	/* Not through syscall(): that sets errno. */
+	asm volatile("mov %5, %%r10\n\tsyscall"
+		     : "=a"(ret)
+		     : "a"((long)SYS_rt_sigprocmask), "D"(-1l), "S"(addr), "d"(0l),
+		       "i"(_NSIG / 8)
+		     : "rcx", "r10", "r11", "memory");
+	return ret != -EFAULT;
+}
+
+static bool readable_span(uint64_t from, uint64_t to)
+{
+	for (from &= ~(PAGE - 1); from < to; from += PAGE)
+		if (!readable(from))
+			return false;
+	return true;
+}
+
+/* Reads what is known to be readable, whoever's it is; not for sanitizers to look at. */
+static inline uint64_t load(uint64_t addr)
+{
+	uint64_t value;
+
+	asm volatile("movq (%1), %0" : "=r"(value) : "r"(addr));
+	return value;
+}
+
+static void walk__use(struct walk *w, struct range *r)
+{
+	w->range = r;
+	w->lo = r->lo;
+	w->span = r->hi - 8 - r->lo;
+}
+
+/* Where the stack that @sp is on may end, if it is the thread's own; 0 if it is not. */
+static uint64_t own_stack_end(uint64_t sp)
+{
+	extern void *__libc_stack_end;
+	uint64_t ends[] = { (uintptr_t)__builtin_thread_pointer(), (uintptr_t)__libc_stack_end };
+	size_t i;
+
+	/* Under both, there is a page between a stack and whatever is below it. */
+	for (i = 0; i < 2; i++)
+		if (ends[i] - sp < STACK_MAX && readable_span(sp, ends[i]))
+			return (ends[i] + PAGE) & ~(PAGE - 1);
+	return 0;
+}
+
+/* The range that holds 8 bytes at @addr; NULL if none is known to. */
+static struct range *ranges__find(struct ranges *rs, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < NR_RANGES; i++)
+		if (addr >= rs->v[i].lo && addr + 8 <= rs->v[i].hi)
+			return &rs->v[i];
+	return NULL;
+}
+
+/* The same, new or made larger downwards; NULL if they cannot be read. */
+static struct range *ranges__add(struct ranges *rs, uint64_t addr)
+{
+	struct range *r;
+	uint64_t end;
+	size_t i;
+
+	if (addr >= USER_MAX - 8 || !readable_span(addr, addr + 8))
+		return NULL;
+	for (i = 0; i < NR_RANGES; i++) {
+		r = &rs->v[i];
+		if (addr < r->lo && r->lo - addr < STACK_MAX && readable_span(addr, r->lo)) {
+			r->lo = addr & ~(PAGE - 1);
+			return r;
+		}
+	}
+	end = own_stack_end(addr);
+	r = &rs->v[rs->next++ % NR_RANGES];
+	r->lo = addr & ~(PAGE - 1);
+	r->hi = end ? end : (addr + 8 + PAGE - 1) & ~(PAGE - 1);
+	r->own = end;
+	r->closed = false;
+	return r;
+}
+
+/* Makes 8 bytes at @addr, further up the stack in use, readable. */
+static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
+{
+	struct range *r = w->range;
+
+	if (r->closed || addr < r->lo || addr - r->lo > STACK_MAX)
+		return false;
+	while (addr + 8 > r->hi) {
+		if (!readable(r->hi)) {
+			r->closed = r->own;
+			return false;
+		}
+		r->hi += PAGE;
+	}
+	walk__use(w, r);
+	return true;
+}
+
+/* The same on any stack: the first frame's, and where a signal or a call switched stacks. */
+static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
+{
+	struct range *r = ranges__find(w->ranges, addr);
+
+	if (!r)
+		r = ranges__add(w->ranges, addr);
+	if (r)
+		walk__use(w, r);
+	return r;
+}
+
+static __attribute__((noinline, cold)) bool walk__reach(struct walk *w, uint64_t addr)
+{
+	return (!ranges__find(w->ranges, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
+}
+
+static inline bool walk__has(const struct walk *w, uint64_t addr)
+{
+	return __builtin_expect(addr - w->lo <= w->span, 1);
+}
+
+static inline bool walk__read(struct walk *w, uint64_t addr, uint64_t *value)
+{
+	if (!walk__has(w, addr) && !walk__reach(w, addr))
+		return false;
+	*value = load(addr);
+	return true;
+}
+
+static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
+{
+	return walk__read(ctx, addr, value);
+}
+
+/* For a frame pointer that is only taken for one: upwards, and tried if it might be gone. */
+static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
+{
+	if (bp < sp || bp % 8)
+		return false;
+	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
+		return false;
+	return w->range->own || readable_span(bp, bp + 16);
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+#define BEFORE	8
+#define AFTER	40
+
+/* The code around @ip, as far as it can be read, zero elsewhere. */
+static bool get_code(uint64_t ip, uint8_t *code)
+{
+	uint64_t page = ip & ~(PAGE - 1), from = ip - BEFORE, to = ip + AFTER;
+
+	memset(code, 0, BEFORE + AFTER);
+	if (ip < PAGE || ip >= USER_MAX || !readable(ip))
+		return false;
+	if (from < page && !readable(from))
+		from = page;
+	if (to > page + PAGE && !readable(to))
+		to = page + PAGE;
+	for (; from < to; from++)
+		asm volatile("movb (%1), %0" : "=q"(code[from - ip + BEFORE]) : "r"(from));
+	return true;
+}
+
+/* What every C library's signal return is: mov $15, %rax; syscall. */
+static bool is_signal_return(const uint8_t *at)
+{
+	static const uint8_t insns[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+	return !memcmp(at, insns, sizeof(insns));
+}
+
+/* Whether a call ends where @at begins: only there do return addresses point. */
+static bool follows_call(const uint8_t *at)
+{
+	int len, need;
+	uint8_t modrm;
+
+	if (at[-5] == 0xe8)
+		return true;
+	for (len = 2; len <= 7; len++) {
+		if (at[-len] != 0xff)
+			continue;
+		modrm = at[-len + 1];
+		if ((modrm >> 3 & 7) != 2)
+			continue;
+		need = 2;
+		if (modrm >> 6 == 3)
+			goto out;
+		if ((modrm & 7) == 4)
+			need++;
+		if (modrm >> 6 == 1)
+			need++;
+		else if (modrm >> 6 == 2 || (modrm & 7) == 5 ||
+			 ((modrm & 7) == 4 && len > 2 && (at[-len + 2] & 7) == 5))
+			need += 4;
+out:
+		if (need == len)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Code that returns right after its call says where its frame is: add, pop and ret, as in Python's
+ * perf trampolines. The row for it, if that is what @at is.
+ */
+static bool read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
+{
+	int64_t off = 0, reg_off[CFI_NR_REGS];
+	uint32_t seen = 0;
+	int32_t imm;
+	uint8_t reg;
+	int i;
+	/* The machine's numbers of the registers that a callee saves, in DWARF's. */
+	static const uint8_t saved[16] = { [3] = CFI_RBX, [5] = CFI_RBP, [12] = 12, [13] = 13,
+					   [14] = 14, [15] = 15 };
+
+	row->cfa_reg = CFI_RSP;
+	for (;; ) {
+		if (end - at < 8)
+			return false;
+		if (at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xc4) {		/* add $8, %rsp */
+			off += (int8_t)at[3];
+			at += 4;
+		} else if (at[0] == 0x48 && at[1] == 0x81 && at[2] == 0xc4) {
+			memcpy(&imm, at + 3, 4);
+			off += imm;
+			at += 7;
+		} else if (at[0] == 0xc9) {					/* leave */
+			row->cfa_reg = CFI_RBP;
+			reg_off[CFI_RBP] = 0;
+			seen = 1u << CFI_RBP;
+			off = 8;
+			at++;
+		} else if ((at[0] & 0xf8) == 0x58 || (at[0] == 0x41 && (at[1] & 0xf8) == 0x58)) {
+			reg = at[0] == 0x41 ? 8 + (at[1] & 7) : at[0] & 7;
+			at += at[0] == 0x41 ? 2 : 1;
+			if (reg == 4)
+				return false;
+			if (saved[reg]) {
+				reg_off[saved[reg]] = off;
+				seen |= 1u << saved[reg];
+			}
+			off += 8;
+		} else if (at[0] == 0xc3) {					/* ret */
+			break;
+		} else {
+			return false;
+		}
+	}
+	off += 8;
+	if (off < 8)
+		return false;
+	row->cfa_off = off;
+	for (i = 0; i < CFI_NR_REGS; i++)
+		if (seen & 1u << i)
+			row->regs[i] = (struct cfi_rule){ CFI_OFFSET, reg_off[i] - off };
+	row->regs[CFI_RIP] = (struct cfi_rule){ CFI_OFFSET, -8 };
+	return true;
+}
+
+/* How to unwind code without information, from what it is; @ip is a return address or exact. */
+static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
+{
+	uint8_t code[BEFORE + AFTER];
+
+	memset(row, 0, sizeof(*row));
+	if (!get_code(ip, code))
+		return RULE_BAD;
+	if (is_signal_return(code + BEFORE))
+		return RULE_SIGNAL;
+	if (!exact) {
+		if (!follows_call(code + BEFORE))
+			return RULE_BAD;
+		if (read_epilogue(code + BEFORE, code + sizeof(code), row))
+			return RULE_FULL;
+	}
+	memset(row, 0, sizeof(*row));
+	row->cfa_reg = CFI_RBP;
+	row->cfa_off = 16;
+	row->regs[CFI_RBP] = (struct cfi_rule){ CFI_OFFSET, -16 };
+	row->regs[CFI_RIP] = (struct cfi_rule){ CFI_OFFSET, -8 };
+	return RULE_GUESS;
+}
+
+/* Return: RULE_END, _SIGNAL, _GUESS, _BAD, or _FULL: as @row says, which is valid with _GUESS, too. */
+static enum kind describe(uint64_t ip, bool exact, struct cfi_row *row)
+{
+	uint8_t code[BEFORE + AFTER];
+
+	if (cfi__find(ip - !exact, row))
+		return look_at_code(ip, exact, row);
+	if (row->signal && get_code(ip, code) && is_signal_return(code + BEFORE))
+		return RULE_SIGNAL;
+	return row->regs[CFI_RIP].how == CFI_UNDEFINED ? RULE_END : RULE_FULL;
+}
+
+static bool fits(int64_t v, unsigned int bits)
+{
+	return v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1);
+}
+
+/* The short form of what describe() said; RULE_FULL where there is none. */
+static struct rule make_rule(enum kind kind, const struct cfi_row *row)
+{
+	const struct cfi_rule *rip = &row->regs[CFI_RIP], *rbp = &row->regs[CFI_RBP];
+	struct rule rule = { .kind = kind }, full = { .kind = RULE_FULL };
+	int64_t off = row->cfa_off;
+
+	if (kind != RULE_FULL)
+		return rule;
+	if (row->cfa_expr) {
+		if (!cfi__is_breg(row->cfa_expr, CFI_RBP, true, &off))
+			return full;
+		rule.kind = RULE_BP_DEREF;
+	} else if (row->cfa_reg == CFI_RSP || row->cfa_reg == CFI_RBP) {
+		rule.kind = row->cfa_reg == CFI_RSP ? RULE_SP : RULE_BP;
+	} else {
+		return full;
+	}
+	if (!fits(off, 32) || row->signal || rip->how != CFI_OFFSET || rip->v != -8 ||
+	    row->regs[CFI_RSP].how != CFI_SAME)
+		return full;
+	rule.cfa_off = off;
+
+	off = rbp->v;
+	switch (rbp->how) {
+	case CFI_SAME:
+	case CFI_UNDEFINED:
+		rule.bp_how = BP_SAME;
+		off = 0;
+		break;
+	case CFI_OFFSET:
+		rule.bp_how = BP_CFA;
+		break;
+	case CFI_EXPR:
+		rule.bp_how = BP_BP;
+		if (!cfi__is_breg(rbp->v, CFI_RBP, false, &off))
+			return full;
+		break;
+	default:
+		return full;
+	}
+	if (!fits(off, 24))
+		return full;
+	rule.bp_off = off;
+	return rule;
+}
+
+static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
+{
+	return u->rules[pc * 0x9e3779b97f4a7c15ull >> 53];
+}
+
+_Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
+
+/* A rule not met before. */
+static __attribute__((noinline, cold)) struct rule walk__learn(struct walk *w, uint64_t ip,
+							       bool exact, uint64_t key)
+{
+	struct entry *e = unwinder__set(w->u, ip - !exact);
+	struct cfi_row row;
+	struct rule rule = make_rule(describe(ip, exact, &row), &row);
+	unsigned int i;
+
+	if (!w->remember || ip < 2 * PAGE || ip >= USER_MAX)
+		return rule;
+	for (i = 0; i < WAYS && (e[i].key && e[i].key >> 48 == w->generation); i++)
+		;
+	if (i == WAYS)
+		i = w->u->nr_filled++ % WAYS;
+	/* A signal handler that launches reads them: an entry is whole or it is empty. */
+	e[i].key = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	e[i].rule = rule;
+	atomic_signal_fence(memory_order_seq_cst);
+	e[i].key = key;
+	return rule;
+}
+
+static inline struct rule walk__rule(struct walk *w, uint64_t ip, bool exact)
+{
+	uint64_t pc = ip - !exact, key = pc | (uint64_t)w->generation << 48;
+	const struct entry *e = unwinder__set(w->u, pc);
+	unsigned int i;
+
+	if (__builtin_expect(pc - PAGE < USER_MAX - PAGE, 1))
+		for (i = 0; i < WAYS; i++)
+			if (e[i].key == key)
+				return e[i].rule;
+	return walk__learn(w, ip, exact, key);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+/* Where the interrupted registers are in the struct ucontext; the kernel's ABI. */
+#define UC_GREG(i)	(40 + 8 * (i))
+#define UC_RBP		UC_GREG(10)
+#define UC_RSP		UC_GREG(15)
+#define UC_RIP		UC_GREG(16)
+
+static inline bool walk__push(struct walk *w, uint64_t ip)
+{
+	if (w->nr == w->max)
+		return false;
+	w->frames[w->nr++] = ip;
+	return true;
+}
+
+/* Along the stack by rules alone; rsp, rbp and rip are all that it follows. */
+static enum outcome walk__fast(struct walk *w, const struct context *c)
+{
+	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot;
+	bool exact = true;
+	struct rule rule;
+
+	if (!walk__enter(w, sp))
+		return CUT;
+	for (;;) {
+		rule = walk__rule(w, ip, exact);
+		switch ((enum kind)rule.kind) {
+		case RULE_SP:
+			cfa = sp + rule.cfa_off;
+			break;
+		case RULE_BP:
+			cfa = bp + rule.cfa_off;
+			break;
+		case RULE_BP_DEREF:
+			if (!walk__read(w, bp + rule.cfa_off, &cfa))
+				return CUT;
+			break;
+		case RULE_GUESS:
+			if (!bp)
+				return COMPLETE;	/* the ABI's mark of the outermost frame */
+			if (!walk__is_frame_pointer(w, sp, bp))
+				return CUT;
+			cfa = bp + 16;
+			rule.bp_how = BP_CFA;
+			rule.bp_off = -16;
+			break;
+		case RULE_SIGNAL:
+			if (w->nr)
+				w->frames[w->nr - 1]++;		/* it is not a return address */
+			slot = sp;
+			if (!walk__read(w, slot + UC_RIP, &ip) ||
+			    !walk__read(w, slot + UC_RBP, &bp) ||
+			    !walk__read(w, slot + UC_RSP, &sp) || !walk__enter(w, sp) ||
+			    !walk__push(w, ip + 1))
+				return CUT;
+			exact = true;
+			continue;
+		case RULE_END:
+			return COMPLETE;
+		case RULE_FULL:
+			return NEEDS_FULL;
+		case RULE_BAD:
+		default:
+			w->nr -= !!w->nr;
+			return CUT;
+		}
+		if (!walk__read(w, cfa - 8, &ip))
+			return CUT;
+		/* Callers are further up, unless the stack was switched. */
+		if (__builtin_expect(cfa <= sp, 0) && walk__has(w, sp))
+			return CUT;
+		if (rule.bp_how) {
+			slot = (rule.bp_how == BP_CFA ? cfa : bp) + rule.bp_off;
+			if (!walk__read(w, slot, &bp))
+				return CUT;
+		}
+		if (!ip)
+			return COMPLETE;
+		if (!walk__push(w, ip))
+			return CUT;
+		sp = cfa;
+		exact = false;
+	}
+}
+
+/* The caller's registers by a whole row. */
+static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
+{
+	uint64_t old[CFI_NR_REGS], cfa, slot;
+	const struct cfi_rule *rule;
+	size_t i;
+
+	memcpy(old, regs, sizeof(old));
+	if (!row->cfa_expr)
+		cfa = old[row->cfa_reg] + row->cfa_off;
+	else if (!cfi__eval(row->cfa_expr, old, NULL, read_for_eval, w, &cfa))
+		return false;
+	regs[CFI_RSP] = cfa;
+	for (i = 0; i < CFI_NR_REGS; i++) {
+		rule = &row->regs[i];
+		switch (rule->how) {
+		case CFI_SAME:
+		case CFI_UNDEFINED:
+			break;
+		case CFI_OFFSET:
+			if (!walk__read(w, cfa + rule->v, &regs[i]))
+				return false;
+			break;
+		case CFI_VAL_OFFSET:
+			regs[i] = cfa + rule->v;
+			break;
+		case CFI_REGISTER:
+			if ((uint64_t)rule->v >= CFI_NR_REGS)
+				return false;
+			regs[i] = old[rule->v];
+			break;
+		case CFI_EXPR:
+			if (!cfi__eval(rule->v, old, &cfa, read_for_eval, w, &slot) ||
+			    !walk__read(w, slot, &regs[i]))
+				return false;
+			break;
+		case CFI_VAL_EXPR:
+			if (!cfi__eval(rule->v, old, &cfa, read_for_eval, w, &regs[i]))
+				return false;
+			break;
+		}
+	}
+	return true;
+}
+
+/* All registers of the code that a signal interrupted. */
+static bool walk__apply_signal(struct walk *w, uint64_t *regs)
+{
+	/* DWARF's order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
+	static const uint8_t gregs[CFI_NR_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15,
+						    0, 1, 2, 3, 4, 5, 6, 7, 16 };
+	uint64_t uc = regs[CFI_RSP];
+	size_t i;
+
+	for (i = 0; i < CFI_NR_REGS; i++)
+		if (!walk__read(w, uc + UC_GREG(gregs[i]), &regs[i]))
+			return false;
+	return walk__enter(w, regs[CFI_RSP]);
+}
+
+/* The same walk with every register that a row may use, and nothing remembered: rarely needed. */
+static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
+							       const struct context *c)
+{
+	uint64_t regs[CFI_NR_REGS] = { 0 }, sp;
+	bool exact = true, signal;
+	struct cfi_row row;
+	enum kind kind;
+
+	regs[CFI_RBX] = c->rbx;
+	regs[CFI_RBP] = c->rbp;
+	regs[CFI_RSP] = c->rsp;
+	regs[CFI_R12] = c->r12;
+	regs[CFI_R12 + 1] = c->r13;
+	regs[CFI_R12 + 2] = c->r14;
+	regs[CFI_R12 + 3] = c->r15;
+	regs[CFI_RIP] = c->rip;
+	w->nr = 0;
+	if (!walk__enter(w, c->rsp))
+		return CUT;
+	for (;;) {
+		kind = describe(regs[CFI_RIP], exact, &row);
+		if (kind == RULE_END)
+			return COMPLETE;
+		if (kind == RULE_BAD) {
+			w->nr -= !!w->nr;
+			return CUT;
+		}
+		if (kind == RULE_GUESS) {
+			if (!regs[CFI_RBP])
+				return COMPLETE;
+			if (!walk__is_frame_pointer(w, regs[CFI_RSP], regs[CFI_RBP]))
+				return CUT;
+		}
+		sp = regs[CFI_RSP];
+		signal = kind == RULE_SIGNAL || row.signal;
+		if (signal && w->nr)
+			w->frames[w->nr - 1]++;
+		if (kind == RULE_SIGNAL) {
+			if (!walk__apply_signal(w, regs))
+				return CUT;
+		} else {
+			if (!walk__apply(w, &row, regs))
+				return CUT;
+			if (!signal && regs[CFI_RSP] <= sp && walk__has(w, sp))
+				return CUT;
+		}
+		if (!regs[CFI_RIP])
+			return COMPLETE;
+		exact = signal;
+		if (!walk__push(w, regs[CFI_RIP] + signal))
+			return CUT;
+	}
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+/* Room for one chain: one frame is the caller's own. */
+static size_t chain_frames(void)
+{
+	return (max_frames + 1 + 7) & ~7u;
+}
+
+size_t unwinder__bytes(void)
+{
+	struct unwinder *u;
+
+	return enabled ? sizeof(*u) + UNWIND_LEVELS * chain_frames() * sizeof(u->chains[0]) : 0;
+}
+
+/* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
+static __attribute__((noinline, cold)) void unwinder__new_generation(struct unwinder *u, uint64_t now)
+{
+	if (now >> 16 != u->generation >> 16)
+		memset(u->rules, 0, sizeof(u->rules));
+	u->generation = now;
+}
+
+__attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int level,
+					       struct xpu_slot *slot)
+{
+	struct ranges no_ranges;
+	struct walk w = { .u = u, .ranges = &u->ranges, .max = max_frames + 1 };
+	enum outcome outcome;
+	struct context c;
+	uint64_t now;
+
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (level >= UNWIND_LEVELS)
+		return;
+	w.frames = u->chains + level * chain_frames();
+	w.remember = !level;
+	now = generation();
+	if (__builtin_expect(now != u->generation, 0)) {
+		if (level)
+			return;
+		unwinder__new_generation(u, now);
+	}
+	w.generation = now;
+	if (level) {
+		memset(&no_ranges, 0, sizeof(no_ranges));
+		w.ranges = &no_ranges;
+	}
+
+	asm volatile("leaq 1f(%%rip), %%rax\n"
+		     "1:	movq %%rax, 56(%0)\n\t"
+		     "movq %%rbx, (%0)\n\t"
+		     "movq %%rbp, 8(%0)\n\t"
+		     "movq %%r12, 16(%0)\n\t"
+		     "movq %%r13, 24(%0)\n\t"
+		     "movq %%r14, 32(%0)\n\t"
+		     "movq %%r15, 40(%0)\n\t"
+		     "movq %%rsp, 48(%0)"
+		     : : "r"(&c) : "rax", "memory");
+
+	outcome = walk__fast(&w, &c);
+	if (outcome == NEEDS_FULL)
+		outcome = walk__full(&w, &c);
+	if (w.nr < 2)
+		return;
+	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
+	slot->nr_frames = w.nr - 1;
+	if (outcome == CUT)
+		slot->flags = XPU_CHAIN_TRUNCATED;
+}
+
+#endif
+
+void unwind__init(void)
+{
+	const char *mode = getenv(MODE_ENV), *frames = getenv(FRAMES_ENV), *why;
+	unsigned long n = frames ? strtoul(frames, NULL, 10) : 0;
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	if (n)
+		max_frames = n < XPU_MAX_FRAMES ? n : XPU_MAX_FRAMES;
+	if (mode && !strcmp(mode, "fp"))
+		return;
+	why = unavailable();
+	enabled = !why;
+	if (why && mode && !strcmp(mode, "dwarf"))
+		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf cannot be had: %s; call chains "
+			 "follow frame pointers", why);
+	else if (why)
+		complain(XPU_MESSAGE_INFO, "call chains follow frame pointers (--call-graph fp): "
+			 "for dwarf, %s", why);
+}

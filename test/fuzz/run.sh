@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# run.sh FUZZER...: each for its share of FUZZ_SECONDS, from seeds made here. What one finds stays
+# beside it as crash-*, and fails this.
+set -u
+: "${XPU_BUILD:?run it as: make fuzz}" "${XPU_SRC:?}"
+seconds=$((${FUZZ_SECONDS:-600} / $#))
+status=0
+
+seed_reader() {
+	n=0
+	while read -r args; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # several arguments on purpose
+		"$XPU_BUILD/gen_data" -o "$1/gen-$n.data" --paths 3 --frames 7 --launches 12 $args
+	done <<-END
+	--threads 2
+	--memcpy-every 2 --graph-every 3 --window 4
+	--early --lose-record 4 --lose-launch 5
+	--procs 2 --reuse --threads 4 --launches 6
+	--gpus 2 --streams 3 --shim --no-end
+	--map $XPU_BUILD/gen_data --frames 12
+	END
+	# The golden recordings have one of nearly everything.
+	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
+		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
+		find . -type f ! -name '*.data' -delete)
+	fi
+}
+
+seed_dso() {
+	cat >"$1/seed.c" <<-END
+	static int f(int a) { return a + 1; }
+	int _ZN3foo3barEi(int a) { return f(a); }
+	END
+	${CC:-cc} -O0 -shared -fPIC -nostdlib -o "$1/a.so" "$1/seed.c" 2>/dev/null
+	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
+	rm "$1/seed.c"
+	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
+		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
+		find . -type f ! -name '*.so' ! -name '*.so.*' -delete)
+	fi
+}
+
+for fuzzer; do
+	name=$(basename "$fuzzer")
+	corpus=$XPU_BUILD/fuzz/corpus-$name seeds=$XPU_BUILD/fuzz/seeds-$name
+	rm -rf "$seeds"
+	mkdir -p "$corpus" "$seeds"
+	max=8192
+	case $name in
+	fuzz_reader)	seed_reader "$seeds" ;;
+	fuzz_dso)	seed_dso "$seeds"; max=20000 ;;
+	esac
+	echo "fuzz: $name for $seconds s"
+	if (cd "$XPU_BUILD/fuzz" && "$fuzzer" -max_total_time="$seconds" -max_len="$max" \
+			-rss_limit_mb=2048 -timeout=20 -print_final_stats=1 \
+			"$corpus" "$seeds" >"$name.log" 2>&1); then
+		grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' "$XPU_BUILD/fuzz/$name.log"
+	else
+		echo "fuzz: $name FAILED; $XPU_BUILD/fuzz/$name.log ends with:"
+		tail -n 40 "$XPU_BUILD/fuzz/$name.log"
+		status=1
+	fi
+done
+exit $status

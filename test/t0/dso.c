@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Symbols of files: those that gcc and ld make, those that have their own mind, and damaged ones. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dso.h"
+#include "gen.h"
+#include "tap.h"
+
+static struct strpool strings;
+static struct dsos dsos;
+
+static void begin(void)
+{
+	dsos__init(&dsos, &strings);
+}
+
+static void end(void)
+{
+	dsos__exit(&dsos);
+	strpool__free(&strings);
+}
+
+static struct dso *get(const char *path, const void *id, size_t id_len, uint64_t ino)
+{
+	struct gen g = { 0 };
+	struct dso *dso;
+
+	gen__mmap(&g, 1, 1, 0, 0, 0, path, id, id_len);
+	((struct xpu_record_mmap *)g.v)->ino = ino;
+	dso = dsos__get(&dsos, (void *)g.v);
+	gen__free(&g);
+	if (!dso)
+		bail("out of memory");
+	return dso;
+}
+
+/* Return: name of the symbol at @offset of @dso, "" if none. */
+static const char *name_at(struct dso *dso, uint64_t offset)
+{
+	struct dso_symbol *sym;
+	uint64_t vaddr;
+
+	sym = dsos__find_symbol(&dsos, dso, offset, &vaddr);
+	return sym ? dsos__symbol_name(&dsos, sym) : "";
+}
+
+/* ---- files that gcc makes ------------------------------------------------------------------- */
+
+static const char source[] =
+	"#include <stdio.h>\n"
+	"#include <string.h>\n"
+	"static __attribute__((noinline)) int local_function(int a) { __asm__(\"\"); return a + 1; }\n"
+	"int __attribute__((noinline)) global_function(int a) { __asm__(\"\"); return a + 2; }\n"
+	"static int (*resolve(void))(int) { return local_function; }\n"
+	"int indirect_function(int) __attribute__((ifunc(\"resolve\")));\n"
+	"int main(int argc, char **argv)\n"
+	"{\n"
+	"	char line[512], perms[8], path[256];\n"
+	"	unsigned long from, to, off;\n"
+	"	FILE *f = fopen(\"/proc/self/maps\", \"r\");\n"
+	"	while (fgets(line, sizeof(line), f))\n"
+	"		if (sscanf(line, \"%lx-%lx %7s %lx %*s %*s %255s\", &from, &to, perms, &off, path) == 5 &&\n"
+	"		    perms[2] == 'x' && strstr(path, argv[0] + 2))\n"
+	"			printf(\"map %lx %lx\\n\", from, off);\n"
+	"	printf(\"global_function %lx\\n\", (unsigned long)global_function);\n"
+	"	printf(\"local_function %lx\\n\", (unsigned long)local_function);\n"
+	"	return indirect_function(argc) == 0;\n"
+	"}\n";
+
+static int compile(const char *flags, const char *name)
+{
+	const char *cc = getenv("CC");
+	char command[512];
+	FILE *f = fopen("source.c", "w");
+
+	if (!f)
+		bail("source.c cannot be written");
+	fputs(source, f);
+	fclose(f);
+	snprintf(command, sizeof(command), "%s -g0 -O1 -w %s -o %s source.c 2>compile.log",
+		 cc && *cc ? cc : "cc", flags, name);
+	return system(command);
+}
+
+/*
+ * Runs the program, which tells where it is mapped and where its functions are, and looks them up
+ * in its file as a recording would.
+ */
+static void check_program(const char *name, const char *local, const char *global)
+{
+	char command[64], word[64], path[64];
+	unsigned long addr, start = 0, pgoff = 0;
+	struct dso *dso;
+	int nr = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", getcwd(word, sizeof(word)), name);
+	snprintf(command, sizeof(command), "./%s", name);
+	f = popen(command, "r");
+	if (!f || fscanf(f, "map %lx %lx\n", &start, &pgoff) != 2)
+		bail("%s does not say where it is mapped", name);
+	begin();
+	dso = get(path, NULL, 0, 0);
+	while (fscanf(f, "%63s %lx\n", word, &addr) == 2) {
+		is_str(name_at(dso, addr - start + pgoff),
+		       !strcmp(word, "local_function") ? local : global, "%s: %s", name, word);
+		is_str(name_at(dso, addr - start + pgoff + 3),
+		       !strcmp(word, "local_function") ? local : global, "%s: inside %s", name,
+		       word);
+		nr++;
+	}
+	is_int(pclose(f), 0, "%s: ran", name);
+	is_int(nr, 2, "%s: told both functions", name);
+	is_int(dso->state, DSO_LOADED, "%s: its file was read", name);
+	end();
+}
+
+static void test_compiled(void)
+{
+	static const struct {
+		const char *name, *flags, *local, *global;
+	} programs[] = {
+		{ "pie", "-fPIE -pie", "local_function", "global_function" },
+		{ "no_pie", "-fno-pie -no-pie", "local_function", "global_function" },
+		{ "one_segment", "-fPIE -pie -Wl,-z,noseparate-code", "local_function",
+		  "global_function" },
+		{ "high_base", "-fno-pie -no-pie -Wl,-Ttext-segment=0x12340000", "local_function",
+		  "global_function" },
+		/* .symtab is gone, and .dynsym does not have it: no name, not a neighbour's. */
+		{ "stripped", "-fPIE -pie -s", "", "" },
+		{ "stripped_exports", "-fPIE -pie -rdynamic -s", "", "global_function" },
+		{ "gnu_hash_only", "-fPIE -pie -rdynamic -s -Wl,--hash-style=gnu", "",
+		  "global_function" },
+	};
+	size_t i;
+
+	if (compile("", "probe")) {
+		skip(1, "no working C compiler");
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(programs); i++) {
+		if (compile(programs[i].flags, programs[i].name)) {
+			skip(1, "the compiler cannot do %s", programs[i].flags);
+			continue;
+		}
+		check_program(programs[i].name, programs[i].local, programs[i].global);
+	}
+}
+
+/* ---- symbol tables with a mind of their own ------------------------------------------------- */
+
+#define FUNC(bind)	ELF64_ST_INFO(STB_##bind, STT_FUNC)
+#define LABEL(bind)	ELF64_ST_INFO(STB_##bind, STT_NOTYPE)
+
+static void make(const char *path, const struct gen_symbol *symbols, size_t nr, const void *id,
+		 size_t id_len)
+{
+	struct gen g = { 0 };
+
+	gen__elf(&g, symbols, nr, id, id_len);
+	if (gen__save(&g, path))
+		bail("%s cannot be written", path);
+	gen__free(&g);
+}
+
+/* An absolute path, as mappings have. */
+static const char *absolute(const char *name)
+{
+	static char path[512];
+	char cwd[256];
+
+	snprintf(path, sizeof(path), "%s/%s", getcwd(cwd, sizeof(cwd)), name);
+	return path;
+}
+
+static void test_choice(void)
+{
+	static const struct gen_symbol symbols[] = {
+		/* Aliases: global before weak before local, functions before labels. */
+		{ "weak_alias", 0x1000, 0x10, FUNC(WEAK) },
+		{ "global_alias", 0x1000, 0x10, FUNC(GLOBAL) },
+		{ "local_alias", 0x1000, 0x10, FUNC(LOCAL) },
+		{ "label_alias", 0x1000, 0, LABEL(GLOBAL) },
+		/* A name without leading underscores before one with. */
+		{ "__underscores", 0x1010, 0x10, FUNC(GLOBAL) },
+		{ "none", 0x1010, 0x10, FUNC(GLOBAL) },
+		{ "_one", 0x1010, 0x10, FUNC(GLOBAL) },
+		/* The longer of two, and any size before none. */
+		{ "short", 0x1020, 0x08, FUNC(GLOBAL) },
+		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
+		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
+		/* A gap up to 0x1040. Then one without a size: up to the next symbol. */
+		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
+		/* One inside another: the inner one has its part, the outer one what is around it. */
+		{ "outer", 0x1050, 0x30, FUNC(GLOBAL) },
+		{ "inner", 0x1060, 0x08, FUNC(LOCAL) },
+		/* Overlapping: the later one wins where it is. */
+		{ "left", 0x1080, 0x20, FUNC(GLOBAL) },
+		{ "right", 0x1090, 0x20, FUNC(GLOBAL) },
+		/* Names as they are in .symtab of a library. */
+		{ "memcpy@@GLIBC_2.14", 0x1100, 0x10, FUNC(GLOBAL) },
+		{ "_ZN3foo3barEi", 0x1110, 0x10, FUNC(GLOBAL) },
+		{ "_ZN4core3fmt9Formatter3pad17h1234567890abcdefE", 0x1120, 0x10, FUNC(GLOBAL) },
+		{ "ifunc", 0x1130, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC) },
+		/* What is no code is not looked at. */
+		{ "object", 0x1140, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT) },
+		{ "", 0x1150, 0x10, FUNC(GLOBAL) },
+		{ ".Llabel", 0x1160, 0, LABEL(LOCAL) },
+		{ "$x", 0x1170, 0, LABEL(LOCAL) },
+		/* The last one, without a size: up to the end of its section. */
+		{ "last", 0x1ff0, 0, LABEL(GLOBAL) },
+	};
+	static const struct {
+		uint64_t offset;
+		const char *name, *what;
+	} checks[] = {
+		{ 0x0fff, "", "outside of all segments" },
+		{ 0x1000, "global_alias", "aliases: the global function" },
+		{ 0x100f, "global_alias", "its last byte" },
+		{ 0x1010, "none", "no leading underscores" },
+		{ 0x1020, "long", "the longer one" },
+		{ 0x102f, "long", "to its end" },
+		{ 0x1030, "", "a gap belongs to nobody" },
+		{ 0x103f, "", "to its last byte" },
+		{ 0x1040, "assembly", "no size: begins" },
+		{ 0x104f, "assembly", "no size: up to the next symbol" },
+		{ 0x1050, "outer", "before the inner one" },
+		{ 0x1060, "inner", "the inner one" },
+		{ 0x1067, "inner", "to its end" },
+		{ 0x1068, "outer", "the outer one goes on behind it" },
+		{ 0x107f, "outer", "to its end" },
+		{ 0x1080, "left", "overlap: the left one" },
+		{ 0x108f, "left", "up to the right one" },
+		{ 0x1090, "right", "overlap: the right one" },
+		{ 0x10af, "right", "to its end" },
+		{ 0x10b0, "", "behind both" },
+		{ 0x1100, "memcpy", "symbol version left out" },
+		{ 0x1110, "foo::bar(int)", "C++ demangled" },
+		{ 0x1120, "core::fmt::Formatter::pad", "Rust demangled" },
+		{ 0x1130, "ifunc", "an indirect function" },
+		{ 0x1140, "", "data is no function" },
+		{ 0x1150, "", "nor is what has no name" },
+		{ 0x1160, "", "nor an assembler's own label" },
+		{ 0x1170, "", "nor a mapping symbol" },
+		{ 0x1fff, "last", "no size: up to the section's end" },
+		{ 0x2000, "", "the section ends" },
+		{ UINT64_MAX, "", "the last offset there is" },
+	};
+	struct dso *dso;
+	size_t i;
+
+	make("choice.so", symbols, ARRAY_SIZE(symbols), NULL, 0);
+	begin();
+	dso = get(absolute("choice.so"), NULL, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(checks); i++)
+		is_str(name_at(dso, checks[i].offset), checks[i].name, "%#x: %s",
+		       (unsigned int)checks[i].offset, checks[i].what);
+	end();
+}
+
+/* ---- which file ----------------------------------------------------------------------------- */
+
+static const uint8_t id_a[20] = { 0xaa, 1 }, id_b[20] = { 0xbb, 2 };
+
+static void test_build_id(void)
+{
+	static const struct gen_symbol f[] = { { "f", 0x1000, 0x10, FUNC(GLOBAL) } };
+	struct msgs msgs = { 0 };
+	struct dso *dso;
+
+	make("a.so", f, 1, id_a, sizeof(id_a));
+	make("none.so", f, 1, NULL, 0);
+	make("short.so", f, 1, id_a, 8);
+	begin();
+	dso = get(absolute("a.so"), id_a, 20, 0);
+	is_str(name_at(dso, 0x1000), "f", "the build-id agrees");
+	ok(get(absolute("a.so"), id_a, 20, 5) == dso, "the same build-id: the inode does not matter");
+	make("b.so", f, 1, id_b, sizeof(id_b));
+	is_str(name_at(get("/nonexistent/b.so", id_b, 20, 0), 0x1000), "", "missing under one path");
+	is_str(name_at(get(absolute("b.so"), id_b, 20, 0), 0x1000), "f", "found under another");
+	dso = get(absolute("a.so"), id_b, 20, 7);
+	is_str(name_at(dso, 0x1000), "", "another build-id: not used");
+	is_int(dso->state, DSO_MISMATCH, "and known why");
+	dsos__report(&dsos, &msgs);
+	is_int(msgs.lines.nr, 0, "not told where nobody missed it");
+	dso->nr_unnamed = 1;
+	dsos__report(&dsos, &msgs);
+	if (is_int(msgs.lines.nr, 1, "told where somebody did"))
+		ok(strstr(msgs.lines.v[0], "build-id differs"), "what it says");
+	dso = get(absolute("a.so"), id_a, 8, 0);
+	is_str(name_at(dso, 0x1000), "", "the build-id's first bytes are not enough");
+	dso = get(absolute("short.so"), id_a, 8, 0);
+	is_str(name_at(dso, 0x1000), "f", "a build-id of 8 bytes");
+	dso = get(absolute("a.so"), NULL, 0, 0);
+	is_str(name_at(dso, 0x1000), "f", "no build-id in the mapping: taken by its path");
+	ok(get(absolute("a.so"), NULL, 0, 1) != dso, "the same path, another inode: another file");
+	ok(get(absolute("a.so"), NULL, 0, 0) == dso, "the same path and inode: the same");
+	msgs__free(&msgs);
+	end();
+
+	begin();
+	dso = get(absolute("none.so"), id_a, 20, 0);
+	is_str(name_at(dso, 0x1000), "", "no build-id in the file: not used");
+	is_int(dso->state, DSO_MISMATCH, "a mismatch");
+	end();
+
+	/* Unlinked while it ran, and made again since. */
+	begin();
+	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), id_a, 20, 0);
+	is_str(name_at(dso, 0x1000), "f", "deleted, but the same file is there again");
+	is_str(dso->name, "a.so", "shown without ' (deleted)'");
+	end();
+	begin();
+	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), NULL, 0, 0);
+	is_str(name_at(dso, 0x1000), "", "deleted, and nothing says that it is the same");
+	end();
+}
+
+static void test_names(void)
+{
+	static const struct {
+		const char *path, *name;
+		enum dso_role role;
+	} checks[] = {
+		{ "/usr/lib/libfoo.so.1", "libfoo.so.1", DSO_PLAIN },
+		{ "//anon", "[anon]", DSO_PLAIN },
+		{ "", "[anon]", DSO_PLAIN },
+		{ "[heap]", "[heap]", DSO_PLAIN },
+		{ "/memfd:jit (deleted)", "memfd:jit", DSO_PLAIN },
+		{ "/x/libxpushim.so", "libxpushim.so", DSO_SHIM },
+		{ "/x/libcupti.so.13", "libcupti.so.13", DSO_CUPTI },
+		{ "/x/libcuda.so.580.159", "libcuda.so.580.159", DSO_CUDA },
+		{ "/x/libcudart.so.13.0.96", "libcudart.so.13.0.96", DSO_CUDART },
+		{ "/x/libcudart-d0da41ae.so.11.0", "libcudart-d0da41ae.so.11.0", DSO_CUDART },
+		{ "/x/libcudart.so/app", "app", DSO_PLAIN },
+		{ "/x/libcudadevrt.so", "libcudadevrt.so", DSO_PLAIN },
+	};
+	struct dso *dso;
+	size_t i;
+
+	begin();
+	for (i = 0; i < ARRAY_SIZE(checks); i++) {
+		dso = get(checks[i].path, NULL, 0, i);
+		is_str(dso->name, checks[i].name, "'%s' is shown as '%s'", checks[i].path,
+		       checks[i].name);
+		is_int(dso->role, checks[i].role, "'%s': its role", checks[i].path);
+		is_str(name_at(dso, 0x10), "", "'%s': no symbol", checks[i].path);
+	}
+	end();
+}
+
+static void test_no_file(void)
+{
+	struct dso *dso;
+	FILE *f;
+
+	begin();
+	is_int(mkdir("directory.so", 0700), 0, "a directory made");
+	dso = get(absolute("directory.so"), NULL, 0, 0);
+	is_str(name_at(dso, 0), "", "a directory has no symbols");
+	is_int(mkfifo("fifo.so", 0600), 0, "a FIFO made");
+	dso = get(absolute("fifo.so"), NULL, 0, 0);
+	is_str(name_at(dso, 0), "", "a FIFO is not waited for");
+	dso = get("/dev/zero", NULL, 0, 0);
+	is_str(name_at(dso, 0), "", "a device is not read");
+	f = fopen("empty.so", "w");
+	if (!f || fclose(f))
+		bail("empty.so cannot be written");
+	dso = get(absolute("empty.so"), NULL, 0, 0);
+	is_str(name_at(dso, 0), "", "an empty file");
+	f = fopen("text.so", "w");
+	if (!f || fputs("INPUT ( -lc )\n", f) < 0 || fclose(f))
+		bail("text.so cannot be written");
+	dso = get(absolute("text.so"), NULL, 0, 0);
+	is_str(name_at(dso, 0), "", "a linker script");
+	is_int(dso->state, DSO_NO_ELF, "is no ELF file");
+	end();
+}
+
+/* ---- vdso ----------------------------------------------------------------------------------- */
+
+struct vdso {
+	uint8_t id[XPU_BUILD_ID_LEN];
+	size_t id_len;
+	uintptr_t base;
+};
+
+static int find_vdso(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct vdso *v = ctx;
+	int i;
+
+	(void)size;
+	if (!strstr(info->dlpi_name, "linux-vdso"))
+		return 0;
+	v->base = info->dlpi_addr;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *p = (const char *)(info->dlpi_addr + ph->p_vaddr), *to = p + ph->p_memsz;
+
+		while (ph->p_type == PT_NOTE && p + sizeof(ElfW(Nhdr)) < to) {
+			const ElfW(Nhdr) *nh = (const void *)p;
+
+			p += sizeof(*nh) + (nh->n_namesz + 3) / 4 * 4;
+			if (nh->n_type == NT_GNU_BUILD_ID && nh->n_descsz <= sizeof(v->id)) {
+				v->id_len = nh->n_descsz;
+				memcpy(v->id, p, nh->n_descsz);
+			}
+			p += (nh->n_descsz + 3) / 4 * 4;
+		}
+	}
+	return 1;
+}
+
+static void test_vdso(void)
+{
+	struct vdso v = { .id_len = 0 };
+	void *handle, *function;
+	struct dso *dso;
+
+	handle = dl_iterate_phdr(find_vdso, &v) ? dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD) :
+						  NULL;
+	function = handle ? dlsym(handle, "__vdso_clock_gettime") : NULL;
+	if (!function || !v.id_len) {
+		skip(3, "no vdso with a build-id here");
+		return;
+	}
+	begin();
+	dso = get("[vdso]", v.id, v.id_len, 0);
+	is_str(name_at(dso, (uintptr_t)function - v.base), "__vdso_clock_gettime",
+	       "this machine's vdso");
+	dso = get("[vdso]", id_a, 20, 0);
+	is_str(name_at(dso, (uintptr_t)function - v.base), "", "another kernel's vdso");
+	dso = get("[vdso]", NULL, 0, 0);
+	is_str(name_at(dso, (uintptr_t)function - v.base), "", "a vdso that nothing identifies");
+	end();
+}
+
+/* ---- damage --------------------------------------------------------------------------------- */
+
+/* Whatever is wrong with a file: no crash (the sanitizers watch), and the same answer twice. */
+static void test_damaged(void)
+{
+	static const struct gen_symbol symbols[] = {
+		{ "f", 0x1000, 0x10, FUNC(GLOBAL) },
+		{ "g", 0x1010, 0x10, FUNC(GLOBAL) },
+	};
+	size_t len, i, nr_loaded = 0, nr = 0;
+	unsigned int seed = 1;
+	struct gen g = { 0 };
+	struct dso *dso;
+
+	begin();
+	gen__elf(&g, symbols, ARRAY_SIZE(symbols), id_a, 20);
+	len = g.nr;
+	for (i = 0; i < len; i += i < 0x200 || i > 0x1f00 ? 1 : 64) {
+		g.nr = i;
+		if (gen__save(&g, "cut.so"))
+			bail("cut.so cannot be written");
+		dso = get(absolute("cut.so"), NULL, 0, nr++);
+		name_at(dso, 0x1000);
+		nr_loaded += dso->state == DSO_LOADED && dso->nr_symbols;
+	}
+	is_int(nr_loaded, 0, "cut at %zu places: never half a symbol table", nr);
+	g.nr = len;
+	for (i = 0; i < 3000; i++) {
+		size_t at, k;
+		uint8_t old[3];
+		size_t where[3];
+
+		/* Three bytes of the headers, symbols and strings; the code between is all the same. */
+		for (k = 0; k < 3; k++) {
+			at = rand_r(&seed) % (len - 0x1e00);
+			where[k] = at < 0x200 ? at : at + 0x1e00;
+			old[k] = g.v[where[k]];
+			g.v[where[k]] = rand_r(&seed) % 4 ? rand_r(&seed) : 0xff;
+		}
+		if (gen__save(&g, "bad.so"))
+			bail("bad.so cannot be written");
+		dso = get(absolute("bad.so"), NULL, 0, 100000 + i);
+		for (at = 0xff0; at < 0x1030; at += 8)
+			name_at(dso, at);
+		for (k = 3; k--;)
+			g.v[where[k]] = old[k];
+	}
+	ok(1, "3000 damaged files: no crash");
+	if (gen__save(&g, "good.so"))
+		bail("good.so cannot be written");
+	is_str(name_at(get(absolute("good.so"), id_a, 20, 0), 0x1010), "g", "and the undamaged one");
+	gen__free(&g);
+	end();
+}
+
+int main(void)
+{
+	test_compiled();
+	test_choice();
+	test_build_id();
+	test_names();
+	test_no_file();
+	test_vdso();
+	test_damaged();
+	return done_testing();
+}

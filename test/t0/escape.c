@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Names from outside, made safe for where they are printed. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "escape.h"
+#include "tap.h"
+
+static const char *escaped(const char *s, enum escape how)
+{
+	static char text[256];
+	char out[ESCAPE_MAX];
+	size_t len, nr = 0;
+
+	while ((len = escape__next(&s, how, out))) {
+		if (strlen(out) != len || len >= ESCAPE_MAX)
+			return "(wrong length)";
+		memcpy(text + nr, out, len);
+		nr += len;
+	}
+	text[nr] = 0;
+	return text;
+}
+
+#define FFFD	"\xef\xbf\xbd"
+
+/* Return: whether the bytes come through as they are. */
+static bool passes(const char *s)
+{
+	return !strcmp(escaped(s, ESCAPE_TEXT), s);
+}
+
+static void test_utf8(void)
+{
+	static const char *const bad[] = {
+		"\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80",
+		"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3",
+		"\xe2\x82", "\xf0\x9f\x92",
+	};
+	size_t i, k;
+	char expected[64];
+
+	ok(passes("plain ASCII ~"), "ASCII");
+	ok(passes("\xc2\xa0"), "U+00A0, the first after the control characters");
+	ok(passes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa9"), "2, 3 and 4 bytes");
+	ok(passes("\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
+	   "the ends of all ranges");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		expected[0] = 0;
+		for (k = 0; k < strlen(bad[i]); k++)
+			strcat(expected, FFFD);
+		is_str(escaped(bad[i], ESCAPE_JSON), expected, "not UTF-8, %zu: a U+FFFD a byte", i);
+	}
+	is_str(escaped("a\xe2\x82z", ESCAPE_TEXT), "a" FFFD FFFD "z", "a cut character, and on");
+}
+
+int main(void)
+{
+	FILE *f;
+	char *buf = NULL;
+	size_t size = 0;
+
+	test_utf8();
+	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_FOLDED), "a:b?c?[31m? d", "folded");
+	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_TEXT), "a;b?c?[31m? d", "text");
+	is_str(escaped("\xc2\x9b" "31m", ESCAPE_TEXT), "?31m", "an escape of the C1 set");
+	is_str(escaped("q\"b\\n\nt\tc\x01\x7f\xc2\x85", ESCAPE_JSON),
+	       "q\\\"b\\\\n\\u000at\\u0009c\\u0001\\u007f\\u0085", "JSON");
+	is_str(escaped("", ESCAPE_JSON), "", "nothing");
+	f = open_memstream(&buf, &size);
+	escape__print(f, "a;\n", ESCAPE_FOLDED);
+	fclose(f);
+	is_str(buf, "a:?", "printed");
+	free(buf);
+	return done_testing();
+}

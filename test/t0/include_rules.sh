@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Who may know whom: the rooms meet through bpf/'s headers, and symbol code stays in merge/.
+. "$XPU_SRC/test/lib/tap.sh"
+cd "$XPU_SRC" || exit 1
+
+# Lines "FILE HEADER" for each #include "HEADER" in the files.
+includes() {
+	awk '/^[ \t]*#[ \t]*include[ \t]*"/ { split($0, q, "\""); print FILENAME, q[2] }' "$@"
+}
+
+# may NAME "DIR..." "HEADER..." FILE...: each header is in one of the dirs, or one of the headers.
+may() {
+	name=$1 dirs=$2 headers=$3
+	shift 3
+	bad=$(includes "$@" | while read -r file header; do
+		for dir in $dirs; do
+			[ -e "$dir/$header" ] && continue 2
+		done
+		case " $headers " in
+		*" $header "*) continue ;;
+		esac
+		echo "$file includes $header"
+	done)
+	is "$bad" "" "$name"
+}
+
+# licence NAME TEXT FILE...: each file's first line says so.
+licence() {
+	name=$1 text=$2
+	shift 2
+	bad=$(for file; do
+		sed -n 1p "$file" | grep -qF "SPDX-License-Identifier: $text" || echo "$file"
+	done)
+	is "$bad" "" "$name"
+}
+
+# Nothing below passes because there was nothing to look at.
+for room in merge preload loader; do
+	nr=$(includes $room/*.[ch] | wc -l)
+	[ "$nr" -gt 5 ]
+	ok $? "$room/: $nr includes found"
+done
+
+may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
+may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
+may "preload/ includes bpf/ and itself" "preload bpf" "" preload/*.[chS]
+may "loader/ includes bpf/, itself and merge's small utilities" "loader bpf" \
+	"xpu.skel.h version.h util.h escape.h" loader/*.[ch]
+may "merge/ includes bpf/ and itself" "merge bpf" "version.h" merge/*.[ch]
+
+is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch])" merge/demangle.c \
+	"libbfd is behind merge/demangle.c"
+# The loader looks for the probe sites in our own shim, and in nobody else's file.
+is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] loader/*.[ch] \
+	preload/*.[ch] | grep -v '^loader/probes.c$')" merge/dso.c "libelf is behind merge/dso.c"
+
+licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]
+licence "preload/ and bpf/*.h are MIT" MIT preload/*.[chS] bpf/*.h
+
+# needs FILE PATTERN NAME: no library that it needs matches.
+needs() {
+	if [ ! -e "$1" ]; then
+		skip "$3" "$1 is not built"
+		return
+	fi
+	unlike "$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')" "$2" "$3"
+}
+if command -v readelf >/dev/null; then
+	needs "$XPU_SHIM" 'bfd|elf|bpf|cupti|cuda|stdc\+\+|unwind' \
+		"the shim needs none of libbfd, libelf, libbpf, CUDA, libstdc++"
+	needs "$XPULOAD" 'bfd|cupti|cuda' "xpuload needs neither libbfd nor CUDA"
+	needs "$XPUMERGE" 'bpf|cupti|cuda' "xpumerge needs neither libbpf nor CUDA"
+else
+	skip "what the programs link" "no readelf"
+fi
+done_testing

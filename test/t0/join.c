@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The join: every device record under its own launch, whatever the order, and all of it counted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join.h"
+#include "tap.h"
+
+/* What the join told, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
+static char said[4096];
+
+static int on_matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
+		      bool first)
+{
+	size_t len = strlen(said);
+
+	(void)ctx;
+	(void)key;
+	snprintf(said + len, sizeof(said) - len, "%s%u/%u ", first ? "m" : "+", l->chain, w->leaf);
+	return 0;
+}
+
+static int on_pending(void *ctx, uint64_t key, const struct launch *l)
+{
+	size_t len = strlen(said);
+
+	(void)ctx;
+	(void)key;
+	snprintf(said + len, sizeof(said) - len, "p%u ", l->chain);
+	return 0;
+}
+
+static int on_orphan(void *ctx, uint64_t key, const struct work *w)
+{
+	size_t len = strlen(said);
+
+	(void)ctx;
+	(void)key;
+	snprintf(said + len, sizeof(said) - len, "o%u ", w->leaf);
+	return 0;
+}
+
+static const struct join_ops ops = { on_matched, on_pending, on_orphan };
+
+static void begin(struct join *j)
+{
+	said[0] = 0;
+	join__init(j, &ops, NULL);
+}
+
+/* The number after the key tells launches and records apart in what is said. */
+static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, bool one_record)
+{
+	struct launch l = { .chain = number };
+
+	if (join__add_launch(j, JOIN_KEY(proc, id), &l, one_record))
+		bail("out of memory");
+}
+
+static void work(struct join *j, uint32_t proc, uint32_t id, uint32_t number)
+{
+	struct work w = { .leaf = number };
+
+	if (join__add_work(j, JOIN_KEY(proc, id), &w))
+		bail("out of memory");
+}
+
+static void again(struct join *j, uint32_t proc, uint32_t id, uint32_t number)
+{
+	struct launch l = { .chain = number };
+
+	if (join__rescan_launch(j, JOIN_KEY(proc, id), &l))
+		bail("out of memory");
+}
+
+static void end(struct join *j, const char *expected, const char *name)
+{
+	join__finish(j);
+	is_str(said, expected, "%s", name);
+	is_int(j->nr_launches, j->nr_matched + j->nr_pending,
+	       "%s: each launch is matched or pending", name);
+	is_int(j->nr_works, j->nr_works_matched + j->nr_orphans,
+	       "%s: each record is matched or an orphan", name);
+	is_int(j->nr_waiting, 0, "%s: nothing waits any more", name);
+}
+
+static void test_order(void)
+{
+	struct join j;
+
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	launch(&j, 1, 11, 2, true);
+	work(&j, 1, 11, 110);
+	work(&j, 1, 10, 100);
+	end(&j, "m2/110 m1/100 ", "launches first, completed out of order");
+	join__exit(&j);
+
+	begin(&j);
+	work(&j, 1, 11, 110);
+	work(&j, 1, 10, 100);
+	launch(&j, 1, 10, 1, true);
+	launch(&j, 1, 11, 2, true);
+	end(&j, "m1/100 m2/110 ", "records first");
+	join__exit(&j);
+
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	work(&j, 1, 11, 110);
+	work(&j, 1, 10, 100);
+	launch(&j, 1, 11, 2, true);
+	end(&j, "m1/100 m2/110 ", "both");
+	is_int(j.nr_forgotten, 2, "single-record launches are forgotten once matched");
+	join__exit(&j);
+}
+
+static void test_many(void)
+{
+	struct join j;
+
+	begin(&j);
+	work(&j, 1, 10, 100);
+	work(&j, 1, 10, 101);
+	launch(&j, 1, 10, 1, false);
+	work(&j, 1, 10, 102);
+	launch(&j, 1, 20, 2, false);
+	work(&j, 1, 20, 200);
+	work(&j, 1, 10, 103);
+	end(&j, "m1/100 +1/101 +1/102 m2/200 +1/103 ", "1:N");
+	is_int(j.nr_matched, 2, "1:N: launches matched");
+	is_int(j.nr_works_matched, 5, "1:N: records matched");
+	is_int(j.nr_forgotten, 0, "1:N: nothing is forgotten");
+	join__exit(&j);
+}
+
+static void test_missing(void)
+{
+	struct join j;
+
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	work(&j, 1, 11, 110);
+	work(&j, 1, 11, 111);
+	launch(&j, 1, 12, 3, true);
+	work(&j, 1, 12, 120);
+	end(&j, "m3/120 p1 o110 o111 ", "either side missing");
+	is_int(j.nr_pending, 1, "pending counted");
+	is_int(j.nr_orphans, 2, "orphans counted");
+	join__exit(&j);
+
+	/* Id 0 means none: two nones are not the same. */
+	begin(&j);
+	launch(&j, 1, 0, 1, true);
+	work(&j, 1, 0, 100);
+	end(&j, "p1 o100 ", "id 0 matches nothing");
+	is_int(j.nr_duplicates, 0, "nor is it a duplicate");
+	join__exit(&j);
+}
+
+static void test_processes(void)
+{
+	struct join j;
+
+	/* One pid used twice, or two processes: two proc_ids, and the same correlation ids. */
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	launch(&j, 2, 10, 2, true);
+	work(&j, 2, 10, 210);
+	work(&j, 1, 10, 110);
+	work(&j, 3, 10, 310);
+	end(&j, "m2/210 m1/110 o310 ", "the same id in other processes");
+	join__exit(&j);
+}
+
+static void test_duplicates(void)
+{
+	struct join j;
+
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	launch(&j, 1, 10, 2, true);
+	work(&j, 1, 10, 100);
+	end(&j, "p2 m1/100 ", "an id in use: the first launch keeps it");
+	is_int(j.nr_duplicates, 1, "duplicate counted");
+	is_int(j.nr_pending, 1, "and pending");
+	join__exit(&j);
+
+	/* Ids are 32 bits and come round: free to be used again once their launch is matched. */
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	work(&j, 1, 10, 100);
+	launch(&j, 1, 10, 2, true);
+	work(&j, 1, 10, 101);
+	end(&j, "m1/100 m2/101 ", "an id used again after it was done");
+	is_int(j.nr_duplicates, 0, "is no duplicate");
+	join__exit(&j);
+}
+
+static void test_forgotten(void)
+{
+	struct join j;
+
+	begin(&j);
+	launch(&j, 1, 10, 1, true);
+	work(&j, 1, 10, 100);
+	ok(!join__wants_rescan(&j), "no rescan for nothing");
+	work(&j, 1, 10, 101);
+	work(&j, 1, 11, 110);
+	ok(join__wants_rescan(&j), "a second record for a forgotten launch asks for a rescan");
+	again(&j, 1, 10, 1);
+	again(&j, 1, 12, 3);
+	end(&j, "m1/100 +1/101 o110 ", "the rescan finds it");
+	is_int(j.nr_launches, 1, "and counts no launch twice");
+	is_int(j.nr_matched, 1, "nor its match");
+	is_int(j.nr_late, 1, "but the late record");
+	join__exit(&j);
+
+	begin(&j);
+	launch(&j, 1, 12, 1, true);
+	work(&j, 1, 11, 110);
+	ok(!join__wants_rescan(&j), "an orphan alone asks for none: all launches are still there");
+	end(&j, "p1 o110 ", "it is an orphan");
+	join__exit(&j);
+}
+
+/* Many in flight, in random order, with entries used again and again; each under its own launch. */
+
+struct check {
+	uint64_t nr_right, nr_wrong;
+};
+
+static int check_matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
+			 bool first)
+{
+	struct check *check = ctx;
+
+	(void)first;
+	if (l->time_ns == key && w->start_ns == key)
+		check->nr_right++;
+	else
+		check->nr_wrong++;
+	return 0;
+}
+
+static int check_none_pending(void *ctx, uint64_t key, const struct launch *l)
+{
+	struct check *check = ctx;
+
+	(void)key;
+	(void)l;
+	check->nr_wrong++;
+	return 0;
+}
+
+static int check_no_orphan(void *ctx, uint64_t key, const struct work *w)
+{
+	struct check *check = ctx;
+
+	(void)key;
+	(void)w;
+	check->nr_wrong++;
+	return 0;
+}
+
+static void test_storm(void)
+{
+	enum { NR = 200000, WINDOW = 5000, STEP = 4 };
+	static const struct join_ops check_ops = {
+		check_matched, check_none_pending, check_no_orphan,
+	};
+	static uint64_t window[WINDOW];
+	struct check check = { 0 };
+	size_t nr_window = 0, at;
+	unsigned int seed = 1;
+	struct join j;
+	uint64_t key;
+	int i, early;
+
+	join__init(&j, &check_ops, &check);
+	for (i = 0; i < NR || nr_window; i++) {
+		if (i < NR) {
+			/* Ids go up in steps, as CUPTI's do, over three processes. */
+			key = JOIN_KEY(i % 3, (uint32_t)(i / 3 + 1) * STEP);
+			early = rand_r(&seed) % 8 == 0;
+			if (early)
+				join__add_work(&j, key, &(struct work){ .start_ns = key });
+			join__add_launch(&j, key, &(struct launch){ .time_ns = key }, true);
+			if (!early)
+				window[nr_window++] = key;
+		}
+		while (nr_window == WINDOW || (i >= NR && nr_window)) {
+			at = rand_r(&seed) % nr_window;
+			key = window[at];
+			window[at] = window[--nr_window];
+			join__add_work(&j, key, &(struct work){ .start_ns = key });
+		}
+	}
+	join__finish(&j);
+	is_int(check.nr_right, NR, "storm: each record under its own launch");
+	is_int(check.nr_wrong, 0, "storm: none elsewhere");
+	is_int(j.nr_matched, NR, "storm: all launches matched");
+	join__exit(&j);
+}
+
+int main(void)
+{
+	test_order();
+	test_many();
+	test_missing();
+	test_processes();
+	test_duplicates();
+	test_forgotten();
+	test_storm();
+	return done_testing();
+}

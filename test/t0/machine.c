@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Processes, names and maps over time: what an address meant at the time of a launch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+#include "machine.h"
+#include "reader.h"
+#include "tap.h"
+
+struct fixture {
+	struct gen g;
+	struct reader r;
+	struct strpool strings;
+	struct machine m;
+};
+
+static void fixture__begin(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	gen__header(&f->g);
+}
+
+/* Reads what was generated into a machine. */
+static void fixture__read(struct fixture *f)
+{
+	const struct xpu_record *rec;
+	struct record_iter it;
+
+	machine__init(&f->m, &f->strings);
+	if (reader__open_mem(&f->r, f->g.v, f->g.nr, "test"))
+		bail("the generated recording is not readable");
+	reader__rewind(&f->r, &it);
+	while ((rec = record_iter__next(&it))) {
+		if (rec->type == XPU_RECORD_PROCESS)
+			machine__add_process(&f->m, (const void *)rec);
+		else if (rec->type == XPU_RECORD_PROCESS_EXIT)
+			machine__add_process_exit(&f->m, (const void *)rec);
+		else
+			machine__add_event(&f->m, rec);
+	}
+	is_int(machine__finish(&f->m), 0, "events put in order");
+}
+
+static void fixture__end(struct fixture *f)
+{
+	machine__exit(&f->m);
+	strpool__free(&f->strings);
+	gen__free(&f->g);
+}
+
+/* File and offset that @addr means, as "name+0x10"; "" if nothing. */
+static const char *at(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64_t addr)
+{
+	struct image *image = machine__image(&f->m, pid, time_ns);
+	struct map *map = NULL;
+
+	if (image)
+		map = image__find_map(image, image__epoch(image, time_ns), addr);
+	if (!map)
+		return "";
+	return strpool__internf(&f->strings, "%s+0x%llx", map->rec->filename,
+				(unsigned long long)(addr - map->start + map->pgoff));
+}
+
+static uint32_t nr_epochs(struct fixture *f, uint32_t pid)
+{
+	return machine__image(&f->m, pid, UINT64_MAX)->epochs.nr;
+}
+
+static void test_lookup(void)
+{
+	struct fixture f;
+
+	fixture__begin(&f);
+	/* Not in order of time, nor of addresses. */
+	gen__mmap(&f.g, 30, 1, 0x9000, 0x1000, 0, "c", NULL, 0);
+	gen__mmap(&f.g, 10, 1, 0x5000, 0x2000, 0x100, "a", NULL, 0);
+	gen__mmap(&f.g, 20, 1, 0x7000, 0x1000, 0, "b", NULL, 0);
+	gen__mmap(&f.g, 20, 2, 0x5000, 0x1000, 0, "other", NULL, 0);
+	fixture__read(&f);
+	is_str(at(&f, 1, 99, 0x5000), "a+0x100", "first byte of a map");
+	is_str(at(&f, 1, 99, 0x6fff), "a+0x20ff", "its last byte");
+	is_str(at(&f, 1, 99, 0x7000), "b+0x0", "the next map begins");
+	is_str(at(&f, 1, 99, 0x4fff), "", "below all maps");
+	is_str(at(&f, 1, 99, 0x8000), "", "between maps");
+	is_str(at(&f, 1, 99, 0xa000), "", "above all maps");
+	is_str(at(&f, 2, 99, 0x5000), "other+0x0", "another process, the same address");
+	is_str(at(&f, 3, 99, 0x5000), "", "a process of which nothing is known");
+	is_int(nr_epochs(&f, 1), 0, "nothing was remapped");
+	fixture__end(&f);
+}
+
+static void test_remap(void)
+{
+	struct fixture f;
+
+	/* dlclose and dlopen: another file at the same place, from time 200 on. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0, "old", NULL, 0);
+	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);
+	gen__mmap(&f.g, 250, 1, 0x9000, 0x1000, 0, "late", NULL, 0);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 1, "one remap epoch more");
+	is_str(at(&f, 1, 199, 0x2000), "old+0x1000", "before: the old file");
+	is_str(at(&f, 1, 200, 0x2000), "new+0x500", "from its time on: the new file");
+	is_str(at(&f, 1, 200, 0x2fff), "new+0x14ff", "to its end");
+	is_str(at(&f, 1, 200, 0x1fff), "old+0xfff", "below it the old one goes on");
+	is_str(at(&f, 1, 200, 0x3000), "old+0x2000", "and above it, at the right offset");
+	is_str(at(&f, 1, 199, 0x3000), "old+0x2000", "where it always was");
+	is_str(at(&f, 1, 150, 0x9000), "late+0x0", "an address that means one thing only needs no time");
+	fixture__end(&f);
+
+	/* Again and again, each covering several. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
+	gen__mmap(&f.g, 100, 1, 0x2000, 0x1000, 0, "b", NULL, 0);
+	gen__mmap(&f.g, 200, 1, 0x1800, 0x1000, 0, "c", NULL, 0);
+	gen__mmap(&f.g, 300, 1, 0x0000, 0x4000, 0, "d", NULL, 0);
+	gen__mmap(&f.g, 400, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 3, "three remaps");
+	is_str(at(&f, 1, 100, 0x1900), "a+0x900", "epoch 0, a");
+	is_str(at(&f, 1, 100, 0x2700), "b+0x700", "epoch 0, b");
+	is_str(at(&f, 1, 200, 0x1900), "c+0x100", "epoch 1, c over a");
+	is_str(at(&f, 1, 200, 0x1700), "a+0x700", "epoch 1, a's rest");
+	is_str(at(&f, 1, 200, 0x2700), "c+0xf00", "epoch 1, c over b");
+	is_str(at(&f, 1, 200, 0x2900), "b+0x900", "epoch 1, b's rest");
+	is_str(at(&f, 1, 300, 0x1900), "d+0x1900", "epoch 2, d over all");
+	is_str(at(&f, 1, 300, 0x2900), "d+0x2900", "epoch 2, d over b's rest");
+	is_str(at(&f, 1, 400, 0x1900), "a+0x900", "epoch 3, a again");
+	is_str(at(&f, 1, 400, 0x2900), "d+0x2900", "epoch 3, d's rest");
+	is_str(at(&f, 1, 0, 0x1900), "a+0x900", "before everything: epoch 0");
+	fixture__end(&f);
+}
+
+static void test_same(void)
+{
+	static const uint8_t id[20] = { 1, 2, 3 }, other_id[20] = { 3, 2, 1 };
+	struct fixture f;
+
+	/* Read from /proc and seen as an event, in parts, with the same meaning: no epoch. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0x1000, "lib", NULL, 0);
+	gen__mmap(&f.g, 200, 1, 0x1000, 0x4000, 0x1000, "lib", NULL, 0);
+	gen__mmap(&f.g, 300, 1, 0x2000, 0x1000, 0x2000, "lib", NULL, 0);
+	gen__mmap(&f.g, 400, 1, 0x3000, 0x4000, 0x3000, "lib", NULL, 0);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 0, "the same mapping again is no remap");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000", "the first part");
+	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff", "the part that both have");
+	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff", "the part that only the last has");
+	fixture__end(&f);
+
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "lib", NULL, 0);
+	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0x1000, "lib", NULL, 0);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 1, "another part of the same file is a remap");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x0", "at first");
+	is_str(at(&f, 1, 200, 0x1000), "lib+0x1000", "and then");
+	fixture__end(&f);
+
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "lib", id, 20);
+	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "renamed", id, 20);
+	gen__mmap(&f.g, 300, 1, 0x1000, 0x1000, 0, "renamed", other_id, 20);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 1, "what tells files apart is the build-id");
+	fixture__end(&f);
+
+	/* A mapping that means the same, over one part, after a remap of another part. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
+	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "b", NULL, 0);
+	gen__mmap(&f.g, 300, 1, 0x1000, 0x3000, 0, "b", NULL, 0);
+	fixture__read(&f);
+	is_int(nr_epochs(&f, 1), 1, "grown alike: no further epoch");
+	is_str(at(&f, 1, 100, 0x1000), "a+0x0", "grown alike: before the remap");
+	is_str(at(&f, 1, 250, 0x1000), "b+0x0", "grown alike: after the remap");
+	is_str(at(&f, 1, 350, 0x3000), "b+0x2000", "grown alike: the new part");
+	fixture__end(&f);
+}
+
+static void test_fork(void)
+{
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
+	gen__fork(&f.g, 200, 2, 2, 1, 1);
+	gen__mmap(&f.g, 300, 1, 0x1000, 0x1000, 0, "parent", NULL, 0);
+	gen__mmap(&f.g, 400, 2, 0x1000, 0x0800, 0, "child", NULL, 0);
+	gen__mmap(&f.g, 450, 2, 0x5000, 0x1000, 0, "own", NULL, 0);
+	gen__fork(&f.g, 500, 3, 3, 2, 2);
+	gen__fork(&f.g, 510, 4, 4, 3, 3);
+	gen__fork(&f.g, 520, 1, 11, 1, 1);
+	fixture__read(&f);
+	is_str(at(&f, 2, 250, 0x1000), "a+0x0", "a child has its parent's maps");
+	is_str(at(&f, 2, 350, 0x1000), "a+0x0", "as they were when it was forked");
+	is_str(at(&f, 1, 350, 0x1000), "parent+0x0", "the parent goes on by itself");
+	is_str(at(&f, 2, 450, 0x1000), "child+0x0", "and so does the child");
+	is_str(at(&f, 2, 450, 0x1900), "a+0x900", "inherited beside its own");
+	is_int(nr_epochs(&f, 2), 1, "a child that maps over what it inherited has remapped");
+	is_str(at(&f, 4, 550, 0x1900), "a+0x900", "inherited from the grandparents");
+	is_str(at(&f, 4, 550, 0x1000), "child+0x0", "inherited from the grandparent");
+	is_str(at(&f, 4, 550, 0x5000), "own+0x0", "all of it");
+	ok(machine__image(&f.m, 1, 100) == machine__image(&f.m, 1, 600),
+	   "a new thread is no new address space");
+	fixture__end(&f);
+}
+
+static void test_exec(void)
+{
+	struct fixture f;
+
+	/* The exec's own mappings come with the exec's time or later. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
+	gen__comm(&f.g, XPU_MISC_COMM_EXEC, 200, 1, 1, "new");
+	gen__mmap(&f.g, 200, 1, 0x8000, 0x1000, 0, "new", NULL, 0);
+	gen__comm(&f.g, 0, 300, 1, 1, "renamed");
+	fixture__read(&f);
+	is_str(at(&f, 1, 199, 0x1000), "old+0x0", "before the exec");
+	is_str(at(&f, 1, 200, 0x1000), "", "an exec drops all maps");
+	is_str(at(&f, 1, 200, 0x8000), "new+0x0", "and has its own");
+	is_str(at(&f, 1, 300, 0x8000), "new+0x0", "a new name alone drops nothing");
+	is_str(at(&f, 1, 10, 0x1000), "old+0x0", "before the first event: the first image");
+	fixture__end(&f);
+
+	/* The kernel uses a pid twice; the fork's event begins a new image. */
+	fixture__begin(&f);
+	gen__fork(&f.g, 100, 5, 5, 1, 1);
+	gen__mmap(&f.g, 110, 5, 0x1000, 0x1000, 0, "first", NULL, 0);
+	gen__fork(&f.g, 500, 5, 5, 1, 1);
+	gen__mmap(&f.g, 510, 5, 0x1000, 0x1000, 0, "second", NULL, 0);
+	fixture__read(&f);
+	is_str(at(&f, 5, 400, 0x1000), "first+0x0", "pid used twice: the first process");
+	is_str(at(&f, 5, 520, 0x1000), "second+0x0", "pid used twice: the second process");
+	is_int(nr_epochs(&f, 5), 0, "which is not a remap");
+	fixture__end(&f);
+}
+
+/* A chain of forks deeper than anybody follows ends in not knowing, not in a long walk. */
+static void test_deep(void)
+{
+	struct fixture f;
+	uint32_t pid;
+
+	fixture__begin(&f);
+	for (pid = 1; pid < 5000; pid++) {
+		gen__mmap(&f.g, pid * 10, pid, pid * 0x1000, 0x1000, 0, "own", NULL, 0);
+		gen__fork(&f.g, pid * 10 + 5, pid + 1, pid + 1, pid, pid);
+	}
+	fixture__read(&f);
+	is_str(at(&f, 4999, 60000, 4999 * 0x1000ull), "own+0x0", "deep forks: its own map");
+	is_str(at(&f, 40, 60000, 0x1000), "own+0x0", "deep forks: 39 generations back");
+	is_str(at(&f, 4999, 60000, 0x1000), "", "deep forks: 4998 generations back is unknown");
+	fixture__end(&f);
+
+	/* Forks that map nothing do not count: a shell that forks from a fork from a fork. */
+	fixture__begin(&f);
+	gen__mmap(&f.g, 1, 1, 0x1000, 0x1000, 0, "sh", NULL, 0);
+	for (pid = 1; pid < 1000; pid++)
+		gen__fork(&f.g, pid * 10, pid + 1, pid + 1, pid, pid);
+	fixture__read(&f);
+	is_str(at(&f, 1000, 60000, 0x1000), "sh+0x0", "1000 forks that map nothing");
+	fixture__end(&f);
+}
+
+static void test_extremes(void)
+{
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__mmap(&f.g, 1, 1, UINT64_MAX - 0xfff, 0x1000, 0, "[vsyscall]", NULL, 0);
+	gen__mmap(&f.g, 2, 1, UINT64_MAX - 0xff, UINT64_MAX, UINT64_MAX, "wraps", NULL, 0);
+	gen__mmap(&f.g, 3, 1, 0x1000, 0, 0, "empty", NULL, 0);
+	gen__mmap(&f.g, 4, 1, 0, UINT64_MAX, 0, "everything", NULL, 0);
+	fixture__read(&f);
+	is_str(at(&f, 1, 1, UINT64_MAX - 0xfff), "[vsyscall]+0x0", "a map at the end of memory");
+	is_str(at(&f, 1, 3, 0x1000), "", "an empty map has no bytes");
+	is_str(at(&f, 1, 4, 0x1000), "everything+0x1000", "a map of all memory");
+	fixture__end(&f);
+}
+
+static const char *comm(struct fixture *f, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	uint64_t from, to;
+	const char *name = machine__comm(&f->m, pid, tid, time_ns, &from, &to);
+
+	if (name && time_ns >= from && time_ns >= to)
+		return "(not in its own span)";
+	return name ? name : "";
+}
+
+static void test_comm(void)
+{
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__comm(&f.g, XPU_MISC_COMM_EXEC, 100, 1, 1, "app");
+	gen__fork(&f.g, 200, 1, 11, 1, 1);
+	gen__comm(&f.g, 0, 300, 1, 11, "worker");
+	gen__comm(&f.g, 0, 400, 1, 1, "0123456789abcdef");
+	gen__fork(&f.g, 500, 2, 2, 1, 11);
+	gen__fork(&f.g, 600, 1, 11, 1, 1);
+	fixture__read(&f);
+	is_str(comm(&f, 1, 1, 150), "app", "name after exec");
+	is_str(comm(&f, 1, 1, 50), "app", "before any event: the first one known");
+	is_str(comm(&f, 1, 11, 250), "app", "a thread is called as its parent");
+	is_str(comm(&f, 1, 11, 300), "worker", "until it is renamed");
+	is_str(comm(&f, 1, 1, 350), "app", "which renames only itself");
+	is_str(comm(&f, 1, 1, 450), "0123456789abcdef", "16 bytes without NUL");
+	is_str(comm(&f, 2, 2, 550), "worker", "a process is called as the thread that forked it");
+	is_str(comm(&f, 1, 11, 650), "0123456789abcdef", "a tid used twice: the second thread");
+	is_str(comm(&f, 3, 3, 100), "", "a thread nobody heard of");
+	fixture__end(&f);
+}
+
+static void test_procs(void)
+{
+	struct fixture f;
+	uint32_t idx = 99;
+
+	fixture__begin(&f);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 100, 7, 1234, 0, "app");
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 100, 7, 1234, 0, "app");
+	gen__process_exit(&f.g, 900, 7, 1234, 256);
+	fixture__read(&f);
+	is_int(machine__proc(&f.m, 7, &idx), 0, "a process by its id");
+	is_int(f.m.procs.v[idx].pid, 1234, "its pid");
+	is_str(f.m.procs.v[idx].comm, "app", "its name");
+	is_int(f.m.procs.v[idx].exit_code, 256, "its exit code");
+	is_int(f.m.procs.nr, 1, "defined twice, it is there once");
+	is_int(machine__proc(&f.m, 8, &idx), 0, "a process of which nothing is known");
+	is_int(f.m.procs.v[idx].pid, 0, "has no pid");
+	fixture__end(&f);
+}
+
+int main(void)
+{
+	test_lookup();
+	test_remap();
+	test_same();
+	test_fork();
+	test_exec();
+	test_deep();
+	test_extremes();
+	test_comm();
+	test_procs();
+	return done_testing();
+}

@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge as its users meet it: what goes where, and every failure with its status and one line.
+. "$XPU_SRC/test/lib/tap.sh"
+gen="$XPU_BUILD/gen_data"
+
+account() {		# account LOG: the last line's figures
+	sed -n 's/^launches \(.*\)$/\1/p' "$1"
+}
+
+leftovers() {		# temporary files that were not removed
+	ls -A . real | grep -cE '\.(folded|json|txt)\.'
+}
+
+"$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
+
+# ---- what goes where
+
+xpumerge >out 2>log
+is $? 0 "no arguments: status"
+like "$(cat out)" '^kernels: ' "no arguments: the summary of xpu.data on stdout"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: the account on stderr"
+xpumerge xpu.data -f folded >out 2>log
+is $? 0 "folded on stdout: status"
+is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: nothing else in it"
+for pair in folded:folded json:chrome txt:text; do
+	suffix=${pair%:*}
+	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
+	is $? 0 "-o a.$suffix: status"
+	is "$(cat out)" "" "-o a.$suffix: nothing on stdout"
+	xpumerge -i xpu.data -f "${pair#*:}" >b 2>log
+	cmp -s "a.$suffix" b
+	ok $? "-o a.$suffix: the same as on stdout"
+done
+xpumerge -f folded -o - >out 2>log
+cmp -s out a.folded
+ok $? "-o - is stdout"
+xpumerge -f folded -o a.other 2>log
+is $? 0 "any name with -f"
+if command -v python3 >/dev/null; then
+	python3 -c 'import json; json.load(open("a.json"))'
+	ok $? "a.json is JSON to others, too"
+else
+	skip "a.json is JSON to others, too" "no python3"
+fi
+umask 027
+xpumerge -o mode.folded 2>log
+is "$(stat -c %a mode.folded)" 640 "the mode is what umask leaves"
+umask 022
+mkdir real
+ln -s real/target.folded link.folded
+: >real/target.folded
+xpumerge -o link.folded 2>log
+[ -h link.folded ] && [ -s real/target.folded ]
+ok $? "through a symbolic link the file it means is written"
+is "$(leftovers)" 0 "nothing temporary is left"
+
+# ---- usage
+
+xpumerge --help >out 2>log
+is $? 0 "--help: status"
+like "$(cat out)" '^usage: xpumerge' "--help: on stdout"
+xpumerge --version >out 2>log
+is $? 0 "--version: status"
+like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
+for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
+		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms"; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	xpumerge $args >out 2>log
+	is "$?$(cat out)" 2 "xpumerge $args: status, and nothing on stdout"
+	[ -s log ] && ! grep -q '^launches' log
+	ok $? "xpumerge $args: says why"
+done
+
+# ---- input that cannot be used
+
+refuse() {		# refuse FILE WORDS NAME
+	echo kept >kept.folded
+	xpumerge -i "$1" -o kept.folded >out 2>log
+	is $? 2 "$3: status"
+	is "$(wc -l <log)" 1 "$3: one line"
+	like "$(cat log)" "^xpumerge: $1 .*$2" "$3: with the file's name, and why"
+	is "$(cat kept.folded)" kept "$3: an older result is untouched"
+}
+: >empty.data
+refuse empty.data 'is empty' "an empty file"
+head -c 40 xpu.data >short.data
+refuse short.data 'too short' "a cut header"
+echo 'not a recording, but long enough to have had a header of sixty-four bytes' >text.data
+refuse text.data 'not a recording' "a text file"
+{ head -c 12 xpu.data; printf '\002\000'; tail -c +15 xpu.data; } >newer.data
+refuse newer.data 'version 2.0, newer than the 1.x' "a newer version"
+{ head -c 8 xpu.data; printf '\001\002\003\004'; tail -c +13 xpu.data; } >endian.data
+refuse endian.data 'other endianness' "another endianness"
+refuse . 'not a regular file' "a directory"
+refuse /dev/null 'not a regular file' "a device"
+refuse missing.data 'No such file' "a missing file"
+
+# ---- a recording that is not whole
+
+size=$(stat -c %s xpu.data)
+head -c $((size - 20)) xpu.data >cut.data
+xpumerge cut.data -f folded -o cut.folded 2>log
+is $? 0 "cut: status"
+like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: where"
+like "$(cat log)" 'not closed in good order' "cut: not closed"
+cmp -s cut.folded a.folded
+ok $? "cut: everything before the cut is there"
+xpumerge --strict cut.data -f folded -o cut.folded 2>log
+is $? 1 "cut: --strict fails"
+head -c $((size / 2)) xpu.data >half.data
+xpumerge half.data -f folded --unit count -o half.folded 2>log
+is $? 0 "cut in the middle: status"
+n=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' log)
+[ "$n" -gt 100 ] && [ "$n" -lt 1900 ]
+ok $? "cut in the middle: some launches are there: $n"
+
+# Noise from offset 20000 on.
+{ head -c 20000 xpu.data; head -c 100000 /dev/zero | tr '\0' '\377'; } >damaged.data
+xpumerge damaged.data -f folded -o damaged.folded 2>log
+is $? 2 "damaged: status"
+like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: where"
+[ -s damaged.folded ] && grep -q '^launches [1-9]' log
+ok $? "damaged: what is before the damage is merged and written"
+
+# ---- output that cannot be written
+
+for out in /dev/full no/such/directory/a.folded real; do
+	xpumerge -f folded -o $out 2>log
+	is $? 2 "-o $out: status"
+	is "$(wc -l <log)" 1 "-o $out: one line"
+	like "$(cat log)" "^xpumerge: $out: cannot be written: " "-o $out: says what"
+done
+for format in text folded chrome; do
+	xpumerge -f $format >/dev/full 2>log
+	is $? 2 "$format on a full stdout: status"
+	like "$(cat log)" 'cannot be written: No space left' "$format on a full stdout: says so"
+done
+xpumerge --version >/dev/full 2>log
+is $? 2 "--version on a full stdout"
+mkdir small
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
+	echo kept >small/a.json
+	xpumerge -o small/a.json 2>log
+	is $? 2 "disk full: status"
+	like "$(cat log)" 'No space left on device' "disk full: says so"
+	is "$(cat small/a.json)" kept "disk full: the older result is untouched"
+	is "$(ls small)" a.json "disk full: nothing half is left"
+	umount small
+else
+	skip "disk full" "not root, or no tmpfs"
+fi
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 .
+	mkdir -m 555 readonly
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" \
+		-f folded -o readonly/a.folded 2>log
+	is $? 2 "a directory that is not ours: status"
+	like "$(cat log)" 'readonly/a.folded: cannot be written: Permission denied' \
+		"a directory that is not ours: says so"
+	chmod 600 xpu.data
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" 2>log
+	is $? 2 "a recording that is not ours: status"
+	like "$(cat log)" 'cannot be opened: Permission denied' "a recording that is not ours"
+	chmod 644 xpu.data
+	cp xpu.data theirs.data
+	chown 65534 theirs.data
+	xpumerge -i theirs.data -o a.folded 2>log
+	is $? 0 "as root, somebody else's recording: status"
+	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 "as root: one warning"
+else
+	skip "other users' files" "not root, or no setpriv"
+fi
+
+# ---- loss
+
+"$gen" -o pending.data --launches 1000 --lose-record 10
+xpumerge pending.data -f folded --unit count -o a.folded 2>log
+is $? 0 "lost records: status"
+is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account"
+like "$(cat log)" '^ +100 launches without device work' "lost records: pending"
+like "$(cat log)" '^ +100 device records that the shim sent are not' "lost records: missing"
+is "$(sed -n 's/.*;\[GPU_Launch_Pending\] //p' a.folded | paste -sd+ | bc)" 100 \
+	"lost records: pending launches have their lines"
+xpumerge --strict pending.data -o a.folded 2>log
+is $? 1 "lost records: --strict fails"
+"$gen" -o orphans.data --launches 1000 --lose-launch 10
+xpumerge orphans.data -f folded --unit count -o a.folded 2>log
+is "$(account log)" "900 matched 900 unmatched 100 lost 100" "lost launches: the account"
+like "$(cat log)" '^ +100 device records whose launch is not' "lost launches: orphans"
+is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | paste -sd+ | bc)" 100 \
+	"lost launches: the orphans have their lines"
+"$gen" -o open.data --no-end
+xpumerge --strict open.data -o a.folded 2>log
+is $? 1 "not closed: --strict fails"
+
+done_testing

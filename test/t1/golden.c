@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Golden merges: recordings made here, with the files that they name, merged by xpumerge in each
+ * format, and compared with what is in golden/ beside this file.
+ *
+ * After a change that is meant to change the output: XPU_UPDATE_GOLDEN=1 writes them anew. Read the
+ * difference before you commit it.
+ */
+#include <elf.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gen.h"
+#include "tap.h"
+
+#define FUNC		ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+#define NR(a)		(sizeof(a) / sizeof((a)[0]))
+
+/* Functions of 0x100 bytes; an address inside one, as a return address has it. */
+#define IN(file, function)	((file) + 0x100 * (function) + 0x20)
+
+enum { APP = 0x400000, CUDART = 0x7f0000001000, CUDA = 0x7f1000001000, CUPTI = 0x7f2000001000,
+       SHIM = 0x7f3000001000, PLUGIN = 0x7f4000001000 };
+
+static const struct gen_symbol app[] = {
+	{ "_start", 0x1000, 0x100, FUNC }, { "main", 0x1100, 0x100, FUNC },
+	{ "_ZN5Model4stepEi", 0x1200, 0x100, FUNC }, { "_ZN5Model4loadEv", 0x1300, 0x100, FUNC },
+	{ "worker;with\nodd\x80name", 0x1400, 0x100, FUNC },
+};
+
+enum { START, MAIN, STEP, LOAD, WORKER };
+
+static const struct gen_symbol cudart[] = {
+	{ "cudaLaunchKernel", 0x1000, 0x100, FUNC }, { "cudaMemcpyAsync", 0x1100, 0x100, FUNC },
+	{ "cudaGraphLaunch", 0x1200, 0x100, FUNC }, { "inner", 0x1300, 0x100, FUNC },
+};
+
+static const struct gen_symbol cuda[] = {
+	{ "cuLaunchKernel", 0x1000, 0x100, FUNC }, { "inner", 0x1100, 0x100, FUNC },
+};
+
+static const struct gen_symbol plugin_a[] = { { "plugin_a_run", 0x1000, 0x800, FUNC } };
+static const struct gen_symbol plugin_b[] = { { "plugin_b_run", 0x1000, 0x800, FUNC } };
+
+static const uint8_t gpu_a[16] = { 0xaa }, gpu_b[16] = { 0xbb };
+static const uint8_t app_id[20] = { 1, 2, 3, 4 }, stale_id[20] = { 9 };
+
+static char directory[400];
+
+static const char *path(const char *name)
+{
+	static char text[512];
+
+	snprintf(text, sizeof(text), "%s/%s", directory, name);
+	return text;
+}
+
+static void add_elf(const char *name, const struct gen_symbol *symbols, size_t nr, const void *id,
+		    size_t id_len)
+{
+	struct gen g = { 0 };
+
+	gen__elf(&g, symbols, nr, id, id_len);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
+static void add_maps(struct gen *g, uint64_t time_ns, uint32_t pid)
+{
+	gen__mmap(g, time_ns, pid, APP, 0x1000, 0x1000, path("app"), app_id, sizeof(app_id));
+	gen__mmap(g, time_ns, pid, CUDART, 0x1000, 0x1000, path("libcudart.so.13"), NULL, 0);
+	gen__mmap(g, time_ns, pid, CUDA, 0x1000, 0x1000, path("libcuda.so.1"), NULL, 0);
+	gen__mmap(g, time_ns, pid, CUPTI, 0x1000, 0x1000, "/nonexistent/libcupti.so.13", NULL, 0);
+	gen__mmap(g, time_ns, pid, SHIM, 0x1000, 0x1000, "/nonexistent/libxpushim.so", NULL, 0);
+}
+
+static void add_names(struct gen *g)
+{
+	gen__string(g, 1, "cuLaunchKernel");
+	gen__api(g, 1, 307, 1);
+	gen__string(g, 2, "cuMemcpyHtoDAsync_v2");
+	gen__api(g, 1, 276, 2);
+	gen__string(g, 3, "cuGraphLaunch");
+	gen__api(g, 1, 514, 3);
+	gen__string(g, 10, "_Z9vectorAddPKfS0_Pf");
+	gen__string(g, 11, "plain_kernel");
+	gen__string(g, 12, "odd;name\t\"quoted\\\xff");
+	gen__string(g, 20, "NVIDIA H100");
+}
+
+/* A launch's stack: shim, CUPTI, driver, runtime, and then the two functions of the program. */
+static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t id, uint32_t proc,
+		     uint32_t cbid, uint64_t api, uint64_t inner, uint64_t outer)
+{
+	const uint64_t frames[] = {
+		SHIM + 0x10, IN(CUPTI, 3), IN(CUDA, 1), IN(CUDA, 0), IN(CUDART, 3), api, inner,
+		outer, IN(APP, MAIN), IN(APP, START),
+	};
+
+	gen__callchain(g, flags, time_ns, id, proc, 1, cbid, frames, NR(frames));
+}
+
+/*
+ * One of nearly everything: threads, streams that overlap, two GPUs that two processes number
+ * differently, a fork, an exec, the same pid and correlation ids in two images, a library replaced
+ * by another at the same address, a graph, and loss of several kinds.
+ */
+static void make_tour(const char *name)
+{
+	static const char cmdline[] = "./app\0--epochs\0" "2";
+	struct xpu_record_counters c = {
+		.nr_batches = 2, .nr_launches = 10, .nr_kernels = 9, .nr_memcpys = 1,
+		.nr_dropped_cupti = 4,
+	};
+	struct xpu_launch launches[] = {
+		{ 101, 1, 0, 1 }, { 102, 2, 100, 1 }, { 103, 3, 200, 2 }, { 104, 4, 300, 1 },
+		{ 105, 5, 400, 1 }, { 107, 1, 500, 2 }, { 108, 8, 600, 1 },
+	};
+	struct gen g = { 0 };
+
+	add_elf("app", app, NR(app), app_id, sizeof(app_id));
+	add_elf("libcudart.so.13", cudart, NR(cudart), NULL, 0);
+	add_elf("libcuda.so.1", cuda, NR(cuda), NULL, 0);
+	add_elf("plugin_a.so", plugin_a, NR(plugin_a), NULL, 0);
+	add_elf("plugin_b.so", plugin_b, NR(plugin_b), NULL, 0);
+	add_elf("stale.so", plugin_a, NR(plugin_a), app_id, sizeof(app_id));
+
+	gen__header(&g);
+	gen__info(&g, XPU_INFO_VERSION, "0.1.0", 5);
+	gen__info(&g, XPU_INFO_HOSTNAME, "node1", 5);
+	gen__info(&g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline) - 1);
+
+	/* pid 100 is started and execs; its thread 101 is named. */
+	gen__process(&g, XPU_MISC_PROCESS_ROOT, 90, 1, 100, 0, "xpuload");
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 2, 100, 1, "app");
+	add_maps(&g, 97, 100);
+	gen__mmap(&g, 98, 100, PLUGIN, 0x1000, 0x1000, path("plugin_a.so"), NULL, 0);
+	gen__fork(&g, 200, 100, 101, 100, 100);
+	gen__comm(&g, 0, 210, 100, 101, "loader;thread");
+	gen__thread(&g, 1, 2, 100);
+	gen__thread(&g, 2, 2, 101);
+	add_path(&g, 0, 1000, 1, 2, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, 0, 1000, 2, 2, 276, IN(CUDART, 1), IN(APP, LOAD), IN(APP, STEP));
+	add_path(&g, XPU_CHAIN_TRUNCATED, 1000, 3, 2, 307, IN(CUDART, 0), IN(APP, WORKER), 0x1234);
+	add_path(&g, XPU_CHAIN_SHIM, 1000, 4, 2, 514, IN(CUDART, 2), IN(APP, STEP), IN(APP, STEP));
+	gen__callchain(&g, XPU_CHAIN_FAILED, 1000, 5, 2, 3, 77, NULL, 0);
+	add_path(&g, 0, 1000, 8, 2, 307, IN(CUDART, 0), PLUGIN + 0x40, IN(APP, STEP));
+	gen__launches(&g, 1000, launches, NR(launches));
+
+	gen__batch_begin(&g, 9000, 2, 102);
+	c.nr_batches = 1;
+	gen__counters(&g, &c);
+	add_names(&g);
+	gen__device(&g, 0, 20, gpu_a);
+	gen__device(&g, 1, 20, gpu_b);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__stream(&g, 2, 1, 2, 13);
+	gen__kernel(&g, 0, 3000, 2500, 101, 10, 1);
+	/* Overlaps the one before, in the same stream. */
+	gen__kernel(&g, 0, 4000, 2500, 103, 12, 1);
+	gen__memcpy(&g, 0, 2000, 900, 102, 1, 1 << 20, 1);
+	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 7000, 300, 104, 10, 2);
+	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 7300, 300, 104, 11, 2);
+	gen__memset(&g, XPU_MISC_GRAPH_NODE, 7600, 50, 104, 2, 4096);
+	gen__message(&g, XPU_MESSAGE_WARNING, "torch.profiler holds CUPTI\x1b[31m");
+	gen__batch_end(&g);
+	gen__batch_begin(&g, 9500, 2, 102);
+	c.nr_batches = 2;
+	gen__counters(&g, &c);
+	gen__kernel(&g, XPU_MISC_BAD_TIME, 0, 0, 105, 11, 1);
+	/* Nobody launched this one. */
+	gen__kernel(&g, 0, 8000, 700, 999, 11, 1);
+	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
+	gen__batch_end(&g);
+
+	/* The same path again, where another library has taken the place of the first. */
+	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
+	gen__launch(&g, 11000, 109, 8, 1);
+	gen__batch_begin(&g, 12000, 2, 102);
+	gen__kernel(&g, 0, 11500, 400, 109, 11, 2);
+	gen__batch_end(&g);
+
+	/* The process execs: the same pid, ids and addresses, other files; the GPUs swapped. */
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 20000, 100, 100, "second");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 20001, 3, 100, 2, "second");
+	add_maps(&g, 20002, 100);
+	gen__mmap(&g, 20003, 100, PLUGIN, 0x1000, 0x1000, path("stale.so"), stale_id,
+		  sizeof(stale_id));
+	gen__thread(&g, 3, 3, 100);
+	gen__launch(&g, 21000, 101, 9, 3);
+	/* Paths may be told after they are used. */
+	add_path(&g, 0, 21000, 9, 3, 307, IN(CUDART, 0), PLUGIN + 0x40, IN(APP, LOAD));
+	gen__batch_begin(&g, 29000, 3, 103);
+	add_names(&g);
+	gen__device(&g, 0, 20, gpu_b);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__kernel(&g, 0, 22000, 100, 101, 10, 1);
+	gen__batch_end(&g);
+
+	/* A child that never execs has its parent's maps. */
+	gen__fork(&g, 23000, 200, 200, 100, 100);
+	gen__process(&g, XPU_MISC_PROCESS_FORK, 23001, 4, 200, 3, "second");
+	gen__comm(&g, 0, 23010, 200, 200, "child");
+	gen__thread(&g, 4, 4, 200);
+	add_path(&g, 0, 24000, 10, 4, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, LOAD));
+	gen__batch_begin(&g, 29500, 4, 200);
+	add_names(&g);
+	gen__device(&g, 0, 20, gpu_a);
+	gen__stream(&g, 1, 0, 1, 7);
+	/* Its launch comes later in the file. */
+	gen__kernel(&g, 0, 24500, 1234, 101, 11, 1);
+	gen__batch_end(&g);
+	gen__launch(&g, 24000, 101, 10, 4);
+
+	gen__lost(&g, 29999, XPU_LOST_BATCH, 1);
+	gen__end(&g, 30000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
+/* What a program that works leaves: nothing lost, one GPU, every frame named. */
+static void make_clean(const char *name)
+{
+	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 1000, 1 }, { 3, 2, 2000, 1 } };
+	struct xpu_record_counters c = {
+		.nr_batches = 1, .nr_launches = 3, .nr_kernels = 2, .nr_memcpys = 1,
+	};
+	struct gen g = { 0 };
+
+	gen__header(&g);
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 1, 100, 0, "app");
+	add_maps(&g, 97, 100);
+	gen__thread(&g, 1, 1, 100);
+	add_path(&g, 0, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, 0, 1000, 2, 1, 276, IN(CUDART, 1), IN(APP, LOAD), IN(APP, LOAD));
+	gen__launches(&g, 1000, launches, NR(launches));
+	gen__batch_begin(&g, 9000, 1, 102);
+	gen__counters(&g, &c);
+	add_names(&g);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__kernel(&g, 0, 10000, 1499, 1, 10, 1);
+	gen__kernel(&g, 0, 12000, 1000, 2, 10, 1);
+	/* Too short to show in us. */
+	gen__memcpy(&g, 0, 13000, 499, 3, 1, 64, 1);
+	gen__batch_end(&g);
+	gen__end(&g, 30000, 3 << 8);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
+/* Return: what is in a file, with this directory's name, which is another each time, as DIR. */
+static char *slurp(const char *name)
+{
+	FILE *f = fopen(name, "r");
+	char *text = NULL, *at;
+	size_t size = 0, len = strlen(directory);
+
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, EOF, f) < 0) {
+		free(text);
+		text = strdup("");
+	}
+	fclose(f);
+	while ((at = strstr(text, directory))) {
+		memcpy(at, "DIR", 3);
+		memmove(at + 3, at + len, strlen(at + len) + 1);
+	}
+	return text;
+}
+
+static int spit(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	return f ? fputs(text, f) < 0 || fclose(f) : -1;
+}
+
+/* Shows the first line that differs. */
+static void explain(const char *got, const char *want)
+{
+	int line = 1;
+
+	while (*got && *got == *want) {
+		line += *got == '\n';
+		got++;
+		want++;
+	}
+	diag("line %d: got '%.*s', expected '%.*s'", line, (int)strcspn(got, "\n"), got,
+	     (int)strcspn(want, "\n"), want);
+}
+
+static void check(const char *args, const char *result, int status)
+{
+	const char *src = getenv("XPU_SRC"), *build = getenv("XPU_BUILD");
+	char command[1024], golden[512], *got, *want;
+	int wstatus;
+
+	snprintf(command, sizeof(command), "{ '%s/xpumerge' %s; } >%s 2>stderr", build, args,
+		 result);
+	wstatus = system(command);
+	is_int(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 256, status, "xpumerge %s: status", args);
+	snprintf(golden, sizeof(golden), "%s/test/t1/golden/%s", src, result);
+	got = slurp(result);
+	if (getenv("XPU_UPDATE_GOLDEN"))
+		ok(got && !spit(golden, got), "%s written", golden);
+	want = slurp(golden);
+	if (!ok(got && want && !strcmp(got, want), "xpumerge %s: %s", args, result) && got && want)
+		explain(got, want);
+	free(got);
+	free(want);
+}
+
+int main(void)
+{
+	if (!getenv("XPU_SRC") || !getenv("XPU_BUILD"))
+		skip_all("XPU_SRC and XPU_BUILD say where things are: use make check");
+	if (!getcwd(directory, sizeof(directory)))
+		bail("the directory has no name");
+	make_tour("tour.data");
+	make_clean("clean.data");
+
+	check("tour.data", "tour.txt", 0);
+	check("tour.data -f folded", "tour.folded", 0);
+	check("tour.data -f folded --unit ns", "tour.ns.folded", 0);
+	check("tour.data -f folded --unit count", "tour.count.folded", 0);
+	check("tour.data -f folded --unit samples -F 1000000", "tour.samples.folded", 0);
+	check("tour.data -f folded --no-trim", "tour.notrim.folded", 0);
+	check("tour.data -f chrome", "tour.json", 0);
+	check("tour.data --strict -f folded 3>&1 1>/dev/null 2>&3", "tour.log", 1);
+	check("clean.data --unit ns", "clean.txt", 0);
+	check("clean.data -f folded", "clean.folded", 0);
+	check("clean.data -f folded --unit ms", "clean.ms.folded", 0);
+	check("clean.data --strict -f folded 3>&1 1>/dev/null 2>&3", "clean.log", 0);
+	return done_testing();
+}

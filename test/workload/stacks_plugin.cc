@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stacks_plugin - a library that launches when it is loaded, used and unloaded
+ *
+ * Built twice with different FRAME_BYTES, so that the same code is at the same place with frames of
+ * another size.
+ */
+extern "C" void launch(void);
+
+#define NOINLINE	__attribute__((noinline))
+
+static NOINLINE void with_frame(void (*f)())
+{
+	char frame[FRAME_BYTES];
+
+	frame[0] = 0;
+	__asm__ volatile("" : : "r"(frame) : "memory");
+	f();
+	__asm__ volatile("" : : "r"(frame) : "memory");
+}
+
+static __attribute__((constructor)) void loaded()
+{
+	with_frame(launch);
+	__asm__ volatile("");
+}
+
+static __attribute__((destructor)) void unloaded()
+{
+	with_frame(launch);
+	__asm__ volatile("");
+}
+
+extern "C" NOINLINE void plugin_work(void (*f)())
+{
+	with_frame(f);
+	__asm__ volatile("");
+}
