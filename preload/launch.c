@@ -200,7 +200,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			t->slot.correlation_id = 0;	/* the launch is over */
 		return;
 	}
-	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_relaxed))
+	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
 		return;
 	if (__builtin_expect(!t, 0)) {
 		t = thread__new();

@@ -22,9 +22,14 @@ extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_bat
 /* Which pair of sites this process uses; set once, when the shim is loaded. */
 extern bool probe__live;
 
+static inline unsigned short probe__read(const volatile unsigned short *semaphore)
+{
+	return __atomic_load_n(semaphore, __ATOMIC_RELAXED);
+}
+
 static inline bool probe__launch_attached(void)
 {
-	return probe__live ? xpu_live_launch_semaphore : xpu_launch_semaphore;
+	return probe__read(probe__live ? &xpu_live_launch_semaphore : &xpu_launch_semaphore);
 }
 
 static inline void probe__launch(const struct xpu_slot *slot)
@@ -46,9 +51,8 @@ static inline void probe__batch(const void *records, size_t bytes)
 /* How many listen to both sites. */
 static inline unsigned short probe__nr_listeners(void)
 {
-	unsigned short batch = probe__live ? xpu_live_batch_semaphore : xpu_batch_semaphore;
-
-	return probe__launch_attached() ? batch : 0;
+	return probe__launch_attached() ?
+		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore) : 0;
 }
 
 #endif /* XPU_PROBE_H */

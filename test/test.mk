@@ -123,7 +123,7 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
-		  UBSAN_OPTIONS=print_stacktrace=1
+		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
 test-build: all $(WORKLOADS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS)) $(O)/gen_data \

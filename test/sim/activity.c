@@ -357,7 +357,7 @@ static void buffer__put(struct buffer *buffer)
 static void *queue__main(void *arg)
 {
 	(void)arg;
-	pthread_setname_np(pthread_self(), "cupti-worker");
+	pthread_setname_np(pthread_self(), "Cupti_Worker_Th");
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		struct buffer *buffer = queue.first;
@@ -615,8 +615,11 @@ static CUpti_ActivityKind call_kind(const struct sim_call *call)
 							    CUPTI_ACTIVITY_KIND_RUNTIME;
 }
 
+/* A driver call inside a runtime call has a callback, but no record. */
 bool activity__wants_call(const struct sim_call *call)
 {
+	if (call->nested)
+		return false;
 	return kind_is_enabled(call_kind(call)) ||
 	       (call->cbid < NR_CBIDS &&
 		__atomic_load_n(&call_enabled[call->domain][call->cbid], __ATOMIC_RELAXED));
@@ -695,7 +698,7 @@ bool activity__serializes(void)
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
 	if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
-		return CUPTI_ERROR_INVALID_KIND;
+		return CUPTI_ERROR_NOT_COMPATIBLE;	/* what CUPTI says, not INVALID_KIND */
 	if (on && ((kind == CUPTI_ACTIVITY_KIND_KERNEL &&
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
 		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&

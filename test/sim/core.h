@@ -36,7 +36,7 @@ struct CUctx_st {
 	struct device *dev;
 	struct CUctx_st *next;
 	unsigned int flags;
-	uint32_t next_stream_id;
+	int has_module;			/* a kernel was launched: its module is there */
 	struct CUstream_st *legacy;	/* the NULL stream */
 	uint64_t tail_ns;		/* end of all work so far */
 	uint64_t blocking_tail_ns;	/* end of all work in streams that wait for the NULL stream */
@@ -50,7 +50,7 @@ struct CUstream_st {
 	unsigned int flags;
 	int priority;
 	bool is_legacy;
-	bool is_per_thread;
+	bool is_users;			/* made by cuStreamCreate; CUPTI hears of no other */
 	uint64_t tail_ns;		/* end of the last work */
 	unsigned int nr_pending;
 	struct branch *branch;		/* of a capture; NULL: not capturing */
@@ -107,6 +107,7 @@ uint64_t now_ns(void);
 struct thread *thread__self(void);
 const struct sim_tool *tool(void);
 void tool__resource(uint32_t cbid, struct CUctx_st *ctx, struct CUstream_st *stream, void *desc);
+void tool__synchronized(uint32_t cbid, struct CUctx_st *ctx, struct CUstream_st *stream);
 void count(enum sim_stat stat, uint64_t nr);
 void registry__lock(void);
 void registry__unlock(void);
@@ -126,7 +127,9 @@ bool device__is_done(struct device *dev, uint64_t time_ns);
 
 struct CUctx_st *ctx__new(struct device *dev, unsigned int flags);
 CUresult ctx__destroy(struct CUctx_st *ctx);
+void ctx__wait(struct CUctx_st *ctx);
 CUresult ctx__synchronize(struct CUctx_st *ctx);
+void ctx__tell_module(struct CUctx_st *ctx, uint32_t cbid);
 struct CUctx_st *ctx__current(void);
 bool ctx__is_valid(const struct CUctx_st *ctx);
 

@@ -112,7 +112,9 @@ static void tool_synchronized(uint32_t cbid, CUcontext ctx, CUstream stream)
 
 static void tool_initialized(void)
 {
-	tool_resource(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL, NULL, NULL);
+	/* The one resource callback without data. */
+	if (wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED))
+		call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL);
 	activity__devices();
 }
 
@@ -210,7 +212,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
 		__atomic_store_n(&the_subscriber.callback, callback, __ATOMIC_RELAXED);
 		__atomic_store_n(&the_subscriber.userdata, userdata, __ATOMIC_RELAXED);
 		snprintf(the_subscriber.name, sizeof(the_subscriber.name), "%s",
-			 name ? name : "unnamed");
+			 name ? name : "<not provided>");
 		__atomic_store_n(&subscribed, 1, __ATOMIC_RELEASE);
 		profiler__update();
 		*out = &the_subscriber;

@@ -28,8 +28,8 @@
 #define STREAM_GAP_NS		100	/* between two pieces of work in a stream */
 #define COARSE_NS		200000	/* how late work may end while nobody waits for it */
 #define MAX_PENDING		1024	/* in a stream; the next launch waits */
-#define FIRST_STREAM_ID		13	/* as CUPTI numbers them; the NULL stream is 7 */
-#define NULL_STREAM_ID		7
+#define FIRST_STREAM_ID		7	/* as CUPTI numbers them: a context's NULL stream first, ... */
+#define HIDDEN_STREAMS		6	/* ... then some of the driver's own */
 #define TRACE_BYTES		65536
 
 struct device {
@@ -68,6 +68,8 @@ static struct {
 	pthread_cond_t changed;
 	pthread_t owner;
 	int state;			/* enum init_state; read without the lock */
+	bool recursed;
+	int failed;
 	int forked;
 	int deinitialized;
 } init = {
@@ -81,7 +83,8 @@ static struct {
 	struct CUstream_st *streams;
 	struct CUfunc_st *kernels;
 	uint32_t next_context_id;
-} registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint32_t next_stream_id;
+} registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_stream_id = FIRST_STREAM_ID };
 
 static struct {
 	pthread_rwlock_t lock;
@@ -188,6 +191,14 @@ void tool__resource(uint32_t cbid, struct CUctx_st *ctx, struct CUstream_st *str
 
 	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		t->resource(cbid, ctx, stream, desc);
+}
+
+void tool__synchronized(uint32_t cbid, struct CUctx_st *ctx, struct CUstream_st *stream)
+{
+	const struct sim_tool *t = tool();
+
+	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
+		t->synchronized(cbid, ctx, stream);
 }
 
 static void thread__exit(void *arg)
@@ -742,18 +753,20 @@ struct CUstream_st *stream__new(struct CUctx_st *ctx, unsigned int flags, int pr
 	stream->flags = flags;
 	stream->priority = priority;
 	registry__lock();
-	stream->id = ctx->legacy ? ctx->next_stream_id++ : NULL_STREAM_ID;
+	stream->id = registry.next_stream_id;
+	registry.next_stream_id += ctx->legacy ? 1 : HIDDEN_STREAMS;
 	stream->next = registry.streams;
 	registry.streams = stream;
 	registry__unlock();
-	tool__resource(CUPTI_CBID_RESOURCE_STREAM_CREATED, ctx, stream, NULL);
 	return stream;
 }
 
 /* The memory stays: work still points to it, and a stale handle is recognized. */
 CUresult stream__destroy(struct CUstream_st *stream)
 {
-	tool__resource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, stream->ctx, stream, NULL);
+	if (stream->is_users)
+		tool__resource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, stream->ctx, stream,
+			       NULL);
 	__atomic_store_n(&stream->magic, 0, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
@@ -762,11 +775,8 @@ static struct CUstream_st *stream__per_thread(struct CUctx_st *ctx)
 {
 	struct CUstream_st **slot = &thread__self()->per_thread[ctx->dev->ordinal];
 
-	if (!*slot || (*slot)->ctx != ctx) {
+	if (!*slot || (*slot)->ctx != ctx)
 		*slot = stream__new(ctx, CU_STREAM_DEFAULT, 0);
-		if (*slot)
-			(*slot)->is_per_thread = true;
-	}
 	return *slot;
 }
 
@@ -818,11 +828,8 @@ void stream__wait_until(struct CUstream_st *stream, uint64_t time_ns)
 
 CUresult stream__synchronize(struct CUstream_st *stream)
 {
-	const struct sim_tool *t = tool();
-
 	device__wait(stream->ctx->dev, stream__tail(stream));
-	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
-		t->synchronized(CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED, stream->ctx, stream);
+	tool__synchronized(CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED, stream->ctx, stream);
 	return core__check();
 }
 
@@ -837,7 +844,6 @@ struct CUctx_st *ctx__new(struct device *dev, unsigned int flags)
 	ctx->magic = SIM_MAGIC_CONTEXT;
 	ctx->dev = dev;
 	ctx->flags = flags;
-	ctx->next_stream_id = FIRST_STREAM_ID;
 	registry__lock();
 	ctx->uid = ++registry.next_context_id;
 	ctx->next = registry.contexts;
@@ -846,40 +852,61 @@ struct CUctx_st *ctx__new(struct device *dev, unsigned int flags)
 	pthread_mutex_lock(&dev->lock);
 	device__start(dev);
 	pthread_mutex_unlock(&dev->lock);
-	tool__resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, ctx, NULL, NULL);
 	ctx->legacy = stream__new(ctx, CU_STREAM_DEFAULT, 0);
 	if (!ctx->legacy)
 		return NULL;
 	ctx->legacy->is_legacy = true;
+	tool__resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, ctx, NULL, NULL);
 	return ctx;
 }
 
 CUresult ctx__destroy(struct CUctx_st *ctx)
 {
-	CUresult err = ctx__synchronize(ctx);
+	struct CUstream_st *stream;
 
-	if (err)
-		return err;
+	ctx__wait(ctx);
 	tool__resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, ctx, NULL, NULL);
-	__atomic_store_n(&ctx->magic, 0, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&ctx->has_module, __ATOMIC_RELAXED))
+		ctx__tell_module(ctx, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 	registry__lock();
-	for (struct CUstream_st *s = registry.streams; s; s = s->next)
-		if (s->ctx == ctx)
-			__atomic_store_n(&s->magic, 0, __ATOMIC_RELAXED);
+	stream = registry.streams;	/* new ones come in front, and none is ever freed */
 	registry__unlock();
-	return CUDA_SUCCESS;
+	for (; stream; stream = stream->next)
+		if (stream->ctx == ctx &&
+		    __atomic_load_n(&stream->magic, __ATOMIC_RELAXED) == SIM_MAGIC_STREAM)
+			stream__destroy(stream);
+	__atomic_store_n(&ctx->magic, 0, __ATOMIC_RELAXED);
+	return core__check();
+}
+
+/* Waits for all its work. */
+void ctx__wait(struct CUctx_st *ctx)
+{
+	pthread_mutex_lock(&ctx->dev->lock);
+	device__wait_locked(ctx->dev, ctx->tail_ns);
+	pthread_mutex_unlock(&ctx->dev->lock);
 }
 
 CUresult ctx__synchronize(struct CUctx_st *ctx)
 {
-	const struct sim_tool *t = tool();
-
-	pthread_mutex_lock(&ctx->dev->lock);
-	device__wait_locked(ctx->dev, ctx->tail_ns);
-	pthread_mutex_unlock(&ctx->dev->lock);
-	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
-		t->synchronized(CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED, ctx, NULL);
+	ctx__wait(ctx);
+	tool__synchronized(CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED, ctx, NULL);
 	return core__check();
+}
+
+/* CUPTI hears of a module when it is loaded, at each launch from it, and when it goes. */
+void ctx__tell_module(struct CUctx_st *ctx, uint32_t cbid)
+{
+	static const char cubin[64] = "simulated";
+	CUpti_ModuleResourceData data = {
+		.moduleId = 1,
+		.cubinSize = sizeof(cubin),
+		.pCubin = cubin,
+	};
+
+	if (!__atomic_exchange_n(&ctx->has_module, 1, __ATOMIC_RELAXED))
+		tool__resource(CUPTI_CBID_RESOURCE_MODULE_LOADED, ctx, NULL, &data);
+	tool__resource(cbid, ctx, NULL, &data);
 }
 
 struct CUctx_st *ctx__current(void)
@@ -1214,17 +1241,26 @@ static void core__setup(void)
 	atexit(core__teardown);
 }
 
-/* What the injected library calls while it is being loaded must not wait for itself. */
+/*
+ * The injected library runs inside the first cuInit and must leave CUDA alone there: the driver
+ * answers its calls with errors, and a cuInit of its own with success, but is of no use after it.
+ */
 CUresult core__init(void)
 {
 	const struct sim_tool *t;
+	bool recursed;
 
 	if (__atomic_load_n(&init.state, __ATOMIC_ACQUIRE) == INIT_DONE)
 		return core__check();
 	pthread_mutex_lock(&init.lock);
-	while (init.state == INIT_RUNNING && !pthread_equal(init.owner, pthread_self()))
+	if (init.state == INIT_RUNNING && pthread_equal(init.owner, pthread_self())) {
+		init.recursed = true;
+		pthread_mutex_unlock(&init.lock);
+		return CUDA_SUCCESS;
+	}
+	while (init.state == INIT_RUNNING)
 		pthread_cond_wait(&init.changed, &init.lock);
-	if (init.state != INIT_NONE) {
+	if (init.state == INIT_DONE) {
 		pthread_mutex_unlock(&init.lock);
 		return core__check();
 	}
@@ -1234,21 +1270,24 @@ CUresult core__init(void)
 	pthread_mutex_unlock(&init.lock);
 
 	core__inject();
-	t = tool();
-	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
-		t->initialized();
 
 	pthread_mutex_lock(&init.lock);
+	recursed = init.recursed;
+	__atomic_store_n(&init.failed, recursed, __ATOMIC_RELAXED);
 	__atomic_store_n(&init.state, INIT_DONE, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&init.changed);
 	pthread_mutex_unlock(&init.lock);
+	t = tool();
+	if (!recursed && t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
+		t->initialized();
 	return core__check();
 }
 
 /* Return: whether an API call can go on. */
 CUresult core__check(void)
 {
-	if (__atomic_load_n(&init.state, __ATOMIC_ACQUIRE) == INIT_NONE ||
+	if (__atomic_load_n(&init.state, __ATOMIC_ACQUIRE) != INIT_DONE ||
+	    __atomic_load_n(&init.failed, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&init.forked, __ATOMIC_RELAXED))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (__atomic_load_n(&init.deinitialized, __ATOMIC_ACQUIRE))
@@ -1273,7 +1312,7 @@ static void core__call_enter(struct sim_call *call)
 	while (!thread->depth && !thread->correlation_id)
 		thread->correlation_id =
 			__atomic_add_fetch(&last_correlation_id, 1, __ATOMIC_RELAXED);
-	thread->depth++;
+	call->nested = thread->depth++;
 	call->correlation_id = thread->correlation_id;
 	t->api_enter(call);
 }
@@ -1358,33 +1397,6 @@ static bool core__stream_id(CUcontext ctx, CUstream handle, bool per_thread, uin
 	return true;
 }
 
-static CUresult core__use_device(int ordinal)
-{
-	struct thread *t = thread__self();
-	struct device *dev = device__get(ordinal);
-	struct CUctx_st *ctx;
-	CUresult err = core__check();
-
-	if (err)
-		return err;
-	if (!dev)
-		return CUDA_ERROR_INVALID_DEVICE;
-	ctx = __atomic_load_n(&dev->primary, __ATOMIC_ACQUIRE);
-	if (!ctx)
-		ctx = device__primary_retain(dev, &err);
-	if (err)
-		return err;
-	if (!t->nr_contexts)
-		t->nr_contexts = 1;
-	t->contexts[t->nr_contexts - 1] = ctx;
-	return CUDA_SUCCESS;
-}
-
-static const char *core__kernel_name(CUfunction kernel)
-{
-	return kernel->name;
-}
-
 static void core__kernel_cost_arg(CUfunction kernel, unsigned int arg)
 {
 	__atomic_store_n(&kernel->cost_arg, (int)arg, __ATOMIC_RELAXED);
@@ -1411,9 +1423,6 @@ static const struct sim_core the_core = {
 	.graph_exec_id = graph_exec__id,
 	.graph_node_id = graph_node__id,
 	.count = count,
-	.use_device = core__use_device,
-	.kernel = kernel__get,
-	.kernel_name = core__kernel_name,
 	.kernel_cost_arg = core__kernel_cost_arg,
 };
 

@@ -14,7 +14,10 @@
 
 struct CUmod_st {
 	uint32_t magic;
+	struct CUmod_st *next;
 };
+
+static struct CUmod_st *modules;	/* guarded by the registry lock */
 
 /* ---- init, devices, contexts ----------------------------------------------------------------- */
 
@@ -22,8 +25,8 @@ SIM_EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 {
 	cuInit_params params = { flags };
 
-	/* The injected library subscribes in here, so the first call has no entry callback. */
-	DRIVER_CALL(cuInit, &params, NULL, core__init(), CUDA_SUCCESS);
+	/* The injected library subscribes in there: it hears of the exit only of later calls. */
+	DRIVER_CALL(cuInit, &params, NULL, CUDA_SUCCESS, core__init());
 }
 
 SIM_EXPORT CUresult CUDAAPI cuDriverGetVersion(int *version)
@@ -177,9 +180,18 @@ DRIVER_API(cuDevicePrimaryCtxRetain, (CUcontext *ctx, CUdevice dev), (ctx, dev),
 DRIVER_API(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), (dev), NULL,
 	   device__get(dev) ? device__primary_release(device__get(dev)) :
 			      CUDA_ERROR_INVALID_DEVICE)
-DRIVER_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), NULL,
-	   device__get(dev) ? device__primary_reset(device__get(dev)) :
-			      CUDA_ERROR_INVALID_DEVICE)
+
+static CUresult primary_reset(CUdevice dev)
+{
+	if (!device__get(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return device__primary_reset(device__get(dev));
+}
+
+/* Two names of one thing; cudart calls the older one. */
+#undef cuDevicePrimaryCtxReset
+DRIVER_API(cuDevicePrimaryCtxReset, (CUdevice dev), (dev), NULL, primary_reset(dev))
+DRIVER_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), NULL, primary_reset(dev))
 
 static CUresult primary_state(CUdevice dev, unsigned int *flags, int *active)
 {
@@ -242,11 +254,11 @@ static CUresult ctx_get_current(CUcontext *out)
 	return CUDA_SUCCESS;
 }
 
-static CUresult ctx_get_device(CUdevice *out)
+static CUresult ctx_get_device(CUdevice *out, CUcontext ctx)
 {
-	struct CUctx_st *ctx = ctx__current();
-
 	if (!ctx)
+		ctx = ctx__current();
+	if (!ctx__is_valid(ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*out = device__ordinal(ctx->dev);
 	return CUDA_SUCCESS;
@@ -276,11 +288,11 @@ static CUresult ctx_destroy(CUcontext ctx)
 	return ctx__destroy(ctx);
 }
 
-static CUresult ctx_synchronize(void)
+static CUresult ctx_synchronize(CUcontext ctx)
 {
-	struct CUctx_st *ctx = ctx__current();
-
-	return ctx ? ctx__synchronize(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+	if (!ctx)
+		ctx = ctx__current();
+	return ctx__is_valid(ctx) ? ctx__synchronize(ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult ctx_version(unsigned int *version)
@@ -308,8 +320,11 @@ DRIVER_API(cuCtxPushCurrent_v2, (CUcontext ctx), (ctx), NULL, ctx_push(ctx))
 DRIVER_API(cuCtxPopCurrent_v2, (CUcontext *ctx), (ctx), NULL, ctx_pop(ctx))
 DRIVER_API(cuCtxSetCurrent, (CUcontext ctx), (ctx), NULL, ctx_set_current(ctx))
 DRIVER_API(cuCtxGetCurrent, (CUcontext *ctx), (ctx), NULL, ctx_get_current(ctx))
-DRIVER_API(cuCtxGetDevice, (CUdevice *dev), (dev), NULL, ctx_get_device(dev))
-DRIVER_API_VOID(cuCtxSynchronize, ctx_synchronize())
+DRIVER_API(cuCtxGetDevice, (CUdevice *dev), (dev), NULL, ctx_get_device(dev, NULL))
+DRIVER_API(cuCtxGetDevice_v2, (CUdevice *dev, CUcontext ctx), (dev, ctx), NULL,
+	   ctx_get_device(dev, ctx))
+DRIVER_API_VOID(cuCtxSynchronize, ctx_synchronize(NULL))
+DRIVER_API(cuCtxSynchronize_v2, (CUcontext ctx), (ctx), NULL, ctx_synchronize(ctx))
 DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, version), NULL,
 	   ctx_version(version))
 DRIVER_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest), NULL,
@@ -329,14 +344,26 @@ static CUresult module_load(CUmodule *out)
 	if (!mod)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mod->magic = SIM_MAGIC_MODULE;
+	registry__lock();
+	mod->next = modules;
+	modules = mod;
+	registry__unlock();
 	*out = mod;
 	return CUDA_SUCCESS;
 }
 
 static CUresult module_unload(CUmodule mod)
 {
+	struct CUmod_st **p = &modules;
+
 	if (!mod || mod->magic != SIM_MAGIC_MODULE)
 		return CUDA_ERROR_INVALID_HANDLE;
+	registry__lock();
+	while (*p && *p != mod)
+		p = &(*p)->next;
+	if (*p)
+		*p = mod->next;
+	registry__unlock();
 	free(mod);
 	return CUDA_SUCCESS;
 }
@@ -363,7 +390,44 @@ DRIVER_API(cuModuleUnload, (CUmodule mod), (mod), NULL, module_unload(mod))
 DRIVER_API(cuModuleGetFunction, (CUfunction *func, CUmodule mod, const char *name),
 	   (func, mod, name), NULL, module_function(func, mod, name))
 
-/* A kernel handle of the library API is the same thing as a function handle here. */
+static CUresult loading_mode(CUmoduleLoadingMode *mode)
+{
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode), (mode), NULL, loading_mode(mode))
+
+/* A library is a module here, and a kernel handle a function handle. */
+static CUresult library_load(CUlibrary *out)
+{
+	CUmodule mod;
+	CUresult err = out ? module_load(&mod) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!err)
+		*out = (CUlibrary)mod;
+	return err;
+}
+
+static CUresult library_kernel(CUkernel *out, CUlibrary lib, const char *name)
+{
+	CUfunction func;
+	CUresult err = out ? module_function(&func, (CUmodule)lib, name) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!err)
+		*out = (CUkernel)func;
+	return err;
+}
+
+DRIVER_API(cuLibraryLoadData,
+	   (CUlibrary *lib, const void *code, CUjit_option *jit_options, void **jit_values,
+	    unsigned int nr_jit, CUlibraryOption *options, void **values, unsigned int nr),
+	   (lib, code, jit_options, jit_values, nr_jit, options, values, nr), NULL,
+	   library_load(lib))
+DRIVER_API(cuLibraryUnload, (CUlibrary lib), (lib), NULL, module_unload((CUmodule)lib))
+DRIVER_API(cuLibraryGetKernel, (CUkernel *kernel, CUlibrary lib, const char *name),
+	   (kernel, lib, name), NULL, library_kernel(kernel, lib, name))
+
 static CUresult kernel_function(CUfunction *out, CUkernel kernel)
 {
 	if (!out || !kernel)
@@ -385,6 +449,8 @@ static CUresult func_name(const char **name, CUfunction func)
 
 DRIVER_API(cuFuncGetName, (const char **name, CUfunction func), (name, func), NULL,
 	   func_name(name, func))
+DRIVER_API(cuKernelGetName, (const char **name, CUkernel kernel), (name, kernel), NULL,
+	   func_name(name, (CUfunction)kernel))
 
 static CUresult func_attribute(int *value, CUfunction_attribute attrib)
 {
@@ -462,6 +528,7 @@ static CUresult launch_kernel(const struct launch *l)
 	if (stream__is_capturing(stream))
 		return capture__add(stream, work);
 	work->act.grid_id = __atomic_add_fetch(&last_grid_id, 1, __ATOMIC_RELAXED);
+	ctx__tell_module(stream->ctx, CUPTI_CBID_RESOURCE_MODULE_PROFILED);
 	work__reserve(work);
 	return work__submit(work);
 }
@@ -568,14 +635,13 @@ static CUresult mem_alloc(CUdeviceptr *out, size_t bytes)
 static CUresult mem_free(CUdeviceptr ptr)
 {
 	struct CUctx_st *ctx = ctx__current();
-	CUresult err = CUDA_SUCCESS;
 
 	if (!ptr)
 		return CUDA_SUCCESS;
 	/* As the driver does: nothing may still use it. */
 	if (ctx)
-		err = ctx__synchronize(ctx);
-	return err ? err : memory__free((void *)ptr, 0);
+		ctx__wait(ctx);
+	return memory__free((void *)ptr, 0);
 }
 
 static CUresult mem_host_alloc(void **out, size_t bytes)
@@ -590,7 +656,7 @@ static CUresult mem_host_free(void *ptr)
 	struct CUctx_st *ctx = ctx__current();
 
 	if (ctx)
-		ctx__synchronize(ctx);
+		ctx__wait(ctx);
 	return memory__free(ptr, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
 }
 
@@ -619,9 +685,10 @@ static CUresult mem_free_async(CUdeviceptr ptr, CUstream handle, bool per_thread
 	struct CUstream_st *stream;
 	CUresult err = stream__resolve(handle, per_thread, &stream);
 
-	if (!err)
-		err = stream__synchronize(stream);
-	return err ? err : memory__free((void *)ptr, 0);
+	if (err)
+		return err;
+	device__wait(stream->ctx->dev, stream__tail(stream));
+	return memory__free((void *)ptr, 0);
 }
 
 static CUresult mem_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
@@ -830,7 +897,11 @@ static CUresult stream_create(CUstream *out, unsigned int flags, int priority)
 	if (!ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*out = stream__new(ctx, flags, priority);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!*out)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*out)->is_users = true;
+	tool__resource(CUPTI_CBID_RESOURCE_STREAM_CREATED, ctx, *out, NULL);
+	return CUDA_SUCCESS;
 }
 
 static CUresult stream_destroy(CUstream handle)
@@ -865,8 +936,10 @@ static CUresult stream_query(CUstream handle, bool per_thread)
 		return err;
 	if (stream__is_capturing(stream))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	return device__is_done(stream->ctx->dev, stream__tail(stream)) ? CUDA_SUCCESS :
-									 CUDA_ERROR_NOT_READY;
+	if (!device__is_done(stream->ctx->dev, stream__tail(stream)))
+		return CUDA_ERROR_NOT_READY;
+	tool__synchronized(CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED, stream->ctx, stream);
+	return CUDA_SUCCESS;
 }
 
 static CUresult stream_flags(CUstream handle, unsigned int *flags, bool per_thread)
@@ -1137,7 +1210,9 @@ static const struct entry {
 	ENTRY("cuCtxPopCurrent", 4000, cuCtxPopCurrent_v2)
 	ENTRY("cuCtxSetCurrent", 4000, cuCtxSetCurrent)
 	ENTRY("cuCtxGetCurrent", 4000, cuCtxGetCurrent)
+	ENTRY("cuCtxGetDevice", 13000, cuCtxGetDevice_v2)
 	ENTRY("cuCtxGetDevice", 2000, cuCtxGetDevice)
+	ENTRY("cuCtxSynchronize", 13000, cuCtxSynchronize_v2)
 	ENTRY("cuCtxSynchronize", 2000, cuCtxSynchronize)
 	ENTRY("cuCtxGetApiVersion", 3020, cuCtxGetApiVersion)
 	ENTRY("cuCtxGetStreamPriorityRange", 5050, cuCtxGetStreamPriorityRange)
@@ -1146,7 +1221,12 @@ static const struct entry {
 	ENTRY("cuModuleLoadDataEx", 2010, cuModuleLoadDataEx)
 	ENTRY("cuModuleUnload", 2000, cuModuleUnload)
 	ENTRY("cuModuleGetFunction", 2000, cuModuleGetFunction)
+	ENTRY("cuModuleGetLoadingMode", 11070, cuModuleGetLoadingMode)
+	ENTRY("cuLibraryLoadData", 12000, cuLibraryLoadData)
+	ENTRY("cuLibraryUnload", 12000, cuLibraryUnload)
+	ENTRY("cuLibraryGetKernel", 12000, cuLibraryGetKernel)
 	ENTRY("cuKernelGetFunction", 12000, cuKernelGetFunction)
+	ENTRY("cuKernelGetName", 12030, cuKernelGetName)
 	ENTRY("cuFuncGetName", 12030, cuFuncGetName)
 	ENTRY("cuFuncGetAttribute", 2020, cuFuncGetAttribute)
 	ENTRY("cuFuncSetAttribute", 9000, cuFuncSetAttribute)

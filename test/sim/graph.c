@@ -37,6 +37,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
 	uint32_t magic;
 	struct CUgraph_st *graph;	/* owned clone, nodes in an order that can be submitted */
+	struct CUgraph_st *hidden;	/* owned; CUPTI hears of another graph, and it takes an id */
 	uint32_t *first_dep;		/* as work__submit_graph wants them */
 	uint32_t *deps;
 };
@@ -150,19 +151,53 @@ static CUgraphNodeType node_type(const struct work *work)
 	return CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
-static void node__announce(struct CUgraphNode_st *node)
+static void node__announce_deps(struct CUgraphNode_st *node)
 {
-	fire(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, (CUpti_GraphData){
-		.graph = node->graph,
-		.node = node,
-		.nodeType = node->type,
-	});
 	for (size_t i = 0; i < node->nr_deps; i++)
 		fire(CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, (CUpti_GraphData){
 			.graph = node->graph,
 			.node = node,
 			.nodeType = node->type,
 			.dependency = node->deps[i],
+		});
+}
+
+static void graph__announce_start(struct CUgraph_st *graph, CUgraphNodeType type)
+{
+	fire(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, (CUpti_GraphData){
+		.graph = graph,
+		.nodeType = type,
+	});
+}
+
+static void node__announce_end(struct CUgraphNode_st *node)
+{
+	fire(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, (CUpti_GraphData){
+		.graph = node->graph,
+		.node = node,
+		.nodeType = node->type,
+	});
+}
+
+static void node__announce(struct CUgraphNode_st *node)
+{
+	graph__announce_start(node->graph, node->type);
+	node__announce_deps(node);
+	node__announce_end(node);
+}
+
+static void graph__announce_destroy(struct CUgraph_st *graph)
+{
+	fire(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, (CUpti_GraphData){ .graph = graph });
+}
+
+static void graph__announce_destroy_nodes(struct CUgraph_st *graph)
+{
+	for (size_t i = 0; i < graph->nr_nodes; i++)
+		fire(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING, (CUpti_GraphData){
+			.graph = graph,
+			.node = graph->nodes[i],
+			.nodeType = graph->nodes[i]->type,
 		});
 }
 
@@ -204,20 +239,25 @@ static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 	return clone;
 }
 
-static void graph__announce_clone(const struct CUgraph_st *clone, CUgraph original)
+/* As CUPTI does it: a cloned node is created, with an id of its own, and then it is a clone. */
+static void graph__announce_clone(struct CUgraph_st *clone, CUgraph original)
 {
-	fire(CUPTI_CBID_RESOURCE_GRAPH_CLONED, (CUpti_GraphData){
-		.graph = (CUgraph)clone,
-		.originalGraph = original,
-	});
-	for (size_t i = 0; i < clone->nr_nodes; i++)
+	fire(CUPTI_CBID_RESOURCE_GRAPH_CREATED, (CUpti_GraphData){ .graph = clone });
+	for (size_t i = 0; i < clone->nr_nodes; i++) {
+		struct CUgraphNode_st *node = clone->nodes[i];
+
+		graph__announce_start(clone, node->type);
+		node__announce_end(node);
 		fire(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, (CUpti_GraphData){
-			.graph = (CUgraph)clone,
+			.graph = clone,
 			.originalGraph = original,
-			.node = clone->nodes[i],
-			.originalNode = clone->nodes[i]->original,
-			.nodeType = clone->nodes[i]->type,
+			.node = node,
+			.originalNode = node->original,
+			.nodeType = node->type,
 		});
+	}
+	for (size_t i = 0; i < clone->nr_nodes; i++)
+		node__announce_deps(clone->nodes[i]);
 }
 
 bool graph__id(CUgraph graph, uint32_t *id)
@@ -259,7 +299,8 @@ static CUresult graph_destroy(CUgraph graph)
 {
 	if (!graph || graph->magic != SIM_MAGIC_GRAPH)
 		return CUDA_ERROR_INVALID_VALUE;
-	fire(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, (CUpti_GraphData){ .graph = graph });
+	graph__announce_destroy(graph);
+	graph__announce_destroy_nodes(graph);
 	graph__free(graph);
 	return CUDA_SUCCESS;
 }
@@ -490,6 +531,7 @@ static void exec__free(struct CUgraphExec_st *exec)
 	if (!exec)
 		return;
 	graph__free(exec->graph);
+	graph__free(exec->hidden);
 	free(exec->first_dep);
 	free(exec->deps);
 	exec->magic = 0;
@@ -506,7 +548,8 @@ static struct CUgraphExec_st *exec__new(const struct CUgraph_st *graph)
 		return NULL;
 	exec->magic = SIM_MAGIC_EXEC;
 	exec->graph = graph__clone(graph);
-	if (!exec->graph || !graph__sort(exec->graph))
+	exec->hidden = graph__new();
+	if (!exec->graph || !exec->hidden || !graph__sort(exec->graph))
 		goto fail;
 	for (size_t i = 0; i < exec->graph->nr_nodes; i++)
 		nr_deps += exec->graph->nodes[i]->nr_deps;
@@ -533,11 +576,14 @@ static CUresult graph_instantiate(CUgraphExec *out, CUgraph graph)
 
 	if (!out || !graph || graph->magic != SIM_MAGIC_GRAPH)
 		return CUDA_ERROR_INVALID_VALUE;
-	fire(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, (CUpti_GraphData){ .graph = graph });
 	exec = exec__new(graph);
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
 	graph__announce_clone(exec->graph, graph);
+	fire(CUPTI_CBID_RESOURCE_GRAPH_CREATED, (CUpti_GraphData){ .graph = exec->hidden });
+	for (size_t i = 0; i < exec->graph->nr_nodes; i++)
+		graph__announce_start(exec->hidden, exec->graph->nodes[i]->type);
+	fire(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, (CUpti_GraphData){ .graph = graph });
 	fire(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, (CUpti_GraphData){
 		.graph = graph,
 		.graphExec = exec,
@@ -562,6 +608,9 @@ static CUresult graph_exec_destroy(CUgraphExec exec)
 		return CUDA_ERROR_INVALID_VALUE;
 	fire(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
 	     (CUpti_GraphData){ .graphExec = exec });
+	graph__announce_destroy(exec->graph);
+	graph__announce_destroy(exec->hidden);
+	graph__announce_destroy_nodes(exec->graph);
 	exec__free(exec);
 	return CUDA_SUCCESS;
 }

@@ -21,10 +21,18 @@
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
+/* Of two names for one thing, the older. */
+#undef cuDevicePrimaryCtxReset
+CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
+
 #define DRIVER_FUNCTIONS(X)							\
 	X(cuInit) X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceGetName)	\
 	X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute)	\
-	X(cuDevicePrimaryCtxReset_v2) X(cuCtxSynchronize)			\
+	X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxReset)	\
+	X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice_v2)		\
+	X(cuCtxGetApiVersion) X(cuCtxSynchronize_v2) X(cuModuleGetLoadingMode)	\
+	X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)		\
+	X(cuKernelGetFunction) X(cuKernelGetName)				\
 	X(cuCtxGetStreamPriorityRange) X(cuFuncGetAttribute) X(cuFuncSetAttribute)	\
 	X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)			\
 	X(cuLaunchKernel) X(cuLaunchKernelEx) X(cuLaunchCooperativeKernel)	\
@@ -80,7 +88,10 @@ static struct {
 #define PTSZ(fn)	(per_thread ? driver.fn##_ptsz : driver.fn)
 #define PTDS(fn)	(per_thread ? driver.fn##_ptds : driver.fn)
 
+#define MAX_DEVICES	8
+
 static const struct sim_core *core;
+static CUcontext primary[MAX_DEVICES];	/* as this library has retained them */
 static cudaError_t load_error;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static __thread cudaError_t last_error;
@@ -120,6 +131,30 @@ static cudaError_t to_error(CUresult err)
 	return (cudaError_t)err;
 }
 
+/* What the library wants to know of the devices; calls of their own, ahead of the program's. */
+static cudaError_t runtime__look_at_devices(void)
+{
+	CUmoduleLoadingMode mode;
+	char name[64];
+	size_t bytes;
+	CUdevice dev;
+	int nr, value;
+	CUresult err;
+
+	driver.cuModuleGetLoadingMode(&mode);
+	err = driver.cuDeviceGetCount(&nr);
+	for (int i = 0; i < nr && !err; i++) {
+		err = driver.cuDeviceGet(&dev, i);
+		if (!err)
+			err = driver.cuDeviceGetName(name, sizeof(name), dev);
+		if (!err)
+			err = driver.cuDeviceTotalMem_v2(&bytes, dev);
+		for (int a = 1; a < 20 && !err; a++)
+			err = driver.cuDeviceGetAttribute(&value, (CUdevice_attribute)a, dev);
+	}
+	return to_error(err);
+}
+
 /* Not within load_once: the injected library runs inside cuInit and may come back here. */
 static cudaError_t runtime__init(void)
 {
@@ -132,15 +167,39 @@ static cudaError_t runtime__init(void)
 	if (__atomic_load_n(&initialized, __ATOMIC_ACQUIRE))
 		return to_error(core->check());
 	err = to_error(driver.cuInit(0));
-	__atomic_store_n(&initialized, !err, __ATOMIC_RELEASE);
+	if (!err)
+		err = to_error(core->check());
+	if (!err && !__atomic_exchange_n(&initialized, true, __ATOMIC_ACQ_REL))
+		err = runtime__look_at_devices();
 	return err;
+}
+
+/* Makes the device's primary context current; it is retained once, and again after a reset. */
+static cudaError_t runtime__use_device(int device)
+{
+	CUcontext ctx, old;
+	uint32_t id, ordinal;
+	CUresult err;
+
+	if (device < 0 || device >= MAX_DEVICES)
+		return cudaErrorInvalidDevice;
+	old = __atomic_load_n(&primary[device], __ATOMIC_ACQUIRE);
+	ctx = old;
+	if (!core->context_id(ctx, &id, &ordinal)) {
+		driver.cuCtxGetCurrent(&ctx);
+		err = driver.cuDevicePrimaryCtxRetain(&ctx, device);
+		if (err)
+			return to_error(err);
+		__atomic_store_n(&primary[device], ctx, __ATOMIC_RELEASE);
+	}
+	return to_error(driver.cuCtxSetCurrent(ctx));
 }
 
 static cudaError_t runtime__context(void)
 {
 	if (core->current())
 		return cudaSuccess;
-	return to_error(core->use_device(current_device));
+	return runtime__use_device(current_device);
 }
 
 static bool runtime__observed(void)
@@ -233,11 +292,12 @@ static cudaError_t with_context(void)
 struct fat_binary {
 	struct fat_binary *self;	/* a handle is a void **: it points to itself */
 	struct fat_binary *next;
+	CUlibrary library;		/* loaded with the first of its kernels; NULL: not yet */
 };
 
 struct symbol {
 	const void *host;		/* stub or shadow variable; NULL: free */
-	const struct fat_binary *owner;	/* NULL: deleted */
+	struct fat_binary *owner;	/* NULL: deleted */
 	char *name;
 	CUfunction kernel;		/* made at the first launch */
 	int cost_arg;			/* -1: unknown */
@@ -329,31 +389,82 @@ out:
 	pthread_rwlock_unlock(&symbols.lock);
 }
 
-static CUfunction symbol__kernel(const void *host)
+/* Loads a kernel at its first use. The driver's calls have callbacks, so not under the lock. */
+static CUfunction symbol__load(const void *host, struct fat_binary *owner, const char *name)
 {
+	CUlibrary library = __atomic_load_n(&owner->library, __ATOMIC_ACQUIRE);
 	CUfunction kernel = NULL;
 	struct symbol *sym;
+	CUkernel handle;
 
-	pthread_rwlock_rdlock(&symbols.lock);
-	sym = symbol__lookup(host);
-	if (sym && !sym->bytes) {
-		kernel = __atomic_load_n(&sym->kernel, __ATOMIC_ACQUIRE);
-		if (!kernel && core) {
-			kernel = core->kernel(sym->name);
-			if (kernel && sym->cost_arg >= 0)
-				core->kernel_cost_arg(kernel, (unsigned int)sym->cost_arg);
-			__atomic_store_n(&sym->kernel, kernel, __ATOMIC_RELEASE);
+	if (runtime__context())
+		return NULL;
+	if (!library) {
+		CUlibrary first = NULL;
+
+		if (driver.cuLibraryLoadData(&library, owner, NULL, NULL, 0, NULL, NULL, 0))
+			return NULL;
+		if (!__atomic_compare_exchange_n(&owner->library, &first, library, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			driver.cuLibraryUnload(library);
+			library = first;
 		}
+	}
+	if (driver.cuLibraryGetKernel(&handle, library, name))
+		return NULL;
+	kernel = (CUfunction)handle;
+	pthread_rwlock_wrlock(&symbols.lock);
+	sym = symbol__lookup(host);
+	if (sym) {
+		sym->kernel = kernel;
+		if (sym->cost_arg >= 0)
+			core->kernel_cost_arg(kernel, (unsigned int)sym->cost_arg);
 	}
 	pthread_rwlock_unlock(&symbols.lock);
 	return kernel;
 }
 
+static CUfunction symbol__kernel(const void *host)
+{
+	struct fat_binary *owner = NULL;
+	CUfunction kernel = NULL;
+	const char *name = NULL;
+	struct symbol *sym;
+
+	pthread_rwlock_rdlock(&symbols.lock);
+	sym = symbol__lookup(host);
+	if (sym && !sym->bytes) {
+		kernel = sym->kernel;
+		owner = sym->owner;
+		name = sym->name;
+	}
+	pthread_rwlock_unlock(&symbols.lock);
+	return kernel || !name ? kernel : symbol__load(host, owner, name);
+}
+
+static const char *kernel_name(CUfunction kernel)
+{
+	const char *name = NULL;
+
+	if (kernel)
+		driver.cuKernelGetName(&name, (CUkernel)kernel);
+	return name;
+}
+
+/* Without a call of the driver's. */
 static const char *symbol__name(const void *host)
 {
-	CUfunction kernel = symbol__kernel(host);
+	const char *name = NULL;
+	struct symbol *sym;
 
-	return kernel ? core->kernel_name(kernel) : NULL;
+	if (!symbol__kernel(host))
+		return NULL;
+	pthread_rwlock_rdlock(&symbols.lock);
+	sym = symbol__lookup(host);
+	if (sym)
+		name = sym->name;
+	pthread_rwlock_unlock(&symbols.lock);
+	return name;
 }
 
 SIM_EXPORT void sim_kernel_cost_arg(const void *func, unsigned int arg)
@@ -444,6 +555,8 @@ SIM_EXPORT void __cudaUnregisterFatBinary(void **handle)
 	if (*p)
 		*p = binary->next;
 	pthread_rwlock_unlock(&symbols.lock);
+	if (binary && binary->library && !core->check())
+		driver.cuLibraryUnload(binary->library);
 	free(binary);
 }
 
@@ -523,10 +636,13 @@ RUNTIME_API(cudaGetKernel, v12000, (cudaKernel_t *kernel, const void *func), (ke
 
 static cudaError_t get_func(cudaFunction_t *out, const void *func)
 {
+	CUfunction kernel = symbol__kernel(func);
+
 	if (!out)
 		return cudaErrorInvalidValue;
-	*out = (cudaFunction_t)symbol__kernel(func);
-	return *out ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+	if (!kernel)
+		return cudaErrorInvalidDeviceFunction;
+	return to_error(driver.cuKernelGetFunction((CUfunction *)out, (CUkernel)kernel));
 }
 
 RUNTIME_API(cudaGetFuncBySymbol, v11000, (cudaFunction_t *out, const void *func), (out, func), NULL,
@@ -569,16 +685,6 @@ RUNTIME_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, v7000,
 		    nr, symbol__kernel(func), block, shared, flags)))
 
 /* ---- launches -------------------------------------------------------------------------------- */
-
-typedef struct {	/* NVIDIA's headers have the callback id, but not these */
-	cudaKernel_t kernel;
-	dim3 gridDim;
-	dim3 blockDim;
-	void **args;
-	size_t sharedMem;
-	cudaStream_t stream;
-} __cudaLaunchKernel_v13000_params;
-typedef __cudaLaunchKernel_v13000_params __cudaLaunchKernel_ptsz_v13000_params;
 
 /* Two frames between the exported function and the driver, as a profiler finds them. */
 static __attribute__((noinline)) cudaError_t launch_in_context(CUfunction kernel, dim3 grid,
@@ -659,10 +765,22 @@ _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "cast a
 RUNTIME_API_PT(cudaLaunchKernel, v7000, _ptsz, v7000, LAUNCH_PROTO,
 	       (func, grid, block, args, shared, s), symbol__name(func),
 	       launch(symbol__kernel(func), grid, block, args, shared, s, per_thread))
-RUNTIME_API_PT(__cudaLaunchKernel, v13000, _ptsz, v13000, KERNEL_PROTO,
-	       (kernel, grid, block, args, shared, s),
-	       kernel && core ? core->kernel_name((CUfunction)kernel) : NULL,
-	       launch((CUfunction)kernel, grid, block, args, shared, s, per_thread))
+
+/* What <<<>>> calls since CUDA 13; CUPTI 13.0 tells of it as cudaLaunchKernel. */
+#define LAUNCH_HANDLE(fn, name, id, pt)						\
+	SIM_EXPORT cudaError_t CUDARTAPI fn KERNEL_PROTO;			\
+	SIM_EXPORT cudaError_t CUDARTAPI fn KERNEL_PROTO			\
+	{									\
+		CUfunction func = (CUfunction)kernel;				\
+		id##_params params = { kernel, grid, block, args, shared, s };	\
+										\
+		RUNTIME_CALL(name, id, &params, kernel_name(func), runtime__init(),	\
+			     launch(func, grid, block, args, shared, s, pt));	\
+	}
+
+LAUNCH_HANDLE(__cudaLaunchKernel, cudaLaunchKernel, cudaLaunchKernel_v7000, false)
+LAUNCH_HANDLE(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz_v7000, true)
+
 RUNTIME_API_PT(cudaLaunchCooperativeKernel, v9000, _ptsz, v9000, LAUNCH_PROTO,
 	       (func, grid, block, args, shared, s), symbol__name(func),
 	       launch_cooperative(symbol__kernel(func), grid, block, args, shared, s, per_thread))
@@ -678,7 +796,7 @@ RUNTIME_API_PT(cudaLaunchHostFunc, v10000, _ptsz, v10000,
 
 static cudaError_t set_device(int device)
 {
-	cudaError_t err = to_error(core->use_device(device));
+	cudaError_t err = runtime__use_device(device);
 
 	if (!err)
 		current_device = device;
@@ -743,12 +861,21 @@ static cudaError_t device_properties(struct cudaDeviceProp *prop, int device)
 
 static cudaError_t device_synchronize(void)
 {
-	return to_error(driver.cuCtxSynchronize());
+	CUcontext ctx;
+	CUresult err = driver.cuCtxGetCurrent(&ctx);
+
+	return to_error(err ? err : driver.cuCtxSynchronize_v2(ctx));
 }
 
 static cudaError_t device_reset(void)
 {
-	return to_error(driver.cuDevicePrimaryCtxReset_v2(current_device));
+	unsigned int version;
+	CUcontext ctx;
+	CUresult err = driver.cuCtxGetCurrent(&ctx);
+
+	if (!err && ctx)
+		err = driver.cuCtxGetApiVersion(ctx, &version);
+	return to_error(err ? err : driver.cuDevicePrimaryCtxReset(current_device));
 }
 
 RUNTIME_API(cudaDriverGetVersion, v3020, (int *version), (version), NULL,
@@ -759,7 +886,7 @@ RUNTIME_API(cudaGetDeviceCount, v3020, (int *nr), (nr), NULL,
 	    DRIVER_CALL(driver.cuDeviceGetCount(nr)))
 RUNTIME_API(cudaSetDevice, v3020, (int device), (device), NULL, set_device(device))
 RUNTIME_API(cudaInitDevice, v12000, (int device, unsigned int device_flags, unsigned int flags),
-	    (device, device_flags, flags), NULL, DRIVER_CALL(core->use_device(device)))
+	    (device, device_flags, flags), NULL, runtime__use_device(device))
 RUNTIME_API(cudaGetDevice, v3020, (int *device), (device), NULL, get_device(device))
 RUNTIME_API(cudaSetDeviceFlags, v3020, (unsigned int flags), (flags), NULL, cudaSuccess)
 RUNTIME_API(cudaGetDeviceProperties, v12000, (struct cudaDeviceProp *prop, int device),

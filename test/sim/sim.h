@@ -115,6 +115,7 @@ struct sim_call {
 	uint64_t correlation_data;	/* the client's, from entry to exit */
 	uint64_t start_ns;		/* of its API activity record, 0 if there is none */
 	uint32_t correlation_id;
+	bool nested;			/* inside another call: it shares that one's id */
 	bool live;			/* it has an id */
 	bool entered;			/* its entry was told to the client */
 };
@@ -170,10 +171,7 @@ struct sim_core {
 	bool (*graph_node_id)(CUgraphNode node, uint64_t *id);
 	void (*count)(enum sim_stat stat, uint64_t nr);
 
-	/* for libcudart; use_device makes the device's primary context current */
-	CUresult (*use_device)(int device);
-	CUfunction (*kernel)(const char *name);	/* the one of that name, made at need */
-	const char *(*kernel_name)(CUfunction kernel);
+	/* for libcudart */
 	void (*kernel_cost_arg)(CUfunction kernel, unsigned int arg);
 };
 

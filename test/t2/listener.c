@@ -13,6 +13,8 @@ struct listener listener;
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 
+#define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void listener__attach(void)
@@ -43,14 +45,14 @@ bool listener__wait(const volatile uint32_t *counter, uint32_t nr)
 void xpu_launch(const struct xpu_slot *slot)
 {
 	(void)slot;
-	listener.nr_bad++;
+	COUNT(nr_bad, 1);
 }
 
 void xpu_batch(const void *records, size_t bytes)
 {
 	(void)records;
 	(void)bytes;
-	listener.nr_bad++;
+	COUNT(nr_bad, 1);
 }
 
 void xpu_live_launch(const struct xpu_slot *slot)
@@ -63,21 +65,21 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		l->thread = pthread_self();
 		l->correlation_id = slot->correlation_id;
 		l->cbid = slot->cbid;
-		listener.nr_bad += slot->size != sizeof(*slot) || !slot->domain;
-		__atomic_store_n(&listener.nr_launches, listener.nr_launches + 1, __ATOMIC_SEQ_CST);
+		COUNT(nr_bad, slot->size != sizeof(*slot) || !slot->domain);
+		COUNT(nr_launches, 1);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
 static void hear_string(const struct xpu_record_string *s)
 {
-	listener.nr_string_records++;
+	COUNT(nr_string_records, 1);
 	if (!s->id || s->id >= 4096 || s->bytes != strlen(s->data) + 1) {
-		listener.nr_bad++;
+		COUNT(nr_bad, 1);
 	} else if (!listener.strings[s->id]) {
 		listener.strings[s->id] = strdup(s->data);
 	} else if (strcmp(listener.strings[s->id], s->data)) {
-		listener.nr_bad++;	/* repeated, but not identically */
+		COUNT(nr_bad, 1);	/* repeated, but not identically */
 	}
 }
 
@@ -92,7 +94,7 @@ static void hear_kernel(const struct xpu_record_kernel *k)
 	l->correlation_id = k->correlation_id;
 	l->name = k->name;
 	l->stream = k->stream;
-	__atomic_store_n(&listener.nr_kernels, listener.nr_kernels + 1, __ATOMIC_SEQ_CST);
+	COUNT(nr_kernels, 1);
 }
 
 static void hear(const struct xpu_record *r)
@@ -107,32 +109,31 @@ static void hear(const struct xpu_record *r)
 		hear_string((const void *)r);
 		break;
 	case XPU_RECORD_STREAM:
-		listener.nr_streams++;
+		COUNT(nr_streams, 1);
 		break;
 	case XPU_RECORD_API:
-		listener.nr_apis++;
+		COUNT(nr_apis, 1);
 		break;
 	case XPU_RECORD_DEVICE:
-		listener.nr_devices++;
+		COUNT(nr_devices, 1);
 		break;
 	case XPU_RECORD_KERNEL:
 		hear_kernel((const void *)r);
 		break;
 	case XPU_RECORD_MEMCPY:
-		listener.nr_memcpys++;
+		COUNT(nr_memcpys, 1);
 		break;
 	case XPU_RECORD_MEMSET:
-		listener.nr_memsets++;
+		COUNT(nr_memsets, 1);
 		break;
 	case XPU_RECORD_MESSAGE:
 		m = (const void *)r;
 		listener.message_level = r->misc;
 		strncpy(listener.message, m->data, sizeof(listener.message) - 1);
-		__atomic_store_n(&listener.nr_messages, listener.nr_messages + 1,
-				 __ATOMIC_SEQ_CST);
+		COUNT(nr_messages, 1);
 		break;
 	default:
-		listener.nr_bad++;
+		COUNT(nr_bad, 1);
 		break;
 	}
 }
@@ -143,13 +144,13 @@ void xpu_live_batch(const void *records, size_t bytes)
 	const struct xpu_record *r;
 
 	pthread_mutex_lock(&lock);
-	listener.nr_batches++;
-	listener.nr_bad += bytes > XPU_BATCH_MAX || bytes % 8 ||
-		((const struct xpu_record *)at)->type != XPU_RECORD_COUNTERS;
+	COUNT(nr_batches, 1);
+	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8 ||
+	      ((const struct xpu_record *)at)->type != XPU_RECORD_COUNTERS);
 	for (; at < end; at += r->size) {
 		r = (const void *)at;
 		if (r->size < sizeof(*r) || r->size % 8 || r->size > (size_t)(end - at)) {
-			listener.nr_bad++;
+			COUNT(nr_bad, 1);
 			break;
 		}
 		hear(r);

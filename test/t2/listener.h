@@ -29,7 +29,10 @@ struct listener_kernel {
 	uint32_t stream;
 };
 
-/* What was heard; read it when nothing launches. */
+/* What was heard. Counters through heard(), since the shim's thread may be at it; the rest when
+ * nothing launches and all was waited for. */
+#define heard(counter)	__atomic_load_n(&listener.counter, __ATOMIC_SEQ_CST)
+
 struct listener {
 	uint32_t nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];

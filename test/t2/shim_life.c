@@ -51,12 +51,12 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 /* Launches until one is tagged: the shim is awake. */
 static bool wait_awake(void)
 {
-	uint32_t before = listener.nr_launches;
+	uint32_t before = heard(nr_launches);
 	int i;
 
 	for (i = 0; i < 200; i++) {
 		launch(1);
-		if (listener.nr_launches != before)
+		if (heard(nr_launches) != before)
 			return true;
 		pause_ms(20);
 	}
@@ -87,21 +87,21 @@ int main(void)
 	launch(100);
 	pause_ms(300);
 	ok(!cupti(), "dormant: CUPTI is not even loaded");
-	is_int(listener.nr_launches, 0, "dormant: nothing is tagged");
+	is_int(heard(nr_launches), 0, "dormant: nothing is tagged");
 
 	listener__attach();
 	ok(wait_awake(), "attached: launches are tagged");
-	before = listener.nr_launches;
-	kernels = listener.nr_kernels;
+	before = heard(nr_launches);
+	kernels = heard(nr_kernels);
 	launch(1000);
-	is_int(listener.nr_launches - before, 1000, "attached: every one");
+	is_int(heard(nr_launches) - before, 1000, "attached: every one");
 	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
 
 	listener__detach();
 	pause_ms(500);
-	before = listener.nr_launches;
+	before = heard(nr_launches);
 	launch(100);
-	is_int(listener.nr_launches - before, 0, "detached: nothing is tagged");
+	is_int(heard(nr_launches) - before, 0, "detached: nothing is tagged");
 	*(void **)&subscribe = dlsym(cupti(), "cuptiSubscribe");
 	*(void **)&unsubscribe = dlsym(cupti(), "cuptiUnsubscribe");
 	is_int(subscribe(&handle, nothing, NULL), CUPTI_SUCCESS,
@@ -112,10 +112,10 @@ int main(void)
 	is_int(listener.message_level, XPU_MESSAGE_ERROR, "as an error");
 	ok(strstr(listener.message, "CUPTI is in use") != NULL, "in words: %s", listener.message);
 	launch(100);
-	is_int(listener.nr_launches - before, 0, "and nothing is tagged");
+	is_int(heard(nr_launches) - before, 0, "and nothing is tagged");
 	unsubscribe(handle);
 	ok(wait_awake(), "once it lets go, recording begins");
-	is_int(listener.nr_messages, 2, "and that is said");
+	is_int(heard(nr_messages), 2, "and that is said");
 
 	for (i = 0; i < 10; i++) {
 		listener__detach();
@@ -125,7 +125,7 @@ int main(void)
 	}
 	is_int(missed, 0, "ten times asleep and awake again");
 
-	before = listener.nr_string_records;
+	before = heard(nr_string_records);
 	listener__attach();
 	ok(listener__wait(&listener.nr_string_records, before + 1),
 	   "a second listener hears the definitions, too");
@@ -134,10 +134,11 @@ int main(void)
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		exit(listener.nr_bad ? 1 : 5);	/* through every exit handler */
+		exit(heard(nr_bad) ? 1 : 5);	/* through every exit handler */
 	is_int(waitpid(pid, &status, 0), pid, "a forked child");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
 	ok(wait_awake(), "and the parent goes on");
-	is_int(listener.nr_bad, 0, "nothing ill-formed was sent");
+	cuModuleUnload(module);
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

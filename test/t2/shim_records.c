@@ -43,11 +43,11 @@ static int compare_u32(const void *a, const void *b)
 /* Every id among the kernels' exactly once among the launches', and the other way around. */
 static int nr_unmatched(void)
 {
-	uint32_t nr = listener.nr_launches, i;
+	uint32_t nr = heard(nr_launches), i;
 	uint32_t *a = calloc(nr, sizeof(*a)), *b = calloc(nr, sizeof(*b));
 	int bad = 0;
 
-	for (i = 0; i < nr && i < listener.nr_kernels; i++) {
+	for (i = 0; i < nr && i < heard(nr_kernels); i++) {
 		a[i] = listener.launches[i].correlation_id;
 		b[i] = listener.kernels[i].correlation_id;
 	}
@@ -67,13 +67,13 @@ static int nr_wrong_thread(pthread_t *ids)
 	pthread_t *by_id;
 	int bad = 0;
 
-	for (i = 0; i < listener.nr_launches; i++)
+	for (i = 0; i < heard(nr_launches); i++)
 		if (listener.launches[i].correlation_id > max)
 			max = listener.launches[i].correlation_id;
 	by_id = calloc(max + 1, sizeof(*by_id));
-	for (i = 0; i < listener.nr_launches; i++)
+	for (i = 0; i < heard(nr_launches); i++)
 		by_id[listener.launches[i].correlation_id] = listener.launches[i].thread;
-	for (i = 0; i < listener.nr_kernels; i++) {
+	for (i = 0; i < heard(nr_kernels); i++) {
 		const struct listener_kernel *k = &listener.kernels[i];
 		const char *name = listener.strings[k->name];
 
@@ -87,8 +87,8 @@ static int nr_wrong_thread(pthread_t *ids)
 static void at_end(void)
 {
 	/* After the shim's own exit handler, which was registered later. */
-	ok(listener.nr_string_records >= 2 * NR_THREADS, "definitions are repeated at exit");
-	is_int(listener.nr_bad, 0, "and nothing ill-formed was sent");
+	ok(heard(nr_string_records) >= 2 * NR_THREADS, "definitions are repeated at exit");
+	is_int(heard(nr_bad), 0, "and nothing ill-formed was sent");
 	if (done_testing())
 		_exit(1);
 }
@@ -121,22 +121,24 @@ int main(void)
 	ok(listener__wait(&listener.nr_kernels, NR_THREADS * NR_LAUNCHES), "all kernels come out, "
 	   "without anybody asking");
 
-	is_int(listener.nr_launches, NR_THREADS * NR_LAUNCHES, "every launch is tagged, once");
-	is_int(listener.nr_kernels, NR_THREADS * NR_LAUNCHES, "every kernel is packed, once");
+	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES, "every launch is tagged, once");
+	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is packed, once");
 	is_int(nr_unmatched(), 0, "their ids are the same set");
 	is_int(nr_wrong_thread(threads), 0, "each was tagged on the thread that launched it");
-	for (i = 0; i < listener.nr_kernels; i++)
+	for (i = 0; i < heard(nr_kernels); i++)
 		bad_times += !listener.kernels[i].start_ns || !listener.kernels[i].duration_ns;
 	is_int(bad_times, 0, "every kernel has its times");
-	ok(listener.nr_apis > 10, "the launch APIs are named");
-	ok(listener.nr_devices >= 1, "the device is named");
+	ok(heard(nr_apis) > 10, "the launch APIs are named");
+	ok(heard(nr_devices) >= 1, "the device is named");
 
 	cuMemAlloc(&memory, sizeof(data));
 	cuMemcpyHtoD(memory, data, sizeof(data));
 	cuMemcpyDtoH(data, memory, sizeof(data));
 	cuMemsetD8(memory, 0, sizeof(data));
 	ok(listener__wait(&listener.nr_memsets, 1), "a memset comes out");
-	is_int(listener.nr_memcpys, 2, "and two copies");
-	is_int(listener.nr_launches, NR_THREADS * NR_LAUNCHES + 3, "all three tagged");
+	is_int(heard(nr_memcpys), 2, "and two copies");
+	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES + 3, "all three tagged");
+	cuMemFree(memory);
+	cuModuleUnload(module);
 	return 0;
 }

@@ -3,6 +3,7 @@
 # Sessions side by side, process trees, and whose files they are.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
+quiet_sanitizers
 use_sim
 exact="$XPU_BUILD/workload/exact"
 

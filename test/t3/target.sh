@@ -3,6 +3,7 @@
 # Under xpuload the target's stdout, exit status and signals are what they are without it.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
+quiet_sanitizers
 
 for status in 0 1 3 124 255; do
 	xpuload -q -o a.data sh -c "exit $status" 2>log

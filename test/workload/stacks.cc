@@ -8,6 +8,7 @@
  * scenario is a function scenario_NAME(); launches are made by launch() alone.
  */
 #include <alloca.h>
+#include <cerrno>
 #include <coroutine>
 #include <cstdint>
 #include <cstdio>
@@ -85,11 +86,14 @@ NOINLINE void scenario_templates()
 
 NOINLINE int recurse(int depth)
 {
+	int sum = depth;
+
 	if (!depth) {
 		launch();
 		return 0;
 	}
-	return recurse(depth - 1) + depth;
+	__asm__ volatile("" : "+m"(sum));	/* or it becomes a loop */
+	return recurse(depth - 1) + sum;
 }
 
 NOINLINE void scenario_recursion()
