@@ -23,26 +23,28 @@ $(O)/test/sim/%.o: test/sim/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_CFLAGS) -c $< -o $@
 
+SIM_LDFLAGS	= $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete \
+		  $(if $(SAN),,-Wl,--no-undefined)
+
 $(O)/sim/libcuda.so.1: $(call obj,$(SIM_CUDA_SRC)) test/sim/cuda.map
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=test/sim/cuda.map \
-		-o $@ $(filter %.o,$^) -lpthread -ldl
+	$(Q)$(CC) $(SIM_LDFLAGS) -Wl,--version-script=test/sim/cuda.map -o $@ $(filter %.o,$^) \
+		-lpthread -ldl
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
-$(O)/sim/libcudart.so.13: $(call obj,$(SIM_CUDART_SRC)) $(O)/sim/libcuda.so.1 test/sim/cudart.map
-	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) \
-		-Wl,--version-script=test/sim/cudart.map -Wl,-rpath,'$$ORIGIN' -o $@ \
-		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
-	$(Q)ln -sf $(@F) $(@D)/libcudart.so
+# Like NVIDIA's, the other two open libcuda when they need it; the symbol versions are sonames.
+define sim_library
+$$(O)/sim/$(1).so.13: $$(call obj,$(2)) test/sim/$(3).map | $$(O)/sim/libcuda.so.1
+	$$(call say,LD)
+	$$(Q)sed 's/^SONAME/$$(@F)/' test/sim/$(3).map > $$(O)/sim/$(3).map
+	$$(Q)$$(CC) $$(SIM_LDFLAGS) -Wl,--version-script=$$(O)/sim/$(3).map -Wl,-rpath,'$$$$ORIGIN' \
+		-o $$@ $$(filter %.o,$$^) -lpthread -ldl
+	$$(Q)ln -sf $$(@F) $$(@D)/$(1).so
+endef
 
-$(O)/sim/libcupti.so.13: $(call obj,$(SIM_CUPTI_SRC)) $(O)/sim/libcuda.so.1 test/sim/cupti.map
-	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) \
-		-Wl,--version-script=test/sim/cupti.map -Wl,-rpath,'$$ORIGIN' -o $@ \
-		$(filter %.o,$^) $(O)/sim/libcuda.so.1 -lpthread
-	$(Q)ln -sf $(@F) $(@D)/libcupti.so
+$(eval $(call sim_library,libcudart,$(SIM_CUDART_SRC),cudart))
+$(eval $(call sim_library,libcupti,$(SIM_CUPTI_SRC),cupti))
 
 # ---- workloads -----------------------------------------------------------------------------------
 
@@ -57,12 +59,32 @@ $(O)/workload/%: test/workload/%.cu $(SIM_LIBS) $(O)/flags
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) -o $@ \
-		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,'$$ORIGIN/../sim' -lpthread
+		-L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
 $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
+
+# Launches from all kinds of stacks, compiled as release builds are: without frame pointers.
+STACKS_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fomit-frame-pointer -Itest/workload -Itest/sim \
+		  $(CUPTI_CFLAGS) $(CFLAGS)
+STACKS_PLUGINS	:= $(O)/workload/stacks_a.so $(O)/workload/stacks_b.so
+STACKS		:= $(if $(CUPTI_CFLAGS),$(O)/workload/stacks) $(STACKS_PLUGINS)
+$(O)/workload/stacks_a.so: FRAME_BYTES = 1000
+$(O)/workload/stacks_b.so: FRAME_BYTES = 2000
+
+$(O)/workload/stacks: test/workload/stacks.cc $(SIM_LIBS) $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++20 $(CXXWARN) $(STACKS_CFLAGS) $< $(ALL_LDFLAGS) -rdynamic -o $@ \
+		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
+
+$(STACKS_PLUGINS): test/workload/stacks_plugin.cc $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CXXWARN) $(STACKS_CFLAGS) -fPIC -shared -DFRAME_BYTES=$(FRAME_BYTES) \
+		$(ALL_LDFLAGS) -o $@ $<
 
 # ---- tests ---------------------------------------------------------------------------------------
 
@@ -71,11 +93,12 @@ T0_C		:= $(sort $(wildcard test/t0/*.c))
 T1_C		:= $(sort $(wildcard test/t1/*.c))
 T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
 T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
+T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 GEN_SRC		:= test/lib/gen.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
 
 test_bin	= $(patsubst %.c,$(O)/%.t,$(1))
-TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C)) $(T_SH)
+TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C) $(T2_UNWIND_C)) $(T_SH)
 TEST_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -Itest/lib -Imerge -I$(O)/gen
 
 $(O)/test/lib/%.o: test/lib/%.c $(O)/flags
@@ -120,13 +143,22 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< $(SHIM_TEST_OBJ) \
 		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
+# The unwinder alone; -rdynamic, for plug-ins call back.
+UNWIND_TEST_OBJ	= $(call obj,preload/unwind.c preload/cfi.c)
+
+$(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Ipreload $(ALL_LDFLAGS) \
+		-rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
+
 TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOADS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS)) $(O)/gen_data \
+test-build: all $(WORKLOADS) $(STACKS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS)) $(O)/gen_data \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check
@@ -149,10 +181,14 @@ check-gpu: $(if $(TREE),,all)
 
 # ---- demo ----------------------------------------------------------------------------------------
 
+.PHONY: demo-build
+demo-build: all $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(O)/workload/demo)
+	@:
+
 .PHONY: demo
 demo:
 	@sh scripts/deps.sh
-	@$(MAKE) --no-print-directory all $(WORKLOADS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS))
+	@$(MAKE) --no-print-directory demo-build
 	@$(TEST_ENV) NVCC='$(NVCC)' sh scripts/demo.sh
 
 # ---- benchmarks and fuzzing ----------------------------------------------------------------------

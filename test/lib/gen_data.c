@@ -32,7 +32,9 @@
 enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514 };
 
 struct options {
-	uint64_t launches, paths, frames, threads, procs, streams, gpus, window;
+	uint64_t launches, paths, frames, threads, procs, streams, gpus;
+	uint64_t window;		/* most launches in flight */
+	uint64_t jitter;		/* the next to finish is one of so many oldest; 0: of all */
 	uint64_t memcpy_every, graph_every, graph_nodes;
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
@@ -59,7 +61,7 @@ struct state {
 	struct xpu_launch launches[LAUNCHES_MAX];
 	size_t nr_launches;
 	struct flight *window;
-	size_t nr_window;
+	size_t nr_window, window_head;
 	struct xpu_record_counters counters;
 	uint32_t proc_id;
 	uint64_t now_ns, base_ns;
@@ -125,12 +127,15 @@ static void emit(struct state *s)
 static void finish_one(struct state *s)
 {
 	const struct options *o = s->o;
-	size_t at = next_random(s) % s->nr_window;
+	size_t oldest = o->jitter && o->jitter < s->nr_window ? o->jitter : s->nr_window;
+	size_t at = (s->window_head + next_random(s) % oldest) % o->window;
 	struct flight f = s->window[at];
 	uint64_t start_ns = f.time_ns + 2000, i, nr = 1;
 	uint32_t cbid = path__cbid(o, f.path), stream = 1 + f.correlation_id % o->streams;
 
-	s->window[at] = s->window[--s->nr_window];
+	s->window[at] = s->window[s->window_head];
+	s->window_head = (s->window_head + 1) % o->window;
+	s->nr_window--;
 	if (cbid == CBID_GRAPH)
 		nr = o->graph_nodes;
 	for (i = 0; i < nr; i++) {
@@ -160,7 +165,8 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 	s->now_ns += 500;
 	s->counters.nr_launches++;
 	s->nr_launched++;
-	s->window[s->nr_window++] = (struct flight){ correlation_id, path, s->now_ns };
+	s->window[(s->window_head + s->nr_window++) % o->window] =
+		(struct flight){ correlation_id, path, s->now_ns };
 	if (o->lose_launch && s->nr_launched % o->lose_launch == 0)
 		return;
 	if (!s->nr_launches)
@@ -344,7 +350,7 @@ int main(int argc, char **argv)
 	} numbers[] = {
 		{ "launches", &o.launches }, { "paths", &o.paths }, { "frames", &o.frames },
 		{ "threads", &o.threads }, { "procs", &o.procs }, { "streams", &o.streams },
-		{ "gpus", &o.gpus }, { "window", &o.window }, { "memcpy-every", &o.memcpy_every },
+		{ "gpus", &o.gpus }, { "window", &o.window }, { "jitter", &o.jitter }, { "memcpy-every", &o.memcpy_every },
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut },

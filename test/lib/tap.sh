@@ -64,15 +64,22 @@ skip_all() {
 need() {
 	for cap; do
 		case $cap in
-		root)	[ "$(id -u)" = 0 ]; why="not root" ;;
-		bpf)	"$XPULOAD" --check >check.log 2>&1
-			why="xpuload --check: $(grep MISSING check.log | head -n 1)" ;;
-		shim)	[ -e "$XPU_SHIM" ]; why="no CUPTI headers: no shim" ;;
-		gpu)	[ -e /dev/nvidiactl ]; why="no NVIDIA GPU" ;;
-		nvcc)	command -v "${NVCC:-nvcc}" >/dev/null; why="no nvcc" ;;
-		torch)	python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null
-			why="no PyTorch with CUDA" ;;
-		*)	command -v "$cap" >/dev/null; why="no $cap" ;;
+		root)	why="not root"
+			[ "$(id -u)" = 0 ] ;;
+		bpf)	"$XPULOAD" --check >check.log 2>&1 || {
+				why="xpuload --check: $(grep MISSING check.log | head -n 1)"
+				false
+			} ;;
+		shim)	why="no CUPTI headers: no shim"
+			[ -e "$XPU_SHIM" ] ;;
+		gpu)	why="no NVIDIA GPU"
+			[ -e /dev/nvidiactl ] ;;
+		nvcc)	why="no nvcc"
+			command -v "${NVCC:-nvcc}" >/dev/null ;;
+		torch)	why="no PyTorch with CUDA"
+			python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null ;;
+		*)	why="no $cap"
+			command -v "$cap" >/dev/null ;;
 		esac && continue
 		case ,${XPU_TEST_REQUIRE:-}, in
 		*,"$cap",*)

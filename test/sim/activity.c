@@ -7,8 +7,8 @@
  * the client, on a thread of this library, once it is full and all its records are complete; or by
  * a flush, if they are; or by a forced flush, complete or not.
  *
- * One lock guards lanes, buffers and the queue. The client's bufferRequested runs under it, as it may
- * under CUPTI's own: so a client may only move memory there. bufferCompleted runs without it.
+ * One lock guards lanes, buffers and the queue. The client's bufferRequested runs under it, as it
+ * may under CUPTI's own: so a client may only move memory there. bufferCompleted runs without it.
  */
 #include <pthread.h>
 #include <signal.h>

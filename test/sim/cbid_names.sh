@@ -6,7 +6,7 @@ set -eu
 
 names() {
 	echo "static const char *const $1[] = {"
-	sed -n "s/^ *$2\([A-Za-z_][A-Za-z0-9_]*\) *= *\([0-9][0-9]*\),.*/	[\2] = \"\1\",/p" "$3" |
+	sed -n "s/^ *$2\([A-Za-z_][A-Za-z0-9_]*\) *= *\([0-9][0-9]*\),.*/ [\2] = \"\1\",/p" "$3" |
 		grep -v -e '"INVALID"' -e '"SIZE"'
 	echo "};"
 }

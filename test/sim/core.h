@@ -39,7 +39,7 @@ struct CUctx_st {
 	int has_module;			/* a kernel was launched: its module is there */
 	struct CUstream_st *legacy;	/* the NULL stream */
 	uint64_t tail_ns;		/* end of all work so far */
-	uint64_t blocking_tail_ns;	/* end of all work in streams that wait for the NULL stream */
+	uint64_t blocking_tail_ns;	/* the same, of streams that wait for the NULL one */
 };
 
 struct CUstream_st {

@@ -14,6 +14,14 @@
 #include "profiler.h"
 #include "cbid_names.inc"	/* made by cbid_names.sh */
 
+#if SIM_CUDA_MAJOR >= 13
+#define DEFAULT_VERSION	CUPTI_API_VERSION
+#elif SIM_CUDA_MAJOR == 12
+#define DEFAULT_VERSION	24	/* CUDA 12.6 */
+#else
+#define DEFAULT_VERSION	18	/* CUDA 11.8 */
+#endif
+
 struct CUpti_Subscriber_st {
 	CUpti_CallbackFunc callback;
 	void *userdata;
@@ -153,7 +161,7 @@ static void profiler__load(void)
 	}
 	version = (uint32_t)profiler__env("XPU_SIM_CUPTI_VERSION");
 	if (!version)
-		version = CUPTI_API_VERSION;
+		version = DEFAULT_VERSION;
 	core = get_core(SIM_ABI);
 	activity__init_clock();
 }
@@ -229,6 +237,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscribe
 	return profiler__result(subscribe(subscriber, callback, userdata, NULL, NULL, 0));
 }
 
+#if SIM_CUDA_MAJOR >= 13
 SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber,
 						  CUpti_CallbackFunc callback, void *userdata,
 						  CUpti_SubscriberParams *params)
@@ -239,6 +248,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscr
 	return profiler__result(subscribe(subscriber, callback, userdata, params->subscriberName,
 					  params->oldSubscriberName, params->oldSubscriberSize));
 }
+#endif
 
 static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 {

@@ -28,7 +28,7 @@
 #define STREAM_GAP_NS		100	/* between two pieces of work in a stream */
 #define COARSE_NS		200000	/* how late work may end while nobody waits for it */
 #define MAX_PENDING		1024	/* in a stream; the next launch waits */
-#define FIRST_STREAM_ID		7	/* as CUPTI numbers them: a context's NULL stream first, ... */
+#define FIRST_STREAM_ID		7	/* CUPTI's: a context's NULL stream first, ... */
 #define HIDDEN_STREAMS		6	/* ... then some of the driver's own */
 #define TRACE_BYTES		65536
 
@@ -356,7 +356,7 @@ struct work *work__new(struct CUstream_st *stream, enum sim_kind kind)
 		return NULL;
 	work->stream = stream;
 	work->act.kind = kind;
-	work->act.correlation_id = self.correlation_id;
+	work->act.correlation_id = self.in_callback ? 0 : self.correlation_id;
 	work->act.device = (uint32_t)stream->ctx->dev->ordinal;
 	work->act.context = stream->ctx->uid;
 	work->act.stream = stream->id;
@@ -388,7 +388,9 @@ void work__reserve(struct work *work)
 	const struct sim_tool *t = tool();
 
 	work->act.queued_ns = now_ns();
-	if (t && work->act.kind != SIM_HOST && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
+	/* Without an id the call began before the tool came, or a callback made it. */
+	if (t && work->act.kind != SIM_HOST && work->act.correlation_id &&
+	    __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		work->record = t->reserve(&work->act);
 	switch (work->act.kind) {
 	case SIM_KERNEL:
@@ -707,7 +709,7 @@ CUresult work__submit_graph(struct work **works, size_t nr, const uint32_t *firs
 	struct device *dev = stream->ctx->dev;
 	CUresult err = CUDA_SUCCESS;
 	uint64_t tail;
-	uint64_t *end_ns = calloc(nr ? nr : 1, sizeof(*end_ns));	/* the device may free works */
+	uint64_t *end_ns = calloc(nr ? nr : 1, sizeof(*end_ns));
 	size_t i = 0;
 
 	if (!end_ns)

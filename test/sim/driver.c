@@ -8,7 +8,7 @@
 
 #include "call.h"
 
-#define DRIVER_VERSION		13000
+#define DRIVER_VERSION		(SIM_CUDA_MAJOR * 1000)
 #define NR_MULTIPROCESSORS	132
 #define TOTAL_MEMORY_BYTES	((size_t)80 << 30)
 
@@ -29,13 +29,20 @@ SIM_EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 	DRIVER_CALL(cuInit, &params, NULL, CUDA_SUCCESS, core__init());
 }
 
+static CUresult driver_version(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = DRIVER_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* Works before cuInit. */
 SIM_EXPORT CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
 	cuDriverGetVersion_params params = { version };
 
-	DRIVER_CALL(cuDriverGetVersion, &params, NULL,
-		    version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE,
-		    (*version = DRIVER_VERSION, CUDA_SUCCESS));
+	DRIVER_CALL(cuDriverGetVersion, &params, NULL, CUDA_SUCCESS, driver_version(version));
 }
 
 static CUresult device_get(CUdevice *out, int ordinal)
@@ -834,7 +841,7 @@ static CUresult set(CUdeviceptr dst, uint32_t value, uint8_t unit, size_t nr, CU
 
 	if (err || !nr)
 		return err;
-	if (!dst || __builtin_mul_overflow_p(nr, unit, (size_t)0))
+	if (!dst || nr > SIZE_MAX / unit)
 		return CUDA_ERROR_INVALID_VALUE;
 	work = work__new(stream, SIM_MEMSET);
 	if (!work)
@@ -1210,10 +1217,10 @@ static const struct entry {
 	ENTRY("cuCtxPopCurrent", 4000, cuCtxPopCurrent_v2)
 	ENTRY("cuCtxSetCurrent", 4000, cuCtxSetCurrent)
 	ENTRY("cuCtxGetCurrent", 4000, cuCtxGetCurrent)
-	ENTRY("cuCtxGetDevice", 13000, cuCtxGetDevice_v2)
 	ENTRY("cuCtxGetDevice", 2000, cuCtxGetDevice)
-	ENTRY("cuCtxSynchronize", 13000, cuCtxSynchronize_v2)
+	ENTRY("cuCtxGetDevice_v2", 13000, cuCtxGetDevice_v2)
 	ENTRY("cuCtxSynchronize", 2000, cuCtxSynchronize)
+	ENTRY("cuCtxSynchronize_v2", 13000, cuCtxSynchronize_v2)
 	ENTRY("cuCtxGetApiVersion", 3020, cuCtxGetApiVersion)
 	ENTRY("cuCtxGetStreamPriorityRange", 5050, cuCtxGetStreamPriorityRange)
 	ENTRY("cuModuleLoad", 2000, cuModuleLoad)

@@ -37,7 +37,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
 	uint32_t magic;
 	struct CUgraph_st *graph;	/* owned clone, nodes in an order that can be submitted */
-	struct CUgraph_st *hidden;	/* owned; CUPTI hears of another graph, and it takes an id */
+	struct CUgraph_st *hidden;	/* owned; CUPTI hears of a second one, with an id */
 	uint32_t *first_dep;		/* as work__submit_graph wants them */
 	uint32_t *deps;
 };

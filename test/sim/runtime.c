@@ -16,7 +16,7 @@
 
 #include "sim.h"
 
-#define RUNTIME_VERSION		13000
+#define RUNTIME_VERSION		(SIM_CUDA_MAJOR * 1000)
 #define MAX_PUSHED		16	/* <<<>>> within the arguments of <<<>>> */
 
 /* ---- the driver ------------------------------------------------------------------------------ */

@@ -8,6 +8,8 @@
  *	libcudart.so.N		runtime API and what nvcc's output calls (runtime.c)
  *	libcupti.so.N		callbacks (cupti.c) and activity buffers (activity.c)
  *
+ * N is SIM_CUDA_MAJOR, 13 unless the compiler is told otherwise (-DSIM_CUDA_MAJOR=12).
+ *
  * What is real: API calls, their nesting and stack frames, correlation ids, callbacks, streams,
  * events, graphs, waiting, copied and set memory, activity buffers and who owns them, threads.
  * What is not: kernels have no body. A piece of device work gets its start and end when it is
@@ -35,9 +37,13 @@
  *				forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
  *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
- *				size they had in that version
+ *				size they had in that version. Default: the library's own
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
+ *
+ * What CUPTI 13.0 tells of a call, in which order and with which ids, was compared with a real GPU
+ * (sim_selftest dump). Known differences: how cudart makes its first context, and the resource
+ * callbacks of the second, internal graph of an instantiation.
  *
  * Not modelled: kernel bodies, device-side launches, textures and arrays, managed memory that
  * migrates, peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically
@@ -51,6 +57,10 @@
 #include <stdint.h>
 
 #include <cuda.h>
+
+#ifndef SIM_CUDA_MAJOR
+#define SIM_CUDA_MAJOR	13
+#endif
 
 #define SIM_EXPORT	__attribute__((visibility("default")))
 

@@ -94,7 +94,8 @@ static void run_children(long nr)
 			exit(1);
 		}
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != (int)(i & 0xff)) {
-			fprintf(stderr, "bare: child %ld ended with %#x\n", i, (unsigned int)status);
+			fprintf(stderr, "bare: child %ld ended with %#x\n", i,
+				(unsigned int)status);
 			exit(1);
 		}
 	}

@@ -9,8 +9,8 @@
  * kernel_NN is launched by site_NN alone. A profile is exact if every kernel sits under its site.
  *
  *	-d	every fourth launch by the driver API, cuLaunchKernel
- *	-m	copies and sets as well, one for every eight launches, by site_h2d, site_d2h, site_d2d
- *		and site_set
+ *	-m	copies and sets as well, one for every eight launches, by site_h2d, site_d2h,
+ *		site_d2d and site_set
  */
 #include <cuda.h>
 #include <pthread.h>

@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	CHECK(cudaStreamDestroy(side));
 	CHECK(cudaFreeHost(host));
 	CHECK(cudaFree(device));
-	printf("graph: launches %ld kernels %ld copies %ld sets %ld\n", 3 * nr, (6 + 2 + 1) * nr, nr,
-	       nr);
+	printf("graph: launches %ld kernels %ld copies %ld sets %ld\n", 3 * nr, (6 + 2 + 1) * nr,
+	       nr, nr);
 	return 0;
 }
