@@ -68,6 +68,7 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static bool forced;			/* CUPTI was made to hand out what is not finished */
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
 
@@ -194,7 +195,7 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream_id, uin
 /* Sets the times of a packed record and returns its misc. */
 static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 *duration_ns)
 {
-	if (start && !end) {
+	if ((start || forced) && !end) {
 		wire__counters.nr_unfinished++;
 	} else if (!start || end < start) {
 		wire__counters.nr_bad_times++;
@@ -425,6 +426,7 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 	CUptiResult err;
 
 	cupti = c;
+	forced = false;
 	pool__fill();
 	if (!registered) {
 		*what = "cuptiActivityRegisterTimestampCallback";
@@ -454,11 +456,17 @@ disable:
 	return err;
 }
 
+void activity__flush(bool force)
+{
+	forced |= force;
+	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+}
+
 void activity__stop(void)
 {
 	size_t i;
 
-	cupti->activity_flush_all(0);
+	activity__flush(false);
 	for (i = 0; i < NR_KINDS; i++)
 		cupti->activity_disable(kinds[i]);
 }

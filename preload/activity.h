@@ -25,6 +25,9 @@ void activity__init(void);
  */
 CUptiResult activity__start(const struct cupti *c, const char **what);
 
+/* Makes CUPTI give back what is finished; @force: and what is not, for nothing comes after. */
+void activity__flush(bool force);
+
 /* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 

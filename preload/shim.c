@@ -236,7 +236,7 @@ static void follow_listeners(void)
 /* Everything that can be had leaves; more may follow, if an exec fails. */
 static void flush_all(void)
 {
-	shim.cupti.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	activity__flush(true);
 	activity__drain(false);
 	activity__repeat_definitions();
 }
@@ -276,7 +276,7 @@ static void *shim_thread(void *arg)
 			sem_post(&shim.end_done);
 		}
 		if (now_ns() >= flush_ns) {
-			shim.cupti.activity_flush_all(0);
+			activity__flush(false);
 			flush_ns = now_ns() + FLUSH_NS;
 		}
 		activity__drain(false);
@@ -304,7 +304,7 @@ static void at_exit(void)
 	}
 	if (shim.state == AWAKE) {
 		launch__enable(false);
-		shim.cupti.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+		activity__flush(true);
 		activity__drain(true);
 	}
 	shim.state = OFF;

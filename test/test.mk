@@ -185,11 +185,15 @@ check-gpu: $(if $(TREE),,all)
 demo-build: all $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(O)/workload/demo)
 	@:
 
+# With TREE= as for check-gpu.
 .PHONY: demo
 demo:
+ifeq ($(TREE),)
 	@sh scripts/deps.sh
 	@$(MAKE) --no-print-directory demo-build
-	@$(TEST_ENV) NVCC='$(NVCC)' sh scripts/demo.sh
+endif
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) XPU_DEMO=$(abspath $(O))/demo \
+		NVCC='$(NVCC)' sh scripts/demo.sh
 
 # ---- benchmarks and fuzzing ----------------------------------------------------------------------
 
@@ -208,6 +212,6 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(GEN_SRC) $(O)/gen/version.h
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data
-	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(filter $(O)/fuzz/%,$^)
+	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
 
 -include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d)
