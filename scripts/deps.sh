@@ -5,7 +5,8 @@
 # it does; without root or without apt it says what is missing and goes on, for the build may do.
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev binutils-dev
-	libiberty-dev uthash-dev libzstd-dev libc6-dev perl libdevel-nytprof-perl"
+	libiberty-dev uthash-dev libzstd-dev libc6-dev libclang-rt-dev perl libdevel-nytprof-perl
+	libcap2-bin time"
 
 missing=
 for p in $packages; do
