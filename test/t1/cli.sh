@@ -180,7 +180,7 @@ is $? 0 "lost records: status"
 is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account"
 like "$(cat log)" '^ +100 launches without device work' "lost records: pending"
 like "$(cat log)" '^ +100 device records that the shim sent are not' "lost records: missing"
-is "$(sed -n 's/.*;\[GPU_Launch_Pending\] //p' a.folded | paste -sd+ | bc)" 100 \
+is "$(sed -n 's/.*;\[GPU_Launch_Pending\] //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
 	"lost records: pending launches have their lines"
 xpumerge --strict pending.data -o a.folded 2>log
 is $? 1 "lost records: --strict fails"
@@ -188,7 +188,7 @@ is $? 1 "lost records: --strict fails"
 xpumerge orphans.data -f folded --unit count -o a.folded 2>log
 is "$(account log)" "900 matched 900 unmatched 100 lost 100" "lost launches: the account"
 like "$(cat log)" '^ +100 device records whose launch is not' "lost launches: orphans"
-is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | paste -sd+ | bc)" 100 \
+is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
 	"lost launches: the orphans have their lines"
 "$gen" -o open.data --no-end
 xpumerge --strict open.data -o a.folded 2>log
