@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set by the loader before the programs are loaded. */
 const volatile __u64 ring_wakeup_bytes = 0;
+const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain; not more */
 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
@@ -175,6 +176,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->tgid == tgid)		/* a thread */
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc && attach_pid && task_pid(parent) == attach_pid) {
+		new_process(parent, XPU_MISC_PROCESS_ATTACH, NULL);	/* it may never launch */
+		proc = bpf_map_lookup_elem(&procs, &tgid);
+	}
 	if (proc) {
 		new_process(child, XPU_MISC_PROCESS_FORK, proc);
 	} else if (tgid == loader_tgid && adopt_child) {
@@ -287,8 +292,10 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->flags = slot.flags;
 	if (slot.nr_frames) {
 		r->flags |= XPU_CHAIN_SHIM;
-		if (slot.nr_frames > XPU_MAX_FRAMES)
+		if (slot.nr_frames > max_frames) {
 			r->flags |= XPU_CHAIN_TRUNCATED;
+			slot.nr_frames = max_frames;
+		}
 		BOUND(slot.nr_frames, XPU_MAX_FRAMES);
 		bytes = slot.nr_frames * sizeof(__u64);
 		if (bpf_probe_read_user(r->frames, bytes, (void *)slot.frames)) {
@@ -296,13 +303,14 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 			bytes = 0;
 		}
 	} else {
-		err = bpf_get_stack(ctx, r->frames, FRAMES_BYTES, BPF_F_USER_STACK);
+		bytes = max_frames * sizeof(__u64);
+		BOUND(bytes, XPU_DEFAULT_FRAMES * sizeof(__u64));
+		err = bpf_get_stack(ctx, r->frames, bytes, BPF_F_USER_STACK);
+		if (err >= bytes)
+			r->flags |= XPU_CHAIN_TRUNCATED;
 		if (err <= 0)
 			r->flags |= XPU_CHAIN_FAILED;
-		else
-			bytes = err;
-		if (bytes >= FRAMES_BYTES)
-			r->flags |= XPU_CHAIN_TRUNCATED;
+		bytes = err <= 0 ? 0 : err;
 	}
 	BOUND(bytes, FRAMES_BYTES);
 

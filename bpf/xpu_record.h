@@ -32,7 +32,8 @@
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		127		/* frames in one call chain, bpf_get_stack's limit */
+#define XPU_MAX_FRAMES		1000		/* frames in one call chain, at most: 8 KB in the kernel */
+#define XPU_DEFAULT_FRAMES	127		/* unless more are asked for; bpf_get_stack's limit */
 #define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
 #define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
 
@@ -87,6 +88,7 @@ enum xpu_record_type {
 	XPU_RECORD_MESSAGE	= 71,
 	XPU_RECORD_DEVICE	= 72,
 	XPU_RECORD_GRAPH_CLONE	= 73,
+	XPU_RECORD_PYCODE	= 74,
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -198,8 +200,25 @@ struct xpu_record_callchain {
 	__u32	cbid;			/* what was called, in CUPTI's numbers ... */
 	__u16	domain;			/* ... of this CUpti_CallbackDomain */
 	__u16	nr_frames;
-	__u64	frames[];		/* return addresses, innermost first */
+	__u64	frames[];		/* return addresses, innermost first; or XPU_FRAME_* */
 };
+
+/*
+ * A frame of a call chain that is no return address: one of Python's, in the place of the frame of
+ * its interpreter's evaluation loop. No user address has a top byte.
+ *
+ *	63  56 55 54    32 31   0
+ *	 0xf5   0   line    code
+ *
+ * line is 0 where it is not known, code the id of an XPU_RECORD_PYCODE of the process, or one of:
+ */
+#define XPU_FRAME_PYTHON	(0xf5ull << 56)
+#define XPU_FRAME_IS_PYTHON(f)	((f) >> 56 == 0xf5)
+#define XPU_FRAME_LINE(f)	((__u32)((f) >> 32 & 0x7fffff))
+#define XPU_FRAME_CODE(f)	((__u32)(f))
+#define XPU_FRAME_LINE_MAX	0x7fffff
+#define XPU_CODE_NATIVE		0		/* no Python on this thread, and no more was wanted */
+#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
 
 struct xpu_launch {
 	__u32	correlation_id;
@@ -349,6 +368,14 @@ struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or 
 	__u64	original_id;
 };
 
+struct xpu_record_pycode {		/* a Python code object */
+	struct xpu_record hdr;
+	__u32	id;
+	__u32	name;			/* string id: qualified from Python 3.11 on */
+	__u32	filename;		/* string id, as Python has it */
+	__u32	first_line;
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -412,6 +439,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_stream) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_clone) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 88);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 

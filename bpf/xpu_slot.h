@@ -7,8 +7,8 @@
  * thread. Finished device work goes out through the probe site xpu_batch(records, bytes), with
  * records as xpu_record.h has them.
  *
- * Each site has a semaphore beside it, a 16-bit counter of who is attached (the kernel counts it
- * up and down through the uprobe's ref_ctr_offset). Zero: nobody listens, do no work.
+ * Each site has a semaphore beside it, 16 bits that the kernel raises from 0 to 1 while a uprobe is
+ * there (its ref_ctr_offset), however many are attached. Zero: nobody listens, do no work.
  */
 #ifndef XPU_SLOT_H
 #define XPU_SLOT_H
@@ -26,7 +26,8 @@ struct xpu_slot {
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
 	__u32	path_id;		/* reserved for interned paths; 0 */
 	__u32	nr_frames;		/* 0: the BPF program walks the stack */
-	__u64	frames;			/* address of nr_frames return addresses, innermost first */
+	__u64	frames;			/* address of nr_frames return addresses, innermost first;
+					 * where a signal struck, that address plus one */
 	__u64	graph_node_id;		/* not 0: no launch, but this graph node was made here, by
 					 * the captured launch correlation_id, or explicitly if 0 */
 };
@@ -44,6 +45,21 @@ _Static_assert(sizeof(struct xpu_slot) == 48, "xpu_slot is an ABI");
 #define XPU_SITE_LIVE_LAUNCH	"xpu_live_launch"
 #define XPU_SITE_LIVE_BATCH	"xpu_live_batch"
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
+
+/*
+ * A loader that attaches to running processes also attaches here for XPU_HELLO_NS. A shim that
+ * another one keeps awake cannot see it come, so while it is here it repeats its definitions.
+ */
+#define XPU_SITE_HELLO		"xpu_hello"
+#define XPU_HELLO_NS		500000000ull
+
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
+
+/* How the shim makes call chains: "auto", "fp" or "dwarf", and of how many frames at most. */
+#define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
+#define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
+
+/* Whether they hold Python's frames: "on", "off", or "only" those. */
+#define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"
 
 #endif /* XPU_SLOT_H */

@@ -168,16 +168,17 @@ static void check_cupti(void)
 	       "the target's libcudart (pip) is found when it runs, else set XPUSHIM_CUPTI");
 }
 
-static void check_libunwind(void)
+/* A target has most likely the C library that we have. */
+static void check_unwinding(void)
 {
-	void *handle = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
-
-	if (handle) {
-		report(OK, "libunwind", "libunwind.so.8");
-		dlclose(handle);
-	} else {
-		report(NOTE, "libunwind", "not found: call chains are walked by frame pointers");
-	}
+#ifdef __x86_64__
+	if (dlsym(RTLD_DEFAULT, "_dl_find_object"))
+		report(OK, "call chains", "by unwind tables");
+	else
+		report(NOTE, "call chains", "by frame pointers: unwind tables need glibc 2.35");
+#else
+	report(NOTE, "call chains", "by frame pointers: unwind tables are read on x86-64 only");
+#endif
 }
 
 int check__run(const char *shim)
@@ -188,7 +189,7 @@ int check__run(const char *shim)
 	check_probes(shim);
 	check_driver();
 	check_cupti();
-	check_libunwind();
+	check_unwinding();
 	if (nr_missing)
 		fprintf(stderr, "xpuload cannot record here: %d of what it needs %s missing\n",
 			nr_missing, nr_missing == 1 ? "is" : "are");

@@ -37,7 +37,7 @@ struct site {
 };
 
 struct sites {
-	struct site launch[MAX_SITES], batch[MAX_SITES];
+	struct site launch[MAX_SITES], batch[MAX_SITES], hello;
 };
 
 struct probes {
@@ -47,7 +47,7 @@ struct probes {
 	char *shim;
 	struct sites sites;
 	size_t nr_sites;
-	struct attachment batch, launch;
+	struct attachment batch, launch, hello;
 	struct followed *followed;
 	probes_record_fn fn;
 	void *ctx;
@@ -129,7 +129,8 @@ static int find_sites(const char *path, struct sites *sites, char *why, size_t l
 	if (elf && find_site(elf, XPU_SITE_LAUNCH, &sites->launch[0]) &&
 	    find_site(elf, XPU_SITE_BATCH, &sites->batch[0]) &&
 	    find_site(elf, XPU_SITE_LIVE_LAUNCH, &sites->launch[1]) &&
-	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]))
+	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]) &&
+	    find_site(elf, XPU_SITE_HELLO, &sites->hello))
 		err = 0;
 	else
 		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or one of another "
@@ -183,7 +184,7 @@ struct link_create_uprobe_multi {
 };
 
 static int attach_multi(struct probes *p, struct bpf_program *prog, const struct site *sites,
-			pid_t pid, struct attachment *a)
+			size_t nr_sites, pid_t pid, struct attachment *a)
 {
 	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
 	struct link_create_uprobe_multi attr = {
@@ -192,12 +193,12 @@ static int attach_multi(struct probes *p, struct bpf_program *prog, const struct
 		.path = (uintptr_t)p->shim,
 		.offsets = (uintptr_t)offsets,
 		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
-		.cnt = p->nr_sites,
+		.cnt = nr_sites,
 		.pid = pid,
 	};
 	size_t i;
 
-	for (i = 0; i < p->nr_sites; i++) {
+	for (i = 0; i < nr_sites; i++) {
 		offsets[i] = sites[i].func;
 		ref_ctr_offsets[i] = sites[i].semaphore;
 	}
@@ -206,14 +207,14 @@ static int attach_multi(struct probes *p, struct bpf_program *prog, const struct
 }
 
 /* @pid: 0 for every process */
-static int attach(struct probes *p, struct bpf_program *prog, const struct site *sites, pid_t pid,
-		  struct attachment *a)
+static int attach(struct probes *p, struct bpf_program *prog, const struct site *sites,
+		  size_t nr_sites, pid_t pid, struct attachment *a)
 {
 	size_t i;
 
 	if (p->multi)
-		return attach_multi(p, prog, sites, pid, a);
-	for (i = 0; i < p->nr_sites; i++) {
+		return attach_multi(p, prog, sites, nr_sites, pid, a);
+	for (i = 0; i < nr_sites; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
 
 		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
@@ -229,8 +230,8 @@ static int attach_both(struct probes *p, pid_t pid, struct attachment *batch,
 		       struct attachment *launch)
 {
 	batch->multi_fd = launch->multi_fd = -1;
-	return attach(p, p->skel->progs.on_batch, p->sites.batch, pid, batch) ?:
-	       attach(p, p->skel->progs.on_launch, p->sites.launch, pid, launch);
+	return attach(p, p->skel->progs.on_batch, p->sites.batch, p->nr_sites, pid, batch) ?:
+	       attach(p, p->skel->progs.on_launch, p->sites.launch, p->nr_sites, pid, launch);
 }
 
 static void detach(struct attachment *a)
@@ -259,6 +260,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	uint64_t ring_bytes = ring_size(opts->ring_bytes);
 	struct xpu_bpf *skel;
 	struct probes *p;
+	pid_t pid;
 	int err;
 
 	p = calloc(1, sizeof(*p));
@@ -270,7 +272,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->ctx = ctx;
 	p->multi = multi;
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
-	p->batch.multi_fd = p->launch.multi_fd = -1;
+	p->batch.multi_fd = p->launch.multi_fd = p->hello.multi_fd = -1;
 	p->shim = strdup(opts->shim);
 	err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
 	if (err)
@@ -285,6 +287,8 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	}
 	bpf_map__set_max_entries(skel->maps.ring, ring_bytes);
 	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
+	if (opts->max_frames)
+		skel->rodata->max_frames = opts->max_frames;
 	if (multi) {
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
@@ -315,7 +319,10 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	skel->bss->attach_all = opts->mode == PROBES_ALL;
 	if (opts->mode == PROBES_PID)
 		skel->bss->attach_pid = opts->pid;
-	err = attach_both(p, opts->mode == PROBES_PID ? opts->pid : 0, &p->batch, &p->launch);
+	pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	err = attach_both(p, pid, &p->batch, &p->launch);
+	if (!err && opts->mode != PROBES_RUN)	/* the program does not matter: it never runs */
+		err = attach(p, skel->progs.on_batch, &p->sites.hello, 1, pid, &p->hello);
 	if (err) {
 		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
 			 advice(err));
@@ -347,6 +354,7 @@ void probes__close(struct probes *p)
 	if (!p)
 		return;
 	probes__detach_launches(p);
+	probes__end_hello(p);
 	detach(&p->batch);
 	while ((f = p->followed)) {
 		p->followed = f->next;
@@ -379,6 +387,11 @@ void probes__detach_launches(struct probes *p)
 	detach(&p->launch);
 	for (f = p->followed; f; f = f->next)
 		detach(&f->launch);
+}
+
+void probes__end_hello(struct probes *p)
+{
+	detach(&p->hello);
 }
 
 void probes__adopt_next_child(struct probes *p)

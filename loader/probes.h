@@ -27,6 +27,7 @@ struct probes_options {
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
+	unsigned int max_frames;	/* in a call chain; 0: the default */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
@@ -56,6 +57,12 @@ void probes__adopt_next_child(struct probes *p);
  * be attached to before it launches. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid);
+
+/*
+ * Not PROBES_RUN: to be called XPU_HELLO_NS after probes__open(), so that shims that were awake for
+ * somebody else do not go on repeating their definitions.
+ */
+void probes__end_hello(struct probes *p);
 
 /* Hears of no more launches; of what becomes of those it heard of it still does. */
 void probes__detach_launches(struct probes *p);

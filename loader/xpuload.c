@@ -35,6 +35,7 @@
 #include "target.h"
 #include "version.h"
 #include "writer.h"
+#include "xpu_slot.h"
 
 #define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
@@ -57,6 +58,8 @@ struct options {
 	pid_t pid;			/* PROBES_PID */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
+	const char *call_graph;		/* auto, fp, dwarf, or NULL */
+	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;
 	int own_argc;
@@ -88,6 +91,9 @@ static const char usage_text[] =
 "  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
+"      --call-graph HOW   dwarf: by unwind tables, in the target; fp: along frame pointers;\n"
+"                         auto (default): dwarf where that is possible\n"
+"      --max-stack N      frames in a call chain, 1 to 1000 (default 127; fp: at most 127)\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"
@@ -156,12 +162,14 @@ static int choose_data(struct options *opts)
 /* Fills in @opts. Return: -1 to go on, or the status to exit with. */
 static int parse_options(int argc, char **argv, struct options *opts)
 {
-	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION };
+	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "duration", required_argument, NULL, OPT_DURATION },
+		{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
+		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -195,6 +203,22 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			break;
 		case 'a':
 			opts->mode = PROBES_ALL;
+			break;
+		case OPT_CALL_GRAPH:
+			opts->call_graph = optarg;
+			if (strcmp(optarg, "auto") && strcmp(optarg, "fp") &&
+			    strcmp(optarg, "dwarf")) {
+				msg__error("--call-graph %s: auto, fp or dwarf is wanted", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case OPT_MAX_STACK:
+			opts->max_frames = strnlen(optarg, 5) < 5 ? strtoul(optarg, &end, 10) : 0;
+			if (!opts->max_frames || opts->max_frames > XPU_MAX_FRAMES || *end) {
+				msg__error("--max-stack %s: a number from 1 to %d is wanted",
+					   optarg, XPU_MAX_FRAMES);
+				return STATUS_FAILED;
+			}
 			break;
 		case OPT_DURATION:
 			seconds = strtod(optarg, &end);
@@ -249,6 +273,11 @@ static int parse_options(int argc, char **argv, struct options *opts)
 
 	if ((optind == argc) == (opts->mode == PROBES_RUN)) {
 		fputs(usage_text, stderr);
+		return STATUS_FAILED;
+	}
+	if (opts->call_graph && opts->mode != PROBES_RUN) {
+		msg__error("--call-graph is for a COMMAND to start; for a running program, "
+			   XPU_CALL_GRAPH_ENV " in its environment decided");
 		return STATUS_FAILED;
 	}
 	opts->argv = argv + optind;
@@ -473,6 +502,27 @@ static void drain(struct session *s)
 	}
 }
 
+/*
+ * Shims that go on without us notice that nobody wants launches any more, and send what they have:
+ * those of attached processes, and of descendants that outlive the target.
+ */
+static void detach(struct session *s)
+{
+	struct pollfd fds[] = {
+		{ .fd = probes__fd(s->probes), .events = POLLIN },
+		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
+	};
+	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + DETACH_NS;
+
+	drain(s);
+	probes__detach_launches(s->probes);
+	while (recorder__nr_awake(s->recorder) && now_ns(CLOCK_MONOTONIC) < end_ns) {
+		poll(fds, 2, RELAY_POLL_MS);
+		drain(s);
+	}
+	drain(s);
+}
+
 static void record_attached(struct session *s)
 {
 	struct pollfd fds[] = {
@@ -481,8 +531,8 @@ static void record_attached(struct session *s)
 		{ .fd = probes__fd(s->probes), .events = POLLIN },
 		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
 	};
-	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + s->opts->duration_ns, now;
-	bool ended = false;
+	uint64_t start_ns = now_ns(CLOCK_MONOTONIC), end_ns = start_ns + s->opts->duration_ns, now;
+	bool ended = false, hello = true;
 	int timeout;
 
 	while (!s->stop && !ended) {
@@ -493,6 +543,10 @@ static void record_attached(struct session *s)
 				break;
 			if (end_ns - now < POLL_MS * 1000000ull)
 				timeout = (end_ns - now) / 1000000 + 1;
+		}
+		if (hello && now - start_ns >= XPU_HELLO_NS) {
+			probes__end_hello(s->probes);
+			hello = false;
 		}
 		if (writer__is_behind(s->writer)) {
 			poll(fds, 2, BEHIND_POLL_MS);
@@ -505,15 +559,7 @@ static void record_attached(struct session *s)
 		drain(s);
 	}
 
-	/* The shims notice that nobody wants launches any more, and send what they have. */
-	probes__detach_launches(s->probes);
-	end_ns = now_ns(CLOCK_MONOTONIC) + DETACH_NS;
-	do {
-		drain(s);
-		poll(fds + 2, 2, RELAY_POLL_MS);
-	} while (!ended && recorder__nr_awake(s->recorder) &&
-		 now_ns(CLOCK_MONOTONIC) < end_ns);
-	drain(s);
+	detach(s);
 	write_end(s);
 }
 
@@ -535,7 +581,7 @@ static void record(struct session *s)
 		if (!behind)
 			drain(s);
 	}
-	drain(s);			/* the probes ran on the target's threads: all is in */
+	detach(s);			/* of the target itself all is in: it ran the probes */
 	write_end(s);
 }
 
@@ -717,6 +763,7 @@ static int start_recording(struct session *s, const char *shim)
 		.mode = opts->mode,
 		.pid = opts->pid,
 		.ring_bytes = opts->ring_bytes,
+		.max_frames = opts->max_frames,
 	};
 	char why[1024];
 
@@ -791,6 +838,19 @@ static int start_attached(struct session *s)
 	return 0;
 }
 
+/* What the target's shim is to know; it inherits ours. */
+static void set_shim_environment(const struct options *opts)
+{
+	char number[16];
+
+	if (opts->call_graph)
+		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
+	if (opts->max_frames) {
+		snprintf(number, sizeof(number), "%u", opts->max_frames);
+		setenv(XPU_MAX_FRAMES_ENV, number, 1);
+	}
+}
+
 static int start(struct session *s)
 {
 	const struct options *opts = s->opts;
@@ -800,6 +860,7 @@ static int start(struct session *s)
 	if (err)
 		return err;
 	probes__adopt_next_child(s->probes);
+	set_shim_environment(opts);
 	err = target__fork(&s->target, opts->argv, opts->shim);
 	if (err) {
 		msg__error("cannot fork: %s", strerror(-err));

@@ -16,8 +16,8 @@
 #define MARKER_NS	1000		/* widest launch slice */
 
 /*
- * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the format
- * knows only as processes, are numbered beyond, and below 2^31: Perfetto's pids have 32 bits.
+ * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the
+ * format knows only as processes, are numbered beyond, within the 32 bits of Perfetto's pids.
  */
 #define PID_REUSED	(1u << 23)
 #define PID_GPU		(1u << 30)
@@ -55,7 +55,7 @@ struct chrome {
 	struct session_sink sink;
 	ARRAY(struct host_event) host;
 	ARRAY(struct device_event) device;
-	uint64_t nr_untimed;		/* records without times, which have no place on a timeline */
+	uint64_t nr_untimed;		/* records without times: no place on a timeline */
 };
 
 static int chrome__launch(void *ctx, const struct session *s, uint64_t key, const struct launch *l)
@@ -457,20 +457,20 @@ static void write_gpus(struct writer *w)
 	const struct session *s = w->s;
 	size_t i;
 
-	for (i = 0; i < s->gpus.nr; i++) {
-		const struct gpu *gpu = &s->gpus.v[i];
+	for (i = 0; i < s->gpus.list.nr; i++) {
+		const struct gpu *gpu = &s->gpus.list.v[i];
 		uint64_t pid = PID_GPU + i;
 
-		if (!gpu->used)
+		if (!gpu->nr_works)
 			continue;
 		put_metadata(w, pid, 0, "process_name", "name");
 		put(w, "\"GPU ");
-		put_u64(w, gpu->index);
+		put_u64(w, gpu->number);
 		put(w, gpu->name ? " " : "");
 		escape__print(w->f, gpu->name ? gpu->name : "", ESCAPE_JSON);
 		put(w, "\"}}");
 		put_metadata(w, pid, 0, "process_sort_index", "sort_index");
-		put_u64(w, gpu->index);
+		put_u64(w, gpu->number);
 		put(w, "}}");
 	}
 }

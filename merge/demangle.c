@@ -11,7 +11,7 @@
 
 char *demangle(const char *name)
 {
-	/* Itanium C++ and old Rust begin with _Z, new Rust with _R: do not even ask about the rest. */
+	/* Itanium C++ and old Rust begin with _Z, new Rust with _R: do not ask about others. */
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
 		return NULL;
 	return bfd_demangle(NULL, name, DMGL_PARAMS | DMGL_ANSI);

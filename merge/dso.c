@@ -19,7 +19,7 @@
 #define uthash_nonfatal_oom(e)	(oom = true)
 #include <uthash.h>
 
-#define DELETED		" (deleted)"	/* what the kernel appends to the path of an unlinked file */
+#define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
 
 /* Two files of one path (replaced while it was recorded) are told apart by build-id or inode. */
 struct dso_entry {
@@ -173,7 +173,7 @@ static int dso__map_file(struct dso *dso, const char *path)
 		err = -EINVAL;
 		goto out;
 	}
-	/* Writable, because libelf's interface to memory is not const; private, so it stays ours. */
+	/* Writable because libelf's interface to memory is not const; private, so ours. */
 	image = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 	if (image == MAP_FAILED) {
 		err = -errno;
@@ -415,13 +415,14 @@ static int dso__build_symbols(struct dso *dso, candidates_t *c)
 		pos = upto;
 		upto = c->v[i].start + c->v[i].size;
 		if (!c->v[i].size) {
-			/* Assembly without .size: it goes on to the next symbol or its section's end. */
+			/* Assembly without .size: up to the next symbol or its section's end. */
 			upto = c->v[i].section_end;
 			if (i + 1 < nr && c->v[i + 1].start < upto)
 				upto = c->v[i + 1].start;
 		}
 		if (upto > pos)
-			err = array_push(&open, ((struct dso_symbol){ pos, upto, c->v[i].name, NULL }));
+			err = array_push(&open, ((struct dso_symbol){ pos, upto, c->v[i].name,
+								      NULL }));
 	}
 	free(open.v);
 	if (err) {

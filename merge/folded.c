@@ -54,7 +54,7 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 		len = snprintf(label, sizeof(label), "[GPU_Launch_Pending]");
 	else if (numbered)
 		len = snprintf(label, sizeof(label), "[GPU%" PRIu32 "_%s]",
-			       s->gpus.v[leaf->gpu].index, kinds[leaf->kind]);
+			       s->gpus.list.v[leaf->gpu].number, kinds[leaf->kind]);
 	else
 		len = snprintf(label, sizeof(label), "[GPU_%s]", kinds[leaf->kind]);
 	return buf__put(buf, label, len) ?: buf__put_name(buf, leaf->name);
@@ -109,7 +109,7 @@ static uint64_t line__value(const struct line *line, const struct folded_opts *o
 int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
 		  struct folded_result *result)
 {
-	bool numbered = session__nr_gpus_used(s) > 1;
+	bool numbered = gpus__nr_used(&s->gpus) > 1;
 	ARRAY(struct line) lines = { 0 };
 	struct arena texts = { 0 };
 	buf_t buf = { 0 };

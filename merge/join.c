@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static unsigned int join__hash(uint64_t key)
+{
+	return idmap__hash(key) >> 16;
+}
+
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
 /* uthash takes the low bits; correlation ids count up, often by a power of two. */
@@ -13,9 +18,15 @@
 		uint64_t key_;								\
 		(void)(keylen);								\
 		memcpy(&key_, (keyptr), sizeof(key_));					\
-		(hashv) = (unsigned int)(idmap__hash(key_) >> 16);			\
+		(hashv) = join__hash(key_);						\
 	} while (0)
 #include <uthash.h>
+
+/* Short chains: with many launches in flight, each step along one is a cache miss. */
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 8U
+
+#define SLAB_ENTRIES	256
 
 struct join_waiting {
 	struct join_waiting *next;
@@ -23,15 +34,19 @@ struct join_waiting {
 };
 
 struct join_entry {
+	/* What a search looks at is in one cache line: the hash is the handle's last member. */
+	UT_hash_handle hh;
 	uint64_t key;
 	struct launch launch;
 	struct join_waiting *first, **last;	/* records that came before their launch */
+	struct join_entry *next_free;
 	bool has_launch;
 	bool has_record;
 	bool one_record;
-	struct join_entry *next_free;
-	UT_hash_handle hh;
-};
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(UT_hash_handle) + sizeof(uint64_t) <= 64 || sizeof(void *) != 8,
+	       "a search reads one cache line an entry");
 
 void join__init(struct join *j, const struct join_ops *ops, void *ctx)
 {
@@ -46,6 +61,14 @@ void join__exit(struct join *j)
 	arena__free(&j->arena);
 }
 
+void join__prefetch(const struct join *j, uint64_t key)
+{
+	const UT_hash_table *tbl = j->entries ? j->entries->hh.tbl : NULL;
+
+	if (tbl)
+		__builtin_prefetch(&tbl->buckets[join__hash(key) & (tbl->num_buckets - 1)]);
+}
+
 static struct join_entry *join__find(const struct join *j, uint64_t key)
 {
 	struct join_entry *e;
@@ -54,19 +77,34 @@ static struct join_entry *join__find(const struct join *j, uint64_t key)
 	return e;
 }
 
+/* Makes SLAB_ENTRIES free entries, on cache line boundaries. */
+static int join__grow(struct join *j)
+{
+	size_t align = _Alignof(struct join_entry), i;
+	struct join_entry *slab;
+	uintptr_t at;
+
+	at = (uintptr_t)arena__alloc(&j->arena, SLAB_ENTRIES * sizeof(*slab) + align);
+	if (!at)
+		return -ENOMEM;
+	slab = (void *)((at + align - 1) & ~(align - 1));
+	for (i = 0; i < SLAB_ENTRIES; i++) {
+		slab[i].next_free = j->free_entries;
+		j->free_entries = &slab[i];
+	}
+	return 0;
+}
+
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
-	struct join_entry *e = j->free_entries;
+	struct join_entry *e;
 	bool oom = false;
 
-	if (e) {
-		j->free_entries = e->next_free;
-		memset(e, 0, sizeof(*e));
-	} else {
-		e = arena__alloc(&j->arena, sizeof(*e));
-		if (!e)
-			return NULL;
-	}
+	if (!j->free_entries && join__grow(j))
+		return NULL;
+	e = j->free_entries;
+	j->free_entries = e->next_free;
+	memset(e, 0, sizeof(*e));
 	e->key = key;
 	e->last = &e->first;
 	HASH_ADD(hh, j->entries, key, sizeof(e->key), e);

@@ -89,6 +89,15 @@ void join__exit(struct join *j);
  */
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
+/*
+ * Says that @key comes up in a few records, so that the table is in the cache by then; with many
+ * launches in flight that is most of a merge's time. Wrong guesses cost nothing else.
+ */
+void join__prefetch(const struct join *j, uint64_t key);
+
+/* How many records ahead is worth it. */
+#define JOIN_PREFETCH	12
+
 /* One device record, copied. Return: 0, -ENOMEM, or what an op returned. */
 int join__add_work(struct join *j, uint64_t key, const struct work *w);
 

@@ -171,7 +171,7 @@ const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, u
 	*to = UINT64_MAX;
 	if (!task || !task->comms.nr)
 		return NULL;
-	/* The first name after time_ns; the one before it holds, and the first one backwards too. */
+	/* The name before the first one after time_ns; the first one holds backwards, too. */
 	for (hi = task->comms.nr; lo < hi;) {
 		mid = lo + (hi - lo) / 2;
 		if (task->comms.v[mid].time_ns <= time_ns)
@@ -429,8 +429,8 @@ static int image__mmap(struct image *image, const struct xpu_record_mmap *rec)
 		struct map cut = image->live.v[i];
 
 		/*
-		 * What lies under the new map ends with the epoch before; if it means the same, with
-		 * this one, which then has it twice, and alike.
+		 * What lies under the new map ends with the epoch before; if it means the same,
+		 * with this one, which then has it twice, and alike.
 		 */
 		if (!conflict && cut.epoch_from == image->epochs.nr)
 			continue;

@@ -52,15 +52,17 @@ static int output__open_tmp(struct output *o)
 		o->tmp = NULL;
 		return -ENOMEM;
 	}
+	/* Known before it exists, lest a signal between the two leaves it behind. */
+	open_tmp = o->tmp;
 	o->fd = mkostemp(o->tmp, O_CLOEXEC);
 	if (o->fd < 0) {
 		int err = -errno;
 
+		open_tmp = NULL;
 		free(o->tmp);
 		o->tmp = NULL;
 		return err;
 	}
-	open_tmp = o->tmp;
 	/* mkstemp makes it private; the result is as open(2) would have made it. */
 	mask = umask(0);
 	umask(mask);

@@ -82,24 +82,29 @@ static int reader__check_header(struct reader *r)
 	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic))))
 		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)");
 	if (r->size < sizeof(*h))
-		return reader__fail(r, -EINVAL, "is too short to be a recording: %zu bytes, header %zu",
+		return reader__fail(r, -EINVAL,
+				    "is too short to be a recording: %zu bytes, header %zu",
 				    r->size, sizeof(*h));
 	memcpy(h, r->base, sizeof(*h));
 	if (h->endian == __builtin_bswap32(XPU_FILE_ENDIAN))
-		return reader__fail(r, -EPROTO, "was recorded on a machine of the other endianness");
+		return reader__fail(r, -EPROTO,
+				    "was recorded on a machine of the other endianness");
 	if (h->endian != XPU_FILE_ENDIAN)
-		return reader__fail(r, -EINVAL, "has a damaged header (endian mark %#x)", h->endian);
+		return reader__fail(r, -EINVAL, "has a damaged header (endian mark %#x)",
+				    h->endian);
 	if (h->version_major > XPU_VERSION_MAJOR)
 		return reader__fail(r, -EPROTO,
-				    "has format version %u.%u, newer than the %u.x known here: use a newer xpumerge",
-				    h->version_major, h->version_minor, XPU_VERSION_MAJOR);
+				    "has format version %u.%u, newer than the %u.x known here: "
+				    "use a newer xpumerge", h->version_major, h->version_minor,
+				    XPU_VERSION_MAJOR);
 	if (h->version_major < 1)
 		return reader__fail(r, -EINVAL, "has a damaged header (version %u.%u)",
 				    h->version_major, h->version_minor);
 	if (h->header_bytes < sizeof(*h) || h->header_bytes % 8)
 		return reader__fail(r, -EINVAL, "has a damaged header (%u bytes)", h->header_bytes);
 	if (h->header_bytes > r->size)
-		return reader__fail(r, -EINVAL, "is too short to be a recording: %zu bytes, header %u",
+		return reader__fail(r, -EINVAL,
+				    "is too short to be a recording: %zu bytes, header %u",
 				    r->size, h->header_bytes);
 	return 0;
 }
@@ -319,7 +324,8 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 							 "record too small for its type");
 		}
 		if (rec->size > max)
-			return record_iter__stop(it, RECORDS_CORRUPT, "record too big for its type");
+			return record_iter__stop(it, RECORDS_CORRUPT,
+						 "record too big for its type");
 		if (rec->size > left)
 			return record_iter__stop(it, RECORDS_CUT, "record cut");
 		if (known) {

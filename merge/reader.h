@@ -48,7 +48,7 @@ enum records_end {
 /* A walk over one run of records: the file's, or those of one batch. */
 struct record_iter {
 	const uint8_t *base;
-	uint64_t offset;		/* of the next record; at the end, of what stopped the walk */
+	uint64_t offset;		/* of the next record, or of what stopped the walk */
 	uint64_t size;			/* where the run ends */
 	uint64_t file_offset;		/* of base */
 	bool nested;			/* inside a batch */

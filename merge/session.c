@@ -75,10 +75,6 @@ struct session_tables {
 	struct idmap streams;		/* (proc, id) */
 	struct idmap apis;		/* (domain, cbid) */
 	struct idmap chains;		/* (path, epoch), epoch > 0 */
-	struct idmap gpus;		/* (proc, ordinal) */
-	struct idmap gpus_by_uuid;	/* interned UUID */
-	struct idmap gpus_by_index;
-	uint32_t next_gpu;
 	ARRAY(struct string_def) string_defs;
 	ARRAY(struct api_def) api_defs;
 	ARRAY(struct device_def) device_defs;
@@ -106,6 +102,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	dsos__init(&s->dsos, &s->strings);
 	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
 	join__init(&s->join, &session_join_ops, s);
+	gpus__init(&s->gpus, &s->strings);
 	return 0;
 }
 
@@ -123,9 +120,6 @@ void session__exit(struct session *s)
 	array_free(&t->device_defs);
 	array_free(&t->api_defs);
 	array_free(&t->string_defs);
-	idmap__free(&t->gpus_by_index);
-	idmap__free(&t->gpus_by_uuid);
-	idmap__free(&t->gpus);
 	idmap__free(&t->chains);
 	idmap__free(&t->apis);
 	idmap__free(&t->streams);
@@ -138,11 +132,11 @@ void session__exit(struct session *s)
 	array_free(&s->aggregates);
 	array_free(&s->leaves);
 	array_free(&s->streams);
-	array_free(&s->gpus);
 	array_free(&s->chains);
 	array_free(&s->threads);
 	array_free(&s->paths);
 	array_free(&s->infos);
+	gpus__exit(&s->gpus);
 	join__exit(&s->join);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
@@ -267,7 +261,7 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 	case XPU_RECORD_COUNTERS: {
 		const struct xpu_record_counters *sent = (const void *)rec;
 
-		/* Running totals. Two threads may send at a time: the later one is the bigger one. */
+		/* Running totals, so the bigger is the later: two threads may send at a time. */
 		if (sent->nr_batches >= account->sent.nr_batches)
 			account->sent = *sent;
 		return 0;
@@ -309,8 +303,9 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 	if (it.end != RECORDS_WHOLE) {
 		s->loss.bad_batches++;
 		s->status = -EBADMSG;
-		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ", in a batch: %s; skipped to the batch's end",
-			  s->reader->name, record_iter__file_offset(&it), it.what);
+		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64
+			  ", in a batch: %s; skipped to the batch's end", s->reader->name,
+			  record_iter__file_offset(&it), it.what);
 	}
 	return 0;
 }
@@ -370,8 +365,9 @@ static int session__collect(struct session *s)
 	} else if (it.end == RECORDS_CORRUPT) {
 		s->loss.corrupt_bytes = it.size - it.offset;
 		s->status = -EBADMSG;
-		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ": %s; %" PRIu64 " bytes ignored",
-			  s->reader->name, it.offset, it.what, it.size - it.offset);
+		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ": %s; %" PRIu64
+			  " bytes ignored", s->reader->name, it.offset, it.what,
+			  it.size - it.offset);
 	}
 	return 0;
 }
@@ -386,72 +382,6 @@ static const char *session__string(const struct session *s, uint32_t proc, uint3
 	if (!id || !idmap__get(&s->tables->strings, ID_KEY(proc, id), &idx))
 		return NULL;
 	return s->tables->string_defs.v[idx].s;
-}
-
-static int session__new_gpu(struct session *s, uint32_t ordinal, uint32_t *idx)
-{
-	struct session_tables *t = s->tables;
-	struct gpu gpu = { .index = ordinal };
-	uint32_t taken;
-	int err;
-
-	/* Its own number where no other GPU has it, else the next free one. */
-	while (idmap__get(&t->gpus_by_index, gpu.index, &taken))
-		gpu.index = t->next_gpu++;
-	*idx = s->gpus.nr;
-	err = idmap__put(&t->gpus_by_index, gpu.index, *idx);
-	return err ?: array_push(&s->gpus, gpu);
-}
-
-/* The GPU that a process calls @ordinal. */
-static int session__gpu(struct session *s, uint32_t proc, uint32_t ordinal, uint32_t *idx)
-{
-	struct session_tables *t = s->tables;
-	int err = 0;
-
-	if (idmap__get(&t->gpus, ID_KEY(proc, ordinal), idx))
-		return 0;
-	/* It never said which one that is: take the number at its word. */
-	if (!idmap__get(&t->gpus_by_index, ordinal, idx))
-		err = session__new_gpu(s, ordinal, idx);
-	return err ?: idmap__put(&t->gpus, ID_KEY(proc, ordinal), *idx);
-}
-
-static int session__add_device(struct session *s, const struct device_def *def)
-{
-	static const uint8_t no_uuid[16];
-	struct session_tables *t = s->tables;
-	const struct xpu_record_device *rec = def->rec;
-	const char *name = session__string(s, def->proc, rec->name), *uuid;
-	uint32_t idx;
-	int err;
-
-	if (!memcmp(rec->uuid, no_uuid, sizeof(no_uuid))) {
-		err = session__gpu(s, def->proc, rec->device, &idx);
-		if (err)
-			return err;
-	} else {
-		if (idmap__get(&t->gpus, ID_KEY(def->proc, rec->device), &idx))
-			return 0;
-		uuid = strpool__intern(&s->strings, (const char *)rec->uuid, sizeof(rec->uuid));
-		if (!uuid)
-			return -ENOMEM;
-		if (!idmap__get(&t->gpus_by_uuid, (uintptr_t)uuid, &idx)) {
-			err = session__new_gpu(s, rec->device, &idx);
-			if (!err)
-				err = idmap__put(&t->gpus_by_uuid, (uintptr_t)uuid, idx);
-			if (err)
-				return err;
-			s->gpus.v[idx].has_uuid = true;
-			memcpy(s->gpus.v[idx].uuid, rec->uuid, sizeof(rec->uuid));
-		}
-		err = idmap__put(&t->gpus, ID_KEY(def->proc, rec->device), idx);
-		if (err)
-			return err;
-	}
-	if (name && !s->gpus.v[idx].name)
-		s->gpus.v[idx].name = name;
-	return 0;
 }
 
 static int session__resolve_path(struct session *s, struct path *path)
@@ -487,7 +417,10 @@ static int session__resolve(struct session *s)
 	if (err)
 		return err;
 	for (i = 0; i < t->device_defs.nr; i++) {
-		err = session__add_device(s, &t->device_defs.v[i]);
+		const struct device_def *def = &t->device_defs.v[i];
+
+		err = gpus__define(&s->gpus, def->proc, def->rec->device, def->rec->uuid,
+				   session__string(s, def->proc, def->rec->name));
 		if (err)
 			return err;
 	}
@@ -500,7 +433,7 @@ static int session__resolve(struct session *s)
 			.known = true,
 		};
 
-		err = session__gpu(s, def->proc, def->rec->device, &stream.gpu);
+		err = gpus__get(&s->gpus, def->proc, def->rec->device, &stream.gpu);
 		if (!err)
 			err = array_push(&s->streams, stream);
 		if (err)
@@ -660,11 +593,16 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 	struct account *account;
 	struct launch l;
 	bool one_record;
-	uint64_t key;
+	uint64_t key = 0;
 	uint32_t i;
 	int err;
 
 	for (i = 0; i < rec->nr; i++) {
+		/* Most likely of the process of the one before. */
+		if (rec->nr - i > JOIN_PREFETCH)
+			join__prefetch(&s->join,
+				       JOIN_KEY(JOIN_KEY_PROC(key),
+						rec->launches[i + JOIN_PREFETCH].correlation_id));
 		err = session__read_launch(s, rec->time_ns, &rec->launches[i], &l, &key,
 					   &one_record);
 		if (err < 0)
@@ -792,7 +730,7 @@ static int session__work_stream(struct session *s, uint32_t proc, uint32_t id, u
 	if (err)
 		return err;
 	if (account->unknown_stream == NO_INDEX) {
-		err = session__gpu(s, proc, 0, &stream.gpu);
+		err = gpus__get(&s->gpus, proc, 0, &stream.gpu);
 		account->unknown_stream = s->streams.nr;
 		if (!err)
 			err = array_push(&s->streams, stream);
@@ -803,12 +741,21 @@ static int session__work_stream(struct session *s, uint32_t proc, uint32_t id, u
 	return 0;
 }
 
+/* Return: the correlation id of a device record, 0 for other records. */
+static uint32_t work__correlation_id(const struct xpu_record *rec)
+{
+	if (rec->type == XPU_RECORD_KERNEL)
+		return ((const struct xpu_record_kernel *)rec)->correlation_id;
+	if (rec->type == XPU_RECORD_MEMCPY || rec->type == XPU_RECORD_MEMSET)
+		return ((const struct xpu_record_memory *)rec)->correlation_id;
+	return 0;
+}
+
 static int session__work(struct session *s, uint32_t proc, const struct xpu_record *rec)
 {
 	const struct xpu_record_memory *m = (const void *)rec;
 	const struct xpu_record_kernel *k = (const void *)rec;
 	bool kernel = rec->type == XPU_RECORD_KERNEL;
-	uint32_t correlation_id = kernel ? k->correlation_id : m->correlation_id;
 	struct account *account;
 	struct work w = { 0 };
 	struct stream *stream;
@@ -851,27 +798,33 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 	stream = &s->streams.v[w.stream];
 	stream->nr_works++;
 	stream->busy_ns += w.duration_ns;
-	s->gpus.v[gpu].used = true;
-	s->gpus.v[gpu].nr_works++;
-	s->gpus.v[gpu].busy_ns += w.duration_ns;
+	s->gpus.list.v[gpu].nr_works++;
+	s->gpus.list.v[gpu].busy_ns += w.duration_ns;
 	s->nr_works[kind]++;
-	return join__add_work(&s->join, JOIN_KEY(proc, correlation_id), &w);
+	return join__add_work(&s->join, JOIN_KEY(proc, work__correlation_id(rec)), &w);
 }
 
 static int session__batch(struct session *s, const struct record_iter *outer,
 			  const struct xpu_record_batch *batch)
 {
-	const struct xpu_record *rec;
-	struct record_iter it;
+	const struct xpu_record *rec, *next;
+	struct record_iter it, ahead;
 	uint32_t proc;
-	int err;
+	int err, i;
 
 	err = machine__proc(&s->machine, batch->proc_id, &proc);
 	record_iter__enter(&it, outer, batch);
-	while (!err && (rec = record_iter__next(&it)))
+	ahead = it;
+	for (i = 0; i < JOIN_PREFETCH; i++)
+		record_iter__next(&ahead);
+	while (!err && (rec = record_iter__next(&it))) {
+		next = record_iter__next(&ahead);
+		if (next)
+			join__prefetch(&s->join, JOIN_KEY(proc, work__correlation_id(next)));
 		if (rec->type == XPU_RECORD_KERNEL || rec->type == XPU_RECORD_MEMCPY ||
 		    rec->type == XPU_RECORD_MEMSET)
 			err = session__work(s, proc, rec);
+	}
 	return err;
 }
 
@@ -1038,7 +991,7 @@ static void session__settle(struct session *s)
 	for (i = 0; i < s->tables->accounts.nr; i++) {
 		const struct account *a = &s->tables->accounts.v[i];
 
-		/* A total of the shim's may be older than the last launches: never count backwards. */
+		/* The shim's total may be older than the last launches: never count backwards. */
 		l->missing_launches += missing(a->sent.nr_launches, a->nr_launches);
 		l->missing_works += missing(a->sent.nr_kernels + a->sent.nr_memcpys +
 					    a->sent.nr_memsets, a->nr_works);
@@ -1079,16 +1032,6 @@ int session__process(struct session *s, const struct reader *r)
 	if (!err)
 		session__settle(s);
 	return err;
-}
-
-uint32_t session__nr_gpus_used(const struct session *s)
-{
-	uint32_t nr = 0;
-	size_t i;
-
-	for (i = 0; i < s->gpus.nr; i++)
-		nr += s->gpus.v[i].used;
-	return nr;
 }
 
 const char *session__proc_name(const struct session *s, uint32_t proc)

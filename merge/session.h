@@ -22,6 +22,7 @@
 #include "xpu_record.h"
 #include "callchain.h"
 #include "dso.h"
+#include "gpu.h"
 #include "join.h"
 #include "loss.h"
 #include "machine.h"
@@ -59,20 +60,9 @@ struct chain {
 	const struct stack *stack;
 };
 
-/* A GPU, by UUID: processes may number them differently. */
-struct gpu {
-	uint32_t index;			/* to show */
-	bool used;			/* work ran there */
-	bool has_uuid;
-	uint8_t uuid[16];
-	const char *name;		/* NULL if not told */
-	uint64_t busy_ns;		/* sum of its records, overlaps counted twice */
-	uint64_t nr_works;
-};
-
 struct stream {
 	uint32_t proc;
-	uint32_t gpu;
+	uint32_t gpu;			/* index in gpus.list */
 	uint32_t context;
 	uint32_t stream;
 	bool known;			/* false: stands for a stream that no record defines */
@@ -90,7 +80,7 @@ enum leaf_kind {
 /* What ran: the end of a folded line. */
 struct leaf {
 	enum leaf_kind kind;
-	uint32_t gpu;			/* NO_INDEX for LEAF_PENDING */
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX for LEAF_PENDING */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 };
 
@@ -140,12 +130,12 @@ struct session {
 	struct dsos dsos;
 	struct callchains callchains;
 	struct join join;
+	struct gpus gpus;
 
 	ARRAY(const struct xpu_record_info *) infos;
 	ARRAY(struct path) paths;
 	ARRAY(struct thread) threads;
 	ARRAY(struct chain) chains;
-	ARRAY(struct gpu) gpus;
 	ARRAY(struct stream) streams;
 	ARRAY(struct leaf) leaves;
 	ARRAY(struct aggregate) aggregates;
@@ -174,9 +164,6 @@ void session__exit(struct session *s);
  * Return: 0, or -ENOMEM or what a sink returned: then nothing must be written from @s.
  */
 int session__process(struct session *s, const struct reader *r);
-
-/* Return: how many GPUs work ran on. */
-uint32_t session__nr_gpus_used(const struct session *s);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);

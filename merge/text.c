@@ -193,8 +193,8 @@ static void text__head(const struct session *s, FILE *f)
 	/* UTC, so that one recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
-	fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s\n", span_ns / 1000000000,
-		(unsigned int)(span_ns / 1000 % 1000000));
+	fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s\n",
+		span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000));
 	if (!s->ended)
 		fputs("end: the recording was not closed in good order\n", f);
 	else if (WIFSIGNALED(s->wait_status))
@@ -346,7 +346,9 @@ static int stream_row__cmp(const void *va, const void *vb)
 {
 	const struct stream_row *a = va, *b = vb;
 
-	return cmp3(a->s->gpus.v[a->stream->gpu].index, b->s->gpus.v[b->stream->gpu].index) ?:
+	const struct gpu *gpus = a->s->gpus.list.v;
+
+	return cmp3(gpus[a->stream->gpu].number, gpus[b->stream->gpu].number) ?:
 	       cmp3(b->stream->busy_ns, a->stream->busy_ns) ?: cmp3(a->stream, b->stream);
 }
 
@@ -369,11 +371,11 @@ static int text__devices(const struct session *s, FILE *f, const struct text_opt
 	for (i = 0; i < shown; i++) {
 		const struct stream *stream = rows.v[i].stream;
 
-		if (gpu != &s->gpus.v[stream->gpu]) {
-			gpu = &s->gpus.v[stream->gpu];
+		if (gpu != &s->gpus.list.v[stream->gpu]) {
+			gpu = &s->gpus.list.v[stream->gpu];
 			fputc(' ', f);
 			print_ns(f, gpu->busy_ns, opts->unit);
-			fprintf(f, " %10" PRIu64 "  GPU %" PRIu32 "%s", gpu->nr_works, gpu->index,
+			fprintf(f, " %10" PRIu64 "  GPU %" PRIu32 "%s", gpu->nr_works, gpu->number,
 				gpu->name ? " " : "");
 			escape__print(f, gpu->name ? gpu->name : "", ESCAPE_TEXT);
 			fputc('\n', f);

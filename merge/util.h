@@ -65,7 +65,7 @@ struct strpool {
 	struct arena arena;
 };
 
-/* Return: the pool's own NUL-terminated copy of @s[0..@len), valid until strpool__free(), or NULL. */
+/* Return: the pool's own copy of @s[0..@len), with a NUL, until strpool__free(); or NULL. */
 const char *strpool__intern(struct strpool *p, const char *s, size_t len);
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

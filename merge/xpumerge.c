@@ -50,7 +50,7 @@ struct options {
 struct progress {
 	struct timespec start;
 	bool tty;
-	bool shown;
+	unsigned int percent;		/* shown last, 0: nothing yet */
 };
 
 static const char usage[] =
@@ -195,7 +195,7 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		return -EINVAL;
 	}
 	if (o->format == FORMAT_CHROME && o->unit_given) {
-		complain("--unit is not for -f chrome: its times are in microseconds by definition");
+		complain("--unit is not for -f chrome: its times are always in microseconds");
 		return -EINVAL;
 	}
 	return 0;
@@ -295,22 +295,22 @@ static void progress__show(void *ctx, unsigned int permille)
 	struct progress *p = ctx;
 	struct timespec now;
 
-	if (!p->tty)
+	if (!p->tty || permille / 10 == p->percent)
 		return;
+	/* What is done within a second needs no progress. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!p->shown && now.tv_sec - p->start.tv_sec < 2 &&
-	    (now.tv_sec - p->start.tv_sec) * 1000000000 + now.tv_nsec - p->start.tv_nsec <
-	    1000000000)
+	if (!p->percent && (now.tv_sec - p->start.tv_sec) * 1000000000ll + now.tv_nsec -
+			   p->start.tv_nsec < 1000000000)
 		return;
-	fprintf(stderr, "\rxpumerge: %3u %%", permille / 10);
-	p->shown = true;
+	p->percent = permille / 10;
+	fprintf(stderr, "\rxpumerge: %3u %%", p->percent);
 }
 
 static void progress__clear(struct progress *p)
 {
-	if (p->shown)
+	if (p->percent)
 		fputs("\r\033[K", stderr);
-	p->shown = false;
+	p->percent = 0;
 }
 
 /* ---- merge ---------------------------------------------------------------------------------- */
@@ -321,8 +321,8 @@ static void warn_root(const char *path)
 
 	if (geteuid() || stat(path, &st) || !st.st_uid)
 		return;
-	complain("%s belongs to uid %u: as root this reads whatever files it names; better merge as that user",
-		 path, (unsigned int)st.st_uid);
+	complain("%s belongs to uid %u: as root this reads whatever files it names; "
+		 "better merge as that user", path, (unsigned int)st.st_uid);
 }
 
 static int write_format(const struct options *o, const struct session *s, struct chrome *chrome,

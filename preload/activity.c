@@ -24,6 +24,8 @@
 #define POOL_SLOTS	64
 #define POOL_READY	4		/* kept zeroed and faulted in */
 #define MAX_BUFFERS	1024		/* 1 GiB: CUPTI has stopped giving buffers back */
+#define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
+#define STOP_PAUSES	20		/* ... so many times at most */
 
 /* CUPTI_API_VERSION from which the records carry these. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
@@ -427,6 +429,7 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 
 	cupti = c;
 	forced = false;
+	wire__counters.hdr.misc = 0;	/* it no longer stops here */
 	pool__fill();
 	if (!registered) {
 		*what = "cuptiActivityRegisterTimestampCallback";
@@ -462,13 +465,29 @@ void activity__flush(bool force)
 	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 
+/* Whether CUPTI has buffers of ours: those with unfinished work it keeps at a flush. */
+static bool buffers_are_out(void)
+{
+	const struct buffer *b;
+	int nr = atomic_load(&nr_buffers) - atomic_load(&nr_pool);
+
+	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
+		nr--;
+	return nr > 0;
+}
+
 void activity__stop(void)
 {
+	const struct timespec pause = { 0, STOP_PAUSE_NS };
 	size_t i;
 
 	activity__flush(false);
 	for (i = 0; i < NR_KINDS; i++)
 		cupti->activity_disable(kinds[i]);
+	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
+		nanosleep(&pause, NULL);
+		activity__flush(false);
+	}
 }
 
 void activity__message(int level, const char *text)

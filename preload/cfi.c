@@ -52,7 +52,7 @@ struct bytes {
 
 struct entry {			/* one FDE with its CIE */
 	struct bytes initial, insns;
-	uint64_t pc, code_align;
+	uint64_t pc, range, code_align;
 	int64_t data_align;
 	uint64_t return_reg;
 	bool has_augmentation, signal;
@@ -271,7 +271,7 @@ static int find_entry(uint64_t pc, struct entry *e)
 {
 	const uint8_t *start, *end, *fde;
 	struct dl_find_object found;
-	uint64_t at, range, id, size;
+	uint64_t at, id, size;
 	struct bytes b;
 	uint8_t enc;
 
@@ -289,10 +289,10 @@ static int find_entry(uint64_t pc, struct entry *e)
 	    read_cie(entry_bytes((const uint8_t *)(at - id), start, end), e, &enc))
 		return -EINVAL;
 	e->pc = take_encoded(&b, enc);
-	range = take_encoded(&b, enc & 0x0f);
+	e->range = take_encoded(&b, enc & 0x0f);
 	if (b.bad)
 		return -EINVAL;
-	if (pc - e->pc >= range)
+	if (pc - e->pc >= e->range)
 		return -ENOENT;
 	if (e->has_augmentation) {
 		size = take_uleb(&b);
@@ -478,6 +478,8 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 	memset(row, 0, sizeof(*row));
 	row->regs[CFI_RIP].how = CFI_UNDEFINED;		/* unless it says where */
 	row->signal = e.signal;
+	row->start = e.pc;
+	row->end = e.pc + e.range;
 	m.row = row;
 	m.nr_remembered = 0;
 	memset(&m.initial, 0, sizeof(m.initial));

@@ -38,6 +38,7 @@ struct cfi_rule {
 };
 
 struct cfi_row {
+	uint64_t start, end;	/* of the code that this is about: a function, mostly */
 	bool signal;		/* the frame of a signal: its caller was interrupted */
 	uint8_t cfa_reg;	/* the CFA is this register + cfa_off ... */
 	int64_t cfa_off;

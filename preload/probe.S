@@ -8,6 +8,7 @@
  *   void xpu_batch(const void *records, size_t bytes)
  *
  * and the same two again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
+ * xpu_hello is never called: its semaphore is what it is for.
  *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
  * rdi and rsi on x86-64, x0 and x1 on arm64.
@@ -50,5 +51,6 @@ PROBE_SITE xpu_launch
 PROBE_SITE xpu_batch
 PROBE_SITE xpu_live_launch
 PROBE_SITE xpu_live_batch
+PROBE_SITE xpu_hello
 
 	.section .note.GNU-stack, ""

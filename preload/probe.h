@@ -15,9 +15,10 @@ PROBE_ABI void xpu_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
 
-/* How many are attached; the kernel writes them. */
+/* Whether somebody is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_hello_semaphore;
 
 /* Which pair of sites this process uses; set once, when the shim is loaded. */
 extern bool probe__live;
@@ -48,11 +49,17 @@ static inline void probe__batch(const void *records, size_t bytes)
 		xpu_batch(records, bytes);
 }
 
-/* How many listen to both sites. */
-static inline unsigned short probe__nr_listeners(void)
+/* Whether somebody listens to both sites. */
+static inline bool probe__is_heard(void)
 {
-	return probe__launch_attached() ?
-		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore) : 0;
+	return probe__launch_attached() &&
+		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
+}
+
+/* Whether somebody has come who may not have heard the definitions. */
+static inline bool probe__hello(void)
+{
+	return probe__read(&xpu_hello_semaphore);
 }
 
 #endif /* XPU_PROBE_H */

@@ -52,7 +52,7 @@ static struct {
 					 * of whoever starts and ends it */
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
-	unsigned short nr_listeners;	/* at the last look */
+	int64_t hello_ns;		/* when to repeat the definitions for one who has come */
 	bool told_busy;
 	int64_t retry_ns;		/* when to try to subscribe again */
 
@@ -207,29 +207,29 @@ static void doze(void)
 /* One look at who listens. */
 static void follow_listeners(void)
 {
-	unsigned short now = probe__nr_listeners();
+	bool heard = probe__is_heard();
 
 	switch (shim.state) {
 	case DORMANT:
-		if (now && (!shim.told_busy || now_ns() >= shim.retry_ns))
+		if (heard && (!shim.told_busy || now_ns() >= shim.retry_ns))
 			shim.state = wake();
 		break;
 	case AWAKE:
-		if (!now) {
+		if (!heard) {
 			doze();
 			shim.state = DORMANT;
-		} else if (now > shim.nr_listeners) {
+		} else if (probe__hello() && now_ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
+			shim.hello_ns = now_ns() + POLL_NS;
 		}
 		break;
 	case FAILED:
-		if (!now)
+		if (!heard)
 			shim.state = DORMANT;	/* the next listener shall hear of it, too */
 		break;
 	case OFF:
 		break;
 	}
-	shim.nr_listeners = now;
 	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 

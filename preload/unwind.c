@@ -9,12 +9,8 @@
 
 #include "xpu_record.h"
 
-#define MODE_ENV	"XPUSHIM_CALL_GRAPH"
-#define FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
-#define DEFAULT_FRAMES	127
-
 static bool enabled;
-static unsigned int max_frames = DEFAULT_FRAMES;
+static unsigned int max_frames = XPU_DEFAULT_FRAMES;
 static int message_level;
 static char message[256];
 
@@ -62,6 +58,7 @@ void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *sl
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cfi.h"
 
@@ -73,7 +70,8 @@ enum kind {
 	RULE_SP,		/* CFA = rsp + cfa_off */
 	RULE_BP,		/* CFA = rbp + cfa_off */
 	RULE_BP_DEREF,		/* CFA = *(rbp + cfa_off): a function that aligned its stack */
-	RULE_END,		/* nobody called this: _start, clone, makecontext */
+	RULE_END,		/* nobody called this: _start, clone3 */
+	RULE_START,		/* nor this, and it was not left by a call: makecontext()'s */
 	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
 	RULE_GUESS,		/* no information: a frame pointer, if it looks like one */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
@@ -86,23 +84,57 @@ enum bp_how {			/* the caller's rbp */
 	BP_BP,			/* *(rbp + bp_off) */
 };
 
-/* All that a walk needs to know of a return address. */
-struct rule {
-	int32_t cfa_off;
-	int32_t bp_off : 24;
-	uint32_t bp_how : 3;
-	uint32_t kind : 5;
-};
+/*
+ * All that a walk needs to know of a return address, in a word:
+ *
+ *	63      40 39     22 21  20 19  16 15   0
+ *	 cfa_off    bp_off   bp_how  kind   next
+ *
+ * Offsets are in words of the stack; next is the entry that was the caller's the last time.
+ */
+typedef uint64_t rule_t;
 
-_Static_assert(sizeof(struct rule) == 8, "half of an entry, four entries in a cache line");
+#define CFA_BITS	24
+#define BP_BITS		18
+
+static inline rule_t rule__make(enum kind kind, int64_t cfa_off, enum bp_how bp_how, int64_t bp_off)
+{
+	return (uint64_t)(cfa_off / 8) << 40 |
+	       ((uint64_t)(bp_off / 8) & ((1u << BP_BITS) - 1)) << 22 |
+	       (uint64_t)bp_how << 20 | (uint64_t)kind << 16;
+}
+
+static inline enum kind rule__kind(rule_t rule)
+{
+	return rule >> 16 & 15;
+}
+
+static inline enum bp_how rule__bp_how(rule_t rule)
+{
+	return rule >> 20 & 3;
+}
+
+static inline int64_t rule__cfa_off(rule_t rule)
+{
+	return ((int64_t)rule >> 40) * 8;
+}
+
+static inline int64_t rule__bp_off(rule_t rule)
+{
+	return ((int64_t)(rule << 24) >> 46) * 8;
+}
 
 struct entry {
-	uint64_t key;		/* 0: empty */
-	struct rule rule;
+	uint64_t key;		/* the address, plus the generation in the bits above; 0: empty */
+	rule_t rule;
 };
 
+_Static_assert(sizeof(struct entry) == 16, "four in a cache line");
+
 #define WAYS	4
-#define SETS	2048		/* a power of two; 8192 addresses: PyTorch launches from some 3,000 */
+#define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
+
+_Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
 /* Memory that could be read when it was tried; the stack is in there. */
 struct range {
@@ -119,7 +151,7 @@ struct ranges {
 };
 
 struct unwinder {
-	struct entry rules[SETS][WAYS];
+	struct entry rules[SETS * WAYS];
 	struct ranges ranges;
 	uint64_t generation;
 	unsigned int nr_filled;
@@ -137,11 +169,13 @@ struct walk {
 	uint64_t lo, span;		/* ... and 8 bytes are in it from lo to lo + span */
 	uint64_t *frames;
 	unsigned int nr, max;
-	uint16_t generation;
+	uint64_t cfa;			/* see walk__unusual() */
+	uint64_t generation;		/* as it is in keys */
 	bool remember;			/* what is found out; not when a walk was interrupted */
+	struct entry unkept;		/* or not to be remembered */
 };
 
-enum outcome { COMPLETE, CUT, NEEDS_FULL };
+enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
 
 /* ---- what the process's code is -------------------------------------------------------------- */
 
@@ -175,7 +209,7 @@ static int get_counts(struct dl_phdr_info *info, size_t size, void *data)
 
 #define MAX_GLOBAL	16384
 
-/* What the loader's variables look like with so many objects loaded; returns whether it is known. */
+/* The loader's variables with so many objects loaded; returns whether nothing changed meanwhile. */
 static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, struct counts *c)
 {
 	struct counts before;
@@ -307,18 +341,19 @@ static void walk__use(struct walk *w, struct range *r)
 	w->span = r->hi - 8 - r->lo;
 }
 
-/* Where the stack that @sp is on may end, if it is the thread's own; 0 if it is not. */
+/*
+ * Where the stack that @sp is on may end, if it is the thread's own; 0 if it is not. The C library
+ * keeps what it knows of a thread at the top of its stack, and a page that cannot be read below it.
+ */
 static uint64_t own_stack_end(uint64_t sp)
 {
 	extern void *__libc_stack_end;
-	uint64_t ends[] = { (uintptr_t)__builtin_thread_pointer(), (uintptr_t)__libc_stack_end };
-	size_t i;
+	uint64_t end = getpid() == gettid() ? (uintptr_t)__libc_stack_end :
+					      (uintptr_t)__builtin_thread_pointer();
 
-	/* Under both, there is a page between a stack and whatever is below it. */
-	for (i = 0; i < 2; i++)
-		if (ends[i] - sp < STACK_MAX && readable_span(sp, ends[i]))
-			return (ends[i] + PAGE) & ~(PAGE - 1);
-	return 0;
+	if (end - sp >= STACK_MAX || !readable_span(sp, end))
+		return 0;
+	return (end + PAGE) & ~(PAGE - 1);
 }
 
 /* The range that holds 8 bytes at @addr; NULL if none is known to. */
@@ -551,8 +586,9 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 	if (is_signal_return(code + BEFORE))
 		return RULE_SIGNAL;
 	if (!exact) {
+		/* Not called, but put there to be returned to, as makecontext() does. */
 		if (!follows_call(code + BEFORE))
-			return RULE_BAD;
+			return !cfi__find(ip, row) && row->start == ip ? RULE_START : RULE_BAD;
 		if (read_epilogue(code + BEFORE, code + sizeof(code), row))
 			return RULE_FULL;
 	}
@@ -564,12 +600,16 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 	return RULE_GUESS;
 }
 
-/* Return: RULE_END, _SIGNAL, _GUESS, _BAD, or _FULL: as @row says, which is valid with _GUESS, too. */
+/* Return: one of the kinds from RULE_END on; with _FULL and _GUESS, @row says the rest. */
 static enum kind describe(uint64_t ip, bool exact, struct cfi_row *row)
 {
 	uint8_t code[BEFORE + AFTER];
 
 	if (cfi__find(ip - !exact, row))
+		return look_at_code(ip, exact, row);
+	/* Behind a function that never returns from its last call, or at the start of the next. */
+	if (ip == row->end && !exact && get_code(ip, code) && !follows_call(code + BEFORE) &&
+	    !is_signal_return(code + BEFORE))
 		return look_at_code(ip, exact, row);
 	if (row->signal && get_code(ip, code) && is_signal_return(code + BEFORE))
 		return RULE_SIGNAL;
@@ -582,71 +622,73 @@ static bool fits(int64_t v, unsigned int bits)
 }
 
 /* The short form of what describe() said; RULE_FULL where there is none. */
-static struct rule make_rule(enum kind kind, const struct cfi_row *row)
+static rule_t make_rule(enum kind kind, const struct cfi_row *row)
 {
+	const rule_t full = rule__make(RULE_FULL, 0, BP_SAME, 0);
 	const struct cfi_rule *rip = &row->regs[CFI_RIP], *rbp = &row->regs[CFI_RBP];
-	struct rule rule = { .kind = kind }, full = { .kind = RULE_FULL };
-	int64_t off = row->cfa_off;
+	int64_t cfa_off = row->cfa_off, bp_off = rbp->v;
+	enum bp_how bp_how;
 
+	if (kind == RULE_GUESS)
+		return rule__make(kind, 16, BP_CFA, -16);
 	if (kind != RULE_FULL)
-		return rule;
+		return rule__make(kind, 0, BP_SAME, 0);
+
 	if (row->cfa_expr) {
-		if (!cfi__is_breg(row->cfa_expr, CFI_RBP, true, &off))
+		if (!cfi__is_breg(row->cfa_expr, CFI_RBP, true, &cfa_off))
 			return full;
-		rule.kind = RULE_BP_DEREF;
+		kind = RULE_BP_DEREF;
 	} else if (row->cfa_reg == CFI_RSP || row->cfa_reg == CFI_RBP) {
-		rule.kind = row->cfa_reg == CFI_RSP ? RULE_SP : RULE_BP;
+		kind = row->cfa_reg == CFI_RSP ? RULE_SP : RULE_BP;
 	} else {
 		return full;
 	}
-	if (!fits(off, 32) || row->signal || rip->how != CFI_OFFSET || rip->v != -8 ||
-	    row->regs[CFI_RSP].how != CFI_SAME)
-		return full;
-	rule.cfa_off = off;
-
-	off = rbp->v;
 	switch (rbp->how) {
 	case CFI_SAME:
 	case CFI_UNDEFINED:
-		rule.bp_how = BP_SAME;
-		off = 0;
+		bp_how = BP_SAME;
+		bp_off = 0;
 		break;
 	case CFI_OFFSET:
-		rule.bp_how = BP_CFA;
+		bp_how = BP_CFA;
 		break;
 	case CFI_EXPR:
-		rule.bp_how = BP_BP;
-		if (!cfi__is_breg(rbp->v, CFI_RBP, false, &off))
+		bp_how = BP_BP;
+		if (!cfi__is_breg(rbp->v, CFI_RBP, false, &bp_off))
 			return full;
 		break;
 	default:
 		return full;
 	}
-	if (!fits(off, 24))
+	if (row->signal || rip->how != CFI_OFFSET || rip->v != -8 ||
+	    row->regs[CFI_RSP].how != CFI_SAME || cfa_off % 8 || !fits(cfa_off / 8, CFA_BITS) ||
+	    bp_off % 8 || !fits(bp_off / 8, BP_BITS))
 		return full;
-	rule.bp_off = off;
-	return rule;
+	return rule__make(kind, cfa_off, bp_how, bp_off);
 }
 
 static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
 {
-	return u->rules[pc * 0x9e3779b97f4a7c15ull >> 53];
+	return &u->rules[(pc * 0x9e3779b97f4a7c15ull >> 53) * WAYS];
 }
 
 _Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
 
 /* A rule not met before. */
-static __attribute__((noinline, cold)) struct rule walk__learn(struct walk *w, uint64_t ip,
-							       bool exact, uint64_t key)
+static __attribute__((noinline, cold)) struct entry *walk__learn(struct walk *w, uint64_t ip,
+								 bool exact, uint64_t key)
 {
 	struct entry *e = unwinder__set(w->u, ip - !exact);
 	struct cfi_row row;
-	struct rule rule = make_rule(describe(ip, exact, &row), &row);
+	rule_t rule = make_rule(describe(ip, exact, &row), &row);
 	unsigned int i;
 
-	if (!w->remember || ip < 2 * PAGE || ip >= USER_MAX)
-		return rule;
-	for (i = 0; i < WAYS && (e[i].key && e[i].key >> 48 == w->generation); i++)
+	if (!w->remember || ip < 2 * PAGE || ip >= USER_MAX) {
+		w->unkept.key = 0;
+		w->unkept.rule = rule;
+		return &w->unkept;
+	}
+	for (i = 0; i < WAYS && (e[i].key && e[i].key >> 48 == w->generation >> 48); i++)
 		;
 	if (i == WAYS)
 		i = w->u->nr_filled++ % WAYS;
@@ -656,19 +698,19 @@ static __attribute__((noinline, cold)) struct rule walk__learn(struct walk *w, u
 	e[i].rule = rule;
 	atomic_signal_fence(memory_order_seq_cst);
 	e[i].key = key;
-	return rule;
+	return &e[i];
 }
 
-static inline struct rule walk__rule(struct walk *w, uint64_t ip, bool exact)
+static struct entry *walk__find(struct walk *w, uint64_t ip, bool exact)
 {
-	uint64_t pc = ip - !exact, key = pc | (uint64_t)w->generation << 48;
-	const struct entry *e = unwinder__set(w->u, pc);
+	uint64_t pc = ip - !exact, key = pc + w->generation;
+	struct entry *e = unwinder__set(w->u, pc);
 	unsigned int i;
 
 	if (__builtin_expect(pc - PAGE < USER_MAX - PAGE, 1))
 		for (i = 0; i < WAYS; i++)
 			if (e[i].key == key)
-				return e[i].rule;
+				return &e[i];
 	return walk__learn(w, ip, exact, key);
 }
 
@@ -688,73 +730,102 @@ static inline bool walk__push(struct walk *w, uint64_t ip)
 	return true;
 }
 
-/* Along the stack by rules alone; rsp, rbp and rip are all that it follows. */
+/* The last address is of an instruction to come, not of one behind a call. */
+static void walk__not_a_return(struct walk *w)
+{
+	if (w->nr)
+		w->frames[w->nr - 1]++;
+}
+
+/* What a rule other than the usual ones says: whether it goes on, and at what w->cfa. */
+static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule_t rule,
+							    uint64_t sp, uint64_t bp)
+{
+	switch (rule__kind(rule)) {
+	case RULE_BP_DEREF:
+		return walk__read(w, bp + rule__cfa_off(rule), &w->cfa) ? GOES_ON : CUT;
+	case RULE_GUESS:
+		if (!bp)
+			return COMPLETE;	/* the ABI's mark of the outermost frame */
+		w->cfa = bp + rule__cfa_off(rule);
+		return walk__is_frame_pointer(w, sp, bp) ? GOES_ON : CUT;
+	case RULE_START:
+		walk__not_a_return(w);
+		return COMPLETE;
+	case RULE_END:
+		return COMPLETE;
+	case RULE_FULL:
+		return NEEDS_FULL;
+	default:
+		w->nr -= !!w->nr;
+		return CUT;
+	}
+}
+
+/*
+ * Along the stack by rules alone; rsp, rbp and rip are all that it follows.
+ *
+ * Most callers are those of the last time. An entry says where its caller's was, so that the rule
+ * can be fetched while the return address, which must confirm it, is still on its way.
+ */
 static enum outcome walk__fast(struct walk *w, const struct context *c)
 {
-	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot;
-	bool exact = true;
-	struct rule rule;
+	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
+	struct entry *const rules = w->u->rules, *e, *next;
+	enum outcome outcome;
+	rule_t rule;
 
 	if (!walk__enter(w, sp))
 		return CUT;
+	e = walk__find(w, ip, true);
 	for (;;) {
-		rule = walk__rule(w, ip, exact);
-		switch ((enum kind)rule.kind) {
+		rule = e->rule;
+		switch (rule__kind(rule)) {
 		case RULE_SP:
-			cfa = sp + rule.cfa_off;
+			cfa = sp + rule__cfa_off(rule);
 			break;
 		case RULE_BP:
-			cfa = bp + rule.cfa_off;
-			break;
-		case RULE_BP_DEREF:
-			if (!walk__read(w, bp + rule.cfa_off, &cfa))
-				return CUT;
-			break;
-		case RULE_GUESS:
-			if (!bp)
-				return COMPLETE;	/* the ABI's mark of the outermost frame */
-			if (!walk__is_frame_pointer(w, sp, bp))
-				return CUT;
-			cfa = bp + 16;
-			rule.bp_how = BP_CFA;
-			rule.bp_off = -16;
+			cfa = bp + rule__cfa_off(rule);
 			break;
 		case RULE_SIGNAL:
-			if (w->nr)
-				w->frames[w->nr - 1]++;		/* it is not a return address */
+			walk__not_a_return(w);
 			slot = sp;
 			if (!walk__read(w, slot + UC_RIP, &ip) ||
 			    !walk__read(w, slot + UC_RBP, &bp) ||
 			    !walk__read(w, slot + UC_RSP, &sp) || !walk__enter(w, sp) ||
 			    !walk__push(w, ip + 1))
 				return CUT;
-			exact = true;
+			e = walk__find(w, ip, true);
 			continue;
-		case RULE_END:
-			return COMPLETE;
-		case RULE_FULL:
-			return NEEDS_FULL;
-		case RULE_BAD:
 		default:
-			w->nr -= !!w->nr;
-			return CUT;
+			outcome = walk__unusual(w, rule, sp, bp);
+			if (outcome != GOES_ON)
+				return outcome;
+			cfa = w->cfa;
 		}
 		if (!walk__read(w, cfa - 8, &ip))
 			return CUT;
 		/* Callers are further up, unless the stack was switched. */
 		if (__builtin_expect(cfa <= sp, 0) && walk__has(w, sp))
 			return CUT;
-		if (rule.bp_how) {
-			slot = (rule.bp_how == BP_CFA ? cfa : bp) + rule.bp_off;
+		if (rule__bp_how(rule) != BP_SAME) {
+			slot = (rule__bp_how(rule) == BP_CFA ? cfa : bp) + rule__bp_off(rule);
 			if (!walk__read(w, slot, &bp))
 				return CUT;
 		}
-		if (!ip)
-			return COMPLETE;
+		sp = cfa;
+
+		next = &rules[(uint16_t)rule];
+		if (next->key != ip - 1 + generation_bits) {
+			if (!ip)
+				return COMPLETE;
+			next = walk__find(w, ip, false);
+			if (w->remember && next != &w->unkept)
+				e->rule = (e->rule & ~0xffffull) | (next - rules);
+		}
+		e = next;
 		if (!walk__push(w, ip))
 			return CUT;
-		sp = cfa;
-		exact = false;
 	}
 }
 
@@ -840,7 +911,9 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 		return CUT;
 	for (;;) {
 		kind = describe(regs[CFI_RIP], exact, &row);
-		if (kind == RULE_END)
+		if (kind == RULE_START)
+			walk__not_a_return(w);
+		if (kind == RULE_END || kind == RULE_START)
 			return COMPLETE;
 		if (kind == RULE_BAD) {
 			w->nr -= !!w->nr;
@@ -854,15 +927,16 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 		}
 		sp = regs[CFI_RSP];
 		signal = kind == RULE_SIGNAL || row.signal;
-		if (signal && w->nr)
-			w->frames[w->nr - 1]++;
+		if (signal)
+			walk__not_a_return(w);
 		if (kind == RULE_SIGNAL) {
 			if (!walk__apply_signal(w, regs))
 				return CUT;
 		} else {
 			if (!walk__apply(w, &row, regs))
 				return CUT;
-			if (!signal && regs[CFI_RSP] <= sp && walk__has(w, sp))
+			/* Not up, but not down: vfork() keeps its return address in a register. */
+			if (!signal && regs[CFI_RSP] < sp && walk__has(w, sp))
 				return CUT;
 		}
 		if (!regs[CFI_RIP])
@@ -889,7 +963,7 @@ size_t unwinder__bytes(void)
 }
 
 /* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
-static __attribute__((noinline, cold)) void unwinder__new_generation(struct unwinder *u, uint64_t now)
+static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, uint64_t now)
 {
 	if (now >> 16 != u->generation >> 16)
 		memset(u->rules, 0, sizeof(u->rules));
@@ -915,9 +989,9 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 	if (__builtin_expect(now != u->generation, 0)) {
 		if (level)
 			return;
-		unwinder__new_generation(u, now);
+		unwinder__renew(u, now);
 	}
-	w.generation = now;
+	w.generation = now << 48;
 	if (level) {
 		memset(&no_ranges, 0, sizeof(no_ranges));
 		w.ranges = &no_ranges;
@@ -949,7 +1023,7 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 
 void unwind__init(void)
 {
-	const char *mode = getenv(MODE_ENV), *frames = getenv(FRAMES_ENV), *why;
+	const char *mode = getenv(XPU_CALL_GRAPH_ENV), *frames = getenv(XPU_MAX_FRAMES_ENV), *why;
 	unsigned long n = frames ? strtoul(frames, NULL, 10) : 0;
 	static bool done;
 

@@ -33,14 +33,14 @@ struct unwinder;	/* of one thread: its rules, and room for its chains */
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
  *					auto, the default: dwarf where that is possible
- *   XPUSHIM_MAX_FRAMES=N		127 by default, at most XPU_MAX_FRAMES
+ *   XPUSHIM_MAX_FRAMES=N		XPU_DEFAULT_FRAMES without it, at most XPU_MAX_FRAMES
  */
 void unwind__init(void);
 
 /* One line for the user when it is not as they want or expect, with its XPU_MESSAGE_*; or NULL. */
 const char *unwind__message(int *level);
 
-/* What a struct unwinder takes: 0 when nothing is unwound here. It lives in zeroed pages of the caller's. */
+/* What a struct unwinder takes, in pages of the caller's; 0 when nothing is unwound here. */
 size_t unwinder__bytes(void);
 
 /**

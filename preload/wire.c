@@ -315,6 +315,22 @@ void wire__graph_clone(uint64_t node_id, uint64_t original_id)
 	r->original_id = original_id;
 }
 
+void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t first_line)
+{
+	uint32_t name_id = wire__string(name), filename_id = wire__string(filename);
+	struct definition *d = definition__new(XPU_RECORD_PYCODE, sizeof(struct xpu_record_pycode));
+	struct xpu_record_pycode *r;
+
+	if (!d)
+		return;			/* the frame goes without a name */
+	r = (struct xpu_record_pycode *)d->record;
+	r->id = id;
+	r->name = name_id;
+	r->filename = filename_id;
+	r->first_line = first_line;
+	send_definition(d);
+}
+
 void wire__message(uint16_t level, const char *text)
 {
 	size_t len = strnlen(text, 1000);

@@ -38,6 +38,9 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name);
 /* Graph node @node_id is a copy of @original_id. */
 void wire__graph_clone(uint64_t node_id, uint64_t original_id);
 
+/* What the frames of Python code object @id are called. The strings stay where they are. */
+void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t first_line);
+
 /* A line for the user; @level is XPU_MESSAGE_*. Sent at once. */
 void wire__message(uint16_t level, const char *text);
 

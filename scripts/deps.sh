@@ -6,7 +6,7 @@
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev binutils-dev
 	libiberty-dev uthash-dev libzstd-dev libc6-dev libclang-rt-dev perl libdevel-nytprof-perl
-	libcap2-bin time"
+	libcap2-bin time gdb"
 
 missing=
 for p in $packages; do

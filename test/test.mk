@@ -46,6 +46,40 @@ endef
 $(eval $(call sim_library,libcudart,$(SIM_CUDART_SRC),cudart))
 $(eval $(call sim_library,libcupti,$(SIM_CUPTI_SRC),cupti))
 
+# The same of older CUDA, each in a directory of its own with an exactness workload linked to it.
+SIM_MAJORS	:= 11 12
+SIM_OLD		:= $(SIM_MAJORS:%=$(O)/sim%/exact)
+
+define sim_major
+$$(O)/test/sim$(1)/%.o: test/sim/%.c $$(O)/gen/cbid_names.inc $$(O)/flags
+	$$(call say,CC)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(SIM_CFLAGS) -DSIM_CUDA_MAJOR=$(1) -c $$< -o $$@
+
+$$(O)/sim$(1)/libcuda.so.1: $$(SIM_CUDA_SRC:test/sim/%.c=$$(O)/test/sim$(1)/%.o) test/sim/cuda.map
+	$$(call say,LD)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(SIM_LDFLAGS) -Wl,--version-script=test/sim/cuda.map -o $$@ \
+		$$(filter %.o,$$^) -lpthread -ldl
+
+$$(O)/sim$(1)/libcudart.so.$(1): $$(SIM_CUDART_SRC:test/sim/%.c=$$(O)/test/sim$(1)/%.o)
+$$(O)/sim$(1)/libcupti.so.$(1): $$(SIM_CUPTI_SRC:test/sim/%.c=$$(O)/test/sim$(1)/%.o)
+$$(O)/sim$(1)/libcudart.so.$(1) $$(O)/sim$(1)/libcupti.so.$(1): $$(O)/sim$(1)/%.so.$(1): \
+		$$(O)/sim$(1)/libcuda.so.1
+	$$(call say,LD)
+	$$(Q)sed 's/^SONAME/$$(@F)/' test/sim/$$(*:lib%=%).map > $$(@D)/$$*.map
+	$$(Q)$$(CC) $$(SIM_LDFLAGS) -Wl,--version-script=$$(@D)/$$*.map -Wl,-rpath,'$$$$ORIGIN' \
+		-o $$@ $$(filter %.o,$$^) -lpthread -ldl
+
+$$(O)/sim$(1)/exact: test/workload/exact.cu $$(O)/sim$(1)/libcudart.so.$(1) \
+		$$(O)/sim$(1)/libcupti.so.$(1)
+	$$(call say,CXX)
+	$$(Q)$$(CXX) -std=gnu++17 $$(CXXWARN) $$(WORKLOAD_CFLAGS) -x c++ $$< -x none \
+		$$(ALL_LDFLAGS) -o $$@ $$(@D)/libcudart.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl
+endef
+
+$(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
+
 # ---- workloads -----------------------------------------------------------------------------------
 
 # Built here for the simulated device; nvcc builds the same sources for a real one.
@@ -158,7 +192,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOADS) $(STACKS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS)) $(O)/gen_data \
+test-build: all $(WORKLOADS) $(STACKS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check
@@ -197,8 +231,15 @@ endif
 
 # ---- benchmarks and fuzzing ----------------------------------------------------------------------
 
+$(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Ipreload $(ALL_LDFLAGS) -o $@ $< \
+		$(UNWIND_TEST_OBJ) -lpthread -ldl
+
 .PHONY: bench
-bench: test-build
+bench: test-build $(O)/bench/unwind
+	@$(O)/bench/unwind
 	@$(TEST_ENV) sh test/bench/merge.sh
 
 FUZZ_SECONDS	?= 600
@@ -214,4 +255,4 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(GEN_SRC) $(O)/gen/version.h
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
 
--include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d)
+-include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d)

@@ -17,7 +17,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct merge_opts opts[] = {
-		{ UNIT_US, false }, { UNIT_NS, true }, { UNIT_COUNT, false }, { UNIT_SAMPLES, true },
+		{ UNIT_US, false }, { UNIT_NS, true }, { UNIT_COUNT, false },
+		{ UNIT_SAMPLES, true },
 	};
 	const char *broken;
 	struct merged m;

@@ -147,7 +147,8 @@ static void finish_one(struct state *s)
 		if (o->lose_record && s->nr_records % o->lose_record == 0)
 			continue;
 		if (cbid == CBID_MEMCPY)
-			gen__memcpy(&s->batch, 0, start_ns, 1500, f.correlation_id, stream, 4096, 1);
+			gen__memcpy(&s->batch, 0, start_ns, 1500, f.correlation_id, stream, 4096,
+				    1);
 		else
 			gen__kernel(&s->batch, nr > 1 ? XPU_MISC_GRAPH_NODE : 0,
 				    start_ns + i * 1100, 1000 + f.path, f.correlation_id,
@@ -350,7 +351,8 @@ int main(int argc, char **argv)
 	} numbers[] = {
 		{ "launches", &o.launches }, { "paths", &o.paths }, { "frames", &o.frames },
 		{ "threads", &o.threads }, { "procs", &o.procs }, { "streams", &o.streams },
-		{ "gpus", &o.gpus }, { "window", &o.window }, { "jitter", &o.jitter }, { "memcpy-every", &o.memcpy_every },
+		{ "gpus", &o.gpus }, { "window", &o.window }, { "jitter", &o.jitter },
+		{ "memcpy-every", &o.memcpy_every },
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut },
@@ -387,8 +389,8 @@ int main(int argc, char **argv)
 	}
 	if (!o.paths || !o.threads || !o.procs || !o.streams || !o.gpus || !o.window ||
 	    o.frames > XPU_MAX_FRAMES || optind < argc) {
-		fprintf(stderr, "gen_data: paths, threads, procs, streams, gpus and window are at least 1, frames at most %d\n",
-			XPU_MAX_FRAMES);
+		fprintf(stderr, "gen_data: paths, threads, procs, streams, gpus and window are at "
+			"least 1, frames at most %d\n", XPU_MAX_FRAMES);
 		return 2;
 	}
 	return generate(&o) ? 1 : 0;

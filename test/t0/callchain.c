@@ -128,7 +128,7 @@ static void test_trim(void)
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, STEP), IN(APP, MAIN),
 				    IN(APP, START))),
-	       "_start;main;step(Net*);cudaLaunchKernel", "the runtime API, as the program called it");
+	       "_start;main;step(Net*);cudaLaunchKernel", "the runtime API, as it was called");
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 2), IN(APP, MAIN))),
 	       "main;__cudaLaunchKernel", "its CUDA 13 entry");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 1), IN(CUDA, 0), IN(APP, MAIN))),
@@ -231,7 +231,8 @@ static void test_no_trim(void)
 
 	callchains__init(&c, &dsos, &strings, false);
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, STEP))),
-	       "step(Net*);cudaLaunchKernel;inner_cudart;cuLaunchKernel;inner_cuda;libcupti.so.13+0x151f;on_callback;xpu_launch",
+	       "step(Net*);cudaLaunchKernel;inner_cudart;cuLaunchKernel;inner_cuda;"
+	       "libcupti.so.13+0x151f;on_callback;xpu_launch",
 	       "untrimmed: all of it");
 	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(0)), "[no stack];cuApi",
 	       "untrimmed, without a stack: the API still");

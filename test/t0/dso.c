@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Symbols of files: those that gcc and ld make, those that have their own mind, and damaged ones. */
+/* Symbols of files: what gcc and ld make, what has a mind of its own, and what is damaged. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <inttypes.h>
@@ -199,7 +199,7 @@ static void test_choice(void)
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
 		/* A gap up to 0x1040. Then one without a size: up to the next symbol. */
 		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
-		/* One inside another: the inner one has its part, the outer one what is around it. */
+		/* One inside another: the inner one has its part, the outer one the rest. */
 		{ "outer", 0x1050, 0x30, FUNC(GLOBAL) },
 		{ "inner", 0x1060, 0x08, FUNC(LOCAL) },
 		/* Overlapping: the later one wins where it is. */
@@ -282,10 +282,10 @@ static void test_build_id(void)
 	begin();
 	dso = get(absolute("a.so"), id_a, 20, 0);
 	is_str(name_at(dso, 0x1000), "f", "the build-id agrees");
-	ok(get(absolute("a.so"), id_a, 20, 5) == dso, "the same build-id: the inode does not matter");
+	ok(get(absolute("a.so"), id_a, 20, 5) == dso, "the same build-id: whatever its inode");
 	make("b.so", f, 1, id_b, sizeof(id_b));
-	is_str(name_at(get("/nonexistent/b.so", id_b, 20, 0), 0x1000), "", "missing under one path");
-	is_str(name_at(get(absolute("b.so"), id_b, 20, 0), 0x1000), "f", "found under another");
+	is_str(name_at(get("/nonexistent/b.so", id_b, 20, 0), 0x1000), "", "not there");
+	is_str(name_at(get(absolute("b.so"), id_b, 20, 0), 0x1000), "f", "but under another path");
 	dso = get(absolute("a.so"), id_b, 20, 7);
 	is_str(name_at(dso, 0x1000), "", "another build-id: not used");
 	is_int(dso->state, DSO_MISMATCH, "and known why");
@@ -404,7 +404,8 @@ static int find_vdso(struct dl_phdr_info *info, size_t size, void *ctx)
 	v->base = info->dlpi_addr;
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const char *p = (const char *)(info->dlpi_addr + ph->p_vaddr), *to = p + ph->p_memsz;
+		const char *p = (const char *)(info->dlpi_addr + ph->p_vaddr);
+		const char *to = p + ph->p_memsz;
 
 		while (ph->p_type == PT_NOTE && p + sizeof(ElfW(Nhdr)) < to) {
 			const ElfW(Nhdr) *nh = (const void *)p;
@@ -426,9 +427,9 @@ static void test_vdso(void)
 	void *handle, *function;
 	struct dso *dso;
 
-	handle = dl_iterate_phdr(find_vdso, &v) ? dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD) :
-						  NULL;
+	handle = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
 	function = handle ? dlsym(handle, "__vdso_clock_gettime") : NULL;
+	dl_iterate_phdr(find_vdso, &v);
 	if (!function || !v.id_len) {
 		skip(3, "no vdso with a build-id here");
 		return;
@@ -476,7 +477,7 @@ static void test_damaged(void)
 		uint8_t old[3];
 		size_t where[3];
 
-		/* Three bytes of the headers, symbols and strings; the code between is all the same. */
+		/* Three bytes of the headers, symbols and strings; not of the code between. */
 		for (k = 0; k < 3; k++) {
 			at = rand_r(&seed) % (len - 0x1e00);
 			where[k] = at < 0x200 ? at : at + 0x1e00;
@@ -494,7 +495,7 @@ static void test_damaged(void)
 	ok(1, "3000 damaged files: no crash");
 	if (gen__save(&g, "good.so"))
 		bail("good.so cannot be written");
-	is_str(name_at(get(absolute("good.so"), id_a, 20, 0), 0x1010), "g", "and the undamaged one");
+	is_str(name_at(get(absolute("good.so"), id_a, 20, 0), 0x1010), "g", "the undamaged one");
 	gen__free(&g);
 	end();
 }

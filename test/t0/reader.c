@@ -81,12 +81,12 @@ static void test_header(void)
 
 		reader__rewind(&r, &it);
 		rec = record_iter__next(&it);
-		ok(rec && rec->type == XPU_RECORD_END, "newer minor version: its records are found");
+		ok(rec && rec->type == XPU_RECORD_END, "newer minor version: its records");
 	}
 	gen__free(&g);
 
 	gen__header(&g);
-	is_int(reader__open_mem(&r, g.v + 4, g.nr - 4, "test"), -EINVAL, "unaligned memory refused");
+	is_int(reader__open_mem(&r, g.v + 4, g.nr - 4, "test"), -EINVAL, "unaligned memory");
 	gen__free(&g);
 }
 
@@ -287,7 +287,7 @@ static void test_batch(void)
 		at = g.batch;
 		gen__batch_end(&g);
 		if (i == 1) {
-			/* More room than bytes: what follows them is padding, even if it is not 0. */
+			/* More room than bytes: the rest is padding, even if it is not 0. */
 			gen__bytes(&g, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 			((struct xpu_record *)(g.v + at))->size += 8;
 		}
@@ -305,7 +305,7 @@ static void test_batch(void)
 	gen__end(&g, 3, 0);
 	LAST(&g, struct xpu_record_batch)->records[4] = 4;
 	walk_batch(&g, &it);
-	is_int(record_iter__file_offset(&it), 64 + 24 + 32, "damage in a batch: offset in the file");
+	is_int(record_iter__file_offset(&it), 64 + 24 + 32, "damage in a batch: where");
 	gen__free(&g);
 }
 

@@ -9,7 +9,7 @@ account() {		# account LOG: the last line's figures
 }
 
 leftovers() {		# temporary files that were not removed
-	ls -A . real | grep -cE '\.(folded|json|txt)\.'
+	ls -A . real | grep -cE '\.(folded|json|txt)\.......$'
 }
 
 "$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
@@ -171,6 +171,24 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 else
 	skip "other users' files" "not root, or no setpriv"
 fi
+
+# ---- interrupted
+
+"$gen" -o big.data --launches 300000
+echo kept >big.json
+"$XPUMERGE" big.data -o big.json 2>log &
+pid=$!
+n=0
+until ls big.json.?????? >/dev/null 2>&1 || [ $n -gt 2000 ]; do
+	n=$((n + 1))
+	sleep 0.005
+done
+kill -TERM $pid
+wait $pid 2>/dev/null
+is $? 143 "terminated while it writes: by the signal"
+is "$(cat big.json)" kept "terminated: the older result is untouched"
+is "$(leftovers)" 0 "terminated: nothing temporary is left"
+rm -f big.json
 
 # ---- loss
 

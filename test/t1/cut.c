@@ -124,7 +124,7 @@ static void test_cut(const struct gen *g)
 		merged__free(&m);
 		free(copy);
 	}
-	ok(status_right, "cut at each of %zu bytes: refused within the header, never called damaged",
+	ok(status_right, "cut at each of %zu bytes: refused within the header, never damaged",
 	   g->nr);
 	ok(cut_right, "cut: the bytes ignored are those after the last whole record");
 	ok(closed_right, "cut: not closed in good order");

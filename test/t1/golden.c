@@ -309,7 +309,8 @@ static void check(const char *args, const char *result, int status)
 	snprintf(command, sizeof(command), "{ '%s/xpumerge' %s; } >%s 2>stderr", build, args,
 		 result);
 	wstatus = system(command);
-	is_int(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 256, status, "xpumerge %s: status", args);
+	is_int(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 256, status, "xpumerge %s: status",
+	       args);
 	snprintf(golden, sizeof(golden), "%s/test/t1/golden/%s", src, result);
 	got = slurp(result);
 	if (getenv("XPU_UPDATE_GOLDEN"))

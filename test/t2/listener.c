@@ -12,6 +12,7 @@ struct listener listener;
 /* The tests are not started by xpuload, so the live pair is the one in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
+volatile unsigned short xpu_hello_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
@@ -19,14 +20,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void listener__attach(void)
 {
-	__atomic_fetch_add(&xpu_live_batch_semaphore, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&xpu_live_launch_semaphore, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&xpu_live_batch_semaphore, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&xpu_live_launch_semaphore, 1, __ATOMIC_SEQ_CST);
+}
+
+void listener__hello(bool on)
+{
+	__atomic_store_n(&xpu_hello_semaphore, on, __ATOMIC_SEQ_CST);
 }
 
 void listener__detach(void)
 {
-	__atomic_fetch_sub(&xpu_live_launch_semaphore, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_sub(&xpu_live_batch_semaphore, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&xpu_live_launch_semaphore, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&xpu_live_batch_semaphore, 0, __ATOMIC_SEQ_CST);
 }
 
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr)

@@ -52,6 +52,9 @@ extern struct listener listener;
 void listener__attach(void);
 void listener__detach(void);
 
+/* One more has come: the kernel tells of it in another way. */
+void listener__hello(bool on);
+
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 

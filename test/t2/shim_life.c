@@ -126,10 +126,14 @@ int main(void)
 	is_int(missed, 0, "ten times asleep and awake again");
 
 	before = heard(nr_string_records);
-	listener__attach();
+	listener__hello(true);
 	ok(listener__wait(&listener.nr_string_records, before + 1),
 	   "a second listener hears the definitions, too");
-	listener__detach();
+	listener__hello(false);
+	pause_ms(200);
+	before = heard(nr_string_records);
+	pause_ms(300);
+	is_int(heard(nr_string_records) - before, 0, "and then nobody hears them again");
 
 	fflush(NULL);
 	pid = fork();

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <pthread.h>
@@ -489,6 +490,75 @@ NOINLINE void scenario_plugin()
 	NO_TAIL_CALL();
 }
 
+/*
+ * Launches in constructors while other threads load and unload, and first launches of threads while
+ * a constructor waits for them: whoever needs the dynamic loader's lock to launch never ends.
+ */
+static void *first_launch(void *)
+{
+	launch();
+	return nullptr;
+}
+
+static thread_local bool thread_in_constructor;
+
+extern "C" NOINLINE void launch_in_constructor(void);
+extern "C" void launch_in_constructor(void)
+{
+	pthread_t thread;
+
+	if (thread_in_constructor) {
+		pthread_create(&thread, nullptr, first_launch, nullptr);
+		pthread_join(thread, nullptr);
+	}
+	launch();
+	NO_TAIL_CALL();
+}
+
+static void *load_and_unload(void *arg)
+{
+	std::string from = std::string(program_dir) + "/stacks_a.so", to = "/tmp/stacks.XXXXXX";
+	char buffer[65536];
+	ssize_t n;
+	int in, out;
+
+	in = open(from.c_str(), O_RDONLY);
+	out = mkstemp(&to[0]);
+	while ((n = read(in, buffer, sizeof(buffer))) > 0)
+		if (write(out, buffer, n) != n)
+			break;
+	close(in);
+	close(out);
+	for (int i = 0; i < 50; i++) {
+		thread_in_constructor = i % 10 == 0;
+		void *handle = dlopen(to.c_str(), RTLD_NOW);
+
+		thread_in_constructor = false;
+		if (handle)
+			dlclose(handle);
+	}
+	unlink(to.c_str());
+	return arg;
+}
+
+static void *launch_often(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		recurse(i % 20);
+	return arg;
+}
+
+NOINLINE void scenario_loader()
+{
+	pthread_t threads[6];
+
+	for (int i = 0; i < 6; i++)
+		pthread_create(&threads[i], nullptr, i < 4 ? load_and_unload : launch_often,
+			       nullptr);
+	for (pthread_t thread : threads)
+		pthread_join(thread, nullptr);
+}
+
 /* ---- code without unwind information --------------------------------------------------------- */
 
 static unsigned char *jit_code;
@@ -567,7 +637,7 @@ static const Scenario scenarios[] = {
 	SCENARIO(inlining), SCENARIO(templates), SCENARIO(recursion), SCENARIO(virtual),
 	SCENARIO(library), SCENARIO(frames), SCENARIO(exceptions), SCENARIO(coroutines),
 	SCENARIO(contexts), SCENARIO(signals), SCENARIO(threads), SCENARIO(plugin),
-	SCENARIO(jit), SCENARIO(trampoline),
+	SCENARIO(loader), SCENARIO(jit), SCENARIO(trampoline),
 };
 
 static int run(const char *name)

@@ -6,6 +6,7 @@
  * another size.
  */
 extern "C" void launch(void);
+extern "C" __attribute__((weak)) void launch_in_constructor(void);
 
 #define NOINLINE	__attribute__((noinline))
 
@@ -21,7 +22,7 @@ static NOINLINE void with_frame(void (*f)())
 
 static __attribute__((constructor)) void loaded()
 {
-	with_frame(launch);
+	with_frame(launch_in_constructor ? launch_in_constructor : launch);
 	__asm__ volatile("");
 }
 

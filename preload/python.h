@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * python.h - CPython's frames in the call chains of launching threads
+ *
+ * What a Python program launches from is written in the interpreter's own structures, not on the
+ * machine's stack: there, each stretch of Python calls is one frame of the evaluation loop,
+ * _PyEval_EvalFrameDefault(). A thread that launches reads its own PyThreadState, from the frame
+ * that runs outwards, and puts the Python frames in the place of the loop's. Its frames, and what
+ * they refer to, stay as long as the thread is in here, with the GIL or without; so the GIL is not
+ * taken, no Python code runs, and nothing of the interpreter is written to.
+ *
+ * A loop's place on the stack is known exactly where the interpreter keeps something of each loop
+ * there (3.10 and later), and by the bounds of the function's symbol before.
+ *
+ * What an instruction's line is and what its code object is called is found out once. Each thread
+ * remembers it by address, and makes sure that there still is what was there. What cannot be read
+ * or is not what CPython 3.8 to 3.13 have there switches all of this off, and that is said.
+ */
+#ifndef XPU_PRELOAD_PYTHON_H
+#define XPU_PRELOAD_PYTHON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_slot.h"
+
+struct python;		/* of one thread: what it remembers, and room for its chain */
+
+enum python_mode {
+	PYTHON_OFF,
+	PYTHON_ON,
+	PYTHON_ONLY,	/* no native frames */
+};
+
+/* What python__chain() would do; PYTHON_OFF until an interpreter is found. */
+extern _Atomic enum python_mode python__mode;
+
+/*
+ * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Once there is one,
+ * further calls do nothing; before, they are cheap. Not from a launch: takes the loader's lock.
+ * @unwound: native call chains are made by unwind.c
+ */
+void python__look(bool unwound);
+
+/**
+ * python__chain - put the calling thread's Python frames into its call chain
+ * @p: the calling thread's, NULL before its first use
+ * @level: how many launches of this thread this one interrupts; with any, there are no Python frames
+ * @stack: for each frame in @slot, where its function's stack begins; NULL with PYTHON_ONLY
+ * @slot: has the native call chain; gets the merged one
+ */
+void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
+		   struct xpu_slot *slot);
+
+/* When its thread is gone. Takes NULL. */
+void python__free(struct python *p);
+
+/* Packs the definitions that launches have made necessary. Under the activity lock.
+ * Return: whether there were any. */
+bool python__drain(void);
+
+#endif /* XPU_PRELOAD_PYTHON_H */

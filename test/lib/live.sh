@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+# live.sh - what the tests of running programs share: . "$XPU_SRC/test/lib/live.sh", after tap.sh
+#
+# A target called NAME is test/workload/live with its commands in NAME.cmd, its answers in NAME.out,
+# its complaints in NAME.err and its pid in $NAME_pid.
+
+live="$XPU_BUILD/workload/live"
+
+wait_for() {		# wait_for COMMAND...: until it succeeds, for ten seconds at most
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || return 1
+		sleep 0.02
+	done
+}
+
+# start NAME COMMAND...: COMMAND, which runs live in the end, with NAME's descriptors
+start() {
+	name=$1
+	shift
+	rm -f "$name.cmd"
+	mkfifo "$name.cmd"
+	"$@" <>"$name.cmd" >"$name.out" 2>"$name.err" &
+	eval "${name}_pid=$!"
+	wait_for grep -qs ready "$name.out" || diag "$name does not get ready"
+}
+
+start_dormant() {	# start_dormant NAME ARGS...: with the shim, by nobody's session
+	name=$1
+	shift
+	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 200 "$@"
+}
+
+has_lines() {		# has_lines FILE NUMBER
+	[ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+ask() {			# ask NAME COMMAND: the last line of the answer
+	nr_lines=$(wc -l <"$1.out")
+	echo "$2" >"$1.cmd"
+	wait_for has_lines "$1.out" $((nr_lines + 1)) || diag "$1 does not answer '$2'"
+	tail -n 1 "$1.out"
+}
+
+finish() {		# finish NAME: ends it; its status
+	echo quit >"$1.cmd"
+	eval "wait \$${1}_pid"
+}
+
+attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.data
+	observer=$1
+	shift
+	rm -f "$observer.data"
+	"$XPULOAD" -o "$observer.data" "$@" 2>"$observer.log" &
+	eval "${observer}_pid=$!"
+}
+
+# Definitions are the first thing that an awake shim sends.
+is_awake() {
+	grep -aqs cuLaunchKernel "$1.data"
+}
+
+awake() {		# awake OBSERVER...: waits until what it recorded says that the shim is awake
+	for observer; do
+		wait_for is_awake "$observer" ||
+			diag "$observer hears nothing: $(cat "$observer.log")"
+	done
+}
+
+leave() {		# leave OBSERVER [SIGNAL]: its status
+	eval "kill -${2:-INT} \$${1}_pid; wait \$${1}_pid" 2>/dev/null
+}
+
+verdict() {		# verdict NAME: what xpumerge and verdict.sh say of NAME.data
+	xpumerge -i "$1.data" -f folded --unit count -o "$1.folded" 2>"$1.mlog"
+	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
+}
+
+exact() {		# exact NAME LAUNCHES TEST: NAME.data holds just so many, each in its place
+	line=$(verdict "$1")
+	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" || diag "$(cat "$1.mlog")"
+}

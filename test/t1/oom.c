@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Memory runs out, at each allocation in turn: no crash, and either the right result or -ENOMEM,
+ * never a wrong one.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chrome.h"
+#include "folded.h"
+#include "gen.h"
+#include "reader.h"
+#include "session.h"
+#include "tap.h"
+#include "text.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+int main(void)
+{
+	skip_all("a sanitizer has the allocator");
+}
+
+#else
+
+/* glibc's own; these come before them for everything in this process. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t nr, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static unsigned long nr_allocations;
+static unsigned long fail_from, fail_to;	/* these fail, counted from 1 */
+
+static bool fails(void)
+{
+	nr_allocations++;
+	if (nr_allocations < fail_from || nr_allocations >= fail_to)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(nr, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(p, size);
+}
+
+static void make(struct gen *g)
+{
+	static const uint64_t frames[] = { 0x2010, 0x1010, 0x1110, 0x1210 };
+	static const uint8_t uuid[16] = { 7 };
+	char name[32];
+	uint32_t i;
+
+	gen__header(g);
+	gen__fork(g, 100, 10, 10, 1, 1);
+	gen__comm(g, XPU_MISC_COMM_EXEC, 110, 10, 10, "app");
+	gen__process(g, XPU_MISC_PROCESS_ROOT, 105, 1, 10, 0, "app");
+	gen__mmap(g, 120, 10, 0x1000, 0x1000, 0, "/nonexistent/app", NULL, 0);
+	gen__mmap(g, 121, 10, 0x1800, 0x1000, 0, "/proc/self/exe", NULL, 0);
+	gen__thread(g, 1, 1, 10);
+	for (i = 1; i <= 40; i++) {
+		gen__callchain(g, 0, 200, i, 1, 1, 307, frames, i % 5);
+		gen__launch(g, 1000 + i, i, i, 1);
+	}
+	gen__batch_begin(g, 1500, 1, 12);
+	gen__string(g, 1, "cuLaunchKernel");
+	gen__api(g, 1, 307, 1);
+	gen__device(g, 0, 0, uuid);
+	gen__stream(g, 1, 0, 1, 7);
+	for (i = 1; i <= 40; i++) {
+		snprintf(name, sizeof(name), "_Z8kernel%02uPf", i);
+		gen__string(g, 1 + i, name);
+		gen__kernel(g, 0, 1100 + i, 50, i + 1, 1 + i, 1);
+		gen__memset(g, 0, 1110 + i, 20, i * 3, 1, 4096);
+	}
+	gen__batch_end(g);
+	gen__end(g, 3000, 0);
+}
+
+/* The whole merge. Return: 0 or -errno; what it found in *@loss. */
+static int merge(const struct gen *g, FILE *out, struct loss *loss)
+{
+	struct folded_opts folded_opts = { .unit = UNIT_NS };
+	struct text_opts text_opts = { .unit = UNIT_NS };
+	struct folded_result result;
+	struct chrome *chrome;
+	struct session_opts opts = { .trim = true };
+	struct session s;
+	struct reader r;
+	int err;
+
+	err = reader__open_mem(&r, g->v, g->nr, "test");
+	if (err)
+		return err;
+	chrome = chrome__new();
+	if (!chrome)
+		return -ENOMEM;
+	opts.sink = chrome__sink(chrome);
+	err = session__init(&s, &opts);
+	if (err)
+		goto out;
+	err = session__process(&s, &r);
+	if (!err)
+		err = folded__write(&s, out, &folded_opts, &result);
+	if (!err)
+		err = chrome__write(chrome, &s, out);
+	if (!err)
+		err = text__write(&s, out, &text_opts);
+	*loss = s.loss;
+	session__exit(&s);
+out:
+	chrome__free(chrome);
+	return err;
+}
+
+int main(void)
+{
+	unsigned long total, n, nr_failed = 0, nr_passed = 0, nr_wrong = 0, nr_odd = 0;
+	struct loss right, got;
+	struct gen g = { 0 };
+	static char buf[BUFSIZ];
+	FILE *out = fopen("/dev/null", "w");
+	int mode, err;
+
+	if (!out)
+		bail("/dev/null cannot be written");
+	setvbuf(out, buf, _IOFBF, sizeof(buf));
+	make(&g);
+	nr_allocations = 0;
+	is_int(merge(&g, out, &right), 0, "with enough memory");
+	total = nr_allocations;
+	ok(total > 100, "%lu allocations", total);
+	ok(right.nr_matched == 39 && right.nr_works == 80, "as it should be");
+
+	/* One fails, or all from one on. */
+	for (mode = 0; mode < 2; mode++) {
+		for (n = 1; n <= total; n++) {
+			nr_allocations = 0;
+			fail_from = n;
+			fail_to = mode ? ULONG_MAX : n + 1;
+			err = merge(&g, out, &got);
+			fail_from = fail_to = 0;
+			if (err == -ENOMEM)
+				nr_failed++;
+			else if (err)
+				nr_odd++;
+			else if (memcmp(&got, &right, sizeof(got)))
+				nr_wrong++;
+			else
+				nr_passed++;
+		}
+	}
+	is_int(nr_odd, 0, "each failure is called -ENOMEM");
+	is_int(nr_wrong, 0, "and none gives another account");
+	ok(nr_failed > total, "%lu merges given up, %lu not", nr_failed, nr_passed);
+	is_int(merge(&g, out, &got), 0, "and with enough memory again");
+	gen__free(&g);
+	fclose(out);
+	return done_testing();
+}
+
+#endif

@@ -1,0 +1,780 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The unwinder alone, against the compiler's own (_Unwind_Backtrace): known and unknown code,
+ * libraries that come and go, locks of the dynamic loader that somebody holds, stacks that are not
+ * what they seem; and what a warm walk does not do.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "unwind.h"
+#include "xpu_record.h"
+
+#define NOINLINE	__attribute__((noinline))
+#define NO_TAIL_CALL()	__asm__ volatile("" : : : "memory")
+#define MAX		XPU_MAX_FRAMES
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED	true
+#else
+#define SANITIZED	false
+#endif
+
+struct _Unwind_Context;
+int _Unwind_Backtrace(int (*fn)(struct _Unwind_Context *, void *), void *arg);
+uintptr_t _Unwind_GetIPInfo(struct _Unwind_Context *context, int *ip_before_insn);
+void launch(void);		/* what plug-ins call */
+
+struct chain {
+	uint64_t frames[MAX];
+	unsigned int nr, flags;
+};
+
+static __thread struct unwinder *u;
+static __thread struct chain mine, theirs;
+static int nr_same, nr_differ;
+
+static __thread bool is_loading;	/* a library: this is its constructor */
+static bool walked_in_constructor;
+
+static bool thread_can_walk(void);
+
+static int take_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct chain *c = arg;
+	int exact = 0;
+	uintptr_t ip = _Unwind_GetIPInfo(context, &exact);
+
+	if (c->nr == MAX || !ip)
+		return 5;		/* _URC_END_OF_STACK */
+	/* The two addresses that are not behind a call: where a signal struck, and its return. */
+	if (exact && c->nr)
+		c->frames[c->nr - 1]++;
+	c->frames[c->nr++] = ip + !!exact;
+	return 0;
+}
+
+static void need_unwinder(void)
+{
+	if (!u)
+		u = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* The chain of the caller's caller, as the shim makes it. */
+static NOINLINE void walk(unsigned int level)
+{
+	struct xpu_slot slot;
+
+	need_unwinder();
+	unwinder__chain(u, level, &slot);
+	mine.nr = slot.nr_frames;
+	mine.flags = slot.flags;
+	memcpy(mine.frames, (void *)(uintptr_t)slot.frames, 8ull * mine.nr);
+}
+
+static void show(const char *what, const struct chain *c)
+{
+	unsigned int i;
+	Dl_info info;
+
+	for (i = 0; i < c->nr; i++) {
+		info.dli_sname = info.dli_fname = NULL;
+		dladdr((void *)(c->frames[i] - 1), &info);
+		diag("%s %2u %#llx %s %s", what, i, (unsigned long long)c->frames[i],
+		     info.dli_sname ?: "?", info.dli_fname ?: "?");
+	}
+	diag("%s flags %u", what, c->flags);
+}
+
+/* Both walk from here. Return: whether they agree, and the chain is whole. */
+static NOINLINE bool check(unsigned int level)
+{
+	bool same;
+
+	walk(level);
+	theirs.nr = 0;
+	_Unwind_Backtrace(take_frame, &theirs);
+	/* Ours begins in this function, theirs, too, at another call; then they meet. */
+	same = mine.nr == theirs.nr && mine.nr > 1 && !mine.flags &&
+	       !memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (mine.nr - 1));
+	if (!same && !__atomic_fetch_add(&nr_differ, 1, __ATOMIC_SEQ_CST)) {
+		show("ours", &mine);
+		show("theirs", &theirs);
+	}
+	if (same)
+		__atomic_fetch_add(&nr_same, 1, __ATOMIC_SEQ_CST);
+	return same;
+}
+
+void launch(void)
+{
+	if (is_loading)
+		walked_in_constructor = thread_can_walk();
+	check(0);
+	NO_TAIL_CALL();
+}
+
+static void agree(const char *what)
+{
+	ok(nr_same && !nr_differ, "%s: %d chains the same, %d differ", what, nr_same, nr_differ);
+	nr_same = nr_differ = 0;
+}
+
+/* ---- known code ------------------------------------------------------------------------------ */
+
+static NOINLINE int recurse(int depth, void (*f)(void))
+{
+	int sum = depth;
+
+	if (!depth) {
+		f();
+		return 0;
+	}
+	__asm__ volatile("" : "+m"(sum));
+	return recurse(depth - 1, f) + sum;
+}
+
+static int compare(const void *a, const void *b)
+{
+	launch();
+	return *(const int *)a - *(const int *)b;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	launch();
+	NO_TAIL_CALL();
+}
+
+static void test_known(void)
+{
+	int numbers[] = { 4, 2, 3, 1 }, i;
+
+	for (i = 0; i < 300; i++)
+		recurse(i, launch);
+	agree("recursion, 0 to 299 deep");
+
+	qsort(numbers, 4, sizeof(numbers[0]), compare);
+	agree("through the C library");
+
+	signal(SIGUSR1, on_signal);
+	for (i = 0; i < 3; i++)
+		raise(SIGUSR1);
+	agree("from a signal handler");
+
+	for (i = 0; i < UNWIND_LEVELS; i++)
+		ok(check(i), "interrupting %d others", i);
+	walk(UNWIND_LEVELS);
+	is_int(mine.nr, 0, "too many of them: left to the BPF program");
+	nr_same = nr_differ = 0;
+}
+
+/*
+ * A timer's signal at any instruction: in prologues, in the linkage table, in the vdso, in the
+ * middle of another walk. The last is told from the others as the shim does, by its level.
+ */
+static volatile sig_atomic_t walking, nr_interrupted;
+
+static void on_timer(int sig)
+{
+	(void)sig;
+	nr_interrupted += walking;
+	check(walking);
+}
+
+static int compare_plainly(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static NOINLINE void work_plainly(void)
+{
+	char text[100];
+	int numbers[64], i;
+	struct timespec ts;
+
+	for (i = 0; i < 64; i++)
+		numbers[i] = i * 7919 % 64;
+	qsort(numbers, 64, sizeof(numbers[0]), compare_plainly);
+	for (i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "%d %.3f", numbers[i], i / 3.0);
+		(void)strtod(text, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+	}
+}
+
+static void walk_plainly(void)
+{
+	struct xpu_slot slot;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		walking = 1;
+		unwinder__chain(u, 0, &slot);
+		walking = 0;
+	}
+}
+
+static void test_anywhere(void)
+{
+	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
+	struct sigaction sa = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	struct timespec now, end;
+	timer_t timer;
+
+	sigaction(SIGPROF, &sa, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += 2;
+	timer_create(CLOCK_MONOTONIC, &event, &timer);
+	timer_settime(timer, 0, &often, NULL);
+	do {
+		work_plainly();
+		recurse(10, walk_plainly);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < end.tv_sec ||
+		 (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	timer_delete(timer);
+	note("%d signals interrupted a walk", (int)nr_interrupted);
+	agree("at any instruction");
+}
+
+static unsigned int deep_nr, deep_flags;
+
+static void walk_only(void)
+{
+	walk(0);
+	deep_nr = mine.nr;
+	deep_flags = mine.flags;
+	NO_TAIL_CALL();
+}
+
+static void test_depth(void)
+{
+	unsigned int base;
+
+	recurse(0, walk_only);
+	base = deep_nr;
+	recurse(MAX - base, walk_only);
+	is_int(deep_nr, MAX, "as deep as there is room for");
+	is_int(deep_flags, 0, "is whole");
+	recurse(MAX - base + 1, walk_only);
+	is_int(deep_nr, MAX, "one deeper");
+	is_int(deep_flags, XPU_CHAIN_TRUNCATED, "is said to be cut");
+}
+
+/* ---- libraries that come and go -------------------------------------------------------------- */
+
+static void (*use(const char *name, void **handle))(void (*)(void))
+{
+	void (*work)(void (*)(void));
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/workload/%s", getenv("XPU_BUILD"), name);
+	*handle = dlopen(path, RTLD_NOW);
+	if (!*handle)
+		bail("%s", dlerror());
+	*(void **)&work = dlsym(*handle, "plugin_work");
+	return work;
+}
+
+static void test_plugins(void)
+{
+	void (*work[2])(void (*)(void)), *handle;
+	int i, same_place = 0;
+
+	for (i = 0; i < 10; i++) {
+		work[i % 2] = use(i % 2 ? "stacks_b.so" : "stacks_a.so", &handle);
+		work[i % 2](launch);
+		work[i % 2](launch);
+		dlclose(handle);
+		same_place += i && work[0] == work[1];
+	}
+	note("%d of 9 times another library was in the place of the last one", same_place);
+	agree("libraries in each other's place");
+}
+
+struct first {
+	pthread_t thread;
+	bool done;
+};
+
+static void *first_walk(void *arg)
+{
+	struct first *first = arg;
+
+	recurse(10, launch);
+	__atomic_store_n(&first->done, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* Whether a thread that never walked before can do so, while the caller holds what it holds. */
+static bool thread_can_walk(void)
+{
+	struct timespec pause = { 0, 1000000 };
+	struct first *first = calloc(1, sizeof(*first));
+	int i;
+
+	pthread_create(&first->thread, NULL, first_walk, first);
+	for (i = 0; i < 5000 && !__atomic_load_n(&first->done, __ATOMIC_SEQ_CST); i++)
+		nanosleep(&pause, NULL);
+	if (i == 5000)
+		return false;
+	pthread_join(first->thread, NULL);
+	free(first);
+	return true;
+}
+
+static int in_iterate(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)info;
+	(void)size;
+	*(bool *)data = thread_can_walk();
+	return 1;
+}
+
+
+static void test_loader_locks(void)
+{
+	bool walked = false;
+	void *handle;
+
+	dl_iterate_phdr(in_iterate, &walked);
+	ok(walked, "while dl_iterate_phdr() holds its lock, another thread walks for the first "
+	   "time");
+	is_loading = true;
+	use("stacks_a.so", &handle);
+	is_loading = false;
+	ok(walked_in_constructor, "and while a constructor holds the loader's, too");
+	dlclose(handle);
+	agree("around the loader's locks");
+}
+
+/* The dynamic loader's own locks are not known to ThreadSanitizer. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+	return "race:_dl_\n";
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+#define NR_LOADERS	3
+#define NR_WALKERS	3
+#define STRESS_S	2
+
+static bool stop;
+
+static void *loader(void *arg)
+{
+	char path[4096], own[64], command[8300];
+	void (*work)(void (*)(void)), *handle;
+	int id = (intptr_t)arg;
+
+	snprintf(path, sizeof(path), "%s/workload/%s", getenv("XPU_BUILD"),
+		 id % 2 ? "stacks_a.so" : "stacks_b.so");
+	snprintf(own, sizeof(own), "./own%d.so", id);
+	snprintf(command, sizeof(command), "cp '%s' %s", path, own);
+	if (system(command))
+		return NULL;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		handle = dlopen(own, RTLD_NOW);	/* its constructor calls launch() */
+		if (!handle)
+			continue;
+		*(void **)&work = dlsym(handle, "plugin_work");
+		work(launch);
+		dlclose(handle);		/* and its destructor */
+	}
+	return NULL;
+}
+
+static void *walker(void *arg)
+{
+	int i = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		recurse(i++ % 30, launch);
+	return arg;
+}
+
+static void test_stress(void)
+{
+	pthread_t threads[NR_LOADERS + NR_WALKERS];
+	struct timespec pause = { STRESS_S, 0 };
+	int i;
+
+	for (i = 0; i < NR_LOADERS + NR_WALKERS; i++)
+		pthread_create(&threads[i], NULL, i < NR_LOADERS ? loader : walker,
+			       (void *)(intptr_t)i);
+	nanosleep(&pause, NULL);
+	__atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
+	for (i = 0; i < NR_LOADERS + NR_WALKERS; i++)
+		pthread_join(threads[i], NULL);
+	agree("launches in constructors, while others load, unload and launch");
+}
+
+/* ---- code without unwind information --------------------------------------------------------- */
+
+#if defined(__x86_64__)
+
+static unsigned char *code;
+static size_t code_used;
+
+static void *emit(const void *bytes, size_t size)
+{
+	unsigned char *at;
+
+	if (!code)
+		code = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = code + code_used;
+	code_used += (size + 63) & ~(size_t)63;
+	return memcpy(at, bytes, size);
+}
+
+typedef void call_fn(void (*f)(void));
+
+/* With a frame pointer that is none. */
+static call_fn *emit_wild(uint64_t rbp)
+{
+	unsigned char bytes[] = {
+		0x55,					/* push %rbp */
+		0x48, 0xbd, 0, 0, 0, 0, 0, 0, 0, 0,	/* mov $rbp, %rbp */
+		0xff, 0xd7,				/* call *%rdi */
+		0x31, 0xc0,				/* xor %eax, %eax */
+		0x5d, 0xc3,				/* pop %rbp; ret */
+	};
+	call_fn *call;
+
+	memcpy(bytes + 3, &rbp, 8);
+	*(void **)&call = emit(bytes, sizeof(bytes));
+	return call;
+}
+
+static NOINLINE void call_it(call_fn *call, void (*f)(void))
+{
+	call(f);
+	NO_TAIL_CALL();
+}
+
+/* How many frames up @function's is, or -1. */
+static int find_frame(const struct chain *c, const void *function, size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr; i++)
+		if (c->frames[i] - 1 - (uintptr_t)function < size)
+			return i;
+	return -1;
+}
+
+static void test_jit(void)
+{
+	static const unsigned char framed[] = {
+		0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
+		0x53, 0x48, 0x83, 0xec, 0x28,		/* push %rbx; sub $40, %rsp */
+		0xff, 0xd7, 0x31, 0xc0,			/* call *%rdi; xor %eax, %eax */
+		0x48, 0x83, 0xc4, 0x28, 0x5b,		/* add $40, %rsp; pop %rbx */
+		0x5d, 0xc3,				/* pop %rbp; ret */
+	};
+	static const unsigned char unframed[] = {
+		0x53, 0x41, 0x54, 0x55,			/* push %rbx; push %r12; push %rbp */
+		0x48, 0x81, 0xec, 0x80, 0, 0, 0,	/* sub $128, %rsp */
+		0x31, 0xed,				/* xor %ebp, %ebp */
+		0xff, 0xd7,				/* call *%rdi */
+		0x48, 0x81, 0xc4, 0x80, 0, 0, 0,	/* add $128, %rsp */
+		0x5d, 0x41, 0x5c, 0x5b, 0xc3,		/* pop %rbp; pop %r12; pop %rbx; ret */
+	};
+	static const unsigned char leaves[] = {
+		0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
+		0x48, 0x83, 0xec, 0x30,			/* sub $48, %rsp */
+		0xff, 0xd7, 0xc9, 0xc3,			/* call *%rdi; leave; ret */
+	};
+	static const struct {
+		const char *name;
+		const unsigned char *bytes;
+		size_t size;
+	} codes[] = {
+		{ "a frame pointer", framed, sizeof(framed) },
+		{ "none, but it returns after the call", unframed, sizeof(unframed) },
+		{ "leave", leaves, sizeof(leaves) },
+	};
+	struct chain reference;
+	call_fn *call;
+	size_t i;
+	int at;
+
+	recurse(2, walk_only);
+	reference = mine;
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		*(void **)&call = emit(codes[i].bytes, codes[i].size);
+		call_it(call, walk_only);
+		at = find_frame(&mine, (void *)call, codes[i].size);
+		ok(at >= 0 && !mine.flags &&
+		   (unsigned int)at + 1 < mine.nr &&
+		   mine.frames[mine.nr - 1] == reference.frames[reference.nr - 1] &&
+		   find_frame(&mine, (void *)call_it, 64) == at + 1,
+		   "generated code with %s is one frame, and the walk goes on", codes[i].name);
+	}
+}
+
+static void test_wild(void)
+{
+	uint64_t here = (uintptr_t)__builtin_frame_address(0);
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t words[] = { 0, 0x1234 };
+	const uint64_t wild[] = {
+		1, 8, 4096, 4096 * 3, here + 1, here - 65536, (here & ~4095ull) + (1ull << 30),
+		(uintptr_t)gone, (uintptr_t)gone + 4088, (uintptr_t)code, 1ull << 47, ~0ull, ~7ull,
+		0x8000000000000000ull, (uintptr_t)environ, (uintptr_t)words,
+	};
+	int failed = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		call_fn *call = emit_wild(wild[i]);
+		int at;
+
+		call_it(call, walk_only);
+		at = find_frame(&mine, (void *)call, 64);
+		if (at < 0 || (unsigned int)at + 1 != mine.nr ||
+		    mine.flags != XPU_CHAIN_TRUNCATED) {
+			failed++;
+			diag("rbp %#llx:", (unsigned long long)wild[i]);
+			show("ours", &mine);
+		}
+	}
+	is_int(failed, 0, "a wild frame pointer, %zu of them, ends the walk, which says so", i);
+	call_it(emit_wild(0), walk_only);
+	ok(mine.nr > 1 && !mine.flags, "0 is the mark of the outermost frame");
+}
+
+/* More return addresses than a thread remembers, with frames of different sizes. */
+#define NR_STUBS	20000
+#define STUB_BYTES	16
+
+static unsigned char *stubs;
+
+static call_fn *stub(unsigned int i)
+{
+	call_fn *call;
+
+	*(void **)&call = stubs + i * STUB_BYTES;
+	return call;
+}
+
+static unsigned int inner_stub;
+
+static NOINLINE void call_inner(void)
+{
+	call_it(stub(inner_stub), walk_only);
+	NO_TAIL_CALL();
+}
+
+static void test_many(void)
+{
+	static const unsigned char bytes[STUB_BYTES] = {
+		0x48, 0x83, 0xec, 0,			/* sub $size, %rsp */
+		0xff, 0xd7,				/* call *%rdi */
+		0x48, 0x83, 0xc4, 0, 0xc3,		/* add $size, %rsp; ret */
+	};
+	unsigned int i, a, b, x = 1, failed = 0;
+	uint64_t base;
+
+	stubs = mmap(NULL, NR_STUBS * STUB_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = (uintptr_t)stubs;
+	for (i = 0; i < NR_STUBS; i++) {
+		memcpy(stubs + i * STUB_BYTES, bytes, sizeof(bytes));
+		stubs[i * STUB_BYTES + 3] = stubs[i * STUB_BYTES + 9] = 8 + i % 7 * 16;
+	}
+	for (i = 0; i < 100000; i++) {
+		a = i / 5 % NR_STUBS;			/* mostly the callers of the last time */
+		x = x * 1103515245 + 12345;
+		b = (x >> 8) % NR_STUBS;
+		inner_stub = b;
+		call_it(stub(a), call_inner);
+		failed += mine.flags || mine.nr < 6 ||
+			  mine.frames[1] != base + b * STUB_BYTES + 6 ||
+			  mine.frames[4] != base + a * STUB_BYTES + 6;
+	}
+	is_int(failed, 0, "among %d return addresses", NR_STUBS);
+	munmap(stubs, NR_STUBS * STUB_BYTES);
+}
+
+/* ---- stacks of other kinds ------------------------------------------------------------------- */
+
+static ucontext_t main_context, other_context;
+static void (*on_stack)(void);
+
+static void start_on_stack(void)
+{
+	on_stack();
+}
+
+static void run_on(void *stack, size_t size, void (*f)(void))
+{
+	getcontext(&other_context);
+	other_context.uc_stack.ss_sp = stack;
+	other_context.uc_stack.ss_size = size;
+	other_context.uc_link = &main_context;
+	on_stack = f;
+	makecontext(&other_context, start_on_stack, 0);
+	swapcontext(&main_context, &other_context);
+}
+
+static void deep_on_stack(void)
+{
+	recurse(500, walk_only);
+}
+
+static call_fn *wild_call;
+
+static void wild_on_stack(void)
+{
+	call_it(wild_call, walk_only);
+}
+
+static void test_stacks(void)
+{
+	size_t large = 192 << 10, small = 184 << 10;
+	char *stack = mmap(NULL, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	run_on(stack, large, deep_on_stack);
+	ok(mine.nr > 500 && !mine.flags, "a coroutine's stack: %u frames, a clean end", mine.nr);
+
+	/* Another, smaller one in its place: what was above it can no longer be read. */
+	munmap(stack + small, large - small);
+	wild_call = emit_wild((uintptr_t)stack + large - 2048);
+	run_on(stack, small, wild_on_stack);
+	ok(mine.nr && mine.flags == XPU_CHAIN_TRUNCATED,
+	   "a smaller one in its place, and a pointer to where the old one was");
+	munmap(stack, small);
+}
+
+#else
+
+static void test_jit(void) {}
+static void test_wild(void) {}
+static void test_many(void) {}
+static void test_stacks(void) {}
+
+#endif
+
+/* ---- what a warm walk does not do ------------------------------------------------------------ */
+
+static volatile sig_atomic_t nr_syscalls;
+
+static void on_sigsys(int sig)
+{
+	(void)sig;
+	nr_syscalls++;
+}
+
+static void walk_1000(void)
+{
+	struct xpu_slot slot;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		unwinder__chain(u, 0, &slot);
+}
+
+/* Runs as a child: from here on every system call but those to end is trapped. */
+static int count_syscalls(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	signal(SIGSYS, on_sigsys);
+	recurse(40, walk_1000);			/* warm */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 99;
+	recurse(40, walk_1000);
+	recurse(30, walk_1000);
+	if (nr_syscalls)
+		return 1;
+	getppid();				/* that one is seen */
+	return nr_syscalls == 1 ? 0 : 2;
+}
+
+static void test_warm(void)
+{
+	int status;
+	pid_t pid;
+
+	if (SANITIZED) {
+		skip(1, "the sanitizer makes system calls");
+		goto keeps_errno;
+	}
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(count_syscalls());
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 99)
+		skip(1, "no seccomp here");
+	else
+		is_int(status, 0, "2000 warm walks make no system call");
+keeps_errno:
+	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* all rules are forgotten */
+	errno = 12345;
+	walk(0);
+	is_int(errno, 12345, "errno is kept, cold");
+	walk(0);
+	is_int(errno, 12345, "and warm");
+}
+
+int main(int argc, char **argv)
+{
+	const char *why;
+	int level;
+
+	(void)argc;
+	(void)argv;
+	alarm(120);				/* a deadlock ends here */
+	setenv("XPUSHIM_MAX_FRAMES", "1000", 1);
+	unwind__init();
+	why = unwind__message(&level);
+	if (why)
+		skip_all("%s", why);
+
+	test_known();
+	test_anywhere();
+	test_depth();
+	test_plugins();
+	test_loader_locks();
+	test_stress();
+	test_jit();
+	test_wild();
+	test_many();
+	test_stacks();
+	test_warm();
+	return done_testing();
+}

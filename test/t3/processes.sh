@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Trees of processes, namespaces, ranks, devices: joined per process, each launch in its place.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+exact="$XPU_BUILD/workload/exact"
+forks="$XPU_BUILD/workload/forks"
+procs="$XPU_BUILD/workload/procs"
+
+record() {		# record NAME LAUNCHES TEST COMMAND...: exactly so many, each in its place
+	name=$1 launches=$2 title=$3
+	shift 3
+	xpuload -o "$name.data" "$@" >"$name.out" 2>"$name.log"
+	is $? 0 "$title: status" || diag "$(cat "$name.log")"
+	exact "$name" "$launches" "$title: exact"
+}
+
+# Children, with exec and without.
+record fork 3000 "fork before CUDA, then exec" "$forks"
+record again 4000 "a child and then the same image" "$procs" twice "$exact" -t 4 -n 2000
+record deep 1000 "a grandchild" "$procs" fork fork "$exact" -t 2 -n 1000
+record closed 1000 "a child that closes all descriptors" \
+	"$procs" fork closefrom "$exact" -t 2 -n 1000
+record shell 1000 "an interpreter in between" \
+	sh -c "env FOO=bar nice -n 1 sh -c '$exact -t 2 -n 1000'"
+record fork_exit 2000 "a child of a program that has used CUDA, which ends by exit()" \
+	"$XPU_BUILD/workload/ends" fork
+record vfork 2000 "vfork and exec in a program that has used CUDA" \
+	"$XPU_BUILD/workload/ends" vfork
+
+# The same pid three times over, in images whose correlation ids are the same, too.
+if [ -w /proc/sys/kernel/ns_last_pid ]; then
+	record reuse 1900 "a pid used again and again" unshare -pf --mount-proc sh -c "
+		'$procs' pid=77 '$exact' -t 2 -n 500
+		'$procs' pid=77 '$forks' -n 300
+		'$procs' pid=77 '$exact' -t 1 -n 500"
+else
+	skip "a pid used again and again" "no ns_last_pid: CONFIG_CHECKPOINT_RESTORE"
+fi
+
+# Python, without compiled code of its own.
+if command -v python3 >/dev/null; then
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	for how in fork spawn forkserver; do
+		record "$how" 600 "python multiprocessing, $how" \
+			"$python" "$XPU_SRC/test/workload/forking.py" $how 200
+		is "$(cat $how.out)" "forking.py: 600 launches by 3 processes" "$how: it works as ever"
+		is "$(sed -n 's/.*cudaMemset;\[GPU_Memset\] //p' $how.folded | sort | tr '\n' ' ')" \
+			"200 400 " "$how: parent and children have call paths of their own"
+	done
+else
+	skip "python multiprocessing" "no python3"
+fi
+
+# Namespaces: of the target, and of xpuload.
+record pidns 1000 "a target in a pid namespace" \
+	unshare -pf --mount-proc "$exact" -t 2 -n 1000
+unshare -pf --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
+is $? 0 "xpuload in a pid namespace: status" || diag "$(cat inside.log)"
+exact inside 1500 "xpuload in a pid namespace: exact"
+like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: symbols"
+
+# A directory that is only there for the target.
+mkdir -p image/sim empty
+cp "$live" "$exact" "$XPU_SHIM" image
+cp "$XPU_BUILD"/sim/* image/sim
+cat >contained.sh <<'END'
+mount --bind image empty || exit 99
+cd /
+shift_to=$1
+shift
+LD_LIBRARY_PATH=$shift_to/sim exec "$@"
+END
+where=$PWD/empty
+if unshare -m true 2>/dev/null; then
+	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 \
+		>hidden.out 2>hidden.log
+	is $? 0 "a target in a mount namespace of its own: status" || diag "$(cat hidden.log)"
+	[ ! -e empty/exact ]
+	ok $? "whose directory is not to be seen from outside"
+	xpumerge -i hidden.data -f folded --unit count -o hidden.folded 2>hidden.mlog
+	like "$(cat hidden.mlog)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
+		"all of its launches are there and matched"
+	like "$(cat hidden.mlog)" 'empty/exact: no symbols, cannot be read' \
+		"that its symbols are out of reach is said"
+
+	# Started with the shim that it alone sees, then attached to.
+	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
+		"$where/live" -s 100
+	attach box -p "$boxed_pid"
+	awake box
+	is "$(ask boxed "burst 100")" "burst 100" "attached to in its mount namespace: goes on"
+	leave box
+	is $? 0 "attached to in its mount namespace: status"
+	xpumerge -i box.data -f folded --unit count -o box.folded 2>box.mlog
+	like "$(cat box.mlog)" '^launches 103 matched 103 unmatched 0 lost 0' \
+		"attached to in its mount namespace: all launches matched"
+	finish boxed
+else
+	skip "mount namespaces" "unshare -m is not allowed"
+fi
+
+# Attached to from outside its pid namespace, by the pid that it has outside.
+start spaced unshare -pf --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
+inner=$(pgrep -P "$spaced_pid")
+attach space -p "$inner"
+awake space
+ask spaced "burst 100" >/dev/null
+leave space
+exact space 103 "attached to from outside its pid namespace"
+finish spaced
+
+# An attached program's children, which it starts while attached. Attaching to each takes its time.
+start family env LD_PRELOAD="$XPU_SHIM" sh -c '
+	echo ready
+	while read -r n; do
+		[ "$n" = quit ] && exit
+		sh -c "sleep 0.5; exec $0 -t 2 -n $n" >/dev/null && echo "did $n"
+	done' "$exact"
+attach parent -p "$family_pid"
+sleep 0.5
+is "$(ask family 1000)" "did 1000" "children of an attached program: go on"
+ask family 500 >/dev/null
+leave parent
+exact parent 1500 "children of an attached program: exact"
+finish family
+
+# Ranks, under one shell in one recording, and each with one of its own.
+cat >ranks.sh <<'END'
+for rank in 0 1 2 3; do
+	RANK=$rank "$@" &
+done
+wait
+END
+record ranks 8000 "four ranks under one xpuload" sh ranks.sh "$exact" -t 2 -n 2000
+like "$(cat ranks.log)" ', 5 processes;' "four ranks under one xpuload: as many processes"
+cat >own.sh <<'END'
+exec "$XPULOAD" -o "rank.$RANK.data" "$@" 2>"rank.$RANK.log"
+END
+export XPULOAD
+sh ranks.sh sh own.sh "$exact" -t 2 -n 2000 >/dev/null
+failed=0
+for rank in 0 1 2 3; do
+	[ "$(verdict "rank.$rank")" = \
+		"launches 2000 matched 2000 wrong 0 unmatched 0 lost 0" ] || failed=$((failed + 1))
+done
+is $failed 0 "four ranks, each under its own xpuload: each has its own launches"
+if "$XPUMERGE" --help | grep -q 'FILE\.\.\.'; then
+	xpumerge -f folded --unit count -o joined.folded rank.[0-3].data 2>joined.mlog
+	is $? 0 "their recordings merge into one result"
+	is "$("$XPU_SRC/test/lib/verdict.sh" joined.folded joined.mlog)" \
+		"launches 8000 matched 8000 wrong 0 unmatched 0 lost 0" "which has all of them"
+else
+	skip "several recordings into one result" "xpumerge takes one file"
+fi
+
+# Devices.
+export XPU_SIM_DEVICES=2
+start gpus "$XPULOAD" -o gpus.data "$live" -t 4 -g 2 -s 100
+ask gpus "burst 1000" >/dev/null
+finish gpus
+is $? 0 "two devices: status"
+exact gpus 1003 "two devices: exact"
+for gpu in 0 1; do
+	is "$(sed -n "s/.*\[GPU${gpu}_Kernel\].* //p" gpus.folded | awk '{ n += $1 } END { print n }')" \
+		500 "two devices: half of the kernels on device $gpu"
+done
+unset XPU_SIM_DEVICES
+
+done_testing

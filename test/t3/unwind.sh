@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Call chains from the target's own unwinder, through the kernel, to names: which are expected, and
+# what xpuload does where they cannot be had.
+. "$XPU_SRC/test/lib/tap.sh"
+[ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
+need root bpf
+use_sim
+stacks=$XPU_BUILD/workload/stacks
+
+record() {		# record OPTION... COMMAND
+	xpuload -q -o run.data "$@" 2>load.log
+	status=$?
+	xpumerge -i run.data -f folded --unit count -o run.folded 2>merge.log
+	xpumerge -i run.data -f text >run.txt 2>>merge.log
+	return $status
+}
+
+# The program's own frames between main and launch, and how often: what is in and behind the C library
+# differs between versions, and "[clone ...]" between compilers.
+own_frames() {
+	sed -n 's/ \[clone [^]]*\]//g; s/^stacks;.*;main;\(.*\);launch;k_launch;.*\]k_launch /\1;/p' "$1" |
+		awk -F';' '{ chain = ""
+			for (i = 1; i < NF; i++)
+				if ($i !~ /\+0x|^_dl_/)
+					chain = chain (i > 1 ? ";" : "") $i
+			sum[chain] += $NF }
+			END { for (chain in sum) print chain, sum[chain] }' | LC_ALL=C sort
+}
+
+expect() {		# expect NAME SCENARIO, expected lines on stdin
+	record --max-stack 600 "$stacks" "$2"
+	is $? 0 "$1: status"
+	own_frames run.folded >got
+	LC_ALL=C sort >expected
+	diff -u expected got >diff
+	ok $? "$1: as expected" || diag "$(cat diff load.log merge.log)"
+}
+
+expect "inlined functions have no frame" inlining <<-'END'
+	scenario_inlining() 2
+	END
+expect "virtual calls, closures, destructors" virtual <<-'END'
+	scenario_virtual() 2
+	scenario_virtual();Derived::work() 1
+	END
+expect "unusual frames" frames <<-'END'
+	scenario_frames();aligned_frame(unsigned long) 1
+	scenario_frames();cfa_in_rbx 1
+	scenario_frames();large_frame() 1
+	scenario_frames();never_returns(__jmp_buf_tag (*) [1]) 1
+	scenario_frames();pushed_arguments(long, long, long, long, long, long, long, long, long) 1
+	END
+expect "exceptions: before them, while they unwind, where they are caught" exceptions <<-'END'
+	scenario_exceptions() 2
+	scenario_exceptions();rethrows() 2
+	scenario_exceptions();rethrows();throws(int) 4
+	scenario_exceptions();rethrows();throws(int);throws(int) 4
+	scenario_exceptions();rethrows();throws(int);throws(int);throws(int) 4
+	END
+expect "coroutines" coroutines <<-'END'
+	scenario_coroutines();inner(inner(int)::_Z5inneri.Frame*) 6
+	scenario_coroutines();outer(outer()::_Z5outerv.Frame*) 2
+	END
+expect "plug-ins: loaded, used, unloaded, one in the other's place" plugin <<-'END'
+	scenario_plugin();use_plugin(char const*);dlclose;unloaded();with_frame(void (*)()) 6
+	scenario_plugin();use_plugin(char const*);dlopen;loaded();with_frame(void (*)());launch_in_constructor 6
+	scenario_plugin();use_plugin(char const*);plugin_work;with_frame(void (*)()) 6
+	END
+expect "generated code with frame pointers" jit <<-'END'
+	scenario_jit();[anon];scenario_jit()::{lambda()#1}::_FUN();[anon];recurse(int);recurse(int);recurse(int);recurse(int) 1
+	END
+expect "generated code without them" trampoline <<-'END'
+	scenario_trampoline();[anon];recurse(int);recurse(int);recurse(int) 1
+	END
+
+record --max-stack 600 "$stacks" recursion
+is $? 0 "recursion: status"
+is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: 200 deep"
+unlike "$(cat run.folded)" truncated "recursion: whole"
+record --max-stack 40 "$stacks" recursion
+like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' "--max-stack 40: visibly cut"
+
+out=$(timeout 60 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
+is $? 0 "launches in constructors while other threads load and unload: no deadlock"
+is "$out" "" "and nothing on stdout"
+xpumerge -i run.data -f text >run.txt 2>merge.log
+like "$(cat run.txt)" 'of 820 launches 820 were unwound in the process' "all 820 of them with chains"
+
+record --call-graph fp "$stacks" virtual
+like "$(cat run.txt)" ' 0 were unwound in the process, 3 by frame pointers' "--call-graph fp"
+
+# Where the C library cannot say where code is: that function answers "nowhere".
+cat >old.c <<-'END'
+	int _dl_find_object(void *pc, void *result);
+	int _dl_find_object(void *pc, void *result) { (void)pc; (void)result; return -1; }
+	END
+if ${CC:-gcc} -shared -fPIC -o old.so old.c 2>cc.log; then
+	for how in auto dwarf; do
+		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" inlining
+		is $? 0 "$how on an old C library: status"
+		like "$(cat load.log)" 'glibc 2.35 or later' "$how on an old C library: said"
+		like "$(cat run.txt)" ' 0 were unwound in the process, 2 by frame pointers' \
+			"$how on an old C library: frame pointers"
+	done
+else
+	skip "an old C library" "no C compiler"
+fi
+
+for args in "--call-graph lbr" "--max-stack 0" "--max-stack 100000" "--max-stack x"; do
+	xpuload $args true 2>load.log
+	is $? 125 "$args: refused"
+	like "$(cat load.log)" "wanted" "$args: with what is wanted"
+done
+
+done_testing

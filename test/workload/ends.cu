@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ends.cu - the ways in which a program that uses CUDA ends
+ *
+ *	ends [-n LAUNCHES] [-k NS] HOW
+ *
+ * Launches LAUNCHES kernels of NS nanoseconds from site_work, waits for them unless HOW says
+ * otherwise, says on stdout how many it has launched, and ends:
+ *
+ *	return, exit, _exit, quick_exit, abort, segv, kill, int		as the name says
+ *	running		exit() while its last kernel has a second to run
+ *	running_exit	the same with _exit()
+ *	threads		exit() while other threads launch, from site_other
+ *	threads_exit	the same with _exit()
+ *	reset		cudaDeviceReset(), and as many launches again, from site_again
+ *	context		the same, with a context of its own that it destroys
+ *	wait		waits for a signal
+ *	waiting		the same, while kernels run that nobody waits for
+ *	daemon		its child becomes a daemon, launches and goes on launching, from site_again,
+ *			until the file "stop" is there, and then writes to the file "daemon" what it
+ *			launched; returns as soon as the child has launched its first ones
+ *	badexec		tries to execute a file that is not there, and goes on with site_again
+ *	vfork		vfork and exec of /bin/true, and goes on with site_again
+ *	fork		a child that does nothing and ends by exit(), and goes on with site_again
+ *	exec		executes itself with HOW return: a new image with the same pid
+ *
+ * Each kernel_NAME is launched by site_NAME alone.
+ */
+#include <cuda.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+static unsigned long long cost_ns = 3000;
+static long nr_launches = 1000;
+static long nr_made;
+static cudaStream_t stream;
+
+#define SITE(name)								\
+	KERNEL(kernel_##name)							\
+	extern "C" NOINLINE void site_##name(unsigned long long ns)		\
+	{									\
+		LAUNCH(kernel_##name, stream, ns);				\
+		NO_TAIL_CALL();							\
+	}
+
+SITE(work)
+SITE(again)
+SITE(last)
+SITE(other)
+
+static void launch(void (*site)(unsigned long long ns))
+{
+	for (long i = 0; i < nr_launches; i++)
+		site(cost_ns);
+	nr_made += nr_launches;
+}
+
+static void say(void)
+{
+	printf("ends: launches %ld\n", nr_made);
+	fflush(stdout);
+}
+
+static void wait_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static void *other_main(void *arg)
+{
+	for (;;)
+		site_other(cost_ns);
+	return arg;
+}
+
+static void start_others(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&thread, NULL, other_main, NULL))
+			exit(1);
+	wait_ms(20);
+}
+
+static void again(void)
+{
+	launch(site_again);
+	CHECK(cudaDeviceSynchronize());
+	say();
+}
+
+static void reset(void)
+{
+	CHECK(cudaDeviceReset());
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	again();
+}
+
+typedef CUresult (*ctx_create_fn)(CUcontext *, unsigned int, CUdevice);
+typedef CUresult (*ctx_destroy_fn)(CUcontext);
+
+static void *entry(const char *name)
+{
+	enum cudaDriverEntryPointQueryResult found;
+	void *fn = NULL;
+
+	CHECK(cudaGetDriverEntryPointByVersion(name, &fn, 12000, cudaEnableDefault, &found));
+	return fn;
+}
+
+/* The work of a context that goes before anyone has waited for a flush. */
+static void context(void)
+{
+	ctx_create_fn create = (ctx_create_fn)entry("cuCtxCreate");
+	ctx_destroy_fn destroy = (ctx_destroy_fn)entry("cuCtxDestroy");
+	cudaStream_t own = stream;
+	CUcontext ctx;
+
+	if (!create || !destroy || create(&ctx, 0, 0)) {
+		fputs("ends: cuCtxCreate failed\n", stderr);
+		exit(1);
+	}
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	again();
+	if (destroy(ctx))
+		exit(1);
+	stream = own;
+	launch(site_last);
+	CHECK(cudaDeviceSynchronize());
+	say();
+}
+
+/* The child uses CUDA, so the parent must not have. */
+static void become_daemon(void)
+{
+	int ready[2];
+	FILE *f;
+	char c;
+
+	if (pipe(ready))
+		exit(1);
+	if (fork()) {
+		if (read(ready[0], &c, 1) != 1)
+			exit(1);
+		say();
+		return;
+	}
+	setsid();
+	if (fork())
+		_exit(0);
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	launch(site_work);
+	CHECK(cudaDeviceSynchronize());
+	if (write(ready[1], "", 1) != 1)
+		_exit(1);
+	for (int i = 0; i < 600 && access("stop", F_OK); i++) {
+		launch(site_again);
+		CHECK(cudaDeviceSynchronize());
+		wait_ms(20);
+	}
+	f = fopen("daemon.new", "w");
+	if (f) {
+		fprintf(f, "daemon: launches %ld\n", nr_made);
+		fclose(f);
+	}
+	if (rename("daemon.new", "daemon"))
+		exit(1);
+	exit(0);
+}
+
+static void bad_exec(void)
+{
+	char none[] = "no such file", *argv[] = { none, NULL };
+
+	execv("./no/such/file", argv);
+	execvp("no-such-file-anywhere", argv);
+	execl("./no/such/file", none, (char *)NULL);
+	again();
+}
+
+static void vfork_exec(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	for (volatile int i = 0; i < 3; i++) {
+		pid = vfork();
+		if (!pid) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(127);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			exit(1);
+	}
+	again();
+}
+
+static void fork_exit(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		exit(7);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || WEXITSTATUS(status) != 7)
+		exit(1);
+	again();
+}
+
+static void end(const char *how, char **argv)
+{
+	bool is_async = !strncmp(how, "running", 7) || !strcmp(how, "waiting");
+
+	if (!strcmp(how, "daemon")) {
+		become_daemon();
+		return;
+	}
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	launch(site_work);
+	if (is_async) {
+		site_last(1000000000);
+		nr_made++;
+	} else {
+		CHECK(cudaDeviceSynchronize());
+	}
+	if (!strncmp(how, "threads", 7))
+		start_others();
+	say();
+	if (!strcmp(how, "return"))
+		return;
+	if (!strcmp(how, "exit") || !strcmp(how, "running") || !strcmp(how, "threads"))
+		exit(3);
+	if (!strcmp(how, "_exit") || !strcmp(how, "running_exit") || !strcmp(how, "threads_exit"))
+		_exit(4);
+	if (!strcmp(how, "quick_exit"))
+		quick_exit(5);
+	if (!strcmp(how, "abort"))
+		abort();
+	if (!strcmp(how, "segv"))
+		raise(SIGSEGV);
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	if (!strcmp(how, "int"))
+		raise(SIGINT);
+	if (!strcmp(how, "reset"))
+		reset();
+	else if (!strcmp(how, "context"))
+		context();
+	else if (!strcmp(how, "badexec"))
+		bad_exec();
+	else if (!strcmp(how, "vfork"))
+		vfork_exec();
+	else if (!strcmp(how, "fork"))
+		fork_exit();
+	else if (!strncmp(how, "wait", 4))
+		sleep(30);
+	else if (!strcmp(how, "exec"))
+		execl("/proc/self/exe", argv[0], "return", (char *)NULL);
+	else
+		exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "n:k:")) != -1) {
+		switch (opt) {
+		case 'n':
+			nr_launches = strtol(optarg, NULL, 0);
+			break;
+		case 'k':
+			cost_ns = strtoull(optarg, NULL, 0);
+			break;
+		default:
+			return 2;
+		}
+	}
+	if (optind + 1 != argc) {
+		fputs("usage: ends [-n LAUNCHES] [-k NS] HOW\n", stderr);
+		return 2;
+	}
+	end(argv[optind], argv);
+	return 0;
+}
