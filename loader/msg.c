@@ -49,7 +49,7 @@ void msg__debug(const char *fmt, ...)
 		SAY("");
 }
 
-void msg__from_target(pid_t pid, const char *text, size_t len)
+void msg__from_target(pid_t pid, bool warning, const char *text, size_t len)
 {
 	char line[1024];
 	size_t i;
@@ -60,5 +60,8 @@ void msg__from_target(pid_t pid, const char *text, size_t len)
 		line[i] = c < ' ' || c == 0x7f ? '?' : c;
 	}
 	line[i] = '\0';
-	msg__warn("pid %d: %s", pid, line);
+	if (warning)
+		msg__warn("pid %d: %s", pid, line);
+	else
+		msg__info("pid %d: %s", pid, line);
 }

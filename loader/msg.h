@@ -18,6 +18,6 @@ MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);
 
 /* A line that came from inside process @pid; control characters are made harmless. */
-void msg__from_target(pid_t pid, const char *text, size_t len);
+void msg__from_target(pid_t pid, bool warning, const char *text, size_t len);
 
 #endif /* XPU_LOADER_MSG_H */

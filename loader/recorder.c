@@ -307,7 +307,7 @@ static void recorder__peek(struct recorder *rec, const struct xpu_record_batch *
 	    batch->bytes - r->size - sizeof(*m) < m->bytes)
 		return;
 	/* It comes from the target: one line, whatever it says. */
-	msg__from_target(p->pid, m->data, m->bytes - 1);
+	msg__from_target(p->pid, m->hdr.misc != XPU_MESSAGE_INFO, m->data, m->bytes - 1);
 	p->failed = m->hdr.misc == XPU_MESSAGE_ERROR;
 }
 

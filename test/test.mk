@@ -242,6 +242,11 @@ bench: test-build $(O)/bench/unwind
 	@$(O)/bench/unwind
 	@$(TEST_ENV) sh test/bench/merge.sh
 
+.PHONY: bench-gpu
+bench-gpu: $(if $(TREE),,all)
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
+		sh test/bench/launch_gpu.sh
+
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
 		  -fno-sanitize-recover=all -Ibpf -Imerge -Itest/lib -I$(O)/gen

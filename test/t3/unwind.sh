@@ -9,7 +9,7 @@ use_sim
 stacks=$XPU_BUILD/workload/stacks
 
 record() {		# record OPTION... COMMAND
-	xpuload -q -o run.data "$@" 2>load.log
+	xpuload -o run.data "$@" 2>load.log
 	status=$?
 	xpumerge -i run.data -f folded --unit count -o run.folded 2>merge.log
 	xpumerge -i run.data -f text >run.txt 2>>merge.log
