@@ -59,6 +59,7 @@ struct options {
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
+	const char *python;		/* on, off, only, or NULL */
 	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;
@@ -93,6 +94,8 @@ static const char usage_text[] =
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
 "      --call-graph HOW   dwarf: by unwind tables, in the target; fp: along frame pointers;\n"
 "                         auto (default): dwarf where that is possible\n"
+"      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
+"                         only: without native frames\n"
 "      --max-stack N      frames in a call chain, 1 to 1000 (default 127; fp: at most 127)\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
@@ -162,7 +165,7 @@ static int choose_data(struct options *opts)
 /* Fills in @opts. Return: -1 to go on, or the status to exit with. */
 static int parse_options(int argc, char **argv, struct options *opts)
 {
-	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK };
+	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -170,6 +173,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
 		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
+		{ "python", required_argument, NULL, OPT_PYTHON },
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -209,6 +213,13 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			if (strcmp(optarg, "auto") && strcmp(optarg, "fp") &&
 			    strcmp(optarg, "dwarf")) {
 				msg__error("--call-graph %s: auto, fp or dwarf is wanted", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case OPT_PYTHON:
+			opts->python = optarg;
+			if (strcmp(optarg, "on") && strcmp(optarg, "off") && strcmp(optarg, "only")) {
+				msg__error("--python %s: on, off or only is wanted", optarg);
 				return STATUS_FAILED;
 			}
 			break;
@@ -273,6 +284,11 @@ static int parse_options(int argc, char **argv, struct options *opts)
 
 	if ((optind == argc) == (opts->mode == PROBES_RUN)) {
 		fputs(usage_text, stderr);
+		return STATUS_FAILED;
+	}
+	if (opts->python && opts->mode != PROBES_RUN) {
+		msg__error("--python is for a COMMAND to start; for a running program, "
+			   XPU_PYTHON_ENV " in its environment decided");
 		return STATUS_FAILED;
 	}
 	if (opts->call_graph && opts->mode != PROBES_RUN) {
@@ -845,6 +861,8 @@ static void set_shim_environment(const struct options *opts)
 
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
+	if (opts->python)
+		setenv(XPU_PYTHON_ENV, opts->python, 1);
 	if (opts->max_frames) {
 		snprintf(number, sizeof(number), "%u", opts->max_frames);
 		setenv(XPU_MAX_FRAMES_ENV, number, 1);

@@ -14,6 +14,7 @@
 
 #include "launch.h"
 #include "probe.h"
+#include "python.h"
 #include "wire.h"
 
 /*
@@ -377,7 +378,8 @@ void activity__drain(bool last)
 		b->next = oldest;
 		oldest = b;
 	}
-	done_any = drain_clones() || oldest;
+	done_any = python__drain();
+	done_any = drain_clones() || done_any || oldest;
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);

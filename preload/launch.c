@@ -15,12 +15,14 @@
 
 #include "activity.h"
 #include "probe.h"
+#include "python.h"
 #include "unwind.h"
 
 /* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
 struct thread {
 	struct xpu_slot slot;
 	struct unwinder *unwinder;		/* behind this, or NULL */
+	struct python *python;			/* NULL without Python on this thread */
 	unsigned int level;			/* launches being told of: more than 1 in handlers */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
 	struct thread *next;
@@ -104,10 +106,18 @@ out:
 /* Unwinds and calls the probe. @level: see unwinder__chain(). */
 static inline void tell(struct thread *t, struct xpu_slot *slot, unsigned int level)
 {
+	enum python_mode python;
+
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (t->unwinder)
+	python = atomic_load_explicit(&python__mode, memory_order_relaxed);
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (t->unwinder && python != PYTHON_ONLY)
 		unwinder__chain(t->unwinder, level, slot);
+	if (python != PYTHON_OFF)
+		python__chain(&t->python, level,
+			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
 	probe__launch(slot);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
@@ -261,6 +271,7 @@ uint64_t launch__count(uint64_t *nr_threads)
 			nr_launches_dead += atomic_load(&t->nr_launches);
 			nr_threads_dead++;
 			*link = t->next;
+			python__free(t->python);
 			munmap(t, thread_bytes());
 		} else {
 			link = &t->next;

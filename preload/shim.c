@@ -28,6 +28,7 @@
 #include "cupti_lib.h"
 #include "launch.h"
 #include "probe.h"
+#include "python.h"
 #include "shim.h"
 #include "unwind.h"
 #include "xpu_record.h"
@@ -191,6 +192,7 @@ static enum state wake(void)
 	why = unwind__message(&level);
 	if (why)
 		activity__message(level, why);
+	python__look(unwinder__bytes());
 	launch__enable(true);
 	activity__repeat_definitions();
 	return AWAKE;
@@ -270,6 +272,7 @@ static void *shim_thread(void *arg)
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
+		python__look(unwinder__bytes());
 		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {
 			flush_all();
 			shim.nr_ends_done++;

@@ -50,6 +50,13 @@ void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *sl
 	slot->flags = 0;
 }
 
+const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
+{
+	(void)u;
+	(void)level;
+	return NULL;
+}
+
 #else
 
 #include <dlfcn.h>
@@ -155,7 +162,7 @@ struct unwinder {
 	struct ranges ranges;
 	uint64_t generation;
 	unsigned int nr_filled;
-	uint64_t chains[];		/* UNWIND_LEVELS of chain_frames() each */
+	uint64_t chains[];		/* UNWIND_LEVELS of frames and of their stacks, each chain_frames() */
 };
 
 struct context {
@@ -167,7 +174,7 @@ struct walk {
 	struct ranges *ranges;
 	struct range *range;		/* the one in use ... */
 	uint64_t lo, span;		/* ... and 8 bytes are in it from lo to lo + span */
-	uint64_t *frames;
+	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* as it is in keys */
@@ -722,10 +729,11 @@ static struct entry *walk__find(struct walk *w, uint64_t ip, bool exact)
 #define UC_RSP		UC_GREG(15)
 #define UC_RIP		UC_GREG(16)
 
-static inline bool walk__push(struct walk *w, uint64_t ip)
+static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
 {
 	if (w->nr == w->max)
 		return false;
+	w->stack[w->nr] = sp;
 	w->frames[w->nr++] = ip;
 	return true;
 }
@@ -793,7 +801,7 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 			if (!walk__read(w, slot + UC_RIP, &ip) ||
 			    !walk__read(w, slot + UC_RBP, &bp) ||
 			    !walk__read(w, slot + UC_RSP, &sp) || !walk__enter(w, sp) ||
-			    !walk__push(w, ip + 1))
+			    !walk__push(w, ip + 1, sp))
 				return CUT;
 			e = walk__find(w, ip, true);
 			continue;
@@ -824,7 +832,7 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 				e->rule = (e->rule & ~0xffffull) | (next - rules);
 		}
 		e = next;
-		if (!walk__push(w, ip))
+		if (!walk__push(w, ip, sp))
 			return CUT;
 	}
 }
@@ -942,7 +950,7 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 		if (!regs[CFI_RIP])
 			return COMPLETE;
 		exact = signal;
-		if (!walk__push(w, regs[CFI_RIP] + signal))
+		if (!walk__push(w, regs[CFI_RIP] + signal, regs[CFI_RSP]))
 			return CUT;
 	}
 }
@@ -959,7 +967,7 @@ size_t unwinder__bytes(void)
 {
 	struct unwinder *u;
 
-	return enabled ? sizeof(*u) + UNWIND_LEVELS * chain_frames() * sizeof(u->chains[0]) : 0;
+	return enabled ? sizeof(*u) + 2 * UNWIND_LEVELS * chain_frames() * sizeof(u->chains[0]) : 0;
 }
 
 /* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
@@ -983,7 +991,8 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 	slot->flags = 0;
 	if (level >= UNWIND_LEVELS)
 		return;
-	w.frames = u->chains + level * chain_frames();
+	w.frames = u->chains + 2 * level * chain_frames();
+	w.stack = w.frames + chain_frames();
 	w.remember = !level;
 	now = generation();
 	if (__builtin_expect(now != u->generation, 0)) {
@@ -1017,6 +1026,11 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 	slot->nr_frames = w.nr - 1;
 	if (outcome == CUT)
 		slot->flags = XPU_CHAIN_TRUNCATED;
+}
+
+const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
+{
+	return level < UNWIND_LEVELS ? u->chains + (2 * level + 1) * chain_frames() + 1 : NULL;
 }
 
 #endif

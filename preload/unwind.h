@@ -56,4 +56,8 @@ size_t unwinder__bytes(void);
  */
 void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot);
 
+/* For each frame of the last chain at @level, the stack pointer in its function when that is
+ * returned to; so what its function keeps on the stack is from there to the next frame's. */
+const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
+
 #endif /* XPU_PRELOAD_UNWIND_H */

@@ -209,6 +209,21 @@ void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint3
 	gen__launches(g, time_ns, &l, 1);
 }
 
+void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t proc_id,
+		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_graph_node rec = {
+		.time_ns = time_ns,
+		.node_id = node_id,
+		.proc_id = proc_id,
+		.correlation_id = correlation_id,
+		.path_id = path_id,
+		.thread_id = thread_id,
+	};
+
+	RECORD(XPU_RECORD_GRAPH_NODE, 0, rec);
+}
+
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
 {
 	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };
@@ -289,7 +304,7 @@ void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 		.name = name,
 		.stream = stream,
 	};
-	uint64_t node = start_ns;
+	uint64_t node = g->node ? g->node : start_ns;
 
 	RECORD_TAIL(XPU_RECORD_KERNEL, misc, rec, &node,
 		    misc & XPU_MISC_GRAPH_NODE ? sizeof(node) : 0);
@@ -298,7 +313,7 @@ void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 static void gen__memory(struct gen *g, uint16_t type, uint16_t misc,
 			const struct xpu_record_memory *rec)
 {
-	uint64_t node = rec->start_ns;
+	uint64_t node = g->node ? g->node : rec->start_ns;
 
 	gen__record(g, type, misc, rec, sizeof(*rec), &node,
 		    misc & XPU_MISC_GRAPH_NODE ? sizeof(node) : 0);
@@ -336,6 +351,13 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 void gen__counters(struct gen *g, const struct xpu_record_counters *c)
 {
 	RECORD(XPU_RECORD_COUNTERS, 0, *c);
+}
+
+void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id)
+{
+	struct xpu_record_graph_clone rec = { .node_id = node_id, .original_id = original_id };
+
+	RECORD(XPU_RECORD_GRAPH_CLONE, 0, rec);
 }
 
 void gen__message(struct gen *g, uint16_t level, const char *s)

@@ -29,6 +29,7 @@ struct gen {
 	uint8_t *v;
 	size_t nr, cap;			/* bytes */
 	size_t batch;			/* offset of the batch that is open, 0: none */
+	uint64_t node;			/* of the next records with XPU_MISC_GRAPH_NODE; 0: any */
 };
 
 void gen__free(struct gen *g);
@@ -59,6 +60,8 @@ void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t pa
 void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr);
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id);
+void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t proc_id,
+		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 
@@ -76,6 +79,7 @@ void gen__memcpy(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
+void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);
 void gen__message(struct gen *g, uint16_t level, const char *s);
 
 /*

@@ -187,6 +187,17 @@ static size_t memcpy_bytes(void)
 	return sizeof(CUpti_ActivityMemcpy6);
 }
 
+static size_t peer_bytes(void)
+{
+	uint32_t v = profiler__version();
+
+	if (v < 14)
+		return sizeof(CUpti_ActivityMemcpyPtoP2);
+	if (v < 17)
+		return sizeof(CUpti_ActivityMemcpyPtoP3);
+	return sizeof(CUpti_ActivityMemcpyPtoP4);
+}
+
 static size_t memset_bytes(void)
 {
 	uint32_t v = profiler__version();
@@ -211,6 +222,9 @@ static size_t record_bytes(CUpti_ActivityKind kind)
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		bytes = memcpy_bytes();
 		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		bytes = peer_bytes();
+		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		bytes = memset_bytes();
 		break;
@@ -232,6 +246,7 @@ union any_record {
 	CUpti_Activity head;
 	CUpti_ActivityKernel10 kernel;
 	CUpti_ActivityMemcpy6 copy;
+	CUpti_ActivityMemcpyPtoP4 peer;
 	CUpti_ActivityMemset4 set;
 	CUpti_ActivityAPI api;
 	CUpti_ActivityDevice5 device;
@@ -284,6 +299,27 @@ static void fill_copy(CUpti_ActivityMemcpy6 *r, const struct sim_activity *act)
 	r->copyCount = 1;
 }
 
+static void fill_peer(CUpti_ActivityMemcpyPtoP4 *r, const struct sim_activity *act)
+{
+	r->kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+	r->copyKind = act->copy_kind;
+	r->srcKind = act->src_kind;
+	r->dstKind = act->dst_kind;
+	r->flags = act->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
+	r->bytes = act->bytes;
+	r->deviceId = act->device;
+	r->contextId = act->context;
+	r->streamId = act->stream;
+	r->srcDeviceId = act->src_device;
+	r->srcContextId = act->src_context;
+	r->dstDeviceId = act->dst_device;
+	r->dstContextId = act->dst_context;
+	r->correlationId = act->correlation_id;
+	r->graphNodeId = act->graph_node;
+	r->graphId = act->graph;
+	r->channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
+}
+
 static void fill_set(CUpti_ActivityMemset4 *r, const struct sim_activity *act)
 {
 	r->kind = CUPTI_ACTIVITY_KIND_MEMSET;
@@ -309,7 +345,10 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 		fill_kernel(&r->kernel, act);
 		break;
 	case SIM_MEMCPY:
-		fill_copy(&r->copy, act);
+		if (act->is_peer)
+			fill_peer(&r->peer, act);
+		else
+			fill_copy(&r->copy, act);
 		break;
 	case SIM_MEMSET:
 		fill_set(&r->set, act);
@@ -320,7 +359,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	return kind_is_enabled(r->head.kind);
 }
 
-/* The three have their times in different places. */
+/* They have their times in different places. */
 static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 {
 	CUpti_ActivityKind kind;
@@ -331,6 +370,10 @@ static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		start_at = offsetof(CUpti_ActivityMemcpy6, start);
 		end_at = offsetof(CUpti_ActivityMemcpy6, end);
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		start_at = offsetof(CUpti_ActivityMemcpyPtoP4, start);
+		end_at = offsetof(CUpti_ActivityMemcpyPtoP4, end);
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		start_at = offsetof(CUpti_ActivityMemset4, start);

@@ -283,6 +283,8 @@ static const char *copy_name(uint8_t copy_kind)
 		return "DtoD";
 	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
 		return "HtoH";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+		return "PtoP";
 	default:
 		return "-";
 	}

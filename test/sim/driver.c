@@ -787,8 +787,8 @@ static uint8_t copy_kind(uint8_t src_kind, uint8_t dst_kind)
  * An asynchronous copy from pageable memory takes its data at the call, one to pageable memory
  * has ended when the call returns: so the CUDA documentation, "API synchronization behavior".
  */
-static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, bool per_thread,
-		     bool is_async)
+static CUresult copy_between(void *dst, CUcontext dst_ctx, const void *src, CUcontext src_ctx,
+			     size_t bytes, CUstream handle, bool per_thread, bool is_async)
 {
 	struct CUstream_st *stream;
 	struct device *dev;
@@ -812,6 +812,14 @@ static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, 
 	work->act.dst_kind = memory__kind(dst);
 	work->act.copy_kind = copy_kind(work->act.src_kind, work->act.dst_kind);
 	work->act.is_async = is_async;
+	if (dst_ctx) {
+		work->act.is_peer = true;
+		work->act.copy_kind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+		work->act.src_context = src_ctx->uid;
+		work->act.src_device = (uint32_t)device__ordinal(src_ctx->dev);
+		work->act.dst_context = dst_ctx->uid;
+		work->act.dst_device = (uint32_t)device__ordinal(dst_ctx->dev);
+	}
 	if (stream__is_capturing(stream))
 		return capture__add(stream, work);
 	wait = !is_async || work->act.dst_kind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
@@ -830,6 +838,22 @@ static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, 
 		err = core__check();
 	}
 	return err;
+}
+
+static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, bool per_thread,
+		     bool is_async)
+{
+	return copy_between(dst, NULL, src, NULL, bytes, handle, per_thread, is_async);
+}
+
+/* Runs in the stream's context, which is one of the two here. */
+static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
+			  size_t bytes, CUstream handle, bool per_thread, bool is_async)
+{
+	if (!ctx__is_valid(dst_ctx) || !ctx__is_valid(src_ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return copy_between((void *)dst, dst_ctx, (const void *)src, src_ctx, bytes, handle,
+			    per_thread, is_async);
 }
 
 static CUresult set(CUdeviceptr dst, uint32_t value, uint8_t unit, size_t nr, CUstream handle,
@@ -879,6 +903,17 @@ DRIVER_API_PTSZ(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t bytes,
 DRIVER_API_PTSZ(cuMemcpyDtoDAsync_v2,
 		(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream s),
 		(dst, src, bytes, s), NULL, copy(HOST(dst), HOST(src), bytes, s, per_thread, true))
+
+#define PEER_PROTO								\
+	(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes)
+#define PEER_ASYNC_PROTO							\
+	(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,	\
+	 size_t bytes, CUstream s)
+
+DRIVER_API_PTDS(cuMemcpyPeer, PEER_PROTO, (dst, dst_ctx, src, src_ctx, bytes), NULL,
+		copy_peer(dst, dst_ctx, src, src_ctx, bytes, NULL, per_thread, false))
+DRIVER_API_PTSZ(cuMemcpyPeerAsync, PEER_ASYNC_PROTO, (dst, dst_ctx, src, src_ctx, bytes, s), NULL,
+		copy_peer(dst, dst_ctx, src, src_ctx, bytes, s, per_thread, true))
 
 DRIVER_API_PTDS(cuMemsetD8_v2, (CUdeviceptr dst, unsigned char value, size_t nr),
 		(dst, value, nr), NULL, set(dst, value, 1, nr, NULL, per_thread, false))
@@ -1266,6 +1301,8 @@ static const struct entry {
 	ENTRY_PT("cuMemcpyHtoDAsync", 3020, cuMemcpyHtoDAsync_v2, _ptsz)
 	ENTRY_PT("cuMemcpyDtoHAsync", 3020, cuMemcpyDtoHAsync_v2, _ptsz)
 	ENTRY_PT("cuMemcpyDtoDAsync", 3020, cuMemcpyDtoDAsync_v2, _ptsz)
+	ENTRY_PT("cuMemcpyPeer", 4000, cuMemcpyPeer, _ptds)
+	ENTRY_PT("cuMemcpyPeerAsync", 4000, cuMemcpyPeerAsync, _ptsz)
 	ENTRY_PT("cuMemsetD8", 3020, cuMemsetD8_v2, _ptds)
 	ENTRY_PT("cuMemsetD16", 3020, cuMemsetD16_v2, _ptds)
 	ENTRY_PT("cuMemsetD32", 3020, cuMemsetD32_v2, _ptds)
@@ -1301,6 +1338,9 @@ static const struct entry {
 	ENTRY("cuGraphInstantiate", 12000, cuGraphInstantiateWithFlags)
 	ENTRY("cuGraphInstantiateWithFlags", 11040, cuGraphInstantiateWithFlags)
 	ENTRY_PT("cuGraphInstantiateWithParams", 12000, cuGraphInstantiateWithParams, _ptsz)
+	ENTRY("cuGraphAddChildGraphNode", 10000, cuGraphAddChildGraphNode)
+	ENTRY("cuGraphExecUpdate", 12000, cuGraphExecUpdate_v2)
+	ENTRY("cuGraphExecKernelNodeSetParams", 12000, cuGraphExecKernelNodeSetParams_v2)
 	ENTRY("cuGraphExecDestroy", 10000, cuGraphExecDestroy)
 	ENTRY_PT("cuGraphLaunch", 10000, cuGraphLaunch, _ptsz)
 	ENTRY_PT("cuGraphUpload", 11010, cuGraphUpload, _ptsz)

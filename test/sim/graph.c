@@ -4,6 +4,7 @@
  *
  * A node holds its work as a template, and a launch submits copies of it. An executable graph owns
  * a clone of its graph, with nodes of their own ids, in an order that respects the dependencies.
+ * A child graph is cloned into its node, and its nodes run one after the other in the place of that.
  *
  * A capturing stream has a branch: the capture it belongs to and the nodes that its next node will
  * depend on. An event recorded in a capture has one too, and a stream that waits for it joins.
@@ -21,6 +22,9 @@ struct CUgraphNode_st {
 	struct CUgraphNode_st *original;	/* of a clone */
 	CUgraphNodeType type;
 	struct work *work;		/* template, owned; NULL for an empty node */
+	struct CUgraph_st *child;	/* owned; of a child graph node */
+	uint32_t place;			/* index in the graph before it was sorted */
+	uint32_t last_step;		/* of an executable graph's: see there */
 	struct CUgraphNode_st **deps;
 	size_t nr_deps;
 };
@@ -38,7 +42,9 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	struct CUgraph_st *graph;	/* owned clone, nodes in an order that can be submitted */
 	struct CUgraph_st *hidden;	/* owned; CUPTI hears of a second one, with an id */
-	uint32_t *first_dep;		/* as work__submit_graph wants them */
+	struct CUgraphNode_st **steps;	/* all nodes, those of child graphs behind their node */
+	size_t nr_steps;
+	uint32_t *first_dep;		/* of each step, as work__submit_graph wants them */
 	uint32_t *deps;
 };
 
@@ -79,10 +85,13 @@ static struct CUgraph_st *graph__new(void)
 	return graph;
 }
 
+static void graph__free(struct CUgraph_st *graph);
+
 static void node__free(struct CUgraphNode_st *node)
 {
 	node->magic = 0;
 	work__free(node->work);
+	graph__free(node->child);
 	free(node->deps);
 	free(node);
 }
@@ -132,6 +141,7 @@ static struct CUgraphNode_st *graph__add(struct CUgraph_st *graph, CUgraphNodeTy
 	node->type = type;
 	node->work = work;
 	node->index = (uint32_t)graph->nr_nodes;
+	node->place = node->index;
 	graph->nodes[graph->nr_nodes++] = node;
 	return node;
 }
@@ -236,6 +246,14 @@ static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 		for (size_t d = 0; d < clone->nodes[i]->nr_deps; d++)
 			clone->nodes[i]->deps[d] = clone->nodes[clone->nodes[i]->deps[d]->index];
 	registry__unlock();
+	for (size_t i = 0; i < clone->nr_nodes; i++) {
+		const struct CUgraph_st *child = clone->nodes[i]->original->child;
+
+		if (child && !(clone->nodes[i]->child = graph__clone(child))) {
+			graph__free(clone);
+			return NULL;
+		}
+	}
 	return clone;
 }
 
@@ -255,6 +273,8 @@ static void graph__announce_clone(struct CUgraph_st *clone, CUgraph original)
 			.originalNode = node->original,
 			.nodeType = node->type,
 		});
+		if (node->child)
+			graph__announce_clone(node->child, node->original->child);
 	}
 	for (size_t i = 0; i < clone->nr_nodes; i++)
 		node__announce_deps(clone->nodes[i]);
@@ -358,6 +378,27 @@ static CUresult graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *de
 	return CUDA_SUCCESS;
 }
 
+static CUresult graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
+				size_t nr_deps, CUgraph child)
+{
+	struct CUgraph_st *clone;
+	CUresult err;
+
+	if (!child || child->magic != SIM_MAGIC_GRAPH || child == graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	clone = graph__clone(child);
+	if (!clone)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	err = graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_GRAPH, NULL);
+	if (err) {
+		graph__free(clone);
+		return err;
+	}
+	(*out)->child = clone;
+	graph__announce_clone(clone, child);
+	return CUDA_SUCCESS;
+}
+
 static struct work *template__new(enum sim_kind kind)
 {
 	struct CUctx_st *ctx = ctx__current();
@@ -365,8 +406,7 @@ static struct work *template__new(enum sim_kind kind)
 	return ctx ? work__new(ctx->legacy, kind) : NULL;
 }
 
-static CUresult graph_add_kernel(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
-				 size_t nr_deps, const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult kernel_template(const CUDA_KERNEL_NODE_PARAMS *p, struct work **out)
 {
 	CUfunction func;
 	struct work *work;
@@ -388,7 +428,17 @@ static CUresult graph_add_kernel(CUgraphNode *out, CUgraph graph, const CUgraphN
 	work->act.block[0] = p->blockDimX;
 	work->act.block[1] = p->blockDimY;
 	work->act.block[2] = p->blockDimZ;
-	return graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_KERNEL, work);
+	*out = work;
+	return CUDA_SUCCESS;
+}
+
+static CUresult graph_add_kernel(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
+				 size_t nr_deps, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	struct work *work;
+	CUresult err = kernel_template(p, &work);
+
+	return err ? err : graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_KERNEL, work);
 }
 
 static CUresult graph_add_memcpy(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
@@ -482,6 +532,11 @@ DRIVER_API(cuGraphAddMemsetNode, ADD_CTX_PROTO(CUDA_MEMSET_NODE_PARAMS),
 	   graph_add_memset(out, graph, deps, nr_deps, p))
 DRIVER_API(cuGraphAddHostNode, ADD_PROTO(CUDA_HOST_NODE_PARAMS), (out, graph, deps, nr_deps, p),
 	   NULL, graph_add_host(out, graph, deps, nr_deps, p))
+DRIVER_API(cuGraphAddChildGraphNode,
+	   (CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
+	    CUgraph child),
+	   (out, graph, deps, nr_deps, child), NULL,
+	   graph_add_child(out, graph, deps, nr_deps, child))
 DRIVER_API(cuGraphAddEmptyNode,
 	   (CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps),
 	   (out, graph, deps, nr_deps), NULL,
@@ -532,16 +587,57 @@ static void exec__free(struct CUgraphExec_st *exec)
 		return;
 	graph__free(exec->graph);
 	graph__free(exec->hidden);
+	free(exec->steps);
 	free(exec->first_dep);
 	free(exec->deps);
 	exec->magic = 0;
 	free(exec);
 }
 
+/* Sorts the graph and its child graphs. Return: how many steps it takes; 0: there is a cycle. */
+static size_t graph__count_steps(struct CUgraph_st *graph, size_t *nr_deps)
+{
+	size_t nr = graph->nr_nodes, more;
+
+	if (!graph__sort(graph))
+		return 0;
+	for (size_t i = 0; i < graph->nr_nodes; i++) {
+		struct CUgraphNode_st *node = graph->nodes[i];
+
+		*nr_deps += node->nr_deps + 1;
+		if (node->child && node->child->nr_nodes) {
+			more = graph__count_steps(node->child, nr_deps);
+			if (!more)
+				return 0;
+			nr += more;
+		}
+	}
+	return nr;
+}
+
+/* @serial: of a child graph, whose nodes run one after the other */
+static void exec__add_steps(struct CUgraphExec_st *exec, const struct CUgraph_st *graph, bool serial,
+			    uint32_t *pos)
+{
+	for (size_t i = 0; i < graph->nr_nodes; i++) {
+		struct CUgraphNode_st *node = graph->nodes[i];
+
+		if (serial)
+			exec->deps[(*pos)++] = (uint32_t)exec->nr_steps - 1;
+		for (size_t d = 0; d < node->nr_deps && !serial; d++)
+			exec->deps[(*pos)++] = node->deps[d]->last_step;
+		exec->steps[exec->nr_steps++] = node;
+		exec->first_dep[exec->nr_steps] = *pos;
+		if (node->child)
+			exec__add_steps(exec, node->child, true, pos);
+		node->last_step = (uint32_t)exec->nr_steps - 1;
+	}
+}
+
 static struct CUgraphExec_st *exec__new(const struct CUgraph_st *graph)
 {
 	struct CUgraphExec_st *exec = calloc(1, sizeof(*exec));
-	size_t nr_deps = 0;
+	size_t nr_steps, nr_deps = 0;
 	uint32_t pos = 0;
 
 	if (!exec)
@@ -549,21 +645,17 @@ static struct CUgraphExec_st *exec__new(const struct CUgraph_st *graph)
 	exec->magic = SIM_MAGIC_EXEC;
 	exec->graph = graph__clone(graph);
 	exec->hidden = graph__new();
-	if (!exec->graph || !exec->hidden || !graph__sort(exec->graph))
+	if (!exec->graph || !exec->hidden)
 		goto fail;
-	for (size_t i = 0; i < exec->graph->nr_nodes; i++)
-		nr_deps += exec->graph->nodes[i]->nr_deps;
-	exec->first_dep = calloc(exec->graph->nr_nodes + 1, sizeof(*exec->first_dep));
+	nr_steps = graph__count_steps(exec->graph, &nr_deps);
+	if (!nr_steps && exec->graph->nr_nodes)
+		goto fail;
+	exec->steps = calloc(nr_steps + 1, sizeof(*exec->steps));
+	exec->first_dep = calloc(nr_steps + 1, sizeof(*exec->first_dep));
 	exec->deps = calloc(nr_deps + 1, sizeof(*exec->deps));
-	if (!exec->first_dep || !exec->deps)
+	if (!exec->steps || !exec->first_dep || !exec->deps)
 		goto fail;
-	for (size_t i = 0; i < exec->graph->nr_nodes; i++) {
-		struct CUgraphNode_st *node = exec->graph->nodes[i];
-
-		for (size_t d = 0; d < node->nr_deps; d++)
-			exec->deps[pos++] = node->deps[d]->index;
-		exec->first_dep[i + 1] = pos;
-	}
+	exec__add_steps(exec, exec->graph, false, &pos);
 	return exec;
 fail:
 	exec__free(exec);
@@ -628,12 +720,12 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (stream__is_capturing(stream))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	nr = exec->graph->nr_nodes;
+	nr = exec->nr_steps;
 	works = calloc(nr ? nr : 1, sizeof(*works));
 	if (!works)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < nr; i++) {
-		const struct CUgraphNode_st *node = exec->graph->nodes[i];
+		const struct CUgraphNode_st *node = exec->steps[i];
 		struct work *work;
 
 		if (!node->work)
@@ -666,6 +758,77 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 	return err;
 }
 
+static bool node__replace_work(struct CUgraphNode_st *node, const struct work *work)
+{
+	struct work *copy = work__copy(work);
+
+	if (work && !copy)
+		return false;
+	work__free(node->work);
+	node->work = copy;
+	return true;
+}
+
+/* The nodes keep their ids. A graph of another shape cannot be taken over. */
+static CUresult graph__update(struct CUgraph_st *to, const struct CUgraph_st *from)
+{
+	CUresult err;
+
+	if (to->nr_nodes != from->nr_nodes)
+		return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	for (size_t i = 0; i < to->nr_nodes; i++) {
+		struct CUgraphNode_st *node = to->nodes[i];
+		const struct CUgraphNode_st *new = from->nodes[node->place];
+
+		if (new->type != node->type || new->nr_deps != node->nr_deps)
+			return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+		err = node->child ? graph__update(node->child, new->child) : CUDA_SUCCESS;
+		if (err)
+			return err;
+		if (!node__replace_work(node, new->work))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	CUresult err;
+
+	if (!exec || exec->magic != SIM_MAGIC_EXEC || !graph || graph->magic != SIM_MAGIC_GRAPH)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = graph__update(exec->graph, graph);
+	if (info) {
+		memset(info, 0, sizeof(*info));
+		info->result = err ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED :
+				     CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	}
+	return err;
+}
+
+static CUresult graph_exec_set_kernel(CUgraphExec exec, CUgraphNode original,
+				      const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	struct work *work;
+	CUresult err;
+
+	if (!exec || exec->magic != SIM_MAGIC_EXEC)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < exec->graph->nr_nodes; i++) {
+		struct CUgraphNode_st *node = exec->graph->nodes[i];
+
+		if (node->original != original || node->type != CU_GRAPH_NODE_TYPE_KERNEL)
+			continue;
+		err = kernel_template(p, &work);
+		if (err)
+			return err;
+		work__free(node->work);
+		node->work = work;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult graph_upload(CUgraphExec exec)
 {
 	return exec && exec->magic == SIM_MAGIC_EXEC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -677,6 +840,12 @@ DRIVER_API(cuGraphInstantiateWithFlags,
 DRIVER_API_PTSZ(cuGraphInstantiateWithParams,
 		(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p),
 		(exec, graph, p), NULL, graph_instantiate_with(exec, graph, p))
+DRIVER_API(cuGraphExecUpdate_v2,
+	   (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info),
+	   (exec, graph, info), NULL, graph_exec_update(exec, graph, info))
+DRIVER_API(cuGraphExecKernelNodeSetParams_v2,
+	   (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p),
+	   (exec, node, p), NULL, graph_exec_set_kernel(exec, node, p))
 DRIVER_API(cuGraphExecDestroy, (CUgraphExec exec), (exec), NULL, graph_exec_destroy(exec))
 DRIVER_API_PTSZ(cuGraphLaunch, (CUgraphExec exec, CUstream s), (exec, s), NULL,
 		graph_launch(exec, s, per_thread))

@@ -91,6 +91,33 @@ OFFSET(CUpti_ActivityMemcpy5, channelType, 80);
 OFFSET(CUpti_ActivityMemcpy6, channelType, 80);
 OFFSET(CUpti_ActivityMemcpy6, copyCount, 88);
 
+#define PEER_LAYOUT(type, bytes_)						\
+	SIZE(type, bytes_);							\
+	OFFSET(type, kind, 0);							\
+	OFFSET(type, copyKind, 4);						\
+	OFFSET(type, flags, 7);							\
+	OFFSET(type, bytes, 8);							\
+	OFFSET(type, start, 16);						\
+	OFFSET(type, end, 24);							\
+	OFFSET(type, deviceId, 32);						\
+	OFFSET(type, contextId, 36);						\
+	OFFSET(type, streamId, 40);						\
+	OFFSET(type, srcDeviceId, 44);						\
+	OFFSET(type, srcContextId, 48);						\
+	OFFSET(type, dstDeviceId, 52);						\
+	OFFSET(type, dstContextId, 56);						\
+	OFFSET(type, correlationId, 60)
+
+PEER_LAYOUT(CUpti_ActivityMemcpyPtoP2, 80);
+PEER_LAYOUT(CUpti_ActivityMemcpyPtoP3, 88);
+PEER_LAYOUT(CUpti_ActivityMemcpyPtoP4, 96);
+OFFSET(CUpti_ActivityMemcpyPtoP2, graphNodeId, 72);
+OFFSET(CUpti_ActivityMemcpyPtoP3, graphNodeId, 72);
+OFFSET(CUpti_ActivityMemcpyPtoP4, graphNodeId, 72);
+OFFSET(CUpti_ActivityMemcpyPtoP3, graphId, 80);
+OFFSET(CUpti_ActivityMemcpyPtoP4, graphId, 80);
+OFFSET(CUpti_ActivityMemcpyPtoP4, channelType, 88);
+
 #define MEMSET_LAYOUT(type, bytes_)						\
 	SIZE(type, bytes_);							\
 	OFFSET(type, kind, 0);							\
@@ -173,6 +200,7 @@ _Static_assert(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 == 211, "callback
 #undef OFFSET
 #undef KERNEL_LAYOUT
 #undef MEMCPY_LAYOUT
+#undef PEER_LAYOUT
 #undef MEMSET_LAYOUT
 
 #endif /* TEST_SIM_LAYOUT_H */

@@ -42,6 +42,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 	X(cuMemFreeAsync) X(cuPointerGetAttribute) X(cuMemcpy) X(cuMemcpyHtoD_v2)	\
 	X(cuMemcpyDtoH_v2) X(cuMemcpyDtoD_v2) X(cuMemcpyAsync)			\
 	X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2)	\
+	X(cuMemcpyPeer) X(cuMemcpyPeerAsync)					\
 	X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate)			\
 	X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2)			\
 	X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetFlags)		\
@@ -52,6 +53,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 	X(cuGraphAddKernelNode_v2) X(cuGraphAddMemcpyNode)			\
 	X(cuGraphAddMemsetNode) X(cuGraphAddEmptyNode) X(cuGraphAddHostNode)	\
 	X(cuGraphInstantiateWithFlags) X(cuGraphInstantiateWithParams)		\
+	X(cuGraphAddChildGraphNode) X(cuGraphExecUpdate_v2)			\
+	X(cuGraphExecKernelNodeSetParams_v2)					\
 	X(cuGraphExecDestroy) X(cuGraphLaunch) X(cuGraphUpload)			\
 	X(cuStreamBeginCapture_v2) X(cuStreamEndCapture) X(cuStreamIsCapturing)	\
 	X(cuStreamGetCaptureInfo_v3) X(cuThreadExchangeStreamCaptureMode)	\
@@ -1187,6 +1190,50 @@ RUNTIME_API_PT(cudaMemcpyFromSymbol, v3020, _ptds, v7000,
 		enum cudaMemcpyKind kind),
 	       (dst, symbol, bytes, offset, kind), NULL,
 	       IN_CONTEXT(copy_from_symbol(dst, symbol, bytes, offset, kind, per_thread)))
+/* The primary contexts of both, made if need be; the caller's stays current. */
+static cudaError_t peers(int dst, int src, CUcontext *dst_ctx, CUcontext *src_ctx)
+{
+	CUcontext here = core->current();
+	cudaError_t err = runtime__use_device(dst);
+
+	*dst_ctx = core->current();
+	if (!err)
+		err = runtime__use_device(src);
+	*src_ctx = core->current();
+	driver.cuCtxSetCurrent(here);
+	return err;
+}
+
+static __attribute__((noinline)) cudaError_t copy_peer(void *dst, int dst_device, const void *src,
+						       int src_device, size_t bytes)
+{
+	CUcontext dst_ctx, src_ctx;
+	cudaError_t err = peers(dst_device, src_device, &dst_ctx, &src_ctx);
+
+	return err ? err : to_error(driver.cuMemcpyPeer((CUdeviceptr)dst, dst_ctx,
+							(CUdeviceptr)src, src_ctx, bytes));
+}
+
+static __attribute__((noinline)) cudaError_t copy_peer_async(void *dst, int dst_device,
+							     const void *src, int src_device,
+							     size_t bytes, cudaStream_t s)
+{
+	CUcontext dst_ctx, src_ctx;
+	cudaError_t err = peers(dst_device, src_device, &dst_ctx, &src_ctx);
+
+	return err ? err : to_error(driver.cuMemcpyPeerAsync((CUdeviceptr)dst, dst_ctx,
+							     (CUdeviceptr)src, src_ctx, bytes, s));
+}
+
+RUNTIME_API(cudaMemcpyPeer, v4000,
+	    (void *dst, int dst_device, const void *src, int src_device, size_t bytes),
+	    (dst, dst_device, src, src_device, bytes), NULL,
+	    IN_CONTEXT(copy_peer(dst, dst_device, src, src_device, bytes)))
+RUNTIME_API(cudaMemcpyPeerAsync, v4000,
+	    (void *dst, int dst_device, const void *src, int src_device, size_t bytes,
+	     cudaStream_t s),
+	    (dst, dst_device, src, src_device, bytes, s), NULL,
+	    IN_CONTEXT(copy_peer_async(dst, dst_device, src, src_device, bytes, s)))
 RUNTIME_API(cudaGetSymbolAddress, v3020, (void **out, const void *symbol), (out, symbol), NULL,
 	    IN_CONTEXT(symbol_address(out, symbol)))
 RUNTIME_API_PT(cudaMemset, v3020, _ptds, v7000, (void *ptr, int value, size_t bytes),
@@ -1239,9 +1286,8 @@ RUNTIME_API(cudaEventElapsedTime, v12080, (float *ms, cudaEvent_t start, cudaEve
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-static cudaError_t add_kernel_node(cudaGraphNode_t *node, cudaGraph_t graph,
-				   const cudaGraphNode_t *deps, size_t nr_deps,
-				   const struct cudaKernelNodeParams *p)
+static cudaError_t kernel_params(CUDA_KERNEL_NODE_PARAMS *out,
+				 const struct cudaKernelNodeParams *p)
 {
 	CUDA_KERNEL_NODE_PARAMS cu = { 0 };
 
@@ -1259,7 +1305,28 @@ static cudaError_t add_kernel_node(cudaGraphNode_t *node, cudaGraph_t graph,
 	cu.sharedMemBytes = p->sharedMemBytes;
 	cu.kernelParams = p->kernelParams;
 	cu.extra = p->extra;
-	return to_error(driver.cuGraphAddKernelNode_v2(node, graph, deps, nr_deps, &cu));
+	*out = cu;
+	return cudaSuccess;
+}
+
+static cudaError_t add_kernel_node(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, size_t nr_deps,
+				   const struct cudaKernelNodeParams *p)
+{
+	CUDA_KERNEL_NODE_PARAMS cu;
+	cudaError_t err = kernel_params(&cu, p);
+
+	return err ? err : to_error(driver.cuGraphAddKernelNode_v2(node, graph, deps, nr_deps,
+								   &cu));
+}
+
+static cudaError_t set_kernel_node(cudaGraphExec_t exec, cudaGraphNode_t node,
+				   const struct cudaKernelNodeParams *p)
+{
+	CUDA_KERNEL_NODE_PARAMS cu;
+	cudaError_t err = kernel_params(&cu, p);
+
+	return err ? err : to_error(driver.cuGraphExecKernelNodeSetParams_v2(exec, node, &cu));
 }
 
 static cudaError_t add_memcpy_node(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -1356,6 +1423,18 @@ RUNTIME_API_PT(cudaGraphInstantiateWithParams, v12000, _ptsz, v12000,
 	       (exec, graph, p), NULL,
 	       CALL(PTSZ(cuGraphInstantiateWithParams)(exec, graph,
 						       (CUDA_GRAPH_INSTANTIATE_PARAMS *)p)))
+RUNTIME_API(cudaGraphAddChildGraphNode, v10000,
+	    (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t nr_deps,
+	     cudaGraph_t child),
+	    (node, graph, deps, nr_deps, child), NULL,
+	    CALL(driver.cuGraphAddChildGraphNode(node, graph, deps, nr_deps, child)))
+RUNTIME_API(cudaGraphExecUpdate, v10020,
+	    (cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info),
+	    (exec, graph, info), NULL,
+	    CALL(driver.cuGraphExecUpdate_v2(exec, graph, (CUgraphExecUpdateResultInfo *)info)))
+RUNTIME_API(cudaGraphExecKernelNodeSetParams, v10010,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *p),
+	    (exec, node, p), NULL, IN_CONTEXT(set_kernel_node(exec, node, p)))
 RUNTIME_API(cudaGraphExecDestroy, v10000, (cudaGraphExec_t exec), (exec), NULL,
 	    CALL(driver.cuGraphExecDestroy(exec)))
 RUNTIME_API_PT(cudaGraphLaunch, v10000, _ptsz, v10000, (cudaGraphExec_t exec, cudaStream_t s),

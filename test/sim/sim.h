@@ -27,7 +27,7 @@
  *				piece of device work
  *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE
  *				KIND is kernel, memcpy or memset; NAME the kernel's, or HtoD, DtoH,
- *				DtoD, HtoH, or "-"; START and END are in the clock of the activity
+ *				DtoD, HtoH, PtoP, or "-"; START and END are in the clock of the activity
  *				records, END 0 if the process ended first; NODE is the graph node
  *				id or 0; CORRELATION is 0 if CUPTI was not in use at the launch.
  *				Written when a device falls idle and at exit.
@@ -43,10 +43,12 @@
  *
  * What CUPTI 13.0 tells of a call, in which order and with which ids, was compared with a real GPU
  * (sim_selftest dump). Known differences: how cudart makes its first context, and the resource
- * callbacks of the second, internal graph of an instantiation.
+ * callbacks of the second, internal graph of an instantiation. Not compared: child graphs, updates
+ * of executable graphs (here the nodes keep their ids and nothing is told), and copies between
+ * devices, which have CUPTI's record of their own whether or not peer access was enabled.
  *
  * Not modelled: kernel bodies, device-side launches, textures and arrays, managed memory that
- * migrates, peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically
+ * migrates, enabling of peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically
  * linked libcudart (it needs private export tables), CUPTI beyond callbacks and activity.
  */
 #ifndef TEST_SIM_SIM_H
@@ -64,7 +66,7 @@
 
 #define SIM_EXPORT	__attribute__((visibility("default")))
 
-#define SIM_ABI		1
+#define SIM_ABI		2
 
 /* Counted in libcuda, for tests. */
 enum sim_stat {
@@ -107,6 +109,11 @@ struct sim_activity {
 	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; of a set: its target */
 	uint8_t dst_kind;
 	bool is_async;
+	bool is_peer;			/* a copy with a record of its own kind: the next four */
+	uint32_t src_device;
+	uint32_t dst_device;
+	uint32_t src_context;
+	uint32_t dst_context;
 	bool cooperative;
 	uint64_t grid_id;
 	uint32_t grid[3];

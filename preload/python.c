@@ -1,0 +1,1151 @@
+// SPDX-License-Identifier: MIT
+#include "python.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire.h"
+#include "xpu_record.h"
+
+#define PAGE		4096ull
+#define USER_MAX	(1ull << 47)
+#define MAX_FRAMES	XPU_MAX_FRAMES
+#define MAX_WALK	(64 * 1024)	/* frames, shown or not: a circle is not followed for ever */
+#define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire has less */
+#define MAX_TABLE	(64u << 20)	/* bytes of a line table */
+#define MAX_KEPT	(64u << 20)	/* bytes of names and line tables, in the process */
+#define PROBATION	64		/* walks that try whatever they read */
+#define LOOK_S		1		/* between looks for an interpreter */
+
+/*
+ * Where things are, in bytes. Names are CPython's. Of each version, the release named is the one
+ * whose headers the numbers were taken from; they do not change within a version once it is
+ * released. 3.13 tells most of its own, in _PyRuntime.debug_offsets.
+ */
+struct layout {
+	uint8_t minor;
+	bool anchored;			/* something of each evaluation loop is on the stack */
+	bool has_cframe;		/* tstate leads to a _PyCFrame, and that to the frame */
+	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
+	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor there */
+	uint16_t cframe_frame, cframe_previous;
+	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
+	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
+	uint16_t co_firsttraceable, co_code, co_bytes;
+	uint16_t ascii_bytes, compact_bytes;	/* what is before the characters */
+};
+
+static const struct layout layouts[] = {
+	{
+		/* Include/pystate.h, Include/frameobject.h, Include/code.h; 3.8.18 */
+		.minor = 8,
+		.ts_frame = 24,
+		.f_previous = 24, .f_code = 32, .f_instr = 104, .f_bytes = 112,
+		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
+		.co_bytes = 152,
+		.ascii_bytes = 48, .compact_bytes = 72,
+	}, {
+		/* Include/cpython/{pystate,frameobject,code}.h; 3.9.18 */
+		.minor = 9,
+		.ts_frame = 24,
+		.f_previous = 24, .f_code = 32, .f_instr = 104, .f_bytes = 112,
+		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
+		.co_bytes = 152,
+		.ascii_bytes = 48, .compact_bytes = 72,
+	}, {
+		/* The same; 3.10.13. struct CFrame has no frame, but is on the loop's stack. */
+		.minor = 10,
+		.anchored = true,
+		.ts_frame = 24, .ts_cframe = 48, .cframe_previous = 8,
+		.f_previous = 24, .f_code = 32, .f_instr = 96, .f_bytes = 104,
+		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
+		.co_bytes = 152,
+		.ascii_bytes = 48, .compact_bytes = 72,
+	}, {
+		/* Include/cpython/{pystate,code}.h, Include/internal/pycore_frame.h; 3.11.2, 3.11.7 */
+		.minor = 11,
+		.anchored = true, .has_cframe = true,
+		.ts_frame = 56, .cframe_frame = 8, .cframe_previous = 16,
+		.f_code = 32, .f_previous = 48, .f_instr = 56, .f_entry = 68, .f_owner = 69,
+		.f_bytes = 72,
+		.co_firstlineno = 72, .co_filename = 112, .co_name = 128, .co_linetable = 136,
+		.co_firsttraceable = 168, .co_code = 184, .co_bytes = 184,
+		.ascii_bytes = 48, .compact_bytes = 72,
+	}, {
+		/* The same; 3.12.1 */
+		.minor = 12,
+		.anchored = true, .has_cframe = true,
+		.ts_frame = 56, .cframe_frame = 0, .cframe_previous = 8,
+		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
+		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
+		.co_linetable = 136, .co_firsttraceable = 176, .co_code = 192, .co_bytes = 192,
+		.ascii_bytes = 40, .compact_bytes = 56,
+	}, {
+		/* The same; 3.13.0. What debug_offsets has must be the same, or it has the word. */
+		.minor = 13,
+		.anchored = true,
+		.ts_frame = 72,
+		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
+		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
+		.co_linetable = 136, .co_firsttraceable = 184, .co_code = 200, .co_bytes = 200,
+		.ascii_bytes = 40, .compact_bytes = 56,
+	},
+};
+
+/* The same in all of them: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
+#define OB_TYPE		8
+#define BYTES_SIZE	16
+#define BYTES_DATA	32
+#define STR_LENGTH	16
+#define STR_HASH	24		/* -1: not known */
+#define STR_STATE	32
+#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
+#define STATE_COMPACT	0x20
+#define STATE_ASCII	0x40
+#define STATE_SHAPE	0x7c		/* these three */
+
+#define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
+#define OWNED_BY_CSTACK		3	/* from 3.12 on: no frame of Python's, but the loop's own */
+
+/* The head of struct _Py_DebugOffsets, Include/internal/pycore_runtime.h; 3.13.0. */
+struct debug_offsets {
+	char cookie[8];
+	uint64_t version, free_threaded;
+	uint64_t runtime_state[3];
+	uint64_t interpreter_state[13];
+	struct {
+		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
+			datastack_chunk, status;
+	} thread_state;
+	struct {
+		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
+	} frame;
+	struct {
+		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
+			localsplusnames, localspluskinds, code_adaptive;
+	} code;
+	struct {
+		uint64_t size, type;
+	} object;
+	uint64_t type[4], tuple[3], list[3], dict[3], float_[2], long_[3];
+	struct {
+		uint64_t size, ob_size, sval;
+	} bytes;
+	struct {
+		uint64_t size, state, length, ascii_size;
+	} unicode;
+};
+
+/* A string of Python's, and what was made of it. */
+struct text {
+	uint64_t length;		/* characters */
+	int64_t hash;			/* Python's, of 64 bits, or -1 */
+	uint32_t shape;			/* STATE_SHAPE */
+	uint32_t bytes;
+	const uint8_t *raw;		/* NULL: it is none that can be compared */
+	const char *utf8;
+};
+
+/* A code object that was met, by what is in it. Stays for ever. */
+struct known {
+	struct known *next;		/* in its bucket */
+	struct known *next_unsent;
+	uint64_t hash;
+	uint32_t id;
+	uint32_t first_line;
+	uint32_t table_bytes;
+	struct text name, filename;
+	const uint8_t *table;		/* lines; NULL where the code object has a version */
+};
+
+/* An instruction that was met: one cache line. */
+struct entry {
+	uint64_t code;			/* 0: empty */
+	uint32_t where;			/* bytes into the code; odd in a generator's frame */
+	uint32_t version;		/* of the code object, unique in the process; or its line */
+	uint64_t word;			/* for the chain; 0: such a frame is not shown */
+	/* Without versions, all else by which a code object is known: */
+	uint64_t name, filename, table;
+	uint32_t prefix_bytes;		/* of the line table, which give the line */
+	uint32_t reserved;
+	const struct known *known;
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct entry) == 64, "a cache line");
+
+#define SETS	256			/* a power of two */
+#define WAYS	4
+
+struct group {				/* the Python frames of one evaluation loop */
+	uint32_t end;			/* behind its last word */
+	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
+};
+
+struct python {
+	struct entry entries[SETS][WAYS];
+	unsigned int nr_filled;
+	unsigned int nr_words, nr_groups;
+	bool cut;			/* there are more */
+	bool failed;
+	struct group groups[MAX_FRAMES];
+	uint64_t words[MAX_FRAMES];	/* innermost first */
+	uint64_t merged[MAX_FRAMES];
+};
+
+_Atomic enum python_mode python__mode;
+
+static struct layout L;			/* written before python__mode, then read only */
+static void *(*get_tstate)(void);
+static uint64_t code_type, unicode_type, bytes_type, loop_start, loop_bytes;
+
+static atomic_uint nr_walks;		/* up to PROBATION */
+static const char *_Atomic trouble;	/* why there are no Python frames, to be told */
+static int trouble_level;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+typedef uint64_t __attribute__((may_alias, aligned(1))) u64_alias;
+typedef uint32_t __attribute__((may_alias, aligned(1))) u32_alias;
+
+static inline uint64_t load64(uint64_t addr)
+{
+	return *(const u64_alias *)(uintptr_t)addr;
+}
+
+static inline uint32_t load32(uint64_t addr)
+{
+	return *(const u32_alias *)(uintptr_t)addr;
+}
+
+static inline uint8_t load8(uint64_t addr)
+{
+	return *(const uint8_t *)(uintptr_t)addr;
+}
+
+/* The kernel looks at a signal set there, then refuses the "how". Changes errno. */
+static bool page_readable(uint64_t page)
+{
+	return syscall(SYS_rt_sigprocmask, -1, page, NULL, _NSIG / 8) == -1 && errno != EFAULT;
+}
+
+static bool readable(uint64_t addr, uint64_t bytes)
+{
+	uint64_t page = addr & ~(PAGE - 1);
+
+	if (addr < PAGE || addr >= USER_MAX || bytes > USER_MAX - addr)
+		return false;
+	for (; page < addr + bytes; page += PAGE)
+		if (!page_readable(page))
+			return false;
+	return true;
+}
+
+/* No more Python frames in this process. Any thread. */
+static __attribute__((noinline, cold)) void give_up(int level, const char *why)
+{
+	atomic_store(&python__mode, PYTHON_OFF);
+	trouble_level = level;
+	atomic_store(&trouble, why);
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+/*
+ * Launching threads add to these, perhaps in a signal handler that interrupted malloc(): so there
+ * is no lock, and memory is the shim's own. The shim's thread sends what was added.
+ */
+#define CHUNK_BYTES	(1u << 20)
+#define BUCKETS		4096		/* a power of two */
+
+struct chunk {
+	atomic_size_t used;
+	uint8_t data[CHUNK_BYTES - sizeof(size_t)];
+};
+
+static struct chunk *_Atomic chunk;
+static atomic_size_t nr_kept_bytes;
+static struct known *_Atomic buckets[BUCKETS];
+static struct known *_Atomic unsent;
+static atomic_uint last_id;
+
+static void *map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void *keep__alloc(size_t bytes)
+{
+	struct chunk *c, *fresh;
+	size_t used;
+
+	bytes = (bytes + 15) & ~15ul;
+	if (atomic_fetch_add(&nr_kept_bytes, bytes) + bytes > MAX_KEPT)
+		return NULL;
+	if (bytes > sizeof(c->data) / 4)
+		return map(bytes);
+	for (;;) {
+		c = atomic_load(&chunk);
+		if (c) {
+			used = atomic_fetch_add(&c->used, bytes);
+			if (used + bytes <= sizeof(c->data))
+				return c->data + used;
+		}
+		fresh = map(sizeof(*fresh));
+		if (!fresh)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&chunk, &c, fresh))
+			munmap(fresh, sizeof(*fresh));
+	}
+}
+
+static const void *keep__copy(const void *data, size_t bytes)
+{
+	void *copy = keep__alloc(bytes ? bytes : 1);
+
+	return copy ? memcpy(copy, data, bytes) : NULL;
+}
+
+static uint64_t mix(uint64_t hash, const uint8_t *data, size_t bytes)
+{
+	uint64_t word;
+
+	for (; bytes; data += bytes < 8 ? bytes : 8, bytes -= bytes < 8 ? bytes : 8) {
+		word = 0;
+		memcpy(&word, data, bytes < 8 ? bytes : 8);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+static const struct text no_text = { .utf8 = "?" };
+
+/* Reads the header of a string, so that it can be compared; no_text if it is an unusual one. */
+static struct text text__read(uint64_t str)
+{
+	struct text t;
+	uint32_t state;
+	uint64_t data;
+
+	if (!readable(str, L.compact_bytes) || load64(str + OB_TYPE) != unicode_type)
+		return no_text;
+	state = load32(str + STR_STATE);
+	t.length = load64(str + STR_LENGTH);
+	t.hash = load64(str + STR_HASH);
+	t.shape = state & STATE_SHAPE;
+	t.utf8 = NULL;
+	data = str + (state & STATE_ASCII ? L.ascii_bytes : L.compact_bytes);
+	if (!(state & STATE_COMPACT) || !STATE_KIND(state) || STATE_KIND(state) > 4 ||
+	    t.length > MAX_STRING / 4)
+		return no_text;
+	t.bytes = t.length * STATE_KIND(state);
+	t.raw = (const uint8_t *)(uintptr_t)data;
+	return readable(data, t.bytes) ? t : no_text;
+}
+
+static uint32_t text__char(const struct text *t, size_t i)
+{
+	uint16_t c2;
+	uint32_t c4;
+
+	switch (STATE_KIND(t->shape)) {
+	case 1:
+		return t->raw[i];
+	case 2:
+		memcpy(&c2, t->raw + 2 * i, sizeof(c2));
+		return c2;
+	default:
+		memcpy(&c4, t->raw + 4 * i, sizeof(c4));
+		return c4;
+	}
+}
+
+static char *put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		*to++ = c ? c : '?';
+	} else if (c < 0x800) {
+		*to++ = 0xc0 | c >> 6;
+		*to++ = 0x80 | (c & 0x3f);
+	} else if (c >= 0xdc80 && c <= 0xdcff) {
+		*to++ = c - 0xdc00;	/* how Python keeps a byte of a file name that is no UTF-8 */
+	} else if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) {
+		*to++ = '?';
+	} else if (c < 0x10000) {
+		*to++ = 0xe0 | c >> 12;
+		*to++ = 0x80 | (c >> 6 & 0x3f);
+		*to++ = 0x80 | (c & 0x3f);
+	} else {
+		*to++ = 0xf0 | c >> 18;
+		*to++ = 0x80 | (c >> 12 & 0x3f);
+		*to++ = 0x80 | (c >> 6 & 0x3f);
+		*to++ = 0x80 | (c & 0x3f);
+	}
+	return to;
+}
+
+/* Makes @t last. */
+static bool text__keep(struct text *t)
+{
+	char *utf8, *to;
+	size_t i;
+
+	if (!t->raw)
+		return true;
+	t->raw = keep__copy(t->raw, t->bytes);
+	utf8 = keep__alloc(t->length * 4 + 1);
+	if (!t->raw || !utf8)
+		return false;
+	for (i = 0, to = utf8; i < t->length; i++)
+		to = put_utf8(to, text__char(t, i));
+	*to = '\0';
+	t->utf8 = utf8;
+	return true;
+}
+
+static bool text__equal(const struct text *a, const struct text *b)
+{
+	if (!a->raw || !b->raw)
+		return a->raw == b->raw;
+	return a->length == b->length && a->shape == b->shape && !memcmp(a->raw, b->raw, a->bytes);
+}
+
+/* Whether the string at @str, one of a living code object's, still is @t. */
+static inline bool text__is(const struct text *t, uint64_t str)
+{
+	uint32_t state = load32(str + STR_STATE);
+	int64_t hash = load64(str + STR_HASH);
+
+	if (load64(str + STR_LENGTH) != t->length || (state & STATE_SHAPE) != t->shape || !t->raw)
+		return false;
+	/* Two strings have the same one by an accident of 1 in 2^64. */
+	if (hash != -1 && t->hash != -1)
+		return hash == t->hash;
+	return !memcmp(t->raw, (const void *)(uintptr_t)(str + (state & STATE_ASCII ?
+		       L.ascii_bytes : L.compact_bytes)), t->bytes);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/*
+ * line__* - the line of the instruction @addr bytes into the code, 0 if it has none
+ * @p, @end: the table
+ * @stop: set to where it was found: what comes behind does not matter
+ *
+ * Sources: Objects/lnotab_notes.txt and PyCode_Addr2Line() in Objects/codeobject.c (3.8, 3.9);
+ * advance() there (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).
+ */
+static int line__lnotab(const uint8_t *p, const uint8_t *end, int line, int addr,
+			const uint8_t **stop)
+{
+	int at = 0;
+
+	for (; end - p >= 2; p += 2) {
+		at += p[0];
+		if (at > addr)
+			break;
+		line += (int8_t)p[1];
+	}
+	*stop = end - p >= 2 ? p + 2 : end;
+	return line;
+}
+
+static int line__linetable(const uint8_t *p, const uint8_t *end, int line, int addr,
+			   const uint8_t **stop)
+{
+	int at = 0, found = line, delta;
+
+	if (addr >= 0) {
+		for (found = 0; end - p >= 2 && at <= addr; p += 2) {
+			at += p[0];
+			delta = (int8_t)p[1];
+			if (delta != -128)
+				line += delta;
+			found = delta == -128 ? 0 : line;
+		}
+	}
+	*stop = p;
+	return found;
+}
+
+static int64_t read_svarint(const uint8_t **p, const uint8_t *end)
+{
+	unsigned int shift = 0;
+	uint64_t value = 0;
+	uint8_t byte;
+
+	do {
+		byte = *p < end ? *(*p)++ : 0;
+		value |= (uint64_t)(byte & 0x3f) << shift;
+		shift += 6;
+	} while (byte & 0x40 && shift < 36);
+	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+static int line__locations(const uint8_t *p, const uint8_t *end, int line, int addr,
+			   const uint8_t **stop)
+{
+	int at = 0, kind, bytes;
+
+	if (addr < 0)
+		end = p;
+	while (p < end) {
+		kind = *p >> 3 & 15;
+		bytes = ((*p & 7) + 1) * 2;
+		p++;
+		if (kind == 13 || kind == 14)
+			line += read_svarint(&p, end);
+		else if (kind >= 10 && kind <= 12)
+			line += kind - 10;
+		while (p < end && !(*p & 0x80))
+			p++;
+		at += bytes;
+		if (addr < at) {
+			*stop = p;
+			return kind == 15 ? 0 : line;
+		}
+	}
+	*stop = end;
+	return line;
+}
+
+/* ---- code objects ---------------------------------------------------------------------------- */
+
+/* The same as an unlike code object's is very unlike it: everything in it is compared. */
+static struct known *known__find(struct known *from, const struct known *want)
+{
+	for (; from; from = from->next)
+		if (from->hash == want->hash && from->first_line == want->first_line &&
+		    from->table_bytes == want->table_bytes &&
+		    text__equal(&from->name, &want->name) &&
+		    text__equal(&from->filename, &want->filename) &&
+		    (!want->table || !memcmp(from->table, want->table, want->table_bytes)))
+			return from;
+	return NULL;
+}
+
+/* The one that is like @want, which points into the interpreter. NULL without memory. */
+static const struct known *known__intern(struct known *want)
+{
+	struct known *_Atomic *bucket;
+	struct known *first, *k;
+	uint64_t hash = want->first_line;
+
+	hash = mix(hash, want->name.raw, want->name.raw ? want->name.bytes : 0);
+	hash = mix(hash, want->filename.raw, want->filename.raw ? want->filename.bytes : 0);
+	hash = mix(hash, want->table, want->table_bytes);
+	want->hash = hash;
+	bucket = &buckets[hash % BUCKETS];
+	first = atomic_load(bucket);
+	k = known__find(first, want);
+	if (k)
+		return k;
+
+	k = keep__alloc(sizeof(*k));
+	if (!k)
+		return NULL;
+	*k = *want;
+	if (!text__keep(&k->name) || !text__keep(&k->filename))
+		return NULL;
+	if (k->table) {
+		k->table = keep__copy(k->table, k->table_bytes);
+		if (!k->table)
+			return NULL;
+	}
+	k->id = atomic_fetch_add(&last_id, 1) + 1;
+	do {
+		struct known *other = known__find(first, want);
+
+		if (other)
+			return other;		/* another thread was quicker */
+		k->next = first;
+	} while (!atomic_compare_exchange_weak(bucket, &first, k));
+	k->next_unsent = atomic_load(&unsent);
+	while (!atomic_compare_exchange_weak(&unsent, &k->next_unsent, k))
+		;
+	return k;
+}
+
+bool python__drain(void)
+{
+	struct known *k, *next, *oldest = NULL, *all = atomic_exchange(&unsent, NULL);
+	const char *why = atomic_exchange(&trouble, NULL);
+
+	for (k = all; k; k = next) {
+		next = k->next_unsent;
+		k->next_unsent = oldest;
+		oldest = k;
+	}
+	for (k = oldest; k; k = k->next_unsent)
+		wire__pycode(k->id, k->name.utf8, k->filename.utf8, k->first_line);
+	if (why)
+		wire__message(trouble_level, why);
+	return all || why;
+}
+
+/* Whether the code object that @e remembers is still there, not another one in its place. */
+static inline bool entry__holds(const struct entry *e, uint64_t code)
+{
+	uint64_t table;
+
+	if (L.co_version)
+		return load32(code + L.co_version) == e->version && e->version;
+	table = load64(code + L.co_linetable);
+	return load32(code + L.co_firstlineno) == e->version &&
+	       load64(code + L.co_name) == e->name &&
+	       load64(code + L.co_filename) == e->filename && table == e->table &&
+	       load64(table + BYTES_SIZE) == e->known->table_bytes &&
+	       text__is(&e->known->name, e->name) && text__is(&e->known->filename, e->filename) &&
+	       !memcmp((const void *)(uintptr_t)(table + BYTES_DATA), e->known->table,
+		       e->prefix_bytes);
+}
+
+static struct entry *python__set(struct python *p, uint64_t code, uint32_t where)
+{
+	return p->entries[((code >> 4) * 0x9e3779b97f4a7c15ull + where * 0x2545f4914f6cdd1dull) >>
+			  56];
+}
+
+_Static_assert(SETS == 1 << (64 - 56), "the hash's shift");
+
+/* The word of an instruction not met before. 0 if its frame is not shown, or with p->failed. */
+static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
+							      uint32_t where)
+{
+	struct entry fresh = { .code = code, .where = where }, *e = python__set(p, code, where);
+	const uint8_t *table, *stop;
+	struct known want = { 0 };
+	int saved_errno = errno, addr = (int)where, line;
+	unsigned int i;
+
+	if (!readable(code, L.co_bytes) || load64(code + OB_TYPE) != code_type)
+		goto unexpected;
+	fresh.name = load64(code + L.co_name);
+	fresh.filename = load64(code + L.co_filename);
+	fresh.table = load64(code + L.co_linetable);
+	want.first_line = load32(code + L.co_firstlineno);
+	fresh.version = L.co_version ? load32(code + L.co_version) : want.first_line;
+	if (!readable(fresh.table, BYTES_DATA) || load64(fresh.table + OB_TYPE) != bytes_type ||
+	    load64(fresh.table + BYTES_SIZE) > MAX_TABLE)
+		goto unexpected;
+	want.table_bytes = load64(fresh.table + BYTES_SIZE);
+	table = (const uint8_t *)(uintptr_t)(fresh.table + BYTES_DATA);
+	if (!readable(fresh.table + BYTES_DATA, want.table_bytes))
+		goto unexpected;
+
+	if (L.minor <= 9)
+		line = line__lnotab(table, table + want.table_bytes, want.first_line, addr, &stop);
+	else if (L.minor == 10)
+		line = line__linetable(table, table + want.table_bytes, want.first_line, addr, &stop);
+	else
+		line = line__locations(table, table + want.table_bytes, want.first_line,
+				       (int)(where & ~1u), &stop);
+	fresh.prefix_bytes = stop - table;
+	want.table = table;
+	if (L.co_version) {
+		want.table = NULL;
+		want.table_bytes = 0;
+	}
+	want.name = text__read(fresh.name);
+	want.filename = text__read(fresh.filename);
+	fresh.known = known__intern(&want);
+	/* _PyFrame_IsIncomplete(): it does not run yet. */
+	if (L.minor < 11 || where & 1 ||
+	    (int)where >= (int)load32(code + L.co_firsttraceable) * 2) {
+		if (line < 0 || line > XPU_FRAME_LINE_MAX)
+			line = 0;
+		fresh.word = XPU_FRAME_PYTHON | (uint64_t)line << 32 |
+			     (fresh.known ? fresh.known->id : XPU_CODE_UNKNOWN);
+	}
+	if (fresh.known) {
+		/* In the place of what it proved to be no more, or of none, or of any. */
+		for (i = 0; i < WAYS && (e[i].code != code || e[i].where != where); i++)
+			;
+		if (i == WAYS)
+			for (i = 0; i < WAYS && e[i].code; i++)
+				;
+		if (i == WAYS)
+			i = p->nr_filled++ % WAYS;
+		e[i] = fresh;
+	}
+	errno = saved_errno;
+	return fresh.word;
+
+unexpected:
+	errno = saved_errno;
+	p->failed = true;
+	give_up(XPU_MESSAGE_WARNING, "Python's code objects are not as expected: call chains are "
+		"without Python's frames");
+	return 0;
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+static inline void python__push(struct python *p, uint64_t code, uint32_t where)
+{
+	struct entry *e = python__set(p, code, where);
+	uint64_t word;
+	int i;
+
+	for (i = 0; i < WAYS; i++)
+		if (e[i].code == code && e[i].where == where && entry__holds(&e[i], code))
+			break;
+	word = __builtin_expect(i < WAYS, 1) ? e[i].word : python__learn(p, code, where);
+	if (!word)
+		return;
+	if (p->nr_words == MAX_FRAMES)
+		p->cut = true;
+	else
+		p->words[p->nr_words++] = word;
+}
+
+/* The frames since the last call are of one loop. */
+static inline void python__end_group(struct python *p, uint64_t anchor)
+{
+	if (p->nr_groups == MAX_FRAMES) {
+		p->cut = true;
+		return;
+	}
+	p->groups[p->nr_groups].end = p->nr_words;
+	p->groups[p->nr_groups++].anchor = anchor;
+}
+
+/* While layouts are on probation, nothing is read that was not tried. */
+static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_t bytes)
+{
+	if (__builtin_expect(!probation, 1))
+		return true;
+	if (!(addr % 8) && readable(addr, bytes))
+		return true;
+	p->failed = true;
+	give_up(XPU_MESSAGE_WARNING, "Python's frames are not where they are expected: call chains "
+		"are without them");
+	return false;
+}
+
+/* 3.8 to 3.10: PyFrameObjects, an evaluation loop each. */
+static void python__walk_objects(struct python *p, uint64_t tstate, bool probation)
+{
+	uint64_t frame = load64(tstate + L.ts_frame), cframe = 0;
+	unsigned int nr = 0;
+	int32_t lasti;
+
+	if (L.ts_cframe)
+		cframe = load64(tstate + L.ts_cframe);
+	for (; frame && nr < MAX_WALK; frame = load64(frame + L.f_previous), nr++) {
+		if (!python__try(p, probation, frame, L.f_bytes))
+			return;
+		lasti = load32(frame + L.f_instr);
+		if (L.minor == 10)
+			lasti *= 2;	/* it counts code units */
+		python__push(p, load64(frame + L.f_code), lasti);
+		python__end_group(p, cframe);
+		if (p->failed || p->cut)
+			return;
+		if (cframe) {
+			if (!python__try(p, probation, cframe, L.cframe_previous + 8))
+				return;
+			cframe = load64(cframe + L.cframe_previous);
+		}
+	}
+}
+
+/* 3.11 and later: _PyInterpreterFrames, many to a loop. */
+static void python__walk_frames(struct python *p, uint64_t tstate, bool probation)
+{
+	uint64_t frame, code, cframe = 0;
+	unsigned int nr = 0;
+	uint8_t owner;
+
+	frame = load64(tstate + L.ts_frame);
+	if (L.has_cframe) {
+		cframe = frame;
+		if (!cframe || !python__try(p, probation, cframe, 24))
+			return;
+		frame = load64(cframe + L.cframe_frame);
+	}
+	for (; frame && nr < MAX_WALK; frame = load64(frame + L.f_previous), nr++) {
+		if (!python__try(p, probation, frame, L.f_bytes))
+			return;
+		owner = load8(frame + L.f_owner);
+		if (owner == OWNED_BY_CSTACK) {
+			python__end_group(p, frame);
+			continue;
+		}
+		code = load64(frame + L.f_code);
+		python__push(p, code, (uint32_t)(load64(frame + L.f_instr) - (code + L.co_code)) |
+				      (owner == OWNED_BY_GENERATOR));
+		if (p->failed || p->cut)
+			return;
+		if (L.minor == 11 && load8(frame + L.f_entry)) {
+			python__end_group(p, cframe);
+			if (cframe) {
+				if (!python__try(p, probation, cframe, 24))
+					return;
+				cframe = load64(cframe + L.cframe_previous);
+			}
+		}
+	}
+}
+
+/* Fills in the words and groups of the calling thread. Return: whether all is well. */
+static bool python__walk(struct python *p)
+{
+	uint64_t tstate = (uintptr_t)get_tstate();
+	bool probation = atomic_load_explicit(&nr_walks, memory_order_relaxed) < PROBATION;
+	int saved_errno = errno;
+
+	p->nr_words = 0;
+	p->nr_groups = 0;
+	p->cut = false;
+	p->failed = false;
+	if (!tstate)
+		return true;
+	if (!python__try(p, probation, tstate, 128))
+		goto out;
+	if (L.minor <= 10)
+		python__walk_objects(p, tstate, probation);
+	else
+		python__walk_frames(p, tstate, probation);
+	if (!p->failed && p->nr_words > (p->nr_groups ? p->groups[p->nr_groups - 1].end : 0))
+		python__end_group(p, 0);
+	if (probation && !p->failed && p->nr_words)
+		atomic_fetch_add_explicit(&nr_walks, 1, memory_order_relaxed);
+out:
+	if (__builtin_expect(probation, 0))
+		errno = saved_errno;
+	return !p->failed;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static inline bool in_loop(uint64_t ret)
+{
+	return ret - 1 - loop_start < loop_bytes;
+}
+
+/* Appends to the merged chain, as far as there is room. */
+static inline void python__append(struct python *p, unsigned int *nr, const uint64_t *words,
+				  unsigned int nr_more)
+{
+	if (nr_more > MAX_FRAMES - *nr) {
+		nr_more = MAX_FRAMES - *nr;
+		p->cut = true;
+	}
+	memcpy(p->merged + *nr, words, nr_more * sizeof(*words));
+	*nr += nr_more;
+}
+
+/*
+ * The first frame from @i on that is @group's evaluation loop; slot->nr_frames if there is none.
+ * What a function keeps on the stack is between where its callee's frame ends and where its own
+ * does. That is not known of the last frame.
+ */
+static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t *stack,
+				    const struct group *group, unsigned int i)
+{
+	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
+	const uint64_t anchor = group->anchor;
+	const unsigned int nr = slot->nr_frames;
+
+	if (L.anchored) {
+		for (; i + 1 < nr; i++)
+			if (anchor < stack[i + 1] && anchor >= stack[i])
+				return i;
+	} else {
+		for (; i + 1 < nr; i++)
+			if (in_loop(frames[i]))
+				return i;
+	}
+	return i < nr && in_loop(frames[i]) ? i : nr;
+}
+
+/*
+ * Native frames and groups are in the same order, so both are gone through once. Groups whose loops
+ * are not met, because the native chain was cut short of them, are further out than all of it.
+ */
+static void python__merge(struct python *p, const uint64_t *stack, struct xpu_slot *slot)
+{
+	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
+	unsigned int i = 0, loop, nr = 0, group, done = 0;
+
+	for (group = 0; group < p->nr_groups; group++) {
+		loop = find_loop_frame(slot, stack, &p->groups[group], i);
+		if (loop == slot->nr_frames) {
+			if (slot->flags & XPU_CHAIN_TRUNCATED)
+				break;
+			continue;	/* its frames go with the next one's */
+		}
+		python__append(p, &nr, frames + i, loop - i);
+		python__append(p, &nr, p->words + done, p->groups[group].end - done);
+		done = p->groups[group].end;
+		i = loop + 1;
+	}
+	python__append(p, &nr, frames + i, slot->nr_frames - i);
+	python__append(p, &nr, p->words + done, p->nr_words - done);
+	slot->frames = (uintptr_t)p->merged;
+	slot->nr_frames = nr;
+	if (p->cut)
+		slot->flags |= XPU_CHAIN_TRUNCATED;
+}
+
+static __attribute__((noinline, cold)) struct python *python__new(void)
+{
+	int saved_errno = errno;
+	struct python *p = map(sizeof(*p));
+
+	errno = saved_errno;
+	return p;
+}
+
+void python__free(struct python *p)
+{
+	if (p)
+		munmap(p, sizeof(*p));
+}
+
+void python__chain(struct python **where, unsigned int level, const uint64_t *stack,
+		   struct xpu_slot *slot)
+{
+	static const uint64_t native = XPU_FRAME_PYTHON | XPU_CODE_NATIVE;
+	bool only = atomic_load_explicit(&python__mode, memory_order_acquire) == PYTHON_ONLY;
+	struct python *p = *where;
+
+	if (only) {
+		slot->frames = (uintptr_t)&native;
+		slot->nr_frames = 1;
+	}
+	if (level || (!only && !slot->nr_frames))
+		return;
+	if (__builtin_expect(!p, 0)) {
+		p = *where = python__new();
+		if (!p)
+			return;
+	}
+	if (!python__walk(p) || !p->nr_groups)
+		return;
+	if (!only) {
+		python__merge(p, stack, slot);
+	} else if (p->nr_words) {
+		slot->frames = (uintptr_t)p->words;
+		slot->nr_frames = p->nr_words;
+		slot->flags = p->cut ? XPU_CHAIN_TRUNCATED : 0;
+	}
+}
+
+/* ---- the interpreter ------------------------------------------------------------------------- */
+
+static char trouble_text[256];
+static bool asked_for_it;
+
+static void refuse(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void refuse(int level, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(trouble_text, sizeof(trouble_text), fmt, args);
+	va_end(args);
+	give_up(level, trouble_text);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *name)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	base = base ? base + 1 : info->dlpi_name;
+	if (strncmp(base, "libpython3.", strlen("libpython3.")))
+		return 0;
+	snprintf(name, PATH_MAX, "%s", info->dlpi_name);
+	return 1;
+}
+
+/* Whether there is one, and a handle for dlsym(). */
+static bool find_interpreter(void **handle)
+{
+	static char name[PATH_MAX];
+
+	*handle = RTLD_DEFAULT;
+	if (dlsym(RTLD_DEFAULT, "PyCode_Type"))
+		return true;
+	/* In a program that loaded it for itself alone. */
+	if (dl_iterate_phdr(find_library, name) != 1)
+		return false;
+	*handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	return *handle;
+}
+
+/* From 3.13 on it says itself where things are. */
+static bool check_debug_offsets(const struct debug_offsets *d, unsigned long version)
+{
+	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {
+		refuse(XPU_MESSAGE_WARNING, "Python's _PyRuntime is not as expected: call chains "
+		       "are without Python's frames");
+		return false;
+	}
+	if (d->free_threaded) {
+		refuse(XPU_MESSAGE_WARNING, "this Python runs without a GIL: call chains are "
+		       "without Python's frames");
+		return false;
+	}
+	if (d->object.type != OB_TYPE || d->bytes.ob_size != BYTES_SIZE ||
+	    d->bytes.sval != BYTES_DATA || d->unicode.state != STR_STATE ||
+	    d->unicode.length != STR_LENGTH || d->unicode.ascii_size != L.ascii_bytes ||
+	    d->code.firstlineno != L.co_firstlineno || d->code.qualname != L.co_name ||
+	    d->code.filename != L.co_filename || d->code.linetable != L.co_linetable ||
+	    d->code.code_adaptive != L.co_code || d->frame.owner > 1024 ||
+	    d->thread_state.current_frame > 4096) {
+		refuse(XPU_MESSAGE_WARNING, "Python's code objects are laid out in an unknown way: "
+		       "call chains are without Python's frames");
+		return false;
+	}
+	L.ts_frame = d->thread_state.current_frame;
+	L.f_code = d->frame.executable;
+	L.f_previous = d->frame.previous;
+	L.f_instr = d->frame.instr_ptr;
+	L.f_owner = d->frame.owner;
+	L.f_bytes = d->frame.size;
+	return true;
+}
+
+/* The version as PY_VERSION_HEX has it; 0 if it cannot be told. */
+static unsigned long get_version(void *handle)
+{
+	const unsigned long *py_version = dlsym(handle, "Py_Version");
+	unsigned int major, minor, micro;
+	const char *(*get)(void);
+	char level = 0;
+
+	if (py_version)
+		return *py_version;
+	*(void **)&get = dlsym(handle, "Py_GetVersion");
+	if (!get || sscanf(get(), "%u.%u.%u%c", &major, &minor, &micro, &level) < 3)
+		return 0;
+	return (unsigned long)major << 24 | minor << 16 | micro << 8 |
+	       (level == 'a' ? 0xa0 : level == 'b' ? 0xb0 : 0xf0);
+}
+
+static bool find_layout(unsigned long version)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (version >> 24 != 3 || (version >> 16 & 0xff) != layouts[i].minor)
+			continue;
+		if ((version & 0xf0) < 0xc0)	/* before the first release candidate */
+			break;
+		L = layouts[i];
+		return true;
+	}
+	return false;
+}
+
+static void find_loop(void *handle)
+{
+	const ElfW(Sym) *symbol = NULL;
+	void *loop = dlsym(handle, "_PyEval_EvalFrameDefault");
+	Dl_info info;
+
+	if (!loop || !dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return;
+	loop_start = (uintptr_t)loop;
+	loop_bytes = symbol->st_size;
+}
+
+static void prepare(void *handle, enum python_mode wanted, bool unwound)
+{
+	unsigned long version = get_version(handle);
+	Dl_info info;
+
+	code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
+	unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
+	bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
+	*(void **)&get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
+	if (sizeof(void *) != 8 || !find_layout(version)) {
+		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are without its "
+		       "frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
+		return;
+	}
+	if (!code_type || !unicode_type || !bytes_type || !get_tstate) {
+		refuse(XPU_MESSAGE_WARNING, "this Python does not export what is needed: call "
+		       "chains are without its frames");
+		return;
+	}
+	if (L.minor == 13) {
+		const struct debug_offsets *runtime = dlsym(handle, "_PyRuntime");
+
+		if (!runtime) {
+			refuse(XPU_MESSAGE_WARNING, "this Python does not export _PyRuntime: call "
+			       "chains are without its frames");
+			return;
+		}
+		if (!check_debug_offsets(runtime, version))
+			return;
+	}
+	find_loop(handle);
+	if (wanted == PYTHON_ON && !unwound) {
+		refuse(asked_for_it ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO,
+		       "call chains are without Python's frames: those go with --call-graph dwarf, "
+		       "or alone, with --python only");
+		return;
+	}
+	if (wanted == PYTHON_ON && !L.anchored && !loop_bytes) {
+		refuse(XPU_MESSAGE_WARNING, "this Python does not say where its evaluation loop is: "
+		       "its frames can be had with --python only");
+		return;
+	}
+	/* It must not go away any more: launches call into it. */
+	if (dladdr((const void *)(uintptr_t)code_type, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	atomic_store(&python__mode, wanted);
+}
+
+void python__look(bool unwound)
+{
+	static enum python_mode wanted = PYTHON_ON;
+	static bool begun, done;
+	static time_t next;
+	struct timespec now;
+	const char *asked;
+	void *handle;
+
+	if (done)
+		return;
+	if (!begun) {
+		begun = true;
+		asked = getenv(XPU_PYTHON_ENV);
+		asked_for_it = asked;
+		if (asked && !strcmp(asked, "only"))
+			wanted = PYTHON_ONLY;
+		done = asked && !strcmp(asked, "off");
+		if (done)
+			return;
+	}
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec < next)
+		return;
+	next = now.tv_sec + LOOK_S;
+	if (find_interpreter(&handle)) {
+		done = true;
+		prepare(handle, wanted, unwound);
+	}
+	dlerror();			/* not for the application to see */
+}
