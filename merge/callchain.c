@@ -94,6 +94,26 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	return callchains__frame(c, name, map->dso, false);
 }
 
+/* Return: the frame of one of Python's words, as callchains__address(). */
+static const struct frame *callchains__python(struct callchains *c, uint64_t word)
+{
+	uint32_t line = XPU_FRAME_LINE(word), id = XPU_FRAME_CODE(word);
+	struct pycode code;
+	const char *file, *name;
+
+	if (id == XPU_CODE_NATIVE)
+		return callchains__label_frame(c, "[native]");
+	if (!c->pycode || !c->pycode(c->pycode_ctx, id, &code))
+		return callchains__frame(c, strpool__intern(c->strings, "[python]", 8), NULL, false);
+	file = strrchr(code.filename, '/');
+	file = file && file[1] && c->python_style != PYTHON_FULL ? file + 1 : code.filename;
+	if (!line || c->python_style == PYTHON_NO_LINE)
+		name = strpool__internf(c->strings, "%s:%s", file, code.name);
+	else
+		name = strpool__internf(c->strings, "%s:%s:%u", file, code.name, line);
+	return callchains__frame(c, name, NULL, true);
+}
+
 static bool has_prefix(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
@@ -186,6 +206,52 @@ static size_t callchain__trim(const struct frame *const *v, size_t nr, const str
 	return i;
 }
 
+/* Return: whether the frame is inside the interpreter, which is @f's file or a part of it. */
+static bool frame__is_interpreter(const struct frame *f)
+{
+	static const char *const prefixes[] = {
+		"_Py", "Py_", "PyEval_", "PyObject_", "PyRun_", "PyVectorcall_",
+	};
+	const char *name;
+	size_t i;
+
+	if (!f->dso)
+		return false;
+	name = f->dso->name;
+	if (has_prefix(name, "libpython3"))
+		return true;
+	if (has_prefix(name, "python")) {
+		name += strlen("python");
+		if (!name[strspn(name, "0123456789.")])
+			return true;
+	}
+	/* In a program that has it built in. */
+	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)
+		if (has_prefix(f->name, prefixes[i]))
+			return true;
+	return false;
+}
+
+/*
+ * callchain__trim_python - leave out how the interpreter came to call
+ * @v, @words: @nr frames, innermost first, and what they were in the recording
+ *
+ * Return: how many are left.
+ */
+static size_t callchain__trim_python(const struct frame **v, const __u64 *words, size_t nr)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < nr && !XPU_FRAME_IS_PYTHON(words[i]); i++)
+		;
+	if (i == nr)
+		return nr;
+	for (i = 0; i < nr; i++)
+		if (XPU_FRAME_IS_PYTHON(words[i]) || !frame__is_interpreter(v[i]))
+			v[left++] = v[i];
+	return left;
+}
+
 /* Return: the interned path of the frames in scratch, which are in order, or NULL. */
 static const struct stack *callchains__intern(struct callchains *c)
 {
@@ -218,19 +284,42 @@ const struct stack *callchains__label(struct callchains *c, const char *name)
 	return callchains__intern(c);
 }
 
+const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
+				       const char *name, const struct stack *b)
+{
+	uint32_t i;
+
+	c->scratch.nr = 0;
+	for (i = 0; i < a->nr; i++)
+		if (callchains__push(c, a->frames[i]))
+			return NULL;
+	if (callchains__push(c, callchains__label_frame(c, name)))
+		return NULL;
+	for (i = 0; i < b->nr; i++)
+		if (callchains__push(c, b->frames[i]))
+			return NULL;
+	return callchains__intern(c);
+}
+
 const struct stack *callchains__resolve(struct callchains *c,
 					const struct xpu_record_callchain *rec,
 					struct image *image, uint32_t epoch, const char *api)
 {
 	size_t nr = rec && !(rec->hdr.misc & XPU_CHAIN_FAILED) ? rec->nr_frames : 0;
 	const struct frame *api_frame = NULL, *f;
-	size_t i, trimmed = 0;
+	size_t i, trimmed = 0, nr_native = 0;
 	uint64_t addr;
 
 	c->scratch.nr = 0;
 	/* Innermost first to begin with, as they come. */
 	for (i = 0; i < nr; i++) {
 		addr = rec->frames[i];
+		if (XPU_FRAME_IS_PYTHON(addr)) {
+			if (callchains__push(c, callchains__python(c, addr)))
+				return NULL;
+			continue;
+		}
+		nr_native++;
 		if (i || rec->hdr.misc & XPU_CHAIN_SHIM)
 			addr--;
 		if (callchains__push(c, callchains__address(c, image, epoch, addr)))
@@ -241,6 +330,8 @@ const struct stack *callchains__resolve(struct callchains *c,
 	nr -= trimmed;
 	if (trimmed)
 		memmove(c->scratch.v, c->scratch.v + trimmed, nr * sizeof(*c->scratch.v));
+	if (c->trim && nr)
+		nr = callchain__trim_python(c->scratch.v, rec->frames + trimmed, nr);
 	c->scratch.nr = nr;
 	for (i = 0; i < nr; i++) {
 		f = c->scratch.v[i];
@@ -262,7 +353,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		c->scratch.v[c->scratch.nr - 1 - i] = f;
 	}
 	/* Untrimmed, the API function is among the frames already, unless there are none. */
-	if (c->trim || !nr) {
+	if (c->trim || !nr_native) {
 		if (!api_frame)
 			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");
 		if (callchains__push(c, api_frame))

@@ -5,6 +5,9 @@
  * What a launch's stack holds, innermost first: the shim, CUPTI, the CUDA driver, the runtime, and
  * then the program. The first four are how we came to know, not what the user asked about: they
  * are trimmed and one frame stands for them, the API function that the program called.
+ *
+ * Where Python runs, the recording has its frames in the place of the evaluation loop's. The other
+ * frames of the interpreter, by which one Python function comes to call another, are trimmed, too.
  */
 #ifndef MERGE_CALLCHAIN_H
 #define MERGE_CALLCHAIN_H
@@ -23,6 +26,18 @@ struct frame {
 	bool symbolized;
 };
 
+/* How Python's frames are shown. */
+enum python_style {
+	PYTHON_SHORT,			/* train.py:step:41 */
+	PYTHON_FULL,			/* /home/me/train.py:step:41 */
+	PYTHON_NO_LINE,			/* train.py:step */
+};
+
+struct pycode {				/* a Python code object */
+	const char *name;
+	const char *filename;
+};
+
 /* A call path, root first. Equal paths are equal pointers. */
 struct stack {
 	uint32_t nr;
@@ -36,6 +51,10 @@ struct callchains {
 	struct dsos *dsos;		/* the caller's */
 	struct strpool *strings;	/* the caller's */
 	bool trim;
+	enum python_style python_style;
+	/* Looks up a code object of the process whose path is resolved; may be NULL. */
+	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
+	void *pycode_ctx;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
 	struct arena arena;
@@ -63,6 +82,10 @@ void callchains__exit(struct callchains *c);
 const struct stack *callchains__resolve(struct callchains *c,
 					const struct xpu_record_callchain *rec,
 					struct image *image, uint32_t epoch, const char *api);
+
+/* Return: the path that begins with @a, goes on with a frame called @name and ends with @b, or NULL. */
+const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
+				       const char *name, const struct stack *b);
 
 /* Return: the path of one frame called @name, as for "[no launch]", or NULL. */
 const struct stack *callchains__label(struct callchains *c, const char *name);

@@ -38,6 +38,7 @@ struct device_event {
 	uint32_t stream;
 	uint32_t thread;		/* of the launch */
 	uint32_t lane;			/* of the stream: 0, or more where records overlap */
+	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
 	bool orphan;
 };
 
@@ -67,7 +68,7 @@ static int chrome__launch(void *ctx, const struct session *s, uint64_t key, cons
 }
 
 static int chrome__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
-			const struct launch *l)
+			const struct launch *l, uint32_t made)
 {
 	struct chrome *c = ctx;
 
@@ -85,6 +86,7 @@ static int chrome__work(void *ctx, const struct session *s, uint64_t key, const 
 		.leaf = w->leaf,
 		.stream = w->stream,
 		.thread = l ? l->thread : NO_INDEX,
+		.made = made,
 		.orphan = !l,
 	}));
 }
@@ -378,11 +380,17 @@ static void write_stacks(struct writer *w)
 static void write_other_data(struct writer *w, const struct chrome *c)
 {
 	const struct session *s = w->s;
+	size_t i;
 
 	put(w, "\"otherData\":{\"source\":");
-	put_string(w, s->reader->name);
+	put(w, "\"");
+	for (i = 0; i < s->inputs.nr; i++) {
+		put(w, i ? ", " : "");
+		escape__print(w->f, s->inputs.v[i].reader->name, ESCAPE_JSON);
+	}
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
-	put(w, ",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
+	put(w, s->realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
+			     "\",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
 	put_u64(w, s->first_ns);
 	put(w, "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
 	put_u64(w, s->loss.nr_launches);
@@ -397,6 +405,15 @@ static void write_other_data(struct writer *w, const struct chrome *c)
 	put(w, "},\n");
 }
 
+/* " on node1", where there are several. */
+static void put_host(struct writer *w, uint32_t proc)
+{
+	const char *host = session__host(w->s, proc);
+
+	put(w, *host ? " on " : "");
+	escape__print(w->f, host, ESCAPE_JSON);
+}
+
 static void write_process(struct writer *w, uint32_t proc)
 {
 	put_metadata(w, w->pids[proc], 0, "process_name", "name");
@@ -404,6 +421,7 @@ static void write_process(struct writer *w, uint32_t proc)
 	escape__print(w->f, session__proc_name(w->s, proc), ESCAPE_JSON);
 	put(w, " (pid ");
 	put_u64(w, w->s->machine.procs.v[proc].pid);
+	put_host(w, proc);
 	put(w, ")\"}}");
 }
 
@@ -445,6 +463,7 @@ static void write_stream(struct writer *w, uint32_t idx)
 		escape__print(w->f, session__proc_name(s, stream->proc), ESCAPE_JSON);
 		put(w, " ");
 		put_u64(w, s->machine.procs.v[stream->proc].pid);
+		put_host(w, stream->proc);
 		put(w, ")\"}}");
 		put_metadata(w, writer__gpu_pid(w, idx), tid, "thread_sort_index", "sort_index");
 		put_u64(w, tid);
@@ -530,6 +549,12 @@ static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t 
 	put(w, *ph == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
+/* Return: the function that called the API, or the API's where that is all there is. */
+static const char *stack__caller(const struct stack *stack)
+{
+	return stack->frames[stack->nr > 1 ? stack->nr - 2 : 0]->name;
+}
+
 static void write_device_event(struct writer *w, const struct device_event *e)
 {
 	static const char *const cats[] = {
@@ -555,8 +580,16 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 		put(w, leaf->name);
 		put(w, "\"");
 	}
+	if (e->made != NO_INDEX) {
+		put(w, ",\"sf\":");
+		put_u64(w, w->stack_ids[e->made]);
+	}
 	put(w, ",\"args\":{\"correlation\":");
 	put_u64(w, JOIN_KEY_ID(e->key));
+	if (e->made != NO_INDEX) {
+		put(w, ",\"captured_at\":");
+		put_string(w, stack__caller(w->s->chains.v[e->made].stack));
+	}
 	if (leaf->kind != LEAF_KERNEL) {
 		put(w, ",\"bytes\":");
 		put_u64(w, e->bytes);

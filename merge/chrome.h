@@ -5,7 +5,8 @@
  * Device work is one slice each, on a track for each (GPU, context, stream); slices on a track must
  * nest, so records that overlap spill to further tracks of the stream. Each launch is a slice on
  * its host thread's track, and a flow arrow leads from it to each slice of work that it caused.
- * A launch has a time and no duration: its slice is a marker, at most 1 us wide.
+ * A launch has a time and no duration: its slice is a marker, at most 1 us wide. Work of a graph's
+ * node also has the call path that made the node.
  *
  * Times are microseconds with three decimals, printed from integers, after otherData.base_ns.
  */

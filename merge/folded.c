@@ -13,6 +13,8 @@ struct line {
 	const char *text;
 	uint64_t sum_ns;
 	uint64_t nr;
+	uint64_t bytes;
+	bool has_bytes;
 };
 
 typedef ARRAY(char) buf_t;
@@ -60,15 +62,71 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	return buf__put(buf, label, len) ?: buf__put_name(buf, leaf->name);
 }
 
+static int buf__put_root(buf_t *buf, const struct session *s, const struct aggregate *a,
+			 enum by by)
+{
+	const struct leaf *leaf = &s->leaves.v[a->leaf];
+	uint32_t number = 0, proc = s->chains.v[a->chain].proc;
+	const char *what = NULL, *host = "";
+	bool known = false;
+	char label[64];
+	int len, err;
+
+	switch (by) {
+	case BY_PID:
+		what = "pid";
+		number = s->machine.procs.v[proc].pid;
+		known = number;
+		host = session__host(s, proc);
+		break;
+	case BY_HOST:
+		host = s->inputs.v[s->machine.procs.v[proc].recording].host;
+		err = buf__put(buf, "[host ", 6);
+		if (!err)
+			err = buf__put_name(buf, *host ? host : "unknown");
+		return err ?: buf__put(buf, "]", 1);
+	case BY_TID:
+		what = "tid";
+		known = a->thread != NO_INDEX;
+		number = known ? s->threads.v[a->thread].tid : 0;
+		break;
+	case BY_DEVICE:
+		what = "GPU";
+		known = leaf->kind != LEAF_PENDING;
+		number = known ? s->gpus.list.v[leaf->gpu].number : 0;
+		break;
+	case BY_STREAM:
+		what = "stream";
+		known = a->stream != NO_INDEX && s->streams.v[a->stream].known;
+		number = known ? s->streams.v[a->stream].stream : 0;
+		break;
+	default:
+		return buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
+	}
+	if (known)
+		len = snprintf(label, sizeof(label), "[%s %" PRIu32, what, number);
+	else
+		len = snprintf(label, sizeof(label), "[%s unknown", what);
+	err = buf__put(buf, label, len);
+	if (!err && *host)
+		err = buf__put(buf, " on ", 4) ?: buf__put_name(buf, host);
+	return err ?: buf__put(buf, "]", 1);
+}
+
 /* comm;frame;...;leaf, with its NUL */
 static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
-			 bool numbered)
+			 const struct folded_opts *opts, bool numbered)
 {
 	const struct stack *stack = s->chains.v[a->chain].stack;
 	uint32_t i;
-	int err;
+	int err = 0;
 
-	err = buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
+	for (i = 0; i < max_t(uint32_t, opts->nr_by, 1) && !err; i++) {
+		if (i)
+			err = buf__put(buf, ";", 1);
+		if (!err)
+			err = buf__put_root(buf, s, a, opts->nr_by ? opts->by[i] : BY_COMM);
+	}
 	for (i = 0; i < stack->nr && !err; i++) {
 		err = buf__put(buf, ";", 1);
 		if (!err)
@@ -102,6 +160,8 @@ static uint64_t line__value(const struct line *line, const struct folded_opts *o
 		return ((unsigned __int128)line->sum_ns * opts->freq_hz + 500000000) / 1000000000;
 	case UNIT_COUNT:
 		return line->nr;
+	case UNIT_BYTES:
+		return line->bytes;
 	}
 	return 0;
 }
@@ -122,7 +182,7 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		char *text;
 
 		buf.nr = 0;
-		err = buf__put_line(&buf, s, a, numbered);
+		err = buf__put_line(&buf, s, a, opts, numbered);
 		if (err)
 			break;
 		text = arena__alloc(&texts, buf.nr);
@@ -131,7 +191,10 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 			break;
 		}
 		memcpy(text, buf.v, buf.nr);
-		err = array_push(&lines, ((struct line){ text, a->sum_ns, a->nr }));
+		err = array_push(&lines, ((struct line){
+			text, a->sum_ns, a->nr, a->bytes,
+			s->leaves.v[a->leaf].kind != LEAF_KERNEL,
+		}));
 	}
 	if (err)
 		goto out;
@@ -145,11 +208,14 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		for (j = i + 1; j < lines.nr && !strcmp(lines.v[j].text, sum.text); j++) {
 			sum.sum_ns += lines.v[j].sum_ns;
 			sum.nr += lines.v[j].nr;
+			sum.bytes += lines.v[j].bytes;
 		}
 		value = line__value(&sum, opts);
 		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
 		result->nr_lines++;
-		if (!value && sum.sum_ns) {
+		if (opts->unit == UNIT_BYTES) {
+			result->nr_without_bytes += !sum.has_bytes;
+		} else if (!value && sum.sum_ns) {
 			result->nr_rounded_away++;
 			result->rounded_away_ns += sum.sum_ns;
 		}

@@ -4,13 +4,13 @@
  *
  *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
- * Root first, in byte order of the lines. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU;
+ * Other roots than the comm, or several, with struct folded_opts.by. Root first, in byte order of the lines. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU;
  * [GPU_Memcpy]HtoD; [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never
  * seen; [no launch] as the parent of device work whose launch was never seen. In names, ';' becomes
  * ':', control characters '?' and bytes that are no UTF-8 U+FFFD.
  *
  * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
- * number of device records. What has no time, or too little to show in the unit, keeps its line
+ * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps its line
  * with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts launches.
  */
 #ifndef MERGE_FOLDED_H
@@ -27,17 +27,32 @@ enum unit {
 	UNIT_MS,
 	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen of it */
 	UNIT_COUNT,
+	UNIT_BYTES,			/* moved or set; kernels have none */
+};
+
+/* What the frames at the root may tell, beside the call path. */
+enum by {
+	BY_COMM,			/* app */
+	BY_HOST,			/* [host node1] */
+	BY_PID,				/* [pid 123]; [pid 123 on node1] with several hosts */
+	BY_TID,				/* [tid 123]; needs session_opts.by_thread */
+	BY_DEVICE,			/* [GPU 0] */
+	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
+	NR_BY
 };
 
 struct folded_opts {
 	enum unit unit;
 	uint32_t freq_hz;		/* UNIT_SAMPLES */
+	uint32_t nr_by;			/* 0: BY_COMM */
+	enum by by[NR_BY];		/* root first */
 };
 
 struct folded_result {
 	uint64_t nr_lines;
 	uint64_t nr_rounded_away;	/* lines with time that show 0 ... */
 	uint64_t rounded_away_ns;	/* ... and how much that is in all */
+	uint64_t nr_without_bytes;	/* UNIT_BYTES: lines of kernels */
 };
 
 /*

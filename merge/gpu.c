@@ -20,11 +20,13 @@ void gpus__exit(struct gpus *g)
 	idmap__free(&g->by_device);
 	idmap__free(&g->by_uuid);
 	idmap__free(&g->by_number);
+	idmap__free(&g->by_ordinal);
 }
 
 static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 {
-	struct gpu gpu = { .number = ordinal };
+	struct gpu gpu = { .number = ordinal, .host = g->host };
+	uint64_t key = DEVICE_KEY(g->host, ordinal);
 	uint32_t taken;
 	int err;
 
@@ -32,6 +34,8 @@ static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 		gpu.number = g->next_number++;
 	*idx = g->list.nr;
 	err = idmap__put(&g->by_number, gpu.number, *idx);
+	if (!err && !idmap__get(&g->by_ordinal, key, &taken))
+		err = idmap__put(&g->by_ordinal, key, *idx);
 	return err ?: array_push(&g->list, gpu);
 }
 
@@ -41,7 +45,9 @@ int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
 
 	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), idx))
 		return 0;
-	if (!idmap__get(&g->by_number, ordinal, idx))
+	/* What is shown by that number, unless it is another host's. */
+	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host) &&
+	    !idmap__get(&g->by_ordinal, DEVICE_KEY(g->host, ordinal), idx))
 		err = gpus__new(g, ordinal, idx);
 	return err ?: idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
 }

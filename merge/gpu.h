@@ -16,6 +16,7 @@
 struct gpu {
 	uint32_t number;		/* to show: as its first process has it, if that is free */
 	const char *name;		/* NULL if not told */
+	uint32_t host;
 	uint64_t busy_ns;		/* sum of its records, overlaps counted twice */
 	uint64_t nr_works;
 };
@@ -26,6 +27,8 @@ struct gpus {
 	struct idmap by_device;		/* (process, its ordinal) to index in list */
 	struct idmap by_uuid;		/* address of the interned UUID to index in list */
 	struct idmap by_number;
+	struct idmap by_ordinal;	/* (host, number there) to index in list */
+	uint32_t host;			/* of what comes next: numbers mean the same on one host */
 	uint32_t next_number;
 };
 

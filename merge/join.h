@@ -34,6 +34,7 @@ struct work {
 	uint64_t bytes;			/* MEMCPY, MEMSET */
 	uint32_t leaf;
 	uint32_t stream;
+	uint32_t node;			/* of a CUDA graph; NO_INDEX: of none that is known */
 };
 
 /* Told as it turns out; each returns 0, or -errno to stop. */

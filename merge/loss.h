@@ -15,12 +15,17 @@
 #include "xpu_record.h"
 
 struct loss {
-	uint64_t nr_launches;		/* launch records */
+	uint64_t nr_launches;		/* launch records, but for those that are counted apart */
 	uint64_t nr_matched;		/* of them, with at least one device record */
 	uint64_t nr_pending;		/* of them, with none */
 	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
+	uint64_t nr_captured;		/* launch records apart: captured into graphs, not run */
+	uint64_t at_detach;		/* the same: without device work yet when xpuload detached */
 	uint64_t nr_works;		/* device records */
-	uint64_t nr_orphans;		/* of them, without a launch */
+	uint64_t nr_orphans;		/* of them, without a launch, but for the next two */
+	uint64_t before_attach;		/* of them, launched before xpuload attached */
+	uint64_t after_detach;		/* of them, launched after it detached */
+	uint64_t at_edges;		/* launches that passed the probes as these came or went */
 
 	uint64_t recorder[XPU_LOST_NR];	/* what the loader counted, by enum xpu_lost_kind */
 	uint64_t recorder_other;	/* kinds that this version does not know */
@@ -30,6 +35,7 @@ struct loss {
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
 	uint64_t unfinished;
+	uint64_t unfinished_at_detach;
 
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_refs;		/* ids that no record defines */
@@ -37,11 +43,15 @@ struct loss {
 	uint64_t cut_bytes;		/* at the end of the file, not a whole record */
 	uint64_t corrupt_bytes;		/* the same, after damage */
 	uint64_t not_closed;		/* 1: there is no END record */
-	uint64_t no_stack;		/* launches without a call path */
+	uint64_t unknown_nodes;		/* device records of graph nodes nobody saw being made */
+	uint64_t no_stack;		/* launches and graph nodes without a call path */
 	uint64_t truncated;		/* launches whose call path is longer than recorded */
 	uint64_t unsymbolized;		/* frames shown without a function name */
 	uint64_t nr_frames;		/* frames shown */
 };
+
+/* Adds up two recordings'. */
+void loss__add(struct loss *to, const struct loss *l);
 
 /* Return: the N of "lost N": launches and records known to be missing, counted once each. */
 uint64_t loss__lost(const struct loss *l);
@@ -52,7 +62,7 @@ static inline uint64_t loss__unmatched(const struct loss *l)
 	return l->nr_pending + l->nr_orphans;
 }
 
-/* Return: whether nothing at all is missing, unmatched or unnamed. */
+/* Return: whether nothing at all is missing, unmatched or unnamed; notes do not matter. */
 bool loss__clean(const struct loss *l);
 
 /*

@@ -33,7 +33,7 @@ void machine__init(struct machine *m, struct strpool *strings)
 	m->strings = strings;
 }
 
-void machine__exit(struct machine *m)
+void machine__next(struct machine *m)
 {
 	struct machine_task *task, *tmp_task;
 	struct machine_pid *pid, *tmp_pid;
@@ -53,9 +53,17 @@ void machine__exit(struct machine *m)
 		array_free(&pid->images);
 	}
 	free(m->events);
-	array_free(&m->procs);
+	m->events = NULL;
+	m->nr_events = m->cap_events = 0;
 	idmap__free(&m->procs_by_id);
 	arena__free(&m->arena);
+	m->recording++;
+}
+
+void machine__exit(struct machine *m)
+{
+	machine__next(m);
+	array_free(&m->procs);
 }
 
 int machine__add_event(struct machine *m, const struct xpu_record *rec)
@@ -77,7 +85,7 @@ int machine__add_event(struct machine *m, const struct xpu_record *rec)
 
 int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx)
 {
-	struct proc proc = { .proc_id = proc_id };
+	struct proc proc = { .proc_id = proc_id, .recording = m->recording };
 	int err;
 
 	if (idmap__get(&m->procs_by_id, proc_id, idx))

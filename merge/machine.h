@@ -54,6 +54,8 @@ struct proc {
 	uint64_t time_ns;
 	uint64_t exit_ns;
 	const char *comm;			/* at its start; interned */
+	const char *name;			/* what it was called last; machine__next() keeps it */
+	uint32_t recording;			/* which one it is of */
 };
 
 struct machine_task;
@@ -62,7 +64,8 @@ struct machine_pid;
 struct machine {
 	struct strpool *strings;		/* the caller's */
 	ARRAY(struct proc) procs;
-	struct idmap procs_by_id;
+	struct idmap procs_by_id;		/* those of this recording */
+	uint32_t recording;
 
 	struct machine_event {
 		uint64_t time_ns;
@@ -78,6 +81,12 @@ struct machine {
 
 void machine__init(struct machine *m, struct strpool *strings);
 void machine__exit(struct machine *m);
+
+/*
+ * Goes on with another recording, whose ids and pids mean others: forgets names, images and what
+ * proc_ids mean, but keeps @m->procs.
+ */
+void machine__next(struct machine *m);
 
 /* Takes a MMAP, COMM, FORK or EXIT record, which must stay valid. Return: 0 or -ENOMEM. */
 int machine__add_event(struct machine *m, const struct xpu_record *rec);

@@ -44,6 +44,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_BATCH]	  = UP_TO(struct xpu_record_batch, RECORD_MAX / 2),
 	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
 	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
+	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
 };
 
 static const struct record_type batch_types[] = {
@@ -56,6 +57,8 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_COUNTERS]	= FIXED(struct xpu_record_counters),
 	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
 	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
+	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
+	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
 };
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)

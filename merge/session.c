@@ -7,12 +7,19 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "escape.h"
+#include "window.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
 #include <uthash.h>
 
 #define UNKNOWN		"[unknown]"
+#define NR_RECENT	4096
+
+/* How the shim names an explicit call that makes a graph node: it knows no better. */
+#define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
+#define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
 
 /* An interned string of the shim's: a kernel's name, most of them. */
 struct string_def {
@@ -35,15 +42,33 @@ struct stream_def {
 	const struct xpu_record_stream *rec;
 };
 
+/* What stands in the place of a call path, or of a launch. */
+enum label {
+	LABEL_NO_PATH,
+	LABEL_NO_LAUNCH,
+	LABEL_BEFORE,
+	LABEL_AFTER,
+	NR_LABELS
+};
+
+static const char *const no_launch_labels[NR_LABELS] = {
+	[LABEL_NO_LAUNCH] = "[no launch]",
+	[LABEL_BEFORE] = "[before attach]",
+	[LABEL_AFTER] = "[after detach]",
+};
+
 /* What one process says it sent, and what has arrived of it. */
 struct account {
 	struct xpu_record_counters sent;	/* nr_batches 0: it never said */
+	struct xpu_record_counters first;	/* what it had sent when the recording began ... */
+	const struct xpu_record_batch *baseline;	/* ... this batch included */
+	struct window window;
 	uint64_t nr_launches;
 	uint64_t nr_works;
 	uint64_t nr_batches;
+	uint32_t nr_threads;
 	uint64_t seen_ns;			/* the last time it launched or sent something */
-	uint32_t no_launch_chain;
-	uint32_t no_path_chain;
+	uint32_t label_chains[NR_LABELS];
 	uint32_t unknown_stream;
 };
 
@@ -62,6 +87,8 @@ struct aggregate_entry {
 		uint32_t chain;
 		uint32_t leaf;
 		const char *comm;
+		uint32_t thread;
+		uint32_t stream;
 	} key;
 	uint32_t aggregate;
 	UT_hash_handle hh;
@@ -75,20 +102,34 @@ struct session_tables {
 	struct idmap streams;		/* (proc, id) */
 	struct idmap apis;		/* (domain, cbid) */
 	struct idmap chains;		/* (path, epoch), epoch > 0 */
+	struct idmap joined_chains;	/* (chain of the launch, chain of the capture) */
+	struct idmap pycodes;		/* (proc, id) */
+	uint32_t pycode_proc;		/* whose path is being resolved */
 	ARRAY(struct string_def) string_defs;
 	ARRAY(struct api_def) api_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
+	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct account) accounts;	/* by process */
 	struct leaf_entry *leaves;
 	struct aggregate_entry *aggregates;
+	uint32_t recent[NR_RECENT];	/* aggregates, by RECENT(): most works find theirs here */
 	struct arena arena;
 	unsigned int permille;
+	/* Where the tables of the recording that is being read begin. */
+	size_t first_path, first_thread, first_chain, first_proc;
 };
 
+/* Two boot times this close to one another are one boot's, seen before and after a clock step. */
+#define SAME_BOOT_NS	1000000000
+
+#define RECENT(chain, leaf, comm) \
+	(((chain) * 31 + (leaf) * 7 + ((uintptr_t)(comm) >> 3)) % NR_RECENT)
 #define ID_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
 static const struct join_ops session_join_ops;
+
+static bool session__pycode(void *ctx, uint32_t id, struct pycode *code);
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
@@ -101,7 +142,11 @@ int session__init(struct session *s, const struct session_opts *opts)
 	machine__init(&s->machine, &s->strings);
 	dsos__init(&s->dsos, &s->strings);
 	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
+	s->callchains.python_style = opts->python_style;
+	s->callchains.pycode = session__pycode;
+	s->callchains.pycode_ctx = s;
 	join__init(&s->join, &session_join_ops, s);
+	graphs__init(&s->graphs);
 	gpus__init(&s->gpus, &s->strings);
 	return 0;
 }
@@ -109,17 +154,23 @@ int session__init(struct session *s, const struct session_opts *opts)
 void session__exit(struct session *s)
 {
 	struct session_tables *t = s->tables;
+	size_t i;
 
 	if (!t)
 		return;
 	HASH_CLEAR(hh, t->leaves);
 	HASH_CLEAR(hh, t->aggregates);
 	arena__free(&t->arena);
+	for (i = 0; i < t->accounts.nr; i++)
+		window__exit(&t->accounts.v[i].window);
 	array_free(&t->accounts);
+	array_free(&t->pycode_defs);
 	array_free(&t->stream_defs);
 	array_free(&t->device_defs);
 	array_free(&t->api_defs);
 	array_free(&t->string_defs);
+	idmap__free(&t->pycodes);
+	idmap__free(&t->joined_chains);
 	idmap__free(&t->chains);
 	idmap__free(&t->apis);
 	idmap__free(&t->streams);
@@ -136,7 +187,9 @@ void session__exit(struct session *s)
 	array_free(&s->threads);
 	array_free(&s->paths);
 	array_free(&s->infos);
+	array_free(&s->inputs);
 	gpus__exit(&s->gpus);
+	graphs__exit(&s->graphs);
 	join__exit(&s->join);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
@@ -150,29 +203,34 @@ static void session__progress(struct session *s, const struct record_iter *it, u
 {
 	unsigned int permille = from + (to - from) * (it->offset >> 10) / ((it->size >> 10) + 1);
 
+	permille = (permille + 1000 * (s->machine.recording)) / s->inputs.nr;
 	if (!s->opts.progress || permille == s->tables->permille)
 		return;
 	s->tables->permille = permille;
 	s->opts.progress(s->opts.progress_ctx, permille);
 }
 
-static int session__account(struct session *s, uint32_t proc, struct account **account)
+static int session__new_accounts(struct session *s, uint32_t proc)
 {
 	struct session_tables *t = s->tables;
 	struct account new = {
-		.no_launch_chain = NO_INDEX,
-		.no_path_chain = NO_INDEX,
+		.label_chains = { NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX },
 		.unknown_stream = NO_INDEX,
 	};
-	int err;
+	int err = 0;
 
-	while (t->accounts.nr <= proc) {
+	while (!err && t->accounts.nr <= proc)
 		err = array_push(&t->accounts, new);
-		if (err)
-			return err;
-	}
-	*account = &t->accounts.v[proc];
-	return 0;
+	return err;
+}
+
+static inline int session__account(struct session *s, uint32_t proc, struct account **account)
+{
+	int err = s->tables->accounts.nr <= proc ? session__new_accounts(s, proc) : 0;
+
+	if (!err)
+		*account = &s->tables->accounts.v[proc];
+	return err;
 }
 
 /* ---- first pass: what others refer to ------------------------------------------------------- */
@@ -217,7 +275,17 @@ static void session__collect_lost(struct session *s, const struct xpu_record_los
 		s->loss.recorder_other += rec->count;
 }
 
+static int session__collect_graph_node(struct session *s, const struct xpu_record_graph_node *rec)
+{
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&s->machine, rec->proc_id, &proc);
+	return err ?: graphs__add_node(&s->graphs, proc, rec);
+}
+
 static int session__collect_nested(struct session *s, uint32_t proc, struct account *account,
+				   const struct xpu_record_batch *batch,
 				   const struct xpu_record *rec)
 {
 	struct session_tables *t = s->tables;
@@ -250,7 +318,8 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 		if (!stream->id || idmap__get(&t->streams, ID_KEY(proc, stream->id), &idx))
 			return 0;
 		/* The same index as in s->streams, which is filled when the GPUs are known. */
-		err = idmap__put(&t->streams, ID_KEY(proc, stream->id), t->stream_defs.nr);
+		err = idmap__put(&t->streams, ID_KEY(proc, stream->id),
+				 s->streams.nr + t->stream_defs.nr);
 		return err ?: array_push(&t->stream_defs, def);
 	}
 	case XPU_RECORD_DEVICE: {
@@ -258,12 +327,29 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 
 		return array_push(&t->device_defs, def);
 	}
+	case XPU_RECORD_GRAPH_CLONE: {
+		const struct xpu_record_graph_clone *clone = (const void *)rec;
+
+		return graphs__add_clone(&s->graphs, proc, clone->node_id, clone->original_id);
+	}
+	case XPU_RECORD_PYCODE: {
+		const struct xpu_record_pycode *code = (const void *)rec;
+
+		if (!code->id || idmap__get(&t->pycodes, ID_KEY(proc, code->id), &idx))
+			return 0;
+		err = idmap__put(&t->pycodes, ID_KEY(proc, code->id), t->pycode_defs.nr);
+		return err ?: array_push(&t->pycode_defs, code);
+	}
 	case XPU_RECORD_COUNTERS: {
 		const struct xpu_record_counters *sent = (const void *)rec;
 
 		/* Running totals, so the bigger is the later: two threads may send at a time. */
 		if (sent->nr_batches >= account->sent.nr_batches)
 			account->sent = *sent;
+		if (!account->baseline || sent->nr_batches < account->first.nr_batches) {
+			account->first = *sent;
+			account->baseline = batch;
+		}
 		return 0;
 	}
 	case XPU_RECORD_MESSAGE: {
@@ -296,7 +382,7 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 	account->seen_ns = max_t(uint64_t, account->seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);
 	while ((rec = record_iter__next(&it))) {
-		err = session__collect_nested(s, proc, account, rec);
+		err = session__collect_nested(s, proc, account, batch, rec);
 		if (err)
 			return err;
 	}
@@ -313,8 +399,11 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 static int session__collect_record(struct session *s, const struct record_iter *it,
 				   const struct xpu_record *rec)
 {
+	struct input *in;
+
 	switch (rec->type) {
 	case XPU_RECORD_INFO:
+		s->inputs.v[s->machine.recording].nr_infos++;
 		return array_push(&s->infos, (const void *)rec);
 	case XPU_RECORD_PROCESS:
 		return machine__add_process(&s->machine, (const void *)rec);
@@ -331,12 +420,15 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return session__collect_callchain(s, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return session__collect_batch(s, it, (const void *)rec);
+	case XPU_RECORD_GRAPH_NODE:
+		return session__collect_graph_node(s, (const void *)rec);
 	case XPU_RECORD_LOST:
 		session__collect_lost(s, (const void *)rec);
 		return 0;
 	case XPU_RECORD_END:
-		s->ended = true;
-		s->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
+		in = &s->inputs.v[s->machine.recording];
+		in->ended = true;
+		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
 		return 0;
 	default:
 		return 0;
@@ -357,7 +449,7 @@ static int session__collect(struct session *s)
 		reader__release(s->reader, &it);
 		session__progress(s, &it, 0, 300);
 	}
-	s->loss.not_closed = !s->ended;
+	s->loss.not_closed = !s->inputs.v[s->machine.recording].ended;
 	if (it.end == RECORDS_CUT) {
 		s->loss.cut_bytes = it.size - it.offset;
 		msgs__add(&s->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored",
@@ -402,18 +494,75 @@ static int session__resolve_path(struct session *s, struct path *path)
 	path->one_record = name && !strcasestr(name, "graph");
 	if (name && *name)
 		path->api = strpool__intern(&s->strings, name, strlen(name));
+	else if (rec->domain == DOMAIN_RESOURCE && rec->cbid == CBID_GRAPHNODE_CREATED)
+		path->api = strpool__internf(&s->strings, "[graph node made]");
 	else
 		path->api = strpool__internf(&s->strings, "[api %u:%u]", rec->domain, rec->cbid);
 	return path->api ? 0 : -ENOMEM;
 }
 
+/*
+ * Tells the processes that were not recorded from their beginning or to their end, for they were
+ * attached to or outlived the recording, from those that were there all along.
+ * @ends_known: a process without an end has none, rather than that ends are not recorded
+ */
+static int session__resolve_accounts(struct session *s, bool ends_known)
+{
+	struct session_tables *t = s->tables;
+	struct account *account;
+	size_t i;
+	int err;
+
+	for (i = t->first_proc; i < s->machine.procs.nr; i++) {
+		err = session__account(s, i, &account);
+		if (err)
+			return err;
+		if (s->machine.procs.v[i].how == XPU_MISC_PROCESS_ATTACH) {
+			window__open(&account->window, min_t(uint64_t, account->sent.nr_slots,
+							     WINDOW_MAX_THREADS));
+			continue;
+		}
+		account->baseline = NULL;
+		memset(&account->first, 0, sizeof(account->first));
+		if (ends_known && !s->machine.procs.v[i].exited)
+			window__open(&account->window, min_t(uint64_t, account->sent.nr_slots,
+							     WINDOW_MAX_THREADS));
+	}
+	for (i = t->first_thread; i < s->threads.nr; i++)
+		t->accounts.v[s->threads.v[i].proc].nr_threads++;
+	for (i = t->first_proc; i < t->accounts.nr; i++) {
+		account = &t->accounts.v[i];
+		if (account->window.nr_threads)
+			window__open(&account->window, max_t(uint32_t, account->nr_threads,
+							     account->window.nr_threads));
+	}
+	return 0;
+}
+
 static int session__resolve(struct session *s)
 {
 	struct session_tables *t = s->tables;
+	bool ends_seen = false;
 	size_t i;
 	int err;
 
 	err = machine__finish(&s->machine);
+	if (err)
+		return err;
+	graphs__finish(&s->graphs);
+	for (i = t->first_proc; i < s->machine.procs.nr; i++)
+		ends_seen |= s->machine.procs.v[i].exited;
+	/* An image that is replaced by an exec has ended, too. */
+	for (i = t->first_proc; i < s->machine.procs.nr; i++) {
+		const struct proc *p = &s->machine.procs.v[i];
+		uint32_t replaced;
+
+		if (p->how == XPU_MISC_PROCESS_EXEC &&
+		    idmap__get(&s->machine.procs_by_id, p->parent_proc_id, &replaced))
+			s->machine.procs.v[replaced].exited = true;
+	}
+	err = session__resolve_accounts(s, ends_seen &&
+				       s->inputs.v[s->machine.recording].ended);
 	if (err)
 		return err;
 	for (i = 0; i < t->device_defs.nr; i++) {
@@ -439,7 +588,7 @@ static int session__resolve(struct session *s)
 		if (err)
 			return err;
 	}
-	for (i = 0; i < s->paths.nr; i++) {
+	for (i = t->first_path; i < s->paths.nr; i++) {
 		err = session__resolve_path(s, &s->paths.v[i]);
 		if (err)
 			return err;
@@ -459,7 +608,9 @@ static int session__path_chain(struct session *s, uint32_t path_idx, uint64_t ti
 			       uint32_t *idx)
 {
 	struct path *path = &s->paths.v[path_idx];
-	struct chain chain = { .proc = path->proc, .path = path_idx };
+	struct chain chain = {
+		.proc = path->proc, .path = path_idx, .launched = NO_INDEX, .captured = NO_INDEX,
+	};
 	int err;
 
 	if (path->image && path->image->epochs.nr)
@@ -480,9 +631,12 @@ static int session__path_chain(struct session *s, uint32_t path_idx, uint64_t ti
 }
 
 /* The chain of what has no call path in that process. */
-static int session__label_chain(struct session *s, uint32_t proc, bool no_launch, uint32_t *idx)
+static int session__label_chain(struct session *s, uint32_t proc, enum label label, uint32_t *idx)
 {
-	struct chain chain = { .proc = proc, .path = NO_INDEX, .no_launch = no_launch };
+	struct chain chain = {
+		.proc = proc, .path = NO_INDEX, .no_launch = no_launch_labels[label],
+		.launched = NO_INDEX, .captured = NO_INDEX,
+	};
 	struct account *account;
 	uint32_t *known;
 	int err;
@@ -490,10 +644,27 @@ static int session__label_chain(struct session *s, uint32_t proc, bool no_launch
 	err = session__account(s, proc, &account);
 	if (err)
 		return err;
-	known = no_launch ? &account->no_launch_chain : &account->no_path_chain;
+	known = &account->label_chains[label];
 	err = *known == NO_INDEX ? session__new_chain(s, &chain, known) : 0;
 	*idx = *known;
 	return err;
+}
+
+/* The chain of what one call path launched and another one captured. */
+static int session__joined_chain(struct session *s, uint32_t launched, uint32_t captured,
+				 uint32_t *idx)
+{
+	struct chain chain = {
+		.proc = s->chains.v[launched].proc, .path = NO_INDEX, .launched = launched,
+		.captured = captured,
+	};
+	uint64_t key = ID_KEY(launched, captured);
+	int err;
+
+	if (idmap__get(&s->tables->joined_chains, key, idx))
+		return 0;
+	err = session__new_chain(s, &chain, idx);
+	return err ?: idmap__put(&s->tables->joined_chains, key, *idx);
 }
 
 /* The name of a process at a time, never NULL. */
@@ -534,23 +705,32 @@ static const char *session__thread_comm(struct session *s, struct thread *thread
 }
 
 /*
- * session__read_launch - a launch with its ids resolved
+ * session__read_origin - where a call came from, by the ids of a record
+ * @s: the session
+ * @l: its time is known; chain, comm and thread are filled in
+ * @procp: whose it is; NO_INDEX if the caller does not know, either
+ * @pathp: set to its call path, NO_INDEX if it has none
  *
  * Return: the number of ids that nothing defines, or -errno.
  */
-static int session__read_launch(struct session *s, uint64_t base_ns, const struct xpu_launch *rec,
-				struct launch *l, uint64_t *key, bool *one_record)
+static int session__read_origin(struct session *s, uint32_t path_id, uint32_t thread_id,
+				struct launch *l, uint32_t *procp, uint32_t *pathp)
 {
-	uint32_t path = NO_INDEX, proc;
+	uint32_t path = NO_INDEX, proc = *procp;
 	int err, nr_bad = 0;
 
-	*l = (struct launch){ .time_ns = base_ns + (int64_t)rec->delta_ns, .thread = NO_INDEX };
-	if (!idmap__get(&s->tables->threads, rec->thread_id, &l->thread))
+	l->thread = NO_INDEX;
+	if (!idmap__get(&s->tables->threads, thread_id, &l->thread))
 		nr_bad++;
-	if (rec->path_id && !idmap__get(&s->tables->paths, rec->path_id, &path))
+	if (path_id && !idmap__get(&s->tables->paths, path_id, &path))
 		nr_bad++;
 
-	if (l->thread != NO_INDEX) {
+	if (proc != NO_INDEX) {
+		if (l->thread != NO_INDEX && s->threads.v[l->thread].proc != proc) {
+			l->thread = NO_INDEX;
+			nr_bad++;
+		}
+	} else if (l->thread != NO_INDEX) {
 		proc = s->threads.v[l->thread].proc;
 	} else if (path != NO_INDEX) {
 		proc = s->paths.v[path].proc;
@@ -568,13 +748,29 @@ static int session__read_launch(struct session *s, uint64_t base_ns, const struc
 	if (path != NO_INDEX)
 		err = session__path_chain(s, path, l->time_ns, &l->chain);
 	else
-		err = session__label_chain(s, proc, false, &l->chain);
+		err = session__label_chain(s, proc, LABEL_NO_PATH, &l->chain);
 	if (err)
 		return err;
 	if (l->thread != NO_INDEX)
 		l->comm = session__thread_comm(s, &s->threads.v[l->thread], l->time_ns);
 	else
 		l->comm = session__proc_comm(s, proc, l->time_ns);
+	*procp = proc;
+	*pathp = path;
+	return nr_bad;
+}
+
+/* A launch with its ids resolved. Return: the number of ids that nothing defines, or -errno. */
+static int session__read_launch(struct session *s, uint64_t base_ns, const struct xpu_launch *rec,
+				struct launch *l, uint64_t *key, bool *one_record)
+{
+	uint32_t path, proc = NO_INDEX;
+	int nr_bad;
+
+	*l = (struct launch){ .time_ns = base_ns + (int64_t)rec->delta_ns };
+	nr_bad = session__read_origin(s, rec->path_id, rec->thread_id, l, &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
 	*key = JOIN_KEY(proc, rec->correlation_id);
 	*one_record = path != NO_INDEX && s->paths.v[path].one_record;
 	return nr_bad;
@@ -612,7 +808,13 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 		if (err)
 			return err;
 		account->nr_launches++;
+		if (account->window.nr_threads) {
+			err = window__see(&account->window, JOIN_KEY_ID(key));
+			if (err)
+				return err;
+		}
 		account->seen_ns = max_t(uint64_t, account->seen_ns, l.time_ns);
+		l.time_ns += s->shift_ns;
 		s->chains.v[l.chain].nr_launches++;
 		if (l.thread != NO_INDEX)
 			s->threads.v[l.thread].nr_launches++;
@@ -640,6 +842,7 @@ static int session__relaunches(struct session *s, const struct xpu_record_launch
 	for (i = 0; i < rec->nr; i++) {
 		err = session__read_launch(s, rec->time_ns, &rec->launches[i], &l, &key,
 					   &one_record);
+		l.time_ns += s->shift_ns;
 		if (err >= 0)
 			err = join__rescan_launch(&s->join, key, &l);
 		if (err)
@@ -751,6 +954,24 @@ static uint32_t work__correlation_id(const struct xpu_record *rec)
 	return 0;
 }
 
+/* The origin of the graph node that a device record is of, NO_INDEX if it is of none or unknown. */
+static uint32_t session__work_node(struct session *s, uint32_t proc, const struct xpu_record *rec)
+{
+	uint64_t id;
+	uint32_t node;
+
+	if (!(rec->misc & XPU_MISC_GRAPH_NODE))
+		return NO_INDEX;
+	if (rec->type == XPU_RECORD_KERNEL)
+		id = ((const struct xpu_record_kernel *)rec)->graph_node_id[0];
+	else
+		id = ((const struct xpu_record_memory *)rec)->graph_node_id[0];
+	node = graphs__origin(&s->graphs, proc, id);
+	if (node == NO_INDEX && s->opts.graph != GRAPH_LAUNCH)
+		s->loss.unknown_nodes++;
+	return node;
+}
+
 static int session__work(struct session *s, uint32_t proc, const struct xpu_record *rec)
 {
 	const struct xpu_record_memory *m = (const void *)rec;
@@ -769,6 +990,7 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 	if (err)
 		return err;
 	account->nr_works++;
+	w.node = session__work_node(s, proc, rec);
 	err = session__work_stream(s, proc, kernel ? k->stream : m->stream, &w.stream);
 	if (err)
 		return err;
@@ -788,10 +1010,11 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 
 	/* Both structures begin alike: times first. */
 	if (rec->misc & XPU_MISC_BAD_TIME || !k->start_ns ||
-	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns)) {
+	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
+	    __builtin_add_overflow(end_ns, s->shift_ns, &end_ns)) {
 		s->loss.bad_times++;
 	} else {
-		w.start_ns = k->start_ns;
+		w.start_ns = k->start_ns + s->shift_ns;
 		w.duration_ns = k->duration_ns;
 		session__see_time(s, w.start_ns, end_ns);
 	}
@@ -809,6 +1032,7 @@ static int session__batch(struct session *s, const struct record_iter *outer,
 {
 	const struct xpu_record *rec, *next;
 	struct record_iter it, ahead;
+	struct account *account;
 	uint32_t proc;
 	int err, i;
 
@@ -825,21 +1049,38 @@ static int session__batch(struct session *s, const struct record_iter *outer,
 		    rec->type == XPU_RECORD_MEMSET)
 			err = session__work(s, proc, rec);
 	}
+	if (!err)
+		err = session__account(s, proc, &account);
+	/* What was sent with the baseline is not among what was sent after it. */
+	if (!err && account->baseline == batch)
+		account->nr_works = 0;
 	return err;
 }
 
 /* ---- what the join finds -------------------------------------------------------------------- */
 
-static int session__add(struct session *s, uint32_t chain, const char *comm, uint32_t leaf,
-			const struct work *w)
+static int session__add(struct session *s, uint32_t chain, const char *comm, uint32_t thread,
+			uint32_t leaf, const struct work *w)
 {
-	struct aggregate_key key = { chain, leaf, comm };
-	struct aggregate new = { .chain = chain, .leaf = leaf, .comm = comm, .min_ns = UINT64_MAX };
+	struct aggregate_key key = {
+		.chain = chain,
+		.leaf = leaf,
+		.comm = comm,
+		.thread = s->opts.by_thread ? thread : NO_INDEX,
+		.stream = s->opts.by_stream && w ? w->stream : NO_INDEX,
+	};
+	uint32_t *recent = &s->tables->recent[RECENT(chain, leaf, comm)];
 	struct aggregate_entry *e;
 	struct aggregate *a;
 	bool oom = false;
 	int err;
 
+	if (*recent < s->aggregates.nr) {
+		a = &s->aggregates.v[*recent];
+		if (a->chain == chain && a->leaf == leaf && a->comm == comm &&
+		    a->thread == key.thread && a->stream == key.stream)
+			goto found;
+	}
 	HASH_FIND(hh, s->tables->aggregates, &key, sizeof(key), e);
 	if (!e) {
 		e = arena__alloc(&s->tables->arena, sizeof(*e));
@@ -847,14 +1088,23 @@ static int session__add(struct session *s, uint32_t chain, const char *comm, uin
 			return -ENOMEM;
 		e->key = key;
 		e->aggregate = s->aggregates.nr;
-		err = array_push(&s->aggregates, new);
+		err = array_push(&s->aggregates, ((struct aggregate){
+			.chain = chain,
+			.leaf = leaf,
+			.comm = comm,
+			.thread = key.thread,
+			.stream = key.stream,
+			.min_ns = UINT64_MAX,
+		}));
 		if (err)
 			return err;
 		HASH_ADD(hh, s->tables->aggregates, key, sizeof(key), e);
 		if (oom)
 			return -ENOMEM;
 	}
+	*recent = e->aggregate;
 	a = &s->aggregates.v[e->aggregate];
+found:
 	a->nr++;
 	if (w) {
 		a->sum_ns += w->duration_ns;
@@ -865,17 +1115,71 @@ static int session__add(struct session *s, uint32_t chain, const char *comm, uin
 	return 0;
 }
 
+/* Where and by whom a graph node was made, looked up once. */
+static int session__resolve_node(struct session *s, struct graph_node *node)
+{
+	struct launch made = { .time_ns = node->rec->time_ns };
+	uint32_t path, proc = node->proc;
+	int nr_bad;
+
+	if (node->resolved)
+		return 0;
+	nr_bad = session__read_origin(s, node->rec->path_id, node->rec->thread_id, &made, &proc,
+				      &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	s->loss.bad_refs += nr_bad;
+	/* A captured launch is among the launches of its own call path. */
+	if (!node->rec->correlation_id)
+		s->chains.v[made.chain].nr_nodes++;
+	node->chain = made.chain;
+	node->thread = made.thread;
+	node->comm = made.comm;
+	node->resolved = true;
+	return 0;
+}
+
+/*
+ * Device work under its call path: that of its launch, @chain, or the one that made the graph node
+ * it is of, or both. Tells the sink, too.
+ */
+static int session__place(struct session *s, uint64_t key, const struct work *w,
+			  const struct launch *l, uint32_t chain, const char *comm)
+{
+	uint32_t thread = l ? l->thread : NO_INDEX;
+	struct graph_node *node = NULL;
+	int err = 0;
+
+	if (w->node != NO_INDEX) {
+		node = &s->graphs.nodes.v[w->node];
+		err = session__resolve_node(s, node);
+		if (!err && s->opts.graph == GRAPH_CAPTURE) {
+			chain = node->chain;
+			comm = node->comm;
+			thread = node->thread;
+		} else if (!err && s->opts.graph == GRAPH_BOTH) {
+			err = session__joined_chain(s, chain, node->chain, &chain);
+		}
+	}
+	if (!err)
+		err = session__add(s, chain, comm, thread, w->leaf, w);
+	if (!err && s->opts.sink)
+		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, l,
+					 node ? node->chain : NO_INDEX);
+	return err;
+}
+
 static int session__matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
 			    bool first)
 {
-	struct session *s = ctx;
-	int err;
-
 	(void)first;
-	err = session__add(s, l->chain, l->comm, w->leaf, w);
-	if (!err && s->opts.sink)
-		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, l);
-	return err;
+	return session__place(ctx, key, w, l, l->chain, l->comm);
+}
+
+/* Return: whether the process was still there when the recording that had found it there ended. */
+static bool session__outlived(const struct session *s, uint32_t proc)
+{
+	return s->tables->accounts.v[proc].window.nr_threads && !s->machine.procs.v[proc].exited;
 }
 
 static int session__pending(void *ctx, uint64_t key, const struct launch *l)
@@ -884,26 +1188,42 @@ static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 	uint32_t leaf;
 	int err;
 
-	(void)key;
+	if (graphs__captured(&s->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
+		s->loss.nr_captured++;
+		return 0;
+	}
+	s->loss.at_detach += session__outlived(s, JOIN_KEY_PROC(key));
 	s->chains.v[l->chain].nr_pending++;
 	err = session__leaf(s, LEAF_PENDING, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
-	return err ?: session__add(s, l->chain, l->comm, leaf, NULL);
+	return err ?: session__add(s, l->chain, l->comm, l->thread, leaf, NULL);
 }
 
 static int session__orphan(void *ctx, uint64_t key, const struct work *w)
 {
+	uint32_t chain, proc = JOIN_KEY_PROC(key);
+	enum label label = LABEL_NO_LAUNCH;
 	struct session *s = ctx;
-	uint32_t chain;
+	const char *comm;
 	int err;
 
-	err = session__label_chain(s, JOIN_KEY_PROC(key), true, &chain);
-	if (!err)
-		err = session__add(s, chain, w->start_ns ?
-				   session__proc_comm(s, JOIN_KEY_PROC(key), w->start_ns) :
-				   session__proc_name(s, JOIN_KEY_PROC(key)), w->leaf, w);
-	if (!err && s->opts.sink)
-		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, NULL);
-	return err;
+	switch (window__place(&s->tables->accounts.v[proc].window, JOIN_KEY_ID(key))) {
+	case WINDOW_BEFORE:
+		s->loss.before_attach++;
+		label = LABEL_BEFORE;
+		break;
+	case WINDOW_AFTER:
+		s->loss.after_detach++;
+		label = LABEL_AFTER;
+		break;
+	case WINDOW_INSIDE:
+		break;
+	}
+	err = session__label_chain(s, proc, label, &chain);
+	if (err)
+		return err;
+	comm = w->start_ns ? session__proc_comm(s, proc, w->start_ns - s->shift_ns) :
+			     session__proc_name(s, proc);
+	return session__place(s, key, w, NULL, chain, comm);
 }
 
 static const struct join_ops session_join_ops = {
@@ -947,18 +1267,44 @@ static int session__rescan(struct session *s)
 
 /* ---- afterwards ----------------------------------------------------------------------------- */
 
+static bool session__pycode(void *ctx, uint32_t id, struct pycode *code)
+{
+	const struct xpu_record_pycode *rec;
+	struct session *s = ctx;
+	uint32_t proc = s->tables->pycode_proc, idx;
+
+	if (!idmap__get(&s->tables->pycodes, ID_KEY(proc, id), &idx))
+		return false;
+	rec = s->tables->pycode_defs.v[idx];
+	code->name = session__string(s, proc, rec->name);
+	code->filename = session__string(s, proc, rec->filename);
+	return code->name && code->filename;
+}
+
 static int session__resolve_chains(struct session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->chains.nr; i++) {
+	s->callchains.nr_frames = s->callchains.nr_unsymbolized = 0;
+	for (i = s->tables->first_chain; i < s->chains.nr; i++) {
 		struct chain *chain = &s->chains.v[i];
 		const struct path *path = NULL;
 
+		if (chain->launched != NO_INDEX) {
+			/* Both are of lower indices. */
+			chain->stack = callchains__concat(&s->callchains,
+							  s->chains.v[chain->launched].stack,
+							  "[captured at]",
+							  s->chains.v[chain->captured].stack);
+			if (!chain->stack)
+				return -ENOMEM;
+			continue;
+		}
 		if (chain->path != NO_INDEX)
 			path = &s->paths.v[chain->path];
+		s->tables->pycode_proc = chain->proc;
 		if (chain->no_launch)
-			chain->stack = callchains__label(&s->callchains, "[no launch]");
+			chain->stack = callchains__label(&s->callchains, chain->no_launch);
 		else
 			chain->stack = callchains__resolve(&s->callchains, path ? path->rec : NULL,
 							   path ? path->image : NULL, chain->epoch,
@@ -968,56 +1314,101 @@ static int session__resolve_chains(struct session *s)
 		if (chain->no_launch)
 			continue;
 		if (!path || !path->rec->nr_frames || path->rec->hdr.misc & XPU_CHAIN_FAILED)
-			s->loss.no_stack += chain->nr_launches;
+			s->loss.no_stack += chain->nr_launches + chain->nr_nodes;
 		else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED)
-			s->loss.truncated += chain->nr_launches;
+			s->loss.truncated += chain->nr_launches + chain->nr_nodes;
 	}
-	dsos__report(&s->dsos, &s->msgs);
 	s->loss.nr_frames = s->callchains.nr_frames;
 	s->loss.unsymbolized = s->callchains.nr_unsymbolized;
 	return 0;
 }
 
-static uint64_t missing(uint64_t sent, uint64_t arrived)
+/* Never counts backwards: the shim's last total may be older than what came last. */
+static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 {
-	return sent > arrived ? sent - arrived : 0;
+	return sent > first && sent - first > arrived ? sent - first - arrived : 0;
 }
+
+#define SINCE(a, member)	missing((a)->sent.member, (a)->first.member, 0)
 
 static void session__settle(struct session *s)
 {
+	uint64_t nr_missing, nr_unfinished = 0;
 	struct loss *l = &s->loss;
 	size_t i;
 
-	for (i = 0; i < s->tables->accounts.nr; i++) {
+	for (i = s->tables->first_proc; i < s->tables->accounts.nr; i++) {
 		const struct account *a = &s->tables->accounts.v[i];
 
-		/* The shim's total may be older than the last launches: never count backwards. */
-		l->missing_launches += missing(a->sent.nr_launches, a->nr_launches);
+		/* While probes come and go, the shim's idea of who listens is an instant off. */
+		nr_missing = missing(a->sent.nr_launches, a->first.nr_launches, a->nr_launches);
+		if (a->window.nr_threads)
+			l->at_edges += nr_missing;
+		else
+			l->missing_launches += nr_missing;
 		l->missing_works += missing(a->sent.nr_kernels + a->sent.nr_memcpys +
-					    a->sent.nr_memsets, a->nr_works);
-		l->missing_batches += missing(a->sent.nr_batches, a->nr_batches);
-		l->dropped_cupti += a->sent.nr_dropped_cupti;
-		l->dropped_shim += a->sent.nr_dropped_shim;
-		l->unfinished += a->sent.nr_unfinished;
+					    a->sent.nr_memsets, a->first.nr_kernels +
+					    a->first.nr_memcpys + a->first.nr_memsets,
+					    a->nr_works);
+		l->missing_batches += missing(a->sent.nr_batches, a->first.nr_batches,
+					      a->nr_batches - (a->baseline != NULL));
+		l->dropped_cupti += SINCE(a, nr_dropped_cupti);
+		l->dropped_shim += SINCE(a, nr_dropped_shim);
+		nr_unfinished += SINCE(a, nr_unfinished);
+		if (session__outlived(s, i))
+			l->unfinished_at_detach += SINCE(a, nr_unfinished);
 	}
+	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times either; it has a line of its own. */
-	l->bad_times -= min_t(uint64_t, l->bad_times, l->unfinished);
-	l->nr_launches = s->join.nr_launches;
+	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
+	l->nr_launches = s->join.nr_launches - l->nr_captured - l->at_detach;
 	l->nr_matched = s->join.nr_matched;
-	l->nr_pending = s->join.nr_pending;
+	l->nr_pending = s->join.nr_pending - l->nr_captured - l->at_detach;
 	l->nr_duplicates = s->join.nr_duplicates;
 	l->nr_works = s->join.nr_works;
-	l->nr_orphans = s->join.nr_orphans;
-	if (s->first_ns > s->last_ns)
-		s->first_ns = s->last_ns = 0;
+	l->nr_orphans = s->join.nr_orphans - l->before_attach - l->after_detach;
 }
 
-int session__process(struct session *s, const struct reader *r)
+/* The pass that follows knows nothing of the ids and pids of the one before. */
+static void session__next_input(struct session *s)
 {
+	struct session_tables *t = s->tables;
+	size_t i;
+
+	for (i = t->first_proc; i < s->machine.procs.nr; i++)
+		s->machine.procs.v[i].name = session__proc_name(s, i);
+	for (i = t->first_path; i < s->paths.nr; i++)
+		s->paths.v[i].image = NULL;
+	idmap__free(&t->paths);
+	idmap__free(&t->threads);
+	idmap__free(&t->strings);
+	idmap__free(&t->streams);
+	idmap__free(&t->apis);
+	idmap__free(&t->pycodes);
+	t->stream_defs.nr = t->device_defs.nr = 0;
+	t->first_path = s->paths.nr;
+	t->first_thread = s->threads.nr;
+	t->first_chain = s->chains.nr;
+	t->first_proc = s->machine.procs.nr;
+	graphs__exit(&s->graphs);
+	graphs__init(&s->graphs);
+	join__exit(&s->join);
+	join__init(&s->join, &session_join_ops, s);
+	machine__next(&s->machine);
+}
+
+static int session__input(struct session *s, size_t nr)
+{
+	struct input *in = &s->inputs.v[nr];
 	int err;
 
-	s->reader = r;
-	s->first_ns = UINT64_MAX;
+	if (nr)
+		session__next_input(s);
+	memset(&s->loss, 0, sizeof(s->loss));
+	s->reader = in->reader;
+	s->shift_ns = in->shift_ns;
+	s->gpus.host = in->host_nr;
+	in->first_info = s->infos.nr;
 	err = session__collect(s);
 	if (!err)
 		err = session__resolve(s);
@@ -1031,7 +1422,116 @@ int session__process(struct session *s, const struct reader *r)
 		err = session__resolve_chains(s);
 	if (!err)
 		session__settle(s);
+	in->loss = s->loss;
 	return err;
+}
+
+/* The host's name is among the first things in a recording. Return: it, "" or NULL (no memory). */
+static const char *session__hostname(struct session *s, const struct reader *r)
+{
+	const struct xpu_record_info *info;
+	const struct xpu_record *rec;
+	struct record_iter it;
+
+	reader__rewind(r, &it);
+	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
+		info = (const void *)rec;
+		if (info->key == XPU_INFO_HOSTNAME)
+			return strpool__intern(&s->strings, info->data,
+					       strnlen(info->data, info->bytes));
+	}
+	return strpool__intern(&s->strings, "", 0);
+}
+
+/* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
+static uint64_t input__boot_ns(const struct input *in)
+{
+	const struct xpu_file_header *h = &in->reader->header;
+
+	return h->start_real_ns > h->start_mono_ns ? h->start_real_ns - h->start_mono_ns : 0;
+}
+
+static bool input__same_boot(const struct input *a, const struct input *b)
+{
+	uint64_t boot_a = input__boot_ns(a), boot_b = input__boot_ns(b);
+
+	return a->host_nr == b->host_nr &&
+	       max_t(uint64_t, boot_a, boot_b) - min_t(uint64_t, boot_a, boot_b) < SAME_BOOT_NS;
+}
+
+/* Hosts and the clock that all have in common. */
+static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
+{
+	size_t i, k;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		struct input in = { .reader = &r[i], .host_nr = i };
+
+		in.host = session__hostname(s, &r[i]);
+		if (!in.host)
+			return -ENOMEM;
+		for (k = 0; k < i; k++)
+			if (s->inputs.v[k].host == in.host)
+				in.host_nr = min_t(uint32_t, in.host_nr, k);
+		s->nr_hosts += in.host_nr == i;
+		err = array_push(&s->inputs, in);
+		if (err)
+			return err;
+		s->realtime |= !input__same_boot(&s->inputs.v[0], &s->inputs.v[i]);
+	}
+	for (i = 0; i < nr && s->realtime; i++) {
+		for (k = 0; !input__same_boot(&s->inputs.v[k], &s->inputs.v[i]); k++)
+			;
+		s->inputs.v[i].shift_ns = input__boot_ns(&s->inputs.v[k]);
+	}
+	return 0;
+}
+
+int session__process(struct session *s, const struct reader *r, size_t nr)
+{
+	struct loss loss = { 0 };
+	size_t i;
+	int err;
+
+	s->first_ns = UINT64_MAX;
+	s->ended = true;
+	err = session__open_inputs(s, r, nr);
+	for (i = 0; i < nr && !err; i++) {
+		err = session__input(s, i);
+		loss__add(&loss, &s->loss);
+		s->ended &= s->inputs.v[i].ended;
+	}
+	s->loss = loss;
+	if (!err)
+		dsos__report(&s->dsos, &s->msgs);
+	if (s->first_ns > s->last_ns)
+		s->first_ns = s->last_ns = 0;
+	return err;
+}
+
+void session__print_loss(const struct session *s, FILE *f)
+{
+	size_t i;
+
+	loss__print(&s->loss, f, "");
+	for (i = 0; i < s->inputs.nr && s->inputs.nr > 1; i++) {
+		struct loss l = s->inputs.v[i].loss;
+
+		/* Hardly any has a name for every frame. */
+		l.unsymbolized = 0;
+		if (loss__clean(&l))
+			continue;
+		fputs("of these, in ", f);
+		escape__print(f, s->inputs.v[i].reader->name, ESCAPE_TEXT);
+		fputs(":\n", f);
+		loss__print(&s->inputs.v[i].loss, f, "  ");
+	}
+}
+
+const char *session__host(const struct session *s, uint32_t proc)
+{
+	return s->nr_hosts > 1 ? s->inputs.v[s->machine.procs.v[proc].recording].host : "";
 }
 
 const char *session__proc_name(const struct session *s, uint32_t proc)
@@ -1041,6 +1541,8 @@ const char *session__proc_name(const struct session *s, uint32_t proc)
 	const char *comm = NULL;
 	uint64_t from, to;
 
+	if (p->name)
+		return p->name;
 	/* At a time when it surely was this image: its pid may have had others. */
 	if (p->pid && proc < t->accounts.nr && t->accounts.v[proc].seen_ns)
 		comm = machine__comm(&s->machine, p->pid, p->pid, t->accounts.v[proc].seen_ns,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * session.h - one recording, read, joined and summed up
+ * session.h - one recording, or several, read, joined and summed up
  *
  *	session__init(&s, &opts);
- *	session__process(&s, &reader);		two or three passes over the records
+ *	session__process(&s, &reader, 1);	two or three passes over the records
  *	folded__write(&s, ...);			any number of writers
  *	session__exit(&s);
  *
  * The first pass collects what others refer to: processes, maps, call paths, names. The second
  * streams launches and device records through the join and sums what comes out, by (call path,
  * thread name, device work). The third is there only when records wait for a launch that was
- * forgotten (see join.h). The writers then see sums; whoever wants the single events (the
+ * forgotten (see join.h). Several recordings are read one after the other; what refers by id does
+ * so within its own, and all sums end up in the same tables. The writers then see sums; whoever wants the single events (the
  * timeline) gets them as they are joined, through struct session_sink.
  */
 #ifndef MERGE_SESSION_H
@@ -18,18 +19,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "xpu_record.h"
 #include "callchain.h"
 #include "dso.h"
 #include "gpu.h"
+#include "graph.h"
 #include "join.h"
 #include "loss.h"
 #include "machine.h"
 #include "reader.h"
 #include "util.h"
-
-#define NO_INDEX	UINT32_MAX
 
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
@@ -54,8 +55,11 @@ struct chain {
 	uint32_t proc;
 	uint32_t path;			/* NO_INDEX: a launch without call path, or no launch */
 	uint32_t epoch;
-	bool no_launch;			/* the parent of device work whose launch was never seen */
+	const char *no_launch;		/* "[no launch]" and the like; NULL: a launch's */
+	uint32_t launched;		/* GRAPH_BOTH: this one's stack, ... */
+	uint32_t captured;		/* ... "[captured at]", and this one's; else NO_INDEX */
 	uint64_t nr_launches;
+	uint64_t nr_nodes;		/* of CUDA graphs, made here by an explicit call */
 	uint64_t nr_pending;
 	const struct stack *stack;
 };
@@ -89,6 +93,8 @@ struct aggregate {
 	uint32_t chain;
 	uint32_t leaf;
 	const char *comm;
+	uint32_t thread;		/* with by_thread; NO_INDEX: not known */
+	uint32_t stream;		/* with by_stream; NO_INDEX: of LEAF_PENDING */
 	uint64_t nr;			/* device records; launches for LEAF_PENDING */
 	uint64_t sum_ns;
 	uint64_t min_ns, max_ns;
@@ -102,19 +108,42 @@ struct shim_message {
 	const char *text;
 };
 
+/* One of the recordings. */
+struct input {
+	const struct reader *reader;
+	const char *host;		/* interned, "" if not told */
+	uint32_t host_nr;		/* index of the first input of that host */
+	uint64_t shift_ns;		/* from its clock to the common one */
+	uint32_t first_info, nr_infos;	/* in infos */
+	struct loss loss;
+	bool ended;			/* an END record was there */
+	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
+};
+
 struct session;
 
 /* Single events, in the order in which they are joined. Each returns 0, or -errno to stop. */
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct session *s, uint64_t key, const struct launch *l);
-	/* @l: NULL for an orphan. */
+	/* @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. */
 	int (*work)(void *ctx, const struct session *s, uint64_t key, const struct work *w,
-		    const struct launch *l);
+		    const struct launch *l, uint32_t made);
+};
+
+/* Under which call path the work of a CUDA graph's node belongs. */
+enum graph_mode {
+	GRAPH_CAPTURE,			/* the one that made the node */
+	GRAPH_LAUNCH,			/* the one that launched the graph */
+	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
 struct session_opts {
-	bool trim;			/* leave out the frames of the shim and of CUDA */
+	enum graph_mode graph;
+	bool by_thread;			/* one sum for each thread, not for each thread name */
+	bool by_stream;			/* the same for each stream */
+	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
+	enum python_style python_style;
 	struct session_sink *sink;	/* or NULL */
 	/* Told now and then how far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);
@@ -123,13 +152,18 @@ struct session_opts {
 
 struct session {
 	struct session_opts opts;
-	const struct reader *reader;
+	const struct reader *reader;	/* the one that is being read */
+	ARRAY(struct input) inputs;
+	uint32_t nr_hosts;
+	bool realtime;			/* times are CLOCK_REALTIME's: there are several hosts */
+	uint64_t shift_ns;		/* of the one that is being read */
 	struct strpool strings;
 	struct msgs msgs;		/* for the user, about the input and the files it names */
 	struct machine machine;
 	struct dsos dsos;
 	struct callchains callchains;
 	struct join join;
+	struct graphs graphs;
 	struct gpus gpus;
 
 	ARRAY(const struct xpu_record_info *) infos;
@@ -143,8 +177,7 @@ struct session {
 	struct session_tables *tables;
 
 	struct loss loss;		/* complete after session__process() */
-	bool ended;			/* an END record was there */
-	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
+	bool ended;			/* an END record was there, in each of them */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
@@ -154,19 +187,28 @@ int session__init(struct session *s, const struct session_opts *opts);
 void session__exit(struct session *s);
 
 /**
- * session__process - read, join and sum up a recording
+ * session__process - read, join and sum up recordings
  * @s: initialized, and not used before
- * @r: an open reader, which must outlive @s
+ * @r: @nr open readers, which must outlive @s
  *
  * A recording that is cut or damaged is used up to there; s->loss and s->msgs say so, and
  * s->status is -EBADMSG for a damaged one.
  *
+ * Recordings of one host and boot have CLOCK_MONOTONIC in common. Other times are brought together
+ * by CLOCK_REALTIME, which each recording tells for its start.
+ *
  * Return: 0, or -ENOMEM or what a sink returned: then nothing must be written from @s.
  */
-int session__process(struct session *s, const struct reader *r);
+int session__process(struct session *s, const struct reader *r, size_t nr);
+
+/* Prints the account: of all, and of each recording that is not clean if there are several. */
+void session__print_loss(const struct session *s, FILE *f);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);
+
+/* Return: the host that a process ran on; "" if there is one only. */
+const char *session__host(const struct session *s, uint32_t proc);
 
 /* Return: name of a process to show: what it was called last, never NULL or empty. */
 const char *session__proc_name(const struct session *s, uint32_t proc);

@@ -150,17 +150,18 @@ static void print_args(FILE *f, const struct xpu_record_info *info)
 	}
 }
 
-static const struct xpu_record_info *session__info(const struct session *s, uint32_t key)
+static const struct xpu_record_info *session__info(const struct session *s,
+						   const struct input *in, uint32_t key)
 {
-	size_t i;
+	uint32_t i;
 
-	for (i = 0; i < s->infos.nr; i++)
+	for (i = in->first_info; i < in->first_info + in->nr_infos; i++)
 		if (s->infos.v[i]->key == key)
 			return s->infos.v[i];
 	return NULL;
 }
 
-static void text__head(const struct session *s, FILE *f)
+static void text__head(const struct session *s, const struct input *in, FILE *f)
 {
 	static const struct {
 		uint32_t key;
@@ -172,7 +173,7 @@ static void text__head(const struct session *s, FILE *f)
 		{ XPU_INFO_VERSION, "recorded by xpuload" },
 		{ XPU_INFO_OPTIONS, "options" },
 	};
-	time_t start = s->reader->header.start_real_ns / 1000000000;
+	time_t start = in->reader->header.start_real_ns / 1000000000;
 	const struct xpu_record_info *info;
 	uint64_t span_ns = s->last_ns - s->first_ns;
 	char date[64];
@@ -180,10 +181,10 @@ static void text__head(const struct session *s, FILE *f)
 	size_t i;
 
 	fputs("recording: ", f);
-	escape__print(f, s->reader->name, ESCAPE_TEXT);
+	escape__print(f, in->reader->name, ESCAPE_TEXT);
 	fputc('\n', f);
 	for (i = 0; i < ARRAY_SIZE(infos); i++) {
-		info = session__info(s, infos[i].key);
+		info = session__info(s, in, infos[i].key);
 		if (!info)
 			continue;
 		fprintf(f, "%s: ", infos[i].label);
@@ -193,14 +194,16 @@ static void text__head(const struct session *s, FILE *f)
 	/* UTC, so that one recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
-	fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s\n",
-		span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000));
-	if (!s->ended)
+	/* Of all of them, so once. */
+	if (in == &s->inputs.v[s->inputs.nr - 1])
+		fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s\n",
+			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000));
+	if (!in->ended)
 		fputs("end: the recording was not closed in good order\n", f);
-	else if (WIFSIGNALED(s->wait_status))
-		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(s->wait_status));
+	else if (WIFSIGNALED(in->wait_status))
+		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
 	else
-		fprintf(f, "end: the command exited with status %d\n", WEXITSTATUS(s->wait_status));
+		fprintf(f, "end: the command exited with status %d\n", WEXITSTATUS(in->wait_status));
 }
 
 static int text__kernels(const struct session *s, FILE *f, const struct text_opts *opts)
@@ -449,11 +452,14 @@ static void text__messages(const struct session *s, FILE *f)
 
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 {
+	size_t i;
 	int err;
 
-	text__head(s, f);
-	fputc('\n', f);
-	loss__print(&s->loss, f, "");
+	for (i = 0; i < s->inputs.nr; i++) {
+		text__head(s, &s->inputs.v[i], f);
+		fputc('\n', f);
+	}
+	session__print_loss(s, f);
 	err = text__kernels(s, f, opts);
 	if (!err)
 		err = text__memory(s, f, opts);

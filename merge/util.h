@@ -38,6 +38,9 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
+/* An index that leads nowhere. */
+#define NO_INDEX	UINT32_MAX
+
 /* Three-way comparison that cannot overflow, for qsort comparators. */
 #define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
 

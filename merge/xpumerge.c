@@ -36,14 +36,19 @@ enum format {
 };
 
 struct options {
-	const char *input;
+	const char **inputs;
+	size_t nr_inputs;
 	const char *output;		/* NULL: stdout */
 	enum format format;
 	bool unit_given;
 	enum unit unit;
 	uint32_t freq_hz;
 	uint32_t max_rows;
+	enum graph_mode graph;
+	uint32_t nr_by;
+	enum by by[NR_BY];
 	bool trim;
+	enum python_style python_style;
 	bool strict;
 };
 
@@ -54,10 +59,10 @@ struct progress {
 };
 
 static const char usage[] =
-"usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE]\n"
+"usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "\n"
-"Joins the launches and the device work of a recording made by xpuload, and writes\n"
-"a summary, folded stacks or a timeline.\n"
+"Joins the launches and the device work of a recording made by xpuload, or of several,\n"
+"and writes a summary, folded stacks or a timeline.\n"
 "\n"
 "  -i, --input FILE     the recording (default xpu.data)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
@@ -66,9 +71,16 @@ static const char usage[] =
 "  -o, --output FILE    write there; .folded, .json and .txt imply the format\n"
 "                       (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
-"                       of device records, samples at --freq\n"
+"                       of device records, samples at --freq, bytes of copies\n"
+"      --by LIST        folded: what the root frames tell, of comm (default), host, pid,\n"
+"                       tid, device, stream; as in --by pid,comm\n"
 "  -F, --freq HZ        for --unit samples (default 99)\n"
-"      --no-trim        keep the frames of CUDA, CUPTI and the shim\n"
+"      --graph MODE     work of CUDA graphs under the call path that made the node:\n"
+"                       capture (default); that launched the graph: launch; or both\n"
+"      --no-trim        keep the frames of CUDA, CUPTI, the shim and the Python\n"
+"                       interpreter itself\n"
+"      --python-frames HOW  short: train.py:step:41 (default); full: with the path of\n"
+"                       the file; no-line: train.py:step\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --version        print the version\n"
@@ -117,6 +129,7 @@ static const struct {
 	{ "ms", UNIT_MS },
 	{ "samples", UNIT_SAMPLES },
 	{ "count", UNIT_COUNT },
+	{ "bytes", UNIT_BYTES },
 };
 
 static int options__set_format(struct options *o, const char *name)
@@ -144,8 +157,80 @@ static int options__set_unit(struct options *o, const char *name)
 		o->unit_given = true;
 		return 0;
 	}
-	complain("unknown unit '%s': ns, us, ms, samples and count are known", name);
+	complain("unknown unit '%s': ns, us, ms, samples, count and bytes are known", name);
 	return -EINVAL;
+}
+
+static int options__set_python_style(struct options *o, const char *name)
+{
+	static const char *const names[] = {
+		[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], name))
+			continue;
+		o->python_style = i;
+		return 0;
+	}
+	complain("unknown --python-frames '%s': short, full and no-line are known", name);
+	return -EINVAL;
+}
+
+static int options__set_graph(struct options *o, const char *name)
+{
+	static const char *const modes[] = {
+		[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		if (strcmp(modes[i], name))
+			continue;
+		o->graph = i;
+		return 0;
+	}
+	complain("--graph: unknown mode '%s': capture, launch and both are known", name);
+	return -EINVAL;
+}
+
+static int options__set_by(struct options *o, char *list)
+{
+	static const char *const names[NR_BY] = {
+		[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid", [BY_DEVICE] = "device",
+		[BY_STREAM] = "stream",
+	};
+	char *name, *rest = NULL;
+	uint32_t by, i;
+
+	o->nr_by = 0;
+	for (name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		for (by = 0; by < NR_BY && strcmp(names[by], name); by++)
+			;
+		for (i = 0; i < o->nr_by && o->by[i] != by; i++)
+			;
+		if (by == NR_BY || i < o->nr_by) {
+			complain("--by: %s '%s': comm, host, pid, tid, device and stream are known, "
+				 "each once", by == NR_BY ? "unknown" : "twice", name);
+			return -EINVAL;
+		}
+		o->by[o->nr_by++] = by;
+	}
+	if (o->nr_by)
+		return 0;
+	complain("--by: an empty list");
+	return -EINVAL;
+}
+
+static bool options__has_by(const struct options *o, enum by by)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nr_by; i++)
+		if (o->by[i] == by)
+			return true;
+	return false;
 }
 
 static int options__set_number(uint32_t *number, const char *name, const char *arg, uint32_t min)
@@ -167,14 +252,12 @@ static int options__complete(struct options *o, int nr_args, char **args)
 {
 	size_t i, len, suffix;
 
-	if (nr_args > 1 || (nr_args && o->input)) {
-		complain("one recording at a time: what is '%s'?", args[nr_args - 1]);
-		return -EINVAL;
-	}
-	if (nr_args)
-		o->input = args[0];
-	if (!o->input)
-		o->input = "xpu.data";
+	int n;
+
+	for (n = 0; n < nr_args; n++)
+		o->inputs[o->nr_inputs++] = args[n];
+	if (!o->nr_inputs)
+		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (!o->format && o->output && strcmp(o->output, "-")) {
 		len = strlen(o->output);
 		for (i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -190,8 +273,12 @@ static int options__complete(struct options *o, int nr_args, char **args)
 	}
 	if (!o->format)
 		o->format = FORMAT_TEXT;
-	if (o->format == FORMAT_TEXT && (o->unit == UNIT_SAMPLES || o->unit == UNIT_COUNT)) {
-		complain("--unit samples and count are for -f folded");
+	if (o->format == FORMAT_TEXT && o->unit > UNIT_MS) {
+		complain("--unit samples, count and bytes are for -f folded");
+		return -EINVAL;
+	}
+	if (o->format != FORMAT_FOLDED && o->nr_by) {
+		complain("--by is for -f folded");
 		return -EINVAL;
 	}
 	if (o->format == FORMAT_CHROME && o->unit_given) {
@@ -204,14 +291,17 @@ static int options__complete(struct options *o, int nr_args, char **args)
 /* Return: 0, 1 if everything was said already, or -EINVAL. */
 static int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_NO_TRIM, OPT_LIMIT, OPT_STRICT, OPT_VERSION };
+	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_LIMIT, OPT_STRICT, OPT_VERSION };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "unit", required_argument, NULL, OPT_UNIT },
 		{ "freq", required_argument, NULL, 'F' },
+		{ "by", required_argument, NULL, OPT_BY },
+		{ "graph", required_argument, NULL, OPT_GRAPH },
 		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
+		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
 		{ "limit", required_argument, NULL, OPT_LIMIT },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "version", no_argument, NULL, OPT_VERSION },
@@ -221,10 +311,16 @@ static int options__parse(struct options *o, int argc, char **argv)
 	int opt, err = 0;
 
 	*o = (struct options){ .unit = UNIT_US, .freq_hz = 99, .max_rows = 20, .trim = true };
+	/* No more of them than arguments, or the default. */
+	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
+	if (!o->inputs) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
 	while (!err && (opt = getopt_long(argc, argv, "i:f:o:F:h", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
-			o->input = optarg;
+			o->inputs[o->nr_inputs++] = optarg;
 			break;
 		case 'f':
 			err = options__set_format(o, optarg);
@@ -238,8 +334,17 @@ static int options__parse(struct options *o, int argc, char **argv)
 		case 'F':
 			err = options__set_number(&o->freq_hz, "--freq", optarg, 1);
 			break;
+		case OPT_BY:
+			err = options__set_by(o, optarg);
+			break;
+		case OPT_GRAPH:
+			err = options__set_graph(o, optarg);
+			break;
 		case OPT_NO_TRIM:
 			o->trim = false;
+			break;
+		case OPT_PYTHON_FRAMES:
+			err = options__set_python_style(o, optarg);
 			break;
 		case OPT_LIMIT:
 			err = options__set_number(&o->max_rows, "--limit", optarg, 0);
@@ -328,11 +433,14 @@ static void warn_root(const char *path)
 static int write_format(const struct options *o, const struct session *s, struct chrome *chrome,
 			FILE *f, struct folded_result *folded)
 {
-	const struct folded_opts folded_opts = { .unit = o->unit, .freq_hz = o->freq_hz };
+	struct folded_opts folded_opts = {
+		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
+	};
 	const struct text_opts text_opts = { .unit = o->unit, .max_rows = o->max_rows };
 
 	switch (o->format) {
 	case FORMAT_FOLDED:
+		memcpy(folded_opts.by, o->by, sizeof(o->by));
 		return folded__write(s, f, &folded_opts, folded);
 	case FORMAT_CHROME:
 		return chrome__write(chrome, s, f);
@@ -359,14 +467,21 @@ static void report(const struct session *s, const struct folded_result *folded)
 		complain("%" PRIu64 " lines show 0 for less than half a unit each, %" PRIu64
 			 " ns in all: --unit ns shows them", folded->nr_rounded_away,
 			 folded->rounded_away_ns);
-	loss__print(&s->loss, stderr, "");
+	if (folded->nr_without_bytes)
+		complain("%" PRIu64 " lines of kernels show 0: bytes are those of copies and sets",
+			 folded->nr_without_bytes);
+	session__print_loss(s, stderr);
 }
 
 static int merge(const struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = {
+		.graph = o->graph,
+		.by_thread = options__has_by(o, BY_TID),
+		.by_stream = options__has_by(o, BY_STREAM),
 		.trim = o->trim,
+		.python_style = o->python_style,
 		.progress = progress__show,
 		.progress_ctx = &progress,
 	};
@@ -389,7 +504,7 @@ static int merge(const struct options *o, const struct reader *r)
 	err = session__init(&s, &opts);
 	if (err)
 		goto out_chrome;
-	err = session__process(&s, r);
+	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
 	if (err)
 		goto out_session;
@@ -416,7 +531,7 @@ static int merge(const struct options *o, const struct reader *r)
 		ret = o->strict && !loss__clean(&s.loss) ? EXIT_LOSS : EXIT_OK;
 out_session:
 	if (err)
-		complain("%s: %s", o->input, strerror(-err));
+		complain("%s: %s", o->inputs[0], strerror(-err));
 out_said:
 	session__exit(&s);
 out_chrome:
@@ -424,23 +539,65 @@ out_chrome:
 	return ret;
 }
 
+/* Return: 0 or -errno, with all or none of them open. */
+static int open_inputs(const struct options *o, struct reader *readers)
+{
+	struct stat *stats = calloc(o->nr_inputs, sizeof(*stats));
+	size_t i, k;
+	int err = 0;
+
+	if (!stats) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	for (i = 0; i < o->nr_inputs && !err; i++) {
+		err = reader__open(&readers[i], o->inputs[i]);
+		if (err) {
+			complain("%s %s", o->inputs[i], readers[i].error);
+			break;
+		}
+		warn_root(o->inputs[i]);
+		if (stat(o->inputs[i], &stats[i]))
+			continue;
+		for (k = 0; k < i && !err; k++) {
+			if (stats[k].st_dev != stats[i].st_dev || stats[k].st_ino != stats[i].st_ino)
+				continue;
+			complain("%s: the same recording as %s: all would count twice",
+				 o->inputs[i], o->inputs[k]);
+			err = -EINVAL;
+		}
+	}
+	free(stats);
+	while (err && i--)
+		reader__close(&readers[i]);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
+	struct reader *readers = NULL;
 	struct options o;
-	struct reader r;
-	int err, ret;
+	int err, ret = EXIT_BAD;
+	size_t i;
 
 	err = options__parse(&o, argc, argv);
-	if (err)
-		return err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;
-	catch_signals();
-	err = reader__open(&r, o.input);
 	if (err) {
-		complain("%s %s", o.input, r.error);
-		return EXIT_BAD;
+		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;
+		goto out;
 	}
-	warn_root(o.input);
-	ret = merge(&o, &r);
-	reader__close(&r);
+	catch_signals();
+	readers = calloc(o.nr_inputs, sizeof(*readers));
+	if (!readers) {
+		complain("out of memory");
+		goto out;
+	}
+	if (open_inputs(&o, readers))
+		goto out;
+	ret = merge(&o, readers);
+	for (i = 0; i < o.nr_inputs; i++)
+		reader__close(&readers[i]);
+out:
+	free(readers);
+	free(o.inputs);
 	return ret;
 }

@@ -120,6 +120,15 @@ $(STACKS_PLUGINS): test/workload/stacks_plugin.cc $(O)/flags
 	$(Q)$(CXX) $(CXXWARN) $(STACKS_CFLAGS) -fPIC -shared -DFRAME_BYTES=$(FRAME_BYTES) \
 		$(ALL_LDFLAGS) -o $@ $<
 
+# A library for Python's ctypes, and one that is taken for Python.
+PY_LIBS		:= $(if $(CUPTI_CFLAGS),$(O)/workload/py_launch.so $(O)/workload/py_fake.so)
+
+$(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
+		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
+
 # ---- tests ---------------------------------------------------------------------------------------
 
 # C tests: what each links beside its own file.
@@ -192,7 +201,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOADS) $(STACKS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data \
+test-build: all $(WORKLOADS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check

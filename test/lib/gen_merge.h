@@ -80,7 +80,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	m->err = session__init(&s, &session_opts);
 	if (m->err)
 		abort();
-	m->err = session__process(&s, &r);
+	m->err = session__process(&s, &r, 1);
 	if (!m->err) {
 		f = merged__open(&m->folded);
 		m->err = folded__write(&s, f, &folded_opts, &m->folded_result);

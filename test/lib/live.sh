@@ -73,7 +73,8 @@ leave() {		# leave OBSERVER [SIGNAL]: its status
 }
 
 verdict() {		# verdict NAME: what xpumerge and verdict.sh say of NAME.data
-	xpumerge -i "$1.data" -f folded --unit count -o "$1.folded" 2>"$1.mlog"
+	# shellcheck disable=SC2086 # options, or none
+	xpumerge -i "$1.data" ${merge_options:-} -f folded --unit count -o "$1.folded" 2>"$1.mlog"
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
 }
 

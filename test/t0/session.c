@@ -12,6 +12,7 @@ struct fixture {
 	struct gen g;
 	struct reader r;
 	struct session s;
+	struct session_opts opts;
 };
 
 /* A process with two threads, a call path of a kernel launch (1) and one of a graph launch (2). */
@@ -39,8 +40,9 @@ static struct session *fixture__run(struct fixture *f)
 	gen__end(&f->g, 9000, 0);
 	if (reader__open_mem(&f->r, f->g.v, f->g.nr, "test"))
 		bail("the generated recording is not readable");
-	if (session__init(&f->s, &(struct session_opts){ .trim = true }) ||
-	    session__process(&f->s, &f->r))
+	f->opts.trim = true;
+	if (session__init(&f->s, &f->opts) ||
+	    session__process(&f->s, &f->r, 1))
 		bail("out of memory");
 	return &f->s;
 }
@@ -234,6 +236,304 @@ static void test_account(void)
 	fixture__end(&f);
 }
 
+/* The graph's nodes: 10 was captured by launch 1, 20 made by hand; 11 and 21 are what runs. */
+static void graph_begin(struct fixture *f)
+{
+	fixture__begin(f);
+	gen__callchain(&f->g, XPU_CHAIN_FAILED, 200, 3, 1, 3, 13, NULL, 0);
+	gen__graph_node(&f->g, 400, 10, 1, 1, 1, 2);
+	gen__graph_node(&f->g, 410, 20, 1, 0, 3, 2);
+	/* Made by instantiating, which is told before it is told that they are copies. */
+	gen__graph_node(&f->g, 420, 11, 1, 0, 2, 1);
+	gen__graph_node(&f->g, 430, 21, 1, 0, 2, 1);
+	gen__launch(&f->g, 400, 1, 1, 2);
+	gen__launch(&f->g, 500, 2, 2, 1);
+	gen__batch_begin(&f->g, 2000, 1, 12);
+	gen__graph_clone(&f->g, 11, 10);
+	gen__graph_clone(&f->g, 21, 20);
+	f->g.node = 11;
+	gen__kernel(&f->g, XPU_MISC_GRAPH_NODE, 1500, 100, 2, 3, 1);
+	f->g.node = 21;
+	gen__kernel(&f->g, XPU_MISC_GRAPH_NODE, 1600, 30, 2, 3, 1);
+	f->g.node = 99;
+	gen__memset(&f->g, XPU_MISC_GRAPH_NODE, 1700, 5, 2, 1, 64);
+	gen__batch_end(&f->g);
+}
+
+/* Return: what ran under a call path, by the path's id. */
+static uint64_t path_ns(const struct session *s, uint32_t path_id)
+{
+	uint64_t sum_ns = 0;
+	size_t i;
+
+	for (i = 0; i < s->aggregates.nr; i++) {
+		const struct chain *chain = &s->chains.v[s->aggregates.v[i].chain];
+
+		if (chain->path != NO_INDEX && s->paths.v[chain->path].rec->path_id == path_id)
+			sum_ns += s->aggregates.v[i].sum_ns;
+	}
+	return sum_ns;
+}
+
+static void test_graph(void)
+{
+	struct session *s;
+	struct fixture f;
+
+	graph_begin(&f);
+	s = fixture__run(&f);
+	is_int(path_ns(s, 1), 100, "graph: a captured node's work is the capturing launch's");
+	is_int(path_ns(s, 3), 30, "graph: a node made by hand has its maker's path");
+	is_int(path_ns(s, 2), 5, "graph: one that nobody saw being made stays at the launch");
+	is_int(s->loss.unknown_nodes, 1, "graph: which is counted");
+	is_int(s->loss.nr_launches, 1, "graph: a captured launch is not among the launches");
+	is_int(s->loss.nr_captured, 1, "graph: it is counted apart");
+	is_int(s->loss.nr_matched, 1, "graph: its launch is matched");
+	is_int(s->loss.nr_pending, 0, "graph: nothing is pending");
+	is_int(s->loss.no_stack, 3, "graph: launches and nodes without a stack");
+	fixture__end(&f);
+
+	graph_begin(&f);
+	f.opts.graph = GRAPH_LAUNCH;
+	s = fixture__run(&f);
+	is_int(path_ns(s, 2), 135, "graph, by launch: all is the graph launch's");
+	is_int(s->loss.unknown_nodes, 0, "graph, by launch: no node need be known");
+	is_int(s->loss.nr_captured, 1, "graph, by launch: the captured launch is not pending");
+	fixture__end(&f);
+
+	graph_begin(&f);
+	f.opts.graph = GRAPH_BOTH;
+	s = fixture__run(&f);
+	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: no line without its launch");
+	is_int(path_ns(s, 2), 5, "graph, both: an unknown node has its launch only");
+	is_int(s->aggregates.nr, 3, "graph, both: a line for each pair");
+	fixture__end(&f);
+
+	/* Without its launch a node's work is an orphan, but where it was captured is known. */
+	graph_begin(&f);
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	f.g.node = 11;
+	gen__kernel(&f.g, XPU_MISC_GRAPH_NODE, 1500, 1000, 77, 3, 1);
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_orphans, 1, "graph, launch lost: an orphan");
+	is_int(path_ns(s, 1), 1100, "graph, launch lost: under the capture path");
+	fixture__end(&f);
+
+	/* A captured id that has work after all is a launch like any other. */
+	graph_begin(&f);
+	batch(&f, 1, 1);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_launches, 2, "graph: a captured launch with work of its own counts");
+	is_int(s->loss.nr_captured, 0, "graph: and is not counted apart");
+	fixture__end(&f);
+}
+
+/* A process that was there before, with two threads; the recorded launches: 100, 110, ... 190. */
+static void attach_begin(struct fixture *f, uint32_t nr_slots)
+{
+	struct xpu_record_counters c = {
+		.nr_batches = 7, .nr_launches = 1000, .nr_kernels = 990, .nr_dropped_cupti = 5,
+		.nr_dropped_shim = 6, .nr_slots = nr_slots, .nr_unfinished = 3,
+	};
+	uint32_t id;
+
+	memset(f, 0, sizeof(*f));
+	gen__header(&f->g);
+	gen__process(&f->g, XPU_MISC_PROCESS_ATTACH, 100, 1, 10, 0, "app");
+	gen__thread(&f->g, 1, 1, 10);
+	gen__thread(&f->g, 2, 1, 11);
+	gen__callchain(&f->g, XPU_CHAIN_FAILED, 200, 1, 1, 1, 307, NULL, 0);
+	gen__batch_begin(&f->g, 300, 1, 12);
+	gen__counters(&f->g, &c);
+	gen__string(&f->g, 1, "cuLaunchKernel");
+	gen__api(&f->g, 1, 307, 1);
+	gen__string(&f->g, 3, "kernel");
+	gen__stream(&f->g, 1, 0, 1, 7);
+	gen__kernel(&f->g, 0, 200, 10, 90, 3, 1);
+	gen__kernel(&f->g, 0, 200, 10, 91, 3, 1);
+	gen__batch_end(&f->g);
+	for (id = 100; id < 200; id += 10) {
+		gen__launch(&f->g, 1000, id, 1, 1);
+		batch(f, 1, id);
+	}
+}
+
+static void test_attach(void)
+{
+	struct xpu_record_counters c = {
+		.nr_batches = 18, .nr_launches = 1010, .nr_kernels = 1000, .nr_dropped_cupti = 5,
+		.nr_dropped_shim = 6, .nr_slots = 2, .nr_unfinished = 3,
+	};
+	struct session *s;
+	struct fixture f;
+
+	attach_begin(&f, 2);
+	gen__launch(&f.g, 1000, 185, 1, 2);
+	counters(&f, 1, c);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_launches, 10, "attach: launches with work");
+	is_int(s->loss.nr_matched, 10, "attach: all of them matched");
+	is_int(s->loss.at_detach, 1, "attach: one in flight at the detach");
+	is_int(s->loss.before_attach, 2, "attach: two records from before");
+	is_int(loss__unmatched(&s->loss), 0, "attach: which is no loss");
+	is_int(loss__lost(&s->loss), 0, "attach: nor is what was sent before");
+	is_int(s->loss.unfinished, 0, "attach: nor what was unfinished before");
+	s->loss.no_stack = s->loss.unsymbolized = 0;
+	ok(loss__clean(&s->loss), "attach: so it is clean");
+	fixture__end(&f);
+
+	/* Threads overtake each other between their id and the probe, by one launch each. */
+	attach_begin(&f, 2);
+	batch(&f, 1, 105);
+	batch(&f, 1, 185);
+	batch(&f, 1, 195);
+	batch(&f, 1, 115);
+	batch(&f, 1, 175);
+	s = fixture__run(&f);
+	is_int(s->loss.before_attach, 3, "edges: another thread was inside a launch");
+	is_int(s->loss.after_detach, 2, "edges: the same at the other end");
+	is_int(s->loss.nr_orphans, 2, "edges: what is between was lost");
+	fixture__end(&f);
+	attach_begin(&f, 4);
+	batch(&f, 1, 115);
+	batch(&f, 1, 175);
+	batch(&f, 1, 145);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_orphans, 1, "edges: as wide as the process has threads");
+	fixture__end(&f);
+
+	/* What is lost in between is lost. */
+	attach_begin(&f, 2);
+	c.nr_batches += 2;
+	c.nr_launches += 3;
+	c.nr_kernels += 4;
+	c.nr_dropped_cupti += 7;
+	c.nr_dropped_shim += 9;
+	c.nr_unfinished += 1;
+	counters(&f, 1, c);
+	s = fixture__run(&f);
+	is_int(s->loss.missing_batches, 2, "attach: batches missing since");
+	is_int(s->loss.missing_works, 4, "attach: device records missing since");
+	is_int(s->loss.dropped_cupti, 7, "attach: dropped by CUPTI since");
+	is_int(s->loss.dropped_shim, 9, "attach: dropped by the shim since");
+	is_int(s->loss.at_edges, 3, "attach: launches at the edges");
+	is_int(s->loss.missing_launches, 0, "attach: which were not lost");
+	is_int(s->loss.unfinished_at_detach, 1, "attach: still running at the detach");
+	fixture__end(&f);
+
+	/* One that ends while it is recorded has no detach. */
+	attach_begin(&f, 2);
+	gen__launch(&f.g, 1000, 185, 1, 2);
+	c.nr_unfinished = 4;
+	counters(&f, 1, c);
+	gen__process_exit(&f.g, 3000, 1, 10, 0);
+	s = fixture__run(&f);
+	is_int(s->loss.at_detach, 0, "attach, then exit: no detach");
+	is_int(s->loss.nr_pending, 1, "attach, then exit: a launch without work is pending");
+	is_int(s->loss.unfinished, 1, "attach, then exit: unfinished at exit");
+	fixture__end(&f);
+
+	/* So has one that execs. */
+	attach_begin(&f, 2);
+	gen__launch(&f.g, 1000, 185, 1, 2);
+	gen__process(&f.g, XPU_MISC_PROCESS_EXEC, 2500, 2, 10, 1, "next");
+	s = fixture__run(&f);
+	is_int(s->loss.nr_pending, 1, "attach, then exec: a launch without work is pending");
+	fixture__end(&f);
+
+	/* One that was there from its beginning has no such excuse. */
+	fixture__begin(&f);
+	gen__launch(&f.g, 1000, 100, 1, 1);
+	batch(&f, 1, 90);
+	batch(&f, 1, 110);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_orphans, 2, "no attach: a record without a launch is an orphan");
+	is_int(s->loss.nr_pending, 1, "no attach: a launch without work is pending");
+	fixture__end(&f);
+}
+
+/* One rank's recording: the same ids, pids and GPU number in each. */
+static void rank(struct gen *g, const char *host, uint64_t mono_ns, uint64_t real_ns,
+		 const char *comm, uint32_t nr_kernels)
+{
+	struct xpu_file_header *h;
+	uint32_t i;
+
+	memset(g, 0, sizeof(*g));
+	gen__header(g);
+	h = (void *)g->v;
+	h->start_mono_ns = mono_ns;
+	h->start_real_ns = real_ns;
+	gen__info(g, XPU_INFO_HOSTNAME, host, strlen(host));
+	gen__process(g, XPU_MISC_PROCESS_ROOT, mono_ns, 1, 10, 0, comm);
+	gen__comm(g, XPU_MISC_COMM_EXEC, mono_ns, 10, 10, comm);
+	gen__thread(g, 1, 1, 10);
+	gen__callchain(g, XPU_CHAIN_FAILED, mono_ns, 1, 1, 1, 307, NULL, 0);
+	gen__batch_begin(g, mono_ns, 1, 12);
+	gen__string(g, 1, "cuLaunchKernel");
+	gen__api(g, 1, 307, 1);
+	gen__string(g, 3, comm);
+	gen__stream(g, 1, 0, 1, 7);
+	for (i = 1; i <= nr_kernels; i++)
+		gen__kernel(g, 0, mono_ns + 1000 * i, 100, i, 3, 1);
+	gen__batch_end(g);
+	for (i = 1; i <= nr_kernels; i++)
+		gen__launch(g, mono_ns + 1000 * i - 500, i, 1, 1);
+	gen__end(g, mono_ns + 100000, 0);
+}
+
+static void test_several(void)
+{
+	struct reader readers[3];
+	struct gen gens[3];
+	struct session s;
+	uint32_t i;
+
+	/* Two of one boot, the clock stepped a little between them; one of another host. */
+	rank(&gens[0], "node1", 5000000, 1700000005000000, "one", 1);
+	rank(&gens[1], "node1", 7000000, 1700000007000100, "two", 2);
+	rank(&gens[2], "node2", 900000000, 1700000006000000, "three", 4);
+	gen__lost(&gens[1], 1, XPU_LOST_LAUNCH, 3);
+	for (i = 0; i < 3; i++)
+		if (reader__open_mem(&readers[i], gens[i].v, gens[i].nr, "rank"))
+			bail("a generated recording is not readable");
+
+	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
+	    session__process(&s, readers, 2))
+		bail("out of memory");
+	is_int(s.loss.nr_matched, 3, "two recordings: all matched");
+	is_int(s.loss.nr_orphans, 0, "two recordings: ids are each one's own");
+	is_int(s.machine.procs.nr, 2, "two recordings: a process each, of one pid");
+	is_str(session__proc_name(&s, 0), "one", "two recordings: the first one's name");
+	is_str(session__proc_name(&s, 1), "two", "two recordings: the second one's name");
+	is_int(s.aggregates.nr, 2, "two recordings: a line each");
+	is_str(s.aggregates.v[1].comm, "two", "two recordings: with the second one's name");
+	is_int(gpus__nr_used(&s.gpus), 1, "two recordings of one host: one GPU");
+	is_int(s.realtime, false, "one boot: the monotonic clock is common to both");
+	is_int(s.first_ns, 5000500, "one boot: the first launch");
+	is_int(s.last_ns, 7002100, "one boot: the end");
+	is_int(loss__lost(&s.inputs.v[0].loss), 0, "two recordings: nothing lost in one");
+	is_int(loss__lost(&s.inputs.v[1].loss), 3, "two recordings: the other one lost some");
+	is_int(loss__lost(&s.loss), 3, "two recordings: lost in all");
+	is_str(session__host(&s, 1), "", "one host need not be named");
+	session__exit(&s);
+
+	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
+	    session__process(&s, readers, 3))
+		bail("out of memory");
+	is_int(s.loss.nr_matched, 7, "two hosts: all matched");
+	is_int(gpus__nr_used(&s.gpus), 2, "two hosts: two GPUs, though both are number 0");
+	is_int(s.realtime, true, "two hosts: no monotonic clock in common");
+	is_int(s.first_ns, 1700000005000500, "two hosts: the first launch in real time");
+	is_int(s.last_ns, 1700000007002100, "two hosts: of one boot both by the first one's word");
+	is_str(session__host(&s, 2), "node2", "two hosts: the name of one");
+	is_str(s.aggregates.v[2].comm, "three", "two hosts: names of threads, whatever the clock");
+	session__exit(&s);
+	for (i = 0; i < 3; i++)
+		gen__free(&gens[i]);
+}
+
 static void test_lost(void)
 {
 	struct loss l = { .recorder = { [XPU_LOST_LAUNCH] = 10, [XPU_LOST_BATCH] = 2 } };
@@ -306,6 +606,9 @@ int main(void)
 	test_late();
 	test_gpus();
 	test_account();
+	test_graph();
+	test_attach();
+	test_several();
 	test_lost();
 	test_bad_batch();
 	return done_testing();

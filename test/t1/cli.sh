@@ -64,7 +64,9 @@ xpumerge --version >out 2>log
 is $? 0 "--version: status"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
-		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms"; do
+		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
+		"--unit bytes" "--by pid" "-f folded --by pid,pid" "-f folded --by pid,,x" \
+		"-f folded --by ," "-f chrome --by pid" "--graph nonsense"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
 	is "$?$(cat out)" 2 "xpumerge $args: status, and nothing on stdout"
@@ -189,6 +191,43 @@ is $? 143 "terminated while it writes: by the signal"
 is "$(cat big.json)" kept "terminated: the older result is untouched"
 is "$(leftovers)" 0 "terminated: nothing temporary is left"
 rm -f big.json
+
+# ---- several recordings
+
+"$gen" -o rank0.data --launches 1000 --threads 2 --procs 2
+"$gen" -o rank1.data --launches 2000 --threads 2 --procs 2 --seed 7
+xpumerge rank0.data rank1.data -f folded --unit count -o both.folded 2>log
+is $? 0 "two recordings: status"
+is "$(account log)" "3000 matched 3000 unmatched 0 lost 0" "two recordings: the account of both"
+unlike "$(cat log)" '^of these' "two recordings: nothing to say of each"
+xpumerge rank0.data -f folded --unit count -o a.folded 2>/dev/null
+xpumerge -i rank1.data -f folded --unit count -o b.folded 2>/dev/null
+awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (k in sum) print k, sum[k] }' \
+	a.folded b.folded | LC_ALL=C sort >sum.folded
+LC_ALL=C sort both.folded | cmp -s - sum.folded
+ok $? "two recordings: the sum of each"
+xpumerge rank0.data rank1.data -o both.json 2>/dev/null
+is "$(grep -c '"process_name".*(pid ' both.json)" 4 "two recordings: a track for each process"
+"$gen" -o rank2.data --launches 1000 --lose-record 10
+xpumerge rank0.data -i rank2.data -f folded -o a.folded 2>log
+is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data "two recordings: which one lost"
+like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' "two recordings: what it lost"
+ln rank0.data again.data
+xpumerge rank0.data again.data -o a.folded 2>log
+is $? 2 "one recording twice: status"
+like "$(cat log)" 'again.data: the same recording as rank0.data' "one recording twice: said"
+xpumerge rank0.data text.data -f folded -o a.folded 2>log
+is $? 2 "two recordings, one of them is none: status"
+
+# ---- bytes
+
+"$gen" -o bytes.data --launches 1000 --memcpy-every 3
+xpumerge bytes.data -f folded --unit bytes -o a.folded 2>log
+is $? 0 "bytes: status"
+copies=$(xpumerge bytes.data 2>/dev/null | sed -n 's/^memory operations: \([0-9]*\) copies.*/\1/p')
+is "$(awk '{ n += $NF } END { print n }' a.folded)" $((copies * 4096)) "bytes: all of the copies"
+is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "bytes: kernels have none"
+like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' "bytes: which is said"
 
 # ---- loss
 

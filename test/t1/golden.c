@@ -258,6 +258,58 @@ static void make_clean(const char *name)
 	gen__free(&g);
 }
 
+/*
+ * A graph of two nodes, captured by another thread and built by hand, instantiated and launched,
+ * and a node of a graph that was there before; in a process that was there before, too, and goes on.
+ */
+static void make_graph(const char *name)
+{
+	struct xpu_launch launches[] = {
+		{ 10, 1, 0, 2 }, { 20, 2, 1000, 1 }, { 30, 2, 2000, 1 }, { 40, 3, 3000, 1 },
+	};
+	struct xpu_record_counters c = {
+		.nr_batches = 40, .nr_launches = 5000, .nr_kernels = 5000, .nr_slots = 1,
+	};
+	struct gen g = { 0 };
+
+	gen__header(&g);
+	gen__process(&g, XPU_MISC_PROCESS_ATTACH, 96, 1, 100, 0, "app");
+	gen__comm(&g, 0, 97, 100, 101, "capturer");
+	add_maps(&g, 97, 100);
+	gen__thread(&g, 1, 1, 100);
+	gen__thread(&g, 2, 1, 101);
+	add_path(&g, XPU_CHAIN_SHIM, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, LOAD), IN(APP, STEP));
+	add_path(&g, XPU_CHAIN_SHIM, 1000, 2, 1, 514, IN(CUDART, 2), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, XPU_CHAIN_SHIM, 1000, 3, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	/* By hand: the callback's own number has no name, and the stack here no runtime in it. */
+	gen__callchain(&g, XPU_CHAIN_SHIM, 1000, 4, 1, 3, 13,
+		       (const uint64_t[]){ IN(CUDA, 1), IN(APP, LOAD), IN(APP, MAIN) }, 3);
+	gen__graph_node(&g, 1000, 0x10, 1, 10, 1, 2);
+	gen__graph_node(&g, 1001, 0x11, 1, 0, 4, 1);
+	gen__graph_node(&g, 1002, 0x20, 1, 0, 4, 1);
+	gen__graph_node(&g, 1003, 0x21, 1, 0, 4, 1);
+	gen__launches(&g, 1000, launches, NR(launches));
+	gen__batch_begin(&g, 9000, 1, 102);
+	gen__counters(&g, &c);
+	add_names(&g);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__graph_clone(&g, 0x20, 0x10);
+	gen__graph_clone(&g, 0x21, 0x11);
+	gen__kernel(&g, 0, 1900, 10000, 5, 11, 1);
+	g.node = 0x20;
+	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 12000, 1000, 20, 10, 1);
+	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 14000, 3000, 30, 10, 1);
+	g.node = 0x21;
+	gen__memset(&g, XPU_MISC_GRAPH_NODE, 17000, 5000, 20, 1, 4096);
+	g.node = 0x99;
+	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 22000, 7000, 20, 11, 1);
+	gen__batch_end(&g);
+	gen__end(&g, 30000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
 /* Return: what is in a file, with this directory's name, which is another each time, as DIR. */
 static char *slurp(const char *name)
 {
@@ -330,6 +382,7 @@ int main(void)
 		bail("the directory has no name");
 	make_tour("tour.data");
 	make_clean("clean.data");
+	make_graph("graph.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -343,5 +396,15 @@ int main(void)
 	check("clean.data -f folded", "clean.folded", 0);
 	check("clean.data -f folded --unit ms", "clean.ms.folded", 0);
 	check("clean.data --strict -f folded 3>&1 1>/dev/null 2>&3", "clean.log", 0);
+	check("tour.data -f folded --by pid,comm,tid", "tour.tid.folded", 0);
+	check("tour.data -f folded --by device,stream", "tour.stream.folded", 0);
+	check("tour.data -f folded --unit bytes", "tour.bytes.folded", 0);
+	check("graph.data -f folded --by tid,pid", "graph.tid.folded", 0);
+	check("graph.data", "graph.txt", 0);
+	check("graph.data -f folded", "graph.folded", 0);
+	check("graph.data -f folded --graph launch", "graph.launch.folded", 0);
+	check("graph.data -f folded --graph both", "graph.both.folded", 0);
+	check("graph.data -f chrome", "graph.json", 0);
+	check("graph.data --strict -f folded 3>&1 1>/dev/null 2>&3", "graph.log", 0);
 	return done_testing();
 }

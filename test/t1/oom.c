@@ -87,8 +87,19 @@ static void make(struct gen *g)
 		snprintf(name, sizeof(name), "_Z8kernel%02uPf", i);
 		gen__string(g, 1 + i, name);
 		gen__kernel(g, 0, 1100 + i, 50, i + 1, 1 + i, 1);
-		gen__memset(g, 0, 1110 + i, 20, i * 3, 1, 4096);
+		g->node = i % 2 ? 6 : 9;
+		gen__memset(g, XPU_MISC_GRAPH_NODE, 1110 + i, 20, i * 3, 1, 4096);
+		g->node = 0;
 	}
+	gen__graph_clone(g, 6, 5);
+	gen__batch_end(g);
+	gen__graph_node(g, 1000, 5, 1, 3, 1, 1);
+	/* One that was there before. */
+	gen__process(g, XPU_MISC_PROCESS_ATTACH, 1000, 2, 200, 0, "attached");
+	gen__thread(g, 100, 2, 201);
+	gen__launch(g, 1000, 10, 0, 100);
+	gen__batch_begin(g, 2000, 2, 202);
+	gen__kernel(g, 0, 1500, 50, 9, 1, 1);
 	gen__batch_end(g);
 	gen__end(g, 3000, 0);
 }
@@ -100,14 +111,15 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct folded_result result;
 	struct chrome *chrome;
-	struct session_opts opts = { .trim = true };
+	struct session_opts opts = { .trim = true, .graph = GRAPH_BOTH, .by_thread = true };
 	struct session s;
-	struct reader r;
+	struct reader r[2];
 	int err;
 
-	err = reader__open_mem(&r, g->v, g->nr, "test");
+	err = reader__open_mem(&r[0], g->v, g->nr, "test");
 	if (err)
 		return err;
+	r[1] = r[0];
 	chrome = chrome__new();
 	if (!chrome)
 		return -ENOMEM;
@@ -115,7 +127,7 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	err = session__init(&s, &opts);
 	if (err)
 		goto out;
-	err = session__process(&s, &r);
+	err = session__process(&s, r, 2);
 	if (!err)
 		err = folded__write(&s, out, &folded_opts, &result);
 	if (!err)
@@ -146,7 +158,7 @@ int main(void)
 	is_int(merge(&g, out, &right), 0, "with enough memory");
 	total = nr_allocations;
 	ok(total > 100, "%lu allocations", total);
-	ok(right.nr_matched == 39 && right.nr_works == 80, "as it should be");
+	ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
 
 	/* One fails, or all from one on. */
 	for (mode = 0; mode < 2; mode++) {

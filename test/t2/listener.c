@@ -61,6 +61,16 @@ void xpu_batch(const void *records, size_t bytes)
 	COUNT(nr_bad, 1);
 }
 
+static const uint64_t *copy_frames(const struct xpu_slot *slot)
+{
+	size_t bytes = slot->nr_frames * sizeof(uint64_t);
+	void *copy = malloc(bytes + 1);
+
+	if (!copy)
+		abort();
+	return memcpy(copy, (const void *)(uintptr_t)slot->frames, bytes);
+}
+
 void xpu_live_launch(const struct xpu_slot *slot)
 {
 	struct listener_launch *l;
@@ -71,6 +81,10 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		l->thread = pthread_self();
 		l->correlation_id = slot->correlation_id;
 		l->cbid = slot->cbid;
+		l->flags = slot->flags;
+		l->nr_frames = slot->nr_frames;
+		if (listener.keep_frames)
+			l->frames = copy_frames(slot);
 		COUNT(nr_bad, slot->size != sizeof(*slot) || !slot->domain);
 		COUNT(nr_launches, 1);
 	}
@@ -86,6 +100,19 @@ static void hear_string(const struct xpu_record_string *s)
 		listener.strings[s->id] = strdup(s->data);
 	} else if (strcmp(listener.strings[s->id], s->data)) {
 		COUNT(nr_bad, 1);	/* repeated, but not identically */
+	}
+}
+
+static void hear_pycode(const struct xpu_record_pycode *c)
+{
+	if (!c->id || c->id >= 4096 || !c->name || !c->filename) {
+		COUNT(nr_bad, 1);
+	} else if (!listener.pycodes[c->id].name) {
+		listener.pycodes[c->id].name = c->name;
+		listener.pycodes[c->id].filename = c->filename;
+	} else if (listener.pycodes[c->id].name != c->name ||
+		   listener.pycodes[c->id].filename != c->filename) {
+		COUNT(nr_bad, 1);
 	}
 }
 
@@ -131,6 +158,9 @@ static void hear(const struct xpu_record *r)
 		break;
 	case XPU_RECORD_MEMSET:
 		COUNT(nr_memsets, 1);
+		break;
+	case XPU_RECORD_PYCODE:
+		hear_pycode((const void *)r);
 		break;
 	case XPU_RECORD_MESSAGE:
 		m = (const void *)r;

@@ -20,6 +20,9 @@ struct listener_launch {
 	pthread_t thread;
 	uint32_t correlation_id;
 	uint32_t cbid;
+	uint16_t flags;
+	uint32_t nr_frames;
+	const uint64_t *frames;		/* with listener.keep_frames */
 };
 
 struct listener_kernel {
@@ -37,7 +40,11 @@ struct listener {
 	uint32_t nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];
 	struct listener_kernel kernels[LISTENER_MAX];
+	bool keep_frames;
 	const char *strings[4096];	/* by id */
+	struct {
+		uint32_t name, filename;	/* string ids */
+	} pycodes[4096];		/* by id */
 	uint32_t nr_string_records;	/* definitions, repeated ones included */
 	uint32_t nr_streams, nr_apis, nr_devices;
 	struct xpu_record_counters counters;

@@ -4,16 +4,14 @@
  * a test. Kernels are called by number, one for each place that launches.
  */
 #include <cuda.h>
+#include <pthread.h>
 #include <stdio.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 void py_launch_init(void);
 void py_launch(int site);
 void py_launch_done(void);
 void py_through(void (*function)(void));
+void py_launch_native(void);
 
 static CUmodule py_module;
 static CUcontext py_context;
@@ -34,14 +32,17 @@ __attribute__((visibility("default"), noinline)) void py_launch(int site)
 	static CUfunction functions[4096];
 	unsigned long long ns = 1000;
 	void *args[] = { &ns };
+	CUfunction function;
 	char name[32];
 
 	cuCtxSetCurrent(py_context);
-	if (!functions[site % 4096]) {
+	function = __atomic_load_n(&functions[site % 4096], __ATOMIC_ACQUIRE);
+	if (!function) {
 		snprintf(name, sizeof(name), "site_%d", site);
-		cuModuleGetFunction(&functions[site % 4096], py_module, name);
+		cuModuleGetFunction(&function, py_module, name);
+		__atomic_store_n(&functions[site % 4096], function, __ATOMIC_RELEASE);
 	}
-	cuLaunchKernel(functions[site % 4096], 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
+	cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
 	__asm__ volatile("" : : : "memory");
 }
 
@@ -57,6 +58,18 @@ __attribute__((visibility("default"), noinline)) void py_through(void (*function
 	__asm__ volatile("" : : : "memory");
 }
 
-#ifdef __cplusplus
+static __attribute__((noinline)) void *native_thread(void *arg)
+{
+	py_launch(7);
+	__asm__ volatile("" : : : "memory");
+	return arg;
 }
-#endif
+
+/* From a thread that Python knows nothing of. */
+__attribute__((visibility("default"))) void py_launch_native(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, native_thread, NULL))
+		pthread_join(thread, NULL);
+}

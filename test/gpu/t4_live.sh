@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A PyTorch loop that is attached to again and again: no crash, no hang, no growth, same results.
+. "$XPU_SRC/test/lib/tap.sh"
+need root gpu bpf torch
+times=${XPU_ATTACH_TIMES:-20}
+
+LD_PRELOAD=$XPU_SHIM python3 "$XPU_SRC/test/gpu/more.py" loop >out 2>err &
+pid=$!
+sleep 8
+kill -0 $pid
+ok $? "a PyTorch loop with the shim runs"
+
+rss() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$pid/status"
+}
+
+i=0 bad=0 empty=0
+while [ $i -lt "$times" ]; do
+	xpuload -p $pid --duration 0.2 -o a.data 2>load.log || bad=$((bad + 1))
+	grep -qE '^xpuload: [1-9][0-9]* launches' load.log || empty=$((empty + 1))
+	grep -q 'lost 0' load.log || diag "round $i: $(cat load.log)"
+	i=$((i + 1))
+	[ $i = 5 ] && before=$(rss)
+done
+after=$(rss)
+is $bad 0 "attached and detached $times times"
+is $empty 0 "each time launches were recorded"
+xpumerge -i a.data -f folded --unit count -o a.folded 2>merge.log
+is $? 0 "the last one merges"
+diag "$(cat merge.log)"
+like "$(cat merge.log)" 'lost 0' "nothing lost"
+diag "resident: $before KiB after 5 rounds, $after KiB after $times"
+[ $((after - before)) -lt 20000 ]
+ok $? "no growth"
+kill -TERM $pid
+wait $pid
+is $? 0 "the loop ends as it wants to"
+diag "$(cat out)"
+like "$(cat out)" 'different 0' "its results are unchanged"
+done_testing

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every call that makes a device work: its launches are seen, under its own call path and by its own
+# name, with the device work that is its own.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+export XPU_SIM_DEVICES=2
+merge_options="--graph launch"		# a graph's work under the call that launched it
+
+# check NAME: a test for each line "apis: SITE API KIND [BYTES]", made 10 times.
+check() {
+	xpumerge -i "$1.data" --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
+	sed -n 's/^apis: //p' "$1.out" >"$1.sites"
+	while read -r site api kind bytes; do
+		case $kind in
+		kernel)	leaf="_Kernel\]kernel_$site" ;;
+		set)	leaf='_Memset\]' ;;
+		*)	leaf="_Memcpy\]$kind" ;;
+		esac
+		# The driver's names end in _v2 and the like.
+		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
+			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
+			"$1: $site: 10 of $kind by $api"
+		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site: and nothing else"
+	done <"$1.sites"
+	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" "$1: no call path that belongs to nobody"
+	# More bytes take longer: a copy under another one's path would be out of order.
+	for kind in HtoD\|DtoH\|DtoD\|PtoP set; do
+		is "$(grep -E " ($kind) " "$1.sites" | sort -k4n | while read -r site rest; do
+			sed -n "s/.*;site_$site;.* //p" "$1.ns.folded"
+		done | tee order | sort -n >sorted; cmp sorted order 2>&1)" "" "$1: each its own bytes: $kind"
+	done
+}
+
+xpuload -o auto.data "$XPU_BUILD/workload/apis" -n 10 >auto.out 2>auto.log
+is $? 0 "status"
+sites=$(grep -c '^apis: ' auto.out)
+is "$sites" 50 "as many calls as there are"
+exact auto $((10 * sites)) "all of them"
+like "$(cat auto.log)" "^xpuload: $((10 * sites)) launches .* $((10 * sites)) device records.* lost 0" \
+	"each with one device record"
+check auto
+
+# Attached to while it runs, and by frame pointers, it is the same.
+xpuload --call-graph fp -o fp.data "$XPU_BUILD/workload/apis" -n 10 >fp.out 2>fp.log
+exact fp $((10 * sites)) "by frame pointers, too"
+for name in auto fp; do
+	sed 's/.*;\(site_[^;]*\);\(.*;\)*\([^;]*;[^;]*\)$/\1 \3/' $name.folded | sort >$name.what
+done
+cmp auto.what fp.what
+ok $? "by frame pointers: the same under the same sites"
+
+# As bytes.
+if "$XPUMERGE" --help | grep -q bytes; then
+	xpumerge -i auto.data -f folded --unit bytes -o bytes.folded 2>/dev/null
+	failed=0
+	while read -r site api kind bytes; do
+		[ -n "$bytes" ] || continue
+		[ "$(sed -n "s/.*;site_$site;.* //p" bytes.folded)" = $((10 * bytes)) ] ||
+			failed=$((failed + 1))
+	done <auto.sites
+	is $failed 0 "in bytes, each has its own"
+else
+	skip "in bytes" "xpumerge has no --unit bytes"
+fi
+
+done_testing

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# However a program ends: its status is its own, what was delivered before is in the recording, and
+# every other launch is counted.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+ends="$XPU_BUILD/workload/ends"
+
+# Two numbers, of launches with and without device work; and all launches.
+account() {		# account NAME
+	line=$(verdict "$1")
+	set -- $line
+	nr_all=${2:-0} nr_matched=${4:-0} nr_wrong=${6:-0} nr_unmatched=${8:-0} nr_lost=${10:-0}
+}
+
+run() {			# run HOW ARGS...: with and without xpuload; sets made, nr_*
+	how=$1
+	shift
+	"$ends" "$@" "$how" >"$how.want" 2>&1
+	want=$?
+	"$XPULOAD" -o "$how.data" "$ends" "$@" "$how" >"$how.out" 2>"$how.log"
+	is $? $want "$how: status"
+	made=$(sed -n 's/^ends: launches //p' "$how.out" | tail -n 1)
+	account "$how"
+	diag "$how: made $made; $line"
+	is "$nr_wrong $nr_lost" "0 0" "$how: nothing in the wrong place, nothing lost on the way"
+	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
+		"$how: the target's stderr is silent"	# the others are the shell's
+}
+
+all_matched() {		# all_matched HOW [LAUNCHES]
+	run "$1"
+	is "$nr_all $nr_matched $nr_unmatched" "${2:-$made} ${2:-$made} 0" "$1: all there"
+}
+
+all_counted() {		# all_counted HOW
+	run "$1"
+	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$1: every launch is counted"
+}
+
+# Ends that a shim can see coming: nothing is missing.
+for how in return exit _exit quick_exit reset context badexec vfork fork; do
+	all_matched $how
+done
+is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort | tr '\n' ' ')" \
+	"kernel_again 1000 kernel_last 1000 kernel_work 1000 " "context: each where it belongs"
+all_matched exec 2000
+
+# Ends that it cannot: what it had not delivered yet is counted.
+for how in abort segv kill int; do
+	all_counted $how
+done
+
+# Kernels that still run are in the recording, and said to be unfinished.
+for how in running running_exit; do
+	run $how
+	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$how: every launch is counted"
+	like "$(cat $how.log)" 'lost: [0-9]+ device records unfinished at exit' "$how: said"
+	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' "$how: the kernel is there"
+done
+
+# Other threads launch on while the process ends.
+for how in threads threads_exit; do
+	run $how
+	[ "$nr_all" -gt "$made" ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
+	ok $? "$how: every launch until the end is counted"
+	is "$(sed -n 's/.*\[GPU_Kernel\]kernel_work //p' $how.folded)" 1000 \
+		"$how: what had ended before is there"
+done
+
+# Signals from outside, once all was delivered.
+rm -f wait.out
+setsid env --default-signal=INT "$XPULOAD" -o group.data "$ends" wait >wait.out 2>group.log &
+pid=$!
+wait_for grep -qs 'launches 1000' wait.out
+sleep 0.6
+kill -INT -$pid
+wait $pid 2>/dev/null
+is $? 130 "SIGINT to the group: status"
+exact group 1000 "SIGINT to the group: all that was delivered is there"
+like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: the account is printed"
+
+timeout -s INT 1 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log
+is $? 124 "timeout -s INT: status"
+exact timeout 1000 "timeout -s INT: all that was delivered is there"
+
+"$XPULOAD" -o waiting.data "$ends" waiting >wait.out 2>waiting.log &
+pid=$!
+wait_for grep -qs 'launches 1001' wait.out
+pkill -KILL -P $pid
+wait $pid 2>/dev/null
+is $? 137 "killed from outside while kernels run: status"
+account waiting
+is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
+	"killed from outside while kernels run: every launch is counted"
+
+# A daemon outlives its parent, and the recording.
+rm -f stop daemon
+xpuload -o daemon.data "$ends" daemon >daemon.out 2>daemon.log
+is $? 0 "a daemon is left behind: status of its parent"
+account daemon
+diag "daemon: $line"
+[ "$nr_all" -ge 1000 ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
+ok $? "a daemon is left behind: its launches until then are counted"
+is "$nr_wrong $nr_lost" "0 0" "a daemon is left behind: in the right place, none lost"
+[ "$nr_unmatched" -lt $((nr_all / 2)) ]
+ok $? "a daemon is left behind: what it had waited for was delivered"
+like "$(cat daemon.folded)" '\[GPU_Kernel\]kernel_work 1000$' "and is there"
+[ ! -e daemon ] && sleep 0.3
+xpuload -o again.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>again.log
+exact again 1000 "another session does not record it"
+touch stop
+wait_for test -e daemon
+like "$(cat daemon)" '^daemon: launches [0-9]+000$' "it goes on and ends as it wants to"
+is "$(grep -vc '^xpuload: ' daemon.log)" 0 "and says nothing on its stderr"
+
+done_testing

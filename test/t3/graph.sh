@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CUDA graphs: where each node was made, of which node it is a copy, and by which launch it ran.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+graphs="$XPU_BUILD/workload/graphs"
+
+# What a recording holds of graphs: records GRAPH_NODE (14), in batches (11) GRAPH_CLONE (73).
+cat >records.pl <<'END'
+local $/;
+my $data = <>;
+my ($magic, $endian, $major, $minor, $at) = unpack "Z8 L S S L", $data;
+my %nr;
+my %known;
+while ($at + 8 <= length $data) {
+	my ($type, $misc, $size) = unpack "S S L", substr $data, $at, 8;
+	last if $size < 8;
+	if ($type == 14) {
+		my ($node, $proc, $correlation) = unpack "Q L L", substr $data, $at + 16, 16;
+		$nr{$correlation ? "captured" : "explicit"}++;
+		$known{$node}++;
+	} elsif ($type == 11) {
+		my $bytes = unpack "L", substr $data, $at + 24, 4;
+		for (my $in = $at + 32; $in < $at + 32 + $bytes;) {
+			my ($t, $m, $s) = unpack "S S L", substr $data, $in, 8;
+			last if $s < 8;
+			if ($t == 73) {
+				my ($node, $original) = unpack "Q Q", substr $data, $in + 8, 16;
+				$nr{clones}++;
+				$nr{strange}++ unless $known{$node} && $known{$original};
+			}
+			$in += $s;
+		}
+	}
+	$at += $size;
+}
+printf "captured %d explicit %d clones %d strange %d\n",
+	map { $nr{$_} // 0 } qw(captured explicit clones strange);
+END
+
+xpuload -o a.data "$graphs" -n 10 >a.out 2>a.log
+is $? 0 "status"
+like "$(cat a.out)" 'graphs: launches 70 kernels 120' "the target works as ever"
+like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
+# Made: 2 + 10 by capture; 9 by calls and 26 as copies, which CUPTI also tells of as made.
+is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
+	"each node's making is recorded, and what it is a copy of"
+
+xpumerge -i a.data -f folded --unit count -o launch.folded --graph launch 2>launch.mlog ||
+	xpumerge -i a.data -f folded --unit count -o launch.folded 2>launch.mlog
+for what in captured:captured_one captured:captured_two built:built_one built:built_two \
+	cloned:built_one cloned:built_two nested:outer nested:inner_one nested:inner_two \
+	updated:after changed:changed again:again_one; do
+	like "$(cat launch.folded)" ";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
+		"by launch: $what"
+done
+
+if ! "$XPUMERGE" --help | grep -q -e --graph; then
+	skip "by place of capture" "xpumerge has no --graph"
+	done_testing
+fi
+
+xpumerge -i a.data -f folded --unit count --graph capture -o capture.folded 2>capture.mlog
+is $? 0 "by place of capture"
+like "$(cat capture.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "captured launches are not pending"
+unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "nothing is pending"
+for name in captured_one:10 captured_two:10 built_one:20 built_two:20 outer:10 inner_one:10 \
+	inner_two:10 changed:10 again_one:10; do
+	like "$(grep ";${name%:*};" capture.folded)" "\[GPU_Kernel\]k_${name%:*} ${name#*:}$" \
+		"by place of capture: $name"
+done
+like "$(grep ';before;' capture.folded)" '\[GPU_Kernel\]k_after 10$' \
+	"by place of capture: an updated node keeps its own"
+is "$(awk '{ n += $NF } END { print n }' capture.folded)" 120 "by place of capture: all kernels"
+
+xpumerge -i a.data -f folded --unit count --graph both -o both.folded 2>both.mlog
+like "$(cat both.folded)" \
+	';launch_captured;cudaGraphLaunch;\[captured at\];.*;captured_one;.*\[GPU_Kernel\]k_captured_one 10$' \
+	"both: the launch's path, then the capture's"
+is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "both: all kernels"
+
+# Graphs that were made before anybody looked.
+mkfifo go
+LD_PRELOAD="$XPU_SHIM" "$graphs" -n 10 -w <>go >old.out 2>old.err &
+pid=$!
+wait_for grep -qs ready old.out
+attach old -p $pid
+awake old
+echo >go
+wait $pid
+wait "$old_pid"
+is $? 0 "graphs made before: status"
+xpumerge -i old.data -f folded --unit count -o old.folded 2>old.mlog
+like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "graphs made before: all matched"
+like "$(cat old.folded)" ';launch_captured;cudaGraphLaunch;\[GPU_Kernel\]k_captured_one 10$' \
+	"graphs made before: under the launch's path"
+like "$(grep ';again_one;' old.folded)" '\[GPU_Kernel\]k_again_one 10$' \
+	"graphs made since: under the place of capture"
+like "$(xpumerge -i old.data -f text 2>&1; cat old.mlog)" \
+	'device records of graph nodes whose making was not recorded' \
+	"graphs made before: the summary says so"
+
+done_testing

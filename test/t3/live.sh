@@ -1,0 +1,200 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs that run already: asleep until somebody attaches, awake until the last one leaves, and
+# unharmed by all of it.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+
+# What the target says of its work without any of this.
+start plain "$live" -s 200 -t 2
+for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
+finish plain
+want=$(tail -n 1 plain.out)
+
+start_dormant a -t 2
+ask a "burst 1000" >/dev/null
+sleep 0.3
+grep -q libxpushim "/proc/$a_pid/maps"
+ok $? "the shim is loaded"
+! grep -q libcupti "/proc/$a_pid/maps"
+ok $? "asleep: CUPTI is not even loaded"
+
+attach one -p "$a_pid"
+awake one
+is "$(ask a "burst 1000")" "burst 1000" "attached: the target goes on"
+grep -q libcupti "/proc/$a_pid/maps"
+ok $? "awake: CUPTI is"
+leave one
+is $? 0 "SIGINT ends xpuload: status"
+like "$(cat one.log)" '^xpuload: 1003 launches .* 1003 device records, 1 process;.* lost 0' \
+	"and its account is printed"
+exact one 1003 "attached: each launch in the window, in its place"
+is "$(grep -c ';copy' one.folded)" 3 "copies, too"
+ask a "burst 1000" >/dev/null
+exact one 1003 "detached: nothing more"
+finish a
+is $? 0 "the target's status"
+is "$(tail -n 1 a.out)" "$want" "its results are those of a run without xpuload"
+is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
+
+# In the middle of work: launches before, in and after the window.
+start_dormant b -t 4
+ask b on >/dev/null
+sleep 0.2
+xpuload -o busy.data -p "$b_pid" --duration 0.7 2>busy.log
+is $? 0 "--duration: status"
+line=$(verdict busy)
+diag "$line"
+like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
+	"a busy target: all in the window matched, in-flight work on both sides is no loss" ||
+	diag "$(cat busy.log busy.mlog)"
+like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
+is "$(ask b off)" off "the busy target goes on"
+
+# Again and again.
+failed=0
+for i in $(seq 20); do
+	attach again -q -p "$b_pid"
+	awake again
+	ask b "burst 100" >/dev/null
+	leave again || failed=$((failed + 1))
+	line=$(verdict again)
+	[ "$line" = "launches 103 matched 103 wrong 0 unmatched 0 lost 0" ] || {
+		failed=$((failed + 1))
+		diag "round $i: $line"
+	}
+done
+is $failed 0 "20 times in a row, each exact"
+failed=0
+before=$(ask b rss | cut -d' ' -f2)
+for i in $(seq 80); do
+	xpuload -q -o again.data -p "$b_pid" --duration 0.12 2>again.log || failed=$((failed + 1))
+done
+is $failed 0 "another 80 times"
+after=$(ask b rss | cut -d' ' -f2)
+diag "resident: $before KiB after 20 rounds, $after KiB after 100"
+[ $((after - before)) -lt 2048 ]
+ok $? "no memory stays behind"
+
+# Two observers, one inside the other's time.
+attach outer -p "$b_pid"
+awake outer
+ask b "burst 1000" >/dev/null
+attach inner -p "$b_pid"
+awake inner
+ask b "burst 1000" >/dev/null
+leave inner
+is $? 0 "the second of two observers leaves"
+ask b "burst 1000" >/dev/null
+leave outer
+exact inner 1003 "the second observer has all of its time"
+exact outer 3009 "the first one has all of its own"
+finish b
+is $? 0 "the observed target ends as it should"
+
+# One observer leaves while another one comes.
+start_dormant c
+attach first -p "$c_pid"
+awake first
+ask c "burst 500" >/dev/null
+attach second -p "$c_pid"
+leave first
+awake second
+ask c "burst 500" >/dev/null
+leave second
+exact second 503 "who comes as another one leaves has all"
+
+# Every shimmed process on the machine, and processes of which xpuload must not hear.
+start_dormant d -t 2
+start stranger "$live" -s 200
+attach all -a
+wait_for is_awake all
+sleep 0.3			# the other one's definitions
+ask c "burst 300" >/dev/null
+ask d "burst 400" >/dev/null
+ask stranger "burst 500" >/dev/null
+leave all
+is $? 0 "-a: status"
+exact all 706 "-a: both shimmed programs, each launch in its place"
+like "$(cat all.log)" ' 2 processes;' "-a: of two processes"
+finish stranger
+
+# Programs that cannot be attached to.
+start stranger "$live" -s 200
+xpuload -o none.data -p "$stranger_pid" 2>log
+is $? 125 "a process without the shim: status"
+like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it with LD_PRELOAD=" \
+	"a process without the shim: what to do"
+is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
+finish stranger
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+xpuload -o none.data -p $gone 2>log
+is $? 125 "a process that is not there: status"
+like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that is not there: said"
+[ ! -e none.data ]
+ok $? "and no recording is left of them"
+
+# The target ends while attached.
+attach end -p "$c_pid"
+awake end
+ask c "burst 200" >/dev/null
+finish c
+is $? 0 "a target ends while attached: its status"
+wait "$end_pid"
+is $? 0 "so does xpuload, by itself"
+exact end 203 "all of it is in the recording"
+
+# xpuload dies, the target does not.
+attach killed -p "$d_pid"
+awake killed
+ask d on >/dev/null
+sleep 0.2
+leave killed KILL
+is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target goes on"
+ask d off >/dev/null
+sleep 0.4
+xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
+is $? 0 "what it had written can be read"
+attach after -p "$d_pid"
+awake after
+ask d "burst 100" >/dev/null
+leave after
+exact after 103 "and the target can be attached to again"
+finish d
+is $? 0 "and ends as it should"
+
+# The same for a target that xpuload has started; the next session does not take it for its own.
+start e "$XPULOAD" -o started.data "$live" -s 200 -t 2
+target=$(pgrep -P "$e_pid")
+ask e "burst 100" >/dev/null
+kill -KILL "$e_pid"
+wait "$e_pid" 2>/dev/null
+sleep 0.3
+is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: that goes on"
+xpuload -o next.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>next.log
+exact next 1000 "another session has only its own"
+attach after -p "$target"
+awake after
+ask e "burst 100" >/dev/null
+leave after
+exact after 103 "the orphaned target can be attached to"
+echo quit >e.cmd
+wait_for grep -q '^live: launches 300' e.out
+ok $? "and comes to its end with its results"
+is "$(wc -c <e.err)" 0 "silently"
+
+# Threads of the target come and go while attached: one slot each, none left.
+start_dormant f -t 32
+attach threads -p "$f_pid"
+awake threads
+for i in 1 2 3 4; do ask f "burst 3200" >/dev/null; done
+leave threads
+exact threads 12812 "threads that come and go"
+finish f
+
+done_testing

@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Python's frames in call paths, through the kernel, to names: every CPython of this machine, each launch
+# compared with what Python itself said that it was in.
+. "$XPU_SRC/test/lib/tap.sh"
+[ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
+need root bpf
+use_sim
+stacks=$XPU_SRC/test/workload/py_stacks.py library=$XPU_BUILD/workload/py_launch.so
+export PYTHONDONTWRITEBYTECODE=1
+
+record() {		# record PYTHON HOW OPTION...
+	python=$1 how=$2
+	shift 2
+	rm -f expected
+	xpuload -q -o run.data "$@" "$python" "$stacks" "$library" expected "$how" 2>load.log
+}
+
+folded() {
+	xpumerge -i run.data -f folded --unit count "$@" 2>merge.log
+}
+
+# Folded lines as py_stacks.py writes them: Python's frames, and the native one it knows of.
+reduce() {
+	awk -F';' '{ chain = ""
+		for (i = 2; i < NF; i++)
+			if ($i ~ /^[^:]*:.*:[0-9]+$/ || $i == "py_through")
+				chain = chain (chain == "" ? "" : ";") $i
+		split($NF, last, " ")
+		sub(/.*\]site_/, "", last[1])
+		sum[last[1] " " chain] += last[2] }
+		END { for (key in sum) { i = index(key, " ")
+			print substr(key, 1, i - 1), sum[key], substr(key, i + 1) } }' | LC_ALL=C sort
+}
+
+same() {		# same NAME: of expected and got, which are sorted
+	nr=$(wc -l <expected.sorted)
+	diff expected.sorted got >diff
+	[ $? = 0 ] && [ "$nr" -gt 250 ]
+	ok $? "$1: $nr call paths are those that Python names" ||
+		diag "$(head -n 6 diff)" "$(cat load.log merge.log)"
+}
+
+sh "$XPU_SRC/test/workload/py_find.sh" >pythons
+[ -s pythons ] || skip_all "no CPython 3.8 to 3.13"
+first=
+while read -r version python rest; do
+	: "${first:=$python}"
+	for how in released held; do
+		record "$python" $how
+		is $? 0 "$version, GIL $how: status"
+		LC_ALL=C sort expected >expected.sorted
+		folded >run.folded
+		reduce <run.folded >got
+		same "$version, GIL $how"
+		unlike "$(cat run.folded)" '_PyEval_|;Py_|;python3|libpython' \
+			"$version, GIL $how: and nothing of the interpreter is left"
+		like "$(cat merge.log)" 'launches 9426 matched 9426 unmatched 0 lost 0' \
+			"$version, GIL $how: nothing lost"
+	done
+	record "$python" released --python only
+	LC_ALL=C sort expected | sed 's/;py_through//g' >expected.sorted
+	folded >run.folded
+	reduce <run.folded >got
+	same "$version, only"
+	unlike "$(sed 's/^[^;]*;//; s/;cuLaunchKernel;\[GPU_Kernel\]site_[0-9]* [0-9]*$//' run.folded |
+		tr ';' '\n')" '^[^:]*$' "$version, only: no native frame"
+done <pythons
+
+record "$first" released
+LC_ALL=C sort expected >expected.sorted
+folded --no-trim >run.folded
+reduce <run.folded >got
+same "--no-trim"
+like "$(cat run.folded)" 'Py_RunMain|Py_BytesMain' "--no-trim: the interpreter's frames are there"
+unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' "but not its evaluation loop"
+like "$(folded --python-frames full)" ";$XPU_SRC/test/workload/py_stacks.py:simple:[0-9]+;" \
+	"--python-frames full: with the path"
+like "$(folded --python-frames no-line)" ';py_stacks.py:simple;py_stacks.py:launch;' \
+	"--python-frames no-line: without the line"
+xpumerge -i run.data --python-frames long 2>merge.log
+is $? 2 "--python-frames long: refused"
+like "$(xpumerge -i run.data -f chrome 2>/dev/null)" 'py_stacks.py:simple:[0-9]+' "they are in the timeline"
+
+record "$first" released --python off
+folded --no-trim >run.folded
+unlike "$(cat run.folded)" '\.py:' "off: no frame of Python's"
+like "$(cat run.folded)" '_PyEval_EvalFrameDefault' "off: but the interpreter's"
+
+record "$first" released --call-graph fp --python on
+like "$(cat load.log)" "go with --call-graph dwarf" "on with fp: said that it cannot be had"
+unlike "$(folded)" '\.py:' "on with fp: no frame of Python's"
+record "$first" released --call-graph fp
+unlike "$(cat load.log)" "warning" "fp alone: no warning"
+record "$first" released --call-graph fp --python only
+like "$(folded)" ';py_stacks.py:simple:[0-9]+;py_stacks.py:launch:[0-9]+;cuLaunchKernel;' \
+	"only with fp: Python's frames"
+like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ > cuLaunchKernel' \
+	"and they are in the summary"
+
+# Threads that are none of Python's, in a process with Python; and a program without.
+cat >mixed.py <<-'END'
+	import ctypes, sys
+	lib = ctypes.CDLL(sys.argv[1])
+	lib.py_launch_init()
+	lib.py_launch_native()
+	lib.py_launch_done()
+	END
+for mode in on only; do
+	xpuload -q -o run.data --python $mode "$first" mixed.py "$library" 2>load.log
+	folded >run.folded
+	case $mode in
+	on)	like "$(cat run.folded)" ';native_thread;py_launch;cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
+			"on: a native thread has its native frames"
+		unlike "$(cat run.folded)" '\.py:' "on: and no others" ;;
+	only)	like "$(cat run.folded)" '^[^;]*;\[native\];cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
+			"only: a native thread's launches are marked so" ;;
+	esac
+done
+xpuload -q -o run.data --python only "$XPU_BUILD/workload/stacks" virtual 2>load.log
+like "$(folded)" ';main;' "only, without Python in the process: native frames"
+
+# Chains that are cut keep the innermost frames, and say so.
+cat >deep.py <<-'END'
+	import ctypes, sys
+	lib = ctypes.CDLL(sys.argv[1])
+	lib.py_launch_init()
+	def deep(n):
+	    if n:
+	        list(map(deep, [n - 1]))
+	    else:
+	        lib.py_launch(1)
+	deep(80)
+	lib.py_launch_done()
+	END
+xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
+like "$(folded)" ';\[truncated\];deep.py:<module>:9;(deep.py:deep:6;){40}' "cut short: Python's frames are whole"
+xpuload -q -o run.data --max-stack 1000 "$first" deep.py "$library" 2>load.log
+unlike "$(folded)" 'truncated' "--max-stack 1000: all is"
+
+xpuload --python maybe true 2>load.log
+is $? 125 "--python maybe: refused"
+like "$(cat load.log)" "on, off or only" "and said what is wanted"
+xpuload --python on -p $$ 2>load.log
+is $? 125 "--python with -p: refused"
+done_testing

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Beside other tools: another CUPTI subscriber, other preloaded and injected libraries, other CUPTIs.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+exact="$XPU_BUILD/workload/exact"
+
+# ---- another subscriber -------------------------------------------------------------------------
+
+# Before: it has CUPTI when xpuload comes, and lets go.
+start_dormant a -t 2
+is "$(ask a subscribe)" "subscribe 0" "asleep, the shim does not hold CUPTI"
+attach one -p "$a_pid"
+wait_for grep -qs 'CUPTI is in use' one.log
+ok $? "another tool has CUPTI: said" || diag "$(cat one.log)"
+like "$(cat one.log)" "^xpuload: .*pid $a_pid.*in use by .*profiler-in-the-program" \
+	"with the name of the holder and the pid of the target"
+is "$(ask a "burst 100")" "burst 100" "the target goes on"
+is "$(ask a unsubscribe)" "unsubscribe 0" "the other tool lets go"
+wait_for grep -qs 'CUPTI is free again' one.log
+ok $? "recording resumes, and that is said"
+ask a "burst 100" >/dev/null
+is "$(grep -c 'CUPTI is in use' one.log)" 1 "the complaint was made once"
+leave one
+is $? 0 "recorded after all: status"
+exact one 103 "from then on, every launch"
+
+# During: it comes while the shim is awake, and must do without.
+attach two -p "$a_pid"
+awake two
+is "$(ask a subscribe)" "subscribe 39" "awake, the shim holds CUPTI"
+is "$(ask a "burst 100")" "burst 100" "the other tool and the target go on"
+leave two
+exact two 103 "and the recording is complete"
+
+# After.
+wait_released() {
+	[ "$(ask a subscribe)" = "subscribe 0" ]
+}
+wait_for wait_released
+ok $? "asleep again, the shim has let go of CUPTI"
+
+# It never lets go.
+attach three -p "$a_pid"
+wait_for grep -qs 'CUPTI is in use' three.log
+ask a "burst 100" >/dev/null
+leave three
+is $? 125 "CUPTI never to be had: status"
+like "$(cat three.log)" '^xpuload: 0 launches' "CUPTI never to be had: nothing recorded"
+ask a unsubscribe >/dev/null
+
+# Two observers hear of the holder, each.
+ask a subscribe >/dev/null
+attach four -p "$a_pid"
+wait_for grep -qs 'CUPTI is in use' four.log
+attach five -p "$a_pid"
+sleep 1.3
+ask a unsubscribe >/dev/null
+wait_for grep -qs 'CUPTI is free again' five.log
+ok $? "a second observer hears of it when recording begins"
+ask a "burst 100" >/dev/null
+leave four
+leave five
+exact four 103 "the first observer has what came then"
+exact five 103 "the second, too"
+finish a
+is $? 0 "the target ends as it should"
+
+# ---- the user's own libraries -------------------------------------------------------------------
+
+cp "$XPU_BUILD/test/t2/sim_inject.so" user.so
+is "$(LD_PRELOAD="$PWD/user.so" xpuload -q -o b.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
+	"$XPU_SHIM:$PWD/user.so" "the user's LD_PRELOAD is kept, behind the shim"
+cp user.so user2.so
+is "$(LD_PRELOAD="$PWD/user.so $PWD/user2.so" xpuload -q -o b.data sh -c 'echo "$LD_PRELOAD"' \
+	2>log)" "$XPU_SHIM:$PWD/user.so $PWD/user2.so" "in the user's order"
+
+export CUDA_INJECTION64_PATH="$PWD/user.so"
+start b "$XPULOAD" -o b.data "$live" -s 100
+is "$(ask b "env SIM_INJECTED")" "env 1" "the user's CUDA_INJECTION64_PATH is called, once"
+ask b "burst 100" >/dev/null
+finish b
+exact b 103 "and the recording is complete"
+start_dormant c
+is "$(ask c "env SIM_INJECTED")" "env 1" "the same in a program that nobody has attached to"
+attach six -p "$c_pid"
+awake six
+ask c "burst 100" >/dev/null
+leave six
+exact six 103 "which can be attached to"
+is "$(ask c "env SIM_INJECTED")" "env 1" "the user's is still called once"
+finish c
+is "$(xpuload -q -o d.data sh -c 'sh -c "echo \$XPUSHIM_CHAIN_INJECTION"' 2>log)" "$PWD/user.so" \
+	"a grandchild knows of it, too"
+CUDA_INJECTION64_PATH=/no/such/library.so xpuload -o d.data "$exact" -t 2 -n 1000 >d.out 2>d.log
+exact d 1000 "one that is not there does no harm"
+unset CUDA_INJECTION64_PATH
+
+# ---- other CUPTIs -------------------------------------------------------------------------------
+
+mkdir -p elsewhere
+cp "$XPU_BUILD/sim/libcupti.so.13" elsewhere/libcupti-of-mine.so
+export XPUSHIM_CUPTI="$PWD/elsewhere/libcupti-of-mine.so"
+start e "$XPULOAD" -o e.data "$live" -s 100
+ask e "burst 100" >/dev/null
+grep -q elsewhere/libcupti-of-mine.so "/proc/$(pgrep -P "$e_pid")/maps"
+ok $? "XPUSHIM_CUPTI names the library"
+finish e
+exact e 103 "and it works"
+unset XPUSHIM_CUPTI
+
+for version in 13 14 17 18 24 26 130000; do
+	XPU_SIM_CUPTI_VERSION=$version xpuload -o v.data "$exact" -t 2 -n 1000 -m >v.out 2>v.log
+	exact v $((1000 + $(sed -n 's/^exact: copies //p' v.out))) "records of CUPTI version $version"
+done
+unset LD_LIBRARY_PATH
+for major in 11 12; do
+	xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 >m.out 2>m.log
+	is $? 0 "CUDA $major: status" || diag "$(cat m.log)"
+	exact "m$major" 1000 "CUDA $major, its CUPTI beside its libcudart: exact"
+done
+
+done_testing
