@@ -1080,8 +1080,8 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
 	if (sizeof(void *) != 8 || !find_layout(version)) {
-		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are without its "
-		       "frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
+		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
+		       "without its frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
 		return;
 	}
 	if (!code_type || !unicode_type || !bytes_type || !get_tstate) {

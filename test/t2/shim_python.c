@@ -324,7 +324,8 @@ static void check_python(const char *version, const char *prefix, const char *li
 	}
 	if (!first)
 		return;
-	snprintf(env, sizeof(env), "PYTHONHOME='%s' PYTHONDONTWRITEBYTECODE=1 XPUSHIM_PYTHON=off", prefix);
+	snprintf(env, sizeof(env), "PYTHONHOME='%s' PYTHONDONTWRITEBYTECODE=1 XPUSHIM_PYTHON=off",
+		 prefix);
 	snprintf(args, sizeof(args), "inside '%s' early released 2>/dev/null", library);
 	shell(env, args, line, sizeof(line));
 	nr = nr_wrong = 0;
