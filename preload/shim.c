@@ -155,6 +155,8 @@ static enum state wake(void)
 
 	err = subscribe(holder, sizeof(holder));
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+		if (strstr(holder, "<not provided>"))	/* CUPTI's own words for no name */
+			holder[0] = '\0';
 		if (!shim.told_busy) {
 			snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded "
 				 "until it lets go", holder[0] ? holder : "another tool "
