@@ -118,7 +118,10 @@ for version in 13 14 17 18 24 26 130000; do
 done
 unset LD_LIBRARY_PATH
 for major in 11 12; do
-	xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 >m.out 2>m.log
+	# Its own libcuda by name, for a sanitizer's dlopen() does not know whose run path to take.
+	sim=${XPU_SAN:+$XPU_BUILD/sim$major:}$LD_LIBRARY_PATH
+	LD_LIBRARY_PATH=$sim xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 \
+		>m.out 2>m.log
 	is $? 0 "CUDA $major: status" || diag "$(cat m.log)"
 	exact "m$major" 1000 "CUDA $major, its CUPTI beside its libcudart: exact"
 done
