@@ -206,7 +206,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 		return;
 	}
 	if (d->callbackSite != CUPTI_API_ENTER) {
-		if (t)
+		if (t && !t->level)	/* else a handler's, within one that is being told of */
 			t->slot.correlation_id = 0;	/* the launch is over */
 		return;
 	}

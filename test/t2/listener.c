@@ -8,6 +8,7 @@
 #include "probe.h"
 
 struct listener listener;
+void (*listener__interrupt)(void);
 
 /* The tests are not started by xpuload, so the live pair is the one in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
@@ -73,7 +74,13 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 
 void xpu_live_launch(const struct xpu_slot *slot)
 {
+	void (*interrupt)(void) = listener__interrupt;
 	struct listener_launch *l;
+
+	if (interrupt) {
+		listener__interrupt = NULL;
+		interrupt();
+	}
 
 	pthread_mutex_lock(&lock);
 	if (listener.nr_launches < LISTENER_MAX) {

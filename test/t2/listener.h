@@ -55,6 +55,9 @@ struct listener {
 
 extern struct listener listener;
 
+/* Called once, at the next launch, before its slot is read: as a signal handler might. */
+extern void (*listener__interrupt)(void);
+
 /* As loaders attach and leave. */
 void listener__attach(void);
 void listener__detach(void);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launch.h"
 #include "listener.h"
 #include "tap.h"
 
@@ -25,6 +26,18 @@ static void launch(int nr)
 	while (nr--)
 		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
 	cuStreamSynchronize(stream);
+}
+
+#define NESTED_ID	0x7ffffff0
+
+/* A whole launch, in the middle of another one. */
+static void launch_nested(void)
+{
+	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID };
+
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 }
 
 static void pause_ms(long ms)
@@ -108,6 +121,14 @@ int main(void)
 	launch(1000);
 	is_int(heard(nr_launches) - before, 1000, "attached: every one");
 	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
+
+	before = heard(nr_launches);
+	listener__interrupt = launch_nested;
+	launch(1);
+	is_int(heard(nr_launches) - before, 2, "a launch interrupts another one: both are tagged");
+	is_int(listener.launches[before].correlation_id, NESTED_ID, "the inner one by its id");
+	ok(listener.launches[before + 1].correlation_id != 0 &&
+	   listener.launches[before + 1].correlation_id != NESTED_ID, "the outer one by its own");
 
 	listener__detach();
 	pause_ms(500);
