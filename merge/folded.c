@@ -44,22 +44,10 @@ static int buf__put_name(buf_t *buf, const char *name)
 static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,
 			 bool numbered)
 {
-	static const char *const kinds[] = {
-		[LEAF_KERNEL] = "Kernel",
-		[LEAF_MEMCPY] = "Memcpy",
-		[LEAF_MEMSET] = "Memset",
-	};
-	char label[64];
-	int len;
+	char label[LEAF_LABEL_MAX];
 
-	if (leaf->kind == LEAF_PENDING)
-		len = snprintf(label, sizeof(label), "[GPU_Launch_Pending]");
-	else if (numbered)
-		len = snprintf(label, sizeof(label), "[GPU%" PRIu32 "_%s]",
-			       s->gpus.list.v[leaf->gpu].number, kinds[leaf->kind]);
-	else
-		len = snprintf(label, sizeof(label), "[GPU_%s]", kinds[leaf->kind]);
-	return buf__put(buf, label, len) ?: buf__put_name(buf, leaf->name);
+	leaf__label(s, leaf, numbered, label);
+	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 }
 
 static int buf__put_root(buf_t *buf, const struct session *s, const struct aggregate *a,
@@ -92,7 +80,7 @@ static int buf__put_root(buf_t *buf, const struct session *s, const struct aggre
 		break;
 	case BY_DEVICE:
 		what = "GPU";
-		known = leaf->kind != LEAF_PENDING;
+		known = leaf_kind__is_device(leaf->kind);
 		number = known ? s->gpus.list.v[leaf->gpu].number : 0;
 		break;
 	case BY_STREAM:
@@ -132,10 +120,9 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 		if (!err)
 			err = buf__put_name(buf, stack->frames[i]->name);
 	}
-	if (!err)
-		err = buf__put(buf, ";", 1);
-	if (!err)
-		err = buf__put_leaf(buf, s, &s->leaves.v[a->leaf], numbered);
+	if (!err && s->leaves.v[a->leaf].kind != LEAF_CPU)
+		err = buf__put(buf, ";", 1) ?:
+		      buf__put_leaf(buf, s, &s->leaves.v[a->leaf], numbered);
 	return err ?: buf__put(buf, "", 1);
 }
 

@@ -863,6 +863,27 @@ const char *memcpy_kind__name(uint8_t kind)
 	return kind < ARRAY_SIZE(names) ? names[kind] : names[0];
 }
 
+void leaf__label(const struct session *s, const struct leaf *leaf, bool numbered, char *buf)
+{
+	static const char *const kinds[NR_LEAF_KINDS] = {
+		[LEAF_KERNEL] = "Kernel",
+		[LEAF_MEMCPY] = "Memcpy",
+		[LEAF_MEMSET] = "Memset",
+		[LEAF_PENDING] = "[GPU_Launch_Pending]",
+		[LEAF_CPU] = "",
+		[LEAF_OFF_CPU] = "[Off_CPU]",
+		[LEAF_GPU_WAIT] = "[GPU_Wait]",
+	};
+
+	if (!leaf_kind__is_device(leaf->kind))
+		snprintf(buf, LEAF_LABEL_MAX, "%s", kinds[leaf->kind]);
+	else if (numbered)
+		snprintf(buf, LEAF_LABEL_MAX, "[GPU%" PRIu32 "_%s]",
+			 s->gpus.list.v[leaf->gpu].number, kinds[leaf->kind]);
+	else
+		snprintf(buf, LEAF_LABEL_MAX, "[GPU_%s]", kinds[leaf->kind]);
+}
+
 static int session__leaf(struct session *s, enum leaf_kind kind, uint32_t gpu, const char *name,
 			 uint32_t *idx)
 {

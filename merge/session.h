@@ -79,14 +79,34 @@ enum leaf_kind {
 	LEAF_MEMCPY,
 	LEAF_MEMSET,
 	LEAF_PENDING,			/* a launch whose device work was never seen */
+	LEAF_CPU,			/* a thread ran: the stack says where, so there is no name */
+	LEAF_OFF_CPU,			/* it was blocked: "lock", "io", "sleep", "runnable", ... */
+	LEAF_GPU_WAIT,			/* it waited for the device: the name of the work */
+	NR_LEAF_KINDS
 };
 
-/* What ran: the end of a folded line. */
+/* Device work is of a GPU; the others have gpu NO_INDEX. */
+static inline bool leaf_kind__is_device(enum leaf_kind kind)
+{
+	return kind <= LEAF_MEMSET;
+}
+
+/* What ran, or what a thread did meanwhile: the end of a folded line. */
 struct leaf {
 	enum leaf_kind kind;
-	uint32_t gpu;			/* index in gpus.list; NO_INDEX for LEAF_PENDING */
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX if it is no device work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 };
+
+struct session;
+
+/**
+ * leaf__label - what stands before the name: "[GPU_Kernel]", "[GPU1_Memcpy]", "[Off_CPU]"
+ * @buf: at least LEAF_LABEL_MAX bytes; "" for LEAF_CPU
+ * @numbered: tell devices apart, for there is more than one
+ */
+#define LEAF_LABEL_MAX	32
+void leaf__label(const struct session *s, const struct leaf *leaf, bool numbered, char *buf);
 
 /* What a call path caused, in one thread name, of one kind. */
 struct aggregate {
@@ -95,7 +115,7 @@ struct aggregate {
 	const char *comm;
 	uint32_t thread;		/* with by_thread; NO_INDEX: not known */
 	uint32_t stream;		/* with by_stream; NO_INDEX: of LEAF_PENDING */
-	uint64_t nr;			/* device records; launches for LEAF_PENDING */
+	uint64_t nr;			/* device records; launches for LEAF_PENDING; samples */
 	uint64_t sum_ns;
 	uint64_t min_ns, max_ns;
 	uint64_t bytes;
