@@ -17,6 +17,7 @@
 #include "escape.h"
 #include "folded.h"
 #include "output.h"
+#include "pprof.h"
 #include "reader.h"
 #include "session.h"
 #include "text.h"
@@ -33,6 +34,7 @@ enum format {
 	FORMAT_FOLDED,
 	FORMAT_CHROME,
 	FORMAT_TEXT,
+	FORMAT_PPROF,
 };
 
 struct options {
@@ -67,8 +69,9 @@ static const char usage[] =
 "  -i, --input FILE     the recording (default xpu.data)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
 "                       chrome: timeline for Perfetto or chrome://tracing\n"
+"                       pprof: profile for go tool pprof and others of its kind\n"
 "                       text: summary (default)\n"
-"  -o, --output FILE    write there; .folded, .json and .txt imply the format\n"
+"  -o, --output FILE    write there; .folded, .json, .txt and .pb.gz imply the format\n"
 "                       (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
@@ -118,6 +121,7 @@ static const struct {
 	{ "folded", ".folded", FORMAT_FOLDED },
 	{ "chrome", ".json", FORMAT_CHROME },
 	{ "text", ".txt", FORMAT_TEXT },
+	{ "pprof", ".pb.gz", FORMAT_PPROF },
 };
 
 static const struct {
@@ -142,7 +146,7 @@ static int options__set_format(struct options *o, const char *name)
 		o->format = formats[i].format;
 		return 0;
 	}
-	complain("unknown format '%s': folded, chrome and text are known", name);
+	complain("unknown format '%s': folded, chrome, pprof and text are known", name);
 	return -EINVAL;
 }
 
@@ -266,7 +270,7 @@ static int options__complete(struct options *o, int nr_args, char **args)
 				o->format = formats[i].format;
 		}
 		if (!o->format) {
-			complain("%s: .folded, .json and .txt name a format, for others give -f",
+			complain("%s: .folded, .json, .txt and .pb.gz name a format, for others give -f",
 				 o->output);
 			return -EINVAL;
 		}
@@ -281,8 +285,13 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--by is for -f folded");
 		return -EINVAL;
 	}
-	if (o->format == FORMAT_CHROME && o->unit_given) {
-		complain("--unit is not for -f chrome: its times are always in microseconds");
+	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->unit_given) {
+		complain("--unit is for -f folded and text: the others have units of their own");
+		return -EINVAL;
+	}
+	if (o->format == FORMAT_PPROF && (!o->output || !strcmp(o->output, "-")) &&
+	    isatty(STDOUT_FILENO)) {
+		complain("a profile is no text: give -o FILE");
 		return -EINVAL;
 	}
 	return 0;
@@ -444,6 +453,8 @@ static int write_format(const struct options *o, const struct session *s, struct
 		return folded__write(s, f, &folded_opts, folded);
 	case FORMAT_CHROME:
 		return chrome__write(chrome, s, f);
+	case FORMAT_PPROF:
+		return pprof__write(s, f);
 	default:
 		return text__write(s, f, &text_opts);
 	}
@@ -478,8 +489,8 @@ static int merge(const struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = {
 		.graph = o->graph,
-		.by_thread = options__has_by(o, BY_TID),
-		.by_stream = options__has_by(o, BY_STREAM),
+		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
+		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
 		.trim = o->trim,
 		.python_style = o->python_style,
 		.progress = progress__show,

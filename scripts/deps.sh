@@ -6,7 +6,8 @@
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev binutils-dev
 	libiberty-dev uthash-dev libzstd-dev libc6-dev libclang-rt-dev perl libdevel-nytprof-perl
-	libcap2-bin time gdb"
+	libcap2-bin time gdb libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+	python3 python3-protobuf"
 
 missing=
 for p in $packages; do

@@ -12,9 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "chrome.h"
 #include "folded.h"
+#include "pprof.h"
+#include "profile.pb-c.h"
 #include "reader.h"
 #include "session.h"
 #include "text.h"
@@ -27,7 +30,8 @@ struct merged {
 	bool ended;
 	struct loss loss;
 	struct folded_result folded_result;
-	char *folded, *json, *text, *msgs;
+	char *folded, *json, *text, *msgs, *pprof;
+	size_t pprof_size;
 	uint64_t sum_ns, nr_records;	/* over all aggregates */
 };
 
@@ -41,6 +45,7 @@ static inline void merged__free(struct merged *m)
 	free(m->folded);
 	free(m->json);
 	free(m->text);
+	free(m->pprof);
 	free(m->msgs);
 	memset(m, 0, sizeof(*m));
 }
@@ -103,6 +108,13 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		m->sum_ns += s.aggregates.v[i].sum_ns;
 		if (s.leaves.v[s.aggregates.v[i].leaf].kind != LEAF_PENDING)
 			m->nr_records += s.aggregates.v[i].nr;
+	}
+	if (!m->err) {
+		f = open_memstream(&m->pprof, &m->pprof_size);
+		if (!f)
+			abort();
+		m->err = pprof__write(&s, f);
+		fclose(f);
 	}
 	f = merged__open(&m->msgs);
 	for (i = 0; i < s.msgs.lines.nr; i++)
@@ -240,6 +252,37 @@ static inline bool folded__valid(const char *folded)
 	return true;
 }
 
+/* Return: whether it is a profile whose device time is @sum_ns. */
+static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
+{
+	z_stream z = { .next_in = (unsigned char *)pprof, .avail_in = size };
+	Perftools__Profiles__Profile *p;
+	uint8_t *data = NULL;
+	size_t cap = 0, i;
+	int end;
+
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		abort();
+	do {
+		cap += 64 * 1024;
+		data = realloc(data, cap);
+		if (!data)
+			abort();
+		z.next_out = data + z.total_out;
+		z.avail_out = cap - z.total_out;
+		end = inflate(&z, Z_NO_FLUSH);
+	} while (end == Z_OK);
+	inflateEnd(&z);
+	p = end == Z_STREAM_END ? perftools__profiles__profile__unpack(NULL, z.total_out, data) : NULL;
+	free(data);
+	if (!p)
+		return false;
+	for (i = 0; i < p->n_sample; i++)
+		sum_ns -= p->sample[i]->value[0];
+	perftools__profiles__profile__free_unpacked(p, NULL);
+	return !sum_ns;
+}
+
 /* Return: what does not hold of a merge that got as far as writing, or NULL. */
 static inline const char *merged__broken(const struct merged *m)
 {
@@ -259,6 +302,8 @@ static inline const char *merged__broken(const struct merged *m)
 		return "invalid JSON";
 	if (!folded__valid(m->folded))
 		return "invalid folded stacks";
+	if (!pprof__valid(m->pprof, m->pprof_size, m->sum_ns))
+		return "invalid profile";
 	if (m->status && !*m->msgs)
 		return "damaged, but nobody says so";
 	return NULL;

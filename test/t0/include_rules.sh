@@ -47,7 +47,7 @@ may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "preload/ includes bpf/ and itself" "preload bpf" "" preload/*.[chS]
 may "loader/ includes bpf/, itself and merge's small utilities" "loader bpf" \
 	"xpu.skel.h version.h util.h escape.h" loader/*.[ch]
-may "merge/ includes bpf/ and itself" "merge bpf" "version.h" merge/*.[ch]
+may "merge/ includes bpf/ and itself" "merge bpf" "version.h profile.pb-c.h" merge/*.[ch]
 
 is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch])" merge/demangle.c \
 	"libbfd is behind merge/demangle.c"

@@ -14,6 +14,7 @@
 #include "chrome.h"
 #include "folded.h"
 #include "gen.h"
+#include "pprof.h"
 #include "reader.h"
 #include "session.h"
 #include "tap.h"
@@ -134,6 +135,8 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 		err = chrome__write(chrome, &s, out);
 	if (!err)
 		err = text__write(&s, out, &text_opts);
+	if (!err)
+		err = pprof__write(&s, out);
 	*loss = s.loss;
 	session__exit(&s);
 out:

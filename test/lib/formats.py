@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""formats.py FORMAT FILE [UNIT]: folded lines, sorted, from a file in another format.
+
+Reads with parsers that are not ours (protobuf's for the published .proto files, compiled by protoc
+into the directory that PB_DIR names), checks what the format asks for, and prints what must be the
+same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count or bytes.
+"""
+import collections
+import gzip
+import os
+import sys
+
+sys.path.insert(0, os.environ.get("PB_DIR", "."))
+
+
+def frame(name):
+    """A name as a folded line has it."""
+    return name.replace(";", ":")
+
+
+def pprof(path, unit):
+    import profile_pb2
+    profile = profile_pb2.Profile()
+    with gzip.open(path) as f:
+        profile.ParseFromString(f.read())
+    strings = profile.string_table
+    assert strings[0] == "", "the string table begins with the empty string"
+    assert len(set(strings)) == len(strings), "each string once"
+    types = [(strings[t.type], strings[t.unit]) for t in profile.sample_type]
+    assert types[:4] == [("gpu", "nanoseconds"), ("cpu", "nanoseconds"), ("launches", "count"),
+                         ("bytes", "bytes")], types
+    assert strings[profile.default_sample_type] == "gpu"
+    mappings = {m.id: m for m in profile.mapping}
+    functions = {f.id: f for f in profile.function}
+    locations = {l.id: l for l in profile.location}
+    for table, entries in ((mappings, profile.mapping), (functions, profile.function),
+                           (locations, profile.location)):
+        assert 0 not in table and len(table) == len(entries), "ids are unique and not 0"
+    for l in profile.location:
+        assert l.line and (not l.mapping_id or l.mapping_id in mappings)
+    values = {"ns": 0, "cpu": 1, "count": 2, "bytes": 3}[unit]
+    for s in profile.sample:
+        assert len(s.value) == len(types)
+        labels = {strings[l.key]: strings[l.str] for l in s.label}
+        frames = [strings[functions[line.function_id].name]
+                  for i in s.location_id for line in locations[i].line]
+        yield [labels["comm"]] + frames[::-1], s.value[values]
+
+
+def main():
+    sums = collections.Counter()
+    unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
+    for frames, value in {"pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+        sums[";".join(map(frame, frames))] += value
+    out = sys.stdout.buffer
+    for line in sorted(line.encode() for line in sums):
+        out.write(line + b" %d\n" % sums[line.decode()])
+
+
+main()
