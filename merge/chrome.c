@@ -178,6 +178,18 @@ static int lanes__add(lanes_t *h, struct lane lane)
 	return err;
 }
 
+/* With a filter, a launch is told once for each of its works. */
+static void chrome__drop_duplicates(struct chrome *c)
+{
+	size_t i, nr = 0;
+
+	for (i = 1; i < c->host.nr; i++)
+		if (host_event__cmp(&c->host.v[nr], &c->host.v[i]))
+			c->host.v[++nr] = c->host.v[i];
+	if (c->host.nr)
+		c->host.nr = nr + 1;
+}
+
 /* Gives each device event a lane on which nothing overlaps it; @nr_lanes by stream. */
 static int chrome__assign_lanes(struct chrome *c, uint32_t *nr_lanes)
 {
@@ -620,6 +632,8 @@ int chrome__write(struct chrome *c, const struct session *s, FILE *f)
 		goto out;
 	if (c->host.nr)
 		qsort(c->host.v, c->host.nr, sizeof(*c->host.v), host_event__cmp);
+	if (filter__active(s->opts.filter))
+		chrome__drop_duplicates(c);
 	if (c->device.nr)
 		qsort(c->device.v, c->device.nr, sizeof(*c->device.v), device_event__cmp);
 	err = chrome__assign_lanes(c, nr_lanes);

@@ -95,6 +95,6 @@ uint32_t gpus__nr_used(const struct gpus *g)
 	size_t i;
 
 	for (i = 0; i < g->list.nr; i++)
-		nr += g->list.v[i].nr_works > 0;
+		nr += g->list.v[i].used;
 	return nr;
 }

@@ -17,7 +17,8 @@ struct gpu {
 	uint32_t number;		/* to show: as its first process has it, if that is free */
 	const char *name;		/* NULL if not told */
 	uint32_t host;
-	uint64_t busy_ns;		/* sum of its records, overlaps counted twice */
+	bool used;			/* any record is of it */
+	uint64_t busy_ns;		/* sum of those that were wanted, overlaps counted twice */
 	uint64_t nr_works;
 };
 

@@ -819,7 +819,7 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 		if (l.thread != NO_INDEX)
 			s->threads.v[l.thread].nr_launches++;
 		session__see_time(s, l.time_ns, l.time_ns);
-		if (s->opts.sink) {
+		if (s->opts.sink && !filter__active(s->opts.filter)) {
 			err = s->opts.sink->launch(s->opts.sink->ctx, s, key, &l);
 			if (err)
 				return err;
@@ -1000,7 +1000,6 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 	bool kernel = rec->type == XPU_RECORD_KERNEL;
 	struct account *account;
 	struct work w = { 0 };
-	struct stream *stream;
 	enum leaf_kind kind;
 	const char *name;
 	uint64_t end_ns;
@@ -1039,12 +1038,7 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 		w.duration_ns = k->duration_ns;
 		session__see_time(s, w.start_ns, end_ns);
 	}
-	stream = &s->streams.v[w.stream];
-	stream->nr_works++;
-	stream->busy_ns += w.duration_ns;
-	s->gpus.list.v[gpu].nr_works++;
-	s->gpus.list.v[gpu].busy_ns += w.duration_ns;
-	s->nr_works[kind]++;
+	s->gpus.list.v[gpu].used = true;
 	return join__add_work(&s->join, JOIN_KEY(proc, work__correlation_id(rec)), &w);
 }
 
@@ -1160,6 +1154,45 @@ static int session__resolve_node(struct session *s, struct graph_node *node)
 	return 0;
 }
 
+/* Return: 1 if the filter lets it pass, or there is none; 0 if not, or -ENOMEM. @w: NULL for a launch. */
+static int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const char *comm,
+			  uint64_t time_ns, const struct work *w)
+{
+	struct filter_event e = {
+		.pid = s->machine.procs.v[s->chains.v[chain].proc].pid,
+		.tid = thread != NO_INDEX ? s->threads.v[thread].tid : NO_INDEX,
+		.comm = comm,
+		.timed = time_ns,
+		.time_ns = time_ns > s->start_ns ? time_ns - s->start_ns : 0,
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+
+	if (!filter__active(s->opts.filter))
+		return 1;
+	if (w) {
+		const struct stream *stream = &s->streams.v[w->stream];
+		const struct leaf *leaf = &s->leaves.v[w->leaf];
+
+		e.device = s->gpus.list.v[stream->gpu].number;
+		e.stream = stream->known ? stream->stream : NO_INDEX;
+		e.kernel = leaf->kind == LEAF_KERNEL ? leaf->name : NULL;
+	}
+	return filter__keeps(s->opts.filter, &e);
+}
+
+static void session__count_work(struct session *s, const struct work *w)
+{
+	struct stream *stream = &s->streams.v[w->stream];
+	struct gpu *gpu = &s->gpus.list.v[stream->gpu];
+
+	stream->nr_works++;
+	stream->busy_ns += w->duration_ns;
+	gpu->nr_works++;
+	gpu->busy_ns += w->duration_ns;
+	s->nr_works[s->leaves.v[w->leaf].kind]++;
+}
+
 /*
  * Device work under its call path: that of its launch, @chain, or the one that made the graph node
  * it is of, or both. Tells the sink, too.
@@ -1182,8 +1215,17 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 			err = session__joined_chain(s, chain, node->chain, &chain);
 		}
 	}
+	if (err)
+		return err;
+	err = session__keeps(s, chain, thread, comm, w->start_ns, w);
 	if (!err)
-		err = session__add(s, chain, comm, thread, w->leaf, w);
+		s->nr_left_out++;
+	if (err <= 0)
+		return err;
+	session__count_work(s, w);
+	err = session__add(s, chain, comm, thread, w->leaf, w);
+	if (!err && s->opts.sink && l && filter__active(s->opts.filter))
+		err = s->opts.sink->launch(s->opts.sink->ctx, s, key, l);
 	if (!err && s->opts.sink)
 		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, l,
 					 node ? node->chain : NO_INDEX);
@@ -1207,14 +1249,23 @@ static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 {
 	struct session *s = ctx;
 	uint32_t leaf;
-	int err;
+	int keep, err;
 
+	keep = session__keeps(s, l->chain, l->thread, l->comm, l->time_ns, NULL);
+	if (keep > 0 && s->opts.sink && filter__active(s->opts.filter))
+		keep = s->opts.sink->launch(s->opts.sink->ctx, s, key, l) ?: 1;
+	if (keep < 0)
+		return keep;
 	if (graphs__captured(&s->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
 		s->loss.nr_captured++;
 		return 0;
 	}
 	s->loss.at_detach += session__outlived(s, JOIN_KEY_PROC(key));
 	s->chains.v[l->chain].nr_pending++;
+	if (!keep) {
+		s->nr_pending_left_out++;
+		return 0;
+	}
 	err = session__leaf(s, LEAF_PENDING, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
 	return err ?: session__add(s, l->chain, l->comm, l->thread, leaf, NULL);
 }
@@ -1506,6 +1557,10 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 			;
 		s->inputs.v[i].shift_ns = input__boot_ns(&s->inputs.v[k]);
 	}
+	s->start_ns = UINT64_MAX;
+	for (i = 0; i < nr; i++)
+		s->start_ns = min_t(uint64_t, s->start_ns, s->inputs.v[i].shift_ns +
+				    r[i].header.start_mono_ns);
 	return 0;
 }
 
@@ -1536,6 +1591,13 @@ void session__print_loss(const struct session *s, FILE *f)
 	size_t i;
 
 	loss__print(&s->loss, f, "");
+	if (filter__active(s->opts.filter)) {
+		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
+			" launches without any; asked for: ", s->nr_left_out, s->loss.nr_works,
+			s->nr_pending_left_out);
+		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
+		fputc('\n', f);
+	}
 	for (i = 0; i < s->inputs.nr && s->inputs.nr > 1; i++) {
 		struct loss l = s->inputs.v[i].loss;
 

@@ -24,6 +24,7 @@
 #include "xpu_record.h"
 #include "callchain.h"
 #include "dso.h"
+#include "filter.h"
 #include "gpu.h"
 #include "graph.h"
 #include "join.h"
@@ -142,7 +143,10 @@ struct input {
 
 struct session;
 
-/* Single events, in the order in which they are joined. Each returns 0, or -errno to stop. */
+/*
+ * Single events, in the order in which they are joined. Each returns 0, or -errno to stop. With a
+ * filter, launches are told when their work passes it, and so again with each further work.
+ */
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct session *s, uint64_t key, const struct launch *l);
@@ -164,6 +168,7 @@ struct session_opts {
 	bool by_stream;			/* the same for each stream */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
+	struct filter *filter;		/* or NULL */
 	struct session_sink *sink;	/* or NULL */
 	/* Told now and then how far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);
@@ -198,8 +203,11 @@ struct session {
 
 	struct loss loss;		/* complete after session__process() */
 	bool ended;			/* an END record was there, in each of them */
+	uint64_t start_ns;		/* of the recording, or of the earliest */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
-	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET */
+	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET; that were wanted */
+	uint64_t nr_left_out;		/* by the filter: device records, and ... */
+	uint64_t nr_pending_left_out;	/* ... launches without any */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 
@@ -221,7 +229,10 @@ void session__exit(struct session *s);
  */
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
-/* Prints the account: of all, and of each recording that is not clean if there are several. */
+/*
+ * Prints the account: of all, and of each recording that is not clean if there are several; and what
+ * the filter left out.
+ */
 void session__print_loss(const struct session *s, FILE *f);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */

@@ -176,6 +176,7 @@ static void text__head(const struct session *s, const struct input *in, FILE *f)
 	time_t start = in->reader->header.start_real_ns / 1000000000;
 	const struct xpu_record_info *info;
 	uint64_t span_ns = s->last_ns - s->first_ns;
+	uint64_t from_ns = s->first_ns > s->start_ns ? s->first_ns - s->start_ns : 0;
 	char date[64];
 	struct tm tm;
 	size_t i;
@@ -196,8 +197,10 @@ static void text__head(const struct session *s, const struct input *in, FILE *f)
 		fprintf(f, "start: %s\n", date);
 	/* Of all of them, so once. */
 	if (in == &s->inputs.v[s->inputs.nr - 1])
-		fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s\n",
-			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000));
+		fprintf(f, "first to last launch or device work: %" PRIu64 ".%06u s, from %" PRIu64
+			".%06u s on\n", span_ns / 1000000000,
+			(unsigned int)(span_ns / 1000 % 1000000), from_ns / 1000000000,
+			(unsigned int)(from_ns / 1000 % 1000000));
 	if (!in->ended)
 		fputs("end: the recording was not closed in good order\n", f);
 	else if (WIFSIGNALED(in->wait_status))

@@ -51,6 +51,7 @@ struct options {
 	enum by by[NR_BY];
 	bool trim;
 	enum python_style python_style;
+	struct filter filter;
 	bool strict;
 };
 
@@ -84,6 +85,11 @@ static const char usage[] =
 "                       interpreter itself\n"
 "      --python-frames HOW  short: train.py:step:41 (default); full: with the path of\n"
 "                       the file; no-line: train.py:step\n"
+"      --pid LIST, --tid LIST, --comm LIST, --device LIST, --stream LIST\n"
+"                       only what is of one of them: numbers, or names of threads\n"
+"      --kernel REGEX   only kernels with a name that matches\n"
+"      --from TIME, --to TIME  only what began in between, counted from the start of the\n"
+"                       recording: seconds, or with ns, us, ms, s or m\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --version        print the version\n"
@@ -252,6 +258,17 @@ static int options__set_number(uint32_t *number, const char *name, const char *a
 	return 0;
 }
 
+static int options__set_filter(struct options *o, enum filter_kind kind, const char *arg)
+{
+	char why[128];
+	int err = filter__set(&o->filter, kind, arg, why);
+
+	if (err)
+		complain("--%s: %s", filter_kind__name(kind),
+			 err == -ENOMEM ? strerror(ENOMEM) : why);
+	return err;
+}
+
 static int options__complete(struct options *o, int nr_args, char **args)
 {
 	size_t i, len, suffix;
@@ -300,7 +317,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 /* Return: 0, 1 if everything was said already, or -EINVAL. */
 static int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_LIMIT, OPT_STRICT, OPT_VERSION };
+	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_LIMIT, OPT_STRICT, OPT_VERSION,
+	       OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
@@ -312,6 +330,14 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
 		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
 		{ "limit", required_argument, NULL, OPT_LIMIT },
+		{ "pid", required_argument, NULL, OPT_FILTER + FILTER_PID },
+		{ "tid", required_argument, NULL, OPT_FILTER + FILTER_TID },
+		{ "comm", required_argument, NULL, OPT_FILTER + FILTER_COMM },
+		{ "device", required_argument, NULL, OPT_FILTER + FILTER_DEVICE },
+		{ "stream", required_argument, NULL, OPT_FILTER + FILTER_STREAM },
+		{ "kernel", required_argument, NULL, OPT_FILTER + FILTER_KERNEL },
+		{ "from", required_argument, NULL, OPT_FILTER + FILTER_FROM },
+		{ "to", required_argument, NULL, OPT_FILTER + FILTER_TO },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ "help", no_argument, NULL, 'h' },
@@ -357,6 +383,9 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_LIMIT:
 			err = options__set_number(&o->max_rows, "--limit", optarg, 0);
+			break;
+		case OPT_FILTER ... OPT_FILTER + NR_FILTERS - 1:
+			err = options__set_filter(o, opt - OPT_FILTER, optarg);
 			break;
 		case OPT_STRICT:
 			o->strict = true;
@@ -484,7 +513,7 @@ static void report(const struct session *s, const struct folded_result *folded)
 	session__print_loss(s, stderr);
 }
 
-static int merge(const struct options *o, const struct reader *r)
+static int merge(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = {
@@ -493,6 +522,7 @@ static int merge(const struct options *o, const struct reader *r)
 		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
 		.trim = o->trim,
 		.python_style = o->python_style,
+		.filter = &o->filter,
 		.progress = progress__show,
 		.progress_ctx = &progress,
 	};
@@ -609,6 +639,7 @@ int main(int argc, char **argv)
 		reader__close(&readers[i]);
 out:
 	free(readers);
+	filter__free(&o.filter);
 	free(o.inputs);
 	return ret;
 }

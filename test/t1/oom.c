@@ -112,7 +112,11 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct folded_result result;
 	struct chrome *chrome;
-	struct session_opts opts = { .trim = true, .graph = GRAPH_BOTH, .by_thread = true };
+	struct filter filter = { 0 };
+	struct session_opts opts = {
+		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .filter = &filter,
+	};
+	char why[128];
 	struct session s;
 	struct reader r[2];
 	int err;
@@ -125,6 +129,12 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	if (!chrome)
 		return -ENOMEM;
 	opts.sink = chrome__sink(chrome);
+	err = filter__set(&filter, FILTER_PID, "10", why) ?:
+	      filter__set(&filter, FILTER_COMM, "app", why) ?:
+	      filter__set(&filter, FILTER_KERNEL, "^[a-z].*[^ ]|x", why) ?:
+	      filter__set(&filter, FILTER_TO, "1", why);
+	if (err)
+		goto out;
 	err = session__init(&s, &opts);
 	if (err)
 		goto out;
@@ -140,6 +150,7 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	*loss = s.loss;
 	session__exit(&s);
 out:
+	filter__free(&filter);
 	chrome__free(chrome);
 	return err;
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the options of a filter may be, and what passes it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+#include "tap.h"
+
+static const struct {
+	enum filter_kind kind;
+	const char *arg;
+} bad[] = {
+	{ FILTER_PID, "" }, { FILTER_PID, "x" }, { FILTER_PID, "1," }, { FILTER_PID, ",1" },
+	{ FILTER_PID, "-1" }, { FILTER_PID, " 1" }, { FILTER_PID, "1 2" },
+	{ FILTER_TID, "4294967295" }, { FILTER_TID, "99999999999999999999999" },
+	{ FILTER_COMM, "" }, { FILTER_COMM, "a," }, { FILTER_KERNEL, "a(" },
+	{ FILTER_FROM, "" }, { FILTER_FROM, "-1" }, { FILTER_FROM, "1h" }, { FILTER_FROM, "ms" },
+	{ FILTER_FROM, "nan" }, { FILTER_TO, "inf" }, { FILTER_TO, "1e30" }, { FILTER_TO, "1 s" },
+};
+
+static const struct {
+	const char *arg;
+	uint64_t ns;
+} times[] = {
+	{ "0", 0 }, { "1", 1000000000 }, { "1.5s", 1500000000 }, { "0.000000001", 1 },
+	{ "2m", 120000000000 }, { "1.5ms", 1500000 }, { "7us", 7000 }, { "12345678901ns", 12345678901 },
+};
+
+static const struct {
+	enum filter_kind kind;
+	const char *arg;
+	bool a, b;			/* whether these pass */
+} cases[] = {
+	{ FILTER_PID, "10", true, false }, { FILTER_PID, "11,10", true, true },
+	{ FILTER_PID, "1", false, false }, { FILTER_TID, "21", false, true },
+	{ FILTER_COMM, "main", true, false }, { FILTER_COMM, "x,a b,y", false, true },
+	{ FILTER_COMM, "mai", false, false }, { FILTER_DEVICE, "0", true, false },
+	{ FILTER_STREAM, "7", true, false }, { FILTER_KERNEL, "add", true, false },
+	{ FILTER_KERNEL, "^vector", true, false }, { FILTER_KERNEL, "^add", false, false },
+	{ FILTER_KERNEL, "sub|Add", false, false }, { FILTER_KERNEL, "", true, false },
+	{ FILTER_FROM, "100ns", true, false }, { FILTER_FROM, "101ns", false, false },
+	{ FILTER_TO, "100ns", false, false }, { FILTER_TO, "101ns", true, false },
+};
+
+int main(void)
+{
+	const struct filter_event a = {
+		.pid = 10, .tid = 20, .comm = "main", .timed = true, .time_ns = 100,
+		.kernel = "vector_add(float*)",
+		.stream = 7,
+	}, b = {
+		/* No device work, and nobody knows when. */
+		.pid = 11, .tid = 21, .comm = "a b", .device = NO_INDEX, .stream = NO_INDEX,
+	};
+	struct filter f = { 0 };
+	char why[128];
+	size_t i;
+
+	ok(!filter__active(NULL) && !filter__active(&f), "nothing asked for");
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		why[0] = 0;
+		is_int(filter__set(&f, bad[i].kind, bad[i].arg, why), -EINVAL, "--%s '%s' is refused",
+		       filter_kind__name(bad[i].kind), bad[i].arg);
+		ok(why[0], "... with a reason: %s", why);
+		filter__free(&f);
+		memset(&f, 0, sizeof(f));
+	}
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s", times[i].arg);
+		ok(f.from_ns == times[i].ns, "... is as many ns");
+	}
+	filter__free(&f);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(&f, 0, sizeof(f));
+		is_int(filter__set(&f, cases[i].kind, cases[i].arg, why), 0, "--%s %s",
+		       filter_kind__name(cases[i].kind), cases[i].arg);
+		is_int(filter__keeps(&f, &a), cases[i].a, "... a");
+		is_int(filter__keeps(&f, &a), cases[i].a, "... a, once more");
+		is_int(filter__keeps(&f, &b), cases[i].b, "... b");
+		filter__free(&f);
+	}
+	memset(&f, 0, sizeof(f));
+	filter__set(&f, FILTER_PID, "10", why);
+	filter__set(&f, FILTER_TID, "21", why);
+	filter__set(&f, FILTER_PID, "11", why);
+	ok(filter__active(&f), "several");
+	is_str(f.text.v, "--pid 10 --tid 21 --pid 11", "are said as they were given");
+	is_int(filter__keeps(&f, &a), 0, "all have to be passed");
+	is_int(filter__keeps(&f, &b), 1, "and a list given twice has all its members");
+	is_int(filter__set(&f, FILTER_KERNEL, "a", why), 0, "a regular expression");
+	is_int(filter__set(&f, FILTER_KERNEL, "b", why), -EINVAL, "there can be but one");
+	filter__free(&f);
+	return done_testing();
+}
