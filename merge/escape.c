@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "escape.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static size_t utf8__len(const unsigned char *s)
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 {
 	const unsigned char *p = (const unsigned char *)*s;
+	bool json = how == ESCAPE_JSON || how == ESCAPE_SCRIPT;
 	size_t len = utf8__len(p);
 
 	if (!*p)
@@ -44,12 +46,14 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 	}
 	/* U+0080..U+009F are control characters as well: terminals act on them. */
 	if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) {
-		if (how == ESCAPE_JSON)
+		if (json)
 			return snprintf(out, ESCAPE_MAX, "\\u%04x", len == 2 ? p[1] : *p);
 		memcpy(out, "?", 2);
 		return 1;
 	}
-	if (how == ESCAPE_JSON && (*p == '"' || *p == '\\')) {
+	if (how == ESCAPE_SCRIPT && *p == '<')
+		return snprintf(out, ESCAPE_MAX, "\\u%04x", *p);
+	if (json && (*p == '"' || *p == '\\')) {
 		out[0] = '\\';
 		out[1] = *p;
 		out[2] = 0;

@@ -19,6 +19,8 @@ enum escape {
 	ESCAPE_FOLDED,
 	/* Inside the quotes of a JSON string: \", \\ and \u00XX. */
 	ESCAPE_JSON,
+	/* The same inside a script element of HTML: no '<', so nothing in it can end the element. */
+	ESCAPE_SCRIPT,
 };
 
 #define ESCAPE_MAX	8		/* bytes that one character may become, NUL included */

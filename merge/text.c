@@ -161,7 +161,7 @@ static const struct xpu_record_info *session__info(const struct session *s,
 	return NULL;
 }
 
-static void text__head(const struct session *s, const struct input *in, FILE *f)
+void text__write_head(const struct session *s, const struct input *in, FILE *f)
 {
 	static const struct {
 		uint32_t key;
@@ -430,7 +430,7 @@ static void text__stacks(const struct session *s, FILE *f)
 		s->loss.unsymbolized);
 }
 
-static void text__messages(const struct session *s, FILE *f)
+void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 {
 	static const char *const levels[] = {
 		[XPU_MESSAGE_INFO] = "info",
@@ -439,12 +439,10 @@ static void text__messages(const struct session *s, FILE *f)
 	};
 	size_t i;
 
-	if (s->messages.nr)
-		fputs("\nmessages of the shim:\n", f);
 	for (i = 0; i < s->messages.nr; i++) {
 		const struct shim_message *m = &s->messages.v[i];
 
-		fprintf(f, "  %s: ", m->level && m->level < ARRAY_SIZE(levels) ?
+		fprintf(f, "%s%s: ", prefix, m->level && m->level < ARRAY_SIZE(levels) ?
 			levels[m->level] : "message");
 		escape__print(f, session__proc_name(s, m->proc), ESCAPE_TEXT);
 		fprintf(f, " (pid %" PRIu32 "): ", s->machine.procs.v[m->proc].pid);
@@ -459,7 +457,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	int err;
 
 	for (i = 0; i < s->inputs.nr; i++) {
-		text__head(s, &s->inputs.v[i], f);
+		text__write_head(s, &s->inputs.v[i], f);
 		fputc('\n', f);
 	}
 	session__print_loss(s, f);
@@ -473,6 +471,8 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	if (err)
 		return err;
 	text__stacks(s, f);
-	text__messages(s, f);
+	if (s->messages.nr)
+		fputs("\nmessages of the shim:\n", f);
+	text__write_messages(s, f, "  ");
 	return 0;
 }

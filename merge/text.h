@@ -19,4 +19,10 @@ struct text_opts {
 /* Writes all of @s. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
 
+/* Writes what one of the recordings says of itself, "label: value" on each line. */
+void text__write_head(const struct session *s, const struct input *in, FILE *f);
+
+/* Writes what the shim has said, a line each, after @prefix. */
+void text__write_messages(const struct session *s, FILE *f, const char *prefix);
+
 #endif /* MERGE_TEXT_H */

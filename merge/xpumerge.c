@@ -16,6 +16,7 @@
 #include "chrome.h"
 #include "escape.h"
 #include "folded.h"
+#include "html.h"
 #include "output.h"
 #include "pprof.h"
 #include "reader.h"
@@ -35,6 +36,7 @@ enum format {
 	FORMAT_CHROME,
 	FORMAT_TEXT,
 	FORMAT_PPROF,
+	FORMAT_HTML,
 };
 
 struct options {
@@ -70,10 +72,11 @@ static const char usage[] =
 "  -i, --input FILE     the recording (default xpu.data)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
 "                       chrome: timeline for Perfetto or chrome://tracing\n"
+"                       html: interactive flame graph, one file for any browser\n"
 "                       pprof: profile for go tool pprof and others of its kind\n"
 "                       text: summary (default)\n"
-"  -o, --output FILE    write there; .folded, .json, .txt and .pb.gz imply the format\n"
-"                       (default: standard output)\n"
+"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz and .txt imply the\n"
+"                       format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded: what the root frames tell, of comm (default), host, pid,\n"
@@ -128,6 +131,7 @@ static const struct {
 	{ "chrome", ".json", FORMAT_CHROME },
 	{ "text", ".txt", FORMAT_TEXT },
 	{ "pprof", ".pb.gz", FORMAT_PPROF },
+	{ "html", ".html", FORMAT_HTML },
 };
 
 static const struct {
@@ -152,7 +156,7 @@ static int options__set_format(struct options *o, const char *name)
 		o->format = formats[i].format;
 		return 0;
 	}
-	complain("unknown format '%s': folded, chrome, pprof and text are known", name);
+	complain("unknown format '%s': --help lists them", name);
 	return -EINVAL;
 }
 
@@ -287,23 +291,27 @@ static int options__complete(struct options *o, int nr_args, char **args)
 				o->format = formats[i].format;
 		}
 		if (!o->format) {
-			complain("%s: .folded, .json, .txt and .pb.gz name a format, for others give -f",
+			complain("%s: no format has this suffix: give one with -f (--help lists them)",
 				 o->output);
 			return -EINVAL;
 		}
 	}
 	if (!o->format)
 		o->format = FORMAT_TEXT;
+	if (o->format == FORMAT_HTML && o->unit == UNIT_SAMPLES) {
+		complain("--unit samples is for -f folded");
+		return -EINVAL;
+	}
 	if (o->format == FORMAT_TEXT && o->unit > UNIT_MS) {
-		complain("--unit samples, count and bytes are for -f folded");
+		complain("--unit samples, count and bytes are not for -f text");
 		return -EINVAL;
 	}
 	if (o->format != FORMAT_FOLDED && o->nr_by) {
 		complain("--by is for -f folded");
 		return -EINVAL;
 	}
-	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->unit_given) {
-		complain("--unit is for -f folded and text: the others have units of their own");
+	if ((o->format == FORMAT_CHROME || o->format == FORMAT_PPROF) && o->unit_given) {
+		complain("--unit is for -f folded, html and text: the others have units of their own");
 		return -EINVAL;
 	}
 	if (o->format == FORMAT_PPROF && (!o->output || !strcmp(o->output, "-")) &&
@@ -468,6 +476,17 @@ static void warn_root(const char *path)
 		 "better merge as that user", path, (unsigned int)st.st_uid);
 }
 
+/* Return: the unit that the page shows first, as its own list of them has it. */
+static const char *html_unit(const struct options *o)
+{
+	static const char *const names[] = {
+		[UNIT_NS] = "ns", [UNIT_US] = "\u00b5s", [UNIT_MS] = "ms", [UNIT_COUNT] = "count",
+		[UNIT_BYTES] = "bytes",
+	};
+
+	return o->unit_given ? names[o->unit] : "auto";
+}
+
 static int write_format(const struct options *o, const struct session *s, struct chrome *chrome,
 			FILE *f, struct folded_result *folded)
 {
@@ -475,6 +494,7 @@ static int write_format(const struct options *o, const struct session *s, struct
 		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
 	};
 	const struct text_opts text_opts = { .unit = o->unit, .max_rows = o->max_rows };
+	const struct html_opts html_opts = { .unit = html_unit(o), .normalize = "" };
 
 	switch (o->format) {
 	case FORMAT_FOLDED:
@@ -484,6 +504,8 @@ static int write_format(const struct options *o, const struct session *s, struct
 		return chrome__write(chrome, s, f);
 	case FORMAT_PPROF:
 		return pprof__write(s, f);
+	case FORMAT_HTML:
+		return html__write_session(f, s, &html_opts);
 	default:
 		return text__write(s, f, &text_opts);
 	}

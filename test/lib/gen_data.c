@@ -44,6 +44,7 @@ struct options {
 	bool shim;			/* call chains unwound in the process */
 	bool no_end;
 	const char *map;
+	const char *names;		/* a file: names of the first paths' kernels, NUL behind each */
 	const char *output;
 };
 
@@ -239,7 +240,9 @@ static void emit_names(struct state *s)
 		{ CBID_GRAPH, "cuGraphLaunch" },
 	};
 	const struct options *o = s->o;
-	char site[32], name[64];
+	char *given = NULL, site[32], name[64];
+	FILE *names = o->names ? fopen(o->names, "r") : NULL;
+	size_t given_bytes = 0;
 	uint8_t uuid[16] = { 0xab };
 	uint64_t i;
 
@@ -257,10 +260,17 @@ static void emit_names(struct state *s)
 	for (i = 0; i < o->paths; i++) {
 		snprintf(site, sizeof(site), "site%u", (unsigned int)i);
 		snprintf(name, sizeof(name), "_Z%zu%sPf", strlen(site), site);
-		gen__string(&s->batch, 100 + i, name);
-		if (s->batch.nr > 60000)
+		if (names && getdelim(&given, &given_bytes, 0, names) > 0)
+			gen__string(&s->batch, 100 + i, given);
+		else
+			gen__string(&s->batch, 100 + i, name);
+		/* Leaves room for the longest. */
+		if (s->batch.nr > 40000)
 			emit(s);
 	}
+	free(given);
+	if (names)
+		fclose(names);
 }
 
 static void emit_process(struct state *s)
@@ -375,9 +385,13 @@ int main(int argc, char **argv)
 		longs[nr_numbers + i] = (struct option){ flags[i].name, no_argument, NULL,
 							 2000 + i };
 	longs[nr_numbers + nr_flags] = (struct option){ "map", required_argument, NULL, 'm' };
+	longs[nr_numbers + nr_flags + 1] =
+		(struct option){ "names", required_argument, NULL, 'n' };
 	while ((opt = getopt_long(argc, argv, "m:o:", longs, NULL)) != -1) {
 		if (opt == 'm')
 			o.map = optarg;
+		else if (opt == 'n')
+			o.names = optarg;
 		else if (opt == 'o')
 			o.output = optarg;
 		else if (opt >= 2000)

@@ -56,8 +56,16 @@ static void test_utf8(void)
 	is_str(escaped("a\xe2\x82z", ESCAPE_TEXT), "a" FFFD FFFD "z", "a cut character, and on");
 }
 
+static void test_script(void)
+{
+	is_str(escaped("</script>\"\\\n", ESCAPE_SCRIPT), "\\u003c/script>\\\"\\\\\\u000a",
+	       "JSON in a script: nothing that could end it");
+	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stands for itself");
+}
+
 int main(void)
 {
+	test_script();
 	FILE *f;
 	char *buf = NULL;
 	size_t size = 0;

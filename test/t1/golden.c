@@ -405,6 +405,12 @@ int main(void)
 	check("graph.data -f folded --graph launch", "graph.launch.folded", 0);
 	check("graph.data -f folded --graph both", "graph.both.folded", 0);
 	check("graph.data -f chrome", "graph.json", 0);
+	/* The page has the same stacks, by other ways. */
+	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "tour.ns.folded", 0);
+	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py nr", "tour.count.folded",
+	      0);
+	check("graph.data -f html --graph both | python3 $XPU_SRC/test/lib/html_folded.py us",
+	      "graph.both.folded", 0);
 	check("graph.data --strict -f folded 3>&1 1>/dev/null 2>&3", "graph.log", 0);
 	return done_testing();
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "page.h"
+
+/* Relative to the root of the source, which is where make runs the compiler. */
+#define EMBED(name, file)				\
+	__asm__(".pushsection .rodata\n"		\
+		".globl " #name "\n"			\
+		".type " #name ", @object\n"		\
+		#name ":\n"				\
+		".incbin \"" file "\"\n"		\
+		".byte 0\n"				\
+		".size " #name ", . - " #name "\n"	\
+		".popsection\n")
+
+EMBED(page_html, "merge/page/page.html");
+EMBED(page_css, "merge/page/page.css");
+EMBED(page_script, "merge/page/page.js");
+EMBED(page_library, "third_party/d3-flame-graph/d3-flame-graph.min.js");

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * page.h - the files of which html.c makes a page, as they are in the source, NUL behind each
+ */
+#ifndef MERGE_PAGE_H
+#define MERGE_PAGE_H
+
+extern const char page_html[];		/* page/page.html: a line "@DATA@" is where the data goes */
+extern const char page_css[];
+extern const char page_script[];
+extern const char page_library[];	/* d3-flame-graph and what it needs */
+
+#endif /* MERGE_PAGE_H */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+
+enum { FILE_UNKNOWN, FILE_SEVERAL };
+
+typedef ARRAY(char) buf_t;
+
+/* What is needed while a session is added. */
+struct adder {
+	struct tree *tree;
+	const struct session *session;
+	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
+	struct idmap by_comm;		/* the same of an interned thread name */
+	ARRAY(uint32_t) leaves;		/* the same of each of session.leaves, NO_INDEX until used */
+	buf_t buf;
+	bool numbered;
+};
+
+int tree__init(struct tree *t)
+{
+	memset(t, 0, sizeof(*t));
+	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
+	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, NO_INDEX,
+							  NO_INDEX }));
+}
+
+void tree__exit(struct tree *t)
+{
+	array_free(&t->files);
+	array_free(&t->frames);
+	array_free(&t->nodes);
+	array_free(&t->cells);
+	idmap__free(&t->by_file);
+	idmap__free(&t->by_name);
+	idmap__free(&t->by_edge);
+	idmap__free(&t->by_cell);
+	strpool__free(&t->strings);
+}
+
+static int tree__file(struct tree *t, const char *name, uint32_t *idx)
+{
+	const char *s = strpool__intern(&t->strings, name, strlen(name));
+
+	if (!s)
+		return -ENOMEM;
+	if (idmap__get(&t->by_file, (uintptr_t)s, idx))
+		return 0;
+	*idx = t->files.nr;
+	return array_push(&t->files, s) ?: idmap__put(&t->by_file, (uintptr_t)s, *idx);
+}
+
+/* @name: @label and @text as folded stacks have them; @file: NULL if there is none. */
+static int adder__name(struct adder *a, const char *label, const char *text, enum leaf_kind kind,
+		       const char *file, uint32_t *idx)
+{
+	struct tree *t = a->tree;
+	char out[ESCAPE_MAX];
+	uint32_t file_idx = FILE_UNKNOWN;
+	size_t len = strlen(label);
+	const char *name;
+	uint64_t key;
+	int err;
+
+	err = array_reserve(&a->buf, len + 1);
+	if (err)
+		return err;
+	memcpy(a->buf.v, label, len);
+	a->buf.nr = len;
+	while ((len = escape__next(&text, ESCAPE_FOLDED, out))) {
+		err = array_reserve(&a->buf, a->buf.nr + len);
+		if (err)
+			return err;
+		memcpy(a->buf.v + a->buf.nr, out, len);
+		a->buf.nr += len;
+	}
+	name = strpool__intern(&t->strings, a->buf.v, a->buf.nr);
+	if (!name)
+		return -ENOMEM;
+	if (file)
+		err = tree__file(t, file, &file_idx);
+	if (err)
+		return err;
+	/* The kind makes a difference: a function may have any name. */
+	key = (uintptr_t)name | (uint64_t)kind << 56;
+	if (idmap__get(&t->by_name, key, idx)) {
+		if (t->frames.v[*idx].file != file_idx)
+			t->frames.v[*idx].file = FILE_SEVERAL;
+		return 0;
+	}
+	*idx = t->frames.nr;
+	return array_push(&t->frames, ((struct tree_frame){ name, file_idx, kind })) ?:
+	       idmap__put(&t->by_name, key, *idx);
+}
+
+static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *idx)
+{
+	int err;
+
+	if (idmap__get(&a->by_frame, (uintptr_t)frame, idx))
+		return 0;
+	err = adder__name(a, "", frame->name, NR_LEAF_KINDS, frame->dso ? frame->dso->name : NULL,
+			  idx);
+	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
+}
+
+static int adder__comm(struct adder *a, const char *comm, uint32_t *idx)
+{
+	int err;
+
+	if (idmap__get(&a->by_comm, (uintptr_t)comm, idx))
+		return 0;
+	err = adder__name(a, "", *comm ? comm : "[unknown]", NR_LEAF_KINDS, NULL, idx);
+	return err ?: idmap__put(&a->by_comm, (uintptr_t)comm, *idx);
+}
+
+static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
+{
+	const struct leaf *leaf = &a->session->leaves.v[leaf_idx];
+	char label[LEAF_LABEL_MAX];
+	int err = 0;
+
+	if (a->leaves.v[leaf_idx] == NO_INDEX) {
+		leaf__label(a->session, leaf, a->numbered, label);
+		err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
+	}
+	*idx = a->leaves.v[leaf_idx];
+	return err;
+}
+
+/* Return: 0 or -ENOMEM; *@node becomes its child. */
+static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
+{
+	uint64_t key = (uint64_t)*node << 32 | frame;
+	uint32_t child = t->nodes.nr;
+
+	if (!idmap__get(&t->by_edge, key, &child)) {
+		if (array_push(&t->nodes, ((struct tree_node){ *node, frame, NO_INDEX, NO_INDEX })) ||
+		    idmap__put(&t->by_edge, key, child))
+			return -ENOMEM;
+	}
+	*node = child;
+	return 0;
+}
+
+static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
+			   uint32_t gpu, const struct aggregate *a)
+{
+	/* Kinds are few, and GPUs not so many: NO_INDEX keeps its place among them. */
+	uint64_t key = (uint64_t)node << 32 | (uint32_t)kind << 24 | (gpu & 0xffffff);
+	uint32_t idx = t->cells.nr;
+	struct tree_value *v;
+
+	if (!idmap__get(&t->by_cell, key, &idx)) {
+		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind,
+							       .gpu = gpu })) ||
+		    idmap__put(&t->by_cell, key, idx))
+			return -ENOMEM;
+	}
+	v = &t->cells.v[idx].v[side];
+	v->ns += a->sum_ns;
+	v->nr += a->nr;
+	v->bytes += a->bytes;
+	return 0;
+}
+
+static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
+{
+	const struct session *s = a->session;
+	const struct stack *stack = s->chains.v[agg->chain].stack;
+	const struct leaf *leaf = &s->leaves.v[agg->leaf];
+	uint32_t node = TREE_ROOT, frame, i;
+	int err;
+
+	err = adder__comm(a, agg->comm, &frame) ?: tree__descend(a->tree, &node, frame);
+	for (i = 0; i < stack->nr && !err; i++)
+		err = adder__frame(a, stack->frames[i], &frame) ?:
+		      tree__descend(a->tree, &node, frame);
+	if (!err && leaf->kind != LEAF_CPU)
+		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
+	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
+				      leaf_kind__is_device(leaf->kind) ?
+				      s->gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
+}
+
+int tree__add(struct tree *t, const struct session *s, unsigned int side, bool numbered)
+{
+	struct adder a = { .tree = t, .session = s, .numbered = numbered };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->leaves.nr && !err; i++)
+		err = array_push(&a.leaves, NO_INDEX);
+	for (i = 0; i < s->aggregates.nr && !err; i++)
+		err = adder__add(&a, &s->aggregates.v[i], side);
+	idmap__free(&a.by_frame);
+	idmap__free(&a.by_comm);
+	array_free(&a.leaves);
+	array_free(&a.buf);
+	return err;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static int rank__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct tree *t = ctx;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	return strcmp(t->frames.v[a].name, t->frames.v[b].name) ?:
+	       cmp3(t->frames.v[a].kind, t->frames.v[b].kind);
+}
+
+struct sort_key {
+	uint64_t key;
+	uint32_t idx;
+};
+
+static int sort_key__cmp(const void *va, const void *vb)
+{
+	const struct sort_key *a = va, *b = vb;
+
+	return cmp3(a->key, b->key);
+}
+
+static int cell__cmp(const void *va, const void *vb)
+{
+	const struct tree_cell *a = va, *b = vb;
+
+	return cmp3(a->node, b->node) ?: cmp3(a->kind, b->kind) ?: cmp3(a->gpu, b->gpu);
+}
+
+int tree__sort(struct tree *t)
+{
+	size_t nr_frames = t->frames.nr, i;
+	uint32_t *order = calloc(nr_frames + 1, sizeof(*order));
+	uint32_t *rank = calloc(nr_frames + 1, sizeof(*rank));
+	struct sort_key *keys = calloc(t->nodes.nr, sizeof(*keys));
+	int err = -ENOMEM;
+
+	if (!order || !rank || !keys)
+		goto out;
+	for (i = 0; i < nr_frames; i++)
+		order[i] = i;
+	if (nr_frames)
+		qsort_r(order, nr_frames, sizeof(*order), rank__cmp, t);
+	for (i = 0; i < nr_frames; i++)
+		rank[order[i]] = i;
+	for (i = 1; i < t->nodes.nr; i++) {
+		const struct tree_node *n = &t->nodes.v[i];
+
+		keys[i - 1] = (struct sort_key){
+			(uint64_t)n->parent << 32 | rank[n->frame], i,
+		};
+	}
+	if (t->nodes.nr > 1)
+		qsort(keys, t->nodes.nr - 1, sizeof(*keys), sort_key__cmp);
+	/* Last to first, so that each goes before those it precedes. */
+	for (i = t->nodes.nr - 1; i > 0; i--) {
+		struct tree_node *n = &t->nodes.v[keys[i - 1].idx];
+
+		n->next = t->nodes.v[n->parent].first_child;
+		t->nodes.v[n->parent].first_child = keys[i - 1].idx;
+	}
+	if (t->cells.nr)
+		qsort(t->cells.v, t->cells.nr, sizeof(*t->cells.v), cell__cmp);
+	err = 0;
+out:
+	free(order);
+	free(rank);
+	free(keys);
+	return err;
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The html page: the same stacks as the folded ones, whatever the names are; nothing to fetch.
+. "$XPU_SRC/test/lib/tap.sh"
+command -v python3 >/dev/null || skip_all "python3 is missing"
+
+merge=$XPU_BUILD/xpumerge
+fold="python3 $XPU_SRC/test/lib/html_folded.py"
+
+# same NAME DATA OPTION...: the page folded is what -f folded says, in time, counts and bytes.
+same() {
+	name=$1 data=$2
+	shift 2
+	"$merge" "$data" -o page.html "$@" 2>page.log
+	is $? 0 "$name: status"
+	for unit in ns nr bytes; do
+		[ $unit = nr ] && of=count || of=$unit
+		"$merge" "$data" -f folded --unit $of "$@" >want.folded 2>/dev/null
+		$fold $unit <page.html >got.folded 2>err.log || cat err.log
+		cmp got.folded want.folded
+		ok $? "$name: $unit"
+	done
+}
+
+"$XPU_BUILD/gen_data" --launches 20000 --paths 300 --threads 4 --procs 2 --gpus 2 \
+	--memcpy-every 7 --graph-every 11 --lose-record 1000 -o many.data
+same "many paths" many.data
+same "graphs by launch" many.data --graph launch
+is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
+	"what was lost is in the page"
+
+# Names to break out with, and to break on.
+{
+	printf '</script><script>alert(1)</script>\0'
+	printf '<!--<script>\0--><img src=x onerror=alert(2)>\0]]>\0'
+	printf '"quoted"\\ and '\''single'\'' `${1}`\0'
+	printf 'semi;colon\ttab\nnewline\001\033[31m\177\0'
+	printf 'bad \200\377 utf-8 \300\257 \355\240\200\0'
+	printf 'line \342\200\250 and paragraph \342\200\251 separators, \357\273\277 mark, \302\205 control\0'
+	printf '__proto__\0constructor\0&lt;b&gt; &amp; %%s %%n\0'
+	printf '%10000s\0' '' | tr ' ' k
+	printf ' \0'
+} >names
+"$XPU_BUILD/gen_data" --launches 500 --paths 20 --names names -o hostile.data
+same "hostile names" hostile.data
+is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is whole"
+is "$(grep -ci '</script' page.html)" 3 "no more scripts end than the page has"
+
+"$merge" many.data -f html --unit samples 2>err.log
+is $? 2 "--unit samples is refused"
+"$merge" many.data -f html --unit count | grep -q '"unit":"count"'
+ok $? "--unit count is what the page shows first"
+"$XPU_BUILD/gen_data" --launches 0 -o empty.data
+"$merge" empty.data -o empty.html 2>/dev/null
+$fold ns <empty.html >got.folded
+is "$?$(cat got.folded)" 0 "an empty recording makes a page, too"
+
+# What is kept from npm is what its README says, and needs nothing from elsewhere.
+lib=$XPU_SRC/third_party/d3-flame-graph
+is "$(grep -c 'http' "$lib/package-lock.json")" 0 "the lock file names no host"
+for licence in d3-flame-graph d3 d3-ease internmap; do
+	[ -s "$lib/LICENSE.$licence" ] || echo "$licence"
+done >missing
+is "$(cat missing)" "" "the licences are there"
+is "$(grep -cE 'import\(|XMLHttpRequest|fetch\(|@import|url\(' "$lib/d3-flame-graph.min.js" page.html | \
+	cut -d : -f 2 | sort -u)" 0 "nothing is fetched"
+
+done_testing
