@@ -232,9 +232,16 @@ static bool frame__is_interpreter(const struct frame *f)
 	return false;
 }
 
+static bool frame__is_entry(const struct frame *f)
+{
+	return f->symbolized && !strcmp(f->name, "_start");
+}
+
 /*
  * callchain__trim_python - leave out how the interpreter came to call
  * @v, @words: @nr frames, innermost first, and what they were in the recording
+ *
+ * The program's entry point stays, although it is the interpreter's: it tells that the path is whole.
  *
  * Return: how many are left.
  */
@@ -247,7 +254,8 @@ static size_t callchain__trim_python(const struct frame **v, const __u64 *words,
 	if (i == nr)
 		return nr;
 	for (i = 0; i < nr; i++)
-		if (XPU_FRAME_IS_PYTHON(words[i]) || !frame__is_interpreter(v[i]))
+		if (XPU_FRAME_IS_PYTHON(words[i]) || !frame__is_interpreter(v[i]) ||
+		    (i == nr - 1 && frame__is_entry(v[i])))
 			v[left++] = v[i];
 	return left;
 }

@@ -2,18 +2,11 @@
 #include "dso.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "demangle.h"
+#include "roots.h"
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -28,21 +21,20 @@ struct dso_entry {
 	char key[];
 };
 
-/* A symbol on its way into the sorted table. */
-struct candidate {
-	uint64_t start;
-	uint64_t size;
-	const char *name;
-	uint8_t bind;			/* STB_* */
-	uint8_t typed;			/* a function, not just a label */
-	uint64_t section_end;		/* what bounds a symbol without a size */
-};
-
 void dsos__init(struct dsos *d, struct strpool *strings)
 {
 	memset(d, 0, sizeof(*d));
 	d->strings = strings;
-	elf_version(EV_CURRENT);
+}
+
+static void dso__unload(struct dso *dso)
+{
+	symtab__free(&dso->symtab);
+	elf_file__close(&dso->debug);
+	elf_file__close(&dso->file);
+	free(dso->segments);
+	dso->segments = NULL;
+	dso->nr_segments = 0;
 }
 
 void dsos__exit(struct dsos *d)
@@ -51,12 +43,10 @@ void dsos__exit(struct dsos *d)
 
 	HASH_ITER(hh, d->entries, e, tmp) {
 		HASH_DEL(d->entries, e);
-		if (e->dso.image)
-			munmap(e->dso.image, e->dso.image_bytes);
-		free(e->dso.symbols);
-		free(e->dso.segments);
+		dso__unload(&e->dso);
 		free(e);
 	}
+	symbol_paths__free(&d->paths);
 }
 
 static enum dso_role dso__role(const char *name)
@@ -136,6 +126,7 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 	if (!e->dso.path || !e->dso.name)
 		goto out_free;
 	e->dso.role = dso__role(e->dso.name);
+	e->dso.pid = rec->pid;
 	e->dso.build_id_len = which.build_id_len;
 	memcpy(e->dso.build_id, which.build_id, sizeof(which.build_id));
 	HASH_ADD_KEYPTR(hh, d->entries, e->key, bytes, e);
@@ -151,126 +142,19 @@ out:
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Maps the file if it is a plain one. Opening a device or a FIFO could have effects: not done. */
-static int dso__map_file(struct dso *dso, const char *path)
-{
-	struct stat st;
-	int fd, err = 0;
-	void *image;
-
-	if (stat(path, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st)) {
-		err = -errno;
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode) || !st.st_size || (uintmax_t)st.st_size > SIZE_MAX) {
-		err = -EINVAL;
-		goto out;
-	}
-	/* Writable because libelf's interface to memory is not const; private, so ours. */
-	image = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
-	if (image == MAP_FAILED) {
-		err = -errno;
-		goto out;
-	}
-	dso->image = image;
-	dso->image_bytes = st.st_size;
-out:
-	close(fd);
-	return err;
-}
-
-/* The kernel gives every process the same vdso, so ours will do if its build-id says so. */
-static int dso__map_vdso(struct dso *dso)
-{
-	unsigned long start = getauxval(AT_SYSINFO_EHDR), from, to;
-	int err = -ENOENT;
-	char line[256];
-	FILE *f;
-
-	if (!start)
-		return -ENOENT;
-	f = fopen("/proc/self/maps", "re");
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx", &from, &to) != 2 || from != start)
-			continue;
-		dso->image = mmap(NULL, to - from, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (dso->image == MAP_FAILED) {
-			dso->image = NULL;
-			err = -ENOMEM;
-			break;
-		}
-		dso->image_bytes = to - from;
-		memcpy(dso->image, (const void *)from, to - from);
-		err = 0;
-		break;
-	}
-	fclose(f);
-	return err;
-}
-
-/* Return: length of the GNU build-id found in a run of notes, 0 if none is there. */
-static size_t notes__build_id(Elf_Data *data, const uint8_t **id)
-{
-	size_t at = 0, next, name, desc;
-	GElf_Nhdr nhdr;
-
-	while (data && data->d_buf && (next = gelf_getnote(data, at, &nhdr, &name, &desc)) > at) {
-		if (nhdr.n_type == NT_GNU_BUILD_ID && nhdr.n_namesz == 4 &&
-		    !memcmp((char *)data->d_buf + name, "GNU", 4) &&
-		    nhdr.n_descsz && nhdr.n_descsz <= XPU_BUILD_ID_LEN) {
-			*id = (const uint8_t *)data->d_buf + desc;
-			return nhdr.n_descsz;
-		}
-		at = next;
-	}
-	return 0;
-}
-
-static size_t elf__build_id(Elf *elf, const uint8_t **id)
-{
-	size_t nr, i, len = 0;
-	Elf_Scn *scn = NULL;
-	GElf_Phdr phdr;
-	GElf_Shdr shdr;
-
-	if (!elf_getphdrnum(elf, &nr))
-		for (i = 0; i < nr && !len; i++)
-			if (gelf_getphdr(elf, i, &phdr) && phdr.p_type == PT_NOTE)
-				len = notes__build_id(elf_getdata_rawchunk(elf, phdr.p_offset,
-									   phdr.p_filesz,
-									   phdr.p_align == 8 ?
-									   ELF_T_NHDR8 :
-									   ELF_T_NHDR), id);
-	/* A debug file keeps the section and has no bytes behind the segment. */
-	while (!len && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_NOTE)
-			len = notes__build_id(elf_getdata(scn, NULL), id);
-	return len;
-}
-
-static int dso__read_segments(struct dso *dso, Elf *elf)
+static int dso__read_segments(struct dso *dso)
 {
 	ARRAY(struct dso_segment) segments = { 0 };
 	GElf_Phdr phdr;
 	size_t nr, i;
 	int err, pass;
 
-	if (elf_getphdrnum(elf, &nr))
+	if (elf_getphdrnum(dso->file.elf, &nr))
 		return -EINVAL;
 	/* Executable ones first: neighbours share a page of the file, and code is asked for. */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
-			if (!gelf_getphdr(elf, i, &phdr) || phdr.p_type != PT_LOAD ||
+			if (!gelf_getphdr(dso->file.elf, i, &phdr) || phdr.p_type != PT_LOAD ||
 			    (phdr.p_flags & PF_X ? 0 : 1) != pass ||
 			    phdr.p_offset + phdr.p_filesz < phdr.p_offset)
 				continue;
@@ -287,255 +171,171 @@ static int dso__read_segments(struct dso *dso, Elf *elf)
 	return 0;
 }
 
-/*
- * Return: whether every string of @strtab ends inside it, and stays when libelf is done: it must be
- * the file's bytes, not a copy of libelf's.
- */
-static bool dso__strtab_usable(const struct dso *dso, const Elf_Data *strtab)
+/* The symbols that were stripped off the file, where they are to be had. Return: 0 or -ENOMEM. */
+static int dsos__add_debug(struct dsos *d, struct dso *dso)
 {
-	const char *s = strtab->d_buf, *image = dso->image;
+	char *path = NULL;
+	const uint8_t *id;
+	size_t len;
+	int nr;
 
-	return s && strtab->d_size && s >= image &&
-	       s + strtab->d_size <= image + dso->image_bytes && !s[strtab->d_size - 1];
+	len = elf_file__build_id(&dso->file, &id);
+	if (len)
+		path = symbol_paths__open_build_id(&d->paths, id, len, WANT_DEBUG, &dso->debug);
+	if (!path && dso->file_path)
+		path = symbol_paths__open_debuglink(&d->paths, dso->file_path, &dso->file,
+						    &dso->debug);
+	if (path) {
+		dso->debug_path = strpool__intern(d->strings, path, strlen(path));
+		free(path);
+		if (!dso->debug_path)
+			return -ENOMEM;
+	} else if (elf_file__open_minidebug(&dso->file, &dso->debug)) {
+		return 0;
+	}
+	nr = symtab__add_table(&dso->symtab, &dso->debug, SHT_SYMTAB,
+			       elf_file__base(&dso->file) - elf_file__base(&dso->debug));
+	return nr < 0 ? nr : 0;
 }
 
-typedef ARRAY(struct candidate) candidates_t;
-
-/* Adds the functions of one symbol table. */
-static int dso__read_symbols(const struct dso *dso, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
-			     candidates_t *out)
+static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 {
-	Elf_Scn *str_scn = elf_getscn(elf, shdr->sh_link);
-	Elf_Data *symtab, *strtab;
-	GElf_Shdr sec;
-	size_t nr, i;
-	GElf_Sym sym;
+	int nr, err;
 
-	symtab = elf_getdata(scn, NULL);
-	strtab = str_scn ? elf_getdata(str_scn, NULL) : NULL;
-	if (!symtab || !strtab || !shdr->sh_entsize || !dso__strtab_usable(dso, strtab))
-		return 0;
-	nr = symtab->d_size / shdr->sh_entsize;
-	for (i = 0; i < nr && i < INT32_MAX; i++) {
-		struct candidate c = { 0 };
-		const char *name;
-		unsigned int type;
-		int err;
-
-		if (!gelf_getsym(symtab, i, &sym))
-			break;
-		type = GELF_ST_TYPE(sym.st_info);
-		if (sym.st_shndx == SHN_UNDEF ||
-		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
-			continue;
-		sec.sh_flags = 0;
-		if (sym.st_shndx < SHN_LORESERVE &&
-		    gelf_getshdr(elf_getscn(elf, sym.st_shndx), &sec))
-			c.section_end = sec.sh_addr + sec.sh_size;
-		/* Of labels only those in code: hand-written assembly often has no types. */
-		if (type == STT_NOTYPE && !(sec.sh_flags & SHF_EXECINSTR))
-			continue;
-		if (sym.st_name >= strtab->d_size)
-			continue;
-		name = (const char *)strtab->d_buf + sym.st_name;
-		if (!*name || (type == STT_NOTYPE && (*name == '$' || *name == '.')))
-			continue;
-		c.start = sym.st_value;
-		c.size = sym.st_size;
-		c.name = name;
-		c.bind = GELF_ST_BIND(sym.st_info);
-		c.typed = type != STT_NOTYPE;
-		err = array_push(out, c);
+	/* .symtab has all that .dynsym has, and the local functions. */
+	nr = symtab__add_table(&dso->symtab, &dso->file, SHT_SYMTAB, 0);
+	if (!nr) {
+		nr = symtab__add_table(&dso->symtab, &dso->file, SHT_DYNSYM, 0);
+		err = nr < 0 ? nr : dsos__add_debug(d, dso);
 		if (err)
 			return err;
 	}
-	return 0;
-}
-
-static int bind__rank(uint8_t bind)
-{
-	return bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0;
-}
-
-/*
- * By address; of several names for one address the best comes last: a function before a label, one
- * with a size before one without, global before weak before local, the longer extent, fewer leading
- * underscores, and then any fixed order.
- */
-static int candidate__cmp(const void *va, const void *vb)
-{
-	const struct candidate *a = va, *b = vb;
-
-	return cmp3(a->start, b->start) ?:
-	       cmp3(a->typed, b->typed) ?:
-	       cmp3(!!a->size, !!b->size) ?:
-	       cmp3(bind__rank(a->bind), bind__rank(b->bind)) ?:
-	       cmp3(a->size, b->size) ?:
-	       cmp3(strspn(b->name, "_"), strspn(a->name, "_")) ?:
-	       strcmp(b->name, a->name);
-}
-
-/*
- * Turns candidates, which may nest and overlap, into disjoint intervals: where several cover an
- * address, the one that begins last has it.
- */
-static int dso__build_symbols(struct dso *dso, candidates_t *c)
-{
-	ARRAY(struct dso_symbol) out = { 0 };
-	ARRAY(struct dso_symbol) open = { 0 };
-	uint64_t pos = 0, upto;
-	size_t i, nr = 0;
-	int err = 0;
-
-	if (!c->nr)
-		return 0;
-	qsort(c->v, c->nr, sizeof(*c->v), candidate__cmp);
-	for (i = 0; i < c->nr; i++)
-		if (i + 1 == c->nr || c->v[i].start != c->v[i + 1].start)
-			c->v[nr++] = c->v[i];
-	c->nr = nr;
-	for (i = 0; i <= nr && !err; i++) {
-		upto = i < nr ? c->v[i].start : UINT64_MAX;
-		/* Up to the next one's start, the open ones end, innermost first. */
-		while (open.nr && !err) {
-			struct dso_symbol *top = &open.v[open.nr - 1];
-			uint64_t end = min_t(uint64_t, top->end, upto);
-
-			if (pos < end) {
-				err = array_push(&out, ((struct dso_symbol){ pos, end, top->name,
-									     NULL }));
-				pos = end;
-			}
-			if (top->end > upto)
-				break;
-			open.nr--;
-		}
-		if (i == nr || err)
-			break;
-		pos = upto;
-		upto = c->v[i].start + c->v[i].size;
-		if (!c->v[i].size) {
-			/* Assembly without .size: up to the next symbol or its section's end. */
-			upto = c->v[i].section_end;
-			if (i + 1 < nr && c->v[i + 1].start < upto)
-				upto = c->v[i + 1].start;
-		}
-		if (upto > pos)
-			err = array_push(&open, ((struct dso_symbol){ pos, upto, c->v[i].name,
-								      NULL }));
-	}
-	free(open.v);
-	if (err) {
-		free(out.v);
-		return err;
-	}
-	dso->symbols = out.v;
-	dso->nr_symbols = out.nr;
-	return 0;
-}
-
-static int dso__read_symtabs(struct dso *dso, Elf *elf)
-{
-	static const uint32_t tables[] = { SHT_SYMTAB, SHT_DYNSYM };
-	candidates_t c = { 0 };
-	Elf_Scn *scn;
-	GElf_Shdr shdr;
-	int err = 0;
-	size_t i;
-
-	/* .symtab has all that .dynsym has, and the local functions. */
-	for (i = 0; i < ARRAY_SIZE(tables) && !c.nr && !err; i++) {
-		scn = NULL;
-		while (!err && (scn = elf_nextscn(elf, scn)))
-			if (gelf_getshdr(scn, &shdr) && shdr.sh_type == tables[i])
-				err = dso__read_symbols(dso, elf, scn, &shdr, &c);
-	}
-	if (!err)
-		err = dso__build_symbols(dso, &c);
-	free(c.v);
-	return err;
-}
-
-/* Opens the file behind @dso. Return: 0, -ENXIO if there is none by its nature, or -errno. */
-static int dso__map(struct dso *dso)
-{
-	size_t len = strlen(dso->path);
-	char *path;
-	int err;
-
-	/* Without a build-id to compare nothing says that it is this kernel's. */
-	if (!strcmp(dso->path, "[vdso]"))
-		return dso->build_id_len ? dso__map_vdso(dso) : -ENXIO;
-	if (dso->path[0] != '/' || dso->path[1] == '/')
-		return -ENXIO;
-	path = strdup(dso->path);
-	if (!path)
-		return -ENOMEM;
-	/* Unlinked or replaced while it ran: the build-id tells whether the new one is the same. */
-	if (dso->build_id_len && len > strlen(DELETED) &&
-	    !strcmp(path + len - strlen(DELETED), DELETED))
-		path[len - strlen(DELETED)] = 0;
-	err = dso__map_file(dso, path);
-	free(path);
-	return err;
+	if (nr < 0)
+		return nr;
+	return symtab__add_plt(&dso->symtab, &dso->file) ?:
+	       symtab__build(&dso->symtab) ?:
+	       roots__add(&dso->symtab, &dso->file);
 }
 
 /* Return: whether the file at hand is the one that was mapped, as far as anybody can tell. */
-static bool dso__same_build(const struct dso *dso, Elf *elf)
+static bool dso__same_build(const struct dso *dso)
 {
 	const uint8_t *id = NULL;
 	size_t len;
 
 	if (!dso->build_id_len)
 		return true;
-	len = elf__build_id(elf, &id);
+	len = elf_file__build_id(&dso->file, &id);
 	return len == dso->build_id_len && !memcmp(id, dso->build_id, len);
+}
+
+/* Opens the file at @path. Return: 0, -ESTALE if it is another one now, or -errno. */
+static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
+{
+	int err;
+
+	if (!path)
+		return -ENOMEM;
+	err = elf_file__open(&dso->file, path);
+	if (!err && !dso__same_build(dso)) {
+		elf_file__close(&dso->file);
+		err = -ESTALE;
+	}
+	if (!err)
+		dso->file_path = strpool__intern(d->strings, path, strlen(path));
+	return err;
+}
+
+/* Opens the file behind @dso. Return: 0, -ENXIO if there is none by its nature, or -errno. */
+static int dsos__open(struct dsos *d, struct dso *dso)
+{
+	size_t len = strlen(dso->path);
+	const char *path;
+	char *found;
+	int err;
+
+	if (!strcmp(dso->path, "[vdso]")) {
+		/*
+		 * The kernel gives every process the same one, so ours will do if its build-id says
+		 * so; without a build-id to compare nothing says that it is this kernel's.
+		 */
+		err = dso->build_id_len ? elf_file__open_vdso(&dso->file) : -ENXIO;
+		if (err || dso__same_build(dso))
+			return err;
+		elf_file__close(&dso->file);
+		return -ESTALE;
+	}
+	if (dso->path[0] != '/' || dso->path[1] == '/')
+		return -ENXIO;
+	/* Unlinked or replaced while it ran: the build-id tells whether the new one is the same. */
+	if (dso->build_id_len && len > strlen(DELETED) &&
+	    !strcmp(dso->path + len - strlen(DELETED), DELETED))
+		len -= strlen(DELETED);
+	path = strpool__internf(d->strings, "%s%.*s", d->paths.symfs ?: "", (int)len, dso->path);
+	err = dsos__open_path(d, dso, path);
+	if (!err || !dso->build_id_len)
+		return err;
+	/* It may have had another root directory. If it still runs, that leads to its files. */
+	if (!d->paths.symfs && dso->pid) {
+		path = strpool__internf(d->strings, "/proc/%u/root%.*s", (unsigned int)dso->pid,
+					(int)len, dso->path);
+		if (!dsos__open_path(d, dso, path))
+			return 0;
+	}
+	found = symbol_paths__open_build_id(&d->paths, dso->build_id, dso->build_id_len, WANT_FILE,
+					    &dso->file);
+	if (!found)
+		return err;
+	dso->file_path = strpool__intern(d->strings, found, strlen(found));
+	free(found);
+	return 0;
+}
+
+/* Return: the reason to show for not reading a file. */
+static const char *dsos__why(struct dsos *d, int err)
+{
+	switch (err) {
+	case -ENXIO:
+		return NULL;
+	case -ESTALE:
+		return ", it has changed since the recording (build-id differs)";
+	case -ENOEXEC:
+		return ", not an ELF file";
+	case -EINVAL:
+		return ", cannot be read: not a regular file";
+	default:
+		return strpool__internf(d->strings, ", cannot be read: %s", strerror(-err));
+	}
 }
 
 /* Reads the file; leaves the reason in dso->why when it cannot be used. */
 static void dsos__load(struct dsos *d, struct dso *dso)
 {
-	Elf *elf;
 	int err;
 
-	dso->state = DSO_NO_FILE;
-	err = dso__map(dso);
+	err = dsos__open(d, dso);
 	if (err) {
-		if (err != -ENXIO)
-			dso->why = strpool__internf(d->strings, ", cannot be read: %s",
-						    err == -EINVAL ? "not a regular file" :
-						    strerror(-err));
+		dso->state = err == -ESTALE ? DSO_MISMATCH : err == -ENOEXEC ? DSO_NO_ELF :
+			     DSO_NO_FILE;
+		dso->why = dsos__why(d, err);
 		return;
 	}
-	elf = elf_memory(dso->image, dso->image_bytes);
-	if (!elf || elf_kind(elf) != ELF_K_ELF) {
-		dso->state = DSO_NO_ELF;
-		dso->why = ", not an ELF file";
-		goto out;
-	}
-	if (!dso__same_build(dso, elf)) {
-		dso->state = DSO_MISMATCH;
-		dso->why = ", it has changed since the recording (build-id differs)";
-		goto out;
-	}
-	err = dso__read_segments(dso, elf);
+	err = dso__read_segments(dso);
 	if (!err)
-		err = dso__read_symtabs(dso, elf);
+		err = dsos__read_symbols(d, dso);
 	if (err) {
+		dso__unload(dso);
 		dso->state = DSO_NO_ELF;
 		dso->why = err == -EINVAL ? ": damaged ELF file" : ": out of memory";
-		goto out;
+		return;
 	}
 	dso->state = DSO_LOADED;
-out:
-	/* The names stay in the mapping; libelf frees only what it copied. */
-	elf_end(elf);
 }
 
 struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t offset,
 				     uint64_t *vaddr)
 {
-	size_t lo = 0, hi, mid, i;
+	size_t i;
 
 	*vaddr = offset;
 	if (dso->state == DSO_UNTRIED)
@@ -552,16 +352,7 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
 	}
 	if (i == dso->nr_segments)
 		return NULL;
-	for (hi = dso->nr_symbols; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (dso->symbols[mid].end <= *vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == dso->nr_symbols || dso->symbols[lo].start > *vaddr)
-		return NULL;
-	return &dso->symbols[lo];
+	return symtab__find(&dso->symtab, *vaddr);
 }
 
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
@@ -575,8 +366,7 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
 	if (!name)
 		return NULL;
 	pretty = demangle(name);
-	sym->pretty = strpool__intern(d->strings, pretty ? pretty : name,
-				      strlen(pretty ? pretty : name));
+	sym->pretty = strpool__internf(d->strings, "%s%s", pretty ?: name, sym->plt ? "@plt" : "");
 	free(pretty);
 	free(name);
 	return sym->pretty;

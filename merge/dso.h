@@ -4,7 +4,11 @@
  *
  * Each file is opened once, when its first address is asked for, whatever number of processes and
  * mappings use it. A file that is not the one that was running (its build-id differs from the
- * mapping's) is not used: no name is better than a wrong one.
+ * mapping's) is not used: no name is better than a wrong one. It is looked for at its path, then
+ * in the root of its process if that still runs, then by build-id (see debugfile.h).
+ *
+ * Functions are those of .symtab; of .dynsym and a separate debug file, or else .gnu_debugdata, where
+ * that was stripped; entries of the PLT; and what roots.h finds.
  */
 #ifndef MERGE_DSO_H
 #define MERGE_DSO_H
@@ -14,6 +18,9 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "debugfile.h"
+#include "elf_file.h"
+#include "symtab.h"
 #include "util.h"
 
 /* What a file is to the trimming of call paths. */
@@ -33,12 +40,6 @@ enum dso_state {
 	DSO_MISMATCH,		/* another build-id */
 };
 
-struct dso_symbol {
-	uint64_t start, end;	/* [start, end), addresses as in the file's symbol table */
-	const char *name;	/* mangled, in the file's mapping */
-	const char *pretty;	/* demangled and interned, NULL until asked for */
-};
-
 struct dso_segment {
 	uint64_t offset, end;	/* [offset, end) in the file */
 	uint64_t vaddr;
@@ -53,10 +54,12 @@ struct dso {
 	uint64_t nr_unnamed;	/* frames that were shown without a function name; the caller's */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has none */
-	void *image;		/* the file, mapped */
-	size_t image_bytes;
-	struct dso_symbol *symbols;	/* by address, disjoint */
-	size_t nr_symbols;
+	uint32_t pid;		/* of a process that had it mapped */
+	struct elf_file file;
+	const char *file_path;	/* where it was found; NULL: in memory only */
+	struct elf_file debug;	/* symbols that were stripped off it, if they were found */
+	const char *debug_path;
+	struct symtab symtab;
 	struct dso_segment *segments;
 	size_t nr_segments;
 };
@@ -65,6 +68,7 @@ struct dso_entry;
 
 struct dsos {
 	struct strpool *strings;	/* the caller's, and must outlive it */
+	struct symbol_paths paths;	/* where else to look; set after dsos__init() */
 	struct dso_entry *entries;
 };
 

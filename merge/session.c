@@ -141,6 +141,9 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->tables->permille = UINT32_MAX;
 	machine__init(&s->machine, &s->strings);
 	dsos__init(&s->dsos, &s->strings);
+	s->dsos.paths.symfs = opts->symfs;
+	s->dsos.paths.debug_dirs = opts->debug_dirs;
+	s->dsos.paths.buildid_dir = opts->buildid_dir;
 	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
 	s->callchains.python_style = opts->python_style;
 	s->callchains.pycode = session__pycode;

@@ -169,6 +169,7 @@ struct session_opts {
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
 	struct filter *filter;		/* or NULL */
+	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
 	struct session_sink *sink;	/* or NULL */
 	/* Told now and then how far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);

@@ -54,6 +54,7 @@ struct options {
 	bool trim;
 	enum python_style python_style;
 	struct filter filter;
+	const char *symfs, *debug_dirs, *buildid_dir;
 	bool strict;
 };
 
@@ -93,6 +94,10 @@ static const char usage[] =
 "      --kernel REGEX   only kernels with a name that matches\n"
 "      --from TIME, --to TIME  only what began in between, counted from the start of the\n"
 "                       recording: seconds, or with ns, us, ms, s or m\n"
+"      --symfs DIR      look for all files below DIR, as if it were /\n"
+"      --debug-dir DIRS where separate debug files are, with ':' between directories\n"
+"                       (default /usr/lib/debug)\n"
+"      --buildid-dir DIR  perf's cache of files (default ~/.debug)\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --version        print the version\n"
@@ -325,8 +330,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 /* Return: 0, 1 if everything was said already, or -EINVAL. */
 static int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_LIMIT, OPT_STRICT, OPT_VERSION,
-	       OPT_FILTER };
+	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_SYMFS,
+	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
@@ -337,6 +342,9 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "graph", required_argument, NULL, OPT_GRAPH },
 		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
 		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
+		{ "symfs", required_argument, NULL, OPT_SYMFS },
+		{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR },
+		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 		{ "limit", required_argument, NULL, OPT_LIMIT },
 		{ "pid", required_argument, NULL, OPT_FILTER + FILTER_PID },
 		{ "tid", required_argument, NULL, OPT_FILTER + FILTER_TID },
@@ -388,6 +396,15 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_PYTHON_FRAMES:
 			err = options__set_python_style(o, optarg);
+			break;
+		case OPT_SYMFS:
+			o->symfs = optarg;
+			break;
+		case OPT_DEBUG_DIR:
+			o->debug_dirs = optarg;
+			break;
+		case OPT_BUILDID_DIR:
+			o->buildid_dir = optarg;
 			break;
 		case OPT_LIMIT:
 			err = options__set_number(&o->max_rows, "--limit", optarg, 0);
@@ -545,6 +562,9 @@ static int merge(struct options *o, const struct reader *r)
 		.trim = o->trim,
 		.python_style = o->python_style,
 		.filter = &o->filter,
+		.symfs = o->symfs,
+		.debug_dirs = o->debug_dirs,
+		.buildid_dir = o->buildid_dir,
 		.progress = progress__show,
 		.progress_ctx = &progress,
 	};

@@ -149,6 +149,11 @@ $(O)/test/lib/%.o: test/lib/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -c $< -o $@
 
+$(O)/names: test/lib/names.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
+		$(MERGE_LIBS)
+
 $(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC))
@@ -201,7 +206,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOADS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data \
+test-build: all $(WORKLOADS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check

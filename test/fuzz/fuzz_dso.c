@@ -41,9 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    !dsos__symbol_name(&dsos, sym)))
 			abort();
 	}
-	for (i = 0; i < dso->nr_symbols; i++)
-		if (dso->symbols[i].start >= dso->symbols[i].end ||
-		    (i && dso->symbols[i].start < dso->symbols[i - 1].end))
+	for (i = 0; i < dso->symtab.symbols.nr; i++)
+		if (dso->symtab.symbols.v[i].start >= dso->symtab.symbols.v[i].end ||
+		    (i && dso->symtab.symbols.v[i].start < dso->symtab.symbols.v[i - 1].end))
 			abort();
 	dsos__exit(&dsos);
 	strpool__free(&strings);

@@ -468,7 +468,7 @@ static void test_damaged(void)
 			bail("cut.so cannot be written");
 		dso = get(absolute("cut.so"), NULL, 0, nr++);
 		name_at(dso, 0x1000);
-		nr_loaded += dso->state == DSO_LOADED && dso->nr_symbols;
+		nr_loaded += dso->state == DSO_LOADED && dso->symtab.symbols.nr;
 	}
 	is_int(nr_loaded, 0, "cut at %zu places: never half a symbol table", nr);
 	g.nr = len;

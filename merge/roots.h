@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * roots.h - names for the functions that every stack begins with
+ *
+ * Distributions strip the C library and programs, and so take the names of four functions that
+ * stand at the root of nearly every stack. They are found again by what they do, and only where
+ * nothing else fits; x86-64 and glibc:
+ *
+ * _start: the function at the file's entry point, whose unwind information says that it has no
+ *	caller.
+ * clone3: in libc.so.6, the function that has no caller by its unwind information, and that comes
+ *	right behind the system call clone3.
+ * start_thread: in libc.so.6, the only function that calls, with the word of a thread's
+ *	descriptor as its argument, the function that the word before it points to.
+ * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that passes
+ *	what a call through a pointer returned to exit().
+ */
+#ifndef MERGE_ROOTS_H
+#define MERGE_ROOTS_H
+
+#include "elf_file.h"
+#include "symtab.h"
+
+/* Adds to @t, which is built, those of @f that it has no name for. Return: 0 or -ENOMEM. */
+int roots__add(struct symtab *t, const struct elf_file *f);
+
+#endif /* MERGE_ROOTS_H */

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * names FILE [DEBUG_DIRS] - what xpumerge calls addresses of a file
+ *
+ * Reads addresses as the file counts them, in hexadecimal, a line each; prints a line for each: the
+ * name, or "??" for none.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dso.h"
+#include "gen.h"
+
+/* Return: where in the file the code at @vaddr is, UINT64_MAX if it is not in it. */
+static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)
+{
+	size_t i;
+
+	for (i = 0; i < dso->nr_segments; i++) {
+		const struct dso_segment *s = &dso->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->end - s->offset)
+			return vaddr - s->vaddr + s->offset;
+	}
+	return UINT64_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	struct strpool strings = { 0 };
+	struct dso_symbol *sym;
+	struct dsos dsos;
+	struct gen g = { 0 };
+	struct dso *dso;
+	uint64_t vaddr, at;
+	char line[64], path[PATH_MAX];
+
+	/* Mappings have absolute paths. */
+	if (argc < 2 || !realpath(argv[1], path)) {
+		fprintf(stderr, "names: which file?\n");
+		return 2;
+	}
+	gen__mmap(&g, 1, 1, 0, 0, 0, path, NULL, 0);
+	dsos__init(&dsos, &strings);
+	dsos.paths.debug_dirs = argv[2];
+	dso = dsos__get(&dsos, (const void *)g.v);
+	if (!dso)
+		return 1;
+	dsos__find_symbol(&dsos, dso, 0, &vaddr);
+	if (dso->state != DSO_LOADED) {
+		fprintf(stderr, "names: %s%s\n", argv[1], dso->why ?: "");
+		return 1;
+	}
+	while (fgets(line, sizeof(line), stdin)) {
+		at = strtoull(line, NULL, 16);
+		sym = dsos__find_symbol(&dsos, dso, offset_of(dso, at), &vaddr);
+		puts(sym ? dsos__symbol_name(&dsos, sym) ?: "" : "??");
+	}
+	dsos__exit(&dsos);
+	strpool__free(&strings);
+	gen__free(&g);
+	return fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Where names come from: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink, MiniDebugInfo,
+# PLT entries, and the functions at the root of stacks, which stripped files have no names for.
+. "$XPU_SRC/test/lib/tap.sh"
+need objcopy nm xz
+HOME=$PWD/home
+export HOME
+unset XDG_CACHE_HOME DEBUGINFOD_CACHE_PATH
+
+cat >prog.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+static __attribute__((noinline)) int local_function(int a) { __asm__(""); return a + 1; }
+int __attribute__((noinline)) exported_function(int a) { __asm__(""); return local_function(a); }
+int main(int argc, char **argv) { puts(argv[0]); return exported_function(argc) + abs(atoi(argv[0])); }
+END
+
+build() {		# build NAME FLAG...: with symbols
+	name=$1
+	shift
+	${CC:-cc} -g -O1 -o "$name" "$@" prog.c 2>cc.log || { cat cc.log; return 1; }
+}
+
+addr() {		# addr FILE SYMBOL
+	nm "$1" | awk -v s="$2" '$3 == s { print $1 }'
+}
+
+names() {		# names FILE DEBUG_DIRS SYMBOLS_FROM: what three functions are called
+	for s in local_function exported_function _start; do
+		addr "${3:-full}" $s
+	done | "$XPU_BUILD/names" "$1" "$2" 2>names.log | tr '\n' ' ' | sed 's/ $//'
+}
+
+all="local_function exported_function _start"
+none=$PWD/nowhere
+
+build full -rdynamic -Wl,--build-id=0x0123456789abcdef || skip_all "the C compiler does not work"
+strip -o stripped full
+is "$(names full "$none")" "$all" ".symtab"
+is "$(names stripped "$none")" "?? exported_function _start" ".dynsym"
+build quiet
+strip -o quiet.s quiet
+is "$(names quiet.s "$none" quiet)" "?? ?? _start" "nothing but the entry point"
+
+# By build-id.
+mkdir -p dbg/.build-id/01
+objcopy --only-keep-debug full dbg/.build-id/01/23456789abcdef.debug
+is "$(names stripped "$PWD/dbg")" "$all" "a debug file by build-id"
+is "$(names stripped "$none:$PWD/dbg")" "$all" "in the second directory"
+is "$(names stripped "")" "?? exported_function _start" "no directory at all"
+mkdir -p other/.build-id/01
+build other_id -rdynamic -Wl,--build-id=0xfedcba9876543210
+objcopy --only-keep-debug other_id other/.build-id/01/23456789abcdef.debug
+is "$(names stripped "$PWD/other")" "?? exported_function _start" "one with another build-id is not used"
+mkdir -p home/.debug/.build-id/01/23456789abcdef
+cp dbg/.build-id/01/*.debug home/.debug/.build-id/01/23456789abcdef/debug
+is "$(names stripped "$none")" "$all" "perf's cache"
+rm -r home
+mkdir -p home/.cache/debuginfod_client/0123456789abcdef
+cp dbg/.build-id/01/*.debug home/.cache/debuginfod_client/0123456789abcdef/debuginfo
+is "$(names stripped "$none")" "$all" "debuginfod's cache"
+rm -r home
+
+# By .gnu_debuglink: there is no build-id, so the CRC decides.
+build no_id -rdynamic -Wl,--build-id=none
+objcopy --only-keep-debug no_id no_id.dbg
+strip -o linked no_id
+objcopy --add-gnu-debuglink=no_id.dbg linked
+is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: beside the file"
+mkdir .debug
+mv no_id.dbg .debug
+is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: in .debug"
+mkdir -p "dbg$PWD"
+mv .debug/no_id.dbg "dbg$PWD"
+is "$(names "$PWD/linked" "$PWD/dbg" no_id)" "$all" ".gnu_debuglink: under a debug directory"
+mv "dbg$PWD/no_id.dbg" .
+printf x >>no_id.dbg
+is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" "another CRC: not used"
+
+# Linked elsewhere since (prelink): the debug file counts from another base.
+build low -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x400000
+build high -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x600000
+objcopy --only-keep-debug low low.dbg
+strip -o moved high
+objcopy --add-gnu-debuglink=low.dbg moved
+is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresses"
+
+# MiniDebugInfo: what .dynsym does not have, compressed.
+nm --format=posix --defined-only -D full | awk '{ print $1 }' | sort >dynamic
+nm --format=posix --defined-only full | awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep
+objcopy -S --remove-section .gdb_index --keep-symbols=keep dbg/.build-id/01/*.debug mini
+xz -f mini
+cp stripped with_mini
+objcopy --add-section .gnu_debugdata=mini.xz with_mini
+is "$(names with_mini "$none")" "$all" ".gnu_debugdata"
+head -c 100 mini.xz >cut.xz
+cp stripped bad_mini
+objcopy --add-section .gnu_debugdata=cut.xz bad_mini
+is "$(names bad_mini "$none")" "?? exported_function _start" "damaged .gnu_debugdata: .dynsym still"
+
+# PLT entries, as objdump finds them.
+plt() {			# plt FILE: each entry is called as objdump calls it
+	objdump -d -j .plt -j .plt.sec -j .plt.got "$1" 2>/dev/null |
+		sed -n 's/^0*\([0-9a-f]*\) <\(.*@plt\)>:$/\1 \2/p' >want
+	cut -d' ' -f1 want | "$XPU_BUILD/names" "$1" "$none" >got
+	cut -d' ' -f2 want | diff - got >diff.log
+	ok $? "$2: $(wc -l <want) PLT entries" || diag "$(cat diff.log)"
+	[ -s want ]
+	ok $? "$2: there are some"
+}
+plt stripped "lazy binding"
+build now -rdynamic -Wl,-z,now -s && plt now "bound at once"
+build ibt -fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy -s && plt ibt "with endbr64"
+libc=$(ldd full | awk '$1 == "libc.so.6" { print $3 }')
+at=$(objdump -d -j .plt "$libc" | sed -n 's/^0*\([0-9a-f]*\) <\*ABS\*.*@plt>:$/\1/p' | sed -n 1p)
+if [ -n "$at" ]; then
+	like "$(echo "$at" | "$XPU_BUILD/names" "$libc" "$none")" '^[a-z_]+@plt$' \
+		"an entry for an indirect function"
+else
+	skip "an entry for an indirect function" "this libc has none"
+fi
+
+# The roots of stacks in a stripped C library, checked against its debug file where there is one.
+id=$(readelf -n "$libc" | sed -n 's/.*Build ID: //p')
+debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
+if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
+	strip -o libc.so.6 "$libc"
+	for s in clone3 start_thread __libc_start_call_main; do
+		nm -S "$debug" | awk -v s=$s '$4 == s { print $1, $2; exit }
+			$3 == s { print $1, "40"; exit }' >extent
+		read -r from size <extent
+		# Its first byte and one near its end: the extent is right, too.
+		got=$(printf '%s\n' "$from" "$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
+			"$XPU_BUILD/names" "$PWD/libc.so.6" "$none" | tr '\n' ' ')
+		is "$got" "$s $s " "a stripped libc: $s"
+	done
+else
+	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
+fi
+done_testing
