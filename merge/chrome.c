@@ -97,7 +97,9 @@ struct chrome *chrome__new(void)
 
 	if (!c)
 		return NULL;
-	c->sink = (struct session_sink){ c, chrome__launch, chrome__work };
+	c->sink = (struct session_sink){
+		.ctx = c, .launch = chrome__launch, .work = chrome__work,
+	};
 	return c;
 }
 

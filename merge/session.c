@@ -822,7 +822,7 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 		if (l.thread != NO_INDEX)
 			s->threads.v[l.thread].nr_launches++;
 		session__see_time(s, l.time_ns, l.time_ns);
-		if (s->opts.sink && !filter__active(s->opts.filter)) {
+		if (s->opts.sink && s->opts.sink->launch && !filter__active(s->opts.filter)) {
 			err = s->opts.sink->launch(s->opts.sink->ctx, s, key, &l);
 			if (err)
 				return err;
@@ -1157,6 +1157,23 @@ static int session__resolve_node(struct session *s, struct graph_node *node)
 	return 0;
 }
 
+static int session__tell_placed(struct session *s, const struct placed *placed)
+{
+	const struct session_sink *sink = s->opts.sink;
+
+	return sink && sink->placed ? sink->placed(sink->ctx, s, placed) : 0;
+}
+
+/* With a filter, launches are told only when it is known that they are wanted. */
+static int session__tell_launch(struct session *s, uint64_t key, const struct launch *l)
+{
+	const struct session_sink *sink = s->opts.sink;
+
+	if (!sink || !sink->launch || !filter__active(s->opts.filter))
+		return 0;
+	return sink->launch(sink->ctx, s, key, l);
+}
+
 /* Return: 1 if the filter lets it pass, or there is none; 0 if not, or -ENOMEM. @w: NULL for a launch. */
 static int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const char *comm,
 			  uint64_t time_ns, const struct work *w)
@@ -1227,9 +1244,18 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 		return err;
 	session__count_work(s, w);
 	err = session__add(s, chain, comm, thread, w->leaf, w);
-	if (!err && s->opts.sink && l && filter__active(s->opts.filter))
-		err = s->opts.sink->launch(s->opts.sink->ctx, s, key, l);
-	if (!err && s->opts.sink)
+	if (!err)
+		err = session__tell_placed(s, &(struct placed){
+			.time_ns = l ? l->time_ns : w->start_ns,
+			.duration_ns = w->duration_ns,
+			.comm = comm,
+			.chain = chain,
+			.thread = thread,
+			.leaf = w->leaf,
+		});
+	if (!err && l)
+		err = session__tell_launch(s, key, l);
+	if (!err && s->opts.sink && s->opts.sink->work)
 		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, l,
 					 node ? node->chain : NO_INDEX);
 	return err;
@@ -1255,8 +1281,8 @@ static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 	int keep, err;
 
 	keep = session__keeps(s, l->chain, l->thread, l->comm, l->time_ns, NULL);
-	if (keep > 0 && s->opts.sink && filter__active(s->opts.filter))
-		keep = s->opts.sink->launch(s->opts.sink->ctx, s, key, l) ?: 1;
+	if (keep > 0)
+		keep = session__tell_launch(s, key, l) ?: 1;
 	if (keep < 0)
 		return keep;
 	if (graphs__captured(&s->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
@@ -1270,7 +1296,12 @@ static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 		return 0;
 	}
 	err = session__leaf(s, LEAF_PENDING, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
-	return err ?: session__add(s, l->chain, l->comm, l->thread, leaf, NULL);
+	if (!err)
+		err = session__add(s, l->chain, l->comm, l->thread, leaf, NULL);
+	return err ?: session__tell_placed(s, &(struct placed){
+		.time_ns = l->time_ns, .comm = l->comm, .chain = l->chain, .thread = l->thread,
+		.leaf = leaf,
+	});
 }
 
 static int session__orphan(void *ctx, uint64_t key, const struct work *w)

@@ -143,9 +143,17 @@ struct input {
 
 struct session;
 
+/* Device work, or a launch without any, with the call path and thread that it is summed up under. */
+struct placed {
+	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
+	uint64_t duration_ns;
+	const char *comm;
+	uint32_t chain, thread, leaf;
+};
+
 /*
- * Single events, in the order in which they are joined. Each returns 0, or -errno to stop. With a
- * filter, launches are told when their work passes it, and so again with each further work.
+ * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those that
+ * are not wanted may be NULL. With a filter, launches are told when their work passes it, and so again with each further work.
  */
 struct session_sink {
 	void *ctx;
@@ -153,6 +161,7 @@ struct session_sink {
 	/* @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. */
 	int (*work)(void *ctx, const struct session *s, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made);
+	int (*placed)(void *ctx, const struct session *s, const struct placed *placed);
 };
 
 /* Under which call path the work of a CUDA graph's node belongs. */

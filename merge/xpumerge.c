@@ -18,6 +18,7 @@
 #include "folded.h"
 #include "html.h"
 #include "output.h"
+#include "perfscript.h"
 #include "pprof.h"
 #include "reader.h"
 #include "session.h"
@@ -37,6 +38,7 @@ enum format {
 	FORMAT_TEXT,
 	FORMAT_PPROF,
 	FORMAT_HTML,
+	FORMAT_PERF,
 };
 
 struct options {
@@ -75,9 +77,10 @@ static const char usage[] =
 "                       chrome: timeline for Perfetto or chrome://tracing\n"
 "                       html: interactive flame graph, one file for any browser\n"
 "                       pprof: profile for go tool pprof and others of its kind\n"
+"                       perf: each device record as perf script prints samples\n"
 "                       text: summary (default)\n"
-"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz and .txt imply the\n"
-"                       format (default: standard output)\n"
+"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf and .txt imply\n"
+"                       the format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded: what the root frames tell, of comm (default), host, pid,\n"
@@ -137,6 +140,7 @@ static const struct {
 	{ "text", ".txt", FORMAT_TEXT },
 	{ "pprof", ".pb.gz", FORMAT_PPROF },
 	{ "html", ".html", FORMAT_HTML },
+	{ "perf", ".perf", FORMAT_PERF },
 };
 
 static const struct {
@@ -483,6 +487,38 @@ static void progress__clear(struct progress *p)
 
 /* ---- merge ---------------------------------------------------------------------------------- */
 
+/* Those that want each event, not sums only; made when they are asked for. */
+struct event_writers {
+	struct chrome *chrome;
+	struct perfscript *perfscript;
+};
+
+/* Return: 0 or -ENOMEM; the sink in *@sink, NULL if the format needs none. */
+static int event_writers__init(struct event_writers *w, enum format format,
+			       struct session_sink **sink)
+{
+	switch (format) {
+	case FORMAT_CHROME:
+		w->chrome = chrome__new();
+		*sink = w->chrome ? chrome__sink(w->chrome) : NULL;
+		break;
+	case FORMAT_PERF:
+		w->perfscript = perfscript__new();
+		*sink = w->perfscript ? perfscript__sink(w->perfscript) : NULL;
+		break;
+	default:
+		*sink = NULL;
+		return 0;
+	}
+	return *sink ? 0 : -ENOMEM;
+}
+
+static void event_writers__exit(struct event_writers *w)
+{
+	chrome__free(w->chrome);
+	perfscript__free(w->perfscript);
+}
+
 static void warn_root(const char *path)
 {
 	struct stat st;
@@ -504,8 +540,8 @@ static const char *html_unit(const struct options *o)
 	return o->unit_given ? names[o->unit] : "auto";
 }
 
-static int write_format(const struct options *o, const struct session *s, struct chrome *chrome,
-			FILE *f, struct folded_result *folded)
+static int write_format(const struct options *o, const struct session *s,
+			const struct event_writers *writers, FILE *f, struct folded_result *folded)
 {
 	struct folded_opts folded_opts = {
 		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
@@ -518,7 +554,9 @@ static int write_format(const struct options *o, const struct session *s, struct
 		memcpy(folded_opts.by, o->by, sizeof(o->by));
 		return folded__write(s, f, &folded_opts, folded);
 	case FORMAT_CHROME:
-		return chrome__write(chrome, s, f);
+		return chrome__write(writers->chrome, s, f);
+	case FORMAT_PERF:
+		return perfscript__write(writers->perfscript, s, f);
 	case FORMAT_PPROF:
 		return pprof__write(s, f);
 	case FORMAT_HTML:
@@ -570,23 +608,20 @@ static int merge(struct options *o, const struct reader *r)
 	};
 	const char *output = o->output ?: "-";
 	struct folded_result folded = { 0 };
-	struct chrome *chrome = NULL;
+	struct event_writers writers = { 0 };
 	struct session s;
 	struct output out;
 	int err, ret = EXIT_BAD;
 
-	if (o->format == FORMAT_CHROME) {
-		chrome = chrome__new();
-		if (!chrome) {
-			complain("out of memory");
-			return EXIT_BAD;
-		}
-		opts.sink = chrome__sink(chrome);
+	err = event_writers__init(&writers, o->format, &opts.sink);
+	if (err) {
+		complain("out of memory");
+		return EXIT_BAD;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
 	if (err)
-		goto out_chrome;
+		goto out_writers;
 	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
 	if (err)
@@ -597,7 +632,7 @@ static int merge(struct options *o, const struct reader *r)
 		complain("%s: cannot be written: %s", output, strerror(-err));
 		goto out_said;
 	}
-	err = write_format(o, &s, chrome, out.f, &folded);
+	err = write_format(o, &s, &writers, out.f, &folded);
 	if (err) {
 		output__abort(&out);
 		goto out_session;
@@ -617,8 +652,8 @@ out_session:
 		complain("%s: %s", o->inputs[0], strerror(-err));
 out_said:
 	session__exit(&s);
-out_chrome:
-	chrome__free(chrome);
+out_writers:
+	event_writers__exit(&writers);
 	return ret;
 }
 

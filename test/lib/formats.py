@@ -8,6 +8,7 @@ same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count o
 import collections
 import gzip
 import os
+import re
 import sys
 
 sys.path.insert(0, os.environ.get("PB_DIR", "."))
@@ -47,10 +48,40 @@ def pprof(path, unit):
         yield [labels["comm"]] + frames[::-1], s.value[values]
 
 
+def perf(path, unit):
+    """With the expressions of stackcollapse-perf.pl, speedscope and the Firefox Profiler, the
+    strictest of each; lines that match none are an error."""
+    head = re.compile(r"(\S+)\s+(\d+)/(\d+)\s+(\d+\.\d{9}):\s+(\d+) (\S+):$")
+    line = re.compile(r"\s+(\w+) (.+) \(([^()\s]*)\)$")
+    sample, last = None, 0.0
+    with open(path, encoding="utf-8") as f:
+        for text in f:
+            text = text[:-1]
+            if not text:
+                comm, value, frames = sample
+                yield [comm] + frames[::-1], value
+                sample = None
+            elif not sample:
+                m = head.match(text)
+                assert m, text
+                assert float(m[4]) >= last, "in order of time"
+                last = float(m[4])
+                assert m[6] == "gpu-time"
+                sample = m[1], int(m[5]) if unit == "ns" else 1, []
+            else:
+                m = line.match(text)
+                assert m, text
+                name = m[2]
+                if name == "[unknown]" and m[3] != "[unknown]":
+                    name = "%s+0x%s" % (m[3].rpartition("/")[2], m[1])
+                sample[2].append(name)
+    assert not sample, "the last sample is whole"
+
+
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    for frames, value in {"pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+    for frames, value in {"perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer
     for line in sorted(line.encode() for line in sums):

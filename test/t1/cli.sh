@@ -9,7 +9,7 @@ account() {		# account LOG: the last line's figures
 }
 
 leftovers() {		# temporary files that were not removed
-	ls -A . real | grep -cE '\.(folded|json|txt|gz)\.......$'
+	ls -A . real | grep -cE '\.(folded|json|txt|gz|perf)\.......$'
 }
 
 "$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
@@ -23,7 +23,7 @@ is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: the ac
 xpumerge xpu.data -f folded >out 2>log
 is $? 0 "folded on stdout: status"
 is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: nothing else in it"
-for pair in folded:folded json:chrome txt:text pb.gz:pprof; do
+for pair in folded:folded json:chrome txt:text pb.gz:pprof perf:perf; do
 	suffix=${pair%:*}
 	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
 	is $? 0 "-o a.$suffix: status"
@@ -65,7 +65,7 @@ is $? 0 "--version: status"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
-		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "--by pid" "-f folded --by pid,pid" "-f folded --by pid,,x" \
+		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" "-f folded --by pid,pid" "-f folded --by pid,,x" \
 		"-f folded --by ," "-f chrome --by pid" "--graph nonsense"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
@@ -133,7 +133,7 @@ for out in /dev/full no/such/directory/a.folded real; do
 	is "$(wc -l <log)" 1 "-o $out: one line"
 	like "$(cat log)" "^xpumerge: $out: cannot be written: " "-o $out: says what"
 done
-for format in text folded chrome pprof; do
+for format in text folded chrome pprof perf; do
 	xpumerge -f $format >/dev/full 2>log
 	is $? 2 "$format on a full stdout: status"
 	like "$(cat log)" 'cannot be written: No space left' "$format on a full stdout: says so"

@@ -35,6 +35,7 @@ same() {
 "$gen" -o lossy.data --launches 5000 --threads 2 --lose-launch 7 --lose-record 9
 for name in plain graphs lossy; do
 	same $name pprof $name.pb.gz ns count bytes
+	same $name perf $name.perf ns count
 done
 
 # ---- pprof: what else its readers look at

@@ -14,6 +14,7 @@
 #include "chrome.h"
 #include "folded.h"
 #include "gen.h"
+#include "perfscript.h"
 #include "pprof.h"
 #include "reader.h"
 #include "session.h"
@@ -105,13 +106,14 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* The whole merge. Return: 0 or -errno; what it found in *@loss. */
-static int merge(const struct gen *g, FILE *out, struct loss *loss)
+/* The whole merge, to a timeline or to samples. Return: 0 or -errno; what it found in *@loss. */
+static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss)
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS };
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct folded_result result;
-	struct chrome *chrome;
+	struct perfscript *perfscript = NULL;
+	struct chrome *chrome = NULL;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
 		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .filter = &filter,
@@ -125,10 +127,13 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	if (err)
 		return err;
 	r[1] = r[0];
-	chrome = chrome__new();
-	if (!chrome)
+	if (samples)
+		perfscript = perfscript__new();
+	else
+		chrome = chrome__new();
+	if (!chrome && !perfscript)
 		return -ENOMEM;
-	opts.sink = chrome__sink(chrome);
+	opts.sink = chrome ? chrome__sink(chrome) : perfscript__sink(perfscript);
 	err = filter__set(&filter, FILTER_PID, "10", why) ?:
 	      filter__set(&filter, FILTER_COMM, "app", why) ?:
 	      filter__set(&filter, FILTER_KERNEL, "^[a-z].*[^ ]|x", why) ?:
@@ -142,7 +147,8 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	if (!err)
 		err = folded__write(&s, out, &folded_opts, &result);
 	if (!err)
-		err = chrome__write(chrome, &s, out);
+		err = chrome ? chrome__write(chrome, &s, out) :
+			       perfscript__write(perfscript, &s, out);
 	if (!err)
 		err = text__write(&s, out, &text_opts);
 	if (!err)
@@ -151,6 +157,7 @@ static int merge(const struct gen *g, FILE *out, struct loss *loss)
 	session__exit(&s);
 out:
 	filter__free(&filter);
+	perfscript__free(perfscript);
 	chrome__free(chrome);
 	return err;
 }
@@ -168,19 +175,18 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	nr_allocations = 0;
-	is_int(merge(&g, out, &right), 0, "with enough memory");
-	total = nr_allocations;
-	ok(total > 100, "%lu allocations", total);
-	ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
-
 	/* One fails, or all from one on. */
-	for (mode = 0; mode < 2; mode++) {
+	for (mode = 0; mode < 4; mode++) {
+		nr_allocations = 0;
+		is_int(merge(&g, mode / 2, out, &right), 0, "with enough memory");
+		total = nr_allocations;
+		ok(total > 100, "%lu allocations", total);
+		ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
 		for (n = 1; n <= total; n++) {
 			nr_allocations = 0;
 			fail_from = n;
-			fail_to = mode ? ULONG_MAX : n + 1;
-			err = merge(&g, out, &got);
+			fail_to = mode % 2 ? ULONG_MAX : n + 1;
+			err = merge(&g, mode / 2, out, &got);
 			fail_from = fail_to = 0;
 			if (err == -ENOMEM)
 				nr_failed++;
@@ -194,8 +200,8 @@ int main(void)
 	}
 	is_int(nr_odd, 0, "each failure is called -ENOMEM");
 	is_int(nr_wrong, 0, "and none gives another account");
-	ok(nr_failed > total, "%lu merges given up, %lu not", nr_failed, nr_passed);
-	is_int(merge(&g, out, &got), 0, "and with enough memory again");
+	ok(nr_failed > 2 * total, "%lu merges given up, %lu not", nr_failed, nr_passed);
+	is_int(merge(&g, true, out, &got), 0, "and with enough memory again");
 	gen__free(&g);
 	fclose(out);
 	return done_testing();

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "perfscript.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "util.h"
+
+struct event {
+	uint64_t time_ns;
+	uint64_t duration_ns;
+	const char *comm;
+	uint32_t chain;
+	uint32_t leaf;
+	uint32_t thread;
+};
+
+/* Text that is the same for many samples, made once. */
+struct text {
+	char *v;
+	size_t len;
+};
+
+struct perfscript {
+	struct session_sink sink;
+	ARRAY(struct event) events;
+	struct text *stacks;		/* by chain */
+	struct text *leaves;		/* by leaf */
+};
+
+static int perfscript__placed(void *ctx, const struct session *s, const struct placed *placed)
+{
+	struct perfscript *p = ctx;
+
+	(void)s;
+	return array_push(&p->events, ((struct event){
+		.time_ns = placed->time_ns,
+		.duration_ns = placed->duration_ns,
+		.comm = placed->comm,
+		.chain = placed->chain,
+		.leaf = placed->leaf,
+		.thread = placed->thread,
+	}));
+}
+
+struct perfscript *perfscript__new(void)
+{
+	struct perfscript *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->sink.ctx = p;
+	p->sink.placed = perfscript__placed;
+	return p;
+}
+
+void perfscript__free(struct perfscript *p)
+{
+	if (!p)
+		return;
+	array_free(&p->events);
+	free(p);
+}
+
+struct session_sink *perfscript__sink(struct perfscript *p)
+{
+	return &p->sink;
+}
+
+static int event__cmp(const void *va, const void *vb)
+{
+	const struct event *a = va, *b = vb;
+
+	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->chain, b->chain) ?:
+	       cmp3(a->thread, b->thread) ?: cmp3(a->leaf, b->leaf) ?:
+	       cmp3(a->duration_ns, b->duration_ns);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Prints @s with '_' for each blank and each character of @not. */
+static void print_word(FILE *f, const char *s, const char *not)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	while ((len = escape__next(&s, ESCAPE_TEXT, out))) {
+		if (len == 1 && (isspace((unsigned char)*out) || strchr(not, *out)))
+			*out = '_';
+		fwrite(out, 1, len, f);
+	}
+}
+
+static void print_function(FILE *f, const char *name)
+{
+	bool inside = *name == '(';
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	if (!*name)
+		name = "[unknown]";
+	if (inside) {
+		name++;
+		fputc('{', f);
+	}
+	while ((len = escape__next(&name, ESCAPE_TEXT, out))) {
+		if (inside && *out == ')') {
+			*out = '}';
+			inside = false;
+		}
+		fwrite(out, 1, len, f);
+	}
+}
+
+static void print_frame(FILE *f, const struct frame *frame)
+{
+	const char *plus = frame->symbolized ? NULL : strrchr(frame->name, '+');
+	uint64_t address = 0;
+
+	if (plus)
+		address = strtoull(plus + 1, NULL, 16);
+	fprintf(f, "\t%" PRIx64 " ", address);
+	print_function(f, plus ? "[unknown]" : frame->name);
+	fputs(" (", f);
+	print_word(f, frame->dso ? frame->dso->path : "[unknown]", "()");
+	fputs(")\n", f);
+}
+
+static int text__close(FILE *f)
+{
+	/* A stream in memory fails for want of it only. */
+	int err = ferror(f) ? -ENOMEM : 0;
+
+	return fclose(f) ? -ENOMEM : err;
+}
+
+static int text__stack(struct text *text, const struct stack *stack)
+{
+	FILE *f = open_memstream(&text->v, &text->len);
+	uint32_t i;
+
+	if (!f)
+		return -ENOMEM;
+	for (i = stack->nr; i--;)
+		print_frame(f, stack->frames[i]);
+	return text__close(f);
+}
+
+static int text__leaf(struct text *text, const struct session *s, const struct leaf *leaf,
+		      bool numbered)
+{
+	FILE *f = open_memstream(&text->v, &text->len);
+	char label[LEAF_LABEL_MAX];
+
+	if (!f)
+		return -ENOMEM;
+	leaf__label(s, leaf, numbered, label);
+	if (*label) {
+		fprintf(f, "\t0 %s", label);
+		escape__print(f, leaf->name, ESCAPE_TEXT);
+		fputs(leaf_kind__is_device(leaf->kind) ? " ([gpu])\n" : " ([unknown])\n", f);
+	}
+	return text__close(f);
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static int perfscript__write_event(struct perfscript *p, const struct session *s,
+				   const struct event *e, bool numbered, FILE *f)
+{
+	struct text *stack = &p->stacks[e->chain], *leaf = &p->leaves[e->leaf];
+	const struct proc *proc = &s->machine.procs.v[s->chains.v[e->chain].proc];
+	int err = 0;
+
+	if (!stack->v)
+		err = text__stack(stack, s->chains.v[e->chain].stack);
+	if (!err && !leaf->v)
+		err = text__leaf(leaf, s, &s->leaves.v[e->leaf], numbered);
+	if (err)
+		return err;
+	print_word(f, *e->comm ? e->comm : "[unknown]", "");
+	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " gpu-time:\n", proc->pid,
+		e->thread != NO_INDEX ? s->threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
+		(unsigned int)(e->time_ns % 1000000000), e->duration_ns);
+	fwrite_unlocked(leaf->v, 1, leaf->len, f);
+	fwrite_unlocked(stack->v, 1, stack->len, f);
+	fputc_unlocked('\n', f);
+	return 0;
+}
+
+int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
+{
+	bool numbered = gpus__nr_used(&s->gpus) > 1;
+	int err = -ENOMEM;
+	size_t i;
+
+	/* One more of each, so that none is empty. */
+	p->stacks = calloc(s->chains.nr + 1, sizeof(*p->stacks));
+	p->leaves = calloc(s->leaves.nr + 1, sizeof(*p->leaves));
+	if (!p->stacks || !p->leaves)
+		goto out;
+	err = 0;
+	if (p->events.nr)
+		qsort(p->events.v, p->events.nr, sizeof(*p->events.v), event__cmp);
+	for (i = 0; i < p->events.nr && !err; i++)
+		err = perfscript__write_event(p, s, &p->events.v[i], numbered, f);
+out:
+	for (i = 0; p->stacks && i < s->chains.nr; i++)
+		free(p->stacks[i].v);
+	for (i = 0; p->leaves && i < s->leaves.nr; i++)
+		free(p->leaves[i].v);
+	free(p->stacks);
+	free(p->leaves);
+	return err;
+}
