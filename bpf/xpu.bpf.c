@@ -282,6 +282,8 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		drop(XPU_LOST_READ);
 		return 0;
 	}
+	if (slot.size < sizeof(slot))		/* of an older shim */
+		slot.wait_ns = 0;
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
 		drop(XPU_LOST_SCRATCH);
@@ -314,19 +316,22 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	}
 	BOUND(bytes, FRAMES_BYTES);
 
-	r->hdr.type = XPU_RECORD_LAUNCH;
-	r->hdr.misc = 0;
+	r->hdr.type = slot.wait_ns ? XPU_RECORD_LAUNCH_WAIT : XPU_RECORD_LAUNCH;
+	r->hdr.misc = slot.wait_flags;
 	r->hdr.size = sizeof(*r) + bytes;
-	r->time_ns = slot.time_ns ?: bpf_ktime_get_ns();
+	r->time_ns = slot.wait_ns ? slot.wait_start_ns : slot.time_ns ?: bpf_ktime_get_ns();
 	r->proc_id = proc->proc_id;
 	r->tid = task_tid(task);
 	r->correlation_id = slot.correlation_id;
 	r->cbid = slot.cbid;
 	r->domain = slot.domain;
 	r->graph_node_id = slot.graph_node_id;
+	r->wait_ns = slot.wait_ns;
+	r->wait_context = slot.wait_context;
+	r->wait_stream = slot.wait_stream;
 	r->nr_frames = bytes / sizeof(__u64);
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
-		drop(XPU_LOST_LAUNCH);
+		drop(slot.wait_ns ? XPU_LOST_WAIT : XPU_LOST_LAUNCH);
 	return 0;
 }
 

@@ -73,9 +73,11 @@ enum xpu_record_type {
 	XPU_RECORD_LOST		= 12,
 	XPU_RECORD_END		= 13,
 	XPU_RECORD_GRAPH_NODE	= 14,
+	XPU_RECORD_WAIT		= 18,
 
-	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD and LAUNCHES */
+	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
+	XPU_RECORD_LAUNCH_WAIT	= 35,
 
 	/* inside a BATCH only: written by the shim */
 	XPU_RECORD_STRING	= 64,
@@ -249,6 +251,31 @@ struct xpu_record_graph_node {
 	__u32	thread_id;
 };
 
+enum {	/* misc of WAIT: what was waited for */
+	XPU_WAIT_STREAM		= 1,	/* that stream; else all of the context's */
+	XPU_WAIT_OTHERS		= 2,	/* the others of the context too, while it has no work */
+	XPU_WAIT_WORK		= 4,	/* the call has other things to do, so that it waited only
+					 * while the device worked: a launch, a copy */
+	XPU_WAIT_LAUNCH		= 8,	/* the stream that correlation_id was launched into, which
+					 * was full; or for that copy itself */
+};
+
+/*
+ * A thread was in a CUDA call and the device had work that the call waited for, or may have. Its
+ * time is to be shared out among that work.
+ */
+struct xpu_record_wait {
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	duration_ns;
+	__u32	path_id;
+	__u32	thread_id;
+	__u32	context;		/* CUPTI's ids */
+	__u32	stream;
+	__u32	correlation_id;		/* of a launch or copy; 0: none */
+	__u32	reserved;
+};
+
 struct xpu_record_batch {		/* one xpu_batch() call of one process */
 	struct xpu_record hdr;
 	__u64	time_ns;
@@ -267,6 +294,7 @@ enum xpu_lost_kind {
 	XPU_LOST_SCRATCH	= 5,	/* launches without memory for a call chain */
 	XPU_LOST_SIDEBAND	= 6,	/* mmap, comm, fork, exit events: perf ring full */
 	XPU_LOST_DISK		= 7,	/* bytes that could not be written */
+	XPU_LOST_WAIT		= 8,	/* waits for the device: ring full */
 	XPU_LOST_NR
 };
 
@@ -287,9 +315,9 @@ struct xpu_record_end {			/* the recording was closed in good order */
 
 /* ---- ring buffer only ----------------------------------------------------------------------- */
 
-struct xpu_ring_launch {
+struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc */
 	struct xpu_record hdr;
-	__u64	time_ns;
+	__u64	time_ns;		/* LAUNCH_WAIT: of its begin */
 	__u32	proc_id;
 	__u32	tid;
 	__u32	correlation_id;
@@ -298,6 +326,9 @@ struct xpu_ring_launch {
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u32	nr_frames;
 	__u64	graph_node_id;		/* not 0: no launch, but a graph node made */
+	__u64	wait_ns;		/* LAUNCH_WAIT */
+	__u32	wait_context;
+	__u32	wait_stream;
 	__u64	frames[];
 };
 
@@ -428,10 +459,11 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_callchain) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_launch) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_launches) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_node) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);

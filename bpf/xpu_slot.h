@@ -30,9 +30,16 @@ struct xpu_slot {
 					 * where a signal struck, that address plus one */
 	__u64	graph_node_id;		/* not 0: no launch, but this graph node was made here, by
 					 * the captured launch correlation_id, or explicitly if 0 */
+	/* A call that waited for the device is over; wait_ns is not 0, and this is no launch. */
+	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
+	__u64	wait_ns;
+	__u32	wait_context;		/* what it waited for: CUPTI's ids ... */
+	__u32	wait_stream;
+	__u32	wait_flags;		/* ... and XPU_WAIT_* */
+	__u32	in_call;		/* not 0 while the thread is in a watched call; any time */
 };
 
-_Static_assert(sizeof(struct xpu_slot) == 48, "xpu_slot is an ABI");
+_Static_assert(sizeof(struct xpu_slot) == 80, "xpu_slot is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two

@@ -59,6 +59,7 @@ struct recorder {
 	struct thread *threads;
 	struct process *processes;
 	uint32_t last_path_id, last_thread_id;
+	uint32_t nr_other_paths;	/* of what is no launch */
 	uint64_t nr_no_memory;
 	uint64_t lost[XPU_LOST_NR];
 
@@ -191,6 +192,7 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct xpu_ring_la
 		return 0;
 	}
 	c->path_id = ++rec->last_path_id;
+	rec->nr_other_paths += launch->hdr.type != XPU_RECORD_LAUNCH;
 	r = writer__reserve(rec->writer, sizeof(*r) + frames_bytes);
 	if (r) {
 		*r = (struct xpu_record_callchain){
@@ -224,6 +226,24 @@ static void recorder__graph_node(struct recorder *rec, const struct xpu_ring_lau
 		};
 }
 
+static void recorder__wait(struct recorder *rec, const struct xpu_ring_launch *wait,
+			   uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_wait *r = writer__reserve(rec->writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_wait){
+			.hdr = { XPU_RECORD_WAIT, wait->hdr.misc, sizeof(*r) },
+			.start_ns = wait->time_ns,
+			.duration_ns = wait->wait_ns,
+			.path_id = path_id,
+			.thread_id = thread_id,
+			.context = wait->wait_context,
+			.stream = wait->wait_stream,
+			.correlation_id = wait->correlation_id,
+		};
+}
+
 static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
 			     size_t size)
 {
@@ -239,6 +259,10 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 	path_id = recorder__path_id(rec, launch);
 	if (!p || !thread_id || !path_id) {
 		rec->nr_no_memory++;
+		return;
+	}
+	if (launch->hdr.type == XPU_RECORD_LAUNCH_WAIT) {
+		recorder__wait(rec, launch, path_id, thread_id);
 		return;
 	}
 	if (launch->graph_node_id) {
@@ -359,6 +383,7 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 		return;
 	switch (r->type) {
 	case XPU_RECORD_LAUNCH:
+	case XPU_RECORD_LAUNCH_WAIT:
 		recorder__launch(rec, data, size);
 		break;
 	case XPU_RECORD_BATCH:
@@ -433,6 +458,6 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 		stats->nr_unfinished += c->nr_unfinished - f->nr_unfinished;
 		stats->nr_errors += p->failed;
 	}
-	stats->nr_paths = rec->last_path_id;
+	stats->nr_paths = rec->last_path_id - rec->nr_other_paths;
 	stats->nr_no_memory = rec->nr_no_memory;
 }

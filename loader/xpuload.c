@@ -638,6 +638,7 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	uint64_t processes = probes__nr_lost(s->probes, XPU_LOST_PROCESS);
 	uint64_t reads = probes__nr_lost(s->probes, XPU_LOST_READ);
 	uint64_t scratch = probes__nr_lost(s->probes, XPU_LOST_SCRATCH);
+	uint64_t waits = probes__nr_lost(s->probes, XPU_LOST_WAIT);
 	uint64_t sideband = sideband__nr_lost(s->sideband);
 	uint64_t accounted = st->nr_launches + ring + reads + scratch + st->nr_no_memory;
 
@@ -645,6 +646,7 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	l->text[0] = '\0';
 	add_loss(l, ring, "%llu launches (ring full: try -m)", U(ring));
 	add_loss(l, batches, "%llu batches of device records (ring full: try -m)", U(batches));
+	add_loss(l, waits, "%llu waits for the device (ring full: try -m)", U(waits));
 	add_loss(l, processes, "%llu process events", U(processes));
 	add_loss(l, reads, "%llu slots unreadable", U(reads));
 	add_loss(l, scratch, "%llu launches without kernel memory", U(scratch));

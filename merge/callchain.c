@@ -146,13 +146,14 @@ static bool frame__is_static_cudart(const struct frame *f)
 
 /*
  * Return: whether the frame is the statically linked API function itself. A program may have
- * functions of its own called cudaSomething, so only what launches work is taken for the real one.
+ * functions of its own called cudaSomething, so only what is watched is taken for the real one.
  */
 static bool frame__is_static_api(const struct frame *f)
 {
 	static const char *const prefixes[] = {
 		"cudaLaunch", "__cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch",
-		"cudaMemPrefetch",
+		"cudaMemPrefetch", "cudaStreamSynchronize", "cudaDeviceSynchronize",
+		"cudaEventSynchronize", "cudaThreadSynchronize",
 	};
 	size_t i;
 

@@ -27,6 +27,7 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_SIDEBAND],
 	     "mmap, comm, fork or exit events lost: names may be missing or old"),
 	LINE(recorder[XPU_LOST_DISK], "bytes lost: could not be written to the recording"),
+	LINE(recorder[XPU_LOST_WAIT], "waits for the device lost: ring buffer full"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
@@ -84,8 +85,8 @@ uint64_t loss__lost(const struct loss *l)
 						       l->missing_batches);
 
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
-	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder_other + l->dropped_cupti +
-	       l->dropped_shim;
+	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] + l->recorder_other +
+	       l->dropped_cupti + l->dropped_shim;
 }
 
 bool loss__clean(const struct loss *l)

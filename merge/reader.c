@@ -45,6 +45,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
 	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
 	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
+	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 };
 
 static const struct record_type batch_types[] = {

@@ -110,6 +110,8 @@ struct session_tables {
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
+	ARRAY(const struct xpu_record_wait *) wait_recs;
+	ARRAY(uint32_t) wait_leaves;	/* by leaf: that of waiting for it, or NO_INDEX */
 	ARRAY(struct account) accounts;	/* by process */
 	struct leaf_entry *leaves;
 	struct aggregate_entry *aggregates;
@@ -150,6 +152,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.pycode_ctx = s;
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
+	waits__init(&s->waits);
 	gpus__init(&s->gpus, &s->strings);
 	return 0;
 }
@@ -167,6 +170,8 @@ void session__exit(struct session *s)
 	for (i = 0; i < t->accounts.nr; i++)
 		window__exit(&t->accounts.v[i].window);
 	array_free(&t->accounts);
+	array_free(&t->wait_leaves);
+	array_free(&t->wait_recs);
 	array_free(&t->pycode_defs);
 	array_free(&t->stream_defs);
 	array_free(&t->device_defs);
@@ -192,6 +197,7 @@ void session__exit(struct session *s)
 	array_free(&s->infos);
 	array_free(&s->inputs);
 	gpus__exit(&s->gpus);
+	waits__exit(&s->waits);
 	graphs__exit(&s->graphs);
 	join__exit(&s->join);
 	callchains__exit(&s->callchains);
@@ -425,6 +431,8 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return session__collect_batch(s, it, (const void *)rec);
 	case XPU_RECORD_GRAPH_NODE:
 		return session__collect_graph_node(s, (const void *)rec);
+	case XPU_RECORD_WAIT:
+		return array_push(&s->tables->wait_recs, (const void *)rec);
 	case XPU_RECORD_LOST:
 		session__collect_lost(s, (const void *)rec);
 		return 0;
@@ -542,6 +550,30 @@ static int session__resolve_accounts(struct session *s, bool ends_known)
 	return 0;
 }
 
+/* Waits are known before the work that they waited for comes by. */
+static int session__resolve_waits(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	uint32_t thread;
+	size_t i;
+	int err;
+
+	for (i = 0; i < t->wait_recs.nr; i++) {
+		const struct xpu_record_wait *rec = t->wait_recs.v[i];
+
+		err = -EINVAL;
+		if (idmap__get(&t->threads, rec->thread_id, &thread))
+			err = waits__add(&s->waits, s->threads.v[thread].proc,
+					 rec->start_ns + s->shift_ns, rec);
+		if (err == -EINVAL)
+			s->loss.bad_refs++;
+		else if (err)
+			return err;
+	}
+	array_free(&t->wait_recs);
+	return waits__ready(&s->waits);
+}
+
 static int session__resolve(struct session *s)
 {
 	struct session_tables *t = s->tables;
@@ -596,7 +628,7 @@ static int session__resolve(struct session *s)
 		if (err)
 			return err;
 	}
-	return 0;
+	return session__resolve_waits(s);
 }
 
 /* ---- second pass: launches ------------------------------------------------------------------ */
@@ -1040,6 +1072,19 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 		w.start_ns = k->start_ns + s->shift_ns;
 		w.duration_ns = k->duration_ns;
 		session__see_time(s, w.start_ns, end_ns);
+		const struct stream *stream = &s->streams.v[w.stream];
+		err = waits__work(&s->waits, &(struct wait_work){
+			.start_ns = w.start_ns,
+			.end_ns = end_ns,
+			.proc = proc,
+			.context = stream->context,
+			.stream = stream->stream,
+			.correlation_id = work__correlation_id(rec),
+			.leaf = w.leaf,
+			.kernel = kernel,
+		});
+		if (err)
+			return err;
 	}
 	s->gpus.list.v[gpu].used = true;
 	return join__add_work(&s->join, JOIN_KEY(proc, work__correlation_id(rec)), &w);
@@ -1338,6 +1383,58 @@ static const struct join_ops session_join_ops = {
 	.orphan = session__orphan,
 };
 
+/* The leaf of waiting for @leaf, which is one of the device's or WAIT_LEAF_*. */
+static int session__wait_leaf(struct session *s, uint32_t leaf, uint32_t *idx)
+{
+	struct session_tables *t = s->tables;
+	const char *name;
+	int err = 0;
+
+	if (leaf == WAIT_LEAF_IDLE || leaf == WAIT_LEAF_OTHER) {
+		name = leaf == WAIT_LEAF_IDLE ? "(idle)" : "(other streams)";
+		return session__leaf(s, LEAF_GPU_WAIT, NO_INDEX,
+				     strpool__intern(&s->strings, name, strlen(name)), idx);
+	}
+	while (!err && t->wait_leaves.nr <= leaf)
+		err = array_push(&t->wait_leaves, NO_INDEX);
+	if (err)
+		return err;
+	if (t->wait_leaves.v[leaf] == NO_INDEX) {
+		name = s->leaves.v[leaf].name;
+		if (s->leaves.v[leaf].kind == LEAF_MEMCPY)
+			name = strpool__internf(&s->strings, "memcpy %s", name);
+		else if (s->leaves.v[leaf].kind == LEAF_MEMSET)
+			name = strpool__intern(&s->strings, "memset", strlen("memset"));
+		err = session__leaf(s, LEAF_GPU_WAIT, NO_INDEX, name, &t->wait_leaves.v[leaf]);
+	}
+	*idx = t->wait_leaves.v[leaf];
+	return err;
+}
+
+static int session__wait_share(void *ctx, const struct wait *wait, uint32_t device_leaf,
+			       uint64_t ns)
+{
+	struct work share = { .duration_ns = ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch l = { .time_ns = wait->rec->start_ns };
+	uint32_t path, leaf, proc = wait->proc;
+	struct session *s = ctx;
+	int err;
+
+	err = session__wait_leaf(s, device_leaf, &leaf);
+	if (err)
+		return err;
+	err = session__read_origin(s, wait->rec->path_id, wait->rec->thread_id, &l, &proc, &path);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	if (l.thread != NO_INDEX)
+		s->threads.v[l.thread].gpu_wait_ns += ns;
+	err = session__keeps(s, l.chain, l.thread, l.comm, wait->start_ns, NULL);
+	if (err <= 0)
+		return err;
+	return session__add(s, l.chain, l.comm, l.thread, leaf, &share);
+}
+
 static int session__stream(struct session *s)
 {
 	const struct xpu_record *rec;
@@ -1496,6 +1593,8 @@ static void session__next_input(struct session *s)
 	t->first_thread = s->threads.nr;
 	t->first_chain = s->chains.nr;
 	t->first_proc = s->machine.procs.nr;
+	waits__exit(&s->waits);
+	waits__init(&s->waits);
 	graphs__exit(&s->graphs);
 	graphs__init(&s->graphs);
 	join__exit(&s->join);
@@ -1524,6 +1623,8 @@ static int session__input(struct session *s, size_t nr)
 		err = session__rescan(s);
 	if (!err)
 		err = join__finish(&s->join);
+	if (!err)
+		err = waits__share(&s->waits, session__wait_share, s);
 	if (!err)
 		err = session__resolve_chains(s);
 	if (!err)

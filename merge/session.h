@@ -32,6 +32,7 @@
 #include "machine.h"
 #include "reader.h"
 #include "util.h"
+#include "wait.h"
 
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
@@ -39,6 +40,7 @@ struct thread {
 	const char *comm;		/* at the time asked for last ... */
 	uint64_t from_ns, to_ns;	/* ... and how long before and after it holds */
 	uint64_t nr_launches;
+	uint64_t gpu_wait_ns;
 };
 
 /* A call path as recorded: addresses and what was called. */
@@ -199,6 +201,7 @@ struct session {
 	struct callchains callchains;
 	struct join join;
 	struct graphs graphs;
+	struct waits waits;
 	struct gpus gpus;
 
 	ARRAY(const struct xpu_record_info *) infos;

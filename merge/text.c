@@ -314,9 +314,11 @@ static int text__paths(const struct session *s, FILE *f, const struct text_opts 
 
 	for (i = 0; i < s->aggregates.nr && !err; i++) {
 		const struct aggregate *a = &s->aggregates.v[i];
+		enum leaf_kind kind = s->leaves.v[a->leaf].kind;
 
-		err = rows__add(&rows, a, (uintptr_t)s->chains.v[a->chain].stack,
-				(uintptr_t)a->comm, s->leaves.v[a->leaf].kind == LEAF_PENDING);
+		if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
+			err = rows__add(&rows, a, (uintptr_t)s->chains.v[a->chain].stack,
+					(uintptr_t)a->comm, kind == LEAF_PENDING);
 	}
 	if (err)
 		goto out;

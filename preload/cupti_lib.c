@@ -127,6 +127,8 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->enable_callback, "cuptiEnableCallback", false },
 		{ &c->get_callback_name, "cuptiGetCallbackName", false },
 		{ &c->get_graph_node_id, "cuptiGetGraphNodeId", true },
+		{ &c->get_context_id, "cuptiGetContextId", true },
+		{ &c->get_stream_id, "cuptiGetStreamIdEx", true },
 		{ &c->activity_enable, "cuptiActivityEnable", false },
 		{ &c->activity_disable, "cuptiActivityDisable", false },
 		{ &c->activity_register_callbacks, "cuptiActivityRegisterCallbacks", false },

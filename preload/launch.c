@@ -17,6 +17,7 @@
 #include "probe.h"
 #include "python.h"
 #include "unwind.h"
+#include "wait.h"
 
 /* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
 struct thread {
@@ -193,6 +194,48 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	}
 }
 
+/* A call took long: it may have waited for the device. Now it is over, and its thread has time. */
+static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
+						   const CUpti_CallbackData *d)
+{
+	struct thread *t = this_thread ?: thread__new();
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.cbid = cbid,
+		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+	};
+
+	if (t && probe__launch_attached() && atomic_load(&enabled) &&
+	    wait__describe(&slot, cbid, d, *d->correlationData))
+		tell(t, &slot, t->level);
+}
+
+/* A call that is no launch: it waits, or says what there is to wait for. */
+static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
+						   const CUpti_CallbackData *d)
+{
+	bool record = wait__calls[cbid] >= WAIT_RECORD;
+	struct thread *t = this_thread;
+
+	if (d->callbackSite != CUPTI_API_ENTER) {
+		if (t)
+			t->slot.in_call = 0;
+		if (!record && wait__is_long(*d->correlationData))
+			waited(cbid, d);
+		return;
+	}
+	*d->correlationData = 0;
+	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
+		return;
+	if (record) {
+		wait__event_recorded(cbid, d);
+		return;
+	}
+	if (t)
+		t->slot.in_call = 1;
+	*d->correlationData = wait__ticks();
+}
+
 void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			       const void *data)
 {
@@ -205,9 +248,17 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			on_resource(cbid, data);
 		return;
 	}
+	if (__builtin_expect(wait__calls[cbid] >= WAIT_STREAM, 0)) {
+		on_wait_call(cbid, d);
+		return;
+	}
 	if (d->callbackSite != CUPTI_API_ENTER) {
-		if (t && !t->level)	/* else a handler's, within one that is being told of */
+		if (t && !t->level) {	/* else a handler's, within one that is being told of */
 			t->slot.correlation_id = 0;	/* the launch is over */
+			t->slot.in_call = 0;
+			if (__builtin_expect(wait__is_long(*d->correlationData), 0))
+				waited(cbid, d);
+		}
 		return;
 	}
 	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
@@ -221,6 +272,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	}
 	if (__builtin_expect(t->level, 0)) {
 		tell_nested(t, cbid, d);
+		*d->correlationData = wait__ticks();
 		return;
 	}
 	t->level = 1;
@@ -232,6 +284,8 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	tell(t, &t->slot, 0);
+	t->slot.in_call = 1;
+	*d->correlationData = wait__ticks();
 }
 
 bool launch__is_launch(const char *name)

@@ -31,6 +31,7 @@
 #include "python.h"
 #include "shim.h"
 #include "unwind.h"
+#include "wait.h"
 #include "xpu_record.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -114,24 +115,29 @@ static void enable_resource_callbacks(void)
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 }
 
-/* Subscribes to every driver call that launches, by name: numbers differ, names do not. */
+/* Subscribes to every driver call that launches or waits, by name: numbers differ, names do not. */
 static unsigned int enable_launch_callbacks(void)
 {
 	struct cupti *c = &shim.cupti;
 	unsigned int nr_enabled = 0;
+	bool launches, waits;
 	const char *name;
 	uint32_t cbid;
 
 	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
 		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) !=
-		    CUPTI_SUCCESS || !name || !launch__is_launch(name))
+		    CUPTI_SUCCESS || !name)
+			continue;
+		launches = launch__is_launch(name);
+		waits = wait__watch(cbid, name);
+		if (!launches && !waits)
 			continue;
 		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
 		    CUPTI_SUCCESS)
 			continue;
 		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
-		nr_enabled++;
+		nr_enabled += launches;
 	}
 	return nr_enabled;
 }
@@ -195,6 +201,7 @@ static enum state wake(void)
 	if (why)
 		activity__message(level, why);
 	python__look(unwinder__bytes());
+	wait__start(c);
 	launch__enable(true);
 	activity__repeat_definitions();
 	return AWAKE;

@@ -224,6 +224,22 @@ void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t
 	RECORD(XPU_RECORD_GRAPH_NODE, 0, rec);
 }
 
+void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
+	       uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id)
+{
+	struct xpu_record_wait rec = {
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.path_id = path_id,
+		.thread_id = thread_id,
+		.context = context,
+		.stream = stream,
+		.correlation_id = correlation_id,
+	};
+
+	RECORD(XPU_RECORD_WAIT, flags, rec);
+}
+
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
 {
 	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };

@@ -62,6 +62,8 @@ void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint3
 		 uint32_t thread_id);
 void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t proc_id,
 		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id);
+void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
+	       uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 

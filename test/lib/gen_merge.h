@@ -106,7 +106,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	m->loss = s.loss;
 	for (i = 0; i < s.aggregates.nr; i++) {
 		m->sum_ns += s.aggregates.v[i].sum_ns;
-		if (s.leaves.v[s.aggregates.v[i].leaf].kind != LEAF_PENDING)
+		if (leaf_kind__is_device(s.leaves.v[s.aggregates.v[i].leaf].kind))
 			m->nr_records += s.aggregates.v[i].nr;
 	}
 	if (!m->err) {

@@ -96,6 +96,8 @@ static void make(struct gen *g)
 	gen__graph_clone(g, 6, 5);
 	gen__batch_end(g);
 	gen__graph_node(g, 1000, 5, 1, 3, 1, 1);
+	gen__wait(g, XPU_WAIT_STREAM, 1050, 100, 1, 1, 1, 7, 0);
+	gen__wait(g, XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1100, 100, 2, 1, 1, 0, 2);
 	/* One that was there before. */
 	gen__process(g, XPU_MISC_PROCESS_ATTACH, 1000, 2, 200, 0, "attached");
 	gen__thread(g, 100, 2, 201);

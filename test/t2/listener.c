@@ -83,7 +83,13 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	}
 
 	pthread_mutex_lock(&lock);
-	if (listener.nr_launches < LISTENER_MAX) {
+	if (slot->wait_ns) {
+		listener.waits[listener.nr_waits % 4096] = (struct listener_wait){
+			slot->wait_start_ns, slot->wait_ns, slot->cbid, slot->wait_context,
+			slot->wait_stream, slot->wait_flags,
+		};
+		COUNT(nr_waits, 1);
+	} else if (listener.nr_launches < LISTENER_MAX) {
 		l = &listener.launches[listener.nr_launches];
 		l->thread = pthread_self();
 		l->correlation_id = slot->correlation_id;

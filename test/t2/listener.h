@@ -36,9 +36,15 @@ struct listener_kernel {
  * nothing launches and all was waited for. */
 #define heard(counter)	__atomic_load_n(&listener.counter, __ATOMIC_SEQ_CST)
 
+struct listener_wait {
+	uint64_t start_ns, wait_ns;
+	uint32_t cbid, context, stream, flags;
+};
+
 struct listener {
-	uint32_t nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
+	uint32_t nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];
+	struct listener_wait waits[4096];
 	struct listener_kernel kernels[LISTENER_MAX];
 	bool keep_frames;
 	const char *strings[4096];	/* by id */

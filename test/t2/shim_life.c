@@ -33,7 +33,12 @@ static void launch(int nr)
 /* A whole launch, in the middle of another one. */
 static void launch_nested(void)
 {
-	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID };
+	uint64_t between;
+	CUpti_CallbackData d = {
+		.callbackSite = CUPTI_API_ENTER,
+		.correlationId = NESTED_ID,
+		.correlationData = &between,
+	};
 
 	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 	d.callbackSite = CUPTI_API_EXIT;

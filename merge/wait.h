@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * wait.h - what the device did while threads waited for it
+ *
+ *	waits__add(&w, ...);		every wait, then
+ *	waits__ready(&w);
+ *	waits__work(&w, ...);		every piece of device work, in any order, then
+ *	waits__share(&w, fn, ctx);	the time of each wait, shared out
+ *
+ * This weighs by time, it does not join: a wait belongs to a process, a context and mostly a stream
+ * by identity, and what ran there while it lasted is what it waited for. Pieces of work that run at
+ * the same instant get equal shares of that instant; the shares of a wait add up to its time to the
+ * nanosecond. Of device work only what overlaps a wait is kept.
+ */
+#ifndef MERGE_WAIT_H
+#define MERGE_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+#include "util.h"
+
+/* Shares of no device work, in the place of a leaf. */
+enum {
+	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
+	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it did, but not in the stream that was waited for */
+};
+
+struct wait {
+	const struct xpu_record_wait *rec;	/* must stay valid */
+	uint64_t start_ns;		/* on the clock of all recordings, as the work's */
+	uint32_t proc;
+	uint32_t group;
+	uint32_t stream;		/* CUPTI's id; NO_INDEX: not known */
+};
+
+struct wait_group;
+
+struct waits {
+	ARRAY(struct wait) list;	/* by group, then start, once ready */
+	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
+	struct idmap group_of;		/* (process, context) */
+	struct idmap launches;		/* (process, correlation id): waits in launches */
+};
+
+void waits__init(struct waits *w);
+void waits__exit(struct waits *w);
+
+/* Return: 0, -EINVAL if its times cannot be, or -ENOMEM. */
+int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
+	       const struct xpu_record_wait *rec);
+
+/* All waits have been added. Return: 0 or -ENOMEM. */
+int waits__ready(struct waits *w);
+
+struct wait_work {			/* one piece of device work */
+	uint64_t start_ns, end_ns;
+	uint32_t proc;
+	uint32_t context, stream;	/* CUPTI's ids */
+	uint32_t correlation_id;
+	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
+	bool kernel;			/* its launch does not wait for it; a copy's may */
+};
+
+/* Return: 0 or -ENOMEM. */
+int waits__work(struct waits *w, const struct wait_work *work);
+
+/* Told of each leaf that has a share of a wait, once. Return: 0, or -errno to stop. */
+typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns);
+
+/* Return: 0, -ENOMEM or what @fn returned. */
+int waits__share(struct waits *w, wait_share_fn fn, void *ctx);
+
+#endif /* MERGE_WAIT_H */

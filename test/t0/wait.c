@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What a wait was for: equal shares of every instant, to the nanosecond, of the right work only. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+#include "wait.h"
+
+#define US		1000
+#define MAX_WAITS	64
+#define MAX_WORKS	400
+#define NR_LEAVES	8
+#define IDLE		NR_LEAVES
+#define OTHER		(NR_LEAVES + 1)
+
+/* What waits__share() told, by the wait's path id, and how often it told each. */
+static struct told {
+	uint64_t ns[NR_LEAVES + 2];
+	int nr[NR_LEAVES + 2];
+} told[MAX_WAITS];
+
+static struct xpu_record_wait recs[MAX_WAITS];
+static int nr_recs;
+static struct waits waits;
+
+static int tell(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns)
+{
+	uint32_t i = leaf == WAIT_LEAF_IDLE ? IDLE : leaf == WAIT_LEAF_OTHER ? OTHER : leaf;
+
+	told[wait->rec->path_id].ns[i] += ns;
+	told[wait->rec->path_id].nr[i]++;
+	return *(int *)ctx;
+}
+
+static void begin(void)
+{
+	memset(told, 0, sizeof(told));
+	nr_recs = 0;
+	waits__init(&waits);
+}
+
+static int add(uint16_t flags, uint64_t start_ns, uint64_t duration_ns, uint32_t stream,
+	       uint32_t correlation_id)
+{
+	recs[nr_recs] = (struct xpu_record_wait){
+		.hdr = { XPU_RECORD_WAIT, flags, sizeof(recs[0]) },
+		.start_ns = start_ns,
+		.duration_ns = duration_ns,
+		.path_id = nr_recs,
+		.context = 1,
+		.stream = stream,
+		.correlation_id = correlation_id,
+	};
+	return waits__add(&waits, 0, start_ns, &recs[nr_recs++]);
+}
+
+static void work(uint32_t context, uint32_t stream, uint32_t leaf, uint64_t start_ns,
+		 uint64_t end_ns, uint32_t correlation_id, bool kernel)
+{
+	struct wait_work w = {
+		start_ns, end_ns, 0, context, stream, correlation_id, leaf, kernel,
+	};
+
+	if (waits__work(&waits, &w))
+		bail("out of memory");
+}
+
+static int share(int status)
+{
+	int err = waits__share(&waits, tell, &status);
+
+	waits__exit(&waits);
+	return err;
+}
+
+static void scopes(void)
+{
+	begin();
+	add(XPU_WAIT_STREAM, 1000, 1000, 7, 0);
+	add(XPU_WAIT_STREAM | XPU_WAIT_OTHERS, 1000, 1000, 7, 0);
+	add(0, 1000, 1000, 0, 0);
+	add(XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, 1000, 1000, 7, 0);
+	waits__ready(&waits);
+	work(1, 7, 0, 500, 1200, 0, true);
+	work(1, 7, 1, 1100, 1200, 0, true);
+	work(1, 8, 2, 1150, 1400, 0, true);
+	work(2, 7, 3, 0, 9000, 0, true);	/* of another context */
+	work(1, 7, 4, 2000, 2100, 0, true);	/* afterwards */
+	work(1, 7, 5, 900, 1000, 0, true);	/* before */
+	is_int(share(0), 0, "shared");
+	is_int(told[0].ns[0], 150, "stream: alone, then with another one");
+	is_int(told[0].ns[1], 50, "stream: the other one");
+	is_int(told[0].ns[2], 0, "stream: nothing for another stream's");
+	is_int(told[0].ns[OTHER], 200, "stream: while another stream worked");
+	is_int(told[0].ns[IDLE], 600, "stream: while nothing did");
+	is_int(told[1].ns[2], 200, "NULL stream: others, while it has nothing itself");
+	is_int(told[1].ns[0] + told[1].ns[1], 200, "NULL stream: its own");
+	is_int(told[1].ns[OTHER], 0, "NULL stream: no other streams");
+	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1, "context: all that run share an instant");
+	is_int(told[2].ns[2], 200 + 16, "context: the last one, the rest of a division elsewhere");
+	is_int(told[2].ns[IDLE], 600, "context: idle");
+	is_int(told[3].ns[IDLE], 0, "a copy does not wait while nothing works");
+	is_int(told[3].ns[0] + told[3].ns[1] + told[3].ns[2], 400, "it does while something does");
+	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
+	       "nothing for another context's, for what is over, for what comes later");
+}
+
+static void launches(void)
+{
+	begin();
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 42);	/* a kernel's */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* a copy's */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* whose work is not seen */
+	waits__ready(&waits);
+	work(1, 7, 0, 1000, 1300, 41, true);
+	work(1, 7, 1, 1800, 3000, 42, true);
+	work(1, 8, 2, 1500, 1600, 43, false);
+	is_int(share(0), 0, "shared");
+	is_int(told[0].ns[0], 300, "a launch waits for what is before it in its stream");
+	is_int(told[0].ns[1], 0, "but not for its own kernel");
+	is_int(told[0].ns[2] + told[0].ns[IDLE] + told[0].ns[OTHER], 0, "or anything else");
+	is_int(told[1].ns[2], 100, "a copy may wait for itself");
+	is_int(told[1].ns[0], 0, "but not for another stream");
+	is_int(told[2].ns[0] + told[2].ns[1] + told[2].ns[2] + told[2].ns[IDLE], 0,
+	       "of a launch without device work nothing is known");
+}
+
+static void nonsense(void)
+{
+	begin();
+	is_int(add(0, UINT64_MAX - 10, 20, 0, 0), -EINVAL, "an end beyond all time");
+	is_int(add(0, 0, 20, 0, 0), -EINVAL, "no start");
+	is_int(add(0, 100, 0, 0, 0), 0, "no duration");
+	is_int(waits__ready(&waits), 0, "ready");
+	work(1, 0, 0, 50, 150, 0, true);
+	is_int(share(0), 0, "shared");
+	is_int(told[2].ns[0] + told[2].ns[IDLE], 0, "and nothing of it");
+	begin();
+	add(0, 100, 10, 0, 0);
+	waits__ready(&waits);
+	is_int(share(-EIO), -EIO, "a callback stops it");
+}
+
+static struct {
+	uint64_t start_ns, end_ns;
+	uint32_t leaf, stream;
+} works[MAX_WORKS];
+
+/* The same, one microsecond after the other, in parts of 1/840: that divides by 1 to 8. */
+static void by_instants(int w, int nr_works, uint64_t *parts)
+{
+	const struct xpu_record_wait *rec = &recs[w];
+	uint64_t t;
+	int i;
+
+	for (t = rec->start_ns; t < rec->start_ns + rec->duration_ns; t += US) {
+		int own = 0, all = 0;
+
+		for (i = 0; i < nr_works; i++) {
+			if (works[i].start_ns > t || works[i].end_ns <= t)
+				continue;
+			all++;
+			own += !(rec->hdr.misc & XPU_WAIT_STREAM) ||
+			       works[i].stream == rec->stream;
+		}
+		for (i = 0; i < nr_works; i++) {
+			bool mine = !(rec->hdr.misc & XPU_WAIT_STREAM) ||
+				    works[i].stream == rec->stream;
+
+			if (works[i].start_ns > t || works[i].end_ns <= t)
+				continue;
+			if (own ? mine : rec->hdr.misc & XPU_WAIT_OTHERS)
+				parts[works[i].leaf] += 840 / (own ?: all);
+		}
+		if (!all)
+			parts[IDLE] += 840;
+		else if (!own && !(rec->hdr.misc & XPU_WAIT_OTHERS))
+			parts[OTHER] += 840;
+	}
+}
+
+/* Random waits and works, at most eight works at a time, in an order of their own. */
+static void compare(unsigned int seed)
+{
+	static const uint16_t flags[] = {
+		0, XPU_WAIT_STREAM, XPU_WAIT_STREAM | XPU_WAIT_OTHERS,
+	};
+	uint64_t lane_ns[8] = { 0 }, sum;
+	int i, k, nr_works = 0, bad_sum = 0, bad_share = 0, bad_nr = 0;
+
+	begin();
+	for (i = 0; i < MAX_WAITS; i++)
+		add(flags[rand_r(&seed) % 3], (1 + rand_r(&seed) % 3000) * US,
+		    rand_r(&seed) % 900 * US,
+		    rand_r(&seed) % 3, 0);
+	waits__ready(&waits);
+	for (; nr_works < MAX_WORKS; nr_works++) {
+		int lane = rand_r(&seed) % 8;
+
+		works[nr_works].start_ns = lane_ns[lane] + rand_r(&seed) % 100 * US;
+		lane_ns[lane] = works[nr_works].start_ns + rand_r(&seed) % 100 * US;
+		works[nr_works].end_ns = lane_ns[lane];
+		works[nr_works].leaf = rand_r(&seed) % NR_LEAVES;
+		works[nr_works].stream = rand_r(&seed) % 3;
+	}
+	for (i = 0; i < nr_works; i++) {
+		k = i * 7 % nr_works;	/* each once: 400 and 7 have no divisor in common */
+		work(1, works[k].stream, works[k].leaf, works[k].start_ns, works[k].end_ns, 0, true);
+	}
+	share(0);
+	for (i = 0; i < MAX_WAITS; i++) {
+		uint64_t parts[NR_LEAVES + 2] = { 0 };
+
+		by_instants(i, nr_works, parts);
+		for (k = 0, sum = 0; k < NR_LEAVES + 2; k++) {
+			uint64_t a = told[i].ns[k], b = parts[k] * US / 840;
+
+			sum += told[i].ns[k];
+			/* A division leaves less than a ns of each of the pieces, at each change. */
+			bad_share += (a > b ? a - b : b - a) > 200;
+			bad_nr += told[i].nr[k] > 1 || (told[i].ns[k] && !told[i].nr[k]);
+		}
+		bad_sum += sum != recs[i].duration_ns;
+	}
+	is_int(bad_sum, 0, "the shares of each wait add up to it, exactly");
+	is_int(bad_share, 0, "and are what a count of microseconds gives");
+	is_int(bad_nr, 0, "each is told once");
+}
+
+int main(void)
+{
+	unsigned int seed;
+
+	scopes();
+	launches();
+	nonsense();
+	for (seed = 1; seed <= 5; seed++)
+		compare(seed);
+	return done_testing();
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/* What the shim says of calls that wait: how long, and on which context and stream. */
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "listener.h"
+#include "sim.h"
+#include "tap.h"
+
+#define MS		1000000ull
+
+int InitializeInjection(void);
+
+static CUcontext context;
+static CUfunction function;
+static CUstream streams[2];
+static uint32_t context_id, stream_ids[2], null_id;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void launch(CUstream stream, uint64_t ns)
+{
+	void *args[] = { &ns };
+
+	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+}
+
+static void find_ids(void)
+{
+	void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+	CUptiResult (*get_stream)(CUcontext, CUstream, uint8_t, uint32_t *);
+	CUptiResult (*get_context)(CUcontext, uint32_t *);
+
+	*(void **)&get_context = cupti ? dlsym(cupti, "cuptiGetContextId") : NULL;
+	*(void **)&get_stream = cupti ? dlsym(cupti, "cuptiGetStreamIdEx") : NULL;
+	if (!get_context || !get_stream)
+		bail("the shim has not opened CUPTI");
+	get_context(context, &context_id);
+	get_stream(context, streams[0], 0, &stream_ids[0]);
+	get_stream(context, streams[1], 0, &stream_ids[1]);
+	get_stream(context, NULL, 0, &null_id);
+}
+
+static uint64_t begin_ns;
+static uint32_t nr_before;
+
+static void begin(void)
+{
+	nr_before = heard(nr_waits);
+	begin_ns = now_ns();
+}
+
+/* The longest wait since begin(), which must be of @ms at least, and inside of the time since. */
+static const struct listener_wait *waited(uint64_t ms, const char *what)
+{
+	uint64_t end_ns = now_ns();
+	const struct listener_wait *longest = NULL;
+	uint32_t i;
+
+	for (i = nr_before; i < heard(nr_waits); i++)
+		if (!longest || listener.waits[i].wait_ns > longest->wait_ns)
+			longest = &listener.waits[i];
+	if (!longest) {
+		ok(false, "%s: no wait was told", what);
+		exit(done_testing());
+	}
+	/* The device may have begun before it was waited for: half of it, on a busy machine. */
+	ok(longest->wait_ns >= ms * MS / 2 && longest->start_ns + MS / 2 > begin_ns &&
+	   longest->start_ns + longest->wait_ns < end_ns + MS / 2, "%s: how long", what);
+	diag("%s: %llu us", what, (unsigned long long)longest->wait_ns / 1000);
+	is_int(longest->context, context_id, "%s: context", what);
+	return longest;
+}
+
+static void *wait_elsewhere(void *arg)
+{
+	cuCtxSetCurrent(context);
+	cuStreamSynchronize(streams[1]);
+	return arg;
+}
+
+int main(void)
+{
+	const struct listener_wait *w;
+	char host[64];
+	CUdeviceptr device;
+	CUmodule module;
+	pthread_t thread;
+	CUdevice dev;
+	CUevent event;
+	int i;
+
+	listener__attach();
+	cuInit(0);
+	InitializeInjection();
+	cuDeviceGet(&dev, 0);
+	cuDevicePrimaryCtxRetain(&context, dev);
+	cuCtxSetCurrent(context);
+	cuModuleLoadData(&module, "");
+	cuModuleGetFunction(&function, module, "kernel");
+	for (i = 0; i < 2; i++)
+		cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING);
+	cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+	cuMemAlloc(&device, sizeof(host));
+	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
+	find_ids();
+
+	begin();
+	launch(streams[1], 20 * MS);
+	cuStreamSynchronize(streams[1]);
+	w = waited(20, "stream");
+	is_int(w->stream, stream_ids[1], "stream: which");
+	is_int(w->flags, XPU_WAIT_STREAM, "stream: that alone");
+	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "stream: the call");
+
+	begin();
+	launch(NULL, 20 * MS);
+	cuStreamSynchronize(NULL);
+	w = waited(20, "NULL stream");
+	is_int(w->stream, null_id, "NULL stream: which");
+	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS, "NULL stream: and what it waits for");
+
+	begin();
+	launch(streams[0], 20 * MS);
+	cuCtxSynchronize();
+	w = waited(20, "context");
+	is_int(w->flags, 0, "context: all of it");
+
+	begin();
+	launch(streams[0], 20 * MS);
+	cuEventRecord(event, streams[0]);
+	launch(streams[1], 40 * MS);
+	cuEventSynchronize(event);
+	w = waited(20, "event");
+	is_int(w->stream, stream_ids[0], "event: where it was recorded");
+	is_int(w->flags, XPU_WAIT_STREAM, "event: that alone");
+	cuCtxSynchronize();
+
+	begin();
+	launch(NULL, 20 * MS);
+	cuMemcpyDtoH(host, device, sizeof(host));
+	w = waited(20, "copy");
+	is_int(w->stream, null_id, "copy: which stream");
+	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, "copy: it copies, too");
+
+	begin();
+	for (i = 0; i < 3000; i++)
+		launch(streams[0], 20000);
+	w = waited(0, "full queue");
+	is_int(w->flags, XPU_WAIT_LAUNCH | XPU_WAIT_WORK, "full queue: by the launch's own stream");
+	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "full queue: the call");
+	cuCtxSynchronize();
+
+	begin();
+	launch(streams[1], 20 * MS);
+	pthread_create(&thread, NULL, wait_elsewhere, NULL);
+	pthread_join(thread, NULL);
+	w = waited(20, "a thread that launches nothing");
+	is_int(w->stream, stream_ids[1], "its stream");
+
+	begin();
+	for (i = 0; i < 100; i++)
+		cuStreamSynchronize(streams[1]);
+	ok(heard(nr_waits) - nr_before < 50, "nothing to wait for, hardly anything told");
+	is_int(heard(nr_bad), 0, "nothing wrong");
+	return done_testing();
+}
