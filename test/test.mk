@@ -85,7 +85,7 @@ $(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
 # Built here for the simulated device; nvcc builds the same sources for a real one.
 WORKLOAD_CU	:= $(sort $(basename $(notdir $(wildcard test/workload/*.cu))))
 WORKLOAD_C	:= $(sort $(basename $(notdir $(wildcard test/workload/*.c))))
-WORKLOADS	:= $(addprefix $(O)/workload/,$(if $(CUPTI_CFLAGS),$(WORKLOAD_CU)) $(WORKLOAD_C))
+WORKLOAD_BIN	:= $(addprefix $(O)/workload/,$(if $(CUPTI_CFLAGS),$(WORKLOAD_CU)) $(WORKLOAD_C))
 WORKLOAD_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		  -Itest/workload -Itest/sim $(CUPTI_CFLAGS) $(CFLAGS)
 
@@ -206,7 +206,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOADS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data $(O)/names \
+test-build: all $(WORKLOAD_BIN) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check
@@ -251,15 +251,19 @@ $(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Ipreload $(ALL_LDFLAGS) -o $@ $< \
 		$(UNWIND_TEST_OBJ) -lpthread -ldl
 
+SIM_ROWS	:= bare dormant floor path launch fp dwarf merge all
+
 .PHONY: bench
 bench: test-build $(O)/bench/unwind
 	@$(O)/bench/unwind
 	@$(TEST_ENV) sh test/bench/merge.sh
+	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
 
+# WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.
 .PHONY: bench-gpu
 bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
-		sh test/bench/launch_gpu.sh
+		sh test/bench/gpu.sh
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \

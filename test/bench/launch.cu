@@ -1,62 +1,157 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch.cu - a loop of null kernels: launch [-t THREADS] [-n LAUNCHES_PER_THREAD]
+ * launch.cu - a loop of null kernels
  *
- * Prints nanoseconds of wall time per launch and thread, after a warm-up. Each thread has a stream of
- * its own and calls from a dozen frames deep, as programs do.
+ *	launch [-t THREADS] [-n LAUNCHES_PER_THREAD]	prints ns of wall time per launch and thread
+ *	launch [-t THREADS] -s SECONDS [-r RATE]	prints launches per second, of all threads; at
+ *							most RATE. Says "running" after the warm-up.
+ *
+ * Each thread has a stream, a kernel and a launch site of its own (kernel_NN is launched by site_NN
+ * alone, so a profile shows whether it is exact) and calls from a dozen frames deep, as programs
+ * do. Threads start together; making them and warming them up is not timed.
  */
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <thread>
-#include <vector>
-
-#include <cuda_runtime.h>
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
-__global__ void null_kernel(int) {}
+#include "kernels.h"
 
-static volatile int keep;
+#define NR_SITES	8
+#define MAX_THREADS	256
+#define DEPTH		12
+#define CHUNK		1000		/* launches between two looks at the clock */
 
-__attribute__((noinline)) static void launch_deep(int depth, cudaStream_t stream, int nr)
+#ifdef __CUDACC__
+#define NULL_KERNEL(name) extern "C" __global__ void name(unsigned long long) {}
+#else
+#define NULL_KERNEL(name) KERNEL(name)
+#endif
+
+struct worker {
+	pthread_t thread;
+	int nr;
+	cudaStream_t stream;
+	long nr_launched;
+	double start, end;
+};
+
+static int nr_threads = 1;
+static long nr_launches = 100000;	/* of each thread */
+static double seconds;			/* not 0: so long, and not so many */
+static double rate;			/* not 0: of all threads */
+static pthread_barrier_t barrier;
+
+static double now(void)
 {
-	if (depth) {
-		launch_deep(depth - 1, stream, nr);
-		keep = depth;		/* no tail call */
-		return;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+#define SITE(nn)								\
+	NULL_KERNEL(kernel_##nn)						\
+	extern "C" NOINLINE void site_##nn(struct worker *w, long nr)		\
+	{									\
+		for (long i = 0; i < nr; i++)					\
+			LAUNCH(kernel_##nn, w->stream, 0);			\
+		NO_TAIL_CALL();							\
 	}
-	for (int i = 0; i < nr; i++)
-		null_kernel<<<1, 32, 0, stream>>>(i);
-	cudaStreamSynchronize(stream);
-	keep = nr;
+
+SITE(00) SITE(01) SITE(02) SITE(03) SITE(04) SITE(05) SITE(06) SITE(07)
+
+static void (*const sites[NR_SITES])(struct worker *, long) = {
+	site_00, site_01, site_02, site_03, site_04, site_05, site_06, site_07,
+};
+
+extern "C" NOINLINE void launch_deep(struct worker *w, int depth, long nr)
+{
+	if (depth)
+		launch_deep(w, depth - 1, nr);
+	else
+		sites[w->nr % NR_SITES](w, nr);
+	NO_TAIL_CALL();
+}
+
+static void launch(struct worker *w, long nr)
+{
+	launch_deep(w, DEPTH, nr);
+	w->nr_launched += nr;
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = (struct worker *)arg;
+
+	CHECK(cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking));
+	launch(w, nr_launches / 10 + 1);
+	CHECK(cudaStreamSynchronize(w->stream));
+	w->nr_launched = 0;
+	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD && seconds > 0) {
+		puts("running");
+		fflush(stdout);
+	}
+
+	w->start = now();
+	if (rate > 0) {
+		double each = nr_threads / rate;
+
+		while ((w->end = now()) < w->start + seconds)
+			if (w->end >= w->start + (double)w->nr_launched * each)
+				launch(w, 1);
+	} else if (seconds > 0) {
+		while (now() < w->start + seconds)
+			launch(w, CHUNK);
+	} else {
+		launch(w, nr_launches);
+	}
+	CHECK(cudaStreamSynchronize(w->stream));
+	w->end = now();
+	CHECK(cudaStreamDestroy(w->stream));
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	int nr_threads = 1, nr = 100000, opt;
+	static struct worker workers[MAX_THREADS];
+	double start = 1e300, end = 0;
+	long nr = 0;
+	int i, opt;
 
-	while ((opt = getopt(argc, argv, "t:n:")) != -1)
-		(opt == 't' ? nr_threads : nr) = atoi(optarg);
-	cudaFree(0);
-
-	auto run = [=](int launches) {
-		std::vector<std::thread> threads;
-		auto start = std::chrono::steady_clock::now();
-
-		for (int t = 0; t < nr_threads; t++)
-			threads.emplace_back([=] {
-				cudaStream_t stream;
-
-				cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-				launch_deep(12, stream, launches);
-				cudaStreamDestroy(stream);
-			});
-		for (auto &t : threads)
-			t.join();
-		return std::chrono::duration<double, std::nano>(
-			std::chrono::steady_clock::now() - start).count() / launches;
-	};
-	run(nr / 10 + 1);
-	printf("%.0f\n", run(nr));
+	while ((opt = getopt(argc, argv, "t:n:s:r:")) != -1) {
+		if (opt == 't')
+			nr_threads = atoi(optarg);
+		else if (opt == 'n')
+			nr_launches = atol(optarg);
+		else if (opt == 's')
+			seconds = atof(optarg);
+		else if (opt == 'r')
+			rate = atof(optarg);
+		else
+			return 2;
+	}
+	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_launches < 1 || (rate > 0 && !seconds)) {
+		fputs("usage: launch [-t THREADS] [-n LAUNCHES | -s SECONDS [-r RATE]]\n", stderr);
+		return 2;
+	}
+	CHECK(cudaFree(NULL));
+	pthread_barrier_init(&barrier, NULL, (unsigned int)nr_threads);
+	for (i = 0; i < nr_threads; i++) {
+		workers[i].nr = i;
+		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i])) {
+			fputs("launch: pthread_create failed\n", stderr);
+			return 1;
+		}
+	}
+	for (i = 0; i < nr_threads; i++) {
+		pthread_join(workers[i].thread, NULL);
+		start = workers[i].start < start ? workers[i].start : start;
+		end = workers[i].end > end ? workers[i].end : end;
+		nr += workers[i].nr_launched;
+	}
+	if (seconds > 0)
+		printf("%.0f\n", (double)nr / (end - start));
+	else
+		printf("%.1f\n", (end - start) * 1e9 / (double)nr_launches);
 	return cudaGetLastError() != cudaSuccess;
 }
