@@ -22,6 +22,8 @@ struct xpu_signal {
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
+	__u32	unsampled;		/* the loader's own code still, before the target's exec */
+	__u32	reserved;
 };
 
 #endif /* XPU_H */

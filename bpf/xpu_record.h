@@ -28,7 +28,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	1
-#define XPU_VERSION_MINOR	0
+#define XPU_VERSION_MINOR	1
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
@@ -73,10 +73,13 @@ enum xpu_record_type {
 	XPU_RECORD_LOST		= 12,
 	XPU_RECORD_END		= 13,
 	XPU_RECORD_GRAPH_NODE	= 14,
+	XPU_RECORD_SAMPLES	= 15,
+	XPU_RECORD_KSYM		= 16,
 	XPU_RECORD_WAIT		= 18,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
+	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES */
 	XPU_RECORD_LAUNCH_WAIT	= 35,
 
 	/* inside a BATCH only: written by the shim */
@@ -192,6 +195,8 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 	XPU_CHAIN_TRUNCATED	= 1,	/* deeper than nr_frames says */
 	XPU_CHAIN_SHIM		= 2,	/* unwound in process; else by bpf_get_stack */
 	XPU_CHAIN_FAILED	= 4,	/* no stack could be read: nr_frames is 0 */
+	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means nothing, and
+					 * kernel frames, XPU_FRAME_IS_KERNEL, may come first */
 };
 
 struct xpu_record_callchain {
@@ -219,6 +224,7 @@ struct xpu_record_callchain {
 #define XPU_FRAME_LINE(f)	((__u32)((f) >> 32 & 0x7fffff))
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
+#define XPU_FRAME_IS_KERNEL(f)	((f) >> 63 && !XPU_FRAME_IS_PYTHON(f))
 #define XPU_CODE_NATIVE		0		/* no Python on this thread, and no more was wanted */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
 
@@ -235,6 +241,35 @@ struct xpu_record_launches {
 	__u32	nr;
 	__u32	reserved;
 	struct xpu_launch launches[];
+};
+
+/*
+ * CPU samples: each stands for period_ns of its thread on a CPU. Chains have XPU_CHAIN_CPU. Where
+ * the thread was in the kernel, its innermost user frame is where it entered; that and the very
+ * first frame are addresses of instructions, not return addresses.
+ */
+struct xpu_sample {
+	__u32	path_id;
+	__u32	thread_id;
+	__s32	delta_ns;		/* to the record's time_ns; may be negative */
+	__u16	cpu;
+	__u16	reserved;
+};
+
+struct xpu_record_samples {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	nr;
+	__u32	period_ns;
+	struct xpu_sample samples[];
+};
+
+struct xpu_record_ksym {		/* a function of the kernel that a call chain has */
+	struct xpu_record hdr;
+	__u64	start, end;		/* [start, end); end is where the next one begins */
+	__u32	bytes;			/* of name: with the NUL, without the padding */
+	__u32	reserved;
+	char	name[];
 };
 
 /*
@@ -295,6 +330,7 @@ enum xpu_lost_kind {
 	XPU_LOST_SIDEBAND	= 6,	/* mmap, comm, fork, exit events: perf ring full */
 	XPU_LOST_DISK		= 7,	/* bytes that could not be written */
 	XPU_LOST_WAIT		= 8,	/* waits for the device: ring full */
+	XPU_LOST_SAMPLE		= 9,	/* CPU samples: ring full */
 	XPU_LOST_NR
 };
 
@@ -330,6 +366,17 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 	__u32	wait_context;
 	__u32	wait_stream;
 	__u64	frames[];
+};
+
+struct xpu_ring_sample {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	proc_id;
+	__u32	tid;
+	__u32	cpu;
+	__u16	flags;			/* XPU_CHAIN_* */
+	__u16	nr_frames;
+	__u64	frames[];		/* the kernel's, then the user's */
 };
 
 /* ---- inside a batch: the shim writes these --------------------------------------------------- */
@@ -459,11 +506,15 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_callchain) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_launch) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_launches) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_node) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_sample) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_samples) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_ksym) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);

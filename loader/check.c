@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "probes.h"
+#include "sampler.h"
 #include "sideband.h"
 
 enum verdict { OK, MISSING, NOTE };
@@ -114,6 +115,38 @@ static void check_probes(const char *shim)
 		sideband__close(s);
 }
 
+/* Launches are recorded without them, too. */
+static void check_samples(void)
+{
+	struct probes_options opts = { .sample = true };
+	unsigned long long first = 0;
+	struct sampler *s = NULL;
+	struct probes *p = NULL;
+	char why[1024];
+	FILE *f;
+	int err;
+
+	if (probes__open(&opts, NULL, NULL, &p, why, sizeof(why))) {
+		report(NOTE, "CPU samples", "%s", why);
+		return;
+	}
+	err = sampler__open(probes__sample_fd(p), 1000000000, &s);
+	sampler__close(s);
+	probes__close(p);
+	if (err) {
+		report(NOTE, "CPU samples", "none: perf_event_open: %s", strerror(-err));
+		return;
+	}
+	f = fopen("/proc/kallsyms", "re");
+	if (f && fscanf(f, "%llx", &first) != 1)
+		first = 0;
+	if (f)
+		fclose(f);
+	report(OK, "CPU samples", "by cpu-clock, up to %llu a second; functions of the kernel %s",
+	       (unsigned long long)sampler__max_hz(), first ? "have names" :
+	       "have no names (/proc/kallsyms hides them: root, kernel.kptr_restrict)");
+}
+
 static void check_driver(void)
 {
 	char line[256] = "";
@@ -187,6 +220,7 @@ int check__run(const char *shim)
 	check_privileges();
 	check_kernel();
 	check_probes(shim);
+	check_samples();
 	check_driver();
 	check_cupti();
 	check_unwinding();

@@ -247,6 +247,24 @@ static void detach(struct attachment *a)
 	}
 }
 
+/* What samplers need, or that they are not there. */
+static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
+			    uint64_t ring_bytes, bool old_kernel)
+{
+	if (!opts->sample) {
+		bpf_program__set_autoload(skel->progs.on_sample, false);
+		bpf_map__set_autocreate(skel->maps.sample_ring, false);
+		bpf_map__set_autocreate(skel->maps.sample_scratches, false);
+		return;
+	}
+	bpf_map__set_max_entries(skel->maps.sample_ring, ring_bytes);
+	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
+	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
+	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
+	if (old_kernel)
+		bpf_map__set_map_flags(skel->maps.procs, 0);
+}
+
 static int identify(struct xpu_bpf *skel)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
@@ -273,10 +291,12 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->multi = multi;
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
 	p->batch.multi_fd = p->launch.multi_fd = p->hello.multi_fd = -1;
-	p->shim = strdup(opts->shim);
-	err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
-	if (err)
-		goto out;
+	if (opts->shim) {
+		p->shim = strdup(opts->shim);
+		err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
+		if (err)
+			goto out;
+	}
 
 	skel = p->skel = xpu_bpf__open();
 	if (!skel) {
@@ -289,6 +309,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
+	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
@@ -310,6 +331,12 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 		snprintf(why, len, "cannot map the ring buffer: %s", strerror(-err));
 		goto out;
 	}
+	err = opts->sample ? ring_buffer__add(p->ring, bpf_map__fd(skel->maps.sample_ring),
+					      ring_record, p) : 0;
+	if (err) {
+		snprintf(why, len, "cannot map the ring buffer of samples: %s", strerror(-err));
+		goto out;
+	}
 	err = xpu_bpf__attach(skel);	/* the tracepoints; the uprobes say where below */
 	if (err) {
 		snprintf(why, len, "cannot attach to the sched tracepoints: %s%s", strerror(-err),
@@ -320,8 +347,9 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	if (opts->mode == PROBES_PID)
 		skel->bss->attach_pid = opts->pid;
 	pid = opts->mode == PROBES_PID ? opts->pid : 0;
-	err = attach_both(p, pid, &p->batch, &p->launch);
-	if (!err && opts->mode != PROBES_RUN)	/* the program does not matter: it never runs */
+	if (p->shim)
+		err = attach_both(p, pid, &p->batch, &p->launch);
+	if (!err && p->shim && opts->mode != PROBES_RUN)	/* the program does not matter: it never runs */
 		err = attach(p, skel->progs.on_batch, &p->sites.hello, 1, pid, &p->hello);
 	if (err) {
 		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
@@ -374,7 +402,7 @@ int probes__follow(struct probes *p, pid_t pid)
 
 	if (!f)
 		return -ENOMEM;
-	err = attach_both(p, pid, &f->batch, &f->launch);
+	err = p->shim ? attach_both(p, pid, &f->batch, &f->launch) : 0;
 	f->next = p->followed;
 	p->followed = f;
 	return err;
@@ -397,6 +425,16 @@ void probes__end_hello(struct probes *p)
 void probes__adopt_next_child(struct probes *p)
 {
 	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);
+}
+
+int probes__sample_fd(const struct probes *p)
+{
+	return bpf_program__fd(p->skel->progs.on_sample);
+}
+
+uint64_t probes__nr_samples(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_samples, __ATOMIC_RELAXED);
 }
 
 int probes__fd(const struct probes *p)

@@ -23,11 +23,13 @@ enum probes_mode {
 };
 
 struct probes_options {
-	const char *shim;		/* path of libxpushim.so; for PROBES_PID as the target has it */
+	const char *shim;		/* path of libxpushim.so; for PROBES_PID as the target has it.
+					 * NULL: without probe sites, for samples only */
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
+	bool sample;			/* load the sampling program, too: probes__sample_fd() */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
@@ -66,6 +68,12 @@ void probes__end_hello(struct probes *p);
 
 /* Hears of no more launches; of what becomes of those it heard of it still does. */
 void probes__detach_launches(struct probes *p);
+
+/* The program for sampler__open(); with opts.sample. */
+int probes__sample_fd(const struct probes *p);
+
+/* How many samples that program took, lost ones included. */
+uint64_t probes__nr_samples(const struct probes *p);
 
 /* Polls readable when the ring is a quarter full; owned by @p. */
 int probes__fd(const struct probes *p);

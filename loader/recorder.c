@@ -10,10 +10,12 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "ksyms.h"
 #include "msg.h"
 #include "writer.h"
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
+#define MAX_SAMPLES	1024		/* the same: 16 KiB */
 
 /* What makes a call chain the same one; the frames follow, and all of it is compared. */
 struct chain_key {
@@ -58,9 +60,12 @@ struct recorder {
 	struct chain *chains;
 	struct thread *threads;
 	struct process *processes;
+	struct ksyms *ksyms;
 	uint32_t last_path_id, last_thread_id;
 	uint32_t nr_other_paths;	/* of what is no launch */
 	uint64_t nr_no_memory;
+	uint64_t nr_samples_total;	/* received */
+	uint64_t nr_samples_no_memory;
 	uint64_t lost[XPU_LOST_NR];
 
 	const struct thread *last_thread;
@@ -69,19 +74,32 @@ struct recorder {
 	uint64_t base_ns;		/* of launches[] */
 	uint32_t nr_launches;
 	struct xpu_launch launches[MAX_LAUNCHES];
+
+	uint64_t samples_ns;		/* of samples[] */
+	uint32_t sample_period_ns;
+	uint32_t nr_samples;
+	struct xpu_sample samples[MAX_SAMPLES];
+
 	struct chain_key key;		/* to look one up; its frames: */
 	uint64_t key_frames[XPU_MAX_FRAMES];
 };
 
-struct recorder *recorder__new(struct writer *w, recorder_process_fn fn, void *ctx)
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
+			       void *ctx)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
 
-	if (rec) {
-		rec->writer = w;
-		rec->process_fn = fn;
-		rec->ctx = ctx;
+	if (!rec)
+		return NULL;
+	rec->ksyms = ksyms__new();
+	if (!rec->ksyms) {
+		free(rec);
+		return NULL;
 	}
+	rec->writer = w;
+	rec->sample_period_ns = sample_period_ns;
+	rec->process_fn = fn;
+	rec->ctx = ctx;
 	return rec;
 }
 
@@ -105,6 +123,7 @@ void recorder__free(struct recorder *rec)
 		HASH_DEL(rec->processes, p);
 		free(p);
 	}
+	ksyms__free(rec->ksyms);
 	free(rec);
 }
 
@@ -130,7 +149,7 @@ static struct process *recorder__process(struct recorder *rec, uint32_t proc_id)
 	return p;
 }
 
-/* The interned id of a thread, defined in the file on its first launch. 0 when memory is short. */
+/* The interned id of a thread, defined in the file on its first record. 0 when memory is short. */
 static uint32_t recorder__thread_id(struct recorder *rec, uint32_t proc_id, uint32_t tid)
 {
 	struct thread key = { .key = { proc_id, tid } }, *t;
@@ -165,19 +184,21 @@ out:
 	return t->thread_id;
 }
 
-static uint32_t recorder__path_id(struct recorder *rec, const struct xpu_ring_launch *launch)
+/*
+ * The interned id of a call chain, @what with @frames, first seen at @time_ns; @launch: of a launch.
+ * 0: no memory.
+ */
+static uint32_t recorder__path_id(struct recorder *rec, const struct chain_key *what,
+				  const __u64 *frames, uint64_t time_ns, bool launch)
 {
-	size_t frames_bytes = launch->nr_frames * sizeof(launch->frames[0]);
+	size_t frames_bytes = what->nr_frames * sizeof(*frames);
 	size_t key_bytes = sizeof(rec->key) + frames_bytes;
 	struct xpu_record_callchain *r;
 	struct chain *c;
+	uint32_t i;
 
-	rec->key.proc_id = launch->proc_id;
-	rec->key.cbid = launch->cbid;
-	rec->key.domain = launch->domain;
-	rec->key.flags = launch->flags;
-	rec->key.nr_frames = launch->nr_frames;
-	memcpy(rec->key.frames, launch->frames, frames_bytes);
+	rec->key = *what;
+	memcpy(rec->key.frames, frames, frames_bytes);
 	HASH_FIND(hh, rec->chains, &rec->key, key_bytes, c);
 	if (c)
 		return c->path_id;
@@ -192,19 +213,21 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct xpu_ring_la
 		return 0;
 	}
 	c->path_id = ++rec->last_path_id;
-	rec->nr_other_paths += launch->hdr.type != XPU_RECORD_LAUNCH;
+	rec->nr_other_paths += !launch;
+	for (i = 0; i < what->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
+		ksyms__write(rec->ksyms, frames[i], rec->writer);
 	r = writer__reserve(rec->writer, sizeof(*r) + frames_bytes);
 	if (r) {
 		*r = (struct xpu_record_callchain){
-			.hdr = { XPU_RECORD_CALLCHAIN, launch->flags, sizeof(*r) + frames_bytes },
+			.hdr = { XPU_RECORD_CALLCHAIN, what->flags, sizeof(*r) + frames_bytes },
 			.path_id = c->path_id,
-			.proc_id = launch->proc_id,
-			.time_ns = launch->time_ns,
-			.cbid = launch->cbid,
-			.domain = launch->domain,
-			.nr_frames = launch->nr_frames,
+			.proc_id = what->proc_id,
+			.time_ns = time_ns,
+			.cbid = what->cbid,
+			.domain = what->domain,
+			.nr_frames = what->nr_frames,
 		};
-		memcpy(r->frames, launch->frames, frames_bytes);
+		memcpy(r->frames, frames, frames_bytes);
 	}
 	return c->path_id;
 }
@@ -244,49 +267,7 @@ static void recorder__wait(struct recorder *rec, const struct xpu_ring_launch *w
 		};
 }
 
-static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
-			     size_t size)
-{
-	struct process *p;
-	uint32_t thread_id, path_id;
-	int64_t delta;
-
-	if (size < sizeof(*launch) || launch->nr_frames > XPU_MAX_FRAMES ||
-	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
-		return;
-	p = recorder__process(rec, launch->proc_id);
-	thread_id = recorder__thread_id(rec, launch->proc_id, launch->tid);
-	path_id = recorder__path_id(rec, launch);
-	if (!p || !thread_id || !path_id) {
-		rec->nr_no_memory++;
-		return;
-	}
-	if (launch->hdr.type == XPU_RECORD_LAUNCH_WAIT) {
-		recorder__wait(rec, launch, path_id, thread_id);
-		return;
-	}
-	if (launch->graph_node_id) {
-		recorder__graph_node(rec, launch, path_id, thread_id);
-		return;
-	}
-	p->nr_launches++;
-
-	delta = launch->time_ns - rec->base_ns;
-	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
-		recorder__flush(rec);
-	if (!rec->nr_launches) {
-		rec->base_ns = launch->time_ns;
-		delta = 0;
-	}
-	rec->launches[rec->nr_launches++] = (struct xpu_launch){
-		.correlation_id = launch->correlation_id,
-		.path_id = path_id,
-		.delta_ns = delta,
-		.thread_id = thread_id,
-	};
-}
-
-void recorder__flush(struct recorder *rec)
+static void recorder__flush_launches(struct recorder *rec)
 {
 	size_t bytes = rec->nr_launches * sizeof(rec->launches[0]);
 	struct xpu_record_launches *r;
@@ -303,6 +284,115 @@ void recorder__flush(struct recorder *rec)
 		memcpy(r->launches, rec->launches, bytes);
 	}
 	rec->nr_launches = 0;
+}
+
+static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
+			     size_t size)
+{
+	const struct chain_key what = {
+		.proc_id = launch->proc_id,
+		.cbid = launch->cbid,
+		.domain = launch->domain,
+		.flags = launch->flags,
+		.nr_frames = launch->nr_frames,
+	};
+	struct process *p;
+	uint32_t thread_id, path_id;
+	int64_t delta;
+
+	if (size < sizeof(*launch) || launch->nr_frames > XPU_MAX_FRAMES ||
+	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
+		return;
+	p = recorder__process(rec, launch->proc_id);
+	thread_id = recorder__thread_id(rec, launch->proc_id, launch->tid);
+	path_id = recorder__path_id(rec, &what, launch->frames, launch->time_ns,
+				    launch->hdr.type == XPU_RECORD_LAUNCH);
+	if (!p || !thread_id || !path_id) {
+		rec->nr_no_memory++;
+		return;
+	}
+	if (launch->hdr.type == XPU_RECORD_LAUNCH_WAIT) {
+		recorder__wait(rec, launch, path_id, thread_id);
+		return;
+	}
+	if (launch->graph_node_id) {
+		recorder__graph_node(rec, launch, path_id, thread_id);
+		return;
+	}
+	p->nr_launches++;
+
+	delta = launch->time_ns - rec->base_ns;
+	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
+		recorder__flush_launches(rec);
+	if (!rec->nr_launches) {
+		rec->base_ns = launch->time_ns;
+		delta = 0;
+	}
+	rec->launches[rec->nr_launches++] = (struct xpu_launch){
+		.correlation_id = launch->correlation_id,
+		.path_id = path_id,
+		.delta_ns = delta,
+		.thread_id = thread_id,
+	};
+}
+
+static void recorder__flush_samples(struct recorder *rec)
+{
+	size_t bytes = rec->nr_samples * sizeof(rec->samples[0]);
+	struct xpu_record_samples *r;
+
+	if (!rec->nr_samples)
+		return;
+	r = writer__reserve(rec->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_samples){
+			.hdr = { XPU_RECORD_SAMPLES, 0, sizeof(*r) + bytes },
+			.time_ns = rec->samples_ns,
+			.nr = rec->nr_samples,
+			.period_ns = rec->sample_period_ns,
+		};
+		memcpy(r->samples, rec->samples, bytes);
+	}
+	rec->nr_samples = 0;
+}
+
+void recorder__flush(struct recorder *rec)
+{
+	recorder__flush_launches(rec);
+	recorder__flush_samples(rec);
+}
+
+static void recorder__sample(struct recorder *rec, const struct xpu_ring_sample *sample, size_t size)
+{
+	const struct chain_key what = {
+		.proc_id = sample->proc_id, .flags = sample->flags, .nr_frames = sample->nr_frames,
+	};
+	uint32_t thread_id, path_id;
+	int64_t delta;
+
+	if (size < sizeof(*sample) || sample->nr_frames > XPU_MAX_FRAMES ||
+	    size < sizeof(*sample) + sample->nr_frames * sizeof(sample->frames[0]))
+		return;
+	rec->nr_samples_total++;
+	thread_id = recorder__thread_id(rec, sample->proc_id, sample->tid);
+	path_id = recorder__path_id(rec, &what, sample->frames, sample->time_ns, false);
+	if (!thread_id || !path_id) {
+		rec->nr_samples_no_memory++;
+		return;
+	}
+	delta = sample->time_ns - rec->samples_ns;
+	if (rec->nr_samples == MAX_SAMPLES || delta > INT32_MAX || delta < INT32_MIN)
+		recorder__flush_samples(rec);
+	if (!rec->nr_samples) {
+		rec->samples_ns = sample->time_ns;
+		delta = 0;
+	}
+	rec->samples[rec->nr_samples++] = (struct xpu_sample){
+		.path_id = path_id,
+		.thread_id = thread_id,
+		.delta_ns = delta,
+		.cpu = sample->cpu,
+	};
 }
 
 /*
@@ -386,6 +476,9 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 	case XPU_RECORD_LAUNCH_WAIT:
 		recorder__launch(rec, data, size);
 		break;
+	case XPU_RECORD_SAMPLE:
+		recorder__sample(rec, data, size);
+		break;
 	case XPU_RECORD_BATCH:
 		recorder__batch(rec, data, size);
 		break;
@@ -460,4 +553,6 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 	}
 	stats->nr_paths = rec->last_path_id - rec->nr_other_paths;
 	stats->nr_no_memory = rec->nr_no_memory;
+	stats->nr_samples = rec->nr_samples_total;
+	stats->nr_samples_no_memory = rec->nr_samples_no_memory;
 }

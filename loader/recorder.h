@@ -28,15 +28,19 @@ struct recorder_stats {
 	uint64_t nr_dropped_shim;
 	uint64_t nr_bad_times;
 	uint64_t nr_unfinished;
-	uint64_t nr_paths;
+	uint64_t nr_paths;		/* of launches */
+	uint64_t nr_samples;		/* received */
 	uint64_t nr_errors;		/* processes that could not be recorded */
-	uint64_t nr_no_memory;		/* records dropped for want of memory here */
+	uint64_t nr_no_memory;		/* launches dropped for want of memory here ... */
+	uint64_t nr_samples_no_memory;	/* ... and samples */
 };
 
 /* Told of a process image when it begins to be recorded; may be NULL. */
 typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *r);
 
-struct recorder *recorder__new(struct writer *w, recorder_process_fn fn, void *ctx);
+/* @sample_period_ns: what each CPU sample stands for */
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
+			       void *ctx);
 void recorder__free(struct recorder *rec);
 
 /**
@@ -45,7 +49,7 @@ void recorder__free(struct recorder *rec);
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
-/* Writes the launches taken so far as a record; after every round of draining. */
+/* Writes the launches and samples taken so far as records; after every round of draining. */
 void recorder__flush(struct recorder *rec);
 
 /* Writes a LOST record for what @kind has lost since the last call: @total is absolute. */

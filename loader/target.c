@@ -144,7 +144,7 @@ static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[], con
 	if (read(go_fd, &go, 1) != 1)
 		_exit(125);		/* xpuload is gone */
 	restore_environment();
-	err = set_preload(shim);
+	err = shim ? set_preload(shim) : 0;
 	restore_signals();
 	if (!err) {
 		execvp(argv[0], argv);

@@ -31,7 +31,7 @@ void target__init(void);
 /**
  * target__fork - make the child, stopped before its exec
  * @argv: the command, NULL-terminated
- * @shim: goes first into its LD_PRELOAD
+ * @shim: goes first into its LD_PRELOAD; NULL: nothing does
  *
  * Return: 0 or a negative errno.
  */

@@ -31,6 +31,7 @@
 #include "paths.h"
 #include "probes.h"
 #include "recorder.h"
+#include "sampler.h"
 #include "sideband.h"
 #include "target.h"
 #include "version.h"
@@ -42,6 +43,7 @@
 #define STATUS_NOT_FOUND 127
 
 #define DEFAULT_RING_BYTES	(64ull * 1024 * 1024)
+#define DEFAULT_HZ		99	/* not in step with what happens a hundred times a second */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
@@ -53,6 +55,10 @@ struct options {
 	char *data;			/* the recording */
 	bool merge;			/* output is not the recording itself */
 	bool strict;
+	bool gpu_only;			/* no CPU samples */
+	bool cpu_only;			/* nothing else */
+	bool freq_given;
+	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
 	uint64_t ring_bytes;
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
@@ -70,6 +76,7 @@ struct session {
 	const struct options *opts;
 	struct target target;
 	struct probes *probes;
+	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
 	struct writer *writer;
 	struct recorder *recorder;
@@ -77,6 +84,7 @@ struct session {
 	int pid_fd;			/* PROBES_PID: readable when it ends */
 	bool stop;			/* attached: a signal says so */
 	bool told_disk;
+	bool sampled;			/* there was a sampler */
 };
 
 static const char usage_text[] =
@@ -85,7 +93,7 @@ static const char usage_text[] =
 "       xpuload --check\n"
 "\n"
 "Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
-"device worked for it.\n"
+"device worked for it, and samples where its threads spend their CPU time.\n"
 "\n"
 "  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
 "                         xpu.data), .folded, .json, .html, .pb.gz, .perf, .txt, .svg the\n"
@@ -93,6 +101,9 @@ static const char usage_text[] =
 "  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
+"  -F, --freq HZ          CPU samples a second (default 99)\n"
+"      --gpu-only         launches and device work, no CPU samples\n"
+"      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
 "      --call-graph HOW   dwarf: by unwind tables, in the target; fp: along frame pointers;\n"
 "                         auto (default): dwarf where that is possible\n"
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
@@ -164,14 +175,56 @@ static int choose_data(struct options *opts)
 	return asprintf(&opts->data, "%s.%d.data", opts->output, getpid()) < 0 ? -ENOMEM : 0;
 }
 
+static int parse_freq(const char *arg, uint32_t *hz)
+{
+	uint64_t max_hz = sampler__max_hz();
+	char *end;
+
+	*hz = strnlen(arg, 10) < 10 ? strtoul(arg, &end, 10) : 0;
+	if (!*hz || *end) {
+		msg__error("-F %s: samples a second are wanted, a number from 1 on", arg);
+		return -EINVAL;
+	}
+	if (max_hz && *hz > max_hz) {
+		msg__error("-F %s: the kernel allows %llu: see "
+			   "/proc/sys/kernel/perf_event_max_sample_rate", arg,
+			   (unsigned long long)max_hz);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What cannot be meant together. */
+static int check_modes(const struct options *opts)
+{
+	if (opts->gpu_only && (opts->cpu_only || opts->freq_given)) {
+		msg__error("--gpu-only takes no CPU samples: it cannot be together with %s",
+			   opts->cpu_only ? "--cpu-only" : "-F");
+		return -EINVAL;
+	}
+	if (opts->cpu_only && opts->mode == PROBES_ALL) {
+		msg__error("--cpu-only is for a COMMAND or a process: -a finds programs by the shim");
+		return -EINVAL;
+	}
+	if (opts->cpu_only && opts->python) {
+		msg__error("--python is for launches: not with --cpu-only");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Fills in @opts. Return: -1 to go on, or the status to exit with. */
 static int parse_options(int argc, char **argv, struct options *opts)
 {
-	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON };
+	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
+	       OPT_GPU_ONLY, OPT_CPU_ONLY };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "all", no_argument, NULL, 'a' },
+		{ "freq", required_argument, NULL, 'F' },
+		{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
+		{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
 		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
 		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
@@ -191,10 +244,10 @@ static int parse_options(int argc, char **argv, struct options *opts)
 	int c, err;
 
 	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
-				  .own_argv = argv };
+				  .freq_hz = DEFAULT_HZ, .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+o:p:am:qvVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+o:p:aF:m:qvVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			opts->output = optarg;
@@ -209,6 +262,17 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			break;
 		case 'a':
 			opts->mode = PROBES_ALL;
+			break;
+		case 'F':
+			if (parse_freq(optarg, &opts->freq_hz))
+				return STATUS_FAILED;
+			opts->freq_given = true;
+			break;
+		case OPT_GPU_ONLY:
+			opts->gpu_only = true;
+			break;
+		case OPT_CPU_ONLY:
+			opts->cpu_only = true;
 			break;
 		case OPT_CALL_GRAPH:
 			opts->call_graph = optarg;
@@ -273,12 +337,14 @@ static int parse_options(int argc, char **argv, struct options *opts)
 	err = paths__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (check)
 		return check__run(err ? NULL : opts->shim);
-	if (err) {
+	if (check_modes(opts))
+		return STATUS_FAILED;
+	if (err && !opts->cpu_only) {
 		msg__error("libxpushim.so is neither beside xpuload nor in ../lib/xpuload: %s",
 			   strerror(-err));
 		return STATUS_FAILED;
 	}
-	if (strpbrk(opts->shim, ": ")) {
+	if (!opts->cpu_only && strpbrk(opts->shim, ": ")) {
 		msg__error("%s: LD_PRELOAD cannot hold a path with a blank or a colon; install "
 			   "xpuload elsewhere", opts->shim);
 		return STATUS_FAILED;
@@ -506,6 +572,8 @@ static void drain(struct session *s)
 {
 	int err;
 
+	if (s->sampler)
+		sampler__rescan(s->sampler);
 	probes__drain(s->probes);
 	sideband__drain(s->sideband, s->writer);
 	recorder__flush(s->recorder);
@@ -532,6 +600,8 @@ static void detach(struct session *s)
 	};
 	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + DETACH_NS;
 
+	sampler__close(s->sampler);
+	s->sampler = NULL;
 	drain(s);
 	probes__detach_launches(s->probes);
 	while (recorder__nr_awake(s->recorder) && now_ns(CLOCK_MONOTONIC) < end_ns) {
@@ -640,6 +710,8 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	uint64_t scratch = probes__nr_lost(s->probes, XPU_LOST_SCRATCH);
 	uint64_t waits = probes__nr_lost(s->probes, XPU_LOST_WAIT);
 	uint64_t sideband = sideband__nr_lost(s->sideband);
+	uint64_t samples = probes__nr_lost(s->probes, XPU_LOST_SAMPLE);
+	uint64_t taken = probes__nr_samples(s->probes);
 	uint64_t accounted = st->nr_launches + ring + reads + scratch + st->nr_no_memory;
 
 	l->nr = 0;
@@ -655,6 +727,12 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	if (st->nr_tagged > accounted)
 		add_loss(l, st->nr_tagged - accounted, "%llu launches tagged but not seen",
 			 U(st->nr_tagged - accounted));
+	add_loss(l, samples, "%llu CPU samples (ring full: try -m)", U(samples));
+	add_loss(l, st->nr_samples_no_memory, "%llu CPU samples for want of memory",
+		 U(st->nr_samples_no_memory));
+	if (taken > st->nr_samples + samples)
+		add_loss(l, taken - st->nr_samples - samples, "%llu CPU samples taken but not seen",
+			 U(taken - st->nr_samples - samples));
 	add_loss(l, st->nr_dropped_cupti, "%llu device records dropped by CUPTI",
 		 U(st->nr_dropped_cupti));
 	add_loss(l, st->nr_dropped_shim, "%llu device records dropped by the shim",
@@ -679,6 +757,8 @@ static int close_session(struct session *s)
 	uint64_t bytes = 0, lost_bytes = 0;
 	struct recorder_stats st;
 	struct losses losses;
+	char samples[64] = "";
+	bool nothing;
 	int err;
 
 	err = writer__close(s->writer, &bytes, &lost_bytes);
@@ -687,26 +767,36 @@ static int close_session(struct session *s)
 		msg__error("cannot write %s: %s", s->opts->data, strerror(-err));
 	recorder__stats(s->recorder, &st);
 	count_losses(s, &st, lost_bytes, &losses);
+	nothing = !st.nr_cuda_processes && !st.nr_launches;
 
-	if (!st.nr_cuda_processes && !st.nr_launches && s->opts->mode != PROBES_RUN)
+	if (s->opts->cpu_only)
+		nothing = false;
+	else if (nothing && s->opts->mode != PROBES_RUN)
 		msg__warn("no CUDA launch was made while attached");
-	else if (!st.nr_cuda_processes && !st.nr_launches)
+	else if (nothing)
 		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
 			  "process%s, or the shim could not be loaded there",
 			  st.nr_processes > 1 ? "any of " : "its ", U(st.nr_processes),
 			  st.nr_processes > 1 ? "es" : "");
-	msg__info("%llu launches from %llu call path%s, %llu device records, %llu process%s; %s, "
-		  "%.1f MB; lost %llu", U(st.nr_launches), U(st.nr_paths),
-		  st.nr_paths == 1 ? "" : "s", U(st.nr_device_records), U(st.nr_processes),
-		  st.nr_processes == 1 ? "" : "es",
-		  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+	if (s->sampled)
+		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st.nr_samples));
+	if (s->opts->cpu_only)
+		msg__info("%llu CPU samples, %llu process%s; %s, %.1f MB; lost %llu",
+			  U(st.nr_samples), U(st.nr_processes), st.nr_processes == 1 ? "" : "es",
+			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+	else
+		msg__info("%llu launches from %llu call path%s, %llu device records, %llu "
+			  "process%s%s; %s, %.1f MB; lost %llu", U(st.nr_launches),
+			  U(st.nr_paths), st.nr_paths == 1 ? "" : "s", U(st.nr_device_records),
+			  U(st.nr_processes), st.nr_processes == 1 ? "" : "es", samples,
+			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
 	if (st.nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching", U(st.nr_at_edges));
 	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);
 	if (err || st.nr_errors)
 		return STATUS_FAILED;
-	return s->opts->strict && (losses.text[0] || !st.nr_cuda_processes) ? STATUS_FAILED : 0;
+	return s->opts->strict && (losses.text[0] || nothing) ? STATUS_FAILED : 0;
 }
 
 /* ---- merging at once ------------------------------------------------------------------------- */
@@ -784,8 +874,11 @@ static int start_recording(struct session *s, const char *shim)
 		.pid = opts->pid,
 		.ring_bytes = opts->ring_bytes,
 		.max_frames = opts->max_frames,
+		.sample = !opts->gpu_only,
 	};
+	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
+	int err;
 
 	if (probes__open(&popts, on_record, s, &s->probes, why, sizeof(why))) {
 		msg__error("%s", why);
@@ -793,11 +886,22 @@ static int start_recording(struct session *s, const char *shim)
 	}
 	if (open_file(s))
 		return STATUS_FAILED;
-	s->recorder = recorder__new(s->writer, on_process, s);
+	s->recorder = recorder__new(s->writer, period_ns, on_process, s);
 	if (!s->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
 	}
+	if (opts->gpu_only)
+		return 0;
+	err = sampler__open(probes__sample_fd(s->probes), period_ns, &s->sampler);
+	s->sampled = !err;
+	if (!err)
+		return 0;
+	if (opts->cpu_only || opts->freq_given) {
+		msg__error("cannot sample CPUs: perf_event_open: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	msg__warn("no CPU samples: perf_event_open: %s", strerror(-err));
 	return 0;
 }
 
@@ -834,7 +938,10 @@ static int start_attached(struct session *s)
 
 	snprintf(shim, sizeof(shim), "%s", opts->shim);
 	if (opts->mode == PROBES_PID) {
-		err = find_mapped_shim(opts->pid, shim, sizeof(shim));
+		if (opts->cpu_only)
+			err = kill(opts->pid, 0) ? -errno : 0;
+		else
+			err = find_mapped_shim(opts->pid, shim, sizeof(shim));
 		if (err == -ENOENT && !kill(opts->pid, 0))
 			msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s",
 				   opts->pid, opts->shim);
@@ -850,7 +957,7 @@ static int start_attached(struct session *s)
 			   strerror(-err));
 		return STATUS_FAILED;
 	}
-	err = start_recording(s, shim);
+	err = start_recording(s, opts->cpu_only ? NULL : shim);
 	if (err)
 		return err;
 	if (opts->mode == PROBES_PID)
@@ -876,14 +983,15 @@ static void set_shim_environment(const struct options *opts)
 static int start(struct session *s)
 {
 	const struct options *opts = s->opts;
+	const char *shim = opts->cpu_only ? NULL : opts->shim;
 	int err;
 
-	err = start_recording(s, opts->shim);
+	err = start_recording(s, shim);
 	if (err)
 		return err;
 	probes__adopt_next_child(s->probes);
 	set_shim_environment(opts);
-	err = target__fork(&s->target, opts->argv, opts->shim);
+	err = target__fork(&s->target, opts->argv, shim);
 	if (err) {
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -902,6 +1010,7 @@ static int start(struct session *s)
 
 static void session__free(struct session *s)
 {
+	sampler__close(s->sampler);
 	writer__close(s->writer, NULL, NULL);
 	recorder__free(s->recorder);
 	sideband__close(s->sideband);

@@ -94,6 +94,15 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	return callchains__frame(c, name, map->dso, false);
 }
 
+/* Return: the frame of an address in the kernel, as callchains__address(). */
+static const struct frame *callchains__kernel(struct callchains *c, uint64_t addr)
+{
+	const char *name = c->kallsyms ? kallsyms__find(c->kallsyms, addr) : NULL;
+
+	return callchains__frame(c, strpool__internf(c->strings, "%s_[k]", name ?: "[kernel]"),
+				 NULL, name);
+}
+
 /* Return: the frame of one of Python's words, as callchains__address(). */
 static const struct frame *callchains__python(struct callchains *c, uint64_t word)
 {
@@ -315,6 +324,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 					struct image *image, uint32_t epoch, const char *api)
 {
 	size_t nr = rec && !(rec->hdr.misc & XPU_CHAIN_FAILED) ? rec->nr_frames : 0;
+	bool cpu = rec && rec->hdr.misc & XPU_CHAIN_CPU, entry = true;
 	const struct frame *api_frame = NULL, *f;
 	size_t i, trimmed = 0, nr_native = 0;
 	uint64_t addr;
@@ -329,12 +339,18 @@ const struct stack *callchains__resolve(struct callchains *c,
 			continue;
 		}
 		nr_native++;
-		if (i || rec->hdr.misc & XPU_CHAIN_SHIM)
+		if (cpu && XPU_FRAME_IS_KERNEL(addr)) {
+			if (callchains__push(c, callchains__kernel(c, i ? addr - 1 : addr)))
+				return NULL;
+			continue;
+		}
+		if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 			addr--;
+		entry = false;
 		if (callchains__push(c, callchains__address(c, image, epoch, addr)))
 			return NULL;
 	}
-	if (c->trim)
+	if (c->trim && !cpu)
 		trimmed = callchain__trim(c->scratch.v, nr, &api_frame);
 	nr -= trimmed;
 	if (trimmed)
@@ -362,7 +378,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		c->scratch.v[c->scratch.nr - 1 - i] = f;
 	}
 	/* Untrimmed, the API function is among the frames already, unless there are none. */
-	if (c->trim || !nr_native) {
+	if (!cpu && (c->trim || !nr_native)) {
 		if (!api_frame)
 			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");
 		if (callchains__push(c, api_frame))

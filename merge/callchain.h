@@ -17,6 +17,7 @@
 
 #include "xpu_record.h"
 #include "dso.h"
+#include "kallsyms.h"
 #include "machine.h"
 #include "util.h"
 
@@ -55,6 +56,7 @@ struct callchains {
 	/* Looks up a code object of the process whose path is resolved; may be NULL. */
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
 	void *pycode_ctx;
+	const struct kallsyms *kallsyms;	/* the caller's; NULL: no names of the kernel's functions */
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
 	struct arena arena;
@@ -75,7 +77,9 @@ void callchains__exit(struct callchains *c);
  * @api: name of the API call by its callback id, or NULL
  *
  * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
- * instruction before, so they are looked up one byte earlier.
+ * instruction before, so they are looked up one byte earlier. The chain of a sample may have two
+ * innermost frames, the kernel's and the program's; nothing of it is trimmed but Python's own, and
+ * the kernel's functions are shown as name_[k].
  *
  * Return: the path, owned by @c, or NULL when memory is out.
  */

@@ -27,6 +27,7 @@ struct host_event {
 	uint64_t key;
 	uint32_t thread;
 	uint32_t chain;
+	bool sample;			/* not a launch */
 };
 
 struct device_event {
@@ -64,7 +65,19 @@ static int chrome__launch(void *ctx, const struct session *s, uint64_t key, cons
 	struct chrome *c = ctx;
 
 	(void)s;
-	return array_push(&c->host, ((struct host_event){ l->time_ns, key, l->thread, l->chain }));
+	return array_push(&c->host, ((struct host_event){ l->time_ns, key, l->thread, l->chain,
+							  false }));
+}
+
+static int chrome__placed(void *ctx, const struct session *s, const struct placed *p)
+{
+	uint64_t key = JOIN_KEY(s->chains.v[p->chain].proc, 0);
+	struct chrome *c = ctx;
+
+	if (s->leaves.v[p->leaf].kind != LEAF_CPU)
+		return 0;
+	return array_push(&c->host, ((struct host_event){ p->time_ns, key, p->thread, p->chain,
+							  true }));
 }
 
 static int chrome__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
@@ -98,7 +111,10 @@ struct chrome *chrome__new(void)
 	if (!c)
 		return NULL;
 	c->sink = (struct session_sink){
-		.ctx = c, .launch = chrome__launch, .work = chrome__work,
+		.ctx = c,
+		.launch = chrome__launch,
+		.work = chrome__work,
+		.placed = chrome__placed,
 	};
 	return c;
 }
@@ -529,6 +545,20 @@ static void write_host_event(struct writer *w, const struct host_event *e, uint6
 	put(w, "}}");
 }
 
+/* A moment of a thread on a CPU: the format's own samples are not what its viewers show. */
+static void write_sample(struct writer *w, const struct host_event *e)
+{
+	const struct stack *stack = w->s->chains.v[e->chain].stack;
+
+	put_event(w, "i", w->pids[JOIN_KEY_PROC(e->key)], writer__host_tid(w, e->thread));
+	put_ts(w, e->time_ns);
+	put(w, "\"s\":\"t\",\"cat\":\"cpu\",\"name\":");
+	put_string(w, stack->frames[stack->nr - 1]->name);
+	put(w, ",\"sf\":");
+	put_u64(w, w->stack_ids[e->chain]);
+	put(w, "}");
+}
+
 static void write_host_events(struct writer *w, const struct chrome *c)
 {
 	uint32_t proc = NO_INDEX, thread = NO_INDEX;
@@ -550,7 +580,10 @@ static void write_host_events(struct writer *w, const struct chrome *c)
 		if (i + 1 < c->host.nr && JOIN_KEY_PROC(next->key) == proc &&
 		    next->thread == thread)
 			duration_ns = min_t(uint64_t, duration_ns, next->time_ns - e->time_ns);
-		write_host_event(w, e, duration_ns);
+		if (e->sample)
+			write_sample(w, e);
+		else
+			write_host_event(w, e, duration_ns);
 	}
 }
 

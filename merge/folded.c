@@ -14,6 +14,8 @@ struct line {
 	uint64_t sum_ns;
 	uint64_t nr;
 	uint64_t bytes;
+	uint64_t nr_samples;		/* CPU samples of sample_ns, if both are among these */
+	uint64_t samples_ns;
 	bool has_bytes;
 };
 
@@ -134,7 +136,8 @@ static int line__cmp(const void *va, const void *vb)
 }
 
 /* To nearest, halves up. */
-static uint64_t line__value(const struct line *line, const struct folded_opts *opts)
+static uint64_t line__value(const struct line *line, const struct folded_opts *opts,
+			    uint32_t freq_hz)
 {
 	switch (opts->unit) {
 	case UNIT_NS:
@@ -144,7 +147,8 @@ static uint64_t line__value(const struct line *line, const struct folded_opts *o
 	case UNIT_MS:
 		return line->sum_ns / 1000000 + (line->sum_ns % 1000000 >= 500000);
 	case UNIT_SAMPLES:
-		return ((unsigned __int128)line->sum_ns * opts->freq_hz + 500000000) / 1000000000;
+		return line->nr_samples + ((unsigned __int128)(line->sum_ns - line->samples_ns) *
+					   freq_hz + 500000000) / 1000000000;
 	case UNIT_COUNT:
 		return line->nr;
 	case UNIT_BYTES:
@@ -156,6 +160,7 @@ static uint64_t line__value(const struct line *line, const struct folded_opts *o
 int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
 		  struct folded_result *result)
 {
+	uint32_t recorded_hz = session__freq_hz(s), freq_hz = opts->freq_hz ?: recorded_hz ?: 99;
 	bool numbered = gpus__nr_used(&s->gpus) > 1;
 	ARRAY(struct line) lines = { 0 };
 	struct arena texts = { 0 };
@@ -166,6 +171,8 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 	memset(result, 0, sizeof(*result));
 	for (i = 0; i < s->aggregates.nr && !err; i++) {
 		const struct aggregate *a = &s->aggregates.v[i];
+		enum leaf_kind kind = s->leaves.v[a->leaf].kind;
+		bool counted = kind == LEAF_CPU && freq_hz == recorded_hz;
 		char *text;
 
 		buf.nr = 0;
@@ -179,8 +186,8 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		}
 		memcpy(text, buf.v, buf.nr);
 		err = array_push(&lines, ((struct line){
-			text, a->sum_ns, a->nr, a->bytes,
-			s->leaves.v[a->leaf].kind != LEAF_KERNEL,
+			text, a->sum_ns, a->nr, a->bytes, counted ? a->nr : 0,
+			counted ? a->sum_ns : 0, kind != LEAF_KERNEL,
 		}));
 	}
 	if (err)
@@ -196,8 +203,10 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 			sum.sum_ns += lines.v[j].sum_ns;
 			sum.nr += lines.v[j].nr;
 			sum.bytes += lines.v[j].bytes;
+			sum.nr_samples += lines.v[j].nr_samples;
+			sum.samples_ns += lines.v[j].samples_ns;
 		}
-		value = line__value(&sum, opts);
+		value = line__value(&sum, opts, freq_hz);
 		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
 		result->nr_lines++;
 		if (opts->unit == UNIT_BYTES) {

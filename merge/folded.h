@@ -25,7 +25,8 @@ enum unit {
 	UNIT_NS,
 	UNIT_US,
 	UNIT_MS,
-	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen of it */
+	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen of it; CPU samples
+					 * are counted if that is how they were recorded */
 	UNIT_COUNT,
 	UNIT_BYTES,			/* moved or set; kernels have none */
 };
@@ -43,7 +44,7 @@ enum by {
 
 struct folded_opts {
 	enum unit unit;
-	uint32_t freq_hz;		/* UNIT_SAMPLES */
+	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
 	uint32_t nr_by;			/* 0: BY_COMM */
 	enum by by[NR_BY];		/* root first */
 };

@@ -28,6 +28,7 @@ static const struct loss_line lines[] = {
 	     "mmap, comm, fork or exit events lost: names may be missing or old"),
 	LINE(recorder[XPU_LOST_DISK], "bytes lost: could not be written to the recording"),
 	LINE(recorder[XPU_LOST_WAIT], "waits for the device lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_SAMPLE], "CPU samples lost: ring buffer full"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
@@ -43,6 +44,8 @@ static const struct loss_line lines[] = {
 	LINE(not_closed, "recording not closed in good order: its end may be missing"),
 	LINE(no_stack, "launches or graph nodes without a call path ([no stack])"),
 	LINE(truncated, "launches whose call path is deeper than recorded ([truncated])"),
+	LINE(samples_no_stack, "CPU samples without a call path ([no stack])"),
+	LINE(samples_truncated, "CPU samples whose call path is deeper than recorded ([truncated])"),
 	LINE(unsymbolized, "frames without a function name"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
 	NOTE(before_attach, "device records of launches before the attach ([before attach])"),
@@ -85,8 +88,9 @@ uint64_t loss__lost(const struct loss *l)
 						       l->missing_batches);
 
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
-	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] + l->recorder_other +
-	       l->dropped_cupti + l->dropped_shim;
+	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
+	       l->recorder[XPU_LOST_SAMPLE] + l->recorder_other + l->dropped_cupti +
+	       l->dropped_shim;
 }
 
 bool loss__clean(const struct loss *l)

@@ -46,6 +46,8 @@ struct loss {
 	uint64_t unknown_nodes;		/* device records of graph nodes nobody saw being made */
 	uint64_t no_stack;		/* launches and graph nodes without a call path */
 	uint64_t truncated;		/* launches whose call path is longer than recorded */
+	uint64_t samples_no_stack;	/* CPU samples without a call path */
+	uint64_t samples_truncated;	/* CPU samples whose call path is longer than recorded */
 	uint64_t unsymbolized;		/* frames shown without a function name */
 	uint64_t nr_frames;		/* frames shown */
 };

@@ -45,6 +45,8 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
 	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
 	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
+	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
+	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 };
 
@@ -246,6 +248,20 @@ static const char *record__check(const struct xpu_record *rec)
 
 		if (l->nr > (rec->size - sizeof(*l)) / sizeof(l->launches[0]))
 			return "LAUNCHES with more launches than its record holds";
+		break;
+	}
+	case XPU_RECORD_SAMPLES: {
+		const struct xpu_record_samples *s = (const void *)rec;
+
+		if (s->nr > (rec->size - sizeof(*s)) / sizeof(s->samples[0]))
+			return "SAMPLES with more samples than its record holds";
+		break;
+	}
+	case XPU_RECORD_KSYM: {
+		const struct xpu_record_ksym *k = (const void *)rec;
+
+		if (!record__string_fits(rec, k->name, k->bytes))
+			return "KSYM name that does not end inside its record";
 		break;
 	}
 	case XPU_RECORD_BATCH: {

@@ -48,6 +48,7 @@ enum label {
 	LABEL_NO_LAUNCH,
 	LABEL_BEFORE,
 	LABEL_AFTER,
+	LABEL_NO_STACK,			/* of a sample */
 	NR_LABELS
 };
 
@@ -55,6 +56,7 @@ static const char *const no_launch_labels[NR_LABELS] = {
 	[LABEL_NO_LAUNCH] = "[no launch]",
 	[LABEL_BEFORE] = "[before attach]",
 	[LABEL_AFTER] = "[after detach]",
+	[LABEL_NO_STACK] = "[no stack]",
 };
 
 /* What one process says it sent, and what has arrived of it. */
@@ -150,6 +152,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.python_style = opts->python_style;
 	s->callchains.pycode = session__pycode;
 	s->callchains.pycode_ctx = s;
+	s->callchains.kallsyms = &s->kallsyms;
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
 	waits__init(&s->waits);
@@ -198,6 +201,7 @@ void session__exit(struct session *s)
 	array_free(&s->inputs);
 	gpus__exit(&s->gpus);
 	waits__exit(&s->waits);
+	kallsyms__free(&s->kallsyms);
 	graphs__exit(&s->graphs);
 	join__exit(&s->join);
 	callchains__exit(&s->callchains);
@@ -223,7 +227,7 @@ static int session__new_accounts(struct session *s, uint32_t proc)
 {
 	struct session_tables *t = s->tables;
 	struct account new = {
-		.label_chains = { NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX },
+		.label_chains = { NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX },
 		.unknown_stream = NO_INDEX,
 	};
 	int err = 0;
@@ -433,6 +437,13 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return session__collect_graph_node(s, (const void *)rec);
 	case XPU_RECORD_WAIT:
 		return array_push(&s->tables->wait_recs, (const void *)rec);
+	case XPU_RECORD_KSYM:
+		return kallsyms__add(&s->kallsyms, (const void *)rec);
+	case XPU_RECORD_SAMPLES:
+		in = &s->inputs.v[s->machine.recording];
+		if (!in->sample_period_ns)
+			in->sample_period_ns = ((const struct xpu_record_samples *)rec)->period_ns;
+		return 0;
 	case XPU_RECORD_LOST:
 		session__collect_lost(s, (const void *)rec);
 		return 0;
@@ -496,6 +507,8 @@ static int session__resolve_path(struct session *s, struct path *path)
 
 	if (proc->pid)
 		path->image = machine__image(&s->machine, proc->pid, rec->time_ns);
+	if (rec->hdr.misc & XPU_CHAIN_CPU)
+		return 0;
 	if (idmap__get(&s->tables->apis, ID_KEY(rec->domain, rec->cbid), &idx)) {
 		const struct api_def *def = &s->tables->api_defs.v[idx];
 
@@ -585,6 +598,7 @@ static int session__resolve(struct session *s)
 	if (err)
 		return err;
 	graphs__finish(&s->graphs);
+	kallsyms__finish(&s->kallsyms);
 	for (i = t->first_proc; i < s->machine.procs.nr; i++)
 		ends_seen |= s->machine.procs.v[i].exited;
 	/* An image that is replaced by an exec has ended, too. */
@@ -854,7 +868,8 @@ static int session__launches(struct session *s, const struct xpu_record_launches
 		if (l.thread != NO_INDEX)
 			s->threads.v[l.thread].nr_launches++;
 		session__see_time(s, l.time_ns, l.time_ns);
-		if (s->opts.sink && s->opts.sink->launch && !filter__active(s->opts.filter)) {
+		if (s->opts.sink && s->opts.sink->launch && !filter__active(s->opts.filter) &&
+		    !(s->opts.without & 1u << LEAF_PENDING)) {
 			err = s->opts.sink->launch(s->opts.sink->ctx, s, key, &l);
 			if (err)
 				return err;
@@ -1138,6 +1153,8 @@ static int session__add(struct session *s, uint32_t chain, const char *comm, uin
 	bool oom = false;
 	int err;
 
+	if (s->opts.without & 1u << s->leaves.v[leaf].kind)
+		return 0;
 	if (*recent < s->aggregates.nr) {
 		a = &s->aggregates.v[*recent];
 		if (a->chain == chain && a->leaf == leaf && a->comm == comm &&
@@ -1214,7 +1231,8 @@ static int session__tell_launch(struct session *s, uint64_t key, const struct la
 {
 	const struct session_sink *sink = s->opts.sink;
 
-	if (!sink || !sink->launch || !filter__active(s->opts.filter))
+	if (!sink || !sink->launch || !filter__active(s->opts.filter) ||
+	    s->opts.without & 1u << LEAF_PENDING)
 		return 0;
 	return sink->launch(sink->ctx, s, key, l);
 }
@@ -1280,7 +1298,7 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 			err = session__joined_chain(s, chain, node->chain, &chain);
 		}
 	}
-	if (err)
+	if (err || s->opts.without & 1u << s->leaves.v[w->leaf].kind)
 		return err;
 	err = session__keeps(s, chain, thread, comm, w->start_ns, w);
 	if (!err)
@@ -1435,6 +1453,59 @@ static int session__wait_share(void *ctx, const struct wait *wait, uint32_t devi
 	return session__add(s, l.chain, l.comm, l.thread, leaf, &share);
 }
 
+/* ---- second pass: CPU samples --------------------------------------------------------------- */
+
+static int session__samples(struct session *s, const struct xpu_record_samples *rec)
+{
+	/* A stretch of CPU time is summed up as device work is: it is of no stream. */
+	struct work w = { .duration_ns = rec->period_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch at;
+	uint32_t i, leaf, path, proc;
+	int err, nr_bad;
+
+	err = session__leaf(s, LEAF_CPU, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
+	for (i = 0; i < rec->nr && !err; i++) {
+		const struct xpu_sample *sample = &rec->samples[i];
+
+		at = (struct launch){ .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
+		proc = NO_INDEX;
+		nr_bad = session__read_origin(s, sample->path_id, sample->thread_id, &at, &proc,
+					      &path);
+		if (nr_bad < 0)
+			return nr_bad;
+		s->loss.bad_refs += nr_bad;
+		if (path == NO_INDEX) {
+			err = session__label_chain(s, proc, LABEL_NO_STACK, &at.chain);
+			if (err)
+				return err;
+		}
+		at.time_ns += s->shift_ns;
+		session__see_time(s, at.time_ns, at.time_ns);
+		s->chains.v[at.chain].nr_samples++;
+		err = session__keeps(s, at.chain, at.thread, at.comm, at.time_ns, NULL);
+		if (err < 0)
+			return err;
+		if (!err || s->opts.without & 1u << LEAF_CPU) {
+			err = 0;
+			continue;
+		}
+		s->nr_samples++;
+		if (at.thread != NO_INDEX)
+			s->threads.v[at.thread].nr_samples++;
+		err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
+		if (!err)
+			err = session__tell_placed(s, &(struct placed){
+				.time_ns = at.time_ns,
+				.duration_ns = rec->period_ns,
+				.comm = at.comm,
+				.chain = at.chain,
+				.thread = at.thread,
+				.leaf = leaf,
+			});
+	}
+	return err;
+}
+
 static int session__stream(struct session *s)
 {
 	const struct xpu_record *rec;
@@ -1447,6 +1518,8 @@ static int session__stream(struct session *s)
 			err = session__launches(s, (const void *)rec);
 		else if (rec->type == XPU_RECORD_BATCH)
 			err = session__batch(s, &it, (const void *)rec);
+		else if (rec->type == XPU_RECORD_SAMPLES)
+			err = session__samples(s, (const void *)rec);
 		reader__release(s->reader, &it);
 		session__progress(s, &it, 300, 950);
 	}
@@ -1514,12 +1587,17 @@ static int session__resolve_chains(struct session *s)
 							   path ? path->api : NULL);
 		if (!chain->stack)
 			return -ENOMEM;
-		if (chain->no_launch)
+		if (chain->no_launch) {
+			s->loss.samples_no_stack += chain->nr_samples;
 			continue;
-		if (!path || !path->rec->nr_frames || path->rec->hdr.misc & XPU_CHAIN_FAILED)
+		}
+		if (!path || !path->rec->nr_frames || path->rec->hdr.misc & XPU_CHAIN_FAILED) {
 			s->loss.no_stack += chain->nr_launches + chain->nr_nodes;
-		else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED)
+			s->loss.samples_no_stack += chain->nr_samples;
+		} else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED) {
 			s->loss.truncated += chain->nr_launches + chain->nr_nodes;
+			s->loss.samples_truncated += chain->nr_samples;
+		}
 	}
 	s->loss.nr_frames = s->callchains.nr_frames;
 	s->loss.unsymbolized = s->callchains.nr_unsymbolized;
@@ -1597,6 +1675,7 @@ static void session__next_input(struct session *s)
 	waits__init(&s->waits);
 	graphs__exit(&s->graphs);
 	graphs__init(&s->graphs);
+	kallsyms__free(&s->kallsyms);
 	join__exit(&s->join);
 	join__init(&s->join, &session_join_ops, s);
 	machine__next(&s->machine);
@@ -1745,6 +1824,16 @@ void session__print_loss(const struct session *s, FILE *f)
 		fputs(":\n", f);
 		loss__print(&s->inputs.v[i].loss, f, "  ");
 	}
+}
+
+uint32_t session__freq_hz(const struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->inputs.nr; i++)
+		if (s->inputs.v[i].sample_period_ns)
+			return 1000000000 / s->inputs.v[i].sample_period_ns;
+	return 0;
 }
 
 const char *session__host(const struct session *s, uint32_t proc)

@@ -28,6 +28,7 @@
 #include "gpu.h"
 #include "graph.h"
 #include "join.h"
+#include "kallsyms.h"
 #include "loss.h"
 #include "machine.h"
 #include "reader.h"
@@ -41,6 +42,7 @@ struct thread {
 	uint64_t from_ns, to_ns;	/* ... and how long before and after it holds */
 	uint64_t nr_launches;
 	uint64_t gpu_wait_ns;
+	uint64_t nr_samples;
 };
 
 /* A call path as recorded: addresses and what was called. */
@@ -64,6 +66,7 @@ struct chain {
 	uint64_t nr_launches;
 	uint64_t nr_nodes;		/* of CUDA graphs, made here by an explicit call */
 	uint64_t nr_pending;
+	uint64_t nr_samples;
 	const struct stack *stack;
 };
 
@@ -141,11 +144,12 @@ struct input {
 	struct loss loss;
 	bool ended;			/* an END record was there */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
+	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
 };
 
 struct session;
 
-/* Device work, or a launch without any, with the call path and thread that it is summed up under. */
+/* Device work, a launch without any, or a CPU sample, with the call path and thread that it is summed up under. */
 struct placed {
 	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
 	uint64_t duration_ns;
@@ -173,7 +177,11 @@ enum graph_mode {
 	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
+#define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | 1u << LEAF_PENDING)
+#define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
+
 struct session_opts {
+	uint32_t without;		/* leave these out: 1 << enum leaf_kind, or'ed */
 	enum graph_mode graph;
 	bool by_thread;			/* one sum for each thread, not for each thread name */
 	bool by_stream;			/* the same for each stream */
@@ -202,6 +210,7 @@ struct session {
 	struct join join;
 	struct graphs graphs;
 	struct waits waits;
+	struct kallsyms kallsyms;
 	struct gpus gpus;
 
 	ARRAY(const struct xpu_record_info *) infos;
@@ -221,6 +230,7 @@ struct session {
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET; that were wanted */
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
+	uint64_t nr_samples;		/* that were wanted */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 
@@ -250,6 +260,9 @@ void session__print_loss(const struct session *s, FILE *f);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);
+
+/* Return: how many CPU samples a second were recorded, of the first recording that has some; or 0. */
+uint32_t session__freq_hz(const struct session *s);
 
 /* Return: the host that a process ran on; "" if there is one only. */
 const char *session__host(const struct session *s, uint32_t proc);

@@ -414,7 +414,7 @@ static void text__stacks(const struct session *s, FILE *f)
 	for (i = 0; i < s->chains.nr; i++) {
 		const struct chain *chain = &s->chains.v[i];
 
-		if (chain->no_launch)
+		if (chain->no_launch || !chain->nr_launches)
 			continue;
 		nr_launches += chain->nr_launches;
 		if (chain->path == NO_INDEX)

@@ -57,6 +57,7 @@ struct options {
 	enum python_style python_style;
 	struct filter filter;
 	const char *symfs, *debug_dirs, *buildid_dir;
+	uint32_t without;		/* leaf kinds, see struct session_opts */
 	bool strict;
 };
 
@@ -85,7 +86,9 @@ static const char usage[] =
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded: what the root frames tell, of comm (default), host, pid,\n"
 "                       tid, device, stream; as in --by pid,comm\n"
-"  -F, --freq HZ        for --unit samples (default 99)\n"
+"  -F, --freq HZ        for --unit samples (default: as CPU samples were recorded, or 99)\n"
+"      --gpu-only       launches and device work, not what threads did\n"
+"      --cpu-only       what threads did, not launches and device work\n"
 "      --graph MODE     work of CUDA graphs under the call path that made the node:\n"
 "                       capture (default); that launched the graph: launch; or both\n"
 "      --no-trim        keep the frames of CUDA, CUPTI, the shim and the Python\n"
@@ -307,6 +310,10 @@ static int options__complete(struct options *o, int nr_args, char **args)
 	}
 	if (!o->format)
 		o->format = FORMAT_TEXT;
+	if (o->without == (LEAVES_CPU | LEAVES_DEVICE)) {
+		complain("--gpu-only and --cpu-only together leave nothing");
+		return -EINVAL;
+	}
 	if (o->format == FORMAT_HTML && o->unit == UNIT_SAMPLES) {
 		complain("--unit samples is for -f folded");
 		return -EINVAL;
@@ -335,7 +342,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 static int options__parse(struct options *o, int argc, char **argv)
 {
 	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_SYMFS,
-	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_FILTER };
+	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
+	       OPT_CPU_ONLY, OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
@@ -343,6 +351,8 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "unit", required_argument, NULL, OPT_UNIT },
 		{ "freq", required_argument, NULL, 'F' },
 		{ "by", required_argument, NULL, OPT_BY },
+		{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
+		{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
 		{ "graph", required_argument, NULL, OPT_GRAPH },
 		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
 		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
@@ -365,7 +375,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 	};
 	int opt, err = 0;
 
-	*o = (struct options){ .unit = UNIT_US, .freq_hz = 99, .max_rows = 20, .trim = true };
+	*o = (struct options){ .unit = UNIT_US, .max_rows = 20, .trim = true };
 	/* No more of them than arguments, or the default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	if (!o->inputs) {
@@ -391,6 +401,12 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_BY:
 			err = options__set_by(o, optarg);
+			break;
+		case OPT_GPU_ONLY:
+			o->without |= LEAVES_CPU;
+			break;
+		case OPT_CPU_ONLY:
+			o->without |= LEAVES_DEVICE;
 			break;
 		case OPT_GRAPH:
 			err = options__set_graph(o, optarg);
@@ -598,6 +614,7 @@ static int merge(struct options *o, const struct reader *r)
 		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
 		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
 		.trim = o->trim,
+		.without = o->without,
 		.python_style = o->python_style,
 		.filter = &o->filter,
 		.symfs = o->symfs,

@@ -100,6 +100,17 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
 
+# The same without frame pointers, and linked statically.
+CPU_VARIANTS	:= $(O)/workload/cpu_nofp $(O)/workload/cpu_static
+$(O)/workload/cpu_nofp: CPU_FLAGS = -fomit-frame-pointer
+$(O)/workload/cpu_static: CPU_FLAGS = -static $(if $(SAN),-fno-sanitize=all)
+
+$(CPU_VARIANTS): test/workload/cpu.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $(CPU_FLAGS) $< $(ALL_LDFLAGS) \
+		$(CPU_FLAGS) -o $@ -lpthread
+
 # Launches from all kinds of stacks, compiled as release builds are: without frame pointers.
 STACKS_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fomit-frame-pointer -Itest/workload -Itest/sim \
 		  $(CUPTI_CFLAGS) $(CFLAGS)
@@ -206,7 +217,8 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOAD_BIN) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) $(O)/gen_data $(O)/names \
+test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
+	$(O)/gen_data $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check

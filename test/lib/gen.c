@@ -240,6 +240,21 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 	RECORD(XPU_RECORD_WAIT, flags, rec);
 }
 
+void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
+		  const struct xpu_sample *samples, size_t nr)
+{
+	struct xpu_record_samples rec = { .time_ns = time_ns, .nr = nr, .period_ns = period_ns };
+
+	RECORD_TAIL(XPU_RECORD_SAMPLES, 0, rec, samples, nr * sizeof(*samples));
+}
+
+void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name)
+{
+	struct xpu_record_ksym rec = { .start = start, .end = end, .bytes = strlen(name) + 1 };
+
+	RECORD_TAIL(XPU_RECORD_KSYM, 0, rec, name, rec.bytes);
+}
+
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
 {
 	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };

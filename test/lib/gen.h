@@ -64,6 +64,9 @@ void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t
 		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id);
 void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
 	       uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id);
+void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
+		  const struct xpu_sample *samples, size_t nr);
+void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 

@@ -159,6 +159,7 @@ static void test_damage(void)
 {
 	static const uint64_t frames[2] = { 1, 2 };
 	static const struct xpu_launch launches[2];
+	static const struct xpu_sample samples[2];
 	struct gen g = { 0 };
 
 	begin(&g);
@@ -211,6 +212,14 @@ static void test_damage(void)
 	gen__launches(&g, 1, launches, 2);
 	LAST(&g, struct xpu_record_launches)->nr = 3;
 	ends(&g, RECORDS_CORRUPT, "LAUNCHES with one too many");
+	begin(&g);
+	gen__samples(&g, 1, 1, samples, 2);
+	LAST(&g, struct xpu_record_samples)->nr = 3;
+	ends(&g, RECORDS_CORRUPT, "SAMPLES with one too many");
+	begin(&g);
+	gen__ksym(&g, 1, 2, "1234567");
+	LAST(&g, struct xpu_record_ksym)->bytes = 7;
+	ends(&g, RECORDS_CORRUPT, "KSYM without an end");
 	begin(&g);
 	gen__launches(&g, 1, launches, 2);
 	/* Times 16 this is 32 in 32 bits: it must be divided, not multiplied. */

@@ -310,6 +310,70 @@ static void make_graph(const char *name)
 	gen__free(&g);
 }
 
+/*
+ * CPU samples beside launches: two threads, one of which changes its name, in the program, in CUDA,
+ * in the kernel, with and without a name for that, and nowhere; and a thousand kernels of 1 us.
+ */
+static void make_cpu(const char *name)
+{
+	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* -F 999 */
+	static const uint64_t k = 0xffffffff81000000;
+	const uint64_t in_app[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
+	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
+				     IN(APP, MAIN), IN(APP, START) };
+	/* The first byte of a function: a return address there would be in the one before. */
+	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
+				       IN(APP, MAIN), IN(APP, START) };
+	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER) };
+	struct xpu_record_counters c = {
+		.nr_batches = 1, .nr_launches = 1000, .nr_kernels = 1000,
+	};
+	struct xpu_sample samples[] = {
+		{ 2, 1, 0, 0, 0 }, { 2, 1, 100, 1, 0 }, { 2, 2, 150, 0, 0 }, { 3, 1, 200, 0, 0 },
+		{ 4, 1, 300, 0, 0 }, { 5, 2, 350, 1, 0 }, { 6, 1, 400, 0, 0 }, { 2, 2, 900, 0, 0 },
+		{ 99, 1, 950, 0, 0 },
+	};
+	struct xpu_launch launches[1000];
+	struct gen g = { 0 };
+	uint32_t i;
+
+	gen__header(&g);
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 1, 100, 0, "app");
+	add_maps(&g, 97, 100);
+	gen__fork(&g, 200, 100, 101, 100, 100);
+	gen__comm(&g, 0, 5500, 100, 101, "renamed");
+	gen__thread(&g, 1, 1, 100);
+	gen__thread(&g, 2, 1, 101);
+	gen__ksym(&g, k + 2 * KERNEL, k + 3 * KERNEL, "do_syscall_64");
+	gen__ksym(&g, k + KERNEL, k + 2 * KERNEL, "ksys_read");
+	gen__ksym(&g, k, k + KERNEL, "before");
+	add_path(&g, 0, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 2, 1, 0, 0, in_app, NR(in_app));
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 3, 1, 0, 0, in_cuda, NR(in_cuda));
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 4, 1, 0, 0, in_kernel, NR(in_kernel));
+	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_TRUNCATED, 1000, 5, 1, 0, 0, unnamed,
+		       NR(unnamed));
+	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_FAILED, 1000, 6, 1, 0, 0, NULL, 0);
+	gen__samples(&g, 5000, PERIOD, samples, NR(samples));
+	for (i = 0; i < NR(launches); i++)
+		launches[i] = (struct xpu_launch){ i + 1, 1, i, 1 };
+	gen__launches(&g, 1000, launches, NR(launches));
+	gen__batch_begin(&g, 9000, 1, 102);
+	gen__counters(&g, &c);
+	add_names(&g);
+	gen__stream(&g, 1, 0, 1, 7);
+	for (i = 0; i < NR(launches); i++)
+		gen__kernel(&g, 0, 10000 + 1000 * i, 1000, i + 1, 11, 1);
+	gen__batch_end(&g);
+	gen__lost(&g, 29999, XPU_LOST_SAMPLE, 3);
+	gen__end(&g, 30000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
 /* Return: what is in a file, with this directory's name, which is another each time, as DIR. */
 static char *slurp(const char *name)
 {
@@ -383,6 +447,7 @@ int main(void)
 	make_tour("tour.data");
 	make_clean("clean.data");
 	make_graph("graph.data");
+	make_cpu("cpu.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -412,5 +477,13 @@ int main(void)
 	check("graph.data -f html --graph both | python3 $XPU_SRC/test/lib/html_folded.py us",
 	      "graph.both.folded", 0);
 	check("graph.data --strict -f folded 3>&1 1>/dev/null 2>&3", "graph.log", 0);
+	check("cpu.data", "cpu.txt", 0);
+	check("cpu.data -f folded --unit ns", "cpu.ns.folded", 0);
+	check("cpu.data -f folded --unit samples --by tid", "cpu.samples.folded", 0);
+	check("cpu.data -f folded --unit samples -F 9990", "cpu.more.folded", 0);
+	check("cpu.data -f folded --gpu-only", "cpu.gpu.folded", 0);
+	check("cpu.data -f folded --cpu-only --comm renamed", "cpu.cpu.folded", 0);
+	check("cpu.data -f chrome --cpu-only", "cpu.json", 0);
+	check("cpu.data --strict -f folded 3>&1 1>/dev/null 2>&3", "cpu.log", 1);
 	return done_testing();
 }

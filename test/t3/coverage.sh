@@ -8,7 +8,7 @@ need root bpf
 quiet_sanitizers
 use_sim
 export XPU_SIM_DEVICES=2
-merge_options="--graph launch"		# a graph's work under the call that launched it
+merge_options="--graph launch --gpu-only"	# a graph's work under the call that launched it
 
 # check NAME: a test for each line "apis: SITE API KIND [BYTES]", made 10 times.
 check() {

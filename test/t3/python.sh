@@ -17,7 +17,7 @@ record() {		# record PYTHON HOW OPTION...
 }
 
 folded() {
-	xpumerge -i run.data -f folded --unit count "$@" 2>merge.log
+	xpumerge -i run.data --gpu-only -f folded --unit count "$@" 2>merge.log
 }
 
 # Folded lines as py_stacks.py writes them: Python's frames, and the native one it knows of.

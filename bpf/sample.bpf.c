@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * The CPU side, part of xpu.bpf.c: a perf event on each CPU calls on_sample() as often as the loader
+ * has set it to; what it interrupts of the recorded process tree becomes a sample.
+ *
+ * Samples have a ring of their own, so that no launch is lost for want of room, or waits for a lock
+ * that a sampler holds.
+ */
+
+#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* bpf_get_stack's limit */
+
+const volatile __u64 sample_wakeup_bytes = 0;
+
+__u64 nr_samples = 0;			/* taken, lost ones included */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024 * 1024);	/* the loader sets it */
+} sample_ring SEC(".maps");
+
+/* A sampler is never interrupted by another one, so there is one of these for each CPU. */
+struct sample_scratch {
+	__u8 record[sizeof(struct xpu_ring_sample) + 2 * STACK_BYTES] __attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);			/* the loader sets it: CPUs */
+	__type(key, __u32);
+	__type(value, struct sample_scratch);
+} sample_scratches SEC(".maps");
+
+/* The image that @task runs, if it is to be sampled. Everything that runs comes by here. */
+static __always_inline struct xpu_proc *sampled_process(struct task_struct *task)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	if (!proc && attach_pid && task_pid(task) == attach_pid) {
+		new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
+		proc = bpf_map_lookup_elem(&procs, &tgid);
+	}
+	return proc && !proc->unsampled ? proc : NULL;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 cpu = bpf_get_smp_processor_id();
+	long kernel_bytes = 0, user_bytes;
+	struct xpu_ring_sample *r;
+	struct xpu_proc *proc;
+	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u32 bytes, i;
+	long err = -1;
+
+	proc = sampled_process(task);
+	if (!proc)
+		return 0;
+	__sync_fetch_and_add(&nr_samples, 1);
+	r = bpf_map_lookup_elem(&sample_scratches, &cpu);
+	if (!r) {
+		drop(XPU_LOST_SAMPLE);
+		return 0;
+	}
+	r->flags = XPU_CHAIN_CPU;
+	/* The context is read by whole words only, whatever type cs has in this kernel. */
+	if (!(*(volatile __u64 *)&ctx->regs.cs & 3)) {
+		kernel_bytes = bpf_get_stack(ctx, r->frames, STACK_BYTES, 0);
+		if (kernel_bytes < 0)
+			kernel_bytes = 0;
+	}
+	BOUND(kernel_bytes, (long)STACK_BYTES);
+	user_bytes = bpf_get_stack(ctx, (void *)r->frames + kernel_bytes, STACK_BYTES,
+				   BPF_F_USER_STACK);
+	if (user_bytes >= (long)STACK_BYTES)
+		r->flags |= XPU_CHAIN_TRUNCATED;
+	if (user_bytes < 0)
+		user_bytes = 0;
+	BOUND(user_bytes, (long)STACK_BYTES);
+	bytes = kernel_bytes + user_bytes;
+	if (!bytes)
+		r->flags |= XPU_CHAIN_FAILED;
+	BOUND(bytes, 2 * STACK_BYTES);
+
+	r->hdr.type = XPU_RECORD_SAMPLE;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r) + bytes;
+	r->time_ns = bpf_ktime_get_ns();
+	r->proc_id = proc->proc_id;
+	r->tid = task_tid(task);
+	r->cpu = cpu;
+	r->nr_frames = bytes / sizeof(__u64);
+
+	if (bpf_ringbuf_query(&sample_ring, BPF_RB_AVAIL_DATA) >= sample_wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	/* In an NMI the ring's lock is only tried, before Linux 6.15. */
+	for (i = 0; i < 4 && err; i++)
+		err = bpf_ringbuf_output(&sample_ring, r, sizeof(*r) + bytes, flags);
+	if (err)
+		drop(XPU_LOST_SAMPLE);
+	return 0;
+}

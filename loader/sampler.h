@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sampler.h - the clocks that call the sampling program: one perf event on each CPU
+ *
+ * The event is the kernel's cpu-clock, a timer, so a sample stands for the same time on every CPU
+ * and at every clock rate, in a virtual machine, too, and adds up with times of other kinds.
+ */
+#ifndef XPU_LOADER_SAMPLER_H
+#define XPU_LOADER_SAMPLER_H
+
+#include <stdint.h>
+
+struct sampler;
+
+/**
+ * sampler__open - begin
+ * @prog_fd: the program, of type perf_event
+ * @period_ns: between two samples on a CPU
+ *
+ * CPUs that are offline are left out until they come: see sampler__rescan().
+ *
+ * Return: 0, or a negative errno if no CPU can be sampled.
+ */
+int sampler__open(int prog_fd, uint64_t period_ns, struct sampler **s);
+void sampler__close(struct sampler *s);
+
+/* To be called now and then: takes in CPUs that came online. */
+void sampler__rescan(struct sampler *s);
+
+/* How many samples a second the kernel allows; 0 if it does not say. */
+uint64_t sampler__max_hz(void);
+
+#endif /* XPU_LOADER_SAMPLER_H */

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CPU samples: of whatever runs in the process tree, with its stack and the kernel's, as many as the
+# CPU time it had asks for, beside launches or alone; and none is lost without a word.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+. "$XPU_SRC/test/lib/live.sh"
+quiet_sanitizers
+cpu=$XPU_BUILD/workload/cpu
+
+count() {		# count FOLDED ERE: samples on the lines that match
+	awk -v re="$2" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' "$1"
+}
+
+# near GOT EXPECTED PERCENT NAME, with four standard deviations of a sampler on top
+near() {
+	awk -v a="$1" -v b="$2" -v p="$3" \
+		'BEGIN { d = a > b ? a - b : b - a; exit !(b > 0 && d <= b * p / 100 + 4 * sqrt(b)) }'
+	ok $? "$4: $1 samples" || diag "expected about $2"
+}
+
+# record NAME HZ OPTIONS... -- COMMAND...: NAME.folded, and the CPU time in $us
+record() {
+	name=$1 hz=$2
+	shift 2
+	us=$(xpuload --cpu-only -F "$hz" -o "$name.data" "$@" 2>"$name.log")
+	is $? 0 "$name: status"
+	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples, .* lost 0$" "$name: nothing lost"
+	xpumerge -i "$name.data" -f folded --unit samples -o "$name.folded" 2>"$name.mlog"
+	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says the merge"
+}
+
+# Every way to come to a CPU, each for as long.
+record ways 999 -- "$cpu" 200 user kernel threads=3 late rename fork exec user
+near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as there was CPU time"
+near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function and its caller"
+near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "after an exec"
+near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 "threads, by their name"
+near "$(count ways.folded '^burner;.*;burn_late$')" 200 8 "one that starts late"
+near "$(count ways.folded '^renamed;.*;main;burn_renamed$')" 200 8 "a changed name"
+near "$(count ways.folded '^renamed;.*;main;(.*;)*burn_child$')" 200 8 "a child"
+near "$(count ways.folded '^cpu;.*;main;.*_\[k\]$')" 200 8 "in the kernel, on whose behalf"
+if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
+	near "$(count ways.folded '^cpu;.*;(ksys|vfs)_read_\[k\];')" 200 10 "by the names of its functions"
+	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all of them"
+fi
+unlike "$(cat ways.folded)" '^xpuload' "nothing of our own before the exec"
+
+# Units: ns are samples times the period.
+xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
+is "$(awk '{ n += $NF } END { print n }' ways.ns)" $(($(count ways.folded .) * 1001001)) \
+	"time is samples times the period"
+
+# Programs that nothing is preloaded into, and short ones.
+record static 999 -- "${cpu}_static" 200 user
+near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary"
+record short 99 -- true
+is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a recording"
+
+# The default rate, and its error: twenty samples are a few.
+us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
+xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
+near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "99 a second by default"
+
+# 64 threads on all CPUs: nothing lost, and nothing but CPU time.
+record many 999 -- "$cpu" 20 threads=64
+near "$(count many.folded .)" $((us * 999 / 1000000)) 4 "64 threads: as many samples as CPU time"
+
+# A ring that is too small: what is lost is said.
+us=$(xpuload --cpu-only --strict -F 5000 -m 64K -o small.data sh -c "kill -STOP \$PPID
+	'$cpu' 300 threads=4; kill -CONT \$PPID" 2>small.log)
+is $? 125 "ring full: --strict fails"
+like "$(cat small.log)" 'warning: lost: [0-9]+ CPU samples \(ring full: try -m\)' "ring full: said"
+lost=$(sed -n 's/.*lost: \([0-9]*\) CPU.*/\1/p' small.log)
+kept=$(sed -n 's/^xpuload: \([0-9]*\) CPU samples.*/\1/p' small.log)
+near $((lost + kept)) $((us * 5000 / 1000000)) 5 "ring full: kept and lost make the whole"
+xpumerge -i small.data --strict -f folded -o small.folded 2>small.mlog
+is $? 1 "ring full: the merge knows"
+like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" "ring full: how many"
+
+# Attached to: without the shim, its threads and its later children.
+"$cpu" 300 user fork user >attached.us &
+pid=$!
+xpuload --cpu-only -p $pid -F 999 -o attached.data 2>attached.log
+is $? 0 "attached: status"
+wait $pid
+xpumerge -i attached.data -f folded --unit samples -o attached.folded 2>/dev/null
+near "$(count attached.folded ';burn_child$')" 300 8 "attached: a child"
+[ "$(count attached.folded ';call_user;burn_user$')" -gt 300 ]
+ok $? "attached: the program"
+like "$(cat attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' "attached: nothing lost"
+
+# Bad words.
+for bad in "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
+	"--cpu-only --python on"; do
+	# shellcheck disable=SC2086 # several words on purpose
+	xpuload $bad -o bad.data true 2>bad.log
+	is $? 125 "$bad: status"
+	is "$(wc -l <bad.log)" 1 "$bad: one line"
+done
+
+# Beside launches: as exact, and the samples are there.
+if [ -e "$XPU_SHIM" ]; then
+	use_sim
+	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 40000 2>both.log)
+	is $? 0 "beside launches: status"
+	like "$(cat both.log)" '; [0-9]+ CPU samples; .* lost 0$' "beside launches: nothing lost"
+	is "$(verdict both)" "launches 40000 matched 40000 wrong 0 unmatched 0 lost 0" \
+		"beside launches: exact"
+	[ "$(grep -vc '\[GPU_' both.folded)" -gt 10 ]
+	ok $? "beside launches: samples"
+	xpumerge -i both.data --gpu-only -f folded --unit count -o both.gpu 2>/dev/null
+	grep -E '\[GPU_(Kernel|Mem|Launch)' both.folded | cmp -s - both.gpu
+	ok $? "--gpu-only: the same, but for them"
+	xpumerge -i both.data --cpu-only -f folded --unit count -o both.cpu 2>/dev/null
+	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.folded | cmp -s - both.cpu
+	ok $? "--cpu-only: the rest"
+	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -n 400 >/dev/null 2>gpu.log
+	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only: takes none"
+else
+	skip "beside launches" "no shim"
+fi
+done_testing

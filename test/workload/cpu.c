@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpu MS STEP... - burns CPU time in known places, MS of it at each step
+ *
+ *	user		in burn_user(), called by call_user()
+ *	kernel		in the kernel, by read()s from /dev/zero that burn_kernel() makes
+ *	threads=N	N threads at a time, each in burn_thread() and called "burner"
+ *	late		a thread that begins half a second from now, in burn_late()
+ *	rename		in burn_renamed(), by the name "renamed"
+ *	fork		a child, in burn_child()
+ *	exec		itself anew, with what follows
+ *	deep=N		in burn_deep() below N calls of itself, 200 bytes of stack each
+ *
+ * At the end it prints how many us of CPU time it has had, its children and former selves included.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BURNER __attribute__((noinline, noclone))
+
+static uint64_t burn_ns;
+static volatile uint64_t sink;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/*
+ * Looks at the clock seldom, so that nearly all of it is here and not in the vDSO. The salt keeps the
+ * compiler from making one function of several.
+ */
+#define BURN(salt)						\
+	do {							\
+		uint64_t end_ns = cpu_ns() + burn_ns, i;	\
+								\
+		do						\
+			for (i = 0; i < 200000; i++)		\
+				sink += i * (salt);		\
+		while (cpu_ns() < end_ns);			\
+	} while (0)
+
+static BURNER void burn_user(void)
+{
+	BURN(3);
+}
+
+static BURNER void call_user(void)
+{
+	burn_user();
+	sink++;
+}
+
+static BURNER void burn_renamed(void)
+{
+	BURN(5);
+}
+
+static BURNER void burn_child(void)
+{
+	BURN(7);
+}
+
+static BURNER void burn_kernel(void)
+{
+	static char buf[1 << 20];
+	uint64_t end_ns = cpu_ns() + burn_ns;
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	while (cpu_ns() < end_ns)
+		if (read(fd, buf, sizeof(buf)) < 0)
+			err(1, "/dev/zero");
+	close(fd);
+}
+
+static BURNER void burn_deep(unsigned int depth)
+{
+	volatile char here[200];
+
+	here[0] = depth;
+	if (depth)
+		burn_deep(depth - 1);
+	else
+		BURN(9);
+	sink += here[0];
+}
+
+static BURNER void burn_thread(void)
+{
+	BURN(11);
+}
+
+static BURNER void burn_late(void)
+{
+	BURN(13);
+}
+
+static void *thread(void *arg)
+{
+	prctl(PR_SET_NAME, "burner");
+	if (arg)
+		burn_late();
+	else
+		burn_thread();
+	return NULL;
+}
+
+static void run_threads(unsigned int nr, void *late)
+{
+	pthread_t *threads = calloc(nr, sizeof(*threads));
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (pthread_create(&threads[i], NULL, thread, late))
+			errx(1, "no thread");
+	for (i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+}
+
+static void step(const char *arg)
+{
+	if (!strcmp(arg, "user")) {
+		call_user();
+	} else if (!strcmp(arg, "kernel")) {
+		burn_kernel();
+	} else if (!strncmp(arg, "threads=", 8)) {
+		run_threads(atoi(arg + 8), NULL);
+	} else if (!strcmp(arg, "late")) {
+		usleep(500000);
+		run_threads(1, &burn_ns);
+	} else if (!strcmp(arg, "rename")) {
+		prctl(PR_SET_NAME, "renamed");
+		burn_renamed();
+	} else if (!strcmp(arg, "fork")) {
+		if (!fork()) {
+			burn_child();
+			_exit(0);
+		}
+		wait(NULL);
+	} else if (!strncmp(arg, "deep=", 5)) {
+		burn_deep(atoi(arg + 5));
+	} else {
+		errx(2, "what is '%s'?", arg);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct rusage self, children;
+	int i;
+
+	if (argc < 2 || atoi(argv[1]) <= 0)
+		errx(2, "usage: cpu MS STEP...");
+	burn_ns = atoi(argv[1]) * 1000000ull;
+	for (i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "exec")) {
+			/* The same program and time, and the steps that are left. */
+			argv[i] = argv[1];
+			argv[--i] = argv[0];
+			execv("/proc/self/exe", argv + i);
+			err(1, "exec");
+		}
+		step(argv[i]);
+	}
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	printf("%lu\n", (self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+			 children.ru_stime.tv_sec) * 1000000 + self.ru_utime.tv_usec +
+			self.ru_stime.tv_usec + children.ru_utime.tv_usec +
+			children.ru_stime.tv_usec);
+	return 0;
+}
