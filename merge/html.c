@@ -84,9 +84,12 @@ static int print_text(FILE *f, const struct session *s, size_t nr,
 	if (!lines)
 		return -ENOMEM;
 	write(s, nr, lines);
-	if (fclose(lines))
+	/* Only memory can run out; at the end fclose() may keep it to itself. */
+	if (ferror(lines))
 		err = -ENOMEM;
-	else
+	if (fclose(lines) || !text)
+		err = -ENOMEM;
+	if (!err)
 		for_each_line(f, text, print);
 	free(text);
 	return err;
@@ -135,9 +138,12 @@ static void print_gpus(FILE *f, const struct session *s)
 static int print_side(FILE *f, const struct html_side *side)
 {
 	const struct session *s = side->session;
-	const struct loss *l = &s->loss;
+	struct loss l = s->loss;
 	size_t i;
 	int err = 0;
+
+	/* Hardly any has a name for every frame. */
+	l.unsymbolized = 0;
 
 	fputs("{\"recordings\":[", f);
 	for (i = 0; i < s->inputs.nr && !err; i++) {
@@ -146,8 +152,8 @@ static int print_side(FILE *f, const struct html_side *side)
 	}
 	fprintf(f, "%s],\n\"totals\":{\"launches\":%" PRIu64 ",\"matched\":%" PRIu64
 		",\"unmatched\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"clean\":%s},\n\"account\":[",
-		s->inputs.nr ? "]" : "", l->nr_launches, l->nr_matched, loss__unmatched(l),
-		loss__lost(l), loss__clean(l) ? "true" : "false");
+		s->inputs.nr ? "]" : "", l.nr_launches, l.nr_matched, loss__unmatched(&l),
+		loss__lost(&l), loss__clean(&l) ? "true" : "false");
 	err = err ?: print_text(f, s, 0, write_loss, print_line);
 	fputs("],\n\"messages\":[", f);
 	err = err ?: print_text(f, s, 0, write_messages, print_line);
@@ -178,65 +184,28 @@ static void print_frames(FILE *f, const struct tree *t)
 	fputs("]},\n", f);
 }
 
-/*
- * Nodes are printed parents first and siblings in order: @order[i] is the one at place i, and
- * @place tells where a node went.
- */
-static void order_nodes(const struct tree *t, uint32_t *order, uint32_t *place, uint32_t *depth)
+/* Without the root, which every page has. */
+static void print_nodes(FILE *f, const struct tree *t)
 {
-	uint32_t node = t->nodes.v[TREE_ROOT].first_child, nr = 0, level = 0;
+	size_t i;
 
-	while (node != NO_INDEX) {
-		const struct tree_node *n = &t->nodes.v[node];
-
-		order[nr] = node;
-		depth[nr] = level;
-		place[node] = nr++;
-		if (n->first_child != NO_INDEX) {
-			node = n->first_child;
-			level++;
-			continue;
-		}
-		while (n->next == NO_INDEX && n->parent != NO_INDEX) {
-			n = &t->nodes.v[n->parent];
-			level--;
-		}
-		node = n->next;
-	}
-}
-
-static int print_nodes(FILE *f, const struct tree *t, uint32_t *place)
-{
-	size_t nr = t->nodes.nr - 1, i;
-	uint32_t *order = calloc(nr + 1, sizeof(*order));
-	uint32_t *depth = calloc(nr + 1, sizeof(*depth));
-	int err = -ENOMEM;
-
-	if (!order || !depth)
-		goto out;
-	order_nodes(t, order, place, depth);
 	fputs("\"nodes\":{\"frame\":[", f);
-	for (i = 0; i < nr; i++)
-		print_number(f, i, t->nodes.v[order[i]].frame);
+	for (i = 1; i < t->nodes.nr; i++)
+		print_number(f, i - 1, t->nodes.v[i].frame);
 	fputs("],\n\"depth\":[", f);
-	for (i = 0; i < nr; i++)
-		print_number(f, i, depth[i]);
+	for (i = 1; i < t->nodes.nr; i++)
+		print_number(f, i - 1, t->nodes.v[i].depth - 1);
 	fputs("]},\n", f);
-	err = 0;
-out:
-	free(order);
-	free(depth);
-	return err;
 }
 
-static void print_cells(FILE *f, const struct tree *t, const uint32_t *place, unsigned int nr_sides)
+static void print_cells(FILE *f, const struct tree *t, unsigned int nr_sides)
 {
 	unsigned int side;
 	size_t i;
 
 	fputs("\"cells\":{\"node\":[", f);
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(f, i, place[t->cells.v[i].node]);
+		print_number(f, i, t->cells.v[i].node - 1);
 	fputs("],\n\"kind\":[", f);
 	for (i = 0; i < t->cells.nr; i++)
 		print_number(f, i, t->cells.v[i].kind);
@@ -262,13 +231,10 @@ static void print_cells(FILE *f, const struct tree *t, const uint32_t *place, un
 static int print_data(FILE *f, const struct tree *t, const struct html_side *sides,
 		      unsigned int nr_sides, const struct html_opts *opts)
 {
-	uint32_t *place = calloc(t->nodes.nr, sizeof(*place));
 	unsigned int side;
 	size_t i;
 	int err = 0;
 
-	if (!place)
-		return -ENOMEM;
 	fputs("{\"format\":\"xpuload-html\",\"version\":1,\"unit\":", f);
 	print_string(f, opts->unit);
 	fputs(",\"normalize\":", f);
@@ -290,11 +256,9 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 	}
 	fputs("],\n", f);
 	print_frames(f, t);
-	err = err ?: print_nodes(f, t, place);
-	if (!err)
-		print_cells(f, t, place, nr_sides);
+	print_nodes(f, t);
+	print_cells(f, t, nr_sides);
 	fputs("}\n", f);
-	free(place);
 	return err;
 }
 

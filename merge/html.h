@@ -8,7 +8,7 @@
  *	{ "format": "xpuload-html", "version": 1, "unit": "auto", "normalize": "",
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
- *				   "clean": true },
+ *				   "clean": true },	(frames without a name aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ], "scale": 1 } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],

@@ -26,8 +26,7 @@ int tree__init(struct tree *t)
 {
 	memset(t, 0, sizeof(*t));
 	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
-	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, NO_INDEX,
-							  NO_INDEX }));
+	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 }));
 }
 
 void tree__exit(struct tree *t)
@@ -140,7 +139,9 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 	uint32_t child = t->nodes.nr;
 
 	if (!idmap__get(&t->by_edge, key, &child)) {
-		if (array_push(&t->nodes, ((struct tree_node){ *node, frame, NO_INDEX, NO_INDEX })) ||
+		uint32_t depth = t->nodes.v[*node].depth + 1;
+
+		if (array_push(&t->nodes, ((struct tree_node){ *node, frame, depth })) ||
 		    idmap__put(&t->by_edge, key, child))
 			return -ENOMEM;
 	}
@@ -207,7 +208,17 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side, bool n
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static int rank__cmp(const void *va, const void *vb, void *ctx)
+/* Siblings by name, as they are found. */
+struct links {
+	uint32_t first_child, next;
+};
+
+struct sort_key {
+	uint64_t key;			/* parent, then rank of the name */
+	uint32_t idx;
+};
+
+static int frame__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct tree *t = ctx;
 	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
@@ -215,11 +226,6 @@ static int rank__cmp(const void *va, const void *vb, void *ctx)
 	return strcmp(t->frames.v[a].name, t->frames.v[b].name) ?:
 	       cmp3(t->frames.v[a].kind, t->frames.v[b].kind);
 }
-
-struct sort_key {
-	uint64_t key;
-	uint32_t idx;
-};
 
 static int sort_key__cmp(const void *va, const void *vb)
 {
@@ -235,12 +241,12 @@ static int cell__cmp(const void *va, const void *vb)
 	return cmp3(a->node, b->node) ?: cmp3(a->kind, b->kind) ?: cmp3(a->gpu, b->gpu);
 }
 
-int tree__sort(struct tree *t)
+static int tree__link(const struct tree *t, struct links *links)
 {
-	size_t nr_frames = t->frames.nr, i;
+	size_t nr_frames = t->frames.nr, nr = t->nodes.nr, i;
 	uint32_t *order = calloc(nr_frames + 1, sizeof(*order));
 	uint32_t *rank = calloc(nr_frames + 1, sizeof(*rank));
-	struct sort_key *keys = calloc(t->nodes.nr, sizeof(*keys));
+	struct sort_key *keys = calloc(nr, sizeof(*keys));
 	int err = -ENOMEM;
 
 	if (!order || !rank || !keys)
@@ -248,31 +254,66 @@ int tree__sort(struct tree *t)
 	for (i = 0; i < nr_frames; i++)
 		order[i] = i;
 	if (nr_frames)
-		qsort_r(order, nr_frames, sizeof(*order), rank__cmp, t);
+		qsort_r(order, nr_frames, sizeof(*order), frame__cmp, (void *)t);
 	for (i = 0; i < nr_frames; i++)
 		rank[order[i]] = i;
-	for (i = 1; i < t->nodes.nr; i++) {
-		const struct tree_node *n = &t->nodes.v[i];
-
+	for (i = 1; i < nr; i++)
 		keys[i - 1] = (struct sort_key){
-			(uint64_t)n->parent << 32 | rank[n->frame], i,
+			(uint64_t)t->nodes.v[i].parent << 32 | rank[t->nodes.v[i].frame], i,
 		};
-	}
-	if (t->nodes.nr > 1)
-		qsort(keys, t->nodes.nr - 1, sizeof(*keys), sort_key__cmp);
+	if (nr > 1)
+		qsort(keys, nr - 1, sizeof(*keys), sort_key__cmp);
+	for (i = 0; i < nr; i++)
+		links[i] = (struct links){ NO_INDEX, NO_INDEX };
 	/* Last to first, so that each goes before those it precedes. */
-	for (i = t->nodes.nr - 1; i > 0; i--) {
-		struct tree_node *n = &t->nodes.v[keys[i - 1].idx];
+	for (i = nr - 1; i > 0; i--) {
+		uint32_t node = keys[i - 1].idx, parent = t->nodes.v[node].parent;
 
-		n->next = t->nodes.v[n->parent].first_child;
-		t->nodes.v[n->parent].first_child = keys[i - 1].idx;
+		links[node].next = links[parent].first_child;
+		links[parent].first_child = node;
 	}
-	if (t->cells.nr)
-		qsort(t->cells.v, t->cells.nr, sizeof(*t->cells.v), cell__cmp);
 	err = 0;
 out:
 	free(order);
 	free(rank);
 	free(keys);
+	return err;
+}
+
+int tree__sort(struct tree *t)
+{
+	struct tree_node *nodes = calloc(t->nodes.nr, sizeof(*nodes));
+	struct links *links = calloc(t->nodes.nr, sizeof(*links));
+	uint32_t *place = calloc(t->nodes.nr, sizeof(*place));
+	uint32_t node = TREE_ROOT, nr = 0;
+	int err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
+	size_t i;
+
+	if (err)
+		goto out;
+	while (node != NO_INDEX) {
+		const struct tree_node *n = &t->nodes.v[node];
+
+		nodes[nr] = *n;
+		if (node != TREE_ROOT)
+			nodes[nr].parent = place[n->parent];
+		place[node] = nr++;
+		if (links[node].first_child != NO_INDEX) {
+			node = links[node].first_child;
+			continue;
+		}
+		while (node != TREE_ROOT && links[node].next == NO_INDEX)
+			node = t->nodes.v[node].parent;
+		node = links[node].next;
+	}
+	memcpy(t->nodes.v, nodes, nr * sizeof(*nodes));
+	for (i = 0; i < t->cells.nr; i++)
+		t->cells.v[i].node = place[t->cells.v[i].node];
+	if (t->cells.nr)
+		qsort(t->cells.v, t->cells.nr, sizeof(*t->cells.v), cell__cmp);
+out:
+	free(nodes);
+	free(links);
+	free(place);
 	return err;
 }

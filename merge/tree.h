@@ -36,7 +36,7 @@ struct tree_frame {
 struct tree_node {
 	uint32_t parent;		/* NO_INDEX: the root */
 	uint32_t frame;			/* NO_INDEX: the root */
-	uint32_t first_child, next;	/* in byte order of the names, after tree__sort() */
+	uint32_t depth;			/* 0: the root */
 };
 
 /* What ran at one node: a node of a call path has its own CPU time, the others one of these each. */
@@ -71,7 +71,10 @@ void tree__exit(struct tree *t);
  */
 int tree__add(struct tree *t, const struct session *s, unsigned int side, bool numbered);
 
-/* Puts children and cells in order. Return: 0 or -ENOMEM. */
+/*
+ * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in byte
+ * order of their names. Nothing can be added after. Return: 0 or -ENOMEM.
+ */
 int tree__sort(struct tree *t);
 
 #endif /* MERGE_TREE_H */

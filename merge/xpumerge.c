@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "chrome.h"
+#include "diff.h"
 #include "escape.h"
 #include "folded.h"
 #include "html.h"
@@ -59,6 +60,9 @@ struct options {
 	const char *symfs, *debug_dirs, *buildid_dir;
 	uint32_t without;		/* leaf kinds, see struct session_opts */
 	bool strict;
+	bool diff;			/* the command is "diff": two recordings */
+	bool normalize_given;
+	enum normalize normalize;
 };
 
 struct progress {
@@ -69,9 +73,10 @@ struct progress {
 
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
+"       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
-"and writes a summary, folded stacks or a timeline.\n"
+"and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
 "\n"
 "  -i, --input FILE     the recording (default xpu.data)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
@@ -104,6 +109,8 @@ static const char usage[] =
 "      --debug-dir DIRS where separate debug files are, with ':' between directories\n"
 "                       (default /usr/lib/debug)\n"
 "      --buildid-dir DIR  perf's cache of files (default ~/.debug)\n"
+"      --normalize HOW  diff: none (default); total: as if both had the same total;\n"
+"                       launches: as if both had as many launches\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --version        print the version\n"
@@ -184,6 +191,25 @@ static int options__set_unit(struct options *o, const char *name)
 		return 0;
 	}
 	complain("unknown unit '%s': ns, us, ms, samples, count and bytes are known", name);
+	return -EINVAL;
+}
+
+static int options__set_normalize(struct options *o, const char *name)
+{
+	static const char *const names[] = {
+		[NORMALIZE_NONE] = "none", [NORMALIZE_TOTAL] = "total",
+		[NORMALIZE_LAUNCHES] = "launches",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], name))
+			continue;
+		o->normalize = i;
+		o->normalize_given = true;
+		return 0;
+	}
+	complain("unknown --normalize '%s': none, total and launches are known", name);
 	return -EINVAL;
 }
 
@@ -293,6 +319,14 @@ static int options__complete(struct options *o, int nr_args, char **args)
 
 	for (n = 0; n < nr_args; n++)
 		o->inputs[o->nr_inputs++] = args[n];
+	if (o->diff && o->nr_inputs != TREE_SIDES) {
+		complain("diff compares two recordings: xpumerge diff A B");
+		return -EINVAL;
+	}
+	if (!o->diff && o->normalize_given) {
+		complain("--normalize is for xpumerge diff");
+		return -EINVAL;
+	}
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (!o->format && o->output && strcmp(o->output, "-")) {
@@ -312,6 +346,15 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		o->format = FORMAT_TEXT;
 	if (o->without == (LEAVES_CPU | LEAVES_DEVICE)) {
 		complain("--gpu-only and --cpu-only together leave nothing");
+		return -EINVAL;
+	}
+	if (o->diff && o->format != FORMAT_FOLDED && o->format != FORMAT_HTML &&
+	    o->format != FORMAT_TEXT) {
+		complain("diff: folded, html and text are its formats");
+		return -EINVAL;
+	}
+	if (o->diff && o->nr_by) {
+		complain("--by is not for diff, which compares names");
 		return -EINVAL;
 	}
 	if (o->format == FORMAT_HTML && o->unit == UNIT_SAMPLES) {
@@ -343,7 +386,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 {
 	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_SYMFS,
 	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
-	       OPT_CPU_ONLY, OPT_FILTER };
+	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
@@ -368,6 +411,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "kernel", required_argument, NULL, OPT_FILTER + FILTER_KERNEL },
 		{ "from", required_argument, NULL, OPT_FILTER + FILTER_FROM },
 		{ "to", required_argument, NULL, OPT_FILTER + FILTER_TO },
+		{ "normalize", required_argument, NULL, OPT_NORMALIZE },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ "help", no_argument, NULL, 'h' },
@@ -381,6 +425,12 @@ static int options__parse(struct options *o, int argc, char **argv)
 	if (!o->inputs) {
 		complain("out of memory");
 		return -ENOMEM;
+	}
+	if (argc > 1 && !strcmp(argv[1], "diff")) {
+		o->diff = true;
+		argv[1] = argv[0];
+		argc--;
+		argv++;
 	}
 	while (!err && (opt = getopt_long(argc, argv, "i:f:o:F:h", longs, NULL)) != -1) {
 		switch (opt) {
@@ -431,6 +481,9 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_FILTER ... OPT_FILTER + NR_FILTERS - 1:
 			err = options__set_filter(o, opt - OPT_FILTER, optarg);
+			break;
+		case OPT_NORMALIZE:
+			err = options__set_normalize(o, optarg);
 			break;
 		case OPT_STRICT:
 			o->strict = true;
@@ -582,6 +635,44 @@ static int write_format(const struct options *o, const struct session *s,
 	}
 }
 
+static int write_diff(const struct options *o, const struct diff *d, FILE *f,
+		      struct folded_result *folded)
+{
+	switch (o->format) {
+	case FORMAT_FOLDED:
+		return diff__write_folded(d, f, folded);
+	case FORMAT_HTML:
+		return diff__write_html(d, f, html_unit(o));
+	default:
+		return diff__write_text(d, f);
+	}
+}
+
+/* Writes @d, or @s if there is none. Return: 0, or -errno with all said. */
+static int write_output(const struct options *o, const struct session *s,
+			const struct event_writers *writers, const struct diff *d,
+			struct folded_result *folded)
+{
+	const char *path = o->output ?: "-";
+	struct output out;
+	int err;
+
+	err = output__open(&out, path);
+	if (!err) {
+		err = d ? write_diff(o, d, out.f, folded) :
+			  write_format(o, s, writers, out.f, folded);
+		if (err) {
+			output__abort(&out);
+			complain("%s: %s", o->inputs[0], strerror(-err));
+			return err;
+		}
+		err = output__commit(&out);
+	}
+	if (err)
+		complain("%s: cannot be written: %s", path, strerror(-err));
+	return err;
+}
+
 static void report(const struct session *s, const struct folded_result *folded)
 {
 	size_t i;
@@ -606,10 +697,9 @@ static void report(const struct session *s, const struct folded_result *folded)
 	session__print_loss(s, stderr);
 }
 
-static int merge(struct options *o, const struct reader *r)
+static struct session_opts options__session(struct options *o, struct progress *progress)
 {
-	struct progress progress = { .tty = isatty(STDERR_FILENO) };
-	struct session_opts opts = {
+	return (struct session_opts){
 		.graph = o->graph,
 		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
 		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
@@ -621,13 +711,17 @@ static int merge(struct options *o, const struct reader *r)
 		.debug_dirs = o->debug_dirs,
 		.buildid_dir = o->buildid_dir,
 		.progress = progress__show,
-		.progress_ctx = &progress,
+		.progress_ctx = progress,
 	};
-	const char *output = o->output ?: "-";
+}
+
+static int merge(struct options *o, const struct reader *r)
+{
+	struct progress progress = { .tty = isatty(STDERR_FILENO) };
+	struct session_opts opts = options__session(o, &progress);
 	struct folded_result folded = { 0 };
 	struct event_writers writers = { 0 };
 	struct session s;
-	struct output out;
 	int err, ret = EXIT_BAD;
 
 	err = event_writers__init(&writers, o->format, &opts.sink);
@@ -644,21 +738,8 @@ static int merge(struct options *o, const struct reader *r)
 	if (err)
 		goto out_session;
 
-	err = output__open(&out, output);
-	if (err) {
-		complain("%s: cannot be written: %s", output, strerror(-err));
+	if (write_output(o, &s, &writers, NULL, &folded))
 		goto out_said;
-	}
-	err = write_format(o, &s, &writers, out.f, &folded);
-	if (err) {
-		output__abort(&out);
-		goto out_session;
-	}
-	err = output__commit(&out);
-	if (err) {
-		complain("%s: cannot be written: %s", output, strerror(-err));
-		goto out_said;
-	}
 	report(&s, &folded);
 	if (s.status)
 		ret = EXIT_BAD;
@@ -671,6 +752,57 @@ out_said:
 	session__exit(&s);
 out_writers:
 	event_writers__exit(&writers);
+	return ret;
+}
+
+/* The command "diff": @r are A and B. */
+static int compare(struct options *o, const struct reader *r)
+{
+	struct progress progress = { .tty = isatty(STDERR_FILENO) };
+	const struct session_opts opts = options__session(o, &progress);
+	const struct diff_opts diff_opts = {
+		.normalize = o->normalize, .unit = o->unit, .freq_hz = o->freq_hz,
+		.max_rows = o->max_rows,
+	};
+	struct folded_result folded = { 0 }, none = { 0 };
+	struct session s[TREE_SIDES];
+	int err = 0, ret = EXIT_BAD;
+	struct diff d;
+	size_t i, nr;
+
+	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	for (nr = 0; nr < TREE_SIDES && !err; nr++) {
+		err = session__init(&s[nr], &opts);
+		if (err)
+			break;
+		err = session__process(&s[nr], &r[nr], 1);
+		progress__clear(&progress);
+	}
+	if (err) {
+		complain("%s: %s", o->inputs[nr ? nr - 1 : 0], strerror(-err));
+		goto out;
+	}
+	err = diff__init(&d, &s[0], &s[1], &diff_opts);
+	if (err == -EDOM)
+		complain("%s: has nothing to normalize by: --normalize none", o->inputs[0]);
+	else if (err)
+		complain("%s: %s", o->inputs[0], strerror(-err));
+	if (err || write_output(o, NULL, NULL, &d, &folded))
+		goto out_diff;
+	ret = EXIT_OK;
+	for (i = 0; i < TREE_SIDES; i++) {
+		complain("%c is %s", 'A' + (int)i, o->inputs[i]);
+		report(&s[i], i ? &folded : &none);
+		if (s[i].status)
+			ret = EXIT_BAD;
+		else if (o->strict && ret == EXIT_OK && !loss__clean(&s[i].loss))
+			ret = EXIT_LOSS;
+	}
+out_diff:
+	diff__exit(&d);
+out:
+	while (nr--)
+		session__exit(&s[nr]);
 	return ret;
 }
 
@@ -694,7 +826,8 @@ static int open_inputs(const struct options *o, struct reader *readers)
 		warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))
 			continue;
-		for (k = 0; k < i && !err; k++) {
+		/* Compared with itself nothing differs, and that may be asked. */
+		for (k = 0; k < i && !err && !o->diff; k++) {
 			if (stats[k].st_dev != stats[i].st_dev || stats[k].st_ino != stats[i].st_ino)
 				continue;
 			complain("%s: the same recording as %s: all would count twice",
@@ -728,7 +861,7 @@ int main(int argc, char **argv)
 	}
 	if (open_inputs(&o, readers))
 		goto out;
-	ret = merge(&o, readers);
+	ret = o.diff ? compare(&o, readers) : merge(&o, readers);
 	for (i = 0; i < o.nr_inputs; i++)
 		reader__close(&readers[i]);
 out:

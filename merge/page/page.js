@@ -186,7 +186,7 @@ function percent(part, whole) {
 }
 
 const KIND_WORDS = {
-	kernel: "GPU kernels", memcpy: "copies", memset: "sets", pending: "pending launches",
+	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending launches",
 	cpu: "on CPU", off_cpu: "off CPU", gpu_wait: "waits for the GPU",
 };
 
@@ -892,11 +892,11 @@ function fact(side, label) {
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
 	const lines = side.account.concat(side.messages);
-	const box = make("details", { class: "account" + (clean ? "" : " loss") },
+	const box = make("details", clean ? { class: "account" } : { class: "account loss", open: "" },
 		make("summary", null, (diff ? "AB"[s] + ": " : "") +
 		     `${integer.format(t.launches)} launches, ${integer.format(t.matched)} matched, ` +
 		     `${integer.format(t.unmatched)} unmatched, ${integer.format(t.lost)} lost` +
-		     (lines.length > 1 ? `; ${lines.length - 1} more to say` : "")),
+		     (lines.length > 1 ? `: ${lines.length - 1} notes` : "")),
 		make("pre", null, lines.join("\n")));
 
 	for (const recording of side.recordings)
@@ -911,11 +911,11 @@ function setUpHeader() {
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;
 	el("title").textContent = title;
-	el("facts").textContent = sides.map((side, s) => (diff ? `${"AB"[s]}: ` : "") +
+	el("facts").append(...sides.map((side, s) => make("div", null,
+		(diff ? `${"AB"[s]}: ` : "") +
 		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
 		 ...side.gpus.map(g => `GPU ${g.number}${g.name ? " " + g.name : ""}`)]
-			.filter(Boolean).join(" \u00b7 ")).join("   ") +
-		(data.normalize ? `   ${data.normalize}` : "");
+			.filter(Boolean).join(" \u00b7 "))), data.normalize);
 	el("accounts").append(...sides.map(account));
 }
 

@@ -15,7 +15,9 @@
 #include <zlib.h>
 
 #include "chrome.h"
+#include "diff.h"
 #include "folded.h"
+#include "html.h"
 #include "pprof.h"
 #include "profile.pb-c.h"
 #include "reader.h"
@@ -30,7 +32,7 @@ struct merged {
 	bool ended;
 	struct loss loss;
 	struct folded_result folded_result;
-	char *folded, *json, *text, *msgs, *pprof;
+	char *folded, *json, *text, *msgs, *pprof, *html, *diff;
 	size_t pprof_size;
 	uint64_t sum_ns, nr_records;	/* over all aggregates */
 };
@@ -46,6 +48,8 @@ static inline void merged__free(struct merged *m)
 	free(m->json);
 	free(m->text);
 	free(m->pprof);
+	free(m->html);
+	free(m->diff);
 	free(m->msgs);
 	memset(m, 0, sizeof(*m));
 }
@@ -99,6 +103,22 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	if (!m->err) {
 		f = merged__open(&m->text);
 		m->err = text__write(&s, f, &text_opts);
+		fclose(f);
+	}
+	if (!m->err) {
+		f = merged__open(&m->html);
+		m->err = html__write_session(f, &s, &(struct html_opts){ "auto", "" });
+		fclose(f);
+	}
+	if (!m->err) {
+		struct diff_opts diff_opts = { .unit = opts->unit, .freq_hz = 99 };
+		struct folded_result diff_result;
+		struct diff d;
+
+		f = merged__open(&m->diff);
+		m->err = diff__init(&d, &s, &s, &diff_opts) ?:
+			 diff__write_text(&d, f) ?: diff__write_folded(&d, f, &diff_result);
+		diff__exit(&d);
 		fclose(f);
 	}
 	m->status = s.status;
@@ -208,6 +228,8 @@ static inline const char *json__value(const char *p, int depth)
 		return json__list(p, depth, ']');
 	if (*p == '"')
 		return json__string(p);
+	if (!strncmp(p, "true", 4) || !strncmp(p, "false", 5))
+		return p + (*p == 't' ? 4 : 5);
 	return json__number(p);
 }
 
@@ -217,6 +239,19 @@ static inline bool json__valid(const char *json)
 	const char *end = json__value(json__space(json), 0);
 
 	return end && !*json__space(end);
+}
+
+/* Return: whether the data of a page is JSON that cannot end its script element. */
+static inline bool html__valid(const char *html)
+{
+	static const char begin[] = "id=\"xpu-data\">\n";
+	const char *data = strstr(html, begin), *end;
+
+	if (!data)
+		return false;
+	data += sizeof(begin) - 1;
+	end = json__value(data, 0);
+	return end && end == strchr(data, '<') - 1 && !strncmp(end, "\n</script>\n", 11);
 }
 
 /* Return: whether all lines are "frame;frame;... VALUE", printable, sorted, none twice. */
@@ -300,6 +335,8 @@ static inline const char *merged__broken(const struct merged *m)
 		return "more orphans than device records";
 	if (!json__valid(m->json))
 		return "invalid JSON";
+	if (!html__valid(m->html))
+		return "an invalid page";
 	if (!folded__valid(m->folded))
 		return "invalid folded stacks";
 	if (!pprof__valid(m->pprof, m->pprof_size, m->sum_ns))

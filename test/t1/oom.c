@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "chrome.h"
+#include "diff.h"
 #include "folded.h"
+#include "html.h"
 #include "gen.h"
 #include "perfscript.h"
 #include "pprof.h"
@@ -113,9 +115,11 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS };
 	struct text_opts text_opts = { .unit = UNIT_NS };
+	struct diff_opts diff_opts = { .unit = UNIT_NS };
 	struct folded_result result;
 	struct perfscript *perfscript = NULL;
 	struct chrome *chrome = NULL;
+	struct diff d;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
 		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .filter = &filter,
@@ -155,6 +159,13 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 		err = text__write(&s, out, &text_opts);
 	if (!err)
 		err = pprof__write(&s, out);
+	if (!err)
+		err = html__write_session(out, &s, &(struct html_opts){ "auto", "" });
+	if (!err) {
+		err = diff__init(&d, &s, &s, &diff_opts) ?:
+		      diff__write_folded(&d, out, &result) ?: diff__write_text(&d, out);
+		diff__exit(&d);
+	}
 	*loss = s.loss;
 	session__exit(&s);
 out:

@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge diff: two recordings side by side, by name, with what each has on its own as the measure.
+. "$XPU_SRC/test/lib/tap.sh"
+
+gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
+
+# The same program twice: other pids, other counts, some call paths in one of them only.
+"$gen" --launches 3000 --paths 40 --threads 4 --memcpy-every 5 --graph-every 7 -o a.data
+"$gen" --launches 5000 --paths 50 --threads 4 --memcpy-every 5 --graph-every 7 --gpus 2 --seed 9 \
+	--reuse --lose-record 500 -o b.data
+
+# column N: the side's own folded stacks out of the comparison's, without what it does not have.
+column() {
+	awk -v n="$1" '{ v = $(NF - 2 + n); NF -= 2; if (v != "0") print $0, v }' diff.folded | LC_ALL=C sort
+}
+
+# own FILE UNIT: the same by a merge of it alone; a comparison does not number devices.
+own() {
+	"$merge" "$1" -f folded --unit "$2" 2>/dev/null | sed 's/\[GPU[0-9]*_/[GPU_/' |
+		awk '{ v = $NF; NF--; sum[$0] += v } END { for (s in sum) if (sum[s]) print s, sum[s] }' |
+		LC_ALL=C sort
+}
+
+for unit in ns count bytes; do
+	"$merge" diff a.data b.data -f folded --unit $unit >diff.folded 2>diff.log
+	is $? 0 "$unit: status"
+	own a.data $unit >want
+	column 1 >got
+	cmp got want
+	ok $? "$unit: the first column is A"
+	own b.data $unit >want
+	column 2 >got
+	cmp got want
+	ok $? "$unit: the second column is B"
+done
+is "$(grep -c '^launches' diff.log)" 2 "both accounts are on stderr"
+like "$(cat diff.log)" 'A is a.data' "and say whose they are"
+
+# sums: "A B" of all lines.
+sums() {
+	awk '{ a += $(NF - 1); b += $NF } END { printf "%.0f %.0f\n", a, b }' diff.folded
+}
+
+"$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
+plain=$(sums)
+"$merge" diff a.data a.data -f folded --unit ns >diff.folded 2>/dev/null
+is "$(awk '$NF != $(NF - 1)' diff.folded)" "" "with itself: nothing differs"
+"$merge" diff a.data b.data -o diff.folded --unit ns --normalize total 2>/dev/null
+sums >sums
+awk -v b="${plain#* }" -v nr="$(wc -l <diff.folded)" \
+	'{ d = $1 - $2; exit !(d <= nr && -d <= nr && $2 == b) }' sums
+ok $? "--normalize total: both sums are B's, but for rounding ($(cat sums))"
+"$merge" diff a.data b.data -o diff.folded --unit ns --normalize launches 2>/dev/null
+sums >sums
+awk -v a="${plain% *}" -v nr="$(wc -l <diff.folded)" \
+	'{ d = $1 - a * 5000 / 3000; exit !(d <= nr && -d <= nr) }' sums
+ok $? "--normalize launches: A's values times 5000/3000 ($(cat sums))"
+
+for flamegraph in "$(command -v flamegraph.pl)" /usr/share/perl5/Devel/NYTProf/flamegraph.pl; do
+	[ -r "$flamegraph" ] && break
+done
+if [ -r "$flamegraph" ]; then
+	perl "$flamegraph" diff.folded >diff.svg 2>err.log
+	is "$?$(cat err.log)" 0 "flamegraph.pl draws it"
+	like "$(grep -o 'site1(float\*) ([^)]*)' diff.svg | head -n 1)" '; [-+][0-9.]+%' \
+		"with the difference of each frame"
+else
+	skip "flamegraph.pl draws it" "flamegraph.pl is missing"
+fi
+
+# ---- text
+
+"$merge" diff a.data b.data --limit 0 >diff.txt 2>/dev/null
+is $? 0 "text: status"
+"$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
+want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
+got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
+is "$got" "$want" "text: a kernel's times, and how much more they are"
+like "$(grep 'site45(' diff.txt)" ' new ' "text: a kernel that only B has"
+is "$("$merge" diff a.data b.data --limit 3 2>/dev/null | grep -c ' more$')" 2 \
+	"--limit: what is left out is told"
+
+# ---- html
+
+if command -v python3 >/dev/null; then
+	"$merge" diff a.data b.data -o diff.html 2>/dev/null
+	is $? 0 "html: status"
+	for side in 0 1; do
+		python3 "$XPU_SRC/test/lib/html_folded.py" ns $side <diff.html |
+			grep -v ' 0$' | LC_ALL=C sort >got
+		column $((side + 1)) >want
+		cmp got want
+		ok $? "html: side $side has the same stacks and sums"
+	done
+	"$merge" diff a.data b.data -f html --normalize launches 2>/dev/null |
+		grep -q '"scale":1.66666666'
+	ok $? "html: --normalize is for the page to do"
+else
+	skip "html" "python3 is missing"
+fi
+
+# ---- refusals
+
+refuse() {		# refuse NAME MESSAGE ARG...
+	name=$1 message=$2
+	shift 2
+	"$merge" "$@" >out 2>err.log
+	is $? 2 "$name: status"
+	like "$(cat err.log)" "$message" "$name: says why"
+}
+
+refuse "one recording" 'xpumerge diff A B' diff a.data
+refuse "three recordings" 'xpumerge diff A B' diff a.data b.data a.data
+refuse "a format it has not" 'folded, html and text' diff a.data b.data -f chrome
+refuse "an unknown normalization" 'none, total and launches' diff a.data b.data --normalize all
+refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
+refuse "--by" 'compares names' diff a.data b.data -f folded --by pid
+"$gen" --launches 0 -o empty.data
+refuse "nothing to normalize by" 'nothing to normalize by' diff empty.data b.data --normalize total
+"$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null
+is "$?$(awk '$(NF - 1) != 0' diff.folded)" 0 "an empty recording compares"
+refuse "a recording that is not there" 'none.data' diff a.data none.data
+"$merge" diff a.data b.data --strict >out 2>/dev/null
+is $? 1 "--strict: B has lost something"
+
+done_testing
