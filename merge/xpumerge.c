@@ -369,7 +369,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--by is for -f folded");
 		return -EINVAL;
 	}
-	if ((o->format == FORMAT_CHROME || o->format == FORMAT_PPROF) && o->unit_given) {
+	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->format != FORMAT_HTML &&
+	    o->unit_given) {
 		complain("--unit is for -f folded, html and text: the others have units of their own");
 		return -EINVAL;
 	}
