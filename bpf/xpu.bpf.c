@@ -307,7 +307,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		}
 	} else {
 		bytes = max_frames * sizeof(__u64);
-		BOUND(bytes, XPU_DEFAULT_FRAMES * sizeof(__u64));
+		BOUND(bytes, XPU_FP_FRAMES * sizeof(__u64));
 		err = bpf_get_stack(ctx, r->frames, bytes, BPF_F_USER_STACK);
 		if (err >= bytes)
 			r->flags |= XPU_CHAIN_TRUNCATED;

@@ -33,7 +33,8 @@
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
 #define XPU_MAX_FRAMES		1000		/* frames in one call chain, at most: 8 KB in the kernel */
-#define XPU_DEFAULT_FRAMES	127		/* unless more are asked for; bpf_get_stack's limit */
+#define XPU_DEFAULT_FRAMES	512		/* unless asked for otherwise */
+#define XPU_FP_FRAMES		127		/* along frame pointers: bpf_get_stack's limit */
 #define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
 #define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
 

@@ -108,7 +108,7 @@ static const char usage_text[] =
 "                         auto (default): dwarf where that is possible\n"
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
 "                         only: without native frames\n"
-"      --max-stack N      frames in a call chain, 1 to 1000 (default 127; fp: at most 127)\n"
+"      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"

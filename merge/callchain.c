@@ -90,7 +90,7 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 		name = map->dso->name;
 	else
 		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
-					(unsigned long long)vaddr);
+					(unsigned long long)dso__function(map->dso, vaddr));
 	return callchains__frame(c, name, map->dso, false);
 }
 

@@ -30,6 +30,7 @@ void dsos__init(struct dsos *d, struct strpool *strings)
 static void dso__unload(struct dso *dso)
 {
 	symtab__free(&dso->symtab);
+	array_free(&dso->extents);
 	elf_file__close(&dso->debug);
 	elf_file__close(&dso->file);
 	free(dso->segments);
@@ -353,6 +354,20 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
 	if (i == dso->nr_segments)
 		return NULL;
 	return symtab__find(&dso->symtab, *vaddr);
+}
+
+uint64_t dso__function(struct dso *dso, uint64_t vaddr)
+{
+	const struct extent *e;
+
+	if (dso->state != DSO_LOADED)
+		return vaddr;
+	/* Without memory for all of them some are as good as none. */
+	if (!dso->has_extents && extents__read(&dso->extents, &dso->file))
+		array_free(&dso->extents);
+	dso->has_extents = true;
+	e = extents__find(&dso->extents, vaddr);
+	return e ? e->start : vaddr;
 }
 
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)

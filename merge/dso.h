@@ -19,6 +19,7 @@
 
 #include "xpu_record.h"
 #include "debugfile.h"
+#include "ehframe.h"
 #include "elf_file.h"
 #include "symtab.h"
 #include "util.h"
@@ -60,6 +61,8 @@ struct dso {
 	struct elf_file debug;	/* symbols that were stripped off it, if they were found */
 	const char *debug_path;
 	struct symtab symtab;
+	extents_t extents;	/* of functions without a name; read when the first one is met */
+	bool has_extents;
 	struct dso_segment *segments;
 	size_t nr_segments;
 };
@@ -96,6 +99,17 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec);
  */
 struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t offset,
 				     uint64_t *vaddr);
+
+/**
+ * dso__function - where the function begins that no symbol tells of
+ * @dso: asked about @vaddr before
+ * @vaddr: in it
+ *
+ * So that all places in it are one frame, as they would be if it had a name.
+ *
+ * Return: its address, or @vaddr itself if the unwind information has none.
+ */
+uint64_t dso__function(struct dso *dso, uint64_t vaddr);
 
 /* Return: the demangled name of @sym, interned, or NULL when memory is out. */
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);

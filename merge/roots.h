@@ -2,7 +2,7 @@
 /*
  * roots.h - names for the functions that every stack begins with
  *
- * Distributions strip the C library and programs, and so take the names of four functions that
+ * Distributions strip the C library and programs, and so take the names of the functions that
  * stand at the root of nearly every stack. They are found again by what they do, and only where
  * nothing else fits; x86-64 and glibc:
  *
@@ -14,10 +14,13 @@
  *	descriptor as its argument, the function that the word before it points to.
  * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that passes
  *	what a call through a pointer returned to exit().
+ * execute_native_thread_routine: in libstdc++.so.6, what std::thread's constructor has
+ *	pthread_create() call.
  */
 #ifndef MERGE_ROOTS_H
 #define MERGE_ROOTS_H
 
+#include "ehframe.h"
 #include "elf_file.h"
 #include "symtab.h"
 

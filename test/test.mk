@@ -265,9 +265,18 @@ $(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
 
 SIM_ROWS	:= bare dormant floor path launch fp dwarf merge all
 
+$(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
+		$(MERGE_LIBS)
+
 .PHONY: bench
-bench: test-build $(O)/bench/unwind
+bench: test-build $(O)/bench/unwind $(O)/bench/symbols
 	@$(O)/bench/unwind
+	@echo 'reading and naming, the files of the demo:'
+	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
+		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
 

@@ -136,11 +136,11 @@ cat >deep.py <<-'END'
 	deep(80)
 	lib.py_launch_done()
 	END
-xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
+xpuload -q -o run.data --max-stack 127 "$first" deep.py "$library" 2>load.log
 like "$(folded)" ';\[truncated\];deep.py:<module>:9;(deep.py:deep:6;){40}' \
 	"cut short: Python's frames are whole"
-xpuload -q -o run.data --max-stack 1000 "$first" deep.py "$library" 2>load.log
-unlike "$(folded)" 'truncated' "--max-stack 1000: all is"
+xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
+unlike "$(folded)" 'truncated' "as deep as is recorded unless told otherwise: all is"
 
 xpuload --python maybe true 2>load.log
 is $? 125 "--python maybe: refused"

@@ -11,7 +11,7 @@ stacks=$XPU_BUILD/workload/stacks
 record() {		# record OPTION... COMMAND
 	xpuload -o run.data "$@" 2>load.log
 	status=$?
-	xpumerge -i run.data -f folded --unit count -o run.folded 2>merge.log
+	xpumerge -i run.data -f folded --debug-dir '' --unit count -o run.folded 2>merge.log
 	xpumerge -i run.data -f text >run.txt 2>>merge.log
 	return $status
 }
@@ -74,7 +74,7 @@ expect "generated code without them" trampoline <<-'END'
 	scenario_trampoline();[anon];recurse(int);recurse(int);recurse(int) 1
 	END
 
-record --max-stack 600 "$stacks" recursion
+record "$stacks" recursion
 is $? 0 "recursion: status"
 is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: 200 deep"
 unlike "$(cat run.folded)" truncated "recursion: whole"
