@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set by the loader before the programs are loaded. */
 const volatile __u64 ring_wakeup_bytes = 0;
+const volatile bool want_waits = true;
 const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain; not more */
 
 /* Set by identify(), which the loader runs in its own context. */
@@ -283,8 +284,12 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		drop(XPU_LOST_READ);
 		return 0;
 	}
-	if (slot.size < sizeof(slot))		/* of an older shim */
+	if (slot.size < sizeof(slot)) {		/* of an older shim */
 		slot.wait_ns = 0;
+		slot.home = 0;
+	}
+	if (!slot.cbid || (slot.wait_ns && !want_waits))
+		return 0;
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
 		drop(XPU_LOST_SCRATCH);

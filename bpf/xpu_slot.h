@@ -20,7 +20,8 @@
 struct xpu_slot {
 	__u32	size;			/* sizeof(struct xpu_slot): what the shim knows of */
 	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
-	__u32	cbid;			/* CUPTI callback id of the API call ... */
+	__u32	cbid;			/* CUPTI callback id of the API call; 0: nothing happens, this
+					 * thread says where its slot is ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
 	__u16	flags;			/* XPU_CHAIN_* of frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
@@ -36,10 +37,12 @@ struct xpu_slot {
 	__u32	wait_context;		/* what it waited for: CUPTI's ids ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
-	__u32	in_call;		/* not 0 while the thread is in a watched call; any time */
+	__u32	in_call;		/* of the slot at home: not 0 while its thread is in a call that
+					 * may wait; to be read at any time */
+	__u64	home;			/* address of the slot that its thread keeps, perhaps this */
 };
 
-_Static_assert(sizeof(struct xpu_slot) == 80, "xpu_slot is an ABI");
+_Static_assert(sizeof(struct xpu_slot) == 88, "xpu_slot is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
@@ -68,5 +71,8 @@ _Static_assert(sizeof(struct xpu_slot) == 80, "xpu_slot is an ABI");
 
 /* Whether they hold Python's frames: "on", "off", or "only" those. */
 #define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"
+
+/* "off": calls that wait are not told of. */
+#define XPU_WAITS_ENV		"XPUSHIM_WAITS"
 
 #endif /* XPU_SLOT_H */

@@ -309,6 +309,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
+	skel->rodata->want_waits = opts->waits;
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);

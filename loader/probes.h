@@ -29,6 +29,7 @@ struct probes_options {
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
+	bool waits;			/* hear of calls that wait for the device */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */
 };
 

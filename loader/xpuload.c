@@ -102,7 +102,7 @@ static const char usage_text[] =
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
 "  -F, --freq HZ          CPU samples a second (default 99)\n"
-"      --gpu-only         launches and device work, no CPU samples\n"
+"      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
 "      --call-graph HOW   dwarf: by unwind tables, in the target; fp: along frame pointers;\n"
 "                         auto (default): dwarf where that is possible\n"
@@ -875,6 +875,7 @@ static int start_recording(struct session *s, const char *shim)
 		.ring_bytes = opts->ring_bytes,
 		.max_frames = opts->max_frames,
 		.sample = !opts->gpu_only,
+		.waits = !opts->gpu_only,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
@@ -974,6 +975,8 @@ static void set_shim_environment(const struct options *opts)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
 	if (opts->python)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);
+	if (opts->gpu_only)
+		setenv(XPU_WAITS_ENV, "off", 1);
 	if (opts->max_frames) {
 		snprintf(number, sizeof(number), "%u", opts->max_frames);
 		setenv(XPU_MAX_FRAMES_ENV, number, 1);

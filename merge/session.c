@@ -96,6 +96,13 @@ struct aggregate_entry {
 	UT_hash_handle hh;
 };
 
+/* A sample in a call of which it turns out later whether it was a wait. */
+struct waiting_sample {
+	const struct xpu_record_samples *rec;
+	uint32_t nr;
+	const struct wait *wait;
+};
+
 /* Where ids lead. Ids of one process only have its index in the upper half of their key. */
 struct session_tables {
 	struct idmap paths;
@@ -114,6 +121,7 @@ struct session_tables {
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(const struct xpu_record_wait *) wait_recs;
 	ARRAY(uint32_t) wait_leaves;	/* by leaf: that of waiting for it, or NO_INDEX */
+	ARRAY(struct waiting_sample) waiting_samples;
 	ARRAY(struct account) accounts;	/* by process */
 	struct leaf_entry *leaves;
 	struct aggregate_entry *aggregates;
@@ -173,6 +181,7 @@ void session__exit(struct session *s)
 	for (i = 0; i < t->accounts.nr; i++)
 		window__exit(&t->accounts.v[i].window);
 	array_free(&t->accounts);
+	array_free(&t->waiting_samples);
 	array_free(&t->wait_leaves);
 	array_free(&t->wait_recs);
 	array_free(&t->pycode_defs);
@@ -1455,54 +1464,81 @@ static int session__wait_share(void *ctx, const struct wait *wait, uint32_t devi
 
 /* ---- second pass: CPU samples --------------------------------------------------------------- */
 
-static int session__samples(struct session *s, const struct xpu_record_samples *rec)
+static int session__sample(struct session *s, const struct xpu_record_samples *rec, uint32_t nr)
 {
 	/* A stretch of CPU time is summed up as device work is: it is of no stream. */
 	struct work w = { .duration_ns = rec->period_ns, .stream = NO_INDEX, .node = NO_INDEX };
-	struct launch at;
-	uint32_t i, leaf, path, proc;
+	const struct xpu_sample *sample = &rec->samples[nr];
+	struct launch at = { .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
+	uint32_t leaf, path, proc = NO_INDEX;
 	int err, nr_bad;
 
 	err = session__leaf(s, LEAF_CPU, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
-	for (i = 0; i < rec->nr && !err; i++) {
-		const struct xpu_sample *sample = &rec->samples[i];
-
-		at = (struct launch){ .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
-		proc = NO_INDEX;
-		nr_bad = session__read_origin(s, sample->path_id, sample->thread_id, &at, &proc,
-					      &path);
-		if (nr_bad < 0)
-			return nr_bad;
-		s->loss.bad_refs += nr_bad;
-		if (path == NO_INDEX) {
-			err = session__label_chain(s, proc, LABEL_NO_STACK, &at.chain);
-			if (err)
-				return err;
-		}
-		at.time_ns += s->shift_ns;
-		session__see_time(s, at.time_ns, at.time_ns);
-		s->chains.v[at.chain].nr_samples++;
-		err = session__keeps(s, at.chain, at.thread, at.comm, at.time_ns, NULL);
-		if (err < 0)
+	if (err)
+		return err;
+	nr_bad = session__read_origin(s, sample->path_id, sample->thread_id, &at, &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	s->loss.bad_refs += nr_bad;
+	if (path == NO_INDEX) {
+		err = session__label_chain(s, proc, LABEL_NO_STACK, &at.chain);
+		if (err)
 			return err;
-		if (!err || s->opts.without & 1u << LEAF_CPU) {
-			err = 0;
-			continue;
-		}
-		s->nr_samples++;
-		if (at.thread != NO_INDEX)
-			s->threads.v[at.thread].nr_samples++;
-		err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
-		if (!err)
-			err = session__tell_placed(s, &(struct placed){
-				.time_ns = at.time_ns,
-				.duration_ns = rec->period_ns,
-				.comm = at.comm,
-				.chain = at.chain,
-				.thread = at.thread,
-				.leaf = leaf,
-			});
 	}
+	at.time_ns += s->shift_ns;
+	session__see_time(s, at.time_ns, at.time_ns);
+	s->chains.v[at.chain].nr_samples++;
+	err = session__keeps(s, at.chain, at.thread, at.comm, at.time_ns, NULL);
+	if (err < 0)
+		return err;
+	if (!err || s->opts.without & 1u << LEAF_CPU)
+		return 0;
+	s->nr_samples++;
+	if (at.thread != NO_INDEX)
+		s->threads.v[at.thread].nr_samples++;
+	err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
+	return err ?: session__tell_placed(s, &(struct placed){
+		.time_ns = at.time_ns,
+		.duration_ns = rec->period_ns,
+		.comm = at.comm,
+		.chain = at.chain,
+		.thread = at.thread,
+		.leaf = leaf,
+	});
+}
+
+/* A thread that waits for the device may spin; that time is told of as waiting. */
+static int session__samples(struct session *s, const struct xpu_record_samples *rec)
+{
+	const struct wait *wait;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < rec->nr && !err; i++) {
+		wait = waits__at(&s->waits, rec->samples[i].thread_id,
+				 rec->time_ns + (int64_t)rec->samples[i].delta_ns + s->shift_ns);
+		if (!wait)
+			err = session__sample(s, rec, i);
+		else
+			err = array_push(&s->tables->waiting_samples,
+					 ((struct waiting_sample){ rec, i, wait }));
+	}
+	return err;
+}
+
+/* When it is known which calls were waits: the samples in the others. */
+static int session__waiting_samples(struct session *s)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->tables->waiting_samples.nr && !err; i++) {
+		const struct waiting_sample *sample = &s->tables->waiting_samples.v[i];
+
+		if (!sample->wait->counts)
+			err = session__sample(s, sample->rec, sample->nr);
+	}
+	array_free(&s->tables->waiting_samples);
 	return err;
 }
 
@@ -1704,6 +1740,8 @@ static int session__input(struct session *s, size_t nr)
 		err = join__finish(&s->join);
 	if (!err)
 		err = waits__share(&s->waits, session__wait_share, s);
+	if (!err)
+		err = session__waiting_samples(s);
 	if (!err)
 		err = session__resolve_chains(s);
 	if (!err)

@@ -54,6 +54,7 @@ void waits__exit(struct waits *w)
 		array_free(&w->groups.v[i].spans);
 		array_free(&w->groups.v[i].pieces);
 	}
+	array_free(&w->by_thread);
 	array_free(&w->groups);
 	array_free(&w->list);
 	idmap__free(&w->launches);
@@ -101,6 +102,16 @@ static int wait__cmp(const void *va, const void *vb)
 	       cmp3(a->rec->duration_ns, b->rec->duration_ns) ?: cmp3(a->rec, b->rec);
 }
 
+static int wait__cmp_thread(const void *va, const void *vb, void *ctx)
+{
+	const struct waits *w = ctx;
+	const struct wait *a = &w->list.v[*(const uint32_t *)va];
+	const struct wait *b = &w->list.v[*(const uint32_t *)vb];
+
+	return cmp3(a->rec->thread_id, b->rec->thread_id) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a, b);
+}
+
 int waits__ready(struct waits *w)
 {
 	uint32_t known;
@@ -129,7 +140,33 @@ int waits__ready(struct waits *w)
 		if (err)
 			return err;
 	}
-	return 0;
+	for (i = 0; i < w->list.nr && !err; i++)
+		err = array_push(&w->by_thread, (uint32_t)i);
+	if (!err && w->by_thread.nr)
+		qsort_r(w->by_thread.v, w->by_thread.nr, sizeof(*w->by_thread.v), wait__cmp_thread,
+			w);
+	return err;
+}
+
+const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns)
+{
+	size_t low = 0, high = w->by_thread.nr, mid;
+	const struct wait *wait;
+
+	/* The last one of the thread that began by then: those of one thread do not overlap. */
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		wait = &w->list.v[w->by_thread.v[mid]];
+		if (wait->rec->thread_id < thread_id ||
+		    (wait->rec->thread_id == thread_id && wait->start_ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	wait = &w->list.v[w->by_thread.v[low - 1]];
+	return wait->rec->thread_id == thread_id && time_ns < wait__end_ns(wait) ? wait : NULL;
 }
 
 /* Return: whether anybody waited at some time of [start_ns, end_ns). */
@@ -277,12 +314,17 @@ static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 	return 0;
 }
 
-static int sharing__tell(struct sharing *sh, const struct wait *wait, wait_share_fn fn, void *ctx)
+static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn, void *ctx)
 {
+	uint64_t not_working_ns = sh->other_ns + sh->idle_ns;
 	struct candidate *c = sh->candidates.v;
 	size_t i, k;
 	int err = 0;
 
+	wait->counts = !(wait->rec->hdr.misc & XPU_WAIT_WORK) ||
+		       not_working_ns < wait->rec->duration_ns / 2;
+	if (!wait->counts)
+		return 0;
 	if (sh->candidates.nr)
 		qsort(c, sh->candidates.nr, sizeof(*c), candidate__cmp_leaf);
 	for (i = 0; i < sh->candidates.nr && !err; i = k) {
@@ -293,9 +335,6 @@ static int sharing__tell(struct sharing *sh, const struct wait *wait, wait_share
 		if (ns)
 			err = fn(ctx, wait, c[i].leaf, ns);
 	}
-	/* A call that has other things to do did them then. */
-	if (wait->rec->hdr.misc & XPU_WAIT_WORK)
-		return err;
 	if (!err && sh->other_ns)
 		err = fn(ctx, wait, WAIT_LEAF_OTHER, sh->other_ns);
 	if (!err && sh->idle_ns)
@@ -315,7 +354,7 @@ int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
 			qsort(w->groups.v[i].pieces.v, w->groups.v[i].pieces.nr,
 			      sizeof(*w->groups.v[i].pieces.v), piece__cmp);
 	for (i = 0; i < w->list.nr && !err; i++) {
-		const struct wait *wait = &w->list.v[i];
+		struct wait *wait = &w->list.v[i];
 
 		if (g != &w->groups.v[wait->group]) {
 			g = &w->groups.v[wait->group];

@@ -11,6 +11,9 @@
  * by identity, and what ran there while it lasted is what it waited for. Pieces of work that run at
  * the same instant get equal shares of that instant; the shares of a wait add up to its time to the
  * nanosecond. Of device work only what overlaps a wait is kept.
+ *
+ * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when the
+ * device worked for it half of the time, and not at all otherwise.
  */
 #ifndef MERGE_WAIT_H
 #define MERGE_WAIT_H
@@ -33,6 +36,7 @@ struct wait {
 	uint32_t proc;
 	uint32_t group;
 	uint32_t stream;		/* CUPTI's id; NO_INDEX: not known */
+	bool counts;			/* after waits__share(): it was a wait, and was told */
 };
 
 struct wait_group;
@@ -42,6 +46,7 @@ struct waits {
 	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
 	struct idmap group_of;		/* (process, context) */
 	struct idmap launches;		/* (process, correlation id): waits in launches */
+	ARRAY(uint32_t) by_thread;	/* indices in the list, by thread id, then start */
 };
 
 void waits__init(struct waits *w);
@@ -65,6 +70,9 @@ struct wait_work {			/* one piece of device work */
 
 /* Return: 0 or -ENOMEM. */
 int waits__work(struct waits *w, const struct wait_work *work);
+
+/* Return: what thread @thread_id, as recorded, waited in at that time, or NULL. */
+const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
 /* Told of each leaf that has a share of a wait, once. Return: 0, or -errno to stop. */
 typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns);

@@ -91,6 +91,7 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 		goto out;
 	}
 	t->slot.size = sizeof(t->slot);
+	t->slot.home = (uintptr_t)&t->slot;
 	if (unwinder__bytes())
 		t->unwinder = (struct unwinder *)(t + 1);
 	pthread_mutex_lock(&lock);
@@ -133,6 +134,7 @@ static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_
 		.correlation_id = d->correlationId,
 		.cbid = cbid,
 		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+		.home = (uintptr_t)&t->slot,
 	};
 
 	atomic_fetch_add(&nr_nested, 1);
@@ -194,6 +196,15 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	}
 }
 
+/* From here on the time is the call's own. */
+static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d)
+{
+	if (!wait__calls[cbid])
+		return;
+	t->slot.in_call = 1;
+	*d->correlationData = wait__ticks();
+}
+
 /* A call took long: it may have waited for the device. Now it is over, and its thread has time. */
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
@@ -205,9 +216,21 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
 	};
 
-	if (t && probe__launch_attached() && atomic_load(&enabled) &&
-	    wait__describe(&slot, cbid, d, *d->correlationData))
-		tell(t, &slot, t->level);
+	if (!t || !probe__launch_attached() || !atomic_load(&enabled) ||
+	    !wait__describe(&slot, cbid, d, *d->correlationData))
+		return;
+	slot.home = t->slot.home;
+	tell(t, &slot, t->level);
+}
+
+/* A thread that waits and has launched nothing so far: says where its slot is. */
+static __attribute__((noinline, cold)) struct thread *introduce(void)
+{
+	struct thread *t = thread__new();
+
+	if (t)
+		probe__launch(&t->slot);
+	return t;
 }
 
 /* A call that is no launch: it waits, or says what there is to wait for. */
@@ -231,9 +254,8 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		wait__event_recorded(cbid, d);
 		return;
 	}
-	if (t)
-		t->slot.in_call = 1;
-	*d->correlationData = wait__ticks();
+	if (t || (t = introduce()))
+		begin_call(t, cbid, d);
 }
 
 void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -256,7 +278,8 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 		if (t && !t->level) {	/* else a handler's, within one that is being told of */
 			t->slot.correlation_id = 0;	/* the launch is over */
 			t->slot.in_call = 0;
-			if (__builtin_expect(wait__is_long(*d->correlationData), 0))
+			if (wait__calls[cbid] &&
+			    __builtin_expect(wait__is_long(*d->correlationData), 0))
 				waited(cbid, d);
 		}
 		return;
@@ -272,7 +295,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	}
 	if (__builtin_expect(t->level, 0)) {
 		tell_nested(t, cbid, d);
-		*d->correlationData = wait__ticks();
+		begin_call(t, cbid, d);
 		return;
 	}
 	t->level = 1;
@@ -284,8 +307,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	tell(t, &t->slot, 0);
-	t->slot.in_call = 1;
-	*d->correlationData = wait__ticks();
+	begin_call(t, cbid, d);
 }
 
 bool launch__is_launch(const char *name)

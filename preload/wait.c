@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,19 +56,21 @@ bool wait__watch(uint32_t cbid, const char *name)
 		{ "cuCtxSynchronize", WAIT_CONTEXT },
 		{ "cuEventSynchronize", WAIT_EVENT },
 		{ "cuEventRecord", WAIT_RECORD },
+		{ "cuMemFree", WAIT_FREE },
 		{ "cuMemcpy", WAIT_COPY },
 		{ "cuMemset", WAIT_COPY },
 	};
+	const char *wanted = getenv(XPU_WAITS_ENV);
 	uint8_t call = WAIT_LAUNCH;
 	size_t i;
 
-	if (cbid >= WAIT_MAX_CBID)
+	if (cbid >= WAIT_MAX_CBID || (wanted && !strcmp(wanted, "off")))
 		return false;
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (has_prefix(name, table[i].prefix))
 			call = table[i].call;
 	/* One that names a stream is as a launch: it waits for room, or for its own bytes. */
-	if (call == WAIT_COPY && strstr(name, "Async"))
+	if ((call == WAIT_COPY || call == WAIT_FREE) && strstr(name, "Async"))
 		call = WAIT_LAUNCH;
 	wait__calls[cbid] = call;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
@@ -167,6 +170,9 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	case WAIT_COPY:
 		slot->wait_flags = stream_flags(d->context, NULL, per_thread, &slot->wait_stream);
 		slot->wait_flags |= XPU_WAIT_OTHERS | XPU_WAIT_WORK;
+		break;
+	case WAIT_FREE:
+		slot->wait_flags = XPU_WAIT_WORK;
 		break;
 	default:
 		slot->wait_flags = XPU_WAIT_LAUNCH | XPU_WAIT_WORK;

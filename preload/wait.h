@@ -33,13 +33,17 @@ enum {
 	WAIT_STREAM	= 6,		/* from here on: watched for this alone */
 	WAIT_CONTEXT	= 8,
 	WAIT_EVENT	= 10,
-	WAIT_RECORD	= 12,		/* no waiting: says what an event stands for */
+	WAIT_FREE	= 12,		/* waits for the context, and does other things */
+	WAIT_RECORD	= 14,		/* no waiting: says what an event stands for */
 };
 
-/* By callback id of the driver domain. */
+/* By callback id of the driver domain; all 0 where nobody wants to know of waits. */
 extern uint8_t wait__calls[WAIT_MAX_CBID];
 
-/* Notes what the driver call @name means here. Return: whether it is one to watch for that. */
+/*
+ * Notes what the driver call @name means here, unless XPU_WAITS_ENV is "off". Return: whether it is one
+ * to watch for that.
+ */
 bool wait__watch(uint32_t cbid, const char *name);
 
 /* From now on calls are measured. @c: to ask for ids. */

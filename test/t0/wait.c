@@ -81,6 +81,7 @@ static void scopes(void)
 	add(XPU_WAIT_STREAM | XPU_WAIT_OTHERS, 1000, 1000, 7, 0);
 	add(0, 1000, 1000, 0, 0);
 	add(XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, 1000, 1000, 7, 0);
+	add(XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, 1000, 600, 7, 0);
 	waits__ready(&waits);
 	work(1, 7, 0, 500, 1200, 0, true);
 	work(1, 7, 1, 1100, 1200, 0, true);
@@ -100,8 +101,10 @@ static void scopes(void)
 	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1, "context: all that run share an instant");
 	is_int(told[2].ns[2], 200 + 16, "context: the last one, the rest of a division elsewhere");
 	is_int(told[2].ns[IDLE], 600, "context: idle");
-	is_int(told[3].ns[IDLE], 0, "a copy does not wait while nothing works");
-	is_int(told[3].ns[0] + told[3].ns[1] + told[3].ns[2], 400, "it does while something does");
+	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
+	       "a copy is no wait when the device worked less than half of the time");
+	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400, "else it is");
+	is_int(told[4].ns[IDLE], 200, "as a whole");
 	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
 	       "nothing for another context's, for what is over, for what comes later");
 }
@@ -113,14 +116,16 @@ static void launches(void)
 	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* a copy's */
 	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* whose work is not seen */
 	waits__ready(&waits);
-	work(1, 7, 0, 1000, 1300, 41, true);
+	work(1, 7, 0, 1000, 1700, 41, true);
 	work(1, 7, 1, 1800, 3000, 42, true);
-	work(1, 8, 2, 1500, 1600, 43, false);
+	work(1, 8, 2, 1200, 1800, 43, false);
 	is_int(share(0), 0, "shared");
-	is_int(told[0].ns[0], 300, "a launch waits for what is before it in its stream");
+	is_int(told[0].ns[0], 700, "a launch waits for what is before it in its stream");
 	is_int(told[0].ns[1], 0, "but not for its own kernel");
-	is_int(told[0].ns[2] + told[0].ns[IDLE] + told[0].ns[OTHER], 0, "or anything else");
-	is_int(told[1].ns[2], 100, "a copy may wait for itself");
+	is_int(told[0].ns[2], 0, "or another stream's");
+	is_int(told[0].ns[OTHER], 100, "while that works the rest is its");
+	is_int(told[0].ns[IDLE], 200, "and then nobody's");
+	is_int(told[1].ns[2], 600, "a copy may wait for itself");
 	is_int(told[1].ns[0], 0, "but not for another stream");
 	is_int(told[2].ns[0] + told[2].ns[1] + told[2].ns[2] + told[2].ns[IDLE], 0,
 	       "of a launch without device work nothing is known");
@@ -140,6 +145,29 @@ static void nonsense(void)
 	add(0, 100, 10, 0, 0);
 	waits__ready(&waits);
 	is_int(share(-EIO), -EIO, "a callback stops it");
+}
+
+static void threads(void)
+{
+	int i, bad = 0;
+
+	begin();
+	for (i = 0; i < 60; i++) {
+		add(0, 1000 + i * 10, 5, 0, 0);
+		recs[i].thread_id = i % 3 + 5;
+	}
+	waits__ready(&waits);
+	for (i = 0; i < 60; i++) {
+		const struct wait *at = waits__at(&waits, i % 3 + 5, 1000 + i * 10 + 4);
+
+		bad += !at || at->rec != &recs[i] ||
+		       waits__at(&waits, i % 3 + 5, 1000 + i * 10 + 5) ||
+		       waits__at(&waits, i % 3 + 5, 1000 + i * 10 - 1) ||
+		       waits__at(&waits, (i + 1) % 3 + 5, 1000 + i * 10 + 1);
+	}
+	is_int(bad, 0, "each is found by its thread, from its begin to before its end");
+	ok(!waits__at(&waits, 4, 1004) && !waits__at(&waits, 9, 1004), "others have none");
+	waits__exit(&waits);
 }
 
 static struct {
@@ -235,6 +263,7 @@ int main(void)
 	scopes();
 	launches();
 	nonsense();
+	threads();
 	for (seed = 1; seed <= 5; seed++)
 		compare(seed);
 	return done_testing();

@@ -83,7 +83,9 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	}
 
 	pthread_mutex_lock(&lock);
-	if (slot->wait_ns) {
+	if (!slot->cbid) {
+		COUNT(nr_introduced, 1);
+	} else if (slot->wait_ns) {
 		listener.waits[listener.nr_waits % 4096] = (struct listener_wait){
 			slot->wait_start_ns, slot->wait_ns, slot->cbid, slot->wait_context,
 			slot->wait_stream, slot->wait_flags,

@@ -42,7 +42,7 @@ struct listener_wait {
 };
 
 struct listener {
-	uint32_t nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
+	uint32_t nr_introduced, nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];
 	struct listener_wait waits[4096];
 	struct listener_kernel kernels[LISTENER_MAX];

@@ -94,7 +94,7 @@ int main(void)
 {
 	const struct listener_wait *w;
 	char host[64];
-	CUdeviceptr device;
+	CUdeviceptr device, more;
 	CUmodule module;
 	pthread_t thread;
 	CUdevice dev;
@@ -155,6 +155,16 @@ int main(void)
 	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, "copy: it copies, too");
 
 	begin();
+	cuMemAlloc(&more, sizeof(host));
+	launch(streams[0], 20 * MS);
+	cuMemFree(more);
+	if (heard(nr_waits) > nr_before) {	/* the simulated device's may not wait */
+		w = waited(0, "free");
+		is_int(w->flags, XPU_WAIT_WORK, "free: all of the context");
+	}
+	cuCtxSynchronize();
+
+	begin();
 	for (i = 0; i < 3000; i++)
 		launch(streams[0], 20000);
 	w = waited(0, "full queue");
@@ -168,6 +178,7 @@ int main(void)
 	pthread_join(thread, NULL);
 	w = waited(20, "a thread that launches nothing");
 	is_int(w->stream, stream_ids[1], "its stream");
+	is_int(heard(nr_introduced), 1, "it says once where its slot is");
 
 	begin();
 	for (i = 0; i < 100; i++)

@@ -65,4 +65,14 @@ unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
 	"waiting is no device time"
 is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "filters hold for waits, too"
 
+# A thread that spins while it waits is not on the CPU as well.
+xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
+unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples in waits are waiting"
+
+xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
+is $? 0 "--gpu-only: status"
+xpumerge -i only.data -f folded -o only.folded 2>/dev/null
+unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: no waits"
+like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: device work"
+
 done_testing
