@@ -95,19 +95,21 @@ static void print_word(FILE *f, const char *s, const char *not)
 	}
 }
 
-static void print_function(FILE *f, const char *name)
+/* @nr: bytes of it */
+static void print_function(FILE *f, const char *name, size_t nr)
 {
+	const char *end = name + nr;
 	bool inside = *name == '(';
 	char out[ESCAPE_MAX];
 	size_t len;
 
-	if (!*name)
-		name = "[unknown]";
+	if (!nr)
+		fputs("[unknown]", f);
 	if (inside) {
 		name++;
 		fputc('{', f);
 	}
-	while ((len = escape__next(&name, ESCAPE_TEXT, out))) {
+	while (name < end && (len = escape__next(&name, ESCAPE_TEXT, out))) {
 		if (inside && *out == ')') {
 			*out = '}';
 			inside = false;
@@ -116,17 +118,32 @@ static void print_function(FILE *f, const char *name)
 	}
 }
 
+/* Return: whether it is one of the kernel's functions, as callchain.h has them. */
+static bool frame__is_kernel(const struct frame *frame)
+{
+	size_t len = strlen(frame->name);
+
+	return !frame->dso && len > 4 && !strcmp(frame->name + len - 4, "_[k]");
+}
+
 static void print_frame(FILE *f, const struct frame *frame)
 {
 	const char *plus = frame->symbolized ? NULL : strrchr(frame->name, '+');
+	bool kernel = frame__is_kernel(frame);
 	uint64_t address = 0;
 
 	if (plus)
 		address = strtoull(plus + 1, NULL, 16);
 	fprintf(f, "\t%" PRIx64 " ", address);
-	print_function(f, plus ? "[unknown]" : frame->name);
+	if (plus)
+		fputs("[unknown]", f);
+	else
+		print_function(f, frame->name, strlen(frame->name) - (kernel ? 4 : 0));
 	fputs(" (", f);
-	print_word(f, frame->dso ? frame->dso->path : "[unknown]", "()");
+	if (kernel)
+		fputs("[kernel.kallsyms]", f);
+	else
+		print_word(f, frame->dso ? frame->dso->path : "[unknown]", "()");
 	fputs(")\n", f);
 }
 
@@ -172,6 +189,15 @@ static int text__leaf(struct text *text, const struct session *s, const struct l
 static int perfscript__write_event(struct perfscript *p, const struct session *s,
 				   const struct event *e, bool numbered, FILE *f)
 {
+	static const char *const names[NR_LEAF_KINDS] = {
+		[LEAF_KERNEL] = "gpu-time",
+		[LEAF_MEMCPY] = "gpu-time",
+		[LEAF_MEMSET] = "gpu-time",
+		[LEAF_PENDING] = "gpu-time",
+		[LEAF_CPU] = "cpu-clock",
+		[LEAF_OFF_CPU] = "off-cpu",
+		[LEAF_GPU_WAIT] = "gpu-wait",
+	};
 	struct text *stack = &p->stacks[e->chain], *leaf = &p->leaves[e->leaf];
 	const struct proc *proc = &s->machine.procs.v[s->chains.v[e->chain].proc];
 	int err = 0;
@@ -183,9 +209,10 @@ static int perfscript__write_event(struct perfscript *p, const struct session *s
 	if (err)
 		return err;
 	print_word(f, *e->comm ? e->comm : "[unknown]", "");
-	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " gpu-time:\n", proc->pid,
+	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " %s:\n", proc->pid,
 		e->thread != NO_INDEX ? s->threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
-		(unsigned int)(e->time_ns % 1000000000), e->duration_ns);
+		(unsigned int)(e->time_ns % 1000000000), e->duration_ns,
+		names[s->leaves.v[e->leaf].kind]);
 	fwrite_unlocked(leaf->v, 1, leaf->len, f);
 	fwrite_unlocked(stack->v, 1, stack->len, f);
 	fputc_unlocked('\n', f);

@@ -7,7 +7,7 @@
  *		0 function (/path/of/file)
  *		...
  *
- * One sample for each device record, innermost frame first, in order of time: that of the launch, when
+ * One sample for each device record and CPU sample (cpu-clock), innermost frame first, in order of time: that of the launch, when
  * its thread was there. Its period is the time that the work took in ns, 0 for a launch whose work was
  * never seen. A frame without a name is [unknown] with its address in the file, as perf has it.
  *

@@ -201,6 +201,11 @@ void session__exit(struct session *s)
 	s->tables = NULL;
 	array_free(&s->messages);
 	array_free(&s->aggregates);
+	for (i = 0; i < s->leaf_stats.nr; i++) {
+		stats__free(&s->leaf_stats.v[i].ns);
+		stats__free(&s->leaf_stats.v[i].bytes);
+	}
+	array_free(&s->leaf_stats);
 	array_free(&s->leaves);
 	array_free(&s->streams);
 	array_free(&s->chains);
@@ -1273,7 +1278,21 @@ static int session__keeps(struct session *s, uint32_t chain, uint32_t thread, co
 	return filter__keeps(s->opts.filter, &e);
 }
 
-static void session__count_work(struct session *s, const struct work *w)
+static int session__add_stats(struct session *s, const struct work *w)
+{
+	static const struct leaf_stats none;
+	struct leaf_stats *stats;
+	int err = 0;
+
+	while (!err && s->leaf_stats.nr <= w->leaf)
+		err = array_push(&s->leaf_stats, none);
+	if (err)
+		return err;
+	stats = &s->leaf_stats.v[w->leaf];
+	return stats__add(&stats->ns, w->duration_ns) ?: stats__add(&stats->bytes, w->bytes);
+}
+
+static int session__count_work(struct session *s, const struct work *w)
 {
 	struct stream *stream = &s->streams.v[w->stream];
 	struct gpu *gpu = &s->gpus.list.v[stream->gpu];
@@ -1283,6 +1302,7 @@ static void session__count_work(struct session *s, const struct work *w)
 	gpu->nr_works++;
 	gpu->busy_ns += w->duration_ns;
 	s->nr_works[s->leaves.v[w->leaf].kind]++;
+	return s->opts.stats ? session__add_stats(s, w) : 0;
 }
 
 /*
@@ -1314,8 +1334,9 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 		s->nr_left_out++;
 	if (err <= 0)
 		return err;
-	session__count_work(s, w);
-	err = session__add(s, chain, comm, thread, w->leaf, w);
+	err = session__count_work(s, w);
+	if (!err)
+		err = session__add(s, chain, comm, thread, w->leaf, w);
 	if (!err)
 		err = session__tell_placed(s, &(struct placed){
 			.time_ns = l ? l->time_ns : w->start_ns,

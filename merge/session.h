@@ -32,6 +32,7 @@
 #include "loss.h"
 #include "machine.h"
 #include "reader.h"
+#include "stats.h"
 #include "util.h"
 #include "wait.h"
 
@@ -102,6 +103,11 @@ struct leaf {
 	enum leaf_kind kind;
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX if it is no device work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
+};
+
+/* Over all device work of one leaf. */
+struct leaf_stats {
+	struct stats ns, bytes;
 };
 
 struct session;
@@ -185,6 +191,7 @@ struct session_opts {
 	enum graph_mode graph;
 	bool by_thread;			/* one sum for each thread, not for each thread name */
 	bool by_stream;			/* the same for each stream */
+	bool stats;			/* collect leaf_stats */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
 	struct filter *filter;		/* or NULL */
@@ -219,6 +226,7 @@ struct session {
 	ARRAY(struct chain) chains;
 	ARRAY(struct stream) streams;
 	ARRAY(struct leaf) leaves;
+	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, of the first ones; with opts.stats */
 	ARRAY(struct aggregate) aggregates;
 	ARRAY(struct shim_message) messages;
 	struct session_tables *tables;

@@ -85,35 +85,9 @@ static uint64_t rows__sum_ns(const rows_t *rows)
 	return sum_ns;
 }
 
-/* ---- cells ---------------------------------------------------------------------------------- */
-
 static const char *unit__name(enum unit unit)
 {
 	return unit == UNIT_NS ? "ns" : unit == UNIT_MS ? "ms" : "us";
-}
-
-/* A time in integers: no digit is rounded away but in ms, where three stay. */
-static void print_ns(FILE *f, uint64_t ns, enum unit unit)
-{
-	char cell[32];
-
-	if (unit == UNIT_NS)
-		snprintf(cell, sizeof(cell), "%" PRIu64, ns);
-	else if (unit == UNIT_MS)
-		snprintf(cell, sizeof(cell), "%" PRIu64 ".%03u", ns / 1000000,
-			 (unsigned int)(ns / 1000 % 1000));
-	else
-		snprintf(cell, sizeof(cell), "%" PRIu64 ".%03u", ns / 1000,
-			 (unsigned int)(ns % 1000));
-	fprintf(f, " %14s", cell);
-}
-
-static void print_share(FILE *f, uint64_t part, uint64_t whole)
-{
-	/* In tenths of a percent; 128 bits because a sum of ns times 1000 may need them. */
-	uint64_t tenths = whole ? ((unsigned __int128)part * 1000 + whole / 2) / whole : 0;
-
-	fprintf(f, "  %3u.%u%%", (unsigned int)(tenths / 10), (unsigned int)(tenths % 10));
 }
 
 static void print_more(FILE *f, size_t shown, size_t nr)
@@ -209,90 +183,231 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 		fprintf(f, "end: the command exited with status %d\n", WEXITSTATUS(in->wait_status));
 }
 
-static int text__kernels(const struct session *s, FILE *f, const struct text_opts *opts)
+/* ---- tables of device work ------------------------------------------------------------------- */
+
+/* All leaves of one name: it may have run on several GPUs. */
+struct leaf_row {
+	const struct leaf *leaf;	/* the first of them */
+	struct leaf_stats stats;
+};
+
+typedef ARRAY(struct leaf_row) leaf_rows_t;
+
+static int leaf_row__cmp_time(const void *va, const void *vb)
 {
-	const char *unit = unit__name(opts->unit);
-	rows_t rows = { 0 };
-	uint64_t sum_ns;
-	size_t i, shown;
-	int err = 0;
+	const struct leaf_row *a = va, *b = vb;
 
-	for (i = 0; i < s->aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
-		const struct leaf *leaf = &s->leaves.v[a->leaf];
+	return cmp3(b->stats.ns.sum, a->stats.ns.sum) ?: cmp3(b->stats.ns.nr, a->stats.ns.nr) ?:
+	       cmp3(a->leaf, b->leaf);
+}
 
-		if (leaf->kind == LEAF_KERNEL)
-			err = rows__add(&rows, a, (uintptr_t)leaf->name, 0, 0);
+static int leaf_row__cmp_bytes(const void *va, const void *vb)
+{
+	const struct leaf_row *a = va, *b = vb;
+
+	return cmp3(b->stats.bytes.sum, a->stats.bytes.sum) ?: leaf_row__cmp_time(va, vb);
+}
+
+static void leaf_rows__free(leaf_rows_t *rows)
+{
+	size_t i;
+
+	for (i = 0; i < rows->nr; i++) {
+		stats__free(&rows->v[i].stats.ns);
+		stats__free(&rows->v[i].stats.bytes);
 	}
+	array_free(rows);
+}
+
+/* The rows of kernels, or else of copies and sets. Return: 0 or -ENOMEM. */
+static int leaf_rows__collect(leaf_rows_t *rows, const struct session *s, bool kernels)
+{
+	struct idmap by_name = { 0 };
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < s->leaf_stats.nr && !err; i++) {
+		const struct leaf_stats *stats = &s->leaf_stats.v[i];
+		const struct leaf *leaf = &s->leaves.v[i];
+		/* Names are interned; a set has none, as no copy has. */
+		uint64_t key = (uintptr_t)leaf->name;
+		uint32_t idx;
+
+		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
+			continue;
+		if (!idmap__get(&by_name, key, &idx)) {
+			idx = rows->nr;
+			err = array_push(rows, ((struct leaf_row){ .leaf = leaf }));
+			if (!err)
+				err = idmap__put(&by_name, key, idx);
+		}
+		if (!err)
+			err = stats__merge(&rows->v[idx].stats.ns, &stats->ns) ?:
+			      stats__merge(&rows->v[idx].stats.bytes, &stats->bytes);
+	}
+	idmap__free(&by_name);
+	return err;
+}
+
+static void leaf_row__name(const struct leaf_row *row, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s%s", row->leaf->kind == LEAF_MEMCPY ? "memcpy" : "memset",
+		 *row->leaf->name ? " " : "", row->leaf->name);
+}
+
+/* Where the line of text above a table is wanted. */
+static bool text__wants_head(const struct text_opts *opts)
+{
+	return opts->format == TABLE_TEXT;
+}
+
+static int text__kernels(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
+		{ "instances", "instances", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
+		{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME },
+		{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME },
+		{ "name", "name", COLUMN_NAME },
+	};
+	leaf_rows_t rows = { 0 };
+	uint64_t sum_ns = 0;
+	size_t i, shown;
+	int err;
+
+	err = leaf_rows__collect(&rows, s, true);
 	if (err)
 		goto out;
-	rows__group(&rows);
-	sum_ns = rows__sum_ns(&rows);
-	fprintf(f, "\nkernels: %" PRIu64 " of %zu names, times in %s\n", s->nr_works[LEAF_KERNEL],
-		rows.nr, unit);
 	if (rows.nr)
-		fprintf(f, "  %6s %14s %10s %14s %14s %14s  %s\n", "share", "total", "count",
-			"mean", "min", "max", "name");
-	shown = text__nr_rows(opts, rows.nr);
-	for (i = 0; i < shown; i++) {
-		const struct row *row = &rows.v[i];
-
-		print_share(f, row->sum_ns, sum_ns);
-		print_ns(f, row->sum_ns, opts->unit);
-		fprintf(f, " %10" PRIu64, row->nr);
-		print_ns(f, row->sum_ns / row->nr, opts->unit);
-		print_ns(f, row->min_ns, opts->unit);
-		print_ns(f, row->max_ns, opts->unit);
-		fputs("  ", f);
-		escape__print(f, s->leaves.v[row->a->leaf].name, ESCAPE_TEXT);
-		fputc('\n', f);
-	}
-	print_more(f, shown, rows.nr);
-out:
-	array_free(&rows);
-	return err;
-}
-
-static int text__memory(const struct session *s, FILE *f, const struct text_opts *opts)
-{
-	rows_t rows = { 0 };
-	size_t i, shown;
-	int err = 0;
-
-	for (i = 0; i < s->aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
-		const struct leaf *leaf = &s->leaves.v[a->leaf];
-
-		if (leaf->kind == LEAF_MEMCPY || leaf->kind == LEAF_MEMSET)
-			err = rows__add(&rows, a, leaf->kind, (uintptr_t)leaf->name, 0);
-	}
-	if (err || !rows.nr)
+		qsort(rows.v, rows.nr, sizeof(*rows.v), leaf_row__cmp_time);
+	for (i = 0; i < rows.nr; i++)
+		sum_ns += rows.v[i].stats.ns.sum;
+	if (text__wants_head(opts))
+		fprintf(t->f, "\nkernels: %" PRIu64 " of %zu names, times in %s\n",
+			s->nr_works[LEAF_KERNEL], rows.nr, unit__name(opts->unit));
+	if (text__wants_head(opts) && !rows.nr)
 		goto out;
-	rows__group(&rows);
-	fprintf(f, "\nmemory operations: %" PRIu64 " copies, %" PRIu64 " sets, times in %s\n",
-		s->nr_works[LEAF_MEMCPY], s->nr_works[LEAF_MEMSET], unit__name(opts->unit));
-	fprintf(f, "  %14s %10s %14s %14s %16s  %s\n", "total", "count", "mean", "max", "bytes",
-		"kind");
+	table__begin(t, "kernels", columns, ARRAY_SIZE(columns));
 	shown = text__nr_rows(opts, rows.nr);
 	for (i = 0; i < shown; i++) {
-		const struct row *row = &rows.v[i];
-		const struct leaf *leaf = &s->leaves.v[row->a->leaf];
+		const struct stats *ns = &rows.v[i].stats.ns;
 
-		fputc(' ', f);
-		print_ns(f, row->sum_ns, opts->unit);
-		fprintf(f, " %10" PRIu64, row->nr);
-		print_ns(f, row->sum_ns / row->nr, opts->unit);
-		print_ns(f, row->max_ns, opts->unit);
-		fprintf(f, " %16" PRIu64 "  %s%s%s\n", row->bytes,
-			leaf->kind == LEAF_MEMCPY ? "memcpy" : "memset", *leaf->name ? " " : "",
-			leaf->name);
+		table__row(t, (struct cell[]){
+			{ .n = table__share(ns->sum, sum_ns) }, { .n = ns->sum }, { .n = ns->nr },
+			{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
+			{ .n = ns->max }, { .n = stats__stddev(ns) },
+			{ .s = rows.v[i].leaf->name },
+		});
 	}
-	print_more(f, shown, rows.nr);
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, rows.nr);
 out:
-	array_free(&rows);
+	leaf_rows__free(&rows);
 	return err;
 }
 
+static void text__memory_time(struct table *t, const leaf_rows_t *rows, size_t shown)
+{
+	static const struct column columns[] = {
+		{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
+		{ "count", "count", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
+		{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME },
+		{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME },
+		{ "operation", "operation", COLUMN_NAME },
+	};
+	uint64_t sum_ns = 0;
+	char name[64];
+	size_t i;
+
+	for (i = 0; i < rows->nr; i++)
+		sum_ns += rows->v[i].stats.ns.sum;
+	table__begin(t, "memory_time", columns, ARRAY_SIZE(columns));
+	for (i = 0; i < shown; i++) {
+		const struct stats *ns = &rows->v[i].stats.ns;
+
+		leaf_row__name(&rows->v[i], name, sizeof(name));
+		table__row(t, (struct cell[]){
+			{ .n = table__share(ns->sum, sum_ns) }, { .n = ns->sum }, { .n = ns->nr },
+			{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
+			{ .n = ns->max }, { .n = stats__stddev(ns) }, { .s = name },
+		});
+	}
+	table__end(t);
+}
+
+static void text__memory_size(struct table *t, const leaf_rows_t *rows, size_t shown)
+{
+	static const struct column columns[] = {
+		{ "total", "total_bytes", COLUMN_BYTES }, { "count", "count", COLUMN_COUNT },
+		{ "avg", "avg_bytes", COLUMN_BYTES }, { "med", "median_bytes", COLUMN_BYTES },
+		{ "min", "min_bytes", COLUMN_BYTES }, { "max", "max_bytes", COLUMN_BYTES },
+		{ "stddev", "stddev_bytes", COLUMN_BYTES },
+		{ "operation", "operation", COLUMN_NAME },
+	};
+	char name[64];
+	size_t i;
+
+	table__begin(t, "memory_size", columns, ARRAY_SIZE(columns));
+	for (i = 0; i < shown; i++) {
+		const struct stats *bytes = &rows->v[i].stats.bytes;
+
+		leaf_row__name(&rows->v[i], name, sizeof(name));
+		table__row(t, (struct cell[]){
+			{ .n = bytes->sum }, { .n = bytes->nr }, { .n = stats__mean(bytes) },
+			{ .n = stats__median(bytes) }, { .n = bytes->min }, { .n = bytes->max },
+			{ .n = stats__stddev(bytes) }, { .s = name },
+		});
+	}
+	table__end(t);
+}
+
+static int text__memory(const struct session *s, struct table *t, const struct text_opts *opts,
+			bool size)
+{
+	leaf_rows_t rows = { 0 };
+	size_t shown;
+	int err;
+
+	err = leaf_rows__collect(&rows, s, false);
+	if (err || (text__wants_head(opts) && !rows.nr))
+		goto out;
+	if (rows.nr)
+		qsort(rows.v, rows.nr, sizeof(*rows.v),
+		      size ? leaf_row__cmp_bytes : leaf_row__cmp_time);
+	if (text__wants_head(opts) && size)
+		fputs("\nmemory operations by size, in bytes\n", t->f);
+	else if (text__wants_head(opts))
+		fprintf(t->f, "\nmemory operations: %" PRIu64 " copies, %" PRIu64
+			" sets, times in %s\n", s->nr_works[LEAF_MEMCPY], s->nr_works[LEAF_MEMSET],
+			unit__name(opts->unit));
+	shown = text__nr_rows(opts, rows.nr);
+	if (size)
+		text__memory_size(t, &rows, shown);
+	else
+		text__memory_time(t, &rows, shown);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, rows.nr);
+out:
+	leaf_rows__free(&rows);
+	return err;
+}
+
+static int text__memory_by_time(const struct session *s, struct table *t,
+				const struct text_opts *opts)
+{
+	return text__memory(s, t, opts, false);
+}
+
+static int text__memory_by_size(const struct session *s, struct table *t,
+				const struct text_opts *opts)
+{
+	return text__memory(s, t, opts, true);
+}
+
+/* ---- launch sites, devices, streams ----------------------------------------------------------- */
+
+/* For people: the innermost frames. */
 static void print_stack(FILE *f, const struct stack *stack)
 {
 	uint32_t i = stack->nr > SHOWN_FRAMES ? stack->nr - SHOWN_FRAMES : 0;
@@ -305,11 +420,45 @@ static void print_stack(FILE *f, const struct stack *stack)
 	}
 }
 
-static int text__paths(const struct session *s, FILE *f, const struct text_opts *opts)
+/* For programs: all of them, as a folded line has them. */
+static void print_folded(FILE *f, const struct stack *stack)
 {
-	rows_t rows = { 0 };
-	uint64_t sum_ns;
-	size_t i, shown;
+	uint32_t i;
+
+	for (i = 0; i < stack->nr; i++) {
+		fputs(i ? ";" : "", f);
+		escape__print(f, stack->frames[i]->name, ESCAPE_FOLDED);
+	}
+}
+
+/* Return: what a row is called, for the caller to free(), or NULL. */
+static char *text__path_name(const struct session *s, const struct row *row,
+			     const struct text_opts *opts)
+{
+	const struct stack *stack = s->chains.v[row->a->chain].stack;
+	char *name = NULL;
+	size_t size;
+	FILE *f = open_memstream(&name, &size);
+
+	if (!f)
+		return NULL;
+	if (opts->format == TABLE_TEXT) {
+		fprintf(f, "%s: ", *row->a->comm ? row->a->comm : "[unknown]");
+		print_stack(f, stack);
+		fputs(row->group[2] ? " (pending)" : "", f);
+	} else {
+		print_folded(f, stack);
+	}
+	if (fclose(f)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static int text__path_rows(rows_t *rows, const struct session *s)
+{
+	size_t i;
 	int err = 0;
 
 	for (i = 0; i < s->aggregates.nr && !err; i++) {
@@ -317,32 +466,92 @@ static int text__paths(const struct session *s, FILE *f, const struct text_opts 
 		enum leaf_kind kind = s->leaves.v[a->leaf].kind;
 
 		if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
-			err = rows__add(&rows, a, (uintptr_t)s->chains.v[a->chain].stack,
+			err = rows__add(rows, a, (uintptr_t)s->chains.v[a->chain].stack,
 					(uintptr_t)a->comm, kind == LEAF_PENDING);
 	}
+	if (!err)
+		rows__group(rows);
+	return err;
+}
+
+static int text__paths(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
+		{ "instances", "instances", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
+		{ NULL, "min_ns", COLUMN_TIME }, { NULL, "max_ns", COLUMN_TIME },
+		{ NULL, "pending", COLUMN_COUNT }, { NULL, "comm", COLUMN_NAME },
+		{ "path", "path", COLUMN_NAME },
+	};
+	rows_t rows = { 0 };
+	uint64_t sum_ns;
+	size_t i, shown;
+	char *name;
+	int err;
+
+	err = text__path_rows(&rows, s);
 	if (err)
 		goto out;
-	rows__group(&rows);
 	sum_ns = rows__sum_ns(&rows);
-	fprintf(f, "\nlaunch paths: %zu, device time in %s\n", rows.nr, unit__name(opts->unit));
-	if (rows.nr)
-		fprintf(f, "  %6s %14s %10s  %s\n", "share", "total", "count", "path");
+	if (text__wants_head(opts))
+		fprintf(t->f, "\nlaunch paths: %zu, device time in %s\n", rows.nr,
+			unit__name(opts->unit));
+	if (text__wants_head(opts) && !rows.nr)
+		goto out;
+	table__begin(t, "launch_sites", columns, ARRAY_SIZE(columns));
 	shown = text__nr_rows(opts, rows.nr);
-	for (i = 0; i < shown; i++) {
+	for (i = 0; i < shown && !err; i++) {
 		const struct row *row = &rows.v[i];
+		uint64_t nr_works = row->group[2] ? 0 : row->nr;
 
-		print_share(f, row->sum_ns, sum_ns);
-		print_ns(f, row->sum_ns, opts->unit);
-		fprintf(f, " %10" PRIu64 "  ", row->nr);
-		escape__print(f, *row->a->comm ? row->a->comm : "[unknown]", ESCAPE_TEXT);
-		fputs(": ", f);
-		print_stack(f, s->chains.v[row->a->chain].stack);
-		fputs(row->group[2] ? " (pending)\n" : "\n", f);
+		name = text__path_name(s, row, opts);
+		if (!name) {
+			err = -ENOMEM;
+			break;
+		}
+		table__row(t, (struct cell[]){
+			{ .n = table__share(row->sum_ns, sum_ns) }, { .n = row->sum_ns },
+			{ .n = row->nr }, { .n = row->sum_ns / row->nr },
+			{ .n = nr_works ? row->min_ns : 0 }, { .n = row->max_ns },
+			{ .n = row->nr - nr_works }, { .s = row->a->comm }, { .s = name },
+		});
+		free(name);
 	}
-	print_more(f, shown, rows.nr);
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, rows.nr);
 out:
 	array_free(&rows);
 	return err;
+}
+
+static int text__devices(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "total", "total_ns", COLUMN_TIME }, { "count", "count", COLUMN_COUNT },
+		{ "GPU", "device", COLUMN_COUNT }, { "name", "name", COLUMN_NAME },
+	};
+	uint64_t nr_used = 0;
+	size_t i;
+
+	for (i = 0; i < s->gpus.list.nr; i++)
+		nr_used += s->gpus.list.v[i].nr_works > 0;
+	if (text__wants_head(opts) && !nr_used)
+		return 0;
+	if (text__wants_head(opts))
+		fprintf(t->f, "\ndevices: device time in %s\n", unit__name(opts->unit));
+	table__begin(t, "devices", columns, ARRAY_SIZE(columns));
+	for (i = 0; i < s->gpus.list.nr; i++) {
+		const struct gpu *gpu = &s->gpus.list.v[i];
+
+		if (gpu->nr_works)
+			table__row(t, (struct cell[]){
+				{ .n = gpu->busy_ns }, { .n = gpu->nr_works },
+				{ .n = gpu->number }, { .s = gpu->name ? gpu->name : "" },
+			});
+	}
+	table__end(t);
+	return 0;
 }
 
 struct stream_row {
@@ -360,51 +569,65 @@ static int stream_row__cmp(const void *va, const void *vb)
 	       cmp3(b->stream->busy_ns, a->stream->busy_ns) ?: cmp3(a->stream, b->stream);
 }
 
-static int text__devices(const struct session *s, FILE *f, const struct text_opts *opts)
+static int text__stream_row(const struct session *s, struct table *t, const struct stream *stream)
 {
+	const char *process = session__proc_name(s, stream->proc);
+	uint32_t pid = s->machine.procs.v[stream->proc].pid;
+	char *name;
+	int len;
+
+	if (stream->known)
+		len = asprintf(&name, "context %" PRIu32 " stream %" PRIu32 " of %s (pid %" PRIu32
+			       ")", stream->context, stream->stream, process, pid);
+	else
+		len = asprintf(&name, "unknown stream of %s (pid %" PRIu32 ")", process, pid);
+	if (len < 0)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = stream->busy_ns }, { .n = stream->nr_works },
+		{ .n = s->gpus.list.v[stream->gpu].number },
+		{ .n = stream->known ? stream->context : CELL_NONE },
+		{ .n = stream->known ? stream->stream : CELL_NONE }, { .n = pid },
+		{ .s = process }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static int text__streams(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "total", "total_ns", COLUMN_TIME }, { "count", "count", COLUMN_COUNT },
+		{ "GPU", "device", COLUMN_COUNT }, { NULL, "context", COLUMN_COUNT },
+		{ NULL, "stream", COLUMN_COUNT }, { NULL, "pid", COLUMN_COUNT },
+		{ NULL, "process", COLUMN_NAME }, { "stream", "name", COLUMN_NAME },
+	};
 	ARRAY(struct stream_row) rows = { 0 };
-	const struct gpu *gpu = NULL;
 	size_t i, shown;
 	int err = 0;
 
 	for (i = 0; i < s->streams.nr && !err; i++)
 		if (s->streams.v[i].nr_works)
 			err = array_push(&rows, ((struct stream_row){ s, &s->streams.v[i] }));
-	if (err || !rows.nr)
+	if (err || (text__wants_head(opts) && !rows.nr))
 		goto out;
-	qsort(rows.v, rows.nr, sizeof(*rows.v), stream_row__cmp);
-	fprintf(f, "\ndevices and streams: device time in %s\n", unit__name(opts->unit));
-	fprintf(f, "  %14s %10s\n", "total", "count");
+	if (rows.nr)
+		qsort(rows.v, rows.nr, sizeof(*rows.v), stream_row__cmp);
+	if (text__wants_head(opts))
+		fprintf(t->f, "\nstreams: device time in %s\n", unit__name(opts->unit));
+	table__begin(t, "streams", columns, ARRAY_SIZE(columns));
 	shown = text__nr_rows(opts, rows.nr);
-	for (i = 0; i < shown; i++) {
-		const struct stream *stream = rows.v[i].stream;
-
-		if (gpu != &s->gpus.list.v[stream->gpu]) {
-			gpu = &s->gpus.list.v[stream->gpu];
-			fputc(' ', f);
-			print_ns(f, gpu->busy_ns, opts->unit);
-			fprintf(f, " %10" PRIu64 "  GPU %" PRIu32 "%s", gpu->nr_works, gpu->number,
-				gpu->name ? " " : "");
-			escape__print(f, gpu->name ? gpu->name : "", ESCAPE_TEXT);
-			fputc('\n', f);
-		}
-		fputc(' ', f);
-		print_ns(f, stream->busy_ns, opts->unit);
-		fprintf(f, " %10" PRIu64 "    ", stream->nr_works);
-		if (stream->known)
-			fprintf(f, "context %" PRIu32 " stream %" PRIu32, stream->context,
-				stream->stream);
-		else
-			fputs("unknown stream", f);
-		fputs(" of ", f);
-		escape__print(f, session__proc_name(s, stream->proc), ESCAPE_TEXT);
-		fprintf(f, " (pid %" PRIu32 ")\n", s->machine.procs.v[stream->proc].pid);
-	}
-	print_more(f, shown, rows.nr);
+	for (i = 0; i < shown && !err; i++)
+		err = text__stream_row(s, t, rows.v[i].stream);
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, rows.nr);
 out:
 	array_free(&rows);
 	return err;
 }
+
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static void text__stacks(const struct session *s, FILE *f)
 {
@@ -453,23 +676,70 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 	}
 }
 
+static const struct {
+	const char *name;
+	int (*write)(const struct session *s, struct table *t, const struct text_opts *opts);
+} tables[] = {
+	{ "kernels", text__kernels },
+	{ "memory_time", text__memory_by_time },
+	{ "memory_size", text__memory_by_size },
+	{ "launch_sites", text__paths },
+	{ "devices", text__devices },
+	{ "streams", text__streams },
+};
+
+bool text__has_table(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		if (!strcmp(tables[i].name, name))
+			return true;
+	return false;
+}
+
+/* All tables, or the one that is asked for. */
+static int text__tables(const struct session *s, FILE *f, const struct text_opts *opts)
+{
+	struct table t = {
+		.f = f, .format = opts->format, .unit = opts->unit, .alone = opts->table,
+	};
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++)
+		if (!opts->table || !strcmp(opts->table, tables[i].name))
+			err = tables[i].write(s, &t, opts);
+	return err;
+}
+
+static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts)
+{
+	int err;
+
+	fprintf(f, "{\n\"account\": {\"launches\": %" PRIu64 ", \"matched\": %" PRIu64
+		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->loss.nr_launches,
+		s->loss.nr_matched, loss__unmatched(&s->loss), loss__lost(&s->loss));
+	err = text__tables(s, f, opts);
+	fputs("\n}\n", f);
+	return err;
+}
+
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 {
 	size_t i;
 	int err;
 
+	if (opts->format == TABLE_JSON)
+		return text__write_json(s, f, opts);
+	if (opts->format == TABLE_CSV || opts->table)
+		return text__tables(s, f, opts);
 	for (i = 0; i < s->inputs.nr; i++) {
 		text__write_head(s, &s->inputs.v[i], f);
 		fputc('\n', f);
 	}
 	session__print_loss(s, f);
-	err = text__kernels(s, f, opts);
-	if (!err)
-		err = text__memory(s, f, opts);
-	if (!err)
-		err = text__paths(s, f, opts);
-	if (!err)
-		err = text__devices(s, f, opts);
+	err = text__tables(s, f, opts);
 	if (err)
 		return err;
 	text__stacks(s, f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * text.h - the summary for people
+ * text.h - the summary for people, and its tables for programs
  */
 #ifndef MERGE_TEXT_H
 #define MERGE_TEXT_H
@@ -10,13 +10,19 @@
 
 #include "folded.h"
 #include "session.h"
+#include "table.h"
 
 struct text_opts {
 	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
 	uint32_t max_rows;		/* of each table; 0: all */
+	enum table_format format;
+	const char *table;		/* only that one; NULL: all */
 };
 
-/* Writes all of @s. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/* Return: whether there is a table of that name. */
+bool text__has_table(const char *name);
+
+/* Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
 
 /* Writes what one of the recordings says of itself, "label: value" on each line. */

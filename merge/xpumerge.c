@@ -51,6 +51,9 @@ struct options {
 	enum unit unit;
 	uint32_t freq_hz;
 	uint32_t max_rows;
+	bool max_rows_given;
+	enum table_format table_format;
+	const char *table;		/* NULL: all */
 	enum graph_mode graph;
 	uint32_t nr_by;
 	enum by by[NR_BY];
@@ -111,7 +114,11 @@ static const char usage[] =
 "      --buildid-dir DIR  perf's cache of files (default ~/.debug)\n"
 "      --normalize HOW  diff: none (default); total: as if both had the same total;\n"
 "                       launches: as if both had as many launches\n"
-"      --limit N        rows of each table of the summary, 0: all (default 20)\n"
+"      --csv, --json    the tables of the summary for programs, with times in ns\n"
+"      --table NAME     of them only this one: kernels, memory_time, memory_size,\n"
+"                       launch_sites, devices or streams\n"
+"      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
+"                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --version        print the version\n"
 "  -h, --help           print this\n"
@@ -311,6 +318,17 @@ static int options__set_filter(struct options *o, enum filter_kind kind, const c
 	return err;
 }
 
+static int options__set_table(struct options *o, const char *name)
+{
+	if (!text__has_table(name)) {
+		complain("unknown table '%s': kernels, memory_time, memory_size, launch_sites, devices "
+			 "and streams are known", name);
+		return -EINVAL;
+	}
+	o->table = name;
+	return 0;
+}
+
 static int options__complete(struct options *o, int nr_args, char **args)
 {
 	size_t i, len, suffix;
@@ -357,6 +375,17 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--by is not for diff, which compares names");
 		return -EINVAL;
 	}
+	if ((o->format != FORMAT_TEXT || o->diff) && (o->table_format || o->table)) {
+		complain("--csv, --json and --table are for -f text");
+		return -EINVAL;
+	}
+	if (o->table_format && o->unit_given) {
+		complain("--unit is not for --csv and --json: their times are in ns");
+		return -EINVAL;
+	}
+	/* Programs read all of it. */
+	if (o->table_format && !o->max_rows_given)
+		o->max_rows = 0;
 	if (o->format == FORMAT_HTML && o->unit == UNIT_SAMPLES) {
 		complain("--unit samples is for -f folded");
 		return -EINVAL;
@@ -387,7 +416,8 @@ static int options__parse(struct options *o, int argc, char **argv)
 {
 	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_SYMFS,
 	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
-	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_FILTER };
+	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE,
+	       OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
@@ -412,6 +442,9 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "kernel", required_argument, NULL, OPT_FILTER + FILTER_KERNEL },
 		{ "from", required_argument, NULL, OPT_FILTER + FILTER_FROM },
 		{ "to", required_argument, NULL, OPT_FILTER + FILTER_TO },
+		{ "csv", no_argument, NULL, OPT_CSV },
+		{ "json", no_argument, NULL, OPT_JSON },
+		{ "table", required_argument, NULL, OPT_TABLE },
 		{ "normalize", required_argument, NULL, OPT_NORMALIZE },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "version", no_argument, NULL, OPT_VERSION },
@@ -479,6 +512,16 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_LIMIT:
 			err = options__set_number(&o->max_rows, "--limit", optarg, 0);
+			o->max_rows_given = true;
+			break;
+		case OPT_CSV:
+			o->table_format = TABLE_CSV;
+			break;
+		case OPT_JSON:
+			o->table_format = TABLE_JSON;
+			break;
+		case OPT_TABLE:
+			err = options__set_table(o, optarg);
 			break;
 		case OPT_FILTER ... OPT_FILTER + NR_FILTERS - 1:
 			err = options__set_filter(o, opt - OPT_FILTER, optarg);
@@ -616,7 +659,9 @@ static int write_format(const struct options *o, const struct session *s,
 	struct folded_opts folded_opts = {
 		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
 	};
-	const struct text_opts text_opts = { .unit = o->unit, .max_rows = o->max_rows };
+	const struct text_opts text_opts = {
+		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
+	};
 	const struct html_opts html_opts = { .unit = html_unit(o), .normalize = "" };
 
 	switch (o->format) {
@@ -704,6 +749,7 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.graph = o->graph,
 		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
 		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
+		.stats = o->format == FORMAT_TEXT,
 		.trim = o->trim,
 		.without = o->without,
 		.python_style = o->python_style,

@@ -6,7 +6,9 @@ into the directory that PB_DIR names), checks what the format asks for, and prin
 same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count or bytes.
 """
 import collections
+import csv
 import gzip
+import json
 import os
 import re
 import sys
@@ -66,7 +68,7 @@ def perf(path, unit):
                 assert m, text
                 assert float(m[4]) >= last, "in order of time"
                 last = float(m[4])
-                assert m[6] == "gpu-time"
+                assert m[6] in ("gpu-time", "cpu-clock")
                 sample = m[1], int(m[5]) if unit == "ns" else 1, []
             else:
                 m = line.match(text)
@@ -74,14 +76,39 @@ def perf(path, unit):
                 name = m[2]
                 if name == "[unknown]" and m[3] != "[unknown]":
                     name = "%s+0x%s" % (m[3].rpartition("/")[2], m[1])
+                if m[3] == "[kernel.kallsyms]":
+                    name += "_[k]"
                 sample[2].append(name)
     assert not sample, "the last sample is whole"
+
+
+def sites(rows, unit):
+    for row in rows:
+        key = "total_ns" if unit == "ns" else "instances"
+        yield [row["comm"]] + row["path"].split(";"), int(row[key])
+
+
+def csv_table(path, unit):
+    """The table of launch sites, alone; stacks without their leaf."""
+    with open(path, encoding="utf-8", newline="") as f:
+        yield from sites(csv.DictReader(f, strict=True), unit)
+
+
+def json_tables(path, unit):
+    with open(path, encoding="utf-8") as f:
+        tables = json.load(f)
+    kernels = sum(row["total_ns"] for row in tables["kernels"])
+    memory = sum(row["total_ns"] for row in tables["memory_time"])
+    assert kernels + memory == sum(row["total_ns"] for row in tables["devices"])
+    assert kernels + memory == sum(row["total_ns"] for row in tables["streams"])
+    assert kernels + memory == sum(row["total_ns"] for row in tables["launch_sites"])
+    yield from sites(tables["launch_sites"], unit)
 
 
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    for frames, value in {"perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+    for frames, value in {"csv": csv_table, "json": json_tables, "perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer
     for line in sorted(line.encode() for line in sums):

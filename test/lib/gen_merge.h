@@ -70,7 +70,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 {
 	struct folded_opts folded_opts = { .unit = opts->unit, .freq_hz = 99 };
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
-	struct session_opts session_opts = { .trim = !opts->no_trim };
+	struct session_opts session_opts = { .trim = !opts->no_trim, .stats = true };
 	struct chrome *chrome;
 	struct session s;
 	struct reader r;

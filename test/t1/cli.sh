@@ -65,7 +65,8 @@ is $? 0 "--version: status"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
-		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" "-f folded --by pid,pid" "-f folded --by pid,,x" \
+		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" \
+		"-f folded --csv" "-o a.json --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
 		"-f folded --by ," "-f chrome --by pid" "--graph nonsense"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log

@@ -461,6 +461,9 @@ int main(void)
 	check("clean.data -f folded", "clean.folded", 0);
 	check("clean.data -f folded --unit ms", "clean.ms.folded", 0);
 	check("clean.data --strict -f folded 3>&1 1>/dev/null 2>&3", "clean.log", 0);
+	check("tour.data --csv", "tour.csv", 0);
+	check("tour.data --json", "tour.tables.json", 0);
+	check("tour.data --table launch_sites --limit 3", "tour.sites.txt", 0);
 	check("tour.data -f folded --by pid,comm,tid", "tour.tid.folded", 0);
 	check("tour.data -f folded --by device,stream", "tour.stream.folded", 0);
 	check("tour.data -f folded --unit bytes", "tour.bytes.folded", 0);

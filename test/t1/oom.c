@@ -122,7 +122,8 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	struct diff d;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
-		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .filter = &filter,
+		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .stats = true,
+		.filter = &filter,
 	};
 	char why[128];
 	struct session s;

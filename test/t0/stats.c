@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Sums, extremes, deviations and medians, against those of values that are kept. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+#include "tap.h"
+#include "util.h"
+
+static uint64_t values[20001];
+
+static int cmp(const void *a, const void *b)
+{
+	return cmp3(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* Rounded down, by Newton's method on the exact variance, which fits. */
+static uint64_t deviation(size_t nr)
+{
+	unsigned __int128 sum = 0, squares = 0, root, next;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		sum += values[i];
+	/* Times nr, so that the mean need not be rounded. */
+	for (i = 0; i < nr; i++) {
+		__int128 d = (__int128)values[i] * nr - (__int128)sum;
+
+		squares += (unsigned __int128)(d * d / nr);
+	}
+	squares = squares / nr / (nr - 1);
+	for (root = squares + 1, next = (root + 1) / 2; next < root;) {
+		root = next;
+		next = (root + squares / root) / 2;
+	}
+	return root;
+}
+
+static void check(const char *name, size_t nr)
+{
+	struct stats s = { 0 }, half = { 0 };
+	uint64_t sum = 0, median, got;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr; i++) {
+		err |= stats__add(i % 3 ? &s : &half, values[i]);
+		sum += values[i];
+	}
+	err |= stats__merge(&s, &half);
+	is_int(err, 0, "%s: added", name);
+	got = stats__stddev(&s);
+	/* The reference rounds once more. */
+	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name, got,
+	   deviation(nr));
+	qsort(values, nr, sizeof(*values), cmp);
+	ok(s.nr == nr && s.sum == sum && s.min == values[0] && s.max == values[nr - 1],
+	   "%s: number, sum, least and most", name);
+	ok(stats__mean(&s) == sum / nr, "%s: mean", name);
+	median = values[(nr - 1) / 2] + (values[nr / 2] - values[(nr - 1) / 2]) / 2;
+	got = stats__median(&s);
+	ok((got > median ? got - median : median - got) <= median / 256 + 1,
+	   "%s: median %" PRIu64 ", of those kept %" PRIu64, name, got, median);
+	stats__free(&half);
+	stats__free(&s);
+}
+
+int main(void)
+{
+	struct stats s = { 0 };
+	uint64_t random = 88172645463325252ull;
+	size_t i;
+
+	ok(!stats__mean(&s) && !stats__stddev(&s) && !stats__median(&s), "nothing");
+	is_int(stats__add(&s, 7), 0, "one");
+	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7, "one alone");
+	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest");
+	ok(s.min == 7 && s.max == UINT64_MAX, "the greatest of two");
+	stats__free(&s);
+	is_int(stats__add(&s, 1000000007), 0, "one");
+	ok(stats__median(&s) == 1000000007, "one alone is its own median, exactly");
+	stats__free(&s);
+
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		values[i] = i % 100;
+	check("small", 20000);
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		values[i] = 5000000000 + i % 3;
+	check("close together", 20001);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		values[i] = random >> (20 + random % 30);
+	}
+	check("far apart", 20001);
+	check("two", 2);
+	return done_testing();
+}
