@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Installs the Debian packages that building and testing need and that are not there yet. Says what
-# it does; without root or without apt it says what is missing and goes on, for the build may do.
+# deps.sh [PACKAGE...]
+#
+# Installs the Debian packages that building and testing need, and those named, that are not there yet.
+# Says what it does; without root or without apt it says what is missing and goes on, for the build may do.
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev binutils-dev
 	libiberty-dev uthash-dev liblzma-dev libzstd-dev libc6-dev libclang-rt-dev perl
@@ -10,7 +12,7 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev zlib1g-dev
 	protobuf-compiler python3 python3-protobuf"
 
 missing=
-for p in $packages; do
+for p in $packages "$@"; do
 	dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' ||
 		missing="$missing $p"
 done

@@ -233,6 +233,25 @@ check-built: test-build
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
+# Readers of our formats that we did not write: npm and Chromium, so not a part of check.
+FORMATS		= $(abspath $(O))/formats
+FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_SHOTS=$(FORMATS)
+
+$(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
+	$(call say,NPM)
+	$(Q)mkdir -p $(@D)
+	$(Q)cp $^ $(@D)
+	$(Q)cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
+	$(Q)touch $@
+
+.PHONY: check-formats
+check-formats:
+	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm,$(if $(shell \
+		command -v $(word 1,$(subst :, ,$p))),,$(word 2,$(subst :, ,$p))))
+	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules
+	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
+	@echo "screenshots are in $(FORMATS)"
+
 # With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)

@@ -376,6 +376,7 @@ function drawGraph() {
 	const box = el("chart"), pixels = Math.max(200, box.clientWidth - 16);
 	const empty = box.querySelector("#empty");
 
+	hideTip();
 	if (!(width[state.zoom] > 0))
 		state.zoom = 0;
 	el("reset").disabled = state.zoom === 0;

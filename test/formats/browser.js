@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * browser.js - pages in headless Chromium, and TAP
+ *
+ * Screenshots go to the directory XPU_SHOTS.
+ */
+"use strict";
+const path = require("path");
+const { pathToFileURL } = require("url");
+const { chromium } = require("playwright-core");
+
+let nr = 0, failed = 0, browser;
+
+function ok(good, name, why) {
+	console.log(`${good ? "ok" : "not ok"} ${++nr} - ${name}`);
+	if (!good) {
+		failed++;
+		if (why !== undefined)
+			console.log(String(why).replace(/^/gm, "# "));
+	}
+	return good;
+}
+
+function is(got, wanted, name) {
+	return ok(got === wanted, name, `got '${got}', expected '${wanted}'`);
+}
+
+/* Numbers that were added up in another order, or rounded for people. */
+function near(got, wanted, name, by = .002) {
+	return ok(Math.abs(got - wanted) <= by * Math.max(1, Math.abs(wanted)), name,
+		  `got ${got}, expected ${wanted}`);
+}
+
+/*
+ * Opens a file. What it says on the console, what it throws and what it asks for beside the file are
+ * in page.complaints.
+ */
+async function open(file, options = {}) {
+	const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, ...options });
+	const page = await context.newPage();
+
+	page.complaints = [];
+	page.on("console", m => page.complaints.push(`${m.type()}: ${m.text()}`));
+	page.on("pageerror", e => page.complaints.push(`error: ${e.message}`));
+	page.on("dialog", d => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
+	page.on("request", r => {
+		if (r.url() !== pathToFileURL(path.resolve(file)).href)
+			page.complaints.push(`request: ${r.url()}`);
+	});
+	await page.goto(pathToFileURL(path.resolve(file)).href);
+	return page;
+}
+
+async function shot(page, name) {
+	await page.screenshot({ path: path.join(process.env.XPU_SHOTS, name + ".png") });
+}
+
+/* Runs @tests with a browser, and says how it went. */
+async function run(tests) {
+	browser = await chromium.launch({
+		executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+		/* Its own sandbox wants what containers and root do not have. */
+		args: ["--no-sandbox"],
+	});
+	try {
+		await tests();
+	} catch (e) {
+		ok(false, "no exception", e.stack);
+	}
+	await browser.close();
+	console.log(`1..${nr}`);
+	process.exit(failed ? 1 : 0);
+}
+
+module.exports = { ok, is, near, open, shot, run };

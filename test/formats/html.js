@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+"use strict";
+const fs = require("fs");
+const { ok, is, near, open, shot, run } = require("./browser.js");
+
+/* [[frames, value...], ...] of folded lines with @nr values. */
+function folded(file, nr = 1) {
+	return fs.readFileSync(file, "utf8").trim().split("\n").map(line => {
+		const words = line.split(" "), values = words.splice(-nr).map(Number);
+
+		return [words.join(" ").split(";"), ...values];
+	});
+}
+
+const sum = (lines, column = 1) => lines.reduce((a, l) => a + l[column], 0);
+const leaf = line => line[0][line[0].length - 1];
+
+async function ready(page) {
+	await page.waitForSelector("html[data-ready]");
+	await settle(page);
+}
+
+/* Labels come a moment after the frames. */
+async function settle(page) {
+	await page.waitForTimeout(400);
+}
+
+/* What the page has drawn: name, place and colour of each frame. */
+function drawn(page) {
+	return page.$$eval("#chart g.frame", groups => groups.map(g => {
+		const box = g.querySelector("rect").getBoundingClientRect();
+
+		return { name: g.getAttribute("name"), x: box.x, y: box.y, width: box.width,
+			 fill: g.querySelector("rect").getAttribute("fill"),
+			 faded: g.classList.contains("fade") };
+	}));
+}
+
+async function frame(page, name) {
+	return (await drawn(page)).filter(f => f.name === name).sort((a, b) => b.width - a.width)[0];
+}
+
+async function click(page, name) {
+	const f = await frame(page, name);
+
+	await page.mouse.click(f.x + Math.min(f.width / 2, 40), f.y + 8);
+	await settle(page);
+}
+
+/* The tooltip of a frame, by its labels. */
+async function tip(page, name) {
+	const f = await frame(page, name);
+
+	await page.mouse.move(1, 1);
+	await page.mouse.move(f.x + f.width / 2, f.y + 8);
+	return page.$eval("#tip", e => {
+		const all = { name: e.querySelector("strong").textContent, hidden: e.hidden };
+
+		e.querySelectorAll("dt").forEach(dt => {
+			all[dt.textContent] = dt.nextSibling.textContent;
+		});
+		return all;
+	});
+}
+
+const number = text => parseFloat(text.replace(/,/g, ""));
+
+async function testGraph() {
+	const lines = folded("app.folded"), total = sum(lines), page = await open("app.html");
+
+	await ready(page);
+	await shot(page, "html");
+	const all = await drawn(page);
+	const chart = await page.$eval("#chart", e => e.clientWidth);
+
+	ok(all.length > 50, "frames are drawn", all.length);
+	ok(all.every(f => f.x >= 0 && f.x + f.width <= chart + 1), "all of them inside");
+	near((await frame(page, "all")).width, chart - 16, "the root takes all of the width");
+
+	/* Widths are sums. */
+	const by = {};
+
+	for (const l of lines)
+		by[l[0][0]] = (by[l[0][0]] || 0) + l[1];
+	for (const comm of Object.keys(by).slice(0, 2))
+		near((await frame(page, comm)).width, by[comm] / total * (chart - 16),
+		     `${comm} is as wide as its share`);
+
+	await page.selectOption("#unit", "ns");
+	await settle(page);
+	let t = await tip(page, "all");
+
+	is(number(t.total), total, "tooltip: the total is that of the folded stacks");
+	near(number((await tip(page, "worker")).share), 100 * by.worker / total,
+	     "tooltip: share of all", .01);
+	is(number(t.count), sum(folded("app.count")), "tooltip: device records and pending launches");
+	await shot(page, "html-tooltip");
+
+	await page.selectOption("#unit", "count");
+	await settle(page);
+	is(number((await tip(page, "all")).total), sum(folded("app.count")), "unit count");
+	await page.selectOption("#unit", "ns");
+
+	/* Kinds. */
+	await page.click('[data-kind="memcpy"]');
+	await settle(page);
+	is(number((await tip(page, "all")).total),
+	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))), "copies left out");
+	is(await page.getAttribute('[data-kind="memcpy"]', "aria-pressed"), "false", "and the button says so");
+	await page.click('[data-kind="memcpy"]', { modifiers: ["Shift"] });
+	await settle(page);
+	is(number((await tip(page, "all")).total),
+	   sum(lines.filter(l => /_Memcpy\]/.test(leaf(l)))), "nothing but copies");
+	await shot(page, "html-kinds");
+	for (const kind of ["kernel", "pending"])
+		await page.click(`[data-kind="${kind}"]`);
+	await page.selectOption("#gpu", "0");
+	await settle(page);
+	is(number((await tip(page, "all")).total), sum(folded("app.gpu0")), "one device");
+	await page.selectOption("#gpu", "all");
+	await settle(page);
+	is(number((await tip(page, "all")).total), total, "all is back");
+	is(page.complaints.join("\n"), "", "no error, no message, no request");
+	await page.context().close();
+}
+
+async function testMoving() {
+	const lines = folded("app.folded"), page = await open("app.html");
+	const chart = await page.$eval("#chart", e => e.clientWidth).then(() => ready(page))
+		.then(() => page.$eval("#chart", e => e.clientWidth));
+
+	/* Zoom: the second level of the widest thread. */
+	const at = lines.filter(l => l[0][0] === "worker")[0][0];
+	const name = at[at.length - 1], parent = at[at.length - 2];
+	const before = (await drawn(page)).length;
+
+	ok(await page.isDisabled("#reset"), "nothing to reset at first");
+	await click(page, name);
+	await shot(page, "html-zoom");
+	let f = await frame(page, name);
+
+	near(f.width, await page.$eval("#chart", e => e.clientWidth - 16), "zoom: as wide as all", .01);
+	ok((await drawn(page)).filter(d => d.name === "all" && d.faded).length === 1,
+	   "zoom: ancestors are faded");
+	ok(!(await page.isHidden("#detail")), "a panel tells of the frame");
+	const panel = await page.$eval("#detail", e => e.textContent);
+
+	ok(panel.includes(name) && panel.includes("kernels"), "with its name and kind", panel);
+	is(await page.$eval("#detail .path", e => e.children.length), at.length + 1,
+	   "and its call path");
+	await page.click("#detail .path li:nth-child(2) button");
+	await settle(page);
+	near((await frame(page, parent)).width, await page.$eval("#chart", e => e.clientWidth - 16),
+	     "a frame of the path zooms, too", .01);
+	await page.keyboard.press("Escape");
+	await settle(page);
+	is((await drawn(page)).length, before, "Escape: all is back");
+	ok(await page.isHidden("#detail"), "and the panel is gone");
+
+	/* Search. */
+	const term = leaf(lines[5]).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
+	const found = sum(lines.filter(l => l[0].some(n => n.toLowerCase().includes(term.toLowerCase()))));
+
+	await page.keyboard.press("/");
+	await page.keyboard.type(term);
+	await settle(page);
+	near(number(await page.textContent("#matched")), 100 * found / sum(lines),
+	     `search ${term}: share of all that it matches`, .01);
+	ok((await drawn(page)).some(d => d.fill === "#e65cf0"), "search: matches are coloured");
+	await shot(page, "html-search");
+	await page.fill("#search", "operator[](");
+	is(await page.getAttribute("#search", "aria-invalid"), "true", "a bad expression is taken as text");
+	await page.keyboard.press("Escape");
+	is(await page.textContent("#matched"), "", "Escape ends the search");
+
+	/* Up and down. */
+	const lowest = (await frame(page, "all")).y;
+
+	await page.keyboard.press("i");
+	await settle(page);
+	ok((await frame(page, "all")).y < lowest && (await frame(page, "worker")).y >
+	   (await frame(page, "all")).y, "icicle: the root is above");
+	await shot(page, "html-icicle");
+	await page.keyboard.press("i");
+	await settle(page);
+	ok((await frame(page, "worker")).y < (await frame(page, "all")).y, "flame: the root is below");
+
+	/* By keyboard alone. */
+	await page.focus("#chart");
+	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
+		await page.keyboard.press(key);
+	await settle(page);
+	ok(!(await page.isDisabled("#reset")) && !(await page.isHidden("#detail")),
+	   "arrow keys and Enter zoom");
+	await page.click("#reset");
+	await settle(page);
+
+	/* Order. */
+	await page.selectOption("#order", "value");
+	await settle(page);
+	const level = (await drawn(page)).filter(d => Math.abs(d.y - (lowest - 18)) < 4)
+		.sort((a, b) => a.x - b.x).map(d => d.width);
+
+	ok(level.length > 1 && level.every((w, i) => !i || w <= level[i - 1] + .01),
+	   "ordered by size", level.join(" "));
+	await page.selectOption("#order", "name");
+
+	/* The list. */
+	const kernels = {};
+
+	for (const l of lines)
+		kernels[leaf(l)] = (kernels[leaf(l)] || 0) + l[1];
+	const largest = Object.keys(kernels).sort((a, b) => kernels[b] - kernels[a])[0];
+
+	await page.click("#tab-top");
+	is(await page.textContent("#top tbody tr:first-child td.name"), largest,
+	   "top: what took longest comes first");
+	await shot(page, "html-top");
+	await page.click("#top thead th:nth-child(3) button");
+	near(number(await page.textContent("#top tbody tr:first-child td:nth-child(4)")), 100,
+	     "top by total: what all are under", .01);
+	await page.click("#top tbody tr:nth-child(2)");
+	await settle(page);
+	ok((await page.textContent("#matched")).includes("matched") && !(await page.isHidden("#graph")),
+	   "a row leads to its frames");
+	is(page.complaints.join("\n"), "", "no error, no message, no request");
+	await page.context().close();
+}
+
+async function testLoss() {
+	const log = fs.readFileSync("app.log", "utf8"), page = await open("app.html");
+
+	await ready(page);
+	const text = await page.textContent("#accounts");
+
+	ok(/unmatched [1-9]/.test(log), "the recording has losses");
+	for (const line of log.trim().split("\n"))
+		ok(text.includes(line.trim()), `the page says: ${line.trim()}`, text);
+	ok(await page.isVisible("#accounts pre"), "without being asked");
+	await page.click("#accounts summary");
+	ok(!(await page.isVisible("#accounts pre")), "and can be told to be silent");
+	for (const fact of ["./app --size 4096", "host", "UTC"])
+		ok((await page.textContent("header")).includes(fact), `the page says: ${fact}`);
+	await page.context().close();
+}
+
+async function testHostile() {
+	const lines = folded("hostile.folded"), page = await open("hostile.html");
+
+	await ready(page);
+	await page.click("#tab-top");
+	const names = new Set(await page.$$eval("#top td.name", cells => cells.map(c => c.textContent)));
+	const missing = lines.filter(l => !names.has(leaf(l))).map(leaf);
+
+	is(missing.join("\n"), "", "hostile names are shown as folded stacks have them");
+	ok([...names].some(n => n.includes("<img src=x onerror=alert(2)>")), "and not as elements");
+	is(await page.$$eval("img, script:not([id])", e => e.length), 2, "which are none but the page's own");
+	await page.click("#tab-graph");
+	await settle(page);
+	await shot(page, "html-hostile");
+	for (const f of (await drawn(page)).filter(d => /alert|bad|semi/.test(d.name))) {
+		await page.mouse.move(f.x + f.width / 2, f.y + 8);
+		is(await page.textContent("#tip strong"), f.name, "tooltip of a hostile name");
+	}
+	const long = lines.map(leaf).sort((a, b) => b.length - a.length)[0];
+
+	ok(long.length >= 10000, "a name of 10000 characters");
+	await click(page, long);
+	is(await page.textContent("#detail h2"), long, "is whole in the panel");
+	await shot(page, "html-long");
+	ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+	   "and does not widen the page");
+	is(page.complaints.join("\n"), "", "nothing ran, nothing was asked for");
+	await page.context().close();
+}
+
+async function testWide() {
+	const lines = folded("wide.folded"), page = await open("wide.html");
+	const nodes = new Set();
+
+	for (const [frames] of lines)
+		frames.forEach((_, i) => nodes.add(frames.slice(0, i + 1).join(";")));
+	await ready(page);
+	await shot(page, "html-wide");
+	const note = await page.textContent("#note");
+	const nr = (await drawn(page)).length - 1;		/* without the root */
+
+	is(number(note) + nr, nodes.size, "what is too narrow to draw is counted");
+	await page.context().close();
+}
+
+async function testDiff() {
+	const lines = folded("diff.folded", 2), page = await open("diff.html");
+	const by = {};
+
+	await ready(page);
+	await shot(page, "html-diff");
+	for (const [frames, a, b] of lines) {
+		const pair = by[frames[frames.length - 1]] ||= [0, 0];
+
+		pair[0] += a;
+		pair[1] += b;
+	}
+	await page.selectOption("#unit", "ns");
+	await settle(page);
+	const t = await tip(page, "all");
+
+	near(number(t.A), sum(lines, 1), "diff: A, normalized", 1e-6);
+	is(number(t.B), sum(lines, 2), "diff: B");
+	ok(/^[+\u2212]/.test(t["B \u2212 A"]), "diff: the difference has its sign", t["B \u2212 A"]);
+	const gone = Object.keys(by).filter(n => by[n][0] && !by[n][1]);
+
+	ok(gone.length > 0, "something is gone in B");
+	for (const f of await drawn(page)) {
+		const pair = by[f.name];
+
+		if (!pair || !/^\[GPU_/.test(f.name))
+			continue;
+		/* Frames of the same name elsewhere may have changed in other ways; these have not. */
+		if (!pair[1])
+			ok(/^hsl\(214,/.test(f.fill), `${f.name} is gone, and blue`, f.fill);
+		if (!pair[0])
+			ok(/^hsl\(4,/.test(f.fill), `${f.name} is new, and red`, f.fill);
+	}
+	await page.selectOption("#width", "b");
+	await settle(page);
+	ok(!(await drawn(page)).some(f => gone.includes(f.name)), "as wide as B: what is gone is not there");
+	await page.click("#tab-top");
+	await page.click("#top thead th:nth-child(9) button");
+	const deltas = await page.$$eval("#top tbody td:nth-child(9)", cells => cells.map(c => c.textContent));
+	const numbers = deltas.map(d => number(d.slice(1)));
+
+	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences first");
+	await shot(page, "html-diff-top");
+	is(page.complaints.join("\n"), "", "diff: no error, no message, no request");
+	await page.context().close();
+}
+
+async function testLooks() {
+	for (const [name, options] of [["dark", { colorScheme: "dark" }],
+				       ["narrow", { viewport: { width: 420, height: 800 } }]]) {
+		const page = await open("app.html", options);
+
+		await ready(page);
+		await click(page, "worker");
+		await shot(page, "html-" + name);
+		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+		   `${name}: fits its window`);
+		is(page.complaints.join("\n"), "", `${name}: no error`);
+		await page.context().close();
+	}
+}
+
+async function testBig() {
+	const [user, system, kilobytes] = fs.readFileSync("big.time", "utf8").trim().split(/\s+/).map(Number);
+	const start = Date.now(), page = await open("big.html");
+
+	await page.waitForSelector("html[data-ready]");
+	/* Drawn, too. */
+	await page.evaluate(() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))));
+	const seconds = (Date.now() - start) / 1000;
+	const frames = await page.evaluate(
+		"JSON.parse(document.getElementById('xpu-data').textContent).nodes.frame.length");
+
+	console.log(`# 5,000,000 launches: merged in ${(user + system).toFixed(1)} s of processor time, ` +
+		    `${(kilobytes / 1024).toFixed(0)} MiB; page of ` +
+		    `${(fs.statSync("big.html").size / 1048576).toFixed(1)} MiB, ${frames} frames, ` +
+		    `opens in ${seconds.toFixed(2)} s`);
+	ok(user + system < 15, "5 million launches: merged in less than 15 s");
+	ok(kilobytes < 2 << 20, "and 2 GiB");
+	ok(seconds < 5, "the page opens in less than 5 s", seconds);
+	await settle(page);
+	await shot(page, "html-big");
+	is(page.complaints.join("\n"), "", "and says nothing");
+	await page.context().close();
+}
+
+run(async () => {
+	await testGraph();
+	await testMoving();
+	await testLoss();
+	await testHostile();
+	await testWide();
+	await testDiff();
+	await testLooks();
+	await testBig();
+});
