@@ -53,9 +53,14 @@ struct {
 
 #define FRAMES_BYTES	(XPU_MAX_FRAMES * sizeof(__u64))
 
-struct scratch {	/* a struct xpu_ring_launch with room for its frames */
+/* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
+struct scratch {
 	__u8 record[sizeof(struct xpu_ring_launch) + FRAMES_BYTES] __attribute__((aligned(8)));
+	__u64 log;			/* the task's struct xpu_log, if it has one */
 };
+
+_Static_assert(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry) <=
+	       sizeof(((struct scratch *)0)->record), "a whole log fits");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -72,9 +77,14 @@ struct {
 		n = (max);			\
 })
 
+static __always_inline void drop_many(__u32 kind, __u64 nr)
+{
+	__sync_fetch_and_add(&dropped[kind], nr);
+}
+
 static __always_inline void drop(__u32 kind)
 {
-	__sync_fetch_and_add(&dropped[kind], 1);
+	drop_many(kind, 1);
 }
 
 static __always_inline __u64 ring_flags(void)
@@ -95,6 +105,17 @@ static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 	if (BPF_CORE_READ(pid, level) < level)
 		return 0;
 	numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
+	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
+	return upid.nr;
+}
+
+/* The number that @pid has in its own namespace. */
+static __always_inline __u32 pid_in_own_ns(struct pid *pid)
+{
+	struct upid upid = {};
+	__u32 level = BPF_CORE_READ(pid, level);
+	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
+
 	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
 	return upid.nr;
 }
@@ -205,6 +226,73 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
+/**
+ * send_log - put launches that a thread has logged into the ring
+ * @task: the current one; not always that thread
+ * @proc: its image
+ * @s: its scratch
+ * @user_log: the struct xpu_log
+ * @end: the number of the first entry that is not wanted; 0: the head
+ * @own: only if it is @task's own log
+ */
+static __always_inline void send_log(struct task_struct *task, const struct xpu_proc *proc,
+				     struct scratch *s, const void *user_log, __u64 end, bool own)
+{
+	struct xpu_ring_log *r = (struct xpu_ring_log *)s->record;
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	struct xpu_log log;
+	__u32 bytes, nr, at, ns_tid = pid_in_own_ns(pid);
+
+	if (bpf_probe_read_user(&log, sizeof(log), user_log)) {
+		if (!own)
+			drop(XPU_LOST_READ);
+		return;
+	}
+	if (own && (log.size != XPU_LOG_BYTES || log.tid != ns_tid))
+		return;			/* its memory has been given back */
+	if (!end)
+		end = log.head;
+	at = log.tail % XPU_LOG_ENTRIES;
+	nr = end - log.tail;
+	if (end <= log.tail || end - log.tail > XPU_LOG_ENTRIES - at)
+		return;
+	bytes = nr * sizeof(struct xpu_log_entry);
+	BOUND(bytes, XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry));
+	if (bpf_probe_read_user(r->entries, bytes, user_log + sizeof(log) +
+				at * sizeof(struct xpu_log_entry))) {
+		drop_many(XPU_LOST_READ, nr);
+		return;
+	}
+	r->hdr.type = XPU_RECORD_LOG;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r) + bytes;
+	r->first = log.tail;
+	r->proc_id = proc->proc_id;
+	r->tid = 0;
+	if (log.tid == ns_tid)
+		r->tid = task_tid(task);
+	else if (BPF_CORE_READ(pid, level) == loader_pidns_level)
+		r->tid = log.tid;
+	r->ns_tid = log.tid;
+	r->log_id = log.id;
+	r->nr = nr;
+	r->reserved = 0;
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
+		drop_many(XPU_LOST_LAUNCH, nr);
+}
+
+/*
+ * A thread ends, perhaps by a signal: since Linux 6.16 its memory is still there, and so is what it
+ * has logged and not sent.
+ */
+static __always_inline void send_last(struct task_struct *task, const struct xpu_proc *proc)
+{
+	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
+
+	if (s && s->log && task->mm)
+		send_log(task, proc, s, (const void *)s->log, 0, true);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -212,7 +300,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	struct xpu_record_process_exit *r;
 
-	if (!proc || BPF_CORE_READ(task, signal, live.counter) > 0)
+	if (!proc)
+		return 0;
+	send_last(task, proc);
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -287,6 +378,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	if (slot.size < sizeof(slot)) {		/* of an older shim */
 		slot.wait_ns = 0;
 		slot.home = 0;
+		slot.log = 0;
 	}
 	if (!slot.cbid || (slot.wait_ns && !want_waits))
 		return 0;
@@ -335,9 +427,33 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->wait_ns = slot.wait_ns;
 	r->wait_context = slot.wait_context;
 	r->wait_stream = slot.wait_stream;
+	r->path_id = slot.path_id;
+	r->ns_tid = 0;
+	if (slot.path_id)
+		r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));
+	if (slot.log)
+		s->log = slot.log;
 	r->nr_frames = bytes / sizeof(__u64);
-	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()) &&
+	    !(slot.flags & XPU_CHAIN_NO_LAUNCH))
 		drop(slot.wait_ns ? XPU_LOST_WAIT : XPU_LOST_LAUNCH);
+	return 0;
+}
+
+SEC("uprobe")
+int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xpu_proc *proc = current_process(task);
+	struct scratch *s;
+
+	if (!proc)
+		return 0;
+	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (s)
+		send_log(task, proc, s, user_log, end, false);
+	else
+		drop(XPU_LOST_SCRATCH);
 	return 0;
 }
 

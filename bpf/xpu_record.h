@@ -82,6 +82,7 @@ enum xpu_record_type {
 	XPU_RECORD_LAUNCH	= 32,
 	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES */
 	XPU_RECORD_LAUNCH_WAIT	= 35,
+	XPU_RECORD_LOG		= 36,
 
 	/* inside a BATCH only: written by the shim */
 	XPU_RECORD_STRING	= 64,
@@ -198,6 +199,7 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 	XPU_CHAIN_FAILED	= 4,	/* no stack could be read: nr_frames is 0 */
 	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means nothing, and
 					 * kernel frames, XPU_FRAME_IS_KERNEL, may come first */
+	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: the chain is told of, nothing else */
 };
 
 struct xpu_record_callchain {
@@ -366,7 +368,21 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 	__u64	wait_ns;		/* LAUNCH_WAIT */
 	__u32	wait_context;
 	__u32	wait_stream;
+	__u32	path_id;		/* what the shim's logs will call this chain; 0: nothing */
+	__u32	ns_tid;			/* tid, as the thread's own pid namespace numbers it */
 	__u64	frames[];
+};
+
+struct xpu_ring_log {			/* launches from one thread's struct xpu_log */
+	struct xpu_record hdr;
+	__u64	first;			/* how many that log has held before these */
+	__u32	proc_id;
+	__u32	tid;			/* 0: not known, ns_tid is */
+	__u32	ns_tid;
+	__u32	log_id;
+	__u32	nr;
+	__u32	reserved;
+	__u8	entries[];		/* nr of struct xpu_log_entry, see xpu_slot.h */
 };
 
 struct xpu_ring_sample {
@@ -514,7 +530,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 72);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);

@@ -2,10 +2,17 @@
 /*
  * xpu_slot.h - the contract between the shim and the BPF programs
  *
- * A thread that launches owns one struct xpu_slot. Before each launch, and when a CUDA graph gets a
- * new node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that site reads it at that instant, on that
- * thread. Finished device work goes out through the probe site xpu_batch(records, bytes), with
- * records as xpu_record.h has them.
+ * A thread that launches owns one struct xpu_slot. Before a launch, and when a CUDA graph gets a new
+ * node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that site
+ * reads it at that instant, on that thread. Finished device work goes out through the probe site
+ * xpu_batch(records, bytes), with records as xpu_record.h has them.
+ *
+ * With XPUSHIM_PROBE=path that is done for the first launch of each call path, whose number
+ * slot.path_id then is. Further launches from it go into the thread's struct xpu_log by that number,
+ * and what the log holds goes out through the probe site xpu_log(log, end) when it is full, and now
+ * and then; of a thread that is killed, the BPF program on its exit sends what is left. What a
+ * number stands for is told again through xpu_path(slot), which is no launch, for listeners that
+ * have come late or lost it.
  *
  * Each site has a semaphore beside it, 16 bits that the kernel raises from 0 to 1 while a uprobe is
  * there (its ref_ctr_offset), however many are attached. Zero: nobody listens, do no work.
@@ -25,7 +32,7 @@ struct xpu_slot {
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
 	__u16	flags;			/* XPU_CHAIN_* of frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
-	__u32	path_id;		/* reserved for interned paths; 0 */
+	__u32	path_id;		/* not 0: the number of this call path in logs */
 	__u32	nr_frames;		/* 0: the BPF program walks the stack */
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * where a signal struck, that address plus one */
@@ -40,20 +47,55 @@ struct xpu_slot {
 	__u32	in_call;		/* of the slot at home: not 0 while its thread is in a call that
 					 * may wait; to be read at any time */
 	__u64	home;			/* address of the slot that its thread keeps, perhaps this */
+	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
 };
 
-_Static_assert(sizeof(struct xpu_slot) == 88, "xpu_slot is an ABI");
+/* One launch, from a call path that was told of. */
+struct xpu_log_entry {
+	__u64	time_ns;		/* CLOCK_MONOTONIC */
+	__u32	correlation_id;
+	__u32	path_id;		/* of a slot of the same process */
+};
+
+#define XPU_LOG_ENTRIES	128		/* a power of two */
+
+/*
+ * Launches of one thread, not yet sent: those from tail on, before head. Entry number n is in
+ * entries[n % XPU_LOG_ENTRIES], and all that are there at a time are in one piece.
+ */
+struct xpu_log {
+	__u32	size;			/* XPU_LOG_BYTES */
+	__u32	tid;			/* the thread's, as gettid() says there */
+	__u32	id;			/* unique in the process */
+	__u32	reserved;
+	__u64	head;			/* written by the thread, after the entry */
+	__u64	tail;			/* written after they were sent */
+	struct xpu_log_entry entries[];
+};
+
+#define XPU_LOG_BYTES	(sizeof(struct xpu_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
+
+/* Paths have numbers from 1, and a process never uses one twice. */
+#define XPU_MAX_PATHS	(1u << 22)
+
+_Static_assert(sizeof(struct xpu_slot) == 96, "xpu_slot is an ABI");
+_Static_assert(sizeof(struct xpu_log_entry) == 16, "xpu_log is an ABI");
+_Static_assert(sizeof(struct xpu_log) == 32, "xpu_log is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
- * pairs: one for processes that xpuload started, which XPU_RUN_ENV in their environment tells, and
+ * sets: one for processes that xpuload started, which XPU_RUN_ENV in their environment tells, and
  * one for those that were started with the shim preloaded and wait to be attached to. So a session
  * that starts its target does not wake the others on the machine.
  */
 #define XPU_SITE_LAUNCH		"xpu_launch"
 #define XPU_SITE_BATCH		"xpu_batch"
+#define XPU_SITE_LOG		"xpu_log"
+#define XPU_SITE_PATH		"xpu_path"
 #define XPU_SITE_LIVE_LAUNCH	"xpu_live_launch"
 #define XPU_SITE_LIVE_BATCH	"xpu_live_batch"
+#define XPU_SITE_LIVE_LOG	"xpu_live_log"
+#define XPU_SITE_LIVE_PATH	"xpu_live_path"
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
 
 /*
@@ -68,6 +110,9 @@ _Static_assert(sizeof(struct xpu_slot) == 88, "xpu_slot is an ABI");
 /* How the shim makes call chains: "auto", "fp" or "dwarf", and of how many frames at most. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
+
+/* Whether the BPF program is called for each "launch", or for each new "path" and for logs. */
+#define XPU_PROBE_ENV		"XPUSHIM_PROBE"
 
 /* Whether they hold Python's frames: "on", "off", or "only" those. */
 #define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"

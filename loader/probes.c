@@ -26,9 +26,14 @@ struct attachment {
 	struct bpf_link *links[MAX_SITES];
 };
 
+/* The programs on the sites of one process, or of all. */
+struct attachments {
+	struct attachment batch, log, path, launch;
+};
+
 struct followed {			/* a child of an attached process */
 	struct followed *next;
-	struct attachment batch, launch;
+	struct attachments at;
 };
 
 /* Where the kernel puts a breakpoint, and the counter beside it: offsets into the file. */
@@ -37,7 +42,7 @@ struct site {
 };
 
 struct sites {
-	struct site launch[MAX_SITES], batch[MAX_SITES], hello;
+	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES], hello;
 };
 
 struct probes {
@@ -47,7 +52,8 @@ struct probes {
 	char *shim;
 	struct sites sites;
 	size_t nr_sites;
-	struct attachment batch, launch, hello;
+	struct attachments at;
+	struct attachment hello;
 	struct followed *followed;
 	probes_record_fn fn;
 	void *ctx;
@@ -128,8 +134,12 @@ static int find_sites(const char *path, struct sites *sites, char *why, size_t l
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && find_site(elf, XPU_SITE_LAUNCH, &sites->launch[0]) &&
 	    find_site(elf, XPU_SITE_BATCH, &sites->batch[0]) &&
+	    find_site(elf, XPU_SITE_LOG, &sites->log[0]) &&
+	    find_site(elf, XPU_SITE_PATH, &sites->path[0]) &&
 	    find_site(elf, XPU_SITE_LIVE_LAUNCH, &sites->launch[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]) &&
+	    find_site(elf, XPU_SITE_LIVE_LOG, &sites->log[1]) &&
+	    find_site(elf, XPU_SITE_LIVE_PATH, &sites->path[1]) &&
 	    find_site(elf, XPU_SITE_HELLO, &sites->hello))
 		err = 0;
 	else
@@ -225,13 +235,22 @@ static int attach(struct probes *p, struct bpf_program *prog, const struct site 
 	return 0;
 }
 
-/* Batches first: who hears of launches must hear of what becomes of them. */
-static int attach_both(struct probes *p, pid_t pid, struct attachment *batch,
-		       struct attachment *launch)
+static void attachments__init(struct attachments *at)
 {
-	batch->multi_fd = launch->multi_fd = -1;
-	return attach(p, p->skel->progs.on_batch, p->sites.batch, p->nr_sites, pid, batch) ?:
-	       attach(p, p->skel->progs.on_launch, p->sites.launch, p->nr_sites, pid, launch);
+	at->batch.multi_fd = at->log.multi_fd = at->path.multi_fd = at->launch.multi_fd = -1;
+}
+
+/* Launches last: who hears of them must hear of what becomes of them. */
+static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
+{
+	const struct xpu_bpf *skel = p->skel;
+	const struct sites *sites = &p->sites;
+
+	attachments__init(at);
+	return attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
+	       attach(p, skel->progs.on_log, sites->log, p->nr_sites, pid, &at->log) ?:
+	       attach(p, skel->progs.on_launch, sites->path, p->nr_sites, pid, &at->path) ?:
+	       attach(p, skel->progs.on_launch, sites->launch, p->nr_sites, pid, &at->launch);
 }
 
 static void detach(struct attachment *a)
@@ -265,6 +284,14 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 		bpf_map__set_map_flags(skel->maps.procs, 0);
 }
 
+static void detach_all(struct attachments *at)
+{
+	detach(&at->launch);
+	detach(&at->path);
+	detach(&at->log);
+	detach(&at->batch);
+}
+
 static int identify(struct xpu_bpf *skel)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
@@ -290,7 +317,8 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->ctx = ctx;
 	p->multi = multi;
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
-	p->batch.multi_fd = p->launch.multi_fd = p->hello.multi_fd = -1;
+	attachments__init(&p->at);
+	p->hello.multi_fd = -1;
 	if (opts->shim) {
 		p->shim = strdup(opts->shim);
 		err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
@@ -313,6 +341,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
+		bpf_program__set_expected_attach_type(skel->progs.on_log, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
 	}
 	err = xpu_bpf__load(skel);
@@ -348,10 +377,11 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	if (opts->mode == PROBES_PID)
 		skel->bss->attach_pid = opts->pid;
 	pid = opts->mode == PROBES_PID ? opts->pid : 0;
-	if (p->shim)
-		err = attach_both(p, pid, &p->batch, &p->launch);
-	if (!err && p->shim && opts->mode != PROBES_RUN)	/* the program does not matter: it never runs */
+	/* The program does not matter: it never runs. */
+	if (p->shim && opts->mode != PROBES_RUN)
 		err = attach(p, skel->progs.on_batch, &p->sites.hello, 1, pid, &p->hello);
+	if (!err && p->shim)
+		err = attach_all(p, pid, &p->at);
 	if (err) {
 		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
 			 advice(err));
@@ -382,12 +412,11 @@ void probes__close(struct probes *p)
 
 	if (!p)
 		return;
-	probes__detach_launches(p);
 	probes__end_hello(p);
-	detach(&p->batch);
+	detach_all(&p->at);
 	while ((f = p->followed)) {
 		p->followed = f->next;
-		detach(&f->batch);
+		detach_all(&f->at);
 		free(f);
 	}
 	free(p->shim);
@@ -403,7 +432,7 @@ int probes__follow(struct probes *p, pid_t pid)
 
 	if (!f)
 		return -ENOMEM;
-	err = p->shim ? attach_both(p, pid, &f->batch, &f->launch) : 0;
+	err = p->shim ? attach_all(p, pid, &f->at) : 0;
 	f->next = p->followed;
 	p->followed = f;
 	return err;
@@ -413,9 +442,9 @@ void probes__detach_launches(struct probes *p)
 {
 	struct followed *f;
 
-	detach(&p->launch);
+	detach(&p->at.launch);
 	for (f = p->followed; f; f = f->next)
-		detach(&f->launch);
+		detach(&f->at.launch);
 }
 
 void probes__end_hello(struct probes *p)

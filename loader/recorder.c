@@ -13,6 +13,7 @@
 #include "ksyms.h"
 #include "msg.h"
 #include "writer.h"
+#include "xpu_slot.h"
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
 #define MAX_SAMPLES	1024		/* the same: 16 KiB */
@@ -41,9 +42,36 @@ struct thread {
 	uint32_t thread_id;
 };
 
+/* By the number that its own pid namespace gives a thread. */
+struct ns_thread {
+	UT_hash_handle hh;
+	struct {
+		uint32_t proc_id, ns_tid;
+	} key;
+	uint32_t tid;
+};
+
+/* A thread's log of launches: how much of it is here. */
+struct log {
+	UT_hash_handle hh;
+	struct {
+		uint32_t proc_id, log_id;
+	} key;
+	uint64_t next;
+};
+
+/* A call path that a log has and that the shim has not told of yet, or that was lost. */
+struct untold {
+	UT_hash_handle hh;
+	uint32_t path_id;
+	uint64_t nr_launches;
+};
+
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
+	uint32_t *paths;		/* by the shim's number, the recording's; 0: not met */
+	uint32_t nr_paths;
 	bool forked;			/* not an exec of one that is counted already */
 	bool attached;			/* ran before: its counters began before the recording */
 	bool failed;			/* said that it cannot be recorded */
@@ -59,6 +87,9 @@ struct recorder {
 	void *ctx;
 	struct chain *chains;
 	struct thread *threads;
+	struct ns_thread *ns_threads;
+	struct log *logs;
+	struct untold *untold;		/* by path_id */
 	struct process *processes;
 	struct ksyms *ksyms;
 	uint32_t last_path_id, last_thread_id;
@@ -71,6 +102,7 @@ struct recorder {
 	const struct thread *last_thread;
 	struct process *last_process;
 
+	uint64_t from_ns, until_ns;	/* attached processes: launches between these are heard of */
 	uint64_t base_ns;		/* of launches[] */
 	uint32_t nr_launches;
 	struct xpu_launch launches[MAX_LAUNCHES];
@@ -100,6 +132,7 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, reco
 	rec->sample_period_ns = sample_period_ns;
 	rec->process_fn = fn;
 	rec->ctx = ctx;
+	rec->until_ns = UINT64_MAX;
 	return rec;
 }
 
@@ -107,6 +140,9 @@ void recorder__free(struct recorder *rec)
 {
 	struct chain *c, *next_chain;
 	struct thread *t, *next_thread;
+	struct ns_thread *n, *next_ns_thread;
+	struct untold *u, *next_untold;
+	struct log *l, *next_log;
 	struct process *p, *next_process;
 
 	if (!rec)
@@ -119,12 +155,35 @@ void recorder__free(struct recorder *rec)
 		HASH_DEL(rec->threads, t);
 		free(t);
 	}
+	HASH_ITER(hh, rec->ns_threads, n, next_ns_thread) {
+		HASH_DEL(rec->ns_threads, n);
+		free(n);
+	}
+	HASH_ITER(hh, rec->logs, l, next_log) {
+		HASH_DEL(rec->logs, l);
+		free(l);
+	}
+	HASH_ITER(hh, rec->untold, u, next_untold) {
+		HASH_DEL(rec->untold, u);
+		free(u);
+	}
 	HASH_ITER(hh, rec->processes, p, next_process) {
 		HASH_DEL(rec->processes, p);
+		free(p->paths);
 		free(p);
 	}
 	ksyms__free(rec->ksyms);
 	free(rec);
+}
+
+void recorder__attached(struct recorder *rec, uint64_t time_ns)
+{
+	rec->from_ns = time_ns;
+}
+
+void recorder__detaching(struct recorder *rec, uint64_t time_ns)
+{
+	rec->until_ns = time_ns;
 }
 
 static struct process *recorder__process(struct recorder *rec, uint32_t proc_id)
@@ -184,6 +243,26 @@ out:
 	return t->thread_id;
 }
 
+static void recorder__write_chain(struct recorder *rec, const struct chain_key *what,
+				  const __u64 *frames, uint64_t time_ns, uint32_t path_id)
+{
+	size_t frames_bytes = what->nr_frames * sizeof(*frames);
+	struct xpu_record_callchain *r = writer__reserve(rec->writer, sizeof(*r) + frames_bytes);
+
+	if (!r)
+		return;
+	*r = (struct xpu_record_callchain){
+		.hdr = { XPU_RECORD_CALLCHAIN, what->flags, sizeof(*r) + frames_bytes },
+		.path_id = path_id,
+		.proc_id = what->proc_id,
+		.time_ns = time_ns,
+		.cbid = what->cbid,
+		.domain = what->domain,
+		.nr_frames = what->nr_frames,
+	};
+	memcpy(r->frames, frames, frames_bytes);
+}
+
 /*
  * The interned id of a call chain, @what with @frames, first seen at @time_ns; @launch: of a launch.
  * 0: no memory.
@@ -193,7 +272,6 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct chain_key *
 {
 	size_t frames_bytes = what->nr_frames * sizeof(*frames);
 	size_t key_bytes = sizeof(rec->key) + frames_bytes;
-	struct xpu_record_callchain *r;
 	struct chain *c;
 	uint32_t i;
 
@@ -216,20 +294,140 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct chain_key *
 	rec->nr_other_paths += !launch;
 	for (i = 0; i < what->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
 		ksyms__write(rec->ksyms, frames[i], rec->writer);
-	r = writer__reserve(rec->writer, sizeof(*r) + frames_bytes);
-	if (r) {
-		*r = (struct xpu_record_callchain){
-			.hdr = { XPU_RECORD_CALLCHAIN, what->flags, sizeof(*r) + frames_bytes },
-			.path_id = c->path_id,
-			.proc_id = what->proc_id,
-			.time_ns = time_ns,
-			.cbid = what->cbid,
-			.domain = what->domain,
-			.nr_frames = what->nr_frames,
-		};
-		memcpy(r->frames, frames, frames_bytes);
-	}
+	recorder__write_chain(rec, what, frames, time_ns, c->path_id);
 	return c->path_id;
+}
+
+/* ---- paths that shims have numbers for ------------------------------------------------------- */
+
+/* Where the recording's id of the shim's path @number is; NULL: no such number, or no memory. */
+static uint32_t *process__path(struct process *p, uint32_t number)
+{
+	uint32_t nr = p->nr_paths ?: 64, *paths;
+
+	if (!number || number > XPU_MAX_PATHS)
+		return NULL;
+	if (number < p->nr_paths)
+		return &p->paths[number];
+	while (nr <= number)
+		nr *= 2;
+	paths = reallocarray(p->paths, nr, sizeof(*paths));
+	if (!paths)
+		return NULL;
+	memset(paths + p->nr_paths, 0, (nr - p->nr_paths) * sizeof(*paths));
+	p->paths = paths;
+	p->nr_paths = nr;
+	return &p->paths[number];
+}
+
+/* The shim says what a number stands for. It may have been used before, and said before. */
+static void recorder__name_path(struct recorder *rec, struct process *p, uint32_t number,
+				const struct chain_key *what, const struct xpu_ring_launch *launch)
+{
+	uint32_t *path_id = process__path(p, number);
+	struct untold *u = NULL;
+
+	if (!path_id)
+		return;
+	if (!*path_id) {
+		*path_id = recorder__path_id(rec, what, launch->frames, launch->time_ns, true);
+		return;
+	}
+	if (rec->untold)
+		HASH_FIND(hh, rec->untold, path_id, sizeof(*path_id), u);
+	if (!u)
+		return;
+	recorder__write_chain(rec, what, launch->frames, launch->time_ns, u->path_id);
+	HASH_DEL(rec->untold, u);
+	free(u);
+}
+
+/* The recording's id of path @number, which may be told of later. 0: no memory, or no path. */
+static uint32_t recorder__numbered_path(struct recorder *rec, struct process *p, uint32_t number)
+{
+	uint32_t *path_id = process__path(p, number);
+	struct untold *u = NULL;
+
+	if (!path_id)
+		return 0;
+	if (*path_id && !rec->untold)
+		return *path_id;
+	if (!*path_id) {
+		u = calloc(1, sizeof(*u));
+		if (!u)
+			return 0;
+		u->path_id = rec->last_path_id + 1;
+		HASH_ADD(hh, rec->untold, path_id, sizeof(u->path_id), u);
+		if (!u->hh.tbl) {
+			free(u);
+			return 0;
+		}
+		*path_id = ++rec->last_path_id;
+	} else {
+		HASH_FIND(hh, rec->untold, path_id, sizeof(*path_id), u);
+	}
+	if (u)
+		u->nr_launches++;
+	return *path_id;
+}
+
+static void recorder__learn_tid(struct recorder *rec, const struct xpu_ring_launch *launch)
+{
+	struct ns_thread key = { .key = { launch->proc_id, launch->ns_tid } }, *n;
+
+	if (launch->ns_tid == launch->tid)
+		return;
+	HASH_FIND(hh, rec->ns_threads, &key.key, sizeof(key.key), n);
+	if (!n) {
+		n = calloc(1, sizeof(*n));
+		if (!n)
+			return;
+		n->key = key.key;
+		HASH_ADD(hh, rec->ns_threads, key, sizeof(n->key), n);
+		if (!n->hh.tbl) {
+			free(n);
+			return;
+		}
+	}
+	n->tid = launch->tid;
+}
+
+/* A thread's id here; in a pid namespace of its own it has told us of it with its first path. */
+static uint32_t recorder__log_tid(struct recorder *rec, const struct xpu_ring_log *log)
+{
+	struct ns_thread key = { .key = { log->proc_id, log->ns_tid } }, *n;
+
+	if (log->tid)
+		return log->tid;
+	HASH_FIND(hh, rec->ns_threads, &key.key, sizeof(key.key), n);
+	return n ? n->tid : log->ns_tid;
+}
+
+/*
+ * How many of a log's entries are here already: its sender was killed before it could say so, and
+ * the thread's end sent them again. -1: no memory.
+ */
+static int64_t recorder__nr_known(struct recorder *rec, const struct xpu_ring_log *log)
+{
+	struct log key = { .key = { log->proc_id, log->log_id } }, *l;
+	uint64_t end = log->first + log->nr, known;
+
+	HASH_FIND(hh, rec->logs, &key.key, sizeof(key.key), l);
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -1;
+		l->key = key.key;
+		HASH_ADD(hh, rec->logs, key, sizeof(l->key), l);
+		if (!l->hh.tbl) {
+			free(l);
+			return -1;
+		}
+	}
+	known = l->next > log->first ? l->next - log->first : 0;
+	if (end > l->next)
+		l->next = end;
+	return known < log->nr ? known : log->nr;
 }
 
 static void recorder__graph_node(struct recorder *rec, const struct xpu_ring_launch *launch,
@@ -286,6 +484,56 @@ static void recorder__flush_launches(struct recorder *rec)
 	rec->nr_launches = 0;
 }
 
+static void recorder__add_launch(struct recorder *rec, struct process *p, uint64_t time_ns,
+				 uint32_t correlation_id, uint32_t path_id, uint32_t thread_id)
+{
+	int64_t delta = time_ns - rec->base_ns;
+
+	if (p->attached && (time_ns < rec->from_ns || time_ns >= rec->until_ns))
+		return;			/* logged before, or sent after; of others we have not heard */
+	p->nr_launches++;
+	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
+		recorder__flush_launches(rec);
+	if (!rec->nr_launches) {
+		rec->base_ns = time_ns;
+		delta = 0;
+	}
+	rec->launches[rec->nr_launches++] = (struct xpu_launch){
+		.correlation_id = correlation_id,
+		.path_id = path_id,
+		.delta_ns = delta,
+		.thread_id = thread_id,
+	};
+}
+
+static void recorder__log(struct recorder *rec, const struct xpu_ring_log *log, size_t size)
+{
+	const struct xpu_log_entry *e;
+	uint32_t thread_id, path_id;
+	struct process *p;
+	int64_t i;
+
+	if (size < sizeof(*log) || log->nr > XPU_LOG_ENTRIES ||
+	    size < sizeof(*log) + log->nr * sizeof(*e))
+		return;
+	p = recorder__process(rec, log->proc_id);
+	thread_id = recorder__thread_id(rec, log->proc_id, recorder__log_tid(rec, log));
+	i = recorder__nr_known(rec, log);
+	if (!p || !thread_id || i < 0) {
+		rec->nr_no_memory += log->nr;
+		return;
+	}
+	e = (const struct xpu_log_entry *)log->entries;
+	for (; i < log->nr; i++) {
+		path_id = recorder__numbered_path(rec, p, e[i].path_id);
+		if (path_id)
+			recorder__add_launch(rec, p, e[i].time_ns, e[i].correlation_id, path_id,
+					     thread_id);
+		else
+			rec->nr_no_memory++;
+	}
+}
+
 static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch *launch,
 			     size_t size)
 {
@@ -293,17 +541,22 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 		.proc_id = launch->proc_id,
 		.cbid = launch->cbid,
 		.domain = launch->domain,
-		.flags = launch->flags,
+		.flags = launch->flags & ~XPU_CHAIN_NO_LAUNCH,
 		.nr_frames = launch->nr_frames,
 	};
-	struct process *p;
 	uint32_t thread_id, path_id;
-	int64_t delta;
+	struct process *p;
 
 	if (size < sizeof(*launch) || launch->nr_frames > XPU_MAX_FRAMES ||
 	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
 		return;
 	p = recorder__process(rec, launch->proc_id);
+	if (p && launch->path_id)
+		recorder__name_path(rec, p, launch->path_id, &what, launch);
+	if (launch->flags & XPU_CHAIN_NO_LAUNCH)
+		return;
+	if (launch->path_id)
+		recorder__learn_tid(rec, launch);
 	thread_id = recorder__thread_id(rec, launch->proc_id, launch->tid);
 	path_id = recorder__path_id(rec, &what, launch->frames, launch->time_ns,
 				    launch->hdr.type == XPU_RECORD_LAUNCH);
@@ -319,21 +572,7 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 		recorder__graph_node(rec, launch, path_id, thread_id);
 		return;
 	}
-	p->nr_launches++;
-
-	delta = launch->time_ns - rec->base_ns;
-	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
-		recorder__flush_launches(rec);
-	if (!rec->nr_launches) {
-		rec->base_ns = launch->time_ns;
-		delta = 0;
-	}
-	rec->launches[rec->nr_launches++] = (struct xpu_launch){
-		.correlation_id = launch->correlation_id,
-		.path_id = path_id,
-		.delta_ns = delta,
-		.thread_id = thread_id,
-	};
+	recorder__add_launch(rec, p, launch->time_ns, launch->correlation_id, path_id, thread_id);
 }
 
 static void recorder__flush_samples(struct recorder *rec)
@@ -479,6 +718,9 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 	case XPU_RECORD_SAMPLE:
 		recorder__sample(rec, data, size);
 		break;
+	case XPU_RECORD_LOG:
+		recorder__log(rec, data, size);
+		break;
 	case XPU_RECORD_BATCH:
 		recorder__batch(rec, data, size);
 		break;
@@ -528,6 +770,7 @@ unsigned int recorder__nr_awake(const struct recorder *rec)
 void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 {
 	const struct process *p;
+	const struct untold *u;
 	uint64_t tagged;
 
 	memset(stats, 0, sizeof(*stats));
@@ -551,6 +794,8 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 		stats->nr_unfinished += c->nr_unfinished - f->nr_unfinished;
 		stats->nr_errors += p->failed;
 	}
+	for (u = rec->untold; u; u = u->hh.next)
+		stats->nr_untold += u->nr_launches;
 	stats->nr_paths = rec->last_path_id - rec->nr_other_paths;
 	stats->nr_no_memory = rec->nr_no_memory;
 	stats->nr_samples = rec->nr_samples_total;

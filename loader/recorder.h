@@ -29,6 +29,7 @@ struct recorder_stats {
 	uint64_t nr_bad_times;
 	uint64_t nr_unfinished;
 	uint64_t nr_paths;		/* of launches */
+	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_samples;		/* received */
 	uint64_t nr_errors;		/* processes that could not be recorded */
 	uint64_t nr_no_memory;		/* launches dropped for want of memory here ... */
@@ -42,6 +43,14 @@ typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
 			       void *ctx);
 void recorder__free(struct recorder *rec);
+
+/*
+ * Launches of processes that ran before are recorded from when all probes were there to when the
+ * first one goes. Logs hold some of before, and those of a process that is awake for somebody else,
+ * too, some of after.
+ */
+void recorder__attached(struct recorder *rec, uint64_t time_ns);
+void recorder__detaching(struct recorder *rec, uint64_t time_ns);
 
 /**
  * recorder__record - take one record from the ring

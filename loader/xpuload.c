@@ -66,6 +66,7 @@ struct options {
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
 	const char *python;		/* on, off, only, or NULL */
+	const char *probe;		/* launch, path, or NULL */
 	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;
@@ -109,6 +110,8 @@ static const char usage_text[] =
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
 "                         only: without native frames\n"
 "      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
+"      --probe WHEN       path (default): the kernel is entered for new call paths and for\n"
+"                         many launches at once; launch: at each one. Both are exact\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"
@@ -217,7 +220,7 @@ static int check_modes(const struct options *opts)
 static int parse_options(int argc, char **argv, struct options *opts)
 {
 	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
-	       OPT_GPU_ONLY, OPT_CPU_ONLY };
+	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -229,6 +232,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
 		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 		{ "python", required_argument, NULL, OPT_PYTHON },
+		{ "probe", required_argument, NULL, OPT_PROBE },
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -286,6 +290,13 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			opts->python = optarg;
 			if (strcmp(optarg, "on") && strcmp(optarg, "off") && strcmp(optarg, "only")) {
 				msg__error("--python %s: on, off or only is wanted", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case OPT_PROBE:
+			opts->probe = optarg;
+			if (strcmp(optarg, "launch") && strcmp(optarg, "path")) {
+				msg__error("--probe %s: launch or path is wanted", optarg);
 				return STATUS_FAILED;
 			}
 			break;
@@ -364,6 +375,15 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			   XPU_CALL_GRAPH_ENV " in its environment decided");
 		return STATUS_FAILED;
 	}
+	if (opts->probe && opts->mode != PROBES_RUN) {
+		msg__error("--probe is for a COMMAND to start; for a running program, "
+			   XPU_PROBE_ENV " in its environment decided");
+		return STATUS_FAILED;
+	}
+	if (opts->probe && opts->call_graph && !strcmp(opts->probe, "path") &&
+	    !strcmp(opts->call_graph, "fp"))
+		msg__warn("--call-graph fp reads every launch's stack in the kernel: as with "
+			  "--probe launch");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
 	if (choose_data(opts)) {
@@ -603,6 +623,7 @@ static void detach(struct session *s)
 	sampler__close(s->sampler);
 	s->sampler = NULL;
 	drain(s);
+	recorder__detaching(s->recorder, now_ns(CLOCK_MONOTONIC));
 	probes__detach_launches(s->probes);
 	while (recorder__nr_awake(s->recorder) && now_ns(CLOCK_MONOTONIC) < end_ns) {
 		poll(fds, 2, RELAY_POLL_MS);
@@ -723,6 +744,8 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	add_loss(l, reads, "%llu slots unreadable", U(reads));
 	add_loss(l, scratch, "%llu launches without kernel memory", U(scratch));
 	add_loss(l, sideband, "%llu mmap or comm events", U(sideband));
+	add_loss(l, st->nr_untold, "%llu call paths of launches (ring full: try -m)",
+		 U(st->nr_untold));
 	add_loss(l, st->nr_no_memory, "%llu launches for want of memory", U(st->nr_no_memory));
 	if (st->nr_tagged > accounted)
 		add_loss(l, st->nr_tagged - accounted, "%llu launches tagged but not seen",
@@ -892,6 +915,7 @@ static int start_recording(struct session *s, const char *shim)
 		msg__error("out of memory");
 		return STATUS_FAILED;
 	}
+	recorder__attached(s->recorder, now_ns(CLOCK_MONOTONIC));
 	if (opts->gpu_only)
 		return 0;
 	err = sampler__open(probes__sample_fd(s->probes), period_ns, &s->sampler);
@@ -977,6 +1001,8 @@ static void set_shim_environment(const struct options *opts)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);
 	if (opts->gpu_only)
 		setenv(XPU_WAITS_ENV, "off", 1);
+	if (opts->probe)
+		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {
 		snprintf(number, sizeof(number), "%u", opts->max_frames);
 		setenv(XPU_MAX_FRAMES_ENV, number, 1);

@@ -373,6 +373,9 @@ void activity__drain(bool last)
 	bool done_any;
 
 	pthread_mutex_lock(&lock);
+	/* Launches first, then what became of them. */
+	wire__counters.nr_launches = launch__send(&nr_threads);
+	wire__counters.nr_slots = nr_threads;
 	for (b = atomic_exchange(&completed, NULL); b; b = next) {
 		next = b->next;
 		b->next = oldest;
@@ -390,12 +393,11 @@ void activity__drain(bool last)
 			pool__give(b);
 		}
 	}
-	if (last)
+	if (last) {
 		wire__repeat_definitions();
+		launch__repeat_definitions();
+	}
 	wire__counters.hdr.misc = last ? XPU_MISC_COUNTERS_LAST : 0;
-
-	wire__counters.nr_launches = launch__count(&nr_threads);
-	wire__counters.nr_slots = nr_threads;
 	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
 	wire__counters.nr_dropped_shim = atomic_load(&nr_dropped_shim);
 	if (done_any || last)
@@ -511,6 +513,7 @@ void activity__repeat_definitions(void)
 	pthread_mutex_lock(&lock);
 	wire__repeat_definitions();
 	wire__flush();
+	launch__repeat_definitions();
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The launch path. A warm thread does what the callback below shows and nothing more: a few stores
- * into memory of its own, and the probe. No lock, no allocation, no system call, no shared line.
+ * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
+ * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock, no
+ * allocation, no system call, no shared line.
  */
 #include "launch.h"
 
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "activity.h"
+#include "paths.h"
 #include "probe.h"
 #include "python.h"
 #include "unwind.h"
@@ -22,7 +24,8 @@
 /* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
 struct thread {
 	struct xpu_slot slot;
-	struct unwinder *unwinder;		/* behind this, or NULL */
+	struct paths *paths;			/* behind this, or NULL */
+	struct unwinder *unwinder;		/* behind that, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
 	unsigned int level;			/* launches being told of: more than 1 in handlers */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
@@ -51,6 +54,8 @@ static void thread__exit(void *arg)
 	struct thread *t = arg;
 
 	this_thread = NULL;
+	if (t->paths)
+		paths__send(t->paths);
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
@@ -61,7 +66,7 @@ static void make_thread_key(void)
 
 static size_t thread_bytes(void)
 {
-	return sizeof(struct thread) + unwinder__bytes();
+	return sizeof(struct thread) + paths__bytes() + unwinder__bytes();
 }
 
 /*
@@ -92,8 +97,12 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	}
 	t->slot.size = sizeof(t->slot);
 	t->slot.home = (uintptr_t)&t->slot;
+	if (paths__bytes()) {
+		t->paths = (struct paths *)(t + 1);
+		paths__start(t->paths, &t->slot);
+	}
 	if (unwinder__bytes())
-		t->unwinder = (struct unwinder *)(t + 1);
+		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
 	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
@@ -105,7 +114,7 @@ out:
 	return t;
 }
 
-/* Unwinds and calls the probe. @level: see unwinder__chain(). */
+/* Unwinds, and logs or calls the probe. @level: see unwinder__chain(). */
 static inline void tell(struct thread *t, struct xpu_slot *slot, unsigned int level)
 {
 	enum python_mode python;
@@ -120,7 +129,10 @@ static inline void tell(struct thread *t, struct xpu_slot *slot, unsigned int le
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	probe__launch(slot);
+	if (t->paths && !level && slot->nr_frames && !slot->graph_node_id && !slot->wait_ns)
+		paths__launch(t->paths, slot);
+	else
+		probe__launch(slot);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
 }
@@ -137,8 +149,8 @@ static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_
 		.home = (uintptr_t)&t->slot,
 	};
 
-	atomic_fetch_add(&nr_nested, 1);
 	tell(t, &slot, t->level);
+	atomic_fetch_add(&nr_nested, 1);
 }
 
 /*
@@ -303,10 +315,11 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	t->slot.correlation_id = d->correlationId;
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
+	tell(t, &t->slot, 0);
+	/* Behind the launch's record: who sees the count can send what it counts. */
 	atomic_store_explicit(&t->nr_launches,
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	tell(t, &t->slot, 0);
+			      memory_order_release);
 	begin_call(t, cbid, d);
 }
 
@@ -332,18 +345,22 @@ void launch__enable(bool on)
 	atomic_store(&enabled, on);
 }
 
-uint64_t launch__count(uint64_t *nr_threads)
+uint64_t launch__send(uint64_t *nr_threads)
 {
 	struct thread **link = &threads, *t;
 	uint64_t n;
+	bool dead;
 
 	pthread_mutex_lock(&lock);
 	n = nr_launches_dead + atomic_load(&nr_untagged) + atomic_load(&nr_nested);
 	*nr_threads = nr_threads_dead;
 	while ((t = *link)) {
-		n += atomic_load_explicit(&t->nr_launches, memory_order_relaxed);
+		dead = atomic_load_explicit(&t->dead, memory_order_acquire);
+		n += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
 		++*nr_threads;
-		if (atomic_load_explicit(&t->dead, memory_order_acquire)) {
+		if (t->paths)
+			paths__send(t->paths);
+		if (dead) {
 			nr_launches_dead += atomic_load(&t->nr_launches);
 			nr_threads_dead++;
 			*link = t->next;
@@ -355,6 +372,29 @@ uint64_t launch__count(uint64_t *nr_threads)
 	}
 	pthread_mutex_unlock(&lock);
 	return n;
+}
+
+void launch__repeat_definitions(void)
+{
+	struct thread *t;
+
+	paths__new_listener();
+	pthread_mutex_lock(&lock);
+	for (t = threads; t; t = t->next)
+		if (t->paths)
+			paths__repeat(t->paths);
+	pthread_mutex_unlock(&lock);
+}
+
+void launch__discard(void)
+{
+	struct thread *t;
+
+	pthread_mutex_lock(&lock);
+	for (t = threads; t; t = t->next)
+		if (t->paths)
+			paths__discard(t->paths);
+	pthread_mutex_unlock(&lock);
 }
 
 void launch__forked(void)

@@ -26,8 +26,15 @@ bool launch__is_launch(const char *name);
 /* Starts and stops tagging, at once for every thread. */
 void launch__enable(bool on);
 
-/* How many launches were tagged, and by how many threads, so far. */
-uint64_t launch__count(uint64_t *nr_threads);
+/* Sends what threads have logged. Return: how many launches were tagged so far, none of which is
+ * still in a log, and by how many threads. */
+uint64_t launch__send(uint64_t *nr_threads);
+
+/* Tells of every call path again: somebody new is listening. */
+void launch__repeat_definitions(void);
+
+/* Forgets what threads have logged while nobody listened; before launch__enable(true). */
+void launch__discard(void);
 
 /* In a forked child: none of the parent's threads exist, and CUPTI must not be called. */
 void launch__forked(void);

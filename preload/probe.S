@@ -6,8 +6,10 @@
  *
  *   void xpu_launch(const struct xpu_slot *slot)
  *   void xpu_batch(const void *records, size_t bytes)
+ *   void xpu_log(const struct xpu_log *log, uint64_t end)
+ *   void xpu_path(const struct xpu_slot *slot)
  *
- * and the same two again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
+ * and the same four again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
  * xpu_hello is never called: its semaphore is what it is for.
  *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
@@ -49,8 +51,12 @@
 
 PROBE_SITE xpu_launch
 PROBE_SITE xpu_batch
+PROBE_SITE xpu_log
+PROBE_SITE xpu_path
 PROBE_SITE xpu_live_launch
 PROBE_SITE xpu_live_batch
+PROBE_SITE xpu_live_log
+PROBE_SITE xpu_live_path
 PROBE_SITE xpu_hello
 
 	.section .note.GNU-stack, ""

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "xpu_slot.h"
 
@@ -12,15 +13,19 @@
 
 PROBE_ABI void xpu_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_batch(const void *records, size_t bytes);
+PROBE_ABI void xpu_log(const struct xpu_log *log, uint64_t end);
+PROBE_ABI void xpu_path(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
+PROBE_ABI void xpu_live_log(const struct xpu_log *log, uint64_t end);
+PROBE_ABI void xpu_live_path(const struct xpu_slot *slot);
 
 /* Whether somebody is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_hello_semaphore;
 
-/* Which pair of sites this process uses; set once, when the shim is loaded. */
+/* Which set of sites this process uses; set once, when the shim is loaded. */
 extern bool probe__live;
 
 static inline unsigned short probe__read(const volatile unsigned short *semaphore)
@@ -49,7 +54,24 @@ static inline void probe__batch(const void *records, size_t bytes)
 		xpu_batch(records, bytes);
 }
 
-/* Whether somebody listens to both sites. */
+/* Sends the entries of @log before number @end. */
+static inline void probe__log(const struct xpu_log *log, uint64_t end)
+{
+	if (probe__live)
+		xpu_live_log(log, end);
+	else
+		xpu_log(log, end);
+}
+
+static inline void probe__path(const struct xpu_slot *slot)
+{
+	if (probe__live)
+		xpu_live_path(slot);
+	else
+		xpu_path(slot);
+}
+
+/* Whether somebody listens to launches and to what becomes of them. */
 static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&

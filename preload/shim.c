@@ -27,6 +27,7 @@
 #include "activity.h"
 #include "cupti_lib.h"
 #include "launch.h"
+#include "paths.h"
 #include "probe.h"
 #include "python.h"
 #include "shim.h"
@@ -200,8 +201,10 @@ static enum state wake(void)
 	why = unwind__message(&level);
 	if (why)
 		activity__message(level, why);
+	paths__init();
 	python__look(unwinder__bytes());
 	wait__start(c);
+	launch__discard();
 	launch__enable(true);
 	activity__repeat_definitions();
 	return AWAKE;

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe.h"
 
 struct listener listener;
 void (*listener__interrupt)(void);
+void (*listener__interrupt_log)(void);
 
 /* The tests are not started by xpuload, so the live pair is the one in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
@@ -62,6 +64,19 @@ void xpu_batch(const void *records, size_t bytes)
 	COUNT(nr_bad, 1);
 }
 
+void xpu_log(const struct xpu_log *log, uint64_t end)
+{
+	(void)log;
+	(void)end;
+	COUNT(nr_bad, 1);
+}
+
+void xpu_path(const struct xpu_slot *slot)
+{
+	(void)slot;
+	COUNT(nr_bad, 1);
+}
+
 static const uint64_t *copy_frames(const struct xpu_slot *slot)
 {
 	size_t bytes = slot->nr_frames * sizeof(uint64_t);
@@ -70,6 +85,80 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 	if (!copy)
 		abort();
 	return memcpy(copy, (const void *)(uintptr_t)slot->frames, bytes);
+}
+
+/* Under lock. A number may be told of again, but only as the same. */
+static void hear_path(const struct xpu_slot *slot)
+{
+	uint16_t flags = slot->flags & ~XPU_CHAIN_NO_LAUNCH;
+	struct listener_path *p;
+
+	if (slot->path_id >= LISTENER_PATHS || !slot->nr_frames) {
+		COUNT(nr_bad, 1);
+		return;
+	}
+	p = &listener.paths[slot->path_id];
+	if (p->frames) {
+		COUNT(nr_repeated_paths, 1);
+		COUNT(nr_bad, p->cbid != slot->cbid || p->nr_frames != slot->nr_frames ||
+		      p->flags != flags || memcmp(p->frames, (void *)(uintptr_t)slot->frames,
+						  p->nr_frames * sizeof(*p->frames)));
+		return;
+	}
+	p->cbid = slot->cbid;
+	p->nr_frames = slot->nr_frames;
+	p->flags = flags;
+	p->frames = copy_frames(slot);
+	COUNT(nr_paths, 1);
+}
+
+void xpu_live_path(const struct xpu_slot *slot)
+{
+	pthread_mutex_lock(&lock);
+	COUNT(nr_bad, !slot->path_id || !(slot->flags & XPU_CHAIN_NO_LAUNCH));
+	hear_path(slot);
+	pthread_mutex_unlock(&lock);
+}
+
+static void hear_logged(const struct xpu_log_entry *e, pid_t tid)
+{
+	struct listener_launch *l = &listener.launches[listener.nr_launches];
+	const struct listener_path *p;
+
+	if (listener.nr_launches == LISTENER_MAX)
+		return;
+	if (!e->path_id || e->path_id >= LISTENER_PATHS || !e->time_ns ||
+	    !listener.paths[e->path_id].frames) {
+		COUNT(nr_bad, 1);
+		return;
+	}
+	p = &listener.paths[e->path_id];
+	l->tid = tid;
+	l->correlation_id = e->correlation_id;
+	l->cbid = p->cbid;
+	l->flags = p->flags;
+	l->nr_frames = p->nr_frames;
+	l->frames = p->frames;
+	l->path_id = e->path_id;
+	COUNT(nr_launches, 1);
+}
+
+void xpu_live_log(const struct xpu_log *log, uint64_t end)
+{
+	uint64_t tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
+	void (*interrupt)(void) = listener__interrupt_log;
+
+	if (interrupt) {
+		listener__interrupt_log = NULL;
+		interrupt();
+	}
+	pthread_mutex_lock(&lock);
+	COUNT(nr_logs, 1);
+	COUNT(nr_bad, log->size != XPU_LOG_BYTES || !log->tid || !log->id || end <= tail ||
+	      tail % XPU_LOG_ENTRIES + (end - tail) > XPU_LOG_ENTRIES);
+	for (; tail < end; tail++)
+		hear_logged(&log->entries[tail % XPU_LOG_ENTRIES], log->tid);
+	pthread_mutex_unlock(&lock);
 }
 
 void xpu_live_launch(const struct xpu_slot *slot)
@@ -93,7 +182,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		COUNT(nr_waits, 1);
 	} else if (listener.nr_launches < LISTENER_MAX) {
 		l = &listener.launches[listener.nr_launches];
-		l->thread = pthread_self();
+		l->tid = gettid();
 		l->correlation_id = slot->correlation_id;
 		l->cbid = slot->cbid;
 		l->flags = slot->flags;
@@ -101,6 +190,8 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		if (listener.keep_frames)
 			l->frames = copy_frames(slot);
 		COUNT(nr_bad, slot->size != sizeof(*slot) || !slot->domain);
+		if (slot->path_id)
+			hear_path(slot);
 		COUNT(nr_launches, 1);
 	}
 	pthread_mutex_unlock(&lock);

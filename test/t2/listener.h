@@ -11,18 +11,27 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "xpu_record.h"
 
 #define LISTENER_MAX	(1 << 20)
+#define LISTENER_PATHS	(1 << 16)
 
 struct listener_launch {
-	pthread_t thread;
+	pid_t tid;
 	uint32_t correlation_id;
 	uint32_t cbid;
 	uint16_t flags;
 	uint32_t nr_frames;
 	const uint64_t *frames;		/* with listener.keep_frames */
+	uint32_t path_id;		/* 0: was told of on its own */
+};
+
+struct listener_path {
+	uint32_t cbid, nr_frames;
+	uint16_t flags;
+	const uint64_t *frames;
 };
 
 struct listener_kernel {
@@ -46,6 +55,8 @@ struct listener {
 	struct listener_launch launches[LISTENER_MAX];
 	struct listener_wait waits[4096];
 	struct listener_kernel kernels[LISTENER_MAX];
+	struct listener_path paths[LISTENER_PATHS];	/* by id */
+	uint32_t nr_paths, nr_repeated_paths, nr_logs;
 	bool keep_frames;
 	const char *strings[4096];	/* by id */
 	struct {
@@ -63,6 +74,9 @@ extern struct listener listener;
 
 /* Called once, at the next launch, before its slot is read: as a signal handler might. */
 extern void (*listener__interrupt)(void);
+
+/* The same, when a log is sent, before it is read. */
+extern void (*listener__interrupt_log)(void);
 
 /* As loaders attach and leave. */
 void listener__attach(void);

@@ -66,6 +66,9 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 	(void)data;
 }
 
+/* Until what is in logs has been sent, twice over. */
+#define SENT_MS	250
+
 /* Launches until one is tagged: the shim is awake. */
 static bool wait_awake(void)
 {
@@ -75,10 +78,11 @@ static bool wait_awake(void)
 	for (i = 0; i < 200; i++) {
 		launch(1);
 		if (heard(nr_launches) != before)
-			return true;
+			break;
 		pause_ms(20);
 	}
-	return false;
+	pause_ms(SENT_MS);
+	return i < 200;
 }
 
 /*
@@ -124,6 +128,7 @@ int main(void)
 	before = heard(nr_launches);
 	kernels = heard(nr_kernels);
 	launch(1000);
+	listener__wait(&listener.nr_launches, before + 1000);
 	is_int(heard(nr_launches) - before, 1000, "attached: every one");
 	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
 

@@ -30,7 +30,7 @@ static void *launcher(void *arg)
 	for (i = 0; i < NR_LAUNCHES; i++)
 		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
 	cuStreamSynchronize(stream);
-	return pthread_self() == 0 ? NULL : (void *)(uintptr_t)pthread_self();
+	return (void *)(intptr_t)gettid();
 }
 
 static int compare_u32(const void *a, const void *b)
@@ -61,10 +61,10 @@ static int nr_unmatched(void)
 }
 
 /* A kernel's name tells which thread launched it; its launch must have been heard on that one. */
-static int nr_wrong_thread(pthread_t *ids)
+static int nr_wrong_thread(void **ids)
 {
 	uint32_t max = 0, i;
-	pthread_t *by_id;
+	pid_t *by_id;
 	int bad = 0;
 
 	for (i = 0; i < heard(nr_launches); i++)
@@ -72,13 +72,13 @@ static int nr_wrong_thread(pthread_t *ids)
 			max = listener.launches[i].correlation_id;
 	by_id = calloc(max + 1, sizeof(*by_id));
 	for (i = 0; i < heard(nr_launches); i++)
-		by_id[listener.launches[i].correlation_id] = listener.launches[i].thread;
+		by_id[listener.launches[i].correlation_id] = listener.launches[i].tid;
 	for (i = 0; i < heard(nr_kernels); i++) {
 		const struct listener_kernel *k = &listener.kernels[i];
 		const char *name = listener.strings[k->name];
 
 		bad += !name || strncmp(name, "kernel_", 7) || k->correlation_id > max ||
-			by_id[k->correlation_id] != ids[name[7] - '0'];
+			by_id[k->correlation_id] != (intptr_t)ids[name[7] - '0'];
 	}
 	free(by_id);
 	return bad;
@@ -96,6 +96,7 @@ static void at_end(void)
 int main(void)
 {
 	pthread_t threads[NR_THREADS];
+	void *tids[NR_THREADS];
 	char name[] = "kernel_0", data[256];
 	uint32_t i, bad_times = 0;
 	CUdeviceptr memory;
@@ -117,14 +118,14 @@ int main(void)
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&threads[i], NULL, launcher, (void *)(intptr_t)i);
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_join(threads[i], NULL);
+		pthread_join(threads[i], &tids[i]);
 	ok(listener__wait(&listener.nr_kernels, NR_THREADS * NR_LAUNCHES), "all kernels come out, "
 	   "without anybody asking");
 
 	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES, "every launch is tagged, once");
 	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is packed, once");
 	is_int(nr_unmatched(), 0, "their ids are the same set");
-	is_int(nr_wrong_thread(threads), 0, "each was tagged on the thread that launched it");
+	is_int(nr_wrong_thread(tids), 0, "each was tagged on the thread that launched it");
 	for (i = 0; i < heard(nr_kernels); i++)
 		bad_times += !listener.kernels[i].start_ns || !listener.kernels[i].duration_ns;
 	is_int(bad_times, 0, "every kernel has its times");

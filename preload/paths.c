@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "paths.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe.h"
+#include "xpu_record.h"
+
+/*
+ * Memory is touched as paths come: a training step of PyTorch has some 500 of 65 frames, which is
+ * 300 KB. When it is full, all is forgotten and what is still in use comes back.
+ */
+#define ARENA_BYTES	(2u << 20)
+#define BUCKETS		4096		/* a power of two */
+
+struct path {
+	struct path *next;		/* in its bucket */
+	struct path *then;		/* where the launch after the last one from here came from */
+	uint64_t hash;
+	uint32_t id;
+	uint32_t cbid;
+	uint16_t domain, flags;
+	uint32_t nr_frames;
+	uint64_t frames[];
+};
+
+struct paths {
+	uint64_t end;			/* up to there the log has room */
+	struct path *last;		/* of the last launch */
+	uint32_t listeners;		/* as it was at the last launch */
+	atomic_bool busy;
+	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
+	struct path *buckets[BUCKETS];
+	_Alignas(64) struct xpu_log log;
+	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
+	_Alignas(64) uint8_t arena[ARENA_BYTES];
+};
+
+_Static_assert(offsetof(struct paths, entries) ==
+	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
+
+static bool enabled;
+static atomic_uint last_path_id, last_log_id;
+static atomic_uint listeners;		/* how often one has come */
+
+void paths__init(void)
+{
+	const char *mode = getenv(XPU_PROBE_ENV);
+	static bool done;
+
+	if (!done)
+		enabled = !mode || strcmp(mode, "launch");
+	done = true;
+}
+
+size_t paths__bytes(void)
+{
+	return enabled ? sizeof(struct paths) : 0;
+}
+
+void paths__start(struct paths *p, struct xpu_slot *slot)
+{
+	p->log.size = XPU_LOG_BYTES;
+	p->log.tid = gettid();
+	p->log.id = atomic_fetch_add(&last_log_id, 1) + 1;
+	p->end = XPU_LOG_ENTRIES;
+	slot->log = (uintptr_t)&p->log;
+}
+
+static bool paths__take(struct paths *p)
+{
+	return !atomic_exchange_explicit(&p->busy, true, memory_order_acquire);
+}
+
+static void paths__leave(struct paths *p)
+{
+	atomic_store_explicit(&p->busy, false, memory_order_release);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* The kernel and other threads read head, and the entries before it. */
+static uint64_t paths__head(const struct paths *p)
+{
+	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
+}
+
+/* Under busy. */
+static void send(struct paths *p)
+{
+	uint64_t head = paths__head(p);
+
+	if (head == p->log.tail)
+		return;
+	probe__log(&p->log, head);
+	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
+}
+
+void paths__send(struct paths *p)
+{
+	if (!paths__take(p))
+		return;
+	send(p);
+	paths__leave(p);
+}
+
+void paths__discard(struct paths *p)
+{
+	if (!paths__take(p))
+		return;
+	__atomic_store_n(&p->log.tail, paths__head(p), __ATOMIC_RELEASE);
+	paths__leave(p);
+}
+
+/* Begins the log anew behind its end. */
+static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
+{
+	if (!paths__take(p))
+		return false;
+	send(p);
+	paths__leave(p);
+	p->end += XPU_LOG_ENTRIES;
+	return true;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static inline bool paths__log(struct paths *p, uint32_t correlation_id, uint32_t path_id)
+{
+	uint64_t head = p->log.head;
+	struct xpu_log_entry *e;
+
+	if (__builtin_expect(head == p->end, 0) && !paths__make_room(p))
+		return false;
+	e = &p->entries[head % XPU_LOG_ENTRIES];
+	e->time_ns = now_ns();
+	e->correlation_id = correlation_id;
+	e->path_id = path_id;
+	__atomic_store_n(&p->log.head, head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static inline bool path__is(const struct path *path, const struct xpu_slot *slot)
+{
+	return path->nr_frames == slot->nr_frames && path->cbid == slot->cbid &&
+	       path->domain == slot->domain && path->flags == slot->flags &&
+	       !memcmp(path->frames, (const void *)(uintptr_t)slot->frames,
+		       slot->nr_frames * sizeof(path->frames[0]));
+}
+
+/* Where to look; what is found is compared whole. */
+static uint64_t hash_slot(const struct xpu_slot *slot)
+{
+	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
+	uint64_t hash = slot->cbid;
+	uint32_t i;
+
+	for (i = 0; i < slot->nr_frames; i++)
+		hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
+
+static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
+{
+	struct path *path;
+
+	for (path = p->buckets[hash % BUCKETS]; path; path = path->next)
+		if (path->hash == hash && path__is(path, slot))
+			return path;
+	return NULL;
+}
+
+/* Forgets all paths; their launches must be gone before, for nobody could be told of them again. */
+static bool paths__clear(struct paths *p)
+{
+	if (!paths__take(p))
+		return false;
+	send(p);
+	memset(p->buckets, 0, sizeof(p->buckets));
+	p->last = NULL;
+	atomic_store_explicit(&p->arena_bytes, 0, memory_order_release);
+	paths__leave(p);
+	return true;
+}
+
+/* NULL when there is neither room nor a way to make some. */
+static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
+{
+	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
+	size_t used = atomic_load_explicit(&p->arena_bytes, memory_order_relaxed);
+	struct path *path;
+
+	if (atomic_load_explicit(&last_path_id, memory_order_relaxed) >= XPU_MAX_PATHS)
+		return NULL;
+	if (bytes > ARENA_BYTES - used) {
+		if (!paths__clear(p))
+			return NULL;
+		used = 0;
+	}
+	path = (struct path *)(p->arena + used);
+	*path = (struct path){
+		.next = p->buckets[hash % BUCKETS],
+		.hash = hash,
+		.id = atomic_fetch_add_explicit(&last_path_id, 1, memory_order_relaxed) + 1,
+		.cbid = slot->cbid,
+		.domain = slot->domain,
+		.flags = slot->flags,
+		.nr_frames = slot->nr_frames,
+	};
+	memcpy(path->frames, (const void *)(uintptr_t)slot->frames,
+	       slot->nr_frames * sizeof(path->frames[0]));
+	p->buckets[hash % BUCKETS] = path;
+	atomic_store_explicit(&p->arena_bytes, used + bytes, memory_order_release);
+	return path;
+}
+
+void paths__new_listener(void)
+{
+	atomic_fetch_add(&listeners, 1);
+}
+
+void paths__repeat(struct paths *p)
+{
+	struct xpu_slot slot = { .size = sizeof(slot) };
+	const struct path *path;
+	size_t at, used;
+
+	if (!paths__take(p))
+		return;
+	used = atomic_load_explicit(&p->arena_bytes, memory_order_acquire);
+	for (at = 0; at < used; at += sizeof(*path) + path->nr_frames * sizeof(path->frames[0])) {
+		path = (const struct path *)(p->arena + at);
+		slot.cbid = path->cbid;
+		slot.domain = path->domain;
+		slot.flags = path->flags | XPU_CHAIN_NO_LAUNCH;
+		slot.path_id = path->id;
+		slot.nr_frames = path->nr_frames;
+		slot.frames = (uintptr_t)path->frames;
+		probe__path(&slot);
+	}
+	paths__leave(p);
+}
+
+/* A path that is not the one that followed the last time. */
+static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
+{
+	uint64_t hash = hash_slot(slot);
+	struct path *path = paths__find(p, slot, hash);
+
+	if (!path) {
+		path = paths__add(p, slot, hash);
+		if (path)
+			slot->path_id = path->id;
+	}
+	return path;
+}
+
+void paths__launch(struct paths *p, struct xpu_slot *slot)
+{
+	struct path *last = p->last, *path = last ? last->then : NULL;
+
+	/* Programs go in circles: the same launch was followed by the same one before. */
+	if (!path || !path__is(path, slot)) {
+		path = paths__search(p, slot);
+		if (p->last)		/* it may have been forgotten */
+			p->last->then = path;
+	}
+	p->last = path;
+	/* The slot says what a listener must know of the thread. */
+	if (__builtin_expect(p->listeners != atomic_load_explicit(&listeners, memory_order_relaxed),
+			     0)) {
+		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
+		slot->path_id = path ? path->id : 0;
+	}
+	if (path && !slot->path_id && paths__log(p, slot->correlation_id, path->id))
+		return;
+	probe__launch(slot);
+	slot->path_id = 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * paths.h - the call paths that a thread has launched from, and its log of launches
+ *
+ * Most launches come from a call path seen before. A thread remembers its paths whole and finds the
+ * one of a launch by comparing all of it: what was called, every frame, Python's lines, too. A path
+ * not met before gets a number, and the probe is called with its frames; a launch from a known one
+ * is an entry of 16 bytes in the thread's struct xpu_log, which the probe is called for when it is
+ * full. The shim's own thread sends what is in the logs of quiet threads.
+ *
+ * Only its thread writes to a log and to what it remembers; "busy" keeps apart those who send or
+ * begin anew. Nobody waits for it: a thread that finds it taken calls the probe for its launch, as
+ * it does where there is no room. What was sent twice because its sender was killed in between, the
+ * loader can tell by the entries' numbers.
+ */
+#ifndef XPU_PRELOAD_PATHS_H
+#define XPU_PRELOAD_PATHS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xpu_slot.h"
+
+struct paths;		/* of one thread */
+
+/* Decides from XPUSHIM_PROBE=launch|path, path being the default, whether there are any.
+ * Before any launch is tagged; only its first call does anything. */
+void paths__init(void);
+
+/* What a struct paths takes, in pages of the caller's; 0 when every launch calls the probe. */
+size_t paths__bytes(void);
+
+/* In paths__bytes() of zero memory; by the thread itself. The slot learns where the log is. */
+void paths__start(struct paths *p, struct xpu_slot *slot);
+
+/**
+ * paths__launch - log a launch, or call the probe for it
+ * @p: the calling thread's
+ * @slot: complete but for path_id, with frames
+ *
+ * Not for launches that interrupt another one on this thread.
+ */
+void paths__launch(struct paths *p, struct xpu_slot *slot);
+
+/* Sends what is in the log, unless somebody else is about to. On any thread. */
+void paths__send(struct paths *p);
+
+/* Somebody has come: each thread calls the probe for its next launch. */
+void paths__new_listener(void);
+
+/* Tells of every path again. On any thread. */
+void paths__repeat(struct paths *p);
+
+/* Forgets what is in the log: nobody listened. On any thread. */
+void paths__discard(struct paths *p);
+
+#endif /* XPU_PRELOAD_PATHS_H */

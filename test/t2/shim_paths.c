@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Launches that are logged by the number of their call path: each is heard once, with its own path,
+ * whatever is full, taken, interrupted or ending.
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "listener.h"
+#include "tap.h"
+#include "xpu_slot.h"
+
+#define BITS		14		/* of a call path: which function is called at each level */
+#define NR_PATHS	(1 << BITS)	/* more than a thread can remember */
+#define NESTED_ID	0x70000000u
+#define NESTED_CBID	1
+
+int InitializeInjection(void);
+
+static CUcontext context;
+static CUfunction function;
+
+static void pause_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- call paths ------------------------------------------------------------------------------ */
+
+struct way {
+	uint32_t bits;
+	int left;			/* levels still to go */
+	CUstream stream;
+};
+
+static void *return_addresses[2];	/* in step_0() and step_1() */
+
+static void step_0(const struct way *way, int caller);
+static void step_1(const struct way *way, int caller);
+static void step_end(const struct way *way, int caller);
+
+static void (*const steps[])(const struct way *, int) = { step_0, step_1, step_end };
+
+static inline __attribute__((always_inline)) void step(const struct way *way, int me, int caller,
+						       void *return_address)
+{
+	struct way next = { way->bits >> 1, way->left - 1, way->stream };
+
+	if (caller >= 0)
+		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
+	steps[way->left ? way->bits & 1 : 2](&next, me);
+	asm volatile("" : : "r"(&next) : "memory");	/* no tail call */
+}
+
+static __attribute__((noinline)) void step_0(const struct way *way, int caller)
+{
+	step(way, 0, caller, __builtin_return_address(0));
+}
+
+static __attribute__((noinline)) void step_1(const struct way *way, int caller)
+{
+	step(way, 1, caller, __builtin_return_address(0));
+}
+
+static __attribute__((noinline)) void step_end(const struct way *way, int caller)
+{
+	uint64_t one = 1;
+	void *args[] = { &one };
+
+	(void)caller;
+	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, way->stream, args, NULL);
+	asm volatile("" : : : "memory");
+}
+
+static void launch(uint32_t bits, CUstream stream)
+{
+	struct way way = { bits >> 1, BITS - 1, stream };
+
+	steps[bits & 1](&way, -1);
+}
+
+/* Which path a launch was heard with; -1 for none. Frames come innermost first. */
+static int heard_bits(const struct listener_launch *l)
+{
+	int bits = 0, nr = 0;
+	uint32_t i, bit;
+
+	for (i = 0; i < l->nr_frames; i++) {
+		for (bit = 0; bit < 2; bit++)
+			if (l->frames[i] == (uintptr_t)return_addresses[bit])
+				break;
+		if (bit < 2) {
+			bits = bits << 1 | bit;
+			nr++;
+		}
+	}
+	return nr == BITS ? bits : -1;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct listener_launch *x = a, *y = b;
+
+	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
+}
+
+/* Correlation ids rise, so launches made one after another are known by their order. */
+static void sort_heard(uint32_t from)
+{
+	qsort(listener.launches + from, heard(nr_launches) - from, sizeof(*listener.launches),
+	      by_id);
+}
+
+/* What was heard from number @from on must be paths @first, @first + @by, ... modulo @mod. */
+static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
+{
+	uint32_t i;
+	int wrong = 0;
+
+	sort_heard(from);
+	for (i = 0; i < nr; i++)
+		wrong += heard_bits(&listener.launches[from + i]) !=
+			 (int)((first + i * by) % mod);
+	return wrong;
+}
+
+static uint32_t settle(void)
+{
+	pause_ms(250);			/* two of the shim's rounds */
+	return heard(nr_launches);
+}
+
+/* ---- interruptions --------------------------------------------------------------------------- */
+
+static void nested(void)
+{
+	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID };
+
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
+}
+
+static bool sender_waits, sender_may_go;
+
+/* Whoever sends a log stays in there until it is told to go on. */
+static void hold_sender(void)
+{
+	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
+		pause_ms(1);
+}
+
+static void *short_life(void *arg)
+{
+	CUstream stream;
+	int i;
+
+	(void)arg;
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	for (i = 0; i < 5; i++)
+		launch(42, stream);
+	cuStreamDestroy(stream);
+	return NULL;
+}
+
+static bool in_child;
+
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+	return in_child;
+}
+
+/* The same program, told to call the probe at every launch. */
+static int launch_mode(const char *self)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	in_child = !pid;
+	if (!pid) {
+		setenv(XPU_PROBE_ENV, "launch", 1);
+		execl(self, self, "launch", NULL);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t before, logs, i;
+	pthread_t threads[16];
+	CUstream stream;
+	CUmodule module;
+	CUdevice device;
+
+	listener.keep_frames = true;
+	listener__attach();
+	cuInit(0);
+	InitializeInjection();
+	cuDeviceGet(&device, 0);
+	cuDevicePrimaryCtxRetain(&context, device);
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	cuModuleLoadData(&module, "image");
+	cuModuleGetFunction(&function, module, "kernel");
+	launch(0, stream);
+	launch(NR_PATHS - 1, stream);
+	before = settle();
+
+	if (argc > 1) {
+		for (i = 0; i < 1000; i++)
+			launch(i % 10, stream);
+		cuStreamSynchronize(stream);
+		return heard(nr_launches) - before == 1000 && !heard(nr_logs) &&
+			!heard(nr_paths) && !heard(nr_bad) &&
+			!nr_wrong(before, 1000, 0, 1, 10) ? 0 : 1;
+	}
+
+	logs = heard(nr_logs);
+	for (i = 0; i < 10000; i++)
+		launch(i * 7 % 10, stream);
+	is_int(settle() - before, 10000, "ten paths in turns: every launch is heard");
+	is_int(nr_wrong(before, 10000, 0, 7, 10), 0, "each with its own path");
+	ok(heard(nr_logs) - logs < 10000 / XPU_LOG_ENTRIES + 20, "in %u logs",
+	   heard(nr_logs) - logs);
+
+	before = settle();
+	for (i = 0; i < 3 * NR_PATHS; i++)
+		launch((5 + i * 12345) % NR_PATHS, stream);
+	is_int(settle() - before, 3 * NR_PATHS, "more paths than can be remembered: all are heard");
+	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0, "each with its own path");
+	cuStreamSynchronize(stream);
+
+	before = settle();
+	for (i = 0; i < 3; i++)
+		launch(i, stream);
+	is_int(settle() - before, 3, "a thread that goes quiet: others send its log");
+
+	before = settle();
+	listener__interrupt_log = nested;
+	for (i = 0; i < 3 * XPU_LOG_ENTRIES; i++)
+		launch(7, stream);
+	is_int(settle() - before, 3 * XPU_LOG_ENTRIES + 1, "a launch interrupts the sending of a "
+	       "log: both are heard");
+	sort_heard(before);
+	is_int(listener.launches[before + 3 * XPU_LOG_ENTRIES].correlation_id, NESTED_ID,
+	       "that one by its id");
+	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0, "the others by their path");
+
+	before = settle();
+	listener__interrupt_log = hold_sender;
+	for (i = 0; i < 1000; i++) {
+		launch(9, stream);
+		/* The first was told of, the second is in the log, for the shim's thread to send. */
+		while (i == 1 && !__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
+			pause_ms(1);
+	}
+	ok(heard(nr_launches) - before >= 1000 - 2 * XPU_LOG_ENTRIES,
+	   "while another thread sends its log, it does without: %u heard",
+	   heard(nr_launches) - before);
+	__atomic_store_n(&sender_may_go, true, __ATOMIC_SEQ_CST);
+	is_int(settle() - before, 1000, "and in the end all are, once");
+	is_int(nr_wrong(before, 1000, 9, 0, NR_PATHS), 0, "with their path");
+
+	before = settle();
+	for (i = 0; i < 16; i++)
+		pthread_create(&threads[i], NULL, short_life, NULL);
+	for (i = 0; i < 16; i++)
+		pthread_join(threads[i], NULL);
+	is_int(heard(nr_launches) - before, 16 * 5, "threads send their logs before they end");
+
+	before = heard(nr_repeated_paths);
+	listener__hello(true);
+	ok(listener__wait(&listener.nr_repeated_paths, before + 5),
+	   "a second listener is told of the paths, too");
+	listener__hello(false);
+
+	/* What is logged while the last listener leaves is not for the next one. */
+	launch(3, stream);
+	before = settle();
+	listener__detach();
+	for (i = 0; i < 10; i++)
+		launch(3, stream);
+	pause_ms(300);
+	listener__attach();
+	pause_ms(300);
+	is_int(heard(nr_launches) - before, 0, "nothing of the time without a listener is heard");
+	for (i = 0; i < 10; i++)
+		launch(3, stream);
+	is_int(settle() - before, 10, "and all of the time with one");
+	is_int(nr_wrong(before, 10, 3, 0, NR_PATHS), 0, "with their path");
+
+	cuStreamSynchronize(stream);
+	settle();
+	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
+	is_int(launch_mode(argv[0]), 0, "XPUSHIM_PROBE=launch: the probe is called for each");
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
+	cuModuleUnload(module);
+	return done_testing();
+}
