@@ -114,8 +114,11 @@ out:
 	return t;
 }
 
-/* Unwinds, and logs or calls the probe. @level: see unwinder__chain(). */
-static inline void tell(struct thread *t, struct xpu_slot *slot, unsigned int level)
+/*
+ * Unwinds, and logs or calls the probe, with no frame of its own. @level: see unwinder__chain().
+ */
+static inline __attribute__((always_inline)) void tell(struct thread *t, struct xpu_slot *slot,
+						       unsigned int level)
 {
 	enum python_mode python;
 

@@ -19,7 +19,7 @@ compare() {		# compare NAME MAX_FRAMES ARGS...
 	name=$1
 	max=$2
 	shift 2
-	XPUSHIM_MAX_FRAMES=$max gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
+	XPUSHIM_WAITS=off XPUSHIM_MAX_FRAMES=$max gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
 		--args "$XPU_BUILD/workload/stacks" "$@" >gdb.log 2>&1 </dev/null
 	verdict=$(tail -n 1 gdb.log)
 	diag "$name: $verdict"

@@ -12,7 +12,7 @@ merge_options="--graph launch --gpu-only"	# a graph's work under the call that l
 
 # check NAME: a test for each line "apis: SITE API KIND [BYTES]", made 10 times.
 check() {
-	xpumerge -i "$1.data" --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
+	xpumerge -i "$1.data" --gpu-only --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
 	sed -n 's/^apis: //p' "$1.out" >"$1.sites"
 	while read -r site api kind bytes; do
 		case $kind in
