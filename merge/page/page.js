@@ -181,12 +181,16 @@ function formatDelta(value) {
 	return (value > 0 ? "+" : value < 0 ? "\u2212" : "\u00b1") + format(Math.abs(value));
 }
 
+function plural(nr, what) {
+	return `${integer.format(nr)} ${what}${nr === 1 ? "" : "s"}`;
+}
+
 function percent(part, whole) {
 	return whole ? (100 * part / whole).toFixed(2) + "%" : "\u2013";
 }
 
 const KIND_WORDS = {
-	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending launches",
+	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending",
 	cpu: "on CPU", off_cpu: "off CPU", gpu_wait: "waits for the GPU",
 };
 
@@ -236,6 +240,8 @@ function frameColour(frame) {
 
 	if (kind !== NONE)
 		colour = kindColour(kind, vector);
+	else if (name.endsWith("_[k]"))
+		colour = hsl(350 + vector * 14, 62, 70);
 	else if (/\.py:/.test(name))
 		colour = hsl(50 + vector * 14, 78, 62);
 	else if (/^\[.*\]$/.test(name))
@@ -309,7 +315,7 @@ function showMatched() {
 		end = endOf[i];
 	}
 	el("matched").textContent = `${percent(sum, width[0])} matched, ` +
-		`${integer.format(nr)} frame${nr === 1 ? "" : "s"}`;
+		plural(nr, "frame");
 }
 
 /* ---- the graph ------------------------------------------------------------------------------ */
@@ -357,7 +363,7 @@ function note(drawn) {
 	let pending = 0;
 
 	if (drawn.narrow)
-		parts.push(`${integer.format(drawn.narrow)} frames narrower than a pixel are not ` +
+		parts.push(`${plural(drawn.narrow, "frame")} narrower than a pixel not ` +
 			   `drawn (${percent(drawn.narrowSum, width[state.zoom])} of what is shown): ` +
 			   "zoom in to see them.");
 	for (let c = 0; c < cells.nr; c++)
@@ -365,10 +371,10 @@ function note(drawn) {
 			for (const v of cells.values)
 				pending += v.nr[c];
 	if (pending && measure() !== "nr")
-		parts.push(`${integer.format(pending)} pending launches have no time: unit Count ` +
-			   "shows them.");
+		parts.push(`${plural(pending, "pending launch").replace("hs", "hes")} without ` +
+			   "time: unit count shows them.");
 	else if (nothing && !drawn.narrow && state.zoom === 0)
-		parts.push(`${integer.format(nothing)} frames have none of what is chosen.`);
+		parts.push(`${plural(nothing, "frame")} without any of what is chosen.`);
 	el("note").textContent = parts.join(" ");
 }
 
@@ -892,18 +898,32 @@ function fact(side, label) {
 
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
-	const lines = side.account.concat(side.messages);
+	const [summary, ...lines] = side.account.concat(side.messages);
 	const box = make("details", clean ? { class: "account" } : { class: "account loss", open: "" },
-		make("summary", null, (diff ? "AB"[s] + ": " : "") +
-		     `${integer.format(t.launches)} launches, ${integer.format(t.matched)} matched, ` +
-		     `${integer.format(t.unmatched)} unmatched, ${integer.format(t.lost)} lost` +
-		     (lines.length > 1 ? `: ${lines.length - 1} notes` : "")),
-		make("pre", null, lines.join("\n")));
+		make("summary", null, (diff ? "AB"[s] + ": " : "") + summary +
+		     (lines.length ? `; ${plural(lines.length, "note")}` : "")));
 
-	for (const recording of side.recordings)
-		box.append(make("dl", null, ...recording.flatMap(([key, value]) =>
-			[make("dt", null, key), make("dd", null, value)])));
+	if (lines.length)
+		box.append(make("pre", null, lines.map(line => line.trim()).join("\n")));
 	return box;
+}
+
+/* What the recordings say of themselves, for whoever asks. */
+function about() {
+	return make("details", { class: "account" }, make("summary", null, "Recording"),
+		...sides.flatMap((side, s) => side.recordings.map(recording =>
+			make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording)
+				.flatMap(([key, value]) =>
+					[make("dt", null, key), make("dd", null, value)])))));
+}
+
+/* "GPU 0, 1 NVIDIA H100" */
+function gpuFacts(side) {
+	const byName = new Map();
+
+	for (const gpu of side.gpus)
+		byName.set(gpu.name, [...byName.get(gpu.name) || [], gpu.number]);
+	return [...byName].map(([name, numbers]) => `GPU ${numbers.join(", ")} ${name}`.trim());
 }
 
 function setUpHeader() {
@@ -915,9 +935,9 @@ function setUpHeader() {
 	el("facts").append(...sides.map((side, s) => make("div", null,
 		(diff ? `${"AB"[s]}: ` : "") +
 		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
-		 ...side.gpus.map(g => `GPU ${g.number}${g.name ? " " + g.name : ""}`)]
+		 ...gpuFacts(side)]
 			.filter(Boolean).join(" \u00b7 "))), data.normalize);
-	el("accounts").append(...sides.map(account));
+	el("accounts").append(...sides.map(account), about());
 }
 
 setUpHeader();

@@ -237,6 +237,9 @@ async function testLoss() {
 	for (const line of log.trim().split("\n"))
 		ok(text.includes(line.trim()), `the page says: ${line.trim()}`, text);
 	ok(await page.isVisible("#accounts pre"), "without being asked");
+	ok(!(await page.isVisible("#accounts dl")), "but not all about the recording");
+	await page.click("#accounts details:last-child summary");
+	ok(await page.isVisible("#accounts dl"), "which can be had");
 	await page.click("#accounts summary");
 	ok(!(await page.isVisible("#accounts pre")), "and can be told to be silent");
 	for (const fact of ["./app --size 4096", "host", "UTC"])
