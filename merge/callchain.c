@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "callchain.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,19 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
+/* What an address is shown as, where that is more than one name: innermost first. */
+struct place_key {
+	const struct dso *dso;
+	uint64_t vaddr;
+};
+
+struct place_entry {
+	struct place_key key;
+	UT_hash_handle hh;
+	uint32_t nr;
+	const struct frame *frames[];
+};
+
 struct stack_entry {
 	UT_hash_handle hh;
 	struct stack stack;
@@ -30,12 +45,16 @@ void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *s
 	c->dsos = dsos;
 	c->strings = strings;
 	c->trim = trim;
+	srclines__init(&c->srclines, strings);
 }
 
 void callchains__exit(struct callchains *c)
 {
 	HASH_CLEAR(hh, c->frames);
 	HASH_CLEAR(hh, c->stacks);
+	HASH_CLEAR(hh, c->places);
+	srclines__exit(&c->srclines);
+	array_free(&c->chain);
 	array_free(&c->scratch);
 	arena__free(&c->arena);
 }
@@ -66,14 +85,14 @@ static const struct frame *callchains__label_frame(struct callchains *c, const c
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
 }
 
-/* Return: the frame of one address, never NULL but for want of memory. */
+/* Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr. */
 static const struct frame *callchains__address(struct callchains *c, struct image *image,
-					       uint32_t epoch, uint64_t addr)
+					       uint32_t epoch, uint64_t addr,
+					       uint64_t *vaddr)
 {
 	struct map *map = image__find_map(image, epoch, addr);
 	struct dso_symbol *sym;
 	const char *name;
-	uint64_t vaddr;
 
 	if (!map)
 		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
@@ -82,7 +101,7 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 		map->dso = dsos__get(c->dsos, map->rec);
 	if (!map->dso)
 		return NULL;
-	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, &vaddr);
+	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, vaddr);
 	if (sym)
 		return callchains__frame(c, dsos__symbol_name(c->dsos, sym), map->dso, true);
 	/* Places in [anon] and the like are as good as random: one frame for all of them. */
@@ -90,7 +109,7 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 		name = map->dso->name;
 	else
 		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
-					(unsigned long long)dso__function(map->dso, vaddr));
+					(unsigned long long)dso__function(map->dso, *vaddr));
 	return callchains__frame(c, name, map->dso, false);
 }
 
@@ -182,31 +201,31 @@ static bool frame__is_static_api(const struct frame *f)
  *
  * Return: how many frames to leave out, counted from the innermost.
  */
-static size_t callchain__trim(const struct frame *const *v, size_t nr, const struct frame **api)
+static size_t callchain__trim(const struct chain_frame *v, size_t nr, const struct frame **api)
 {
 	const struct frame *outermost = NULL;
 	bool runtime = false;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		enum dso_role role = v[i]->dso ? v[i]->dso->role : DSO_PLAIN;
+		enum dso_role role = v[i].f->dso ? v[i].f->dso->role : DSO_PLAIN;
 
 		if (role == DSO_SHIM || role == DSO_CUPTI)
 			continue;
 		if (role == DSO_CUDA || role == DSO_CUDART) {
-			outermost = v[i];
+			outermost = v[i].f;
 			runtime = role == DSO_CUDART;
 			continue;
 		}
 		/* In the program itself, and only next to what was trimmed. */
 		if (!i || runtime)
 			break;
-		if (frame__is_static_cudart(v[i])) {
-			outermost = v[i];
+		if (frame__is_static_cudart(v[i].f)) {
+			outermost = v[i].f;
 			continue;
 		}
-		if (frame__is_static_api(v[i])) {
-			*api = v[i];
+		if (frame__is_static_api(v[i].f)) {
+			*api = v[i].f;
 			return i + 1;
 		}
 		break;
@@ -249,23 +268,23 @@ static bool frame__is_entry(const struct frame *f)
 
 /*
  * callchain__trim_python - leave out how the interpreter came to call
- * @v, @words: @nr frames, innermost first, and what they were in the recording
+ * @v: @nr frames, innermost first
  *
  * The program's entry point stays, although it is the interpreter's: it tells that the path is whole.
  *
  * Return: how many are left.
  */
-static size_t callchain__trim_python(const struct frame **v, const __u64 *words, size_t nr)
+static size_t callchain__trim_python(struct chain_frame *v, size_t nr)
 {
 	size_t i, left = 0;
 
-	for (i = 0; i < nr && !XPU_FRAME_IS_PYTHON(words[i]); i++)
+	for (i = 0; i < nr && !XPU_FRAME_IS_PYTHON(v[i].word); i++)
 		;
 	if (i == nr)
 		return nr;
 	for (i = 0; i < nr; i++)
-		if (XPU_FRAME_IS_PYTHON(words[i]) || !frame__is_interpreter(v[i]) ||
-		    (i == nr - 1 && frame__is_entry(v[i])))
+		if (XPU_FRAME_IS_PYTHON(v[i].word) || !frame__is_interpreter(v[i].f) ||
+		    (i == nr - 1 && frame__is_entry(v[i].f)))
 			v[left++] = v[i];
 	return left;
 }
@@ -292,6 +311,71 @@ static const struct stack *callchains__intern(struct callchains *c)
 static int callchains__push(struct callchains *c, const struct frame *f)
 {
 	return f ? array_push(&c->scratch, f) : -1;
+}
+
+/* Return: the frame of one of the functions at a place, NULL when memory is out. */
+static const struct frame *callchains__line(struct callchains *c, const struct chain_frame *cf,
+					    const char *name, const struct srcline *line,
+					    bool inlined)
+{
+	const char *tail = inlined ? " (inlined)" : "";
+
+	if (c->show_srcline && line->file && line->line)
+		name = strpool__internf(c->strings, "%s (%s:%" PRIu32 ")%s", name, line->file,
+					line->line, tail);
+	else
+		name = strpool__internf(c->strings, "%s%s", name, tail);
+	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
+}
+
+/* Looks a place up, with the functions that are inlined there. Return: NULL when memory is out. */
+static const struct place_entry *callchains__place(struct callchains *c,
+						   const struct chain_frame *cf)
+{
+	struct place_key key = { cf->f->dso, cf->vaddr };
+	struct srcline lines[SRCLINE_MAX];
+	struct place_entry *e;
+	bool oom = false;
+	int nr, i;
+
+	HASH_FIND(hh, c->places, &key, sizeof(key), e);
+	if (e)
+		return e;
+	nr = srclines__find(&c->srclines, cf->f->dso, cf->vaddr, lines);
+	e = arena__alloc(&c->arena, sizeof(*e) + (nr + 1) * sizeof(e->frames[0]));
+	if (!e)
+		return NULL;
+	e->key = key;
+	for (i = 0; c->show_inline && i < nr - 1; i++) {
+		if (!lines[i].function)
+			continue;
+		e->frames[e->nr] = callchains__line(c, cf, lines[i].function, &lines[i], true);
+		if (!e->frames[e->nr++])
+			return NULL;
+	}
+	/* The function itself is called as its symbol, which tells parts and copies apart. */
+	e->frames[e->nr] = !nr ? cf->f :
+			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
+					    false);
+	if (!e->frames[e->nr++])
+		return NULL;
+	HASH_ADD(hh, c->places, key, sizeof(e->key), e);
+	return oom ? NULL : e;
+}
+
+/* Adds what is shown of a frame that trimming has left. Return: 0, or not when memory is out. */
+static int callchains__show(struct callchains *c, const struct chain_frame *cf)
+{
+	const struct place_entry *e;
+	uint32_t i;
+
+	if (!cf->f->dso || (!c->show_inline && !c->show_srcline))
+		return callchains__push(c, cf->f);
+	e = callchains__place(c, cf);
+	for (i = 0; e && i < e->nr; i++)
+		if (callchains__push(c, e->frames[i]))
+			return -ENOMEM;
+	return e ? 0 : -ENOMEM;
 }
 
 const struct stack *callchains__label(struct callchains *c, const char *name)
@@ -329,35 +413,41 @@ const struct stack *callchains__resolve(struct callchains *c,
 	size_t i, trimmed = 0, nr_native = 0;
 	uint64_t addr;
 
-	c->scratch.nr = 0;
+	c->scratch.nr = c->chain.nr = 0;
+	if (array_reserve(&c->chain, nr))
+		return NULL;
 	/* Innermost first to begin with, as they come. */
 	for (i = 0; i < nr; i++) {
+		struct chain_frame *cf = &c->chain.v[i];
+
 		addr = rec->frames[i];
+		*cf = (struct chain_frame){ .word = addr };
 		if (XPU_FRAME_IS_PYTHON(addr)) {
-			if (callchains__push(c, callchains__python(c, addr)))
-				return NULL;
-			continue;
+			cf->f = callchains__python(c, addr);
+		} else if (cpu && XPU_FRAME_IS_KERNEL(addr)) {
+			nr_native++;
+			cf->f = callchains__kernel(c, i ? addr - 1 : addr);
+		} else {
+			nr_native++;
+			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
+				addr--;
+			entry = false;
+			cf->f = callchains__address(c, image, epoch, addr, &cf->vaddr);
 		}
-		nr_native++;
-		if (cpu && XPU_FRAME_IS_KERNEL(addr)) {
-			if (callchains__push(c, callchains__kernel(c, i ? addr - 1 : addr)))
-				return NULL;
-			continue;
-		}
-		if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
-			addr--;
-		entry = false;
-		if (callchains__push(c, callchains__address(c, image, epoch, addr)))
+		if (!cf->f)
 			return NULL;
 	}
 	if (c->trim && !cpu)
-		trimmed = callchain__trim(c->scratch.v, nr, &api_frame);
+		trimmed = callchain__trim(c->chain.v, nr, &api_frame);
 	nr -= trimmed;
 	if (trimmed)
-		memmove(c->scratch.v, c->scratch.v + trimmed, nr * sizeof(*c->scratch.v));
+		memmove(c->chain.v, c->chain.v + trimmed, nr * sizeof(*c->chain.v));
 	if (c->trim && nr)
-		nr = callchain__trim_python(c->scratch.v, rec->frames + trimmed, nr);
-	c->scratch.nr = nr;
+		nr = callchain__trim_python(c->chain.v, nr);
+	for (i = 0; i < nr; i++)
+		if (callchains__show(c, &c->chain.v[i]))
+			return NULL;
+	nr = c->scratch.nr;
 	for (i = 0; i < nr; i++) {
 		f = c->scratch.v[i];
 		c->nr_frames++;

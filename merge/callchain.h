@@ -19,6 +19,7 @@
 #include "dso.h"
 #include "kallsyms.h"
 #include "machine.h"
+#include "srcline.h"
 #include "util.h"
 
 struct frame {
@@ -45,8 +46,16 @@ struct stack {
 	const struct frame *frames[];
 };
 
+/* A frame of the call path that is being resolved. */
+struct chain_frame {
+	const struct frame *f;
+	uint64_t word;			/* as recorded */
+	uint64_t vaddr;			/* in f->dso, if that is known */
+};
+
 struct frame_entry;
 struct stack_entry;
+struct place_entry;
 
 struct callchains {
 	struct dsos *dsos;		/* the caller's */
@@ -57,9 +66,14 @@ struct callchains {
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
 	void *pycode_ctx;
 	const struct kallsyms *kallsyms;	/* the caller's; NULL: no names of the kernel's functions */
+	bool show_inline;		/* inlined functions as frames: "f (inlined)" */
+	bool show_srcline;		/* "f (file.c:12)" */
+	struct srclines srclines;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
+	struct place_entry *places;	/* whose lines are known */
 	struct arena arena;
+	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
 	uint64_t nr_frames;		/* shown, over all call paths */
 	uint64_t nr_unsymbolized;	/* of them */

@@ -2,8 +2,7 @@
 /*
  * demangle.h - the names that the programmer wrote
  *
- * The only door to libbfd: its API moves between binutils releases, and its licence is what makes
- * xpumerge GPL-3.0-or-later.
+ * By libbfd, see libbfd.h.
  */
 #ifndef MERGE_DEMANGLE_H
 #define MERGE_DEMANGLE_H

@@ -194,8 +194,8 @@ static int dsos__add_debug(struct dsos *d, struct dso *dso)
 	} else if (elf_file__open_minidebug(&dso->file, &dso->debug)) {
 		return 0;
 	}
-	nr = symtab__add_table(&dso->symtab, &dso->debug, SHT_SYMTAB,
-			       elf_file__base(&dso->file) - elf_file__base(&dso->debug));
+	dso->debug_bias = elf_file__base(&dso->file) - elf_file__base(&dso->debug);
+	nr = symtab__add_table(&dso->symtab, &dso->debug, SHT_SYMTAB, dso->debug_bias);
 	return nr < 0 ? nr : 0;
 }
 
@@ -394,4 +394,6 @@ void dsos__report(const struct dsos *d, struct msgs *msgs)
 	for (e = d->entries; e; e = e->hh.next)
 		if (e->dso.why && e->dso.nr_unnamed)
 			msgs__add(msgs, "%s: no symbols%s", e->dso.path, e->dso.why);
+		else if (e->dso.no_lines)
+			msgs__add(msgs, "%s: no source lines: %s", e->dso.path, e->dso.no_lines);
 }

@@ -60,6 +60,8 @@ struct dso {
 	const char *file_path;	/* where it was found; NULL: in memory only */
 	struct elf_file debug;	/* symbols that were stripped off it, if they were found */
 	const char *debug_path;
+	uint64_t debug_bias;	/* from its addresses to those of the file */
+	const char *no_lines;	/* why source lines that are there could not be read */
 	struct symtab symtab;
 	extents_t extents;	/* of functions without a name; read when the first one is met */
 	bool has_extents;

@@ -158,6 +158,8 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->dsos.paths.buildid_dir = opts->buildid_dir;
 	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
 	s->callchains.python_style = opts->python_style;
+	s->callchains.show_inline = opts->show_inline;
+	s->callchains.show_srcline = opts->show_srcline;
 	s->callchains.pycode = session__pycode;
 	s->callchains.pycode_ctx = s;
 	s->callchains.kallsyms = &s->kallsyms;

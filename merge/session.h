@@ -195,6 +195,7 @@ struct session_opts {
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
 	struct filter *filter;		/* or NULL */
+	bool show_inline, show_srcline;	/* see struct callchains */
 	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
 	struct session_sink *sink;	/* or NULL */
 	/* Told now and then how far it is, of 1000; may be NULL. */

@@ -60,6 +60,7 @@ struct options {
 	bool trim;
 	enum python_style python_style;
 	struct filter filter;
+	bool show_inline, show_srcline;
 	const char *symfs, *debug_dirs, *buildid_dir;
 	uint32_t without;		/* leaf kinds, see struct session_opts */
 	bool strict;
@@ -108,6 +109,8 @@ static const char usage[] =
 "      --kernel REGEX   only kernels with a name that matches\n"
 "      --from TIME, --to TIME  only what began in between, counted from the start of the\n"
 "                       recording: seconds, or with ns, us, ms, s or m\n"
+"      --inline         inlined functions as frames of their own\n"
+"      --srcline        file and line behind each function\n"
 "      --symfs DIR      look for all files below DIR, as if it were /\n"
 "      --debug-dir DIRS where separate debug files are, with ':' between directories\n"
 "                       (default /usr/lib/debug)\n"
@@ -414,7 +417,7 @@ static int options__complete(struct options *o, int nr_args, char **args)
 /* Return: 0, 1 if everything was said already, or -EINVAL. */
 static int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_SYMFS,
+	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE, OPT_SRCLINE, OPT_SYMFS,
 	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
 	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE,
 	       OPT_FILTER };
@@ -430,6 +433,8 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "graph", required_argument, NULL, OPT_GRAPH },
 		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
 		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
+		{ "inline", no_argument, NULL, OPT_INLINE },
+		{ "srcline", no_argument, NULL, OPT_SRCLINE },
 		{ "symfs", required_argument, NULL, OPT_SYMFS },
 		{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
@@ -500,6 +505,12 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_PYTHON_FRAMES:
 			err = options__set_python_style(o, optarg);
+			break;
+		case OPT_INLINE:
+			o->show_inline = true;
+			break;
+		case OPT_SRCLINE:
+			o->show_srcline = true;
 			break;
 		case OPT_SYMFS:
 			o->symfs = optarg;
@@ -754,6 +765,8 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.without = o->without,
 		.python_style = o->python_style,
 		.filter = &o->filter,
+		.show_inline = o->show_inline,
+		.show_srcline = o->show_srcline,
 		.symfs = o->symfs,
 		.debug_dirs = o->debug_dirs,
 		.buildid_dir = o->buildid_dir,

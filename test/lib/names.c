@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * names FILE [DEBUG_DIRS] - what xpumerge calls addresses of a file
+ * names [-i] FILE [DEBUG_DIRS] - what xpumerge calls addresses of a file
  *
  * Reads addresses as the file counts them, in hexadecimal, a line each; prints a line for each: the
- * name, or "??" for none.
+ * name, or "??" for none. With -i as addr2line -afi does it: the address, and two lines for each
+ * function that is inlined there and the one that is there, innermost first.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 
 #include "dso.h"
 #include "gen.h"
+#include "srcline.h"
 
 /* Return: where in the file the code at @vaddr is, UINT64_MAX if it is not in it. */
 static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)
@@ -27,16 +30,36 @@ static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)
 	return UINT64_MAX;
 }
 
+static void print_lines(struct srclines *lines, struct dso *dso, uint64_t vaddr)
+{
+	struct srcline v[SRCLINE_MAX];
+	int nr = srclines__find(lines, dso, vaddr, v), i;
+
+	printf("0x%016" PRIx64 "\n", vaddr);
+	for (i = 0; i < nr; i++) {
+		printf("%s\n%s:", v[i].function ?: "??", v[i].file ?: "??");
+		printf(v[i].line ? "%" PRIu32 "\n" : "?\n", v[i].line);
+	}
+	if (!nr)
+		puts("??\n??:0");
+}
+
 int main(int argc, char **argv)
 {
 	struct strpool strings = { 0 };
+	struct srclines lines;
 	struct dso_symbol *sym;
+	bool with_lines = argc > 1 && !strcmp(argv[1], "-i");
 	struct dsos dsos;
 	struct gen g = { 0 };
 	struct dso *dso;
 	uint64_t vaddr, at;
 	char line[64], path[PATH_MAX];
 
+	if (with_lines) {
+		argv++;
+		argc--;
+	}
 	/* Mappings have absolute paths. */
 	if (argc < 2 || !realpath(argv[1], path)) {
 		fprintf(stderr, "names: which file?\n");
@@ -53,11 +76,19 @@ int main(int argc, char **argv)
 		fprintf(stderr, "names: %s%s\n", argv[1], dso->why ?: "");
 		return 1;
 	}
+	srclines__init(&lines, &strings);
 	while (fgets(line, sizeof(line), stdin)) {
 		at = strtoull(line, NULL, 16);
+		if (with_lines) {
+			print_lines(&lines, dso, at);
+			continue;
+		}
 		sym = dsos__find_symbol(&dsos, dso, offset_of(dso, at), &vaddr);
 		puts(sym ? dsos__symbol_name(&dsos, sym) ?: "" : "??");
 	}
+	srclines__exit(&lines);
+	if (dso->no_lines)
+		fprintf(stderr, "names: %s: %s\n", path, dso->no_lines);
 	dsos__exit(&dsos);
 	strpool__free(&strings);
 	gen__free(&g);

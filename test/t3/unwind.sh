@@ -11,7 +11,7 @@ stacks=$XPU_BUILD/workload/stacks
 record() {		# record OPTION... COMMAND
 	xpuload -o run.data "$@" 2>load.log
 	status=$?
-	xpumerge -i run.data -f folded --debug-dir '' --unit count -o run.folded 2>merge.log
+	xpumerge -i run.data -f folded --debug-dir '' --buildid-dir none --unit count -o run.folded 2>merge.log
 	xpumerge -i run.data -f text >run.txt 2>>merge.log
 	return $status
 }
@@ -113,4 +113,12 @@ for args in "--call-graph lbr" "--max-stack 0" "--max-stack 100000" "--max-stack
 	like "$(cat load.log)" "wanted" "$args: with what is wanted"
 done
 
+# Inlined functions and source lines, by DWARF.
+xpuload -q -o run.data "$stacks" inlining 2>load.log
+line=$(grep -n 'inlined_once();' "$XPU_SRC/test/workload/stacks.cc" | tail -n 1 | cut -d: -f1)
+like "$(xpumerge -i run.data -f folded --inline 2>/dev/null)" \
+	';scenario_inlining\(\);inlined_once \(inlined\);inlined_twice \(inlined\);launch;' "--inline"
+like "$(xpumerge -i run.data -f folded --srcline 2>/dev/null)" ';launch \(stacks.cc:[0-9]+\);' "--srcline"
+like "$(xpumerge -i run.data -f folded --inline --srcline 2>/dev/null)" \
+	";scenario_inlining\\(\\) \\(stacks.cc:$line\\);inlined_once \\(stacks.cc:[0-9]+\\) \\(inlined\\);" "both"
 done_testing
