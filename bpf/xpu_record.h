@@ -231,6 +231,14 @@ struct xpu_record_callchain {
 #define XPU_CODE_NATIVE		0		/* no Python on this thread, and no more was wanted */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
 
+/*
+ * A frame that comes with its name, as importers of other tools' recordings make them: the low half
+ * is the id of an XPU_RECORD_STRING of the process.
+ */
+#define XPU_FRAME_NAMED		(0xf6ull << 56)
+#define XPU_FRAME_IS_NAMED(f)	((f) >> 56 == 0xf6)
+#define XPU_FRAME_STRING(f)	((__u32)(f))
+
 struct xpu_launch {
 	__u32	correlation_id;
 	__u32	path_id;

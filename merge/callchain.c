@@ -131,7 +131,7 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 
 	if (id == XPU_CODE_NATIVE)
 		return callchains__label_frame(c, "[native]");
-	if (!c->pycode || !c->pycode(c->pycode_ctx, id, &code))
+	if (!c->pycode || !c->pycode(c->lookup_ctx, id, &code))
 		return callchains__frame(c, strpool__intern(c->strings, "[python]", 8), NULL, false);
 	file = strrchr(code.filename, '/');
 	file = file && file[1] && c->python_style != PYTHON_FULL ? file + 1 : code.filename;
@@ -140,6 +140,17 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 	else
 		name = strpool__internf(c->strings, "%s:%s:%u", file, code.name, line);
 	return callchains__frame(c, name, NULL, true);
+}
+
+/* Return: the frame of a word that leads to a name, as callchains__address(). */
+static const struct frame *callchains__named(struct callchains *c, uint64_t word)
+{
+	const char *name = c->string ? c->string(c->lookup_ctx, XPU_FRAME_STRING(word)) : NULL;
+
+	if (!name || !*name || !strcmp(name, "[unknown]"))
+		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
+					 false);
+	return callchains__label_frame(c, name);
 }
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -424,6 +435,8 @@ const struct stack *callchains__resolve(struct callchains *c,
 		*cf = (struct chain_frame){ .word = addr };
 		if (XPU_FRAME_IS_PYTHON(addr)) {
 			cf->f = callchains__python(c, addr);
+		} else if (XPU_FRAME_IS_NAMED(addr)) {
+			cf->f = callchains__named(c, addr);
 		} else if (cpu && XPU_FRAME_IS_KERNEL(addr)) {
 			nr_native++;
 			cf->f = callchains__kernel(c, i ? addr - 1 : addr);

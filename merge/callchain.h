@@ -64,8 +64,10 @@ struct callchains {
 	enum python_style python_style;
 	/* Looks up a code object of the process whose path is resolved; may be NULL. */
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
-	void *pycode_ctx;
 	const struct kallsyms *kallsyms;	/* the caller's; NULL: no names of the kernel's functions */
+	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
+	const char *(*string)(void *ctx, uint32_t id);
+	void *lookup_ctx;
 	bool show_inline;		/* inlined functions as frames: "f (inlined)" */
 	bool show_srcline;		/* "f (file.c:12)" */
 	struct srclines srclines;

@@ -113,7 +113,7 @@ struct session_tables {
 	struct idmap chains;		/* (path, epoch), epoch > 0 */
 	struct idmap joined_chains;	/* (chain of the launch, chain of the capture) */
 	struct idmap pycodes;		/* (proc, id) */
-	uint32_t pycode_proc;		/* whose path is being resolved */
+	uint32_t path_proc;		/* whose path is being resolved */
 	ARRAY(struct string_def) string_defs;
 	ARRAY(struct api_def) api_defs;
 	ARRAY(struct device_def) device_defs;
@@ -142,6 +142,7 @@ struct session_tables {
 static const struct join_ops session_join_ops;
 
 static bool session__pycode(void *ctx, uint32_t id, struct pycode *code);
+static const char *session__frame_string(void *ctx, uint32_t id);
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
@@ -161,8 +162,9 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
 	s->callchains.pycode = session__pycode;
-	s->callchains.pycode_ctx = s;
 	s->callchains.kallsyms = &s->kallsyms;
+	s->callchains.string = session__frame_string;
+	s->callchains.lookup_ctx = s;
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
 	waits__init(&s->waits);
@@ -1606,7 +1608,7 @@ static bool session__pycode(void *ctx, uint32_t id, struct pycode *code)
 {
 	const struct xpu_record_pycode *rec;
 	struct session *s = ctx;
-	uint32_t proc = s->tables->pycode_proc, idx;
+	uint32_t proc = s->tables->path_proc, idx;
 
 	if (!idmap__get(&s->tables->pycodes, ID_KEY(proc, id), &idx))
 		return false;
@@ -1614,6 +1616,13 @@ static bool session__pycode(void *ctx, uint32_t id, struct pycode *code)
 	code->name = session__string(s, proc, rec->name);
 	code->filename = session__string(s, proc, rec->filename);
 	return code->name && code->filename;
+}
+
+static const char *session__frame_string(void *ctx, uint32_t id)
+{
+	struct session *s = ctx;
+
+	return session__string(s, s->tables->path_proc, id);
 }
 
 static int session__resolve_chains(struct session *s)
@@ -1637,7 +1646,7 @@ static int session__resolve_chains(struct session *s)
 		}
 		if (chain->path != NO_INDEX)
 			path = &s->paths.v[chain->path];
-		s->tables->pycode_proc = chain->proc;
+		s->tables->path_proc = chain->proc;
 		if (chain->no_launch)
 			chain->stack = callchains__label(&s->callchains, chain->no_launch);
 		else
