@@ -227,7 +227,7 @@ struct xpu_record_callchain {
 #define XPU_FRAME_LINE(f)	((__u32)((f) >> 32 & 0x7fffff))
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
-#define XPU_FRAME_IS_KERNEL(f)	((f) >> 63 && !XPU_FRAME_IS_PYTHON(f))
+#define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
 #define XPU_CODE_NATIVE		0		/* no Python on this thread, and no more was wanted */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
 

@@ -588,10 +588,11 @@ static int aligner__find_offset(struct aligner *al)
 			goto out;
 	} while (tracks[0].offsets != best && nr_tracks < MAX_TRACKS);
 	limit = aligner__limit(al, tracks);
-	al->out->nr_offsets = tracks[0].score > 0;
-	for (i = 1; i < nr_tracks && al->out->nr_offsets; i++)
+	for (i = al->out->nr_offsets = 1; i < nr_tracks; i++)
 		if (tracks[i].score >= limit && al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(tracks[i].offsets[0] + ahead);
+	if (al->out->nr_offsets == 1 && tracks[0].score <= 0)
+		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {
 		double t = al->cpu.time[i];
 
@@ -1091,11 +1092,11 @@ static void aligner__decide(struct aligner *al)
 	}
 }
 
-/* No offset is better than another: nothing is certain, unless all stacks are the same. */
+/* No offset is right, or better than another: nothing is certain, unless all stacks are the same. */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
-	bool same = true;
+	bool same = al->out->nr_offsets > 1;
 	uint32_t i;
 
 	for (i = 0; i < cpu->nr; i++) {
@@ -1160,9 +1161,9 @@ int align__run(struct align *a, const struct align_side *stacks,
 		err = aligner__group(&al);
 	if (!err)
 		err = aligner__find_offset(&al);
-	if (err || !a->nr_offsets)
+	if (err)
 		goto out;
-	if (a->nr_offsets > 1) {
+	if (a->nr_offsets != 1) {
 		aligner__refuse(&al);
 		goto out;
 	}

@@ -2,8 +2,11 @@
 #include "import.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -346,6 +349,39 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
+}
+
+int import__load(const char *path, char **buf, size_t *size)
+{
+	ARRAY(char) bytes = { 0 };
+	struct stat st;
+	ssize_t nr;
+	int fd, err = 0;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
+		err = array_reserve(&bytes, (size_t)st.st_size + 1);
+	while (!err) {
+		err = array_reserve(&bytes, bytes.nr + 1);
+		if (err)
+			break;
+		nr = read(fd, bytes.v + bytes.nr, bytes.cap - bytes.nr);
+		if (nr < 0 && errno != EINTR)
+			err = -errno;
+		if (!nr)
+			break;
+		bytes.nr += nr > 0 ? nr : 0;
+	}
+	close(fd);
+	if (err) {
+		array_free(&bytes);
+		return err;
+	}
+	*buf = bytes.v;
+	*size = bytes.nr;
+	return 0;
 }
 
 uint8_t import__copy_kind(const char *s, size_t len)

@@ -101,6 +101,9 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 /* Nothing more comes: opens @r on the recording. Return: 0 or -errno; r->error says why. */
 int import__finish(struct import *im, struct reader *r, const char *name);
 
+/* Reads a file as a whole; *@buf is to be freed. Return: 0 or -errno. */
+int import__load(const char *path, char **buf, size_t *size);
+
 /* "HtoD", "Device-to-Host", ... as a CUpti_ActivityMemcpyKind, 0 if it is none. */
 uint8_t import__copy_kind(const char *s, size_t len);
 

@@ -18,6 +18,7 @@
 #include "escape.h"
 #include "folded.h"
 #include "html.h"
+#include "importer.h"
 #include "output.h"
 #include "perfscript.h"
 #include "pprof.h"
@@ -67,6 +68,7 @@ struct options {
 	bool diff;			/* the command is "diff": two recordings */
 	bool normalize_given;
 	enum normalize normalize;
+	struct importer importer;
 };
 
 struct progress {
@@ -78,6 +80,7 @@ struct progress {
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
+"       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
@@ -123,6 +126,13 @@ static const char usage[] =
 "      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
 "                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
+"      --gpu FILE       in place of a recording: CUPTI's records as other tools write\n"
+"                       them: Chrome JSON, JSON lines or text\n"
+"      --cpu FILE       and the stacks of its launches, which are matched by time: lines\n"
+"                       'timestamp_ns comm pid tid cpu frame;frame;...'\n"
+"  -t, --tolerance MS   how far from its launch a stack may be once the offset between\n"
+"                       the clocks is taken off (default 10)\n"
+"  -s, --summary        tell more about the match\n"
 "      --version        print the version\n"
 "  -h, --help           print this\n"
 "\n"
@@ -332,6 +342,36 @@ static int options__set_table(struct options *o, const char *name)
 	return 0;
 }
 
+static int options__set_tolerance(struct options *o, const char *arg)
+{
+	char *end;
+	double ms = strtod(arg, &end);
+
+	if (end == arg || *end || !(ms >= 0 && ms <= 1e6)) {
+		complain("--tolerance: '%s' is not a number of milliseconds", arg);
+		return -EINVAL;
+	}
+	o->importer.tolerance_ns = ms * 1e6;
+	return 0;
+}
+
+/* What is imported takes the place of a recording. */
+static int options__complete_import(struct options *o)
+{
+	if (!importer__wanted(&o->importer))
+		return 0;
+	if (o->nr_inputs) {
+		complain("%s: a recording beside --gpu: one or the other", o->inputs[0]);
+		return -EINVAL;
+	}
+	if (!o->importer.gpu) {
+		complain("--cpu has stacks only: give the device records with --gpu");
+		return -EINVAL;
+	}
+	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
+	return 0;
+}
+
 static int options__complete(struct options *o, int nr_args, char **args)
 {
 	size_t i, len, suffix;
@@ -348,6 +388,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--normalize is for xpumerge diff");
 		return -EINVAL;
 	}
+	if (options__complete_import(o))
+		return -EINVAL;
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (!o->format && o->output && strcmp(o->output, "-")) {
@@ -419,7 +461,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 {
 	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE, OPT_SRCLINE, OPT_SYMFS,
 	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
-	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE,
+	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE, OPT_CPU, OPT_GPU,
 	       OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
@@ -452,13 +494,19 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "table", required_argument, NULL, OPT_TABLE },
 		{ "normalize", required_argument, NULL, OPT_NORMALIZE },
 		{ "strict", no_argument, NULL, OPT_STRICT },
+		{ "cpu", required_argument, NULL, OPT_CPU },
+		{ "gpu", required_argument, NULL, OPT_GPU },
+		{ "tolerance", required_argument, NULL, 't' },
+		{ "summary", no_argument, NULL, 's' },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int opt, err = 0;
 
-	*o = (struct options){ .unit = UNIT_US, .max_rows = 20, .trim = true };
+	*o = (struct options){
+		.unit = UNIT_US, .max_rows = 20, .trim = true, .importer.tolerance_ns = 10000000,
+	};
 	/* No more of them than arguments, or the default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	if (!o->inputs) {
@@ -471,7 +519,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	while (!err && (opt = getopt_long(argc, argv, "i:f:o:F:h", longs, NULL)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "i:f:o:F:t:sh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
 			o->inputs[o->nr_inputs++] = optarg;
@@ -542,6 +590,18 @@ static int options__parse(struct options *o, int argc, char **argv)
 			break;
 		case OPT_STRICT:
 			o->strict = true;
+			break;
+		case OPT_CPU:
+			o->importer.cpu = optarg;
+			break;
+		case OPT_GPU:
+			o->importer.gpu = optarg;
+			break;
+		case 't':
+			err = options__set_tolerance(o, optarg);
+			break;
+		case 's':
+			o->importer.summary = true;
 			break;
 		case OPT_VERSION:
 			puts("xpumerge " XPU_VERSION);
@@ -730,14 +790,21 @@ static int write_output(const struct options *o, const struct session *s,
 	return err;
 }
 
+static void print_msgs(const struct msgs *msgs)
+{
+	size_t i;
+
+	for (i = 0; i < msgs->lines.nr; i++)
+		complain("%s", msgs->lines.v[i]);
+	if (msgs->nr_dropped)
+		complain("%" PRIu64 " more messages like these", msgs->nr_dropped);
+}
+
 static void report(const struct session *s, const struct folded_result *folded)
 {
 	size_t i;
 
-	for (i = 0; i < s->msgs.lines.nr; i++)
-		complain("%s", s->msgs.lines.v[i]);
-	if (s->msgs.nr_dropped)
-		complain("%" PRIu64 " more messages like these", s->msgs.nr_dropped);
+	print_msgs(&s->msgs);
 	for (i = 0; i < s->messages.nr; i++)
 		if (s->messages.v[i].level >= XPU_MESSAGE_WARNING)
 			complain("%s (pid %" PRIu32 "): %s",
@@ -801,10 +868,11 @@ static int merge(struct options *o, const struct reader *r)
 	if (write_output(o, &s, &writers, NULL, &folded))
 		goto out_said;
 	report(&s, &folded);
-	if (s.status)
+	if (s.status || importer__damaged(&o->importer))
 		ret = EXIT_BAD;
 	else
-		ret = o->strict && !loss__clean(&s.loss) ? EXIT_LOSS : EXIT_OK;
+		ret = o->strict && !(loss__clean(&s.loss) && importer__clean(&o->importer)) ?
+			EXIT_LOSS : EXIT_OK;
 out_session:
 	if (err)
 		complain("%s: %s", o->inputs[0], strerror(-err));
@@ -901,6 +969,19 @@ static int open_inputs(const struct options *o, struct reader *readers)
 	return err;
 }
 
+/* In place of open_inputs(), with all messages said. */
+static int open_import(struct importer *importer, struct reader *reader)
+{
+	struct msgs msgs = { 0 };
+	int err = importer__open(importer, reader, &msgs);
+
+	print_msgs(&msgs);
+	msgs__free(&msgs);
+	if (!err)
+		importer__print(importer, stderr);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	struct reader *readers = NULL;
@@ -919,12 +1000,14 @@ int main(int argc, char **argv)
 		complain("out of memory");
 		goto out;
 	}
-	if (open_inputs(&o, readers))
+	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
+					    open_inputs(&o, readers))
 		goto out;
 	ret = o.diff ? compare(&o, readers) : merge(&o, readers);
 	for (i = 0; i < o.nr_inputs; i++)
 		reader__close(&readers[i]);
 out:
+	importer__close(&o.importer);
 	free(readers);
 	filter__free(&o.filter);
 	free(o.inputs);

@@ -169,6 +169,10 @@ $(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC))
 
+$(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
+
 $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -218,7 +222,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 
 .PHONY: test-build
 test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
-	$(O)/gen_data $(O)/names \
+	$(O)/gen_data $(O)/gen_twofile $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "importer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool importer__wanted(const struct importer *im)
+{
+	return im->cpu || im->gpu;
+}
+
+const char *importer__name(const struct importer *im)
+{
+	return im->gpu;
+}
+
+static int importer__load(const char *path, char **buf, size_t *size, struct msgs *msgs)
+{
+	int err = import__load(path, buf, size);
+
+	if (err)
+		msgs__add(msgs, "%s: cannot be read: %s", path, strerror(-err));
+	return err;
+}
+
+int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
+{
+	struct twofile_opts opts = {
+		.cpu = im->cpu, .gpu = im->gpu, .tolerance_ns = im->tolerance_ns,
+	};
+	char *cpu = NULL, *gpu = NULL;
+	size_t cpu_bytes = 0, gpu_bytes = 0;
+	int err = 0;
+
+	import__init(&im->import);
+	if (im->cpu)
+		err = importer__load(im->cpu, &cpu, &cpu_bytes, msgs);
+	if (!err)
+		err = importer__load(im->gpu, &gpu, &gpu_bytes, msgs);
+	if (!err)
+		err = twofile__read(&im->twofile, &im->import, &opts, cpu, cpu_bytes, gpu,
+				    gpu_bytes, msgs);
+	if (!err)
+		err = import__finish(&im->import, r, importer__name(im));
+	if (err == -ENOMEM)
+		msgs__add(msgs, "%s: %s", importer__name(im), strerror(ENOMEM));
+	free(cpu);
+	free(gpu);
+	return err;
+}
+
+void importer__close(struct importer *im)
+{
+	import__exit(&im->import);
+}
+
+void importer__print(const struct importer *im, FILE *f)
+{
+	twofile__print(&im->twofile, f, im->summary);
+}
+
+bool importer__damaged(const struct importer *im)
+{
+	return im->twofile.damaged;
+}
+
+bool importer__clean(const struct importer *im)
+{
+	return !im->twofile.nr_uncertain && !im->twofile.nr_no_stack;
+}

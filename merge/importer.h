@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * importer.h - what the command line asks to import, opened as a recording
+ */
+#ifndef MERGE_IMPORTER_H
+#define MERGE_IMPORTER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "import.h"
+#include "reader.h"
+#include "twofile.h"
+#include "util.h"
+
+struct importer {
+	const char *cpu, *gpu;		/* files, or NULL */
+	uint64_t tolerance_ns;
+	bool summary;
+	/* importer__open() makes these. */
+	struct import import;
+	struct twofile twofile;
+};
+
+/* Return: whether anything is to be imported. */
+bool importer__wanted(const struct importer *im);
+
+/* Return: the file that messages are about. */
+const char *importer__name(const struct importer *im);
+
+/**
+ * importer__open - read the files
+ * @r: opened on what they hold, until importer__close()
+ * @msgs: what is to be told; also why it failed
+ *
+ * Return: 0 or -errno; importer__close() is due in any case.
+ */
+int importer__open(struct importer *im, struct reader *r, struct msgs *msgs);
+void importer__close(struct importer *im);
+
+/* Prints what the user should know of how it went. */
+void importer__print(const struct importer *im, FILE *f);
+
+/* Return: whether something is damaged: then the output is not all there is. */
+bool importer__damaged(const struct importer *im);
+
+/* Return: whether everything found its place. */
+bool importer__clean(const struct importer *im);
+
+#endif /* MERGE_IMPORTER_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gen_launches.h - launches as two tools see them that cannot tell which is which
+ *
+ * One took their stacks, the other saw the calls, each with its own clock and its own losses. The
+ * truth is kept beside what they saw.
+ */
+#ifndef TEST_LIB_GEN_LAUNCHES_H
+#define TEST_LIB_GEN_LAUNCHES_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum gen_tids {
+	TIDS_SAME,			/* both sides call threads alike */
+	TIDS_OTHER,			/* the calls have what pthread_self() said */
+	TIDS_PID,			/* all stacks claim to be of the main thread */
+};
+
+struct gen_launches {
+	uint32_t nr, nr_threads;
+	double gap_us;			/* between launches of a thread: ... */
+	double fixed;			/* ... this share of it is always the same, */
+	uint32_t burst;			/* ... and so many follow one another closely */
+	double jitter_us;		/* a stack is up to so long before its call, */
+	double spread_us;		/* ... and one in 100 by up to so much more */
+	double lost_stacks, lost_launches;
+	double offset_ms, drift_ppm;	/* of the stacks' clock */
+	double quantum_ns;		/* as the stacks' clock is read */
+	enum gen_tids tids;
+	uint64_t base_ns;		/* when it began */
+};
+
+struct gen_event {
+	uint64_t time_ns;
+	uint32_t thread;
+	uint32_t launch;		/* the truth: which one of nr */
+};
+
+struct gen_seen {
+	struct gen_event *stacks, *calls;	/* by time */
+	uint32_t nr_stacks, nr_calls;
+	bool *has_stack;		/* by launch */
+};
+
+static uint64_t gen_seed;
+
+static inline double gen_uniform(void)
+{
+	gen_seed = gen_seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (gen_seed >> 11) * 0x1p-53;
+}
+
+static inline uint64_t gen_cpu_tid(const struct gen_launches *g, uint32_t thread)
+{
+	return g->tids == TIDS_PID ? 1000 : 1000 + thread;
+}
+
+static inline uint64_t gen_gpu_tid(const struct gen_launches *g, uint32_t thread)
+{
+	return g->tids == TIDS_OTHER ? 0xe7000000 - (uint32_t)(thread * 2654435761u) / 256 :
+				       1000 + thread;
+}
+
+static inline int gen_event__compare(const void *a, const void *b)
+{
+	const struct gen_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->launch > y->launch) - (x->launch < y->launch);
+}
+
+static inline void gen_launches__run(const struct gen_launches *g, struct gen_seen *s)
+{
+	double gap = g->gap_us * 1000, early, step, time, at;
+	uint32_t i, t, in_burst;
+
+	s->stacks = calloc(g->nr + 1, sizeof(*s->stacks));
+	s->calls = calloc(g->nr + 1, sizeof(*s->calls));
+	s->has_stack = calloc(g->nr + 1, sizeof(*s->has_stack));
+	s->nr_stacks = s->nr_calls = 0;
+	if (!s->stacks || !s->calls || !s->has_stack)
+		abort();
+	gen_seed = 1234567 + g->nr;
+	for (t = 0; t < g->nr_threads; t++) {
+		at = 5e6 * gen_uniform();
+		in_burst = 0;
+		for (i = t; i < g->nr; i += g->nr_threads) {
+			step = gap * g->fixed - gap * (1 - g->fixed) * log(1 - gen_uniform());
+			if (g->burst && ++in_burst < g->burst)
+				step = 4000 + 500 * gen_uniform();
+			else
+				in_burst = 0;
+			/* A thread launches again when its last launch is done ... */
+			step = fmax(step, 2000);
+			at += step;
+			if (gen_uniform() >= g->lost_launches)
+				s->calls[s->nr_calls++] = (struct gen_event){
+					.time_ns = g->base_ns + (uint64_t)at, .thread = t,
+					.launch = i,
+				};
+			early = 1000 + g->jitter_us * 1000 * gen_uniform();
+			if (g->spread_us && gen_uniform() < 0.01)
+				early += g->spread_us * 1000 * gen_uniform();
+			/* ... and is not at the next one before. */
+			early = fmin(early, step - 200);
+			if (gen_uniform() < g->lost_stacks)
+				continue;
+			time = (at - early) * (1 + g->drift_ppm * 1e-6);
+			if (g->quantum_ns)
+				time = floor(time / g->quantum_ns) * g->quantum_ns;
+			s->has_stack[i] = true;
+			s->stacks[s->nr_stacks++] = (struct gen_event){
+				.time_ns = g->base_ns + (int64_t)(g->offset_ms * 1e6 + time),
+				.thread = t, .launch = i,
+			};
+		}
+	}
+	qsort(s->stacks, s->nr_stacks, sizeof(*s->stacks), gen_event__compare);
+	qsort(s->calls, s->nr_calls, sizeof(*s->calls), gen_event__compare);
+}
+
+static inline void gen_seen__free(struct gen_seen *s)
+{
+	free(s->stacks);
+	free(s->calls);
+	free(s->has_stack);
+}
+
+#endif /* TEST_LIB_GEN_LAUNCHES_H */

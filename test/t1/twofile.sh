@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Recordings in two files, with the truth in the names: launch i is made by site_i and is kernel_i.
+. "$XPU_SRC/test/lib/tap.sh"
+gen="$XPU_BUILD/gen_twofile"
+NR=92732
+
+# What came out: "right N wrong N uncertain N", of the launches that have a stack.
+verdict() {
+	awk '
+	!/\[GPU[0-9]*_Kernel\]/ { next }
+	{
+		count = $NF
+		sub(/ [0-9]+$/, "")
+		kernel = $0
+		sub(/.*\[GPU[0-9]*_Kernel\]kernel_/, "", kernel)
+	}
+	/\[uncertain\]/ { uncertain += count; next }
+	/\[no stack\]/ { none += count; next }
+	{
+		site = $0
+		sub(/.*;site_/, "", site)
+		sub(/;.*/, "", site)
+		if (site == kernel)
+			right += count
+		else
+			wrong += count
+	}
+	END { print "right", right + 0, "wrong", wrong + 0, "uncertain", uncertain + 0, "none", none + 0 }
+	' "$1"
+}
+
+works() {		# device records in folded stacks of --unit count
+	awk '/\[GPU_(Kernel|Memcpy|Memset)\]/ { sum += $NF } END { print sum + 0 }' "$1"
+}
+
+# check NAME MAX_WRONG MIN_RIGHT KEY=VALUE...: shares of the launches in 1/1000
+check() {
+	name=$1 max_wrong=$2 min_right=$3
+	shift 3
+	"$gen" cpu.txt gpu.json nr=$NR "$@" >made
+	/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --cpu cpu.txt --gpu gpu.json -o out.folded \
+		--unit count 2>log
+	is $? 0 "$name: status" || diag "$(cat log)"
+	set -- $(verdict out.folded)
+	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
+	ok $? "$name: $*"
+	diag "$(grep '^by time' log); user, system, elapsed s: $(tail -n 1 used)"
+	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
+		"$name: each device record is there"
+	# Generous, for machines that do other things at the same time.
+	awk '{ exit !($1 + $2 < 4) }' used
+	ok $? "$name: in time"
+}
+
+check "one thread" 5 990 threads=1 gap=30
+check "one thread, 1 % lost" 5 980 threads=1 gap=30 lost=0.01
+check "eight threads" 50 980 threads=8 gap=60
+check "eight threads, 1 % lost" 50 970 threads=8 gap=60 lost=0.01
+NR=20000
+check "eight threads that the calls call otherwise" 50 970 threads=8 gap=60 lost=0.01 tids=other
+check "eight threads, tid is pid" 50 700 threads=8 gap=100 lost=0.01 tids=pid
+check "calls lost, too" 50 930 threads=8 gap=60 lost=0.01 lost_calls=0.02
+check "clocks that drift" 5 970 threads=1 gap=100 lost=0.01 drift=40 format=array
+check "the driver's calls, too" 5 980 threads=1 gap=30 lost=0.01 driver=1
+check "JSON lines" 50 970 threads=8 gap=60 lost=0.01 format=lines tids=other
+check "CUPTI's text" 50 970 threads=8 gap=60 lost=0.01 format=text tids=other
+
+# ---- where there is no telling
+
+"$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 >made
+xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
+is "$(verdict out.folded)" "right 0 wrong 0 uncertain 5000 none 0" "equal distances: nothing is guessed"
+like "$(cat log)" 'several clock offsets fit equally well' "equal distances: it says so"
+xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --strict 2>log
+is $? 1 "equal distances: --strict fails"
+"$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 sites=1 >made
+xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
+is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
+	"equal distances, all stacks the same: no matter which"
+
+# ---- what the files hold
+
+cat >cpu.txt <<END
+1000000 my app 2 42 43 3 main;run thread(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*, dim3);cudaLaunchKernel
+1020000 my app 2 42 43 3 main;b;cudaLaunchKernel
+ 1070000  12 34 42 43 0 main;c;cudaLaunchKernel
+$(printf '\033[32m1150000 app 42 43 1 main;d\033[0m')
+not a stack
+1160000 app 42 43 1 main;cudaMemcpyAsync
+END
+cat >gpu.json <<'END'
+[{"name":"Runtime: cudaLaunchKernel_v7000","ph":"X","ts":2001.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":1}},
+{"name":"Runtime: cudaLaunchKernel_v7000","ph":"X","ts":2021.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":2}},
+{"name":"Runtime: cudaLaunchKernel_ptsz_v7000","ph":"X","ts":2071.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":3}},
+{"name":"Runtime: cudaLaunchKernel_v7000","ph":"X","ts":2151.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":4}},
+{"name":"Runtime: cudaMemcpyAsync_v3020","ph":"X","ts":2161.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":5}},
+{"name":"Runtime: cudaMemset_v3020","ph":"X","ts":2171.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":6}},
+{"name":"Runtime: cudaFree_v3020","ph":"X","ts":2181.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":7}},
+{"name":"Kernel: _Z3fooi","ph":"X","ts":2101.5,"dur":1,"cat":"GPU_Kernel","args":{"correlationId":1},"tid":"GPU0_Stream7","pid":"Device_0"},
+{"name":"Kernel: say \"hi\";\u0007\ud83d\ude00","ph":"X","ts":2102.5,"dur":2,"cat":"GPU_Kernel","args":{"correlationId":2}},
+{"name":"Kernel: k3","ph":"X","ts":2105.5,"dur":3.25,"cat":"GPU_Kernel","args":{"correlationId":3}},
+{"name":"MemCopy: HtoD","ph":"X","ts":2205.5,"dur":4,"cat":"MemCopy","args":{"correlationId":5,"size":4096}},
+{"name":"MemSet: x","ph":"X","ts":2215.5,"dur":5,"cat":"MemSet","args":{"correlationId":6}},
+{"name":"Kernel: lost","ph":"X","ts":2305.5,"dur":6,"cat":"GPU_Kernel","args":{"correlationId":99}}]
+END
+xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >out 2>log
+is $? 0 "a small one: status"
+sort >expected <<'END'
+12 34;main;c;cudaLaunchKernel;[GPU_Kernel]k3 3250
+app;[no launch];[GPU_Kernel]lost 6000
+app;[no stack];cudaMemset;[GPU_Memset] 5000
+app;main;cudaMemcpyAsync;[GPU_Memcpy]HtoD 4000
+app;main;d;cudaLaunchKernel;[GPU_Launch_Pending] 0
+my app 2;main;b;cudaLaunchKernel;[GPU_Kernel]say "hi":?😀 2000
+my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(int) 1000
+END
+sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
+ok $? "a small one: names with blanks, digits, colours; each record in its place" || diag "$(cat diff)"
+like "$(cat log)" '1 lines are no stacks' "a small one: a strange line is counted"
+like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
+	"a small one: the account"
+for format in chrome text pprof html perf; do
+	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
+	is $? 0 "-f $format: status"
+done
+xpumerge --gpu gpu.json -f folded --unit count >out 2>log
+is "$(works out)" 6 "--gpu alone: each record, without stacks"
+
+# ---- files that are not right
+
+# fails NAME REGEX FILES...
+fails() {
+	name=$1 regex=$2
+	shift 2
+	xpumerge "$@" -f folded >out 2>log
+	is $? 2 "$name: status"
+	like "$(cat log)" "$regex" "$name: says so"
+	is "$(wc -l <log)" 1 "$name: one line"
+}
+
+fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere
+fails "a directory" 'cannot be read' --cpu . --gpu gpu.json
+: >empty
+fails "no stacks" 'empty: no stacks' --cpu empty --gpu gpu.json
+fails "no events" 'empty: no CUDA events' --cpu cpu.txt --gpu empty
+fails "no JSON" 'no CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
+fails "stacks alone" 'give the device records' --cpu cpu.txt
+fails "a bad tolerance" 'tolerance' --cpu cpu.txt --gpu gpu.json -t ms
+fails "a recording, too" 'one or the other' --gpu gpu.json x.data
+head -c 1000 gpu.json >cut.json
+xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
+is $? 2 "cut JSON: status"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut JSON: says so"
+is "$(grep -c GPU_Launch_Pending out)" 6 "cut JSON: what is there is used"
+done_testing
