@@ -157,7 +157,9 @@ static int print_side(FILE *f, const struct html_side *side)
 	err = err ?: print_text(f, s, 0, write_loss, print_line);
 	fputs("],\n\"messages\":[", f);
 	err = err ?: print_text(f, s, 0, write_messages, print_line);
-	fputs("],\n\"gpus\":[", f);
+	fputs("],\n\"filter\":", f);
+	print_string(f, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
+	fputs(",\n\"gpus\":[", f);
 	print_gpus(f, s);
 	fprintf(f, "],\"scale\":%.17g}", side->scale);
 	return err;

@@ -10,7 +10,7 @@
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
  *				   "clean": true },	(frames without a name aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
- *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ], "scale": 1 } ],
+ *		       "filter": "--kernel x", "gpus": [ { "number": 0, "name": "NVIDIA H100" } ], "scale": 1 } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ], "kind": [ index in kinds, or -1 ] },
  *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: thread names ] },

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Records the multi-threaded demo and leaves xpu.data, demo.folded, demo.json and demo.svg in
-# build/demo. Uses a real GPU where there is one and nvcc to build for it, else the simulated device.
+# Records the multi-threaded demo and leaves xpu.data, demo.html, demo.folded, demo.json and demo.svg
+# in build/demo. Uses a real GPU where there is one and nvcc to build for it, else the simulated device.
 
 set -u
 src=${XPU_SRC:?run it as: make demo}
@@ -41,6 +41,7 @@ fi
 	fail "recording failed (status $?); what this machine allows: $xpuload --check"
 "$xpumerge" -i xpu.data -o demo.folded 2>merge.log || { cat merge.log; fail "merging failed"; }
 "$xpumerge" -i xpu.data -o demo.json 2>>merge.log || { cat merge.log; fail "merging failed"; }
+"$xpumerge" -i xpu.data -o demo.html 2>>merge.log || { cat merge.log; fail "merging failed"; }
 "$xpumerge" -i xpu.data -f folded --unit count -o counts.folded 2>count.log ||
 	{ cat count.log; fail "merging failed"; }
 XPUMERGE=$xpumerge sh "$src/scripts/fold.sh" --svg --title "xpuload demo" -o demo.svg xpu.data 2>>merge.log ||
@@ -51,7 +52,7 @@ XPUMERGE=$xpumerge sh "$src/scripts/fold.sh" --svg --title "xpuload demo" -o dem
 
 echo
 echo "in $out:"
-ls -l xpu.data demo.folded demo.json demo.svg 2>/dev/null | awk '{ printf "  %9d  %s\n", $5, $9 }'
+ls -l xpu.data demo.html demo.folded demo.json demo.svg 2>/dev/null | awk '{ printf "  %9d  %s\n", $5, $9 }'
 echo
 line=$(sh "$src/test/lib/verdict.sh" counts.folded count.log)
 echo "$line"

@@ -264,9 +264,10 @@ function deltaColour(i) {
 function colour(i) {
 	if (i && matches && matches[frameOf[i]])
 		return MATCH;
-	if (!i)
-		return hsl(30, 12, 82);
-	return diff ? deltaColour(i) : frameColour(frameOf[i]);
+	const own = !i ? hsl(30, 12, 82) : diff ? deltaColour(i) : frameColour(frameOf[i]);
+
+	/* Paler than what was found. */
+	return matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
 }
 
 /* ---- search --------------------------------------------------------------------------------- */
@@ -560,7 +561,9 @@ function kindTable(i) {
 	}));
 	return make("table", null,
 		make("thead", null, make("tr", null, ...["", "total", "self", "count", "bytes"]
-			.map(text => make("th", { scope: "col" }, text)))),
+			.map(text => make("th", text === "count" ? { scope: "col", title:
+				"device records; launches where they are pending; samples" } :
+				{ scope: "col" }, text)))),
 		body);
 }
 
@@ -935,7 +938,7 @@ function setUpHeader() {
 	el("facts").append(...sides.map((side, s) => make("div", null,
 		(diff ? `${"AB"[s]}: ` : "") +
 		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
-		 ...gpuFacts(side)]
+		 ...gpuFacts(side), side.filter && "only " + side.filter]
 			.filter(Boolean).join(" \u00b7 "))), data.normalize);
 	el("accounts").append(...sides.map(account), about());
 }
