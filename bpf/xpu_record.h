@@ -76,11 +76,12 @@ enum xpu_record_type {
 	XPU_RECORD_GRAPH_NODE	= 14,
 	XPU_RECORD_SAMPLES	= 15,
 	XPU_RECORD_KSYM		= 16,
+	XPU_RECORD_STACK	= 17,
 	XPU_RECORD_WAIT		= 18,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
-	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES */
+	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES or STACK */
 	XPU_RECORD_LAUNCH_WAIT	= 35,
 	XPU_RECORD_LOG		= 36,
 
@@ -200,6 +201,7 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means nothing, and
 					 * kernel frames, XPU_FRAME_IS_KERNEL, may come first */
 	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: the chain is told of, nothing else */
+	XPU_CHAIN_STACK		= 32,	/* in the ring only: a copy of the stack, not user frames */
 };
 
 struct xpu_record_callchain {
@@ -273,6 +275,38 @@ struct xpu_record_samples {
 	__u32	nr;
 	__u32	period_ns;
 	struct xpu_sample samples[];
+};
+
+/*
+ * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it was.
+ * bytes of it are known, from the stack pointer on. They lie in blocks of XPU_STACK_BLOCK bytes at
+ * multiples of that; what a block has outside of them is 0. data is a bitmap, in whole words, lowest
+ * bit and address first, of the blocks that follow it. The others, with XPU_MISC_STACK_DELTA only, are
+ * at the same addresses in the thread's last STACK record, and as they were there.
+ */
+#define XPU_STACK_BLOCK		64
+#define XPU_STACK_MAX		65528		/* bytes */
+#define XPU_MISC_STACK_DELTA	1
+
+enum {	/* numbered as x86-64's DWARF has it */
+	XPU_REG_AX, XPU_REG_DX, XPU_REG_CX, XPU_REG_BX, XPU_REG_SI, XPU_REG_DI, XPU_REG_BP,
+	XPU_REG_SP, XPU_REG_R8, XPU_REG_R9, XPU_REG_R10, XPU_REG_R11, XPU_REG_R12, XPU_REG_R13,
+	XPU_REG_R14, XPU_REG_R15, XPU_REG_IP,
+	XPU_NR_REGS
+};
+
+struct xpu_record_stack {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	path_id;		/* the kernel's frames, if it was there; else 0 */
+	__u32	thread_id;
+	__u32	period_ns;
+	__u16	cpu;
+	__u16	reserved;
+	__u32	bytes;
+	__u32	reserved2;
+	__u64	regs[XPU_NR_REGS];
+	__u64	data[];
 };
 
 struct xpu_record_ksym {		/* a function of the kernel that a call chain has */
@@ -401,7 +435,10 @@ struct xpu_ring_sample {
 	__u32	cpu;
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u16	nr_frames;
-	__u64	frames[];		/* the kernel's, then the user's */
+	__u32	stack_bytes;		/* XPU_CHAIN_STACK: behind the registers */
+	__u32	reserved;
+	__u64	frames[];		/* the kernel's, then the user's; or XPU_NR_REGS registers and
+					 * stack_bytes of the stack */
 };
 
 /* ---- inside a batch: the shim writes these --------------------------------------------------- */
@@ -534,13 +571,14 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_node) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_sample) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_samples) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_ksym) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stack) == 176);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 72);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 40);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);

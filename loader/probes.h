@@ -31,6 +31,7 @@ struct probes_options {
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool waits;			/* hear of calls that wait for the device */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */
+	uint32_t stack_bytes;		/* of the stack that a sample copies; 0: by frame pointers */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);

@@ -17,6 +17,7 @@
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
 #define MAX_SAMPLES	1024		/* the same: 16 KiB */
+#define NR_STACKS	256		/* whose last stack is remembered */
 
 /* What makes a call chain the same one; the frames follow, and all of it is compared. */
 struct chain_key {
@@ -81,6 +82,15 @@ struct process {
 	struct xpu_record_counters first, counters;
 };
 
+/* What a thread's stack was last, in whole blocks: what has not changed is not written again. */
+struct stack {
+	uint32_t thread_id;
+	uint64_t start, end;		/* multiples of XPU_STACK_BLOCK */
+	uint8_t blocks[];		/* room for BLOCKS_BYTES */
+};
+
+#define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
+
 struct recorder {
 	struct writer *writer;
 	recorder_process_fn process_fn;
@@ -111,6 +121,9 @@ struct recorder {
 	uint32_t sample_period_ns;
 	uint32_t nr_samples;
 	struct xpu_sample samples[MAX_SAMPLES];
+
+	struct stack *stacks[NR_STACKS];	/* by thread_id, modulo; as they are needed */
+	uint8_t blocks[BLOCKS_BYTES];		/* of the one that is to be written */
 
 	struct chain_key key;		/* to look one up; its frames: */
 	uint64_t key_frames[XPU_MAX_FRAMES];
@@ -144,6 +157,7 @@ void recorder__free(struct recorder *rec)
 	struct untold *u, *next_untold;
 	struct log *l, *next_log;
 	struct process *p, *next_process;
+	size_t i;
 
 	if (!rec)
 		return;
@@ -172,6 +186,8 @@ void recorder__free(struct recorder *rec)
 		free(p->paths);
 		free(p);
 	}
+	for (i = 0; i < NR_STACKS; i++)
+		free(rec->stacks[i]);
 	ksyms__free(rec->ksyms);
 	free(rec);
 }
@@ -601,22 +617,109 @@ void recorder__flush(struct recorder *rec)
 	recorder__flush_samples(rec);
 }
 
+/* The bits of the blocks from @start to @end that are not in @old as they are in @blocks. */
+static size_t diff_blocks(const struct stack *old, const uint8_t *blocks, uint64_t start, uint64_t end,
+			  uint64_t *mask)
+{
+	uint64_t at;
+	size_t i, nr = 0;
+
+	for (i = 0, at = start; at < end; i++, at += XPU_STACK_BLOCK) {
+		if (old && old->start <= at && at < old->end &&
+		    !memcmp(old->blocks + (at - old->start), blocks + (at - start), XPU_STACK_BLOCK))
+			continue;
+		mask[i / 64] |= 1ull << i % 64;
+		nr++;
+	}
+	return nr;
+}
+
+/* A sample with a copy of the stack behind @regs. @path_id: of the kernel's frames, or 0. */
+static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *sample,
+			    const __u64 *regs, uint32_t thread_id, uint32_t path_id)
+{
+	struct stack **slot = &rec->stacks[thread_id % NR_STACKS], *old = *slot;
+	uint64_t sp = regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK;
+	uint64_t end = (sp + sample->stack_bytes + XPU_STACK_BLOCK - 1) &
+		       -(uint64_t)XPU_STACK_BLOCK;
+	uint64_t mask[BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1] = { 0 };
+	size_t nr, i, nr_words, size;
+	struct xpu_record_stack *r;
+	uint8_t *to;
+
+	if (!sample->stack_bytes)
+		end = start;
+	memset(rec->blocks, 0, end - start);
+	memcpy(rec->blocks + (sp - start), regs + XPU_NR_REGS, sample->stack_bytes);
+	if (!old) {
+		old = *slot = malloc(sizeof(*old) + BLOCKS_BYTES);
+		if (old)
+			old->thread_id = 0;
+	}
+	nr = diff_blocks(old && old->thread_id == thread_id ? old : NULL, rec->blocks, start, end, mask);
+	nr_words = ((end - start) / XPU_STACK_BLOCK + 63) / 64;
+	size = sizeof(*r) + nr_words * sizeof(mask[0]) + nr * XPU_STACK_BLOCK;
+	r = writer__reserve(rec->writer, size);
+	if (!r) {
+		if (old)
+			old->thread_id = 0;	/* the next one cannot lean on this */
+		return;
+	}
+	*r = (struct xpu_record_stack){
+		.hdr = { XPU_RECORD_STACK, 0, size },
+		.time_ns = sample->time_ns,
+		.path_id = path_id,
+		.thread_id = thread_id,
+		.period_ns = rec->sample_period_ns,
+		.cpu = sample->cpu,
+		.bytes = sample->stack_bytes,
+	};
+	if (old && old->thread_id == thread_id)
+		r->hdr.misc = XPU_MISC_STACK_DELTA;
+	memcpy(r->regs, regs, sizeof(r->regs));
+	memcpy(r->data, mask, nr_words * sizeof(mask[0]));
+	to = (uint8_t *)(r->data + nr_words);
+	for (i = 0; i < (end - start) / XPU_STACK_BLOCK; i++) {
+		if (!(mask[i / 64] & 1ull << i % 64))
+			continue;
+		memcpy(to, rec->blocks + i * XPU_STACK_BLOCK, XPU_STACK_BLOCK);
+		to += XPU_STACK_BLOCK;
+	}
+	if (!old)
+		return;
+	old->thread_id = thread_id;
+	old->start = start;
+	old->end = end;
+	memcpy(old->blocks, rec->blocks, end - start);
+}
+
 static void recorder__sample(struct recorder *rec, const struct xpu_ring_sample *sample, size_t size)
 {
 	const struct chain_key what = {
-		.proc_id = sample->proc_id, .flags = sample->flags, .nr_frames = sample->nr_frames,
+		.proc_id = sample->proc_id,
+		.flags = sample->flags & ~XPU_CHAIN_STACK,
+		.nr_frames = sample->nr_frames,
 	};
-	uint32_t thread_id, path_id;
+	size_t bytes = sizeof(*sample) + sample->nr_frames * sizeof(sample->frames[0]);
+	bool stack = sample->flags & XPU_CHAIN_STACK;
+	uint32_t thread_id, path_id = 0;
 	int64_t delta;
 
+	if (stack)
+		bytes += XPU_NR_REGS * sizeof(__u64) + sample->stack_bytes;
 	if (size < sizeof(*sample) || sample->nr_frames > XPU_MAX_FRAMES ||
-	    size < sizeof(*sample) + sample->nr_frames * sizeof(sample->frames[0]))
+	    sample->stack_bytes > XPU_STACK_MAX || size < bytes)
 		return;
 	rec->nr_samples_total++;
 	thread_id = recorder__thread_id(rec, sample->proc_id, sample->tid);
-	path_id = recorder__path_id(rec, &what, sample->frames, sample->time_ns, false);
-	if (!thread_id || !path_id) {
+	if (sample->nr_frames || !stack)
+		path_id = recorder__path_id(rec, &what, sample->frames, sample->time_ns, false);
+	if (!thread_id || (!path_id && (sample->nr_frames || !stack))) {
 		rec->nr_samples_no_memory++;
+		return;
+	}
+	if (stack) {
+		recorder__stack(rec, sample, sample->frames + sample->nr_frames, thread_id, path_id);
 		return;
 	}
 	delta = sample->time_ns - rec->samples_ns;

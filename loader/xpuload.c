@@ -43,6 +43,7 @@
 #define STATUS_NOT_FOUND 127
 
 #define DEFAULT_RING_BYTES	(64ull * 1024 * 1024)
+#define DEFAULT_STACK_BYTES	32768	/* of a sample: few stacks are deeper */
 #define DEFAULT_HZ		99	/* not in step with what happens a hundred times a second */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
@@ -65,6 +66,7 @@ struct options {
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
+	uint32_t stack_bytes;		/* that a sample copies; 0: fp */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	unsigned int max_frames;	/* 0: the default */
@@ -105,8 +107,9 @@ static const char usage_text[] =
 "  -F, --freq HZ          CPU samples a second (default 99)\n"
 "      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
-"      --call-graph HOW   dwarf: by unwind tables, in the target; fp: along frame pointers;\n"
-"                         auto (default): dwarf where that is possible\n"
+"      --call-graph HOW   dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
+"                         a copy of the stack (default 32768 bytes); fp: along frame\n"
+"                         pointers; auto (default): dwarf where that is possible\n"
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
 "                         only: without native frames\n"
 "      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
@@ -176,6 +179,33 @@ static int choose_data(struct options *opts)
 	if (!opts->merge)
 		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
 	return asprintf(&opts->data, "%s.%d.data", opts->output, getpid()) < 0 ? -ENOMEM : 0;
+}
+
+static int parse_call_graph(char *arg, struct options *opts)
+{
+	char *comma = strchr(arg, ','), *end = NULL;
+
+	opts->stack_bytes = DEFAULT_STACK_BYTES;
+	if (comma && !strncmp(arg, "dwarf,", 6)) {
+		opts->stack_bytes = strnlen(comma + 1, 6) < 6 ? strtoul(comma + 1, &end, 10) : 0;
+		if (!end || *end || opts->stack_bytes < 1024 || opts->stack_bytes > XPU_STACK_MAX ||
+		    opts->stack_bytes % 8) {
+			msg__error("--call-graph %s: a copy of 1024 to %d bytes is wanted, a "
+				   "multiple of 8", arg, XPU_STACK_MAX);
+			return -EINVAL;
+		}
+		arg = strndup(arg, comma - arg);	/* as the shim wants it */
+		if (!arg)
+			return -ENOMEM;
+	}
+	opts->call_graph = arg;
+	if (!strcmp(arg, "fp"))
+		opts->stack_bytes = 0;
+	else if (strcmp(arg, "auto") && strcmp(arg, "dwarf")) {
+		msg__error("--call-graph %s: auto, fp or dwarf is wanted", arg);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int parse_freq(const char *arg, uint32_t *hz)
@@ -248,7 +278,8 @@ static int parse_options(int argc, char **argv, struct options *opts)
 	int c, err;
 
 	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
-				  .freq_hz = DEFAULT_HZ, .own_argv = argv };
+				  .freq_hz = DEFAULT_HZ,
+				  .stack_bytes = DEFAULT_STACK_BYTES, .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
 	while ((c = getopt_long(argc, argv, "+o:p:aF:m:qvVh", longs, NULL)) != -1) {
@@ -279,12 +310,8 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			opts->cpu_only = true;
 			break;
 		case OPT_CALL_GRAPH:
-			opts->call_graph = optarg;
-			if (strcmp(optarg, "auto") && strcmp(optarg, "fp") &&
-			    strcmp(optarg, "dwarf")) {
-				msg__error("--call-graph %s: auto, fp or dwarf is wanted", optarg);
+			if (parse_call_graph(optarg, opts))
 				return STATUS_FAILED;
-			}
 			break;
 		case OPT_PYTHON:
 			opts->python = optarg;
@@ -370,7 +397,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			   XPU_PYTHON_ENV " in its environment decided");
 		return STATUS_FAILED;
 	}
-	if (opts->call_graph && opts->mode != PROBES_RUN) {
+	if (opts->call_graph && opts->mode != PROBES_RUN && !opts->cpu_only) {
 		msg__error("--call-graph is for a COMMAND to start; for a running program, "
 			   XPU_CALL_GRAPH_ENV " in its environment decided");
 		return STATUS_FAILED;
@@ -899,6 +926,7 @@ static int start_recording(struct session *s, const char *shim)
 		.max_frames = opts->max_frames,
 		.sample = !opts->gpu_only,
 		.waits = !opts->gpu_only,
+		.stack_bytes = opts->stack_bytes,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];

@@ -46,6 +46,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
 	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
 	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
+	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 };
@@ -216,6 +217,26 @@ static bool record__string_fits(const struct xpu_record *rec, const char *data, 
 	return bytes && bytes <= room && !data[bytes - 1];
 }
 
+/* Return: whether the blocks that the record says are there are. */
+static bool stack__fits(const struct xpu_record_stack *s)
+{
+	uint64_t sp = s->regs[XPU_REG_SP];
+	size_t nr, words, i, there = 0;
+
+	if (s->bytes > XPU_STACK_MAX)
+		return false;
+	nr = s->bytes ? (sp % XPU_STACK_BLOCK + s->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK : 0;
+	words = (nr + 63) / 64;
+	if ((s->hdr.size - sizeof(*s)) / sizeof(s->data[0]) < words)
+		return false;
+	for (i = 0; i < words; i++)
+		there += __builtin_popcountll(s->data[i]);
+	/* A bit beyond the last block would have one more read. */
+	if (nr % 64 && s->data[words - 1] >> nr % 64)
+		return false;
+	return s->hdr.size - sizeof(*s) - words * sizeof(s->data[0]) >= there * XPU_STACK_BLOCK;
+}
+
 /* Return: NULL if the counts and strings of @rec fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
@@ -257,6 +278,10 @@ static const char *record__check(const struct xpu_record *rec)
 			return "SAMPLES with more samples than its record holds";
 		break;
 	}
+	case XPU_RECORD_STACK:
+		if (!stack__fits((const void *)rec))
+			return "STACK with more of it than its record holds";
+		break;
 	case XPU_RECORD_KSYM: {
 		const struct xpu_record_ksym *k = (const void *)rec;
 

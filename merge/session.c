@@ -74,6 +74,16 @@ struct account {
 	uint32_t unknown_stream;
 };
 
+/* A call chain that was unwound here: equal ones are one path. */
+struct unwound_entry {
+	UT_hash_handle hh;
+	uint32_t path;
+	struct unwound_key {
+		struct image *image;
+		struct xpu_record_callchain rec;
+	} key;
+};
+
 struct leaf_entry {
 	struct leaf_key {
 		uint32_t kind;
@@ -98,8 +108,8 @@ struct aggregate_entry {
 
 /* A sample in a call of which it turns out later whether it was a wait. */
 struct waiting_sample {
-	const struct xpu_record_samples *rec;
-	uint32_t nr;
+	struct launch at;
+	uint32_t period_ns;
 	const struct wait *wait;
 };
 
@@ -123,6 +133,8 @@ struct session_tables {
 	ARRAY(uint32_t) wait_leaves;	/* by leaf: that of waiting for it, or NO_INDEX */
 	ARRAY(struct waiting_sample) waiting_samples;
 	ARRAY(struct account) accounts;	/* by process */
+	struct unwound_entry *unwound;
+	ARRAY(char) unwound_key;	/* to look one up */
 	struct leaf_entry *leaves;
 	struct aggregate_entry *aggregates;
 	uint32_t recent[NR_RECENT];	/* aggregates, by RECENT(): most works find theirs here */
@@ -165,6 +177,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.kallsyms = &s->kallsyms;
 	s->callchains.string = session__frame_string;
 	s->callchains.lookup_ctx = s;
+	unwind__init(&s->unwind, &s->dsos);
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
 	waits__init(&s->waits);
@@ -179,6 +192,8 @@ void session__exit(struct session *s)
 
 	if (!t)
 		return;
+	HASH_CLEAR(hh, t->unwound);
+	array_free(&t->unwound_key);
 	HASH_CLEAR(hh, t->leaves);
 	HASH_CLEAR(hh, t->aggregates);
 	arena__free(&t->arena);
@@ -222,6 +237,7 @@ void session__exit(struct session *s)
 	kallsyms__free(&s->kallsyms);
 	graphs__exit(&s->graphs);
 	join__exit(&s->join);
+	unwind__exit(&s->unwind);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
 	machine__exit(&s->machine);
@@ -427,6 +443,14 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 	return 0;
 }
 
+static void session__see_period(struct session *s, uint32_t period_ns)
+{
+	struct input *in = &s->inputs.v[s->machine.recording];
+
+	if (!in->sample_period_ns)
+		in->sample_period_ns = period_ns;
+}
+
 static int session__collect_record(struct session *s, const struct record_iter *it,
 				   const struct xpu_record *rec)
 {
@@ -458,9 +482,10 @@ static int session__collect_record(struct session *s, const struct record_iter *
 	case XPU_RECORD_KSYM:
 		return kallsyms__add(&s->kallsyms, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
-		in = &s->inputs.v[s->machine.recording];
-		if (!in->sample_period_ns)
-			in->sample_period_ns = ((const struct xpu_record_samples *)rec)->period_ns;
+		session__see_period(s, ((const struct xpu_record_samples *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_STACK:
+		session__see_period(s, ((const struct xpu_record_stack *)rec)->period_ns);
 		return 0;
 	case XPU_RECORD_LOST:
 		session__collect_lost(s, (const void *)rec);
@@ -1489,66 +1514,53 @@ static int session__wait_share(void *ctx, const struct wait *wait, uint32_t devi
 
 /* ---- second pass: CPU samples --------------------------------------------------------------- */
 
-static int session__sample(struct session *s, const struct xpu_record_samples *rec, uint32_t nr)
+/*
+ * Sums up one sample. @at: its chain, thread and name, and its time, of the recording; @period_ns: what
+ * it stands for.
+ */
+static int session__sample(struct session *s, struct launch *at, uint32_t period_ns)
 {
 	/* A stretch of CPU time is summed up as device work is: it is of no stream. */
-	struct work w = { .duration_ns = rec->period_ns, .stream = NO_INDEX, .node = NO_INDEX };
-	const struct xpu_sample *sample = &rec->samples[nr];
-	struct launch at = { .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
-	uint32_t leaf, path, proc = NO_INDEX;
-	int err, nr_bad;
+	struct work w = { .duration_ns = period_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	uint32_t leaf;
+	int err;
 
-	err = session__leaf(s, LEAF_CPU, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
-	if (err)
-		return err;
-	nr_bad = session__read_origin(s, sample->path_id, sample->thread_id, &at, &proc, &path);
-	if (nr_bad < 0)
-		return nr_bad;
-	s->loss.bad_refs += nr_bad;
-	if (path == NO_INDEX) {
-		err = session__label_chain(s, proc, LABEL_NO_STACK, &at.chain);
-		if (err)
-			return err;
-	}
-	at.time_ns += s->shift_ns;
-	session__see_time(s, at.time_ns, at.time_ns);
-	s->chains.v[at.chain].nr_samples++;
-	err = session__keeps(s, at.chain, at.thread, at.comm, at.time_ns, NULL);
-	if (err < 0)
-		return err;
-	if (!err || s->opts.without & 1u << LEAF_CPU)
+	at->time_ns += s->shift_ns;
+	session__see_time(s, at->time_ns, at->time_ns);
+	s->chains.v[at->chain].nr_samples++;
+	if (s->opts.without & 1u << LEAF_CPU)
 		return 0;
+	err = session__keeps(s, at->chain, at->thread, at->comm, at->time_ns, NULL);
+	if (err <= 0)
+		return err;
 	s->nr_samples++;
-	if (at.thread != NO_INDEX)
-		s->threads.v[at.thread].nr_samples++;
-	err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
-	return err ?: session__tell_placed(s, &(struct placed){
-		.time_ns = at.time_ns,
-		.duration_ns = rec->period_ns,
-		.comm = at.comm,
-		.chain = at.chain,
-		.thread = at.thread,
-		.leaf = leaf,
-	});
+	if (at->thread != NO_INDEX)
+		s->threads.v[at->thread].nr_samples++;
+	err = session__leaf(s, LEAF_CPU, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
+	if (!err)
+		err = session__add(s, at->chain, at->comm, at->thread, leaf, &w);
+	if (!err)
+		err = session__tell_placed(s, &(struct placed){
+			.time_ns = at->time_ns,
+			.duration_ns = period_ns,
+			.comm = at->comm,
+			.chain = at->chain,
+			.thread = at->thread,
+			.leaf = leaf,
+		});
+	return err;
 }
 
 /* A thread that waits for the device may spin; that time is told of as waiting. */
-static int session__samples(struct session *s, const struct xpu_record_samples *rec)
+static int session__see_sample(struct session *s, uint32_t thread_id, struct launch *at,
+			       uint32_t period_ns)
 {
-	const struct wait *wait;
-	uint32_t i;
-	int err = 0;
+	const struct wait *wait = waits__at(&s->waits, thread_id, at->time_ns + s->shift_ns);
 
-	for (i = 0; i < rec->nr && !err; i++) {
-		wait = waits__at(&s->waits, rec->samples[i].thread_id,
-				 rec->time_ns + (int64_t)rec->samples[i].delta_ns + s->shift_ns);
-		if (!wait)
-			err = session__sample(s, rec, i);
-		else
-			err = array_push(&s->tables->waiting_samples,
-					 ((struct waiting_sample){ rec, i, wait }));
-	}
-	return err;
+	if (!wait)
+		return session__sample(s, at, period_ns);
+	return array_push(&s->tables->waiting_samples,
+			  ((struct waiting_sample){ *at, period_ns, wait }));
 }
 
 /* When it is known which calls were waits: the samples in the others. */
@@ -1558,13 +1570,116 @@ static int session__waiting_samples(struct session *s)
 	int err = 0;
 
 	for (i = 0; i < s->tables->waiting_samples.nr && !err; i++) {
-		const struct waiting_sample *sample = &s->tables->waiting_samples.v[i];
+		struct waiting_sample *sample = &s->tables->waiting_samples.v[i];
 
 		if (!sample->wait->counts)
-			err = session__sample(s, sample->rec, sample->nr);
+			err = session__sample(s, &sample->at, sample->period_ns);
 	}
 	array_free(&s->tables->waiting_samples);
 	return err;
+}
+
+static int session__samples(struct session *s, const struct xpu_record_samples *rec)
+{
+	uint32_t i, path, proc;
+	struct launch at;
+	int err, nr_bad;
+
+	for (i = 0; i < rec->nr; i++) {
+		const struct xpu_sample *sample = &rec->samples[i];
+
+		at = (struct launch){ .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
+		proc = NO_INDEX;
+		nr_bad = session__read_origin(s, sample->path_id, sample->thread_id, &at, &proc,
+					      &path);
+		if (nr_bad < 0)
+			return nr_bad;
+		s->loss.bad_refs += nr_bad;
+		err = path == NO_INDEX ?
+		      session__label_chain(s, proc, LABEL_NO_STACK, &at.chain) : 0;
+		if (!err)
+			err = session__see_sample(s, sample->thread_id, &at, rec->period_ns);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * The path of the first @nr frames of s->unwind, with those of @kernel, if it is not NULL, before them.
+ * Equal ones in one image are one path.
+ */
+static int session__unwound_path(struct session *s, uint32_t proc, struct image *image,
+				 const struct xpu_record_callchain *kernel, uint16_t nr,
+				 uint16_t flags, uint32_t *idx)
+{
+	uint32_t nr_kernel = kernel ? kernel->nr_frames : 0;
+	size_t frames_bytes = (nr_kernel + nr) * sizeof(s->unwind.frames[0]);
+	size_t key_bytes = sizeof(struct unwound_key) + frames_bytes;
+	struct path path = { .proc = proc, .image = image, .chain = NO_INDEX };
+	struct session_tables *t = s->tables;
+	struct unwound_entry *e;
+	struct unwound_key *key;
+	bool oom = false;
+	int err;
+
+	err = array_reserve(&t->unwound_key, key_bytes);
+	if (err)
+		return err;
+	key = (void *)t->unwound_key.v;
+	memset(key, 0, sizeof(*key));
+	key->image = image;
+	key->rec.hdr = (struct xpu_record){ XPU_RECORD_CALLCHAIN, flags, 0 };
+	key->rec.proc_id = s->machine.procs.v[proc].proc_id;
+	key->rec.nr_frames = min_t(uint32_t, nr_kernel + nr, UINT16_MAX);
+	if (nr_kernel)
+		memcpy(key->rec.frames, kernel->frames, nr_kernel * sizeof(kernel->frames[0]));
+	memcpy(key->rec.frames + nr_kernel, s->unwind.frames, nr * sizeof(s->unwind.frames[0]));
+	HASH_FIND(hh, t->unwound, key, key_bytes, e);
+	if (e) {
+		*idx = e->path;
+		return 0;
+	}
+	e = arena__alloc(&t->arena, sizeof(*e) + frames_bytes);
+	if (!e)
+		return -ENOMEM;
+	memcpy(&e->key, key, key_bytes);
+	path.rec = &e->key.rec;
+	*idx = e->path = s->paths.nr;
+	err = array_push(&s->paths, path);
+	if (err)
+		return err;
+	HASH_ADD_KEYPTR(hh, t->unwound, &e->key, key_bytes, e);
+	return oom ? -ENOMEM : 0;
+}
+
+static int session__stack(struct session *s, const struct xpu_record_stack *rec)
+{
+	const struct xpu_record_callchain *kernel = NULL;
+	uint16_t nr = 0, flags = XPU_CHAIN_CPU;
+	struct launch at = { .time_ns = rec->time_ns };
+	uint32_t path, proc = NO_INDEX, epoch = 0;
+	struct image *image = NULL;
+	int err, nr_bad;
+
+	nr_bad = session__read_origin(s, rec->path_id, rec->thread_id, &at, &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	s->loss.bad_refs += nr_bad;
+	if (path != NO_INDEX)
+		kernel = s->paths.v[path].rec;
+	if (s->machine.procs.v[proc].pid)
+		image = machine__image(&s->machine, s->machine.procs.v[proc].pid, rec->time_ns);
+	if (image && image->epochs.nr)
+		epoch = image__epoch(image, rec->time_ns);
+	err = unwind__record(&s->unwind, rec, image, epoch, &nr, &flags);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	err = session__unwound_path(s, proc, image, kernel, nr, flags, &path);
+	if (!err)
+		err = session__path_chain(s, path, rec->time_ns, &at.chain);
+	return err ?: session__see_sample(s, rec->thread_id, &at, rec->period_ns);
 }
 
 static int session__stream(struct session *s)
@@ -1581,6 +1696,8 @@ static int session__stream(struct session *s)
 			err = session__batch(s, &it, (const void *)rec);
 		else if (rec->type == XPU_RECORD_SAMPLES)
 			err = session__samples(s, (const void *)rec);
+		else if (rec->type == XPU_RECORD_STACK)
+			err = session__stack(s, (const void *)rec);
 		reader__release(s->reader, &it);
 		session__progress(s, &it, 300, 950);
 	}
@@ -1744,6 +1861,8 @@ static void session__next_input(struct session *s)
 	graphs__exit(&s->graphs);
 	graphs__init(&s->graphs);
 	kallsyms__free(&s->kallsyms);
+	unwind__next(&s->unwind);
+	HASH_CLEAR(hh, t->unwound);
 	join__exit(&s->join);
 	join__init(&s->join, &session_join_ops, s);
 	machine__next(&s->machine);

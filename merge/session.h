@@ -33,6 +33,7 @@
 #include "machine.h"
 #include "reader.h"
 #include "stats.h"
+#include "unwind.h"
 #include "util.h"
 #include "wait.h"
 
@@ -219,6 +220,7 @@ struct session {
 	struct graphs graphs;
 	struct waits waits;
 	struct kallsyms kallsyms;
+	struct unwind unwind;
 	struct gpus gpus;
 
 	ARRAY(const struct xpu_record_info *) infos;

@@ -35,6 +35,8 @@ seed_dso() {
 	END
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -o "$1/a.so" "$1/seed.c" 2>/dev/null
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
+	${CC:-cc} -O2 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "$1/c.so" "$1/seed.c" \
+		2>/dev/null
 	rm "$1/seed.c"
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
@@ -50,7 +52,7 @@ for fuzzer; do
 	max=8192
 	case $name in
 	fuzz_reader)	seed_reader "$seeds" ;;
-	fuzz_dso)	seed_dso "$seeds"; max=20000 ;;
+	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac
 	echo "fuzz: $name for $seconds s"
 	if (cd "$XPU_BUILD/fuzz" && "$fuzzer" -max_total_time="$seconds" -max_len="$max" \

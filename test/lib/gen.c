@@ -248,6 +248,36 @@ void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 	RECORD_TAIL(XPU_RECORD_SAMPLES, 0, rec, samples, nr * sizeof(*samples));
 }
 
+void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id, uint32_t thread_id,
+		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
+		uint64_t mask)
+{
+	uint64_t before = regs[XPU_REG_SP] % XPU_STACK_BLOCK;
+	uint32_t nr = (before + bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK, i;
+	struct xpu_record_stack rec = {
+		.time_ns = time_ns,
+		.path_id = path_id,
+		.thread_id = thread_id,
+		.period_ns = period_ns,
+		.bytes = bytes,
+	};
+	uint8_t blocks[64 * XPU_STACK_BLOCK] = { 0 };
+	struct gen tail = { 0 };
+
+	if (nr > 64)
+		abort();
+	if (!(misc & XPU_MISC_STACK_DELTA))
+		mask = nr == 64 ? UINT64_MAX : (1ull << nr) - 1;
+	memcpy(rec.regs, regs, sizeof(rec.regs));
+	memcpy(blocks + before, stack, bytes);
+	gen__bytes(&tail, &mask, sizeof(mask));
+	for (i = 0; i < nr; i++)
+		if (mask & 1ull << i)
+			gen__bytes(&tail, blocks + i * XPU_STACK_BLOCK, XPU_STACK_BLOCK);
+	RECORD_TAIL(XPU_RECORD_STACK, misc, rec, tail.v, tail.nr);
+	gen__free(&tail);
+}
+
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name)
 {
 	struct xpu_record_ksym rec = { .start = start, .end = end, .bytes = strlen(name) + 1 };

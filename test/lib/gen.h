@@ -66,6 +66,10 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 	       uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id);
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
+/* @stack: @bytes of it, from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the blocks of @mask. */
+void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id, uint32_t thread_id,
+		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
+		uint64_t mask);
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);

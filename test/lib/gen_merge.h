@@ -34,7 +34,7 @@ struct merged {
 	struct folded_result folded_result;
 	char *folded, *json, *text, *msgs, *pprof, *html, *diff;
 	size_t pprof_size;
-	uint64_t sum_ns, nr_records;	/* over all aggregates */
+	uint64_t sum_ns, nr_records;	/* over all aggregates of device work */
 };
 
 struct merge_opts {
@@ -125,9 +125,10 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	m->ended = s.ended;
 	m->loss = s.loss;
 	for (i = 0; i < s.aggregates.nr; i++) {
+		if (!leaf_kind__is_device(s.leaves.v[s.aggregates.v[i].leaf].kind))
+			continue;
 		m->sum_ns += s.aggregates.v[i].sum_ns;
-		if (leaf_kind__is_device(s.leaves.v[s.aggregates.v[i].leaf].kind))
-			m->nr_records += s.aggregates.v[i].nr;
+		m->nr_records += s.aggregates.v[i].nr;
 	}
 	if (!m->err) {
 		f = open_memstream(&m->pprof, &m->pprof_size);

@@ -160,6 +160,7 @@ static void test_damage(void)
 	static const uint64_t frames[2] = { 1, 2 };
 	static const struct xpu_launch launches[2];
 	static const struct xpu_sample samples[2];
+	static const uint64_t regs[XPU_NR_REGS], stack[16];
 	struct gen g = { 0 };
 
 	begin(&g);
@@ -216,6 +217,18 @@ static void test_damage(void)
 	gen__samples(&g, 1, 1, samples, 2);
 	LAST(&g, struct xpu_record_samples)->nr = 3;
 	ends(&g, RECORDS_CORRUPT, "SAMPLES with one too many");
+	begin(&g);
+	gen__stack(&g, 0, 1, 0, 1, 1, regs, stack, sizeof(stack), 0);
+	LAST(&g, struct xpu_record_stack)->bytes = XPU_STACK_MAX + 1;
+	ends(&g, RECORDS_CORRUPT, "STACK of more than there can be");
+	begin(&g);
+	gen__stack(&g, XPU_MISC_STACK_DELTA, 1, 0, 1, 1, regs, stack, sizeof(stack), 1);
+	LAST(&g, struct xpu_record_stack)->data[0] = 3;
+	ends(&g, RECORDS_CORRUPT, "STACK with a block less than it says");
+	begin(&g);
+	gen__stack(&g, XPU_MISC_STACK_DELTA, 1, 0, 1, 1, regs, stack, sizeof(stack), 1);
+	LAST(&g, struct xpu_record_stack)->data[0] = 4;
+	ends(&g, RECORDS_CORRUPT, "STACK with a block beyond its end");
 	begin(&g);
 	gen__ksym(&g, 1, 2, "1234567");
 	LAST(&g, struct xpu_record_ksym)->bytes = 7;

@@ -310,6 +310,34 @@ static void make_graph(const char *name)
 	gen__free(&g);
 }
 
+/* The same as copies of a stack, along frame pointers, for these files have no unwind tables. */
+static void add_stacks(struct gen *g, uint32_t period_ns)
+{
+	enum { STACK = 0x7ffc00000018, WORDS = 40 };
+	uint64_t regs[XPU_NR_REGS] = {
+		[XPU_REG_SP] = STACK, [XPU_REG_BP] = STACK + 8, [XPU_REG_IP] = IN(APP, STEP),
+	};
+	uint64_t stack[WORDS] = {
+		/* [1] is where the frame pointer points: the caller's, and the address in it. */
+		[1] = STACK + 8 * 20, [2] = IN(APP, LOAD), [20] = STACK + 8 * 30,
+		[21] = IN(APP, MAIN), [30] = 0, [31] = IN(APP, START),
+	};
+
+	gen__stack(g, 0, 6000, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
+	/* In the kernel; one block has changed: by another way to the same root. */
+	stack[2] = IN(APP, WORKER);
+	gen__stack(g, XPU_MISC_STACK_DELTA, 6100, 7, 1, period_ns, regs, stack, sizeof(stack), 1);
+	/* Deeper by 64 bytes, and cut before its root. */
+	regs[XPU_REG_SP] -= 64;
+	memmove(stack + 8, stack, sizeof(stack) - 64);
+	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);
+	/* Of a thread that has none before. */
+	gen__stack(g, XPU_MISC_STACK_DELTA, 6300, 0, 2, period_ns, regs, stack, sizeof(stack), 3);
+	/* Nothing of it could be read; nor is there such a thread. */
+	gen__stack(g, 0, 6400, 0, 2, period_ns, regs, stack, 0, 0);
+	gen__stack(g, 0, 6500, 0, 77, period_ns, regs, stack, 0, 0);
+}
+
 /*
  * CPU samples beside launches: two threads, one of which changes its name, in the program, in CUDA,
  * in the kernel, with and without a name for that, and nowhere; and a thousand kernels of 1 us.
@@ -356,7 +384,9 @@ static void make_cpu(const char *name)
 	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_TRUNCATED, 1000, 5, 1, 0, 0, unnamed,
 		       NR(unnamed));
 	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_FAILED, 1000, 6, 1, 0, 0, NULL, 0);
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 7, 1, 0, 0, in_kernel, 2);
 	gen__samples(&g, 5000, PERIOD, samples, NR(samples));
+	add_stacks(&g, PERIOD);
 	for (i = 0; i < NR(launches); i++)
 		launches[i] = (struct xpu_launch){ i + 1, 1, i, 1 };
 	gen__launches(&g, 1000, launches, NR(launches));

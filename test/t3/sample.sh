@@ -30,8 +30,8 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says the merge"
 }
 
-# Every way to come to a CPU, each for as long.
-record ways 999 -- "$cpu" 200 user kernel threads=3 late rename fork exec user
+# Every way to come to a CPU, each for as long; along frame pointers.
+record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as there was CPU time"
 near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function and its caller"
 near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "after an exec"
@@ -50,6 +50,26 @@ unlike "$(cat ways.folded)" '^xpuload' "nothing of our own before the exec"
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 is "$(awk '{ n += $NF } END { print n }' ways.ns)" $(($(count ways.folded .) * 1001001)) \
 	"time is samples times the period"
+
+# Without frame pointers stacks are whole, too, by the unwind tables and a copy of the stack; but not
+# those that are deeper than the copy.
+record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
+[ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
+ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
+near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 "no frame pointers: a function and its caller"
+near "$(count nofp.folded ';main;burn_kernel;[^;]*read[^;]*;.*_\[k\]$')" 200 8 \
+	"no frame pointers: who called into the kernel"
+sed 's/burn_deep/&/51; t; d' nofp.folded >deep.folded
+near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack"
+near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 "no frame pointers: threads"
+[ "$(count nofp.folded '\[truncated\]')" -le 5 ]
+ok $? "no frame pointers: none cut" || diag "$(grep truncated nofp.folded)"
+bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
+[ $bytes -lt 1000 ]
+ok $? "a sample with its stack is $bytes bytes on disk"
+record cut 999 --call-graph dwarf,1024 -- "${cpu}_nofp" 200 deep=50
+near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "a small copy: cut, and said"
+like "$(cat cut.mlog)" 'CPU samples whose call path is deeper than recorded' "a small copy: counted"
 
 # Programs that nothing is preloaded into, and short ones.
 record static 999 -- "${cpu}_static" 200 user
@@ -91,7 +111,7 @@ ok $? "attached: the program"
 like "$(cat attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' "attached: nothing lost"
 
 # Bad words.
-for bad in "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
+for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
 	"--cpu-only --python on"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpuload $bad -o bad.data true 2>bad.log
