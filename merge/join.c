@@ -4,49 +4,45 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-static unsigned int join__hash(uint64_t key)
-{
-	return idmap__hash(key) >> 16;
-}
+/*
+ * The table: open addressing in slots of half a cache line. With many launches in flight, each
+ * launch and each record is a cache miss or two, most of a merge's time unless they are prefetched.
+ */
+enum entry_state {
+	ENTRY_ONE,			/* a launch that can own one record and has none yet */
+	ENTRY_MANY,			/* a launch that can own many and has none yet */
+	ENTRY_SERVED,			/* one that can own many and has some */
+	ENTRY_WAITING,			/* records that came before their launch */
+};
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-/* uthash takes the low bits; correlation ids count up, often by a power of two. */
-#define HASH_FUNCTION(keyptr, keylen, hashv)						\
-	do {										\
-		uint64_t key_;								\
-		(void)(keylen);								\
-		memcpy(&key_, (keyptr), sizeof(key_));					\
-		(hashv) = join__hash(key_);						\
-	} while (0)
-#include <uthash.h>
+struct join_entry {
+	uint64_t key;			/* 0: free; keys without a correlation id never get here */
+	union {
+		struct {		/* a launch */
+			uint64_t time_ns;
+			const char *comm;
+		};
+		struct {		/* ENTRY_WAITING */
+			struct join_waiting *first, *last;
+		};
+	};
+	uint32_t thread;
+	uint32_t chain : 30;
+	uint32_t state : 2;
+};
 
-/* Short chains: with many launches in flight, each step along one is a cache miss. */
-#undef HASH_BKT_CAPACITY_THRESH
-#define HASH_BKT_CAPACITY_THRESH 8U
-
-#define SLAB_ENTRIES	256
+_Static_assert(sizeof(struct join_entry) == 32 || sizeof(void *) != 8, "two in a cache line");
 
 struct join_waiting {
 	struct join_waiting *next;
 	struct work work;
 };
 
-struct join_entry {
-	/* What a search looks at is in one cache line: the hash is the handle's last member. */
-	UT_hash_handle hh;
-	uint64_t key;
-	struct launch launch;
-	struct join_waiting *first, **last;	/* records that came before their launch */
-	struct join_entry *next_free;
-	bool has_launch;
-	bool has_record;
-	bool one_record;
-} __attribute__((aligned(64)));
-
-_Static_assert(sizeof(UT_hash_handle) + sizeof(uint64_t) <= 64 || sizeof(void *) != 8,
-	       "a search reads one cache line an entry");
+#define CHAIN_MAX	((1u << 30) - 1)
+#define MIN_SLOTS	1024
+#define HUGE_PAGE	(2ul << 20)
 
 void join__init(struct join *j, const struct join_ops *ops, void *ctx)
 {
@@ -57,65 +53,108 @@ void join__init(struct join *j, const struct join_ops *ops, void *ctx)
 
 void join__exit(struct join *j)
 {
-	HASH_CLEAR(hh, j->entries);
+	free(j->slots);
+	j->slots = NULL;
+	j->nr_slots = j->nr_entries = 0;
 	arena__free(&j->arena);
+}
+
+/*
+ * Multiplied by the golden ratio, ids that count up in even steps spread evenly. A home is the first
+ * slot of a cache line, so that what comes next, most often a free slot, is in the same one.
+ */
+static size_t join__home(const struct join *j, uint64_t key)
+{
+	return (key * 0x9e3779b97f4a7c15ull >> j->hash_shift) & ~(size_t)1;
 }
 
 void join__prefetch(const struct join *j, uint64_t key)
 {
-	const UT_hash_table *tbl = j->entries ? j->entries->hh.tbl : NULL;
+	const struct join_entry *home;
 
-	if (tbl)
-		__builtin_prefetch(&tbl->buckets[join__hash(key) & (tbl->num_buckets - 1)]);
+	if (!j->nr_slots)
+		return;
+	home = &j->slots[join__home(j, key)];
+	__builtin_prefetch(home);
+	__builtin_prefetch(home + 2);
+}
+
+/* Return: the slot of @key, or the free one where it would be. */
+static struct join_entry *join__slot(const struct join *j, uint64_t key)
+{
+	size_t i = join__home(j, key);
+
+	while (j->slots[i].key && j->slots[i].key != key)
+		i = (i + 1) & (j->nr_slots - 1);
+	return &j->slots[i];
 }
 
 static struct join_entry *join__find(const struct join *j, uint64_t key)
 {
-	struct join_entry *e;
+	struct join_entry *e = j->nr_slots ? join__slot(j, key) : NULL;
 
-	HASH_FIND(hh, j->entries, &key, sizeof(key), e);
-	return e;
+	return e && e->key ? e : NULL;
 }
 
-/* Makes SLAB_ENTRIES free entries, on cache line boundaries. */
 static int join__grow(struct join *j)
 {
-	size_t align = _Alignof(struct join_entry), i;
-	struct join_entry *slab;
-	uintptr_t at;
+	struct join old = *j;
+	size_t i, bytes;
 
-	at = (uintptr_t)arena__alloc(&j->arena, SLAB_ENTRIES * sizeof(*slab) + align);
-	if (!at)
+	j->nr_slots = old.nr_slots ? old.nr_slots * 2 : MIN_SLOTS;
+	j->hash_shift = 64 - __builtin_ctzl(j->nr_slots);
+	bytes = j->nr_slots * sizeof(*j->slots);
+	j->slots = aligned_alloc(bytes < HUGE_PAGE ? 64 : HUGE_PAGE, bytes);
+	if (!j->slots) {
+		*j = old;
 		return -ENOMEM;
-	slab = (void *)((at + align - 1) & ~(align - 1));
-	for (i = 0; i < SLAB_ENTRIES; i++) {
-		slab[i].next_free = j->free_entries;
-		j->free_entries = &slab[i];
 	}
+	/* A random walk over small pages would miss in the TLB as well. */
+	if (bytes >= HUGE_PAGE)
+		madvise(j->slots, bytes, MADV_HUGEPAGE);
+	memset(j->slots, 0, bytes);
+	for (i = 0; i < old.nr_slots; i++)
+		if (old.slots[i].key)
+			*join__slot(j, old.slots[i].key) = old.slots[i];
+	free(old.slots);
 	return 0;
 }
 
+/* Return: a new entry with its key set, valid until the next one is made or freed; NULL: -ENOMEM */
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
 	struct join_entry *e;
-	bool oom = false;
 
-	if (!j->free_entries && join__grow(j))
+	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__grow(j))
 		return NULL;
-	e = j->free_entries;
-	j->free_entries = e->next_free;
-	memset(e, 0, sizeof(*e));
+	e = join__slot(j, key);
 	e->key = key;
-	e->last = &e->first;
-	HASH_ADD(hh, j->entries, key, sizeof(e->key), e);
-	return oom ? NULL : e;
+	j->nr_entries++;
+	return e;
 }
 
+/* Entries behind @e move up, so that none is cut off from its home by the gap. */
 static void join__free_entry(struct join *j, struct join_entry *e)
 {
-	HASH_DEL(j->entries, e);
-	e->next_free = j->free_entries;
-	j->free_entries = e;
+	size_t mask = j->nr_slots - 1, gap = e - j->slots, i = gap;
+
+	j->nr_entries--;
+	for (;;) {
+		i = (i + 1) & mask;
+		e = &j->slots[i];
+		if (!e->key)
+			break;
+		if (((i - join__home(j, e->key)) & mask) >= ((i - gap) & mask)) {
+			j->slots[gap] = *e;
+			gap = i;
+		}
+	}
+	j->slots[gap].key = 0;
+}
+
+static struct launch join_entry__launch(const struct join_entry *e)
+{
+	return (struct launch){ e->time_ns, e->comm, e->chain, e->thread };
 }
 
 static int join__matched(struct join *j, uint64_t key, const struct launch *l,
@@ -141,31 +180,33 @@ static int join__serve_waiting(struct join *j, struct join_entry *e, const struc
 		j->free_waiting = w;
 		j->nr_waiting--;
 	}
-	e->last = &e->first;
 	return err;
 }
 
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record)
 {
 	struct join_entry *e;
+	bool served;
 	int err;
 
 	j->nr_launches++;
+	if (l->chain > CHAIN_MAX)
+		return -EOVERFLOW;
 	if (!JOIN_KEY_ID(key)) {
 		j->nr_pending++;
 		return j->ops->pending(j->ctx, key, l);
 	}
 	e = join__find(j, key);
-	if (e && e->has_launch) {
+	if (e && e->state != ENTRY_WAITING) {
 		j->nr_duplicates++;
 		j->nr_pending++;
 		return j->ops->pending(j->ctx, key, l);
 	}
-	if (e) {
+	served = e != NULL;
+	if (served) {
 		err = join__serve_waiting(j, e, l, true);
 		if (err)
 			return err;
-		e->has_record = true;
 		if (one_record) {
 			join__free_entry(j, e);
 			j->nr_forgotten++;
@@ -176,9 +217,11 @@ int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool 
 		if (!e)
 			return -ENOMEM;
 	}
-	e->launch = *l;
-	e->has_launch = true;
-	e->one_record = one_record;
+	e->time_ns = l->time_ns;
+	e->comm = l->comm;
+	e->chain = l->chain;
+	e->thread = l->thread;
+	e->state = served ? ENTRY_SERVED : one_record ? ENTRY_ONE : ENTRY_MANY;
 	return 0;
 }
 
@@ -186,11 +229,6 @@ static int join__wait(struct join *j, struct join_entry *e, uint64_t key, const 
 {
 	struct join_waiting *waiting = j->free_waiting;
 
-	if (!e) {
-		e = join__new_entry(j, key);
-		if (!e)
-			return -ENOMEM;
-	}
 	if (waiting)
 		j->free_waiting = waiting->next;
 	else
@@ -199,17 +237,25 @@ static int join__wait(struct join *j, struct join_entry *e, uint64_t key, const 
 		return -ENOMEM;
 	waiting->work = *w;
 	waiting->next = NULL;
-	*e->last = waiting;
-	e->last = &waiting->next;
 	j->nr_waiting++;
+	if (e) {
+		e->last->next = waiting;
+	} else {
+		e = join__new_entry(j, key);
+		if (!e)
+			return -ENOMEM;
+		e->state = ENTRY_WAITING;
+		e->first = waiting;
+	}
+	e->last = waiting;
 	return 0;
 }
 
 int join__add_work(struct join *j, uint64_t key, const struct work *w)
 {
 	struct join_entry *e;
+	struct launch l;
 	bool first;
-	int err;
 
 	j->nr_works++;
 	if (!JOIN_KEY_ID(key)) {
@@ -217,16 +263,17 @@ int join__add_work(struct join *j, uint64_t key, const struct work *w)
 		return j->ops->orphan(j->ctx, key, w);
 	}
 	e = join__find(j, key);
-	if (!e || !e->has_launch)
+	if (!e || e->state == ENTRY_WAITING)
 		return join__wait(j, e, key, w);
-	first = !e->has_record;
-	e->has_record = true;
-	err = join__matched(j, key, &e->launch, w, first);
-	if (!err && e->one_record) {
+	l = join_entry__launch(e);
+	first = e->state != ENTRY_SERVED;
+	if (e->state == ENTRY_ONE) {
 		join__free_entry(j, e);
 		j->nr_forgotten++;
+	} else {
+		e->state = ENTRY_SERVED;
 	}
-	return err;
+	return join__matched(j, key, &l, w, first);
 }
 
 bool join__wants_rescan(const struct join *j)
@@ -240,7 +287,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 	uint64_t nr_waiting = j->nr_waiting;
 	int err;
 
-	if (!e || !e->first)
+	if (!e || e->state != ENTRY_WAITING)
 		return 0;
 	/* It was counted when its first record came. */
 	err = join__serve_waiting(j, e, l, false);
@@ -248,18 +295,34 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 	return err;
 }
 
+static int join_entry__cmp(const void *va, const void *vb)
+{
+	const struct join_entry *a = va, *b = vb;
+
+	return cmp3(a->key, b->key);
+}
+
 int join__finish(struct join *j)
 {
-	struct join_entry *e, *tmp;
 	struct join_waiting *w;
+	struct join_entry *e;
+	struct launch l;
+	size_t i, nr = 0;
 	int err;
 
-	HASH_ITER(hh, j->entries, e, tmp) {
-		if (e->has_launch && !e->has_record) {
+	for (i = 0; i < j->nr_slots; i++)
+		if (j->slots[i].key && j->slots[i].state != ENTRY_SERVED)
+			j->slots[nr++] = j->slots[i];
+	if (nr)
+		qsort(j->slots, nr, sizeof(*j->slots), join_entry__cmp);
+	for (e = j->slots; e < j->slots + nr; e++) {
+		if (e->state != ENTRY_WAITING) {
+			l = join_entry__launch(e);
 			j->nr_pending++;
-			err = j->ops->pending(j->ctx, e->key, &e->launch);
+			err = j->ops->pending(j->ctx, e->key, &l);
 			if (err)
 				return err;
+			continue;
 		}
 		for (w = e->first; w; w = w->next) {
 			j->nr_orphans++;
@@ -268,7 +331,10 @@ int join__finish(struct join *j)
 			if (err)
 				return err;
 		}
-		join__free_entry(j, e);
 	}
+	/* What is left is no table any more. */
+	free(j->slots);
+	j->slots = NULL;
+	j->nr_slots = j->nr_entries = 0;
 	return 0;
 }

@@ -52,10 +52,12 @@ struct join_waiting;
 struct join {
 	const struct join_ops *ops;
 	void *ctx;
-	struct join_entry *entries;	/* by key */
-	struct join_entry *free_entries;
+	struct join_entry *slots;	/* by key */
+	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr_entries;		/* in use */
+	unsigned int hash_shift;
 	struct join_waiting *free_waiting;
-	struct arena arena;
+	struct arena arena;		/* of those that wait */
 
 	uint64_t nr_launches;
 	uint64_t nr_matched;		/* launches that own at least one record */
@@ -86,7 +88,7 @@ void join__exit(struct join *j);
  * A second launch under a key that is still in the table is pending at once (and counted in
  * nr_duplicates): the first keeps the records, since nothing says which launch they are of.
  *
- * Return: 0, -ENOMEM, or what an op returned.
+ * Return: 0, -ENOMEM, -EOVERFLOW (more than 2^30 chains), or what an op returned.
  */
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
@@ -108,7 +110,7 @@ bool join__wants_rescan(const struct join *j);
 /* One launch that join__add_launch() has had already. Return: 0, or what an op returned. */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
 
-/* Everything has been added: tells what is pending and what is an orphan, in order of arrival. */
+/* Everything has been added: tells what is pending and what is an orphan, in order of the keys. */
 int join__finish(struct join *j);
 
 #endif /* MERGE_JOIN_H */

@@ -1,43 +1,74 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# merge.sh [LAUNCHES]: time and memory of merging a million launches (or so many) from 8 threads, 9
-# call paths of 20 frames; and of harder recordings of the same size. The median of 5 runs.
+# merge.sh [LAUNCHES...]: time and memory of merging so many launches (1, 10 and 30 million) of 8
+# threads, from 9 call paths of 20 frames, to folded stacks. Medians of 3 runs. By order:
+#
+#	near		a record is at most 64 launches behind
+#	fifo		200,000 launches in flight, records in about their order
+#	random		200,000 in flight, records in any order
+#	records first	the same, and records come before their launches
+#	by thread	launches come 4,096 of one thread at a time, as threads hand in their logs
+#
+# "ns each" is CPU time per launch, "x linear" that to the one of the fewest launches. Then other
+# recordings and results, of the fewest.
 set -u
 : "${XPU_BUILD:?run it as: make bench}"
-launches=${1:-1000000}
+[ $# -gt 0 ] || set -- 1000000 10000000 30000000
 time=/usr/bin/time
 [ -x $time ] || { echo "merge.sh: $time is missing (Debian: time)" >&2; exit 1; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
-median() {
-	sort -n | sed -n 3p
+line() {
+	printf '%10s %-30s %8s %8s %8s %8s %8s %8s\n' "$@"
 }
 
-# bench NAME OUTPUT GEN_ARGS...: prints seconds and MB; says so if not every launch is matched.
+# bench NAME LAUNCHES OUTPUT GEN_ARGS...: a line; says so if not every launch is matched.
 bench() {
-	name=$1 output=$2
-	shift 2
+	name=$1 launches=$2 output=$3
+	shift 3
 	"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 "$@" || exit 1
-	for _ in 1 2 3 4 5; do
-		$time -f '%e %M' -a -o figures "$XPU_BUILD/xpumerge" -i bench.data -o "$output" \
+	rm -f figures
+	for _ in 1 2 3; do
+		$time -f '%e %U %S %M' -a -o figures "$XPU_BUILD/xpumerge" -i bench.data -o "$output" \
 			2>log || { cat log; exit 1; }
 	done
 	grep -q "launches $launches matched $launches unmatched 0 lost 0" log ||
 		{ echo "$name: not all matched:"; cat log; exit 1; }
-	printf '%-34s %9s s %7s MB  recording %5s MB, result %5s MB\n' "$name" \
-		"$(cut -d' ' -f1 figures | median)" \
-		"$(cut -d' ' -f2 figures | median | awk '{ print int($1 / 1024) }')" \
-		"$(($(stat -c %s bench.data) / 1000000))" "$(($(stat -c %s "$output") / 1000000))"
-	rm -f figures
+	seconds=$(cut -d' ' -f1 figures | sort -n | sed -n 2p)
+	cpu=$(awk '{ printf "%.2f\n", $2 + $3 }' figures | sort -n | sed -n 2p)
+	each=$(echo "$cpu $launches" | awk '{ printf "%.0f", $1 * 1e9 / $2 }')
+	[ -n "$first" ] || first=$each
+	line "$launches" "$name" "$seconds" "$cpu" "$each" \
+		"$(cut -d' ' -f4 figures | sort -n | awk 'NR == 2 { print int($1 / 1024) }')" \
+		"$(echo "$each $first" | awk '{ printf "%.2f", $1 / $2 }')" \
+		"$(($(stat -c %s bench.data) / 1000000))"
+	rm -f bench.data "$output"
 }
 
-echo "merging $launches launches, 8 threads, $(nproc) CPUs:"
-bench "9 call paths" a.folded
-bench "9 call paths, summary" a.txt
-bench "9 call paths, timeline" a.json
-bench "records of 200,000 in flight" a.folded --window 200000
-bench "10,000 call paths of 60 frames" a.folded --paths 10000 --frames 60
-bench "half of them copies" a.folded --memcpy-every 2
-bench "records before their launches" a.folded --early --window 200000
+each_size() {		# each_size NAME SIZES GEN_ARGS...
+	name=$1 sizes=$2 first=
+	shift 2
+	for size in $sizes; do
+		bench "$name" "$size" a.folded "$@"
+	done
+}
+
+echo "merging, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
+line launches order "wall s" "CPU s" "ns each" "peak MB" "x linear" "input MB"
+each_size near "$*"
+each_size fifo "$*" --window 200000 --jitter 64
+each_size random "$*" --window 200000
+each_size "records first" "$*" --window 200000 --early
+each_size "by thread" "$*" --window 20000 --thread-batch 4096
+least=$1
+other() {		# other NAME OUTPUT GEN_ARGS...
+	name=$1 output=$2 first=
+	shift 2
+	bench "$name" "$least" "$output" "$@"
+}
+other "near, summary" a.txt
+other "near, timeline" a.json
+other "10,000 call paths of 60 frames" a.folded --paths 10000 --frames 60
+other "half of them copies" a.folded --memcpy-every 2

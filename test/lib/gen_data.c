@@ -26,7 +26,7 @@
 #define LIB_BYTES	0x1000000ull
 
 #define FLUSH_BYTES	(4u << 20)
-#define LAUNCHES_MAX	256		/* in one record */
+#define LAUNCHES_MAX	256		/* in one record, unless told */
 #define DOMAIN_DRIVER	1
 
 enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514 };
@@ -35,6 +35,7 @@ struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
 	uint64_t window;		/* most launches in flight */
 	uint64_t jitter;		/* the next to finish is one of so many oldest; 0: of all */
+	uint64_t thread_batch;		/* launches come so many of one thread at a time */
 	uint64_t memcpy_every, graph_every, graph_nodes;
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
@@ -55,17 +56,22 @@ struct flight {
 	uint64_t time_ns;
 };
 
+struct held {
+	struct xpu_launch *launches;
+	size_t nr;
+	uint64_t base_ns;
+};
+
 struct state {
 	const struct options *o;
 	struct gen g;			/* what goes out */
 	struct gen batch;		/* what goes into the next batch */
-	struct xpu_launch launches[LAUNCHES_MAX];
-	size_t nr_launches;
+	struct held *held;		/* launches that are not out yet: of all threads, or of each */
 	struct flight *window;
 	size_t nr_window, window_head;
 	struct xpu_record_counters counters;
 	uint32_t proc_id;
-	uint64_t now_ns, base_ns;
+	uint64_t now_ns;
 	uint64_t random;
 	uint64_t nr_records, nr_launched;
 	int fd;
@@ -93,11 +99,28 @@ static uint32_t path__cbid(const struct options *o, uint32_t path)
 	return CBID_KERNEL;
 }
 
+static size_t nr_held(const struct options *o)
+{
+	return o->thread_batch ? o->threads : 1;
+}
+
+static size_t held_max(const struct options *o)
+{
+	return o->thread_batch ? o->thread_batch : LAUNCHES_MAX;
+}
+
+static void emit_held(struct state *s, struct held *h)
+{
+	if (h->nr)
+		gen__launches(&s->g, h->base_ns, h->launches, h->nr);
+	h->nr = 0;
+}
+
+/* With thread batches, launches do not wait for device records, nor these for them. */
 static void emit_launches(struct state *s)
 {
-	if (s->nr_launches)
-		gen__launches(&s->g, s->base_ns, s->launches, s->nr_launches);
-	s->nr_launches = 0;
+	if (!s->o->thread_batch)
+		emit_held(s, s->held);
 }
 
 static void emit_batch(struct state *s)
@@ -163,6 +186,7 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 {
 	const struct options *o = s->o;
 	uint32_t path = next_random(s) % o->paths, thread = next_random(s) % o->threads;
+	struct held *h;
 
 	s->now_ns += 500;
 	s->counters.nr_launches++;
@@ -171,15 +195,20 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 		(struct flight){ correlation_id, path, s->now_ns };
 	if (o->lose_launch && s->nr_launched % o->lose_launch == 0)
 		return;
-	if (!s->nr_launches)
-		s->base_ns = s->now_ns;
-	s->launches[s->nr_launches++] = (struct xpu_launch){
+	h = &s->held[o->thread_batch ? thread : 0];
+	if (!h->nr)
+		h->base_ns = s->now_ns;
+	h->launches[h->nr++] = (struct xpu_launch){
 		.correlation_id = correlation_id,
 		.path_id = (s->proc_id - 1) * o->paths + path + 1,
-		.delta_ns = s->now_ns - s->base_ns,
+		.delta_ns = s->now_ns - h->base_ns,
 		.thread_id = (s->proc_id - 1) * o->threads + thread + 1,
 	};
-	if (s->nr_launches == LAUNCHES_MAX)
+	if (h->nr < held_max(o))
+		return;
+	if (o->thread_batch)
+		emit_held(s, h);
+	else
 		emit(s);
 }
 
@@ -311,6 +340,8 @@ static void emit_process(struct state *s)
 	while (s->nr_window)
 		finish_one(s);
 	emit(s);
+	for (i = 0; i < nr_held(o); i++)
+		emit_held(s, &s->held[i]);
 	gen__process_exit(&s->g, s->now_ns, s->proc_id, pid, 0);
 }
 
@@ -318,13 +349,22 @@ static int generate(const struct options *o)
 {
 	static const char cmdline[] = "./app\0--size\0" "4096";
 	struct state s = { .o = o, .now_ns = 1000000000, .random = o->seed | 1 };
+	size_t i, nr = nr_held(o);
 	int err = -1;
 
 	s.fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	s.window = calloc(o->window, sizeof(*s.window));
-	if (s.fd < 0 || !s.window) {
+	s.held = calloc(nr, sizeof(*s.held));
+	if (s.fd < 0 || !s.window || !s.held) {
 		perror(o->output);
 		goto out;
+	}
+	for (i = 0; i < nr; i++) {
+		s.held[i].launches = calloc(held_max(o), sizeof(*s.held[i].launches));
+		if (!s.held[i].launches) {
+			perror("launches");
+			goto out;
+		}
 	}
 	gen__header(&s.g);
 	gen__info(&s.g, XPU_INFO_HOSTNAME, "host", 4);
@@ -338,6 +378,9 @@ static int generate(const struct options *o)
 	gen__flush(&s.g, s.fd);
 	err = 0;
 out:
+	for (i = 0; s.held && i < nr; i++)
+		free(s.held[i].launches);
+	free(s.held);
 	free(s.window);
 	gen__free(&s.batch);
 	gen__free(&s.g);
@@ -362,7 +405,7 @@ int main(int argc, char **argv)
 		{ "launches", &o.launches }, { "paths", &o.paths }, { "frames", &o.frames },
 		{ "threads", &o.threads }, { "procs", &o.procs }, { "streams", &o.streams },
 		{ "gpus", &o.gpus }, { "window", &o.window }, { "jitter", &o.jitter },
-		{ "memcpy-every", &o.memcpy_every },
+		{ "thread-batch", &o.thread_batch }, { "memcpy-every", &o.memcpy_every },
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut },
