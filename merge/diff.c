@@ -18,18 +18,20 @@ enum { A, B };
 /* ---- values --------------------------------------------------------------------------------- */
 
 /* What the unit is of: ns, records or bytes. */
-static uint64_t value__raw(const struct tree_value *v, enum unit unit)
+static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, unsigned int side)
 {
-	return unit == UNIT_COUNT ? v->nr : unit == UNIT_BYTES ? v->bytes : v->ns;
+	const struct tree_value *v = &cell->v[side];
+
+	if (!folded__wants(d->sides[side], d->opts.unit, cell->kind))
+		return 0;
+	return d->opts.unit == UNIT_COUNT ? v->nr : d->opts.unit == UNIT_BYTES ? v->bytes : v->ns;
 }
 
 /* Normalized and in the unit asked for, rounded once, to nearest, halves up. */
 static uint64_t diff__value(const struct diff *d, uint64_t raw, unsigned int side)
 {
-	uint64_t times = d->opts.unit == UNIT_SAMPLES ? d->opts.freq_hz : 1;
-	uint64_t by = d->opts.unit == UNIT_SAMPLES ? 1000000000 :
-		      d->opts.unit == UNIT_US ? 1000 : d->opts.unit == UNIT_MS ? 1000000 : 1;
-	unsigned __int128 num = (unsigned __int128)raw * times, den = by;
+	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 : d->opts.unit == UNIT_MS ? 1000000 : 1;
+	unsigned __int128 num = raw;
 
 	if (side == A) {
 		num *= d->num;
@@ -46,7 +48,7 @@ static uint64_t diff__total(const struct diff *d, unsigned int side)
 	if (d->opts.normalize == NORMALIZE_LAUNCHES)
 		return d->sides[side]->loss.nr_launches;
 	for (i = 0; i < d->tree.cells.nr; i++)
-		sum += value__raw(&d->tree.cells.v[i].v[side], d->opts.unit);
+		sum += diff__raw(d, &d->tree.cells.v[i], side);
 	return sum;
 }
 
@@ -109,14 +111,19 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		return -ENOMEM;
 	for (i = 0; i < t->cells.nr; i = j) {
 		uint64_t raw[TREE_SIDES] = { 0 }, value[TREE_SIDES], ns = 0;
+		bool wanted = false;
 		uint32_t nr, side, k;
 
 		/* The same work on several devices. */
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
-				raw[side] += value__raw(&t->cells.v[j].v[side], d->opts.unit);
+				raw[side] += diff__raw(d, &t->cells.v[j], side);
 				ns += t->cells.v[j].v[side].ns;
+				wanted |= folded__wants(d->sides[side], d->opts.unit,
+							t->cells.v[j].kind);
 			}
+		if (!wanted)
+			continue;
 		nr = diff__path(d, t->cells.v[i].node, path);
 		for (k = 0; k < nr; k++)
 			fprintf(f, "%s%s", k ? ";" : "", path[k]);

@@ -24,8 +24,7 @@ enum normalize {
 
 struct diff_opts {
 	enum normalize normalize;
-	enum unit unit;
-	uint32_t freq_hz;		/* UNIT_SAMPLES */
+	enum unit unit;			/* not UNIT_SAMPLES */
 	uint32_t max_rows;		/* of each table of the text; 0: all */
 };
 

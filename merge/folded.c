@@ -157,12 +157,10 @@ static uint64_t line__value(const struct line *line, const struct folded_opts *o
 	return 0;
 }
 
-/* Device records are counted and have bytes, not what threads did beside; unless only that is there. */
-static bool folded__wants(const struct session *s, const struct folded_opts *opts,
-			  enum leaf_kind kind)
+bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 {
-	if (opts->unit == UNIT_BYTES ||
-	    (opts->unit == UNIT_COUNT && (s->opts.without & LEAVES_DEVICE) != LEAVES_DEVICE))
+	if (unit == UNIT_BYTES ||
+	    (unit == UNIT_COUNT && (s->opts.without & LEAVES_DEVICE) != LEAVES_DEVICE))
 		return LEAVES_DEVICE & 1u << kind;
 	return true;
 }
@@ -185,7 +183,7 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		bool counted = kind == LEAF_CPU && freq_hz == recorded_hz;
 		char *text;
 
-		if (!folded__wants(s, opts, s->leaves.v[a->leaf].kind))
+		if (!folded__wants(s, opts->unit, s->leaves.v[a->leaf].kind))
 			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered);

@@ -62,4 +62,10 @@ struct folded_result {
 int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
 		  struct folded_result *result);
 
+/*
+ * Return: whether the unit is of that kind of work: device records are counted and have bytes, not
+ * what threads did beside; unless only that is there.
+ */
+bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
+
 #endif /* MERGE_FOLDED_H */

@@ -416,6 +416,10 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("diff: folded, html and text are its formats");
 		return -EINVAL;
 	}
+	if (o->diff && o->unit == UNIT_SAMPLES) {
+		complain("--unit samples is not for diff");
+		return -EINVAL;
+	}
 	if (o->diff && o->nr_by) {
 		complain("--by is not for diff, which compares names");
 		return -EINVAL;
@@ -889,8 +893,7 @@ static int compare(struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	const struct session_opts opts = options__session(o, &progress);
 	const struct diff_opts diff_opts = {
-		.normalize = o->normalize, .unit = o->unit, .freq_hz = o->freq_hz,
-		.max_rows = o->max_rows,
+		.normalize = o->normalize, .unit = o->unit, .max_rows = o->max_rows,
 	};
 	struct folded_result folded = { 0 }, none = { 0 };
 	struct session s[TREE_SIDES];

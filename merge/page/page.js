@@ -110,8 +110,16 @@ const shownBefore = new Int32Array(nrNodes + 1);	/* nodes of any width, before t
 
 const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
 
+const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending"].includes(kind));
+
+/* Device records are counted and have bytes, not what threads did beside; unless only that is there. */
+function unitIsOf(kind) {
+	return measure() === "ns" || isDevice[kind] ||
+	       !kinds.some((_, k) => isDevice[k] && present[k] && state.kinds[k]);
+}
+
 function cellCounts(c) {
-	return state.kinds[cells.kind[c]] &&
+	return state.kinds[cells.kind[c]] && unitIsOf(cells.kind[c]) &&
 	       (state.gpu === "all" || cells.gpu[c] === NONE || cells.gpu[c] === +state.gpu);
 }
 
@@ -448,11 +456,12 @@ function sharesOf(i, s) {
 	       (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of parent` : "");
 }
 
+/* Of device work, as -f folded --unit count: samples and waits are no launches. */
 function countOf(i, s) {
 	let nr = 0;
 
 	for (const c of cellsBelow(i))
-		if (cellCounts(c))
+		if (cellCounts(c) && isDevice[cells.kind[c]])
 			nr += cells.values[s].nr[c];
 	return nr;
 }

@@ -115,6 +115,7 @@ refuse "three recordings" 'xpumerge diff A B' diff a.data b.data a.data
 refuse "a format it has not" 'folded, html and text' diff a.data b.data -f chrome
 refuse "an unknown normalization" 'none, total and launches' diff a.data b.data --normalize all
 refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
+refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit samples
 refuse "--by" 'compares names' diff a.data b.data -f folded --by pid
 "$gen" --launches 0 -o empty.data
 refuse "nothing to normalize by" 'nothing to normalize by' diff empty.data b.data --normalize total

@@ -509,6 +509,7 @@ int main(void)
 	      0);
 	check("graph.data -f html --graph both | python3 $XPU_SRC/test/lib/html_folded.py us",
 	      "graph.both.folded", 0);
+	check("cpu.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "cpu.ns.folded", 0);
 	check("graph.data --strict -f folded 3>&1 1>/dev/null 2>&3", "graph.log", 0);
 	check("cpu.data", "cpu.txt", 0);
 	check("cpu.data -f folded --unit ns", "cpu.ns.folded", 0);

@@ -44,7 +44,7 @@ is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording is the user's
 
 # The merged result at once.
 chmod 777 .
-for suffix in folded json txt; do
+for suffix in folded html json txt; do
 	xpuload -q -o "g.$suffix" "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.$suffix: status"
 	[ -s "g.$suffix" ]
