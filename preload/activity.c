@@ -403,10 +403,12 @@ void activity__drain(bool last)
 	if (done_any || last)
 		wire__flush();
 	pthread_mutex_unlock(&lock);
-	if (last)
+	if (last) {
 		pool__empty();
-	else
+	} else {
+		forced = false;		/* an exec has failed, and work goes on */
 		pool__fill();
+	}
 }
 
 /* ---- starting and stopping ------------------------------------------------------------------- */

@@ -166,8 +166,12 @@ static __attribute__((noinline, cold)) void graph_node_created(const CUpti_Graph
 	uint32_t cbid, domain;
 	uint64_t node;
 
-	if (!launch__cupti->get_graph_node_id || (!t && !(t = thread__new())))
+	if (!launch__cupti->get_graph_node_id)
 		return;
+	if (!t && !(t = thread__new())) {
+		atomic_fetch_add(&nr_untagged, 1);
+		return;
+	}
 	if (launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS) {
 		t->slot.graph_node_id = node;
 		cbid = t->slot.cbid;

@@ -157,12 +157,52 @@ struct ranges {
 	unsigned int next;	/* to be replaced */
 };
 
+/* What led from one frame of a walk to its caller's. */
+struct step {
+	uint64_t bp;			/* in that frame */
+	uint64_t bp_at;			/* where the caller's was read; 0: it is the same */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: it follows from sp or bp */
+	uint64_t end;			/* where the return address 0 was read, at the end of a walk */
+	bool by_bp;			/* bp said where something is */
+	bool unusual;			/* and more than this was looked at */
+};
+
+/* A word of the stack that a walk has read. */
+struct word {
+	uint64_t addr, value;
+};
+
+/*
+ * A frame of the last walk, seen from the outside: whatever is inside of it, a walk that comes to it
+ * goes on as that one did if it comes with the same rsp, the same rip and, should it matter, the
+ * same rbp, and if the words that were read from there on are still the same.
+ */
+struct outer {
+	uint64_t bp;
+	uint32_t nr_words;		/* of the last walk's, to its end */
+	bool bp_matters;
+};
+
+#define MAX_WORDS	3		/* in a step */
+
+struct last_walk {
+	uint64_t *frames, *stack;	/* as the chain has them; in stack, one more behind the end */
+	unsigned int nr;		/* of frames; 0: none to go by */
+	unsigned int nr_outer;		/* of the outermost frames: those that can be compared */
+};
+
 struct unwinder {
 	struct entry rules[SETS * WAYS];
 	struct ranges ranges;
 	uint64_t generation;
 	unsigned int nr_filled;
-	uint64_t chains[];		/* UNWIND_LEVELS of frames and of their stacks, each chain_frames() */
+	struct last_walk last;
+	uint64_t *spare[2];		/* frames and stack for the next walk */
+	uint64_t *stack;		/* of the last walk at level 0, be it whole or not */
+	struct step *steps;		/* of this walk, by frame */
+	struct outer *outer;		/* of the last one, outermost first */
+	struct word *words;		/* the same */
+	uint64_t chains[];		/* see unwinder__start() */
 };
 
 struct context {
@@ -179,6 +219,10 @@ struct walk {
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* as it is in keys */
 	bool remember;			/* what is found out; not when a walk was interrupted */
+	unsigned int joined;		/* 1 + the frame where it came upon the last walk; 0: it did not */
+	unsigned int join;		/* the frame of the last walk there, or to be looked at next */
+	uint32_t nr_same;		/* of the last walk's words, from the outside; once it is known */
+	bool compared;			/* it is */
 	struct entry unkept;		/* or not to be remembered */
 };
 
@@ -760,13 +804,135 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	case RULE_START:
 		walk__not_a_return(w);
 		return COMPLETE;
-	case RULE_END:
-		return COMPLETE;
 	case RULE_FULL:
 		return NEEDS_FULL;
 	default:
 		w->nr -= !!w->nr;
 		return CUT;
+	}
+}
+
+/* How many of @nr words, from the outside, are as they were. */
+static uint32_t nr_same_words(const struct word *w, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	for (; i + 4 <= nr; i += 4)
+		if ((load(w[i].addr) ^ w[i].value) | (load(w[i + 1].addr) ^ w[i + 1].value) |
+		    (load(w[i + 2].addr) ^ w[i + 2].value) | (load(w[i + 3].addr) ^ w[i + 3].value))
+			break;
+	for (; i < nr && load(w[i].addr) == w[i].value; i++)
+		;
+	return i;
+}
+
+/*
+ * Whether the walk, at a frame it has just pushed, goes on as the last one did. Launches that follow
+ * one another share their outer frames, and comparing words whose addresses are known takes a third
+ * of the time of finding out about them one after another.
+ *
+ * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
+ * rules, which are the same as long as the generation is, and of the words it reads. All of these are
+ * compared, but for rbp where nothing was made of it. The words are between this frame and the end
+ * of the range in use, so they can be read. They are compared once, from the outside: frames inside
+ * of the first one that differs are found anew.
+ */
+static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
+{
+	const struct unwinder *u = w->u;
+	const struct last_walk *last = &u->last;
+	const struct outer *o;
+	unsigned int place;
+
+	while (last->stack[w->join] < sp)
+		w->join++;
+	if (last->stack[w->join] != sp || last->frames[w->join] != ip)
+		return false;
+	place = last->nr - 1 - w->join;
+	o = &u->outer[place];
+	if (place >= last->nr_outer || (o->bp_matters && o->bp != bp) ||
+	    w->nr - 1 + last->nr - w->join > w->max)
+		return false;
+	if (!w->compared) {
+		/* Their addresses rise towards the outside, where the first one is. */
+		if (o->nr_words && !walk__has(w, u->words[0].addr))
+			return false;
+		w->nr_same = nr_same_words(u->words, o->nr_words);
+		w->compared = true;
+	}
+	if (o->nr_words > w->nr_same)
+		return false;
+	w->joined = w->nr;
+	return true;
+}
+
+/* The words of a step from the frame at @sp to its caller at @cfa. */
+static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa, uint64_t bp,
+				bool bp_matters, struct word *words)
+{
+	unsigned int nr = 0;
+
+	words[nr++] = (struct word){ cfa - 8, ip };
+	if (s->bp_at && bp_matters)
+		words[nr++] = (struct word){ s->bp_at, bp };
+	if (s->cfa_at)
+		words[nr++] = (struct word){ s->cfa_at, cfa };
+	return nr;
+}
+
+/* Notes what the next walk can be compared with: this one's own frames, outside of them the last's. */
+static void walk__note(struct walk *w)
+{
+	struct unwinder *u = w->u;
+	struct last_walk *last = &u->last;
+	unsigned int nr_own = w->nr, shared = 0, place, nr, i, k;
+	const struct step *s;
+	struct outer *o;
+
+	if (w->joined) {
+		nr_own = w->joined - 1;
+		shared = last->nr - w->join;
+		if (nr_own != w->join) {
+			memmove(last->frames + nr_own, last->frames + w->join,
+				shared * sizeof(*last->frames));
+			memmove(last->stack + nr_own, last->stack + w->join,
+				(shared + 1) * sizeof(*last->stack));
+		}
+		memcpy(last->frames, w->frames, nr_own * sizeof(*last->frames));
+		memcpy(last->stack, w->stack, nr_own * sizeof(*last->stack));
+	} else {
+		u->spare[0] = last->frames;
+		u->spare[1] = last->stack;
+		last->frames = w->frames;
+		last->stack = w->stack;
+		last->stack[nr_own] = UINT64_MAX;
+		last->nr_outer = 0;
+	}
+	last->nr = nr_own + shared;
+	last->nr_outer = shared;
+	for (k = nr_own; k--;) {
+		place = last->nr - 1 - k;
+		o = &u->outer[place];
+		s = &u->steps[k];
+		nr = place ? o[-1].nr_words : 0;
+		if (s->unusual)
+			break;
+		*o = (struct outer){ .bp = s->bp, .bp_matters = s->by_bp };
+		if (s->end) {
+			u->words[nr++] = (struct word){ s->end, 0 };
+		} else if (place) {
+			o->bp_matters |= !s->bp_at && o[-1].bp_matters;
+			i = step__words(s, last->frames[k + 1], last->stack[k + 1], o[-1].bp,
+					o[-1].bp_matters, u->words + nr);
+			while (i--)
+				if (u->words[nr + i].addr < last->stack[k] ||
+				    u->words[nr + i].addr > last->stack[k + 1] - 8)
+					return;
+			nr += step__words(s, last->frames[k + 1], last->stack[k + 1], o[-1].bp,
+					  o[-1].bp_matters, u->words + nr);
+		}
+		o->nr_words = nr;
+		last->nr_outer = place + 1;
 	}
 }
 
@@ -776,10 +942,13 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
  * Most callers are those of the last time. An entry says where its caller's was, so that the rule
  * can be fetched while the return address, which must confirm it, is still on its way.
  */
-static enum outcome walk__fast(struct walk *w, const struct context *c)
+static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
+								     const struct context *c,
+								     bool note)
 {
 	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
 	struct entry *const rules = w->u->rules, *e, *next;
+	struct step *s = NULL, before_first;
 	enum outcome outcome;
 	rule_t rule;
 
@@ -788,14 +957,24 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 	e = walk__find(w, ip, true);
 	for (;;) {
 		rule = e->rule;
+		if (note) {
+			s = w->nr ? &w->u->steps[w->nr - 1] : &before_first;
+			*s = (struct step){ .bp = bp };
+		}
 		switch (rule__kind(rule)) {
 		case RULE_SP:
 			cfa = sp + rule__cfa_off(rule);
 			break;
 		case RULE_BP:
 			cfa = bp + rule__cfa_off(rule);
+			if (note)
+				s->by_bp = true;
 			break;
+		case RULE_END:
+			return COMPLETE;
 		case RULE_SIGNAL:
+			if (note)
+				s->unusual = true;
 			walk__not_a_return(w);
 			slot = sp;
 			if (!walk__read(w, slot + UC_RIP, &ip) ||
@@ -806,6 +985,11 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 			e = walk__find(w, ip, true);
 			continue;
 		default:
+			if (note) {
+				s->by_bp = true;
+				s->cfa_at = bp + rule__cfa_off(rule);
+				s->unusual = rule__kind(rule) != RULE_BP_DEREF;
+			}
 			outcome = walk__unusual(w, rule, sp, bp);
 			if (outcome != GOES_ON)
 				return outcome;
@@ -814,19 +998,30 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 		if (!walk__read(w, cfa - 8, &ip))
 			return CUT;
 		/* Callers are further up, unless the stack was switched. */
-		if (__builtin_expect(cfa <= sp, 0) && walk__has(w, sp))
-			return CUT;
+		if (__builtin_expect(cfa <= sp, 0)) {
+			if (walk__has(w, sp))
+				return CUT;
+			if (note)
+				s->unusual = true;
+		}
 		if (rule__bp_how(rule) != BP_SAME) {
 			slot = (rule__bp_how(rule) == BP_CFA ? cfa : bp) + rule__bp_off(rule);
 			if (!walk__read(w, slot, &bp))
 				return CUT;
+			if (note) {
+				s->bp_at = slot;
+				s->by_bp |= rule__bp_how(rule) == BP_BP;
+			}
 		}
 		sp = cfa;
 
 		next = &rules[(uint16_t)rule];
 		if (next->key != ip - 1 + generation_bits) {
-			if (!ip)
+			if (!ip) {
+				if (note)
+					s->end = cfa - 8;
 				return COMPLETE;
+			}
 			next = walk__find(w, ip, false);
 			if (w->remember && next != &w->unkept)
 				e->rule = (e->rule & ~0xffffull) | (next - rules);
@@ -834,7 +1029,36 @@ static enum outcome walk__fast(struct walk *w, const struct context *c)
 		e = next;
 		if (!walk__push(w, ip, sp))
 			return CUT;
+		if (note && walk__joins(w, ip, sp, bp))
+			return COMPLETE;
 	}
+}
+
+/* Level 0: with the last walk in mind, and in mind for the next one. */
+static enum outcome walk__again(struct walk *w, const struct context *c)
+{
+	struct unwinder *u = w->u;
+	enum outcome outcome;
+
+	w->frames = u->spare[0];
+	w->stack = u->spare[1];
+	w->join = 0;
+	outcome = walk__fast(w, c, true);
+	if (outcome != COMPLETE) {
+		u->last.nr = u->last.nr_outer = 0;
+		u->last.stack[0] = UINT64_MAX;
+		return outcome;
+	}
+	walk__note(w);
+	w->frames = u->last.frames;
+	w->stack = u->last.stack;
+	w->nr = u->last.nr;
+	return COMPLETE;
+}
+
+static __attribute__((noinline)) enum outcome walk__nested(struct walk *w, const struct context *c)
+{
+	return walk__fast(w, c, false);
 }
 
 /* The caller's registers by a whole row. */
@@ -957,17 +1181,43 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Room for one chain: one frame is the caller's own. */
+/* Room for one chain: one frame is the caller's own, and one is behind the end. */
 static size_t chain_frames(void)
 {
-	return (max_frames + 1 + 7) & ~7u;
+	return (max_frames + 2 + 7) & ~7u;
 }
+
+/* Frames and stacks for UNWIND_LEVELS walks and for the last one. */
+#define NR_CHAINS	(2 * (UNWIND_LEVELS + 1))
 
 size_t unwinder__bytes(void)
 {
 	struct unwinder *u;
 
-	return enabled ? sizeof(*u) + 2 * UNWIND_LEVELS * chain_frames() * sizeof(u->chains[0]) : 0;
+	if (!enabled)
+		return 0;
+	return sizeof(*u) + chain_frames() * (NR_CHAINS * sizeof(u->chains[0]) +
+					      sizeof(*u->steps) + sizeof(*u->outer) +
+					      MAX_WORDS * sizeof(*u->words));
+}
+
+static uint64_t *unwinder__frames(const struct unwinder *u, unsigned int level)
+{
+	return (uint64_t *)u->chains + 2 * level * chain_frames();
+}
+
+/* The first walk of a thread. */
+static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
+{
+	u->spare[0] = unwinder__frames(u, 0);
+	u->spare[1] = u->spare[0] + chain_frames();
+	u->last.stack = unwinder__frames(u, UNWIND_LEVELS) + chain_frames();
+	u->last.stack[0] = UINT64_MAX;
+	u->steps = (struct step *)unwinder__frames(u, UNWIND_LEVELS + 1);
+	u->outer = (struct outer *)(u->steps + chain_frames());
+	u->words = (struct word *)(u->outer + chain_frames());
+	/* Last: a signal handler may interrupt this. */
+	u->last.frames = unwinder__frames(u, UNWIND_LEVELS);
 }
 
 /* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
@@ -975,6 +1225,8 @@ static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, 
 {
 	if (now >> 16 != u->generation >> 16)
 		memset(u->rules, 0, sizeof(u->rules));
+	u->last.nr = u->last.nr_outer = 0;
+	u->last.stack[0] = UINT64_MAX;
 	u->generation = now;
 }
 
@@ -991,7 +1243,9 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 	slot->flags = 0;
 	if (level >= UNWIND_LEVELS)
 		return;
-	w.frames = u->chains + 2 * level * chain_frames();
+	if (__builtin_expect(!level && !u->last.frames, 0))
+		unwinder__start(u);
+	w.frames = unwinder__frames(u, level);
 	w.stack = w.frames + chain_frames();
 	w.remember = !level;
 	now = generation();
@@ -1017,9 +1271,11 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 		     "movq %%rsp, 48(%0)"
 		     : : "r"(&c) : "rax", "memory");
 
-	outcome = walk__fast(&w, &c);
+	outcome = level ? walk__nested(&w, &c) : walk__again(&w, &c);
 	if (outcome == NEEDS_FULL)
 		outcome = walk__full(&w, &c);
+	if (!level)
+		u->stack = w.stack;
 	if (w.nr < 2)
 		return;
 	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
@@ -1030,7 +1286,9 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
 {
-	return level < UNWIND_LEVELS ? u->chains + (2 * level + 1) * chain_frames() + 1 : NULL;
+	if (!level)
+		return u->stack + 1;
+	return level < UNWIND_LEVELS ? unwinder__frames(u, level) + chain_frames() + 1 : NULL;
 }
 
 #endif

@@ -6,7 +6,8 @@
  * function, where its caller's stack begins and where the return address and the saved registers
  * are. Reading that takes some 200 ns a frame, so each thread remembers, for the return addresses
  * it has met, the little that a walk needs: a rule of 8 bytes. A walk over known frames reads one
- * rule and two stack words a frame, and nothing else: no lock, no allocation, no system call.
+ * rule and two stack words a frame, and nothing else: no lock, no allocation, no system call. It
+ * ends where it meets the last walk: outside of there it compares the words that that one has read.
  *
  * Code is found with the C library's _dl_find_object() (glibc 2.35), which takes no lock and may be
  * called from a signal handler; so may everything here but unwind__init(). libunwind is not used:

@@ -288,6 +288,13 @@ $(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
 
 SIM_ROWS	:= bare dormant floor path launch fp dwarf merge all
 
+SHIM_BENCH_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ))
+
+$(O)/bench/shim: test/bench/shim.c $(SHIM_BENCH_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SHIM_BENCH_OBJ) -lpthread -ldl
+
 $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -295,8 +302,9 @@ $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a 
 		$(MERGE_LIBS)
 
 .PHONY: bench
-bench: test-build $(O)/bench/unwind $(O)/bench/symbols
+bench: test-build $(O)/bench/unwind $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)/bench/shim)
 	@$(O)/bench/unwind
+	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
 	@echo 'reading and naming, the files of the demo:'
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')

@@ -143,7 +143,9 @@ static uint32_t settle(void)
 
 static void nested(void)
 {
-	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID };
+	uint64_t data = 0;
+	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID,
+				 .correlationData = &data };
 
 	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
 	d.callbackSite = CUPTI_API_EXIT;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A walk that meets the last one stops there: its chain must be what a walk from scratch finds, frame
+ * by frame and stack pointer by stack pointer, whatever changed in between and wherever it did.
+ */
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "tap.h"
+#include "unwind.h"
+#include "xpu_record.h"
+
+#define NOINLINE	__attribute__((noinline))
+#define NO_TAIL_CALL()	__asm__ volatile("" : : : "memory")
+#define NR_WALKS	200000
+#define MAX_DEPTH	60
+
+static struct unwinder *u;
+static unsigned int nr_walks, nr_wrong, nr_cut;
+static uint64_t seed = 1;
+
+static uint32_t any(uint32_t below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (seed >> 33) % below;
+}
+
+/* From one place, so that both have the same caller's frame. */
+static NOINLINE void walk(unsigned int level, struct xpu_slot *slot)
+{
+	unwinder__chain(u, level, slot);
+	NO_TAIL_CALL();
+}
+
+static NOINLINE void check(void)
+{
+	static uint64_t frames[XPU_MAX_FRAMES], stack[XPU_MAX_FRAMES];
+	struct xpu_slot slot[2] = { { .size = sizeof(slot[0]) }, { .size = sizeof(slot[0]) } };
+	volatile unsigned int level;	/* keeps this a loop, with one call */
+
+	/* Level 1 is for walks that interrupt another one: they know nothing of others. */
+	for (level = 0; level < 2; level++) {
+		walk(level, &slot[level]);
+		if (level)
+			continue;
+		memcpy(frames, (void *)(uintptr_t)slot[0].frames, slot[0].nr_frames * 8ull);
+		memcpy(stack, unwinder__stack(u, 0), slot[0].nr_frames * 8ull);
+	}
+	nr_walks++;
+	nr_cut += slot[1].flags != 0;
+	nr_wrong += slot[0].nr_frames != slot[1].nr_frames || slot[0].flags != slot[1].flags ||
+		    !slot[1].nr_frames ||
+		    memcmp(frames, (void *)(uintptr_t)slot[1].frames, slot[1].nr_frames * 8ull) ||
+		    memcmp(stack, unwinder__stack(u, 1), slot[1].nr_frames * 8ull);
+}
+
+static NOINLINE void go_on(int depth);
+
+/* Frames of all kinds: of one size, so that one takes another's place, and of many. */
+#define PLAIN(name, bytes)						\
+static NOINLINE void name(int depth)					\
+{									\
+	volatile char pad[bytes];					\
+									\
+	pad[0] = depth;							\
+	go_on(pad[0]);							\
+	NO_TAIL_CALL();							\
+	pad[0] = 0;							\
+}
+
+PLAIN(plain_0, 40) PLAIN(plain_1, 40) PLAIN(plain_2, 40) PLAIN(plain_3, 40)
+PLAIN(large_0, 200) PLAIN(large_1, 1000)
+
+/* Its caller's frame is found by rbp. */
+static NOINLINE void with_alloca(int depth)
+{
+	volatile char *pad = __builtin_alloca(16 + any(4) * 16);
+
+	pad[0] = depth;
+	go_on(depth);
+	NO_TAIL_CALL();
+	pad[0] = 0;
+}
+
+/* rbp is a variable like any other here, and callees save it. */
+static NOINLINE void with_variable(int depth)
+{
+	register uint64_t variable __asm__("rbp") = any(1000);
+
+	__asm__ volatile("" : "+r"(variable));
+	go_on(depth);
+	__asm__ volatile("" : "+r"(variable));
+}
+
+/* The stack pointer was kept in the frame, for it was aligned. */
+static NOINLINE void aligned(int depth)
+{
+	volatile _Alignas(64) char pad[64];
+
+	pad[0] = depth;
+	go_on(pad[0]);
+	NO_TAIL_CALL();
+	pad[0] = 0;
+}
+
+static void (*const kinds[])(int) = {
+	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable,
+#ifndef __SANITIZE_ADDRESS__
+	aligned,
+#endif
+};
+
+/* Now and then a walk; on, from one of two places; then back, and perhaps on again. */
+static NOINLINE void go_on(int depth)
+{
+	int times = 1 + !any(3);
+
+	while (times--) {
+		if (nr_walks >= NR_WALKS)
+			return;
+		if (!any(4) || !depth)
+			check();
+		if (!depth)
+			continue;
+		if (any(2)) {
+			kinds[any(sizeof(kinds) / sizeof(kinds[0]))](depth - 1);
+			NO_TAIL_CALL();
+		} else {
+			kinds[any(4)](depth - 1);
+			NO_TAIL_CALL();
+		}
+	}
+}
+
+/* On a stack of their own, in turns, like coroutines. */
+static ucontext_t home, away[2];
+
+static void stroll(void)
+{
+	int me = any(2);
+
+	for (;;) {
+		go_on(any(12));
+		swapcontext(&away[me], &home);
+	}
+}
+
+static void test_stacks(void)
+{
+	char *stacks = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		getcontext(&away[i]);
+		away[i].uc_stack.ss_sp = stacks + i * (1 << 20);
+		away[i].uc_stack.ss_size = 1 << 20;
+		makecontext(&away[i], stroll, 0);
+	}
+	while (nr_walks < NR_WALKS) {
+		i = any(3);
+		if (i == 2)
+			go_on(any(12));
+		else
+			swapcontext(&home, &away[i]);
+	}
+	munmap(stacks, 2 << 20);
+}
+
+int main(void)
+{
+	const char *why;
+	int level;
+
+	setenv(XPU_MAX_FRAMES_ENV, "40", 1);
+	unwind__init();
+	why = unwind__message(&level);
+	if (why) {
+		printf("1..0 # SKIP %s\n", why);
+		return 0;
+	}
+	u = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	while (nr_walks < NR_WALKS)
+		go_on(any(MAX_DEPTH / 3));
+	is_int(nr_wrong, 0, "%u walks through calls that come and go", nr_walks);
+	nr_walks = 0;
+	while (nr_walks < NR_WALKS)
+		go_on(MAX_DEPTH);
+	is_int(nr_wrong, 0, "%u walks, some deeper than wanted", nr_walks);
+	ok(nr_cut > NR_WALKS / 20 && nr_cut < NR_WALKS * 2, "%u of them cut", nr_cut);
+	nr_walks = 0;
+	test_stacks();
+	is_int(nr_wrong, 0, "%u walks on three stacks in turns", nr_walks);
+	return done_testing();
+}
