@@ -433,6 +433,11 @@ const struct stack *callchains__resolve(struct callchains *c,
 
 		addr = rec->frames[i];
 		*cf = (struct chain_frame){ .word = addr };
+		/* Where a frame pointer was none: nothing beyond is a frame. */
+		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr)) {
+			nr = i;
+			break;
+		}
 		if (XPU_FRAME_IS_PYTHON(addr)) {
 			cf->f = callchains__python(c, addr);
 		} else if (XPU_FRAME_IS_NAMED(addr)) {

@@ -309,6 +309,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
+	@$(TEST_ENV) sh test/bench/cpu.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
 
 # WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.

@@ -352,7 +352,8 @@ static void make_cpu(const char *name)
 	/* The first byte of a function: a return address there would be in the one before. */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };
-	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER) };
+	/* Beyond the program's first frame an address of the kernel's is none of a function. */
+	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER), k + KERNEL, IN(APP, MAIN) };
 	struct xpu_record_counters c = {
 		.nr_batches = 1, .nr_launches = 1000, .nr_kernels = 1000,
 	};
