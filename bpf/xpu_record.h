@@ -25,6 +25,9 @@
 #include <linux/types.h>
 #endif
 
+/* Beside FILE: what was kept of the files that its processes had mapped. */
+#define XPU_KEPT_SUFFIX		".files"
+
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	1

@@ -21,6 +21,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "keeper.h"
 #include "writer.h"
 
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
@@ -48,6 +49,7 @@ struct sideband {
 	struct cpu_ring *rings;
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
+	struct keeper *keeper;		/* the caller's, or NULL */
 };
 
 /* What sample_id_all puts behind every event, with TID and TIME. */
@@ -116,7 +118,8 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = RING_PAGES * page_bytes() / 4,
+		/* At once, for the keeper to find the process alive; of all processes, now and then. */
+		.wakeup_watermark = pid == -1 ? RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
 	};
 
@@ -198,6 +201,11 @@ void sideband__close(struct sideband *s)
 	free(s);
 }
 
+void sideband__set_keeper(struct sideband *s, struct keeper *k)
+{
+	s->keeper = k;
+}
+
 int sideband__fd(const struct sideband *s)
 {
 	return s->epoll_fd;
@@ -242,7 +250,7 @@ static bool has_build_id(const struct mmap2_event *e)
 	       memcmp(e->build_id, none, sizeof(none));
 }
 
-static void write_mmap(const struct mmap2_event *e, struct writer *w)
+static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
 	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
 	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
@@ -273,6 +281,8 @@ static void write_mmap(const struct mmap2_event *e, struct writer *w)
 		r->ino = e->ino;
 	}
 	memcpy(r->filename, e->filename, len - 1);
+	if (s->keeper)
+		keeper__mmap(s->keeper, r);
 }
 
 static void write_comm(const struct comm_event *e, struct writer *w)
@@ -336,7 +346,7 @@ static void write_event(struct sideband *s, const struct perf_event_header *hdr,
 		return;
 	switch (hdr->type) {
 	case PERF_RECORD_MMAP2:
-		write_mmap((const void *)hdr, w);
+		write_mmap(s, (const void *)hdr, w);
 		break;
 	case PERF_RECORD_COMM:
 		write_comm((const void *)hdr, w);
@@ -428,7 +438,7 @@ static uint64_t now_ns(void)
 }
 
 /* One line of /proc/PID/maps, if it is executable. */
-static void synthesize_mmap(pid_t pid, const char *line, int maps_fd, uint64_t time_ns,
+static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd, uint64_t time_ns,
 			    struct writer *w)
 {
 	uint64_t start, end, pgoff, ino;
@@ -468,9 +478,11 @@ static void synthesize_mmap(pid_t pid, const char *line, int maps_fd, uint64_t t
 	memcpy(r->filename, line, len - 1);
 	if (ino)
 		read_build_id(maps_fd, start, r);
+	if (s->keeper)
+		keeper__mmap(s->keeper, r);
 }
 
-static void synthesize_maps(pid_t pid, uint64_t time_ns, struct writer *w)
+static void synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
 	size_t cap = 0;
@@ -483,7 +495,7 @@ static void synthesize_maps(pid_t pid, uint64_t time_ns, struct writer *w)
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (getline(&line, &cap, f) > 0)
-		synthesize_mmap(pid, line, fd, time_ns, w);
+		synthesize_mmap(s, pid, line, fd, time_ns, w);
 	free(line);
 	if (fd >= 0)
 		close(fd);
@@ -526,7 +538,7 @@ void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
 
 	if (!add_adopted(s, pid))
 		return;
-	synthesize_maps(pid, time_ns, w);
+	synthesize_maps(s, pid, time_ns, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))

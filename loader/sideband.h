@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct keeper;
 struct sideband;
 struct writer;
 
@@ -28,6 +29,9 @@ void sideband__close(struct sideband *s);
  * Writes what it has mapped and what it and its threads are called, as /proc tells it now.
  */
 void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w);
+
+/* Has @k told of each executable mapping. It must outlive @s, or be NULL. */
+void sideband__set_keeper(struct sideband *s, struct keeper *k);
 
 /* One file descriptor that polls readable when events wait; owned by @s. */
 int sideband__fd(const struct sideband *s);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "keeper.h"
 #include "msg.h"
 #include "paths.h"
 #include "probes.h"
@@ -56,6 +57,7 @@ struct options {
 	char *data;			/* the recording */
 	bool merge;			/* output is not the recording itself */
 	bool strict;
+	bool no_cache;			/* keep no mapped files */
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool freq_given;
@@ -81,6 +83,7 @@ struct session {
 	struct probes *probes;
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
+	struct keeper *keeper;		/* or NULL */
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
@@ -118,6 +121,7 @@ static const char usage_text[] =
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"
+"  -N, --no-buildid-cache keep no copies of mapped files that are not at their paths here\n"
 "  -q, --quiet            no summary at the end; warnings and errors stay\n"
 "  -v, --verbose          more; twice: libbpf's own messages\n"
 "  -V, --version          print the version\n"
@@ -266,6 +270,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "no-buildid-cache", no_argument, NULL, 'N' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
@@ -282,7 +287,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 				  .stack_bytes = DEFAULT_STACK_BYTES, .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+o:p:aF:m:qvVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+o:p:aF:m:NqvVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			opts->output = optarg;
@@ -348,6 +353,9 @@ static int parse_options(int argc, char **argv, struct options *opts)
 				msg__error("-m %s: a size of 64K to 2G is wanted", optarg);
 				return STATUS_FAILED;
 			}
+			break;
+		case 'N':
+			opts->no_cache = true;
 			break;
 		case OPT_STRICT:
 			opts->strict = true;
@@ -797,6 +805,21 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	}
 }
 
+static void finish_keeper(struct session *s)
+{
+	struct keeper_stats st;
+
+	if (!s->keeper)
+		return;
+	keeper__finish(s->keeper, &st);
+	if (st.nr_files && !s->opts->merge)
+		msg__info("%llu mapped files that are not at their paths here: kept in %s" XPU_KEPT_SUFFIX
+			  ", %.1f MB", U(st.nr_files), s->opts->data, st.bytes / 1e6);
+	if (st.nr_failed)
+		msg__info("%llu mapped files are not at their paths here and could not be kept: %s",
+			  U(st.nr_failed), strerror(st.error));
+}
+
 /**
  * close_session - write what is left and say what was recorded
  *
@@ -811,6 +834,7 @@ static int close_session(struct session *s)
 	bool nothing;
 	int err;
 
+	finish_keeper(s);
 	err = writer__close(s->writer, &bytes, &lost_bytes);
 	s->writer = NULL;
 	if (err && !s->told_disk)
@@ -865,7 +889,7 @@ static void drop_to_invoker(void)
 		_exit(STATUS_FAILED);
 }
 
-static int merge(const struct options *opts)
+static int merge(const struct options *opts, struct keeper *keeper)
 {
 	bool svg = has_suffix(opts->output, ".svg");
 	const char *name = svg ? "fold.sh" : "xpumerge";
@@ -894,6 +918,8 @@ static int merge(const struct options *opts)
 		return STATUS_FAILED;
 	}
 	unlink(opts->data);
+	if (keeper)
+		keeper__remove(keeper);
 	return 0;
 }
 
@@ -983,6 +1009,20 @@ static int find_mapped_shim(pid_t pid, char *path, size_t len)
 	return err;
 }
 
+/* Told of all mappings from now on. */
+static int start_keeper(struct session *s)
+{
+	if (s->opts->no_cache)
+		return 0;
+	s->keeper = keeper__new(s->opts->data);
+	if (!s->keeper) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	sideband__set_keeper(s->sideband, s->keeper);
+	return 0;
+}
+
 static int start_attached(struct session *s)
 {
 	const struct options *opts = s->opts;
@@ -1010,6 +1050,9 @@ static int start_attached(struct session *s)
 			   strerror(-err));
 		return STATUS_FAILED;
 	}
+	err = start_keeper(s);
+	if (err)
+		return err;
 	err = start_recording(s, opts->cpu_only ? NULL : shim);
 	if (err)
 		return err;
@@ -1059,6 +1102,9 @@ static int start(struct session *s)
 			   strerror(-err));
 		return STATUS_FAILED;	/* our end of its pipe closes: it goes, too */
 	}
+	err = start_keeper(s);
+	if (err)
+		return err;
 	err = target__exec(&s->target);
 	if (err)
 		return report_exec(opts->argv[0], -err);
@@ -1071,6 +1117,7 @@ static void session__free(struct session *s)
 	writer__close(s->writer, NULL, NULL);
 	recorder__free(s->recorder);
 	sideband__close(s->sideband);
+	keeper__free(s->keeper);
 	probes__close(s->probes);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
@@ -1110,7 +1157,7 @@ int main(int argc, char **argv)
 	else
 		record_attached(&s);
 	status = close_session(&s);
-	if (opts.merge && merge(&opts) && !status)
+	if (opts.merge && merge(&opts, s.keeper) && !status)
 		status = STATUS_FAILED;
 out:
 	session__free(&s);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle.h"
+
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
 #include <uthash.h>
@@ -85,12 +87,44 @@ static const struct frame *callchains__label_frame(struct callchains *c, const c
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
 }
 
+/* Return: whether a mapping is memory that the process has filled itself, maybe with code. */
+static bool dso__is_memory(const struct dso *dso)
+{
+	static const char *const prefixes[] = { "//anon", "/memfd:", "/dev/zero", "/SYSV", "[heap]",
+						"[stack", "[anon" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(dso->path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !dso->path[0];
+}
+
+/* Return: the frame of generated code, NULL if its name is not known (or memory is out). */
+static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
+					   const struct map *map, uint64_t addr)
+{
+	const char *name;
+	char *pretty;
+
+	if (!c->jit || !dso__is_memory(map->dso))
+		return NULL;
+	name = c->jit(c->lookup_ctx, image, map->rec->hdr.misc & XPU_MISC_MMAP_SYNTH, addr);
+	if (!name)
+		return NULL;
+	pretty = demangle(name);
+	name = strpool__intern(c->strings, pretty ?: name, strlen(pretty ?: name));
+	free(pretty);
+	return callchains__frame(c, name, map->dso, true);
+}
+
 /* Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr. */
 static const struct frame *callchains__address(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr,
 					       uint64_t *vaddr)
 {
 	struct map *map = image__find_map(image, epoch, addr);
+	const struct frame *generated;
 	struct dso_symbol *sym;
 	const char *name;
 
@@ -104,6 +138,9 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, vaddr);
 	if (sym)
 		return callchains__frame(c, dsos__symbol_name(c->dsos, sym), map->dso, true);
+	generated = callchains__jit(c, image, map, addr);
+	if (generated)
+		return generated;
 	/* Places in [anon] and the like are as good as random: one frame for all of them. */
 	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
 		name = map->dso->name;
@@ -265,6 +302,9 @@ static bool frame__is_interpreter(const struct frame *f)
 		if (!name[strspn(name, "0123456789.")])
 			return true;
 	}
+	/* What python -X perf makes for each function, which has a frame of its own. */
+	if (f->symbolized && dso__is_memory(f->dso) && has_prefix(f->name, "py::"))
+		return true;
 	/* In a program that has it built in. */
 	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)
 		if (has_prefix(f->name, prefixes[i]))

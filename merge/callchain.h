@@ -64,6 +64,8 @@ struct callchains {
 	enum python_style python_style;
 	/* Looks up a code object of the process whose path is resolved; may be NULL. */
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
+	/* Names generated code of the image's process, or returns NULL; may be NULL. */
+	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
 	const struct kallsyms *kallsyms;	/* the caller's; NULL: no names of the kernel's functions */
 	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
 	const char *(*string)(void *ctx, uint32_t id);

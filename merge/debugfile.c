@@ -192,6 +192,16 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f)
 	return ret == LZMA_MEM_ERROR ? -ENOMEM : -EINVAL;
 }
 
+int symbol_paths__add_kept(struct symbol_paths *p, const char *path)
+{
+	char *dir = format("%s" XPU_KEPT_SUFFIX, path);
+	int err = dir ? array_push(&p->kept, dir) : -ENOMEM;
+
+	if (err)
+		free(dir);
+	return err;
+}
+
 void symbol_paths__free(struct symbol_paths *p)
 {
 	size_t i;

@@ -64,6 +64,8 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
  */
 int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f);
 
+/* Searches what was kept beside the recording at @path, too. Return: 0 or -ENOMEM. */
+int symbol_paths__add_kept(struct symbol_paths *p, const char *path);
 void symbol_paths__free(struct symbol_paths *p);
 
 #endif /* MERGE_DEBUGFILE_H */

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "demangle.h"
 #include "escape.h"
@@ -155,6 +157,8 @@ static const struct join_ops session_join_ops;
 
 static bool session__pycode(void *ctx, uint32_t id, struct pycode *code);
 static const char *session__frame_string(void *ctx, uint32_t id);
+static const char *session__jit(void *ctx, const struct image *image, bool ran_before,
+				uint64_t addr);
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
@@ -174,6 +178,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
 	s->callchains.pycode = session__pycode;
+	s->callchains.jit = session__jit;
 	s->callchains.kallsyms = &s->kallsyms;
 	s->callchains.string = session__frame_string;
 	s->callchains.lookup_ctx = s;
@@ -234,6 +239,7 @@ void session__exit(struct session *s)
 	array_free(&s->inputs);
 	gpus__exit(&s->gpus);
 	waits__exit(&s->waits);
+	jitmaps__exit(&s->jitmaps);
 	kallsyms__free(&s->kallsyms);
 	graphs__exit(&s->graphs);
 	join__exit(&s->join);
@@ -1742,6 +1748,29 @@ static const char *session__frame_string(void *ctx, uint32_t id)
 	return session__string(s, s->tables->path_proc, id);
 }
 
+static const char *session__jit(void *ctx, const struct image *image, bool ran_before,
+				uint64_t addr)
+{
+	struct session *s = ctx;
+	const char *name = NULL;
+	const struct proc *p;
+	uint64_t to_ns;
+	size_t i;
+
+	/* A forked process goes on with its parent's code. */
+	for (; image && !name; image = image->parent) {
+		to_ns = UINT64_MAX;
+		for (i = s->tables->first_proc; i < s->machine.procs.nr; i++) {
+			p = &s->machine.procs.v[i];
+			if (p->pid == image->pid && p->exited && p->exit_ns >= image->time_ns)
+				to_ns = min_t(uint64_t, to_ns, p->exit_ns);
+		}
+		name = jitmaps__find(&s->jitmaps, image->pid, ran_before ? 0 : image->time_ns, to_ns,
+				     addr);
+	}
+	return name;
+}
+
 static int session__resolve_chains(struct session *s)
 {
 	size_t i;
@@ -1860,12 +1889,35 @@ static void session__next_input(struct session *s)
 	waits__init(&s->waits);
 	graphs__exit(&s->graphs);
 	graphs__init(&s->graphs);
+	jitmaps__exit(&s->jitmaps);
 	kallsyms__free(&s->kallsyms);
 	unwind__next(&s->unwind);
 	HASH_CLEAR(hh, t->unwound);
 	join__exit(&s->join);
 	join__init(&s->join, &session_join_ops, s);
 	machine__next(&s->machine);
+}
+
+/* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
+static uint64_t input__boot_ns(const struct input *in)
+{
+	const struct xpu_file_header *h = &in->reader->header;
+
+	return h->start_real_ns > h->start_mono_ns ? h->start_real_ns - h->start_mono_ns : 0;
+}
+
+static void session__open_jitmaps(struct session *s, const struct input *in)
+{
+	char host[256] = "";
+	struct stat st;
+
+	gethostname(host, sizeof(host) - 1);
+	s->jitmaps = (struct jitmaps){
+		.kept = strpool__internf(&s->strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
+		.here = !strcmp(host, in->host),
+		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
+		.real_ns = input__boot_ns(in),
+	};
 }
 
 static int session__input(struct session *s, size_t nr)
@@ -1879,6 +1931,7 @@ static int session__input(struct session *s, size_t nr)
 	s->reader = in->reader;
 	s->shift_ns = in->shift_ns;
 	s->gpus.host = in->host_nr;
+	session__open_jitmaps(s, in);
 	in->first_info = s->infos.nr;
 	err = session__collect(s);
 	if (!err)
@@ -1918,14 +1971,6 @@ static const char *session__hostname(struct session *s, const struct reader *r)
 	return strpool__intern(&s->strings, "", 0);
 }
 
-/* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
-static uint64_t input__boot_ns(const struct input *in)
-{
-	const struct xpu_file_header *h = &in->reader->header;
-
-	return h->start_real_ns > h->start_mono_ns ? h->start_real_ns - h->start_mono_ns : 0;
-}
-
 static bool input__same_boot(const struct input *a, const struct input *b)
 {
 	uint64_t boot_a = input__boot_ns(a), boot_b = input__boot_ns(b);
@@ -1943,6 +1988,9 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	for (i = 0; i < nr; i++) {
 		struct input in = { .reader = &r[i], .host_nr = i };
 
+		err = symbol_paths__add_kept(&s->dsos.paths, r[i].name);
+		if (err)
+			return err;
 		in.host = session__hostname(s, &r[i]);
 		if (!in.host)
 			return -ENOMEM;

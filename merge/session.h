@@ -27,6 +27,7 @@
 #include "filter.h"
 #include "gpu.h"
 #include "graph.h"
+#include "jitmap.h"
 #include "join.h"
 #include "kallsyms.h"
 #include "loss.h"
@@ -219,6 +220,7 @@ struct session {
 	struct join join;
 	struct graphs graphs;
 	struct waits waits;
+	struct jitmaps jitmaps;
 	struct kallsyms kallsyms;
 	struct unwind unwind;
 	struct gpus gpus;

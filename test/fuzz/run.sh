@@ -44,6 +44,10 @@ seed_dso() {
 	fi
 }
 
+seed_jitmap() {
+	printf '7f0000001000 40 first\n7f0000001040 20 py::f:/a/b.py\n7f0000001000 8 again\n' >"$1/map"
+}
+
 for fuzzer; do
 	name=$(basename "$fuzzer")
 	corpus=$XPU_BUILD/fuzz/corpus-$name seeds=$XPU_BUILD/fuzz/seeds-$name
@@ -52,6 +56,7 @@ for fuzzer; do
 	max=8192
 	case $name in
 	fuzz_reader)	seed_reader "$seeds" ;;
+	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac
 	echo "fuzz: $name for $seconds s"

@@ -575,6 +575,19 @@ static void *emit(const void *code, size_t size)
 	at = jit_code + used;
 	used += (size + 63) & ~size_t(63);
 	memcpy(at, code, size);
+	/* Names for perf, as JIT compilers write them when they are told to. */
+	if (getenv("STACKS_PERF_MAP")) {
+		char path[64];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+		f = fopen(path, "a");
+		if (f) {
+			fprintf(f, "%lx %zx generated code %zu\n",
+				reinterpret_cast<unsigned long>(at), size, used);
+			fclose(f);
+		}
+	}
 	return at;
 }
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * keeper.h - keeps files that will not be found where the recording says
+ *
+ * A process in a container maps files by paths that mean nothing here, or other files; a plug-in may
+ * be unlinked as soon as it is loaded. Their names need them, later. So what a process has mapped is
+ * opened at once, through /proc/PID, and if that is not the file at that path here, then or at the
+ * end, it is copied into FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE. Generated code is the same: what
+ * names it, /tmp/perf-PID.map, is copied at the end if the process has a /tmp of its own.
+ *
+ * Nothing is read but to be copied. Copying is done by a thread, with the file system rights of the
+ * user who called sudo.
+ */
+#ifndef XPU_LOADER_KEEPER_H
+#define XPU_LOADER_KEEPER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "xpu_record.h"
+
+struct keeper;
+
+struct keeper_stats {
+	uint64_t nr_files, bytes;	/* copied */
+	uint64_t nr_failed;		/* that should have been */
+	int error;			/* the first reason, as errno */
+};
+
+/* Return: a keeper for the recording at @path, or NULL when memory is out. */
+struct keeper *keeper__new(const char *path);
+
+/* Told of each executable mapping, as soon as possible. */
+void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
+
+/* Waits until all is copied. */
+void keeper__finish(struct keeper *k, struct keeper_stats *stats);
+
+/* Removes what was copied: the recording is not kept either. */
+void keeper__remove(struct keeper *k);
+
+void keeper__free(struct keeper *k);
+
+#endif /* XPU_LOADER_KEEPER_H */

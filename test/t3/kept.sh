@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Names from files that are not at their paths when it comes to merging: of another mount namespace,
+# unlinked while they run, replaced; and of generated code, by /tmp/perf-PID.map.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf shim unshare
+use_sim
+stacks=$XPU_BUILD/workload/stacks
+times=60000			# long enough for xpuload to see what is mapped
+
+folded() {		# folded FILE OPTION...
+	file=$1
+	shift
+	xpumerge -i "$file" -f folded --unit count "$@" 2>merge.log
+}
+
+whole=';_start;.*;main;scenario_virtual\(\);.*launch;'
+
+# A tmpfs that only the target sees: the program and the simulated device are on it.
+mkdir private
+cat >inside.sh <<-'END'
+	mount -t tmpfs none private && cp "$1" private/program && cp -r "$2" private/sim || exit 99
+	export LD_LIBRARY_PATH="$PWD/private/sim"
+	shift 2
+	exec "$PWD/private/program" "$@"
+END
+xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
+is $? 0 "in another mount namespace: status" || diag "$(cat load.log)"
+like "$(cat load.log)" 'mapped files that are not at their paths here: kept in ns.data.files' \
+	"what was kept is said"
+[ ! -e private/program ]
+ok $? "its program is not to be found here"
+like "$(folded ns.data)" "$whole" "its functions are named all the same"
+unlike "$(folded ns.data)" 'program\+0x' "none by address"
+mv ns.data.files elsewhere
+like "$(folded ns.data)" 'program\+0x' "without what was kept they are not"
+like "$(cat merge.log)" 'private/program: no symbols, cannot be read' "and that is said"
+like "$(folded ns.data --buildid-dir elsewhere)" "$whole" "--buildid-dir: kept elsewhere"
+
+xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
+[ ! -e no.data.files ]
+ok $? "--no-buildid-cache: nothing is kept"
+xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
+	2>load.log
+like "$(cat at_once.folded)" "$whole" "merged at once: named"
+is "$(echo at_once*)" at_once.folded "and nothing is left but the result"
+
+# Unlinked while it runs, another program in its place.
+cp "$stacks" program
+cat >gone.sh <<-'END'
+	./program "$@" &
+	sleep 0.3
+	rm program
+	echo other >program
+	wait
+END
+xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
+like "$(folded gone.data)" "$whole" "replaced while it ran: named"
+
+# Nothing is kept that is where it belongs.
+xpuload -o here.data "$stacks" -n $times virtual 2>load.log
+[ ! -e here.data.files ]
+ok $? "a program of this place: nothing is kept"
+
+# Generated code.
+jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
+map() {
+	ls -t /tmp/perf-*.map 2>/dev/null | head -n 1
+}
+STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
+map=$(map)
+like "$(folded jit.data)" "$jit" "generated code is named"
+chown 65534 "$map"
+unlike "$(folded jit.data)" 'generated code' "not by a file of another user"
+chown 0 "$map"
+touch -d '1 hour ago' "$map"
+unlike "$(folded jit.data)" 'generated code' "nor by an older one"
+touch -d 'next hour' "$map"
+unlike "$(folded jit.data)" 'generated code' "nor by a later one"
+rm -f "$map"
+like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
+
+# The same with a /tmp and pids of its own, which are gone afterwards.
+cat >jit.sh <<-'END'
+	mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mkdir -p "$1" &&
+		mount --bind /mnt "$1" || exit 99
+	shift
+	exec "$@"
+END
+STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
+	jit 2>load.log
+is $? 0 "a /tmp and pids of its own: status" || diag "$(cat load.log)"
+like "$(folded own.data)" "$jit" "its generated code is named"
+is "$(map)" "" "and nothing of it is in /tmp here"
+done_testing
