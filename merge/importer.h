@@ -9,17 +9,20 @@
 #include <stdio.h>
 
 #include "import.h"
+#include "nsys.h"
 #include "reader.h"
 #include "twofile.h"
 #include "util.h"
 
 struct importer {
-	const char *cpu, *gpu;		/* files, or NULL */
+	const char *cpu, *gpu, *nsys;	/* files, or NULL */
 	uint64_t tolerance_ns;
 	bool summary;
+	struct nsys_events_opts events;	/* its prefixes are ours to free */
 	/* importer__open() makes these. */
 	struct import import;
 	struct twofile twofile;
+	struct nsys nsys_export;
 };
 
 /* Return: whether anything is to be imported. */
@@ -37,6 +40,9 @@ const char *importer__name(const struct importer *im);
  */
 int importer__open(struct importer *im, struct reader *r, struct msgs *msgs);
 void importer__close(struct importer *im);
+
+/* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */
+int importer__write_events(struct importer *im, FILE *f);
 
 /* Prints what the user should know of how it went. */
 void importer__print(const struct importer *im, FILE *f);

@@ -81,6 +81,7 @@ static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --nsys FILE [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
@@ -133,6 +134,12 @@ static const char usage[] =
 "  -t, --tolerance MS   how far from its launch a stack may be once the offset between\n"
 "                       the clocks is taken off (default 10)\n"
 "  -s, --summary        tell more about the match\n"
+"      --nsys FILE      in place of a recording: an export of Nsight Systems to SQLite;\n"
+"                       -f chrome writes the events of nsys2json\n"
+"  -t, --activity-type ACTIVITY...  of them kernel, nvtx, nvtx-kernel or cuda-api\n"
+"                       (default kernel nvtx-kernel)\n"
+"      --nvtx-event-prefix PREFIX...  of NVTX ranges only those with such names\n"
+"      --nvtx-color-scheme JSON  {\"REGEX\": \"COLOR\", ...} for NVTX ranges\n"
 "      --version        print the version\n"
 "  -h, --help           print this\n"
 "\n"
@@ -342,16 +349,45 @@ static int options__set_table(struct options *o, const char *name)
 	return 0;
 }
 
-static int options__set_tolerance(struct options *o, const char *arg)
+/* -t: a number is a tolerance, names are activities; more of them may follow. */
+static int options__set_t(struct options *o, int argc, char **argv)
 {
+	enum nsys_activity activity = nsys_activity__parse(optarg);
 	char *end;
-	double ms = strtod(arg, &end);
+	double ms;
 
-	if (end == arg || *end || !(ms >= 0 && ms <= 1e6)) {
-		complain("--tolerance: '%s' is not a number of milliseconds", arg);
+	for (; activity; activity = optind < argc ? nsys_activity__parse(argv[optind++]) : 0)
+		o->importer.events.activities |= activity;
+	if (o->importer.events.activities) {
+		/* The last one asked for was none. */
+		if (optind <= argc && !nsys_activity__parse(argv[optind - 1]))
+			optind--;
+		return 0;
+	}
+	ms = strtod(optarg, &end);
+	if (end == optarg || *end || !(ms >= 0 && ms <= 1e6)) {
+		complain("-t: '%s' is neither a number of milliseconds nor one of kernel, nvtx, "
+			 "nvtx-kernel and cuda-api", optarg);
 		return -EINVAL;
 	}
 	o->importer.tolerance_ns = ms * 1e6;
+	return 0;
+}
+
+/* All arguments up to the next option. */
+static int options__set_prefixes(struct options *o, int argc, char **argv)
+{
+	struct nsys_events_opts *e = &o->importer.events;
+
+	if (!e->prefixes)
+		e->prefixes = calloc(argc + 1, sizeof(*e->prefixes));
+	if (!e->prefixes) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	e->prefixes[e->nr_prefixes++] = optarg;
+	while (optind < argc && argv[optind][0] != '-')
+		e->prefixes[e->nr_prefixes++] = argv[optind++];
 	return 0;
 }
 
@@ -361,10 +397,15 @@ static int options__complete_import(struct options *o)
 	if (!importer__wanted(&o->importer))
 		return 0;
 	if (o->nr_inputs) {
-		complain("%s: a recording beside --gpu: one or the other", o->inputs[0]);
+		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
+			 o->importer.nsys ? "nsys" : "gpu");
 		return -EINVAL;
 	}
-	if (!o->importer.gpu) {
+	if (o->importer.nsys && (o->importer.cpu || o->importer.gpu)) {
+		complain("--nsys beside --cpu or --gpu: one or the other");
+		return -EINVAL;
+	}
+	if (!o->importer.nsys && !o->importer.gpu) {
 		complain("--cpu has stacks only: give the device records with --gpu");
 		return -EINVAL;
 	}
@@ -466,6 +507,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE, OPT_SRCLINE, OPT_SYMFS,
 	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
 	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE, OPT_CPU, OPT_GPU,
+	       OPT_NSYS, OPT_NVTX_PREFIX, OPT_NVTX_COLORS,
 	       OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
@@ -501,6 +543,10 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "cpu", required_argument, NULL, OPT_CPU },
 		{ "gpu", required_argument, NULL, OPT_GPU },
 		{ "tolerance", required_argument, NULL, 't' },
+		{ "activity-type", required_argument, NULL, 't' },
+		{ "nsys", required_argument, NULL, OPT_NSYS },
+		{ "nvtx-event-prefix", required_argument, NULL, OPT_NVTX_PREFIX },
+		{ "nvtx-color-scheme", required_argument, NULL, OPT_NVTX_COLORS },
 		{ "summary", no_argument, NULL, 's' },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ "help", no_argument, NULL, 'h' },
@@ -602,7 +648,16 @@ static int options__parse(struct options *o, int argc, char **argv)
 			o->importer.gpu = optarg;
 			break;
 		case 't':
-			err = options__set_tolerance(o, optarg);
+			err = options__set_t(o, argc, argv);
+			break;
+		case OPT_NSYS:
+			o->importer.nsys = optarg;
+			break;
+		case OPT_NVTX_PREFIX:
+			err = options__set_prefixes(o, argc, argv);
+			break;
+		case OPT_NVTX_COLORS:
+			o->importer.events.colors = optarg;
 			break;
 		case 's':
 			o->importer.summary = true;
@@ -985,6 +1040,34 @@ static int open_import(struct importer *importer, struct reader *reader)
 	return err;
 }
 
+/* The events of an export of Nsight Systems, as they are. */
+static int convert(struct options *o)
+{
+	const char *path = o->output ?: "-";
+	struct msgs msgs = { 0 };
+	struct output out;
+	int err;
+
+	err = output__open(&out, path);
+	if (!err) {
+		o->importer.nsys_export.msgs = &msgs;
+		err = importer__write_events(&o->importer, out.f);
+		print_msgs(&msgs);
+		if (err) {
+			output__abort(&out);
+			if (!msgs.lines.nr)
+				complain("%s: %s", o->importer.nsys, strerror(-err));
+			msgs__free(&msgs);
+			return EXIT_BAD;
+		}
+		msgs__free(&msgs);
+		err = output__commit(&out);
+	}
+	if (err)
+		complain("%s: cannot be written: %s", path, strerror(-err));
+	return err ? EXIT_BAD : EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct reader *readers = NULL;
@@ -1006,7 +1089,10 @@ int main(int argc, char **argv)
 	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
 					    open_inputs(&o, readers))
 		goto out;
-	ret = o.diff ? compare(&o, readers) : merge(&o, readers);
+	if (o.importer.nsys && o.format == FORMAT_CHROME)
+		ret = convert(&o);
+	else
+		ret = o.diff ? compare(&o, readers) : merge(&o, readers);
 	for (i = 0; i < o.nr_inputs; i++)
 		reader__close(&readers[i]);
 out:

@@ -173,6 +173,10 @@ $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
 
+$(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
+
 $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -222,7 +226,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 
 .PHONY: test-build
 test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
-	$(O)/gen_data $(O)/gen_twofile $(O)/names \
+	$(O)/gen_data $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check

@@ -1,0 +1,267 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Exports of Nsight Systems: the events of nsys2json, and stacks where there are call chains.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+sqlite="$XPU_BUILD/gen_sqlite"
+
+# The serialized ids of processes 100 on VM 0 and 1, and of process 200; their threads below.
+P1=$((100 << 24)) P2=$((1 << 48 | 100 << 24)) P3=$((200 << 24))
+
+schema() {
+	cat <<END
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'cudaGraphLaunch_v10000'),
+	(3, 'cudaMemcpyAsync_v3020'), (4, 'saxpy'), (5, 'saxpy<float>(float*, int)'),
+	(6, 'gemm; "quoted"'), (7, 'step'), (8, 'main'), (9, 'train::step()'), (10, '/usr/bin/app'),
+	(11, '/usr/lib/libcudart.so.13'), (12, '/usr/lib/libhidden.so'), (13, '0x7f00'),
+	(14, 'worker'), (15, 'cuLaunchKernel');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+	deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL,
+	correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL,
+	shortName INTEGER NOT NULL, registersPerThread INTEGER NOT NULL,
+	gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,
+	staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL,
+	eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,
+	nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER);
+END
+}
+
+nvtx() {
+	cat <<END
+CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,
+	rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER,
+	endGlobalTid INTEGER, textId INTEGER, domainId INTEGER);
+END
+}
+
+kernel() {		# START END DEVICE STREAM ID PROCESS
+	echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($1, $2, $3, 1, $4, $5, $6, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, NULL);"
+}
+
+call() {		# START END TID ID NAME CHAIN
+	echo "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ($1, $2, 0, $3, $4, $5, 0, $6);"
+}
+
+range() {		# START END TYPE TEXT TID TEXTID
+	echo "INSERT INTO NVTX_EVENTS VALUES ($1, $2, $3, NULL, NULL, NULL, $4, $5, NULL, $6, NULL);"
+}
+
+# show FILE [CATEGORY]: "cat name ts dur pid tid args..." of each event, in their order
+show() {
+	python3 - "$@" <<'END'
+import json, sys
+for e in json.load(open(sys.argv[1])):
+    assert e["ph"] == "X"
+    if len(sys.argv) < 3 or e["cat"] == sys.argv[2]:
+        print(e["cat"], e["name"], e["ts"], e["dur"], e["pid"], e["tid"],
+              ",".join(e["args"].get("NVTXRegions", [])) + e.get("cname", "") +
+              ("open" if e["args"].get("open") else ""), sep="|")
+END
+}
+
+# ---- one process, one device: what the script gives, too
+
+{
+	schema
+	nvtx
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	call 3000 3500 $((P1 + 101)) 2 1 NULL
+	kernel 4000 4250 0 13 2 $P1
+	range 900 3600 59 "'epoch'" $((P1 + 101)) NULL
+	range 2900 3600 59 "'send data'" $((P1 + 101)) NULL
+	range 950 NULL 34 "'a mark'" $((P1 + 101)) NULL
+} | "$sqlite" one.sqlite
+xpumerge --nsys one.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
+is $? 0 "one process: status"
+is "$(cat log)" "" "one process: nothing to say"
+show out.json >got
+cat >expected <<'END'
+cuda_api|cudaLaunchKernel_v7000|1.0|0.5|Device 0|CUDA API Thread 101|
+cuda_api|cudaLaunchKernel_v7000|3.0|0.5|Device 0|CUDA API Thread 101|
+nvtx-kernel|epoch|2.0|2.25|Device 0|NVTX Kernel Thread 101|
+nvtx-kernel|send data|4.0|0.25|Device 0|NVTX Kernel Thread 101|
+nvtx|epoch|0.9|2.7|Device 0|NVTX Thread 101|
+nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|
+cuda|saxpy|4.0|0.25|Device 0|Stream 13|epoch,send data
+cuda|saxpy|2.0|0.5|Device 0|Stream 7|epoch
+END
+diff expected got >diff
+ok $? "one process: the events" || diag "$(cat diff)"
+xpumerge --nsys one.sqlite -f chrome >default.json 2>log
+is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" " 2 cuda 2 nvtx-kernel " \
+	"without -t: kernels, and ranges on them"
+xpumerge --nsys one.sqlite -t nvtx --nvtx-event-prefix send recv -o out.json \
+	--nvtx-color-scheme '{"s.nd|recv": "thread_state_iowait", "e": "other"}' 2>log
+is "$(show out.json)" "nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|thread_state_iowait" \
+	"prefixes and colours"
+xpumerge --nsys one.sqlite -t kernel -o out.json 2>log
+like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
+	"what else is known of a kernel"
+
+# ---- where the script goes wrong
+
+{
+	schema
+	nvtx
+	# One process on two devices.
+	call 1000 1100 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2100 0 7 1 $P1
+	call 1200 1300 $((P1 + 101)) 2 1 NULL
+	kernel 2200 2300 1 7 2 $P1
+	range 900 1400 59 "'both'" $((P1 + 101)) NULL
+	# Another thread's launch at the same time is not in it.
+	call 1150 1160 $((P1 + 102)) 3 1 NULL
+	kernel 5000 5100 0 8 3 $P1
+	# Another VM's process of the same pid, with the same correlation ids.
+	call 1050 1060 $((P2 + 101)) 1 1 NULL
+	kernel 7000 7100 2 7 1 $P2
+	range 1040 NULL 59 NULL $((P2 + 101)) 7
+	# A graph: many kernels of one call; the driver's call in it has the same id.
+	call 8000 8900 $((P3 + 201)) 1 2 NULL
+	call 8100 8200 $((P3 + 201)) 1 15 NULL
+	kernel 9000 9100 3 7 1 $P3
+	kernel 9200 9300 3 7 1 $P3
+	kernel 9400 9500 3 7 1 $P3
+	range 7900 8050 59 "'graph'" $((P3 + 201)) NULL
+	range 8090 8300 59 "'inside the call'" $((P3 + 201)) NULL
+	# No kernel of that process at all.
+	range 100 200 59 "'idle'" $(((300 << 24) + 301)) NULL
+	cat <<END
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER,
+	copyKind INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (9600, 9900, 3, 1, 7, 9, $P3, 4096, 1);
+END
+	call 9550 9560 $((P3 + 201)) 9 3 NULL
+} | "$sqlite" hard.sqlite
+xpumerge --nsys hard.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
+is $? 0 "the hard one: status"
+show out.json nvtx-kernel >got
+cat >expected <<'END'
+nvtx-kernel|both|2.0|0.1|Device 0|NVTX Kernel Thread 101|
+nvtx-kernel|both|2.2|0.1|Device 1|NVTX Kernel Thread 101|
+nvtx-kernel|step|7.0|0.1|Device 2|NVTX Kernel Thread 101|
+nvtx-kernel|graph|9.0|0.5|Device 3|NVTX Kernel Thread 201|
+END
+diff expected got >diff
+ok $? "ranges on kernels: two devices, another thread, other processes' ids, graphs" || diag "$(cat diff)"
+show out.json nvtx >got
+cat >expected <<'END'
+nvtx|step|1.04|8.86|Device 2|NVTX Thread 101|open
+nvtx|graph|7.9|0.15|Device 3|NVTX Thread 201|
+nvtx|inside the call|8.09|0.21|Device 3|NVTX Thread 201|
+nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
+nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
+END
+diff expected got >diff
+ok $? "ranges: left open, named by textId, of several devices or none" || diag "$(cat diff)"
+is "$(show out.json cuda | grep -c Memcpy)" 1 "copies are there"
+is "$(show out.json cuda | wc -l)" 8 "each kernel and copy"
+
+{ schema; call 1 2 $P1 1 1 NULL; kernel 3 4 0 7 1 $P1; } | "$sqlite" none.sqlite
+xpumerge --nsys none.sqlite -o out.json -t kernel nvtx 2>log
+is $? 0 "no NVTX table: status"
+like "$(cat log)" 'NVTX was not traced' "no NVTX table: says so"
+is "$(show out.json | wc -l)" 1 "no NVTX table: kernels are there"
+
+# ---- call chains
+
+{
+	schema
+	cat <<END
+CREATE TABLE CUDA_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL,
+	unresolved INTEGER, originalIP INTEGER, stackDepth INTEGER NOT NULL);
+INSERT INTO CUDA_CALLCHAINS VALUES (1, 1, 11, NULL, 1, 0), (1, 9, 10, NULL, 2, 1),
+	(1, 13, 12, 1, 3, 2), (1, 8, 10, NULL, 4, 3), (2, 8, 10, NULL, 4, 1), (2, 2, 11, NULL, 1, 0);
+CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
+INSERT INTO PROCESSES VALUES ($P1, 100, '/usr/bin/app');
+CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+INSERT INTO ThreadNames VALUES (14, 1, $((P1 + 102)));
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (9600, 9660, 0, 1, 7, 77, $P1, 4096);
+END
+	call 1000 1100 $((P1 + 101)) 1 1 1
+	kernel 2000 2100 0 7 1 $P1
+	call 1200 1300 $((P1 + 102)) 2 1 1
+	kernel 2200 2400 0 7 2 $P1
+	call 1400 1500 $((P1 + 101)) 3 2 2
+	kernel 3000 3010 0 7 3 $P1
+	kernel 3020 3030 0 7 3 $P1
+	call 1600 1700 $((P1 + 101)) 4 1 NULL
+	kernel 4000 4001 0 7 4 $P1
+} | "$sqlite" chains.sqlite
+xpumerge --nsys chains.sqlite -o out.folded --unit ns 2>log
+is $? 0 "call chains: status"
+sort out.folded >got
+sort >expected <<'END'
+app;main;[libhidden.so];train::step();cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
+worker;main;[libhidden.so];train::step();cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 200
+app;main;cudaGraphLaunch;[GPU_Kernel]saxpy<float>(float*, int) 20
+app;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 1
+app;[no launch];[GPU_Memset] 60
+END
+diff expected got >diff
+ok $? "call chains: folded stacks" || diag "$(cat diff)"
+for format in text pprof html perf; do
+	xpumerge --nsys chains.sqlite -f $format >out 2>log
+	is $? 0 "-f $format: status"
+done
+
+# ---- files that are not right
+
+fails() {		# NAME REGEX ARGS...
+	name=$1 regex=$2
+	shift 2
+	xpumerge "$@" >out 2>log
+	is $? 2 "$name: status"
+	like "$(cat log)" "$regex" "$name: says so"
+	is "$(wc -l <log)" 1 "$name: one line"
+}
+
+fails "no such file" 'nothere: cannot be opened' --nsys nothere
+fails "no SQLite" 'no SQLite file' --nsys "$XPUMERGE"
+: >empty
+fails "empty" 'no export of Nsight Systems' --nsys empty
+echo 'CREATE TABLE x (y); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value;' | "$sqlite" other.sqlite
+fails "another database" 'no export of Nsight Systems' --nsys other.sqlite
+{ schema; echo "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN end TO finish;"; } | "$sqlite" new.sqlite
+fails "a column that is not there" 'has no column end' --nsys new.sqlite
+size=$(wc -c <hard.sqlite)
+head -c $((size - 4096)) hard.sqlite >cut.sqlite
+fails "a file that is cut" 'malformed' --nsys cut.sqlite
+fails "an unknown activity" 'kernel, nvtx' --nsys one.sqlite -t kernels
+fails "two kinds at once" 'one or the other' --nsys one.sqlite --gpu x
+fails "a recording, too" 'one or the other' --nsys one.sqlite x.data
+fails "colours that are no JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{a}'
+fails "a colour's expression" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{"(": "x"}'
+cp one.sqlite 'a?b%41#.sqlite'
+xpumerge --nsys 'a?b%41#.sqlite' -t kernel -f chrome >out 2>log
+is $? 0 "a file name with characters that URIs quote"
+
+# ---- many
+
+{
+	schema
+	nvtx
+	echo "BEGIN;"
+	awk -v p=$P1 'BEGIN {
+		for (i = 0; i < 100000; i++) {
+			printf "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, 0, %d, %d, 1, 0, NULL);\n", i * 1000, i * 1000 + 500, p + 101, i + 1
+			printf "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, 7, %d, %d, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, NULL);\n", i * 1000 + 600, i * 1000 + 700, i + 1, p
+			if (i % 10 == 0)
+				printf "INSERT INTO NVTX_EVENTS VALUES (%d, %d, 59, NULL, NULL, NULL, \"r\", %d, NULL, NULL, NULL);\n", i * 1000, i * 1000 + 9999, p + 101
+		}
+	}'
+	echo "COMMIT;"
+} | "$sqlite" many.sqlite
+/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel nvtx-kernel 2>log
+is $? 0 "100,000 kernels: status"
+is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: ranges on them"
+diag "user, system, elapsed s: $(cat used)"
+awk '{ exit !($1 + $2 < 8) }' used
+ok $? "100,000 kernels: in time"
+done_testing
