@@ -44,6 +44,7 @@ check 20000 9 "eight threads" --threads 8
 check 20000 9 "a long time in flight" --threads 8 --window 10000
 check 20000 9 "records before launches" --threads 8 --early
 check 20000 9 "records before launches, long in flight" --threads 8 --early --window 3000
+check 20000 9 "one thread's launches at a time" --threads 8 --procs 2 --thread-batch 300
 check 20000 9 "processes" --threads 3 --procs 5
 check 20000 9 "a pid that execs four times" --threads 3 --procs 5 --reuse
 check 20000 9 "two GPUs" --threads 3 --gpus 2

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Merging streams: memory follows what is in flight and not how much there is. Two million launches,
+# with records far behind them or before them, fit in the recording's own size and 48 MB beside it,
+# which would not do for as little as 24 bytes a launch.
+. "$XPU_SRC/test/lib/tap.sh"
+
+launches=2000000
+
+# limited NAME GEN_ARGS...: merges with that little address space; the status is xpumerge's
+limited() {
+	name=$1
+	shift
+	"$XPU_BUILD/gen_data" -o x.data --launches $launches --threads 8 "$@" || return
+	# shellcheck disable=SC3045 # dash has it
+	(ulimit -v $(($(stat -c %s x.data) / 1024 + 48 * 1024)) &&
+		"$XPUMERGE" -i x.data -f folded --unit count -o x.folded 2>"$name.log")
+}
+
+[ -n "${XPU_SAN:-}" ] && skip_all "sanitizers need address space of their own"
+for order in "near" "far --window 50000" "early --window 50000 --early" \
+		"by_thread --thread-batch 2048"; do
+	# shellcheck disable=SC2086
+	limited $order
+	is $? 0 "$order: merged" || diag "$(cat "$name.log")"
+	like "$(cat "$name.log")" "^launches $launches matched $launches unmatched 0 lost 0" \
+		"$order: all matched"
+	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all in the result"
+done
+
+# The limit is one: with all of them in flight at a time it is too little, which is said.
+! limited all --window $launches
+ok $? "all in flight: more than that is wanted"
+like "$(cat all.log)" 'memory' "all in flight: says why it fails"
+done_testing
