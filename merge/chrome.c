@@ -239,8 +239,12 @@ static int chrome__assign_lanes(struct chrome *c, uint32_t *nr_lanes)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+#define BUFFER_BYTES	(64 * 1024)
+
 struct writer {
 	FILE *f;
+	char *buf;			/* what is yet to be written: the stream is too slow for bits */
+	size_t nr;
 	const struct session *s;
 	bool first;			/* no event yet, so no comma */
 	uint32_t *pids;			/* by process, 0: it launched nothing */
@@ -252,9 +256,28 @@ struct writer {
 	uint64_t *stack_ids;		/* by chain */
 };
 
-static void put(struct writer *w, const char *s)
+static void writer__flush(struct writer *w)
 {
-	fputs_unlocked(s, w->f);
+	fwrite(w->buf, 1, w->nr, w->f);
+	w->nr = 0;
+}
+
+static void put_bytes(struct writer *w, const char *s, size_t len)
+{
+	if (len > BUFFER_BYTES - w->nr) {
+		writer__flush(w);
+		if (len > BUFFER_BYTES) {
+			fwrite(s, 1, len, w->f);
+			return;
+		}
+	}
+	memcpy(w->buf + w->nr, s, len);
+	w->nr += len;
+}
+
+static inline void put(struct writer *w, const char *s)
+{
+	put_bytes(w, s, strlen(s));
 }
 
 /* printf is what takes the time otherwise, with millions of numbers. */
@@ -266,7 +289,7 @@ static void put_u64(struct writer *w, uint64_t n)
 		*--p = '0' + n % 10;
 		n /= 10;
 	} while (n);
-	fwrite_unlocked(p, 1, digits + sizeof(digits) - p, w->f);
+	put_bytes(w, p, digits + sizeof(digits) - p);
 }
 
 static void put_us(struct writer *w, uint64_t ns)
@@ -274,13 +297,29 @@ static void put_us(struct writer *w, uint64_t ns)
 	char fraction[4] = { '.', '0' + ns / 100 % 10, '0' + ns / 10 % 10, '0' + ns % 10 };
 
 	put_u64(w, ns / 1000);
-	fwrite_unlocked(fraction, 1, sizeof(fraction), w->f);
+	put_bytes(w, fraction, sizeof(fraction));
+}
+
+static void put_escaped(struct writer *w, const char *s)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	for (;;) {
+		len = escape__plain(s);
+		put_bytes(w, s, len);
+		s += len;
+		len = escape__next(&s, ESCAPE_JSON, out);
+		if (!len)
+			return;
+		put_bytes(w, out, len);
+	}
 }
 
 static void put_string(struct writer *w, const char *s)
 {
 	put(w, "\"");
-	escape__print(w->f, s, ESCAPE_JSON);
+	put_escaped(w, s);
 	put(w, "\"");
 }
 
@@ -416,7 +455,7 @@ static void write_other_data(struct writer *w, const struct chrome *c)
 	put(w, "\"");
 	for (i = 0; i < s->inputs.nr; i++) {
 		put(w, i ? ", " : "");
-		escape__print(w->f, s->inputs.v[i].reader->name, ESCAPE_JSON);
+		put_escaped(w, s->inputs.v[i].reader->name);
 	}
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
 	put(w, s->realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
@@ -441,14 +480,14 @@ static void put_host(struct writer *w, uint32_t proc)
 	const char *host = session__host(w->s, proc);
 
 	put(w, *host ? " on " : "");
-	escape__print(w->f, host, ESCAPE_JSON);
+	put_escaped(w, host);
 }
 
 static void write_process(struct writer *w, uint32_t proc)
 {
 	put_metadata(w, w->pids[proc], 0, "process_name", "name");
 	put(w, "\"");
-	escape__print(w->f, session__proc_name(w->s, proc), ESCAPE_JSON);
+	put_escaped(w, session__proc_name(w->s, proc));
 	put(w, " (pid ");
 	put_u64(w, w->s->machine.procs.v[proc].pid);
 	put_host(w, proc);
@@ -490,7 +529,7 @@ static void write_stream(struct writer *w, uint32_t idx)
 			put_u64(w, lane);
 		}
 		put(w, " (");
-		escape__print(w->f, session__proc_name(s, stream->proc), ESCAPE_JSON);
+		put_escaped(w, session__proc_name(s, stream->proc));
 		put(w, " ");
 		put_u64(w, s->machine.procs.v[stream->proc].pid);
 		put_host(w, stream->proc);
@@ -516,7 +555,7 @@ static void write_gpus(struct writer *w)
 		put(w, "\"GPU ");
 		put_u64(w, gpu->number);
 		put(w, gpu->name ? " " : "");
-		escape__print(w->f, gpu->name ? gpu->name : "", ESCAPE_JSON);
+		put_escaped(w, gpu->name ? gpu->name : "");
 		put(w, "\"}}");
 		put_metadata(w, pid, 0, "process_sort_index", "sort_index");
 		put_u64(w, gpu->number);
@@ -663,7 +702,8 @@ int chrome__write(struct chrome *c, const struct session *s, FILE *f)
 	w.first_tid = calloc(nr_streams + 1, sizeof(*w.first_tid));
 	w.pids = calloc(nr_procs + 1, sizeof(*w.pids));
 	w.stack_ids = calloc(s->chains.nr + 1, sizeof(*w.stack_ids));
-	if (!nr_lanes || !w.first_tid || !w.pids || !w.stack_ids)
+	w.buf = malloc(BUFFER_BYTES);
+	if (!nr_lanes || !w.first_tid || !w.pids || !w.stack_ids || !w.buf)
 		goto out;
 	if (c->host.nr)
 		qsort(c->host.v, c->host.nr, sizeof(*c->host.v), host_event__cmp);
@@ -694,9 +734,11 @@ int chrome__write(struct chrome *c, const struct session *s, FILE *f)
 	for (i = 0; i < c->device.nr; i++)
 		write_device_event(&w, &c->device.v[i]);
 	put(&w, "\n]}\n");
+	writer__flush(&w);
 out:
 	HASH_CLEAR(hh, w.nodes);
 	arena__free(&w.arena);
+	free(w.buf);
 	free(w.stack_ids);
 	free(w.pids);
 	free(w.first_tid);

@@ -66,11 +66,30 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 	return len;
 }
 
+size_t escape__plain(const char *s)
+{
+	size_t len = 0;
+
+	while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != ';' && s[len] != '"' && s[len] != '\\' &&
+	       s[len] != '<')
+		len++;
+	return len;
+}
+
 void escape__print(FILE *f, const char *s, enum escape how)
 {
 	char out[ESCAPE_MAX];
 	size_t len;
 
-	while ((len = escape__next(&s, how, out)))
+	for (;;) {
+		/* Most names are all of these. */
+		len = escape__plain(s);
+		if (len)
+			fwrite(s, 1, len, f);
+		s += len;
+		len = escape__next(&s, how, out);
+		if (!len)
+			return;
 		fwrite(out, 1, len, f);
+	}
 }

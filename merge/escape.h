@@ -35,6 +35,9 @@ enum escape {
  */
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
+/* Return: how many bytes at @s are the same in all outputs; there may be more of them behind these. */
+size_t escape__plain(const char *s);
+
 /* Prints all of @s; errors stay in @f's error flag. */
 void escape__print(FILE *f, const char *s, enum escape how);
 

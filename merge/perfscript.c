@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "perfscript.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,6 +81,20 @@ static int event__cmp(const void *va, const void *vb)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+/* Whether @out is U+2028 or U+2029, which end a line to some readers. */
+static bool is_separator(const char *out)
+{
+	return !strcmp(out, "\xe2\x80\xa8") || !strcmp(out, "\xe2\x80\xa9");
+}
+
+/* Whether @out is a blank to any of the readers: Unicode has many. */
+static bool is_blank(const char *out)
+{
+	return *out == ' ' || !strncmp(out, "\xe2\x80", 2) || !strcmp(out, "\xe2\x81\x9f") ||
+	       !strcmp(out, "\xe3\x80\x80") || !strcmp(out, "\xc2\xa0") ||
+	       !strcmp(out, "\xe1\x9a\x80") || !strcmp(out, "\xef\xbb\xbf");
+}
+
 /* Prints @s with '_' for each blank and each character of @not. */
 static void print_word(FILE *f, const char *s, const char *not)
 {
@@ -89,21 +102,22 @@ static void print_word(FILE *f, const char *s, const char *not)
 	size_t len;
 
 	while ((len = escape__next(&s, ESCAPE_TEXT, out))) {
-		if (len == 1 && (isspace((unsigned char)*out) || strchr(not, *out)))
-			*out = '_';
-		fwrite(out, 1, len, f);
+		if (is_blank(out) || (len == 1 && strchr(not, *out)))
+			fputc('_', f);
+		else
+			fwrite(out, 1, len, f);
 	}
 }
 
-/* @nr: bytes of it */
-static void print_function(FILE *f, const char *name, size_t nr)
+/* @nr: bytes of it; @first: nothing comes before it */
+static void print_function(FILE *f, const char *name, size_t nr, bool first)
 {
+	bool inside = first && nr && *name == '(';
 	const char *end = name + nr;
-	bool inside = *name == '(';
 	char out[ESCAPE_MAX];
 	size_t len;
 
-	if (!nr)
+	if (first && !nr)
 		fputs("[unknown]", f);
 	if (inside) {
 		name++;
@@ -114,7 +128,10 @@ static void print_function(FILE *f, const char *name, size_t nr)
 			*out = '}';
 			inside = false;
 		}
-		fwrite(out, 1, len, f);
+		if (is_separator(out))
+			fputc('?', f);
+		else
+			fwrite(out, 1, len, f);
 	}
 }
 
@@ -138,7 +155,7 @@ static void print_frame(FILE *f, const struct frame *frame)
 	if (plus)
 		fputs("[unknown]", f);
 	else
-		print_function(f, frame->name, strlen(frame->name) - (kernel ? 4 : 0));
+		print_function(f, frame->name, strlen(frame->name) - (kernel ? 4 : 0), true);
 	fputs(" (", f);
 	if (kernel)
 		fputs("[kernel.kallsyms]", f);
@@ -178,7 +195,7 @@ static int text__leaf(struct text *text, const struct session *s, const struct l
 	leaf__label(s, leaf, numbered, label);
 	if (*label) {
 		fprintf(f, "\t0 %s", label);
-		escape__print(f, leaf->name, ESCAPE_TEXT);
+		print_function(f, leaf->name, strlen(leaf->name), false);
 		fputs(leaf_kind__is_device(leaf->kind) ? " ([gpu])\n" : " ([unknown])\n", f);
 	}
 	return text__close(f);

@@ -314,6 +314,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
+	@$(TEST_ENV) sh test/bench/formats.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
 
 # WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.

@@ -7,6 +7,7 @@ same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count o
 """
 import collections
 import csv
+import decimal
 import gzip
 import json
 import os
@@ -18,7 +19,7 @@ sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 def frame(name):
     """A name as a folded line has it."""
-    return name.replace(";", ":")
+    return re.sub("[\0-\x1f\x7f-\x9f]", "?", name).replace(";", ":")
 
 
 def pprof(path, unit):
@@ -76,10 +77,72 @@ def perf(path, unit):
                 name = m[2]
                 if name == "[unknown]" and m[3] != "[unknown]":
                     name = "%s+0x%s" % (m[3].rpartition("/")[2], m[1])
+                if name.startswith("{anonymous namespace}"):
+                    name = name.replace("{", "(", 1).replace("}", ")", 1)
                 if m[3] == "[kernel.kallsyms]":
                     name += "_[k]"
                 sample[2].append(name)
     assert not sample, "the last sample is whole"
+
+
+def chrome(path, unit):
+    """What arrows lead to, under the call path of the launch where they begin."""
+    def ns(us):
+        return int(us * 1000)
+
+    with open(path, encoding="utf-8") as f:
+        trace = json.load(f, parse_float=decimal.Decimal)
+    nodes, stacks = trace["stackFrames"], {}
+
+    def stack(node):
+        if node not in stacks:
+            n = nodes[str(node)]
+            stacks[node] = (stack(int(n["parent"])) if "parent" in n else []) + [n["name"]]
+        return stacks[node]
+
+    comms, gpus, launches, works, starts, ends = {}, {}, {}, {}, {}, {}
+    tracks = collections.defaultdict(list)
+    for e in trace["traceEvents"]:
+        key = e["pid"], e["tid"]
+        if e["ph"] == "M":
+            if e["name"] == "thread_name":
+                comms[key] = e["args"]["name"]
+            elif e["name"] == "process_name":
+                gpus[e["pid"]] = e["args"]["name"].split()[1]
+            continue
+        at = key + (ns(e["ts"]),)
+        if e["ph"] == "X":
+            tracks[key].append((at[2], at[2] + ns(e["dur"])))
+            if e["cat"] == "launch":
+                assert at not in launches, "one launch at a time"
+                launches[at] = e
+            else:
+                works.setdefault(at, []).append(e)
+        elif e["ph"] == "s":
+            starts[e["id"]] = at
+        elif e["ph"] == "f":
+            assert e["bp"] == "e"
+            ends[e["id"]] = at
+    for spans in tracks.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "slices of a track nest"
+    assert starts.keys() == ends.keys(), "arrows have both ends"
+    labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
+    numbered = len({at[0] for at in works}) > 1
+    pending = dict(launches)
+    for i, start in starts.items():
+        launch, work = launches[start], works[ends[i]].pop()
+        pending.pop(start, None)
+        name = work["name"]
+        if work["cat"] != "kernel":
+            name = name[len("memcpy "):]
+        leaf = "[GPU%s_%s]%s" % (gpus[work["pid"]] if numbered else "", labels[work["cat"]], name)
+        yield ([comms[start[:2]]] + stack(launch["sf"]) + [leaf],
+               ns(work["dur"]) if unit == "ns" else 1)
+    assert not any(works.values()), "nothing without an arrow"
+    for at, launch in pending.items():
+        yield ([comms[at[:2]]] + stack(launch["sf"]) + ["[GPU_Launch_Pending]"],
+               0 if unit == "ns" else 1)
 
 
 def sites(rows, unit):
@@ -108,7 +171,7 @@ def json_tables(path, unit):
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    for frames, value in {"csv": csv_table, "json": json_tables, "perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+    for frames, value in {"chrome": chrome, "csv": csv_table, "json": json_tables, "perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer
     for line in sorted(line.encode() for line in sums):

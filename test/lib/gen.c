@@ -430,9 +430,6 @@ void gen__message(struct gen *g, uint16_t level, const char *s)
 
 /* ---- ELF ------------------------------------------------------------------------------------ */
 
-#define TEXT_OFFSET	0x1000
-#define TEXT_BYTES	0x1000
-
 void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const void *build_id,
 	      size_t build_id_len)
 {
@@ -453,21 +450,21 @@ void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const 
 	};
 	Elf64_Nhdr nh = { .n_namesz = 4, .n_descsz = build_id_len, .n_type = NT_GNU_BUILD_ID };
 	Elf64_Phdr ph[2] = {
-		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = TEXT_OFFSET,
-		  .p_vaddr = TEXT_OFFSET, .p_filesz = TEXT_BYTES, .p_memsz = TEXT_BYTES,
+		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = GEN_TEXT_OFFSET,
+		  .p_vaddr = GEN_TEXT_OFFSET, .p_filesz = GEN_TEXT_BYTES, .p_memsz = GEN_TEXT_BYTES,
 		  .p_align = 0x1000 },
 		{ .p_type = PT_NOTE, .p_flags = PF_R, .p_align = 4 },
 	};
 	Elf64_Shdr sh[S_NR] = {
 		[S_TEXT] = { .sh_name = 1, .sh_type = SHT_PROGBITS,
-			     .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = TEXT_OFFSET,
-			     .sh_offset = TEXT_OFFSET, .sh_size = TEXT_BYTES },
+			     .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = GEN_TEXT_OFFSET,
+			     .sh_offset = GEN_TEXT_OFFSET, .sh_size = GEN_TEXT_BYTES },
 		[S_NOTE] = { .sh_name = 7, .sh_type = SHT_NOTE, .sh_addralign = 4 },
 		[S_SYMTAB] = { .sh_name = 26, .sh_type = SHT_SYMTAB, .sh_link = S_STRTAB,
 			       .sh_entsize = sizeof(Elf64_Sym), .sh_addralign = 8 },
 		[S_STRTAB] = { .sh_name = 34, .sh_type = SHT_STRTAB },
 	};
-	static const uint8_t zeros[8], page[TEXT_BYTES];
+	static const uint8_t zeros[8], page[GEN_TEXT_BYTES];
 	struct gen strings = { 0 };
 	size_t start = g->nr, i;
 
@@ -481,8 +478,8 @@ void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const 
 		gen__bytes(g, "GNU", 4);
 		gen__bytes(g, build_id, build_id_len);
 	}
-	gen__bytes(g, page, TEXT_OFFSET - (g->nr - start));
-	gen__bytes(g, page, TEXT_BYTES);
+	gen__bytes(g, page, GEN_TEXT_OFFSET - (g->nr - start));
+	gen__bytes(g, page, GEN_TEXT_BYTES);
 	sh[S_SYMTAB].sh_offset = g->nr - start;
 	sh[S_SYMTAB].sh_size = (nr + 1) * sizeof(Elf64_Sym);
 	sh[S_SYMTAB].sh_info = 1;

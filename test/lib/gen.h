@@ -102,6 +102,9 @@ struct gen_symbol {
 	uint8_t info;			/* ELF64_ST_INFO(bind, type) */
 };
 
+#define GEN_TEXT_OFFSET	0x1000
+#define GEN_TEXT_BYTES	0x1000
+
 void gen__elf(struct gen *g, const struct gen_symbol *symbols, size_t nr, const void *build_id,
 	      size_t build_id_len);
 

@@ -44,6 +44,7 @@ struct options {
 	bool reuse;			/* all processes have one pid, and each execs */
 	bool shim;			/* call chains unwound in the process */
 	bool no_end;
+	bool name_all;			/* threads and functions, too, as --names says */
 	const char *map;
 	const char *names;		/* a file: names of the first paths' kernels, NUL behind each */
 	const char *output;
@@ -212,6 +213,45 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 		emit(s);
 }
 
+/* The next name in the file, from the first one on again after the last; @fallback without a file. */
+static const char *next_name(FILE *names, char **buf, size_t *size, const char *fallback)
+{
+	if (!names)
+		return fallback;
+	if (getdelim(buf, size, 0, names) > 0)
+		return *buf;
+	rewind(names);
+	return getdelim(buf, size, 0, names) > 0 ? *buf : fallback;
+}
+
+/* Makes the program's file: as many functions as fit a page. Return: 0 or -errno. */
+static int make_program(const struct options *o)
+{
+	enum { NR = 32, BYTES = GEN_TEXT_BYTES / NR };
+	struct gen_symbol symbols[NR];
+	struct gen g = { 0 };
+	FILE *names = fopen(o->names ? o->names : "/dev/null", "r");
+	char *name = NULL, fallback[] = "function";
+	size_t size = 0, i;
+	int err;
+
+	if (!names)
+		return -errno;
+	for (i = 0; i < NR; i++)
+		symbols[i] = (struct gen_symbol){
+			strdup(next_name(names, &name, &size, fallback)),
+			GEN_TEXT_OFFSET + i * BYTES, BYTES, 2,	/* a local function */
+		};
+	gen__elf(&g, symbols, NR, NULL, 0);
+	err = gen__save(&g, o->map);
+	for (i = 0; i < NR; i++)
+		free((char *)symbols[i].name);
+	gen__free(&g);
+	free(name);
+	fclose(names);
+	return err;
+}
+
 static void emit_maps(struct state *s)
 {
 	const struct options *o = s->o;
@@ -239,7 +279,9 @@ static void emit_path(struct state *s, uint32_t path)
 	size_t nr = o->frames, i;
 	struct stat st;
 
-	if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
+	if (o->name_all)
+		bytes = GEN_TEXT_BYTES;
+	else if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
 		bytes = st.st_size - 0x1000;
 	for (i = 0; i < nr; i++) {
 		/* The outer half is common to all paths, as main and the framework are. */
@@ -307,7 +349,9 @@ static void emit_process(struct state *s)
 	const struct options *o = s->o;
 	uint32_t pid = proc__pid(o, s->proc_id), thread;
 	uint64_t i, nr = o->launches / o->procs;
-	char comm[32];
+	char comm[32], *name = NULL;
+	FILE *names = o->name_all && o->names ? fopen(o->names, "r") : NULL;
+	size_t size = 0;
 
 	s->now_ns += 1000000;
 	snprintf(comm, sizeof(comm), "app%u", (unsigned int)s->proc_id);
@@ -322,10 +366,14 @@ static void emit_process(struct state *s)
 		thread = pid + 100000 * i;
 		if (i)
 			gen__fork(&s->g, s->now_ns, pid, thread, pid, pid);
-		if (i % 4 == 3)
-			gen__comm(&s->g, 0, s->now_ns + 10, pid, thread, "worker");
+		if (i % 4 == 3 || names)
+			gen__comm(&s->g, 0, s->now_ns + 10, pid, thread,
+				  next_name(names, &name, &size, "worker"));
 		gen__thread(&s->g, (s->proc_id - 1) * o->threads + i + 1, s->proc_id, thread);
 	}
+	free(name);
+	if (names)
+		fclose(names);
 	s->now_ns += 1000;
 	for (i = 0; i < o->paths; i++)
 		emit_path(s, i);
@@ -365,6 +413,10 @@ static int generate(const struct options *o)
 			perror("launches");
 			goto out;
 		}
+	}
+	if (o->name_all && make_program(o)) {
+		perror(o->map);
+		goto out;
 	}
 	gen__header(&s.g);
 	gen__info(&s.g, XPU_INFO_HOSTNAME, "host", 4);
@@ -415,7 +467,7 @@ int main(int argc, char **argv)
 		bool *value;
 	} flags[] = {
 		{ "early", &o.early }, { "reuse", &o.reuse }, { "shim", &o.shim },
-		{ "no-end", &o.no_end },
+		{ "no-end", &o.no_end }, { "name-all", &o.name_all },
 	};
 	size_t i, nr_numbers = sizeof(numbers) / sizeof(numbers[0]);
 	size_t nr_flags = sizeof(flags) / sizeof(flags[0]);

@@ -63,8 +63,31 @@ static void test_script(void)
 	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stands for itself");
 }
 
+/* Printing goes in runs: it must come to the same as character by character. */
+static void test_print(enum escape how)
+{
+	int c, nr_wrong = 0;
+
+	for (c = 1; c < 256; c++) {
+		const char text[] = { 'a', c, 'b', c, c, 0 };
+		char *printed = NULL;
+		size_t size = 0;
+		FILE *f = open_memstream(&printed, &size);
+
+		escape__print(f, text, how);
+		fclose(f);
+		nr_wrong += strcmp(printed, escaped(text, how)) != 0;
+		free(printed);
+	}
+	is_int(nr_wrong, 0, "all bytes are printed as they are escaped, %d", how);
+}
+
 int main(void)
 {
+	test_print(ESCAPE_TEXT);
+	test_print(ESCAPE_FOLDED);
+	test_print(ESCAPE_JSON);
+	test_print(ESCAPE_SCRIPT);
 	test_script();
 	FILE *f;
 	char *buf = NULL;

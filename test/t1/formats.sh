@@ -37,14 +37,48 @@ same() {
 	done
 }
 
-"$gen" -o plain.data --launches 5000 --threads 8 --memcpy-every 4
-"$gen" -o graphs.data --launches 5000 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
-"$gen" -o lossy.data --launches 5000 --threads 2 --lose-launch 7 --lose-record 9
-for name in plain graphs lossy; do
+"$gen" -o plain.data --launches 2000 --threads 8 --memcpy-every 4
+"$gen" -o graphs.data --launches 2000 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
+"$gen" -o lossy.data --launches 2000 --threads 2 --lose-launch 7 --lose-record 9
+"$gen" -o pending.data --launches 2000 --threads 2 --lose-record 9
+for name in plain graphs lossy pending; do
 	same $name pprof cat "-f pprof" ns count bytes
 	same $name perf cat "-f perf" ns count
 	same $name csv drop_leaf "--csv --table launch_sites" ns count
 	same $name json drop_leaf "--json" ns count
+	[ $name = lossy ] || same $name chrome cat "-f chrome" ns count
+done
+
+# ---- names of every kind, of kernels, functions and threads
+
+{
+	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
+	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'
+	printf 'bad \200\377 utf-8 \300\257 \355\240\200 \360\237\230\0'
+	printf '\303\251\344\270\255\360\237\230\200\0line \342\200\250 \302\205 \357\273\277\0'
+	printf '(anonymous namespace)::f(int, char (*)[4])\0a (b)\0operator->\0'
+	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0'
+	printf '%10000s\0' '' | tr ' ' k
+} >names
+"$gen" -o odd.data --launches 400 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
+# For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
+blank_comm() {
+	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
+		gsub(/ |\357\273\277/, "_", $1)
+		if ($1 ~ /^line/) sub(/\?/, "_", $1)
+		print }' | awk '{ n = $NF
+		sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) print line, sum[line] }'
+}
+same odd pprof cat "-f pprof" ns count bytes
+same odd perf blank_comm "-f perf" ns count
+same odd csv drop_leaf "--csv --table launch_sites" ns count
+same odd json drop_leaf "--json" ns count
+same odd chrome cat "-f chrome" ns count
+xpumerge odd.data -f folded >folded 2>log
+long=$(printf '%10000s' '' | tr ' ' k)
+for name in 'semi:colon' 'new?line' '"quoted"' 'back\slash' 'esc?[31m' '????' "$long"; do
+	grep -qF ";[GPU_Kernel]$name " folded && grep -qF ";$name;" folded
+	ok $? "folded: a kernel and a function '$(printf %.20s "$name")'"
 done
 
 # ---- pprof: what else its readers look at
