@@ -20,6 +20,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Set by the loader before the programs are loaded. */
 const volatile __u64 ring_wakeup_bytes = 0;
 const volatile bool want_waits = true;
+const volatile bool want_accounts = false;
 const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain; not more */
 
 /* Set by identify(), which the loader runs in its own context. */
@@ -357,6 +358,9 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	return bpf_map_lookup_elem(&procs, &tgid);
 }
 
+/* In sched.bpf.c, which looks there whether the thread is in a call that may wait. */
+static __always_inline void note_slot(struct task_struct *task, __u64 home);
+
 SEC("uprobe")
 int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 {
@@ -380,6 +384,8 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		slot.home = 0;
 		slot.log = 0;
 	}
+	if (want_accounts && slot.home)
+		note_slot(task, slot.home);
 	if (!slot.cbid || (slot.wait_ns && !want_waits))
 		return 0;
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -517,3 +523,4 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 }
 
 #include "sample.bpf.c"
+#include "sched.bpf.c"

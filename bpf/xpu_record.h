@@ -81,12 +81,18 @@ enum xpu_record_type {
 	XPU_RECORD_KSYM		= 16,
 	XPU_RECORD_STACK	= 17,
 	XPU_RECORD_WAIT		= 18,
+	XPU_RECORD_OFF_CPU	= 19,
+	XPU_RECORD_OFF		= 20,
+	XPU_RECORD_ACCOUNT	= 21,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
 	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES or STACK */
 	XPU_RECORD_LAUNCH_WAIT	= 35,
 	XPU_RECORD_LOG		= 36,
+	XPU_RECORD_RING_OFF	= 37,	/* becomes OFF */
+	XPU_RECORD_OFF_STACK	= 38,	/* becomes KSYM and CALLCHAIN */
+	XPU_RECORD_RING_ACCOUNT	= 39,	/* becomes ACCOUNT */
 
 	/* inside a BATCH only: written by the shim */
 	XPU_RECORD_STRING	= 64,
@@ -205,6 +211,7 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 					 * kernel frames, XPU_FRAME_IS_KERNEL, may come first */
 	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: the chain is told of, nothing else */
 	XPU_CHAIN_STACK		= 32,	/* in the ring only: a copy of the stack, not user frames */
+	XPU_CHAIN_OFF		= 64,	/* beside CPU: it stopped running there, in the scheduler */
 };
 
 struct xpu_record_callchain {
@@ -359,6 +366,59 @@ struct xpu_record_wait {
 	__u32	reserved;
 };
 
+enum xpu_off_kind {			/* why a thread did not run */
+	XPU_OFF_LOCK		= 0,
+	XPU_OFF_IO		= 1,
+	XPU_OFF_SLEEP		= 2,
+	XPU_OFF_POLL		= 3,	/* for one of many things, or until a time */
+	XPU_OFF_CHILD		= 4,	/* for a process to end */
+	XPU_OFF_OTHER		= 5,
+	XPU_OFF_RUNNABLE	= 6,	/* it could have: no CPU was free */
+	XPU_OFF_CALL		= 7,	/* any of these, in a CUDA call that may wait for the device */
+	XPU_OFF_NR
+};
+
+/*
+ * A thread was off the CPU: nr times for sum_ns in all. Chains have XPU_CHAIN_CPU. The kind is the
+ * record's misc.
+ */
+struct xpu_record_off_cpu {
+	struct xpu_record hdr;
+	__u64	last_ns;		/* when the last of them began */
+	__u64	nr;
+	__u64	sum_ns;
+	__u64	max_ns;
+	__u32	path_id;
+	__u32	thread_id;
+};
+
+struct xpu_record_off {			/* one of these, told of by itself for it was long */
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	duration_ns;
+	__u32	path_id;
+	__u32	thread_id;
+};
+
+struct xpu_thread_time {
+	__u64	run_ns;
+	__u64	nr_switches;		/* how often it stopped running */
+	__u64	off_ns[XPU_OFF_NR];
+};
+
+/*
+ * The life of a thread in one process image, or what of it fell into the recording. The times add up
+ * to it.
+ */
+struct xpu_record_account {
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	end_ns;
+	__u32	thread_id;
+	__u32	reserved;
+	struct xpu_thread_time time;
+};
+
 struct xpu_record_batch {		/* one xpu_batch() call of one process */
 	struct xpu_record hdr;
 	__u64	time_ns;
@@ -379,6 +439,8 @@ enum xpu_lost_kind {
 	XPU_LOST_DISK		= 7,	/* bytes that could not be written */
 	XPU_LOST_WAIT		= 8,	/* waits for the device: ring full */
 	XPU_LOST_SAMPLE		= 9,	/* CPU samples: ring full */
+	XPU_LOST_OFF_CPU	= 10,	/* off-CPU intervals: maps or ring full */
+	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: the same */
 	XPU_LOST_NR
 };
 
@@ -442,6 +504,34 @@ struct xpu_ring_sample {
 	__u32	reserved;
 	__u64	frames[];		/* the kernel's, then the user's; or XPU_NR_REGS registers and
 					 * stack_bytes of the stack */
+};
+
+struct xpu_ring_off_stack {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u64	hash[2];		/* of the frames: stands for them in what follows */
+	__u32	proc_id;
+	__u16	flags;			/* XPU_CHAIN_* */
+	__u16	nr_frames;
+	__u64	frames[];		/* the kernel's, then the user's */
+};
+
+struct xpu_ring_off {			/* its misc: the kind */
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	duration_ns;
+	__u64	hash[2];
+	__u32	proc_id;
+	__u32	tid;
+};
+
+struct xpu_ring_account {
+	struct xpu_record hdr;
+	__u64	start_ns;
+	__u64	end_ns;
+	__u32	proc_id;
+	__u32	tid;
+	struct xpu_thread_time time;
 };
 
 /* ---- inside a batch: the shim writes these --------------------------------------------------- */
@@ -576,6 +666,12 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_samples) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_ksym) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stack) == 176);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_off_cpu) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_off) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_account) == 112);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off_stack) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);

@@ -293,6 +293,27 @@ static void detach_all(struct attachments *at)
 	detach(&at->batch);
 }
 
+/* The same of what accounts for time off the CPU. */
+static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
+{
+	struct bpf_program *progs[] = {
+		skel->progs.on_switch, skel->progs.on_wakeup, skel->progs.on_thread_start,
+		skel->progs.on_thread_exec, skel->progs.on_thread_exit,
+	};
+	struct bpf_map *maps[] = {
+		skel->maps.thread_states, skel->maps.off_sums, skel->maps.off_stacks,
+		skel->maps.off_scratches,
+	};
+	size_t i;
+
+	skel->rodata->want_accounts = opts->off_cpu;
+	skel->rodata->off_min_ns = opts->off_min_ns;
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !opts->off_cpu; i++)
+		bpf_program__set_autoload(progs[i], false);
+	for (i = 0; i < sizeof(maps) / sizeof(maps[0]) && !opts->off_cpu; i++)
+		bpf_map__set_autocreate(maps[i], false);
+}
+
 static int identify(struct xpu_bpf *skel)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
@@ -339,6 +360,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
 	skel->rodata->want_waits = opts->waits;
+	set_up_off_cpu(skel, opts);
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
@@ -456,6 +478,36 @@ void probes__end_hello(struct probes *p)
 void probes__adopt_next_child(struct probes *p)
 {
 	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);
+}
+
+void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(p->skel->maps.off_sums);
+	struct xpu_off_key key, next;
+	struct xpu_off_sum sum;
+	void *from = NULL;
+
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		if (!bpf_map_lookup_elem(fd, &next, &sum))
+			fn(ctx, &next, &sum);
+		key = next;
+		from = &key;
+	}
+}
+
+void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(p->skel->maps.thread_states);
+	struct xpu_thread_state t;
+	uint32_t key, next;
+	void *from = NULL;
+
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		if (!bpf_map_lookup_elem(fd, &next, &t))
+			fn(ctx, &t);
+		key = next;
+		from = &key;
+	}
 }
 
 int probes__sample_fd(const struct probes *p)

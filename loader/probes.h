@@ -30,6 +30,8 @@ struct probes_options {
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool waits;			/* hear of calls that wait for the device */
+	bool off_cpu;			/* account for all of the threads' time */
+	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */
 	uint32_t stack_bytes;		/* of the stack that a sample copies; 0: by frame pointers */
 };
@@ -70,6 +72,13 @@ void probes__end_hello(struct probes *p);
 
 /* Hears of no more launches; of what becomes of those it heard of it still does. */
 void probes__detach_launches(struct probes *p);
+
+typedef void (*probes_off_fn)(void *ctx, const struct xpu_off_key *key, const struct xpu_off_sum *sum);
+typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
+
+/* With opts.off_cpu, at the end: what was summed up, and the threads that live. */
+void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx);
+void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx);
 
 /* The program for sampler__open(); with opts.sample. */
 int probes__sample_fd(const struct probes *p);

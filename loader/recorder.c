@@ -91,6 +91,16 @@ struct stack {
 
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 
+/* A stack as the kernel names it. */
+struct off_stack {
+	UT_hash_handle hh;
+	struct off_stack_key {
+		uint64_t hash[2];
+		uint64_t proc_id;
+	} key;
+	uint32_t path_id;
+};
+
 struct recorder {
 	struct writer *writer;
 	recorder_process_fn process_fn;
@@ -101,6 +111,7 @@ struct recorder {
 	struct log *logs;
 	struct untold *untold;		/* by path_id */
 	struct process *processes;
+	struct off_stack *off_stacks;
 	struct ksyms *ksyms;
 	uint32_t last_path_id, last_thread_id;
 	uint32_t nr_other_paths;	/* of what is no launch */
@@ -158,9 +169,14 @@ void recorder__free(struct recorder *rec)
 	struct log *l, *next_log;
 	struct process *p, *next_process;
 	size_t i;
+	struct off_stack *o, *next_off;
 
 	if (!rec)
 		return;
+	HASH_ITER(hh, rec->off_stacks, o, next_off) {
+		HASH_DEL(rec->off_stacks, o);
+		free(o);
+	}
 	HASH_ITER(hh, rec->chains, c, next_chain) {
 		HASH_DEL(rec->chains, c);
 		free(c);
@@ -807,6 +823,146 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 	writer__append(rec->writer, &r->hdr);
 }
 
+/* ---- off the CPU ----------------------------------------------------------------------------- */
+
+static struct off_stack *recorder__find_stack(struct recorder *rec, uint32_t proc_id,
+					      const __u64 *hash)
+{
+	struct off_stack_key key = { .hash = { hash[0], hash[1] }, .proc_id = proc_id };
+	struct off_stack *o;
+
+	HASH_FIND(hh, rec->off_stacks, &key, sizeof(key), o);
+	return o;
+}
+
+static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_stack *stack,
+				size_t size)
+{
+	const struct chain_key what = {
+		.proc_id = stack->proc_id, .flags = stack->flags, .nr_frames = stack->nr_frames,
+	};
+	struct off_stack *o;
+
+	if (size < sizeof(*stack) || stack->nr_frames > XPU_MAX_FRAMES ||
+	    size < sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]) ||
+	    recorder__find_stack(rec, stack->proc_id, stack->hash))
+		return;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return;			/* its time is without a stack */
+	o->key = (struct off_stack_key){
+		.hash = { stack->hash[0], stack->hash[1] }, .proc_id = stack->proc_id,
+	};
+	o->path_id = recorder__path_id(rec, &what, stack->frames, stack->time_ns, false);
+	HASH_ADD(hh, rec->off_stacks, key, sizeof(o->key), o);
+	if (!o->hh.tbl)
+		free(o);
+}
+
+static void recorder__off(struct recorder *rec, const struct xpu_ring_off *off, size_t size)
+{
+	const struct off_stack *stack;
+	struct xpu_record_off *r;
+	uint32_t thread_id;
+
+	if (size < sizeof(*off))
+		return;
+	stack = recorder__find_stack(rec, off->proc_id, off->hash);
+	thread_id = recorder__thread_id(rec, off->proc_id, off->tid);
+	r = writer__reserve(rec->writer, sizeof(*r));
+	if (r)
+		*r = (struct xpu_record_off){
+			.hdr = { XPU_RECORD_OFF, off->hdr.misc, sizeof(*r) },
+			.start_ns = off->start_ns,
+			.duration_ns = off->duration_ns,
+			.path_id = stack ? stack->path_id : 0,
+			.thread_id = thread_id,
+		};
+}
+
+void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
+		       const struct xpu_off_sum *sum)
+{
+	const struct off_stack *stack = recorder__find_stack(rec, key->proc_id, key->hash);
+	uint32_t thread_id = recorder__thread_id(rec, key->proc_id, key->tid);
+	struct xpu_record_off_cpu *r = writer__reserve(rec->writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_off_cpu){
+			.hdr = { XPU_RECORD_OFF_CPU, key->kind, sizeof(*r) },
+			.last_ns = sum->last_ns,
+			.nr = sum->nr,
+			.sum_ns = sum->sum_ns,
+			.max_ns = sum->max_ns,
+			.path_id = stack ? stack->path_id : 0,
+			.thread_id = thread_id,
+		};
+}
+
+static void recorder__account(struct recorder *rec, const struct xpu_ring_account *account,
+			      size_t size)
+{
+	struct xpu_record_account *r;
+	uint32_t thread_id;
+
+	if (size < sizeof(*account))
+		return;
+	thread_id = recorder__thread_id(rec, account->proc_id, account->tid);
+	r = writer__reserve(rec->writer, sizeof(*r));
+	if (r)
+		*r = (struct xpu_record_account){
+			.hdr = { XPU_RECORD_ACCOUNT, 0, sizeof(*r) },
+			.start_ns = account->start_ns,
+			.end_ns = account->end_ns,
+			.thread_id = thread_id,
+			.time = account->time,
+		};
+}
+
+/* As the kernel does it when the thread runs again. */
+void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t, uint64_t end_ns)
+{
+	struct xpu_ring_account account = {
+		.start_ns = t->start_ns,
+		.end_ns = end_ns,
+		.proc_id = t->proc_id,
+		.tid = t->tid,
+		.time = t->time,
+	};
+	struct xpu_off_key key = {
+		.proc_id = t->proc_id,
+		.tid = t->tid,
+		.hash = { t->hash[0], t->hash[1] },
+	};
+	uint64_t woken_ns = t->state == XPU_THREAD_RUNNABLE ? t->since_ns : t->wake_ns ?: end_ns;
+	struct {
+		uint32_t kind;
+		uint64_t start_ns, end_ns;
+	} parts[] = {
+		{ t->kind, t->since_ns, woken_ns }, { XPU_OFF_RUNNABLE, woken_ns, end_ns },
+	};
+	struct xpu_off_sum sum;
+	size_t i;
+
+	for (i = 0; i < 2 && t->state != XPU_THREAD_RUNNING && t->kind < XPU_OFF_NR; i++) {
+		sum = (struct xpu_off_sum){
+			.nr = 1,
+			.sum_ns = parts[i].end_ns - parts[i].start_ns,
+			.max_ns = parts[i].end_ns - parts[i].start_ns,
+			.last_ns = parts[i].start_ns,
+		};
+		key.kind = t->kind == XPU_OFF_CALL ? XPU_OFF_CALL : parts[i].kind;
+		if (parts[i].end_ns <= parts[i].start_ns)
+			continue;
+		account.time.off_ns[key.kind] += sum.sum_ns;
+		if (key.kind != XPU_OFF_CALL)
+			recorder__off_sum(rec, &key, &sum);
+	}
+	if (t->state == XPU_THREAD_RUNNING && end_ns > t->since_ns)
+		account.time.run_ns += end_ns - t->since_ns;
+	recorder__account(rec, &account, sizeof(account));
+}
+
 void recorder__record(struct recorder *rec, const void *data, size_t size)
 {
 	const struct xpu_record *r = data;
@@ -823,6 +979,15 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 		break;
 	case XPU_RECORD_LOG:
 		recorder__log(rec, data, size);
+		break;
+	case XPU_RECORD_OFF_STACK:
+		recorder__off_stack(rec, data, size);
+		break;
+	case XPU_RECORD_RING_OFF:
+		recorder__off(rec, data, size);
+		break;
+	case XPU_RECORD_RING_ACCOUNT:
+		recorder__account(rec, data, size);
 		break;
 	case XPU_RECORD_BATCH:
 		recorder__batch(rec, data, size);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xpu.h"
 #include "xpu_record.h"
 
 struct recorder;
@@ -60,6 +61,13 @@ void recorder__record(struct recorder *rec, const void *data, size_t size);
 
 /* Writes the launches and samples taken so far as records; after every round of draining. */
 void recorder__flush(struct recorder *rec);
+
+/* At the end, when nothing more comes: time off the CPU as the kernel has summed it up. */
+void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
+		       const struct xpu_off_sum *sum);
+
+/* The same: a thread that lives on after @end_ns, where its account is closed. */
+void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t, uint64_t end_ns);
 
 /* Writes a LOST record for what @kind has lost since the last call: @total is absolute. */
 void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);

@@ -60,6 +60,8 @@ struct options {
 	bool no_cache;			/* keep no mapped files */
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
+	bool off_cpu;			/* account for all of the threads' time */
+	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
 	uint64_t ring_bytes;
@@ -110,6 +112,9 @@ static const char usage_text[] =
 "  -F, --freq HZ          CPU samples a second (default 99)\n"
 "      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
+"      --off-cpu          also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
+"                         account of each thread's life\n"
+"      --off-cpu-min US   with --off-cpu: show no stacks of shorter times (default 0)\n"
 "      --call-graph HOW   dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
 "                         a copy of the stack (default 32768 bytes); fp: along frame\n"
 "                         pointers; auto (default): dwarf where that is possible\n"
@@ -239,6 +244,10 @@ static int check_modes(const struct options *opts)
 			   opts->cpu_only ? "--cpu-only" : "-F");
 		return -EINVAL;
 	}
+	if (opts->gpu_only && opts->off_cpu) {
+		msg__error("--gpu-only looks at no threads: it cannot be together with --off-cpu");
+		return -EINVAL;
+	}
 	if (opts->cpu_only && opts->mode == PROBES_ALL) {
 		msg__error("--cpu-only is for a COMMAND or a process: -a finds programs by the shim");
 		return -EINVAL;
@@ -254,7 +263,7 @@ static int check_modes(const struct options *opts)
 static int parse_options(int argc, char **argv, struct options *opts)
 {
 	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
-	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY };
+	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_OFF_CPU, OPT_OFF_CPU_MIN };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -262,6 +271,8 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "freq", required_argument, NULL, 'F' },
 		{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
 		{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
+		{ "off-cpu", no_argument, NULL, OPT_OFF_CPU },
+		{ "off-cpu-min", required_argument, NULL, OPT_OFF_CPU_MIN },
 		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
 		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
@@ -313,6 +324,18 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			break;
 		case OPT_CPU_ONLY:
 			opts->cpu_only = true;
+			break;
+		case OPT_OFF_CPU_MIN:
+			opts->off_min_ns = strnlen(optarg, 10) < 10 ?
+				strtoul(optarg, &end, 10) * 1000ull : 0;
+			if (!opts->off_min_ns || *end) {
+				msg__error("--off-cpu-min %s: a number of microseconds is wanted",
+					   optarg);
+				return STATUS_FAILED;
+			}
+			/* fall through */
+		case OPT_OFF_CPU:
+			opts->off_cpu = true;
 			break;
 		case OPT_CALL_GRAPH:
 			if (parse_call_graph(optarg, opts))
@@ -558,6 +581,36 @@ static int open_file(struct session *s)
 	return err;
 }
 
+static void on_off_sum(void *ctx, const struct xpu_off_key *key, const struct xpu_off_sum *sum)
+{
+	recorder__off_sum(ctx, key, sum);
+}
+
+struct living {
+	struct recorder *recorder;
+	uint64_t end_ns;
+};
+
+static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
+{
+	struct living *living = ctx;
+
+	recorder__living_thread(living->recorder, t, living->end_ns);
+}
+
+/* What the kernel has kept for the end. */
+static void write_accounts(struct session *s)
+{
+	struct living living = { s->recorder, now_ns(CLOCK_MONOTONIC) };
+
+	if (!s->opts->off_cpu)
+		return;
+	probes__drain(s->probes);		/* the stacks that the sums refer to */
+	recorder__flush(s->recorder);
+	probes__each_off(s->probes, on_off_sum, s->recorder);
+	probes__each_thread(s->probes, on_living_thread, &living);
+}
+
 static void write_losses(struct session *s)
 {
 	int kind;
@@ -704,6 +757,7 @@ static void record_attached(struct session *s)
 	}
 
 	detach(s);
+	write_accounts(s);
 	write_end(s);
 }
 
@@ -726,6 +780,7 @@ static void record(struct session *s)
 			drain(s);
 	}
 	detach(s);			/* of the target itself all is in: it ran the probes */
+	write_accounts(s);
 	write_end(s);
 }
 
@@ -765,6 +820,8 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	uint64_t reads = probes__nr_lost(s->probes, XPU_LOST_READ);
 	uint64_t scratch = probes__nr_lost(s->probes, XPU_LOST_SCRATCH);
 	uint64_t waits = probes__nr_lost(s->probes, XPU_LOST_WAIT);
+	uint64_t off_cpu = probes__nr_lost(s->probes, XPU_LOST_OFF_CPU);
+	uint64_t accounts = probes__nr_lost(s->probes, XPU_LOST_ACCOUNT);
 	uint64_t sideband = sideband__nr_lost(s->sideband);
 	uint64_t samples = probes__nr_lost(s->probes, XPU_LOST_SAMPLE);
 	uint64_t taken = probes__nr_samples(s->probes);
@@ -775,6 +832,8 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	add_loss(l, ring, "%llu launches (ring full: try -m)", U(ring));
 	add_loss(l, batches, "%llu batches of device records (ring full: try -m)", U(batches));
 	add_loss(l, waits, "%llu waits for the device (ring full: try -m)", U(waits));
+	add_loss(l, off_cpu, "%llu off-CPU intervals or their stacks", U(off_cpu));
+	add_loss(l, accounts, "%llu accounts of threads", U(accounts));
 	add_loss(l, processes, "%llu process events", U(processes));
 	add_loss(l, reads, "%llu slots unreadable", U(reads));
 	add_loss(l, scratch, "%llu launches without kernel memory", U(scratch));
@@ -953,6 +1012,8 @@ static int start_recording(struct session *s, const char *shim)
 		.sample = !opts->gpu_only,
 		.waits = !opts->gpu_only,
 		.stack_bytes = opts->stack_bytes,
+		.off_cpu = opts->off_cpu,
+		.off_min_ns = opts->off_min_ns,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];

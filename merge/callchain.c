@@ -454,6 +454,25 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 	return callchains__intern(c);
 }
 
+/* Return: how many innermost frames are the scheduler's, and those of who looks on. */
+static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
+{
+	static const char *const prefixes[] = {
+		"__schedule", "bpf_", "__bpf_", "__traceiter_", "__probestub_", "trace_event_raw_",
+		"perf_trace_", "[kernel]",
+	};
+	size_t i, k;
+
+	for (i = 0; i < nr && !v[i].f->dso; i++) {
+		for (k = 0; k < ARRAY_SIZE(prefixes); k++)
+			if (has_prefix(v[i].f->name, prefixes[k]))
+				break;
+		if (k == ARRAY_SIZE(prefixes))
+			break;
+	}
+	return i;
+}
+
 const struct stack *callchains__resolve(struct callchains *c,
 					const struct xpu_record_callchain *rec,
 					struct image *image, uint32_t epoch, const char *api)
@@ -497,6 +516,8 @@ const struct stack *callchains__resolve(struct callchains *c,
 	}
 	if (c->trim && !cpu)
 		trimmed = callchain__trim(c->chain.v, nr, &api_frame);
+	else if (c->trim && rec->hdr.misc & XPU_CHAIN_OFF)
+		trimmed = callchain__trim_scheduler(c->chain.v, nr);
 	nr -= trimmed;
 	if (trimmed)
 		memmove(c->chain.v, c->chain.v + trimmed, nr * sizeof(*c->chain.v));

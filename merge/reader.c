@@ -49,6 +49,9 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
+	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
+	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
+	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
 };
 
 static const struct record_type batch_types[] = {

@@ -143,7 +143,7 @@ struct session_tables {
 	struct arena arena;
 	unsigned int permille;
 	/* Where the tables of the recording that is being read begin. */
-	size_t first_path, first_thread, first_chain, first_proc;
+	size_t first_path, first_thread, first_chain, first_proc, first_account;
 };
 
 /* Two boot times this close to one another are one boot's, seen before and after a clock step. */
@@ -186,6 +186,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
 	waits__init(&s->waits);
+	idles__init(&s->idles);
 	gpus__init(&s->gpus, &s->strings);
 	return 0;
 }
@@ -223,6 +224,7 @@ void session__exit(struct session *s)
 	idmap__free(&t->paths);
 	free(t);
 	s->tables = NULL;
+	array_free(&s->accounts);
 	array_free(&s->messages);
 	array_free(&s->aggregates);
 	for (i = 0; i < s->leaf_stats.nr; i++) {
@@ -485,6 +487,10 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return session__collect_graph_node(s, (const void *)rec);
 	case XPU_RECORD_WAIT:
 		return array_push(&s->tables->wait_recs, (const void *)rec);
+	case XPU_RECORD_ACCOUNT:
+		s->idles.wanted = true;
+		return array_push(&s->accounts, ((struct thread_account){ (const void *)rec, NO_INDEX,
+									  NULL }));
 	case XPU_RECORD_KSYM:
 		return kallsyms__add(&s->kallsyms, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
@@ -1244,6 +1250,18 @@ found:
 	return 0;
 }
 
+/* To the sum that session__add() has just added to: @nr more, which took @ns together. */
+static void session__add_more(struct session *s, uint32_t chain, const char *comm, uint32_t leaf,
+			      uint64_t nr, uint64_t ns)
+{
+	struct aggregate *a = &s->aggregates.v[s->tables->recent[RECENT(chain, leaf, comm)]];
+
+	a->nr += nr;
+	a->sum_ns += ns;
+	if (nr)
+		a->min_ns = min_t(uint64_t, a->min_ns, ns / nr);
+}
+
 /* Where and by whom a graph node was made, looked up once. */
 static int session__resolve_node(struct session *s, struct graph_node *node)
 {
@@ -1370,6 +1388,9 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 	if (err <= 0)
 		return err;
 	err = session__count_work(s, w);
+	if (!err && w->start_ns)
+		err = idles__work(&s->idles, s->streams.v[w->stream].gpu, l ? l->thread : NO_INDEX,
+				  w->start_ns, w->start_ns + w->duration_ns);
 	if (!err)
 		err = session__add(s, chain, comm, thread, w->leaf, w);
 	if (!err)
@@ -1494,6 +1515,88 @@ static int session__wait_leaf(struct session *s, uint32_t leaf, uint32_t *idx)
 	return err;
 }
 
+const char *off_kind__name(uint32_t kind)
+{
+	static const char *const names[XPU_OFF_NR] = {
+		[XPU_OFF_LOCK] = "lock",
+		[XPU_OFF_IO] = "io",
+		[XPU_OFF_SLEEP] = "sleep",
+		[XPU_OFF_POLL] = "poll",
+		[XPU_OFF_CHILD] = "child",
+		[XPU_OFF_OTHER] = "other",
+		[XPU_OFF_RUNNABLE] = "runnable",
+		[XPU_OFF_CALL] = "CUDA call",
+	};
+
+	return kind < XPU_OFF_NR ? names[kind] : NULL;
+}
+
+/*
+ * session__read_off - who was off the CPU, and where
+ * @at: its time is known; the rest is filled in
+ * @leaf: set to that of the kind
+ *
+ * Return: 1, 0 if the record makes no sense or the filter does not let it pass, or -errno.
+ */
+static int session__read_off(struct session *s, uint32_t kind, uint32_t path_id, uint32_t thread_id,
+			     struct launch *at, uint32_t *leaf)
+{
+	const char *name = off_kind__name(kind);
+	uint32_t path, proc = NO_INDEX;
+	int err;
+
+	if (!name) {
+		s->loss.bad_refs++;
+		return 0;
+	}
+	err = session__read_origin(s, path_id, thread_id, at, &proc, &path);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	err = path == NO_INDEX ? session__label_chain(s, proc, LABEL_NO_STACK, &at->chain) : 0;
+	if (!err)
+		err = session__leaf(s, LEAF_OFF_CPU, NO_INDEX,
+				    strpool__intern(&s->strings, name, strlen(name)), leaf);
+	at->time_ns += s->shift_ns;
+	return err ?: session__keeps(s, at->chain, at->thread, at->comm, at->time_ns, NULL);
+}
+
+static int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
+{
+	struct work w = { .duration_ns = rec->max_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch at = { .time_ns = rec->last_ns };
+	uint32_t leaf;
+	int err;
+
+	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || !rec->nr || s->opts.without & 1u << LEAF_OFF_CPU)
+		return min_t(int, err, 0);
+	/* One for the longest, and then the others. */
+	err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
+	if (!err)
+		session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
+				  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
+	return err;
+}
+
+static int session__off(struct session *s, const struct xpu_record_off *rec)
+{
+	struct launch at = { .time_ns = rec->start_ns };
+	uint64_t end_ns;
+	uint32_t leaf;
+	int err;
+
+	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || at.thread == NO_INDEX)
+		return min_t(int, err, 0);
+	if (__builtin_add_overflow(at.time_ns, rec->duration_ns, &end_ns)) {
+		s->loss.bad_refs++;
+		return 0;
+	}
+	return idles__did(&s->idles, at.thread, IDLE_OFF_CPU, s->leaves.v[leaf].name, at.chain,
+			  at.time_ns, end_ns);
+}
+
 static int session__wait_share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 			       uint64_t ns)
 {
@@ -1545,6 +1648,8 @@ static int session__sample(struct session *s, struct launch *at, uint32_t period
 	err = session__leaf(s, LEAF_CPU, NO_INDEX, strpool__intern(&s->strings, "", 0), &leaf);
 	if (!err)
 		err = session__add(s, at->chain, at->comm, at->thread, leaf, &w);
+	if (!err && at->thread != NO_INDEX)
+		err = idles__sample(&s->idles, at->thread, at->chain, at->time_ns);
 	if (!err)
 		err = session__tell_placed(s, &(struct placed){
 			.time_ns = at->time_ns,
@@ -1688,6 +1793,64 @@ static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 	return err ?: session__see_sample(s, rec->thread_id, &at, rec->period_ns);
 }
 
+/* As session__keeps(), for a thread's whole life, which is of no time and no device. */
+static int session__keeps_thread(struct session *s, const struct thread_account *a)
+{
+	const struct thread *thread = &s->threads.v[a->thread];
+	struct filter_event e = {
+		.pid = s->machine.procs.v[thread->proc].pid,
+		.tid = thread->tid,
+		.comm = a->comm,
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+
+	return filter__active(s->opts.filter) ? filter__keeps(s->opts.filter, &e) : 1;
+}
+
+/* What the accounts of threads and devices need beside the sums. */
+static int session__finish_accounts(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	size_t i, nr = t->first_account;
+	int err = 0;
+
+	for (i = 0; i < s->waits.list.nr && s->idles.wanted && !err; i++) {
+		const struct wait *wait = &s->waits.list.v[i];
+		struct launch l = { .time_ns = wait->rec->start_ns };
+		uint32_t path, proc = wait->proc;
+
+		if (!wait->counts)
+			continue;
+		err = session__read_origin(s, wait->rec->path_id, wait->rec->thread_id, &l, &proc,
+					   &path);
+		if (err >= 0 && l.thread != NO_INDEX)
+			err = idles__did(&s->idles, l.thread, IDLE_WAITED, "", l.chain,
+					 wait->start_ns, wait->start_ns + wait->rec->duration_ns);
+		err = min_t(int, err, 0);
+	}
+	if (!err)
+		err = idles__finish(&s->idles);
+	for (i = nr; i < s->accounts.nr; i++) {
+		struct thread_account *a = &s->accounts.v[i];
+
+		if (!idmap__get(&t->threads, a->rec->thread_id, &a->thread) ||
+		    a->rec->end_ns < a->rec->start_ns) {
+			s->loss.bad_refs++;
+			continue;
+		}
+		a->comm = session__thread_comm(s, &s->threads.v[a->thread], a->rec->end_ns - 1);
+		err = session__keeps_thread(s, a);
+		if (err < 0)
+			return err;
+		if (err)
+			s->accounts.v[nr++] = *a;
+		err = 0;
+	}
+	s->accounts.nr = nr;
+	return err;
+}
+
 static int session__stream(struct session *s)
 {
 	const struct xpu_record *rec;
@@ -1704,6 +1867,10 @@ static int session__stream(struct session *s)
 			err = session__samples(s, (const void *)rec);
 		else if (rec->type == XPU_RECORD_STACK)
 			err = session__stack(s, (const void *)rec);
+		else if (rec->type == XPU_RECORD_OFF_CPU)
+			err = session__off_cpu(s, (const void *)rec);
+		else if (rec->type == XPU_RECORD_OFF)
+			err = session__off(s, (const void *)rec);
 		reader__release(s->reader, &it);
 		session__progress(s, &it, 300, 950);
 	}
@@ -1885,6 +2052,7 @@ static void session__next_input(struct session *s)
 	t->first_thread = s->threads.nr;
 	t->first_chain = s->chains.nr;
 	t->first_proc = s->machine.procs.nr;
+	t->first_account = s->accounts.nr;
 	waits__exit(&s->waits);
 	waits__init(&s->waits);
 	graphs__exit(&s->graphs);
@@ -1946,6 +2114,8 @@ static int session__input(struct session *s, size_t nr)
 		err = waits__share(&s->waits, session__wait_share, s);
 	if (!err)
 		err = session__waiting_samples(s);
+	if (!err)
+		err = session__finish_accounts(s);
 	if (!err)
 		err = session__resolve_chains(s);
 	if (!err)

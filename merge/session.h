@@ -27,6 +27,7 @@
 #include "filter.h"
 #include "gpu.h"
 #include "graph.h"
+#include "idle.h"
 #include "jitmap.h"
 #include "join.h"
 #include "kallsyms.h"
@@ -135,6 +136,13 @@ struct aggregate {
 	uint64_t bytes;
 };
 
+/* The life of a thread, as recorded with --off-cpu. */
+struct thread_account {
+	const struct xpu_record_account *rec;
+	uint32_t thread;
+	const char *comm;		/* at its end */
+};
+
 /* Words of the shim to the user. */
 struct shim_message {
 	uint32_t proc;
@@ -221,6 +229,7 @@ struct session {
 	struct graphs graphs;
 	struct waits waits;
 	struct jitmaps jitmaps;
+	struct idles idles;
 	struct kallsyms kallsyms;
 	struct unwind unwind;
 	struct gpus gpus;
@@ -234,6 +243,7 @@ struct session {
 	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, of the first ones; with opts.stats */
 	ARRAY(struct aggregate) aggregates;
 	ARRAY(struct shim_message) messages;
+	ARRAY(struct thread_account) accounts;
 	struct session_tables *tables;
 
 	struct loss loss;		/* complete after session__process() */
@@ -270,6 +280,9 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
  * the filter left out.
  */
 void session__print_loss(const struct session *s, FILE *f);
+
+/* Return: "lock", "io", ...; NULL for a kind that is not known. */
+const char *off_kind__name(uint32_t kind);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);

@@ -627,6 +627,230 @@ out:
 	return err;
 }
 
+/* ---- accounts ------------------------------------------------------------------------------- */
+
+/* Where a thread's life went. Waiting for the device is taken out of what it looked like. */
+struct life {
+	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
+	uint64_t off_ns[XPU_OFF_NR];
+};
+
+static struct life thread_account__life(const struct session *s, const struct thread_account *a)
+{
+	const struct xpu_thread_time *t = &a->rec->time;
+	struct life l = {
+		.life_ns = a->rec->end_ns - a->rec->start_ns,
+		.on_cpu_ns = t->run_ns,
+		.wait_ns = s->threads.v[a->thread].gpu_wait_ns,
+	};
+	uint64_t spun_ns;
+	int kind;
+
+	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
+	/* It slept in the calls that waited, and what it did not sleep it spun. */
+	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
+	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -
+				   min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
+	l.off_ns[XPU_OFF_CALL] = 0;
+	l.on_cpu_ns -= min_t(uint64_t, l.on_cpu_ns, spun_ns);
+	l.sum_ns = l.on_cpu_ns + l.wait_ns;
+	for (kind = 0; kind < XPU_OFF_NR; kind++)
+		l.sum_ns += l.off_ns[kind];
+	return l;
+}
+
+static int thread_account__cmp(const void *va, const void *vb)
+{
+	const struct thread_account *a = va, *b = vb;
+
+	return cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
+}
+
+static int text__threads(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "life", "life_ns", COLUMN_TIME }, { "on CPU", "on_cpu_ns", COLUMN_TIME },
+		{ "lock", "lock_ns", COLUMN_TIME }, { "io", "io_ns", COLUMN_TIME },
+		{ "sleep", "sleep_ns", COLUMN_TIME }, { "poll", "poll_ns", COLUMN_TIME },
+		{ "child", "child_ns", COLUMN_TIME }, { "other", "other_ns", COLUMN_TIME },
+		{ "runnable", "runnable_ns", COLUMN_TIME },
+		{ "GPU wait", "gpu_wait_ns", COLUMN_TIME },
+		{ "sum %", "sum_percent", COLUMN_SHARE },
+		{ "switches", "switches", COLUMN_COUNT }, { NULL, "pid", COLUMN_COUNT },
+		{ "tid", "tid", COLUMN_COUNT }, { "thread", "name", COLUMN_NAME },
+	};
+	struct thread_account *sorted;
+	size_t i, shown;
+
+	if (text__wants_head(opts) && !s->accounts.nr)
+		return 0;
+	sorted = malloc((s->accounts.nr + 1) * sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	if (s->accounts.nr) {
+		memcpy(sorted, s->accounts.v, s->accounts.nr * sizeof(*sorted));
+		qsort(sorted, s->accounts.nr, sizeof(*sorted), thread_account__cmp);
+	}
+	if (text__wants_head(opts))
+		fprintf(t->f, "\nthreads: %zu, where their lives went, in %s\n", s->accounts.nr,
+			unit__name(opts->unit));
+	table__begin(t, "threads", columns, ARRAY_SIZE(columns));
+	shown = text__nr_rows(opts, s->accounts.nr);
+	for (i = 0; i < shown; i++) {
+		const struct thread_account *a = &sorted[i];
+		const struct thread *thread = &s->threads.v[a->thread];
+		struct life l = thread_account__life(s, a);
+
+		table__row(t, (struct cell[]){
+			{ .n = l.life_ns }, { .n = l.on_cpu_ns }, { .n = l.off_ns[XPU_OFF_LOCK] },
+			{ .n = l.off_ns[XPU_OFF_IO] }, { .n = l.off_ns[XPU_OFF_SLEEP] },
+			{ .n = l.off_ns[XPU_OFF_POLL] }, { .n = l.off_ns[XPU_OFF_CHILD] },
+			{ .n = l.off_ns[XPU_OFF_OTHER] }, { .n = l.off_ns[XPU_OFF_RUNNABLE] },
+			{ .n = l.wait_ns }, { .n = table__share(l.sum_ns, l.life_ns) },
+			{ .n = a->rec->time.nr_switches },
+			{ .n = s->machine.procs.v[thread->proc].pid }, { .n = thread->tid },
+			{ .s = a->comm && *a->comm ? a->comm : "[unknown]" },
+		});
+	}
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, s->accounts.nr);
+	free(sorted);
+	return 0;
+}
+
+/* Rows of equal stacks, from chains that differ in addresses, become one. */
+static int idle_row__cmp_same(const void *va, const void *vb, void *ctx)
+{
+	const struct idle_row *a = va, *b = vb;
+	const struct session *s = ctx;
+	const void *stack_a = a->chain != NO_INDEX ? s->chains.v[a->chain].stack : NULL;
+	const void *stack_b = b->chain != NO_INDEX ? s->chains.v[b->chain].stack : NULL;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(a->doing, b->doing) ?: cmp3(a->kind, b->kind) ?:
+	       cmp3(a->thread, b->thread) ?: cmp3(stack_a, stack_b);
+}
+
+static int idle_row__cmp_time(const void *va, const void *vb)
+{
+	const struct idle_row *a = va, *b = vb;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(b->ns, a->ns) ?: cmp3(a->doing, b->doing) ?:
+	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
+}
+
+static char *text__idle_name(const struct session *s, const struct idle_row *row, bool folded)
+{
+	static const char *const doings[] = {
+		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
+		[IDLE_ON_CPU] = "on CPU", [IDLE_UNSEEN] = "unseen",
+		[IDLE_NOBODY] = "nobody knows who launched next",
+		[IDLE_SHORT] = "between works, less than 10 us each",
+	};
+	const struct thread *thread = NULL;
+	char *name = NULL;
+	size_t size;
+	FILE *f;
+
+	f = open_memstream(&name, &size);
+	if (!f)
+		return NULL;
+	if (row->thread != NO_INDEX) {
+		thread = &s->threads.v[row->thread];
+		fprintf(f, "%s (tid %" PRIu32 "): ", thread->comm ?: session__proc_name(s, thread->proc),
+			thread->tid);
+	}
+	fputs(*row->kind ? row->kind : doings[row->doing], f);
+	if (row->chain != NO_INDEX) {
+		fputs(" in ", f);
+		if (folded)
+			print_folded(f, s->chains.v[row->chain].stack);
+		else
+			print_stack(f, s->chains.v[row->chain].stack);
+	}
+	if (fclose(f)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static int text__idle_rows(const struct session *s, struct table *t, const struct text_opts *opts,
+			   const struct idle_row *rows, size_t nr)
+{
+	const struct idle_gpu *gpu;
+	char *name;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		gpu = &s->idles.gpus.v[rows[i].gpu];
+		name = text__idle_name(s, &rows[i], opts->format != TABLE_TEXT);
+		if (!name)
+			return -ENOMEM;
+		table__row(t, (struct cell[]){
+			{ .n = table__share(rows[i].ns, gpu->to_ns - gpu->from_ns) },
+			{ .n = rows[i].ns }, { .n = rows[i].nr_gaps },
+			{ .n = s->gpus.list.v[rows[i].gpu].number }, { .s = name },
+		});
+		free(name);
+	}
+	return 0;
+}
+
+/* What the devices did not do, and what those did who could have given them something to do. */
+static int text__idle(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "time %", "time_percent", COLUMN_SHARE }, { "idle", "idle_ns", COLUMN_TIME },
+		{ "gaps", "gaps", COLUMN_COUNT }, { "GPU", "device", COLUMN_COUNT },
+		{ "while the thread that launched next was", "name", COLUMN_NAME },
+	};
+	size_t nr = s->idles.rows.nr, i, k, shown;
+	struct idle_row *rows;
+	int err;
+
+	if (text__wants_head(opts) && !nr)
+		return 0;
+	rows = malloc((nr + 1) * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	if (nr) {
+		memcpy(rows, s->idles.rows.v, nr * sizeof(*rows));
+		qsort_r(rows, nr, sizeof(*rows), idle_row__cmp_same, (void *)s);
+		for (i = 1, k = 0; i < nr; i++) {
+			if (idle_row__cmp_same(&rows[k], &rows[i], (void *)s)) {
+				rows[++k] = rows[i];
+				continue;
+			}
+			rows[k].ns += rows[i].ns;
+			rows[k].nr_gaps += rows[i].nr_gaps;
+			rows[k].chain = min_t(uint32_t, rows[k].chain, rows[i].chain);
+		}
+		nr = k + 1;
+		qsort(rows, nr, sizeof(*rows), idle_row__cmp_time);
+	}
+	for (i = 0; i < s->idles.gpus.nr && text__wants_head(opts); i++) {
+		const struct idle_gpu *gpu = &s->idles.gpus.v[i];
+		uint64_t span_ns = gpu->to_ns - gpu->from_ns;
+		uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
+
+		if (gpu->busy_ns)
+			fprintf(t->f, "\nGPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
+				".%03u ms from its first to its last work, in %" PRIu64 " gaps\n",
+				s->gpus.list.v[i].number, permille / 10, permille % 10,
+				span_ns / 1000000, (unsigned int)(span_ns / 1000 % 1000),
+				gpu->nr_gaps);
+	}
+	table__begin(t, "idle", columns, ARRAY_SIZE(columns));
+	shown = text__nr_rows(opts, nr);
+	err = text__idle_rows(s, t, opts, rows, shown);
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, nr);
+	free(rows);
+	return err;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static void text__stacks(const struct session *s, FILE *f)
@@ -686,6 +910,8 @@ static const struct {
 	{ "launch_sites", text__paths },
 	{ "devices", text__devices },
 	{ "streams", text__streams },
+	{ "threads", text__threads },
+	{ "idle", text__idle },
 };
 
 bool text__has_table(const char *name)

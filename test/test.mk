@@ -305,8 +305,13 @@ $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a 
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
 		$(MERGE_LIBS)
 
+$(O)/bench/switches: test/bench/switches.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lpthread
+
 .PHONY: bench
-bench: test-build $(O)/bench/unwind $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)/bench/shim)
+bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)/bench/shim)
 	@$(O)/bench/unwind
 	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
 	@echo 'reading and naming, the files of the demo:'
@@ -315,6 +320,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@$(TEST_ENV) sh test/bench/formats.sh
+	@$(TEST_ENV) sh test/bench/switches.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
 
 # WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.

@@ -285,6 +285,38 @@ void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name)
 	RECORD_TAIL(XPU_RECORD_KSYM, 0, rec, name, rec.bytes);
 }
 
+void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
+		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_off_cpu rec = {
+		.last_ns = last_ns, .nr = nr, .sum_ns = sum_ns, .max_ns = max_ns,
+		.path_id = path_id, .thread_id = thread_id,
+	};
+
+	RECORD(XPU_RECORD_OFF_CPU, kind, rec);
+}
+
+void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
+	      uint32_t thread_id)
+{
+	struct xpu_record_off rec = {
+		.start_ns = start_ns, .duration_ns = duration_ns,
+		.path_id = path_id, .thread_id = thread_id,
+	};
+
+	RECORD(XPU_RECORD_OFF, kind, rec);
+}
+
+void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t thread_id,
+		  const struct xpu_thread_time *time)
+{
+	struct xpu_record_account rec = {
+		.start_ns = start_ns, .end_ns = end_ns, .thread_id = thread_id, .time = *time,
+	};
+
+	RECORD(XPU_RECORD_ACCOUNT, 0, rec);
+}
+
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
 {
 	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };

@@ -71,6 +71,12 @@ void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id
 		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
 		uint64_t mask);
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
+void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
+		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);
+void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
+	      uint32_t thread_id);
+void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t thread_id,
+		  const struct xpu_thread_time *time);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 

@@ -342,6 +342,85 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
  * CPU samples beside launches: two threads, one of which changes its name, in the program, in CUDA,
  * in the kernel, with and without a name for that, and nowhere; and a thousand kernels of 1 us.
  */
+/*
+ * Accounts: thread 1 launches a kernel every millisecond, waits for every second one, and in between
+ * reads, sleeps, or runs; thread 2 only waits for a lock.
+ */
+static void make_off(const char *name)
+{
+	static const uint64_t k = 0xffffffff81000000;
+	const uint64_t reads[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, LOAD), IN(APP, MAIN),
+				   IN(APP, START) };
+	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
+	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
+	const struct xpu_thread_time first = {
+		.run_ns = 21000000, .nr_switches = 44,
+		.off_ns = {
+			[XPU_OFF_IO] = 24000000, [XPU_OFF_SLEEP] = 5000000,
+			[XPU_OFF_RUNNABLE] = 2000000, [XPU_OFF_CALL] = 3000000,
+		},
+	};
+	const struct xpu_thread_time second = {
+		.run_ns = 1000000, .nr_switches = 3, .off_ns = { [XPU_OFF_LOCK] = 39000000 },
+	};
+	struct xpu_sample samples[20];
+	struct gen g = { 0 };
+	uint64_t t;
+	uint32_t i;
+
+	gen__header(&g);
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 1, 100, 0, "app");
+	add_maps(&g, 97, 100);
+	gen__fork(&g, 200, 100, 101, 100, 100);
+	gen__thread(&g, 1, 1, 100);
+	gen__thread(&g, 2, 1, 101);
+	gen__ksym(&g, k, k + 0x100, "__schedule");
+	gen__ksym(&g, k + 0x100, k + 0x200, "schedule");
+	gen__ksym(&g, k + 0x200, k + 0x300, "ksys_read");
+	add_path(&g, 0, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, 0, 1000, 2, 1, 126, IN(CUDART, 3), IN(APP, MAIN), IN(APP, MAIN));
+	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 1000, 3, 1, 0, 0, reads, NR(reads));
+	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 1000, 4, 1, 0, 0, locks, NR(locks));
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 5, 1, 0, 0, runs, NR(runs));
+	gen__batch_begin(&g, 9000, 1, 102);
+	add_names(&g);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__stream(&g, 2, 0, 1, 8);
+	for (i = 0; i < 20; i++) {
+		t = 1000000ull * (i + 1);
+		gen__kernel(&g, 0, t, 400000, i + 1, 11, 1 + i % 2);
+		/* At the same time, in the other stream. */
+		gen__kernel(&g, 0, t + 300000, 200000, i + 101, 12, 2 - i % 2);
+		samples[i] = (struct xpu_sample){ 5, 1, 1000000 * i, 0, 0 };
+	}
+	gen__batch_end(&g);
+	for (i = 0; i < 20; i++) {
+		t = 1000000ull * (i + 1);
+		gen__launch(&g, t - 1000, i + 1, 1, 1);
+		gen__launch(&g, t - 500, i + 101, 1, i == 19 ? 2 : 1);
+		if (i % 2)	/* 100 us longer than it works */
+			gen__wait(&g, i % 4 == 1 ? 0 : XPU_WAIT_STREAM, t + 100000, 500000, 2, 1, 1,
+				  8, 0);
+		else
+			gen__off(&g, i % 4 ? XPU_OFF_SLEEP : XPU_OFF_IO, t + 600000, 300000,
+				 i % 4 ? 0 : 3, 1);
+	}
+	gen__samples(&g, 1950000, 1000000, samples, NR(samples));
+	gen__off_cpu(&g, XPU_OFF_IO, 20000000, 5, 24000000, 9000000, 3, 1);
+	gen__off_cpu(&g, XPU_OFF_SLEEP, 20000000, 5, 5000000, 1000000, 0, 1);
+	gen__off_cpu(&g, XPU_OFF_LOCK, 20000000, 2, 39000000, 38000000, 4, 2);
+	gen__off_cpu(&g, XPU_OFF_NR, 20000000, 1, 1, 1, 4, 2);
+	gen__account(&g, 0, 55000000, 1, &first);
+	gen__account(&g, 200, 40000200, 2, &second);
+	gen__account(&g, 200, 40000200, 77, &second);
+	gen__end(&g, 60000000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
 static void make_cpu(const char *name)
 {
 	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* -F 999 */
@@ -479,6 +558,7 @@ int main(void)
 	make_clean("clean.data");
 	make_graph("graph.data");
 	make_cpu("cpu.data");
+	make_off("off.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -519,6 +599,11 @@ int main(void)
 	check("cpu.data -f folded --gpu-only", "cpu.gpu.folded", 0);
 	check("cpu.data -f folded --cpu-only --comm renamed", "cpu.cpu.folded", 0);
 	check("cpu.data -f chrome --cpu-only", "cpu.json", 0);
+	check("off.data --unit ms", "off.txt", 0);
+	check("off.data -f folded --unit ns", "off.ns.folded", 0);
+	check("off.data -f folded --unit count --cpu-only --by tid", "off.count.folded", 0);
+	check("off.data --table idle --csv --limit 0", "off.idle.csv", 0);
+	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("cpu.data --strict -f folded 3>&1 1>/dev/null 2>&3", "cpu.log", 1);
 	return done_testing();
 }

@@ -98,6 +98,9 @@ static void make(struct gen *g)
 	gen__graph_clone(g, 6, 5);
 	gen__batch_end(g);
 	gen__graph_node(g, 1000, 5, 1, 3, 1, 1);
+	gen__off_cpu(g, XPU_OFF_IO, 1000, 2, 200, 150, 1, 1);
+	gen__off(g, XPU_OFF_LOCK, 1050, 100, 2, 1);
+	gen__account(g, 100, 2000, 1, &(struct xpu_thread_time){ .run_ns = 1900 });
 	gen__wait(g, XPU_WAIT_STREAM, 1050, 100, 1, 1, 1, 7, 0);
 	gen__wait(g, XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1100, 100, 2, 1, 1, 0, 2);
 	/* One that was there before. */

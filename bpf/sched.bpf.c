@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Where the time goes in which threads do not run, part of xpu.bpf.c: for every thread of the
+ * recorded process tree, how long it ran, was runnable and was blocked, by kind; and where.
+ *
+ * A thread is in one of three states; every switch and wakeup moves it on and adds the time since
+ * the last one to what it has been in, so the sums of a thread are its life, exactly. Blocked and
+ * runnable time is summed up here, by thread, stack and kind, so that a switch costs no record. A
+ * stack goes out through the ring when it is met for the first time and is known by a hash of 128
+ * bits from then on: among a million stacks, two share one with odds of 1 in 10^27. Long intervals
+ * also go out one by one, with their times.
+ *
+ * sched_switch runs with interrupts off, and nothing in here sleeps: all maps are preallocated.
+ */
+
+#define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
+#define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
+
+const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no stack's sum */
+const volatile __u64 off_long_ns = 1000000;	/* from here on they have a record each */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 15);
+	__type(key, __u32);			/* pid of the task in the initial namespace */
+	__type(value, struct xpu_thread_state);
+} thread_states SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct xpu_off_key);
+	__type(value, struct xpu_off_sum);
+} off_sums SEC(".maps");
+
+/* Stacks that went out: by process and hash. */
+struct off_stack {
+	__u32 proc_id;
+	__u32 reserved;
+	__u64 hash[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct off_stack);
+	__type(value, __u8);
+} off_stacks SEC(".maps");
+
+struct off_scratch {
+	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES]
+		__attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct off_scratch);
+} off_scratches SEC(".maps");
+
+/* The image that @task runs, if it is to be accounted for. */
+static __always_inline struct xpu_proc *accounted_process(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
+	return proc && !proc->unsampled ? proc : NULL;
+}
+
+static __always_inline void note_slot(struct task_struct *task, __u64 home)
+{
+	__u32 pid = task->pid;
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	if (t)
+		t->slot = home;
+}
+
+/* Begins the account of @task, in the image @proc. */
+static __always_inline void open_account(struct task_struct *task, const struct xpu_proc *proc,
+					 __u32 state, __u64 now_ns)
+{
+	struct xpu_thread_state new = {};
+	__u32 pid = task->pid;
+
+	new.proc_id = proc->proc_id;
+	new.tid = task_tid(task);
+	new.start_ns = new.since_ns = now_ns;
+	new.state = state;
+	new.exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	if (bpf_map_update_elem(&thread_states, &pid, &new, BPF_ANY))
+		drop(XPU_LOST_ACCOUNT);
+}
+
+/* The account of an image's thread is over, at the thread's end or when it execs. */
+static __always_inline void close_account(__u32 pid, __u64 now_ns)
+{
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+	struct xpu_ring_account *r;
+
+	if (!t)
+		return;
+	if (t->state == XPU_THREAD_RUNNING)
+		t->time.run_ns += now_ns - t->since_ns;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (r) {
+		r->hdr.type = XPU_RECORD_RING_ACCOUNT;
+		r->hdr.misc = 0;
+		r->hdr.size = sizeof(*r);
+		r->start_ns = t->start_ns;
+		r->end_ns = now_ns;
+		r->proc_id = t->proc_id;
+		r->tid = t->tid;
+		r->time = t->time;
+		bpf_ringbuf_submit(r, ring_flags());
+	} else {
+		drop(XPU_LOST_ACCOUNT);
+	}
+	bpf_map_delete_elem(&thread_states, &pid);
+}
+
+/* Before Linux 5.14. */
+struct task_struct___old {
+	long state;
+} __attribute__((preserve_access_index));
+
+static __always_inline unsigned int task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return BPF_CORE_READ((struct task_struct___old *)task, state);
+}
+
+static __always_inline bool is_iowait(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+}
+
+/* What a thread that stops running in @state waits for, by the system call it is in. */
+static __always_inline __u32 off_kind(struct task_struct *task, unsigned int state)
+{
+	long nr = -1;
+
+	if (is_iowait(task))
+		return XPU_OFF_IO;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+		nr = BPF_CORE_READ(regs, orig_ax);
+	}
+	switch (nr) {				/* of x86-64 */
+	case 202:	/* futex */
+	case 449:	/* futex_waitv */
+	case 454:	/* futex_wake, futex_wait, futex_requeue */
+	case 455:
+	case 456:
+	case 73:	/* flock */
+	case 64:	/* semget, semop, ... */
+	case 65:
+	case 220:	/* semtimedop */
+		return XPU_OFF_LOCK;
+	case 35:	/* nanosleep */
+	case 230:	/* clock_nanosleep */
+	case 34:	/* pause */
+	case 24:	/* sched_yield */
+		return XPU_OFF_SLEEP;
+	case 7:		/* poll */
+	case 271:	/* ppoll */
+	case 23:	/* select */
+	case 270:	/* pselect6 */
+	case 232:	/* epoll_wait */
+	case 281:	/* epoll_pwait */
+	case 441:	/* epoll_pwait2 */
+	case 128:	/* rt_sigtimedwait */
+		return XPU_OFF_POLL;
+	case 0:		/* read, write */
+	case 1:
+	case 17:	/* pread64, pwrite64, readv, writev */
+	case 18:
+	case 19:
+	case 20:
+	case 295:	/* preadv, pwritev and their like */
+	case 296:
+	case 327:
+	case 328:
+	case 40:	/* sendfile */
+	case 42:	/* connect, accept, sendto, recvfrom, sendmsg, recvmsg */
+	case 43:
+	case 44:
+	case 45:
+	case 46:
+	case 47:
+	case 288:	/* accept4 */
+	case 299:	/* recvmmsg, sendmmsg */
+	case 307:
+	case 74:	/* fsync, fdatasync */
+	case 75:
+	case 26:	/* msync */
+	case 162:	/* sync, syncfs, sync_file_range */
+	case 306:
+	case 277:
+	case 275:	/* splice, tee */
+	case 276:
+	case 208:	/* io_getevents */
+	case 333:	/* io_pgetevents */
+	case 426:	/* io_uring_enter */
+	case 2:		/* open, openat */
+	case 257:
+	case 3:		/* close */
+		return XPU_OFF_IO;
+	case 61:	/* wait4, waitid */
+	case 247:
+		return XPU_OFF_CHILD;
+	default:
+		/* In a page fault, a driver, the kernel's own locks: the disk, as a rule. */
+		return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
+	}
+}
+
+/* Two hashes of the same words that have nothing in common. */
+static __always_inline void hash_word(__u64 hash[2], __u64 word)
+{
+	hash[0] = (hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
+	hash[0] ^= hash[0] >> 29;
+	hash[1] = (hash[1] + word) * 0xc2b2ae3d27d4eb4full;
+	hash[1] ^= hash[1] >> 32;
+}
+
+/*
+ * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
+ * nobody has seen it before, it goes out.
+ */
+static __always_inline void take_stack(void *ctx, struct xpu_thread_state *t, __u64 now_ns)
+{
+	struct off_stack key = { .proc_id = t->proc_id };
+	long kernel_bytes, user_bytes;
+	struct xpu_ring_off_stack *r;
+	__u32 zero = 0, bytes, i;
+	__u8 one = 1;
+
+	t->hash[0] = t->hash[1] = 0;
+	r = bpf_map_lookup_elem(&off_scratches, &zero);
+	if (!r)
+		return;
+	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_OFF;
+	kernel_bytes = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0);
+	if (kernel_bytes < 0)
+		kernel_bytes = 0;
+	BOUND(kernel_bytes, (long)OFF_STACK_BYTES);
+	user_bytes = bpf_get_stack(ctx, (void *)r->frames + kernel_bytes, OFF_STACK_BYTES,
+				   BPF_F_USER_STACK);
+	if (user_bytes >= (long)OFF_STACK_BYTES)
+		r->flags |= XPU_CHAIN_TRUNCATED;
+	if (user_bytes < 0)
+		user_bytes = 0;
+	BOUND(user_bytes, (long)OFF_STACK_BYTES);
+	bytes = kernel_bytes + user_bytes;
+	BOUND(bytes, 2 * OFF_STACK_BYTES);
+	if (!bytes)
+		r->flags |= XPU_CHAIN_FAILED;
+
+	for (i = 0; i < OFF_STACK_WORDS; i++) {
+		if (i >= bytes / sizeof(__u64))
+			break;
+		hash_word(key.hash, r->frames[i]);
+	}
+	hash_word(key.hash, bytes);
+	t->hash[0] = key.hash[0];
+	t->hash[1] = key.hash[1];
+	if (bpf_map_lookup_elem(&off_stacks, &key))
+		return;
+
+	r->hdr.type = XPU_RECORD_OFF_STACK;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r) + bytes;
+	r->time_ns = now_ns;
+	r->proc_id = t->proc_id;
+	r->nr_frames = bytes / sizeof(__u64);
+	r->hash[0] = key.hash[0];
+	r->hash[1] = key.hash[1];
+	/* Until it is among those that went out it goes out again. */
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
+		drop(XPU_LOST_OFF_CPU);
+	else
+		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
+}
+
+/* The thread was off the CPU from @start_ns on for @ns, on account of @kind. */
+static __always_inline void add_off(struct xpu_thread_state *t, __u32 kind, __u64 start_ns,
+				    __u64 ns)
+{
+	struct xpu_off_key key = {
+		.proc_id = t->proc_id, .tid = t->tid, .hash = { t->hash[0], t->hash[1] },
+		.kind = kind,
+	};
+	struct xpu_ring_off *r;
+	struct xpu_off_sum *sum, new = {};
+
+	if (!ns || ns < off_min_ns)
+		return;
+	sum = bpf_map_lookup_elem(&off_sums, &key);
+	if (!sum) {
+		if (bpf_map_update_elem(&off_sums, &key, &new, BPF_NOEXIST) == 0 ||
+		    bpf_map_lookup_elem(&off_sums, &key))
+			sum = bpf_map_lookup_elem(&off_sums, &key);
+		if (!sum) {
+			drop(XPU_LOST_OFF_CPU);
+			return;
+		}
+	}
+	/* One thread is switched in by one CPU at a time. */
+	sum->nr++;
+	sum->sum_ns += ns;
+	sum->last_ns = start_ns;
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+	if (ns < off_long_ns)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		drop(XPU_LOST_OFF_CPU);
+		return;
+	}
+	r->hdr.type = XPU_RECORD_RING_OFF;
+	r->hdr.misc = kind;
+	r->hdr.size = sizeof(*r);
+	r->start_ns = start_ns;
+	r->duration_ns = ns;
+	r->proc_id = t->proc_id;
+	r->tid = t->tid;
+	r->hash[0] = t->hash[0];
+	r->hash[1] = t->hash[1];
+	bpf_ringbuf_submit(r, ring_flags());
+}
+
+static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_ns)
+{
+	__u64 end_ns, blocked_ns, runnable_ns;
+	__u32 kind;
+
+	if (!t || t->state == XPU_THREAD_RUNNING)
+		return;
+	end_ns = t->state == XPU_THREAD_RUNNABLE ? t->since_ns : t->wake_ns ?: now_ns;
+	blocked_ns = end_ns - t->since_ns;
+	runnable_ns = now_ns - end_ns;
+	kind = t->kind;
+	if (kind == XPU_OFF_CALL) {
+		t->time.off_ns[XPU_OFF_CALL] += blocked_ns + runnable_ns;
+	} else {
+		if (kind < XPU_OFF_NR)
+			t->time.off_ns[kind] += blocked_ns;
+		t->time.off_ns[XPU_OFF_RUNNABLE] += runnable_ns;
+		add_off(t, kind, t->since_ns, blocked_ns);
+		add_off(t, XPU_OFF_RUNNABLE, end_ns, runnable_ns);
+	}
+	t->state = XPU_THREAD_RUNNING;
+	t->since_ns = now_ns;
+}
+
+static __always_inline void switch_out(void *ctx, struct task_struct *task, bool runnable,
+				       unsigned int state, __u64 now_ns)
+{
+	__u32 pid = task->pid, in_call = 0;
+	__u64 exec_ns, ran_ns;
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	if (!t) {
+		struct xpu_proc *proc = sampled_process(task);
+
+		if (!proc || BPF_CORE_READ(task, flags) & 4)	/* PF_EXITING */
+			return;
+		open_account(task, proc, XPU_THREAD_RUNNING, now_ns);
+		t = bpf_map_lookup_elem(&thread_states, &pid);
+		if (!t)
+			return;
+	}
+	exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	if (t->state != XPU_THREAD_RUNNING) {
+		/* That it began to run was missed, which is rare; the kernel knows for how long. */
+		ran_ns = exec_ns - t->exec_ns;
+		if (ran_ns > now_ns - t->since_ns)
+			ran_ns = now_ns - t->since_ns;
+		begin_running(t, now_ns - ran_ns);
+	}
+	t->exec_ns = exec_ns;
+	t->time.run_ns += now_ns - t->since_ns;
+	t->time.nr_switches++;
+	t->since_ns = now_ns;
+	t->wake_ns = 0;
+	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
+	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
+	/* In a call that waits for the device: that is told of otherwise. */
+	if (t->slot && !bpf_probe_read_user(&in_call, sizeof(in_call), (void *)t->slot +
+					    offsetof(struct xpu_slot, in_call)) && in_call) {
+		t->kind = XPU_OFF_CALL;
+		return;
+	}
+	take_stack(ctx, t, now_ns);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct xpu_thread_state *t;
+	__u32 pid;
+
+	if (prev->pid) {
+		unsigned int state = task_state(prev);
+
+		switch_out(ctx, prev, preempt || !state, state, now_ns);
+	}
+	pid = next->pid;
+	if (pid) {
+		t = bpf_map_lookup_elem(&thread_states, &pid);
+		if (t)
+			begin_running(t, now_ns);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	__u32 pid = task->pid;
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	if (t && t->state == XPU_THREAD_BLOCKED && !t->wake_ns)
+		t->wake_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/*
+ * These three come after those of the same event in xpu.bpf.c, so that the image is the new one. A
+ * thread of a recorded image is born: it waits to run.
+ */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_thread_start, struct task_struct *parent, struct task_struct *child)
+{
+	struct xpu_proc *proc = accounted_process(child);
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (proc)
+		open_account(child, proc, XPU_THREAD_RUNNABLE, now_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_thread_exec, struct task_struct *task, pid_t old_pid)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct xpu_proc *proc;
+
+	close_account(old_pid, now_ns);
+	proc = accounted_process(task);
+	if (proc)
+		open_account(task, proc, XPU_THREAD_RUNNING, now_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_thread_exit, struct task_struct *task)
+{
+	close_account(task->pid, bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --off-cpu: each thread's life is accounted for, by what it was spent on; the figures are those that
+# the program has measured itself. Real BPF on the simulated device.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+
+xpuload --off-cpu -o run.data "$XPU_BUILD/workload/shares" -t 4 >run.out 2>load.log
+is $? 0 "status"
+xpumerge -i run.data --table threads --csv --limit 0 >threads.csv 2>merge.log
+is $? 0 "merged"
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing lost"
+xpumerge -i run.data -f folded --unit ns -o run.folded 2>/dev/null
+
+"$XPU_SRC/test/lib/accounts.pl" run.out threads.csv run.folded >verdict
+sed 's/^/# /' verdict
+is "$(grep -c '^thread' verdict)" 4 "four threads compared"
+is "$(grep -c 'WRONG' verdict)" 0 "every share within 5 % of what the thread measured, every sum within 2 %"
+
+# The call paths of what it was blocked on.
+for where in 'read;.*;\[Off_CPU\]io' '[a-z_]*nanosleep;.*;\[Off_CPU\]sleep' \
+	     '[a-zA-Z_]*lock[a-z_]*;.*;\[Off_CPU\]lock'; do
+	like "$(cat run.folded)" "^shares-0;.*worker.*;$where [0-9]*\$" "where: $where"
+done
+like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
+	"in the summary, too"
+
+# What the device waited for: a thread that sleeps between two launches.
+cat >gaps.py <<-'END'
+	import ctypes, sys, time
+	lib = ctypes.CDLL(sys.argv[1])
+	lib.py_launch_init()
+	def loader():
+	    time.sleep(0.02)
+	for i in range(10):
+	    loader()
+	    lib.py_launch(1)
+	lib.py_launch_done()
+END
+if command -v python3 >/dev/null; then
+	xpuload -q --off-cpu -o gaps.data python3 gaps.py "$XPU_BUILD/workload/py_launch.so" \
+		>/dev/null 2>load.log
+	is $? 0 "gaps: status"
+	xpumerge -i gaps.data --table idle --csv >idle.csv 2>/dev/null
+	diag "$(head -n 3 idle.csv)"
+	like "$(sed -n 2p idle.csv)" '^(8[5-9]|9[0-9]|100)\..*,9,0,"python3 \(tid [0-9]*\): sleep in .*nanosleep' \
+		"gaps: nearly all of the time, asleep"
+fi
+
+# Without anything of CUDA; threads that live on; a program that only sleeps.
+xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
+is $? 0 "--cpu-only: status"
+xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
+is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
+	"--cpu-only: it slept"
+is "$(awk -F, '$15 == "\"sh\"" && $7 > 290000000' plain.csv | wc -l)" 1 "and sh waited for it"
+
+# A minimum is for the call paths, not for the accounts.
+xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
+is $? 0 "--off-cpu-min: status"
+xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
+is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 "--off-cpu-min: one of two sleeps"
+is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 45000000' | wc -l)" 3 \
+	"but both accounts (and the head)"
+
+xpuload --gpu-only --off-cpu true 2>load.log
+is $? 125 "--gpu-only with --off-cpu: refused"
+xpuload --off-cpu-min x true 2>load.log
+is $? 125 "--off-cpu-min x: refused"
+
+done_testing
