@@ -105,6 +105,7 @@ const state = {
 /* By node: of each side, and what the widths are made of. */
 const self = sides.map(() => new Float64Array(nrNodes));
 const total = sides.map(() => new Float64Array(nrNodes));
+const count = sides.map(() => new Float64Array(nrNodes));	/* of device work at and below */
 const width = diff ? new Float64Array(nrNodes) : total[0];
 const shownBefore = new Int32Array(nrNodes + 1);	/* nodes of any width, before this one */
 
@@ -133,11 +134,18 @@ function compute() {
 		const values = cells.values[s][measure()];
 
 		self[s].fill(0);
-		for (let c = 0; c < cells.nr; c++)
-			if (cellCounts(c))
-				self[s][cells.node[c]] += values[c] * sides[s].scale;
+		count[s].fill(0);
+		for (let c = 0; c < cells.nr; c++) {
+			if (!cellCounts(c))
+				continue;
+			self[s][cells.node[c]] += values[c] * sides[s].scale;
+			/* As -f folded --unit count: samples and waits are no launches. */
+			if (isDevice[cells.kind[c]])
+				count[s][cells.node[c]] += cells.values[s].nr[c];
+		}
 		total[s].set(self[s]);
 		sumUp(total[s]);
+		sumUp(count[s]);
 	}
 	if (diff && state.width === "larger") {
 		/* Of what each node has itself, so that a parent is as wide as its children. */
@@ -372,9 +380,9 @@ function note(drawn) {
 	let pending = 0;
 
 	if (drawn.narrow)
-		parts.push(`${plural(drawn.narrow, "frame")} narrower than a pixel not ` +
-			   `drawn (${percent(drawn.narrowSum, width[state.zoom])} of what is shown): ` +
-			   "zoom in to see them.");
+		parts.push(`${plural(drawn.narrow, "frame")} narrower than a pixel not drawn, ` +
+			   `at the ends of ${percent(drawn.narrowSum, width[state.zoom])} of the ` +
+			   "width: zoom in to see them.");
 	for (let c = 0; c < cells.nr; c++)
 		if (kinds[cells.kind[c]] === "pending")
 			for (const v of cells.values)
@@ -456,16 +464,6 @@ function sharesOf(i, s) {
 	       (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of parent` : "");
 }
 
-/* Of device work, as -f folded --unit count: samples and waits are no launches. */
-function countOf(i, s) {
-	let nr = 0;
-
-	for (const c of cellsBelow(i))
-		if (cellCounts(c) && isDevice[cells.kind[c]])
-			nr += cells.values[s].nr[c];
-	return nr;
-}
-
 function showTip(event, i) {
 	const tip = el("tip"), list = make("dl");
 	const add = (label, value, cls) =>
@@ -478,11 +476,11 @@ function showTip(event, i) {
 			add("AB"[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
 		add("B \u2212 A", `${formatDelta(delta)} (${percent(delta, total[0][i])} of A)`,
 		    delta > 0 ? "up" : delta < 0 ? "down" : "");
-		add("count", `${integer.format(countOf(i, 0))}, ${integer.format(countOf(i, 1))}`);
+		add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
 	} else {
 		add("total", format(total[0][i]));
 		add("self", format(self[0][i]));
-		add("count", integer.format(countOf(i, 0)));
+		add("count", integer.format(count[0][i]));
 		add("share", sharesOf(i, 0));
 	}
 	if (fileOf(i))
@@ -621,7 +619,8 @@ function showDetail() {
 /* Sums by frame; what a frame calls itself recursively counts once. */
 function frameRows() {
 	const rows = frames.name.map((_, frame) => ({
-		frame, self: sides.map(() => 0), total: sides.map(() => 0), count: 0, open: 0,
+		frame, self: sides.map(() => 0), total: sides.map(() => 0),
+		count: sides.map(() => 0), open: 0,
 	}));
 	const open = [];
 	const shut = end => {
@@ -635,23 +634,21 @@ function frameRows() {
 		shut(i);
 		sides.forEach((_, s) => {
 			row.self[s] += self[s][i];
-			if (!row.open)
-				row.total[s] += total[s][i];
+			if (row.open)
+				return;
+			row.total[s] += total[s][i];
+			row.count[s] += count[s][i];
 		});
 		row.open++;
 		open.push(i);
 	}
-	for (let c = 0; c < cells.nr; c++)
-		if (cellCounts(c))
-			for (const v of cells.values)
-				rows[frameOf[cells.node[c]]].count += v.nr[c];
 	return rows.filter(r => r.total.some(v => v > 0) && (!matches || matches[r.frame]));
 }
 
 const sum = list => list.reduce((a, b) => a + b, 0);
 const delta = r => diff ? r.total[1] - r.total[0] : 0;
 const TOP_KEYS = {
-	self: r => sum(r.self), total: r => sum(r.total), count: r => r.count,
+	self: r => sum(r.self), total: r => sum(r.total), count: r => sum(r.count),
 	delta: r => Math.abs(delta(r)), name: null,
 };
 
@@ -664,11 +661,11 @@ function topColumns() {
 		columns.push(["Self" + side, "self", r => format(r.self[s])],
 			     ["", null, r => percent(r.self[s], total[s][0])],
 			     ["Total" + side, "total", r => format(r.total[s])],
-			     ["", null, r => percent(r.total[s], total[s][0])]);
+			     ["", null, r => percent(r.total[s], total[s][0])],
+			     ["Count" + side, "count", r => integer.format(r.count[s])]);
 	});
 	if (diff)
 		columns.push(["Total B \u2212 A", "delta", r => formatDelta(delta(r))]);
-	columns.push(["Count", "count", r => integer.format(r.count)]);
 	return columns;
 }
 

@@ -129,8 +129,9 @@ async function testMoving() {
 	const chart = await page.$eval("#chart", e => e.clientWidth).then(() => ready(page))
 		.then(() => page.$eval("#chart", e => e.clientWidth));
 
-	/* Zoom: the second level of the widest thread. */
-	const at = lines.filter(l => l[0][0] === "worker")[0][0];
+	/* Zoom: a kernel. */
+	const isKernel = l => /^\[GPU0_Kernel\]/.test(leaf(l));
+	const at = lines.find(l => l[0][0] === "worker" && isKernel(l))[0];
 	const name = at[at.length - 1], parent = at[at.length - 2];
 	const before = (await drawn(page)).length;
 
@@ -158,7 +159,7 @@ async function testMoving() {
 	ok(await page.isHidden("#detail"), "and the panel is gone");
 
 	/* Search. */
-	const term = leaf(lines[5]).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
+	const term = leaf(lines.find(isKernel)).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
 	const found = sum(lines.filter(l => l[0].some(n => n.toLowerCase().includes(term.toLowerCase()))));
 
 	await page.keyboard.press("/");
@@ -215,6 +216,12 @@ async function testMoving() {
 	await page.click("#tab-top");
 	is(await page.textContent("#top tbody tr:first-child td.name"), largest,
 	   "top: what took longest comes first");
+	await page.fill("#search", "^worker$");
+	await settle(page);
+	is(number(await page.textContent("#top tbody tr:first-child td:nth-child(5)")),
+	   sum(folded("app.count").filter(l => l[0][0] === "worker")), "top: launches below a frame");
+	await page.fill("#search", "");
+	await settle(page);
 	await shot(page, "html-top");
 	await page.click("#top thead th:nth-child(3) button");
 	near(number(await page.textContent("#top tbody tr:first-child td:nth-child(4)")), 100,
@@ -329,8 +336,8 @@ async function testDiff() {
 	await settle(page);
 	ok(!(await drawn(page)).some(f => gone.includes(f.name)), "as wide as B: what is gone is not there");
 	await page.click("#tab-top");
-	await page.click("#top thead th:nth-child(9) button");
-	const deltas = await page.$$eval("#top tbody td:nth-child(9)", cells => cells.map(c => c.textContent));
+	await page.click("#top thead th:nth-child(11) button");
+	const deltas = await page.$$eval("#top tbody td:nth-child(11)", cells => cells.map(c => c.textContent));
 	const numbers = deltas.map(d => number(d.slice(1)));
 
 	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences first");

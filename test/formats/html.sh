@@ -9,7 +9,8 @@ gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 "$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
 	--lose-record 2000 --map "$merge" -o app.data
 printf '</script><script>alert(1)</script>\0<img src=x onerror=alert(2)>\0"a" &amp; `${b}`\0' >names
-printf 'semi;colon\n\001\0bad \377 utf-8\0__proto__\0%10000s\0' '' >>names
+printf 'semi;colon\n\001\0bad \377 utf-8\0__proto__\0' >>names
+printf '%10000s' '' | tr ' ' k >>names
 "$gen" --launches 2000 --paths 9 --names names -o hostile.data
 "$gen" --launches 45000 --paths 50 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
 	--seed 7 --map "$merge" -o after.data
