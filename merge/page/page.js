@@ -480,7 +480,8 @@ function showTip(event, i) {
 	} else {
 		add("total", format(total[0][i]));
 		add("self", format(self[0][i]));
-		add("count", integer.format(count[0][i]));
+		if (count[0][i])
+			add("count", integer.format(count[0][i]));
 		add("share", sharesOf(i, 0));
 	}
 	if (fileOf(i))
