@@ -299,6 +299,11 @@ $(O)/bench/shim: test/bench/shim.c $(SHIM_BENCH_OBJ) $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SHIM_BENCH_OBJ) -lpthread -ldl
 
+$(O)/bench/python.so: test/bench/python.c $(SHIM_BENCH_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $< $(SHIM_BENCH_OBJ) -lpthread -ldl
+
 $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -311,9 +316,11 @@ $(O)/bench/switches: test/bench/switches.c $(O)/flags
 	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lpthread
 
 .PHONY: bench
-bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(if $(CUPTI_CFLAGS),$(O)/bench/shim)
+bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
+		$(if $(CUPTI_CFLAGS),$(O)/bench/shim $(O)/bench/python.so)
 	@$(O)/bench/unwind
 	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
+	$(if $(CUPTI_CFLAGS),@python3 test/bench/python.py $(O)/bench/python.so)
 	@echo 'reading and naming, the files of the demo:'
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')

@@ -10,6 +10,9 @@ gdb -nx -batch -ex 'python print("has python")' 2>/dev/null | grep -q 'has pytho
 	skip_all "this gdb has no Python"
 use_sim
 export XPU_SHIM
+libc=$(ldd "$XPU_BUILD/workload/stacks" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null | grep -q ' at address ' ||
+	skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
 
 # Generated code is left to other tests: without unwind information gdb cannot walk through it.
 scenarios="inlining templates recursion virtual library frames exceptions coroutines contexts
@@ -19,7 +22,7 @@ compare() {		# compare NAME MAX_FRAMES ARGS...
 	name=$1
 	max=$2
 	shift 2
-	XPUSHIM_WAITS=off XPUSHIM_MAX_FRAMES=$max gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
+	XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES=$max gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
 		--args "$XPU_BUILD/workload/stacks" "$@" >gdb.log 2>&1 </dev/null
 	verdict=$(tail -n 1 gdb.log)
 	diag "$name: $verdict"

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What Python's frames cost at a launch: the shim's own objects as a library for python3's ctypes.
+ * python.py calls measure() from so many functions deep, and from so many lines in turns.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "paths.h"
+#include "probe.h"
+#include "python.h"
+#include "unwind.h"
+
+#define ROUNDS		1000
+#define WALKS		100		/* in each */
+#define EXPORT		__attribute__((visibility("default")))
+
+/* Empty probe sites. */
+volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore, xpu_hello_semaphore;
+volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
+
+void xpu_launch(const struct xpu_slot *slot) { (void)slot; }
+void xpu_batch(const void *records, size_t bytes) { (void)records; (void)bytes; }
+void xpu_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
+void xpu_path(const struct xpu_slot *slot) { (void)slot; }
+void xpu_live_launch(const struct xpu_slot *slot) { (void)slot; }
+void xpu_live_batch(const void *records, size_t bytes) { (void)records; (void)bytes; }
+void xpu_live_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
+void xpu_live_path(const struct xpu_slot *slot) { (void)slot; }
+
+static struct unwinder *unwinder;
+static struct python *python;
+static struct xpu_slot slot = { .size = sizeof(slot) };
+
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e9 + ts.tv_nsec;
+}
+
+static __attribute__((noinline)) void native(void)
+{
+	unwinder__chain(unwinder, 0, &slot);
+}
+
+static __attribute__((noinline)) void both(void)
+{
+	unwinder__chain(unwinder, 0, &slot);
+	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
+}
+
+static double best_ns(void (*walk)(void))
+{
+	double best = 1e18, start, ns;
+	int i, round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		start = now_ns();
+		for (i = 0; i < WALKS; i++)
+			walk();
+		ns = (now_ns() - start) / WALKS;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
+EXPORT int start(void);
+EXPORT void measure(int nr_functions);
+
+EXPORT int start(void)
+{
+	unwind__init();
+	if (!unwinder__bytes())
+		return 1;
+	unwinder = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	python__look(true);
+	return atomic_load(&python__mode) != PYTHON_ON;
+}
+
+EXPORT void measure(int nr_functions)
+{
+	uint32_t nr_native, nr_both;
+	double native_ns, both_ns;
+
+	native();
+	nr_native = slot.nr_frames;
+	both();
+	nr_both = slot.nr_frames;
+	native_ns = best_ns(native);
+	both_ns = best_ns(both);
+	printf("%3d Python functions: %3u native frames %6.0f ns, %3u with Python's %6.0f ns, "
+	       "Python's share %6.0f ns\n", nr_functions, nr_native, native_ns, nr_both, both_ns,
+	       both_ns - native_ns);
+	fflush(stdout);
+}
