@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile __u64 ring_wakeup_bytes = 0;
 const volatile bool want_waits = true;
 const volatile bool want_accounts = false;
-const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain; not more */
+const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain made here; not more */
 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
@@ -398,10 +398,9 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->flags = slot.flags;
 	if (slot.nr_frames) {
 		r->flags |= XPU_CHAIN_SHIM;
-		if (slot.nr_frames > max_frames) {
+		/* The shim keeps to its limit; Python's frames may come on top of that. */
+		if (slot.nr_frames > XPU_MAX_FRAMES)
 			r->flags |= XPU_CHAIN_TRUNCATED;
-			slot.nr_frames = max_frames;
-		}
 		BOUND(slot.nr_frames, XPU_MAX_FRAMES);
 		bytes = slot.nr_frames * sizeof(__u64);
 		if (bpf_probe_read_user(r->frames, bytes, (void *)slot.frames)) {

@@ -87,6 +87,10 @@ static NOINLINE void with_alloca(int depth)
 	pad[0] = 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define with_variable	with_alloca	/* those builds keep frame pointers */
+#define aligned		with_alloca
+#else
 /* rbp is a variable like any other here, and callees save it. */
 static NOINLINE void with_variable(int depth)
 {
@@ -107,12 +111,10 @@ static NOINLINE void aligned(int depth)
 	NO_TAIL_CALL();
 	pad[0] = 0;
 }
+#endif
 
 static void (*const kinds[])(int) = {
-	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable,
-#ifndef __SANITIZE_ADDRESS__
-	aligned,
-#endif
+	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable, aligned,
 };
 
 /* Now and then a walk; on, from one of two places; then back, and perhaps on again. */
