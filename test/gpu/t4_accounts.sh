@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Where the time goes, on a real GPU: threads with known shares, in every way to wait; and a training
+# loop with a slow data loader, which the graph and the table of idle gaps must name.
+. "$XPU_SRC/test/lib/tap.sh"
+need root gpu nvcc bpf
+
+"$NVCC" -std=c++17 -O2 -g -cudart shared -Wno-deprecated-gpu-targets \
+	-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
+	-I"$XPU_SRC/test/workload" -o shares "$XPU_SRC/test/workload/shares.cu" 2>nvcc.log
+ok $? "nvcc builds shares" || diag "$(cat nvcc.log)"
+
+for how in stream event context; do
+	xpuload --off-cpu -o $how.data ./shares -t 4 -w $how >$how.out 2>load.log
+	is $? 0 "$how: status" || diag "$(cat load.log)"
+	xpumerge -i $how.data --table threads --csv --limit 0 >$how.csv 2>merge.log
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$how: nothing lost"
+	xpumerge -i $how.data -f folded --unit ns -o $how.folded 2>/dev/null
+	"$XPU_SRC/test/lib/accounts.pl" $how.out $how.csv $how.folded >verdict
+	diag "$(cat verdict)"
+	is "$(grep -c '^thread' verdict)" 4 "$how: four threads compared"
+	is "$(grep -c 'WRONG' verdict)" 0 "$how: shares within 5 %, sums within 2 %"
+done
+for n in 0 1 2 3; do
+	like "$(cat stream.folded)" "^shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
+		"thread $n waits for its own kernel"
+done
+for how in copy 'queue -r 5000'; do
+	xpuload -o how.data ./shares -t 1 -w $how >how.out 2>load.log
+	is $? 0 "$how: status" || diag "$(cat load.log)"
+	xpumerge -i how.data -f folded --unit ns -o how.folded 2>/dev/null
+	diag "$(cat how.out)"
+	diag "$(grep 'GPU_Wait' how.folded)"
+	like "$(cat how.folded)" '^shares-0;.*phase_gpu;.*\[GPU_Wait\]k_work0' "$how: waited"
+done
+
+if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	skip "a slow data loader" "no PyTorch that finds the GPU"
+	done_testing
+	exit
+fi
+# Python's functions have names for the kernel's walk by -X perf (3.12).
+perf=
+python3 -X perf -c '' 2>/dev/null && perf='-X perf'
+# shellcheck disable=SC2086
+xpuload --off-cpu -o loader.data python3 $perf "$XPU_SRC/test/gpu/slow_loader.py" >loader.out 2>load.log
+is $? 0 "slow loader: status" || diag "$(cat load.log)"
+diag "$(cat loader.out)"
+diag "$(grep 'launches from' load.log)"
+xpumerge -i loader.data --unit ms --limit 12 -o loader.txt 2>merge.log
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing lost"
+diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
+xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
+first=$(sed -n 2p idle.csv)
+like "$first" '^[3-9][0-9]\..*python3.*: io in ' "the GPU is idle because its thread reads"
+if [ -n "$perf" ]; then
+	like "$first" 'SlowDataset.__getitem__' "in the data loader"
+	xpumerge -i loader.data -f folded -o loader.folded 2>/dev/null
+	like "$(cat loader.folded)" 'SlowDataset.__getitem__.*\[Off_CPU\]io' \
+		"which the graph names"
+else
+	skip "in the data loader" "this Python has no -X perf"
+fi
+xpumerge -i loader.data -o loader.html 2>/dev/null
+ok $? "slow loader: a page"
+
+done_testing
