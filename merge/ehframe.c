@@ -194,13 +194,16 @@ static int extent__cmp(const void *va, const void *vb)
 int extents__read(extents_t *out, const struct elf_file *f)
 {
 	struct elf_bytes frame = elf_file__section_bytes(f, ".eh_frame");
-	struct cursor all = { frame.v, frame.v + frame.nr, frame.addr }, c, def;
+	struct cursor all = { frame.v, frame.v, frame.addr }, c, def;
 	struct cie cie = { PE_OMIT, false };
 	size_t at, last = SIZE_MAX;
 	uint32_t len, back;
 	int err = 0;
 
-	while (frame.nr && !err && cursor__read(&all, &len, sizeof(len))) {
+	if (!frame.nr)
+		return 0;
+	all.end += frame.nr;
+	while (!err && cursor__read(&all, &len, sizeof(len))) {
 		/* The last one is of length 0; a 64-bit length nobody writes. */
 		if (!len || len == UINT32_MAX)
 			break;

@@ -85,9 +85,12 @@ static int add_start_thread(struct symtab *t, const struct elf_file *f, const ex
 {
 	const struct extent *found = NULL, *e;
 	struct elf_bytes text = elf_file__section_bytes(f, ".text");
-	const uint8_t *p, *end = text.v + text.nr;
+	const uint8_t *p, *end;
 
-	for (p = text.v; text.nr && (p = memchr(p, 0x8b, end - p)); p++) {
+	if (!text.nr)
+		return 0;
+	end = text.v + text.nr;
+	for (p = text.v; (p = memchr(p, 0x8b, end - p)); p++) {
 		if (p == text.v || !is_thread_call(p - 1, end - p + 1))
 			continue;
 		e = extents__find(extents, text.addr + (p - text.v));

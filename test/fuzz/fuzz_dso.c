@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_dso - a file that a recording names: its segments, symbols, build-id, and their names */
+/*
+ * fuzz_dso - a file that a recording names: its segments, symbols, build-id, and their names; PLT,
+ * .gnu_debuglink, .gnu_debugdata and unwind information
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	gen__mmap(&g, 1, 1, 0, 0, 0, path, id, size % 8 ? 0 : sizeof(id));
+	gen__mmap(&g, 1, 1, 0, 0, 0, path, id, size % 8 ? sizeof(id) : 0);
 	dsos__init(&dsos, &strings);
 	dso = dsos__get(&dsos, (const void *)g.v);
 	if (!dso)
@@ -39,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sym = dsos__find_symbol(&dsos, dso, at, &vaddr);
 		if (sym && (vaddr < sym->start || vaddr >= sym->end ||
 			    !dsos__symbol_name(&dsos, sym)))
+			abort();
+		if (!sym && dso__function(dso, vaddr) > vaddr)
 			abort();
 	}
 	for (i = 0; i < dso->symtab.symbols.nr; i++)

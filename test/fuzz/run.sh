@@ -37,7 +37,26 @@ seed_dso() {
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
 	${CC:-cc} -O2 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "$1/c.so" "$1/seed.c" \
 		2>/dev/null
-	rm "$1/seed.c"
+	# A C library as far as names go: the functions at the root of stacks, found by what they do.
+	cat >"$1/libc.c" <<-END
+	void pthread_create(void *, void *, void *);
+	void exit(int code) { for (;;) code++; }
+	struct thread { char pad[0x638]; void (*fn)(void *); void *arg; };
+	static __attribute__((noinline)) void begin(struct thread *t) { t->fn(t->arg); }
+	static __attribute__((noinline)) void call_main(int (*f)(void)) { exit(f()); }
+	void __libc_start_main(int (*f)(void)) { call_main(f); }
+	void create(struct thread *t) { begin(t); pthread_create(t, 0, begin); }
+	__asm__(".cfi_startproc\nmov \$435, %eax\n.cfi_endproc\nsyscall\n"
+		"test %rax, %rax\n.cfi_startproc\n.cfi_undefined rip\ncall *%rdx\n.cfi_endproc\n");
+	END
+	${CC:-cc} -O1 -fno-optimize-sibling-calls -shared -fPIC -nostdlib -s \
+		-Wl,-soname,libc.so.6 -Wl,-Bsymbolic -o "$1/libc.so" "$1/libc.c" 2>/dev/null
+	# MiniDebugInfo, and a link to a debug file.
+	${CC:-cc} -O0 -shared -fPIC -nostdlib -o "$1/full.so" "$1/libc.c" 2>/dev/null
+	objcopy -S "$1/full.so" "$1/mini.so"
+	xz -k "$1/a.so" && objcopy --add-section .gnu_debugdata="$1/a.so.xz" "$1/mini.so"
+	objcopy --add-gnu-debuglink="$1/a.so" "$1/b.so" "$1/link.so"
+	rm -f "$1/seed.c" "$1/libc.c" "$1/a.so.xz"
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
 		find . -type f ! -name '*.so' ! -name '*.so.*' -delete)
