@@ -290,7 +290,7 @@ $(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Ipreload $(ALL_LDFLAGS) -o $@ $< \
 		$(UNWIND_TEST_OBJ) -lpthread -ldl
 
-SIM_ROWS	:= bare dormant floor path launch fp dwarf merge all
+SIM_ROWS	:= bare dormant floor path launch fp merge all
 
 SHIM_BENCH_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ))
 
@@ -328,13 +328,13 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@$(TEST_ENV) sh test/bench/formats.sh
 	@$(TEST_ENV) sh test/bench/switches.sh
-	@$(TEST_ENV) SIM=1 ROUNDS=3 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' sh test/bench/gpu.sh
+	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 test/bench/gpu.py
 
 # WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.
 .PHONY: bench-gpu
 bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
-		sh test/bench/gpu.sh
+		python3 test/bench/gpu.py
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \

@@ -2,13 +2,15 @@
 /*
  * launch.cu - a loop of null kernels
  *
- *	launch [-t THREADS] [-n LAUNCHES_PER_THREAD]	prints ns of wall time per launch and thread
- *	launch [-t THREADS] -s SECONDS [-r RATE]	prints launches per second, of all threads; at
- *							most RATE. Says "running" after the warm-up.
+ *	launch [-t THREADS] [-n LAUNCHES]	prints ns of wall time per launch of a thread
+ *	launch ... -c CONTROL			the same once for each line that it reads from the
+ *						FIFO CONTROL.go, to CONTROL.said; first "ready"
+ *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
+ *						RATE. Says "running" after the warm-up.
  *
  * Each thread has a stream, a kernel and a launch site of its own (kernel_NN is launched by site_NN
  * alone, so a profile shows whether it is exact) and calls from a dozen frames deep, as programs
- * do. Threads start together; making them and warming them up is not timed.
+ * do. Threads start together, warm; making them and warming them up is not timed.
  */
 #include <pthread.h>
 #include <time.h>
@@ -35,11 +37,14 @@ struct worker {
 	double start, end;
 };
 
+static struct worker workers[MAX_THREADS];
 static int nr_threads = 1;
 static long nr_launches = 100000;	/* of each thread */
 static double seconds;			/* not 0: so long, and not so many */
 static double rate;			/* not 0: of all threads */
-static pthread_barrier_t barrier;
+static bool done;
+static pthread_barrier_t turn;		/* of all and main() */
+static pthread_barrier_t start_line;	/* of all, warm */
 
 static double now(void)
 {
@@ -79,15 +84,12 @@ static void launch(struct worker *w, long nr)
 	w->nr_launched += nr;
 }
 
-static void *worker_main(void *arg)
+static void run(struct worker *w)
 {
-	struct worker *w = (struct worker *)arg;
-
-	CHECK(cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking));
 	launch(w, nr_launches / 10 + 1);
 	CHECK(cudaStreamSynchronize(w->stream));
 	w->nr_launched = 0;
-	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD && seconds > 0) {
+	if (pthread_barrier_wait(&start_line) == PTHREAD_BARRIER_SERIAL_THREAD && seconds > 0) {
 		puts("running");
 		fflush(stdout);
 	}
@@ -107,18 +109,70 @@ static void *worker_main(void *arg)
 	}
 	CHECK(cudaStreamSynchronize(w->stream));
 	w->end = now();
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = (struct worker *)arg;
+
+	CHECK(cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking));
+	for (;;) {
+		pthread_barrier_wait(&turn);
+		if (done)
+			break;
+		run(w);
+		pthread_barrier_wait(&turn);
+	}
 	CHECK(cudaStreamDestroy(w->stream));
 	return NULL;
 }
 
-int main(int argc, char **argv)
+/* One run of all threads, and its figure. */
+static void take_turn(FILE *out)
 {
-	static struct worker workers[MAX_THREADS];
 	double start = 1e300, end = 0;
 	long nr = 0;
-	int i, opt;
 
-	while ((opt = getopt(argc, argv, "t:n:s:r:")) != -1) {
+	pthread_barrier_wait(&turn);
+	pthread_barrier_wait(&turn);
+	for (int i = 0; i < nr_threads; i++) {
+		start = workers[i].start < start ? workers[i].start : start;
+		end = workers[i].end > end ? workers[i].end : end;
+		nr += workers[i].nr_launched;
+	}
+	if (seconds > 0)
+		fprintf(out, "%.0f\n", (double)nr / (end - start));
+	else
+		fprintf(out, "%.1f\n", (end - start) * 1e9 / (double)nr_launches);
+	fflush(out);
+}
+
+static int take_turns(const char *control)
+{
+	char name[4096], line[64];
+	FILE *go, *said;
+
+	snprintf(name, sizeof(name), "%s.go", control);
+	go = fopen(name, "re");
+	snprintf(name, sizeof(name), "%s.said", control);
+	said = fopen(name, "we");
+	if (!go || !said) {
+		perror(name);
+		return 1;
+	}
+	fputs("ready\n", said);
+	fflush(said);
+	while (fgets(line, sizeof(line), go))
+		take_turn(said);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *control = NULL;
+	int i, opt, status = 0;
+
+	while ((opt = getopt(argc, argv, "t:n:s:r:c:")) != -1) {
 		if (opt == 't')
 			nr_threads = atoi(optarg);
 		else if (opt == 'n')
@@ -127,15 +181,19 @@ int main(int argc, char **argv)
 			seconds = atof(optarg);
 		else if (opt == 'r')
 			rate = atof(optarg);
+		else if (opt == 'c')
+			control = optarg;
 		else
 			return 2;
 	}
 	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_launches < 1 || (rate > 0 && !seconds)) {
-		fputs("usage: launch [-t THREADS] [-n LAUNCHES | -s SECONDS [-r RATE]]\n", stderr);
+		fputs("usage: launch [-t THREADS] [-n LAUNCHES [-c CONTROL] | -s SECONDS [-r RATE]]\n",
+		      stderr);
 		return 2;
 	}
 	CHECK(cudaFree(NULL));
-	pthread_barrier_init(&barrier, NULL, (unsigned int)nr_threads);
+	pthread_barrier_init(&turn, NULL, (unsigned int)nr_threads + 1);
+	pthread_barrier_init(&start_line, NULL, (unsigned int)nr_threads);
 	for (i = 0; i < nr_threads; i++) {
 		workers[i].nr = i;
 		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i])) {
@@ -143,15 +201,13 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	for (i = 0; i < nr_threads; i++) {
-		pthread_join(workers[i].thread, NULL);
-		start = workers[i].start < start ? workers[i].start : start;
-		end = workers[i].end > end ? workers[i].end : end;
-		nr += workers[i].nr_launched;
-	}
-	if (seconds > 0)
-		printf("%.0f\n", (double)nr / (end - start));
+	if (control)
+		status = take_turns(control);
 	else
-		printf("%.1f\n", (end - start) * 1e9 / (double)nr_launches);
-	return cudaGetLastError() != cudaSuccess;
+		take_turn(stdout);
+	done = true;
+	pthread_barrier_wait(&turn);
+	for (i = 0; i < nr_threads; i++)
+		pthread_join(workers[i].thread, NULL);
+	return status || cudaGetLastError() != cudaSuccess;
 }

@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gpu.py: what recording costs on this machine's GPU, beside CUPTI alone and beside other tools
+
+`make bench-gpu`; TREE= for a portable tree, SIM=1 for the simulated device. Settings:
+
+  WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
+             step graph matmul   PyTorch, see step.py: us per step
+             cpu                 xpuload's own CPU time at 100,000 launches a second
+  ROWS       bare                nothing on
+             dormant             the shim preloaded, nobody attached
+             floor               CUPTI's kernel activity alone, see floor.c: nobody gets kernel
+                                 times for less
+             path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
+             fp                  xpuload --gpu-only --call-graph fp
+             merge all           xpuload with CPU samples; with off-CPU time as well
+             torch torch-cpu torch-stack proton proton-python    see step.py
+             nsys                Nsight Systems, CUDA trace only
+  ROUNDS     of turns (15)
+
+Every row has a program of its own, all are started together, and then take turns: in each round,
+one block of some 0.1 to 0.3 s each, in random order. So a slow moment of the machine hits all alike.
+A ratio is the median of the ratios within the rounds. The accounts are xpumerge's, of all that the
+row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
+says why.
+"""
+import concurrent.futures
+import glob
+import os
+import random
+import re
+import select
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SRC, BUILD = os.environ["XPU_SRC"], os.environ["XPU_BUILD"]
+SIM = bool(os.environ.get("SIM"))
+PYTHON = os.environ.get("PYTHON") or "python3"
+NATIVE = {"null1": ["-t", "1", "-n", "60000"], "null8": ["-t", "8", "-n", "25000"]}
+TORCH = ["step", "graph", "matmul"]
+OURS = ["path", "launch", "fp", "merge", "all"]
+ROWS = (["bare", "dormant", "floor"] + OURS +
+        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
+CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
+READY_S, TURN_S, END_S = 120, 30, 60
+# Where threads begin; clone3 and main's caller have no names in a stripped libc.
+ROOT = re.compile(r"_start|_?_?libc_start.*|_*clone3?|start_thread|libc\.so\.6.*")
+
+
+class Failed(Exception):
+    pass
+
+
+def settings(name, default):
+    words = (os.environ.get(name) or default).split()
+    unknown = set(words) - set(default.split())
+    if unknown:
+        sys.exit(f"gpu.py: {name}: there is no {' '.join(sorted(unknown))}")
+    return words
+
+
+def output(*command):
+    """What a command prints, or the last thing it says when it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    if done.returncode:
+        raise Failed(last_line(done.stdout) or f"status {done.returncode}")
+    return done.stdout.strip()
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def check(statement):
+    """None, or why that cannot be done in Python."""
+    try:
+        output(PYTHON, "-c", statement)
+    except (Failed, OSError) as why:
+        return str(why)
+    return None
+
+
+# ---- what there is -------------------------------------------------------------------------------
+
+class Tools:
+    """The programs of this bench, built in the current directory, and what the machine has."""
+
+    def __init__(self):
+        tree = os.path.exists(f"{BUILD}/bin/xpuload")
+        self.xpuload = f"{BUILD}/bin/xpuload" if tree else f"{BUILD}/xpuload"
+        self.xpumerge = f"{BUILD}/bin/xpumerge" if tree else f"{BUILD}/xpumerge"
+        self.shim = f"{BUILD}/lib/xpuload/libxpushim.so" if tree else f"{BUILD}/libxpushim.so"
+        self.help = output(self.xpuload, "--help")
+        self.torch_why = "it is for a real GPU" if SIM else check(
+            "import torch; assert torch.cuda.is_available(), 'no CUDA'")
+        self.proton_why = self.torch_why or check("import triton.profiler")
+        self.nsys = None if SIM else next((path for path in [shutil.which("nsys") or ""] + [
+            path for pattern in ("/usr/local/cuda*/bin/nsys", "/opt/nvidia/*/bin/nsys",
+                                 "/opt/nvidia/*/*/bin/nsys",
+                                 "/opt/nvidia/*/*/host/target-linux-x64/nsys",
+                                 "/opt/nvidia/*/*/target-linux-x64/nsys")
+            for path in sorted(glob.glob(pattern))] if os.access(path, os.X_OK)), None)
+        self.nvcc = None if SIM else (shutil.which(os.environ.get("NVCC") or "nvcc") or
+                                      shutil.which("/usr/local/cuda/bin/nvcc"))
+        self.build()
+
+    def build(self):
+        inc = output("sh", f"{SRC}/scripts/find-cupti.sh").split()
+        source = [f"-I{SRC}/test/workload", f"{SRC}/test/bench/launch.cu", "-o", "launch"]
+        frames = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+        if SIM:
+            lib = f"{BUILD}/sim"
+            output(os.environ.get("CXX") or "c++", "-std=gnu++17", "-O2", *frames, *inc, "-x", "c++",
+                   *source, "-x", "none", f"-L{lib}", "-lcudart", f"-Wl,-rpath,{lib}", "-lpthread",
+                   "-ldl")
+        elif not self.nvcc:
+            raise Failed("no nvcc: set NVCC")
+        else:
+            output(self.nvcc, "-std=c++17", "-O2", "-cudart", "shared",
+                   "-Wno-deprecated-gpu-targets", "-Xcompiler", ",".join(frames), *source)
+            cuda = os.path.dirname(os.path.dirname(os.path.realpath(self.nvcc)))
+            lib = next((d for d in (f"{cuda}/extras/CUPTI/lib64", f"{cuda}/lib64",
+                                    "/usr/local/cuda/lib64")
+                        if os.path.exists(f"{d}/libcupti.so")), f"{cuda}/lib64")
+        output(os.environ.get("CC") or "cc", "-O2", "-fPIC", "-shared", *inc, "-o", "floor.so",
+               f"{SRC}/test/bench/floor.c", f"-L{lib}", "-lcupti", f"-Wl,-rpath,{lib}")
+
+    def has(self, option):
+        return re.search(rf"{option}[ ,=]", self.help)
+
+    def why_not(self, row):
+        """None, or why there is no such row here."""
+        needs = {"path": "--probe", "launch": "--probe", "merge": "--freq", "all": "--off-cpu"}
+        if row in needs and not self.has(needs[row]):
+            return f"xpuload has no {needs[row]}"
+        if row.startswith("proton"):
+            return self.proton_why
+        if row == "nsys" and not self.nsys:
+            return "nsys is not found"
+        return None
+
+    def options(self, row):
+        """xpuload's, for a row of ours."""
+        if row == "merge":
+            return ["-F", "99"]
+        if row == "all":
+            return ["-F", "99", "--off-cpu"]
+        how = ["--call-graph", "fp"] if row == "fp" else ["--probe", row]
+        return (["--gpu-only"] if self.has("--gpu-only") else []) + how
+
+    def own_xpuload(self, row):
+        """
+        A copy for this row: a uprobe is in a file, and every recording's programs run at it, so
+        recordings side by side would pay for one another.
+        """
+        directory = f"xpuload-{row}"
+        if not os.path.exists(directory):
+            os.mkdir(directory)
+            shutil.copy(self.xpuload, directory)
+            shutil.copy(self.shim, directory)
+        return f"{directory}/xpuload"
+
+    def under(self, row, data, command):
+        """The command as it is run for a row, and its environment."""
+        env = dict(os.environ)
+        if row == "dormant":
+            env["LD_PRELOAD"] = self.shim
+        elif row == "floor":
+            env["CUDA_INJECTION64_PATH"] = os.path.abspath("floor.so")
+        elif row == "nsys":
+            command = [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw", "none", "-f",
+                       "true", "-o", data] + command
+        elif row in OURS:
+            command = [self.own_xpuload(row), *self.options(row), "-o", data] + command
+        return command, env
+
+    def machine(self):
+        said = []
+        if SIM:
+            said.append("the simulated device")
+        else:
+            said.append(output("nvidia-smi", "--query-gpu=name,driver_version",
+                               "--format=csv,noheader").splitlines()[0].replace(", ", ", driver "))
+            release = re.search(r"release ([\d.]+)", output(self.nvcc, "--version"))
+            said.append(f"CUDA {release[1] if release else '?'}")
+        with open("/proc/cpuinfo", encoding="utf-8") as f:
+            model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
+        said.append(f"{os.cpu_count()} CPUs, {model[1] if model else 'unknown'}")
+        said.append(f"Linux {os.uname().release}")
+        said.append(output(self.xpuload, "--version"))
+        if not self.torch_why:
+            said.append(output(PYTHON, "-c", "import torch; print('PyTorch', torch.__version__)"))
+        if not self.proton_why:
+            said.append(output(PYTHON, "-c", "import triton; print('Triton', triton.__version__)"))
+        if self.nsys:
+            said.append(last_line(output(self.nsys, "--version")))
+        return "; ".join(said)
+
+
+# ---- programs that take turns --------------------------------------------------------------------
+
+class Program:
+    """One row's program of one group of workloads; see launch.cu and step.py for the other end."""
+
+    def __init__(self, tools, group, row, command):
+        self.name = f"{group}.{row}"
+        self.data = f"{self.name}.data"
+        self.why = None             # it failed
+        self.fds = []
+        for end in ("go", "said"):
+            os.mkfifo(f"{self.name}.{end}")
+            # For both directions, so that opening never waits and reading never ends.
+            self.fds.append(os.open(f"{self.name}.{end}", os.O_RDWR | os.O_CLOEXEC))
+        self.log = open(f"{self.name}.log", "w+", encoding="utf-8", errors="replace")
+        command, env = tools.under(row, self.data, command)
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log, start_new_session=True)
+
+    def fail(self, why):
+        self.log.seek(0)
+        self.why = why + ": " + (last_line(self.log.read()) or "it said nothing")
+        raise Failed(self.why)
+
+    def hear(self, seconds):
+        """The next line that it says."""
+        until = time.monotonic() + seconds
+        while not select.select([self.fds[1]], [], [], 0.1)[0]:
+            if self.process.poll() is not None:
+                self.fail(f"status {self.process.returncode}")
+            if time.monotonic() > until:
+                self.fail(f"silent for {seconds} s")
+        return os.read(self.fds[1], 4096).decode().strip()
+
+    def turn(self, workload):
+        os.write(self.fds[0], f"{workload}\n".encode())
+        return float(self.hear(TURN_S))
+
+    def end(self):
+        """Lets it end. Return: whether it did so in good order."""
+        os.close(self.fds[0])       # nobody else has it open for writing
+        try:
+            self.process.wait(0 if self.why else END_S)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, 9)
+                self.process.wait()
+        os.close(self.fds[1])
+        self.log.close()
+        return self.process.returncode == 0
+
+
+def take_turns(programs, workloads, rounds):
+    """{workload: {row: [figure of each round]}}; a row that fails is left with what it has."""
+    figures = {w: {row: [] for row in programs} for w in workloads}
+    rows = list(programs)
+    order = random.Random(1)
+    for workload in workloads:
+        for _ in range(rounds):
+            order.shuffle(rows)
+            for row in rows:
+                if programs[row].why:
+                    continue
+                try:
+                    figures[workload][row].append(programs[row].turn(workload))
+                except (Failed, OSError, ValueError) as why:
+                    programs[row].why = programs[row].why or str(why)
+    return figures
+
+
+# ---- accounts ------------------------------------------------------------------------------------
+
+class Account:
+    """What xpumerge says of a recording: launches, matched, wrong, unmatched, lost, not whole."""
+
+    def __init__(self, tools, data):
+        folded = f"{data}.folded"
+        done = subprocess.run([tools.xpumerge, "-i", data, "-f", "folded", "--unit", "count", "-o",
+                               folded], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, errors="replace", check=False)
+        if done.returncode:
+            raise Failed(f"xpumerge: {last_line(done.stderr)}")
+        with open(f"{data}.log", "w", encoding="utf-8") as log:
+            log.write(done.stderr)
+        verdict = output("sh", f"{SRC}/test/lib/verdict.sh", folded, log.name)
+        self.counts = [int(n) for n in re.findall(r"\d+", verdict)]
+        if len(self.counts) != 5:
+            raise Failed(f"xpumerge: no account: {verdict}")
+        self.counts.append(self.not_whole(folded))
+        os.remove(data)
+        os.remove(folded)
+
+    @staticmethod
+    def not_whole(folded):
+        nr = 0
+        with open(folded, encoding="utf-8", errors="replace") as f:
+            for line in f:
+                path, _, count = line.rstrip("\n").rpartition(" ")
+                frames = path.split(";")
+                if re.match(r"\[GPU\d*_(Kernel|Mem)", frames[-1]) and (
+                        not ROOT.fullmatch(frames[1]) or "[truncated]" in frames or
+                        "[no stack]" in frames):
+                    nr += int(count)
+        return nr
+
+    def __str__(self):
+        return "{:9} {:9} {:5} {:9} {:4} {:9}".format(*self.counts)
+
+    @property
+    def exact(self):
+        launches, matched, wrong, unmatched, lost, _ = self.counts
+        return launches == matched > 0 and not wrong and not unmatched and not lost
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>7} {:>7}  {}"
+
+
+def ratio(figures, row, of):
+    """Median of the ratios within the rounds, or None."""
+    ratios = [a / b for a, b in zip(figures.get(row, []), figures.get(of, [])) if b]
+    return statistics.median(ratios) if ratios else None
+
+
+def added(figures, row, of):
+    """The same of what they add to bare."""
+    ratios = [(a - bare) / (b - bare) for a, b, bare in
+              zip(figures.get(row, []), figures.get(of, []), figures.get("bare", [])) if b > bare]
+    return statistics.median(ratios) if ratios else None
+
+
+def show(value):
+    return "" if value is None else f"{value:.3f}"
+
+
+def header():
+    print(LINE.format("workload", "row", "median", "least", "+-%", "unit", "x bare", "x floor",
+                      " launches   matched wrong unmatched lost not whole"))
+
+
+def print_row(workload, row, values, unit, x_bare, x_floor, account):
+    median = statistics.median(values)
+    # Half of the rounds are within this of the median.
+    spread = statistics.median(abs(v - median) for v in values) / median * 100 if median else 0
+    print(LINE.format(workload, row, f"{median:.1f}", f"{min(values):.1f}", f"{spread:.1f}", unit,
+                      show(x_bare), show(x_floor), account).rstrip(), flush=True)
+
+
+class Bench:
+    def __init__(self):
+        self.tools = Tools()
+        self.workloads = settings("WORKLOADS", " ".join([*NATIVE, "cpu", *TORCH]))
+        self.rows = settings("ROWS", " ".join(ROWS))
+        self.rounds = int(os.environ.get("ROUNDS") or 15)
+        self.figures = {}
+        self.status = 0
+
+    def complain(self, workload, row, why):
+        print(f"{workload:8} {row:13} failed: {why}", flush=True)
+        if row in OURS or row in ("bare", "dormant", "floor"):
+            self.status = 1
+
+    def group(self, name, workloads, unit, command):
+        """Runs all rows of one program; command(row) is its command, or None."""
+        programs, accounts, left_out = {}, {}, {}
+        for row in self.rows:
+            line = command(row)
+            if line:
+                left_out[row] = self.tools.why_not(row)
+                if not left_out[row]:
+                    programs[row] = Program(self.tools, name, row, line(f"{name}.{row}"))
+        for program in programs.values():
+            try:
+                program.hear(READY_S)
+            except Failed:
+                pass
+        figures = take_turns(programs, workloads, self.rounds)
+        ended = {row: program.end() for row, program in programs.items()}
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            merges = {row: pool.submit(Account, self.tools, program.data)
+                      for row, program in programs.items() if row in OURS and ended[row]}
+        for row, merge in merges.items():
+            try:
+                accounts[row] = merge.result()
+                self.status |= not accounts[row].exact
+            except (Failed, OSError) as why:
+                accounts[row] = why
+                self.status = 1
+        for workload in workloads:
+            self.figures[workload] = figures[workload]
+            for row, why in left_out.items():
+                if why:
+                    print(f"{workload:8} {row:13} left out: {why}")
+                elif figures[workload][row]:
+                    print_row(workload, row, figures[workload][row], unit,
+                              ratio(figures[workload], row, "bare"),
+                              ratio(figures[workload], row, "floor"), accounts.get(row, ""))
+                if not why and programs[row].why:
+                    self.complain(workload, row, programs[row].why)
+                elif not why and not ended[row] and row != "nsys":
+                    self.complain(workload, row, f"status {programs[row].process.returncode}")
+
+    def native(self, workload):
+        self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
+            ("torch", "proton")) else lambda name: ["./launch", *NATIVE[workload], "-c", name])
+
+    def torch(self, workloads):
+        if self.tools.torch_why:
+            print(f"{' '.join(workloads)}: left out: PyTorch: {self.tools.torch_why}")
+            return
+
+        def command(row):
+            tool = row if row.startswith(("torch", "proton")) else "none"
+            return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name, *workloads]
+        self.group("pytorch", workloads, "us/step", command)
+
+    def cpu(self):
+        """xpuload's CPU time in percent of the time that passes, at a steady rate."""
+        for row in (row for row in self.rows if row in OURS):
+            why = self.tools.why_not(row)
+            if why:
+                print(f"{'cpu':8} {row:13} left out: {why}")
+                continue
+            try:
+                shares, rates, account = self.cpu_row(row)
+            except Failed as why:
+                self.complain("cpu", row, why)
+                continue
+            self.status |= not account.exact
+            print_row("cpu", row, shares, f"% at {min(rates) / 1000:.0f}k/s", None, None, account)
+
+    def cpu_row(self, row):
+        shares, rates = [], []
+        for i in range(CPU_ROUNDS):
+            data = f"cpu.{row}.data"
+            command, env = self.tools.under(row, data, ["./launch", "-t", "4", "-r", str(CPU_RATE),
+                                                        "-s", str(CPU_SECONDS + 1)])
+            with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+                if not p.stdout.readline():
+                    raise Failed(last_line(p.stderr.read()))
+                time.sleep(0.3)
+                ticks, start = cpu_ticks(p.pid), time.monotonic()
+                time.sleep(CPU_SECONDS)
+                ticks, seconds = cpu_ticks(p.pid) - ticks, time.monotonic() - start
+                said, errors = p.communicate()
+            if p.returncode:
+                raise Failed(last_line(errors))
+            shares.append(ticks / os.sysconf("SC_CLK_TCK") / seconds * 100)
+            rates.append(float(said))
+            account = Account(self.tools, data)
+            total = account if not i else total
+            if i:
+                total.counts = [a + b for a, b in zip(total.counts, account.counts)]
+        return shares, rates, total
+
+    def aims(self):
+        """What is aimed at, of one row to another."""
+        best, f = "path", self.figures
+        lines = [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.10)
+                 for w in ("null1", "null8")]
+        step = f.get("step", {})
+        lines += [
+            (f"step: {best} / floor", ratio(step, best, "floor"), 1.05),
+            (f"step: added by {best} / by torch-stack", added(step, best, "torch-stack"), 1 / 6),
+            (f"step: added by {best} / by nsys", added(step, best, "nsys"), 1 / 3),
+            (f"matmul: {best} / bare", ratio(f.get("matmul", {}), best, "bare"), 1.005),
+        ]
+        lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
+        print()
+        for what, value, aim in lines:
+            if value is not None:
+                print(f"{what:40} {value:6.3f}   aim {aim:.3f}")
+
+    def run(self):
+        print(self.tools.machine())
+        print(f"{self.rounds} rounds of turns; +-: half of the rounds are so near the median\n")
+        header()
+        for workload in self.workloads:
+            if workload in NATIVE:
+                self.native(workload)
+            elif workload == "cpu":
+                self.cpu()
+        workloads = [w for w in self.workloads if w in TORCH]
+        if workloads:
+            self.torch(workloads)
+        if not SIM:
+            self.aims()
+        return self.status
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="bench.") as directory:
+        os.chdir(directory)
+        try:
+            return Bench().run()
+        except Failed as why:
+            print(f"gpu.py: {why}", file=sys.stderr)
+            return 1
+        finally:
+            os.chdir("/")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
