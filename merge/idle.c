@@ -74,7 +74,8 @@ static void spans__compact(struct idle_spans *spans)
 	for (i = 1; i < spans->list.nr; i++) {
 		struct idle_span *last = &spans->list.v[nr], *next = &spans->list.v[i];
 
-		if (next->start_ns >= last->end_ns + IDLE_MIN_NS) {
+		if (next->start_ns > last->end_ns &&
+		    next->start_ns - last->end_ns >= IDLE_MIN_NS) {
 			spans->list.v[++nr] = *next;
 			continue;
 		}

@@ -41,7 +41,7 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 fi
 # Python's functions have names for the kernel's walk by -X perf (3.12).
 perf=
-python3 -X perf -c '' 2>/dev/null && perf='-X perf'
+python3 -c 'import sys; sys.activate_stack_trampoline' 2>/dev/null && perf='-X perf'
 # shellcheck disable=SC2086
 xpuload --off-cpu -o loader.data python3 $perf "$XPU_SRC/test/gpu/slow_loader.py" >loader.out 2>load.log
 is $? 0 "slow loader: status" || diag "$(cat load.log)"

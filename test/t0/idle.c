@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Idle gaps: their sum is exact, and each is laid at the right door. */
+#include <stdlib.h>
+
+#include "idle.h"
+#include "tap.h"
+
+#define MS	1000000ull
+
+static uint64_t row_ns(const struct idles *i, enum idle_doing doing, uint32_t thread, uint32_t chain)
+{
+	uint64_t ns = 0;
+	size_t k;
+
+	for (k = 0; k < i->rows.nr; k++)
+		if (i->rows.v[k].doing == doing && i->rows.v[k].thread == thread &&
+		    i->rows.v[k].chain == chain)
+			ns += i->rows.v[k].ns;
+	return ns;
+}
+
+static void gaps(void)
+{
+	struct idles i;
+
+	idles__init(&i);
+	is_int(idles__work(&i, 0, 1, 1, 2), 0, "not wanted");
+	is_int(i.spans.nr, 0, "nothing kept");
+	i.wanted = true;
+	/* 10 to 20 with a short gap, 30 to 40 and within it another one, 60 to 70; out of order. */
+	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
+	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
+	idles__work(&i, 0, 2, 30 * MS, 40 * MS);
+	idles__work(&i, 0, 9, 33 * MS, 34 * MS);
+	idles__work(&i, 0, 9, 15 * MS + 5000, 20 * MS);
+	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
+	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
+	/* Thread 2 in 20 to 30: 4 ms of io, begun before; 2 of waiting; the rest on a CPU, twice. */
+	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
+	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
+	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 30 * MS, 31 * MS);
+	idles__sample(&i, 2, 5, 24500000);
+	idles__sample(&i, 2, 6, 28 * MS);
+	idles__sample(&i, 2, 6, 31 * MS);
+	idles__sample(&i, 1, 6, 29 * MS);
+	/* Thread 3 in 40 to 60: nothing but 5 ms of sleep that lasts beyond its end. */
+	idles__did(&i, 3, IDLE_OFF_CPU, "sleep", 9, 55 * MS, 75 * MS);
+	is_int(idles__finish(&i), 0, "finished");
+
+	is_int(i.gpus.v[0].busy_ns, 30 * MS - 5000, "busy: a union, without the short gap");
+	is_int(i.gpus.v[0].to_ns - i.gpus.v[0].from_ns, 60 * MS, "from the first to the last");
+	is_int(i.gpus.v[0].nr_gaps, 2, "two gaps");
+	is_int(i.gpus.v[1].busy_ns, 0, "a device without work");
+	is_int(row_ns(&i, IDLE_OFF_CPU, 2, 7), 4 * MS, "blocked: what of it is in the gap");
+	is_int(row_ns(&i, IDLE_WAITED, 2, 8), 2 * MS, "waited");
+	is_int(row_ns(&i, IDLE_ON_CPU, 2, 5), 2 * MS, "on a CPU: half of the rest");
+	is_int(row_ns(&i, IDLE_ON_CPU, 2, 6), 2 * MS, "and the other half");
+	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS, "of an interval that lasts on, its part");
+	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest was not seen");
+	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are nobody's");
+	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS, "nor are those ended by nobody");
+	idles__exit(&i);
+}
+
+/* Much work, in random order: the sum of rows and busy time is the whole, to the nanosecond. */
+static void sums(void)
+{
+	uint64_t sum = 0, at, start = 0;
+	unsigned int seed = 1, k;
+	struct idles i;
+	size_t r;
+
+	idles__init(&i);
+	i.wanted = true;
+	for (k = 0; k < 1200000; k++) {
+		at = (uint64_t)rand_r(&seed) << 8 | (k & 255);
+		if (idles__work(&i, 0, k % 5, at, at + rand_r(&seed) % 100000))
+			bail("out of memory");
+		if (k % 10)
+			continue;
+		start += 100000 + rand_r(&seed) % 50000;
+		idles__did(&i, k / 10 % 5, IDLE_OFF_CPU, "", k % 50, start, start + 100000);
+	}
+	is_int(idles__finish(&i), 0, "finished");
+	for (r = 0; r < i.rows.nr; r++)
+		sum += i.rows.v[r].ns;
+	is_int(sum + i.gpus.v[0].busy_ns, i.gpus.v[0].to_ns - i.gpus.v[0].from_ns,
+	       "idle and busy time are all there is");
+	ok(i.gpus.v[0].nr_gaps > 1000, "%llu gaps", (unsigned long long)i.gpus.v[0].nr_gaps);
+	idles__exit(&i);
+}
+
+int main(void)
+{
+	gaps();
+	sums();
+	return done_testing();
+}
