@@ -23,7 +23,8 @@
  */
 #define BUFFER_BYTES	(1024 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* kept zeroed and faulted in */
+#define POOL_READY	4		/* kept zeroed and faulted in; what a burst adds goes one by one */
+#define BUSY_BUFFERS	4		/* between two flushes: CUPTI needs no flush to give them back */
 #define MAX_BUFFERS	1024		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
 #define STOP_PAUSES	20		/* ... so many times at most */
@@ -61,6 +62,7 @@ static atomic_int nr_pool, nr_buffers;
 
 /* Full ones, latest first. */
 static struct buffer *_Atomic completed;
+static atomic_uint nr_completed;
 
 /* Graph nodes and what they are copies of, not yet sent. */
 struct clone {
@@ -189,6 +191,7 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream_id, uin
 	b->next = atomic_load(&completed);
 	while (!atomic_compare_exchange_weak(&completed, &b->next, b))
 		;
+	atomic_fetch_add(&nr_completed, 1);
 	sem_post(&wakeup);
 	errno = saved_errno;
 }
@@ -386,12 +389,8 @@ void activity__drain(bool last)
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
-		if (atomic_load(&nr_pool) >= POOL_READY) {
-			buffer__free(b);
-		} else {
-			memset(b->data, 0, sizeof(b->data));
-			pool__give(b);
-		}
+		memset(b->data, 0, sizeof(b->data));
+		pool__give(b);
 	}
 	if (last) {
 		wire__repeat_definitions();
@@ -407,6 +406,11 @@ void activity__drain(bool last)
 		pool__empty();
 	} else {
 		forced = false;		/* an exec has failed, and work goes on */
+		if (!oldest && atomic_load(&nr_pool) > POOL_READY) {
+			b = pool__take();
+			if (b)
+				buffer__free(b);
+		}
 		pool__fill();
 	}
 }
@@ -463,6 +467,19 @@ disable:
 	while (i--)
 		c->activity_disable(kinds[i]);
 	return err;
+}
+
+/*
+ * A flush holds up every thread that launches meanwhile. While so much is going on that buffers fill
+ * and come back quickly, it is not needed.
+ */
+void activity__flush_if_quiet(void)
+{
+	static unsigned int before;
+
+	if (atomic_load(&nr_completed) - before < BUSY_BUFFERS)
+		activity__flush(false);
+	before = atomic_load(&nr_completed);
 }
 
 void activity__flush(bool force)

@@ -28,6 +28,9 @@ CUptiResult activity__start(const struct cupti *c, const char **what);
 /* Makes CUPTI give back what is finished; @force: and what is not, for nothing comes after. */
 void activity__flush(bool force);
 
+/* From time to time: the same, unless CUPTI gives buffers back often enough without. */
+void activity__flush_if_quiet(void);
+
 /* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 

@@ -291,7 +291,7 @@ static void *shim_thread(void *arg)
 			sem_post(&shim.end_done);
 		}
 		if (now_ns() >= flush_ns) {
-			activity__flush(false);
+			activity__flush_if_quiet();
 			flush_ns = now_ns() + FLUSH_NS;
 		}
 		activity__drain(false);

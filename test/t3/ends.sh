@@ -83,7 +83,7 @@ is $? 130 "SIGINT to the group: status"
 exact group 1000 "SIGINT to the group: all that was delivered is there"
 like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: the account is printed"
 
-timeout -s INT 1 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log
+timeout -s INT 3 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log
 is $? 124 "timeout -s INT: status"
 exact timeout 1000 "timeout -s INT: all that was delivered is there"
 
