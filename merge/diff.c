@@ -62,8 +62,8 @@ int diff__init(struct diff *d, const struct session *a, const struct session *b,
 	d->sides[A] = a;
 	d->sides[B] = b;
 	d->num = d->den = 1;
-	err = tree__init(&d->tree) ?: tree__add(&d->tree, a, A, false) ?:
-	      tree__add(&d->tree, b, B, false) ?: tree__sort(&d->tree);
+	err = tree__init(&d->tree) ?: tree__add(&d->tree, a, A, NULL, 0, false) ?:
+	      tree__add(&d->tree, b, B, NULL, 0, false) ?: tree__sort(&d->tree);
 	if (err || opts->normalize == NORMALIZE_NONE)
 		return err;
 	d->num = diff__total(d, B);

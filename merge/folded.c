@@ -19,7 +19,7 @@ struct line {
 	bool has_bytes;
 };
 
-typedef ARRAY(char) buf_t;
+typedef folded_text_t buf_t;
 
 static int buf__put(buf_t *buf, const char *s, size_t len)
 {
@@ -52,8 +52,8 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 }
 
-static int buf__put_root(buf_t *buf, const struct session *s, const struct aggregate *a,
-			 enum by by)
+int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
+		     enum by by)
 {
 	const struct leaf *leaf = &s->leaves.v[a->leaf];
 	uint32_t number = 0, proc = s->chains.v[a->chain].proc;
@@ -115,7 +115,7 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 		if (i)
 			err = buf__put(buf, ";", 1);
 		if (!err)
-			err = buf__put_root(buf, s, a, opts->nr_by ? opts->by[i] : BY_COMM);
+			err = folded__put_root(buf, s, a, opts->nr_by ? opts->by[i] : BY_COMM);
 	}
 	for (i = 0; i < stack->nr && !err; i++) {
 		err = buf__put(buf, ";", 1);

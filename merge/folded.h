@@ -68,4 +68,14 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
  */
 bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
 
+/* A text that grows; zero it to start, array_free() it. */
+typedef ARRAY(char) folded_text_t;
+
+/*
+ * Appends the root frame that tells @by of @a, as lines have it, without a NUL.
+ * Return: 0 or -ENOMEM.
+ */
+int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
+		     enum by by);
+
 #endif /* MERGE_FOLDED_H */

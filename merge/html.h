@@ -5,15 +5,16 @@
  * The page is page/ beside this file, with the drawing library of third_party/d3-flame-graph. It
  * has the merged tree, not the events, as JSON in the element of id "xpu-data":
  *
- *	{ "format": "xpuload-html", "version": 1, "unit": "auto", "normalize": "",
+ *	{ "format": "xpuload-html", "version": 1, "unit": "auto", "normalize": "", "roots": 1,
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
  *				   "clean": true },	(frames without a name aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
- *		       "filter": "--kernel x", "gpus": [ { "number": 0, "name": "NVIDIA H100" } ], "scale": 1 } ],
+ *		       "filter": "--kernel x", "scale": 1,
+ *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ] } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ], "kind": [ index in kinds, or -1 ] },
- *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: thread names ] },
+ *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: the first of "roots" ] },
  *	  "cells": { "node": [ index in nodes ], "kind": [ ... ], "gpu": [ number, or -1 ],
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] } }
  *
@@ -37,6 +38,8 @@ struct html_side {
 struct html_opts {
 	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms", "count", "bytes" */
 	const char *normalize;		/* in words; "" if it is not */
+	uint32_t nr_by;			/* of a session alone, as folded_opts has them */
+	enum by by[NR_BY];
 };
 
 /**

@@ -9,16 +9,15 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-typedef ARRAY(char) buf_t;
-
 /* What is needed while a session is added. */
 struct adder {
 	struct tree *tree;
 	const struct session *session;
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
-	struct idmap by_comm;		/* the same of an interned thread name */
 	ARRAY(uint32_t) leaves;		/* the same of each of session.leaves, NO_INDEX until used */
-	buf_t buf;
+	folded_text_t buf, root;
+	const enum by *by;
+	uint32_t nr_by;
 	bool numbered;
 };
 
@@ -108,14 +107,13 @@ static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *id
 	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
 }
 
-static int adder__comm(struct adder *a, const char *comm, uint32_t *idx)
+static int adder__root(struct adder *a, const struct aggregate *agg, enum by by, uint32_t *idx)
 {
 	int err;
 
-	if (idmap__get(&a->by_comm, (uintptr_t)comm, idx))
-		return 0;
-	err = adder__name(a, "", *comm ? comm : "[unknown]", NR_LEAF_KINDS, NULL, idx);
-	return err ?: idmap__put(&a->by_comm, (uintptr_t)comm, *idx);
+	a->root.nr = 0;
+	err = folded__put_root(&a->root, a->session, agg, by) ?: array_push(&a->root, 0);
+	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
 }
 
 static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
@@ -176,9 +174,11 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 	const struct stack *stack = s->chains.v[agg->chain].stack;
 	const struct leaf *leaf = &s->leaves.v[agg->leaf];
 	uint32_t node = TREE_ROOT, frame, i;
-	int err;
+	int err = 0;
 
-	err = adder__comm(a, agg->comm, &frame) ?: tree__descend(a->tree, &node, frame);
+	for (i = 0; i < a->nr_by && !err; i++)
+		err = adder__root(a, agg, a->by[i], &frame) ?:
+		      tree__descend(a->tree, &node, frame);
 	for (i = 0; i < stack->nr && !err; i++)
 		err = adder__frame(a, stack->frames[i], &frame) ?:
 		      tree__descend(a->tree, &node, frame);
@@ -189,9 +189,14 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 				      s->gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
 }
 
-int tree__add(struct tree *t, const struct session *s, unsigned int side, bool numbered)
+int tree__add(struct tree *t, const struct session *s, unsigned int side, const enum by *by,
+	      uint32_t nr_by, bool numbered)
 {
-	struct adder a = { .tree = t, .session = s, .numbered = numbered };
+	static const enum by comm[] = { BY_COMM };
+	struct adder a = {
+		.tree = t, .session = s, .by = nr_by ? by : comm, .nr_by = nr_by ? nr_by : 1,
+		.numbered = numbered,
+	};
 	size_t i;
 	int err = 0;
 
@@ -200,9 +205,9 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side, bool n
 	for (i = 0; i < s->aggregates.nr && !err; i++)
 		err = adder__add(&a, &s->aggregates.v[i], side);
 	idmap__free(&a.by_frame);
-	idmap__free(&a.by_comm);
 	array_free(&a.leaves);
 	array_free(&a.buf);
+	array_free(&a.root);
 	return err;
 }
 

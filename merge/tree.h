@@ -2,9 +2,10 @@
 /*
  * tree.h - all call paths as one tree, with what ran under each
  *
- * Below the root, which has no frame of its own, stand the names of the threads, then their call
- * paths, then what ran: "[GPU_Kernel]name". A frame has the name that it has in folded stacks, and
- * frames of the same name under the same parent are one, as they are for whoever reads folded lines.
+ * Below the root, which has no frame of its own, stand the names of the threads, or what else is
+ * asked for, then their call paths, then what ran: "[GPU_Kernel]name". A frame has the name that it
+ * has in folded stacks, and frames of the same name under the same parent are one, as they are for
+ * whoever reads folded lines.
  *
  * There are two sides, so that two recordings can be compared; a single one is side 0.
  */
@@ -14,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "folded.h"
 #include "session.h"
 #include "util.h"
 
@@ -39,7 +41,7 @@ struct tree_node {
 	uint32_t depth;			/* 0: the root */
 };
 
-/* What ran at one node: a node of a call path has its own CPU time, the others one of these each. */
+/* What ran at one node: its own CPU time if it is of a call path, else the work that it stands for. */
 struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;
@@ -65,15 +67,17 @@ void tree__exit(struct tree *t);
  * @t: initialized, not sorted yet
  * @s: processed
  * @side: which side its values count for
+ * @by: what the frames at the root tell, @nr_by of them, root first; 0 is BY_COMM
  * @numbered: tell devices apart by name, as folded stacks do where there are several
  *
  * Return: 0 or -ENOMEM.
  */
-int tree__add(struct tree *t, const struct session *s, unsigned int side, bool numbered);
+int tree__add(struct tree *t, const struct session *s, unsigned int side, const enum by *by,
+	      uint32_t nr_by, bool numbered);
 
 /*
- * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in byte
- * order of their names. Nothing can be added after. Return: 0 or -ENOMEM.
+ * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in
+ * byte order of their names. Nothing can be added after. Return: 0 or -ENOMEM.
  */
 int tree__sort(struct tree *t);
 

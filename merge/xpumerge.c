@@ -97,8 +97,8 @@ static const char usage[] =
 "                       the format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
-"      --by LIST        folded: what the root frames tell, of comm (default), host, pid,\n"
-"                       tid, device, stream; as in --by pid,comm\n"
+"      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
+"                       pid, tid, device, stream; as in --by pid,comm\n"
 "  -F, --freq HZ        for --unit samples (default: as CPU samples were recorded, or 99)\n"
 "      --gpu-only       launches and device work, not what threads did\n"
 "      --cpu-only       what threads did, not launches and device work\n"
@@ -484,8 +484,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--unit samples, count and bytes are not for -f text");
 		return -EINVAL;
 	}
-	if (o->format != FORMAT_FOLDED && o->nr_by) {
-		complain("--by is for -f folded");
+	if (o->format != FORMAT_FOLDED && o->format != FORMAT_HTML && o->nr_by) {
+		complain("--by is for -f folded and html");
 		return -EINVAL;
 	}
 	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->format != FORMAT_HTML &&
@@ -792,7 +792,9 @@ static int write_format(const struct options *o, const struct session *s,
 	const struct text_opts text_opts = {
 		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
 	};
-	const struct html_opts html_opts = { .unit = html_unit(o), .normalize = "" };
+	struct html_opts html_opts = {
+		.unit = html_unit(o), .normalize = "", .nr_by = o->nr_by,
+	};
 
 	switch (o->format) {
 	case FORMAT_FOLDED:
@@ -805,6 +807,7 @@ static int write_format(const struct options *o, const struct session *s,
 	case FORMAT_PPROF:
 		return pprof__write(s, f);
 	case FORMAT_HTML:
+		memcpy(html_opts.by, o->by, sizeof(o->by));
 		return html__write_session(f, s, &html_opts);
 	default:
 		return text__write(s, f, &text_opts);

@@ -580,7 +580,10 @@ function describe(i) {
 		return "";
 	if (kindOf(i) !== NONE)
 		return kindWords(kindOf(i));
-	return depthOf[i] === 1 ? "threads of this name" : "function";
+	if (depthOf[i] > data.roots)
+		return "function";
+	return data.roots > 1 || /^\[(?:pid|tid|host|GPU|stream) /.test(nameOf(i)) ? "root" :
+		"threads of this name";
 }
 
 function showDetail() {

@@ -108,7 +108,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	/* A page is much text for little; some are enough. */
 	if (!m->err && size / 8 % 4 == 0) {
 		f = merged__open(&m->html);
-		m->err = html__write_session(f, &s, &(struct html_opts){ "auto", "" });
+		m->err = html__write_session(f, &s, &(struct html_opts){ .unit = "auto", .normalize = "" });
 		fclose(f);
 	}
 	if (!m->err) {

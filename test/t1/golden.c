@@ -590,6 +590,10 @@ int main(void)
 	      0);
 	check("graph.data -f html --graph both | python3 $XPU_SRC/test/lib/html_folded.py us",
 	      "graph.both.folded", 0);
+	check("graph.data -f html --by tid,pid | python3 $XPU_SRC/test/lib/html_folded.py us",
+	      "graph.tid.folded", 0);
+	check("tour.data -f html --by device,stream | python3 $XPU_SRC/test/lib/html_folded.py us",
+	      "tour.stream.folded", 0);
 	check("cpu.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "cpu.ns.folded", 0);
 	check("graph.data --strict -f folded 3>&1 1>/dev/null 2>&3", "graph.log", 0);
 	check("cpu.data", "cpu.txt", 0);
