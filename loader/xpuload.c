@@ -104,8 +104,8 @@ static const char usage_text[] =
 "device worked for it, and samples where its threads spend their CPU time.\n"
 "\n"
 "  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
-"                         xpu.data), .folded, .json, .html, .pb.gz, .perf, .txt, .svg the\n"
-"                         merged result at once\n"
+"                         xpu.data), .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
+"                         .txt, .svg the merged result at once\n"
 "  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
@@ -178,7 +178,7 @@ static int parse_bytes(const char *arg, uint64_t *bytes)
 /* Where the recording goes; beside the merged result, if that is what is wanted. */
 static int choose_data(struct options *opts)
 {
-	static const char *const merged[] = { ".folded", ".json", ".html", ".pb.gz", ".perf",
+	static const char *const merged[] = { ".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace",
 					      ".txt", ".svg" };
 	size_t i;
 

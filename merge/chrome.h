@@ -15,20 +15,11 @@
 
 #include <stdio.h>
 
-#include "session.h"
-
-struct chrome;
-
-/* Return: an empty timeline for the caller to chrome__free(), or NULL. */
-struct chrome *chrome__new(void);
-void chrome__free(struct chrome *c);
-
-/* Return: what to put into struct session_opts, owned by @c. Keeps 40 bytes an event in memory. */
-struct session_sink *chrome__sink(struct chrome *c);
+#include "timeline.h"
 
 /*
- * Writes what the sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Writes what @t's sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
-int chrome__write(struct chrome *c, const struct session *s, FILE *f);
+int chrome__write(struct timeline *t, const struct session *s, FILE *f);
 
 #endif /* MERGE_CHROME_H */

@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 "$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 || exit 1
 echo "writing $launches launches, recording of $(($(stat -c %s bench.data) / 1000000)) MB:"
-for format in folded text pprof html chrome perf; do
+for format in folded text pprof html chrome pftrace perf; do
 	bytes=$($time -f '%e s elapsed, %U s user, %S s system, %M' -o figures \
 		"$XPU_BUILD/xpumerge" bench.data -f $format 2>log | wc -c)
 	grep -q "launches $launches matched $launches unmatched 0 lost 0" log || { cat log; exit 1; }

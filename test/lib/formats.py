@@ -145,6 +145,80 @@ def chrome(path, unit):
                0 if unit == "ns" else 1)
 
 
+def pftrace(path, unit):
+    """Device slices under the call paths of the launches that flows lead from; CPU samples."""
+    import perfetto_pb2
+    from google.protobuf.internal import decoder
+    with open(path, "rb") as f:
+        data = f.read()
+    tables = collections.defaultdict(dict)
+    tracks, threads, open_slices, flows, last_end = {}, {}, {}, {}, {}
+    works, at = [], 0
+    while at < len(data):
+        assert data[at] == 0x0a, "a packet"
+        size, at = decoder._DecodeVarint(data, at + 1)
+        packet = perfetto_pb2.TracePacket.FromString(data[at:at + size])
+        at += size
+        assert not packet.UnknownFields() if hasattr(packet, "UnknownFields") else True
+        assert packet.trusted_packet_sequence_id == 1
+        assert packet.sequence_flags == (1 if not tables else 2)
+        for field, entries in packet.interned_data.ListFields():
+            for e in entries:
+                assert e.iid and e.iid not in tables[field.name], "ids are unique and not 0"
+                tables[field.name][e.iid] = e
+        if packet.HasField("track_descriptor"):
+            t = packet.track_descriptor
+            assert t.uuid not in tracks
+            assert not t.parent_uuid or t.parent_uuid in tracks, "parents come first"
+            tracks[t.uuid] = t
+            if t.HasField("thread"):
+                threads[t.thread.pid, t.thread.tid] = t.thread.thread_name
+        if packet.HasField("perf_sample"):
+            s = packet.perf_sample
+            frames = [tables["frames"][i] for i in tables["callstacks"][s.callstack_iid].frame_ids]
+            assert all(f.mapping_id in tables["mappings"] for f in frames)
+            # Which one was how long, only the folded stacks say.
+            yield ([threads[s.pid, s.tid]] + [tables["function_names"][f.function_name_id].str.decode()
+                                              for f in frames], 1)
+        if not packet.HasField("track_event"):
+            continue
+        e, now = packet.track_event, packet.timestamp
+        assert e.track_uuid in tracks
+        if e.type == e.TYPE_SLICE_END:
+            begin, begin_ns = open_slices.pop(e.track_uuid)
+            assert now >= begin_ns
+            last_end[e.track_uuid] = now
+            if begin.category != "launch":
+                works.append((begin, now - begin_ns))
+            continue
+        assert e.type == e.TYPE_SLICE_BEGIN and e.track_uuid not in open_slices
+        assert now >= last_end.get(e.track_uuid, 0), "slices of a track nest"
+        values = {tables["debug_annotation_names"][a.name_iid].name: a for a in e.debug_annotations}
+        category = tables["event_categories"][e.category_iids[0]].name
+        name = tables["event_names"][e.name_iid].name
+        slice = collections.namedtuple("slice", "category name track flow")(
+            category, name, tracks[e.track_uuid], e.flow_ids[0] if e.flow_ids else None)
+        open_slices[e.track_uuid] = slice, now
+        if category == "launch":
+            stack = tables["debug_annotation_string_values"][values["call path"].string_value_iid]
+            stack = stack.str.decode().split(";")
+            assert stack[-1] == frame(name), "named for the call"
+            assert slice.flow not in flows, "a launch has a flow of its own"
+            flows[slice.flow] = [slice.track.thread.thread_name] + stack
+    assert not open_slices, "all slices end"
+    labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
+    gpus = {w.track.parent_uuid for w, _ in works}
+    pending = dict(flows)
+    for w, ns in works:
+        gpu = tracks[w.track.parent_uuid].name.split()[1] if len(gpus) > 1 else ""
+        name = w.name if w.category == "kernel" else w.name[len("memcpy "):]
+        pending.pop(w.flow, None)
+        yield (flows[w.flow] + ["[GPU%s_%s]%s" % (gpu, labels[w.category], name)],
+               ns if unit == "ns" else 1)
+    for stack in pending.values():
+        yield stack + ["[GPU_Launch_Pending]"], 0 if unit == "ns" else 1
+
+
 def sites(rows, unit):
     for row in rows:
         key = "total_ns" if unit == "ns" else "instances"
@@ -171,7 +245,7 @@ def json_tables(path, unit):
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    for frames, value in {"chrome": chrome, "csv": csv_table, "json": json_tables, "perf": perf, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+    for frames, value in {"chrome": chrome, "csv": csv_table, "json": json_tables, "perf": perf, "pftrace": pftrace, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer
     for line in sorted(line.encode() for line in sums):

@@ -18,6 +18,7 @@
 #include "diff.h"
 #include "folded.h"
 #include "html.h"
+#include "pftrace.h"
 #include "pprof.h"
 #include "profile.pb-c.h"
 #include "reader.h"
@@ -34,6 +35,7 @@ struct merged {
 	struct folded_result folded_result;
 	char *folded, *json, *text, *msgs, *pprof, *html, *diff;
 	size_t pprof_size;
+	char *pftrace;
 	uint64_t sum_ns, nr_records;	/* over all aggregates of device work */
 };
 
@@ -48,6 +50,7 @@ static inline void merged__free(struct merged *m)
 	free(m->json);
 	free(m->text);
 	free(m->pprof);
+	free(m->pftrace);
 	free(m->html);
 	free(m->diff);
 	free(m->msgs);
@@ -71,7 +74,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	struct folded_opts folded_opts = { .unit = opts->unit, .freq_hz = 99 };
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = { .trim = !opts->no_trim, .stats = true };
-	struct chrome *chrome;
+	struct timeline *timeline;
 	struct session s;
 	struct reader r;
 	size_t i;
@@ -82,10 +85,10 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	memcpy(m->error, r.error, sizeof(m->error));
 	if (m->open_err)
 		return;
-	chrome = chrome__new();
-	if (!chrome)
+	timeline = timeline__new();
+	if (!timeline)
 		abort();
-	session_opts.sink = chrome__sink(chrome);
+	session_opts.sink = &timeline->sink;
 	m->err = session__init(&s, &session_opts);
 	if (m->err)
 		abort();
@@ -97,7 +100,12 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	}
 	if (!m->err) {
 		f = merged__open(&m->json);
-		m->err = chrome__write(chrome, &s, f);
+		m->err = chrome__write(timeline, &s, f);
+		fclose(f);
+	}
+	if (!m->err) {
+		f = merged__open(&m->pftrace);
+		m->err = pftrace__write(timeline, &s, f);
 		fclose(f);
 	}
 	if (!m->err) {
@@ -143,7 +151,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		fprintf(f, "%s\n", s.msgs.lines.v[i]);
 	fclose(f);
 	session__exit(&s);
-	chrome__free(chrome);
+	timeline__free(timeline);
 	reader__close(&r);
 }
 

@@ -9,7 +9,7 @@ account() {		# account LOG: the last line's figures
 }
 
 leftovers() {		# temporary files that were not removed
-	ls -A . real | grep -cE '\.(folded|html|json|txt|gz|perf)\.......$'
+	ls -A . real | grep -cE '\.(folded|html|json|txt|gz|perf|pftrace)\.......$'
 }
 
 "$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
@@ -23,7 +23,7 @@ is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: the ac
 xpumerge xpu.data -f folded >out 2>log
 is $? 0 "folded on stdout: status"
 is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: nothing else in it"
-for pair in folded:folded html:html json:chrome txt:text pb.gz:pprof perf:perf; do
+for pair in folded:folded html:html json:chrome txt:text pb.gz:pprof perf:perf pftrace:pftrace; do
 	suffix=${pair%:*}
 	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
 	is $? 0 "-o a.$suffix: status"

@@ -12,7 +12,8 @@ for python in python3 /usr/bin/python3 ''; do
 done
 [ -n "$python" ] || skip_all "no python3 with google.protobuf (Debian: python3-protobuf)"
 export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
-protoc --proto_path="$XPU_SRC/third_party/pprof" --python_out=. profile.proto ||
+protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/test/lib" --python_out=. \
+	profile.proto perfetto.proto ||
 	skip_all "protoc cannot make Python modules"
 
 # Lines without their last frame, summed up.
@@ -37,16 +38,18 @@ same() {
 	done
 }
 
-"$gen" -o plain.data --launches 2000 --threads 8 --memcpy-every 4
-"$gen" -o graphs.data --launches 2000 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
-"$gen" -o lossy.data --launches 2000 --threads 2 --lose-launch 7 --lose-record 9
-"$gen" -o pending.data --launches 2000 --threads 2 --lose-record 9
+"$gen" -o plain.data --launches 700 --threads 8 --memcpy-every 4
+"$gen" -o graphs.data --launches 700 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
+"$gen" -o lossy.data --launches 700 --threads 2 --lose-launch 7 --lose-record 9
+"$gen" -o pending.data --launches 700 --threads 2 --lose-record 9
 for name in plain graphs lossy pending; do
+	[ $name = plain ] && counts=count || counts=
 	same $name pprof cat "-f pprof" ns count bytes
-	same $name perf cat "-f perf" ns count
-	same $name csv drop_leaf "--csv --table launch_sites" ns count
-	same $name json drop_leaf "--json" ns count
-	[ $name = lossy ] || same $name chrome cat "-f chrome" ns count
+	same $name perf cat "-f perf" ns $counts
+	same $name csv drop_leaf "--csv --table launch_sites" ns $counts
+	same $name json drop_leaf "--json" ns $counts
+	[ $name = lossy ] || same $name chrome cat "-f chrome" ns $counts
+	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
 
 # ---- names of every kind, of kernels, functions and threads
@@ -60,7 +63,7 @@ done
 	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0'
 	printf '%10000s\0' '' | tr ' ' k
 } >names
-"$gen" -o odd.data --launches 400 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
+"$gen" -o odd.data --launches 200 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
 # For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
 blank_comm() {
 	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
@@ -69,11 +72,12 @@ blank_comm() {
 		print }' | awk '{ n = $NF
 		sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) print line, sum[line] }'
 }
-same odd pprof cat "-f pprof" ns count bytes
-same odd perf blank_comm "-f perf" ns count
-same odd csv drop_leaf "--csv --table launch_sites" ns count
-same odd json drop_leaf "--json" ns count
-same odd chrome cat "-f chrome" ns count
+same odd pprof cat "-f pprof" ns
+same odd perf blank_comm "-f perf" ns
+same odd csv drop_leaf "--csv --table launch_sites" ns
+same odd json drop_leaf "--json" ns
+same odd chrome cat "-f chrome" ns
+same odd pftrace cat "-f pftrace" ns
 xpumerge odd.data -f folded >folded 2>log
 long=$(printf '%10000s' '' | tr ' ' k)
 for name in 'semi:colon' 'new?line' '"quoted"' 'back\slash' 'esc?[31m' '????' "$long"; do

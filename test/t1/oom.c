@@ -17,6 +17,7 @@
 #include "html.h"
 #include "gen.h"
 #include "perfscript.h"
+#include "pftrace.h"
 #include "pprof.h"
 #include "reader.h"
 #include "session.h"
@@ -121,7 +122,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	struct diff_opts diff_opts = { .unit = UNIT_NS };
 	struct folded_result result;
 	struct perfscript *perfscript = NULL;
-	struct chrome *chrome = NULL;
+	struct timeline *timeline = NULL;
 	struct diff d;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
@@ -140,10 +141,10 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	if (samples)
 		perfscript = perfscript__new();
 	else
-		chrome = chrome__new();
-	if (!chrome && !perfscript)
+		timeline = timeline__new();
+	if (!timeline && !perfscript)
 		return -ENOMEM;
-	opts.sink = chrome ? chrome__sink(chrome) : perfscript__sink(perfscript);
+	opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
 	err = filter__set(&filter, FILTER_PID, "10", why) ?:
 	      filter__set(&filter, FILTER_COMM, "app", why) ?:
 	      filter__set(&filter, FILTER_KERNEL, "^[a-z].*[^ ]|x", why) ?:
@@ -157,8 +158,10 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	if (!err)
 		err = folded__write(&s, out, &folded_opts, &result);
 	if (!err)
-		err = chrome ? chrome__write(chrome, &s, out) :
+		err = timeline ? chrome__write(timeline, &s, out) :
 			       perfscript__write(perfscript, &s, out);
+	if (!err && timeline)
+		err = pftrace__write(timeline, &s, out);
 	if (!err)
 		err = text__write(&s, out, &text_opts);
 	if (!err)
@@ -175,7 +178,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 out:
 	filter__free(&filter);
 	perfscript__free(perfscript);
-	chrome__free(chrome);
+	timeline__free(timeline);
 	return err;
 }
 

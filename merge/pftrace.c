@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "pftrace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "util.h"
+
+#define SEQUENCE	1		/* all packets are of one writer */
+
+/* The fields that are written, by message. */
+enum {
+	TRACE_PACKET		= 1,
+
+	PACKET_TIMESTAMP	= 8,
+	PACKET_SEQUENCE_ID	= 10,
+	PACKET_TRACK_EVENT	= 11,
+	PACKET_INTERNED_DATA	= 12,
+	PACKET_SEQUENCE_FLAGS	= 13,
+	PACKET_TRACK_DESCRIPTOR	= 60,
+	PACKET_PERF_SAMPLE	= 66,
+
+	FLAG_STATE_CLEARED	= 1,
+	FLAG_NEEDS_STATE	= 2,
+
+	EVENT_CATEGORY_IIDS	= 3,
+	EVENT_DEBUG_ANNOTATIONS	= 4,
+	EVENT_TYPE		= 9,
+	EVENT_NAME_IID		= 10,
+	EVENT_TRACK_UUID	= 11,
+	EVENT_FLOW_IDS		= 47,
+
+	TYPE_SLICE_BEGIN	= 1,
+	TYPE_SLICE_END		= 2,
+
+	ANNOTATION_NAME_IID	= 1,
+	ANNOTATION_UINT		= 3,
+	ANNOTATION_STRING_IID	= 17,
+
+	TRACK_UUID		= 1,
+	TRACK_NAME		= 2,
+	TRACK_PROCESS		= 3,
+	TRACK_THREAD		= 4,
+	TRACK_PARENT_UUID	= 5,
+
+	PROCESS_PID		= 1,
+	PROCESS_NAME		= 6,
+
+	THREAD_PID		= 1,
+	THREAD_TID		= 2,
+	THREAD_NAME		= 5,
+
+	INTERNED_CATEGORIES	= 1,
+	INTERNED_EVENT_NAMES	= 2,
+	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_FUNCTION_NAMES	= 5,
+	INTERNED_FRAMES		= 6,
+	INTERNED_CALLSTACKS	= 7,
+	INTERNED_BUILD_IDS	= 16,
+	INTERNED_MAPPING_PATHS	= 17,
+	INTERNED_MAPPINGS	= 19,
+	INTERNED_ANNOTATION_STRINGS = 29,
+
+	NAME_IID		= 1,	/* of all that have an id and a string */
+	NAME_STRING		= 2,
+
+	FRAME_IID		= 1,
+	FRAME_FUNCTION		= 2,
+	FRAME_MAPPING		= 3,
+
+	CALLSTACK_IID		= 1,
+	CALLSTACK_FRAMES	= 2,
+
+	MAPPING_IID		= 1,
+	MAPPING_BUILD_ID	= 2,
+	MAPPING_PATHS		= 7,
+
+	SAMPLE_PID		= 2,
+	SAMPLE_TID		= 3,
+	SAMPLE_CALLSTACK	= 4,
+};
+
+/* Ids of what there is little of. */
+enum category { CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET };
+enum annotation { ANNOTATION_CORRELATION = 1, ANNOTATION_PATH, ANNOTATION_CAPTURED, ANNOTATION_BYTES };
+
+/* Tracks: what it is in the upper bits, which one in the lower 32. */
+#define UUID_PROCESS	(1ull << 40)	/* process */
+#define UUID_THREAD	(2ull << 40)	/* thread */
+#define UUID_NO_THREAD	(3ull << 40)	/* process, whose thread is not known */
+#define UUID_GPU	(4ull << 40)	/* GPU */
+#define UUID_STREAM	(5ull << 40)	/* track number */
+
+/* A message in the making. */
+struct msg {
+	ARRAY(uint8_t) bytes;
+	bool failed;			/* no memory */
+};
+
+struct pftrace {
+	FILE *f;
+	const struct session *s;
+	struct timeline *t;
+	struct msg packet, event, inner;
+	struct msg interned;		/* what the next packet defines */
+	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
+	struct idmap frames;		/* frame -> iid */
+	struct idmap mappings;		/* dso -> iid */
+	bool *has_path, *has_stack;	/* by chain: its interned forms are written */
+	bool *has_leaf;			/* by leaf: its name is */
+	bool started;
+	ARRAY(char) text;
+	bool failed;
+};
+
+static uint64_t address(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* ---- protobuf ------------------------------------------------------------------------------- */
+
+static void msg__raw(struct msg *m, const void *bytes, size_t len)
+{
+	if (array_reserve(&m->bytes, m->bytes.nr + len)) {
+		m->failed = true;
+		return;
+	}
+	if (len)
+		memcpy(m->bytes.v + m->bytes.nr, bytes, len);
+	m->bytes.nr += len;
+}
+
+static void msg__varint(struct msg *m, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t nr = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[nr++] = value | 0x80;
+	bytes[nr++] = value;
+	msg__raw(m, bytes, nr);
+}
+
+static void msg__uint(struct msg *m, unsigned int field, uint64_t value)
+{
+	msg__varint(m, field << 3);
+	msg__varint(m, value);
+}
+
+static void msg__fixed64(struct msg *m, unsigned int field, uint64_t value)
+{
+	uint8_t bytes[8];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = value >> (8 * i);
+	msg__varint(m, field << 3 | 1);
+	msg__raw(m, bytes, sizeof(bytes));
+}
+
+static void msg__bytes(struct msg *m, unsigned int field, const void *bytes, size_t len)
+{
+	msg__varint(m, field << 3 | 2);
+	msg__varint(m, len);
+	msg__raw(m, bytes, len);
+}
+
+/* Puts @from into @m and empties it. */
+static void msg__message(struct msg *m, unsigned int field, struct msg *from)
+{
+	msg__bytes(m, field, from->bytes.v, from->bytes.nr);
+	m->failed |= from->failed;
+	from->bytes.nr = 0;
+}
+
+/* ---- packets and interned data --------------------------------------------------------------- */
+
+static void pftrace__put_packet(struct pftrace *p)
+{
+	uint8_t head[11] = { TRACE_PACKET << 3 | 2 };
+	size_t len = p->packet.bytes.nr, nr = 1;
+
+	for (; len >= 0x80; len >>= 7)
+		head[nr++] = len | 0x80;
+	head[nr++] = len;
+	fwrite_unlocked(head, 1, nr, p->f);
+	fwrite_unlocked(p->packet.bytes.v, 1, p->packet.bytes.nr, p->f);
+	p->failed |= p->packet.failed;
+	p->packet.bytes.nr = 0;
+}
+
+/* Completes the packet, with what was interned for it. */
+static void pftrace__finish_packet(struct pftrace *p)
+{
+	msg__uint(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	msg__uint(&p->packet, PACKET_SEQUENCE_FLAGS,
+		  p->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
+	p->started = true;
+	if (p->interned.bytes.nr)
+		msg__message(&p->packet, PACKET_INTERNED_DATA, &p->interned);
+	pftrace__put_packet(p);
+}
+
+static void pftrace__clear_text(struct pftrace *p)
+{
+	p->text.nr = 0;
+}
+
+/* Strings have to be UTF-8. */
+static void pftrace__add_text(struct pftrace *p, const char *s, enum escape how)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	while ((len = escape__next(&s, how, out))) {
+		if (array_reserve(&p->text, p->text.nr + len)) {
+			p->failed = true;
+			return;
+		}
+		memcpy(p->text.v + p->text.nr, out, len);
+		p->text.nr += len;
+	}
+}
+
+/* Interns what is in p->text. */
+static void pftrace__intern_text(struct pftrace *p, unsigned int field, uint64_t iid)
+{
+	msg__uint(&p->inner, NAME_IID, iid);
+	msg__bytes(&p->inner, NAME_STRING, p->text.v, p->text.nr);
+	msg__message(&p->interned, field, &p->inner);
+}
+
+static void pftrace__intern(struct pftrace *p, unsigned int field, uint64_t iid, const char *s)
+{
+	pftrace__clear_text(p);
+	pftrace__add_text(p, s, ESCAPE_TEXT);
+	pftrace__intern_text(p, field, iid);
+}
+
+static uint32_t pftrace__function(struct pftrace *p, const char *name)
+{
+	uint32_t iid;
+
+	if (idmap__get(&p->functions, address(name), &iid))
+		return iid;
+	iid = p->functions.nr + 1;
+	if (idmap__put(&p->functions, address(name), iid))
+		p->failed = true;
+	pftrace__intern(p, INTERNED_FUNCTION_NAMES, iid, name);
+	/* Events have names of their own; those of leaves come first. */
+	pftrace__intern(p, INTERNED_EVENT_NAMES, p->s->leaves.nr + iid, name);
+	return iid;
+}
+
+static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
+{
+	const struct leaf *leaf = &p->s->leaves.v[idx];
+
+	if (!p->has_leaf[idx]) {
+		p->has_leaf[idx] = true;
+		pftrace__clear_text(p);
+		if (leaf->kind != LEAF_KERNEL)
+			pftrace__add_text(p, leaf->kind == LEAF_MEMCPY ? "memcpy " : "memset",
+					  ESCAPE_TEXT);
+		pftrace__add_text(p, leaf->name, ESCAPE_TEXT);
+		pftrace__intern_text(p, INTERNED_EVENT_NAMES, 1 + idx);
+	}
+	return 1 + idx;
+}
+
+/* A call path as one string. */
+static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
+{
+	const struct stack *stack = p->s->chains.v[chain].stack;
+	uint32_t i;
+
+	if (!p->has_path[chain]) {
+		p->has_path[chain] = true;
+		pftrace__clear_text(p);
+		for (i = 0; i < stack->nr; i++) {
+			pftrace__add_text(p, i ? ";" : "", ESCAPE_TEXT);
+			pftrace__add_text(p, stack->frames[i]->name, ESCAPE_FOLDED);
+		}
+		pftrace__intern_text(p, INTERNED_ANNOTATION_STRINGS, 1 + (uint64_t)chain);
+	}
+	return 1 + (uint64_t)chain;
+}
+
+/* The file of a frame; those of none have one, too, for the format wants it. */
+static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
+{
+	uint32_t iid;
+
+	if (idmap__get(&p->mappings, address(dso), &iid))
+		return iid;
+	iid = p->mappings.nr + 1;
+	if (idmap__put(&p->mappings, address(dso), iid))
+		p->failed = true;
+	pftrace__intern(p, INTERNED_MAPPING_PATHS, iid, dso ? dso->path : "[unknown]");
+	/* The raw bytes. */
+	msg__uint(&p->inner, NAME_IID, iid);
+	msg__bytes(&p->inner, NAME_STRING, dso ? dso->build_id : NULL, dso ? dso->build_id_len : 0);
+	msg__message(&p->interned, INTERNED_BUILD_IDS, &p->inner);
+	msg__uint(&p->inner, MAPPING_IID, iid);
+	msg__uint(&p->inner, MAPPING_BUILD_ID, iid);
+	msg__uint(&p->inner, MAPPING_PATHS, iid);
+	msg__message(&p->interned, INTERNED_MAPPINGS, &p->inner);
+	return iid;
+}
+
+static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
+{
+	uint32_t iid, function, mapping;
+
+	if (idmap__get(&p->frames, address(frame), &iid))
+		return iid;
+	function = pftrace__function(p, frame->name);
+	mapping = pftrace__mapping(p, frame->dso);
+	iid = p->frames.nr + 1;
+	if (idmap__put(&p->frames, address(frame), iid))
+		p->failed = true;
+	msg__uint(&p->inner, FRAME_IID, iid);
+	msg__uint(&p->inner, FRAME_FUNCTION, function);
+	msg__uint(&p->inner, FRAME_MAPPING, mapping);
+	msg__message(&p->interned, INTERNED_FRAMES, &p->inner);
+	return iid;
+}
+
+/* A call path as a call stack, root first, as the format has it. */
+static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
+{
+	const struct stack *stack = p->s->chains.v[chain].stack;
+	struct msg callstack = { 0 };
+	uint32_t i;
+
+	if (!p->has_stack[chain]) {
+		p->has_stack[chain] = true;
+		msg__uint(&callstack, CALLSTACK_IID, 1 + (uint64_t)chain);
+		for (i = 0; i < stack->nr; i++)
+			msg__uint(&callstack, CALLSTACK_FRAMES,
+				  pftrace__frame(p, stack->frames[i]));
+		msg__message(&p->interned, INTERNED_CALLSTACKS, &callstack);
+		array_free(&callstack.bytes);
+	}
+	return 1 + (uint64_t)chain;
+}
+
+/* ---- tracks --------------------------------------------------------------------------------- */
+
+/* p->inner: the descriptor but for these two. */
+static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
+{
+	msg__uint(&p->inner, TRACK_UUID, uuid);
+	if (parent)
+		msg__uint(&p->inner, TRACK_PARENT_UUID, parent);
+	msg__message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->inner);
+	pftrace__finish_packet(p);
+}
+
+static void pftrace__process(struct pftrace *p, uint32_t proc)
+{
+	pftrace__clear_text(p);
+	pftrace__add_text(p, session__proc_name(p->s, proc), ESCAPE_TEXT);
+	if (*session__host(p->s, proc)) {
+		pftrace__add_text(p, " on ", ESCAPE_TEXT);
+		pftrace__add_text(p, session__host(p->s, proc), ESCAPE_TEXT);
+	}
+	msg__uint(&p->event, PROCESS_PID, p->t->pids[proc]);
+	msg__bytes(&p->event, PROCESS_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_PROCESS, &p->event);
+	pftrace__put_track(p, UUID_PROCESS | proc, 0);
+}
+
+static uint64_t thread_uuid(uint32_t proc, uint32_t thread)
+{
+	return thread == NO_INDEX ? UUID_NO_THREAD | proc : UUID_THREAD | thread;
+}
+
+static void pftrace__thread(struct pftrace *p, uint32_t proc, uint32_t thread)
+{
+	const char *comm = "unknown thread";
+
+	if (thread != NO_INDEX)
+		comm = p->s->threads.v[thread].comm ?: session__proc_name(p->s, proc);
+	pftrace__clear_text(p);
+	pftrace__add_text(p, comm, ESCAPE_TEXT);
+	msg__uint(&p->event, THREAD_PID, p->t->pids[proc]);
+	msg__uint(&p->event, THREAD_TID, timeline__tid(p->s, thread));
+	msg__bytes(&p->event, THREAD_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_THREAD, &p->event);
+	pftrace__put_track(p, thread_uuid(proc, thread), UUID_PROCESS | proc);
+}
+
+static void pftrace__named_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
+{
+	msg__bytes(&p->inner, TRACK_NAME, p->text.v, p->text.nr);
+	pftrace__put_track(p, uuid, parent);
+}
+
+static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%" PRIu32, before, number);
+	pftrace__add_text(p, text, ESCAPE_TEXT);
+}
+
+static void pftrace__gpus(struct pftrace *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->s->gpus.list.nr; i++) {
+		const struct gpu *gpu = &p->s->gpus.list.v[i];
+
+		if (!gpu->nr_works)
+			continue;
+		pftrace__clear_text(p);
+		pftrace__add_number(p, "GPU ", gpu->number);
+		pftrace__add_text(p, gpu->name ? " " : "", ESCAPE_TEXT);
+		pftrace__add_text(p, gpu->name ? gpu->name : "", ESCAPE_TEXT);
+		pftrace__named_track(p, UUID_GPU | i, 0);
+	}
+}
+
+static void pftrace__streams(struct pftrace *p)
+{
+	uint32_t i, lane;
+
+	for (i = 0; i < p->s->streams.nr; i++) {
+		const struct stream *stream = &p->s->streams.v[i];
+
+		for (lane = 0; lane < p->t->nr_lanes[i]; lane++) {
+			pftrace__clear_text(p);
+			if (stream->known) {
+				pftrace__add_number(p, "stream ", stream->stream);
+				pftrace__add_number(p, " context ", stream->context);
+			} else {
+				pftrace__add_text(p, "unknown stream", ESCAPE_TEXT);
+			}
+			if (lane)
+				pftrace__add_number(p, " +", lane);
+			pftrace__add_text(p, " (", ESCAPE_TEXT);
+			pftrace__add_text(p, session__proc_name(p->s, stream->proc), ESCAPE_TEXT);
+			pftrace__add_number(p, " ", p->s->machine.procs.v[stream->proc].pid);
+			pftrace__add_text(p, ")", ESCAPE_TEXT);
+			pftrace__named_track(p, UUID_STREAM | (p->t->first_track[i] + lane),
+					     UUID_GPU | stream->gpu);
+		}
+	}
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void pftrace__annotate(struct pftrace *p, enum annotation name, unsigned int field,
+			      uint64_t value)
+{
+	msg__uint(&p->inner, ANNOTATION_NAME_IID, name);
+	msg__uint(&p->inner, field, value);
+	msg__message(&p->event, EVENT_DEBUG_ANNOTATIONS, &p->inner);
+}
+
+static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type, uint64_t track)
+{
+	msg__uint(&p->event, EVENT_TYPE, type);
+	msg__uint(&p->event, EVENT_TRACK_UUID, track);
+	msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns);
+	msg__message(&p->packet, PACKET_TRACK_EVENT, &p->event);
+	pftrace__finish_packet(p);
+}
+
+/* Unique by launch: the process and its correlation id. */
+static uint64_t flow_id(uint64_t key)
+{
+	return key + (1ull << 32);
+}
+
+static void pftrace__launch(struct pftrace *p, const struct host_event *e, uint64_t end_ns)
+{
+	const struct stack *stack = p->s->chains.v[e->chain].stack;
+	uint64_t track = thread_uuid(JOIN_KEY_PROC(e->key), e->thread);
+
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS, CATEGORY_LAUNCH);
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr +
+		  pftrace__function(p, stack->frames[stack->nr - 1]->name));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(e->key));
+	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, e->chain));
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(e->key));
+	pftrace__put_event(p, e->time_ns, TYPE_SLICE_BEGIN, track);
+	pftrace__put_event(p, end_ns, TYPE_SLICE_END, track);
+}
+
+static void pftrace__sample(struct pftrace *p, const struct host_event *e)
+{
+	uint64_t callstack = pftrace__callstack(p, e->chain);
+
+	msg__uint(&p->event, SAMPLE_PID, p->t->pids[JOIN_KEY_PROC(e->key)]);
+	msg__uint(&p->event, SAMPLE_TID, timeline__tid(p->s, e->thread));
+	msg__uint(&p->event, SAMPLE_CALLSTACK, callstack);
+	msg__uint(&p->packet, PACKET_TIMESTAMP, e->time_ns);
+	msg__message(&p->packet, PACKET_PERF_SAMPLE, &p->event);
+	pftrace__finish_packet(p);
+}
+
+static void pftrace__host(struct pftrace *p)
+{
+	uint32_t proc = NO_INDEX, thread = NO_INDEX;
+	const struct timeline *t = p->t;
+	bool first = true;
+	size_t i;
+
+	for (i = 0; i < t->host.nr && !p->failed; i++) {
+		const struct host_event *e = &t->host.v[i];
+
+		if (first || JOIN_KEY_PROC(e->key) != proc)
+			pftrace__process(p, JOIN_KEY_PROC(e->key));
+		if (first || JOIN_KEY_PROC(e->key) != proc || e->thread != thread)
+			pftrace__thread(p, JOIN_KEY_PROC(e->key), e->thread);
+		first = false;
+		proc = JOIN_KEY_PROC(e->key);
+		thread = e->thread;
+		if (e->sample)
+			pftrace__sample(p, e);
+		else
+			pftrace__launch(p, e, e->time_ns + timeline__marker_ns(t, i));
+	}
+}
+
+static void pftrace__device(struct pftrace *p, const struct device_event *e)
+{
+	static const enum category categories[] = {
+		[LEAF_KERNEL] = CATEGORY_KERNEL,
+		[LEAF_MEMCPY] = CATEGORY_MEMCPY,
+		[LEAF_MEMSET] = CATEGORY_MEMSET,
+	};
+	uint64_t track = UUID_STREAM | (p->t->first_track[e->stream] + e->lane);
+	enum leaf_kind kind = p->s->leaves.v[e->leaf].kind;
+
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS, categories[kind]);
+	msg__uint(&p->event, EVENT_NAME_IID, pftrace__leaf_name(p, e->leaf));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(e->key));
+	if (kind != LEAF_KERNEL)
+		pftrace__annotate(p, ANNOTATION_BYTES, ANNOTATION_UINT, e->bytes);
+	if (e->made != NO_INDEX)
+		pftrace__annotate(p, ANNOTATION_CAPTURED, ANNOTATION_STRING_IID,
+				  pftrace__path(p, e->made));
+	if (!e->orphan)
+		msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(e->key));
+	pftrace__put_event(p, e->start_ns, TYPE_SLICE_BEGIN, track);
+	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
+}
+
+static void pftrace__names(struct pftrace *p)
+{
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_LAUNCH, "launch");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_KERNEL, "kernel");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMCPY, "memcpy");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMSET, "memset");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
+	pftrace__finish_packet(p);
+}
+
+int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
+{
+	struct pftrace p = { .f = f, .s = s, .t = t };
+	int err = -ENOMEM;
+	size_t i;
+
+	/* One more of each, so that none is empty. */
+	p.has_path = calloc(s->chains.nr + 1, sizeof(*p.has_path));
+	p.has_stack = calloc(s->chains.nr + 1, sizeof(*p.has_stack));
+	p.has_leaf = calloc(s->leaves.nr + 1, sizeof(*p.has_leaf));
+	if (!p.has_path || !p.has_stack || !p.has_leaf)
+		goto out;
+	err = timeline__prepare(t, s);
+	if (err)
+		goto out;
+	pftrace__names(&p);
+	pftrace__gpus(&p);
+	pftrace__streams(&p);
+	pftrace__host(&p);
+	for (i = 0; i < t->device.nr && !p.failed; i++)
+		pftrace__device(&p, &t->device.v[i]);
+	err = p.failed ? -ENOMEM : 0;
+out:
+	array_free(&p.text);
+	array_free(&p.interned.bytes);
+	array_free(&p.inner.bytes);
+	array_free(&p.event.bytes);
+	array_free(&p.packet.bytes);
+	idmap__free(&p.mappings);
+	idmap__free(&p.frames);
+	idmap__free(&p.functions);
+	free(p.has_leaf);
+	free(p.has_stack);
+	free(p.has_path);
+	return err;
+}

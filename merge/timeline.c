@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util.h"
+
+#define MARKER_NS	1000		/* widest launch slice */
+
+static int timeline__launch(void *ctx, const struct session *s, uint64_t key, const struct launch *l)
+{
+	struct timeline *t = ctx;
+
+	(void)s;
+	return array_push(&t->host, ((struct host_event){ l->time_ns, key, l->thread, l->chain,
+							  false }));
+}
+
+static int timeline__placed(void *ctx, const struct session *s, const struct placed *p)
+{
+	uint64_t key = JOIN_KEY(s->chains.v[p->chain].proc, 0);
+	struct timeline *t = ctx;
+
+	if (s->leaves.v[p->leaf].kind != LEAF_CPU)
+		return 0;
+	return array_push(&t->host, ((struct host_event){ p->time_ns, key, p->thread, p->chain,
+							  true }));
+}
+
+static int timeline__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
+			const struct launch *l, uint32_t made)
+{
+	struct timeline *t = ctx;
+
+	(void)s;
+	if (!w->start_ns) {
+		t->nr_untimed++;
+		return 0;
+	}
+	return array_push(&t->device, ((struct device_event){
+		.start_ns = w->start_ns,
+		.end_ns = w->start_ns + w->duration_ns,
+		.launch_ns = l ? l->time_ns : 0,
+		.bytes = w->bytes,
+		.key = key,
+		.leaf = w->leaf,
+		.stream = w->stream,
+		.thread = l ? l->thread : NO_INDEX,
+		.made = made,
+		.orphan = !l,
+	}));
+}
+
+struct timeline *timeline__new(void)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->sink = (struct session_sink){
+		.ctx = t,
+		.launch = timeline__launch,
+		.work = timeline__work,
+		.placed = timeline__placed,
+	};
+	return t;
+}
+
+void timeline__free(struct timeline *t)
+{
+	if (!t)
+		return;
+	free(t->first_track);
+	free(t->nr_lanes);
+	free(t->pids);
+	array_free(&t->host);
+	array_free(&t->device);
+	free(t);
+}
+
+/* ---- order and lanes ------------------------------------------------------------------------ */
+
+static int host_event__cmp(const void *va, const void *vb)
+{
+	const struct host_event *a = va, *b = vb;
+
+	return cmp3(JOIN_KEY_PROC(a->key), JOIN_KEY_PROC(b->key)) ?: cmp3(a->thread, b->thread) ?:
+	       cmp3(a->time_ns, b->time_ns) ?: cmp3(JOIN_KEY_ID(a->key), JOIN_KEY_ID(b->key)) ?:
+	       cmp3(a->chain, b->chain);
+}
+
+static int device_event__cmp(const void *va, const void *vb)
+{
+	const struct device_event *a = va, *b = vb;
+
+	return cmp3(a->stream, b->stream) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
+}
+
+/* The lanes of one stream, as a heap: the one that is free earliest comes first. */
+struct lane {
+	uint64_t end_ns;
+	uint32_t lane;
+};
+
+typedef ARRAY(struct lane) lanes_t;
+
+static bool lane__before(const struct lane *a, const struct lane *b)
+{
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->lane < b->lane;
+}
+
+static void lanes__sift_down(lanes_t *h)
+{
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < h->nr) {
+		struct lane tmp = h->v[i];
+
+		if (child + 1 < h->nr && lane__before(&h->v[child + 1], &h->v[child]))
+			child++;
+		if (!lane__before(&h->v[child], &h->v[i]))
+			break;
+		h->v[i] = h->v[child];
+		h->v[child] = tmp;
+		i = child;
+	}
+}
+
+static int lanes__add(lanes_t *h, struct lane lane)
+{
+	size_t i = h->nr;
+	int err = array_push(h, lane);
+
+	for (; !err && i && lane__before(&h->v[i], &h->v[(i - 1) / 2]); i = (i - 1) / 2) {
+		struct lane tmp = h->v[i];
+
+		h->v[i] = h->v[(i - 1) / 2];
+		h->v[(i - 1) / 2] = tmp;
+	}
+	return err;
+}
+
+/* With a filter, a launch is told once for each of its works. */
+static void timeline__drop_duplicates(struct timeline *t)
+{
+	size_t i, nr = 0;
+
+	for (i = 1; i < t->host.nr; i++)
+		if (host_event__cmp(&t->host.v[nr], &t->host.v[i]))
+			t->host.v[++nr] = t->host.v[i];
+	if (t->host.nr)
+		t->host.nr = nr + 1;
+}
+
+/* Gives each device event a lane on which nothing overlaps it. */
+static int timeline__assign_lanes(struct timeline *t)
+{
+	lanes_t lanes = { 0 };
+	uint32_t stream = NO_INDEX;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->device.nr && !err; i++) {
+		struct device_event *e = &t->device.v[i];
+
+		if (e->stream != stream) {
+			stream = e->stream;
+			lanes.nr = 0;
+		}
+		if (lanes.nr && lanes.v[0].end_ns <= e->start_ns) {
+			e->lane = lanes.v[0].lane;
+			lanes.v[0].end_ns = e->end_ns;
+			lanes__sift_down(&lanes);
+		} else {
+			e->lane = lanes.nr;
+			err = lanes__add(&lanes, (struct lane){ e->end_ns, lanes.nr });
+			t->nr_lanes[stream] = lanes.nr;
+		}
+	}
+	array_free(&lanes);
+	return err;
+}
+
+/* Numbers the processes that have host events, in the order of these. */
+static int timeline__number_pids(struct timeline *t, const struct session *s)
+{
+	struct idmap taken = { 0 };
+	uint32_t proc, pid, other;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->host.nr && !err; i++) {
+		proc = JOIN_KEY_PROC(t->host.v[i].key);
+		if (t->pids[proc])
+			continue;
+		pid = s->machine.procs.v[proc].pid;
+		if (!pid || pid >= PID_REUSED || idmap__get(&taken, pid, &other)) {
+			t->pids[proc] = PID_REUSED + proc;
+			continue;
+		}
+		t->pids[proc] = pid;
+		err = idmap__put(&taken, pid, proc);
+	}
+	idmap__free(&taken);
+	return err;
+}
+
+uint32_t timeline__tid(const struct session *s, uint32_t thread)
+{
+	return thread == NO_INDEX ? 0 : s->threads.v[thread].tid;
+}
+
+uint64_t timeline__marker_ns(const struct timeline *t, size_t i)
+{
+	const struct host_event *e = &t->host.v[i], *next = e + 1;
+
+	if (i + 1 == t->host.nr || JOIN_KEY_PROC(next->key) != JOIN_KEY_PROC(e->key) ||
+	    next->thread != e->thread)
+		return MARKER_NS;
+	return min_t(uint64_t, MARKER_NS, next->time_ns - e->time_ns);
+}
+
+int timeline__prepare(struct timeline *t, const struct session *s)
+{
+	uint32_t next_track = 1;
+	size_t i;
+	int err;
+
+	if (t->pids)
+		return 0;
+	/* One more of each, so that none is empty. */
+	t->pids = calloc(s->machine.procs.nr + 1, sizeof(*t->pids));
+	t->nr_lanes = calloc(s->streams.nr + 1, sizeof(*t->nr_lanes));
+	t->first_track = calloc(s->streams.nr + 1, sizeof(*t->first_track));
+	if (!t->pids || !t->nr_lanes || !t->first_track)
+		return -ENOMEM;
+	if (t->host.nr)
+		qsort(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
+	if (filter__active(s->opts.filter))
+		timeline__drop_duplicates(t);
+	if (t->device.nr)
+		qsort(t->device.v, t->device.nr, sizeof(*t->device.v), device_event__cmp);
+	err = timeline__assign_lanes(t);
+	if (err)
+		return err;
+	for (i = 0; i < s->streams.nr; i++) {
+		t->first_track[i] = next_track;
+		next_track += t->nr_lanes[i];
+	}
+	return timeline__number_pids(t, s);
+}

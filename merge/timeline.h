@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * timeline.h - single events, collected and put in order, for the writers of timelines
+ *
+ * Device work is of tracks, one for each (GPU, context, stream); slices on a track must nest, so
+ * records that overlap spill to further lanes of the stream. Launches and CPU samples are of threads.
+ */
+#ifndef MERGE_TIMELINE_H
+#define MERGE_TIMELINE_H
+
+#include "session.h"
+
+/*
+ * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the
+ * format knows only as processes, are numbered beyond, within the 32 bits of Perfetto's pids.
+ */
+#define PID_REUSED	(1u << 23)
+#define PID_GPU		(1u << 30)
+
+struct host_event {
+	uint64_t time_ns;
+	uint64_t key;
+	uint32_t thread;
+	uint32_t chain;
+	bool sample;			/* not a launch */
+};
+
+struct device_event {
+	uint64_t start_ns, end_ns;
+	uint64_t launch_ns;
+	uint64_t bytes;
+	uint64_t key;
+	uint32_t leaf;
+	uint32_t stream;
+	uint32_t thread;		/* of the launch */
+	uint32_t lane;			/* of the stream: 0, or more where records overlap */
+	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
+	bool orphan;
+};
+
+struct timeline {
+	struct session_sink sink;	/* what to put into struct session_opts */
+	ARRAY(struct host_event) host;	/* by process, thread, time */
+	ARRAY(struct device_event) device;	/* by stream, time */
+	uint64_t nr_untimed;		/* records without times: no place on a timeline */
+	uint32_t *pids;			/* by process, unique; 0: it has no host event */
+	uint32_t *nr_lanes;		/* by stream */
+	uint32_t *first_track;		/* by stream: the number, from 1, of that of its lane 0 */
+};
+
+/* Return: an empty timeline for the caller to timeline__free(), or NULL. Keeps some 60 bytes an event. */
+struct timeline *timeline__new(void);
+void timeline__free(struct timeline *t);
+
+/* What the sink was told, into order, if it is not yet. Return: 0, or -ENOMEM: then @t is of no use. */
+int timeline__prepare(struct timeline *t, const struct session *s);
+
+/* Return: how long to show the launch host.v[@i]: a moment, but not over the thread's next event. */
+uint64_t timeline__marker_ns(const struct timeline *t, size_t i);
+
+/* Return: the thread's number on its process's tracks; 0 if it is not known. */
+uint32_t timeline__tid(const struct session *s, uint32_t thread);
+
+#endif /* MERGE_TIMELINE_H */
