@@ -53,6 +53,7 @@ void import__exit(struct import *im)
 	idmap__free(&im->told);
 	idmap__free(&im->string_ids);
 	strpool__free(&im->strings);
+	array_free(&im->samples);
 	array_free(&im->launches);
 	array_free(&im->batch);
 	array_free(&im->records);
@@ -120,6 +121,18 @@ static void import__flush_launches(struct import *im)
 		import__put(im, false, XPU_RECORD_LAUNCHES, 0, &rec, sizeof(rec), im->launches.v,
 			    im->launches.nr * sizeof(*im->launches.v));
 	im->launches.nr = 0;
+}
+
+static void import__flush_samples(struct import *im)
+{
+	struct xpu_record_samples rec = {
+		.time_ns = im->samples_ns, .nr = im->samples.nr, .period_ns = im->sample_period_ns,
+	};
+
+	if (im->samples.nr)
+		import__put(im, false, XPU_RECORD_SAMPLES, 0, &rec, sizeof(rec), im->samples.v,
+			    im->samples.nr * sizeof(*im->samples.v));
+	im->samples.nr = 0;
 }
 
 static void import__see(struct import *im, uint64_t time_ns)
@@ -205,19 +218,25 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
-		      const char *const *frames, size_t nr)
+/* @api: NULL for a sample's. */
+static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
+			      const char *const *frames, size_t nr)
 {
 	struct xpu_record_callchain rec = {
 		.path_id = im->nr_paths + 1,
 		.proc_id = proc,
 		.time_ns = time_ns,
-		.domain = DOMAIN_IMPORT,
 		.nr_frames = min_t(size_t, nr, XPU_MAX_FRAMES),
 	};
+	uint16_t flags = api ? 0 : XPU_CHAIN_CPU;
 	size_t i;
 
-	rec.cbid = import__api(im, proc, api);
+	if (rec.nr_frames < nr)
+		flags |= XPU_CHAIN_TRUNCATED;
+	if (api) {
+		rec.domain = DOMAIN_IMPORT;
+		rec.cbid = import__api(im, proc, api);
+	}
 	im->words.nr = 0;
 	for (i = 0; i < rec.nr_frames && !im->err; i++) {
 		const char *name = frames[nr - 1 - i];
@@ -229,9 +248,21 @@ uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const 
 	}
 	if (im->err)
 		return 0;
-	import__put(im, false, XPU_RECORD_CALLCHAIN, rec.nr_frames < nr ? XPU_CHAIN_TRUNCATED : 0,
-		    &rec, sizeof(rec), im->words.v, im->words.nr * sizeof(*im->words.v));
+	import__put(im, false, XPU_RECORD_CALLCHAIN, flags, &rec, sizeof(rec), im->words.v,
+		    im->words.nr * sizeof(*im->words.v));
 	return ++im->nr_paths;
+}
+
+uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
+		      const char *const *frames, size_t nr)
+{
+	return import__chain(im, proc, time_ns, api, frames, nr);
+}
+
+uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
+			  const char *const *frames, size_t nr)
+{
+	return import__chain(im, proc, time_ns, NULL, frames, nr);
 }
 
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
@@ -294,6 +325,28 @@ void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id
 	im->err = im->err ?: array_push(&im->launches, l);
 }
 
+void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
+		    uint32_t cpu, uint32_t period_ns)
+{
+	struct xpu_sample sample = { .path_id = path, .thread_id = thread, .cpu = cpu };
+	int64_t delta;
+
+	if (im->err)
+		return;
+	import__see(im, time_ns);
+	delta = time_ns - im->samples_ns;
+	if (im->samples.nr == LAUNCHES_MAX || delta > INT32_MAX || delta < INT32_MIN ||
+	    im->sample_period_ns != period_ns)
+		import__flush_samples(im);
+	if (!im->samples.nr) {
+		im->samples_ns = time_ns;
+		im->sample_period_ns = period_ns;
+		delta = 0;
+	}
+	sample.delta_ns = delta;
+	im->err = im->err ?: array_push(&im->samples, sample);
+}
+
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    const char *name)
 {
@@ -346,6 +399,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	struct xpu_record_end end = { .time_ns = im->last_ns };
 
 	import__flush_launches(im);
+	import__flush_samples(im);
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);

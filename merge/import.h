@@ -39,6 +39,9 @@ struct import {
 	uint32_t batch_proc;
 	ARRAY(struct xpu_launch) launches;	/* not in it yet, after launches_ns */
 	uint64_t launches_ns;
+	ARRAY(struct xpu_sample) samples;	/* the same for samples_ns */
+	uint64_t samples_ns;
+	uint32_t sample_period_ns;
 	struct strpool strings;
 	struct idmap string_ids;	/* by address in the pool */
 	struct idmap told;		/* (proc, string id): its process has been told */
@@ -84,6 +87,10 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 		      const char *const *frames, size_t nr);
 
+/* The same for samples of what a thread did on a CPU. */
+uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
+			  const char *const *frames, size_t nr);
+
 /* Where work ran: the same id for the same place. */
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream);
@@ -93,6 +100,10 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 /* @correlation_id 0: its work was not seen. @path, @thread 0: not known. */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
+
+/* @path of import__cpu_path(); @period_ns: for how much of the thread's time it stands. */
+void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
+		    uint32_t cpu, uint32_t period_ns);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    const char *name);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);

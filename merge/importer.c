@@ -52,12 +52,12 @@ int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
 	import__init(&im->import);
 	if (im->nsys) {
 		err = nsys__open(&im->nsys_export, im->nsys, msgs);
-		if (!err)
+		if (!err && !im->events_only)
 			err = nsys__import(&im->nsys_export, &im->import);
 	} else {
 		err = importer__open_twofile(im, msgs);
 	}
-	if (!err)
+	if (!err && !im->events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	if (err == -ENOMEM)
 		msgs__add(msgs, "%s: %s", importer__name(im), strerror(ENOMEM));

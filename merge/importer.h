@@ -18,6 +18,7 @@ struct importer {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
 	uint64_t tolerance_ns;
 	bool summary;
+	bool events_only;		/* nsys: for importer__write_events(), no recording */
 	struct nsys_events_opts events;	/* its prefixes are ours to free */
 	/* importer__open() makes these. */
 	struct import import;
@@ -33,7 +34,7 @@ const char *importer__name(const struct importer *im);
 
 /**
  * importer__open - read the files
- * @r: opened on what they hold, until importer__close()
+ * @r: opened on what they hold, until importer__close(); with events_only left alone
  * @msgs: what is to be told; also why it failed
  *
  * Return: 0 or -errno; importer__close() is due in any case.

@@ -317,6 +317,18 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	return err;
 }
 
+/* A frame, with its columns as in the queries below; @kernel_mode: its column, or 0. */
+static void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode,
+			struct nsys_frame *f)
+{
+	/* Frames are compared as bytes. */
+	memset(f, 0, sizeof(*f));
+	f->symbol = nsys__string(n, stmt, 1);
+	f->module = nsys__string(n, stmt, 3);
+	f->unresolved = sqlite3_column_int64(stmt, 4) != 0;
+	f->kernel = kernel_mode && sqlite3_column_int64(stmt, kernel_mode);
+}
+
 static int nsys__read_chains(struct nsys *n)
 {
 	static const char table[] = "CUDA_CALLCHAINS";
@@ -328,11 +340,9 @@ static int nsys__read_chains(struct nsys *n)
 			   &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		uint64_t id = sqlite3_column_int64(stmt, 0);
-		struct nsys_frame frame = {
-			.symbol = nsys__string(n, stmt, 1), .module = nsys__string(n, stmt, 3),
-			.unresolved = sqlite3_column_int64(stmt, 4),
-		};
+		struct nsys_frame frame;
 
+		nsys__frame(n, stmt, 0, &frame);
 		if (!chain || chain->id != id) {
 			struct nsys_chain new = { .id = id, .first = n->frames.nr };
 
@@ -379,6 +389,34 @@ static int nsys__read_calls(struct nsys *n)
 			err = idmap__put(&n->call_ids, key, n->calls.nr);
 		if (!err)
 			err = array_push(&n->calls, c);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__read_samples(struct nsys *n)
+{
+	static const char table[] = "COMPOSITE_EVENTS";
+	sqlite3_stmt *stmt;
+	uint32_t known, proc;
+	int err;
+
+	err = nsys__select(n, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_sample s = { .tid = sqlite3_column_int64(stmt, 2),
+					 .cpu = column__u32(stmt, 3) };
+		uint64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (sqlite3_column_int64(stmt, 1) < 0 || idmap__get(&n->sample_ids, id, &known)) {
+			n->nr_strange++;
+			continue;
+		}
+		s.time_ns = sqlite3_column_int64(stmt, 1);
+		err = nsys__proc(n, s.tid, &proc);
+		if (!err)
+			err = idmap__put(&n->sample_ids, id, n->samples.nr);
+		if (!err)
+			err = array_push(&n->samples, s);
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -449,6 +487,8 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
 	if (!err)
 		err = nsys__read_ranges(n);
+	if (!err)
+		err = nsys__read_samples(n);
 	if (err)
 		return err;
 	/* What was never popped lasts to the end. */
@@ -501,6 +541,7 @@ int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs)
 
 void nsys__close(struct nsys *n)
 {
+	array_free(&n->samples);
 	array_free(&n->regions);
 	array_free(&n->frames);
 	array_free(&n->chains);
@@ -509,6 +550,7 @@ void nsys__close(struct nsys *n)
 	array_free(&n->calls);
 	array_free(&n->works);
 	array_free(&n->string_values);
+	idmap__free(&n->sample_ids);
 	idmap__free(&n->thread_names);
 	idmap__free(&n->work_ids);
 	idmap__free(&n->call_ids);
@@ -554,95 +596,110 @@ static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
 {
 	if (f->symbol && !f->unresolved)
-		return f->symbol;
+		return f->kernel ? strpool__internf(&n->strings, "%s_[k]", f->symbol) : f->symbol;
 	/* Addresses mean nothing any more. */
 	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
 }
 
-/* Return: the path of a call, made once for each chain and function. */
-static uint32_t nsys__path(struct nsys *n, struct import *im, struct idmap *paths,
-			   const struct nsys_call *c)
+struct nsys_importer {
+	struct nsys *n;
+	struct import *im;
+	struct idmap threads;		/* globalTid: thread of the recording */
+	struct idmap paths;		/* interned description of a path: path */
+	ARRAY(const char *) names;
+};
+
+static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
 {
-	const struct nsys_chain *chain = c->callchain == NO_INDEX ? NULL : &n->chains.v[c->callchain];
-	ARRAY(const char *) names = { 0 };
-	uint32_t proc = n->procs.v[c->proc].import_proc, i, skip = 0, path = 0;
-	const char *api = c->name;
-	size_t len = strlen(api);
-	const char *key;
+	return i->n->procs.v[proc].import_proc;
+}
+
+/* Return: the thread of a globalTid. */
+static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc)
+{
+	const char *name = nsys__thread_name(i->n, tid, proc);
+	uint32_t thread;
+	int err;
+
+	if (idmap__get(&i->threads, tid, &thread))
+		return thread;
+	thread = import__thread(i->im, nsys_importer__proc(i, proc), TID(tid));
+	err = idmap__put(&i->threads, tid, thread);
+	i->im->err = i->im->err ?: err;
+	if (name)
+		import__comm(i->im, PID(i->n->procs.v[proc].id), TID(tid), 0, name);
+	return thread;
+}
+
+/* Puts frames, given innermost first, into i->names, root first. */
+static void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames,
+				 uint32_t nr)
+{
 	int err = 0;
 
+	i->names.nr = 0;
+	for (; nr && !err; nr--)
+		err = array_push(&i->names, nsys__frame_name(i->n, &frames[nr - 1]));
+	i->im->err = i->im->err ?: err;
+}
+
+/* Return: the path of a call, made once for each chain and function. */
+static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
+{
+	const struct nsys_chain *chain =
+		c->callchain == NO_INDEX ? NULL : &i->n->chains.v[c->callchain];
+	const struct nsys_frame *frames = chain ? &i->n->frames.v[chain->first] : NULL;
+	uint32_t nr = chain ? chain->nr : 0, path = 0;
+	const char *api = c->name, *key;
+	size_t len = strlen(api);
+	int err;
+
 	cuda_api__parse(api, len, &api, &len);
-	api = strpool__intern(&n->strings, api, len);
-	if (!api) {
-		im->err = -ENOMEM;
-		return 0;
-	}
+	api = strpool__intern(&i->n->strings, api, len);
 	/* The same string for the same three, and so the same address. */
-	key = strpool__internf(&n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, proc,
+	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
-	if (!key) {
-		im->err = -ENOMEM;
+	if (!api || !key) {
+		i->im->err = -ENOMEM;
 		return 0;
 	}
-	if (idmap__get(paths, (uintptr_t)key, &path))
+	if (idmap__get(&i->paths, (uintptr_t)key, &path))
 		return path;
-	while (chain && skip < chain->nr && nsys_frame__is_cuda(&n->frames.v[chain->first + skip]))
-		skip++;
-	for (i = chain ? chain->nr : 0; i > skip && !err; i--)
-		err = array_push(&names, nsys__frame_name(n, &n->frames.v[chain->first + i - 1]));
-	if (!err) {
-		path = import__path(im, proc, c->start_ns, api, names.v, names.nr);
-		err = idmap__put(paths, (uintptr_t)key, path);
-	}
-	im->err = im->err ?: err;
-	array_free(&names);
+	for (; nr && nsys_frame__is_cuda(frames); nr--)
+		frames++;
+	nsys_importer__names(i, frames, nr);
+	path = import__path(i->im, nsys_importer__proc(i, c->proc), c->start_ns, api, i->names.v,
+			    i->names.nr);
+	err = idmap__put(&i->paths, (uintptr_t)key, path);
+	i->im->err = i->im->err ?: err;
 	return path;
 }
 
-static int nsys__import_calls(struct nsys *n, struct import *im)
+static void nsys_importer__calls(struct nsys_importer *i)
 {
-	struct idmap threads = { 0 }, paths = { 0 };
-	uint32_t i, outer, work, thread;
-	int err = 0;
+	struct nsys *n = i->n;
+	uint32_t k, outer, work;
 
-	for (i = 0; i < n->calls.nr && !err && !im->err; i++) {
-		const struct nsys_call *c = &n->calls.v[i];
+	for (k = 0; k < n->calls.nr && !i->im->err; k++) {
+		const struct nsys_call *c = &n->calls.v[k];
 		uint64_t key = ID_KEY(c->proc, c->correlation_id);
-		const char *name;
 
-		if (!idmap__get(&n->call_ids, key, &outer) || outer != i)
+		if (!idmap__get(&n->call_ids, key, &outer) || outer != k)
 			continue;
 		if (!idmap__get(&n->work_ids, key, &work) &&
 		    cuda_api__kind(c->name, strlen(c->name)) == CALL_OTHER)
 			continue;
-		if (!idmap__get(&threads, c->tid, &thread)) {
-			thread = import__thread(im, n->procs.v[c->proc].import_proc, TID(c->tid));
-			err = idmap__put(&threads, c->tid, thread);
-			name = nsys__thread_name(n, c->tid, c->proc);
-			if (name)
-				import__comm(im, PID(n->procs.v[c->proc].id), TID(c->tid), 0, name);
-		}
-		import__launch(im, c->start_ns, c->correlation_id, nsys__path(n, im, &paths, c),
-			       thread);
+		import__launch(i->im, c->start_ns, c->correlation_id, nsys_importer__path(i, c),
+			       nsys_importer__thread(i, c->tid, c->proc));
 	}
-	idmap__free(&paths);
-	idmap__free(&threads);
-	return err;
 }
 
-int nsys__import(struct nsys *n, struct import *im)
+static void nsys_importer__works(struct nsys_importer *i)
 {
-	uint32_t i, unknown = 0, proc;
-	int err;
+	uint32_t k, unknown = 0, proc;
 
-	for (i = 0; i < n->procs.nr; i++) {
-		struct nsys_proc *p = &n->procs.v[i];
-
-		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
-	}
-	err = nsys__import_calls(n, im);
-	for (i = 0; i < n->works.nr && !err && !im->err; i++) {
-		const struct nsys_work *from = &n->works.v[i];
+	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
+		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
 			/* Time 0 is when the session began, and says here that there is none. */
 			.start_ns = from->start_ns + !from->start_ns,
@@ -652,21 +709,161 @@ int nsys__import(struct nsys *n, struct import *im)
 			.copy_kind = from->copy_kind,
 		};
 
-		if (from->proc != NO_INDEX) {
-			proc = n->procs.v[from->proc].import_proc;
-		} else {
-			/* Several processes, and nothing says of which one it is. */
-			if (!unknown)
-				unknown = import__process(im, 0, "", 0);
-			proc = unknown;
-		}
-		w.stream = import__stream(im, proc, from->device, from->context, from->stream);
+		/* Several processes, and nothing says of which one it is. */
+		if (from->proc == NO_INDEX && !unknown)
+			unknown = import__process(i->im, 0, "", 0);
+		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
+		w.stream = import__stream(i->im, proc, from->device, from->context, from->stream);
 		if (from->type == XPU_RECORD_KERNEL)
-			import__kernel(im, proc, &w, from->full_name ?: from->name);
+			import__kernel(i->im, proc, &w, from->full_name ?: from->name);
 		else if (from->type == XPU_RECORD_MEMCPY)
-			import__memcpy(im, proc, &w);
+			import__memcpy(i->im, proc, &w);
 		else
-			import__memset(im, proc, &w);
+			import__memset(i->im, proc, &w);
 	}
+}
+
+/* One sample, with frames that must not hold padding: they are compared as bytes. */
+static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_sample *s,
+				 const struct nsys_frame *frames, uint32_t nr, uint32_t period_ns)
+{
+	uint32_t path = 0, proc = 0;
+	const char *bytes;
+	int err;
+
+	err = nsys__proc(i->n, s->tid, &proc);
+	if (err)
+		return err;
+	if (nr) {
+		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
+		/* Of one process: where it is in the pool tells the stack. */
+		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
+						 (const void *)bytes) : NULL;
+		if (!bytes)
+			return -ENOMEM;
+		if (!idmap__get(&i->paths, (uintptr_t)bytes, &path)) {
+			nsys_importer__names(i, frames, nr);
+			path = import__cpu_path(i->im, nsys_importer__proc(i, proc), s->time_ns,
+						i->names.v, i->names.nr);
+			err = idmap__put(&i->paths, (uintptr_t)bytes, path);
+		}
+	}
+	import__sample(i->im, s->time_ns, path, nsys_importer__thread(i, s->tid, proc), s->cpu,
+		       period_ns);
+	return err ?: i->im->err;
+}
+
+static int gap__compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return cmp3(*x, *y);
+}
+
+/*
+ * nsys__sample_period - how far apart samples of a thread that runs are
+ *
+ * The export does not tell; and a thread that is off the CPU in between has longer gaps. So it is
+ * the median of all.
+ */
+static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
+{
+	uint64_t *gaps = calloc(n->samples.nr + 1, sizeof(*gaps));
+	struct idmap threads = { 0 };
+	ARRAY(uint64_t) last = { 0 };
+	uint32_t i, thread;
+	size_t nr = 0;
+	int err = gaps ? 0 : -ENOMEM;
+
+	for (i = 0; i < n->samples.nr && !err; i++) {
+		const struct nsys_sample *s = &n->samples.v[i];
+
+		if (idmap__get(&threads, s->tid, &thread)) {
+			gaps[nr++] = s->time_ns - last.v[thread];
+			last.v[thread] = s->time_ns;
+			continue;
+		}
+		err = idmap__put(&threads, s->tid, last.nr);
+		if (!err)
+			err = array_push(&last, s->time_ns);
+	}
+	if (nr)
+		qsort(gaps, nr, sizeof(*gaps), gap__compare);
+	*period_ns = nr ? min_t(uint64_t, gaps[nr / 2], 1000000000) : 1000000;
+	array_free(&last);
+	idmap__free(&threads);
+	free(gaps);
+	return err;
+}
+
+/* CPU samples: what threads did beside launching. Their chains may be many: one at a time. */
+static int nsys_importer__samples(struct nsys_importer *i)
+{
+	static const char table[] = "SAMPLING_CALLCHAINS";
+	ARRAY(struct nsys_frame) frames = { 0 };
+	struct nsys *n = i->n;
+	uint32_t period_ns, at = NO_INDEX, k, next;
+	sqlite3_stmt *stmt = NULL;
+	bool *done = NULL;
+	int err = 0;
+
+	if (!n->samples.nr)
+		return 0;
+	err = nsys__sample_period(n, &period_ns);
+	done = calloc(n->samples.nr, sizeof(*done));
+	if (!done)
+		err = -ENOMEM;
+	if (!err)
+		err = nsys__select(n, table, "id symbol stackDepth module unresolved kernelMode", 3,
+				   "ORDER BY 1, 3", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_frame frame;
+
+		if (!idmap__get(&n->sample_ids, sqlite3_column_int64(stmt, 0), &next))
+			continue;
+		if (next != at) {
+			if (at != NO_INDEX)
+				err = nsys_importer__sample(i, &n->samples.v[at], frames.v,
+							    frames.nr, period_ns);
+			frames.nr = 0;
+			at = next;
+			done[at] = true;
+		}
+		if (err || frames.nr == FRAMES_MAX)
+			continue;
+		nsys__frame(n, stmt, 5, &frame);
+		err = array_push(&frames, frame);
+	}
+	if (!err && at != NO_INDEX)
+		err = nsys_importer__sample(i, &n->samples.v[at], frames.v, frames.nr, period_ns);
+	for (k = 0; k < n->samples.nr && !err; k++)
+		if (!done[k])
+			err = nsys_importer__sample(i, &n->samples.v[k], NULL, 0, period_ns);
+	sqlite3_finalize(stmt);
+	array_free(&frames);
+	free(done);
+	if (!err)
+		msgs__add(n->msgs, "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
+			  "distance of two in one thread", n->path, n->samples.nr, period_ns / 1000);
+	return err;
+}
+
+int nsys__import(struct nsys *n, struct import *im)
+{
+	struct nsys_importer i = { .n = n, .im = im };
+	uint32_t k;
+	int err;
+
+	for (k = 0; k < n->procs.nr; k++) {
+		struct nsys_proc *p = &n->procs.v[k];
+
+		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
+	}
+	nsys_importer__calls(&i);
+	nsys_importer__works(&i);
+	err = im->err ?: nsys_importer__samples(&i);
+	array_free(&i.names);
+	idmap__free(&i.paths);
+	idmap__free(&i.threads);
 	return err ?: im->err;
 }

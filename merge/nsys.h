@@ -81,6 +81,13 @@ struct nsys_chain {
 struct nsys_frame {
 	const char *symbol, *module;
 	bool unresolved;
+	bool kernel;
+};
+
+struct nsys_sample {			/* of a CPU */
+	uint64_t time_ns;
+	uint64_t tid;			/* globalTid */
+	uint32_t cpu;
 };
 
 struct nsys {
@@ -96,11 +103,13 @@ struct nsys {
 	ARRAY(struct nsys_proc) procs;
 	ARRAY(struct nsys_chain) chains;
 	ARRAY(struct nsys_frame) frames;
+	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
 	struct idmap chain_ids;
 	struct idmap call_ids;		/* (process, correlation id): its outermost call */
 	struct idmap work_ids;		/* (process, correlation id): its first work */
+	struct idmap sample_ids;
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
 	uint64_t nr_strange;		/* rows with impossible values */

@@ -452,6 +452,7 @@ static int options__complete(struct options *o, int nr_args, char **args)
 	}
 	if (!o->format)
 		o->format = FORMAT_TEXT;
+	o->importer.events_only = o->importer.nsys && o->format == FORMAT_CHROME;
 	if (o->without == (LEAVES_CPU | LEAVES_DEVICE)) {
 		complain("--gpu-only and --cpu-only together leave nothing");
 		return -EINVAL;
@@ -1099,7 +1100,7 @@ int main(int argc, char **argv)
 	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
 					    open_inputs(&o, readers))
 		goto out;
-	if (o.importer.nsys && o.format == FORMAT_CHROME)
+	if (o.importer.events_only)
 		ret = convert(&o);
 	else
 		ret = o.diff ? compare(&o, readers) : merge(&o, readers);

@@ -211,6 +211,40 @@ for format in text pprof html perf; do
 	is $? 0 "-f $format: status"
 done
 
+# ---- CPU samples
+
+{
+	schema
+	cat <<END
+INSERT INTO StringIds VALUES (20, 'busy'), (21, 'do_syscall_64'), (22, 'idle');
+CREATE TABLE COMPOSITE_EVENTS (id INT NOT NULL PRIMARY KEY, start INT NOT NULL, cpu INT NOT NULL,
+	threadState INT NOT NULL, globalTid INT NOT NULL, cpuCycles INT NOT NULL);
+CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL,
+	kernelMode INTEGER, unresolved INTEGER, stackDepth INTEGER NOT NULL);
+CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+INSERT INTO ThreadNames VALUES (14, 1, $((P1 + 101)));
+END
+	i=0
+	while [ $i -lt 10 ]; do
+		i=$((i + 1))
+		echo "INSERT INTO COMPOSITE_EVENTS VALUES ($i, $((i * 2000000)), 1, 0, $((P1 + 101)), 5);"
+		[ $i = 10 ] && continue
+		echo "INSERT INTO SAMPLING_CALLCHAINS VALUES ($i, 8, 10, 0, 0, 1);"
+		echo "INSERT INTO SAMPLING_CALLCHAINS VALUES ($i, $((i < 4 ? 21 : 20)), 10, $((i < 4)), 0, 0);"
+	done
+} | "$sqlite" samples.sqlite
+xpumerge --nsys samples.sqlite -o out.folded --unit ns 2>log
+is $? 0 "CPU samples: status"
+sort out.folded >got
+sort >expected <<'END'
+worker;main;busy 12000000
+worker;main;do_syscall_64_[k] 6000000
+worker;[no stack] 2000000
+END
+diff expected got >diff
+ok $? "CPU samples: folded stacks" || diag "$(cat diff)"
+like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' "CPU samples: how much each is"
+
 # ---- files that are not right
 
 fails() {		# NAME REGEX ARGS...

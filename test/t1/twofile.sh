@@ -146,7 +146,7 @@ fails "no stacks" 'empty: no stacks' --cpu empty --gpu gpu.json
 fails "no events" 'empty: no CUDA events' --cpu cpu.txt --gpu empty
 fails "no JSON" 'no CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
 fails "stacks alone" 'give the device records' --cpu cpu.txt
-fails "a bad tolerance" 'tolerance' --cpu cpu.txt --gpu gpu.json -t ms
+fails "a bad tolerance" 'number of milliseconds' --cpu cpu.txt --gpu gpu.json -t ms
 fails "a recording, too" 'one or the other' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
 xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
