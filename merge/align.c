@@ -15,6 +15,7 @@
 #define DENSE		16		/* more launches than that in a peak's width: no use */
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
+#define FEW_BINS	(1u << 12)
 #define NEAR_BINS	(1u << 15)	/* of the histogram of differences near an offset */
 #define CHUNK		256		/* stacks that share one offset */
 #define REACH		8.0		/* how far out a match may be, in jitters */
@@ -65,6 +66,7 @@ struct aligner {
 	uint32_t *cursor;		/* by group: see aligner__seek() */
 	double rate;			/* launches that a stack may be of, per ns */
 	uint32_t nr_chunks;
+	uint32_t nr_bins;
 	uint32_t *histogram;
 	double *stack_time;		/* of each stack, by the launches' clock */
 	double decay[NR_DECAY + 2];
@@ -536,7 +538,8 @@ static int aligner__find_others(struct aligner *al, struct track *tracks, uint32
 	int err = 0;
 
 	for (range = 4 * gap; !err && range < 8 * al->opts->max_offset_ns; range *= 8) {
-		n = aligner__candidates(al, best - range, best + range, NEAR_BINS, candidates);
+		n = aligner__candidates(al, best - range, best + range,
+					min_t(uint32_t, al->nr_bins, NEAR_BINS), candidates);
 		for (i = k = 0; i < n; i++) {
 			off = fabs(candidates[i].offset - best);
 			if (off > 3 * al->jitter && off <= range)
@@ -572,11 +575,15 @@ static int aligner__find_offset(struct aligner *al)
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);
 	from = fmax(-range - ahead, -al->gpu.span - 1e6);
 	to = fmin(range - ahead, al->cpu.span + 1e6);
-	nr = aligner__candidates(al, from, to, NR_BINS, candidates);
+	/* Few differences need no fine histogram: one of them is alone in its bin anyway. */
+	al->nr_bins = FEW_BINS;
+	while (al->nr_bins < NR_BINS && al->nr_bins < 16ull * al->cpu.in->nr * al->gpu.in->nr)
+		al->nr_bins *= 2;
+	nr = aligner__candidates(al, from, to, al->nr_bins, candidates);
 	/* Clocks that have nothing in common: whatever brings the two recordings together. */
 	if (!nr || candidates[0].score < 0.1)
-		nr = aligner__candidates(al, -al->gpu.span - 1e6, al->cpu.span + 1e6, NR_BINS,
-					 candidates);
+		nr = aligner__candidates(al, -al->gpu.span - 1e6, al->cpu.span + 1e6,
+					 al->nr_bins, candidates);
 	err = aligner__add_tracks(al, tracks, &nr_tracks, candidates, min_t(uint32_t, nr, 4));
 	if (err || !nr_tracks)
 		goto out;

@@ -315,7 +315,7 @@ int join__finish(struct join *j)
 			j->slots[nr++] = j->slots[i];
 	if (nr)
 		qsort(j->slots, nr, sizeof(*j->slots), join_entry__cmp);
-	for (e = j->slots; e < j->slots + nr; e++) {
+	for (e = j->slots; nr; e++, nr--) {
 		if (e->state != ENTRY_WAITING) {
 			l = join_entry__launch(e);
 			j->nr_pending++;

@@ -346,7 +346,8 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
 
 .PHONY: fuzz
-fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data
+fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \
+	$(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
 
 -include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d)

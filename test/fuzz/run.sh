@@ -67,6 +67,49 @@ seed_jitmap() {
 	printf '7f0000001000 40 first\n7f0000001040 20 py::f:/a/b.py\n7f0000001000 8 again\n' >"$1/map"
 }
 
+seed_twofile() {
+	for format in chrome array lines text; do
+		"$XPU_BUILD/gen_twofile" "$1/cpu" "$1/gpu" nr=8 lost=0.2 format=$format >/dev/null
+		{ cat "$1/cpu"; echo %%; cat "$1/gpu"; } >"$1/$format"
+	done
+	cat >"$1/odd" <<-END
+	1000 my app 2 42 43 3 main;run(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*)
+	2000 12 34 42 43 0 main;cudaMemcpyAsync
+	%%
+	{"traceEvents":[{"name":"Runtime: cudaMemcpy_v3020","ts":1.5e0,"dur":2,"cat":"CUDA_Runtime",
+	"pid":1,"tid":2,"args":{"correlationId":5}},{"name":"\ud83d\ude00\u0000","ts":3,"dur":1,
+	"cat":"MemCopy","args":{"correlationId":5,"size":4096,"deviceId":1}}]}
+	END
+	printf 'MEMCPY "HtoD" [ 5, 9 ] duration 4, size 8, copyCount 1, srcKind PINNED, dstKind DEVICE, correlationId 3\n\tdeviceId 1, contextId 2, streamId 3\nMEMSET [ 1, 2 ] duration 1, value 0, size 4, correlationId 4\n' >"$1/memory"
+	rm "$1/cpu" "$1/gpu"
+}
+
+seed_nsys() {
+	"$XPU_BUILD/gen_sqlite" "$1/all" <<-END
+	PRAGMA page_size = 512;
+	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+	INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'k'), (3, 'main'), (4, '/lib/x.so');
+	CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+		globalPid, shortName, demangledName, gridX);
+	INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (9, 12, 0, 1, 7, 1, 1677721600, 2, 2, 1),
+		(13, 15, 1, 1, 7, 1, 1677721600, 2, 2, 1), (16, 19, 0, 1, 7, 2, NULL, 2, 2, 1);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId,
+		globalPid, bytes, copyKind);
+	INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (20, 30, 0, 1, 7, 3, 1677721600, 4096, 1);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, callchainId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (3, 8, 1677721700, 1, 1, 1), (4, 5, 1677721700, 1, 1, 1),
+		(9, 10, 1677721700, 2, 1, NULL);
+	CREATE TABLE CUDA_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
+	INSERT INTO CUDA_CALLCHAINS VALUES (1, 1, 4, 0, 0), (1, 2, 4, 1, 1), (1, 3, 4, 0, 2);
+	CREATE TABLE NVTX_EVENTS (start, end, eventType, globalTid, text, textId);
+	INSERT INTO NVTX_EVENTS VALUES (1, 20, 59, 1677721700, 'step', NULL), (2, NULL, 59, 1677721700, NULL, 3);
+	CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid, cpu);
+	INSERT INTO COMPOSITE_EVENTS VALUES (1, 5, 1677721700, 0), (2, 15, 1677721700, 0);
+	CREATE TABLE SAMPLING_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
+	INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 3, 4, 0, 0);
+	END
+}
+
 for fuzzer; do
 	name=$(basename "$fuzzer")
 	corpus=$XPU_BUILD/fuzz/corpus-$name seeds=$XPU_BUILD/fuzz/seeds-$name
@@ -76,6 +119,8 @@ for fuzzer; do
 	case $name in
 	fuzz_reader)	seed_reader "$seeds" ;;
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
+	fuzz_twofile)	seed_twofile "$seeds" ;;
+	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac
 	echo "fuzz: $name for $seconds s"
