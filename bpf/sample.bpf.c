@@ -61,18 +61,10 @@ static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + 16384) - 1;
 }
 
-/**
- * copy_stack - take the registers and the top of the stack, for somebody else to unwind
- * @task: the current one
- * @to: room for REGS_BYTES and XPU_STACK_MAX, and a page
- *
- * Return: bytes of the stack, 0 if it cannot be read, or -1 if this is no 64-bit program.
- */
-static __always_inline long copy_stack(struct task_struct *task, void *to)
+/* Copies the registers of @task, the current one, to @r. Return: 0, or -1 if this is no 64-bit program. */
+static __always_inline int copy_regs(struct task_struct *task, __u64 *r)
 {
 	struct pt_regs regs = {};
-	__u64 *r = to;
-	__u32 bytes = 0, n, i;
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), user_regs(task)) || regs.cs == 0x23)
 		return -1;
@@ -93,17 +85,35 @@ static __always_inline long copy_stack(struct task_struct *task, void *to)
 	r[XPU_REG_R14] = regs.r14;
 	r[XPU_REG_R15] = regs.r15;
 	r[XPU_REG_IP] = regs.ip;
+	return 0;
+}
+
+/**
+ * copy_stack - take the registers and the top of the stack, for somebody else to unwind
+ * @task: the current one
+ * @to: room for REGS_BYTES and XPU_STACK_MAX, and a page
+ *
+ * Return: bytes of the stack, 0 if it cannot be read, or -1 if this is no 64-bit program.
+ */
+static __always_inline long copy_stack(struct task_struct *task, void *to)
+{
+	__u64 *r = to, sp;
+	__u32 bytes = 0, n, i;
+
+	if (copy_regs(task, r))
+		return -1;
+	sp = r[XPU_REG_SP];
 	to += REGS_BYTES;
 	/* By pages, for the stack ends before one that cannot be read. */
 	for (i = 0; i <= XPU_STACK_MAX / PAGE_BYTES + 1; i++) {
 		BOUND(bytes, XPU_STACK_MAX);
 		if (bytes >= sample_stack_bytes)
 			break;
-		n = PAGE_BYTES - ((regs.sp + bytes) & (PAGE_BYTES - 1));
+		n = PAGE_BYTES - ((sp + bytes) & (PAGE_BYTES - 1));
 		if (n > sample_stack_bytes - bytes)
 			n = sample_stack_bytes - bytes;
 		BOUND(n, PAGE_BYTES);
-		if (bpf_probe_read_user(to + bytes, n, (void *)regs.sp + bytes))
+		if (bpf_probe_read_user(to + bytes, n, (void *)sp + bytes))
 			break;
 		bytes += n;
 	}

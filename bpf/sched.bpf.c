@@ -14,6 +14,7 @@
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
+#define OFF_COPY_BYTES		1024	/* of the stack: what functions without frame pointer have */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no stack's sum */
@@ -48,7 +49,8 @@ struct {
 } off_stacks SEC(".maps");
 
 struct off_scratch {
-	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES]
+	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + REGS_BYTES +
+		    OFF_COPY_BYTES]
 		__attribute__((aligned(8)));
 };
 
@@ -231,12 +233,14 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
  * nobody has seen it before, it goes out.
  */
-static __always_inline void take_stack(void *ctx, struct xpu_thread_state *t, __u64 now_ns)
+static __always_inline void take_stack(void *ctx, struct task_struct *task,
+				       struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct off_stack key = { .proc_id = t->proc_id };
 	long kernel_bytes, user_bytes;
 	struct xpu_ring_off_stack *r;
-	__u32 zero = 0, bytes, i;
+	__u32 zero = 0, bytes, n, i;
+	__u64 *regs;
 	__u8 one = 1;
 
 	t->hash[0] = t->hash[1] = 0;
@@ -271,12 +275,29 @@ static __always_inline void take_stack(void *ctx, struct xpu_thread_state *t, __
 	if (bpf_map_lookup_elem(&off_stacks, &key))
 		return;
 
+	r->nr_frames = bytes / sizeof(__u64);
+	r->stack_bytes = 0;
+	/*
+	 * The C library's system calls have no frames as a rule, so their callers are missing: the
+	 * registers and the top of the stack tell who they are.
+	 */
+	regs = (void *)r->frames + bytes;
+	if (user_bytes && !copy_regs(task, regs)) {
+		n = PAGE_BYTES - (regs[XPU_REG_SP] & (PAGE_BYTES - 1));
+		BOUND(n, OFF_COPY_BYTES);
+		if (!bpf_probe_read_user((void *)regs + REGS_BYTES, n, (void *)regs[XPU_REG_SP])) {
+			r->flags |= XPU_CHAIN_STACK;
+			r->stack_bytes = n & ~7u;
+			bytes += REGS_BYTES + (n & ~7u);
+		}
+	}
+	BOUND(bytes, 2 * OFF_STACK_BYTES + REGS_BYTES + OFF_COPY_BYTES);
 	r->hdr.type = XPU_RECORD_OFF_STACK;
 	r->hdr.misc = 0;
 	r->hdr.size = sizeof(*r) + bytes;
 	r->time_ns = now_ns;
 	r->proc_id = t->proc_id;
-	r->nr_frames = bytes / sizeof(__u64);
+	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
 	/* Until it is among those that went out it goes out again. */
@@ -396,7 +417,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 		t->kind = XPU_OFF_CALL;
 		return;
 	}
-	take_stack(ctx, t, now_ns);
+	take_stack(ctx, task, t, now_ns);
 }
 
 SEC("tp_btf/sched_switch")

@@ -652,7 +652,8 @@ static size_t diff_blocks(const struct stack *old, const uint8_t *blocks, uint64
 
 /* A sample with a copy of the stack behind @regs. @path_id: of the kernel's frames, or 0. */
 static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *sample,
-			    const __u64 *regs, uint32_t thread_id, uint32_t path_id)
+			    const __u64 *regs, uint32_t thread_id, uint32_t path_id,
+			    uint32_t period_ns)
 {
 	struct stack **slot = &rec->stacks[thread_id % NR_STACKS], *old = *slot;
 	uint64_t sp = regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK;
@@ -686,7 +687,7 @@ static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *
 		.time_ns = sample->time_ns,
 		.path_id = path_id,
 		.thread_id = thread_id,
-		.period_ns = rec->sample_period_ns,
+		.period_ns = period_ns,
 		.cpu = sample->cpu,
 		.bytes = sample->stack_bytes,
 	};
@@ -735,7 +736,8 @@ static void recorder__sample(struct recorder *rec, const struct xpu_ring_sample 
 		return;
 	}
 	if (stack) {
-		recorder__stack(rec, sample, sample->frames + sample->nr_frames, thread_id, path_id);
+		recorder__stack(rec, sample, sample->frames + sample->nr_frames, thread_id, path_id,
+				rec->sample_period_ns);
 		return;
 	}
 	delta = sample->time_ns - rec->samples_ns;
@@ -839,12 +841,17 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 				size_t size)
 {
 	const struct chain_key what = {
-		.proc_id = stack->proc_id, .flags = stack->flags, .nr_frames = stack->nr_frames,
+		.proc_id = stack->proc_id, .flags = stack->flags & ~XPU_CHAIN_STACK,
+		.nr_frames = stack->nr_frames,
 	};
+	bool copied = stack->flags & XPU_CHAIN_STACK;
+	uint32_t thread_id;
 	struct off_stack *o;
 
 	if (size < sizeof(*stack) || stack->nr_frames > XPU_MAX_FRAMES ||
-	    size < sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]) ||
+	    stack->stack_bytes > XPU_STACK_MAX ||
+	    size < sizeof(*stack) + (stack->nr_frames + copied * XPU_NR_REGS) *
+			    sizeof(stack->frames[0]) + stack->stack_bytes ||
 	    recorder__find_stack(rec, stack->proc_id, stack->hash))
 		return;
 	o = calloc(1, sizeof(*o));
@@ -854,6 +861,11 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 		.hash = { stack->hash[0], stack->hash[1] }, .proc_id = stack->proc_id,
 	};
 	o->path_id = recorder__path_id(rec, &what, stack->frames, stack->time_ns, false);
+	thread_id = recorder__thread_id(rec, stack->proc_id, stack->tid);
+	if (copied && o->path_id && thread_id)
+		recorder__stack(rec, &(struct xpu_ring_sample){
+			.time_ns = stack->time_ns, .stack_bytes = stack->stack_bytes,
+		}, stack->frames + stack->nr_frames, thread_id, o->path_id, 0);
 	HASH_ADD(hh, rec->off_stacks, key, sizeof(o->key), o);
 	if (!o->hh.tbl)
 		free(o);

@@ -1764,6 +1764,40 @@ static int session__unwound_path(struct session *s, uint32_t proc, struct image 
 	return oom ? -ENOMEM : 0;
 }
 
+/*
+ * Puts into a call path along frame pointers those frames that have none, behind its innermost one: the
+ * first @nr of s->unwind up to the path's next one.
+ */
+static int session__complete_path(struct session *s, struct path *path, uint16_t nr)
+{
+	const struct xpu_record_callchain *old = path->rec;
+	struct xpu_record_callchain *new;
+	uint32_t first, next, k;
+
+	for (first = 0; first < old->nr_frames && XPU_FRAME_IS_KERNEL(old->frames[first]); first++)
+		;
+	next = first + 1;
+	if (next > old->nr_frames)
+		return 0;
+	for (k = 1; k < nr && next < old->nr_frames && s->unwind.frames[k] != old->frames[next]; k++)
+		;
+	/* Nothing is missing, or this is not the same stack. */
+	if (k < 2 || k >= nr || old->nr_frames + k - 1 > UINT16_MAX)
+		return 0;
+	new = arena__alloc(&s->tables->arena, sizeof(*new) +
+			   (old->nr_frames + k - 1) * sizeof(new->frames[0]));
+	if (!new)
+		return -ENOMEM;
+	*new = *old;
+	new->nr_frames = old->nr_frames + k - 1;
+	memcpy(new->frames, old->frames, next * sizeof(new->frames[0]));
+	memcpy(new->frames + next, s->unwind.frames + 1, (k - 1) * sizeof(new->frames[0]));
+	memcpy(new->frames + next + k - 1, old->frames + next,
+	       (old->nr_frames - next) * sizeof(new->frames[0]));
+	path->rec = new;
+	return 0;
+}
+
 static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 {
 	const struct xpu_record_callchain *kernel = NULL;
@@ -1787,6 +1821,8 @@ static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 	if (err < 0)
 		return err;
 	s->loss.bad_refs += err;
+	if (!rec->period_ns)
+		return path != NO_INDEX ? session__complete_path(s, &s->paths.v[path], nr) : 0;
 	err = session__unwound_path(s, proc, image, kernel, nr, flags, &path);
 	if (!err)
 		err = session__path_chain(s, path, rec->time_ns, &at.chain);
