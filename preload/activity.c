@@ -73,7 +73,7 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
-static bool forced;			/* CUPTI was made to hand out what is not finished */
+static atomic_bool forced;		/* CUPTI was made to hand out what is not finished */
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
 
@@ -484,7 +484,8 @@ void activity__flush_if_quiet(void)
 
 void activity__flush(bool force)
 {
-	forced |= force;
+	if (force)
+		atomic_store(&forced, true);
 	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 

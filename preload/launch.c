@@ -218,7 +218,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 /* From here on the time is the call's own. */
 static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
-	if (!wait__calls[cbid])
+	if (!wait__call(cbid))
 		return;
 	t->slot.in_call = 1;
 	*d->correlationData = wait__ticks();
@@ -256,7 +256,7 @@ static __attribute__((noinline, cold)) struct thread *introduce(void)
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	bool record = wait__calls[cbid] >= WAIT_RECORD;
+	bool record = wait__call(cbid) >= WAIT_RECORD;
 	struct thread *t = this_thread;
 
 	if (d->callbackSite != CUPTI_API_ENTER) {
@@ -289,7 +289,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			on_resource(cbid, data);
 		return;
 	}
-	if (__builtin_expect(wait__calls[cbid] >= WAIT_STREAM, 0)) {
+	if (__builtin_expect(wait__call(cbid) >= WAIT_STREAM, 0)) {
 		on_wait_call(cbid, d);
 		return;
 	}
@@ -297,7 +297,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 		if (t && !t->level) {	/* else a handler's, within one that is being told of */
 			t->slot.correlation_id = 0;	/* the launch is over */
 			t->slot.in_call = 0;
-			if (wait__calls[cbid] &&
+			if (wait__call(cbid) &&
 			    __builtin_expect(wait__is_long(*d->correlationData), 0))
 				waited(cbid, d);
 		}

@@ -72,9 +72,10 @@ bool wait__watch(uint32_t cbid, const char *name)
 	/* One that names a stream is as a launch: it waits for room, or for its own bytes. */
 	if ((call == WAIT_COPY || call == WAIT_FREE) && strstr(name, "Async"))
 		call = WAIT_LAUNCH;
-	wait__calls[cbid] = call;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
-		wait__calls[cbid] |= WAIT_PER_THREAD;
+		call |= WAIT_PER_THREAD;
+	/* Calls may be going on, if this is not the first time. */
+	__atomic_store_n(&wait__calls[cbid], call, __ATOMIC_RELAXED);
 	return call >= WAIT_STREAM;
 }
 

@@ -40,6 +40,11 @@ enum {
 /* By callback id of the driver domain; all 0 where nobody wants to know of waits. */
 extern uint8_t wait__calls[WAIT_MAX_CBID];
 
+static inline uint8_t wait__call(uint32_t cbid)
+{
+	return __atomic_load_n(&wait__calls[cbid], __ATOMIC_RELAXED);
+}
+
 /*
  * Notes what the driver call @name means here, unless XPU_WAITS_ENV is "off". Return: whether it is one
  * to watch for that.
