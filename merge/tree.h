@@ -41,7 +41,7 @@ struct tree_node {
 	uint32_t depth;			/* 0: the root */
 };
 
-/* What ran at one node: its own CPU time if it is of a call path, else the work that it stands for. */
+/* What ran at one node: its own CPU time if it is of a call path, else what it stands for. */
 struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;

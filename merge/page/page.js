@@ -113,7 +113,7 @@ const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "
 
 const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending"].includes(kind));
 
-/* Device records are counted and have bytes, not what threads did beside; unless only that is there. */
+/* Device records are counted and have bytes; what threads did beside only if it is alone. */
 function unitIsOf(kind) {
 	return measure() === "ns" || isDevice[kind] ||
 	       !kinds.some((_, k) => isDevice[k] && present[k] && state.kinds[k]);
@@ -338,8 +338,9 @@ function showMatched() {
 /* ---- the graph ------------------------------------------------------------------------------ */
 
 const chart = d3fg.flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false)
-	.resetHeightOnZoom(true).transitionDuration(0).getName(d => nameOf(d.data.i)).setColorMapper(d => colour(d.data.i))
-	.setLabelHandler(d => nameOf(d.data.i)).setDetailsHandler(() => {});
+	.resetHeightOnZoom(true).transitionDuration(0).getName(d => nameOf(d.data.i))
+	.setColorMapper(d => colour(d.data.i)).setLabelHandler(d => nameOf(d.data.i))
+	.setDetailsHandler(() => {});
 let started = false;
 
 /* What to draw: the ancestors of what is zoomed to, and below it all that is a pixel wide. */

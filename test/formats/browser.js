@@ -32,8 +32,8 @@ function near(got, wanted, name, by = .002) {
 }
 
 /*
- * Opens a file. What it says on the console, what it throws and what it asks for beside the file are
- * in page.complaints.
+ * Opens a file. What it says on the console, what it throws and what it asks for beside the file
+ * are in page.complaints.
  */
 async function open(file, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, ...options });

@@ -46,7 +46,8 @@ async function testGraph() {
 	await settle(page);
 	is(number((await tip(page, "all")).total),
 	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))), "copies left out");
-	is(await page.getAttribute('[data-kind="memcpy"]', "aria-pressed"), "false", "and the button says so");
+	is(await page.getAttribute('[data-kind="memcpy"]', "aria-pressed"), "false",
+	   "and the button says so");
 	await page.click('[data-kind="memcpy"]', { modifiers: ["Shift"] });
 	await settle(page);
 	is(number((await tip(page, "all")).total),
@@ -110,7 +111,8 @@ async function testMoving() {
 	ok((await drawn(page)).some(d => d.fill === "#e65cf0"), "search: matches are coloured");
 	await shot(page, "html-search");
 	await page.fill("#search", "operator[](");
-	is(await page.getAttribute("#search", "aria-invalid"), "true", "a bad expression is taken as text");
+	is(await page.getAttribute("#search", "aria-invalid"), "true",
+	   "a bad expression is taken as text");
 	await page.keyboard.press("Escape");
 	is(await page.textContent("#matched"), "", "Escape ends the search");
 
@@ -204,7 +206,8 @@ async function testHostile() {
 
 	is(missing.join("\n"), "", "hostile names are shown as folded stacks have them");
 	ok([...names].some(n => n.includes("<img src=x onerror=alert(2)>")), "and not as elements");
-	is(await page.$$eval("img, script:not([id])", e => e.length), 2, "which are none but the page's own");
+	is(await page.$$eval("img, script:not([id])", e => e.length), 2,
+	   "which are none but the page's own");
 	await page.click("#tab-graph");
 	await settle(page);
 	await shot(page, "html-hostile");
@@ -273,10 +276,12 @@ async function testDiff() {
 	}
 	await page.selectOption("#width", "b");
 	await settle(page);
-	ok(!(await drawn(page)).some(f => gone.includes(f.name)), "as wide as B: what is gone is not there");
+	ok(!(await drawn(page)).some(f => gone.includes(f.name)),
+	   "as wide as B: what is gone is not there");
 	await page.click("#tab-top");
 	await page.click("#top thead th:nth-child(11) button");
-	const deltas = await page.$$eval("#top tbody td:nth-child(11)", cells => cells.map(c => c.textContent));
+	const deltas = await page.$$eval("#top tbody td:nth-child(11)",
+					 cells => cells.map(c => c.textContent));
 	const numbers = deltas.map(d => number(d.slice(1)));
 
 	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences first");
@@ -301,7 +306,8 @@ async function testLooks() {
 }
 
 async function testBig() {
-	const [user, system, kilobytes] = fs.readFileSync("big.time", "utf8").trim().split(/\s+/).map(Number);
+	const [user, system, kilobytes] = fs.readFileSync("big.time", "utf8").trim().split(/\s+/)
+		.map(Number);
 	const start = Date.now(), page = await open("big.html");
 
 	await page.waitForSelector("html[data-ready]");
