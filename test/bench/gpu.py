@@ -188,8 +188,7 @@ class Tools:
                                "--format=csv,noheader").splitlines()[0].replace(", ", ", driver "))
             release = re.search(r"release ([\d.]+)", output(self.nvcc, "--version"))
             said.append(f"CUDA {release[1] if release else '?'}")
-        with open("/proc/cpuinfo", encoding="utf-8") as f:
-            model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
+        model = re.search(r"^model name\s*: (.*)", read("/proc/cpuinfo"), re.M)
         said.append(f"{os.cpu_count()} CPUs, {model[1] if model else 'unknown'}")
         said.append(f"Linux {os.uname().release}")
         said.append(output(self.xpuload, "--version"))
@@ -448,13 +447,13 @@ class Bench:
                 if not p.stdout.readline():
                     raise Failed(last_line(p.stderr.read()))
                 time.sleep(0.3)
-                ticks, start = cpu_ticks(p.pid), time.monotonic()
+                used, start = cpu_seconds(p.pid), time.monotonic()
                 time.sleep(CPU_SECONDS)
-                ticks, seconds = cpu_ticks(p.pid) - ticks, time.monotonic() - start
+                used, seconds = cpu_seconds(p.pid) - used, time.monotonic() - start
                 said, errors = p.communicate()
             if p.returncode:
                 raise Failed(last_line(errors))
-            shares.append(ticks / os.sysconf("SC_CLK_TCK") / seconds * 100)
+            shares.append(used / seconds * 100)
             rates.append(float(said))
             account = Account(self.tools, data)
             total = account if not i else total
@@ -497,10 +496,18 @@ class Bench:
         return self.status
 
 
-def cpu_ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        fields = f.read().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+def cpu_seconds(pid):
+    """What all its threads have used: exact where the kernel tells, or else in clock ticks."""
+    exact = glob.glob(f"/proc/{pid}/task/*/schedstat")
+    if exact:
+        return sum(int(read(path).split()[0]) for path in exact) / 1e9
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
 
 
 def main():
