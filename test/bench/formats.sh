@@ -10,12 +10,15 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 "$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 || exit 1
-echo "writing $launches launches, recording of $(($(stat -c %s bench.data) / 1000000)) MB:"
+echo "writing $launches launches, a recording of $(($(stat -c %s bench.data) / 1000000)) MB, in each format"
+line() {
+	printf '%10s %8s %8s %8s %9s\n' "$@"
+}
+line format "wall s" "CPU s" "peak MB" "result MB"
 for format in folded text pprof html chrome pftrace perf; do
-	bytes=$($time -f '%e s elapsed, %U s user, %S s system, %M' -o figures \
-		"$XPU_BUILD/xpumerge" bench.data -f $format 2>log | wc -c)
+	bytes=$($time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" bench.data -f $format \
+		2>log | wc -c)
 	grep -q "launches $launches matched $launches unmatched 0 lost 0" log || { cat log; exit 1; }
-	printf '%-8s %s' $format "$(sed 's/, \([0-9]*\)$/, &/; s/, , / /' figures)" |
-		awk -v mb=$((bytes / 1000000)) '{ kb = $NF; sub(/ [0-9]+$/, "")
-			printf "%s, %d MB memory, result %d MB\n", $0, kb / 1024, mb }'
+	# shellcheck disable=SC2046 # three words
+	line $format $(awk '{ print $1, $2 + $3, int($4 / 1024) }' figures) $((bytes / 1000000))
 done

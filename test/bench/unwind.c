@@ -68,11 +68,10 @@ static int measure(void)
 	walk_ours();
 	cold = now_ns() - cold;
 	warm = best_ns(walk_ours, &nr);
-	printf("%3d frames: %6.0f ns warm, %5.1f a frame; first walk %7.0f ns", nr, warm, warm / nr,
-	       cold);
+	printf("%8d %8.0f %8.1f %8.0f", nr, warm, warm / nr, cold);
 	if (unw_backtrace) {
 		theirs = best_ns(walk_theirs, &their_nr);
-		printf("; libunwind %6.0f ns warm, ratio %.2f", theirs, warm / theirs);
+		printf(" %10.0f %8.2f", theirs, warm / theirs);
 	}
 	putchar('\n');
 	return 0;
@@ -120,6 +119,8 @@ int main(void)
 	u = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		 0);
 	base = walk_ours();
+	printf("unwinding a call chain, ns, best of %d rounds\n%8s %8s %8s %8s%s\n", ROUNDS,
+	       "frames", "warm", "a frame", "first", unw_backtrace ? "  libunwind    ratio" : "");
 	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
 		f_00(depths[i] - base - 2);	/* measure() and the first are frames, too */
 	return 0;
