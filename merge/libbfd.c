@@ -50,6 +50,7 @@ out:
 
 size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_frame *v, size_t max)
 {
+	static asymbol *no_symbols[1];
 	const char *function, *file;
 	unsigned int line;
 	asection *sec;
@@ -61,10 +62,11 @@ size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_fram
 			break;
 	/*
 	 * Without symbols: it would take the name of the symbol for that of the innermost function,
-	 * where DWARF has no linkage name for that (binutils 2.40), though it is inlined.
+	 * where DWARF has no linkage name for that (binutils 2.40), though it is inlined. An empty
+	 * table, not NULL, with which it does not read compressed sections.
 	 */
 	if (!sec || !max ||
-	    !bfd_find_nearest_line(r->bfd, sec, NULL, vaddr - bfd_section_vma(sec), &file,
+	    !bfd_find_nearest_line(r->bfd, sec, no_symbols, vaddr - bfd_section_vma(sec), &file,
 				   &function, &line))
 		return 0;
 	do {

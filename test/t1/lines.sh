@@ -107,6 +107,8 @@ mkdir -p dbg/.build-id/11
 objcopy --only-keep-debug prog dbg/.build-id/11/22334455667788.debug
 strip -o stripped prog
 same stripped "$PWD/dbg" "in a separate debug file"
+objcopy --compress-debug-sections dbg/.build-id/11/22334455667788.debug
+same stripped "$PWD/dbg" "in a compressed one"
 "$XPU_BUILD/names" -i stripped '' <addresses | grep -v '^0x' | sort -u | tr '\n' ' ' >got
 is "$(cat got)" "?? ??:0 " "no DWARF: nothing"
 done_testing
