@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu.h - what the BPF programs and their loader share beside the wire format
+ * xpu.h - what the BPF programs and their loader share beside the wire format; xpu_record.h goes
+ * before it
  */
 #ifndef XPU_H
 #define XPU_H
@@ -8,8 +9,6 @@
 #ifndef __VMLINUX_H__
 #include <linux/types.h>
 #endif
-
-#include "xpu_record.h"
 
 #define XPU_SIGNALS		65	/* 1..64 */
 

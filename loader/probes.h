@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
-#include "xpu.h"
 #include "xpu_record.h"
+#include "xpu.h"
 
 struct probes;
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xpu.h"
 #include "xpu_record.h"
+#include "xpu.h"
 
 struct recorder;
 struct writer;
