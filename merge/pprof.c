@@ -14,6 +14,7 @@
 
 #define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
 #define CHUNK_BYTES	(64 * 1024)
+#define INLINED		" (inlined)"	/* as callchain.h marks functions that are */
 
 /* In the order of Sample.value. */
 enum value {
@@ -41,10 +42,11 @@ struct pprof {
 	const struct session *s;
 	struct gzip gzip;
 	struct strpool names;
+	struct strpool groups;		/* of frames that are one location */
 	struct idmap strings;		/* address in names -> index in the string table */
-	struct idmap functions;		/* string of its name -> id */
+	struct idmap functions;		/* strings of its name and its file -> id */
 	struct idmap mappings;		/* dso -> id */
-	struct idmap locations;		/* frame -> id */
+	struct idmap locations;		/* frame, or group -> id */
 	uint64_t *leaf_locations;	/* by leaf, 0: not written yet */
 	uint32_t nr_locations;
 	ARRAY(char) escaped;
@@ -131,17 +133,18 @@ nomem:
 	return 0;
 }
 
-static uint64_t pprof__function(struct pprof *p, const char *name)
+static uint64_t pprof__function(struct pprof *p, const char *name, const char *file)
 {
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Function f = PERFTOOLS__PROFILES__FUNCTION__INIT, *pf = &f;
 	uint32_t id;
 
 	f.name = f.system_name = pprof__string(p, name);
-	if (idmap__get(&p->functions, f.name, &id))
+	f.filename = pprof__string(p, file);
+	if (idmap__get(&p->functions, (uint64_t)f.filename << 32 | f.name, &id))
 		return id;
 	f.id = id = p->functions.nr + 1;
-	if (idmap__put(&p->functions, f.name, id))
+	if (idmap__put(&p->functions, (uint64_t)f.filename << 32 | f.name, id))
 		p->err = -ENOMEM;
 	profile.n_function = 1;
 	profile.function = &pf;
@@ -167,6 +170,8 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	m.build_id = pprof__string(p, hex);
 	/* Also where a name is no more than file and offset: there is none better to be had. */
 	m.has_functions = true;
+	m.has_inline_frames = p->s->callchains.show_inline;
+	m.has_filenames = m.has_line_numbers = p->s->callchains.show_srcline;
 	if (idmap__put(&p->mappings, address(dso), id))
 		p->err = -ENOMEM;
 	profile.n_mapping = 1;
@@ -175,32 +180,96 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	return id;
 }
 
-static uint64_t pprof__new_location(struct pprof *p, const char *name, const struct dso *dso)
+/* One place in @dso, with @nr functions there: the innermost inlined one first. */
+static uint64_t pprof__put_location(struct pprof *p, Perftools__Profiles__Line **lines, size_t nr,
+				    const struct dso *dso)
 {
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Location l = PERFTOOLS__PROFILES__LOCATION__INIT, *pl = &l;
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *pline = &line;
 
-	line.function_id = pprof__function(p, name);
 	l.id = ++p->nr_locations;
 	l.mapping_id = pprof__mapping(p, dso);
-	l.n_line = 1;
-	l.line = &pline;
+	l.n_line = nr;
+	l.line = lines;
 	profile.n_location = 1;
 	profile.location = &pl;
 	pprof__put(p, &profile);
 	return l.id;
 }
 
-static uint64_t pprof__location(struct pprof *p, const struct frame *frame)
+static uint64_t pprof__new_location(struct pprof *p, const char *name)
 {
-	uint32_t id;
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *pline = &line;
 
-	if (idmap__get(&p->locations, address(frame), &id))
-		return id;
-	id = pprof__new_location(p, frame->name, frame->dso);
-	if (idmap__put(&p->locations, address(frame), id))
+	line.function_id = pprof__function(p, name, "");
+	return pprof__put_location(p, &pline, 1, NULL);
+}
+
+static bool frame__is_inlined(const struct frame *f)
+{
+	size_t len = strlen(f->name), tail = strlen(INLINED);
+
+	return f->dso && len > tail && !strcmp(f->name + len - tail, INLINED);
+}
+
+/* Takes apart what callchain.h puts together: "function (file.c:12) (inlined)". */
+static void pprof__line(struct pprof *p, const struct frame *f, Perftools__Profiles__Line *line)
+{
+	char *name = strdup(f->name), *file = NULL, *colon;
+	size_t len;
+
+	if (!name) {
 		p->err = -ENOMEM;
+		return;
+	}
+	len = strlen(name);
+	if (frame__is_inlined(f))
+		name[len -= strlen(INLINED)] = 0;
+	if (p->s->callchains.show_srcline && len && name[len - 1] == ')') {
+		colon = strrchr(name, ':');
+		file = strrchr(name, '(');
+		if (file && file > name && file[-1] == ' ' && colon > file &&
+		    strspn(colon + 1, "0123456789") == strlen(colon + 1) - 1) {
+			line->line = strtoull(colon + 1, NULL, 10);
+			file[-1] = *colon = 0;
+			file++;
+		} else {
+			file = NULL;
+		}
+	}
+	line->function_id = pprof__function(p, name, file ? file : "");
+	free(name);
+}
+
+/* The place of @nr frames, outermost first: a function and what is inlined there. */
+static uint64_t pprof__location(struct pprof *p, const struct frame *const *frames, uint32_t nr)
+{
+	Perftools__Profiles__Line *lines, **ptrs;
+	const void *key = frames[0];
+	uint32_t id, i;
+
+	if (nr > 1)
+		key = strpool__intern(&p->groups, (const char *)frames, nr * sizeof(*frames));
+	if (key && idmap__get(&p->locations, address(key), &id))
+		return id;
+	lines = calloc(nr, sizeof(*lines));
+	ptrs = calloc(nr, sizeof(*ptrs));
+	if (!key || !lines || !ptrs) {
+		p->err = -ENOMEM;
+		id = 0;
+		goto out;
+	}
+	for (i = 0; i < nr; i++) {
+		perftools__profiles__line__init(&lines[i]);
+		pprof__line(p, frames[nr - 1 - i], &lines[i]);
+		ptrs[i] = &lines[i];
+	}
+	id = pprof__put_location(p, ptrs, nr, frames[0]->dso);
+	if (idmap__put(&p->locations, address(key), id))
+		p->err = -ENOMEM;
+out:
+	free(ptrs);
+	free(lines);
 	return id;
 }
 
@@ -217,7 +286,7 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 		p->err = -ENOMEM;
 		return 0;
 	}
-	p->leaf_locations[idx] = pprof__new_location(p, name, NULL);
+	p->leaf_locations[idx] = pprof__new_location(p, name);
 	free(name);
 	return p->leaf_locations[idx];
 }
@@ -298,7 +367,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	int64_t values[NR_VALUES];
 	struct labels labels;
 	uint64_t leaf;
-	uint32_t i;
+	uint32_t i, nr;
 
 	if (array_reserve(&p->stack, stack->nr + 1)) {
 		p->err = -ENOMEM;
@@ -308,8 +377,12 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	leaf = pprof__leaf(p, a->leaf, numbered);
 	if (leaf)
 		p->stack.v[p->stack.nr++] = leaf;
-	for (i = stack->nr; i--;)
-		p->stack.v[p->stack.nr++] = pprof__location(p, stack->frames[i]);
+	for (i = stack->nr; i; i -= nr) {
+		for (nr = 1; nr < i && frame__is_inlined(stack->frames[i - nr]) &&
+		     stack->frames[i - nr - 1]->dso == stack->frames[i - nr]->dso; nr++)
+			;
+		p->stack.v[p->stack.nr++] = pprof__location(p, &stack->frames[i - nr], nr);
+	}
 	pprof__labels(p, a, &labels);
 	aggregate__values(a, p->s->leaves.v[a->leaf].kind, values);
 	sample.n_location_id = p->stack.nr;
@@ -431,6 +504,7 @@ static void pprof__close(struct pprof *p)
 	idmap__free(&p->mappings);
 	idmap__free(&p->functions);
 	idmap__free(&p->strings);
+	strpool__free(&p->groups);
 	strpool__free(&p->names);
 }
 

@@ -46,8 +46,13 @@ def pprof(path, unit):
     for s in profile.sample:
         assert len(s.value) == len(types)
         labels = {strings[l.key]: strings[l.str] for l in s.label}
-        frames = [strings[functions[line.function_id].name]
-                  for i in s.location_id for line in locations[i].line]
+        frames = []
+        for i in s.location_id:
+            for nr, line in enumerate(locations[i].line, 1):
+                name = strings[functions[line.function_id].name]
+                if line.line:
+                    name += " (%s:%d)" % (strings[functions[line.function_id].filename], line.line)
+                frames.append(name + (" (inlined)" if nr < len(locations[i].line) else ""))
         yield [labels["comm"]] + frames[::-1], s.value[values]
 
 

@@ -28,10 +28,11 @@ same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4
 	# shellcheck disable=SC2086 # several on purpose
-	xpumerge -i "$name.data" $options >file 2>log
+	xpumerge -i "$name.data" $options ${lines:-} >file 2>log
 	is $? 0 "$name: $options: status"
 	for unit; do
-		xpumerge -i "$name.data" -f folded --unit "$unit" 2>log | $filter | LC_ALL=C sort >want
+		# shellcheck disable=SC2086
+		xpumerge -i "$name.data" -f folded --unit "$unit" ${lines:-} 2>log | $filter | LC_ALL=C sort >want
 		$python "$XPU_SRC/test/lib/formats.py" "$format" file "$unit" | LC_ALL=C sort >got
 		cmp got want && [ -s want ]
 		ok $? "$name: $format: $unit of $(wc -l <want) stacks are those of the folded ones"
@@ -51,6 +52,20 @@ for name in plain graphs lossy pending; do
 	[ $name = lossy ] || same $name chrome cat "-f chrome" ns $counts
 	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
+
+# ---- several functions and their lines in one place: of a program that was built so
+
+"$gen" -o inline.data --launches 300 --paths 60 --map "$XPUMERGE"
+for lines in --inline --srcline "--inline --srcline"; do
+	same inline pprof cat "-f pprof" ns
+done
+like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "inlined functions, with their lines, were among them"
+# shellcheck disable=SC2086
+xpumerge inline.data -f pprof $lines 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
+	--decode=perftools.profiles.Profile profile.proto >inline.txt
+[ "$(grep -c '^  line {' inline.txt)" -gt "$(grep -c '^location {' inline.txt)" ]
+ok $? "pprof: they are lines of one location"
+lines=
 
 # ---- names of every kind, of kernels, functions and threads
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Our files in speedscope, and what it exports of them, by whole stacks. */
+"use strict";
+const fs = require("fs");
+const path = require("path");
+const { pathToFileURL } = require("url");
+const { ok, is, open, shot, run } = require("./browser.js");
+
+const index = path.join(process.env.NODE_PATH, "speedscope/dist/release/index.html");
+
+/* Return: speedscope's own JSON of @file, once it has imported it. */
+async function imported(file) {
+	const base64 = fs.readFileSync(file).toString("base64");
+
+	/* As its command line does it. */
+	fs.writeFileSync("load.js", `speedscope.loadFileFromBase64(${JSON.stringify(file)}, "${base64}")`);
+	fs.writeFileSync("load.html", `<script>window.location = ${JSON.stringify(
+		pathToFileURL(index) + "#localProfilePath=" + path.resolve("load.js"))}</script>`);
+	const page = await open("load.html", { acceptDownloads: true });
+
+	await page.waitForFunction(() => document.querySelector("canvas"));
+	await page.waitForTimeout(1000);
+	await shot(page, `speedscope-${file}`);
+	const [download] = await Promise.all([
+		page.waitForEvent("download"), page.keyboard.press("Control+s"),
+	]);
+	const json = JSON.parse(fs.readFileSync(await download.path(), "utf8"));
+	ok(!page.complaints.some(c => c.startsWith("error")), `${file}: nothing thrown`,
+	   page.complaints.join("\n"));
+	return json;
+}
+
+/* Return: value by stack, over all threads. */
+function stacks(json) {
+	const sums = new Map();
+
+	for (const profile of json.profiles) {
+		const open = [];
+		let last = profile.startValue;
+
+		/* Frames open and close; what lies in between is of those that are open. */
+		for (const e of profile.events) {
+			const stack = open.map(f => json.shared.frames[f].name).join(";");
+
+			if (e.at > last)
+				sums.set(stack, (sums.get(stack) || 0) + e.at - last);
+			last = e.at;
+			if (e.type === "O")
+				open.push(e.frame);
+			else
+				open.pop();
+		}
+	}
+	return sums;
+}
+
+/* Return: value by stack of a folded file; @keep: with the name of the thread. */
+function folded(file, keep) {
+	const sums = new Map();
+
+	for (const line of fs.readFileSync(file, "utf8").split("\n").filter(l => l)) {
+		const at = line.lastIndexOf(" ");
+		const stack = line.slice(keep ? 0 : line.indexOf(";") + 1, at);
+
+		sums.set(stack, (sums.get(stack) || 0) + Number(line.slice(at + 1)));
+	}
+	return sums;
+}
+
+function differences(got, wanted) {
+	return [...new Set([...got.keys(), ...wanted.keys()])]
+		.filter(stack => got.get(stack) !== wanted.get(stack)).slice(0, 3).join("\n");
+}
+
+run(async () => {
+	is(differences(stacks(await imported("app.folded")), folded("app.folded", true)), "",
+	   "folded: each stack has its nanoseconds");
+
+	/* Samples last until the next one here, so it is their stacks that can be compared. */
+	const perf = await imported("app.perf"), wanted = folded("app.folded", false);
+	const got = [...stacks(perf).keys()].filter(s => s);
+
+	is(perf.profiles.length, 4, "perf: a profile for each thread");
+	is(got.filter(s => !wanted.has(s)).slice(0, 3).join("\n"), "", "perf: stacks as in folded ones");
+	ok(got.length === wanted.size, `perf: all ${wanted.size} of them`, got.length);
+});

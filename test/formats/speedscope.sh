@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# speedscope's importers: folded stacks and perf script text, against the folded stacks.
+. "$XPU_SRC/test/lib/tap.sh"
+
+gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
+
+# Every function has a name: what has none is the same to speedscope wherever it is.
+for i in $(seq 40); do
+	printf 'ns::f%d<int, char>(void (*)(int))\0' "$i"
+done >names
+"$gen" --launches 5000 --paths 30 --threads 4 --memcpy-every 5 --names names --name-all --map "$PWD/app" \
+	-o app.data
+"$merge" app.data -f folded --unit ns -o app.folded 2>/dev/null
+"$merge" app.data -f perf -o app.perf 2>/dev/null
+
+exec node "$XPU_SRC/test/formats/speedscope.js"
