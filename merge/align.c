@@ -17,6 +17,8 @@
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
 #define FEW_BINS	(1u << 12)
 #define NEAR_BINS	(1u << 15)	/* of the histogram of differences near an offset */
+#define SLACK		0.02		/* a share of the stacks that tells nothing */
+#define MASS_MIN	0.75		/* of the smaller side, that an offset must pair */
 #define CHUNK		256		/* stacks that share one offset */
 #define REACH		8.0		/* how far out a match may be, in jitters */
 #define NR_DECAY	1024		/* exp(-x) as a table, up to REACH */
@@ -48,6 +50,7 @@ struct track {
 	struct candidate c;
 	double *offsets;		/* of each chunk */
 	double score;
+	double mass;			/* how many stacks it finds a launch for */
 };
 
 struct aligner {
@@ -427,6 +430,7 @@ static int aligner__track(struct aligner *al, struct track *t, const struct cand
 	}
 	if (mass > 0)
 		t->c.jitter = fmax(jitter / mass, JITTER_MIN);
+	t->mass = mass;
 	return 0;
 }
 
@@ -557,6 +561,26 @@ static int aligner__find_others(struct aligner *al, struct track *tracks, uint32
 	return err;
 }
 
+/*
+ * A thread that launches in a loop is at its next launch always the same time after the last one, so
+ * each stack may fit the call before its own even better. But not all do: what finds a launch for
+ * more stacks is right, if it is any good. Puts that first.
+ */
+static void aligner__prefer_mass(struct aligner *al, struct track *tracks, uint32_t nr)
+{
+	uint32_t best = 0, i;
+	struct track first;
+
+	for (i = 1; i < nr; i++)
+		if (tracks[i].score >= tracks[0].score / 2 &&
+		    tracks[i].mass > tracks[best].mass + SLACK * al->cpu.in->nr)
+			best = i;
+	first = tracks[best];
+	tracks[best] = tracks[0];
+	tracks[0] = first;
+	al->jitter = first.c.jitter;
+}
+
 /* Finds the offset, and which others are about as good. Return: 0 or -ENOMEM. */
 static int aligner__find_offset(struct aligner *al)
 {
@@ -594,11 +618,17 @@ static int aligner__find_offset(struct aligner *al)
 		if (err)
 			goto out;
 	} while (tracks[0].offsets != best && nr_tracks < MAX_TRACKS);
+	aligner__prefer_mass(al, tracks, nr_tracks);
 	limit = aligner__limit(al, tracks);
 	for (i = al->out->nr_offsets = 1; i < nr_tracks; i++)
-		if (tracks[i].score >= limit && al->out->nr_offsets++ == 1)
+		if (tracks[i].score >= limit &&
+		    tracks[i].mass > tracks[0].mass - SLACK * al->cpu.in->nr &&
+		    al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(tracks[i].offsets[0] + ahead);
-	if (al->out->nr_offsets == 1 && tracks[0].score <= 0)
+	/* Either side may have lost much, but hardly both of them. */
+	if (al->out->nr_offsets == 1 &&
+	    (tracks[0].score <= 0 ||
+	     tracks[0].mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {
 		double t = al->cpu.time[i];

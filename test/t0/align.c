@@ -164,6 +164,11 @@ int main(void)
 		  .gen = { .nr = 5000, .nr_threads = 1, .gap_us = 100, .fixed = 1,
 			   .jitter_us = 3, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .refused = true, .nr_labels = 1, .max_wrong = 0, .min_right = 1 },
+		/* Stacks that are nearer to the call before than to their own. */
+		{ .name = "far before their launches",
+		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 5, .fixed = 0.5,
+			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },
+		  .max_wrong = 0.005, .min_right = 0 },
 		{ .name = "few",
 		  .gen = { .nr = 10, .nr_threads = 1, .gap_us = 1000, .jitter_us = 3,
 			   .offset_ms = 370, .base_ns = 1700000000000000000ull },
