@@ -152,23 +152,25 @@ static void stroll(void)
 	}
 }
 
+static NOINLINE void start_stroll(ucontext_t *context, char *stack)
+{
+	getcontext(context);
+	context->uc_stack.ss_sp = stack;
+	context->uc_stack.ss_size = 1 << 20;
+	makecontext(context, stroll, 0);
+}
+
 static void test_stacks(void)
 {
 	char *stacks = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		getcontext(&away[i]);
-		away[i].uc_stack.ss_sp = stacks + i * (1 << 20);
-		away[i].uc_stack.ss_size = 1 << 20;
-		makecontext(&away[i], stroll, 0);
-	}
+	start_stroll(&away[0], stacks);
+	start_stroll(&away[1], stacks + (1 << 20));
 	while (nr_walks < NR_WALKS) {
-		i = any(3);
-		if (i == 2)
+		if (any(3) == 2)
 			go_on(any(12));
 		else
-			swapcontext(&home, &away[i]);
+			swapcontext(&home, &away[any(2)]);
 	}
 	munmap(stacks, 2 << 20);
 }
