@@ -45,8 +45,8 @@ if command -v python3 >/dev/null; then
 	is $? 0 "gaps: status"
 	xpumerge -i gaps.data --table idle --csv >idle.csv 2>/dev/null
 	diag "$(head -n 3 idle.csv)"
-	like "$(sed -n 2p idle.csv)" '^(8[5-9]|9[0-9]|100)\..*,9,0,"python3 \(tid [0-9]*\): sleep in .*nanosleep' \
-		"gaps: nearly all of the time, asleep"
+	like "$(sed -n 2p idle.csv)" '^[0-9.]*,1[89][0-9]{7},9,0,"python3 \(tid [0-9]*\): sleep in .*nanosleep' \
+		"gaps: nine times 20 ms, asleep"
 fi
 
 # Without anything of CUDA; threads that live on; a program that only sleeps.
@@ -55,7 +55,7 @@ is $? 0 "--cpu-only: status"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
 is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
 	"--cpu-only: it slept"
-is "$(awk -F, '$15 == "\"sh\"" && $7 > 290000000' plain.csv | wc -l)" 1 "and sh waited for it"
+is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 "and sh waited for it"
 
 # A minimum is for the call paths, not for the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
