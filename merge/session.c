@@ -240,6 +240,7 @@ void session__exit(struct session *s)
 	array_free(&s->infos);
 	array_free(&s->inputs);
 	gpus__exit(&s->gpus);
+	idles__exit(&s->idles);
 	waits__exit(&s->waits);
 	jitmaps__exit(&s->jitmaps);
 	kallsyms__free(&s->kallsyms);
