@@ -439,6 +439,32 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	write_flow(w, "f", pid, tid, e->start_ns);
 }
 
+static int write_counters(struct writer *w)
+{
+	uint32_t gpu, what;
+	int err = 0;
+	size_t i;
+
+	for (gpu = 0; gpu < w->s->gpus.list.nr; gpu++) {
+		for (what = 0; what < NR_COUNTERS && !err; what++) {
+			counter_points_t points = { 0 };
+
+			err = timeline__count(w->t, w->s, gpu, what, &points);
+			for (i = 0; i < points.nr && !err; i++) {
+				put_event(w, "C", PID_GPU + gpu, 0);
+				put_ts(w, points.v[i].time_ns);
+				put(w, "\"name\":\"");
+				put(w, timeline_counter__name(what));
+				put(w, "\",\"args\":{\"value\":");
+				put_u64(w, points.v[i].value);
+				put(w, "}}");
+			}
+			array_free(&points);
+		}
+	}
+	return err;
+}
+
 int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 {
 	struct writer w = { .f = f, .s = s, .t = t, .first = true };
@@ -466,6 +492,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	write_host_events(&w, t);
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
+	err = write_counters(&w);
 	put(&w, "\n]}\n");
 	writer__flush(&w);
 out:

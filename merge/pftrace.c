@@ -31,10 +31,12 @@ enum {
 	EVENT_TYPE		= 9,
 	EVENT_NAME_IID		= 10,
 	EVENT_TRACK_UUID	= 11,
+	EVENT_COUNTER_VALUE	= 30,
 	EVENT_FLOW_IDS		= 47,
 
 	TYPE_SLICE_BEGIN	= 1,
 	TYPE_SLICE_END		= 2,
+	TYPE_COUNTER		= 4,
 
 	ANNOTATION_NAME_IID	= 1,
 	ANNOTATION_UINT		= 3,
@@ -45,6 +47,7 @@ enum {
 	TRACK_PROCESS		= 3,
 	TRACK_THREAD		= 4,
 	TRACK_PARENT_UUID	= 5,
+	TRACK_COUNTER		= 8,
 
 	PROCESS_PID		= 1,
 	PROCESS_NAME		= 6,
@@ -93,6 +96,7 @@ enum annotation { ANNOTATION_CORRELATION = 1, ANNOTATION_PATH, ANNOTATION_CAPTUR
 #define UUID_NO_THREAD	(3ull << 40)	/* process, whose thread is not known */
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
+#define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
 
 /* A message in the making. */
 struct msg {
@@ -553,6 +557,39 @@ static void pftrace__device(struct pftrace *p, const struct device_event *e)
 	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
 }
 
+static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_counter what)
+{
+	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * NR_COUNTERS + what);
+	counter_points_t points = { 0 };
+	size_t i;
+	int err;
+
+	err = timeline__count(p->t, p->s, gpu, what, &points);
+	if (!err && points.nr) {
+		msg__bytes(&p->inner, TRACK_COUNTER, NULL, 0);
+		pftrace__clear_text(p);
+		pftrace__add_text(p, timeline_counter__name(what), ESCAPE_TEXT);
+		pftrace__named_track(p, uuid, UUID_GPU | gpu);
+	}
+	for (i = 0; i < points.nr && !err; i++) {
+		msg__uint(&p->event, EVENT_COUNTER_VALUE, points.v[i].value);
+		pftrace__put_event(p, points.v[i].time_ns, TYPE_COUNTER, uuid);
+	}
+	array_free(&points);
+	return err;
+}
+
+static int pftrace__counters(struct pftrace *p)
+{
+	uint32_t gpu, what;
+	int err = 0;
+
+	for (gpu = 0; gpu < p->s->gpus.list.nr; gpu++)
+		for (what = 0; what < NR_COUNTERS && !err; what++)
+			err = pftrace__counter(p, gpu, what);
+	return err;
+}
+
 static void pftrace__names(struct pftrace *p)
 {
 	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_LAUNCH, "launch");
@@ -587,7 +624,9 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	pftrace__host(&p);
 	for (i = 0; i < t->device.nr && !p.failed; i++)
 		pftrace__device(&p, &t->device.v[i]);
-	err = p.failed ? -ENOMEM : 0;
+	err = pftrace__counters(&p);
+	if (p.failed)
+		err = -ENOMEM;
 out:
 	array_free(&p.text);
 	array_free(&p.interned.bytes);

@@ -251,3 +251,96 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	}
 	return timeline__number_pids(t, s);
 }
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
+#define MAX_POINTS	50000		/* beyond these they are thinned out, to twice as many at most */
+
+struct change {
+	uint64_t time_ns;
+	uint64_t by;			/* modulo 2^64 */
+};
+
+typedef ARRAY(struct change) changes_t;
+
+const char *timeline_counter__name(enum timeline_counter what)
+{
+	return what == COUNTER_IN_FLIGHT ? "work in flight" : "bytes being copied";
+}
+
+static int change__cmp(const void *va, const void *vb)
+{
+	const struct change *a = va, *b = vb;
+
+	return cmp3(a->time_ns, b->time_ns);
+}
+
+static int changes__add(changes_t *changes, uint64_t from_ns, uint64_t to_ns, uint64_t by)
+{
+	return array_push(changes, ((struct change){ from_ns, by })) ?:
+	       array_push(changes, ((struct change){ to_ns, -by }));
+}
+
+static int timeline__changes(const struct timeline *t, const struct session *s, uint32_t gpu,
+			     enum timeline_counter what, changes_t *changes)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->device.nr && !err; i++) {
+		const struct device_event *e = &t->device.v[i];
+
+		if (s->streams.v[e->stream].gpu != gpu)
+			continue;
+		/* By the clocks it may have begun before it was launched. */
+		if (what == COUNTER_IN_FLIGHT && !e->orphan)
+			err = changes__add(changes, min_t(uint64_t, e->launch_ns, e->start_ns),
+					   e->end_ns, 1);
+		else if (what == COUNTER_COPYING && s->leaves.v[e->leaf].kind == LEAF_MEMCPY)
+			err = changes__add(changes, e->start_ns, e->end_ns, e->bytes);
+	}
+	if (changes->nr)
+		qsort(changes->v, changes->nr, sizeof(*changes->v), change__cmp);
+	return err;
+}
+
+int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
+		    enum timeline_counter what, counter_points_t *points)
+{
+	uint64_t width_ns = 0, value = 0;
+	struct counter_point skipped;
+	changes_t changes = { 0 };
+	bool has_skipped = false;
+	size_t i;
+	int err;
+
+	err = timeline__changes(t, s, gpu, what, &changes);
+	if (changes.nr > MAX_POINTS)
+		width_ns = (changes.v[changes.nr - 1].time_ns - changes.v[0].time_ns) / MAX_POINTS + 1;
+	for (i = 0; i < changes.nr && !err; i++) {
+		struct counter_point now = { changes.v[i].time_ns, 0 }, *last;
+
+		value += changes.v[i].by;
+		now.value = value;
+		/* All that happens at once is one point. */
+		if (i + 1 < changes.nr && changes.v[i + 1].time_ns == now.time_ns)
+			continue;
+		last = points->nr ? &points->v[points->nr - 1] : NULL;
+		if (last && now.time_ns - last->time_ns < width_ns) {
+			last->value = max_t(uint64_t, last->value, now.value);
+			skipped = now;
+			has_skipped = true;
+			continue;
+		}
+		/* What it came down to after a peak, unless that is over by now. */
+		if (has_skipped && skipped.time_ns > last->time_ns)
+			err = array_push(points, skipped);
+		has_skipped = false;
+		if (!err)
+			err = array_push(points, now);
+	}
+	if (!err && has_skipped)
+		err = array_push(points, skipped);
+	array_free(&changes);
+	return err;
+}

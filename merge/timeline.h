@@ -55,6 +55,35 @@ void timeline__free(struct timeline *t);
 /* What the sink was told, into order, if it is not yet. Return: 0, or -ENOMEM: then @t is of no use. */
 int timeline__prepare(struct timeline *t, const struct session *s);
 
+enum timeline_counter {
+	COUNTER_IN_FLIGHT,		/* device records launched and not finished */
+	COUNTER_COPYING,		/* bytes of the copies that run */
+	NR_COUNTERS
+};
+
+struct counter_point {			/* the value from then on */
+	uint64_t time_ns;
+	uint64_t value;
+};
+
+typedef ARRAY(struct counter_point) counter_points_t;
+
+/* Return: what the counter is called. */
+const char *timeline_counter__name(enum timeline_counter what);
+
+/**
+ * timeline__count - a counter of one GPU over time
+ * @t: prepared
+ * @s: its session
+ * @gpu: index in s->gpus
+ * @what: which counter
+ * @points: empty; by time. Where there are very many, peaks stand for what is too short to see.
+ *
+ * Return: 0 or -ENOMEM; @points are to be freed in any case.
+ */
+int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
+		    enum timeline_counter what, counter_points_t *points);
+
 /* Return: how long to show the launch host.v[@i]: a moment, but not over the thread's next event. */
 uint64_t timeline__marker_ns(const struct timeline *t, size_t i);
 

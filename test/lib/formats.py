@@ -90,6 +90,15 @@ def perf(path, unit):
     assert not sample, "the last sample is whole"
 
 
+def check_counters(counters):
+    assert any(name == "work in flight" for _, name in counters), "there is one"
+    for points in counters.values():
+        times = [time for time, _ in points]
+        assert times == sorted(set(times)), "one value at a time, in order"
+        assert points[0][1] and not points[-1][1], "from something to nothing"
+        assert all(0 <= value < 1 << 40 for _, value in points)
+
+
 def chrome(path, unit):
     """What arrows lead to, under the call path of the launch where they begin."""
     def ns(us):
@@ -106,7 +115,7 @@ def chrome(path, unit):
         return stacks[node]
 
     comms, gpus, launches, works, starts, ends = {}, {}, {}, {}, {}, {}
-    tracks = collections.defaultdict(list)
+    tracks, counters = collections.defaultdict(list), collections.defaultdict(list)
     for e in trace["traceEvents"]:
         key = e["pid"], e["tid"]
         if e["ph"] == "M":
@@ -116,6 +125,8 @@ def chrome(path, unit):
                 gpus[e["pid"]] = e["args"]["name"].split()[1]
             continue
         at = key + (ns(e["ts"]),)
+        if e["ph"] == "C":
+            counters[e["pid"], e["name"]].append((at[2], e["args"]["value"]))
         if e["ph"] == "X":
             tracks[key].append((at[2], at[2] + ns(e["dur"])))
             if e["cat"] == "launch":
@@ -128,6 +139,7 @@ def chrome(path, unit):
         elif e["ph"] == "f":
             assert e["bp"] == "e"
             ends[e["id"]] = at
+    check_counters(counters)
     for spans in tracks.values():
         spans.sort()
         assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "slices of a track nest"
@@ -158,7 +170,7 @@ def pftrace(path, unit):
         data = f.read()
     tables = collections.defaultdict(dict)
     tracks, threads, open_slices, flows, last_end = {}, {}, {}, {}, {}
-    works, at = [], 0
+    works, at, counters = [], 0, collections.defaultdict(list)
     while at < len(data):
         assert data[at] == 0x0a, "a packet"
         size, at = decoder._DecodeVarint(data, at + 1)
@@ -189,6 +201,11 @@ def pftrace(path, unit):
             continue
         e, now = packet.track_event, packet.timestamp
         assert e.track_uuid in tracks
+        if e.type == e.TYPE_COUNTER:
+            assert tracks[e.track_uuid].HasField("counter")
+            counters[tracks[e.track_uuid].parent_uuid, tracks[e.track_uuid].name].append(
+                (now, e.counter_value))
+            continue
         if e.type == e.TYPE_SLICE_END:
             begin, begin_ns = open_slices.pop(e.track_uuid)
             assert now >= begin_ns
@@ -211,6 +228,7 @@ def pftrace(path, unit):
             assert slice.flow not in flows, "a launch has a flow of its own"
             flows[slice.flow] = [slice.track.thread.thread_name] + stack
     assert not open_slices, "all slices end"
+    check_counters(counters)
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     gpus = {w.track.parent_uuid for w, _ in works}
     pending = dict(flows)
