@@ -152,6 +152,8 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
 	proc.pid = task_pid(task);
 	proc.unsampled = how == XPU_MISC_PROCESS_ROOT;
+	if (how == XPU_MISC_PROCESS_FORK && parent)
+		proc.python_from = parent->python_from ?: parent->proc_id;
 	if (how == XPU_MISC_PROCESS_ATTACH &&
 	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
 		return;				/* another thread was quicker */

@@ -85,6 +85,8 @@ enum xpu_record_type {
 	XPU_RECORD_OFF		= 20,
 	XPU_RECORD_ACCOUNT	= 21,
 
+	XPU_RECORD_PYSOURCE	= 24,
+
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
 	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES or STACK */
@@ -106,6 +108,7 @@ enum xpu_record_type {
 	XPU_RECORD_DEVICE	= 72,
 	XPU_RECORD_GRAPH_CLONE	= 73,
 	XPU_RECORD_PYCODE	= 74,
+	XPU_RECORD_PYTHON	= 75,	/* for the loader: it is not written to the file */
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -305,6 +308,17 @@ enum {	/* numbered as x86-64's DWARF has it */
 	XPU_NR_REGS
 };
 
+/*
+ * Python's frames in a STACK record, innermost first: an instruction of a code object, PYSOURCE's id
+ * and half its offset, or, behind the frames of one evaluation loop, an address that is in the stack
+ * frame of that loop.
+ */
+#define XPU_WORD_PYTHON		(0xf7ull << 56)
+#define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
+#define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
+#define XPU_WORD_CODE(w)	((__u32)(w))
+#define XPU_MAX_PYTHON		254		/* of both kinds */
+
 struct xpu_record_stack {
 	struct xpu_record hdr;
 	__u64	time_ns;
@@ -315,9 +329,26 @@ struct xpu_record_stack {
 	__u16	cpu;
 	__u16	reserved;
 	__u32	bytes;
-	__u32	reserved2;
+	__u32	nr_python;		/* words, before the bitmap in data */
 	__u64	regs[XPU_NR_REGS];
 	__u64	data[];
+};
+
+/*
+ * A Python code object that samples have met, as it was in memory: name (qualified from Python 3.11
+ * on) and file name in characters of so many bytes, and the line table. One behind the other.
+ */
+struct xpu_record_pysource {
+	struct xpu_record hdr;
+	__u32	id;			/* unique in the recording */
+	__u32	first_line;
+	__u16	minor;			/* of Python 3 */
+	__u8	name_width;		/* 1, 2, 4 */
+	__u8	file_width;
+	__u32	name_bytes;
+	__u32	file_bytes;
+	__u32	table_bytes;
+	__u8	data[];
 };
 
 struct xpu_record_ksym {		/* a function of the kernel that a call chain has */
@@ -493,6 +524,15 @@ struct xpu_ring_log {			/* launches from one thread's struct xpu_log */
 	__u8	entries[];		/* nr of struct xpu_log_entry, see xpu_slot.h */
 };
 
+/* A frame of Python's on the way to the loader, or, with code 0, what ends those of one loop. */
+struct xpu_python_frame {
+	__u64	code;
+	__u64	where;			/* bytes into the code; the loop's address */
+	__u64	print;			/* XPU_PYTHON_PRINT of code */
+};
+
+#define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
+
 struct xpu_ring_sample {
 	struct xpu_record hdr;
 	__u64	time_ns;
@@ -502,9 +542,9 @@ struct xpu_ring_sample {
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u16	nr_frames;
 	__u32	stack_bytes;		/* XPU_CHAIN_STACK: behind the registers */
-	__u32	reserved;
-	__u64	frames[];		/* the kernel's, then the user's; or XPU_NR_REGS registers and
-					 * stack_bytes of the stack */
+	__u32	nr_python;		/* struct xpu_python_frame, before them */
+	__u64	frames[];		/* the kernel's, then the user's; or Python's, XPU_NR_REGS
+					 * registers and stack_bytes of the stack */
 };
 
 struct xpu_ring_off_stack {
@@ -605,6 +645,30 @@ struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or 
 	__u64	original_id;
 };
 
+/*
+ * Where the interpreter of this process is, and where things are in it, in bytes; for BPF programs
+ * that walk its frames. The names are CPython's. The only record of its batch.
+ */
+struct xpu_python {
+	__u64	runtime;		/* address of _PyRuntime */
+	__u64	code_type, unicode_type;	/* addresses of PyCode_Type, PyUnicode_Type */
+	__u32	interp_threads;		/* the first PyThreadState, in PyInterpreterState */
+	__u16	minor;			/* of Python 3 */
+	__u16	has_cframe;
+	__u16	runtime_main;		/* interpreters.main, in _PyRuntime */
+	__u16	ts_thread_id, ts_frame, ts_cframe;
+	__u16	cframe_frame, cframe_previous;
+	__u16	f_code, f_previous, f_instr, f_entry, f_owner;
+	__u16	co_name, co_filename, co_firstlineno, co_linetable, co_code, co_bytes;
+	__u16	ascii_bytes, compact_bytes;
+	__u16	reserved;
+};
+
+struct xpu_record_python {
+	struct xpu_record hdr;
+	struct xpu_python python;
+};
+
 struct xpu_record_pycode {		/* a Python code object */
 	struct xpu_record hdr;
 	__u32	id;
@@ -669,6 +733,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_sample) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_samples) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_ksym) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stack) == 176);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_pysource) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_off_cpu) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_off) == 32);
@@ -682,6 +747,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 72);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_python_frame) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);
@@ -690,6 +756,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_clone) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 88);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 

@@ -117,6 +117,9 @@ _Static_assert(sizeof(struct xpu_log) == 32, "xpu_log is an ABI");
 /* Whether they hold Python's frames: "on", "off", or "only" those. */
 #define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"
 
+/* There are CPU samples that want Python's frames, too: tell where the interpreter is. */
+#define XPU_SAMPLES_ENV		"XPUSHIM_SAMPLES"
+
 /* "off": calls that wait are not told of. */
 #define XPU_WAITS_ENV		"XPUSHIM_WAITS"
 

@@ -274,6 +274,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 		bpf_program__set_autoload(skel->progs.on_sample, false);
 		bpf_map__set_autocreate(skel->maps.sample_ring, false);
 		bpf_map__set_autocreate(skel->maps.sample_scratches, false);
+		bpf_map__set_autocreate(skel->maps.pythons, false);
 		return;
 	}
 	bpf_map__set_max_entries(skel->maps.sample_ring, ring_bytes);
@@ -513,6 +514,12 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 int probes__sample_fd(const struct probes *p)
 {
 	return bpf_program__fd(p->skel->progs.on_sample);
+}
+
+void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python)
+{
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.pythons), &proc_id, python, BPF_ANY))
+		msg__debug("no Python frames in samples of image %u: %s", proc_id, strerror(errno));
 }
 
 uint64_t probes__nr_samples(const struct probes *p)

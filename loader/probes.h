@@ -83,6 +83,9 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 /* The program for sampler__open(); with opts.sample. */
 int probes__sample_fd(const struct probes *p);
 
+/* With opts.sample: Python's frames can be walked in that image, and its forks. */
+void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
+
 /* How many samples that program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);
 

@@ -12,6 +12,7 @@
 
 #include "ksyms.h"
 #include "msg.h"
+#include "pycode.h"
 #include "writer.h"
 #include "xpu_slot.h"
 
@@ -71,6 +72,7 @@ struct untold {
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
+	uint32_t python_from;		/* the image that it is a fork of, or that one of; 0: none */
 	uint32_t *paths;		/* by the shim's number, the recording's; 0: not met */
 	uint32_t nr_paths;
 	bool forked;			/* not an exec of one that is counted already */
@@ -104,6 +106,7 @@ struct off_stack {
 struct recorder {
 	struct writer *writer;
 	recorder_process_fn process_fn;
+	recorder_python_fn python_fn;
 	void *ctx;
 	struct chain *chains;
 	struct thread *threads;
@@ -113,6 +116,7 @@ struct recorder {
 	struct process *processes;
 	struct off_stack *off_stacks;
 	struct ksyms *ksyms;
+	struct pycodes *pycodes;
 	uint32_t last_path_id, last_thread_id;
 	uint32_t nr_other_paths;	/* of what is no launch */
 	uint64_t nr_no_memory;
@@ -141,17 +145,19 @@ struct recorder {
 };
 
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
-			       void *ctx)
+			       recorder_python_fn python_fn, void *ctx)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
 
 	if (!rec)
 		return NULL;
 	rec->ksyms = ksyms__new();
-	if (!rec->ksyms) {
-		free(rec);
+	rec->pycodes = pycodes__new();
+	if (!rec->ksyms || !rec->pycodes) {
+		recorder__free(rec);
 		return NULL;
 	}
+	rec->python_fn = python_fn;
 	rec->writer = w;
 	rec->sample_period_ns = sample_period_ns;
 	rec->process_fn = fn;
@@ -204,6 +210,7 @@ void recorder__free(struct recorder *rec)
 	}
 	for (i = 0; i < NR_STACKS; i++)
 		free(rec->stacks[i]);
+	pycodes__free(rec->pycodes);
 	ksyms__free(rec->ksyms);
 	free(rec);
 }
@@ -650,18 +657,46 @@ static size_t diff_blocks(const struct stack *old, const uint8_t *blocks, uint64
 	return nr;
 }
 
-/* A sample with a copy of the stack behind @regs. @path_id: of the kernel's frames, or 0. */
-static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *sample,
-			    const __u64 *regs, uint32_t thread_id, uint32_t path_id,
-			    uint32_t period_ns)
+/* Python's frames as the file has them. Return: how many words. */
+static uint32_t recorder__python_words(struct recorder *rec, const struct xpu_ring_sample *sample,
+				       const struct xpu_python_frame *frames, uint64_t *words)
 {
+	struct process *p = sample->nr_python ? recorder__process(rec, sample->proc_id) : NULL;
+	uint32_t i, nr = 0, id;
+
+	for (i = 0; p && i < sample->nr_python; i++) {
+		const struct xpu_python_frame *f = &frames[i];
+
+		if (!f->code) {
+			words[nr++] = f->where >> 56 ? 0 : f->where;
+			continue;
+		}
+		id = pycodes__id(rec->pycodes, sample->proc_id, p->python_from, p->pid, f,
+				 rec->writer);
+		/* Without an id there is a frame all the same: of unknown code. */
+		words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
+	}
+	return nr;
+}
+
+/*
+ * A sample with a copy of the stack. @python: its frames, then the registers, then the copy; @path_id:
+ * of the kernel's frames, or 0.
+ */
+static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *sample,
+			    const struct xpu_python_frame *python, uint32_t thread_id,
+			    uint32_t path_id, uint32_t period_ns)
+{
+	const __u64 *regs = (const __u64 *)(python + sample->nr_python);
 	struct stack **slot = &rec->stacks[thread_id % NR_STACKS], *old = *slot;
 	uint64_t sp = regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK;
 	uint64_t end = (sp + sample->stack_bytes + XPU_STACK_BLOCK - 1) &
 		       -(uint64_t)XPU_STACK_BLOCK;
 	uint64_t mask[BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1] = { 0 };
-	size_t nr, i, nr_words, size;
+	size_t nr, i, nr_words, nr_python, size;
+	uint64_t words[XPU_MAX_PYTHON];
 	struct xpu_record_stack *r;
+	__u64 *bitmap;
 	uint8_t *to;
 
 	if (!sample->stack_bytes)
@@ -675,7 +710,8 @@ static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *
 	}
 	nr = diff_blocks(old && old->thread_id == thread_id ? old : NULL, rec->blocks, start, end, mask);
 	nr_words = ((end - start) / XPU_STACK_BLOCK + 63) / 64;
-	size = sizeof(*r) + nr_words * sizeof(mask[0]) + nr * XPU_STACK_BLOCK;
+	nr_python = recorder__python_words(rec, sample, python, words);
+	size = sizeof(*r) + (nr_python + nr_words) * sizeof(mask[0]) + nr * XPU_STACK_BLOCK;
 	r = writer__reserve(rec->writer, size);
 	if (!r) {
 		if (old)
@@ -690,12 +726,15 @@ static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *
 		.period_ns = period_ns,
 		.cpu = sample->cpu,
 		.bytes = sample->stack_bytes,
+		.nr_python = nr_python,
 	};
 	if (old && old->thread_id == thread_id)
 		r->hdr.misc = XPU_MISC_STACK_DELTA;
 	memcpy(r->regs, regs, sizeof(r->regs));
-	memcpy(r->data, mask, nr_words * sizeof(mask[0]));
-	to = (uint8_t *)(r->data + nr_words);
+	memcpy(r->data, words, nr_python * sizeof(words[0]));
+	bitmap = r->data + nr_python;
+	memcpy(bitmap, mask, nr_words * sizeof(mask[0]));
+	to = (uint8_t *)(bitmap + nr_words);
 	for (i = 0; i < (end - start) / XPU_STACK_BLOCK; i++) {
 		if (!(mask[i / 64] & 1ull << i % 64))
 			continue;
@@ -723,9 +762,11 @@ static void recorder__sample(struct recorder *rec, const struct xpu_ring_sample 
 	int64_t delta;
 
 	if (stack)
-		bytes += XPU_NR_REGS * sizeof(__u64) + sample->stack_bytes;
+		bytes += sample->nr_python * sizeof(struct xpu_python_frame) +
+			 XPU_NR_REGS * sizeof(__u64) + sample->stack_bytes;
 	if (size < sizeof(*sample) || sample->nr_frames > XPU_MAX_FRAMES ||
-	    sample->stack_bytes > XPU_STACK_MAX || size < bytes)
+	    sample->stack_bytes > XPU_STACK_MAX || sample->nr_python > XPU_MAX_PYTHON ||
+	    size < bytes)
 		return;
 	rec->nr_samples_total++;
 	thread_id = recorder__thread_id(rec, sample->proc_id, sample->tid);
@@ -736,8 +777,8 @@ static void recorder__sample(struct recorder *rec, const struct xpu_ring_sample 
 		return;
 	}
 	if (stack) {
-		recorder__stack(rec, sample, sample->frames + sample->nr_frames, thread_id, path_id,
-				rec->sample_period_ns);
+		recorder__stack(rec, sample, (const void *)(sample->frames + sample->nr_frames),
+				thread_id, path_id, rec->sample_period_ns);
 		return;
 	}
 	delta = sample->time_ns - rec->samples_ns;
@@ -788,11 +829,18 @@ static void recorder__peek(struct recorder *rec, const struct xpu_record_batch *
 static void recorder__batch(struct recorder *rec, const struct xpu_record_batch *batch,
 			    size_t size)
 {
+	const struct xpu_record_python *python = (const void *)batch->records;
 	struct xpu_record_batch *r;
 	size_t bytes;
 
 	if (size < sizeof(*batch) || batch->bytes > size - sizeof(*batch) || batch->bytes % 8)
 		return;
+	if (batch->bytes >= sizeof(*python) && python->hdr.type == XPU_RECORD_PYTHON) {
+		if (!pycodes__add_python(rec->pycodes, batch->proc_id, &python->python) &&
+		    rec->python_fn)
+			rec->python_fn(rec->ctx, batch->proc_id, &python->python);
+		return;
+	}
 	bytes = sizeof(*batch) + batch->bytes;
 	r = writer__reserve(rec->writer, bytes);
 	if (r) {
@@ -804,12 +852,15 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 
 static void recorder__new_process(struct recorder *rec, const struct xpu_record_process *r)
 {
+	const struct process *parent = r->hdr.misc == XPU_MISC_PROCESS_FORK ?
+				       recorder__process(rec, r->parent_proc_id) : NULL;
 	struct process *p = recorder__process(rec, r->proc_id);
 
 	if (p) {
 		p->pid = r->pid;
 		p->forked = r->hdr.misc != XPU_MISC_PROCESS_EXEC;
 		p->attached = r->hdr.misc == XPU_MISC_PROCESS_ATTACH;
+		p->python_from = parent ? parent->python_from ?: parent->proc_id : 0;
 	}
 	writer__append(rec->writer, &r->hdr);
 	if (rec->process_fn)
@@ -865,7 +916,7 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 	if (copied && o->path_id && thread_id)
 		recorder__stack(rec, &(struct xpu_ring_sample){
 			.time_ns = stack->time_ns, .stack_bytes = stack->stack_bytes,
-		}, stack->frames + stack->nr_frames, thread_id, o->path_id, 0);
+		}, (const void *)(stack->frames + stack->nr_frames), thread_id, o->path_id, 0);
 	HASH_ADD(hh, rec->off_stacks, key, sizeof(o->key), o);
 	if (!o->hh.tbl)
 		free(o);

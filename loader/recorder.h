@@ -37,12 +37,15 @@ struct recorder_stats {
 	uint64_t nr_samples_no_memory;	/* ... and samples */
 };
 
+/* Told where the interpreter of an image is; may be NULL. */
+typedef void (*recorder_python_fn)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
+
 /* Told of a process image when it begins to be recorded; may be NULL. */
 typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *r);
 
 /* @sample_period_ns: what each CPU sample stands for */
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
-			       void *ctx);
+			       recorder_python_fn python_fn, void *ctx);
 void recorder__free(struct recorder *rec);
 
 /*

@@ -999,6 +999,14 @@ static void on_process(void *ctx, const struct xpu_record_process *r)
 	}
 }
 
+static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *python)
+{
+	struct session *s = ctx;
+
+	if (s->sampled)
+		probes__set_python(s->probes, proc_id, python);
+}
+
 /* The probes, the file, and what goes between; in the order in which they may fail for good. */
 static int start_recording(struct session *s, const char *shim)
 {
@@ -1025,7 +1033,7 @@ static int start_recording(struct session *s, const char *shim)
 	}
 	if (open_file(s))
 		return STATUS_FAILED;
-	s->recorder = recorder__new(s->writer, period_ns, on_process, s);
+	s->recorder = recorder__new(s->writer, period_ns, on_process, on_python, s);
 	if (!s->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
@@ -1129,6 +1137,8 @@ static void set_shim_environment(const struct options *opts)
 
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
+	if (!opts->gpu_only && opts->stack_bytes)
+		setenv(XPU_SAMPLES_ENV, "1", 1);
 	if (opts->python)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);
 	if (opts->gpu_only)

@@ -47,6 +47,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
 	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
 	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
+	[XPU_RECORD_PYSOURCE]	  = UP_TO(struct xpu_record_pysource, 1u << 20),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
@@ -226,18 +227,21 @@ static bool stack__fits(const struct xpu_record_stack *s)
 	uint64_t sp = s->regs[XPU_REG_SP];
 	size_t nr, words, i, there = 0;
 
-	if (s->bytes > XPU_STACK_MAX)
+	const uint64_t *bitmap = (const uint64_t *)s->data + s->nr_python;
+
+	if (s->bytes > XPU_STACK_MAX || s->nr_python > XPU_MAX_PYTHON)
 		return false;
 	nr = s->bytes ? (sp % XPU_STACK_BLOCK + s->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK : 0;
 	words = (nr + 63) / 64;
-	if ((s->hdr.size - sizeof(*s)) / sizeof(s->data[0]) < words)
+	if ((s->hdr.size - sizeof(*s)) / sizeof(s->data[0]) < s->nr_python + words)
 		return false;
 	for (i = 0; i < words; i++)
-		there += __builtin_popcountll(s->data[i]);
+		there += __builtin_popcountll(bitmap[i]);
 	/* A bit beyond the last block would have one more read. */
-	if (nr % 64 && s->data[words - 1] >> nr % 64)
+	if (nr % 64 && bitmap[words - 1] >> nr % 64)
 		return false;
-	return s->hdr.size - sizeof(*s) - words * sizeof(s->data[0]) >= there * XPU_STACK_BLOCK;
+	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
+	       there * XPU_STACK_BLOCK;
 }
 
 /* Return: NULL if the counts and strings of @rec fit its size, else what does not. */
@@ -279,6 +283,16 @@ static const char *record__check(const struct xpu_record *rec)
 
 		if (s->nr > (rec->size - sizeof(*s)) / sizeof(s->samples[0]))
 			return "SAMPLES with more samples than its record holds";
+		break;
+	}
+	case XPU_RECORD_PYSOURCE: {
+		const struct xpu_record_pysource *p = (const void *)rec;
+		uint64_t bytes = (uint64_t)p->name_bytes + p->file_bytes + p->table_bytes;
+
+		if (bytes > rec->size - sizeof(*p))
+			return "PYSOURCE with more text than its record holds";
+		if (!p->name_width || p->name_width > 4 || !p->file_width || p->file_width > 4)
+			return "PYSOURCE with characters of no known width";
 		break;
 	}
 	case XPU_RECORD_STACK:

@@ -183,6 +183,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.string = session__frame_string;
 	s->callchains.lookup_ctx = s;
 	unwind__init(&s->unwind, &s->dsos);
+	pysources__init(&s->pysources, &s->strings);
 	join__init(&s->join, &session_join_ops, s);
 	graphs__init(&s->graphs);
 	waits__init(&s->waits);
@@ -247,6 +248,7 @@ void session__exit(struct session *s)
 	graphs__exit(&s->graphs);
 	join__exit(&s->join);
 	unwind__exit(&s->unwind);
+	pysources__exit(&s->pysources);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
 	machine__exit(&s->machine);
@@ -492,6 +494,8 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		s->idles.wanted = true;
 		return array_push(&s->accounts, ((struct thread_account){ (const void *)rec, NO_INDEX,
 									  NULL }));
+	case XPU_RECORD_PYSOURCE:
+		return pysources__add(&s->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:
 		return kallsyms__add(&s->kallsyms, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
@@ -1802,7 +1806,7 @@ static int session__complete_path(struct session *s, struct path *path, uint16_t
 static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 {
 	const struct xpu_record_callchain *kernel = NULL;
-	uint16_t nr = 0, flags = XPU_CHAIN_CPU;
+	uint16_t nr = 0, flags = XPU_CHAIN_CPU, i;
 	struct launch at = { .time_ns = rec->time_ns };
 	uint32_t path, proc = NO_INDEX, epoch = 0;
 	struct image *image = NULL;
@@ -1824,6 +1828,10 @@ static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 	s->loss.bad_refs += err;
 	if (!rec->period_ns)
 		return path != NO_INDEX ? session__complete_path(s, &s->paths.v[path], nr) : 0;
+	for (i = 0; i < nr; i++)
+		if (XPU_WORD_IS_PYTHON(s->unwind.frames[i]))
+			s->unwind.frames[i] = pysources__frame(&s->pysources,
+							       s->unwind.frames[i]);
 	err = session__unwound_path(s, proc, image, kernel, nr, flags, &path);
 	if (!err)
 		err = session__path_chain(s, path, rec->time_ns, &at.chain);
@@ -1936,7 +1944,14 @@ static bool session__pycode(void *ctx, uint32_t id, struct pycode *code)
 	const struct xpu_record_pycode *rec;
 	struct session *s = ctx;
 	uint32_t proc = s->tables->path_proc, idx;
+	const struct pysource *source;
 
+	if (id & PYSOURCE_ID) {
+		source = pysources__find(&s->pysources, id);
+		if (source)
+			*code = (struct pycode){ source->name, source->filename };
+		return source;
+	}
 	if (!idmap__get(&s->tables->pycodes, ID_KEY(proc, id), &idx))
 		return false;
 	rec = s->tables->pycode_defs.v[idx];
@@ -2097,6 +2112,8 @@ static void session__next_input(struct session *s)
 	jitmaps__exit(&s->jitmaps);
 	kallsyms__free(&s->kallsyms);
 	unwind__next(&s->unwind);
+	pysources__exit(&s->pysources);
+	pysources__init(&s->pysources, &s->strings);
 	HASH_CLEAR(hh, t->unwound);
 	join__exit(&s->join);
 	join__init(&s->join, &session_join_ops, s);

@@ -33,6 +33,7 @@
 #include "kallsyms.h"
 #include "loss.h"
 #include "machine.h"
+#include "pysource.h"
 #include "reader.h"
 #include "stats.h"
 #include "unwind.h"
@@ -231,6 +232,7 @@ struct session {
 	struct jitmaps jitmaps;
 	struct idles idles;
 	struct kallsyms kallsyms;
+	struct pysources pysources;
 	struct unwind unwind;
 	struct gpus gpus;
 

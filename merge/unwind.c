@@ -79,7 +79,8 @@ static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_
 {
 	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
 	size_t nr = rec->bytes ? (sp - start + rec->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK : 0;
-	const uint8_t *from = (const uint8_t *)(rec->data + (nr + 63) / 64);
+	const __u64 *bitmap = rec->data + rec->nr_python;
+	const uint8_t *from = (const uint8_t *)(bitmap + (nr + 63) / 64);
 	uint8_t *blocks;
 	size_t i, old;
 	int bad = 0;
@@ -88,7 +89,7 @@ static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_
 	if (!blocks)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		if (rec->data[i / 64] & 1ull << i % 64) {
+		if (bitmap[i / 64] & 1ull << i % 64) {
 			memcpy(blocks + i * XPU_STACK_BLOCK, from, XPU_STACK_BLOCK);
 			from += XPU_STACK_BLOCK;
 			continue;
@@ -180,12 +181,53 @@ static enum cfi_result unwind__step(struct unwind *u, struct image *image, uint3
 	return result == CFI_NO_TABLE ? step_by_frame_pointer(regs, s) : result;
 }
 
+static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words, size_t nr_words)
+{
+	memcpy(u->frames + *nr, words, nr_words * sizeof(*words));
+	*nr += nr_words;
+}
+
+/*
+ * Puts Python's frames in the place of the evaluation loops in u->native. Both are in the same order,
+ * so both are gone through once. Loops that are not met, because the native chain was cut short of
+ * them, are further out than all of it.
+ */
+static void unwind__merge(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
+			  bool truncated, uint16_t *nr)
+{
+	size_t i = 0, loop, word, done = 0;
+
+	*nr = 0;
+	for (word = 0; word < rec->nr_python; word++) {
+		if (XPU_WORD_IS_PYTHON(rec->data[word]))
+			continue;
+		for (loop = i; loop + 1 < nr_native; loop++)
+			if (u->sp[loop] <= rec->data[word] && rec->data[word] < u->sp[loop + 1])
+				break;
+		if (loop + 1 >= nr_native) {
+			if (truncated)
+				break;
+			continue;	/* its frames go with the next one's */
+		}
+		unwind__append(u, nr, u->native + i, loop - i);
+		for (; done < word; done++)
+			if (XPU_WORD_IS_PYTHON(rec->data[done]))
+				u->frames[(*nr)++] = rec->data[done];
+		i = loop + 1;
+	}
+	unwind__append(u, nr, u->native + i, nr_native - i);
+	for (; done < rec->nr_python; done++)
+		if (XPU_WORD_IS_PYTHON(rec->data[done]))
+			u->frames[(*nr)++] = rec->data[done];
+}
+
 int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct image *image,
 		   uint32_t epoch, uint16_t *nr, uint16_t *flags)
 {
 	struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
 	struct unwind_stack *s = unwind__stack(u, rec->thread_id);
 	enum cfi_result result = CFI_STEPPED;
+	uint16_t n;
 	bool exact = true;
 	int err;
 
@@ -195,8 +237,9 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	if (err < 0)
 		return err;
 	memcpy(regs.v, rec->regs, sizeof(regs.v));
-	u->frames[0] = regs.v[XPU_REG_IP];
-	for (*nr = 1; *nr < XPU_MAX_FRAMES; (*nr)++) {
+	u->native[0] = regs.v[XPU_REG_IP];
+	u->sp[0] = regs.v[XPU_REG_SP];
+	for (n = 1; n < XPU_MAX_FRAMES; n++) {
 		result = image ? unwind__step(u, image, epoch, &regs, &exact, s) : CFI_LOST;
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
@@ -205,9 +248,11 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 			break;
 		}
 		/* All but the first are looked up a byte earlier. */
-		u->frames[*nr] = regs.v[XPU_REG_IP] + exact;
+		u->native[n] = regs.v[XPU_REG_IP] + exact;
+		u->sp[n] = regs.v[XPU_REG_SP];
 	}
-	if (result == CFI_LOST || *nr == XPU_MAX_FRAMES)
+	if (result == CFI_LOST || n == XPU_MAX_FRAMES)
 		*flags |= XPU_CHAIN_TRUNCATED;
+	unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
 	return err;
 }

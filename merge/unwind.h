@@ -23,7 +23,9 @@ struct unwind {
 	struct dsos *dsos;		/* the caller's, to be closed after this */
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* by thread: what it was last */
-	uint64_t frames[XPU_MAX_FRAMES];
+	uint64_t native[XPU_MAX_FRAMES];
+	uint64_t sp[XPU_MAX_FRAMES];	/* of each: where its own stack begins */
+	uint64_t frames[XPU_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 
 void unwind__init(struct unwind *u, struct dsos *dsos);
@@ -38,7 +40,8 @@ void unwind__next(struct unwind *u);
  * @rec: the sample, checked by the reader
  * @image: the address space it is of, or NULL: then only where it was is known
  * @epoch: remap epoch of @image
- * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU
+ * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python's frames are
+ *	XPU_WORD_PYTHON, in the place of the evaluation loops that they are of
  * @flags: XPU_CHAIN_TRUNCATED is added if it does not lead to the stack's root
  *
  * Return: 0; 1 if the record leans on one that is not there; or -ENOMEM.

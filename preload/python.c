@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe.h"
 #include "wire.h"
+#include "xpu_pyline.h"
 #include "xpu_record.h"
 
 #define PAGE		4096ull
@@ -45,6 +47,8 @@ struct layout {
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
 	uint16_t ascii_bytes, compact_bytes;	/* what is before the characters */
+	/* For who looks from outside; 0: not to be walked by that one. */
+	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
 static const struct layout layouts[] = {
@@ -68,6 +72,7 @@ static const struct layout layouts[] = {
 		/* The same; 3.10.13. struct CFrame has no frame, but is on the loop's stack. */
 		.minor = 10,
 		.anchored = true,
+		.runtime_main = 40, .interp_threads = 8, .ts_thread_id = 176,
 		.ts_frame = 24, .ts_cframe = 48, .cframe_previous = 8,
 		.f_previous = 24, .f_code = 32, .f_instr = 96, .f_bytes = 104,
 		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
@@ -77,6 +82,7 @@ static const struct layout layouts[] = {
 		/* Include/cpython/{pystate,code}.h, Include/internal/pycore_frame.h; 3.11.2, 3.11.7 */
 		.minor = 11,
 		.anchored = true, .has_cframe = true,
+		.runtime_main = 48, .interp_threads = 16, .ts_thread_id = 152,
 		.ts_frame = 56, .cframe_frame = 8, .cframe_previous = 16,
 		.f_code = 32, .f_previous = 48, .f_instr = 56, .f_entry = 68, .f_owner = 69,
 		.f_bytes = 72,
@@ -87,6 +93,7 @@ static const struct layout layouts[] = {
 		/* The same; 3.12.1 */
 		.minor = 12,
 		.anchored = true, .has_cframe = true,
+		.runtime_main = 48, .interp_threads = 72, .ts_thread_id = 136,
 		.ts_frame = 56, .cframe_frame = 0, .cframe_previous = 8,
 		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
 		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
@@ -96,6 +103,7 @@ static const struct layout layouts[] = {
 		/* The same; 3.13.0. What debug_offsets has must be the same, or it has the word. */
 		.minor = 13,
 		.anchored = true,
+		.runtime_main = 640, .interp_threads = 7344, .ts_thread_id = 152,
 		.ts_frame = 72,
 		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
 		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
@@ -123,8 +131,12 @@ static const struct layout layouts[] = {
 struct debug_offsets {
 	char cookie[8];
 	uint64_t version, free_threaded;
-	uint64_t runtime_state[3];
-	uint64_t interpreter_state[13];
+	struct {
+		uint64_t size, finalizing, interpreters_head;
+	} runtime_state;
+	struct {
+		uint64_t size, id, next, threads_head, rest[9];
+	} interpreter_state;
 	struct {
 		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
 			datastack_chunk, status;
@@ -443,14 +455,7 @@ static inline bool text__is(const struct text *t, uint64_t str)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/*
- * line__* - the line of the instruction @addr bytes into the code, 0 if it has none
- * @p, @end: the table
- * @stop: set to where it was found: what comes behind does not matter
- *
- * Sources: Objects/lnotab_notes.txt and PyCode_Addr2Line() in Objects/codeobject.c (3.8, 3.9);
- * advance() there (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).
- */
+/* As those of xpu_pyline.h. Source: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9). */
 static int line__lnotab(const uint8_t *p, const uint8_t *end, int line, int addr,
 			const uint8_t **stop)
 {
@@ -463,65 +468,6 @@ static int line__lnotab(const uint8_t *p, const uint8_t *end, int line, int addr
 		line += (int8_t)p[1];
 	}
 	*stop = end - p >= 2 ? p + 2 : end;
-	return line;
-}
-
-static int line__linetable(const uint8_t *p, const uint8_t *end, int line, int addr,
-			   const uint8_t **stop)
-{
-	int at = 0, found = line, delta;
-
-	if (addr >= 0) {
-		for (found = 0; end - p >= 2 && at <= addr; p += 2) {
-			at += p[0];
-			delta = (int8_t)p[1];
-			if (delta != -128)
-				line += delta;
-			found = delta == -128 ? 0 : line;
-		}
-	}
-	*stop = p;
-	return found;
-}
-
-static int64_t read_svarint(const uint8_t **p, const uint8_t *end)
-{
-	unsigned int shift = 0;
-	uint64_t value = 0;
-	uint8_t byte;
-
-	do {
-		byte = *p < end ? *(*p)++ : 0;
-		value |= (uint64_t)(byte & 0x3f) << shift;
-		shift += 6;
-	} while (byte & 0x40 && shift < 36);
-	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
-}
-
-static int line__locations(const uint8_t *p, const uint8_t *end, int line, int addr,
-			   const uint8_t **stop)
-{
-	int at = 0, kind, bytes;
-
-	if (addr < 0)
-		end = p;
-	while (p < end) {
-		kind = *p >> 3 & 15;
-		bytes = ((*p & 7) + 1) * 2;
-		p++;
-		if (kind == 13 || kind == 14)
-			line += read_svarint(&p, end);
-		else if (kind >= 10 && kind <= 12)
-			line += kind - 10;
-		while (p < end && !(*p & 0x80))
-			p++;
-		at += bytes;
-		if (addr < at) {
-			*stop = p;
-			return kind == 15 ? 0 : line;
-		}
-	}
-	*stop = end;
 	return line;
 }
 
@@ -1043,7 +989,7 @@ static unsigned long get_version(void *handle)
 	       (level == 'a' ? 0xa0 : level == 'b' ? 0xb0 : 0xf0);
 }
 
-static bool find_layout(unsigned long version)
+static bool find_layout(unsigned long version, struct layout *l)
 {
 	size_t i;
 
@@ -1052,7 +998,7 @@ static bool find_layout(unsigned long version)
 			continue;
 		if ((version & 0xf0) < 0xc0)	/* before the first release candidate */
 			break;
-		L = layouts[i];
+		*l = layouts[i];
 		return true;
 	}
 	return false;
@@ -1070,6 +1016,69 @@ static void find_loop(void *handle)
 	loop_bytes = symbol->st_size;
 }
 
+/*
+ * Tells where the interpreter is, so that samples can have its frames: also one that has not begun
+ * yet, and in a process that never uses CUDA. @handle: of who has it
+ */
+static void tell(void *handle)
+{
+	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
+	const struct debug_offsets *d = dlsym(handle, "_PyRuntime");
+	const char *asked = getenv(XPU_PYTHON_ENV);
+	struct layout l;
+
+	r.python.runtime = (uintptr_t)d;
+	r.python.code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
+	r.python.unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
+	if (!r.python.runtime || !r.python.code_type || !r.python.unicode_type ||
+	    (asked && !strcmp(asked, "off")) || !find_layout(get_version(handle), &l) ||
+	    !l.runtime_main)
+		return;
+	if (l.minor == 13) {
+		if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->free_threaded)
+			return;
+		l.runtime_main = d->runtime_state.interpreters_head + 8;
+		l.interp_threads = d->interpreter_state.threads_head;
+		l.ts_thread_id = d->thread_state.thread_id;
+		l.ts_frame = d->thread_state.current_frame;
+	}
+	r.python.minor = l.minor;
+	r.python.has_cframe = l.has_cframe;
+	r.python.runtime_main = l.runtime_main;
+	r.python.interp_threads = l.interp_threads;
+	r.python.ts_thread_id = l.ts_thread_id;
+	r.python.ts_frame = l.ts_frame;
+	r.python.ts_cframe = l.ts_cframe;
+	r.python.cframe_frame = l.cframe_frame;
+	r.python.cframe_previous = l.cframe_previous;
+	r.python.f_code = l.f_code;
+	r.python.f_previous = l.f_previous;
+	r.python.f_instr = l.f_instr;
+	r.python.f_entry = l.f_entry;
+	r.python.f_owner = l.f_owner;
+	r.python.co_name = l.co_name;
+	r.python.co_filename = l.co_filename;
+	r.python.co_firstlineno = l.co_firstlineno;
+	r.python.co_linetable = l.co_linetable;
+	r.python.co_code = l.co_code;
+	r.python.co_bytes = l.co_bytes;
+	r.python.ascii_bytes = l.ascii_bytes;
+	r.python.compact_bytes = l.compact_bytes;
+	probe__batch(&r, sizeof(r));
+}
+
+void python__tell(void)
+{
+	int saved_errno = errno;
+	void *handle;
+
+	/* Who attaches later may take samples, too. */
+	if ((probe__live || getenv(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
+		tell(handle);
+	dlerror();
+	errno = saved_errno;
+}
+
 static void prepare(void *handle, enum python_mode wanted, bool unwound)
 {
 	unsigned long version = get_version(handle);
@@ -1079,7 +1088,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
 	bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
-	if (sizeof(void *) != 8 || !find_layout(version)) {
+	if (sizeof(void *) != 8 || !find_layout(version, &L)) {
 		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
 		       "without its frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
 		return;
@@ -1146,6 +1155,7 @@ void python__look(bool unwound)
 	if (find_interpreter(&handle)) {
 		done = true;
 		prepare(handle, wanted, unwound);
+		python__tell();
 	}
 	dlerror();			/* not for the application to see */
 }

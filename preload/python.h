@@ -43,6 +43,13 @@ extern _Atomic enum python_mode python__mode;
  */
 void python__look(bool unwound);
 
+/*
+ * Tells whoever takes CPU samples where the process's interpreter is, if there is one: when the shim
+ * is loaded, for one that has not begun yet and in a process that never uses CUDA; and when somebody
+ * has come to listen.
+ */
+void python__tell(void);
+
 /**
  * python__chain - put the calling thread's Python frames into its call chain
  * @p: the calling thread's, NULL before its first use

@@ -207,6 +207,7 @@ static enum state wake(void)
 	launch__discard();
 	launch__enable(true);
 	activity__repeat_definitions();
+	python__tell();
 	return AWAKE;
 }
 
@@ -234,6 +235,7 @@ static void follow_listeners(void)
 			shim.state = DORMANT;
 		} else if (probe__hello() && now_ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
+			python__tell();
 			shim.hello_ns = now_ns() + POLL_NS;
 		}
 		break;
@@ -400,5 +402,7 @@ static __attribute__((constructor)) void loaded(void)
 			setenv(CHAIN_ENV, users, 1);
 		setenv(INJECTION_ENV, path, 1);
 	}
+	if (!probe__live)
+		python__tell();
 	errno = saved_errno;
 }

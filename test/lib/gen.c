@@ -260,6 +260,7 @@ void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id
 		.thread_id = thread_id,
 		.period_ns = period_ns,
 		.bytes = bytes,
+		.nr_python = g->nr_python,
 	};
 	uint8_t blocks[64 * XPU_STACK_BLOCK] = { 0 };
 	struct gen tail = { 0 };
@@ -270,11 +271,34 @@ void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id
 		mask = nr == 64 ? UINT64_MAX : (1ull << nr) - 1;
 	memcpy(rec.regs, regs, sizeof(rec.regs));
 	memcpy(blocks + before, stack, bytes);
+	gen__bytes(&tail, g->python, g->nr_python * sizeof(*g->python));
 	gen__bytes(&tail, &mask, sizeof(mask));
 	for (i = 0; i < nr; i++)
 		if (mask & 1ull << i)
 			gen__bytes(&tail, blocks + i * XPU_STACK_BLOCK, XPU_STACK_BLOCK);
 	RECORD_TAIL(XPU_RECORD_STACK, misc, rec, tail.v, tail.nr);
+	gen__free(&tail);
+}
+
+void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name, const char *filename,
+		   uint32_t first_line, const void *table, size_t table_bytes)
+{
+	struct xpu_record_pysource rec = {
+		.id = id,
+		.first_line = first_line,
+		.minor = minor,
+		.name_width = 1,
+		.file_width = 1,
+		.name_bytes = strlen(name),
+		.file_bytes = strlen(filename),
+		.table_bytes = table_bytes,
+	};
+	struct gen tail = { 0 };
+
+	gen__bytes(&tail, name, rec.name_bytes);
+	gen__bytes(&tail, filename, rec.file_bytes);
+	gen__bytes(&tail, table, table_bytes);
+	RECORD_TAIL(XPU_RECORD_PYSOURCE, 0, rec, tail.v, tail.nr);
 	gen__free(&tail);
 }
 

@@ -30,6 +30,8 @@ struct gen {
 	size_t nr, cap;			/* bytes */
 	size_t batch;			/* offset of the batch that is open, 0: none */
 	uint64_t node;			/* of the next records with XPU_MISC_GRAPH_NODE; 0: any */
+	const uint64_t *python;		/* words of the next STACK records ... */
+	uint32_t nr_python;		/* ... so many */
 };
 
 void gen__free(struct gen *g);
@@ -70,6 +72,8 @@ void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id, uint32_t thread_id,
 		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
 		uint64_t mask);
+void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name, const char *filename,
+		   uint32_t first_line, const void *table, size_t table_bytes);
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
 		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);

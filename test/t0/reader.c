@@ -230,6 +230,18 @@ static void test_damage(void)
 	LAST(&g, struct xpu_record_stack)->data[0] = 4;
 	ends(&g, RECORDS_CORRUPT, "STACK with a block beyond its end");
 	begin(&g);
+	gen__stack(&g, 0, 1, 0, 1, 1, regs, stack, sizeof(stack), 0);
+	LAST(&g, struct xpu_record_stack)->nr_python = XPU_MAX_PYTHON;
+	ends(&g, RECORDS_CORRUPT, "STACK with more of Python than its record holds");
+	begin(&g);
+	gen__pysource(&g, 1, 12, "name", "file", 1, "table", 5);
+	LAST(&g, struct xpu_record_pysource)->table_bytes = 12;
+	ends(&g, RECORDS_CORRUPT, "PYSOURCE with a longer table");
+	begin(&g);
+	gen__pysource(&g, 1, 12, "name", "file", 1, "table", 5);
+	LAST(&g, struct xpu_record_pysource)->name_width = 0;
+	ends(&g, RECORDS_CORRUPT, "PYSOURCE with characters of no bytes");
+	begin(&g);
 	gen__ksym(&g, 1, 2, "1234567");
 	LAST(&g, struct xpu_record_ksym)->bytes = 7;
 	ends(&g, RECORDS_CORRUPT, "KSYM without an end");

@@ -127,13 +127,14 @@ if [ -e "$XPU_SHIM" ]; then
 	like "$(cat both.log)" '; [0-9]+ CPU samples; .* lost 0$' "beside launches: nothing lost"
 	is "$(verdict both)" "launches 40000 matched 40000 wrong 0 unmatched 0 lost 0" \
 		"beside launches: exact"
-	[ "$(grep -vc '\[GPU_' both.folded)" -gt 10 ]
+	xpumerge -i both.data -f folded --unit ns -o both.ns 2>/dev/null
+	[ "$(grep -vc '\[GPU_' both.ns)" -gt 10 ]
 	ok $? "beside launches: samples"
-	xpumerge -i both.data --gpu-only -f folded --unit count -o both.gpu 2>/dev/null
-	grep -E '\[GPU_(Kernel|Mem|Launch)' both.folded | cmp -s - both.gpu
+	xpumerge -i both.data --gpu-only -f folded --unit ns -o both.gpu 2>/dev/null
+	grep -E '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.gpu
 	ok $? "--gpu-only: the same, but for them"
-	xpumerge -i both.data --cpu-only -f folded --unit count -o both.cpu 2>/dev/null
-	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.folded | cmp -s - both.cpu
+	xpumerge -i both.data --cpu-only -f folded --unit ns -o both.cpu 2>/dev/null
+	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.cpu
 	ok $? "--cpu-only: the rest"
 	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -n 400 >/dev/null 2>gpu.log
 	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only: takes none"

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "pycode.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "writer.h"
+
+#define MAX_NAME	4096		/* bytes of a name */
+#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; of a longer one lines are unknown */
+
+/* The same in all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
+#define OB_TYPE		8
+#define BYTES_SIZE	16
+#define BYTES_DATA	32
+#define STR_LENGTH	16
+#define STR_STATE	32
+#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
+#define STATE_COMPACT	0x20
+#define STATE_ASCII	0x40
+
+struct python {				/* an image's interpreter */
+	UT_hash_handle hh;
+	uint32_t proc_id;
+	struct xpu_python layout;
+};
+
+struct pycode {
+	UT_hash_handle hh;
+	struct {
+		uint64_t code, print;
+		uint64_t image;		/* a child's code objects are its own after the fork */
+	} key;
+	uint32_t id;			/* 0: not readable */
+};
+
+struct pycodes {
+	struct python *pythons;
+	struct pycode *codes;
+	uint32_t last_id;
+	uint8_t buf[sizeof(struct xpu_record_pysource) + 2 * MAX_NAME + MAX_TABLE + 8];
+};
+
+struct pycodes *pycodes__new(void)
+{
+	return calloc(1, sizeof(struct pycodes));
+}
+
+void pycodes__free(struct pycodes *p)
+{
+	struct python *python, *next_python;
+	struct pycode *code, *next_code;
+
+	if (!p)
+		return;
+	HASH_ITER(hh, p->pythons, python, next_python) {
+		HASH_DEL(p->pythons, python);
+		free(python);
+	}
+	HASH_ITER(hh, p->codes, code, next_code) {
+		HASH_DEL(p->codes, code);
+		free(code);
+	}
+	free(p);
+}
+
+int pycodes__add_python(struct pycodes *p, uint32_t proc_id, const struct xpu_python *layout)
+{
+	struct python *python;
+
+	HASH_FIND(hh, p->pythons, &proc_id, sizeof(proc_id), python);
+	if (!python) {
+		python = calloc(1, sizeof(*python));
+		if (!python)
+			return -ENOMEM;
+		python->proc_id = proc_id;
+		HASH_ADD(hh, p->pythons, proc_id, sizeof(python->proc_id), python);
+		if (!python->hh.tbl) {
+			free(python);
+			return -ENOMEM;
+		}
+	}
+	python->layout = *layout;
+	return 0;
+}
+
+static bool read_target(pid_t pid, uint64_t addr, void *to, size_t bytes)
+{
+	struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)addr, bytes };
+
+	return !bytes || process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+/* Return: bytes of the string's characters, of *@width each, or -1. */
+static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint8_t *to,
+		       uint8_t *width)
+{
+	uint64_t head[STR_STATE / 8 + 1], bytes;
+	uint32_t state;
+
+	if (!read_target(pid, str, head, sizeof(head)) || head[OB_TYPE / 8] != l->unicode_type)
+		return -1;
+	state = head[STR_STATE / 8];
+	*width = STATE_KIND(state);
+	bytes = head[STR_LENGTH / 8];
+	if (!(state & STATE_COMPACT) || (*width != 1 && *width != 2 && *width != 4))
+		return -1;
+	bytes = bytes > MAX_NAME / 4 ? MAX_NAME / 4 * *width : bytes * *width;
+	if (!read_target(pid, str + (state & STATE_ASCII ? l->ascii_bytes : l->compact_bytes), to,
+			 bytes))
+		return -1;
+	return bytes;
+}
+
+/* Puts what is to be known of the code object at @addr into p->buf. Return: the record's size, or 0. */
+static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_python *l,
+			    const struct xpu_python_frame *f)
+{
+	struct xpu_record_pysource *r = (void *)p->buf;
+	uint8_t code[1024], *to = r->data;
+	uint64_t type, name, filename, table, head[BYTES_DATA / 8];
+	uint32_t line;
+	size_t size;
+	int bytes;
+
+	if (l->co_bytes > sizeof(code) || l->co_name > l->co_bytes - 8 ||
+	    l->co_filename > l->co_bytes - 8 || l->co_linetable > l->co_bytes - 8 ||
+	    l->co_firstlineno > l->co_bytes - 4 || !read_target(pid, f->code, code, l->co_bytes))
+		return 0;
+	memcpy(&type, code + OB_TYPE, sizeof(type));
+	memcpy(&name, code + l->co_name, sizeof(name));
+	memcpy(&filename, code + l->co_filename, sizeof(filename));
+	memcpy(&table, code + l->co_linetable, sizeof(table));
+	memcpy(&line, code + l->co_firstlineno, sizeof(line));
+	/* Still the one that was sampled. */
+	if (type != l->code_type || XPU_PYTHON_PRINT(name, table, line) != f->print)
+		return 0;
+	memset(r, 0, sizeof(*r));
+	r->hdr.type = XPU_RECORD_PYSOURCE;
+	r->minor = l->minor;
+	r->first_line = line;
+	bytes = read_string(pid, l, name, to, &r->name_width);
+	if (bytes < 0)
+		return 0;
+	r->name_bytes = bytes;
+	to += bytes;
+	bytes = read_string(pid, l, filename, to, &r->file_width);
+	if (bytes < 0)
+		return 0;
+	r->file_bytes = bytes;
+	to += bytes;
+	if (read_target(pid, table, head, sizeof(head)) && head[BYTES_SIZE / 8] <= MAX_TABLE &&
+	    read_target(pid, table + BYTES_DATA, to, head[BYTES_SIZE / 8]))
+		r->table_bytes = head[BYTES_SIZE / 8];
+	to += r->table_bytes;
+	size = (to - p->buf + 7) & ~(size_t)7;
+	memset(to, 0, p->buf + size - to);
+	r->hdr.size = size;
+	return size;
+}
+
+uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, pid_t pid,
+		     const struct xpu_python_frame *f, struct writer *w)
+{
+	struct pycode *c, key = { .key = { f->code, f->print, proc_id } };
+	struct xpu_record_pysource *r;
+	struct python *python;
+	size_t size;
+
+	HASH_FIND(hh, p->codes, &key.key, sizeof(key.key), c);
+	if (c)
+		return c->id;
+	HASH_FIND(hh, p->pythons, &proc_id, sizeof(proc_id), python);
+	if (!python)
+		HASH_FIND(hh, p->pythons, &python_from, sizeof(python_from), python);
+	if (!python)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return 0;
+	c->key = key.key;
+	HASH_ADD(hh, p->codes, key, sizeof(c->key), c);
+	if (!c->hh.tbl) {
+		free(c);
+		return 0;
+	}
+	size = pycodes__read(p, pid, &python->layout, f);
+	r = size ? writer__reserve(w, size) : NULL;
+	if (!r)
+		return 0;
+	c->id = ++p->last_id;
+	memcpy(r, p->buf, size);
+	r->id = c->id;
+	return c->id;
+}

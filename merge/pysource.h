@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * pysource.h - Python code objects as samples met them: names and lines
+ */
+#ifndef MERGE_PYSOURCE_H
+#define MERGE_PYSOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+#include "util.h"
+
+/* Tells their ids in XPU_FRAME_CODE() from those of the shim's code objects. */
+#define PYSOURCE_ID	(1u << 31)
+
+struct pysource {
+	const struct xpu_record_pysource *rec;
+	const char *name, *filename;	/* interned, UTF-8 */
+};
+
+struct pysources {
+	struct strpool *strings;	/* the caller's */
+	struct idmap ids;
+	ARRAY(struct pysource) list;
+};
+
+void pysources__init(struct pysources *p, struct strpool *strings);
+void pysources__exit(struct pysources *p);
+
+/* Takes a record, which must stay valid. Return: 0 or -ENOMEM. */
+int pysources__add(struct pysources *p, const struct xpu_record_pysource *rec);
+
+/* Return: the code object with that id, PYSOURCE_ID or not, or NULL. */
+const struct pysource *pysources__find(const struct pysources *p, uint32_t id);
+
+/* Return: the XPU_FRAME_PYTHON of a XPU_WORD_PYTHON: with the line, and PYSOURCE_ID in the id. */
+uint64_t pysources__frame(const struct pysources *p, uint64_t word);
+
+#endif /* MERGE_PYSOURCE_H */
