@@ -454,6 +454,47 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 	return callchains__intern(c);
 }
 
+static bool frame__is_python(const struct frame *f)
+{
+	/* As the perf map of python3 -X perf has it, and as the shim's. */
+	return has_prefix(f->name, "py::") || (!f->dso && strstr(f->name, ".py:"));
+}
+
+/* Return: whether it is of the kernel, the C library or CUDA, which work for anybody. */
+static bool frame__is_anybodys(const struct frame *f)
+{
+	static const char *const libraries[] = {
+		"libc.so", "libc-2", "libpthread", "libm.so", "librt.so", "ld-linux", "[vdso]",
+		"linux-vdso",
+	};
+	size_t i, len = strlen(f->name);
+
+	if (!f->dso)
+		return !f->symbolized || (len > 4 && !strcmp(f->name + len - 4, "_[k]"));
+	if (f->dso->role != DSO_PLAIN)
+		return true;
+	for (i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (has_prefix(f->dso->name, libraries[i]))
+			return true;
+	return frame__is_interpreter(f);
+}
+
+const struct frame *stack__place(const struct stack *stack)
+{
+	uint32_t i;
+
+	for (i = stack->nr; i--;)
+		if (frame__is_python(stack->frames[i]))
+			return stack->frames[i];
+	for (i = stack->nr; i--;)
+		if (!frame__is_anybodys(stack->frames[i]))
+			return stack->frames[i];
+	for (i = stack->nr; i--;)
+		if (stack->frames[i]->dso)
+			return stack->frames[i];
+	return stack->nr ? stack->frames[stack->nr - 1] : NULL;
+}
+
 /* Return: how many innermost frames are the scheduler's, and those of who looks on. */
 static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 {

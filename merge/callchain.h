@@ -109,6 +109,12 @@ const struct stack *callchains__resolve(struct callchains *c,
 const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
 				       const char *name, const struct stack *b);
 
+/*
+ * Return: the frame that says best where @stack is: the innermost of Python's, or else of the program's own,
+ * not of the kernel, the C library, CUDA; or the innermost, if there are only those. NULL: it is empty.
+ */
+const struct frame *stack__place(const struct stack *stack);
+
 /* Return: the path of one frame called @name, as for "[no launch]", or NULL. */
 const struct stack *callchains__label(struct callchains *c, const char *name);
 

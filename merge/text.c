@@ -719,16 +719,21 @@ static int text__threads(const struct session *s, struct table *t, const struct 
 	return 0;
 }
 
-/* Rows of equal stacks, from chains that differ in addresses, become one. */
+/* Where the thread was; NULL if that is not known. */
+static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)
+{
+	return row->chain != NO_INDEX ? stack__place(s->chains.v[row->chain].stack) : NULL;
+}
+
+/* Rows of one thread in one place become one: whole stacks are too many to read. */
 static int idle_row__cmp_same(const void *va, const void *vb, void *ctx)
 {
 	const struct idle_row *a = va, *b = vb;
 	const struct session *s = ctx;
-	const void *stack_a = a->chain != NO_INDEX ? s->chains.v[a->chain].stack : NULL;
-	const void *stack_b = b->chain != NO_INDEX ? s->chains.v[b->chain].stack : NULL;
 
 	return cmp3(a->gpu, b->gpu) ?: cmp3(a->doing, b->doing) ?: cmp3(a->kind, b->kind) ?:
-	       cmp3(a->thread, b->thread) ?: cmp3(stack_a, stack_b);
+	       cmp3(a->thread, b->thread) ?:
+	       cmp3(idle_row__place(s, a), idle_row__place(s, b));
 }
 
 static int idle_row__cmp_time(const void *va, const void *vb)
@@ -739,7 +744,8 @@ static int idle_row__cmp_time(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
 }
 
-static char *text__idle_name(const struct session *s, const struct idle_row *row, bool folded)
+/* "io in SlowDataset.__getitem__" */
+static void print_idle(const struct session *s, FILE *f, const struct idle_row *row)
 {
 	static const char *const doings[] = {
 		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
@@ -747,7 +753,18 @@ static char *text__idle_name(const struct session *s, const struct idle_row *row
 		[IDLE_NOBODY] = "nobody knows who launched next",
 		[IDLE_SHORT] = "between works, less than 10 us each",
 	};
-	const struct thread *thread = NULL;
+	const struct frame *place = idle_row__place(s, row);
+
+	fputs(*row->kind ? row->kind : doings[row->doing], f);
+	if (place) {
+		fputs(" in ", f);
+		fputs(place->name, f);
+	}
+}
+
+static char *text__idle_name(const struct session *s, const struct idle_row *row)
+{
+	const struct thread *thread;
 	char *name = NULL;
 	size_t size;
 	FILE *f;
@@ -760,14 +777,7 @@ static char *text__idle_name(const struct session *s, const struct idle_row *row
 		fprintf(f, "%s (tid %" PRIu32 "): ", thread->comm ?: session__proc_name(s, thread->proc),
 			thread->tid);
 	}
-	fputs(*row->kind ? row->kind : doings[row->doing], f);
-	if (row->chain != NO_INDEX) {
-		fputs(" in ", f);
-		if (folded)
-			print_folded(f, s->chains.v[row->chain].stack);
-		else
-			print_stack(f, s->chains.v[row->chain].stack);
-	}
+	print_idle(s, f, row);
 	if (fclose(f)) {
 		free(name);
 		return NULL;
@@ -775,8 +785,8 @@ static char *text__idle_name(const struct session *s, const struct idle_row *row
 	return name;
 }
 
-static int text__idle_rows(const struct session *s, struct table *t, const struct text_opts *opts,
-			   const struct idle_row *rows, size_t nr)
+static int text__idle_rows(const struct session *s, struct table *t, const struct idle_row *rows,
+			   size_t nr)
 {
 	const struct idle_gpu *gpu;
 	char *name;
@@ -784,7 +794,7 @@ static int text__idle_rows(const struct session *s, struct table *t, const struc
 
 	for (i = 0; i < nr; i++) {
 		gpu = &s->idles.gpus.v[rows[i].gpu];
-		name = text__idle_name(s, &rows[i], opts->format != TABLE_TEXT);
+		name = text__idle_name(s, &rows[i]);
 		if (!name)
 			return -ENOMEM;
 		table__row(t, (struct cell[]){
@@ -795,6 +805,40 @@ static int text__idle_rows(const struct session *s, struct table *t, const struc
 		free(name);
 	}
 	return 0;
+}
+
+/* "GPU 0 idle 41.2 % of 9100.301 ms: 28.3 % io in load(), 12.0 % on CPU in step(), ..." */
+static void text__idle_head(const struct session *s, FILE *f, uint32_t nr_gpu,
+			    const struct idle_row *rows, size_t nr)
+{
+	const struct idle_gpu *gpu = &s->idles.gpus.v[nr_gpu];
+	uint64_t span_ns = gpu->to_ns - gpu->from_ns;
+	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
+	size_t i, told = 0;
+	char *text = NULL;
+	size_t size;
+	FILE *m;
+
+	fprintf(f, "\nGPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
+		".%03u ms from its first to its last work", s->gpus.list.v[nr_gpu].number,
+		permille / 10, permille % 10, span_ns / 1000000,
+		(unsigned int)(span_ns / 1000 % 1000));
+	for (i = 0; i < nr && told < 4; i++) {
+		if (rows[i].gpu != nr_gpu)
+			continue;
+		permille = table__share(rows[i].ns, span_ns);
+		m = permille ? open_memstream(&text, &size) : NULL;
+		if (!m)
+			break;
+		print_idle(s, m, &rows[i]);
+		fclose(m);
+		fprintf(f, "%s %" PRIu64 ".%" PRIu64 " %% ", told++ ? "," : ":", permille / 10,
+			permille % 10);
+		escape__print(f, text ? text : "", ESCAPE_TEXT);
+		free(text);
+		text = NULL;
+	}
+	fputs(i < nr && rows[i].gpu == nr_gpu ? ", ...\n" : "\n", f);
 }
 
 /* What the devices did not do, and what those did who could have given them something to do. */
@@ -829,21 +873,12 @@ static int text__idle(const struct session *s, struct table *t, const struct tex
 		nr = k + 1;
 		qsort(rows, nr, sizeof(*rows), idle_row__cmp_time);
 	}
-	for (i = 0; i < s->idles.gpus.nr && text__wants_head(opts); i++) {
-		const struct idle_gpu *gpu = &s->idles.gpus.v[i];
-		uint64_t span_ns = gpu->to_ns - gpu->from_ns;
-		uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
-
-		if (gpu->busy_ns)
-			fprintf(t->f, "\nGPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
-				".%03u ms from its first to its last work, in %" PRIu64 " gaps\n",
-				s->gpus.list.v[i].number, permille / 10, permille % 10,
-				span_ns / 1000000, (unsigned int)(span_ns / 1000 % 1000),
-				gpu->nr_gaps);
-	}
+	for (i = 0; i < s->idles.gpus.nr && text__wants_head(opts); i++)
+		if (s->idles.gpus.v[i].busy_ns)
+			text__idle_head(s, t->f, i, rows, nr);
 	table__begin(t, "idle", columns, ARRAY_SIZE(columns));
 	shown = text__nr_rows(opts, nr);
-	err = text__idle_rows(s, t, opts, rows, shown);
+	err = text__idle_rows(s, t, rows, shown);
 	table__end(t);
 	if (text__wants_head(opts))
 		print_more(t->f, shown, nr);

@@ -51,10 +51,14 @@ xpumerge -i loader.data --unit ms --limit 12 -o loader.txt 2>merge.log
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing lost"
 diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
 xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
-first=$(sed -n 2p idle.csv)
-like "$first" '^[3-9][0-9]\..*python3.*: io in ' "the GPU is idle because its thread reads"
+diag "$(grep '^GPU .* idle' loader.txt)"
 if [ -n "$perf" ]; then
-	like "$first" 'SlowDataset.__getitem__' "in the data loader"
+	# 60 batches, each 20 ms late; what comes before is imports and kernels' first times.
+	row=$(grep ': io in ' idle.csv | head -n 1)
+	diag "$row"
+	like "$row" 'SlowDataset.__getitem__' "the GPU is idle because its thread reads, in the data loader"
+	[ "$(echo "$row" | cut -d, -f2)" -ge 900000000 ]
+	ok $? "for most of the time that the batches were late"
 	xpumerge -i loader.data -f folded -o loader.folded 2>/dev/null
 	like "$(cat loader.folded)" 'SlowDataset.__getitem__.*\[Off_CPU\]io' \
 		"which the graph names"
