@@ -525,6 +525,50 @@ out:
 	return err;
 }
 
+/* Where threads ran: CPU time by the function that was innermost in the samples. */
+static int text__functions(const struct session *s, struct table *t, const struct text_opts *opts)
+{
+	static const struct column columns[] = {
+		{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
+		{ "samples", "samples", COLUMN_COUNT }, { "function", "function", COLUMN_NAME },
+	};
+	rows_t rows = { 0 };
+	uint64_t sum_ns;
+	size_t i, shown;
+	int err = 0;
+
+	for (i = 0; i < s->aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->aggregates.v[i];
+		const struct stack *stack = s->chains.v[a->chain].stack;
+
+		if (s->leaves.v[a->leaf].kind == LEAF_CPU)
+			err = rows__add(&rows, a, (uintptr_t)stack->frames[stack->nr - 1]->name, 0, 0);
+	}
+	if (err)
+		goto out;
+	rows__group(&rows);
+	sum_ns = rows__sum_ns(&rows);
+	if (text__wants_head(opts)) {
+		if (!rows.nr)
+			goto out;
+		fprintf(t->f, "\nCPU time: %" PRIu64 " samples in %zu functions, times in %s\n",
+			s->nr_samples, rows.nr, unit__name(opts->unit));
+	}
+	table__begin(t, "cpu_functions", columns, ARRAY_SIZE(columns));
+	shown = text__nr_rows(opts, rows.nr);
+	for (i = 0; i < shown; i++)
+		table__row(t, (struct cell[]){
+			{ .n = table__share(rows.v[i].sum_ns, sum_ns) }, { .n = rows.v[i].sum_ns },
+			{ .n = rows.v[i].nr }, { .s = (const char *)rows.v[i].group[0] },
+		});
+	table__end(t);
+	if (text__wants_head(opts))
+		print_more(t->f, shown, rows.nr);
+out:
+	array_free(&rows);
+	return err;
+}
+
 static int text__devices(const struct session *s, struct table *t, const struct text_opts *opts)
 {
 	static const struct column columns[] = {
@@ -943,6 +987,7 @@ static const struct {
 	{ "memory_time", text__memory_by_time },
 	{ "memory_size", text__memory_by_size },
 	{ "launch_sites", text__paths },
+	{ "cpu_functions", text__functions },
 	{ "devices", text__devices },
 	{ "streams", text__streams },
 	{ "threads", text__threads },

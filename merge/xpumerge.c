@@ -126,7 +126,7 @@ static const char usage[] =
 "                       launches: as if both had as many launches\n"
 "      --csv, --json    the tables of the summary for programs, with times in ns\n"
 "      --table NAME     of them only this one: kernels, memory_time, memory_size,\n"
-"                       launch_sites, devices, streams, threads or idle\n"
+"                       launch_sites, cpu_functions, devices, streams, threads or idle\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
 "                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
@@ -345,8 +345,8 @@ static int options__set_filter(struct options *o, enum filter_kind kind, const c
 static int options__set_table(struct options *o, const char *name)
 {
 	if (!text__has_table(name)) {
-		complain("unknown table '%s': kernels, memory_time, memory_size, launch_sites, devices, "
-			 "streams, threads and idle are known", name);
+		complain("unknown table '%s': kernels, memory_time, memory_size, launch_sites, "
+			 "cpu_functions, devices, streams, threads and idle are known", name);
 		return -EINVAL;
 	}
 	o->table = name;
