@@ -73,7 +73,8 @@ void probes__end_hello(struct probes *p);
 /* Hears of no more launches; of what becomes of those it heard of it still does. */
 void probes__detach_launches(struct probes *p);
 
-typedef void (*probes_off_fn)(void *ctx, const struct xpu_off_key *key, const struct xpu_off_sum *sum);
+typedef void (*probes_off_fn)(void *ctx, const struct xpu_off_key *key,
+			      const struct xpu_off_sum *sum);
 typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
 
 /* With opts.off_cpu, at the end: what was summed up, and the threads that live. */

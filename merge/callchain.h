@@ -110,8 +110,8 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 				       const char *name, const struct stack *b);
 
 /*
- * Return: the frame that says best where @stack is: the innermost of Python's, or else of the program's own,
- * not of the kernel, the C library, CUDA; or the innermost, if there are only those. NULL: it is empty.
+ * Return: the frame that says best where @stack is: the innermost of Python's, or else of the program's
+ * own, not of the kernel, the C library, CUDA; or the innermost, if there are only those. NULL: none.
  */
 const struct frame *stack__place(const struct stack *stack);
 

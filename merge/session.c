@@ -492,8 +492,9 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return array_push(&s->tables->wait_recs, (const void *)rec);
 	case XPU_RECORD_ACCOUNT:
 		s->idles.wanted = true;
-		return array_push(&s->accounts, ((struct thread_account){ (const void *)rec, NO_INDEX,
-									  NULL }));
+		return array_push(&s->accounts, ((struct thread_account){
+			(const void *)rec, NO_INDEX, NULL,
+		}));
 	case XPU_RECORD_PYSOURCE:
 		return pysources__add(&s->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:
@@ -1770,8 +1771,8 @@ static int session__unwound_path(struct session *s, uint32_t proc, struct image 
 }
 
 /*
- * Puts into a call path along frame pointers those frames that have none, behind its innermost one: the
- * first @nr of s->unwind up to the path's next one.
+ * Puts into a call path along frame pointers those frames that have none, behind its innermost one:
+ * the first @nr of s->unwind up to the path's next one.
  */
 static int session__complete_path(struct session *s, struct path *path, uint16_t nr)
 {
@@ -1784,8 +1785,9 @@ static int session__complete_path(struct session *s, struct path *path, uint16_t
 	next = first + 1;
 	if (next > old->nr_frames)
 		return 0;
-	for (k = 1; k < nr && next < old->nr_frames && s->unwind.frames[k] != old->frames[next]; k++)
-		;
+	for (k = 1; k < nr && next < old->nr_frames; k++)
+		if (s->unwind.frames[k] == old->frames[next])
+			break;
 	/* Nothing is missing, or this is not the same stack. */
 	if (k < 2 || k >= nr || old->nr_frames + k - 1 > UINT16_MAX)
 		return 0;

@@ -818,8 +818,8 @@ static char *text__idle_name(const struct session *s, const struct idle_row *row
 		return NULL;
 	if (row->thread != NO_INDEX) {
 		thread = &s->threads.v[row->thread];
-		fprintf(f, "%s (tid %" PRIu32 "): ", thread->comm ?: session__proc_name(s, thread->proc),
-			thread->tid);
+		fprintf(f, "%s (tid %" PRIu32 "): ",
+			thread->comm ?: session__proc_name(s, thread->proc), thread->tid);
 	}
 	print_idle(s, f, row);
 	if (fclose(f)) {

@@ -12,8 +12,8 @@
  * the same instant get equal shares of that instant; the shares of a wait add up to its time to the
  * nanosecond. Of device work only what overlaps a wait is kept.
  *
- * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when the
- * device worked for it half of the time, and not at all otherwise.
+ * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when
+ * the device worked for it half of the time, and not at all otherwise.
  */
 #ifndef MERGE_WAIT_H
 #define MERGE_WAIT_H

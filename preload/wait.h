@@ -46,8 +46,8 @@ static inline uint8_t wait__call(uint32_t cbid)
 }
 
 /*
- * Notes what the driver call @name means here, unless XPU_WAITS_ENV is "off". Return: whether it is one
- * to watch for that.
+ * Notes what the driver call @name means here, unless XPU_WAITS_ENV is "off". Return: whether it is
+ * one to watch for that.
  */
 bool wait__watch(uint32_t cbid, const char *name);
 

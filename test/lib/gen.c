@@ -224,8 +224,8 @@ void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t
 	RECORD(XPU_RECORD_GRAPH_NODE, 0, rec);
 }
 
-void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
-	       uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id)
+void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns,
+	       uint32_t path_id, uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id)
 {
 	struct xpu_record_wait rec = {
 		.start_ns = start_ns,
@@ -320,8 +320,8 @@ void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, u
 	RECORD(XPU_RECORD_OFF_CPU, kind, rec);
 }
 
-void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns, uint32_t path_id,
-	      uint32_t thread_id)
+void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns,
+	      uint32_t path_id, uint32_t thread_id)
 {
 	struct xpu_record_off rec = {
 		.start_ns = start_ns, .duration_ns = duration_ns,

@@ -49,6 +49,15 @@ if command -v python3 >/dev/null; then
 		"gaps: nine times 20 ms, asleep"
 fi
 
+# With everything on, each kernel still stands under the site that launched it.
+xpuload --off-cpu -F 999 -o exact.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 20000 >/dev/null \
+	2>load.log
+is $? 0 "exact: status"
+xpumerge -i exact.data -f folded --unit count -o exact.folded 2>merge.log
+line=$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)
+diag "everything on: $line"
+is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "exact, with everything on"
+
 # Without anything of CUDA; threads that live on; a program that only sleeps.
 xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
 is $? 0 "--cpu-only: status"
