@@ -99,6 +99,13 @@ _Static_assert(sizeof(struct xpu_log) == 32, "xpu_log is an ABI");
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
 
 /*
+ * The same as XPU_SITE_BATCH, in processes that xpuload started and that have not called CUDA yet:
+ * they may fork children that will. A child whose parent was at any of the sites above must not go
+ * there, since the kernel may have made them calls to a page that is not copied to it.
+ */
+#define XPU_SITE_EARLY		"xpu_early"
+
+/*
  * A loader that attaches to running processes also attaches here for XPU_HELLO_NS. A shim that
  * another one keeps awake cannot see it come, so while it is here it repeats its definitions.
  */

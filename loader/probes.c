@@ -28,7 +28,7 @@ struct attachment {
 
 /* The programs on the sites of one process, or of all. */
 struct attachments {
-	struct attachment batch, log, path, launch;
+	struct attachment early, batch, log, path, launch;
 };
 
 struct followed {			/* a child of an attached process */
@@ -42,7 +42,7 @@ struct site {
 };
 
 struct sites {
-	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES], hello;
+	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES], early, hello;
 };
 
 struct probes {
@@ -52,6 +52,7 @@ struct probes {
 	char *shim;
 	struct sites sites;
 	size_t nr_sites;
+	bool early;			/* that site, too */
 	struct attachments at;
 	struct attachment hello;
 	struct followed *followed;
@@ -140,6 +141,7 @@ static int find_sites(const char *path, struct sites *sites, char *why, size_t l
 	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_LOG, &sites->log[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_PATH, &sites->path[1]) &&
+	    find_site(elf, XPU_SITE_EARLY, &sites->early) &&
 	    find_site(elf, XPU_SITE_HELLO, &sites->hello))
 		err = 0;
 	else
@@ -237,7 +239,8 @@ static int attach(struct probes *p, struct bpf_program *prog, const struct site 
 
 static void attachments__init(struct attachments *at)
 {
-	at->batch.multi_fd = at->log.multi_fd = at->path.multi_fd = at->launch.multi_fd = -1;
+	at->early.multi_fd = at->batch.multi_fd = at->log.multi_fd = at->path.multi_fd =
+		at->launch.multi_fd = -1;
 }
 
 /* Launches last: who hears of them must hear of what becomes of them. */
@@ -247,7 +250,8 @@ static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
 	const struct sites *sites = &p->sites;
 
 	attachments__init(at);
-	return attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
+	return (p->early ? attach(p, skel->progs.on_batch, &sites->early, 1, pid, &at->early) : 0) ?:
+	       attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
 	       attach(p, skel->progs.on_log, sites->log, p->nr_sites, pid, &at->log) ?:
 	       attach(p, skel->progs.on_launch, sites->path, p->nr_sites, pid, &at->path) ?:
 	       attach(p, skel->progs.on_launch, sites->launch, p->nr_sites, pid, &at->launch);
@@ -292,6 +296,7 @@ static void detach_all(struct attachments *at)
 	detach(&at->path);
 	detach(&at->log);
 	detach(&at->batch);
+	detach(&at->early);
 }
 
 /* The same of what accounts for time off the CPU. */
@@ -340,6 +345,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->ctx = ctx;
 	p->multi = multi;
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
+	p->early = opts->mode == PROBES_RUN && opts->sample;
 	attachments__init(&p->at);
 	p->hello.multi_fd = -1;
 	if (opts->shim) {

@@ -408,4 +408,9 @@ void launch__forked(void)
 {
 	atomic_store(&enabled, false);
 	pthread_mutex_init(&lock, NULL);
+	/* What is in its log is the parent's to send, and no probe site may be called here. */
+	if (this_thread) {
+		this_thread = NULL;
+		pthread_setspecific(thread_key, NULL);
+	}
 }

@@ -10,24 +10,26 @@
  *   void xpu_path(const struct xpu_slot *slot)
  *
  * and the same four again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
+ * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
+ * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
  * xpu_hello is never called: its semaphore is what it is for.
  *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
  * rdi and rsi on x86-64, x0 and x1 on arm64.
  */
 #if defined(__x86_64__)
-# define PROBE_INSNS	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00 ; ret	/* nop5 */
+# define NOP		.byte 0x0f, 0x1f, 0x44, 0x00, 0x00		/* nop5 */
 # define FUNCTION	@function
 # define OBJECT		@object
 #elif defined(__aarch64__)
-# define PROBE_INSNS	nop ; ret
+# define NOP		nop
 # define FUNCTION	%function
 # define OBJECT		%object
 #else
 # error "no probe site for this architecture yet"
 #endif
 
-.macro PROBE_SITE name
+.macro PROBE_SITE name, plain=0
 	.section .text.probes, "ax"
 	.balign	16
 	.globl	\name
@@ -35,7 +37,12 @@
 	.type	\name, FUNCTION
 \name:
 	.cfi_startproc
-	PROBE_INSNS
+	.if \plain
+	nop
+	.else
+	NOP
+	.endif
+	ret
 	.cfi_endproc
 	.size	\name, . - \name
 
@@ -57,6 +64,7 @@ PROBE_SITE xpu_live_launch
 PROBE_SITE xpu_live_batch
 PROBE_SITE xpu_live_log
 PROBE_SITE xpu_live_path
+PROBE_SITE xpu_early, 1
 PROBE_SITE xpu_hello
 
 	.section .note.GNU-stack, ""

@@ -15,6 +15,7 @@ PROBE_ABI void xpu_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_log(const struct xpu_log *log, uint64_t end);
 PROBE_ABI void xpu_path(const struct xpu_slot *slot);
+PROBE_ABI void xpu_early(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_log(const struct xpu_log *log, uint64_t end);

@@ -1020,7 +1020,7 @@ static void find_loop(void *handle)
  * Tells where the interpreter is, so that samples can have its frames: also one that has not begun
  * yet, and in a process that never uses CUDA. @handle: of who has it
  */
-static void tell(void *handle)
+static void tell(void *handle, bool early)
 {
 	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
 	const struct debug_offsets *d = dlsym(handle, "_PyRuntime");
@@ -1064,17 +1064,20 @@ static void tell(void *handle)
 	r.python.co_bytes = l.co_bytes;
 	r.python.ascii_bytes = l.ascii_bytes;
 	r.python.compact_bytes = l.compact_bytes;
-	probe__batch(&r, sizeof(r));
+	if (early)
+		xpu_early(&r, sizeof(r));
+	else
+		probe__batch(&r, sizeof(r));
 }
 
-void python__tell(void)
+void python__tell(bool early)
 {
 	int saved_errno = errno;
 	void *handle;
 
 	/* Who attaches later may take samples, too. */
 	if ((probe__live || getenv(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
-		tell(handle);
+		tell(handle, early);
 	dlerror();
 	errno = saved_errno;
 }
@@ -1155,7 +1158,7 @@ void python__look(bool unwound)
 	if (find_interpreter(&handle)) {
 		done = true;
 		prepare(handle, wanted, unwound);
-		python__tell();
+		python__tell(false);
 	}
 	dlerror();			/* not for the application to see */
 }

@@ -47,8 +47,9 @@ void python__look(bool unwound);
  * Tells whoever takes CPU samples where the process's interpreter is, if there is one: when the shim
  * is loaded, for one that has not begun yet and in a process that never uses CUDA; and when somebody
  * has come to listen.
+ * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
-void python__tell(void);
+void python__tell(bool early);
 
 /**
  * python__chain - put the calling thread's Python frames into its call chain

@@ -207,7 +207,7 @@ static enum state wake(void)
 	launch__discard();
 	launch__enable(true);
 	activity__repeat_definitions();
-	python__tell();
+	python__tell(false);
 	return AWAKE;
 }
 
@@ -235,7 +235,7 @@ static void follow_listeners(void)
 			shim.state = DORMANT;
 		} else if (probe__hello() && now_ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
-			python__tell();
+			python__tell(false);
 			shim.hello_ns = now_ns() + POLL_NS;
 		}
 		break;
@@ -403,6 +403,6 @@ static __attribute__((constructor)) void loaded(void)
 		setenv(INJECTION_ENV, path, 1);
 	}
 	if (!probe__live)
-		python__tell();
+		python__tell(true);
 	errno = saved_errno;
 }

@@ -26,6 +26,7 @@ void xpu_batch(const void *records, size_t bytes) { (void)records; (void)bytes; 
 void xpu_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
 void xpu_path(const struct xpu_slot *slot) { (void)slot; }
 void xpu_live_launch(const struct xpu_slot *slot) { (void)slot; }
+void xpu_early(const void *records, size_t bytes) { (void)records; (void)bytes; }
 void xpu_live_batch(const void *records, size_t bytes) { (void)records; (void)bytes; }
 void xpu_live_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
 void xpu_live_path(const struct xpu_slot *slot) { (void)slot; }

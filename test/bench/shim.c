@@ -62,6 +62,11 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	xpu_launch(slot);
 }
 
+void xpu_early(const void *records, size_t bytes)
+{
+	xpu_batch(records, bytes);
+}
+
 void xpu_live_batch(const void *records, size_t bytes)
 {
 	xpu_batch(records, bytes);

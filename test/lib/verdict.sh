@@ -3,7 +3,8 @@
 # verdict.sh FOLDED MERGE_LOG: the exactness line, from a folded file in units of records.
 #
 # In the workloads every kernel is launched by one function alone: kernel_NN by site_NN, k_NAME by
-# NAME. A record that stands under another function is wrong. The other figures are xpumerge's own.
+# NAME. A record that stands under another function is wrong. The other figures are xpumerge's own,
+# the first that it prints: those of all recordings.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;
@@ -17,4 +18,4 @@ wrong=$(perl -ne '
 	my ($owner) = grep { /(?:^|::)(?:site_\w+|\Q$site\E)(?:$|[(<])/ } reverse @frames;
 	$wrong += $n unless defined $owner && $owner =~ /(?:^|::)\Q$site\E(?:$|[(<])/;
 	END { print $wrong + 0 }' "$1")
-sed -n "s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2"
+sed -n "s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2" | head -n 1

@@ -64,6 +64,13 @@ void xpu_batch(const void *records, size_t bytes)
 	COUNT(nr_bad, 1);
 }
 
+void xpu_early(const void *records, size_t bytes)
+{
+	(void)records;
+	(void)bytes;
+	COUNT(nr_bad, 1);
+}
+
 void xpu_log(const struct xpu_log *log, uint64_t end)
 {
 	(void)log;
