@@ -14,8 +14,24 @@ case $test in
 *.sh)	set -- sh "$test" ;;
 *)	set -- "$test" ;;
 esac
-{ timeout -k 10 "${XPU_TEST_TIMEOUT:-240}" "$@" </dev/null 2>stderr.log; echo $? >status; } |
-	tee out.log
+once() {
+	{ timeout -k 10 "${XPU_TEST_TIMEOUT:-240}" "$@" </dev/null 2>stderr.log; echo $? >status; }
+}
+# One that holds shares of time against the clock says so in a line "# timing" and may try again: a
+# busy machine can spoil what it measures, and cannot make it right.
+if [ "${test%.sh}" != "$test" ] && grep -q '^# timing$' "$test"; then
+	try=1
+	once "$@" >out.log
+	while [ "$(cat status)" = 1 ] && [ $try -lt 3 ]; do
+		try=$((try + 1))
+		find . -mindepth 1 -delete
+		once "$@" >out.log
+	done
+	[ $try = 1 ] || echo "# $name: tried $try times"
+	cat out.log
+else
+	once "$@" | tee out.log
+fi
 status=$(cat status)
 [ "$status" = 124 ] && echo "# $name: timed out"
 if [ "$status" != 0 ] && [ -s stderr.log ]; then

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --off-cpu: each thread's life is accounted for, by what it was spent on; the figures are those that
 # the program has measured itself. Real BPF on the simulated device.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # CPU samples: of whatever runs in the process tree, with its stack and the kernel's, as many as the
 # CPU time it had asks for, beside launches or alone; and none is lost without a word.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Python's frames in CPU samples, of every CPython from 3.10 on that is here, without any CUDA: the
 # functions and lines that burn the time, with the native ones between, in threads and children, too.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 quiet_sanitizers

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Waiting for the device: under the call that waited, by the name of what it waited for, and as long
 # as the program itself measured. Real BPF and real uprobes on the simulated device.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
