@@ -3,14 +3,17 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -250,6 +253,38 @@ static bool has_build_id(const struct mmap2_event *e)
 	       memcmp(e->build_id, none, sizeof(none));
 }
 
+/*
+ * The vdso comes without a build-id, but the kernel gives every process of our kind the same one, so
+ * that of our own tells xpumerge whether it has it, too. A 32-bit process has another.
+ */
+static void add_vdso_build_id(struct xpu_record_mmap *r)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR), *note, *end;
+	const ElfW(Ehdr) *ehdr = (const void *)base;
+	const ElfW(Phdr) *phdr = (const void *)(base + (base ? ehdr->e_phoff : 0));
+	const ElfW(Nhdr) *n;
+	size_t i;
+
+	if (!base || strcmp(r->filename, "[vdso]") || r->start <= UINT32_MAX)
+		return;
+	for (i = 0; i < ehdr->e_phnum; i++) {
+		if (phdr[i].p_type != PT_NOTE)
+			continue;
+		end = base + phdr[i].p_offset + phdr[i].p_filesz;
+		for (note = base + phdr[i].p_offset; note + sizeof(*n) <= end;
+		     note += sizeof(*n) + ((n->n_namesz + 3) & ~3u) + ((n->n_descsz + 3) & ~3u)) {
+			n = (const void *)note;
+			if (n->n_type != NT_GNU_BUILD_ID || n->n_descsz > XPU_BUILD_ID_LEN)
+				continue;
+			r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
+			r->build_id_len = n->n_descsz;
+			memcpy(r->build_id, note + sizeof(*n) + ((n->n_namesz + 3) & ~3u),
+			       n->n_descsz);
+			return;
+		}
+	}
+}
+
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
 	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
@@ -281,6 +316,8 @@ static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct w
 		r->ino = e->ino;
 	}
 	memcpy(r->filename, e->filename, len - 1);
+	if (!r->build_id_len)
+		add_vdso_build_id(r);
 	if (s->keeper)
 		keeper__mmap(s->keeper, r);
 }
@@ -476,6 +513,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	r->prot = PROT_EXEC | (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0);
 	r->flags = prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	memcpy(r->filename, line, len - 1);
+	add_vdso_build_id(r);
 	if (ino)
 		read_build_id(maps_fd, start, r);
 	if (s->keeper)

@@ -52,7 +52,7 @@ count() {		# count ERE: samples on the lines that match
 near() {		# near GOT EXPECTED NAME
 	awk -v a="$1" -v b="$2" \
 		'BEGIN { d = a > b ? a - b : b - a; exit !(d <= b * 0.08 + 4 * sqrt(b)) }'
-	ok $? "$3: $1 samples" || diag "expected about $2"
+	timed_ok $? "$3: $1 samples" || diag "expected about $2"
 }
 
 sh "$XPU_SRC/test/workload/py_find.sh" >pythons

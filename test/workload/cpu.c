@@ -4,6 +4,7 @@
  *
  *	user		in burn_user(), called by call_user()
  *	kernel		in the kernel, by read()s from /dev/zero that burn_kernel() makes
+ *	clock		in the vdso, by clock_gettime() in burn_clock()
  *	threads=N	N threads at a time, each in burn_thread() and called "burner"
  *	late		a thread that begins half a second from now, in burn_late()
  *	rename		in burn_renamed(), by the name "renamed"
@@ -74,6 +75,17 @@ static BURNER void burn_child(void)
 	BURN(7);
 }
 
+static BURNER void burn_clock(void)
+{
+	uint64_t end_ns = cpu_ns() + burn_ns;
+	struct timespec ts;
+	int i;
+
+	while (cpu_ns() < end_ns)
+		for (i = 0; i < 10000; i++)
+			clock_gettime(CLOCK_MONOTONIC, &ts);
+}
+
 static BURNER void burn_kernel(void)
 {
 	static char buf[1 << 20];
@@ -137,6 +149,8 @@ static void step(const char *arg)
 		call_user();
 	} else if (!strcmp(arg, "kernel")) {
 		burn_kernel();
+	} else if (!strcmp(arg, "clock")) {
+		burn_clock();
 	} else if (!strncmp(arg, "threads=", 8)) {
 		run_threads(atoi(arg + 8), NULL);
 	} else if (!strcmp(arg, "late")) {
