@@ -14,7 +14,7 @@
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
-#define OFF_COPY_BYTES		1024	/* of the stack: what functions without frame pointer have */
+#define OFF_COPY_BYTES	1024	/* of the stack: what functions without frame pointer have */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no stack's sum */
@@ -48,15 +48,15 @@ struct {
 	__type(value, __u8);
 } off_stacks SEC(".maps");
 
+/* One for each CPU, as sample_scratches, which a sampler may take from under a switch. */
 struct off_scratch {
-	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + REGS_BYTES +
-		    OFF_COPY_BYTES]
-		__attribute__((aligned(8)));
+	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
+		    REGS_BYTES + XPU_STACK_MAX + PAGE_BYTES] __attribute__((aligned(8)));
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);			/* the loader sets it: CPUs */
 	__type(key, __u32);
 	__type(value, struct off_scratch);
 } off_scratches SEC(".maps");
@@ -229,22 +229,46 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
 	hash[1] ^= hash[1] >> 32;
 }
 
+struct python_hash {
+	const struct xpu_python_frame *frames;
+	const __u32 *nr;
+	__u64 hash[2];
+};
+
+/* Where a loop's frame is on the stack does not matter: other threads are in the same place. */
+static long hash_python(__u32 i, struct python_hash *h)
+{
+	const struct xpu_python_frame *f = h->frames + i;
+
+	if (i >= XPU_MAX_PYTHON || i >= *h->nr)
+		return 1;
+	hash_word(h->hash, f->code);
+	if (f->code) {
+		hash_word(h->hash, f->where);
+		hash_word(h->hash, f->print);
+	}
+	return 0;
+}
+
 /*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
- * nobody has seen it before, it goes out.
+ * nobody has seen it before, it goes out: with Python's frames, if there are any, and then with as
+ * much of the stack as a sample has, for as a rule the native ones have no frame pointers.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct off_stack key = { .proc_id = t->proc_id };
+	__u32 cpu = bpf_get_smp_processor_id(), copy_bytes = OFF_COPY_BYTES;
+	__u32 tgid = task->tgid, bytes, python_bytes, stack_bytes, i;
 	long kernel_bytes, user_bytes;
 	struct xpu_ring_off_stack *r;
-	__u32 zero = 0, bytes, n, i;
-	__u64 *regs;
+	struct python_hash h;
+	struct xpu_proc *proc;
 	__u8 one = 1;
 
 	t->hash[0] = t->hash[1] = 0;
-	r = bpf_map_lookup_elem(&off_scratches, &zero);
+	r = bpf_map_lookup_elem(&off_scratches, &cpu);
 	if (!r)
 		return;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_OFF;
@@ -270,28 +294,46 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		hash_word(key.hash, r->frames[i]);
 	}
 	hash_word(key.hash, bytes);
+
+	r->nr_python = r->stack_bytes = 0;
+	h.frames = (void *)r->frames + bytes;
+	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
+	if (proc && BPF_CORE_READ(task, mm))
+		walk_python(task, proc, &r->nr_python, (void *)r->frames + bytes);
+	if (r->nr_python && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		h.nr = &r->nr_python;
+		h.hash[0] = key.hash[0];
+		h.hash[1] = key.hash[1];
+		bpf_loop(XPU_MAX_PYTHON, hash_python, &h, 0);
+		key.hash[0] = h.hash[0];
+		key.hash[1] = h.hash[1];
+	}
 	t->hash[0] = key.hash[0];
 	t->hash[1] = key.hash[1];
 	if (bpf_map_lookup_elem(&off_stacks, &key))
 		return;
 
 	r->nr_frames = bytes / sizeof(__u64);
-	r->stack_bytes = 0;
 	/*
 	 * The C library's system calls have no frames as a rule, so their callers are missing: the
-	 * registers and the top of the stack tell who they are.
+	 * registers and the top of the stack tell who they are. Half of the ring is for launches.
 	 */
-	regs = (void *)r->frames + bytes;
-	if (user_bytes && !copy_regs(task, regs)) {
-		n = PAGE_BYTES - (regs[XPU_REG_SP] & (PAGE_BYTES - 1));
-		BOUND(n, OFF_COPY_BYTES);
-		if (!bpf_probe_read_user((void *)regs + REGS_BYTES, n, (void *)regs[XPU_REG_SP])) {
-			r->flags |= XPU_CHAIN_STACK;
-			r->stack_bytes = n & ~7u;
-			bytes += REGS_BYTES + (n & ~7u);
-		}
+	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
+	BOUND(python_bytes, PYTHON_BYTES);
+	if (python_bytes &&
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 4 * ring_wakeup_bytes)
+		copy_bytes = sample_stack_bytes;
+	if ((user_bytes || python_bytes) &&
+	    copy_stack(task, (void *)r->frames + bytes + python_bytes, &r->stack_bytes,
+		       copy_bytes)) {
+		r->flags |= XPU_CHAIN_STACK;
+		stack_bytes = r->stack_bytes;
+		BOUND(stack_bytes, XPU_STACK_MAX);
+		bytes += python_bytes + REGS_BYTES + stack_bytes;
+	} else {
+		r->nr_python = 0;
 	}
-	BOUND(bytes, 2 * OFF_STACK_BYTES + REGS_BYTES + OFF_COPY_BYTES);
+	BOUND(bytes, 2 * OFF_STACK_BYTES + PYTHON_BYTES + REGS_BYTES + XPU_STACK_MAX);
 	r->hdr.type = XPU_RECORD_OFF_STACK;
 	r->hdr.misc = 0;
 	r->hdr.size = sizeof(*r) + bytes;

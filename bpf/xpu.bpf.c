@@ -523,5 +523,6 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 	return 0;
 }
 
+#include "stack.bpf.c"
 #include "sample.bpf.c"
 #include "sched.bpf.c"

@@ -325,7 +325,8 @@ struct xpu_record_stack {
 	__u32	path_id;		/* the kernel's frames, if it was there; else 0 */
 	__u32	thread_id;
 	__u32	period_ns;		/* 0: no sample; path_id, along frame pointers, may lack callers
-					 * of its innermost user frame, which this tells */
+					 * of its innermost user frame, which this tells; with
+					 * nr_python, this tells all that is not the kernel's */
 	__u16	cpu;
 	__u16	reserved;
 	__u32	bytes;
@@ -550,14 +551,16 @@ struct xpu_ring_sample {
 struct xpu_ring_off_stack {
 	struct xpu_record hdr;
 	__u64	time_ns;
-	__u64	hash[2];		/* of the frames: stands for them in what follows */
+	__u64	hash[2];		/* of all frames: stands for them in what follows */
 	__u32	proc_id;
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u16	nr_frames;
 	__u32	tid;
 	__u32	stack_bytes;		/* XPU_CHAIN_STACK: behind the registers */
-	__u64	frames[];		/* the kernel's, then the user's; then XPU_NR_REGS registers and
-					 * stack_bytes of the stack */
+	__u32	nr_python;		/* struct xpu_python_frame, before them */
+	__u32	reserved;
+	__u64	frames[];		/* the kernel's, then the user's; then Python's, XPU_NR_REGS
+					 * registers and stack_bytes of the stack */
 };
 
 struct xpu_ring_off {			/* its misc: the kind */
@@ -738,7 +741,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_off_cpu) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_off) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_account) == 112);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off_stack) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off_stack) == 56);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);

@@ -314,6 +314,7 @@ static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *op
 
 	skel->rodata->want_accounts = opts->off_cpu;
 	skel->rodata->off_min_ns = opts->off_min_ns;
+	bpf_map__set_max_entries(skel->maps.off_scratches, sysconf(_SC_NPROCESSORS_CONF));
 	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !opts->off_cpu; i++)
 		bpf_program__set_autoload(progs[i], false);
 	for (i = 0; i < sizeof(maps) / sizeof(maps[0]) && !opts->off_cpu; i++)
@@ -525,7 +526,7 @@ int probes__sample_fd(const struct probes *p)
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python)
 {
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.pythons), &proc_id, python, BPF_ANY))
-		msg__debug("no Python frames in samples of image %u: %s", proc_id, strerror(errno));
+		msg__debug("no Python frames of image %u: %s", proc_id, strerror(errno));
 }
 
 uint64_t probes__nr_samples(const struct probes *p)

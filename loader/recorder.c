@@ -302,6 +302,19 @@ static void recorder__write_chain(struct recorder *rec, const struct chain_key *
 	memcpy(r->frames, frames, frames_bytes);
 }
 
+/* Return: the id that the call chain gets, whether there are others that are equal or not. */
+static uint32_t recorder__new_path(struct recorder *rec, const struct chain_key *what,
+				   const __u64 *frames, uint64_t time_ns, bool launch)
+{
+	uint32_t i;
+
+	rec->nr_other_paths += !launch;
+	for (i = 0; i < what->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
+		ksyms__write(rec->ksyms, frames[i], rec->writer);
+	recorder__write_chain(rec, what, frames, time_ns, ++rec->last_path_id);
+	return rec->last_path_id;
+}
+
 /*
  * The interned id of a call chain, @what with @frames, first seen at @time_ns; @launch: of a launch.
  * 0: no memory.
@@ -312,7 +325,6 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct chain_key *
 	size_t frames_bytes = what->nr_frames * sizeof(*frames);
 	size_t key_bytes = sizeof(rec->key) + frames_bytes;
 	struct chain *c;
-	uint32_t i;
 
 	rec->key = *what;
 	memcpy(rec->key.frames, frames, frames_bytes);
@@ -329,11 +341,7 @@ static uint32_t recorder__path_id(struct recorder *rec, const struct chain_key *
 		free(c);
 		return 0;
 	}
-	c->path_id = ++rec->last_path_id;
-	rec->nr_other_paths += !launch;
-	for (i = 0; i < what->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
-		ksyms__write(rec->ksyms, frames[i], rec->writer);
-	recorder__write_chain(rec, what, frames, time_ns, c->path_id);
+	c->path_id = recorder__new_path(rec, what, frames, time_ns, launch);
 	return c->path_id;
 }
 
@@ -895,14 +903,17 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 		.proc_id = stack->proc_id, .flags = stack->flags & ~XPU_CHAIN_STACK,
 		.nr_frames = stack->nr_frames,
 	};
+	size_t bytes = sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]);
 	bool copied = stack->flags & XPU_CHAIN_STACK;
 	uint32_t thread_id;
 	struct off_stack *o;
 
+	if (copied)
+		bytes += stack->nr_python * sizeof(struct xpu_python_frame) +
+			 XPU_NR_REGS * sizeof(__u64) + stack->stack_bytes;
 	if (size < sizeof(*stack) || stack->nr_frames > XPU_MAX_FRAMES ||
-	    stack->stack_bytes > XPU_STACK_MAX ||
-	    size < sizeof(*stack) + (stack->nr_frames + copied * XPU_NR_REGS) *
-			    sizeof(stack->frames[0]) + stack->stack_bytes ||
+	    stack->stack_bytes > XPU_STACK_MAX || stack->nr_python > XPU_MAX_PYTHON ||
+	    size < bytes ||
 	    recorder__find_stack(rec, stack->proc_id, stack->hash))
 		return;
 	o = calloc(1, sizeof(*o));
@@ -911,11 +922,15 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 	o->key = (struct off_stack_key){
 		.hash = { stack->hash[0], stack->hash[1] }, .proc_id = stack->proc_id,
 	};
-	o->path_id = recorder__path_id(rec, &what, stack->frames, stack->time_ns, false);
+	/* What tells Python's stacks apart is not among the frames that are here. */
+	o->path_id = stack->nr_python ?
+		     recorder__new_path(rec, &what, stack->frames, stack->time_ns, false) :
+		     recorder__path_id(rec, &what, stack->frames, stack->time_ns, false);
 	thread_id = recorder__thread_id(rec, stack->proc_id, stack->tid);
 	if (copied && o->path_id && thread_id)
 		recorder__stack(rec, &(struct xpu_ring_sample){
-			.time_ns = stack->time_ns, .stack_bytes = stack->stack_bytes,
+			.time_ns = stack->time_ns, .proc_id = stack->proc_id,
+			.stack_bytes = stack->stack_bytes, .nr_python = stack->nr_python,
 		}, (const void *)(stack->frames + stack->nr_frames), thread_id, o->path_id, 0);
 	HASH_ADD(hh, rec->off_stacks, key, sizeof(o->key), o);
 	if (!o->hh.tbl)

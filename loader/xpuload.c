@@ -1003,7 +1003,7 @@ static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *pyth
 {
 	struct session *s = ctx;
 
-	if (s->sampled)
+	if (s->sampled || s->opts->off_cpu)
 		probes__set_python(s->probes, proc_id, python);
 }
 

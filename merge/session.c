@@ -1722,6 +1722,15 @@ static int session__samples(struct session *s, const struct xpu_record_samples *
 	return 0;
 }
 
+static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
+{
+	uint32_t nr;
+
+	for (nr = 0; nr < rec->nr_frames && XPU_FRAME_IS_KERNEL(rec->frames[nr]); nr++)
+		;
+	return nr;
+}
+
 /*
  * The path of the first @nr frames of s->unwind, with those of @kernel, if it is not NULL, before them.
  * Equal ones in one image are one path.
@@ -1778,11 +1787,8 @@ static int session__complete_path(struct session *s, struct path *path, uint16_t
 {
 	const struct xpu_record_callchain *old = path->rec;
 	struct xpu_record_callchain *new;
-	uint32_t first, next, k;
+	uint32_t next = callchain__nr_kernel(old) + 1, k;
 
-	for (first = 0; first < old->nr_frames && XPU_FRAME_IS_KERNEL(old->frames[first]); first++)
-		;
-	next = first + 1;
 	if (next > old->nr_frames)
 		return 0;
 	for (k = 1; k < nr && next < old->nr_frames; k++)
@@ -1801,6 +1807,27 @@ static int session__complete_path(struct session *s, struct path *path, uint16_t
 	memcpy(new->frames + next, s->unwind.frames + 1, (k - 1) * sizeof(new->frames[0]));
 	memcpy(new->frames + next + k - 1, old->frames + next,
 	       (old->nr_frames - next) * sizeof(new->frames[0]));
+	path->rec = new;
+	return 0;
+}
+
+/* Puts the first @nr of s->unwind in the place of all of a call path's frames but the kernel's. */
+static int session__replace_path(struct session *s, struct path *path, uint16_t nr, uint16_t flags)
+{
+	const struct xpu_record_callchain *old = path->rec;
+	uint32_t nr_kernel = callchain__nr_kernel(old);
+	uint32_t all = min_t(uint32_t, nr_kernel + nr, UINT16_MAX);
+	struct xpu_record_callchain *new;
+
+	new = arena__alloc(&s->tables->arena, sizeof(*new) + all * sizeof(new->frames[0]));
+	if (!new)
+		return -ENOMEM;
+	*new = *old;
+	new->hdr.misc = (old->hdr.misc & ~(XPU_CHAIN_TRUNCATED | XPU_CHAIN_FAILED)) | flags;
+	new->nr_frames = all;
+	memcpy(new->frames, old->frames, nr_kernel * sizeof(new->frames[0]));
+	memcpy(new->frames + nr_kernel, s->unwind.frames,
+	       (all - nr_kernel) * sizeof(new->frames[0]));
 	path->rec = new;
 	return 0;
 }
@@ -1828,12 +1855,16 @@ static int session__stack(struct session *s, const struct xpu_record_stack *rec)
 	if (err < 0)
 		return err;
 	s->loss.bad_refs += err;
-	if (!rec->period_ns)
-		return path != NO_INDEX ? session__complete_path(s, &s->paths.v[path], nr) : 0;
+	if (!rec->period_ns && path == NO_INDEX)
+		return 0;
+	if (!rec->period_ns && !rec->nr_python)
+		return session__complete_path(s, &s->paths.v[path], nr);
 	for (i = 0; i < nr; i++)
 		if (XPU_WORD_IS_PYTHON(s->unwind.frames[i]))
 			s->unwind.frames[i] = pysources__frame(&s->pysources,
 							       s->unwind.frames[i]);
+	if (!rec->period_ns)
+		return session__replace_path(s, &s->paths.v[path], nr, flags);
 	err = session__unwound_path(s, proc, image, kernel, nr, flags, &path);
 	if (!err)
 		err = session__path_chain(s, path, rec->time_ns, &at.chain);

@@ -364,11 +364,21 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
  */
 static void make_off(const char *name)
 {
+	enum { SP = 0x7ffc00000000 };
 	static const uint64_t k = 0xffffffff81000000;
 	const uint64_t reads[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, LOAD), IN(APP, MAIN),
 				   IN(APP, START) };
 	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
+	/* In Python, called by MAIN; along frame pointers there is nothing to be seen of it. */
+	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
+	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2, SP + 40 };
+	const uint64_t stack[] = { [1] = SP + 64, [2] = IN(APP, LOAD), [8] = SP + 96,
+				   [9] = IN(APP, MAIN), [12] = 0, [13] = IN(APP, START) };
+	const uint64_t regs[XPU_NR_REGS] = {
+		[XPU_REG_SP] = SP, [XPU_REG_BP] = SP + 8, [XPU_REG_IP] = IN(APP, STEP),
+	};
+	const uint8_t table[] = { 2, 0, 4, 2, 2, 0x80 };
 	const struct xpu_thread_time first = {
 		.run_ns = 21000000, .nr_switches = 44,
 		.off_ns = {
@@ -400,6 +410,12 @@ static void make_off(const char *name)
 	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 1000, 3, 1, 0, 0, reads, NR(reads));
 	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 1000, 4, 1, 0, 0, locks, NR(locks));
 	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 5, 1, 0, 0, runs, NR(runs));
+	gen__pysource(&g, 1, 10, "read", "/src/loader.py", 10, table, sizeof(table));
+	gen__pysource(&g, 2, 10, "next", "/src/loader.py", 20, table, sizeof(table));
+	gen__callchain(&g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 1000, 6, 1, 0, 0, astray, NR(astray));
+	g.python = python;
+	g.nr_python = NR(python);
+	gen__stack(&g, 0, 1000, 6, 1, 0, regs, stack, sizeof(stack), 0);
 	gen__batch_begin(&g, 9000, 1, 102);
 	add_names(&g);
 	gen__stream(&g, 1, 0, 1, 7);
@@ -425,6 +441,7 @@ static void make_off(const char *name)
 	}
 	gen__samples(&g, 1950000, 1000000, samples, NR(samples));
 	gen__off_cpu(&g, XPU_OFF_IO, 20000000, 5, 24000000, 9000000, 3, 1);
+	gen__off_cpu(&g, XPU_OFF_IO, 20000000, 1, 1000000, 1000000, 6, 1);
 	gen__off_cpu(&g, XPU_OFF_SLEEP, 20000000, 5, 5000000, 1000000, 0, 1);
 	gen__off_cpu(&g, XPU_OFF_LOCK, 20000000, 2, 39000000, 38000000, 4, 2);
 	gen__off_cpu(&g, XPU_OFF_NR, 20000000, 1, 1, 1, 4, 2);

@@ -46,8 +46,9 @@ if command -v python3 >/dev/null; then
 	is $? 0 "gaps: status"
 	xpumerge -i gaps.data --table idle --csv >idle.csv 2>/dev/null
 	diag "$(head -n 3 idle.csv)"
-	like "$(sed -n 2p idle.csv)" '^[0-9.]*,1[89][0-9]{7},9,0,"python3 \(tid [0-9]*\): sleep in ' \
-		"gaps: nine times 20 ms, asleep"
+	like "$(sed -n 2p idle.csv)" \
+		'^[0-9.]*,1[89][0-9]{7},9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' \
+		"gaps: nine times 20 ms, asleep in the loader"
 fi
 
 # With everything on, each kernel still stands under the site that launched it.

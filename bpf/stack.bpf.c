@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * What there is to know of the current thread's stack beside the frame pointers, part of xpu.bpf.c:
+ * Python's frames, and a copy of the registers and of the stack's top, for somebody else to unwind.
+ */
+
+#define PAGE_BYTES	4096
+#define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
+#define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
+#define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
+#define MAX_TSTATES	256		/* threads of an interpreter that are looked at */
+#define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
+#define PYTHON_OWNED_BY_CSTACK	3
+
+/* Of the stack to copy, which goes with Python's frames; 0: follow frame pointers, and nothing else. */
+const volatile __u32 sample_stack_bytes = 0;
+
+/* ---- Python ---------------------------------------------------------------------------------- */
+
+/* Interpreters, by the process image that told of one; children that it forks have it, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct xpu_python);
+} pythons SEC(".maps");
+
+static __always_inline __u64 read64(__u64 addr)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)addr);
+	return value;
+}
+
+/* A number that tells a code object from another one at the same address. */
+static __always_inline __u64 code_print(const struct xpu_python *py, __u64 code)
+{
+	__u32 line = 0;
+
+	bpf_probe_read_user(&line, sizeof(line), (void *)code + py->co_firstlineno);
+	return XPU_PYTHON_PRINT(read64(code + py->co_name), read64(code + py->co_linetable), line);
+}
+
+/* What walk_python() keeps from step to step. */
+struct python_walk {
+	const struct xpu_python *py;
+	__u32 *nr;
+	struct xpu_python_frame *out;
+	__u64 self;			/* pthread_self() */
+	__u64 tstate, frame, cframe;
+};
+
+static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
+{
+	struct xpu_python_frame *out = w->out;
+	__u32 n = *w->nr;
+
+	if (n >= XPU_MAX_PYTHON)
+		return;
+	out[n].code = code;
+	out[n].where = where;
+	out[n].print = print;
+	*w->nr = n + 1;
+}
+
+static long find_tstate(__u32 i, struct python_walk *w)
+{
+	if (!w->tstate || read64(w->tstate + w->py->ts_thread_id) == w->self)
+		return 1;
+	w->tstate = read64(w->tstate + PYTHON_TS_NEXT);
+	return 0;
+}
+
+static long walk_frame(__u32 i, struct python_walk *w)
+{
+	const struct xpu_python *py = w->py;
+	__u64 frame = w->frame, code, where;
+	__u8 owner = 0, entry = 0;
+	__u32 lasti = 0;
+
+	if (!frame)
+		return 1;
+	w->frame = read64(frame + py->f_previous);
+	if (py->minor > 10)
+		bpf_probe_read_user(&owner, 1, (void *)frame + py->f_owner);
+	if (owner == PYTHON_OWNED_BY_CSTACK) {
+		put_python(w, 0, frame, 0);
+		return 0;
+	}
+	code = read64(frame + py->f_code);
+	if (py->minor > 10) {
+		where = read64(frame + py->f_instr) - (code + py->co_code);
+	} else {
+		bpf_probe_read_user(&lasti, sizeof(lasti), (void *)frame + py->f_instr);
+		where = (__s64)(__s32)lasti * 2;
+	}
+	put_python(w, code, where, code_print(py, code));
+	if (py->minor == 11)
+		bpf_probe_read_user(&entry, 1, (void *)frame + py->f_entry);
+	if (py->minor == 10 || entry) {
+		put_python(w, 0, w->cframe, 0);
+		w->cframe = read64(w->cframe + py->cframe_previous);
+	}
+	return 0;
+}
+
+/**
+ * walk_python - the Python frames of the current thread, innermost first
+ * @proc: its process
+ * @nr: 0; becomes how many. In a map, for the verifier would follow each number of them apart
+ * @out: room for XPU_MAX_PYTHON
+ *
+ * Nothing stops the thread's interpreter from being in the middle of a call; what is read of it is
+ * looked at with doubt by whoever gives the frames their names. Needs Linux 5.17.
+ */
+static __always_inline void walk_python(struct task_struct *task, struct xpu_proc *proc,
+					__u32 *nr, struct xpu_python_frame *out)
+{
+	struct python_walk w = { .nr = nr, .out = out };
+	__u32 key = proc->proc_id;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		return;
+	w.py = bpf_map_lookup_elem(&pythons, &key);
+	if (!w.py && proc->python_from) {
+		key = proc->python_from;
+		w.py = bpf_map_lookup_elem(&pythons, &key);
+	}
+	if (!w.py)
+		return;
+	/* By the thread's own address. */
+	w.self = BPF_CORE_READ(task, thread.fsbase);
+	w.tstate = read64(read64(w.py->runtime + w.py->runtime_main) + w.py->interp_threads);
+	bpf_loop(MAX_TSTATES, find_tstate, &w, 0);
+	if (!w.tstate)
+		return;
+	w.frame = read64(w.tstate + w.py->ts_frame);
+	if (w.py->minor == 10)
+		w.cframe = read64(w.tstate + w.py->ts_cframe);
+	if (w.py->has_cframe) {
+		w.cframe = w.frame;
+		w.frame = read64(w.cframe + w.py->cframe_frame);
+	}
+	bpf_loop(XPU_MAX_PYTHON, walk_frame, &w, 0);
+}
+
+/* The registers with which @task will go on in its program. */
+static __always_inline struct pt_regs *user_regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (struct pt_regs *)bpf_task_pt_regs(task);
+	/* Before Linux 5.15. */
+	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + 16384) - 1;
+}
+
+/* Copies the registers of @task, the current one, to @r. Return: 0, or -1 if this is no 64-bit program. */
+static __always_inline int copy_regs(struct task_struct *task, __u64 *r)
+{
+	struct pt_regs regs = {};
+
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), user_regs(task)) || regs.cs == 0x23)
+		return -1;
+	r[XPU_REG_AX] = regs.ax;
+	r[XPU_REG_DX] = regs.dx;
+	r[XPU_REG_CX] = regs.cx;
+	r[XPU_REG_BX] = regs.bx;
+	r[XPU_REG_SI] = regs.si;
+	r[XPU_REG_DI] = regs.di;
+	r[XPU_REG_BP] = regs.bp;
+	r[XPU_REG_SP] = regs.sp;
+	r[XPU_REG_R8] = regs.r8;
+	r[XPU_REG_R9] = regs.r9;
+	r[XPU_REG_R10] = regs.r10;
+	r[XPU_REG_R11] = regs.r11;
+	r[XPU_REG_R12] = regs.r12;
+	r[XPU_REG_R13] = regs.r13;
+	r[XPU_REG_R14] = regs.r14;
+	r[XPU_REG_R15] = regs.r15;
+	r[XPU_REG_IP] = regs.ip;
+	return 0;
+}
+
+struct stack_copy {
+	__u32 *bytes;
+	void *to;
+	__u64 sp;
+	__u32 max;
+};
+
+/* One page at a time, for the stack ends before one that cannot be read. Return: 1 at the end. */
+static long copy_page(__u32 i, struct stack_copy *c)
+{
+	__u32 bytes = *c->bytes, n;
+
+	BOUND(bytes, XPU_STACK_MAX);
+	if (bytes >= c->max)
+		return 1;
+	n = PAGE_BYTES - ((c->sp + bytes) & (PAGE_BYTES - 1));
+	if (n > c->max - bytes)
+		n = c->max - bytes;
+	BOUND(n, PAGE_BYTES);
+	if (bpf_probe_read_user(c->to + bytes, n, (void *)c->sp + bytes))
+		return 1;
+	*c->bytes = bytes + n;
+	return 0;
+}
+
+/**
+ * copy_stack - take the registers and the top of the stack, for somebody else to unwind
+ * @task: the current one
+ * @to: room for REGS_BYTES and XPU_STACK_MAX, and a page
+ * @bytes: 0; becomes how many of the stack there are. In a map, as walk_python()'s @nr
+ * @max: so many of it are wanted, at most XPU_STACK_MAX
+ *
+ * Return: false if this is no 64-bit program.
+ */
+static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32 *bytes, __u32 max)
+{
+	struct stack_copy c = { .bytes = bytes, .to = to + REGS_BYTES, .max = max };
+	__u64 *r = to;
+	int i;
+
+	if (copy_regs(task, r))
+		return false;
+	c.sp = r[XPU_REG_SP];
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(MAX_PAGES, copy_page, &c, 0);
+	else
+		for (i = 0; i < MAX_PAGES && !copy_page(i, &c); i++)
+			;
+	*bytes &= ~7u;
+	return true;
+}
+

@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Off the CPU in Python, with every CPython from 3.10 on that is here: blocked time is in the function
+# that blocked, and as long as the program itself has measured, in threads and children, too.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf shim
+quiet_sanitizers
+
+cat >block.py <<'END'
+import os, threading, time
+
+def timed(name, fn, *args):
+    begin = time.monotonic_ns() - time.thread_time_ns()
+    fn(*args)
+    times[name] = times.get(name, 0) + time.monotonic_ns() - time.thread_time_ns() - begin
+
+def reader(fd):
+    os.read(fd, 1)
+
+class Model:
+    def pause(self):
+        time.sleep(0.02)
+
+def waiter(lock):
+    lock.acquire()
+
+def deep(n):
+    return deep(n - 1) if n else time.sleep(0.1)
+
+def produce(fd):
+    for i in range(10):
+        time.sleep(0.02)
+        os.write(fd, b"x")
+
+def consume(fd):
+    for i in range(10):
+        timed("reader", reader, fd)
+
+def pauses():
+    for i in range(10):
+        timed("pause", Model().pause)
+
+time.sleep(0.4)		# until xpuload has heard where the interpreter is
+times = {}
+r, w = os.pipe()
+lock = threading.Lock()
+lock.acquire()
+threads = [threading.Thread(target=produce, args=(w,)),
+           threading.Thread(target=consume, args=(r,)),
+           threading.Thread(target=pauses),
+           threading.Timer(0.15, lock.release)]
+for t in threads:
+    t.start()
+timed("waiter", waiter, lock)
+for t in threads:
+    t.join()
+timed("deep", deep, 60)
+if not os.fork():
+    times.clear()
+    timed("child", reader, r)
+    print("child", times["child"], flush=True)
+    time.sleep(0.3)	# while xpuload looks what the code objects are called
+    os._exit(0)
+time.sleep(0.1)
+os.write(w, b"x")
+os.wait()
+time.sleep(0.3)
+for name in times:
+    print(name, times[name])
+END
+
+# here ERE: nanoseconds on the lines that match
+here() {
+	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
+		py.folded
+}
+
+# blocked NAME FRAMES KIND: what the program has measured for NAME, its time on the CPU taken off, is
+# off the CPU under FRAMES, for the most part as KIND. A thread that was woken may wait for a CPU.
+blocked() {
+	want=$(awk -v name="$1" '$1 == name { print $2 }' run.out)
+	all=$(here ";$2;.*\\[Off_CPU\\]")
+	kind=$(here ";$2;([^;]*;)*\\[Off_CPU\\]$3\$")
+	awk -v want="$want" -v all="$all" -v kind="$kind" -v what="$1 $3" 'BEGIN {
+		d = all > want ? all - want : want - all
+		right = d < want * 0.03 + 1e6 && kind > all * 0.6
+		print right ? "ok" : "WRONG", what ": " want ", off the CPU " all ", as that " kind }'
+}
+
+record() {
+	xpuload --off-cpu -o py.data "$python" block.py >run.out 2>load.log
+	echo $? >status
+	xpumerge -i py.data -f folded --unit ns -o py.folded 2>merge.log
+	frame='block.py:'
+	thread='threading.py:(Thread[.])?run:[0-9]+'
+	sleep='sleep'
+	case $version in 3.10.*) sleep='poll' ;; esac	# by select()
+	{
+		blocked reader "$thread;${frame}consume:28;${frame}timed:5;${frame}reader:9" io
+		blocked pause "$thread;${frame}pauses:32;${frame}timed:5;${frame}(Model[.])?pause:13" $sleep
+		blocked waiter "${frame}<module>:45;${frame}timed:5;${frame}waiter:16" lock
+		blocked deep "${frame}<module>:48;${frame}timed:5$deep" $sleep
+		blocked child "${frame}<module>:51;${frame}timed:5;${frame}reader:9" io
+	} >verdict
+}
+
+deep=$(printf ';block.py:deep:19%.0s' $(seq 61))
+sh "$XPU_SRC/test/workload/py_find.sh" >pythons
+nr=0
+while read -r version python rest; do
+	case $version in 3.[89].*) continue ;; esac
+	nr=$((nr + 1))
+	# While a hypervisor stops the machine, a thread runs for us and for nobody else: then again.
+	for try in 1 2 3; do
+		record
+		grep -q WRONG verdict || break
+	done
+	is "$(cat status)" 0 "$version: status"
+	like "$(cat load.log)" 'CPU samples; .* lost 0$' "$version: nothing lost"
+	is "$(grep -c '^ok' verdict)" 5 "$version: each blocked function has its time, by kind" ||
+		diag "$try: $(cat verdict py.folded)"
+	grep 'block.py:timed:5;.*Off_CPU' py.folded >blocked.folded
+	is "$(grep -cE '_PyEval_|libpython|python3[0-9.]*\+0x' blocked.folded)" 0 \
+		"$version: without the interpreter's frames"
+	is "$(grep -cE '^[^;]*;(_start|clone3?|__clone3?);' blocked.folded)" \
+		"$(grep -c . blocked.folded)" "$version: all are whole" || diag "$(cat blocked.folded)"
+done <pythons
+[ $nr -gt 0 ] || skip_all "no CPython 3.10 to 3.13"
+
+xpuload -q --off-cpu --python off -o py.data "$python" block.py >run.out 2>load.log
+xpumerge -i py.data -f folded --unit ns -o py.folded 2>merge.log
+is "$(here 'block[.]py:')" 0 "--python off: none"
+done_testing
