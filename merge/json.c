@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "json.h"
 
+#include "xpu_utf8.h"
+
 void json__init(struct json *j, const char *buf, size_t size)
 {
 	memset(j, 0, sizeof(*j));
@@ -190,26 +192,6 @@ static int32_t code_unit(const char *p, const char *end)
 	return value;
 }
 
-static char *put_utf8(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		*out++ = c;
-	} else if (c < 0x800) {
-		*out++ = 0xc0 | c >> 6;
-		*out++ = 0x80 | (c & 0x3f);
-	} else if (c < 0x10000) {
-		*out++ = 0xe0 | c >> 12;
-		*out++ = 0x80 | (c >> 6 & 0x3f);
-		*out++ = 0x80 | (c & 0x3f);
-	} else {
-		*out++ = 0xf0 | c >> 18;
-		*out++ = 0x80 | (c >> 12 & 0x3f);
-		*out++ = 0x80 | (c >> 6 & 0x3f);
-		*out++ = 0x80 | (c & 0x3f);
-	}
-	return out;
-}
-
 size_t json_string__decode(struct span raw, char *out)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
@@ -247,7 +229,7 @@ size_t json_string__decode(struct span raw, char *out)
 		/* Three bytes at most for six of input. */
 		if (!c || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
-		out = put_utf8(out, c);
+		out = utf8__put(out, c);
 	}
 	*out = 0;
 	return out - begin;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "xpu_pyline.h"
+#include "xpu_utf8.h"
 
 void pysources__init(struct pysources *p, struct strpool *strings)
 {
@@ -17,31 +18,6 @@ void pysources__exit(struct pysources *p)
 {
 	idmap__free(&p->ids);
 	array_free(&p->list);
-}
-
-/* Python keeps a byte of a file name that is no UTF-8 as a lone surrogate. */
-static char *put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		*to++ = c ? c : '?';
-	} else if (c < 0x800) {
-		*to++ = 0xc0 | c >> 6;
-		*to++ = 0x80 | (c & 0x3f);
-	} else if (c >= 0xdc80 && c <= 0xdcff) {
-		*to++ = c - 0xdc00;
-	} else if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) {
-		*to++ = '?';
-	} else if (c < 0x10000) {
-		*to++ = 0xe0 | c >> 12;
-		*to++ = 0x80 | (c >> 6 & 0x3f);
-		*to++ = 0x80 | (c & 0x3f);
-	} else {
-		*to++ = 0xf0 | c >> 18;
-		*to++ = 0x80 | (c >> 12 & 0x3f);
-		*to++ = 0x80 | (c >> 6 & 0x3f);
-		*to++ = 0x80 | (c & 0x3f);
-	}
-	return to;
 }
 
 /* Characters of @width bytes as an interned string; NULL without memory. */
@@ -58,7 +34,7 @@ static const char *pysources__text(struct pysources *p, const uint8_t *raw, size
 	for (i = 0; i + width <= bytes; i += width) {
 		c = 0;
 		memcpy(&c, raw + i, width);
-		to = put_utf8(to, c);
+		to = utf8__put_python(to, c);
 	}
 	text = strpool__intern(p->strings, utf8, to - utf8);
 	free(utf8);

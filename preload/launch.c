@@ -228,7 +228,7 @@ static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUp
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	struct thread *t = this_thread ?: thread__new();
+	struct thread *t = this_thread;		/* it was there when the call began to be measured */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.cbid = cbid,

@@ -19,6 +19,7 @@
 #include "probe.h"
 #include "wire.h"
 #include "xpu_pyline.h"
+#include "xpu_utf8.h"
 #include "xpu_record.h"
 
 #define PAGE		4096ull
@@ -388,30 +389,6 @@ static uint32_t text__char(const struct text *t, size_t i)
 	}
 }
 
-static char *put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		*to++ = c ? c : '?';
-	} else if (c < 0x800) {
-		*to++ = 0xc0 | c >> 6;
-		*to++ = 0x80 | (c & 0x3f);
-	} else if (c >= 0xdc80 && c <= 0xdcff) {
-		*to++ = c - 0xdc00;	/* how Python keeps a byte of a file name that is no UTF-8 */
-	} else if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) {
-		*to++ = '?';
-	} else if (c < 0x10000) {
-		*to++ = 0xe0 | c >> 12;
-		*to++ = 0x80 | (c >> 6 & 0x3f);
-		*to++ = 0x80 | (c & 0x3f);
-	} else {
-		*to++ = 0xf0 | c >> 18;
-		*to++ = 0x80 | (c >> 12 & 0x3f);
-		*to++ = 0x80 | (c >> 6 & 0x3f);
-		*to++ = 0x80 | (c & 0x3f);
-	}
-	return to;
-}
-
 /* Makes @t last. */
 static bool text__keep(struct text *t)
 {
@@ -425,7 +402,7 @@ static bool text__keep(struct text *t)
 	if (!t->raw || !utf8)
 		return false;
 	for (i = 0, to = utf8; i < t->length; i++)
-		to = put_utf8(to, text__char(t, i));
+		to = utf8__put_python(to, text__char(t, i));
 	*to = '\0';
 	t->utf8 = utf8;
 	return true;

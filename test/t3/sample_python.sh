@@ -49,10 +49,11 @@ count() {		# count ERE: samples on the lines that match
 		py.folded
 }
 
-near() {		# near GOT EXPECTED NAME
-	awk -v a="$1" -v b="$2" \
-		'BEGIN { d = a > b ? a - b : b - a; exit !(d <= b * 0.08 + 4 * sqrt(b)) }'
-	timed_ok $? "$3: $1 samples" || diag "expected about $2"
+# near GOT EXPECTED NAME, at 999 Hz. What the hypervisor took of the CPUs may be missing.
+near() {
+	awk -v a="$1" -v b="$2" -v gone="$gone" \
+		'BEGIN { d = b * 0.08 + 4 * sqrt(b); exit !(a <= b + d && a >= b - d - gone) }'
+	ok $? "$3: $1 samples" || diag "expected about $2, $gone ms of CPU time were stolen"
 }
 
 sh "$XPU_SRC/test/workload/py_find.sh" >pythons
@@ -60,8 +61,10 @@ nr=0
 while read -r version python rest; do
 	case $version in 3.[89].*) continue ;; esac
 	nr=$((nr + 1))
+	before_ms=$(stolen_ms)
 	xpuload -F 999 -o py.data "$python" burn.py 2>load.log
 	is $? 0 "$version: status"
+	gone=$(($(stolen_ms) - before_ms))
 	like "$(cat load.log)" 'CPU samples; .* lost 0$' "$version: nothing lost"
 	xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
 	near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* xpu_utf8.h - characters as UTF-8, for the shim and the merger, which both have Python's strings */
+#ifndef XPU_UTF8_H
+#define XPU_UTF8_H
+
+#include <stdint.h>
+
+/* Writes 1 to 4 bytes. @c: up to 0x10ffff. Return: behind them. */
+static inline char *utf8__put(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		*to++ = c;
+	} else if (c < 0x800) {
+		*to++ = 0xc0 | c >> 6;
+		*to++ = 0x80 | (c & 0x3f);
+	} else if (c < 0x10000) {
+		*to++ = 0xe0 | c >> 12;
+		*to++ = 0x80 | (c >> 6 & 0x3f);
+		*to++ = 0x80 | (c & 0x3f);
+	} else {
+		*to++ = 0xf0 | c >> 18;
+		*to++ = 0x80 | (c >> 12 & 0x3f);
+		*to++ = 0x80 | (c >> 6 & 0x3f);
+		*to++ = 0x80 | (c & 0x3f);
+	}
+	return to;
+}
+
+/*
+ * The same of a character of a Python string, which may be anything: a byte of a file name that is no
+ * UTF-8 is a lone surrogate there, and becomes that byte again. Never writes a NUL.
+ */
+static inline char *utf8__put_python(char *to, uint32_t c)
+{
+	if (c >= 0xdc80 && c <= 0xdcff) {
+		*to++ = c - 0xdc00;
+		return to;
+	}
+	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		c = '?';
+	return utf8__put(to, c);
+}
+
+#endif /* XPU_UTF8_H */
