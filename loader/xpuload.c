@@ -889,7 +889,7 @@ static int close_session(struct session *s)
 	uint64_t bytes = 0, lost_bytes = 0;
 	struct recorder_stats st;
 	struct losses losses;
-	char samples[64] = "";
+	char samples[64] = "", lost[64];
 	bool nothing;
 	int err;
 
@@ -913,16 +913,18 @@ static int close_session(struct session *s)
 			  st.nr_processes > 1 ? "es" : "");
 	if (s->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st.nr_samples));
+	snprintf(lost, sizeof(lost), lost_bytes ? "%llu and %llu bytes" : "%llu", U(losses.nr),
+		 U(lost_bytes));
 	if (s->opts->cpu_only)
-		msg__info("%llu CPU samples, %llu process%s; %s, %.1f MB; lost %llu",
+		msg__info("%llu CPU samples, %llu process%s; %s, %.1f MB; lost %s",
 			  U(st.nr_samples), U(st.nr_processes), st.nr_processes == 1 ? "" : "es",
-			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, lost);
 	else
 		msg__info("%llu launches from %llu call path%s, %llu device records, %llu "
-			  "process%s%s; %s, %.1f MB; lost %llu", U(st.nr_launches),
+			  "process%s%s; %s, %.1f MB; lost %s", U(st.nr_launches),
 			  U(st.nr_paths), st.nr_paths == 1 ? "" : "s", U(st.nr_device_records),
 			  U(st.nr_processes), st.nr_processes == 1 ? "" : "es", samples,
-			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, U(losses.nr));
+			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, lost);
 	if (st.nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching", U(st.nr_at_edges));
 	if (losses.text[0])
