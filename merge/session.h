@@ -11,8 +11,23 @@
  * streams launches and device records through the join and sums what comes out, by (call path,
  * thread name, device work). The third is there only when records wait for a launch that was
  * forgotten (see join.h). Several recordings are read one after the other; what refers by id does
- * so within its own, and all sums end up in the same tables. The writers then see sums; whoever wants the single events (the
- * timeline) gets them as they are joined, through struct session_sink.
+ * so within its own, and all sums end up in the same tables. The writers then see sums; whoever
+ * wants the single events (the timeline) gets them as they are joined, through struct session_sink.
+ *
+ * Where to look, in the order in which a record meets them:
+ *
+ *	session.c		several recordings, their clocks; the order of the passes
+ *	session_collect.c	first pass, and what ids mean, resolved before the second
+ *	session_device.c	second pass: launches and device work, through the join
+ *	session_samples.c	second pass: CPU samples, and stacks that are unwound here
+ *	session_off.c		second pass: off-CPU time; then waits, and accounts of threads
+ *	session_origin.c	which call path, thread and thread's name a record's ids mean
+ *	session_leaf.c		what ran, or what a thread did
+ *	session_sum.c		the filter, and the sums
+ *	session_stacks.c	afterwards: names for the frames
+ *	session_settle.c	afterwards: what was sent and has not arrived
+ *
+ * They share session_tables.h, which no other file includes.
  */
 #ifndef MERGE_SESSION_H
 #define MERGE_SESSION_H

@@ -49,6 +49,8 @@ may "loader/ includes bpf/, itself and merge's small utilities" "loader bpf" \
 	"xpu.skel.h version.h util.h escape.h" loader/*.[ch]
 may "merge/ includes bpf/ and itself" "merge bpf" "version.h profile.pb-c.h" merge/*.[ch]
 
+is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \
+	merge/session.c "what the passes of a session share is theirs alone"
 is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch])" merge/libbfd.c \
 	"libbfd is behind merge/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_collect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session_pass.h"
+#include "session_settle.h"
+#include "session_tables.h"
+
+/* How the shim names an explicit call that makes a graph node: it knows no better. */
+#define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
+#define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
+
+static int session__collect_callchain(struct session *s, const struct xpu_record_callchain *rec)
+{
+	struct path path = { .rec = rec, .chain = NO_INDEX };
+	uint32_t idx;
+	int err;
+
+	if (!rec->path_id || idmap__get(&s->tables->paths, rec->path_id, &idx))
+		return 0;
+	err = machine__proc(&s->machine, rec->proc_id, &path.proc);
+	if (!err)
+		err = idmap__put(&s->tables->paths, rec->path_id, s->paths.nr);
+	if (!err)
+		err = array_push(&s->paths, path);
+	return err;
+}
+
+static int session__collect_thread(struct session *s, const struct xpu_record_thread *rec)
+{
+	struct thread thread = { .tid = rec->tid };
+	uint32_t idx;
+	int err;
+
+	if (!rec->thread_id || idmap__get(&s->tables->threads, rec->thread_id, &idx))
+		return 0;
+	err = machine__proc(&s->machine, rec->proc_id, &thread.proc);
+	if (!err)
+		err = idmap__put(&s->tables->threads, rec->thread_id, s->threads.nr);
+	if (!err)
+		err = array_push(&s->threads, thread);
+	return err;
+}
+
+static void session__collect_lost(struct session *s, const struct xpu_record_lost *rec)
+{
+	if (rec->kind && rec->kind < XPU_LOST_NR)
+		s->loss.recorder[rec->kind] += rec->count;
+	else
+		s->loss.recorder_other += rec->count;
+}
+
+static int session__collect_graph_node(struct session *s, const struct xpu_record_graph_node *rec)
+{
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&s->machine, rec->proc_id, &proc);
+	return err ?: graphs__add_node(&s->graphs, proc, rec);
+}
+
+static int session__collect_nested(struct session *s, uint32_t proc, struct account *account,
+				   const struct xpu_record_batch *batch,
+				   const struct xpu_record *rec)
+{
+	struct session_tables *t = s->tables;
+	uint32_t idx;
+	int err;
+
+	switch (rec->type) {
+	case XPU_RECORD_STRING: {
+		const struct xpu_record_string *str = (const void *)rec;
+		struct string_def def = { str->data, NO_INDEX, NO_INDEX };
+
+		if (!str->id || idmap__get(&t->strings, ID_KEY(proc, str->id), &idx))
+			return 0;
+		err = idmap__put(&t->strings, ID_KEY(proc, str->id), t->string_defs.nr);
+		return err ?: array_push(&t->string_defs, def);
+	}
+	case XPU_RECORD_API: {
+		const struct xpu_record_api *api = (const void *)rec;
+		struct api_def def = { proc, api->name };
+
+		if (idmap__get(&t->apis, ID_KEY(api->domain, api->cbid), &idx))
+			return 0;
+		err = idmap__put(&t->apis, ID_KEY(api->domain, api->cbid), t->api_defs.nr);
+		return err ?: array_push(&t->api_defs, def);
+	}
+	case XPU_RECORD_STREAM: {
+		const struct xpu_record_stream *stream = (const void *)rec;
+		struct stream_def def = { proc, stream };
+
+		if (!stream->id || idmap__get(&t->streams, ID_KEY(proc, stream->id), &idx))
+			return 0;
+		/* The same index as in s->streams, which is filled when the GPUs are known. */
+		err = idmap__put(&t->streams, ID_KEY(proc, stream->id),
+				 s->streams.nr + t->stream_defs.nr);
+		return err ?: array_push(&t->stream_defs, def);
+	}
+	case XPU_RECORD_DEVICE: {
+		struct device_def def = { proc, (const void *)rec };
+
+		return array_push(&t->device_defs, def);
+	}
+	case XPU_RECORD_GRAPH_CLONE: {
+		const struct xpu_record_graph_clone *clone = (const void *)rec;
+
+		return graphs__add_clone(&s->graphs, proc, clone->node_id, clone->original_id);
+	}
+	case XPU_RECORD_PYCODE: {
+		const struct xpu_record_pycode *code = (const void *)rec;
+
+		if (!code->id || idmap__get(&t->pycodes, ID_KEY(proc, code->id), &idx))
+			return 0;
+		err = idmap__put(&t->pycodes, ID_KEY(proc, code->id), t->pycode_defs.nr);
+		return err ?: array_push(&t->pycode_defs, code);
+	}
+	case XPU_RECORD_COUNTERS: {
+		const struct xpu_record_counters *sent = (const void *)rec;
+
+		/* Running totals, so the bigger is the later: two threads may send at a time. */
+		if (sent->nr_batches >= account->sent.nr_batches)
+			account->sent = *sent;
+		if (!account->baseline || sent->nr_batches < account->first.nr_batches) {
+			account->first = *sent;
+			account->baseline = batch;
+		}
+		return 0;
+	}
+	case XPU_RECORD_MESSAGE: {
+		struct shim_message msg = {
+			proc, rec->misc, ((const struct xpu_record_message *)rec)->data,
+		};
+
+		return array_push(&s->messages, msg);
+	}
+	default:
+		return 0;
+	}
+}
+
+static int session__collect_batch(struct session *s, const struct record_iter *outer,
+				  const struct xpu_record_batch *batch)
+{
+	const struct xpu_record *rec;
+	struct account *account;
+	struct record_iter it;
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&s->machine, batch->proc_id, &proc);
+	if (!err)
+		err = session__account(s, proc, &account);
+	if (err)
+		return err;
+	account->nr_batches++;
+	account->seen_ns = max_t(uint64_t, account->seen_ns, batch->time_ns);
+	record_iter__enter(&it, outer, batch);
+	while ((rec = record_iter__next(&it))) {
+		err = session__collect_nested(s, proc, account, batch, rec);
+		if (err)
+			return err;
+	}
+	if (it.end != RECORDS_WHOLE) {
+		s->loss.bad_batches++;
+		s->status = -EBADMSG;
+		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64
+			  ", in a batch: %s; skipped to the batch's end", s->reader->name,
+			  record_iter__file_offset(&it), it.what);
+	}
+	return 0;
+}
+
+static void session__see_period(struct session *s, uint32_t period_ns)
+{
+	struct input *in = &s->inputs.v[s->machine.recording];
+
+	if (!in->sample_period_ns)
+		in->sample_period_ns = period_ns;
+}
+
+static int session__collect_record(struct session *s, const struct record_iter *it,
+				   const struct xpu_record *rec)
+{
+	struct input *in;
+
+	switch (rec->type) {
+	case XPU_RECORD_INFO:
+		s->inputs.v[s->machine.recording].nr_infos++;
+		return array_push(&s->infos, (const void *)rec);
+	case XPU_RECORD_PROCESS:
+		return machine__add_process(&s->machine, (const void *)rec);
+	case XPU_RECORD_PROCESS_EXIT:
+		return machine__add_process_exit(&s->machine, (const void *)rec);
+	case XPU_RECORD_THREAD:
+		return session__collect_thread(s, (const void *)rec);
+	case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM:
+	case XPU_RECORD_FORK:
+	case XPU_RECORD_EXIT:
+		return machine__add_event(&s->machine, rec);
+	case XPU_RECORD_CALLCHAIN:
+		return session__collect_callchain(s, (const void *)rec);
+	case XPU_RECORD_BATCH:
+		return session__collect_batch(s, it, (const void *)rec);
+	case XPU_RECORD_GRAPH_NODE:
+		return session__collect_graph_node(s, (const void *)rec);
+	case XPU_RECORD_WAIT:
+		return array_push(&s->tables->wait_recs, (const void *)rec);
+	case XPU_RECORD_ACCOUNT:
+		s->idles.wanted = true;
+		return array_push(&s->accounts, ((struct thread_account){
+			(const void *)rec, NO_INDEX, NULL,
+		}));
+	case XPU_RECORD_PYSOURCE:
+		return pysources__add(&s->pysources, (const void *)rec);
+	case XPU_RECORD_KSYM:
+		return kallsyms__add(&s->kallsyms, (const void *)rec);
+	case XPU_RECORD_SAMPLES:
+		session__see_period(s, ((const struct xpu_record_samples *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_STACK:
+		session__see_period(s, ((const struct xpu_record_stack *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_LOST:
+		session__collect_lost(s, (const void *)rec);
+		return 0;
+	case XPU_RECORD_END:
+		in = &s->inputs.v[s->machine.recording];
+		in->ended = true;
+		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int session__collect(struct session *s)
+{
+	struct record_iter it;
+	int err;
+
+	err = session__pass(s, session__collect_record, 0, 300, &it);
+	if (err)
+		return err;
+	s->loss.not_closed = !s->inputs.v[s->machine.recording].ended;
+	if (it.end == RECORDS_CUT) {
+		s->loss.cut_bytes = it.size - it.offset;
+		msgs__add(&s->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored",
+			  s->reader->name, it.offset, it.size - it.offset);
+	} else if (it.end == RECORDS_CORRUPT) {
+		s->loss.corrupt_bytes = it.size - it.offset;
+		s->status = -EBADMSG;
+		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ": %s; %" PRIu64
+			  " bytes ignored", s->reader->name, it.offset, it.what,
+			  it.size - it.offset);
+	}
+	return 0;
+}
+
+/* ---- between the passes: ids become things -------------------------------------------------- */
+
+const char *session__string(const struct session *s, uint32_t proc, uint32_t id)
+{
+	uint32_t idx;
+
+	if (!id || !idmap__get(&s->tables->strings, ID_KEY(proc, id), &idx))
+		return NULL;
+	return s->tables->string_defs.v[idx].s;
+}
+
+static int session__resolve_path(struct session *s, struct path *path)
+{
+	const struct xpu_record_callchain *rec = path->rec;
+	const struct proc *proc = &s->machine.procs.v[path->proc];
+	const char *name = NULL;
+	uint32_t idx;
+
+	if (proc->pid)
+		path->image = machine__image(&s->machine, proc->pid, rec->time_ns);
+	if (rec->hdr.misc & XPU_CHAIN_CPU)
+		return 0;
+	if (idmap__get(&s->tables->apis, ID_KEY(rec->domain, rec->cbid), &idx)) {
+		const struct api_def *def = &s->tables->api_defs.v[idx];
+
+		name = session__string(s, def->proc, def->name);
+	}
+	/* A graph launch owns the records of all its nodes; an unknown call may be one. */
+	path->one_record = name && !strcasestr(name, "graph");
+	if (name && *name)
+		path->api = strpool__intern(&s->strings, name, strlen(name));
+	else if (rec->domain == DOMAIN_RESOURCE && rec->cbid == CBID_GRAPHNODE_CREATED)
+		path->api = strpool__internf(&s->strings, "[graph node made]");
+	else
+		path->api = strpool__internf(&s->strings, "[api %u:%u]", rec->domain, rec->cbid);
+	return path->api ? 0 : -ENOMEM;
+}
+
+/* Waits are known before the work that they waited for comes by. */
+static int session__resolve_waits(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	uint32_t thread;
+	size_t i;
+	int err;
+
+	for (i = 0; i < t->wait_recs.nr; i++) {
+		const struct xpu_record_wait *rec = t->wait_recs.v[i];
+
+		err = -EINVAL;
+		if (idmap__get(&t->threads, rec->thread_id, &thread))
+			err = waits__add(&s->waits, s->threads.v[thread].proc,
+					 rec->start_ns + s->shift_ns, rec);
+		if (err == -EINVAL)
+			s->loss.bad_refs++;
+		else if (err)
+			return err;
+	}
+	array_free(&t->wait_recs);
+	return waits__ready(&s->waits);
+}
+
+int session__resolve(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	bool ends_seen = false;
+	size_t i;
+	int err;
+
+	err = machine__finish(&s->machine);
+	if (err)
+		return err;
+	graphs__finish(&s->graphs);
+	kallsyms__finish(&s->kallsyms);
+	for (i = t->first_proc; i < s->machine.procs.nr; i++)
+		ends_seen |= s->machine.procs.v[i].exited;
+	/* An image that is replaced by an exec has ended, too. */
+	for (i = t->first_proc; i < s->machine.procs.nr; i++) {
+		const struct proc *p = &s->machine.procs.v[i];
+		uint32_t replaced;
+
+		if (p->how == XPU_MISC_PROCESS_EXEC &&
+		    idmap__get(&s->machine.procs_by_id, p->parent_proc_id, &replaced))
+			s->machine.procs.v[replaced].exited = true;
+	}
+	err = session__resolve_accounts(s, ends_seen &&
+				       s->inputs.v[s->machine.recording].ended);
+	if (err)
+		return err;
+	for (i = 0; i < t->device_defs.nr; i++) {
+		const struct device_def *def = &t->device_defs.v[i];
+
+		err = gpus__define(&s->gpus, def->proc, def->rec->device, def->rec->uuid,
+				   session__string(s, def->proc, def->rec->name));
+		if (err)
+			return err;
+	}
+	for (i = 0; i < t->stream_defs.nr; i++) {
+		const struct stream_def *def = &t->stream_defs.v[i];
+		struct stream stream = {
+			.proc = def->proc,
+			.context = def->rec->context,
+			.stream = def->rec->stream,
+			.known = true,
+		};
+
+		err = gpus__get(&s->gpus, def->proc, def->rec->device, &stream.gpu);
+		if (!err)
+			err = array_push(&s->streams, stream);
+		if (err)
+			return err;
+	}
+	for (i = t->first_path; i < s->paths.nr; i++) {
+		err = session__resolve_path(s, &s->paths.v[i]);
+		if (err)
+			return err;
+	}
+	return session__resolve_waits(s);
+}

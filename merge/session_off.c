@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_off.h"
+
+#include <string.h>
+
+#include "session_leaf.h"
+#include "session_origin.h"
+#include "session_sum.h"
+#include "session_tables.h"
+
+/*
+ * session__read_off - who was off the CPU, and where
+ * @at: its time is known; the rest is filled in
+ * @leaf: set to that of the kind
+ *
+ * Return: 1, 0 if the record makes no sense or the filter does not let it pass, or -errno.
+ */
+static int session__read_off(struct session *s, uint32_t kind, uint32_t path_id, uint32_t thread_id,
+			     struct launch *at, uint32_t *leaf)
+{
+	const char *name = off_kind__name(kind);
+	uint32_t path, proc = NO_INDEX;
+	int err;
+
+	if (!name) {
+		s->loss.bad_refs++;
+		return 0;
+	}
+	err = session__read_origin(s, path_id, thread_id, at, &proc, &path);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	err = path == NO_INDEX ? session__label_chain(s, proc, LABEL_NO_STACK, &at->chain) : 0;
+	if (!err)
+		err = session__leaf(s, LEAF_OFF_CPU, NO_INDEX,
+				    strpool__intern(&s->strings, name, strlen(name)), leaf);
+	at->time_ns += s->shift_ns;
+	return err ?: session__keeps(s, at->chain, at->thread, at->comm, at->time_ns, NULL);
+}
+
+int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
+{
+	struct work w = { .duration_ns = rec->max_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch at = { .time_ns = rec->last_ns };
+	uint32_t leaf;
+	int err;
+
+	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || !rec->nr || s->opts.without & 1u << LEAF_OFF_CPU)
+		return min_t(int, err, 0);
+	/* One for the longest, and then the others. */
+	err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
+	if (!err)
+		session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
+				  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
+	return err;
+}
+
+int session__off(struct session *s, const struct xpu_record_off *rec)
+{
+	struct launch at = { .time_ns = rec->start_ns };
+	uint64_t end_ns;
+	uint32_t leaf;
+	int err;
+
+	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || at.thread == NO_INDEX)
+		return min_t(int, err, 0);
+	if (__builtin_add_overflow(at.time_ns, rec->duration_ns, &end_ns)) {
+		s->loss.bad_refs++;
+		return 0;
+	}
+	return idles__did(&s->idles, at.thread, IDLE_OFF_CPU, s->leaves.v[leaf].name, at.chain,
+			  at.time_ns, end_ns);
+}
+
+int session__wait_share(void *ctx, const struct wait *wait, uint32_t device_leaf,
+			uint64_t ns)
+{
+	struct work share = { .duration_ns = ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch l = { .time_ns = wait->rec->start_ns };
+	uint32_t path, leaf, proc = wait->proc;
+	struct session *s = ctx;
+	int err;
+
+	err = session__wait_leaf(s, device_leaf, &leaf);
+	if (err)
+		return err;
+	err = session__read_origin(s, wait->rec->path_id, wait->rec->thread_id, &l, &proc, &path);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	if (l.thread != NO_INDEX)
+		s->threads.v[l.thread].gpu_wait_ns += ns;
+	err = session__keeps(s, l.chain, l.thread, l.comm, wait->start_ns, NULL);
+	if (err <= 0)
+		return err;
+	return session__add(s, l.chain, l.comm, l.thread, leaf, &share);
+}
+
+int session__finish_accounts(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	size_t i, nr = t->first_account;
+	int err = 0;
+
+	for (i = 0; i < s->waits.list.nr && s->idles.wanted && !err; i++) {
+		const struct wait *wait = &s->waits.list.v[i];
+		struct launch l = { .time_ns = wait->rec->start_ns };
+		uint32_t path, proc = wait->proc;
+
+		if (!wait->counts)
+			continue;
+		err = session__read_origin(s, wait->rec->path_id, wait->rec->thread_id, &l, &proc,
+					   &path);
+		if (err >= 0 && l.thread != NO_INDEX)
+			err = idles__did(&s->idles, l.thread, IDLE_WAITED, "", l.chain,
+					 wait->start_ns, wait->start_ns + wait->rec->duration_ns);
+		err = min_t(int, err, 0);
+	}
+	if (!err)
+		err = idles__finish(&s->idles);
+	for (i = nr; i < s->accounts.nr; i++) {
+		struct thread_account *a = &s->accounts.v[i];
+
+		if (!idmap__get(&t->threads, a->rec->thread_id, &a->thread) ||
+		    a->rec->end_ns < a->rec->start_ns) {
+			s->loss.bad_refs++;
+			continue;
+		}
+		a->comm = session__thread_comm(s, &s->threads.v[a->thread], a->rec->end_ns - 1);
+		err = session__keeps_thread(s, a);
+		if (err < 0)
+			return err;
+		if (err)
+			s->accounts.v[nr++] = *a;
+		err = 0;
+	}
+	s->accounts.nr = nr;
+	return err;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_settle.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "escape.h"
+
+int session__new_accounts(struct session *s, uint32_t proc)
+{
+	struct session_tables *t = s->tables;
+	struct account new = {
+		.label_chains = { NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX },
+		.unknown_stream = NO_INDEX,
+	};
+	int err = 0;
+
+	while (!err && t->accounts.nr <= proc)
+		err = array_push(&t->accounts, new);
+	return err;
+}
+
+int session__resolve_accounts(struct session *s, bool ends_known)
+{
+	struct session_tables *t = s->tables;
+	struct account *account;
+	size_t i;
+	int err;
+
+	for (i = t->first_proc; i < s->machine.procs.nr; i++) {
+		err = session__account(s, i, &account);
+		if (err)
+			return err;
+		if (s->machine.procs.v[i].how == XPU_MISC_PROCESS_ATTACH) {
+			window__open(&account->window, min_t(uint64_t, account->sent.nr_slots,
+							     WINDOW_MAX_THREADS));
+			continue;
+		}
+		account->baseline = NULL;
+		memset(&account->first, 0, sizeof(account->first));
+		if (ends_known && !s->machine.procs.v[i].exited)
+			window__open(&account->window, min_t(uint64_t, account->sent.nr_slots,
+							     WINDOW_MAX_THREADS));
+	}
+	for (i = t->first_thread; i < s->threads.nr; i++)
+		t->accounts.v[s->threads.v[i].proc].nr_threads++;
+	for (i = t->first_proc; i < t->accounts.nr; i++) {
+		account = &t->accounts.v[i];
+		if (account->window.nr_threads)
+			window__open(&account->window, max_t(uint32_t, account->nr_threads,
+							     account->window.nr_threads));
+	}
+	return 0;
+}
+
+bool session__outlived(const struct session *s, uint32_t proc)
+{
+	return s->tables->accounts.v[proc].window.nr_threads && !s->machine.procs.v[proc].exited;
+}
+
+/* Never counts backwards: the shim's last total may be older than what came last. */
+static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
+{
+	return sent > first && sent - first > arrived ? sent - first - arrived : 0;
+}
+
+#define SINCE(a, member)	missing((a)->sent.member, (a)->first.member, 0)
+
+void session__settle(struct session *s)
+{
+	uint64_t nr_missing, nr_unfinished = 0;
+	struct loss *l = &s->loss;
+	size_t i;
+
+	for (i = s->tables->first_proc; i < s->tables->accounts.nr; i++) {
+		const struct account *a = &s->tables->accounts.v[i];
+
+		/* While probes come and go, the shim's idea of who listens is an instant off. */
+		nr_missing = missing(a->sent.nr_launches, a->first.nr_launches, a->nr_launches);
+		if (a->window.nr_threads)
+			l->at_edges += nr_missing;
+		else
+			l->missing_launches += nr_missing;
+		l->missing_works += missing(a->sent.nr_kernels + a->sent.nr_memcpys +
+					    a->sent.nr_memsets, a->first.nr_kernels +
+					    a->first.nr_memcpys + a->first.nr_memsets,
+					    a->nr_works);
+		l->missing_batches += missing(a->sent.nr_batches, a->first.nr_batches,
+					      a->nr_batches - (a->baseline != NULL));
+		l->dropped_cupti += SINCE(a, nr_dropped_cupti);
+		l->dropped_shim += SINCE(a, nr_dropped_shim);
+		nr_unfinished += SINCE(a, nr_unfinished);
+		if (session__outlived(s, i))
+			l->unfinished_at_detach += SINCE(a, nr_unfinished);
+	}
+	l->unfinished = nr_unfinished - l->unfinished_at_detach;
+	/* Work that still ran has no valid times either; it has a line of its own. */
+	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
+	l->nr_launches = s->join.nr_launches - l->nr_captured - l->at_detach;
+	l->nr_matched = s->join.nr_matched;
+	l->nr_pending = s->join.nr_pending - l->nr_captured - l->at_detach;
+	l->nr_duplicates = s->join.nr_duplicates;
+	l->nr_works = s->join.nr_works;
+	l->nr_orphans = s->join.nr_orphans - l->before_attach - l->after_detach;
+}
+
+void session__print_loss(const struct session *s, FILE *f)
+{
+	size_t i;
+
+	loss__print(&s->loss, f, "");
+	if (filter__active(s->opts.filter)) {
+		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
+			" launches without any; asked for: ", s->nr_left_out, s->loss.nr_works,
+			s->nr_pending_left_out);
+		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
+		fputc('\n', f);
+	}
+	for (i = 0; i < s->inputs.nr && s->inputs.nr > 1; i++) {
+		struct loss l = s->inputs.v[i].loss;
+
+		/* Hardly any has a name for every frame. */
+		l.unsymbolized = 0;
+		if (loss__clean(&l))
+			continue;
+		fputs("of these, in ", f);
+		escape__print(f, s->inputs.v[i].reader->name, ESCAPE_TEXT);
+		fputs(":\n", f);
+		loss__print(&s->inputs.v[i].loss, f, "  ");
+	}
+}
