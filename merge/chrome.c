@@ -123,7 +123,7 @@ static void put_event(struct writer *w, const char *ph, uint64_t pid, uint64_t t
 static void put_ts(struct writer *w, uint64_t ns)
 {
 	put(w, "\"ts\":");
-	put_us(w, ns - w->s->first_ns);
+	put_us(w, ns - w->t->first_ns);
 	put(w, ",");
 }
 
@@ -215,8 +215,9 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
 	put(w, s->realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
 			     "\",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
-	put_u64(w, s->first_ns);
-	put(w, "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
+	put_u64(w, t->first_ns);
+	put(w, t->slices.nr ? "\",\"launches\":" :
+	       "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
 	put_u64(w, s->loss.nr_launches);
 	put(w, ",\"matched\":");
 	put_u64(w, s->loss.nr_matched);
@@ -318,23 +319,74 @@ static void write_gpus(struct writer *w)
 	}
 }
 
-static void write_host_event(struct writer *w, const struct host_event *e, uint64_t duration_ns)
+/* {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel",  the caller goes on behind the comma. */
+static void put_slice(struct writer *w, const struct timeline_track *track, uint64_t time_ns,
+		      uint64_t end_ns, const char *category, const char *name)
 {
-	const struct stack *stack = w->s->chains.v[e->chain].stack;
-
-	put_event(w, "X", w->t->pids[JOIN_KEY_PROC(e->key)], timeline__tid(w->s, e->thread));
-	put_ts(w, e->time_ns);
+	put_event(w, "X", w->t->pids[track->proc], timeline__tid(w->s, track->thread));
+	put_ts(w, time_ns);
 	put(w, "\"dur\":");
-	put_us(w, duration_ns);
-	put(w, ",\"cat\":\"launch\",\"name\":");
-	put_string(w, stack->frames[stack->nr - 1]->name);
-	put(w, ",\"sf\":");
-	put_u64(w, w->stack_ids[e->chain]);
-	put(w, ",\"args\":{\"correlation\":");
-	put_u64(w, JOIN_KEY_ID(e->key));
-	if (stack->nr > 1) {
+	put_us(w, end_ns - time_ns);
+	put(w, ",\"cat\":\"");
+	put(w, category);
+	put(w, "\",\"name\":");
+	put_string(w, name);
+	put(w, ",");
+}
+
+/* "sf":1,"args":{"correlation":2,"caller":"main"  the caller closes it. */
+static void put_call(struct writer *w, uint64_t key, uint32_t chain)
+{
+	const struct stack *stack = chain != NO_INDEX ? w->s->chains.v[chain].stack : NULL;
+
+	if (stack) {
+		put(w, "\"sf\":");
+		put_u64(w, w->stack_ids[chain]);
+		put(w, ",");
+	}
+	put(w, "\"args\":{\"correlation\":");
+	put_u64(w, JOIN_KEY_ID(key));
+	if (stack && stack->nr > 1) {
 		put(w, ",\"caller\":");
 		put_string(w, stack->frames[stack->nr - 2]->name);
+	}
+}
+
+/* A launch that is no slice. */
+static void write_launch(struct writer *w, const struct track_walk *walk)
+{
+	const struct host_event *e = walk->event;
+	const struct stack *stack = w->s->chains.v[e->chain].stack;
+
+	put_slice(w, walk->track, walk->time_ns, walk->end_ns, "launch",
+		  stack->frames[stack->nr - 1]->name);
+	put_call(w, e->key, e->chain);
+	put(w, "}}");
+}
+
+static void write_slice(struct writer *w, const struct track_walk *walk)
+{
+	const struct slice *slice = walk->slice;
+	const char *comma = "";
+	uint32_t i;
+
+	put_slice(w, walk->track, walk->time_ns, walk->end_ns, slice__category(slice), slice->name);
+	if (slice->kind == SLICE_API) {
+		put_call(w, slice->key, slice->chain);
+		comma = ",";
+	} else {
+		put(w, "\"args\":{");
+	}
+	for (i = 0; slice->args && i < slice->args->nr; i++, comma = ",") {
+		const struct slice_arg *arg = &slice->args->v[i];
+
+		put(w, comma);
+		put_string(w, arg->name);
+		put(w, ":");
+		if (arg->text)
+			put_string(w, arg->text);
+		else
+			put_u64(w, arg->number);
 	}
 	put(w, "}}");
 }
@@ -353,27 +405,37 @@ static void write_sample(struct writer *w, const struct host_event *e)
 	put(w, "}");
 }
 
-static void write_host_events(struct writer *w, const struct timeline *t)
+/* Return: 0 or -ENOMEM. */
+static int write_track(struct writer *w, const struct timeline_track *track)
 {
-	uint32_t proc = NO_INDEX, thread = NO_INDEX;
-	bool first = true;
+	struct track_walk walk = { .t = w->t, .track = track };
+	int step;
+
+	write_host_thread(w, track->proc, track->thread);
+	do {
+		step = track_walk__next(&walk);
+		if (step == TRACK_SAMPLE)
+			write_sample(w, walk.event);
+		else if (step == TRACK_BEGIN && walk.slice)
+			write_slice(w, &walk);
+		else if (step == TRACK_BEGIN)
+			write_launch(w, &walk);
+	} while (step >= 0 && step != TRACK_DONE);
+	track_walk__exit(&walk);
+	return min_t(int, step, 0);
+}
+
+static int write_tracks(struct writer *w, const struct timeline *t)
+{
+	int err = 0;
 	size_t i;
 
-	for (i = 0; i < t->host.nr; i++) {
-		const struct host_event *e = &t->host.v[i];
-
-		if (first || JOIN_KEY_PROC(e->key) != proc)
-			write_process(w, JOIN_KEY_PROC(e->key));
-		if (first || JOIN_KEY_PROC(e->key) != proc || e->thread != thread)
-			write_host_thread(w, JOIN_KEY_PROC(e->key), e->thread);
-		first = false;
-		proc = JOIN_KEY_PROC(e->key);
-		thread = e->thread;
-		if (e->sample)
-			write_sample(w, e);
-		else
-			write_host_event(w, e, timeline__marker_ns(t, i));
+	for (i = 0; i < t->tracks.nr && !err; i++) {
+		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc)
+			write_process(w, t->tracks.v[i].proc);
+		err = write_track(w, &t->tracks.v[i]);
 	}
+	return err;
 }
 
 static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t tid, uint64_t ns)
@@ -489,10 +551,11 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	write_gpus(&w);
 	for (i = 0; i < s->streams.nr; i++)
 		write_stream(&w, i);
-	write_host_events(&w, t);
+	err = write_tracks(&w, t);
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
-	err = write_counters(&w);
+	if (!err)
+		err = write_counters(&w);
 	put(&w, "\n]}\n");
 	writer__flush(&w);
 out:

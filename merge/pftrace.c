@@ -40,6 +40,8 @@ enum {
 
 	ANNOTATION_NAME_IID	= 1,
 	ANNOTATION_UINT		= 3,
+	ANNOTATION_STRING	= 6,
+	ANNOTATION_NAME		= 10,
 	ANNOTATION_STRING_IID	= 17,
 
 	TRACK_UUID		= 1,
@@ -87,7 +89,10 @@ enum {
 };
 
 /* Ids of what there is little of. */
-enum category { CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET };
+enum category {
+	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
+	CATEGORY_SLICES,		/* one for each enum slice_kind */
+};
 enum annotation { ANNOTATION_CORRELATION = 1, ANNOTATION_PATH, ANNOTATION_CAPTURED, ANNOTATION_BYTES };
 
 /* Tracks: what it is in the upper bits, which one in the lower 32. */
@@ -482,19 +487,48 @@ static uint64_t flow_id(uint64_t key)
 	return key + (1ull << 32);
 }
 
-static void pftrace__launch(struct pftrace *p, const struct host_event *e, uint64_t end_ns)
+/* The rest of p->event is told by the caller. */
+static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
+{
+	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(key));
+	if (chain == NO_INDEX)
+		return;
+	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, chain));
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(key));
+}
+
+static void pftrace__launch(struct pftrace *p, const struct host_event *e)
 {
 	const struct stack *stack = p->s->chains.v[e->chain].stack;
-	uint64_t track = thread_uuid(JOIN_KEY_PROC(e->key), e->thread);
 
 	msg__uint(&p->event, EVENT_CATEGORY_IIDS, CATEGORY_LAUNCH);
 	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr +
 		  pftrace__function(p, stack->frames[stack->nr - 1]->name));
-	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(e->key));
-	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, e->chain));
-	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(e->key));
-	pftrace__put_event(p, e->time_ns, TYPE_SLICE_BEGIN, track);
-	pftrace__put_event(p, end_ns, TYPE_SLICE_END, track);
+	pftrace__call(p, e->key, e->chain);
+}
+
+static void pftrace__slice(struct pftrace *p, const struct slice *slice)
+{
+	uint32_t i;
+
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS,
+		  slice->chain != NO_INDEX ? CATEGORY_LAUNCH : CATEGORY_SLICES + slice->kind);
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr + pftrace__function(p, slice->name));
+	if (slice->kind == SLICE_API)
+		pftrace__call(p, slice->key, slice->chain);
+	for (i = 0; slice->args && i < slice->args->nr; i++) {
+		const struct slice_arg *arg = &slice->args->v[i];
+
+		msg__bytes(&p->inner, ANNOTATION_NAME, arg->name, strlen(arg->name));
+		if (arg->text) {
+			pftrace__clear_text(p);
+			pftrace__add_text(p, arg->text, ESCAPE_TEXT);
+			msg__bytes(&p->inner, ANNOTATION_STRING, p->text.v, p->text.nr);
+		} else {
+			msg__uint(&p->inner, ANNOTATION_UINT, arg->number);
+		}
+		msg__message(&p->event, EVENT_DEBUG_ANNOTATIONS, &p->inner);
+	}
 }
 
 static void pftrace__sample(struct pftrace *p, const struct host_event *e)
@@ -509,27 +543,40 @@ static void pftrace__sample(struct pftrace *p, const struct host_event *e)
 	pftrace__finish_packet(p);
 }
 
-static void pftrace__host(struct pftrace *p)
+static void pftrace__track(struct pftrace *p, const struct timeline_track *track)
 {
-	uint32_t proc = NO_INDEX, thread = NO_INDEX;
+	struct track_walk walk = { .t = p->t, .track = track };
+	uint64_t uuid = thread_uuid(track->proc, track->thread);
+	int step;
+
+	pftrace__thread(p, track->proc, track->thread);
+	do {
+		step = track_walk__next(&walk);
+		if (step == TRACK_SAMPLE) {
+			pftrace__sample(p, walk.event);
+		} else if (step == TRACK_BEGIN) {
+			if (walk.slice)
+				pftrace__slice(p, walk.slice);
+			else
+				pftrace__launch(p, walk.event);
+			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_BEGIN, uuid);
+		} else if (step == TRACK_END) {
+			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_END, uuid);
+		}
+	} while (step >= 0 && step != TRACK_DONE);
+	p->failed |= step < 0;
+	track_walk__exit(&walk);
+}
+
+static void pftrace__tracks(struct pftrace *p)
+{
 	const struct timeline *t = p->t;
-	bool first = true;
 	size_t i;
 
-	for (i = 0; i < t->host.nr && !p->failed; i++) {
-		const struct host_event *e = &t->host.v[i];
-
-		if (first || JOIN_KEY_PROC(e->key) != proc)
-			pftrace__process(p, JOIN_KEY_PROC(e->key));
-		if (first || JOIN_KEY_PROC(e->key) != proc || e->thread != thread)
-			pftrace__thread(p, JOIN_KEY_PROC(e->key), e->thread);
-		first = false;
-		proc = JOIN_KEY_PROC(e->key);
-		thread = e->thread;
-		if (e->sample)
-			pftrace__sample(p, e);
-		else
-			pftrace__launch(p, e, e->time_ns + timeline__marker_ns(t, i));
+	for (i = 0; i < t->tracks.nr && !p->failed; i++) {
+		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc)
+			pftrace__process(p, t->tracks.v[i].proc);
+		pftrace__track(p, &t->tracks.v[i]);
 	}
 }
 
@@ -592,10 +639,15 @@ static int pftrace__counters(struct pftrace *p)
 
 static void pftrace__names(struct pftrace *p)
 {
+	enum slice_kind kind;
+
 	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_LAUNCH, "launch");
 	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_KERNEL, "kernel");
 	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMCPY, "memcpy");
 	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMSET, "memset");
+	for (kind = 0; kind < NR_SLICE_KINDS; kind++)
+		pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_SLICES + kind,
+				slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
@@ -621,7 +673,7 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	pftrace__names(&p);
 	pftrace__gpus(&p);
 	pftrace__streams(&p);
-	pftrace__host(&p);
+	pftrace__tracks(&p);
 	for (i = 0; i < t->device.nr && !p.failed; i++)
 		pftrace__device(&p, &t->device.v[i]);
 	err = pftrace__counters(&p);

@@ -180,6 +180,7 @@ struct input {
 };
 
 struct session;
+struct slice;
 
 /* Device work, a launch without any, or a CPU sample, with the call path and thread that it is summed up under. */
 struct placed {
@@ -200,6 +201,7 @@ struct session_sink {
 	int (*work)(void *ctx, const struct session *s, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made);
 	int (*placed)(void *ctx, const struct session *s, const struct placed *placed);
+	int (*slice)(void *ctx, const struct session *s, const struct slice *slice);
 };
 
 /* Under which call path the work of a CUDA graph's node belongs. */

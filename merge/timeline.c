@@ -52,6 +52,14 @@ static int timeline__work(void *ctx, const struct session *s, uint64_t key, cons
 	}));
 }
 
+static int timeline__slice(void *ctx, const struct session *s, const struct slice *slice)
+{
+	struct timeline *t = ctx;
+
+	(void)s;
+	return array_push(&t->slices, *slice);
+}
+
 struct timeline *timeline__new(void)
 {
 	struct timeline *t = calloc(1, sizeof(*t));
@@ -63,6 +71,7 @@ struct timeline *timeline__new(void)
 		.launch = timeline__launch,
 		.work = timeline__work,
 		.placed = timeline__placed,
+		.slice = timeline__slice,
 	};
 	return t;
 }
@@ -74,9 +83,20 @@ void timeline__free(struct timeline *t)
 	free(t->first_track);
 	free(t->nr_lanes);
 	free(t->pids);
+	array_free(&t->tracks);
+	array_free(&t->slices);
 	array_free(&t->host);
 	array_free(&t->device);
 	free(t);
+}
+
+const char *slice__category(const struct slice *slice)
+{
+	static const char *const names[NR_SLICE_KINDS] = {
+		[SLICE_API] = "api",
+	};
+
+	return slice->chain != NO_INDEX ? "launch" : names[slice->kind];
 }
 
 /* ---- order and lanes ------------------------------------------------------------------------ */
@@ -96,6 +116,16 @@ static int device_event__cmp(const void *va, const void *vb)
 
 	return cmp3(a->stream, b->stream) ?: cmp3(a->start_ns, b->start_ns) ?:
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
+}
+
+/* The outer one of two that begin together comes first. */
+static int slice__cmp(const void *va, const void *vb)
+{
+	const struct slice *a = va, *b = vb;
+
+	return cmp3(JOIN_KEY_PROC(a->key), JOIN_KEY_PROC(b->key)) ?: cmp3(a->thread, b->thread) ?:
+	       cmp3(a->start_ns, b->start_ns) ?: cmp3(b->end_ns, a->end_ns) ?:
+	       cmp3(b->kind, a->kind) ?: cmp3(a->key, b->key);
 }
 
 /* The lanes of one stream, as a heap: the one that is free earliest comes first. */
@@ -183,7 +213,110 @@ static int timeline__assign_lanes(struct timeline *t)
 	return err;
 }
 
-/* Numbers the processes that have host events, in the order of these. */
+/* A call that is a launch takes its place: it has the same id, and says how long it took. */
+static int timeline__join_calls(struct timeline *t)
+{
+	struct idmap calls = { 0 };	/* key -> slice */
+	size_t i, nr = 0;
+	uint32_t idx;
+	int err = 0;
+
+	for (i = 0; i < t->slices.nr && !err; i++) {
+		const struct slice *slice = &t->slices.v[i];
+
+		if (slice->kind == SLICE_API && JOIN_KEY_ID(slice->key) &&
+		    !idmap__get(&calls, slice->key, &idx))
+			err = idmap__put(&calls, slice->key, i);
+	}
+	if (err || !calls.nr)
+		goto out;
+	for (i = 0; i < t->host.nr; i++) {
+		const struct host_event *e = &t->host.v[i];
+
+		if (e->sample || !idmap__get(&calls, e->key, &idx)) {
+			t->host.v[nr++] = *e;
+			continue;
+		}
+		t->slices.v[idx].thread = e->thread;
+		t->slices.v[idx].chain = e->chain;
+	}
+	t->host.nr = nr;
+	/* Arrows begin inside: CUPTI may take the time of a call after it has told of it. */
+	for (i = 0; i < t->device.nr; i++) {
+		struct device_event *e = &t->device.v[i];
+		const struct slice *slice;
+
+		if (e->orphan || !idmap__get(&calls, e->key, &idx))
+			continue;
+		slice = &t->slices.v[idx];
+		e->launch_ns = max_t(uint64_t, e->launch_ns, slice->start_ns);
+		e->launch_ns = min_t(uint64_t, e->launch_ns, slice->end_ns);
+	}
+out:
+	idmap__free(&calls);
+	return err;
+}
+
+static int timeline__prepare_slices(struct timeline *t)
+{
+	size_t i, nr = 0;
+	int err;
+
+	err = timeline__join_calls(t);
+	for (i = 0; i < t->slices.nr; i++)
+		if (!t->slices.v[i].launch_only || t->slices.v[i].chain != NO_INDEX)
+			t->slices.v[nr++] = t->slices.v[i];
+	t->slices.nr = nr;
+	for (i = 0; i < nr; i++)
+		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
+	if (nr)
+		qsort(t->slices.v, nr, sizeof(*t->slices.v), slice__cmp);
+	return err;
+}
+
+static bool track__has(const struct timeline_track *track, uint64_t key, uint32_t thread)
+{
+	return track->proc == JOIN_KEY_PROC(key) && track->thread == thread;
+}
+
+/* Whose events come next in two arrays that are in order. */
+static struct timeline_track timeline__next_track(const struct timeline *t, size_t host, size_t slice)
+{
+	const struct host_event *e = host < t->host.nr ? &t->host.v[host] : NULL;
+	const struct slice *p = slice < t->slices.nr ? &t->slices.v[slice] : NULL;
+	bool is_slice = p && (!e || (cmp3(JOIN_KEY_PROC(p->key), JOIN_KEY_PROC(e->key)) ?:
+				     cmp3(p->thread, e->thread)) < 0);
+
+	return (struct timeline_track){
+		.proc = JOIN_KEY_PROC(is_slice ? p->key : e->key),
+		.thread = is_slice ? p->thread : e->thread,
+		.host = host,
+		.slice = slice,
+	};
+}
+
+static int timeline__find_tracks(struct timeline *t)
+{
+	size_t host = 0, slice = 0;
+	int err = 0;
+
+	while (!err && (host < t->host.nr || slice < t->slices.nr)) {
+		struct timeline_track track = timeline__next_track(t, host, slice);
+
+		while (host < t->host.nr && track__has(&track, t->host.v[host].key,
+						       t->host.v[host].thread))
+			host++;
+		while (slice < t->slices.nr && track__has(&track, t->slices.v[slice].key,
+							  t->slices.v[slice].thread))
+			slice++;
+		track.host_end = host;
+		track.slice_end = slice;
+		err = array_push(&t->tracks, track);
+	}
+	return err;
+}
+
+/* Numbers the processes that have tracks, in the order of these. */
 static int timeline__number_pids(struct timeline *t, const struct session *s)
 {
 	struct idmap taken = { 0 };
@@ -191,8 +324,8 @@ static int timeline__number_pids(struct timeline *t, const struct session *s)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < t->host.nr && !err; i++) {
-		proc = JOIN_KEY_PROC(t->host.v[i].key);
+	for (i = 0; i < t->tracks.nr && !err; i++) {
+		proc = t->tracks.v[i].proc;
 		if (t->pids[proc])
 			continue;
 		pid = s->machine.procs.v[proc].pid;
@@ -210,16 +343,6 @@ static int timeline__number_pids(struct timeline *t, const struct session *s)
 uint32_t timeline__tid(const struct session *s, uint32_t thread)
 {
 	return thread == NO_INDEX ? 0 : s->threads.v[thread].tid;
-}
-
-uint64_t timeline__marker_ns(const struct timeline *t, size_t i)
-{
-	const struct host_event *e = &t->host.v[i], *next = e + 1;
-
-	if (i + 1 == t->host.nr || JOIN_KEY_PROC(next->key) != JOIN_KEY_PROC(e->key) ||
-	    next->thread != e->thread)
-		return MARKER_NS;
-	return min_t(uint64_t, MARKER_NS, next->time_ns - e->time_ns);
 }
 
 int timeline__prepare(struct timeline *t, const struct session *s)
@@ -240,6 +363,10 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 		qsort(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
 	if (filter__active(s->opts.filter))
 		timeline__drop_duplicates(t);
+	t->first_ns = s->first_ns;
+	err = timeline__prepare_slices(t) ?: timeline__find_tracks(t);
+	if (err)
+		return err;
 	if (t->device.nr)
 		qsort(t->device.v, t->device.nr, sizeof(*t->device.v), device_event__cmp);
 	err = timeline__assign_lanes(t);
@@ -250,6 +377,55 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 		next_track += t->nr_lanes[i];
 	}
 	return timeline__number_pids(t, s);
+}
+
+/* ---- tracks of threads ---------------------------------------------------------------------- */
+
+static int track_walk__begin(struct track_walk *w, uint64_t time_ns, uint64_t end_ns)
+{
+	if (w->open.nr)
+		end_ns = min_t(uint64_t, end_ns, w->open.v[w->open.nr - 1]);
+	w->time_ns = time_ns;
+	w->end_ns = end_ns;
+	return array_push(&w->open, end_ns) ?: TRACK_BEGIN;
+}
+
+int track_walk__next(struct track_walk *w)
+{
+	size_t host = w->track->host + w->nr_host, slice = w->track->slice + w->nr_slices;
+	const struct host_event *e = host < w->track->host_end ? &w->t->host.v[host] : NULL;
+	const struct slice *p = slice < w->track->slice_end ? &w->t->slices.v[slice] : NULL;
+	uint64_t end_ns, slice_ns = p ? p->start_ns : UINT64_MAX;
+	bool is_slice = p && (!e || slice_ns <= e->time_ns);
+
+	if (w->open.nr && ((!e && !p) ||
+			   w->open.v[w->open.nr - 1] <= (is_slice ? slice_ns : e->time_ns))) {
+		w->time_ns = w->open.v[--w->open.nr];
+		return TRACK_END;
+	}
+	w->slice = is_slice ? p : NULL;
+	w->event = is_slice ? NULL : e;
+	if (is_slice) {
+		w->nr_slices++;
+		return track_walk__begin(w, p->start_ns, p->end_ns);
+	}
+	if (!e)
+		return TRACK_DONE;
+	w->nr_host++;
+	if (e->sample) {
+		w->time_ns = e->time_ns;
+		return TRACK_SAMPLE;
+	}
+	/* It is a moment, shown so long that it can be seen, but not over what comes next. */
+	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
+	if (host + 1 < w->track->host_end)
+		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
+	return track_walk__begin(w, e->time_ns, end_ns);
+}
+
+void track_walk__exit(struct track_walk *w)
+{
+	array_free(&w->open);
 }
 
 /* ---- counters ------------------------------------------------------------------------------- */

@@ -3,12 +3,14 @@
  * timeline.h - single events, collected and put in order, for the writers of timelines
  *
  * Device work is of tracks, one for each (GPU, context, stream); slices on a track must nest, so
- * records that overlap spill to further lanes of the stream. Launches and CPU samples are of threads.
+ * records that overlap spill to further lanes of the stream. Launches, CPU samples and what slice.h
+ * describes are of threads, one track each, which writers walk with struct track_walk.
  */
 #ifndef MERGE_TIMELINE_H
 #define MERGE_TIMELINE_H
 
 #include "session.h"
+#include "slice.h"
 
 /*
  * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the
@@ -38,12 +40,23 @@ struct device_event {
 	bool orphan;
 };
 
+/* What there is of one thread: parts of the three arrays below. */
+struct timeline_track {
+	uint32_t proc;
+	uint32_t thread;		/* NO_INDEX: not known */
+	size_t host, host_end;
+	size_t slice, slice_end;
+};
+
 struct timeline {
 	struct session_sink sink;	/* what to put into struct session_opts */
-	ARRAY(struct host_event) host;	/* by process, thread, time */
+	ARRAY(struct host_event) host;	/* by process, thread, time; but launches that are slices */
+	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
+	ARRAY(struct timeline_track) tracks;	/* by process */
+	uint64_t first_ns;		/* the earliest of all */
 	ARRAY(struct device_event) device;	/* by stream, time */
 	uint64_t nr_untimed;		/* records without times: no place on a timeline */
-	uint32_t *pids;			/* by process, unique; 0: it has no host event */
+	uint32_t *pids;			/* by process, unique; 0: it has no track */
 	uint32_t *nr_lanes;		/* by stream */
 	uint32_t *first_track;		/* by stream: the number, from 1, of that of its lane 0 */
 };
@@ -84,8 +97,37 @@ const char *timeline_counter__name(enum timeline_counter what);
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    enum timeline_counter what, counter_points_t *points);
 
-/* Return: how long to show the launch host.v[@i]: a moment, but not over the thread's next event. */
-uint64_t timeline__marker_ns(const struct timeline *t, size_t i);
+enum track_step {
+	TRACK_BEGIN,			/* of a slice, or of a launch that is none */
+	TRACK_END,			/* of the one that began last of those that have not ended */
+	TRACK_SAMPLE,
+	TRACK_DONE,
+};
+
+/*
+ * One thread's slices, launches and samples in the order in which they have to be written, properly
+ * nested; also where that cannot be the truth: a slice ends with the one around it at the latest.
+ *
+ *	struct track_walk w = { .t = t, .track = &t->tracks.v[i] };
+ *
+ *	while ((step = track_walk__next(&w)) != TRACK_DONE)
+ *		...				negative: -ENOMEM
+ *	track_walk__exit(&w);
+ */
+struct track_walk {
+	const struct timeline *t;
+	const struct timeline_track *track;
+	uint64_t time_ns;		/* of the step */
+	uint64_t end_ns;		/* TRACK_BEGIN: when it will end */
+	const struct slice *slice;	/* TRACK_BEGIN: NULL for a launch */
+	const struct host_event *event;	/* TRACK_BEGIN of a launch, TRACK_SAMPLE */
+	/* its own */
+	size_t nr_host, nr_slices;	/* done */
+	ARRAY(uint64_t) open;		/* ends of those that have not ended */
+};
+
+int track_walk__next(struct track_walk *w);
+void track_walk__exit(struct track_walk *w);
 
 /* Return: the thread's number on its process's tracks; 0 if it is not known. */
 uint32_t timeline__tid(const struct session *s, uint32_t thread);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * slice.h - something that a thread was in from one time to another, for timelines
+ *
+ * Made by whoever reads the records of such things, told to struct session_sink, and drawn on the
+ * thread's own track. Slices of one thread are expected to nest.
+ */
+#ifndef MERGE_SLICE_H
+#define MERGE_SLICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slice_kind {
+	SLICE_API,			/* a call of CUDA's API */
+	NR_SLICE_KINDS
+};
+
+/* One more thing to say of a slice. */
+struct slice_arg {
+	const char *name;
+	const char *text;		/* NULL: it is the number */
+	uint64_t number;
+};
+
+struct slice_args {
+	uint32_t nr;
+	struct slice_arg v[];
+};
+
+struct slice {
+	uint64_t start_ns, end_ns;
+	uint64_t key;			/* JOIN_KEY() of its process and, of a call, its correlation id */
+	const char *name;		/* interned */
+	const struct slice_args *args;	/* or NULL; they outlive it, as the name does */
+	uint32_t thread;		/* NO_INDEX: not known */
+	uint32_t chain;			/* set by the timeline: of the launch that it is; else NO_INDEX */
+	enum slice_kind kind;
+	bool launch_only;		/* not wanted unless it is a launch that is */
+};
+
+/* Return: a word for it, as "api"; a call that is a launch is told as "launch". */
+const char *slice__category(const struct slice *slice);
+
+#endif /* MERGE_SLICE_H */
