@@ -82,7 +82,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 		BOUND(python_bytes, PYTHON_BYTES);
 		if (copy_stack(task, (void *)r->frames + kernel_bytes + python_bytes,
-			       &r->stack_bytes, sample_stack_bytes))
+			       &r->stack_bytes, stack_room(&sample_ring, sample_stack_bytes)))
 			r->flags |= XPU_CHAIN_STACK;
 	}
 	if (r->flags & XPU_CHAIN_STACK) {

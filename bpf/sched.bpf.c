@@ -322,7 +322,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	BOUND(python_bytes, PYTHON_BYTES);
 	if (python_bytes &&
 	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 4 * ring_wakeup_bytes)
-		copy_bytes = sample_stack_bytes;
+		copy_bytes = stack_room(&ring, sample_stack_bytes);
 	if ((user_bytes || python_bytes) &&
 	    copy_stack(task, (void *)r->frames + bytes + python_bytes, &r->stack_bytes,
 		       copy_bytes)) {

@@ -8,12 +8,14 @@
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
+#define LARGEST_STACK	(256ull << 20)	/* further away than this, it is not this stack's end */
 #define MAX_TSTATES	256		/* threads of an interpreter that are looked at */
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
 /* Of the stack to copy, which goes with Python's frames; 0: follow frame pointers, and nothing else. */
 const volatile __u32 sample_stack_bytes = 0;
+const volatile __u32 blind_stack_bytes = 0;	/* the same of one whose end is not known */
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
@@ -206,6 +208,30 @@ static long copy_page(__u32 i, struct stack_copy *c)
 	return 0;
 }
 
+/*
+ * How much there is of the stack that @sp is in, at most @max: the first thread's begins below its
+ * arguments, and the C libraries put what %fs points to above the stacks of the others.
+ */
+static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
+{
+	__u64 to_arguments = BPF_CORE_READ(task, mm, start_stack) - sp;
+	__u64 to_tls = BPF_CORE_READ(task, thread.fsbase) - sp;
+	__u64 bytes = to_arguments < to_tls ? to_arguments : to_tls;
+
+	if (bytes > LARGEST_STACK)
+		bytes = blind_stack_bytes;
+	return bytes < max ? bytes : max;
+}
+
+/* Of a record with a copy of the stack in @ring, with what is free there: a large one is cut first. */
+static __always_inline __u32 stack_room(void *ring, __u32 max)
+{
+	__u64 room = (bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) -
+		      bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA)) / 4;
+
+	return room < max ? room : max;
+}
+
 /**
  * copy_stack - take the registers and the top of the stack, for somebody else to unwind
  * @task: the current one
@@ -217,13 +243,14 @@ static long copy_page(__u32 i, struct stack_copy *c)
  */
 static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32 *bytes, __u32 max)
 {
-	struct stack_copy c = { .bytes = bytes, .to = to + REGS_BYTES, .max = max };
+	struct stack_copy c = { .bytes = bytes, .to = to + REGS_BYTES };
 	__u64 *r = to;
 	int i;
 
 	if (copy_regs(task, r))
 		return false;
 	c.sp = r[XPU_REG_SP];
+	c.max = stack_size(task, c.sp, max);
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		bpf_loop(MAX_PAGES, copy_page, &c, 0);
 	else

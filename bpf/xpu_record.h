@@ -298,7 +298,7 @@ struct xpu_record_samples {
  * at the same addresses in the thread's last STACK record, and as they were there.
  */
 #define XPU_STACK_BLOCK		64
-#define XPU_STACK_MAX		65528		/* bytes */
+#define XPU_STACK_MAX		(256 * 1024)	/* bytes */
 #define XPU_MISC_STACK_DELTA	1
 
 enum {	/* numbered as x86-64's DWARF has it */
@@ -317,7 +317,7 @@ enum {	/* numbered as x86-64's DWARF has it */
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
 #define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
 #define XPU_WORD_CODE(w)	((__u32)(w))
-#define XPU_MAX_PYTHON		254		/* of both kinds */
+#define XPU_MAX_PYTHON		2046		/* of both kinds */
 
 struct xpu_record_stack {
 	struct xpu_record hdr;

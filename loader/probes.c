@@ -285,6 +285,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
 	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
 	skel->rodata->sample_stack_bytes = opts->stack_bytes;
+	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
 	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
 	if (old_kernel)
 		bpf_map__set_map_flags(skel->maps.procs, 0);

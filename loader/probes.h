@@ -34,6 +34,7 @@ struct probes_options {
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */
 	uint32_t stack_bytes;		/* of the stack that a sample copies; 0: by frame pointers */
+	uint32_t blind_stack_bytes;	/* the same, where nobody knows where the stack ends */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);

@@ -701,16 +701,18 @@ static void recorder__stack(struct recorder *rec, const struct xpu_ring_sample *
 	uint64_t end = (sp + sample->stack_bytes + XPU_STACK_BLOCK - 1) &
 		       -(uint64_t)XPU_STACK_BLOCK;
 	uint64_t mask[BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1] = { 0 };
+	uint8_t *copy = rec->blocks + (sp - start), *rest = copy + sample->stack_bytes;
 	size_t nr, i, nr_words, nr_python, size;
 	uint64_t words[XPU_MAX_PYTHON];
 	struct xpu_record_stack *r;
 	__u64 *bitmap;
 	uint8_t *to;
 
+	memset(rec->blocks, 0, copy - rec->blocks);
+	memcpy(copy, regs + XPU_NR_REGS, sample->stack_bytes);
+	memset(rest, 0, rec->blocks + (end - start) - rest);
 	if (!sample->stack_bytes)
 		end = start;
-	memset(rec->blocks, 0, end - start);
-	memcpy(rec->blocks + (sp - start), regs + XPU_NR_REGS, sample->stack_bytes);
 	if (!old) {
 		old = *slot = malloc(sizeof(*old) + BLOCKS_BYTES);
 		if (old)

@@ -44,7 +44,7 @@
 #define STATUS_NOT_FOUND 127
 
 #define DEFAULT_RING_BYTES	(64ull * 1024 * 1024)
-#define DEFAULT_STACK_BYTES	32768	/* of a sample: few stacks are deeper */
+#define BLIND_STACK_BYTES	32768	/* of a sample, if nobody knows where its stack ends */
 #define DEFAULT_HZ		99	/* not in step with what happens a hundred times a second */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
@@ -70,7 +70,8 @@ struct options {
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
-	uint32_t stack_bytes;		/* that a sample copies; 0: fp */
+	uint32_t stack_bytes;		/* that a sample copies, at most; 0: fp */
+	uint32_t blind_stack_bytes;	/* ... where nobody knows where the stack ends */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	unsigned int max_frames;	/* 0: the default */
@@ -116,8 +117,8 @@ static const char usage_text[] =
 "                         account of each thread's life\n"
 "      --off-cpu-min US   with --off-cpu: show no stacks of shorter times (default 0)\n"
 "      --call-graph HOW   dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
-"                         a copy of the stack (default 32768 bytes); fp: along frame\n"
-"                         pointers; auto (default): dwarf where that is possible\n"
+"                         a copy of the stack (at most 262144 bytes, the default); fp:\n"
+"                         along frame pointers; auto (default): dwarf where possible\n"
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
 "                         only: without native frames\n"
 "      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
@@ -194,9 +195,11 @@ static int parse_call_graph(char *arg, struct options *opts)
 {
 	char *comma = strchr(arg, ','), *end = NULL;
 
-	opts->stack_bytes = DEFAULT_STACK_BYTES;
+	opts->stack_bytes = XPU_STACK_MAX;
+	opts->blind_stack_bytes = BLIND_STACK_BYTES;
 	if (comma && !strncmp(arg, "dwarf,", 6)) {
-		opts->stack_bytes = strnlen(comma + 1, 6) < 6 ? strtoul(comma + 1, &end, 10) : 0;
+		opts->stack_bytes = strnlen(comma + 1, 7) < 7 ? strtoul(comma + 1, &end, 10) : 0;
+		opts->blind_stack_bytes = opts->stack_bytes;
 		if (!end || *end || opts->stack_bytes < 1024 || opts->stack_bytes > XPU_STACK_MAX ||
 		    opts->stack_bytes % 8) {
 			msg__error("--call-graph %s: a copy of 1024 to %d bytes is wanted, a "
@@ -295,7 +298,8 @@ static int parse_options(int argc, char **argv, struct options *opts)
 
 	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
 				  .freq_hz = DEFAULT_HZ,
-				  .stack_bytes = DEFAULT_STACK_BYTES, .own_argv = argv };
+				  .stack_bytes = XPU_STACK_MAX,
+				  .blind_stack_bytes = BLIND_STACK_BYTES, .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
 	while ((c = getopt_long(argc, argv, "+o:p:aF:m:NqvVh", longs, NULL)) != -1) {
@@ -1022,6 +1026,7 @@ static int start_recording(struct session *s, const char *shim)
 		.sample = !opts->gpu_only,
 		.waits = !opts->gpu_only,
 		.stack_bytes = opts->stack_bytes,
+		.blind_stack_bytes = opts->blind_stack_bytes,
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_ns,
 	};

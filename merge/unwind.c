@@ -239,7 +239,7 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	memcpy(regs.v, rec->regs, sizeof(regs.v));
 	u->native[0] = regs.v[XPU_REG_IP];
 	u->sp[0] = regs.v[XPU_REG_SP];
-	for (n = 1; n < XPU_MAX_FRAMES; n++) {
+	for (n = 1; n < UNWIND_MAX_FRAMES; n++) {
 		result = image ? unwind__step(u, image, epoch, &regs, &exact, s) : CFI_LOST;
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
@@ -251,7 +251,7 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 		u->native[n] = regs.v[XPU_REG_IP] + exact;
 		u->sp[n] = regs.v[XPU_REG_SP];
 	}
-	if (result == CFI_LOST || n == XPU_MAX_FRAMES)
+	if (result == CFI_LOST || n == UNWIND_MAX_FRAMES || rec->nr_python == XPU_MAX_PYTHON)
 		*flags |= XPU_CHAIN_TRUNCATED;
 	unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
 	return err;

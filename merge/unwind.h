@@ -16,6 +16,8 @@
 #include "machine.h"
 #include "util.h"
 
+#define UNWIND_MAX_FRAMES	4096	/* of a stack; it may have more Python in it */
+
 struct unwind_tables;
 struct unwind_stack;
 
@@ -23,9 +25,9 @@ struct unwind {
 	struct dsos *dsos;		/* the caller's, to be closed after this */
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* by thread: what it was last */
-	uint64_t native[XPU_MAX_FRAMES];
-	uint64_t sp[XPU_MAX_FRAMES];	/* of each: where its own stack begins */
-	uint64_t frames[XPU_MAX_FRAMES + XPU_MAX_PYTHON];
+	uint64_t native[UNWIND_MAX_FRAMES];
+	uint64_t sp[UNWIND_MAX_FRAMES];	/* of each: where its own stack begins */
+	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 
 void unwind__init(struct unwind *u, struct dsos *dsos);

@@ -60,8 +60,7 @@ xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 is "$(awk '{ n += $NF } END { print n }' ways.ns)" $(($(count ways.folded .) * 1001001)) \
 	"time is samples times the period"
 
-# Without frame pointers stacks are whole, too, by the unwind tables and a copy of the stack; but not
-# those that are deeper than the copy.
+# Without frame pointers stacks are whole, too, by the unwind tables and a copy of the stack.
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
@@ -76,6 +75,18 @@ ok $? "no frame pointers: none cut" || diag "$(grep truncated nofp.folded)"
 bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
 [ $bytes -lt 1000 ]
 ok $? "a sample with its stack is $bytes bytes on disk"
+
+# So are deep ones. What is deeper than a copy can be is cut, and that is said.
+record deep 999 -- "${cpu}_nofp" 200 deep=530
+near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
+	"130 KB of stack: whole" || diag "$(cut -c1-100 deep.folded)"
+unlike "$(cut -c1-100 deep.folded)" 'truncated' "130 KB of stack: none cut"
+record deeper 999 -- "${cpu}_nofp" 200 deep=2000
+near "$(count deeper.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "500 KB of stack: cut, and said"
+like "$(cat deeper.mlog)" 'CPU samples whose call path is deeper than recorded' "500 KB of stack: counted"
+record context 999 -- "${cpu}_nofp" 200 context
+near "$(count context.folded '^cpu_nofp;.*;burn_context$')" 200 8 "a stack that is no thread's" ||
+	diag "$(cat context.folded)"
 record cut 999 --call-graph dwarf,1024 -- "${cpu}_nofp" 200 deep=50
 near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "a small copy: cut, and said"
 like "$(cat cut.mlog)" 'CPU samples whose call path is deeper than recorded' "a small copy: counted"

@@ -10,7 +10,8 @@
  *	rename		in burn_renamed(), by the name "renamed"
  *	fork		a child, in burn_child()
  *	exec		itself anew, with what follows
- *	deep=N		in burn_deep() below N calls of itself, 200 bytes of stack each
+ *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
+ *	context		in burn_context(), on a stack that is no thread's
  *
  * At the end it prints how many us of CPU time it has had, its children and former selves included.
  */
@@ -25,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define BURNER __attribute__((noinline, noclone))
@@ -110,6 +112,24 @@ static BURNER void burn_deep(unsigned int depth)
 	sink += here[0];
 }
 
+static BURNER void burn_context(void)
+{
+	BURN(15);
+}
+
+static void run_context(void)
+{
+	static ucontext_t here, there;
+
+	getcontext(&there);
+	there.uc_stack.ss_size = 1 << 20;
+	there.uc_stack.ss_sp = malloc(there.uc_stack.ss_size);
+	there.uc_link = &here;
+	makecontext(&there, burn_context, 0);
+	swapcontext(&here, &there);
+	free(there.uc_stack.ss_sp);
+}
+
 static BURNER void burn_thread(void)
 {
 	BURN(11);
@@ -165,6 +185,8 @@ static void step(const char *arg)
 			_exit(0);
 		}
 		wait(NULL);
+	} else if (!strcmp(arg, "context")) {
+		run_context();
 	} else if (!strncmp(arg, "deep=", 5)) {
 		burn_deep(atoi(arg + 5));
 	} else {
