@@ -108,10 +108,15 @@ bool loss__clean(const struct loss *l)
 
 void loss__print(const struct loss *l, FILE *f, const char *prefix)
 {
-	size_t i;
-
 	fprintf(f, "%slaunches %" PRIu64 " matched %" PRIu64 " unmatched %" PRIu64 " lost %" PRIu64
 		"\n", prefix, l->nr_launches, l->nr_matched, loss__unmatched(l), loss__lost(l));
+	loss__print_lines(l, f, prefix);
+}
+
+void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
+{
+	size_t i;
+
 	for (i = 0; i < ARRAY_SIZE(lines); i++) {
 		uint64_t n = loss__counter(l, &lines[i]);
 

@@ -73,4 +73,7 @@ bool loss__clean(const struct loss *l);
  */
 void loss__print(const struct loss *l, FILE *f, const char *prefix);
 
+/* The same without its first line. */
+void loss__print_lines(const struct loss *l, FILE *f, const char *prefix);
+
 #endif /* MERGE_LOSS_H */

@@ -345,8 +345,7 @@ static int options__set_filter(struct options *o, enum filter_kind kind, const c
 static int options__set_table(struct options *o, const char *name)
 {
 	if (!text__has_table(name)) {
-		complain("unknown table '%s': kernels, memory_time, memory_size, launch_sites, "
-			 "cpu_functions, devices, streams, threads and idle are known", name);
+		complain("unknown table '%s': --help lists them", name);
 		return -EINVAL;
 	}
 	o->table = name;

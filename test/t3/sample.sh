@@ -109,6 +109,9 @@ us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
 since "$before_ms"
 xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
 near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "99 a second by default"
+xpumerge -i default.data >default.txt 2>/dev/null
+like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' "the summary of a recording without launches"
+unlike "$(cat default.txt)" 'launch|kernels' "... has nothing of launches"
 
 # 64 threads on all CPUs: nothing lost, and nothing but CPU time.
 record many 999 -- "$cpu" 20 threads=64
