@@ -46,20 +46,29 @@ static void writer__flush(struct writer *w)
 	w->nr = 0;
 }
 
-static void put_bytes(struct writer *w, const char *s, size_t len)
+static void put_many(struct writer *w, const char *s, size_t len)
+{
+	writer__flush(w);
+	if (len > BUFFER_BYTES) {
+		fwrite(s, 1, len, w->f);
+		return;
+	}
+	memcpy(w->buf, s, len);
+	w->nr = len;
+}
+
+/* In the caller, where most lengths are constants. */
+static inline __attribute__((always_inline)) void put_bytes(struct writer *w, const char *s, size_t len)
 {
 	if (len > BUFFER_BYTES - w->nr) {
-		writer__flush(w);
-		if (len > BUFFER_BYTES) {
-			fwrite(s, 1, len, w->f);
-			return;
-		}
+		put_many(w, s, len);
+		return;
 	}
 	memcpy(w->buf + w->nr, s, len);
 	w->nr += len;
 }
 
-static inline void put(struct writer *w, const char *s)
+static inline __attribute__((always_inline)) void put(struct writer *w, const char *s)
 {
 	put_bytes(w, s, strlen(s));
 }

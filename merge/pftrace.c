@@ -15,16 +15,31 @@
 enum {
 	TRACE_PACKET		= 1,
 
+	PACKET_CLOCK_SNAPSHOT	= 6,
 	PACKET_TIMESTAMP	= 8,
 	PACKET_SEQUENCE_ID	= 10,
 	PACKET_TRACK_EVENT	= 11,
 	PACKET_INTERNED_DATA	= 12,
 	PACKET_SEQUENCE_FLAGS	= 13,
+	PACKET_CLOCK_ID		= 58,
+	PACKET_DEFAULTS		= 59,
 	PACKET_TRACK_DESCRIPTOR	= 60,
 	PACKET_PERF_SAMPLE	= 66,
 
 	FLAG_STATE_CLEARED	= 1,
 	FLAG_NEEDS_STATE	= 2,
+
+	DEFAULTS_EVENT		= 11,
+	DEFAULTS_CLOCK_ID	= 58,
+
+	EVENT_DEFAULTS_TRACK	= 11,
+
+	SNAPSHOT_CLOCKS		= 1,
+	SNAPSHOT_PRIMARY	= 2,
+
+	CLOCK_ID		= 1,
+	CLOCK_TIMESTAMP		= 2,
+	CLOCK_IS_INCREMENTAL	= 3,
 
 	EVENT_CATEGORY_IIDS	= 3,
 	EVENT_DEBUG_ANNOTATIONS	= 4,
@@ -88,6 +103,18 @@ enum {
 	SAMPLE_CALLSTACK	= 4,
 };
 
+/*
+ * Clocks. Most of what a packet takes is its time, so the first tracks have clocks of their own, each
+ * of whose times is what has passed since the one before; the last of the sequence's clocks tells
+ * what has passed since the beginning.
+ */
+enum {
+	CLOCK_REALTIME_ID	= 1,
+	CLOCK_MONOTONIC_ID	= 3,
+	CLOCK_DELTAS		= 64,
+	CLOCK_SINCE_START	= 127,
+};
+
 /* Ids of what there is little of. */
 enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
@@ -115,6 +142,11 @@ struct pftrace {
 	struct timeline *t;
 	struct msg packet, event, inner;
 	struct msg interned;		/* what the next packet defines */
+	struct msg out;			/* what is yet to be written */
+	uint64_t track;			/* of events that do not tell theirs */
+	uint32_t clock;			/* of packets that do not tell theirs */
+	uint32_t next_clock;
+	uint64_t last_ns;		/* what the clock's next time adds to */
 	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
@@ -132,29 +164,50 @@ static uint64_t address(const void *p)
 
 /* ---- protobuf ------------------------------------------------------------------------------- */
 
-static void msg__raw(struct msg *m, const void *bytes, size_t len)
+#define VARINT_MAX	10		/* bytes */
+
+/* Return: where the next @len bytes go, NULL if there is no memory for them. */
+static inline uint8_t *msg__room(struct msg *m, size_t len)
 {
 	if (array_reserve(&m->bytes, m->bytes.nr + len)) {
 		m->failed = true;
-		return;
+		return NULL;
 	}
-	if (len)
-		memcpy(m->bytes.v + m->bytes.nr, bytes, len);
+	return m->bytes.v + m->bytes.nr;
+}
+
+static void msg__raw(struct msg *m, const void *bytes, size_t len)
+{
+	uint8_t *to = msg__room(m, len);
+
+	if (!to || !len)
+		return;
+	memcpy(to, bytes, len);
 	m->bytes.nr += len;
 }
 
-static void msg__varint(struct msg *m, uint64_t value)
+static inline void msg__varint(struct msg *m, uint64_t value)
 {
-	uint8_t bytes[10];
-	size_t nr = 0;
+	uint8_t *to = msg__room(m, VARINT_MAX), *end = to;
 
+	if (!to)
+		return;
 	for (; value >= 0x80; value >>= 7)
-		bytes[nr++] = value | 0x80;
-	bytes[nr++] = value;
-	msg__raw(m, bytes, nr);
+		*end++ = value | 0x80;
+	*end++ = value;
+	m->bytes.nr += end - to;
 }
 
-static void msg__uint(struct msg *m, unsigned int field, uint64_t value)
+static size_t varint__len(uint64_t value)
+{
+	size_t len = 1;
+
+	for (; value >= 0x80; value >>= 7)
+		len++;
+	return len;
+}
+
+static inline void msg__uint(struct msg *m, unsigned int field, uint64_t value)
 {
 	msg__varint(m, field << 3);
 	msg__varint(m, value);
@@ -188,30 +241,51 @@ static void msg__message(struct msg *m, unsigned int field, struct msg *from)
 
 /* ---- packets and interned data --------------------------------------------------------------- */
 
-static void pftrace__put_packet(struct pftrace *p)
-{
-	uint8_t head[11] = { TRACE_PACKET << 3 | 2 };
-	size_t len = p->packet.bytes.nr, nr = 1;
+#define OUT_BYTES	(64 * 1024)
 
-	for (; len >= 0x80; len >>= 7)
-		head[nr++] = len | 0x80;
-	head[nr++] = len;
-	fwrite_unlocked(head, 1, nr, p->f);
-	fwrite_unlocked(p->packet.bytes.v, 1, p->packet.bytes.nr, p->f);
-	p->failed |= p->packet.failed;
-	p->packet.bytes.nr = 0;
+static void pftrace__flush(struct pftrace *p)
+{
+	if (p->out.bytes.nr)
+		fwrite(p->out.bytes.v, 1, p->out.bytes.nr, p->f);
+	p->out.bytes.nr = 0;
 }
 
-/* Completes the packet, with what was interned for it. */
-static void pftrace__finish_packet(struct pftrace *p)
+/*
+ * Completes p->packet with @body, as its @field, and with what was interned for it; all of them are
+ * empty afterwards.
+ */
+static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct msg *body)
 {
+	size_t len = body->bytes.nr;
+
 	msg__uint(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
 	msg__uint(&p->packet, PACKET_SEQUENCE_FLAGS,
 		  p->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
 	p->started = true;
 	if (p->interned.bytes.nr)
 		msg__message(&p->packet, PACKET_INTERNED_DATA, &p->interned);
-	pftrace__put_packet(p);
+	msg__varint(&p->out, TRACE_PACKET << 3 | 2);
+	msg__varint(&p->out, p->packet.bytes.nr + varint__len(field << 3) + varint__len(len) + len);
+	msg__raw(&p->out, p->packet.bytes.v, p->packet.bytes.nr);
+	msg__message(&p->out, field, body);
+	p->failed |= p->packet.failed || p->out.failed;
+	p->packet.bytes.nr = 0;
+	if (p->out.bytes.nr >= OUT_BYTES)
+		pftrace__flush(p);
+}
+
+/* From here on events are of @track, and times its clock's, unless they say otherwise. */
+static void pftrace__enter_track(struct pftrace *p, uint64_t track)
+{
+	p->track = track;
+	p->clock = p->next_clock;
+	p->last_ns = p->t->first_ns;
+	if (p->next_clock < CLOCK_SINCE_START)
+		p->next_clock++;
+	msg__uint(&p->inner, EVENT_DEFAULTS_TRACK, track);
+	msg__message(&p->event, DEFAULTS_EVENT, &p->inner);
+	msg__uint(&p->event, DEFAULTS_CLOCK_ID, p->clock);
+	pftrace__finish_packet(p, PACKET_DEFAULTS, &p->event);
 }
 
 static void pftrace__clear_text(struct pftrace *p)
@@ -366,8 +440,7 @@ static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent
 	msg__uint(&p->inner, TRACK_UUID, uuid);
 	if (parent)
 		msg__uint(&p->inner, TRACK_PARENT_UUID, parent);
-	msg__message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->inner);
-	pftrace__finish_packet(p);
+	pftrace__finish_packet(p, PACKET_TRACK_DESCRIPTOR, &p->inner);
 }
 
 static void pftrace__process(struct pftrace *p, uint32_t proc)
@@ -402,6 +475,7 @@ static void pftrace__thread(struct pftrace *p, uint32_t proc, uint32_t thread)
 	msg__bytes(&p->event, THREAD_NAME, p->text.v, p->text.nr);
 	msg__message(&p->inner, TRACK_THREAD, &p->event);
 	pftrace__put_track(p, thread_uuid(proc, thread), UUID_PROCESS | proc);
+	pftrace__enter_track(p, thread_uuid(proc, thread));
 }
 
 static void pftrace__named_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
@@ -467,18 +541,34 @@ static void pftrace__streams(struct pftrace *p)
 static void pftrace__annotate(struct pftrace *p, enum annotation name, unsigned int field,
 			      uint64_t value)
 {
-	msg__uint(&p->inner, ANNOTATION_NAME_IID, name);
-	msg__uint(&p->inner, field, value);
-	msg__message(&p->event, EVENT_DEBUG_ANNOTATIONS, &p->inner);
+	size_t len = varint__len(ANNOTATION_NAME_IID << 3) + varint__len(name) +
+		     varint__len(field << 3) + varint__len(value);
+
+	msg__varint(&p->event, EVENT_DEBUG_ANNOTATIONS << 3 | 2);
+	msg__varint(&p->event, len);
+	msg__uint(&p->event, ANNOTATION_NAME_IID, name);
+	msg__uint(&p->event, field, value);
+}
+
+static void pftrace__put_time(struct pftrace *p, uint64_t time_ns)
+{
+	if (p->clock != CLOCK_SINCE_START && time_ns >= p->last_ns) {
+		msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->last_ns);
+		p->last_ns = time_ns;
+		return;
+	}
+	msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->t->first_ns);
+	if (p->clock != CLOCK_SINCE_START)
+		msg__uint(&p->packet, PACKET_CLOCK_ID, CLOCK_SINCE_START);
 }
 
 static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type, uint64_t track)
 {
 	msg__uint(&p->event, EVENT_TYPE, type);
-	msg__uint(&p->event, EVENT_TRACK_UUID, track);
-	msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns);
-	msg__message(&p->packet, PACKET_TRACK_EVENT, &p->event);
-	pftrace__finish_packet(p);
+	if (track != p->track)
+		msg__uint(&p->event, EVENT_TRACK_UUID, track);
+	pftrace__put_time(p, time_ns);
+	pftrace__finish_packet(p, PACKET_TRACK_EVENT, &p->event);
 }
 
 /* Unique by launch: the process and its correlation id. */
@@ -538,9 +628,8 @@ static void pftrace__sample(struct pftrace *p, const struct host_event *e)
 	msg__uint(&p->event, SAMPLE_PID, p->t->pids[JOIN_KEY_PROC(e->key)]);
 	msg__uint(&p->event, SAMPLE_TID, timeline__tid(p->s, e->thread));
 	msg__uint(&p->event, SAMPLE_CALLSTACK, callstack);
-	msg__uint(&p->packet, PACKET_TIMESTAMP, e->time_ns);
-	msg__message(&p->packet, PACKET_PERF_SAMPLE, &p->event);
-	pftrace__finish_packet(p);
+	pftrace__put_time(p, e->time_ns);
+	pftrace__finish_packet(p, PACKET_PERF_SAMPLE, &p->event);
 }
 
 static void pftrace__track(struct pftrace *p, const struct timeline_track *track)
@@ -580,7 +669,7 @@ static void pftrace__tracks(struct pftrace *p)
 	}
 }
 
-static void pftrace__device(struct pftrace *p, const struct device_event *e)
+static void pftrace__work(struct pftrace *p, const struct device_event *e)
 {
 	static const enum category categories[] = {
 		[LEAF_KERNEL] = CATEGORY_KERNEL,
@@ -604,6 +693,21 @@ static void pftrace__device(struct pftrace *p, const struct device_event *e)
 	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
 }
 
+static void pftrace__device(struct pftrace *p)
+{
+	const struct timeline *t = p->t;
+	uint32_t stream = NO_INDEX;
+	size_t i;
+
+	for (i = 0; i < t->device.nr && !p->failed; i++) {
+		if (t->device.v[i].stream != stream) {
+			stream = t->device.v[i].stream;
+			pftrace__enter_track(p, UUID_STREAM | t->first_track[stream]);
+		}
+		pftrace__work(p, &t->device.v[i]);
+	}
+}
+
 static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_counter what)
 {
 	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * NR_COUNTERS + what);
@@ -617,6 +721,7 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 		pftrace__clear_text(p);
 		pftrace__add_text(p, timeline_counter__name(what), ESCAPE_TEXT);
 		pftrace__named_track(p, uuid, UUID_GPU | gpu);
+		pftrace__enter_track(p, uuid);
 	}
 	for (i = 0; i < points.nr && !err; i++) {
 		msg__uint(&p->event, EVENT_COUNTER_VALUE, points.v[i].value);
@@ -637,6 +742,28 @@ static int pftrace__counters(struct pftrace *p)
 	return err;
 }
 
+static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
+{
+	msg__uint(&p->event, CLOCK_ID, id);
+	msg__uint(&p->event, CLOCK_TIMESTAMP, time_ns);
+	if (id >= CLOCK_DELTAS && id < CLOCK_SINCE_START)
+		msg__uint(&p->event, CLOCK_IS_INCREMENTAL, true);
+	msg__message(&p->inner, SNAPSHOT_CLOCKS, &p->event);
+}
+
+/* What the clocks show at the beginning. */
+static void pftrace__clocks(struct pftrace *p)
+{
+	uint32_t absolute = p->s->realtime ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID, id;
+
+	pftrace__clock(p, absolute, p->t->first_ns);
+	for (id = CLOCK_DELTAS; id <= CLOCK_SINCE_START; id++)
+		pftrace__clock(p, id, 0);
+	msg__uint(&p->inner, SNAPSHOT_PRIMARY, absolute);
+	pftrace__finish_packet(p, PACKET_CLOCK_SNAPSHOT, &p->inner);
+}
+
+/* They are told with the next packet. */
 static void pftrace__names(struct pftrace *p)
 {
 	enum slice_kind kind;
@@ -652,14 +779,12 @@ static void pftrace__names(struct pftrace *p)
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
 	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
-	pftrace__finish_packet(p);
 }
 
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 {
-	struct pftrace p = { .f = f, .s = s, .t = t };
+	struct pftrace p = { .f = f, .s = s, .t = t, .next_clock = CLOCK_DELTAS };
 	int err = -ENOMEM;
-	size_t i;
 
 	/* One more of each, so that none is empty. */
 	p.has_path = calloc(s->chains.nr + 1, sizeof(*p.has_path));
@@ -671,12 +796,13 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	if (err)
 		goto out;
 	pftrace__names(&p);
+	pftrace__clocks(&p);
 	pftrace__gpus(&p);
 	pftrace__streams(&p);
 	pftrace__tracks(&p);
-	for (i = 0; i < t->device.nr && !p.failed; i++)
-		pftrace__device(&p, &t->device.v[i]);
+	pftrace__device(&p);
 	err = pftrace__counters(&p);
+	pftrace__flush(&p);
 	if (p.failed)
 		err = -ENOMEM;
 out:
@@ -685,6 +811,7 @@ out:
 	array_free(&p.inner.bytes);
 	array_free(&p.event.bytes);
 	array_free(&p.packet.bytes);
+	array_free(&p.out.bytes);
 	idmap__free(&p.mappings);
 	idmap__free(&p.frames);
 	idmap__free(&p.functions);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util.h"
 
@@ -128,6 +129,90 @@ static int slice__cmp(const void *va, const void *vb)
 	       cmp3(b->kind, a->kind) ?: cmp3(a->key, b->key);
 }
 
+/*
+ * Orders @v by a number below @nr_keys that each event has, otherwise leaving events in their order.
+ * Return: 0, and there may be another array of no more than @nr in place of @v, or -ENOMEM.
+ */
+static int distribute(void **v, size_t nr, size_t size, size_t nr_keys,
+		      size_t (*key)(const void *event, const void *ctx),
+		      const void *ctx)
+{
+	size_t *next = calloc(nr_keys + 1, sizeof(*next));
+	char *from = *v, *to = NULL;
+	bool ordered = true;
+	int err = -ENOMEM;
+	size_t i, k;
+
+	if (!next)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		k = key(from + i * size, ctx);
+		next[k + 1]++;
+		ordered &= !i || key(from + (i - 1) * size, ctx) <= k;
+	}
+	if (!ordered) {
+		to = malloc(nr * size);
+		if (!to)
+			goto out;
+		for (k = 0; k < nr_keys; k++)
+			next[k + 1] += next[k];
+		for (i = 0; i < nr; i++)
+			memcpy(to + next[key(from + i * size, ctx)]++ * size, from + i * size, size);
+		free(*v);
+		*v = to;
+	}
+	err = 0;
+out:
+	free(next);
+	return err;
+}
+
+/*
+ * Sorts what is nearly in order, as the events of each track are: by insertion, as long as that is
+ * a matter of a few steps for each.
+ */
+static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
+{
+	char *base = v, event[64];
+	size_t i, to, steps = 0;
+
+	for (i = 1; i < nr && steps < 16 * nr; i++) {
+		for (to = i; to && cmp(base + (to - 1) * size, base + i * size) > 0; to--)
+			steps++;
+		if (to == i)
+			continue;
+		memcpy(event, base + i * size, size);
+		memmove(base + (to + 1) * size, base + to * size, (i - to) * size);
+		memcpy(base + to * size, event, size);
+	}
+	if (i < nr)
+		qsort(v, nr, size, cmp);
+}
+
+static size_t host_event__thread_key(const void *v, const void *ctx)
+{
+	const struct session *s = ctx;
+	const struct host_event *e = v;
+
+	return min_t(size_t, e->thread, s->threads.nr);
+}
+
+static size_t host_event__proc_key(const void *v, const void *ctx)
+{
+	const struct host_event *e = v;
+
+	(void)ctx;
+	return JOIN_KEY_PROC(e->key);
+}
+
+static size_t device_event__stream_key(const void *v, const void *ctx)
+{
+	const struct device_event *e = v;
+
+	(void)ctx;
+	return e->stream;
+}
+
 /* The lanes of one stream, as a heap: the one that is free earliest comes first. */
 struct lane {
 	uint64_t end_ns;
@@ -170,6 +255,26 @@ static int lanes__add(lanes_t *h, struct lane lane)
 		h->v[(i - 1) / 2] = tmp;
 	}
 	return err;
+}
+
+static int timeline__sort(struct timeline *t, const struct session *s)
+{
+	int err;
+
+	err = distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->threads.nr + 1,
+			 host_event__thread_key, s) ?:
+	      distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->machine.procs.nr,
+			 host_event__proc_key, s) ?:
+	      distribute((void **)&t->device.v, t->device.nr, sizeof(*t->device.v), s->streams.nr,
+			 device_event__stream_key, s);
+	if (err)
+		return err;
+	/* The arrays may have been replaced by ones without room to grow. */
+	t->host.cap = t->host.nr;
+	t->device.cap = t->device.nr;
+	sort_nearly(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
+	sort_nearly(t->device.v, t->device.nr, sizeof(*t->device.v), device_event__cmp);
+	return 0;
 }
 
 /* With a filter, a launch is told once for each of its works. */
@@ -359,16 +464,15 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	t->first_track = calloc(s->streams.nr + 1, sizeof(*t->first_track));
 	if (!t->pids || !t->nr_lanes || !t->first_track)
 		return -ENOMEM;
-	if (t->host.nr)
-		qsort(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
+	err = timeline__sort(t, s);
+	if (err)
+		return err;
 	if (filter__active(s->opts.filter))
 		timeline__drop_duplicates(t);
 	t->first_ns = s->first_ns;
 	err = timeline__prepare_slices(t) ?: timeline__find_tracks(t);
 	if (err)
 		return err;
-	if (t->device.nr)
-		qsort(t->device.v, t->device.nr, sizeof(*t->device.v), device_event__cmp);
 	err = timeline__assign_lanes(t);
 	if (err)
 		return err;
@@ -444,11 +548,39 @@ const char *timeline_counter__name(enum timeline_counter what)
 	return what == COUNTER_IN_FLIGHT ? "work in flight" : "bytes being copied";
 }
 
-static int change__cmp(const void *va, const void *vb)
-{
-	const struct change *a = va, *b = vb;
+#define DIGIT_BITS	12
 
-	return cmp3(a->time_ns, b->time_ns);
+struct digit {
+	uint64_t first_ns;
+	unsigned int shift;
+};
+
+static size_t change__digit(const void *v, const void *ctx)
+{
+	const struct change *c = v;
+	const struct digit *digit = ctx;
+
+	return (c->time_ns - digit->first_ns) >> digit->shift & ((1 << DIGIT_BITS) - 1);
+}
+
+/* By time, digit by digit, from the last one on. */
+static int changes__sort(changes_t *changes)
+{
+	struct digit digit = { .first_ns = UINT64_MAX };
+	uint64_t last_ns = 0;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < changes->nr; i++) {
+		digit.first_ns = min_t(uint64_t, digit.first_ns, changes->v[i].time_ns);
+		last_ns = max_t(uint64_t, last_ns, changes->v[i].time_ns);
+	}
+	for (; !err && digit.shift < 64 && (last_ns - digit.first_ns) >> digit.shift;
+	     digit.shift += DIGIT_BITS)
+		err = distribute((void **)&changes->v, changes->nr, sizeof(*changes->v),
+				 1 << DIGIT_BITS, change__digit, &digit);
+	changes->cap = changes->nr;
+	return err;
 }
 
 static int changes__add(changes_t *changes, uint64_t from_ns, uint64_t to_ns, uint64_t by)
@@ -475,9 +607,7 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 		else if (what == COUNTER_COPYING && s->leaves.v[e->leaf].kind == LEAF_MEMCPY)
 			err = changes__add(changes, e->start_ns, e->end_ns, e->bytes);
 	}
-	if (changes->nr)
-		qsort(changes->v, changes->nr, sizeof(*changes->v), change__cmp);
-	return err;
+	return err ?: changes__sort(changes);
 }
 
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,

@@ -171,6 +171,7 @@ def pftrace(path, unit):
     tables = collections.defaultdict(dict)
     tracks, threads, open_slices, flows, last_end = {}, {}, {}, {}, {}
     works, at, counters = [], 0, collections.defaultdict(list)
+    clocks, defaults, now = {}, None, None
     while at < len(data):
         assert data[at] == 0x0a, "a packet"
         size, at = decoder._DecodeVarint(data, at + 1)
@@ -183,6 +184,20 @@ def pftrace(path, unit):
             for e in entries:
                 assert e.iid and e.iid not in tables[field.name], "ids are unique and not 0"
                 tables[field.name][e.iid] = e
+        if packet.HasField("clock_snapshot"):
+            assert not clocks, "once, before there are times"
+            clocks = {c.clock_id: c for c in packet.clock_snapshot.clocks}
+            base_ns = clocks[packet.clock_snapshot.primary_trace_clock].timestamp
+            for c in clocks.values():
+                assert c.clock_id < 64 or not c.timestamp
+                c.timestamp = base_ns
+        if packet.HasField("trace_packet_defaults"):
+            defaults = packet.trace_packet_defaults
+        if packet.HasField("timestamp"):
+            c = clocks[packet.timestamp_clock_id or defaults.timestamp_clock_id]
+            now = c.timestamp + packet.timestamp
+            if c.is_incremental:
+                c.timestamp = now
         if packet.HasField("track_descriptor"):
             t = packet.track_descriptor
             assert t.uuid not in tracks
@@ -199,8 +214,10 @@ def pftrace(path, unit):
                                               for f in frames], 1)
         if not packet.HasField("track_event"):
             continue
-        e, now = packet.track_event, packet.timestamp
-        assert e.track_uuid in tracks
+        e = packet.track_event
+        if not e.track_uuid:
+            e.track_uuid = defaults.track_event_defaults.track_uuid
+        assert e.track_uuid in tracks and packet.HasField("timestamp")
         if e.type == e.TYPE_COUNTER:
             assert tracks[e.track_uuid].HasField("counter")
             counters[tracks[e.track_uuid].parent_uuid, tracks[e.track_uuid].name].append(
