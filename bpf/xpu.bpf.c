@@ -243,6 +243,7 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 {
 	struct xpu_ring_log *r = (struct xpu_ring_log *)s->record;
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	struct xpu_clock *clock;
 	struct xpu_log log;
 	__u32 bytes, nr, at, ns_tid = pid_in_own_ns(pid);
 
@@ -259,6 +260,10 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 	nr = end - log.tail;
 	if (end <= log.tail || end - log.tail > XPU_LOG_ENTRIES - at)
 		return;
+	if (log.size != XPU_LOG_BYTES) {	/* of another version */
+		drop_many(XPU_LOST_READ, nr);
+		return;
+	}
 	bytes = nr * sizeof(struct xpu_log_entry);
 	BOUND(bytes, XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry));
 	if (bpf_probe_read_user(r->entries, bytes, user_log + sizeof(log) +
@@ -270,6 +275,10 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 	r->hdr.misc = 0;
 	r->hdr.size = sizeof(*r) + bytes;
 	r->first = log.tail;
+	clock = log.clock & 1 ? &log.clocks[1] : &log.clocks[0];
+	r->clock_ticks = clock->ticks;
+	r->clock_ns = clock->ns;
+	r->clock_rate = clock->rate;
 	r->proc_id = proc->proc_id;
 	r->tid = 0;
 	if (log.tid == ns_tid)

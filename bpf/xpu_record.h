@@ -516,6 +516,9 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 struct xpu_ring_log {			/* launches from one thread's struct xpu_log */
 	struct xpu_record hdr;
 	__u64	first;			/* how many that log has held before these */
+	__u64	clock_ticks;		/* struct xpu_clock, for entries with XPU_LOG_TICKS */
+	__u64	clock_ns;
+	__u64	clock_rate;
 	__u32	proc_id;
 	__u32	tid;			/* 0: not known, ns_tid is */
 	__u32	ns_tid;
@@ -748,7 +751,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 72);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_python_frame) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);

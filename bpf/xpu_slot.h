@@ -50,13 +50,23 @@ struct xpu_slot {
 	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
 };
 
+/* The CPU's tick counter and CLOCK_MONOTONIC at the same instant. */
+struct xpu_clock {
+	__u64	ticks;
+	__u64	ns;
+	__u64	rate;			/* ns a tick, times 2^XPU_CLOCK_SHIFT; 0: never read */
+};
+
+#define XPU_CLOCK_SHIFT	40
+
 /* One launch, from a call path that was told of. */
 struct xpu_log_entry {
-	__u64	time_ns;		/* CLOCK_MONOTONIC */
+	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
 	__u32	correlation_id;
 	__u32	path_id;		/* of a slot of the same process */
 };
 
+#define XPU_LOG_TICKS	(1ull << 63)
 #define XPU_LOG_ENTRIES	128		/* a power of two */
 
 /*
@@ -67,20 +77,37 @@ struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
 	__u32	tid;			/* the thread's, as gettid() says there */
 	__u32	id;			/* unique in the process */
-	__u32	reserved;
+	__u32	clock;			/* which of the clocks turns ticks into ns: the other one may
+					 * be changing */
 	__u64	head;			/* written by the thread, after the entry */
 	__u64	tail;			/* written after they were sent */
+	struct xpu_clock clocks[2];
 	struct xpu_log_entry entries[];
 };
 
 #define XPU_LOG_BYTES	(sizeof(struct xpu_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
+
+#ifndef __VMLINUX_H__
+/* The time at @ticks, before @clock was read or after. */
+static inline __u64 xpu_clock__ns(const struct xpu_clock *clock, __u64 ticks)
+{
+	return clock->ns + (__u64)((__int128)(__s64)(ticks - clock->ticks) * clock->rate >>
+				   XPU_CLOCK_SHIFT);
+}
+
+/* The time of an entry of a log with that clock, in ns. */
+static inline __u64 xpu_log__ns(const struct xpu_clock *clock, __u64 time)
+{
+	return time & XPU_LOG_TICKS ? xpu_clock__ns(clock, time & ~XPU_LOG_TICKS) : time;
+}
+#endif
 
 /* Paths have numbers from 1, and a process never uses one twice. */
 #define XPU_MAX_PATHS	(1u << 22)
 
 _Static_assert(sizeof(struct xpu_slot) == 96, "xpu_slot is an ABI");
 _Static_assert(sizeof(struct xpu_log_entry) == 16, "xpu_log is an ABI");
-_Static_assert(sizeof(struct xpu_log) == 32, "xpu_log is an ABI");
+_Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two

@@ -556,6 +556,7 @@ static void recorder__add_launch(struct recorder *rec, struct process *p, uint64
 static void recorder__log(struct recorder *rec, const struct xpu_ring_log *log, size_t size)
 {
 	const struct xpu_log_entry *e;
+	struct xpu_clock clock;
 	uint32_t thread_id, path_id;
 	struct process *p;
 	int64_t i;
@@ -570,12 +571,13 @@ static void recorder__log(struct recorder *rec, const struct xpu_ring_log *log, 
 		rec->nr_no_memory += log->nr;
 		return;
 	}
+	clock = (struct xpu_clock){ log->clock_ticks, log->clock_ns, log->clock_rate };
 	e = (const struct xpu_log_entry *)log->entries;
 	for (; i < log->nr; i++) {
 		path_id = recorder__numbered_path(rec, p, e[i].path_id);
 		if (path_id)
-			recorder__add_launch(rec, p, e[i].time_ns, e[i].correlation_id, path_id,
-					     thread_id);
+			recorder__add_launch(rec, p, xpu_log__ns(&clock, e[i].time),
+					     e[i].correlation_id, path_id, thread_id);
 		else
 			rec->nr_no_memory++;
 	}

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "clock.h"
 #include "launch.h"
 #include "probe.h"
 #include "python.h"
@@ -419,10 +420,7 @@ void activity__drain(bool last)
 
 static uint64_t CUPTIAPI monotonic_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock__ns();
 }
 
 void activity__init(void)

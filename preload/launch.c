@@ -116,11 +116,13 @@ out:
 
 /*
  * Unwinds, and logs or calls the probe, with no frame of its own. @level: see unwinder__chain().
+ * Return: see paths__launch().
  */
-static inline __attribute__((always_inline)) void tell(struct thread *t, struct xpu_slot *slot,
-						       unsigned int level)
+static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
+							   unsigned int level)
 {
 	enum python_mode python;
+	uint64_t ticks = 0;
 
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -133,11 +135,12 @@ static inline __attribute__((always_inline)) void tell(struct thread *t, struct 
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
 	if (t->paths && !level && slot->nr_frames && !slot->graph_node_id && !slot->wait_ns)
-		paths__launch(t->paths, slot);
+		ticks = paths__launch(t->paths, slot);
 	else
 		probe__launch(slot);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
+	return ticks;
 }
 
 /* A launch by a signal handler while another one is told of, which must not notice. */
@@ -215,13 +218,14 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	}
 }
 
-/* From here on the time is the call's own. */
-static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d)
+/* From here on the time is the call's own, or from @ticks on, if it is not 0. */
+static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
+			      uint64_t ticks)
 {
 	if (!wait__call(cbid))
 		return;
 	t->slot.in_call = 1;
-	*d->correlationData = wait__ticks();
+	*d->correlationData = ticks ? ticks : clock__ticks();
 }
 
 /* A call took long: it may have waited for the device. Now it is over, and its thread has time. */
@@ -274,7 +278,7 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		return;
 	}
 	if (t || (t = introduce()))
-		begin_call(t, cbid, d);
+		begin_call(t, cbid, d, 0);
 }
 
 void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -282,6 +286,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 {
 	const CUpti_CallbackData *d = data;
 	struct thread *t = this_thread;
+	uint64_t ticks;
 
 	(void)userdata;
 	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
@@ -314,7 +319,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	}
 	if (__builtin_expect(t->level, 0)) {
 		tell_nested(t, cbid, d);
-		begin_call(t, cbid, d);
+		begin_call(t, cbid, d, 0);
 		return;
 	}
 	t->level = 1;
@@ -322,12 +327,12 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 	t->slot.correlation_id = d->correlationId;
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
-	tell(t, &t->slot, 0);
+	ticks = tell(t, &t->slot, 0);
 	/* Behind the launch's record: who sees the count can send what it counts. */
 	atomic_store_explicit(&t->nr_launches,
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_release);
-	begin_call(t, cbid, d);
+	begin_call(t, cbid, d, ticks);
 }
 
 bool launch__is_launch(const char *name)

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "probe.h"
 #include "xpu_record.h"
 
@@ -29,20 +29,23 @@ struct path {
 	uint64_t frames[];
 };
 
+/* What every launch needs is in one cache line, the log's head in it. */
 struct paths {
+	_Alignas(64) struct path *last;	/* of the last launch */
 	uint64_t end;			/* up to there the log has room */
-	struct path *last;		/* of the last launch */
 	uint32_t listeners;		/* as it was at the last launch */
+	atomic_bool by_ticks;		/* the log's clock is good for what is logged from now on */
 	atomic_bool busy;
+	_Alignas(16) struct xpu_log log;
+	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
 	struct path *buckets[BUCKETS];
-	_Alignas(64) struct xpu_log log;
-	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	_Alignas(64) uint8_t arena[ARENA_BYTES];
 };
 
 _Static_assert(offsetof(struct paths, entries) ==
 	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
+_Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 64, "one line");
 
 static bool enabled;
 static atomic_uint last_path_id, last_log_id;
@@ -63,12 +66,25 @@ size_t paths__bytes(void)
 	return enabled ? sizeof(struct paths) : 0;
 }
 
+/* Under busy. For the log's entries so far, and for some to come. */
+static void paths__read_clock(struct paths *p)
+{
+	struct xpu_log *log = &p->log;
+	unsigned int next = !log->clock;
+	bool good = atomic_load_explicit(&p->by_ticks, memory_order_relaxed);
+
+	good = clock__next(&log->clocks[log->clock], &log->clocks[next], good);
+	__atomic_store_n(&log->clock, next, __ATOMIC_RELEASE);
+	atomic_store_explicit(&p->by_ticks, good, memory_order_release);
+}
+
 void paths__start(struct paths *p, struct xpu_slot *slot)
 {
 	p->log.size = XPU_LOG_BYTES;
 	p->log.tid = gettid();
 	p->log.id = atomic_fetch_add(&last_log_id, 1) + 1;
 	p->end = XPU_LOG_ENTRIES;
+	paths__read_clock(p);
 	slot->log = (uintptr_t)&p->log;
 }
 
@@ -93,8 +109,10 @@ static uint64_t paths__head(const struct paths *p)
 /* Under busy. */
 static void send(struct paths *p)
 {
-	uint64_t head = paths__head(p);
+	uint64_t head;
 
+	paths__read_clock(p);
+	head = paths__head(p);
 	if (head == p->log.tail)
 		return;
 	probe__log(&p->log, head);
@@ -128,27 +146,25 @@ static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static inline bool paths__log(struct paths *p, uint32_t correlation_id, uint32_t path_id)
+/* Return: the ticks just before, 0 if there is no room. */
+static inline uint64_t paths__log(struct paths *p, uint32_t correlation_id, uint32_t path_id)
 {
 	uint64_t head = p->log.head;
 	struct xpu_log_entry *e;
+	uint64_t ticks;
 
 	if (__builtin_expect(head == p->end, 0) && !paths__make_room(p))
-		return false;
+		return 0;
 	e = &p->entries[head % XPU_LOG_ENTRIES];
-	e->time_ns = now_ns();
 	e->correlation_id = correlation_id;
 	e->path_id = path_id;
+	ticks = clock__ticks();
+	if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
+		e->time = ticks | XPU_LOG_TICKS;
+	else
+		e->time = clock__ns();
 	__atomic_store_n(&p->log.head, head + 1, __ATOMIC_RELEASE);
-	return true;
+	return ticks;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -268,9 +284,10 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 	return path;
 }
 
-void paths__launch(struct paths *p, struct xpu_slot *slot)
+uint64_t paths__launch(struct paths *p, struct xpu_slot *slot)
 {
 	struct path *last = p->last, *path = last ? last->then : NULL;
+	uint64_t ticks;
 
 	/* Programs go in circles: the same launch was followed by the same one before. */
 	if (!path || !path__is(path, slot)) {
@@ -285,8 +302,12 @@ void paths__launch(struct paths *p, struct xpu_slot *slot)
 		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
 		slot->path_id = path ? path->id : 0;
 	}
-	if (path && !slot->path_id && paths__log(p, slot->correlation_id, path->id))
-		return;
+	if (path && !slot->path_id) {
+		ticks = paths__log(p, slot->correlation_id, path->id);
+		if (ticks)
+			return ticks;
+	}
 	probe__launch(slot);
 	slot->path_id = 0;
+	return 0;
 }

@@ -38,9 +38,10 @@ void paths__start(struct paths *p, struct xpu_slot *slot);
  * @p: the calling thread's
  * @slot: complete but for path_id, with frames
  *
- * Not for launches that interrupt another one on this thread.
+ * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before the
+ * entry was made; 0 if the probe was called.
  */
-void paths__launch(struct paths *p, struct xpu_slot *slot);
+uint64_t paths__launch(struct paths *p, struct xpu_slot *slot);
 
 /* Sends what is in the log, unless somebody else is about to. On any thread. */
 void paths__send(struct paths *p);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "activity.h"
+#include "clock.h"
 #include "cupti_lib.h"
 #include "launch.h"
 #include "paths.h"
@@ -55,9 +56,9 @@ static struct {
 					 * of whoever starts and ends it */
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
-	int64_t hello_ns;		/* when to repeat the definitions for one who has come */
+	uint64_t hello_ns;		/* when to repeat the definitions for one who has come */
 	bool told_busy;
-	int64_t retry_ns;		/* when to try to subscribe again */
+	uint64_t retry_ns;		/* when to try to subscribe again */
 
 	pthread_t thread;
 	bool have_thread;
@@ -74,14 +75,6 @@ static struct {
 bool probe__live;
 
 EXPORT int InitializeInjection(void);
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
 
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
@@ -171,7 +164,7 @@ static enum state wake(void)
 			activity__message(XPU_MESSAGE_ERROR, text);
 			shim.told_busy = true;
 		}
-		shim.retry_ns = now_ns() + RETRY_NS;
+		shim.retry_ns = clock__ns() + RETRY_NS;
 		return DORMANT;
 	}
 	if (err != CUPTI_SUCCESS) {
@@ -203,6 +196,7 @@ static enum state wake(void)
 		activity__message(level, why);
 	paths__init();
 	python__look(unwinder__bytes());
+	clock__init();
 	wait__start(c);
 	launch__discard();
 	launch__enable(true);
@@ -226,17 +220,17 @@ static void follow_listeners(void)
 
 	switch (shim.state) {
 	case DORMANT:
-		if (heard && (!shim.told_busy || now_ns() >= shim.retry_ns))
+		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns))
 			shim.state = wake();
 		break;
 	case AWAKE:
 		if (!heard) {
 			doze();
 			shim.state = DORMANT;
-		} else if (probe__hello() && now_ns() >= shim.hello_ns) {
+		} else if (probe__hello() && clock__ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
 			python__tell(false);
-			shim.hello_ns = now_ns() + POLL_NS;
+			shim.hello_ns = clock__ns() + POLL_NS;
 		}
 		break;
 	case FAILED:
@@ -276,7 +270,7 @@ void shim__before_end(void)
 
 static void *shim_thread(void *arg)
 {
-	int64_t flush_ns = 0;
+	uint64_t flush_ns = 0;
 
 	(void)arg;
 	while (!atomic_load(&shim.stop)) {
@@ -286,15 +280,16 @@ static void *shim_thread(void *arg)
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
+		clock__watch();
 		python__look(unwinder__bytes());
 		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {
 			flush_all();
 			shim.nr_ends_done++;
 			sem_post(&shim.end_done);
 		}
-		if (now_ns() >= flush_ns) {
+		if (clock__ns() >= flush_ns) {
 			activity__flush_if_quiet();
-			flush_ns = now_ns() + FLUSH_NS;
+			flush_ns = clock__ns() + FLUSH_NS;
 		}
 		activity__drain(false);
 	}

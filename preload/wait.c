@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cupti_lib.h"
 #include "xpu_record.h"
@@ -25,14 +24,6 @@ static struct event events[NR_EVENTS];
 static const struct cupti *cupti;
 /* The same instant on two clocks. */
 static uint64_t start_ticks, start_ns;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static bool has_prefix(const char *s, const char *prefix)
 {
@@ -82,8 +73,8 @@ bool wait__watch(uint32_t cbid, const char *name)
 void wait__start(const struct cupti *c)
 {
 	cupti = c;
-	start_ns = now_ns();
-	start_ticks = wait__ticks();
+	start_ns = clock__ns();
+	start_ticks = clock__ticks();
 }
 
 /* What of XPU_WAIT_* goes with that stream; *@id is set if CUPTI knows it. */
@@ -141,7 +132,7 @@ static void describe_event(struct xpu_slot *slot, CUevent handle)
 bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackData *d,
 		    uint64_t ticks)
 {
-	uint64_t end_ticks = wait__ticks(), end_ns = now_ns();
+	uint64_t end_ticks = clock__ticks(), end_ns = clock__ns();
 	uint8_t call = wait__calls[cbid];
 	bool per_thread = call & WAIT_PER_THREAD;
 

@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <x86intrin.h>
 
 #include <cupti.h>
 
+#include "clock.h"
 #include "xpu_slot.h"
 
 struct cupti;
@@ -54,15 +54,10 @@ bool wait__watch(uint32_t cbid, const char *name);
 /* From now on calls are measured. @c: to ask for ids. */
 void wait__start(const struct cupti *c);
 
-static inline uint64_t wait__ticks(void)
-{
-	return __rdtsc();
-}
-
 /* Return: whether a call that began at @ticks has taken long. */
 static inline bool wait__is_long(uint64_t ticks)
 {
-	return wait__ticks() - ticks > WAIT_MIN_TICKS;
+	return clock__ticks() - ticks > WAIT_MIN_TICKS;
 }
 
 /**

@@ -127,20 +127,22 @@ void xpu_live_path(const struct xpu_slot *slot)
 	pthread_mutex_unlock(&lock);
 }
 
-static void hear_logged(const struct xpu_log_entry *e, pid_t tid)
+static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e)
 {
 	struct listener_launch *l = &listener.launches[listener.nr_launches];
 	const struct listener_path *p;
 
 	if (listener.nr_launches == LISTENER_MAX)
 		return;
-	if (!e->path_id || e->path_id >= LISTENER_PATHS || !e->time_ns ||
+	if (!e->path_id || e->path_id >= LISTENER_PATHS || !e->time ||
 	    !listener.paths[e->path_id].frames) {
 		COUNT(nr_bad, 1);
 		return;
 	}
 	p = &listener.paths[e->path_id];
-	l->tid = tid;
+	l->tid = log->tid;
+	l->time_ns = xpu_log__ns(&log->clocks[log->clock], e->time);
+	l->by_ticks = e->time & XPU_LOG_TICKS;
 	l->correlation_id = e->correlation_id;
 	l->cbid = p->cbid;
 	l->flags = p->flags;
@@ -164,7 +166,7 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 	COUNT(nr_bad, log->size != XPU_LOG_BYTES || !log->tid || !log->id || end <= tail ||
 	      tail % XPU_LOG_ENTRIES + (end - tail) > XPU_LOG_ENTRIES);
 	for (; tail < end; tail++)
-		hear_logged(&log->entries[tail % XPU_LOG_ENTRIES], log->tid);
+		hear_logged(log, &log->entries[tail % XPU_LOG_ENTRIES]);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -188,6 +190,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		};
 		COUNT(nr_waits, 1);
 	} else if (listener.nr_launches < LISTENER_MAX) {
+		listener.log = (const struct xpu_log *)(uintptr_t)slot->log;
 		l = &listener.launches[listener.nr_launches];
 		l->tid = gettid();
 		l->correlation_id = slot->correlation_id;

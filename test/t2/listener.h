@@ -26,6 +26,8 @@ struct listener_launch {
 	uint32_t nr_frames;
 	const uint64_t *frames;		/* with listener.keep_frames */
 	uint32_t path_id;		/* 0: was told of on its own */
+	bool by_ticks;			/* in a log, which had ticks for it */
+	uint64_t time_ns;		/* with a path_id */
 };
 
 struct listener_path {
@@ -57,6 +59,7 @@ struct listener {
 	struct listener_kernel kernels[LISTENER_MAX];
 	struct listener_path paths[LISTENER_PATHS];	/* by id */
 	uint32_t nr_paths, nr_repeated_paths, nr_logs;
+	const struct xpu_log *log;	/* of the thread that launched last */
 	bool keep_frames;
 	const char *strings[4096];	/* by id */
 	struct {

@@ -97,6 +97,19 @@ account waiting
 is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 	"killed from outside while kernels run: every launch is counted"
 
+# By now its launches are logged with ticks, the last ones read from its memory as it ends.
+start late "$XPULOAD" -o late.data "$live" -s 60
+ask late on >/dev/null
+sleep 1.5
+pkill -KILL -P "$late_pid"
+wait "$late_pid" 2>/dev/null
+is $? 137 "killed while it launches: status"
+account late
+xpumerge --from 0 --to 60 -f folded --unit count -o timely.folded late.data 2>/dev/null
+is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded | awk '{ n += $2 } END { print n }')" \
+	"$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' late.folded | awk '{ n += $2 } END { print n }')" \
+	"killed while it launches: at a time within the recording"
+
 # A daemon outlives its parent, and the recording.
 rm -f stop daemon
 xpuload -o daemon.data "$ends" daemon >daemon.out 2>daemon.log

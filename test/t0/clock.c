@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The shim's time of a launch by the tick counter, on a machine of this test's own: when it is gone
+ * by, how near it is to the clock, and what happens where both do not agree.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "tap.h"
+
+/* The machine: what has passed, and what its counter and its clock make of that. */
+static double true_ns, clock_ppm, counter_ghz = 2.9, clock_off_ns, counter_off;
+static double reading_ns = 15;		/* what reading one of them takes, at least */
+
+static double counter, monotonic;
+
+static void pass(double ns)
+{
+	true_ns += ns;
+	counter += ns * counter_ghz;
+	monotonic += ns * (1 + clock_ppm / 1e6);
+}
+
+static uint64_t fake_ticks(void)
+{
+	pass(reading_ns + rand() % 20);
+	return (uint64_t)(1e12 + counter + counter_off);
+}
+
+static uint64_t fake_ns(void)
+{
+	pass(reading_ns + rand() % 20);
+	return (uint64_t)(1e15 + monotonic + clock_off_ns);
+}
+
+static int fake_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	uint64_t ns = fake_ns();
+
+	(void)id;
+	*ts = (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	return 0;
+}
+
+#define __rdtsc fake_ticks
+#define clock_gettime fake_clock_gettime
+#include "../../preload/clock.c"
+
+/* ---- a log, as paths.c has one --------------------------------------------------------------- */
+
+#define MS		1e6
+#define NR_ENTRIES	128
+
+static struct xpu_clock last;
+static bool by_ticks;
+static struct {
+	uint64_t time, ns;
+} entries[NR_ENTRIES];
+static int nr_entries;
+
+static double worst_ns;			/* of all entries since begin() */
+static int nr_by_ticks;
+
+static void convert(void)
+{
+	double off;
+
+	while (nr_entries--) {
+		off = (double)(int64_t)(xpu_log__ns(&last, entries[nr_entries].time) -
+					entries[nr_entries].ns);
+		if (off < 0)
+			off = -off;
+		if (off > worst_ns)
+			worst_ns = off;
+	}
+	nr_entries = 0;
+}
+
+static void send(void)
+{
+	struct xpu_clock next;
+
+	by_ticks = clock__next(&last, &next, by_ticks);
+	last = next;
+	convert();
+}
+
+static void launch(void)
+{
+	if (nr_entries == NR_ENTRIES)
+		send();
+	entries[nr_entries].time = by_ticks ? clock__ticks() | XPU_LOG_TICKS : clock__ns();
+	entries[nr_entries++].ns = (uint64_t)(1e15 + monotonic + clock_off_ns);
+	nr_by_ticks += by_ticks;
+}
+
+/* @nr launches, @apart ns; the shim's thread comes by every 100 ms. */
+static void run(int nr, double apart)
+{
+	double left, step;
+	static double watch_at;
+
+	for (; nr--; launch()) {
+		for (left = apart; left > 0; left -= step) {
+			step = left < 100 * MS ? left : 100 * MS;
+			pass(step);
+			if (true_ns < watch_at)
+				continue;
+			clock__watch();
+			send();
+			watch_at = true_ns + 100 * MS;
+		}
+	}
+}
+
+static void begin(void)
+{
+	send();
+	worst_ns = 0;
+	nr_by_ticks = 0;
+}
+
+int main(void)
+{
+	int nr;
+
+	srand(1);
+	clock__init();
+	usable = true;			/* whatever this machine is */
+	begin();
+	run(10, 1 * MS);
+	is_int(nr_by_ticks, 0, "at first the clock is asked");
+	run(500, 1 * MS);
+	begin();
+	run(10000, 0.3 * MS);
+	is_int(nr_by_ticks, 10000, "then it is not");
+	ok(worst_ns < 100, "a steady counter: within 100 ns (%.0f)", worst_ns);
+
+	begin();
+	run(100, 5000 * MS);
+	ok(worst_ns < 100 && nr_by_ticks == 100, "5 s between launches: the same (%.0f)", worst_ns);
+
+	begin();
+	run(10, 5 * MS);
+	pass(3600e9);			/* stopped: not even the shim's thread runs */
+	run(10, 5 * MS);
+	send();
+	ok(worst_ns < 200 && nr_by_ticks == 20, "an hour stopped between launches: the same (%.0f)",
+	   worst_ns);
+
+	/* Killed: what was logged since the last reading goes by that. */
+	run(200, 1 * MS);
+	begin();
+	while (nr_entries < 100) {
+		pass(1 * MS);
+		launch();
+	}
+	convert();
+	ok(worst_ns < 200, "by the last reading alone, 0.1 s after it: the same (%.0f)", worst_ns);
+
+	begin();
+	clock_ppm = 20;
+	run(2000, 0.5 * MS);
+	ok(worst_ns < 2000, "the clock is made 20 us a second faster: within 2 us (%.0f)", worst_ns);
+	begin();
+	run(2000, 0.5 * MS);
+	ok(worst_ns < 100, "and afterwards, as before (%.0f)", worst_ns);
+	ok(nr_by_ticks == 2000, "still without the clock");
+
+	begin();
+	clock_ppm = 500;
+	run(1000, 0.5 * MS);
+	ok(worst_ns < 55000, "500 us a second faster: wrong by a tenth of a second of that at most "
+	   "(%.0f)", worst_ns);
+	run(1000, 0.5 * MS);
+	begin();
+	run(1000, 0.5 * MS);
+	ok(worst_ns < 100 && nr_by_ticks == 1000, "and found out (%.0f)", worst_ns);
+
+	/* A suspended machine: the counter went on, the clock did not. */
+	begin();
+	counter_off += 1e9;
+	send();
+	run(100, 0.5 * MS);
+	is_int(nr_by_ticks, 0, "the counter jumps: the clock is asked again");
+	ok(worst_ns < 100, "and what it says is kept (%.0f)", worst_ns);
+	run(2000, 0.5 * MS);
+	begin();
+	run(1000, 0.5 * MS);
+	ok(nr_by_ticks == 1000 && worst_ns < 100, "until both agree (%.0f)", worst_ns);
+	counter_off = -2e9;
+	run(2000, 0.5 * MS);
+	begin();
+	run(1000, 0.5 * MS);
+	ok(nr_by_ticks == 1000 && worst_ns < 100, "the same when it jumps backwards (%.0f)",
+	   worst_ns);
+
+	/* Interrupted at each reading: no reading at all, the last one stays. */
+	begin();
+	reading_ns = 5000;
+	run(100, 0.5 * MS);
+	ok(worst_ns < 20000 && nr_by_ticks == 100, "readings that are not close are not used");
+	reading_ns = 15;
+	run(1000, 0.5 * MS);
+
+	/* A counter that runs at another speed now and then. */
+	run(2000, 0.5 * MS);
+	for (nr = 0; nr < 20; nr++) {
+		counter_ghz = nr % 2 ? 2.9 : 1.2;
+		run(300, 0.5 * MS);
+	}
+	begin();
+	for (nr = 0; nr < 20; nr++) {
+		counter_ghz = nr % 2 ? 2.9 : 1.2;
+		run(300, 0.5 * MS);
+	}
+	is_int(nr_by_ticks, 0, "a counter whose rate changes is not gone by");
+	is_int((int)worst_ns, 0, "and does no harm");
+	return done_testing();
+}

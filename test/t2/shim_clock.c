@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The time of a logged launch is that of the clock, read before and after it here: on all CPUs, after
+ * sleep, while stopped, forked, and of what a thread leaves behind that is killed.
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "tap.h"
+#include "xpu_slot.h"
+
+#define NEAR_NS		1000		/* "about a microsecond" */
+
+int InitializeInjection(void);
+
+static CUfunction function;
+static CUstream stream;
+static struct {
+	uint64_t before, after;
+} around[LISTENER_MAX];			/* by number of launch */
+static uint32_t nr_made;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void pause_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static __attribute__((noinline)) void launch(void)
+{
+	uint64_t one = 1;
+	void *args[] = { &one };
+
+	around[nr_made].before = now_ns();
+	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+	around[nr_made++].after = now_ns();
+}
+
+static void launches(int nr, long apart_us)
+{
+	for (; nr--; launch())
+		if (apart_us)
+			usleep(apart_us);
+}
+
+static uint64_t off_by(uint64_t ns, uint32_t i)
+{
+	if (ns < around[i].before)
+		return around[i].before - ns;
+	return ns > around[i].after ? ns - around[i].after : 0;
+}
+
+/* Correlation ids rise; a launch for which the probe was called is heard before those in the log. */
+static int by_id(const void *a, const void *b)
+{
+	const struct listener_launch *x = a, *y = b;
+
+	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
+}
+
+static uint32_t nr_checked;
+
+/* Of the launches since the last time: all logged ones were at their time. */
+static void check(const char *what)
+{
+	uint32_t i, nr_logged = 0, nr_by_ticks = 0, nr_off = 0;
+	const struct listener_launch *l;
+	uint64_t off, worst = 0;
+
+	while (heard(nr_launches) < nr_made)
+		pause_ms(10);
+	qsort(listener.launches + nr_checked, nr_made - nr_checked, sizeof(*listener.launches),
+	      by_id);
+	for (i = nr_checked; i < nr_made; i++) {
+		l = &listener.launches[i];
+		if (!l->time_ns)
+			continue;	/* a call of the probe, which takes the time itself */
+		nr_logged++;
+		nr_by_ticks += l->by_ticks;
+		off = off_by(l->time_ns, i);
+		nr_off += off > NEAR_NS;
+		if (off > worst)
+			worst = off;
+	}
+	nr_checked = nr_made;
+	ok(nr_logged && !nr_off, "%s: %u launches, %u by the tick counter, %u not within %d ns", what,
+	   nr_logged, nr_by_ticks, nr_off, NEAR_NS);
+	if (worst)
+		note("at most %llu ns", (unsigned long long)worst);
+}
+
+static int nr_cpus(cpu_set_t *all)
+{
+	sched_getaffinity(0, sizeof(*all), all);
+	return CPU_COUNT(all);
+}
+
+static void on_all_cpus(void)
+{
+	cpu_set_t all, one;
+	int nr = nr_cpus(&all), cpu, i;
+
+	for (i = 0; i < 2000; i++) {
+		for (cpu = i % nr; !CPU_ISSET(cpu % CPU_SETSIZE, &all); cpu++)
+			;
+		CPU_ZERO(&one);
+		CPU_SET(cpu % CPU_SETSIZE, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		launch();
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* A child stops this process, all its threads, and lets it go on. */
+static void be_stopped(long ms)
+{
+	pid_t pid, me = getpid();
+	int status;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		kill(me, SIGSTOP);
+		pause_ms(ms);
+		kill(me, SIGCONT);
+		_exit(0);
+	}
+	launches(1000, 100);
+	waitpid(pid, &status, 0);
+	launches(1000, 100);
+}
+
+/* What the kernel would find in this thread's log, did it end here. */
+static void be_killed(const char *what)
+{
+	const struct xpu_log *log = listener.log;
+	const struct xpu_clock *clock;
+	uint64_t head, tail, ns;
+	uint32_t nr_off = 0, nr = 0, i;
+
+	for (i = 0; i < 20 && !nr; i++) {
+		launches(100, 0);
+		head = log->head;
+		tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
+		clock = &log->clocks[log->clock];
+		for (; tail < head; tail++, nr++) {
+			ns = xpu_log__ns(clock, log->entries[tail % XPU_LOG_ENTRIES].time);
+			nr_off += off_by(ns, nr_made - (head - tail)) > NEAR_NS;
+		}
+	}
+	ok(nr && !nr_off, "%s: %u launches not sent, %u not within %d ns", what, nr, nr_off, NEAR_NS);
+}
+
+static bool in_child;
+
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+	return in_child;
+}
+
+int main(void)
+{
+	CUcontext context;
+	CUmodule module;
+	CUdevice device;
+	int status;
+	pid_t pid;
+
+	listener__attach();
+	cuInit(0);
+	InitializeInjection();
+	cuDeviceGet(&device, 0);
+	cuDevicePrimaryCtxRetain(&context, device);
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	cuModuleLoadData(&module, "image");
+	cuModuleGetFunction(&function, module, "kernel");
+
+	launches(2000, 200);
+	check("from the start on");
+	launches(20000, 0);
+	check("as fast as can be");
+	on_all_cpus();
+	check("on all CPUs in turns");
+	pause_ms(2000);
+	launches(20, 0);
+	check("after two seconds of sleep");
+	launches(20, 70000);
+	check("with much sleep between");
+	be_stopped(1500);
+	check("while the process is stopped");
+	be_killed("by what a thread leaves that is killed");
+	check("all of them");
+
+	fflush(NULL);
+	pid = fork();
+	in_child = !pid;
+	if (!pid) {
+		launches(10, 0);
+		_exit(0);
+	}
+	launches(1000, 0);
+	waitpid(pid, &status, 0);
+	check("beside a child");
+	is_int(status, 0, "which ends well");
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
+	cuStreamSynchronize(stream);
+	cuModuleUnload(module);
+	return done_testing();
+}
