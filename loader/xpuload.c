@@ -43,6 +43,8 @@
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
 #define STATUS_NOT_FOUND 127
 
+#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not all is there */
+
 #define DEFAULT_RING_BYTES	(64ull * 1024 * 1024)
 #define BLIND_STACK_BYTES	32768	/* of a sample, if nobody knows where its stack ends */
 #define DEFAULT_HZ		99	/* not in step with what happens a hundred times a second */
@@ -979,7 +981,11 @@ static int merge(const struct options *opts, struct keeper *keeper)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
-		msg__error("%s failed: the recording stays in %s", name, opts->data);
+		if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MERGE_INCOMPLETE)
+			msg__error("not all is in %s: the recording stays in %s", opts->output,
+				   opts->data);
+		else
+			msg__error("%s failed: the recording stays in %s", name, opts->data);
 		return STATUS_FAILED;
 	}
 	unlink(opts->data);

@@ -250,14 +250,17 @@ int session__collect(struct session *s)
 	s->loss.not_closed = !s->inputs.v[s->machine.recording].ended;
 	if (it.end == RECORDS_CUT) {
 		s->loss.cut_bytes = it.size - it.offset;
-		msgs__add(&s->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored",
-			  s->reader->name, it.offset, it.size - it.offset);
+		msgs__add(&s->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored, "
+			  "all before them used", s->reader->name, it.offset, it.size - it.offset);
 	} else if (it.end == RECORDS_CORRUPT) {
 		s->loss.corrupt_bytes = it.size - it.offset;
 		s->status = -EBADMSG;
 		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ": %s; %" PRIu64
 			  " bytes ignored", s->reader->name, it.offset, it.what,
 			  it.size - it.offset);
+	} else if (s->loss.not_closed) {
+		msgs__add(&s->msgs, "%s: not closed: cut, or still being recorded; all that is "
+			  "there was used", s->reader->name);
 	}
 	return 0;
 }

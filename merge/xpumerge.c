@@ -30,7 +30,8 @@
 
 enum {
 	EXIT_OK		= 0,
-	EXIT_LOSS	= 1,		/* --strict, and something is missing */
+	EXIT_LOSS	= 1,		/* the recording is not whole; or --strict, and anything is
+					 * missing: what is there is written */
 	EXIT_BAD	= 2,		/* usage, input or output */
 };
 
@@ -146,8 +147,9 @@ static const char usage[] =
 "      --version        print the version\n"
 "  -h, --help           print this\n"
 "\n"
-"Exit status: 0 fine, 1 something is missing and --strict was given, 2 bad usage,\n"
-"input that cannot be read or is damaged, or output that could not be written.\n";
+"Exit status: 0 fine, 1 the recording is cut off or was not closed, or something is\n"
+"missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
+"or output that could not be written. What a cut or damaged recording has is written.\n";
 
 static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -911,6 +913,16 @@ static struct session_opts options__session(struct options *o, struct progress *
 	};
 }
 
+/* Return: the exit status for a session that was written. */
+static int session__exit_status(const struct session *s, bool strict)
+{
+	if (s->status)
+		return EXIT_BAD;
+	if (s->loss.cut_bytes || s->loss.not_closed || (strict && !loss__clean(&s->loss)))
+		return EXIT_LOSS;
+	return EXIT_OK;
+}
+
 static int merge(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -937,11 +949,11 @@ static int merge(struct options *o, const struct reader *r)
 	if (write_output(o, &s, &writers, NULL, &folded))
 		goto out_said;
 	report(&s, &folded);
-	if (s.status || importer__damaged(&o->importer))
+	ret = session__exit_status(&s, o->strict);
+	if (importer__damaged(&o->importer))
 		ret = EXIT_BAD;
-	else
-		ret = o->strict && !(loss__clean(&s.loss) && importer__clean(&o->importer)) ?
-			EXIT_LOSS : EXIT_OK;
+	else if (o->strict && ret == EXIT_OK && !importer__clean(&o->importer))
+		ret = EXIT_LOSS;
 out_session:
 	if (err)
 		complain("%s: %s", o->inputs[0], strerror(-err));
@@ -989,10 +1001,7 @@ static int compare(struct options *o, const struct reader *r)
 	for (i = 0; i < TREE_SIDES; i++) {
 		complain("%c is %s", 'A' + (int)i, o->inputs[i]);
 		report(&s[i], i ? &folded : &none);
-		if (s[i].status)
-			ret = EXIT_BAD;
-		else if (o->strict && ret == EXIT_OK && !loss__clean(&s[i].loss))
-			ret = EXIT_LOSS;
+		ret = max_t(int, ret, session__exit_status(&s[i], o->strict));
 	}
 out_diff:
 	diff__exit(&d);

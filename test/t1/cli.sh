@@ -104,16 +104,32 @@ refuse missing.data 'No such file' "a missing file"
 size=$(stat -c %s xpu.data)
 head -c $((size - 20)) xpu.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 0 "cut: status"
+is $? 1 "cut: status"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: where"
+is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line, beside the account"
 like "$(cat log)" 'not closed in good order' "cut: not closed"
 cmp -s cut.folded a.folded
 ok $? "cut: everything before the cut is there"
-xpumerge --strict cut.data -f folded -o cut.folded 2>log
-is $? 1 "cut: --strict fails"
+xpumerge diff xpu.data cut.data -f folded -o diff.folded 2>log
+is $? 1 "cut: diff says so, too"
+XPUMERGE=$XPUMERGE sh "$XPU_SRC/scripts/fold.sh" cut.data -o fold.folded 2>log
+is $? 1 "cut: fold.sh says so, too"
+cmp -s fold.folded a.folded
+ok $? "cut: fold.sh has everything before the cut"
+# The END record is the last one, of 24 bytes: cut right before it.
+head -c $((size - 24)) xpu.data >whole.data
+xpumerge whole.data -f folded -o cut.folded 2>log
+is $? 1 "cut between records: status"
+like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' "cut between records: said"
+is "$(grep -c '^xpumerge: whole.data' log)" 1 "cut between records: one line, beside the account"
+cmp -s cut.folded a.folded
+ok $? "cut between records: everything before the cut is there"
+head -c 64 xpu.data >header.data
+xpumerge header.data -f folded -o cut.folded 2>log
+is $?$(wc -c <cut.folded) 10 "a header and nothing else: status, and an empty result"
 head -c $((size / 2)) xpu.data >half.data
 xpumerge half.data -f folded --unit count -o half.folded 2>log
-is $? 0 "cut in the middle: status"
+is $? 1 "cut in the middle: status"
 n=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' log)
 [ "$n" -gt 100 ] && [ "$n" -lt 1900 ]
 ok $? "cut in the middle: some launches are there: $n"

@@ -72,9 +72,13 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	like "$(cat log)" 'MB; lost [0-9]+ and [1-9][0-9]* bytes$' "disk full: in the summary, too"
 	like "$(cat out)" '^exact: ' "disk full: the target is unharmed"
 	xpumerge -i small/a.data -f folded -o b.folded 2>mlog
-	is $? 0 "disk full: what was recorded stays readable"
+	is $? 1 "disk full: what was recorded is merged, and not called all"
 	[ -s b.folded ]
 	ok $? "disk full: and holds launches"
+	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
+	is $? 125 "disk full, merged at once: status"
+	like "$(cat log)" 'not all is in small/b.folded: the recording stays in small/|cannot be written' \
+		"disk full, merged at once: said"
 	umount small
 else
 	skip "disk full" "cannot mount a tmpfs"

@@ -159,7 +159,7 @@ is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target
 ask d off >/dev/null
 sleep 0.4
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
-is $? 0 "what it had written can be read"
+is $? 1 "what it had written can be read, and is not called all"
 attach after -p "$d_pid"
 awake after
 ask d "burst 100" >/dev/null
