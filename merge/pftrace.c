@@ -90,6 +90,7 @@ enum {
 	FRAME_IID		= 1,
 	FRAME_FUNCTION		= 2,
 	FRAME_MAPPING		= 3,
+	FRAME_REL_PC		= 4,
 
 	CALLSTACK_IID		= 1,
 	CALLSTACK_FRAMES	= 2,
@@ -136,6 +137,12 @@ struct msg {
 	bool failed;			/* no memory */
 };
 
+/* Arrows from one launch, beside the first: a flow leads through all that has its id. */
+struct fan {
+	uint32_t nr;
+	uint32_t next;			/* the number of the next one to end */
+};
+
 struct pftrace {
 	FILE *f;
 	const struct session *s;
@@ -150,6 +157,9 @@ struct pftrace {
 	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
+	struct idmap graphs;		/* key of a launch of much work -> index in fans */
+	ARRAY(struct fan) fans;
+	uint32_t next_arrow;
 	bool *has_path, *has_stack;	/* by chain: its interned forms are written */
 	bool *has_leaf;			/* by leaf: its name is */
 	bool started;
@@ -409,6 +419,8 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 	msg__uint(&p->inner, FRAME_IID, iid);
 	msg__uint(&p->inner, FRAME_FUNCTION, function);
 	msg__uint(&p->inner, FRAME_MAPPING, mapping);
+	/* It has to be there; names tell frames apart. */
+	msg__uint(&p->inner, FRAME_REL_PC, 0);
 	msg__message(&p->interned, INTERNED_FRAMES, &p->inner);
 	return iid;
 }
@@ -577,6 +589,54 @@ static uint64_t flow_id(uint64_t key)
 	return key + (1ull << 32);
 }
 
+static uint64_t arrow_id(uint32_t nr)
+{
+	return 1ull << 63 | nr;
+}
+
+/* Counts the arrows of launches that have more than one. */
+static void pftrace__count_arrows(struct pftrace *p)
+{
+	const struct timeline *t = p->t;
+	uint32_t idx;
+	size_t i;
+
+	for (i = 0; i < t->device.nr && !p->failed; i++) {
+		if (t->device.v[i].first || t->device.v[i].orphan)
+			continue;
+		if (!idmap__get(&p->graphs, t->device.v[i].key, &idx)) {
+			idx = p->fans.nr;
+			p->failed |= idmap__put(&p->graphs, t->device.v[i].key, idx) ||
+				     array_push(&p->fans, (struct fan){ 0 });
+		}
+		if (!p->failed)
+			p->fans.v[idx].nr++;
+	}
+}
+
+/* To all that was launched. */
+static void pftrace__put_arrows(struct pftrace *p, uint64_t key)
+{
+	uint32_t idx, i;
+
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(key));
+	if (!idmap__get(&p->graphs, key, &idx))
+		return;
+	p->fans.v[idx].next = p->next_arrow;
+	for (i = 0; i < p->fans.v[idx].nr; i++)
+		msg__fixed64(&p->event, EVENT_FLOW_IDS, arrow_id(p->next_arrow++));
+}
+
+static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
+{
+	uint64_t id = flow_id(e->key);
+	uint32_t idx;
+
+	if (!e->first && idmap__get(&p->graphs, e->key, &idx))
+		id = arrow_id(p->fans.v[idx].next++);
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, id);
+}
+
 /* The rest of p->event is told by the caller. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
@@ -584,7 +644,7 @@ static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 	if (chain == NO_INDEX)
 		return;
 	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, chain));
-	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(key));
+	pftrace__put_arrows(p, key);
 }
 
 static void pftrace__launch(struct pftrace *p, const struct host_event *e)
@@ -688,7 +748,7 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 		pftrace__annotate(p, ANNOTATION_CAPTURED, ANNOTATION_STRING_IID,
 				  pftrace__path(p, e->made));
 	if (!e->orphan)
-		msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(e->key));
+		pftrace__end_arrow(p, e);
 	pftrace__put_event(p, e->start_ns, TYPE_SLICE_BEGIN, track);
 	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
 }
@@ -795,6 +855,7 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	err = timeline__prepare(t, s);
 	if (err)
 		goto out;
+	pftrace__count_arrows(&p);
 	pftrace__names(&p);
 	pftrace__clocks(&p);
 	pftrace__gpus(&p);
@@ -812,6 +873,8 @@ out:
 	array_free(&p.event.bytes);
 	array_free(&p.packet.bytes);
 	array_free(&p.out.bytes);
+	array_free(&p.fans);
+	idmap__free(&p.graphs);
 	idmap__free(&p.mappings);
 	idmap__free(&p.frames);
 	idmap__free(&p.functions);

@@ -197,9 +197,12 @@ struct placed {
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct session *s, uint64_t key, const struct launch *l);
-	/* @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. */
+	/*
+	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first: of
+	 * the launch, in no order.
+	 */
 	int (*work)(void *ctx, const struct session *s, uint64_t key, const struct work *w,
-		    const struct launch *l, uint32_t made);
+		    const struct launch *l, uint32_t made, bool first);
 	int (*placed)(void *ctx, const struct session *s, const struct placed *placed);
 	int (*slice)(void *ctx, const struct session *s, const struct slice *slice);
 };

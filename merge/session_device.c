@@ -311,7 +311,7 @@ static int session__count_work(struct session *s, const struct work *w)
  * it is of, or both. Tells the sink, too.
  */
 static int session__place(struct session *s, uint64_t key, const struct work *w,
-			  const struct launch *l, uint32_t chain, const char *comm)
+			  const struct launch *l, uint32_t chain, const char *comm, bool first)
 {
 	uint32_t thread = l ? l->thread : NO_INDEX;
 	struct graph_node *node = NULL;
@@ -354,15 +354,14 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 		err = session__tell_launch(s, key, l);
 	if (!err && s->opts.sink && s->opts.sink->work)
 		err = s->opts.sink->work(s->opts.sink->ctx, s, key, w, l,
-					 node ? node->chain : NO_INDEX);
+					 node ? node->chain : NO_INDEX, first);
 	return err;
 }
 
 static int session__matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
 			    bool first)
 {
-	(void)first;
-	return session__place(ctx, key, w, l, l->chain, l->comm);
+	return session__place(ctx, key, w, l, l->chain, l->comm, first);
 }
 
 static int session__pending(void *ctx, uint64_t key, const struct launch *l)
@@ -420,7 +419,7 @@ static int session__orphan(void *ctx, uint64_t key, const struct work *w)
 		return err;
 	comm = w->start_ns ? session__proc_comm(s, proc, w->start_ns - s->shift_ns) :
 			     session__proc_name(s, proc);
-	return session__place(s, key, w, NULL, chain, comm);
+	return session__place(s, key, w, NULL, chain, comm, true);
 }
 
 const struct join_ops session_join_ops = {

@@ -30,7 +30,7 @@ static int timeline__placed(void *ctx, const struct session *s, const struct pla
 }
 
 static int timeline__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
-			const struct launch *l, uint32_t made)
+			  const struct launch *l, uint32_t made, bool first)
 {
 	struct timeline *t = ctx;
 
@@ -50,6 +50,7 @@ static int timeline__work(void *ctx, const struct session *s, uint64_t key, cons
 		.thread = l ? l->thread : NO_INDEX,
 		.made = made,
 		.orphan = !l,
+		.first = first,
 	}));
 }
 

@@ -38,6 +38,7 @@ struct device_event {
 	uint32_t lane;			/* of the stream: 0, or more where records overlap */
 	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
 	bool orphan;
+	bool first;			/* of its launch; in no order */
 };
 
 /* What there is of one thread: parts of the three arrays below. */

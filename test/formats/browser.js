@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * browser.js - pages in headless Chromium, and TAP
+ * browser.js - pages in headless Chromium
  *
  * Screenshots go to the directory XPU_SHOTS.
  */
@@ -8,28 +8,9 @@
 const path = require("path");
 const { pathToFileURL } = require("url");
 const { chromium } = require("playwright-core");
+const tap = require("./tap.js");
 
-let nr = 0, failed = 0, browser;
-
-function ok(good, name, why) {
-	console.log(`${good ? "ok" : "not ok"} ${++nr} - ${name}`);
-	if (!good) {
-		failed++;
-		if (why !== undefined)
-			console.log(String(why).replace(/^/gm, "# "));
-	}
-	return good;
-}
-
-function is(got, wanted, name) {
-	return ok(got === wanted, name, `got '${got}', expected '${wanted}'`);
-}
-
-/* Numbers that were added up in another order, or rounded for people. */
-function near(got, wanted, name, by = .002) {
-	return ok(Math.abs(got - wanted) <= by * Math.max(1, Math.abs(wanted)), name,
-		  `got ${got}, expected ${wanted}`);
-}
+let browser;
 
 /*
  * Opens a file. What it says on the console, what it throws and what it asks for beside the file
@@ -62,14 +43,7 @@ async function run(tests) {
 		/* Its own sandbox wants what containers and root do not have. */
 		args: ["--no-sandbox"],
 	});
-	try {
-		await tests();
-	} catch (e) {
-		ok(false, "no exception", e.stack);
-	}
-	await browser.close();
-	console.log(`1..${nr}`);
-	process.exit(failed ? 1 : 0);
+	await tap.run(tests, () => browser.close());
 }
 
-module.exports = { ok, is, near, open, shot, run };
+module.exports = { ...tap, open, shot, run };

@@ -7,7 +7,7 @@ const fs = require("fs");
 
 /* [[frames, value...], ...] of folded lines with @nr values. */
 function folded(file, nr = 1) {
-	return fs.readFileSync(file, "utf8").trim().split("\n").map(line => {
+	return fs.readFileSync(file, "utf8").split("\n").filter(line => line).map(line => {
 		const words = line.split(" "), values = words.splice(-nr).map(Number);
 
 		return [words.join(" ").split(";"), ...values];

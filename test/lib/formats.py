@@ -171,7 +171,7 @@ def pftrace(path, unit):
     tables = collections.defaultdict(dict)
     tracks, threads, open_slices, flows, last_end = {}, {}, {}, {}, {}
     works, at, counters = [], 0, collections.defaultdict(list)
-    clocks, defaults, now = {}, None, None
+    clocks, defaults, now, pending = {}, None, None, {}
     while at < len(data):
         assert data[at] == 0x0a, "a packet"
         size, at = decoder._DecodeVarint(data, at + 1)
@@ -235,28 +235,31 @@ def pftrace(path, unit):
         values = {tables["debug_annotation_names"][a.name_iid].name: a for a in e.debug_annotations}
         category = tables["event_categories"][e.category_iids[0]].name
         name = tables["event_names"][e.name_iid].name
-        slice = collections.namedtuple("slice", "category name track flow")(
-            category, name, tracks[e.track_uuid], e.flow_ids[0] if e.flow_ids else None)
+        slice = collections.namedtuple("slice", "category name track flows")(
+            category, name, tracks[e.track_uuid], list(e.flow_ids))
         open_slices[e.track_uuid] = slice, now
         if category == "launch":
             stack = tables["debug_annotation_string_values"][values["call path"].string_value_iid]
             stack = stack.str.decode().split(";")
             assert stack[-1] == frame(name), "named for the call"
-            assert slice.flow not in flows, "a launch has a flow of its own"
-            flows[slice.flow] = [slice.track.thread.thread_name] + stack
+            for flow in slice.flows:
+                assert flow not in flows, "an arrow of its own for each work of a launch"
+                flows[flow] = [slice.track.thread.thread_name] + stack
+            pending[slice.flows[0]] = slice.flows
     assert not open_slices, "all slices end"
     check_counters(counters)
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     gpus = {w.track.parent_uuid for w, _ in works}
-    pending = dict(flows)
     for w, ns in works:
         gpu = tracks[w.track.parent_uuid].name.split()[1] if len(gpus) > 1 else ""
         name = w.name if w.category == "kernel" else w.name[len("memcpy "):]
-        pending.pop(w.flow, None)
-        yield (flows[w.flow] + ["[GPU%s_%s]%s" % (gpu, labels[w.category], name)],
+        (flow,) = w.flows
+        pending.pop(flow, None)
+        yield (flows.pop(flow) + ["[GPU%s_%s]%s" % (gpu, labels[w.category], name)],
                ns if unit == "ns" else 1)
-    for stack in pending.values():
-        yield stack + ["[GPU_Launch_Pending]"], 0 if unit == "ns" else 1
+    for flow in pending:
+        yield flows.pop(flow) + ["[GPU_Launch_Pending]"], 0 if unit == "ns" else 1
+    assert not flows, "every arrow ends"
 
 
 def sites(rows, unit):

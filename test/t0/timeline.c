@@ -93,7 +93,8 @@ static void calls(void)
 	launch(t, 0, 7, 1, 95);
 	launch(t, 0, 8, 1, 150);
 	launch(t, 0, 9, 1, 350);
-	is_int(t->sink.work(t->sink.ctx, &session, JOIN_KEY(0, 7), &w, &l, NO_INDEX), 0, "work");
+	is_int(t->sink.work(t->sink.ctx, &session, JOIN_KEY(0, 7), &w, &l, NO_INDEX, true), 0,
+	       "work");
 	session.first_ns = 95;
 	is_int(timeline__prepare(t, &session), 0, "prepared");
 	is_int(t->tracks.nr, 2, "two tracks");

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Timelines, as Chrome's JSON and in Perfetto's own format, in Perfetto's trace processor.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf shim
+use_sim
+
+gen=$XPU_BUILD/gen_data
+
+"$gen" --launches 5000 --paths 60 --threads 8 --procs 3 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 7 \
+	-o app.data
+"$gen" --launches 3000 --threads 4 --lose-record 9 --early -o lossy.data
+{
+	printf 'semi;colon\0"quoted"\0back\\slash\0new\nline\0tab\t\0esc\033[31m\0\001\037\177\0bad \200\377\0'
+	printf '\303\251\344\270\255\360\237\230\200\0</script>\0 blanks \0%%s%%n\0{}\0\302\205\0'
+	printf '%10000s' '' | tr ' ' k
+} >names
+"$gen" --launches 2000 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd" -o odd.data
+xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
+	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
+for name in app lossy odd live; do
+	for format in json pftrace; do
+		xpumerge $name.data -o $name.$format 2>$name.log || { cat $name.log; exit 1; }
+	done
+	for unit in ns count; do
+		xpumerge $name.data --gpu-only -f folded --unit $unit -o $name.$unit 2>/dev/null
+	done
+done
+xpumerge live.data --cpu-only -f folded --unit samples -o live.cpu 2>/dev/null
+
+exec node "$XPU_SRC/test/formats/perfetto.js"
