@@ -95,7 +95,7 @@ static long walk_frame(__u32 i, struct python_walk *w)
 		where = read64(frame + py->f_instr) - (code + py->co_code);
 	} else {
 		bpf_probe_read_user(&lasti, sizeof(lasti), (void *)frame + py->f_instr);
-		where = (__s64)(__s32)lasti * 2;
+		where = (__s64)(__s32)lasti * (py->minor == 10 ? 2 : 1);
 	}
 	put_python(w, code, where, code_print(py, code));
 	if (py->minor == 11)

@@ -8,13 +8,29 @@
  * @line: the code object's first
  * @stop: set to where it was found: what comes behind does not matter
  *
- * Sources: advance() in Objects/codeobject.c (3.10); Objects/locations.md (3.11),
- * InternalDocs/code_objects.md (3.13).
+ * Sources: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9); advance() in
+ * Objects/codeobject.c (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).
  */
 #ifndef XPU_PYLINE_H
 #define XPU_PYLINE_H
 
 #include <stdint.h>
+
+/* 3.8, 3.9: co_lnotab */
+static inline int line__lnotab(const uint8_t *p, const uint8_t *end, int line, int addr,
+			const uint8_t **stop)
+{
+	int at = 0;
+
+	for (; end - p >= 2; p += 2) {
+		at += p[0];
+		if (at > addr)
+			break;
+		line += (int8_t)p[1];
+	}
+	*stop = end - p >= 2 ? p + 2 : end;
+	return line;
+}
 
 /* 3.10 */
 static inline int line__linetable(const uint8_t *p, const uint8_t *end, int line, int addr,

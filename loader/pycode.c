@@ -11,19 +11,10 @@
 #include <uthash.h>
 
 #include "writer.h"
+#include "xpu_pylayout.h"
 
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; of a longer one lines are unknown */
-
-/* The same in all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
-#define OB_TYPE		8
-#define BYTES_SIZE	16
-#define BYTES_DATA	32
-#define STR_LENGTH	16
-#define STR_STATE	32
-#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
-#define STATE_COMPACT	0x20
-#define STATE_ASCII	0x40
 
 struct python {				/* an image's interpreter */
 	UT_hash_handle hh;

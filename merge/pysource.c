@@ -74,13 +74,17 @@ uint64_t pysources__frame(const struct pysources *p, uint64_t word)
 	if (!s)
 		return XPU_FRAME_PYTHON | XPU_CODE_UNKNOWN;
 	table = s->rec->data + s->rec->name_bytes + s->rec->file_bytes;
-	if (s->rec->minor == 10)
+	if (s->rec->minor < 10)
+		line = line__lnotab(table, table + s->rec->table_bytes, s->rec->first_line, where,
+				    &stop);
+	else if (s->rec->minor == 10)
 		line = line__linetable(table, table + s->rec->table_bytes, s->rec->first_line, where,
 				       &stop);
 	else
 		line = line__locations(table, table + s->rec->table_bytes, s->rec->first_line, where,
 				       &stop);
-	if (line < 0 || line > XPU_FRAME_LINE_MAX || !s->rec->table_bytes)
+	/* Only before 3.10 is it empty, of code on one line. */
+	if (line < 0 || line > XPU_FRAME_LINE_MAX || (!s->rec->table_bytes && s->rec->minor >= 10))
 		line = 0;
 	return XPU_FRAME_PYTHON | (uint64_t)line << 32 | PYSOURCE_ID | s->rec->id;
 }

@@ -161,19 +161,23 @@ static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwin
 }
 
 static enum cfi_result unwind__step(struct unwind *u, struct image *image, uint32_t epoch,
-				    struct cfi_regs *regs, bool *exact, struct unwind_stack *s)
+				    struct cfi_regs *regs, bool *exact, bool *loop,
+				    struct unwind_stack *s)
 {
 	uint64_t addr = regs->v[XPU_REG_IP] - !*exact, vaddr;
 	struct map *map = image__find_map(image, epoch, addr);
 	enum cfi_result result = CFI_NO_TABLE;
+	const struct dso_symbol *symbol;
 	struct cfi *cfi;
 
 	*exact = false;
 	if (map && !map->dso)
 		map->dso = dsos__get(u->dsos, map->rec);
 	if (map && map->dso) {
-		/* For the place in the file; it also loads the file. */
-		dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff, &vaddr);
+		/* It also loads the file. */
+		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
+					   &vaddr);
+		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
 		cfi = unwind__cfi(u, map->dso);
 		if (cfi)
 			result = cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
@@ -185,6 +189,23 @@ static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words
 {
 	memcpy(u->frames + *nr, words, nr_words * sizeof(*words));
 	*nr += nr_words;
+}
+
+/*
+ * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a frame of
+ * Python's, one.
+ */
+static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
+				  uint16_t *nr)
+{
+	size_t i, done = 0;
+
+	*nr = 0;
+	for (i = 0; i < nr_native; i++)
+		u->frames[(*nr)++] = u->loop[i] && done < rec->nr_python ? rec->data[done++] :
+									   u->native[i];
+	while (done < rec->nr_python)
+		u->frames[(*nr)++] = rec->data[done++];
 }
 
 /*
@@ -227,6 +248,7 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
 	struct unwind_stack *s = unwind__stack(u, rec->thread_id);
 	enum cfi_result result = CFI_STEPPED;
+	uint32_t loops;
 	uint16_t n;
 	bool exact = true;
 	int err;
@@ -239,8 +261,10 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	memcpy(regs.v, rec->regs, sizeof(regs.v));
 	u->native[0] = regs.v[XPU_REG_IP];
 	u->sp[0] = regs.v[XPU_REG_SP];
+	u->loop[0] = false;
 	for (n = 1; n < UNWIND_MAX_FRAMES; n++) {
-		result = image ? unwind__step(u, image, epoch, &regs, &exact, s) : CFI_LOST;
+		result = image ? unwind__step(u, image, epoch, &regs, &exact, &u->loop[n - 1], s) :
+				 CFI_LOST;
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
 		if (regs.v[XPU_REG_IP] >> 56) {		/* no program's */
@@ -250,9 +274,15 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 		/* All but the first are looked up a byte earlier. */
 		u->native[n] = regs.v[XPU_REG_IP] + exact;
 		u->sp[n] = regs.v[XPU_REG_SP];
+		u->loop[n] = false;
 	}
 	if (result == CFI_LOST || n == UNWIND_MAX_FRAMES || rec->nr_python == XPU_MAX_PYTHON)
 		*flags |= XPU_CHAIN_TRUNCATED;
-	unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
+	for (loops = 0; loops < rec->nr_python && XPU_WORD_IS_PYTHON(rec->data[loops]); loops++)
+		;
+	if (loops < rec->nr_python)
+		unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
+	else
+		unwind__merge_by_name(u, rec, n, nr);
 	return err;
 }

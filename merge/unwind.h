@@ -9,6 +9,7 @@
 #ifndef MERGE_UNWIND_H
 #define MERGE_UNWIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "xpu_record.h"
@@ -27,6 +28,7 @@ struct unwind {
 	struct unwind_stack *stacks;	/* by thread: what it was last */
 	uint64_t native[UNWIND_MAX_FRAMES];
 	uint64_t sp[UNWIND_MAX_FRAMES];	/* of each: where its own stack begins */
+	bool loop[UNWIND_MAX_FRAMES];	/* whether it is Python's evaluation loop, by its name */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 

@@ -18,6 +18,7 @@
 
 #include "probe.h"
 #include "wire.h"
+#include "xpu_pylayout.h"
 #include "xpu_pyline.h"
 #include "xpu_utf8.h"
 #include "xpu_record.h"
@@ -32,134 +33,8 @@
 #define PROBATION	64		/* walks that try whatever they read */
 #define LOOK_S		1		/* between looks for an interpreter */
 
-/*
- * Where things are, in bytes. Names are CPython's. Of each version, the release named is the one
- * whose headers the numbers were taken from; they do not change within a version once it is
- * released. 3.13 tells most of its own, in _PyRuntime.debug_offsets.
- */
-struct layout {
-	uint8_t minor;
-	bool anchored;			/* something of each evaluation loop is on the stack */
-	bool has_cframe;		/* tstate leads to a _PyCFrame, and that to the frame */
-	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
-	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor there */
-	uint16_t cframe_frame, cframe_previous;
-	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
-	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
-	uint16_t co_firsttraceable, co_code, co_bytes;
-	uint16_t ascii_bytes, compact_bytes;	/* what is before the characters */
-	/* For who looks from outside; 0: not to be walked by that one. */
-	uint16_t runtime_main, interp_threads, ts_thread_id;
-};
-
-static const struct layout layouts[] = {
-	{
-		/* Include/pystate.h, Include/frameobject.h, Include/code.h; 3.8.18 */
-		.minor = 8,
-		.ts_frame = 24,
-		.f_previous = 24, .f_code = 32, .f_instr = 104, .f_bytes = 112,
-		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
-		.co_bytes = 152,
-		.ascii_bytes = 48, .compact_bytes = 72,
-	}, {
-		/* Include/cpython/{pystate,frameobject,code}.h; 3.9.18 */
-		.minor = 9,
-		.ts_frame = 24,
-		.f_previous = 24, .f_code = 32, .f_instr = 104, .f_bytes = 112,
-		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
-		.co_bytes = 152,
-		.ascii_bytes = 48, .compact_bytes = 72,
-	}, {
-		/* The same; 3.10.13. struct CFrame has no frame, but is on the loop's stack. */
-		.minor = 10,
-		.anchored = true,
-		.runtime_main = 40, .interp_threads = 8, .ts_thread_id = 176,
-		.ts_frame = 24, .ts_cframe = 48, .cframe_previous = 8,
-		.f_previous = 24, .f_code = 32, .f_instr = 96, .f_bytes = 104,
-		.co_firstlineno = 40, .co_filename = 104, .co_name = 112, .co_linetable = 120,
-		.co_bytes = 152,
-		.ascii_bytes = 48, .compact_bytes = 72,
-	}, {
-		/* Include/cpython/{pystate,code}.h, Include/internal/pycore_frame.h; 3.11.2, 3.11.7 */
-		.minor = 11,
-		.anchored = true, .has_cframe = true,
-		.runtime_main = 48, .interp_threads = 16, .ts_thread_id = 152,
-		.ts_frame = 56, .cframe_frame = 8, .cframe_previous = 16,
-		.f_code = 32, .f_previous = 48, .f_instr = 56, .f_entry = 68, .f_owner = 69,
-		.f_bytes = 72,
-		.co_firstlineno = 72, .co_filename = 112, .co_name = 128, .co_linetable = 136,
-		.co_firsttraceable = 168, .co_code = 184, .co_bytes = 184,
-		.ascii_bytes = 48, .compact_bytes = 72,
-	}, {
-		/* The same; 3.12.1 */
-		.minor = 12,
-		.anchored = true, .has_cframe = true,
-		.runtime_main = 48, .interp_threads = 72, .ts_thread_id = 136,
-		.ts_frame = 56, .cframe_frame = 0, .cframe_previous = 8,
-		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
-		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
-		.co_linetable = 136, .co_firsttraceable = 176, .co_code = 192, .co_bytes = 192,
-		.ascii_bytes = 40, .compact_bytes = 56,
-	}, {
-		/* The same; 3.13.0. What debug_offsets has must be the same, or it has the word. */
-		.minor = 13,
-		.anchored = true,
-		.runtime_main = 640, .interp_threads = 7344, .ts_thread_id = 152,
-		.ts_frame = 72,
-		.f_code = 0, .f_previous = 8, .f_instr = 56, .f_owner = 70, .f_bytes = 72,
-		.co_firstlineno = 68, .co_version = 92, .co_filename = 112, .co_name = 128,
-		.co_linetable = 136, .co_firsttraceable = 184, .co_code = 200, .co_bytes = 200,
-		.ascii_bytes = 40, .compact_bytes = 56,
-	},
-};
-
-/* The same in all of them: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
-#define OB_TYPE		8
-#define BYTES_SIZE	16
-#define BYTES_DATA	32
-#define STR_LENGTH	16
-#define STR_HASH	24		/* -1: not known */
-#define STR_STATE	32
-#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
-#define STATE_COMPACT	0x20
-#define STATE_ASCII	0x40
-#define STATE_SHAPE	0x7c		/* these three */
-
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
 #define OWNED_BY_CSTACK		3	/* from 3.12 on: no frame of Python's, but the loop's own */
-
-/* The head of struct _Py_DebugOffsets, Include/internal/pycore_runtime.h; 3.13.0. */
-struct debug_offsets {
-	char cookie[8];
-	uint64_t version, free_threaded;
-	struct {
-		uint64_t size, finalizing, interpreters_head;
-	} runtime_state;
-	struct {
-		uint64_t size, id, next, threads_head, rest[9];
-	} interpreter_state;
-	struct {
-		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
-			datastack_chunk, status;
-	} thread_state;
-	struct {
-		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
-	} frame;
-	struct {
-		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
-			localsplusnames, localspluskinds, code_adaptive;
-	} code;
-	struct {
-		uint64_t size, type;
-	} object;
-	uint64_t type[4], tuple[3], list[3], dict[3], float_[2], long_[3];
-	struct {
-		uint64_t size, ob_size, sval;
-	} bytes;
-	struct {
-		uint64_t size, state, length, ascii_size;
-	} unicode;
-};
 
 /* A string of Python's, and what was made of it. */
 struct text {
@@ -219,7 +94,7 @@ struct python {
 
 _Atomic enum python_mode python__mode;
 
-static struct layout L;			/* written before python__mode, then read only */
+static struct py_layout L;			/* written before python__mode, then read only */
 static void *(*get_tstate)(void);
 static uint64_t code_type, unicode_type, bytes_type, loop_start, loop_bytes;
 
@@ -428,24 +303,6 @@ static inline bool text__is(const struct text *t, uint64_t str)
 		return hash == t->hash;
 	return !memcmp(t->raw, (const void *)(uintptr_t)(str + (state & STATE_ASCII ?
 		       L.ascii_bytes : L.compact_bytes)), t->bytes);
-}
-
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-/* As those of xpu_pyline.h. Source: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9). */
-static int line__lnotab(const uint8_t *p, const uint8_t *end, int line, int addr,
-			const uint8_t **stop)
-{
-	int at = 0;
-
-	for (; end - p >= 2; p += 2) {
-		at += p[0];
-		if (at > addr)
-			break;
-		line += (int8_t)p[1];
-	}
-	*stop = end - p >= 2 ? p + 2 : end;
-	return line;
 }
 
 /* ---- code objects ---------------------------------------------------------------------------- */
@@ -917,7 +774,7 @@ static bool find_interpreter(void **handle)
 }
 
 /* From 3.13 on it says itself where things are. */
-static bool check_debug_offsets(const struct debug_offsets *d, unsigned long version)
+static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long version)
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {
 		refuse(XPU_MESSAGE_WARNING, "Python's _PyRuntime is not as expected: call chains "
@@ -929,23 +786,11 @@ static bool check_debug_offsets(const struct debug_offsets *d, unsigned long ver
 		       "without Python's frames");
 		return false;
 	}
-	if (d->object.type != OB_TYPE || d->bytes.ob_size != BYTES_SIZE ||
-	    d->bytes.sval != BYTES_DATA || d->unicode.state != STR_STATE ||
-	    d->unicode.length != STR_LENGTH || d->unicode.ascii_size != L.ascii_bytes ||
-	    d->code.firstlineno != L.co_firstlineno || d->code.qualname != L.co_name ||
-	    d->code.filename != L.co_filename || d->code.linetable != L.co_linetable ||
-	    d->code.code_adaptive != L.co_code || d->frame.owner > 1024 ||
-	    d->thread_state.current_frame > 4096) {
+	if (!py_layout__debug(&L, d)) {
 		refuse(XPU_MESSAGE_WARNING, "Python's code objects are laid out in an unknown way: "
 		       "call chains are without Python's frames");
 		return false;
 	}
-	L.ts_frame = d->thread_state.current_frame;
-	L.f_code = d->frame.executable;
-	L.f_previous = d->frame.previous;
-	L.f_instr = d->frame.instr_ptr;
-	L.f_owner = d->frame.owner;
-	L.f_bytes = d->frame.size;
 	return true;
 }
 
@@ -964,21 +809,6 @@ static unsigned long get_version(void *handle)
 		return 0;
 	return (unsigned long)major << 24 | minor << 16 | micro << 8 |
 	       (level == 'a' ? 0xa0 : level == 'b' ? 0xb0 : 0xf0);
-}
-
-static bool find_layout(unsigned long version, struct layout *l)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (version >> 24 != 3 || (version >> 16 & 0xff) != layouts[i].minor)
-			continue;
-		if ((version & 0xf0) < 0xc0)	/* before the first release candidate */
-			break;
-		*l = layouts[i];
-		return true;
-	}
-	return false;
 }
 
 static void find_loop(void *handle)
@@ -1000,47 +830,21 @@ static void find_loop(void *handle)
 static void tell(void *handle, bool early)
 {
 	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
-	const struct debug_offsets *d = dlsym(handle, "_PyRuntime");
+	const struct py_debug_offsets *d = dlsym(handle, "_PyRuntime");
 	const char *asked = getenv(XPU_PYTHON_ENV);
-	struct layout l;
+	uintptr_t code = (uintptr_t)dlsym(handle, "PyCode_Type");
+	uintptr_t unicode = (uintptr_t)dlsym(handle, "PyUnicode_Type");
+	struct py_layout l;
 
-	r.python.runtime = (uintptr_t)d;
-	r.python.code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
-	r.python.unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
-	if (!r.python.runtime || !r.python.code_type || !r.python.unicode_type ||
-	    (asked && !strcmp(asked, "off")) || !find_layout(get_version(handle), &l) ||
-	    !l.runtime_main)
+	if (!d || !code || !unicode || (asked && !strcmp(asked, "off")) ||
+	    !py_layout__find(get_version(handle), &l))
 		return;
-	if (l.minor == 13) {
-		if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->free_threaded)
-			return;
-		l.runtime_main = d->runtime_state.interpreters_head + 8;
-		l.interp_threads = d->interpreter_state.threads_head;
-		l.ts_thread_id = d->thread_state.thread_id;
-		l.ts_frame = d->thread_state.current_frame;
-	}
-	r.python.minor = l.minor;
-	r.python.has_cframe = l.has_cframe;
-	r.python.runtime_main = l.runtime_main;
-	r.python.interp_threads = l.interp_threads;
-	r.python.ts_thread_id = l.ts_thread_id;
-	r.python.ts_frame = l.ts_frame;
-	r.python.ts_cframe = l.ts_cframe;
-	r.python.cframe_frame = l.cframe_frame;
-	r.python.cframe_previous = l.cframe_previous;
-	r.python.f_code = l.f_code;
-	r.python.f_previous = l.f_previous;
-	r.python.f_instr = l.f_instr;
-	r.python.f_entry = l.f_entry;
-	r.python.f_owner = l.f_owner;
-	r.python.co_name = l.co_name;
-	r.python.co_filename = l.co_filename;
-	r.python.co_firstlineno = l.co_firstlineno;
-	r.python.co_linetable = l.co_linetable;
-	r.python.co_code = l.co_code;
-	r.python.co_bytes = l.co_bytes;
-	r.python.ascii_bytes = l.ascii_bytes;
-	r.python.compact_bytes = l.compact_bytes;
+	if (l.minor == 13 && !py_layout__debug(&l, d))
+		return;
+	r.python = py_layout__wire(&l);
+	r.python.runtime = (uintptr_t)d;
+	r.python.code_type = code;
+	r.python.unicode_type = unicode;
 	if (early)
 		xpu_early(&r, sizeof(r));
 	else
@@ -1068,7 +872,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
 	bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
-	if (sizeof(void *) != 8 || !find_layout(version, &L)) {
+	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
 		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
 		       "without its frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
 		return;
@@ -1079,7 +883,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		return;
 	}
 	if (L.minor == 13) {
-		const struct debug_offsets *runtime = dlsym(handle, "_PyRuntime");
+		const struct py_debug_offsets *runtime = dlsym(handle, "_PyRuntime");
 
 		if (!runtime) {
 			refuse(XPU_MESSAGE_WARNING, "this Python does not export _PyRuntime: call "

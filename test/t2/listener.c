@@ -212,7 +212,7 @@ static void hear_python(const struct xpu_record_python *r)
 {
 	const struct xpu_python *p = &r->python;
 
-	COUNT(nr_bad, r->hdr.size != sizeof(*r) || p->minor < 10 || p->minor > 13 || !p->runtime ||
+	COUNT(nr_bad, r->hdr.size != sizeof(*r) || p->minor < 8 || p->minor > 13 || !p->runtime ||
 	      !p->code_type || !p->unicode_type || !p->runtime_main || !p->interp_threads ||
 	      !p->ts_frame || !p->co_bytes);
 }
