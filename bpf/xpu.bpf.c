@@ -444,9 +444,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->wait_context = slot.wait_context;
 	r->wait_stream = slot.wait_stream;
 	r->path_id = slot.path_id;
-	r->ns_tid = 0;
-	if (slot.path_id)
-		r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));
+	r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));
 	if (slot.log)
 		s->log = slot.log;
 	r->nr_frames = bytes / sizeof(__u64);
@@ -495,7 +493,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 		r->proc_id = proc->proc_id;				\
 		r->tid = task_tid(task);				\
 		r->bytes = n;						\
-		r->reserved = 0;					\
+		r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));	\
 		if (bpf_probe_read_user(r->records, n, records)) {	\
 			bpf_ringbuf_discard(r, 0);			\
 			drop(XPU_LOST_READ);				\

@@ -31,7 +31,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	1
-#define XPU_VERSION_MINOR	1
+#define XPU_VERSION_MINOR	2
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
@@ -109,6 +109,7 @@ enum xpu_record_type {
 	XPU_RECORD_GRAPH_CLONE	= 73,
 	XPU_RECORD_PYCODE	= 74,
 	XPU_RECORD_PYTHON	= 75,	/* for the loader: it is not written to the file */
+	XPU_RECORD_CALLS	= 76,
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -160,7 +161,8 @@ struct xpu_record_thread {
 	__u32	thread_id;		/* interned, unique in the recording */
 	__u32	proc_id;
 	__u32	tid;
-	__u32	reserved;
+	__u32	ns_tid;			/* where its own pid namespace numbers it otherwise, and that is
+					 * known: may be told by a further definition; else 0 */
 };
 
 enum {	/* misc of MMAP */
@@ -458,7 +460,7 @@ struct xpu_record_batch {		/* one xpu_batch() call of one process */
 	__u32	proc_id;
 	__u32	tid;
 	__u32	bytes;			/* of records; the rest of hdr.size is padding to ignore */
-	__u32	reserved;
+	__u32	ns_tid;			/* tid, as its own pid namespace numbers it; 0: not known */
 	__u8	records[];
 };
 
@@ -645,6 +647,26 @@ struct xpu_record_memory {		/* MEMCPY and MEMSET */
 	__u64	graph_node_id[];
 };
 
+/* One call of CUDA's API, of the runtime or, outside of it, of the driver. */
+struct xpu_call {
+	__s32	delta_ns;		/* when it began, to the record's time_ns */
+	__u32	correlation_id;
+	__u32	duration_ns;		/* the lower 32 bits ... */
+	__u16	duration_high;		/* ... and the upper 16 */
+	__u16	cbid;			/* CUPTI's; with XPU_CALL_RUNTIME or of the driver */
+};
+
+#define XPU_CALL_RUNTIME	0x8000
+#define XPU_CALL_MAX_NS		((1ull << 48) - 1)
+
+struct xpu_record_calls {		/* of one thread, by when they ended */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	tid;			/* as gettid() says there: see BATCH's ns_tid */
+	__u32	nr;
+	struct xpu_call calls[];
+};
+
 struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or instantiated */
 	struct xpu_record hdr;
 	__u64	node_id;
@@ -701,6 +723,8 @@ struct xpu_record_counters {
 	__u64	nr_bad_times;		/* records with start 0 or end before start */
 	__u64	nr_unfinished;		/* records handed out at exit before their work was done */
 	__u64	nr_slots;		/* threads that have launched */
+	__u64	nr_calls;		/* packed; from here on: since version 1.2 */
+	__u64	nr_bad_calls;		/* without valid times: not packed */
 };
 
 enum xpu_message_level {
@@ -763,7 +787,9 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_clone) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 88);
+XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 104);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 
 #endif /* XPU_RECORD_H */

@@ -139,6 +139,9 @@ _Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
 #define XPU_SITE_HELLO		"xpu_hello"
 #define XPU_HELLO_NS		500000000ull
 
+/* The same, for who wants the calls of CUDA's API, too, as long as it is here. */
+#define XPU_SITE_LIVE_API	"xpu_live_api"
+
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
 /* How the shim makes call chains: "auto", "fp" or "dwarf", and of how many frames at most. */
@@ -156,5 +159,8 @@ _Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
 
 /* "off": calls that wait are not told of. */
 #define XPU_WAITS_ENV		"XPUSHIM_WAITS"
+
+/* "on": the calls of CUDA's API are wanted, in processes that xpuload started. */
+#define XPU_API_ENV		"XPUSHIM_API"
 
 #endif /* XPU_SLOT_H */

@@ -28,7 +28,7 @@ struct attachment {
 
 /* The programs on the sites of one process, or of all. */
 struct attachments {
-	struct attachment early, batch, log, path, launch;
+	struct attachment early, api, batch, log, path, launch;
 };
 
 struct followed {			/* a child of an attached process */
@@ -42,7 +42,8 @@ struct site {
 };
 
 struct sites {
-	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES], early, hello;
+	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES];
+	struct site early, hello, api;
 };
 
 struct probes {
@@ -52,7 +53,7 @@ struct probes {
 	char *shim;
 	struct sites sites;
 	size_t nr_sites;
-	bool early;			/* that site, too */
+	bool early, api;		/* these sites, too */
 	struct attachments at;
 	struct attachment hello;
 	struct followed *followed;
@@ -142,7 +143,8 @@ static int find_sites(const char *path, struct sites *sites, char *why, size_t l
 	    find_site(elf, XPU_SITE_LIVE_LOG, &sites->log[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_PATH, &sites->path[1]) &&
 	    find_site(elf, XPU_SITE_EARLY, &sites->early) &&
-	    find_site(elf, XPU_SITE_HELLO, &sites->hello))
+	    find_site(elf, XPU_SITE_HELLO, &sites->hello) &&
+	    find_site(elf, XPU_SITE_LIVE_API, &sites->api))
 		err = 0;
 	else
 		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or one of another "
@@ -239,8 +241,8 @@ static int attach(struct probes *p, struct bpf_program *prog, const struct site 
 
 static void attachments__init(struct attachments *at)
 {
-	at->early.multi_fd = at->batch.multi_fd = at->log.multi_fd = at->path.multi_fd =
-		at->launch.multi_fd = -1;
+	at->early.multi_fd = at->api.multi_fd = at->batch.multi_fd = at->log.multi_fd =
+		at->path.multi_fd = at->launch.multi_fd = -1;
 }
 
 /* Launches last: who hears of them must hear of what becomes of them. */
@@ -250,7 +252,9 @@ static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
 	const struct sites *sites = &p->sites;
 
 	attachments__init(at);
+	/* On the site of the API the program does not matter: it never runs. */
 	return (p->early ? attach(p, skel->progs.on_batch, &sites->early, 1, pid, &at->early) : 0) ?:
+	       (p->api ? attach(p, skel->progs.on_batch, &sites->api, 1, pid, &at->api) : 0) ?:
 	       attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
 	       attach(p, skel->progs.on_log, sites->log, p->nr_sites, pid, &at->log) ?:
 	       attach(p, skel->progs.on_launch, sites->path, p->nr_sites, pid, &at->path) ?:
@@ -297,6 +301,7 @@ static void detach_all(struct attachments *at)
 	detach(&at->path);
 	detach(&at->log);
 	detach(&at->batch);
+	detach(&at->api);
 	detach(&at->early);
 }
 
@@ -348,6 +353,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->multi = multi;
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
 	p->early = opts->mode == PROBES_RUN && opts->sample;
+	p->api = opts->mode != PROBES_RUN && opts->api;
 	attachments__init(&p->at);
 	p->hello.multi_fd = -1;
 	if (opts->shim) {

@@ -30,6 +30,8 @@ struct probes_options {
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool waits;			/* hear of calls that wait for the device */
+	bool api;			/* all calls of CUDA's API; for PROBES_RUN, its environment says
+					 * so, too */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */

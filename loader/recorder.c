@@ -247,11 +247,25 @@ static struct process *recorder__process(struct recorder *rec, uint32_t proc_id)
 	return p;
 }
 
+/* @ns_tid: 0 if it is not known or the same */
+static void recorder__define_thread(struct recorder *rec, const struct thread *t, uint32_t ns_tid)
+{
+	struct xpu_record_thread *r = writer__reserve(rec->writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_thread){
+			.hdr = { XPU_RECORD_THREAD, 0, sizeof(*r) },
+			.thread_id = t->thread_id,
+			.proc_id = t->key.proc_id,
+			.tid = t->key.tid,
+			.ns_tid = ns_tid,
+		};
+}
+
 /* The interned id of a thread, defined in the file on its first record. 0 when memory is short. */
 static uint32_t recorder__thread_id(struct recorder *rec, uint32_t proc_id, uint32_t tid)
 {
 	struct thread key = { .key = { proc_id, tid } }, *t;
-	struct xpu_record_thread *r;
 
 	if (rec->last_thread && !memcmp(&rec->last_thread->key, &key.key, sizeof(key.key)))
 		return rec->last_thread->thread_id;
@@ -269,14 +283,7 @@ static uint32_t recorder__thread_id(struct recorder *rec, uint32_t proc_id, uint
 		return 0;
 	}
 	t->thread_id = ++rec->last_thread_id;
-	r = writer__reserve(rec->writer, sizeof(*r));
-	if (r)
-		*r = (struct xpu_record_thread){
-			.hdr = { XPU_RECORD_THREAD, 0, sizeof(*r) },
-			.thread_id = t->thread_id,
-			.proc_id = proc_id,
-			.tid = tid,
-		};
+	recorder__define_thread(rec, t, 0);
 out:
 	rec->last_thread = t;
 	return t->thread_id;
@@ -436,7 +443,11 @@ static void recorder__learn_tid(struct recorder *rec, const struct xpu_ring_laun
 			return;
 		}
 	}
+	if (n->tid == launch->tid)
+		return;
 	n->tid = launch->tid;
+	if (recorder__thread_id(rec, launch->proc_id, launch->tid))
+		recorder__define_thread(rec, rec->last_thread, launch->ns_tid);
 }
 
 /* A thread's id here; in a pid namespace of its own it has told us of it with its first path. */
@@ -604,8 +615,7 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 		recorder__name_path(rec, p, launch->path_id, &what, launch);
 	if (launch->flags & XPU_CHAIN_NO_LAUNCH)
 		return;
-	if (launch->path_id)
-		recorder__learn_tid(rec, launch);
+	recorder__learn_tid(rec, launch);
 	thread_id = recorder__thread_id(rec, launch->proc_id, launch->tid);
 	path_id = recorder__path_id(rec, &what, launch->frames, launch->time_ns,
 				    launch->hdr.type == XPU_RECORD_LAUNCH);
@@ -1138,6 +1148,8 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 		stats->nr_tagged += tagged;
 		stats->nr_device_records += c->nr_kernels - f->nr_kernels +
 			c->nr_memcpys - f->nr_memcpys + c->nr_memsets - f->nr_memsets;
+		stats->nr_calls += c->nr_calls - f->nr_calls;
+		stats->nr_bad_calls += c->nr_bad_calls - f->nr_bad_calls;
 		stats->nr_dropped_cupti += c->nr_dropped_cupti - f->nr_dropped_cupti;
 		stats->nr_dropped_shim += c->nr_dropped_shim - f->nr_dropped_shim;
 		stats->nr_bad_times += c->nr_bad_times - f->nr_bad_times;

@@ -25,6 +25,8 @@ struct recorder_stats {
 	uint64_t nr_tagged;		/* by the shims, as they say */
 	uint64_t nr_at_edges;		/* tagged as somebody attached or detached: not for us */
 	uint64_t nr_device_records;	/* packed by the shims, as they say */
+	uint64_t nr_calls;		/* of the API: the same */
+	uint64_t nr_bad_calls;
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
 	uint64_t nr_bad_times;

@@ -62,6 +62,7 @@ struct options {
 	bool no_cache;			/* keep no mapped files */
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
+	bool api;			/* calls of CUDA's API, too */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool freq_given;
@@ -115,6 +116,8 @@ static const char usage_text[] =
 "  -F, --freq HZ          CPU samples a second (default 99)\n"
 "      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
+"      --api              also every call of CUDA's API, its begin and its end; costs the program\n"
+"                         some 0.35 us a call\n"
 "      --off-cpu          also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
 "                         account of each thread's life\n"
 "      --off-cpu-min US   with --off-cpu: show no stacks of shorter times (default 0)\n"
@@ -253,6 +256,10 @@ static int check_modes(const struct options *opts)
 		msg__error("--gpu-only looks at no threads: it cannot be together with --off-cpu");
 		return -EINVAL;
 	}
+	if (opts->cpu_only && opts->api) {
+		msg__error("--cpu-only knows of no CUDA: it cannot be together with --api");
+		return -EINVAL;
+	}
 	if (opts->cpu_only && opts->mode == PROBES_ALL) {
 		msg__error("--cpu-only is for a COMMAND or a process: -a finds programs by the shim");
 		return -EINVAL;
@@ -268,7 +275,8 @@ static int check_modes(const struct options *opts)
 static int parse_options(int argc, char **argv, struct options *opts)
 {
 	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
-	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_OFF_CPU, OPT_OFF_CPU_MIN };
+	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_OFF_CPU, OPT_OFF_CPU_MIN,
+	       OPT_API };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -276,6 +284,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "freq", required_argument, NULL, 'F' },
 		{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
 		{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
+		{ "api", no_argument, NULL, OPT_API },
 		{ "off-cpu", no_argument, NULL, OPT_OFF_CPU },
 		{ "off-cpu-min", required_argument, NULL, OPT_OFF_CPU_MIN },
 		{ "duration", required_argument, NULL, OPT_DURATION },
@@ -330,6 +339,9 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			break;
 		case OPT_CPU_ONLY:
 			opts->cpu_only = true;
+			break;
+		case OPT_API:
+			opts->api = true;
 			break;
 		case OPT_OFF_CPU_MIN:
 			opts->off_min_ns = strnlen(optarg, 10) < 10 ?
@@ -864,6 +876,7 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 		 U(st->nr_bad_times));
 	add_loss(l, st->nr_unfinished, "%llu device records unfinished at exit",
 		 U(st->nr_unfinished));
+	add_loss(l, st->nr_bad_calls, "%llu API calls without valid times", U(st->nr_bad_calls));
 	if (lost_bytes) {		/* of records of every kind */
 		add_loss(l, lost_bytes, "%llu bytes not written", U(lost_bytes));
 		l->nr -= lost_bytes;
@@ -895,7 +908,7 @@ static int close_session(struct session *s)
 	uint64_t bytes = 0, lost_bytes = 0;
 	struct recorder_stats st;
 	struct losses losses;
-	char samples[64] = "", lost[64];
+	char calls[64] = "", samples[64] = "", lost[64];
 	bool nothing;
 	int err;
 
@@ -919,6 +932,8 @@ static int close_session(struct session *s)
 			  st.nr_processes > 1 ? "es" : "");
 	if (s->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st.nr_samples));
+	if (s->opts->api)
+		snprintf(calls, sizeof(calls), ", %llu API calls", U(st.nr_calls));
 	snprintf(lost, sizeof(lost), lost_bytes ? "%llu and %llu bytes" : "%llu", U(losses.nr),
 		 U(lost_bytes));
 	if (s->opts->cpu_only)
@@ -926,10 +941,10 @@ static int close_session(struct session *s)
 			  U(st.nr_samples), U(st.nr_processes), st.nr_processes == 1 ? "" : "es",
 			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, lost);
 	else
-		msg__info("%llu launches from %llu call path%s, %llu device records, %llu "
+		msg__info("%llu launches from %llu call path%s, %llu device records%s, %llu "
 			  "process%s%s; %s, %.1f MB; lost %s", U(st.nr_launches),
 			  U(st.nr_paths), st.nr_paths == 1 ? "" : "s", U(st.nr_device_records),
-			  U(st.nr_processes), st.nr_processes == 1 ? "" : "es", samples,
+			  calls, U(st.nr_processes), st.nr_processes == 1 ? "" : "es", samples,
 			  s->opts->merge ? "recording" : s->opts->data, bytes / 1e6, lost);
 	if (st.nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching", U(st.nr_at_edges));
@@ -1033,6 +1048,7 @@ static int start_recording(struct session *s, const char *shim)
 		.waits = !opts->gpu_only,
 		.stack_bytes = opts->stack_bytes,
 		.blind_stack_bytes = opts->blind_stack_bytes,
+		.api = opts->api,
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_ns,
 	};
@@ -1156,6 +1172,8 @@ static void set_shim_environment(const struct options *opts)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);
 	if (opts->gpu_only)
 		setenv(XPU_WAITS_ENV, "off", 1);
+	if (opts->api)
+		setenv(XPU_API_ENV, "on", 1);
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {

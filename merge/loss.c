@@ -34,11 +34,13 @@ static const struct loss_line lines[] = {
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
+	LINE(missing_calls, "API calls that the shim sent are not in the recording"),
 	LINE(missing_batches, "batches that the shim sent are not in the recording"),
 	LINE(dropped_cupti, "device records dropped by CUPTI"),
 	LINE(dropped_shim, "device records dropped by the shim: no memory"),
 	LINE(unfinished, "device records of work that still ran when the process ended"),
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
+	LINE(bad_calls, "API calls without valid times: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
 	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
@@ -86,8 +88,8 @@ uint64_t loss__lost(const struct loss *l)
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
 			    !!l->recorder[XPU_LOST_DISK];
-	uint64_t missing = l->missing_launches + max_t(uint64_t, l->missing_works,
-						       l->missing_batches);
+	uint64_t missing = l->missing_launches +
+			   max_t(uint64_t, l->missing_works + l->missing_calls, l->missing_batches);
 
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +

@@ -31,6 +31,7 @@ struct loss {
 	uint64_t recorder_other;	/* kinds that this version does not know */
 	uint64_t missing_launches;	/* tagged by the shim, not in the file */
 	uint64_t missing_works;		/* packed by the shim, not in the file */
+	uint64_t missing_calls;
 	uint64_t missing_batches;
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
@@ -38,6 +39,7 @@ struct loss {
 	uint64_t unfinished_at_detach;
 
 	uint64_t bad_times;		/* device records without times */
+	uint64_t bad_calls;		/* API calls without times */
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t bad_batches;		/* damaged inside, used up to there */
 	uint64_t cut_bytes;		/* at the end of the file, not a whole record */

@@ -62,7 +62,10 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_KERNEL]	= FIXED(struct xpu_record_kernel),
 	[XPU_RECORD_MEMCPY]	= FIXED(struct xpu_record_memory),
 	[XPU_RECORD_MEMSET]	= FIXED(struct xpu_record_memory),
-	[XPU_RECORD_COUNTERS]	= FIXED(struct xpu_record_counters),
+	/* Those of version 1.1 end before nr_calls. */
+	[XPU_RECORD_COUNTERS]	= { offsetof(struct xpu_record_counters, nr_calls),
+				    sizeof(struct xpu_record_counters) + GROWTH_BYTES },
+	[XPU_RECORD_CALLS]	= UP_TO(struct xpu_record_calls, RECORD_MAX / 2),
 	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
 	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
@@ -283,6 +286,13 @@ static const char *record__check(const struct xpu_record *rec)
 
 		if (s->nr > (rec->size - sizeof(*s)) / sizeof(s->samples[0]))
 			return "SAMPLES with more samples than its record holds";
+		break;
+	}
+	case XPU_RECORD_CALLS: {
+		const struct xpu_record_calls *c = (const void *)rec;
+
+		if (c->nr > (rec->size - sizeof(*c)) / sizeof(c->calls[0]))
+			return "CALLS with more calls than its record holds";
 		break;
 	}
 	case XPU_RECORD_PYSOURCE: {

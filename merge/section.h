@@ -41,6 +41,19 @@ struct section {
 	void (*exit_row)(void *row);
 };
 
+/* What took times, as nsys stats has it. */
+#define TIME_COLUMNS(count, name) { \
+	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
+	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
+	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME }, \
+	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME }, \
+	{ name, name, COLUMN_NAME }, \
+}
+
+/* A row of TIME_COLUMNS. */
+void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
+			 struct table *t);
+
 /* A section of that name, of what is called after it: name_columns, name__collect() and so on. */
 #define SECTION(name_, row_type, ...) \
 	const struct section section_##name_ = { \
@@ -60,6 +73,8 @@ extern const struct section section_kernels,
 extern const struct section section_devices, section_streams;
 /* text_paths.c: what caused it */
 extern const struct section section_launch_sites, section_cpu_functions;
+/* text_calls.c: calls of CUDA's API */
+extern const struct section section_api_calls;
 /* text_threads.c: what threads did, and devices did not */
 extern const struct section section_threads, section_idle;
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "session_calls.h"
 #include "session_collect.h"
 #include "session_device.h"
 #include "session_leaf.h"
@@ -76,6 +77,7 @@ void session__exit(struct session *s)
 	idmap__free(&t->joined_chains);
 	idmap__free(&t->chains);
 	idmap__free(&t->apis);
+	session__free_calls(s);
 	idmap__free(&t->streams);
 	idmap__free(&t->strings);
 	idmap__free(&t->threads);
@@ -85,6 +87,9 @@ void session__exit(struct session *s)
 	array_free(&s->accounts);
 	array_free(&s->messages);
 	array_free(&s->aggregates);
+	for (i = 0; i < s->calls.nr; i++)
+		stats__free(&s->calls.v[i].ns);
+	array_free(&s->calls);
 	for (i = 0; i < s->leaf_stats.nr; i++) {
 		stats__free(&s->leaf_stats.v[i].ns);
 		stats__free(&s->leaf_stats.v[i].bytes);
@@ -158,6 +163,7 @@ static void session__next_input(struct session *s)
 	idmap__free(&t->strings);
 	idmap__free(&t->streams);
 	idmap__free(&t->apis);
+	session__free_calls(s);
 	idmap__free(&t->pycodes);
 	t->stream_defs.nr = t->device_defs.nr = 0;
 	t->first_path = s->paths.nr;

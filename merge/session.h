@@ -139,6 +139,12 @@ struct session;
 #define LEAF_LABEL_MAX	32
 void leaf__label(const struct session *s, const struct leaf *leaf, bool numbered, char *buf);
 
+/* Over all calls of one function of CUDA's API, as recorded with --api. */
+struct call_stats {
+	const char *name;		/* interned */
+	struct stats ns;		/* with opts.stats */
+};
+
 /* What a call path caused, in one thread name, of one kind. */
 struct aggregate {
 	uint32_t chain;
@@ -263,6 +269,7 @@ struct session {
 	ARRAY(struct stream) streams;
 	ARRAY(struct leaf) leaves;
 	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, of the first ones; with opts.stats */
+	ARRAY(struct call_stats) calls;
 	ARRAY(struct aggregate) aggregates;
 	ARRAY(struct shim_message) messages;
 	ARRAY(struct thread_account) accounts;
@@ -276,6 +283,7 @@ struct session {
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
 	uint64_t nr_samples;		/* that were wanted */
+	uint64_t nr_calls;		/* that were wanted */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session_calls.h"
 #include "session_pass.h"
 #include "session_settle.h"
 #include "session_tables.h"
@@ -36,11 +37,16 @@ static int session__collect_thread(struct session *s, const struct xpu_record_th
 	uint32_t idx;
 	int err;
 
-	if (!rec->thread_id || idmap__get(&s->tables->threads, rec->thread_id, &idx))
+	if (!rec->thread_id)
 		return 0;
+	/* It may be told of again, with more. */
+	if (idmap__get(&s->tables->threads, rec->thread_id, &idx))
+		return session__collect_tid(s, rec, s->threads.v[idx].proc, idx);
 	err = machine__proc(&s->machine, rec->proc_id, &thread.proc);
 	if (!err)
 		err = idmap__put(&s->tables->threads, rec->thread_id, s->threads.nr);
+	if (!err)
+		err = session__collect_tid(s, rec, thread.proc, s->threads.nr);
 	if (!err)
 		err = array_push(&s->threads, thread);
 	return err;
@@ -61,6 +67,13 @@ static int session__collect_graph_node(struct session *s, const struct xpu_recor
 
 	err = machine__proc(&s->machine, rec->proc_id, &proc);
 	return err ?: graphs__add_node(&s->graphs, proc, rec);
+}
+
+/* Older shims have fewer of them. */
+static void counters__read(struct xpu_record_counters *to, const struct xpu_record_counters *rec)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, rec, min_t(size_t, sizeof(*to), rec->hdr.size));
 }
 
 static int session__collect_nested(struct session *s, uint32_t proc, struct account *account,
@@ -124,9 +137,9 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 
 		/* Running totals, so the bigger is the later: two threads may send at a time. */
 		if (sent->nr_batches >= account->sent.nr_batches)
-			account->sent = *sent;
+			counters__read(&account->sent, sent);
 		if (!account->baseline || sent->nr_batches < account->first.nr_batches) {
-			account->first = *sent;
+			counters__read(&account->first, sent);
 			account->baseline = batch;
 		}
 		return 0;

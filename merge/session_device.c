@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "session_calls.h"
 #include "session_leaf.h"
 #include "session_origin.h"
 #include "session_settle.h"
@@ -233,12 +234,14 @@ int session__batch(struct session *s, const struct record_iter *outer,
 		if (rec->type == XPU_RECORD_KERNEL || rec->type == XPU_RECORD_MEMCPY ||
 		    rec->type == XPU_RECORD_MEMSET)
 			err = session__work(s, proc, rec);
+		else if (rec->type == XPU_RECORD_CALLS)
+			err = session__calls(s, proc, batch, (const void *)rec);
 	}
 	if (!err)
 		err = session__account(s, proc, &account);
 	/* What was sent with the baseline is not among what was sent after it. */
 	if (!err && account->baseline == batch)
-		account->nr_works = 0;
+		account->nr_works = account->nr_calls = 0;
 	return err;
 }
 

@@ -85,6 +85,8 @@ void session__settle(struct session *s)
 					    a->sent.nr_memsets, a->first.nr_kernels +
 					    a->first.nr_memcpys + a->first.nr_memsets,
 					    a->nr_works);
+		l->missing_calls += missing(a->sent.nr_calls, a->first.nr_calls, a->nr_calls);
+		l->bad_calls += SINCE(a, nr_bad_calls);
 		l->missing_batches += missing(a->sent.nr_batches, a->first.nr_batches,
 					      a->nr_batches - (a->baseline != NULL));
 		l->dropped_cupti += SINCE(a, nr_dropped_cupti);

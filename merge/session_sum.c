@@ -58,6 +58,21 @@ int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const cha
 	return filter__keeps(s->opts.filter, &e);
 }
 
+int session__keeps_call(struct session *s, uint32_t thread, const char *comm, uint64_t time_ns)
+{
+	struct filter_event e = {
+		.pid = s->machine.procs.v[s->threads.v[thread].proc].pid,
+		.tid = s->threads.v[thread].tid,
+		.comm = comm,
+		.timed = true,
+		.time_ns = time_ns > s->start_ns ? time_ns - s->start_ns : 0,
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+
+	return filter__active(s->opts.filter) ? filter__keeps(s->opts.filter, &e) : 1;
+}
+
 int session__keeps_thread(struct session *s, const struct thread_account *a)
 {
 	const struct thread *thread = &s->threads.v[a->thread];

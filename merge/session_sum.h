@@ -21,6 +21,9 @@ void session__see_time(struct session *s, uint64_t from_ns, uint64_t to_ns);
 int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const char *comm,
 		   uint64_t time_ns, const struct work *w);
 
+/* The same for something that a thread did or was in. */
+int session__keeps_call(struct session *s, uint32_t thread, const char *comm, uint64_t time_ns);
+
 /* The same for a thread's whole life, which is of no time and no device. */
 int session__keeps_thread(struct session *s, const struct thread_account *a);
 

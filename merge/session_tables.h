@@ -60,6 +60,7 @@ struct account {
 	struct window window;
 	uint64_t nr_launches;
 	uint64_t nr_works;
+	uint64_t nr_calls;
 	uint64_t nr_batches;
 	uint32_t nr_threads;
 	uint64_t seen_ns;			/* the last time it launched or sent something */
@@ -103,6 +104,11 @@ struct session_tables {
 	/* session_sum.c */
 	struct aggregate_entry *aggregates;
 	uint32_t recent[NR_RECENT];	/* aggregates, by RECENT(): most works find theirs here */
+
+	/* session_calls.c */
+	struct idmap tids;		/* (proc, tid) */
+	struct idmap ns_tids;		/* the same, as its own pid namespace has it */
+	struct idmap calls;		/* cbid, perhaps with XPU_CALL_RUNTIME: index in s->calls */
 
 	/* session_samples.c */
 	struct unwound_entry *unwound;

@@ -17,6 +17,7 @@ static const struct section *const sections[] = {
 	&section_kernels,
 	&section_memory_time,
 	&section_memory_size,
+	&section_api_calls,
 	&section_launch_sites,
 	&section_cpu_functions,
 	&section_devices,

@@ -81,20 +81,9 @@ static void leaf_row__name(const struct leaf_row *row, char *buf, size_t size)
 		 *row->leaf->name ? " " : "", row->leaf->name);
 }
 
-#define TIME_COLUMNS(count, name) { \
-	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
-	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
-	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME }, \
-	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME }, \
-	{ name, name, COLUMN_NAME }, \
-}
-
-/* A row of TIME_COLUMNS. */
-static void leaf_row__print_time(const struct leaf_row *row, const struct section_rows *rows,
-				 const char *name, struct table *t)
+void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
+			 struct table *t)
 {
-	const struct stats *ns = &row->stats.ns;
-
 	table__row(t, (struct cell[]){
 		{ .n = table__share(ns->sum, rows->sum_ns) }, { .n = ns->sum }, { .n = ns->nr },
 		{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
@@ -117,7 +106,7 @@ static int kernels__row(const struct section_rows *rows, const void *row, struct
 {
 	const struct leaf_row *r = row;
 
-	leaf_row__print_time(r, rows, r->leaf->name, t);
+	section_rows__times(rows, &r->stats.ns, r->leaf->name, t);
 	return 0;
 }
 
@@ -141,7 +130,7 @@ static int memory_time__row(const struct section_rows *rows, const void *row, st
 	char name[64];
 
 	leaf_row__name(row, name, sizeof(name));
-	leaf_row__print_time(row, rows, name, t);
+	section_rows__times(rows, &((const struct leaf_row *)row)->stats.ns, name, t);
 	return 0;
 }
 

@@ -375,6 +375,8 @@ static int timeline__prepare_slices(struct timeline *t)
 	t->slices.nr = nr;
 	for (i = 0; i < nr; i++)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
+	if (t->first_ns == UINT64_MAX)
+		t->first_ns = 0;
 	if (nr)
 		qsort(t->slices.v, nr, sizeof(*t->slices.v), slice__cmp);
 	return err;
@@ -470,7 +472,7 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 		return err;
 	if (filter__active(s->opts.filter))
 		timeline__drop_duplicates(t);
-	t->first_ns = s->first_ns;
+	t->first_ns = s->last_ns ? s->first_ns : UINT64_MAX;
 	err = timeline__prepare_slices(t) ?: timeline__find_tracks(t);
 	if (err)
 		return err;

@@ -7,11 +7,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "calls.h"
 #include "clock.h"
 #include "launch.h"
 #include "probe.h"
@@ -74,6 +76,8 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static bool want_calls;			/* by the shim's thread alone, as the next */
+static bool have_calls;
 static atomic_bool forced;		/* CUPTI was made to hand out what is not finished */
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
@@ -327,6 +331,10 @@ static void pack_buffer(struct buffer *b)
 		case CUPTI_ACTIVITY_KIND_MEMSET:
 			pack_memset(record);
 			break;
+		case CUPTI_ACTIVITY_KIND_DRIVER:
+		case CUPTI_ACTIVITY_KIND_RUNTIME:
+			calls__pack(cupti, (const void *)record);
+			break;
 		default:
 			break;
 		}
@@ -393,6 +401,7 @@ void activity__drain(bool last)
 		memset(b->data, 0, sizeof(b->data));
 		pool__give(b);
 	}
+	calls__flush();
 	if (last) {
 		wire__repeat_definitions();
 		launch__repeat_definitions();
@@ -467,6 +476,26 @@ disable:
 	return err;
 }
 
+void activity__want_calls(bool want)
+{
+	const char *what = "";
+	CUptiResult err;
+	char text[256];
+
+	if (want == want_calls)
+		return;
+	want_calls = want;
+	if (want == have_calls)
+		return;			/* they could not be had */
+	err = calls__enable(cupti, want, &what);
+	have_calls = want && err == CUPTI_SUCCESS;
+	if (want == have_calls)
+		return;
+	snprintf(text, sizeof(text), "no API calls are recorded: %s failed: %s (error %d)", what,
+		 cupti__strerror(cupti, err), err);
+	activity__message(XPU_MESSAGE_WARNING, text);
+}
+
 /*
  * A flush holds up every thread that launches meanwhile. While so much is going on that buffers fill
  * and come back quickly, it is not needed.
@@ -504,6 +533,7 @@ void activity__stop(void)
 	size_t i;
 
 	activity__flush(false);
+	activity__want_calls(false);
 	for (i = 0; i < NR_KINDS; i++)
 		cupti->activity_disable(kinds[i]);
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {

@@ -138,6 +138,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->activity_set_attribute, "cuptiActivitySetAttribute", false },
 		{ &c->activity_register_timestamp, "cuptiActivityRegisterTimestampCallback",
 		  false },
+		{ &c->set_thread_id_type, "cuptiSetThreadIdType", true },
 	};
 	size_t i;
 

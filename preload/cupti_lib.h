@@ -39,6 +39,7 @@ struct cupti {
 	CUptiResult (*activity_flush_all)(uint32_t);
 	CUptiResult (*activity_set_attribute)(CUpti_ActivityAttribute, size_t *, void *);
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
+	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* may be NULL */
 };
 
 /**

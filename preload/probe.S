@@ -12,7 +12,7 @@
  * and the same four again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
  * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
  * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
- * xpu_hello is never called: its semaphore is what it is for.
+ * xpu_hello and xpu_live_api are never called: their semaphores are what they are for.
  *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
  * rdi and rsi on x86-64, x0 and x1 on arm64.
@@ -66,5 +66,6 @@ PROBE_SITE xpu_live_log
 PROBE_SITE xpu_live_path
 PROBE_SITE xpu_early, 1
 PROBE_SITE xpu_hello
+PROBE_SITE xpu_live_api
 
 	.section .note.GNU-stack, ""

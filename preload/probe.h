@@ -24,7 +24,7 @@ PROBE_ABI void xpu_live_path(const struct xpu_slot *slot);
 /* Whether somebody is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
-extern PROBE_ABI volatile unsigned short xpu_hello_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
 
 /* Which set of sites this process uses; set once, when the shim is loaded. */
 extern bool probe__live;
@@ -77,6 +77,12 @@ static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
 		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
+}
+
+/* Whether somebody wants the calls of CUDA's API, of a process that xpuload did not start. */
+static inline bool probe__live_api(void)
+{
+	return probe__read(&xpu_live_api_semaphore);
 }
 
 /* Whether somebody has come who may not have heard the definitions. */

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "activity.h"
+#include "calls.h"
 #include "clock.h"
 #include "cupti_lib.h"
 #include "launch.h"
@@ -136,6 +137,21 @@ static unsigned int enable_launch_callbacks(void)
 	return nr_enabled;
 }
 
+/* Whether the calls of CUDA's API are wanted: as the environment says, or whoever has come. */
+static bool calls_are_wanted(void)
+{
+	static int told = -1;
+	const char *env;
+
+	if (probe__live)
+		return probe__live_api();
+	if (told < 0) {
+		env = getenv(XPU_API_ENV);
+		told = env && !strcmp(env, "on");
+	}
+	return told;
+}
+
 static enum state fail(const char *text)
 {
 	activity__message(XPU_MESSAGE_ERROR, text);
@@ -179,6 +195,7 @@ static enum state wake(void)
 		c->unsubscribe(shim.subscriber);
 		return fail(text);
 	}
+	activity__want_calls(calls_are_wanted());
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
@@ -227,7 +244,10 @@ static void follow_listeners(void)
 		if (!heard) {
 			doze();
 			shim.state = DORMANT;
-		} else if (probe__hello() && clock__ns() >= shim.hello_ns) {
+			break;
+		}
+		activity__want_calls(calls_are_wanted());
+		if (probe__hello() && clock__ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
 			python__tell(false);
 			shim.hello_ns = clock__ns() + POLL_NS;
@@ -273,6 +293,7 @@ static void *shim_thread(void *arg)
 	uint64_t flush_ns = 0;
 
 	(void)arg;
+	calls__leave_me_out();
 	while (!atomic_load(&shim.stop)) {
 		activity__wait(POLL_NS);
 		if (atomic_load(&shim.stop))

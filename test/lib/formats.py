@@ -5,6 +5,7 @@ Reads with parsers that are not ours (protobuf's for the published .proto files,
 into the directory that PB_DIR names), checks what the format asks for, and prints what must be the
 same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count or bytes.
 """
+import bisect
 import collections
 import csv
 import decimal
@@ -99,6 +100,16 @@ def check_counters(counters):
         assert all(0 <= value < 1 << 40 for _, value in points)
 
 
+def check_nesting(spans):
+    """(start, end), by start, and the longer one first."""
+    ends = []
+    for start, end in spans:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        assert not ends or end <= ends[-1], "slices of a track nest"
+        ends.append(end)
+
+
 def chrome(path, unit):
     """What arrows lead to, under the call path of the launch where they begin."""
     def ns(us):
@@ -115,7 +126,7 @@ def chrome(path, unit):
         return stacks[node]
 
     comms, gpus, launches, works, starts, ends = {}, {}, {}, {}, {}, {}
-    tracks, counters = collections.defaultdict(list), collections.defaultdict(list)
+    tracks, counters, calls = [collections.defaultdict(list) for i in range(3)]
     for e in trace["traceEvents"]:
         key = e["pid"], e["tid"]
         if e["ph"] == "M":
@@ -128,8 +139,10 @@ def chrome(path, unit):
         if e["ph"] == "C":
             counters[e["pid"], e["name"]].append((at[2], e["args"]["value"]))
         if e["ph"] == "X":
-            tracks[key].append((at[2], at[2] + ns(e["dur"])))
-            if e["cat"] == "launch":
+            tracks[key].append((at[2], -at[2] - ns(e["dur"])))
+            if e["cat"] == "api":
+                calls[key].append((at[2], at[2] + ns(e["dur"])))
+            elif e["cat"] == "launch":
                 assert at not in launches, "one launch at a time"
                 launches[at] = e
             else:
@@ -140,9 +153,19 @@ def chrome(path, unit):
             assert e["bp"] == "e"
             ends[e["id"]] = at
     check_counters(counters)
-    for spans in tracks.values():
+    for key, spans in tracks.items():
         spans.sort()
-        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "slices of a track nest"
+        check_nesting((start, -end) for start, end in spans)
+        if key[0] >= 1 << 30:           # GPUs: no thread would show one within another
+            assert all(-a[1] <= b[0] for a, b in zip(spans, spans[1:])), "one at a time"
+        for begin, end in calls[key]:
+            at = bisect.bisect(spans, (begin, -end)) - 2
+            assert spans[at][0] <= begin and -spans[at][1] >= end, "each is within a launch"
+    launch_times = sorted(launches)
+    for i, start in starts.items():     # somewhere within the slice that the launch is
+        at = launch_times[bisect.bisect(launch_times, start) - 1]
+        assert at[:2] == start[:2] and start[2] <= at[2] + ns(launches[at]["dur"])
+        starts[i] = at
     assert starts.keys() == ends.keys(), "arrows have both ends"
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     numbered = len({at[0] for at in works}) > 1
@@ -169,7 +192,8 @@ def pftrace(path, unit):
     with open(path, "rb") as f:
         data = f.read()
     tables = collections.defaultdict(dict)
-    tracks, threads, open_slices, flows, last_end = {}, {}, {}, {}, {}
+    tracks, threads, flows, last_end = {}, {}, {}, {}
+    open_slices = collections.defaultdict(list)
     works, at, counters = [], 0, collections.defaultdict(list)
     clocks, defaults, now, pending = {}, None, None, {}
     while at < len(data):
@@ -224,20 +248,22 @@ def pftrace(path, unit):
                 (now, e.counter_value))
             continue
         if e.type == e.TYPE_SLICE_END:
-            begin, begin_ns = open_slices.pop(e.track_uuid)
-            assert now >= begin_ns
+            begin, begin_ns = open_slices[e.track_uuid].pop()
+            assert now >= max(begin_ns, last_end.get(e.track_uuid, 0))
             last_end[e.track_uuid] = now
-            if begin.category != "launch":
+            if begin.category == "api":
+                assert open_slices[e.track_uuid][-1][0].category == "launch"
+            elif begin.category != "launch":
                 works.append((begin, now - begin_ns))
             continue
-        assert e.type == e.TYPE_SLICE_BEGIN and e.track_uuid not in open_slices
+        assert e.type == e.TYPE_SLICE_BEGIN
         assert now >= last_end.get(e.track_uuid, 0), "slices of a track nest"
         values = {tables["debug_annotation_names"][a.name_iid].name: a for a in e.debug_annotations}
         category = tables["event_categories"][e.category_iids[0]].name
         name = tables["event_names"][e.name_iid].name
         slice = collections.namedtuple("slice", "category name track flows")(
             category, name, tracks[e.track_uuid], list(e.flow_ids))
-        open_slices[e.track_uuid] = slice, now
+        open_slices[e.track_uuid].append((slice, now))
         if category == "launch":
             stack = tables["debug_annotation_string_values"][values["call path"].string_value_iid]
             stack = stack.str.decode().split(";")
@@ -246,7 +272,7 @@ def pftrace(path, unit):
                 assert flow not in flows, "an arrow of its own for each work of a launch"
                 flows[flow] = [slice.track.thread.thread_name] + stack
             pending[slice.flows[0]] = slice.flows
-    assert not open_slices, "all slices end"
+    assert not any(open_slices.values()), "all slices end"
     check_counters(counters)
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     gpus = {w.track.parent_uuid for w, _ in works}

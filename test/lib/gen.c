@@ -131,7 +131,9 @@ void gen__process_exit(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32
 
 void gen__thread(struct gen *g, uint32_t thread_id, uint32_t proc_id, uint32_t tid)
 {
-	struct xpu_record_thread rec = { .thread_id = thread_id, .proc_id = proc_id, .tid = tid };
+	struct xpu_record_thread rec = {
+		.thread_id = thread_id, .proc_id = proc_id, .tid = tid, .ns_tid = g->ns_tid,
+	};
 
 	RECORD(XPU_RECORD_THREAD, 0, rec);
 }
@@ -359,7 +361,9 @@ void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status)
 
 void gen__batch_begin(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t tid)
 {
-	struct xpu_record_batch rec = { .time_ns = time_ns, .proc_id = proc_id, .tid = tid };
+	struct xpu_record_batch rec = {
+		.time_ns = time_ns, .proc_id = proc_id, .tid = tid, .ns_tid = g->ns_tid,
+	};
 
 	g->batch = g->nr;
 	RECORD(XPU_RECORD_BATCH, 0, rec);
@@ -463,6 +467,14 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 	};
 
 	gen__memory(g, XPU_RECORD_MEMSET, misc, &rec);
+}
+
+void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
+		size_t nr)
+{
+	struct xpu_record_calls rec = { .time_ns = time_ns, .tid = tid, .nr = nr };
+
+	gen__record(g, XPU_RECORD_CALLS, 0, &rec, sizeof(rec), calls, nr * sizeof(*calls));
 }
 
 void gen__counters(struct gen *g, const struct xpu_record_counters *c)

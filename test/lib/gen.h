@@ -30,6 +30,7 @@ struct gen {
 	size_t nr, cap;			/* bytes */
 	size_t batch;			/* offset of the batch that is open, 0: none */
 	uint64_t node;			/* of the next records with XPU_MISC_GRAPH_NODE; 0: any */
+	uint32_t ns_tid;		/* of the next BATCH and THREAD records */
 	const uint64_t *python;		/* words of the next STACK records ... */
 	uint32_t nr_python;		/* ... so many */
 };
@@ -97,6 +98,8 @@ void gen__memcpy(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes, uint8_t copy_kind);
 void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
+void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
+		size_t nr);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
 void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);
 void gen__message(struct gen *g, uint16_t level, const char *s);

@@ -29,7 +29,7 @@
 #define LAUNCHES_MAX	256		/* in one record, unless told */
 #define DOMAIN_DRIVER	1
 
-enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514 };
+enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 };
 
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
@@ -43,6 +43,7 @@ struct options {
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, and each execs */
 	bool shim;			/* call chains unwound in the process */
+	bool api;			/* calls of the API, too: each launch, and one within it */
 	bool no_end;
 	bool name_all;			/* threads and functions, too, as --names says */
 	const char *map;
@@ -54,6 +55,7 @@ struct options {
 struct flight {
 	uint32_t correlation_id;
 	uint32_t path;
+	uint32_t thread;
 	uint64_t time_ns;
 };
 
@@ -149,6 +151,19 @@ static void emit(struct state *s)
 		gen__flush(&s->g, s->fd);
 }
 
+/* Around the launch, as far as the next one of that thread allows. */
+static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
+{
+	const struct xpu_call calls[] = {
+		{ 10, f->correlation_id + 1, 100, 0, CBID_INNER },
+		{ -50, f->correlation_id, 250, 0, cbid },
+	};
+	uint32_t tid = proc__pid(s->o, s->proc_id) + 100000 * f->thread;
+
+	gen__calls(&s->batch, f->time_ns, tid, calls, sizeof(calls) / sizeof(calls[0]));
+	s->counters.nr_calls += sizeof(calls) / sizeof(calls[0]);
+}
+
 static void finish_one(struct state *s)
 {
 	const struct options *o = s->o;
@@ -161,6 +176,8 @@ static void finish_one(struct state *s)
 	s->window[at] = s->window[s->window_head];
 	s->window_head = (s->window_head + 1) % o->window;
 	s->nr_window--;
+	if (o->api)
+		add_calls(s, &f, cbid);
 	if (cbid == CBID_GRAPH)
 		nr = o->graph_nodes;
 	for (i = 0; i < nr; i++) {
@@ -193,7 +210,7 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 	s->counters.nr_launches++;
 	s->nr_launched++;
 	s->window[(s->window_head + s->nr_window++) % o->window] =
-		(struct flight){ correlation_id, path, s->now_ns };
+		(struct flight){ correlation_id, path, thread, s->now_ns };
 	if (o->lose_launch && s->nr_launched % o->lose_launch == 0)
 		return;
 	h = &s->held[o->thread_batch ? thread : 0];
@@ -309,6 +326,7 @@ static void emit_names(struct state *s)
 		{ CBID_KERNEL, "cuLaunchKernel" },
 		{ CBID_MEMCPY, "cuMemcpyHtoDAsync_v2" },
 		{ CBID_GRAPH, "cuGraphLaunch" },
+		{ CBID_INNER, "cuCtxGetCurrent" },
 	};
 	const struct options *o = s->o;
 	char *given = NULL, site[32], name[64];
@@ -467,7 +485,7 @@ int main(int argc, char **argv)
 		bool *value;
 	} flags[] = {
 		{ "early", &o.early }, { "reuse", &o.reuse }, { "shim", &o.shim },
-		{ "no-end", &o.no_end }, { "name-all", &o.name_all },
+		{ "no-end", &o.no_end }, { "name-all", &o.name_all }, { "api", &o.api },
 	};
 	size_t i, nr_numbers = sizeof(numbers) / sizeof(numbers[0]);
 	size_t nr_flags = sizeof(flags) / sizeof(flags[0]);

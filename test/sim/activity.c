@@ -70,6 +70,7 @@ static CUpti_TimestampCallbackFunc client_clock;
 static int64_t clock_offset_ns;
 static uint8_t kind_enabled[NR_KINDS];
 static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* API records, one by one */
+static CUpti_ActivityThreadIdType thread_id_type;
 static uint64_t nr_dropped;
 static uint64_t nr_device_records;
 static uint64_t nr_completed;
@@ -668,6 +669,14 @@ bool activity__wants_call(const struct sim_call *call)
 		__atomic_load_n(&call_enabled[call->domain][call->cbid], __ATOMIC_RELAXED));
 }
 
+static uint32_t thread_id(void)
+{
+	if (__atomic_load_n(&thread_id_type, __ATOMIC_RELAXED) ==
+	    CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+		return (uint32_t)gettid();
+	return (uint32_t)(uintptr_t)pthread_self();
+}
+
 void activity__call(const struct sim_call *call)
 {
 	CUpti_ActivityAPI r = {
@@ -676,7 +685,7 @@ void activity__call(const struct sim_call *call)
 		.start = call->start_ns,
 		.end = activity__now(),
 		.processId = (uint32_t)getpid(),
-		.threadId = (uint32_t)(uintptr_t)pthread_self(),
+		.threadId = thread_id(),
 		.correlationId = call->correlation_id,
 	};
 	size_t offset;
@@ -965,8 +974,17 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
 SIM_EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
 	PROFILER_CHECK();
-	return profiler__result(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT ?
-					CUPTI_SUCCESS : CUPTI_ERROR_NOT_SUPPORTED);
+	PROFILER_CHECK_ARG(type < CUPTI_ACTIVITY_THREAD_ID_TYPE_SIZE);
+	__atomic_store_n(&thread_id_type, type, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(type);
+	*type = __atomic_load_n(&thread_id_type, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
 }
 
 void activity__reset(void)

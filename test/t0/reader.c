@@ -283,6 +283,7 @@ static int walk_batch(const struct gen *g, struct record_iter *it)
 
 static void test_batch(void)
 {
+	static const struct xpu_call calls[2];
 	struct xpu_record_string *s;
 	struct xpu_record_kernel *k;
 	struct xpu_record_memory *m;
@@ -340,6 +341,17 @@ static void test_batch(void)
 	LAST(&g, struct xpu_record_batch)->records[4] = 4;
 	walk_batch(&g, &it);
 	is_int(record_iter__file_offset(&it), 64 + 24 + 32, "damage in a batch: where");
+	for (i = 0; i < 3; i++) {
+		begin(&g);
+		gen__batch_begin(&g, 1, 1, 1);
+		at = g.nr;
+		gen__calls(&g, 1, 1, calls, 2);
+		((struct xpu_record_calls *)(g.v + at))->nr += i;
+		gen__batch_end(&g);
+		gen__end(&g, 3, 0);
+		is_int(walk_batch(&g, &it), !i, "CALLS with %d too many", i);
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "CALLS: how it ends");
+	}
 	gen__free(&g);
 }
 

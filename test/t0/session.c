@@ -236,6 +236,27 @@ static void test_account(void)
 	fixture__end(&f);
 }
 
+/* The totals of version 1.1 have fewer members; what comes behind is the next record's. */
+static void test_old_account(void)
+{
+	struct xpu_record_counters c = { .nr_batches = 1, .nr_launches = 2, .nr_slots = 1 };
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	gen__record(&f.g, XPU_RECORD_COUNTERS, 0, &c, offsetof(struct xpu_record_counters, nr_calls),
+		    NULL, 0);
+	gen__string(&f.g, 50, "a name that is not a number of calls");
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	is_int(s->status, 0, "old account: no damage");
+	is_int(s->loss.missing_launches, 2, "old account: what it says is missing");
+	is_int(s->loss.missing_calls, 0, "old account: it says nothing of calls");
+	is_int(s->loss.bad_calls, 0, "old account: nothing at all");
+	fixture__end(&f);
+}
+
 /* The graph's nodes: 10 was captured by launch 1, 20 made by hand; 11 and 21 are what runs. */
 static void graph_begin(struct fixture *f)
 {
@@ -606,6 +627,7 @@ int main(void)
 	test_late();
 	test_gpus();
 	test_account();
+	test_old_account();
 	test_graph();
 	test_attach();
 	test_several();

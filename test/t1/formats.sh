@@ -53,6 +53,18 @@ for name in plain graphs lossy pending; do
 	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
 
+# ---- launches that have their calls, and a call within each of these
+
+"$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
+same calls chrome cat "-f chrome" ns count
+is "$(grep -c '"dur":0.250,"cat":"launch"' file) $(grep -c '"dur":0.100,"cat":"api"' file)" "700 700" \
+	"chrome: launches are as long as their calls"
+same calls pftrace cat "-f pftrace" ns count
+xpumerge -i calls.data --table api_calls --json >calls.json 2>log
+like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing lost"
+is "$(grep -c '"median_ns": 250, ' calls.json) $(grep -o '"calls": [0-9]*' calls.json |
+	awk '{ sum += $2 } END { print sum }')" "3 1400" "calls: all in the table"
+
 # ---- several functions and their lines in one place: of a program that was built so
 
 "$gen" -o inline.data --launches 300 --paths 60 --map "$XPUMERGE"

@@ -517,6 +517,84 @@ static void make_cpu(const char *name)
 	gen__free(&g);
 }
 
+/*
+ * Calls of the API: of a thread that launches and of one that does not, of the runtime and of the
+ * driver, one within another, one of five seconds, one without a name; and those of a process in a
+ * pid namespace of its own. One launch has no call, one call is not there and one had no times.
+ */
+static void make_api(const char *name)
+{
+	enum { R = XPU_CALL_RUNTIME, SYNC = 131, LAUNCH = 211, GET = 10, FREE = 295 };
+	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 2000, 1 }, { 3, 1, 4000, 1 } };
+	struct xpu_launch far[] = { { 1, 2, 500, 2 } };
+	/* In the order of their ends; the first began before the others. */
+	const struct xpu_call main_calls[] = {
+		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R }, { 505, 5, 0, 0, GET | R },
+		{ 1800, 2, 700, 0, LAUNCH | R }, { 3000, 6, 100, 0, FREE }, { 2900, 7, 300, 0, 999 },
+		{ 6000, 8, 5000000000 % (1ull << 32), 5000000000 >> 32, SYNC | R },
+	};
+	const struct xpu_call other_calls[] = { { 0, 9, 20, 0, GET | R } };
+	const struct xpu_call far_calls[] = { { 400, 1, 300, 0, LAUNCH | R } };
+	const struct xpu_call unknown_calls[] = { { 600, 2, 30, 0, GET | R } };
+	struct xpu_record_counters c = {
+		.nr_batches = 1, .nr_launches = 3, .nr_kernels = 3, .nr_calls = 9, .nr_bad_calls = 1,
+	};
+	struct gen g = { 0 };
+
+	gen__header(&g);
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 1, 100, 0, "app");
+	add_maps(&g, 97, 100);
+	gen__fork(&g, 200, 100, 101, 100, 100);
+	gen__comm(&g, 0, 300, 100, 101, "reader");
+	gen__fork(&g, 80, 200, 200, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 200, 200, "far");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 2, 200, 0, "far");
+	add_maps(&g, 97, 200);
+	gen__fork(&g, 200, 200, 201, 200, 200);
+	gen__comm(&g, 0, 300, 200, 201, "launcher");
+	gen__thread(&g, 1, 1, 100);
+	gen__thread(&g, 2, 2, 201);
+	g.ns_tid = 7;
+	gen__thread(&g, 2, 2, 201);
+	add_path(&g, 0, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, 0, 1000, 2, 2, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	gen__launches(&g, 10000, launches, NR(launches));
+	gen__launches(&g, 10000, far, NR(far));
+	g.ns_tid = 102;
+	gen__batch_begin(&g, 90000, 1, 102);
+	gen__counters(&g, &c);
+	add_names(&g);
+	gen__string(&g, 30, "cudaLaunchKernel_v7000");
+	gen__api(&g, 2, LAUNCH, 30);
+	gen__string(&g, 31, "cudaGetLastError_v3020");
+	gen__api(&g, 2, GET, 31);
+	gen__string(&g, 32, "cudaStreamSynchronize_v3020");
+	gen__api(&g, 2, SYNC, 32);
+	gen__string(&g, 33, "cuMemFree_v2");
+	gen__api(&g, 1, FREE, 33);
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__kernel(&g, 0, 11000, 1000, 1, 10, 1);
+	gen__kernel(&g, 0, 13000, 1000, 2, 10, 1);
+	gen__kernel(&g, 0, 15000, 1000, 3, 11, 1);
+	gen__calls(&g, 10000, 100, main_calls, NR(main_calls));
+	gen__calls(&g, 12345, 101, other_calls, NR(other_calls));
+	gen__batch_end(&g);
+	g.ns_tid = 9;
+	gen__batch_begin(&g, 90000, 2, 202);
+	gen__string(&g, 10, "_Z9vectorAddPKfS0_Pf");
+	gen__stream(&g, 1, 0, 1, 7);
+	gen__kernel(&g, 0, 17000, 1000, 1, 10, 1);
+	gen__calls(&g, 10000, 7, far_calls, NR(far_calls));
+	gen__calls(&g, 10000, 8, unknown_calls, NR(unknown_calls));
+	gen__batch_end(&g);
+	gen__end(&g, 5000100000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
 /* Return: what is in a file, with this directory's name, which is another each time, as DIR. */
 static char *slurp(const char *name)
 {
@@ -592,6 +670,7 @@ int main(void)
 	make_graph("graph.data");
 	make_cpu("cpu.data");
 	make_off("off.data");
+	make_api("api.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -641,6 +720,13 @@ int main(void)
 	check("off.data -f folded --unit count --cpu-only --by tid", "off.count.folded", 0);
 	check("off.data --table idle --csv --limit 0", "off.idle.csv", 0);
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
+	check("api.data --unit ns", "api.txt", 0);
+	check("api.data --table api_calls --csv", "api.csv", 0);
+	check("api.data --table api_calls --csv --tid 100 --from 12us", "api.tid.csv", 0);
+	check("api.data -f chrome", "api.json", 0);
+	check("api.data -f chrome --kernel vector --pid 100", "api.kernel.json", 0);
+	check("api.data -f chrome --cpu-only", "api.cpu.json", 0);
+	check("api.data --strict -f folded 3>&1 1>/dev/null 2>&3", "api.log", 1);
 	check("cpu.data --strict -f folded 3>&1 1>/dev/null 2>&3", "cpu.log", 1);
 	return done_testing();
 }

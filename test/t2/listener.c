@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cupti.h>
+
 #include "probe.h"
 
 struct listener listener;
@@ -15,7 +17,7 @@ void (*listener__interrupt_log)(void);
 /* The tests are not started by xpuload, so the live pair is the one in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
-volatile unsigned short xpu_hello_semaphore;
+volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
@@ -36,6 +38,11 @@ void listener__detach(void)
 {
 	__atomic_store_n(&xpu_live_launch_semaphore, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&xpu_live_batch_semaphore, 0, __ATOMIC_SEQ_CST);
+}
+
+void listener__want_calls(bool on)
+{
+	__atomic_store_n(&xpu_live_api_semaphore, on, __ATOMIC_SEQ_CST);
 }
 
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr)
@@ -256,6 +263,34 @@ static void hear_kernel(const struct xpu_record_kernel *k)
 	COUNT(nr_kernels, 1);
 }
 
+static void hear_api(const struct xpu_record_api *api)
+{
+	bool runtime = api->domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+
+	COUNT(nr_apis, 1);
+	if (api->cbid < 4096 && (runtime || api->domain == CUPTI_CB_DOMAIN_DRIVER_API))
+		listener.api_names[runtime][api->cbid] = api->name;
+}
+
+static void hear_calls(const struct xpu_record_calls *r)
+{
+	uint32_t i;
+
+	COUNT(nr_bad, !r->nr || !r->tid || r->hdr.size != sizeof(*r) + r->nr * sizeof(*r->calls));
+	for (i = 0; i < r->nr && listener.nr_calls < 1 << 17; i++) {
+		const struct xpu_call *call = &r->calls[i];
+
+		listener.calls[listener.nr_calls] = (struct listener_call){
+			.start_ns = r->time_ns + call->delta_ns,
+			.duration_ns = (uint64_t)call->duration_high << 32 | call->duration_ns,
+			.correlation_id = call->correlation_id,
+			.cbid = call->cbid,
+			.tid = r->tid,
+		};
+		COUNT(nr_calls, 1);
+	}
+}
+
 static void hear(const struct xpu_record *r)
 {
 	const struct xpu_record_message *m;
@@ -271,7 +306,10 @@ static void hear(const struct xpu_record *r)
 		COUNT(nr_streams, 1);
 		break;
 	case XPU_RECORD_API:
-		COUNT(nr_apis, 1);
+		hear_api((const void *)r);
+		break;
+	case XPU_RECORD_CALLS:
+		hear_calls((const void *)r);
 		break;
 	case XPU_RECORD_DEVICE:
 		COUNT(nr_devices, 1);

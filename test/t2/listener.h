@@ -52,6 +52,13 @@ struct listener_wait {
 	uint32_t cbid, context, stream, flags;
 };
 
+struct listener_call {
+	uint64_t start_ns, duration_ns;
+	uint32_t correlation_id;
+	uint32_t cbid;			/* with XPU_CALL_RUNTIME */
+	pid_t tid;
+};
+
 struct listener {
 	uint32_t nr_introduced, nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];
@@ -67,6 +74,9 @@ struct listener {
 	} pycodes[4096];		/* by id */
 	uint32_t nr_string_records;	/* definitions, repeated ones included */
 	uint32_t nr_streams, nr_apis, nr_devices;
+	uint32_t api_names[2][4096];	/* of the driver, of the runtime; by cbid: string ids */
+	struct listener_call calls[1 << 17];
+	uint32_t nr_calls;
 	struct xpu_record_counters counters;
 	uint32_t nr_messages;
 	uint16_t message_level;
@@ -87,6 +97,9 @@ void listener__detach(void);
 
 /* One more has come: the kernel tells of it in another way. */
 void listener__hello(bool on);
+
+/* Who wants the calls of CUDA's API comes, too, or leaves. */
+void listener__want_calls(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --api on a real GPU: the calls that CUPTI measures are those that the program made, on the threads
+# that made them, no longer than the program measured; and what it costs.
+. "$XPU_SRC/test/lib/tap.sh"
+need root gpu nvcc bpf
+
+"$NVCC" -std=c++17 -O2 -g -cudart shared -Wno-deprecated-gpu-targets \
+	-Xcompiler -fno-omit-frame-pointer -I"$XPU_SRC/test/workload" \
+	-o calls "$XPU_SRC/test/workload/calls.cu" 2>nvcc.log
+ok $? "nvcc builds calls" || diag "$(cat nvcc.log)"
+
+compare() {		# compare NAME: what was recorded, with what the program says
+	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
+	is $? 0 "$1: a table"
+	diag "$(head -n 30 "$1.csv")"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing lost"
+	diag "$(cat merge.log)"
+	xpumerge -i "$1.data" -f chrome -o "$1.json" 2>merge.log
+	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
+	diag "$(cat verdict)"
+	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -c WRONG verdict)" \
+		"9 $2 0" "$1: all calls, of all threads"
+}
+
+xpuload --api -o few.data ./calls >few.out 2>load.log
+is $? 0 "status"
+diag "$(cat load.log)"
+compare few 5
+xpuload --api --gpu-only -o many.data ./calls -t 8 -n 20000 -u 1 >many.out 2>load.log
+is $? 0 "many: status"
+diag "$(cat load.log)"
+compare many 9
+xpumerge -i many.data -f pftrace -o many.pftrace 2>/dev/null
+ok $? "many: Perfetto's format"
+diag "$(ls -l many.data many.json many.pftrace)"
+
+# Wall time of the same with and without, in turns.
+for i in 1 2 3; do
+	for how in '' --api; do
+		begin=$(date +%s%N)
+		# shellcheck disable=SC2086 # none, or one
+		xpuload --gpu-only $how -o t.data ./calls -t 1 -n 200000 -u 0 >/dev/null 2>t.log
+		diag "${how:-without}: $((($(date +%s%N) - begin) / 1000000)) ms for 420,000 calls; $(
+			grep -o '[0-9.]* MB; lost.*' t.log)"
+	done
+done
+
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	xpuload --api -o torch.data python3 "$XPU_SRC/test/gpu/eager.py" >torch.out 2>load.log
+	is $? 0 "PyTorch: status"
+	diag "$(grep 'launches from' load.log)"
+	xpumerge -i torch.data --table api_calls 2>merge.log >torch.txt
+	diag "$(head -n 14 torch.txt)"
+	diag "$(cat merge.log)"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "PyTorch: nothing lost"
+	xpumerge -i torch.data -f chrome 2>/dev/null >torch.json
+	calls=$(grep -c '"cat":"launch"' torch.json)
+	moments=$(grep '"cat":"launch"' torch.json | grep -c '"dur":1.000,')
+	diag "$calls launches, of them $moments of 1 us exactly"
+	[ "$((moments * 100))" -lt "$calls" ]
+	ok $? "PyTorch: launches are as long as their calls"
+else
+	skip "PyTorch" "no PyTorch that finds the GPU"
+fi
+
+done_testing

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""calls.py OUT TABLE.csv TIMELINE.json: what test/workload/calls says that it called, against the
+table of API calls and the timeline. Prints what was compared, and WRONG beside what differs.
+
+Names may begin with "__", as CUDA 13's cudaLaunchKernel does; of a thread, a call in the timeline
+counts if the program says that it makes such calls.
+"""
+import collections
+import csv
+import json
+import sys
+
+calls, threads, times = {}, {}, {}
+for line in open(sys.argv[1]):
+    words = line.split()
+    if words[0] == "calls":
+        calls[words[1]] = int(words[2])
+    elif words[0] == "thread":
+        threads[words[1]] = int(words[2]), int(words[3])
+    elif words[0] == "time":
+        times[words[1]] = int(words[2])
+
+
+def say(what, got, want, fits):
+    print(what, "got", got, "expected", want, "" if fits else "WRONG")
+
+
+table = {row["name"].lstrip("_"): row for row in csv.DictReader(open(sys.argv[2]))}
+for name, want in calls.items():
+    got = int(table[name]["calls"]) if name in table else 0
+    say("calls %s:" % name, got, want, got == want)
+for name, want in times.items():
+    got = int(table[name]["total_ns"])
+    say("time %s:" % name, got, want, 0.9 * want < got <= want)
+
+names, nr, launches, inside = {}, collections.Counter(), {}, 0
+trace = json.load(open(sys.argv[3]))["traceEvents"]
+for e in trace:
+    if e["ph"] == "M" and e["name"] == "thread_name":
+        names[e["pid"], e["tid"]] = e["args"]["name"]
+    elif e["ph"] == "X" and e["cat"] in ("api", "launch"):
+        if e["name"].lstrip("_") in calls:
+            nr[names[e["pid"], e["tid"]], e["tid"]] += 1
+        if e["cat"] == "launch":
+            launches.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+for name, (tid, want) in threads.items():
+    got = nr[name, tid] if tid else sum(n for (comm, _), n in nr.items() if comm == name)
+    say("thread %s %d:" % (name, tid), got, want, got == want)
+arrows = [e for e in trace if e["ph"] == "s"]
+for e in arrows:
+    inside += any(a <= e["ts"] <= b for a, b in launches[e["pid"], e["tid"]])
+say("arrows that begin in a launch:", inside, len(arrows), inside == len(arrows) and arrows)
+launched = calls["cudaLaunchKernel"] + calls["cudaMemcpyAsync"]
+say("arrows:", len(arrows), launched, len(arrows) == launched)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/* Calls of CUDA's API: none until somebody wants them, then each of them once, with its thread. */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "sim.h"
+#include "tap.h"
+
+#define NR_THREADS	4
+#define NR_CALLS	3000		/* of each: more than one record has */
+#define MS		1000000ull
+
+#define DRIVER(name)	CUPTI_DRIVER_TRACE_CBID_##name
+#define RUNTIME(name)	(CUPTI_RUNTIME_TRACE_CBID_##name | XPU_CALL_RUNTIME)
+
+int InitializeInjection(void);
+
+static CUcontext context;
+static CUfunction function;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void launch(uint64_t ns)
+{
+	void *args[] = { &ns };
+
+	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
+}
+
+static void *caller(void *arg)
+{
+	int i;
+
+	(void)arg;
+	cuCtxSetCurrent(context);
+	for (i = 0; i < NR_CALLS; i++)
+		cudaGetLastError();
+	launch(1);
+	return (void *)(intptr_t)gettid();
+}
+
+/* Calls @cbid that were heard since @from, of @tid or, if that is 0, of anybody. */
+static uint32_t nr_heard(uint32_t from, uint32_t cbid, pid_t tid)
+{
+	uint32_t i, nr = 0;
+
+	for (i = from; i < heard(nr_calls); i++)
+		nr += listener.calls[i].cbid == cbid && (!tid || listener.calls[i].tid == tid);
+	return nr;
+}
+
+static const struct listener_call *find(uint32_t from, uint32_t cbid)
+{
+	uint32_t i;
+
+	for (i = from; i < heard(nr_calls); i++)
+		if (listener.calls[i].cbid == cbid)
+			return &listener.calls[i];
+	return NULL;
+}
+
+static const char *name_of(uint32_t cbid)
+{
+	bool runtime = cbid & XPU_CALL_RUNTIME;
+
+	return listener.strings[listener.api_names[runtime][cbid & ~XPU_CALL_RUNTIME]];
+}
+
+static void threads(void)
+{
+	uint32_t from = heard(nr_calls), i, bad = 0, wrong = 0;
+	pthread_t thread[NR_THREADS];
+	void *tids[NR_THREADS];
+	uint64_t before, after;
+
+	before = now_ns();
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_create(&thread[i], NULL, caller, NULL);
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_join(thread[i], &tids[i]);
+	after = now_ns();
+	/* cuCtxSetCurrent, the calls, cuLaunchKernel. */
+	ok(listener__wait(&listener.nr_calls, from + NR_THREADS * (NR_CALLS + 2)),
+	   "all calls come out, without anybody asking");
+	is_int(heard(nr_calls), from + NR_THREADS * (NR_CALLS + 2), "each once");
+	for (i = 0; i < NR_THREADS; i++) {
+		pid_t tid = (intptr_t)tids[i];
+
+		wrong += nr_heard(from, RUNTIME(cudaGetLastError_v3020), tid) != NR_CALLS ||
+			 nr_heard(from, DRIVER(cuLaunchKernel), tid) != 1;
+	}
+	is_int(wrong, 0, "each thread has its own");
+	for (i = from; i < heard(nr_calls); i++)
+		bad += listener.calls[i].start_ns < before ||
+		       listener.calls[i].start_ns + listener.calls[i].duration_ns > after;
+	is_int(bad, 0, "at times when they can have been");
+	is_str(name_of(RUNTIME(cudaGetLastError_v3020)), "cudaGetLastError_v3020", "named");
+	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "of both kinds");
+}
+
+/* What a runtime call does in the driver is not told apart from it. */
+static void nested(void)
+{
+	uint32_t from = heard(nr_calls), i, found = 0;
+	const struct listener_call *call;
+
+	launch(30 * MS);
+	cudaDeviceSynchronize();
+	ok(listener__wait(&listener.nr_calls, from + 2), "two calls");
+	is_int(heard(nr_calls), from + 2, "and no more");
+	call = find(from, RUNTIME(cudaDeviceSynchronize_v3020));
+	ok(call && call->duration_ns > 25 * MS && call->duration_ns < 1000 * MS,
+	   "one took as long as the kernel");
+	call = find(from, DRIVER(cuLaunchKernel));
+	for (i = 0; call && i < heard(nr_launches); i++)
+		found += listener.launches[i].correlation_id == call->correlation_id;
+	is_int(found, 1, "the other has its launch's id");
+}
+
+static void at_end(void)
+{
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
+	is_int(listener.counters.nr_calls, heard(nr_calls), "and what was sent is what was counted");
+	is_int(listener.counters.nr_bad_calls, 0, "none without times");
+	if (done_testing())
+		_exit(1);
+}
+
+int main(void)
+{
+	struct timespec pause = { 0, 300000000 };
+	uint32_t from;
+	CUmodule module;
+	CUdevice device;
+
+	atexit(at_end);
+	listener__attach();
+	cuInit(0);
+	InitializeInjection();
+	cuDeviceGet(&device, 0);
+	cuDevicePrimaryCtxRetain(&context, device);
+	cuCtxSetCurrent(context);
+	cuModuleLoadData(&module, "image");
+	cuModuleGetFunction(&function, module, "kernel");
+	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
+	cudaSetDevice(0);
+
+	launch(1);
+	cudaDeviceSynchronize();
+	ok(listener__wait(&listener.nr_kernels, 1), "a kernel");
+	is_int(heard(nr_calls), 0, "without being asked no call is told of");
+	listener__want_calls(true);
+	nanosleep(&pause, NULL);
+	threads();
+	nested();
+	listener__want_calls(false);
+	nanosleep(&pause, NULL);
+	from = heard(nr_calls);
+	cudaDeviceSynchronize();
+	nanosleep(&pause, NULL);
+	is_int(heard(nr_calls), from, "nor when nobody wants them any more");
+	/* One more time, and then in the middle of it everybody leaves. */
+	listener__want_calls(true);
+	nanosleep(&pause, NULL);
+	cudaDeviceSynchronize();
+	listener__detach();
+	nanosleep(&pause, NULL);
+	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1, "the last one is not lost");
+	return 0;
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --api: every call of CUDA's API once, by the thread that made it and as long as it took. Real BPF
+# and real uprobes on the simulated device.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+
+compare() {		# compare NAME: what was recorded, with what the program says
+	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
+	is $? 0 "$1: a table"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing lost"
+	xpumerge -i "$1.data" -f chrome -o "$1.json" 2>merge.log
+	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
+	diag "$(cat verdict)"
+	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -c WRONG verdict)" \
+		"9 $2 0" "$1: all calls, of all threads"
+}
+
+xpuload --api -o run.data "$XPU_BUILD/workload/calls" >run.out 2>load.log
+is $? 0 "a run: status"
+like "$(cat load.log)" '^xpuload: 800 launches .* 800 device records, [0-9]{3} API calls, .* lost 0$' \
+	"a run: its account"
+compare run 5
+
+# In a pid namespace of its own; the thread that launches nothing is not known here by its number.
+xpuload --api --gpu-only --probe launch -o far.data unshare -pf --mount-proc \
+	"$XPU_BUILD/workload/calls" >far.own 2>load.log
+is $? 0 "a namespace: status"
+grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
+compare far 4
+is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 "a namespace: and that one's"
+
+xpuload -o without.data "$XPU_BUILD/workload/calls" >without.out 2>load.log
+unlike "$(cat load.log)" 'API calls' "without --api: no word of them"
+is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
+	"without --api: none in the table"
+is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
+	"without --api: none in the timeline"
+
+# A program that runs: as long as somebody wants them, while another one does not.
+start_dormant a -t 2
+attach plain -p "$a_pid"
+awake plain
+ask a "burst 100" >/dev/null
+attach one --api -p "$a_pid"
+awake one
+sleep 0.3			# the shim looks ten times a second
+ask a "burst 100" >/dev/null
+leave one
+like "$(cat one.log)" '^xpuload: 103 launches .* [0-9]+ API calls, ' "attached: its account"
+sleep 0.3
+ask a "burst 100" >/dev/null
+leave plain
+xpumerge -i one.data --table api_calls --csv --limit 0 >one.csv 2>merge.log
+diag "$(cat one.csv merge.log)"
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "attached: nothing lost"
+is "$(sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' one.csv | cut -d, -f3)" 100 "attached: each launch"
+is "$(grep '"cudaMemcpy"$' one.csv | cut -d, -f3)" 3 "attached: each copy"
+unlike "$(cat one.csv)" 'cuDeviceGetName' "attached: what the shim itself asks for is no call"
+is "$(xpumerge -i plain.data --table api_calls --csv 2>/dev/null |
+	sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' | cut -d, -f3)" 100 \
+	"and one who did not ask has those of that time"
+finish a
+is $? 0 "the target's status"
+
+xpuload --cpu-only --api true 2>log
+is $? 125 "--cpu-only --api: refused"
+
+done_testing

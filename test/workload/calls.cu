@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/*
+ * calls.cu - a known number of calls of CUDA's API by each thread, and how long some of them took
+ *
+ *	calls [-t THREADS] [-n ROUNDS] [-u US]
+ *
+ * A round is a launch, a copy to the device and, every tenth time, a synchronization of the stream;
+ * a kernel takes US microseconds. Then one thread more asks for errors only, and launches nothing.
+ * Prints, at the end, "calls NAME COUNT" of each function, "thread NAME TID COUNT" of each thread and
+ * all of its calls, and "time NAME NS" of what was measured around the calls of one function.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define MAX_THREADS	64
+#define COPY_BYTES	4096
+
+struct worker {
+	pthread_t thread;
+	int nr;
+	char name[16];
+	pid_t tid;
+	long nr_calls;
+	unsigned long long sync_ns;
+};
+
+KERNEL(kernel_round)
+
+static struct worker workers[MAX_THREADS + 1];
+static int nr_threads = 4;
+static long nr_rounds = 100;
+static unsigned long long kernel_ns = 20000;
+static char host_data[MAX_THREADS][COPY_BYTES];
+
+static unsigned long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+#define COUNTED(call)	do { CHECK(call); w->nr_calls++; } while (0)
+
+static void synchronize(struct worker *w, cudaStream_t stream)
+{
+	unsigned long long begin = now_ns();
+
+	COUNTED(cudaStreamSynchronize(stream));
+	w->sync_ns += now_ns() - begin;
+}
+
+extern "C" NOINLINE void site_round(struct worker *w, cudaStream_t stream, void *memory)
+{
+	void *args[] = { &kernel_ns };
+	dim3 one(1, 1, 1);
+
+	COUNTED(cudaLaunchKernel((const void *)kernel_round, one, one, args, 0, stream));
+	COUNTED(cudaMemcpyAsync(memory, host_data[w->nr], COPY_BYTES, cudaMemcpyHostToDevice, stream));
+	NO_TAIL_CALL();
+}
+
+static void introduce(struct worker *w)
+{
+	w->tid = gettid();
+	pthread_setname_np(pthread_self(), w->name);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = (struct worker *)arg;
+	cudaStream_t stream;
+	void *memory;
+	long i;
+
+	snprintf(w->name, sizeof(w->name), "calls-%d", w->nr);
+	introduce(w);
+	COUNTED(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	COUNTED(cudaMalloc(&memory, COPY_BYTES));
+	for (i = 0; i < nr_rounds; i++) {
+		site_round(w, stream, memory);
+		if (i % 10 == 9)
+			synchronize(w, stream);
+	}
+	synchronize(w, stream);
+	COUNTED(cudaFree(memory));
+	COUNTED(cudaStreamDestroy(stream));
+	return NULL;
+}
+
+static void *ask(void *arg)
+{
+	struct worker *w = (struct worker *)arg;
+	long i;
+
+	snprintf(w->name, sizeof(w->name), "calls-asks");
+	introduce(w);
+	for (i = 0; i < nr_rounds; i++)
+		COUNTED(cudaPeekAtLastError());
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long long sync_ns = 0;
+	int c, i;
+
+	while ((c = getopt(argc, argv, "t:n:u:")) != -1) {
+		if (c == 't')
+			nr_threads = atoi(optarg);
+		else if (c == 'n')
+			nr_rounds = atol(optarg);
+		else if (c == 'u')
+			kernel_ns = strtoull(optarg, NULL, 0) * 1000;
+		else
+			return 2;
+	}
+	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_rounds < 1)
+		return 2;
+	CHECK(cudaSetDevice(0));
+	for (i = 0; i < nr_threads; i++) {
+		workers[i].nr = i;
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	}
+	for (i = 0; i < nr_threads; i++) {
+		pthread_join(workers[i].thread, NULL);
+		sync_ns += workers[i].sync_ns;
+	}
+	pthread_create(&workers[nr_threads].thread, NULL, ask, &workers[nr_threads]);
+	pthread_join(workers[nr_threads].thread, NULL);
+
+	printf("calls cudaLaunchKernel %ld\n", nr_threads * nr_rounds);
+	printf("calls cudaMemcpyAsync %ld\n", nr_threads * nr_rounds);
+	printf("calls cudaStreamSynchronize %ld\n", nr_threads * (nr_rounds / 10 + 1));
+	printf("calls cudaStreamCreateWithFlags %d\ncalls cudaStreamDestroy %d\n", nr_threads,
+	       nr_threads);
+	printf("calls cudaMalloc %d\ncalls cudaFree %d\n", nr_threads, nr_threads);
+	printf("calls cudaPeekAtLastError %ld\ncalls cudaSetDevice 1\n", nr_rounds);
+	for (i = 0; i <= nr_threads; i++)
+		printf("thread %s %d %ld\n", workers[i].name, (int)workers[i].tid,
+		       workers[i].nr_calls);
+	printf("time cudaStreamSynchronize %llu\n", sync_ns);
+	return 0;
+}
