@@ -144,6 +144,10 @@ _Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
 
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
+/* By this the CUDA driver finds the shim; and what the user had there, which is called, too. */
+#define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
+#define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
+
 /* How the shim makes call chains: "auto", "fp" or "dwarf", and of how many frames at most. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"

@@ -78,7 +78,7 @@ struct process {
 	bool forked;			/* not an exec of one that is counted already */
 	bool attached;			/* ran before: its counters began before the recording */
 	bool failed;			/* said that it cannot be recorded */
-	bool exited;
+	bool exited;			/* or executed another image */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_batches;
 	struct xpu_record_counters first, counters;
@@ -874,10 +874,14 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 
 static void recorder__new_process(struct recorder *rec, const struct xpu_record_process *r)
 {
-	const struct process *parent = r->hdr.misc == XPU_MISC_PROCESS_FORK ?
-				       recorder__process(rec, r->parent_proc_id) : NULL;
+	struct process *parent = r->parent_proc_id ?
+				 recorder__process(rec, r->parent_proc_id) : NULL;
 	struct process *p = recorder__process(rec, r->proc_id);
 
+	if (parent && r->hdr.misc == XPU_MISC_PROCESS_EXEC) {
+		parent->exited = true;		/* an image is gone when the next one is there */
+		parent = NULL;
+	}
 	if (p) {
 		p->pid = r->pid;
 		p->forked = r->hdr.misc != XPU_MISC_PROCESS_EXEC;

@@ -118,6 +118,34 @@ static void restore_environment(void)
 	}
 }
 
+/*
+ * The shim sets XPU_INJECTION_ENV, too, but its constructor runs after those of the target's own
+ * libraries, which may use CUDA.
+ */
+static int set_injection(const char *shim)
+{
+	const char *users = getenv(XPU_INJECTION_ENV);
+
+	if (users && users[0] && strcmp(users, shim) && setenv(XPU_CHAIN_ENV, users, 1))
+		return -errno;
+	return setenv(XPU_INJECTION_ENV, shim, 1) ? -errno : 0;
+}
+
+/* AddressSanitizer ends a program in which a library was preloaded before its own. It works, too. */
+static int allow_preload(void)
+{
+	static const char allow[] = "verify_asan_link_order=0";
+	const char *users = getenv("ASAN_OPTIONS");
+	char *value;
+	int err;
+
+	if (asprintf(&value, "%s%s%s", allow, users && users[0] ? ":" : "", users ? users : "") < 0)
+		return -ENOMEM;
+	err = setenv("ASAN_OPTIONS", value, 1) ? -errno : 0;
+	free(value);
+	return err;
+}
+
 static int set_preload(const char *shim)
 {
 	const char *users = getenv("LD_PRELOAD");
@@ -126,6 +154,11 @@ static int set_preload(const char *shim)
 
 	if (setenv(XPU_RUN_ENV, "1", 1))
 		return -errno;
+	err = set_injection(shim);
+	if (!err)
+		err = allow_preload();
+	if (err)
+		return err;
 	if (!users || !users[0])
 		return setenv("LD_PRELOAD", shim, 1) ? -errno : 0;
 	if (asprintf(&value, "%s:%s", shim, users) < 0)

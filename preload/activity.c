@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "clock.h"
 #include "launch.h"
+#include "libc.h"
 #include "probe.h"
 #include "python.h"
 #include "wire.h"

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "probe.h"
 #include "wire.h"
 #include "xpu_pylayout.h"

@@ -29,6 +29,7 @@
 #include "clock.h"
 #include "cupti_lib.h"
 #include "launch.h"
+#include "libc.h"
 #include "paths.h"
 #include "probe.h"
 #include "python.h"
@@ -38,9 +39,6 @@
 #include "xpu_record.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-#define INJECTION_ENV	"CUDA_INJECTION64_PATH"
-#define CHAIN_ENV	"XPUSHIM_CHAIN_INJECTION"	/* what the user had there */
 
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
@@ -63,6 +61,7 @@ static struct {
 
 	pthread_t thread;
 	bool have_thread;
+	sem_t over;			/* it has ended, or is about to */
 	atomic_bool stop;
 	atomic_bool forked;
 
@@ -76,6 +75,19 @@ static struct {
 bool probe__live;
 
 EXPORT int InitializeInjection(void);
+
+/* Return: whether @sem was posted before @seconds were over. */
+static bool wait_for(sem_t *sem, int seconds)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += seconds;
+	while (sem_clockwait(sem, CLOCK_MONOTONIC, &deadline))
+		if (errno != EINTR)
+			return false;
+	return true;
+}
 
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
@@ -274,17 +286,13 @@ static void flush_all(void)
 void shim__before_end(void)
 {
 	int saved_errno = errno;
-	struct timespec deadline;
 
 	if (!atomic_load(&shim.awake) || getpid() != shim.pid ||
 	    pthread_equal(pthread_self(), shim.thread))
 		return;
 	atomic_fetch_add(&shim.nr_ends_wanted, 1);
 	activity__wake();
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += END_WAIT_S;
-	while (sem_clockwait(&shim.end_done, CLOCK_MONOTONIC, &deadline) && errno == EINTR)
-		;
+	wait_for(&shim.end_done, END_WAIT_S);
 	errno = saved_errno;
 }
 
@@ -314,6 +322,7 @@ static void *shim_thread(void *arg)
 		}
 		activity__drain(false);
 	}
+	sem_post(&shim.over);
 	return NULL;
 }
 
@@ -322,17 +331,15 @@ static void *shim_thread(void *arg)
 /* At exit, while CUDA is still whole: everything that is finished leaves. */
 static void at_exit(void)
 {
-	struct timespec deadline;
-
-	if (atomic_load(&shim.forked) || shim.state == OFF)
+	/* A child may have been made by the bare system call, which calls no fork handler. */
+	if (atomic_load(&shim.forked) || shim.state == OFF || getpid() != shim.pid)
 		return;
 	if (shim.have_thread) {
 		atomic_store(&shim.stop, true);
 		activity__wake();
-		clock_gettime(CLOCK_MONOTONIC, &deadline);
-		deadline.tv_sec += EXIT_WAIT_S;
-		if (pthread_clockjoin_np(shim.thread, NULL, CLOCK_MONOTONIC, &deadline))
+		if (!wait_for(&shim.over, EXIT_WAIT_S))
 			return;		/* stuck in CUPTI: leave it alone */
+		pthread_join(shim.thread, NULL);
 		shim.have_thread = false;
 	}
 	if (shim.state == AWAKE) {
@@ -342,6 +349,12 @@ static void at_exit(void)
 	}
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
+}
+
+static void quickly_exiting(void *arg)
+{
+	(void)arg;
+	at_exit();
 }
 
 /* In the child CUDA and CUPTI are unusable, and the shim's thread does not exist. */
@@ -367,7 +380,7 @@ static void start_thread(void)
 
 static void chain_injection(void)
 {
-	const char *path = getenv(CHAIN_ENV);
+	const char *path = getenv(XPU_CHAIN_ENV);
 	int (*initialize)(void);
 	void *handle;
 
@@ -384,41 +397,61 @@ static void chain_injection(void)
 static void initialize(void)
 {
 	chain_injection();
-	pthread_atfork(NULL, NULL, in_forked_child);
+	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
 	activity__init();
 	sem_init(&shim.end_done, 0, 0);
+	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
 	follow_listeners();		/* before the first launch, not a poll later */
 	atexit(at_exit);
-	at_quick_exit(at_exit);
+	__cxa_at_quick_exit(quickly_exiting, &__dso_handle);
 	start_thread();
 }
 
-/* Called by the CUDA driver in cuInit. 1 is success. */
+/* The driver shall call InitializeInjection(), here and in what this process executes. */
+static void load(void)
+{
+	const char *users = getenv(XPU_INJECTION_ENV);
+	char path[PATH_MAX];
+	Dl_info self;
+
+	ends__init();
+	if (!libc__is_glibc())
+		return;
+	probe__live = !getenv(XPU_RUN_ENV);
+	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
+	    (!users || strcmp(users, path))) {
+		if (users && users[0])
+			setenv(XPU_CHAIN_ENV, users, 1);
+		setenv(XPU_INJECTION_ENV, path, 1);
+	}
+	if (!probe__live)
+		python__tell(true);
+}
+
+static void load_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int saved_errno = errno;
+
+	pthread_once(&once, load);
+	errno = saved_errno;
+}
+
+/*
+ * Called by the CUDA driver in cuInit. 1 is success. It may come before the constructor below: those
+ * of the program's own libraries run earlier, and may use CUDA.
+ */
 int InitializeInjection(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	load_once();
 	pthread_once(&once, initialize);
 	return 1;
 }
 
 static __attribute__((constructor)) void loaded(void)
 {
-	int saved_errno = errno;
-	const char *users = getenv(INJECTION_ENV);
-	char path[PATH_MAX];
-	Dl_info self;
-
-	ends__init();
-	probe__live = !getenv(XPU_RUN_ENV);
-	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
-	    (!users || strcmp(users, path))) {
-		if (users && users[0])
-			setenv(CHAIN_ENV, users, 1);
-		setenv(INJECTION_ENV, path, 1);
-	}
-	if (!probe__live)
-		python__tell(true);
-	errno = saved_errno;
+	load_once();
 }

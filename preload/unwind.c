@@ -68,6 +68,7 @@ const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
 #include <unistd.h>
 
 #include "cfi.h"
+#include "libc.h"
 
 #define PAGE		4096ull
 #define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
@@ -398,7 +399,6 @@ static void walk__use(struct walk *w, struct range *r)
  */
 static uint64_t own_stack_end(uint64_t sp)
 {
-	extern void *__libc_stack_end;
 	uint64_t end = getpid() == gettid() ? (uintptr_t)__libc_stack_end :
 					      (uintptr_t)__builtin_thread_pointer();
 

@@ -140,6 +140,22 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
+# A library that uses CUDA as it is loaded, and a program built with AddressSanitizer.
+ODD		:= $(if $(CUPTI_CFLAGS),$(O)/workload/odd_library.so $(O)/workload/odd_asan)
+
+$(O)/workload/odd_library.so: test/workload/odd_library.cc $(SIM_LIBS) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(WARN) $(WORKLOAD_CFLAGS) -fPIC -shared -x c $< -x none $(ALL_LDFLAGS) \
+		-o $@ -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim'
+
+$(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -fsanitize=address -x c++ $< -x none \
+		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
+		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
+
 # ---- tests ---------------------------------------------------------------------------------------
 
 # C tests: what each links beside its own file.
@@ -225,7 +241,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
+test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
 	$(O)/gen_data $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 

@@ -71,6 +71,7 @@ static struct {
 	bool recursed;
 	int failed;
 	int forked;
+	pid_t pid;
 	int deinitialized;
 } init = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -1185,8 +1186,8 @@ static void core__teardown(void)
 {
 	struct timespec deadline;
 
-	if (__atomic_load_n(&init.forked, __ATOMIC_RELAXED))
-		return;
+	if (__atomic_load_n(&init.forked, __ATOMIC_RELAXED) || getpid() != init.pid)
+		return;		/* the device threads are not here */
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += 2;	/* a client that blocks its callback must not hang the exit */
 	for (unsigned int i = 0; i < nr_devices; i++) {
@@ -1241,6 +1242,7 @@ static void core__setup(void)
 	}
 	pthread_condattr_destroy(&attr);
 	trace__open();
+	init.pid = getpid();
 	pthread_atfork(NULL, NULL, core__in_child);
 	atexit(core__teardown);
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libc.h - what only glibc has
+ *
+ * The environment may bring the shim into programs of another C library, musl say, whose dynamic
+ * loader ends a program when a library wants a function that is not there. So these are weak, and
+ * where they are missing the shim does nothing: see libc__is_glibc().
+ */
+#ifndef XPU_PRELOAD_LIBC_H
+#define XPU_PRELOAD_LIBC_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WEAK __attribute__((weak))
+
+extern const char *gnu_get_libc_version(void) WEAK;
+extern __typeof__(sem_clockwait) sem_clockwait WEAK;
+extern __typeof__(dladdr1) dladdr1 WEAK;
+extern void *__libc_stack_end WEAK;
+
+/* pthread_atfork() and at_quick_exit() call these, without weakness. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *dso) WEAK;
+extern int __cxa_at_quick_exit(void (*function)(void *), void *dso) WEAK;
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static inline bool libc__is_glibc(void)
+{
+	return gnu_get_libc_version != NULL;
+}
+
+#undef WEAK
+
+#endif /* XPU_PRELOAD_LIBC_H */

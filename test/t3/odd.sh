@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs with habits of their own: each does what it does without xpuload, in its time, and every
+# launch is recorded under its call path.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+odd="$XPU_BUILD/workload/odd"
+
+# as_ever NAME COMMAND...: status and output are as without xpuload
+as_ever() {
+	name=$1
+	shift
+	timeout 60 "$@" >"$name.want" 2>"$name.werr"
+	want=$?
+	timeout 60 "$XPULOAD" -o "$name.data" "$@" >"$name.out" 2>"$name.log"
+	is $? $want "$name: status" || diag "$(cat "$name.log")"
+	cmp "$name.want" "$name.out"
+	ok $? "$name: output"
+	grep -v '^xpuload: ' "$name.log" | cmp - "$name.werr"
+	ok $? "$name: what it says on stderr"
+}
+
+all_there() {		# all_there NAME [MORE]: what the program says that it launched, and MORE
+	made=$(sed -n 's/^odd: launches //p' "$1.out" | awk '{ n += $1 } END { print n }')
+	exact "$1" $((made + ${2:-0})) "$1: exact"
+}
+
+for how in thread_local threads stack=16384 switch signal jump throw sigwait closefrom nofile vfork \
+		spawn exec_thread exit_thread main_exits tasks rawfork; do
+	as_ever $how "$odd" $how
+	all_there $how
+done
+
+# Under a sanitizer our threads make other system calls.
+if [ -z "${XPU_SAN:-}" ]; then
+	as_ever seccomp "$odd" seccomp
+	all_there seccomp
+fi
+
+# CUDA in constructors: the program's, and a library's, which comes before the shim's own.
+ODD_EARLY=1
+export ODD_EARLY
+as_ever early "$odd" early
+all_there early
+unset ODD_EARLY
+LD_PRELOAD="$XPU_BUILD/workload/odd_library.so" as_ever library "$odd" throw
+all_there library 10
+like "$(cat library.folded)" ';in_constructor;cudaMemset;\[GPU_Memset\] 10$' \
+	"library: its constructor's call path"
+
+# Programs that the shim cannot be loaded into, or does nothing in, run all the same.
+said='^xpuload: warning: the target made no CUDA launch: .*the shim could not be loaded'
+if command -v musl-gcc >/dev/null; then
+	musl-gcc -D_GNU_SOURCE -w -o bare_musl "$XPU_SRC/test/workload/bare.c"
+	as_ever musl ./bare_musl out=100 threads=2 fork=1 exit=3
+	like "$(cat musl.log)" "$said" "musl: that nothing is recorded is said"
+else
+	skip "a program of another C library" "no musl-gcc"
+fi
+as_ever static "$XPU_BUILD/workload/cpu_static" -h
+cp "$XPU_BUILD/workload/bare" setuid
+if chown 65534 setuid && chmod 4755 setuid; then
+	as_ever setuid ./setuid out=100 exit=3
+	like "$(cat setuid.log)" "$said" "setuid: that nothing is recorded is said"
+fi
+if [ -z "${XPU_SAN:-}" ]; then
+	as_ever asan "$XPU_BUILD/workload/odd_asan" throw
+	all_there asan
+fi
+
+# No more may be written than a few blocks: the target does not notice, xpuload says so.
+(
+	ulimit -f 8
+	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log
+)
+is $? 125 "a limit of file sizes: status, with the target's own good"
+like "$(cat small.log)" 'cannot write .*File too large' "a limit of file sizes: said"
+is "$(cat small.out)" "odd: launches 1001" "a limit of file sizes: the target ends as it wants to"
+
+done_testing

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+/* odd_library.cc - a library, in C, that uses CUDA when it is loaded: ten sets, by in_constructor() */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+static __attribute__((noinline, constructor)) void in_constructor(void)
+{
+	void *memory;
+	int i;
+
+	if (cudaMalloc(&memory, 4096) != cudaSuccess)
+		exit(1);
+	for (i = 0; i < 10; i++)
+		if (cudaMemset(memory, i, 4096) != cudaSuccess)
+			exit(1);
+}
