@@ -38,6 +38,20 @@ static int session__read_off(struct session *s, uint32_t kind, uint32_t path_id,
 	return err ?: session__keeps(s, at->chain, at->thread, at->comm, at->time_ns, NULL);
 }
 
+/* Tells those who want single events of time of a thread, from @time_ns on. */
+static int session__tell_time(struct session *s, const struct launch *l, uint64_t time_ns, uint32_t leaf,
+			      uint64_t ns)
+{
+	return session__tell_placed(s, &(struct placed){
+		.time_ns = time_ns,
+		.duration_ns = ns,
+		.comm = l->comm,
+		.chain = l->chain,
+		.thread = l->thread,
+		.leaf = leaf,
+	});
+}
+
 int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
 {
 	struct work w = { .duration_ns = rec->max_ns, .stream = NO_INDEX, .node = NO_INDEX };
@@ -50,10 +64,11 @@ int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
 		return min_t(int, err, 0);
 	/* One for the longest, and then the others. */
 	err = session__add(s, at.chain, at.comm, at.thread, leaf, &w);
-	if (!err)
-		session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
-				  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
-	return err;
+	if (err)
+		return err;
+	session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
+			  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
+	return session__tell_time(s, &at, at.time_ns, leaf, max_t(uint64_t, rec->sum_ns, rec->max_ns));
 }
 
 int session__off(struct session *s, const struct xpu_record_off *rec)
@@ -95,7 +110,8 @@ int session__wait_share(void *ctx, const struct wait *wait, uint32_t device_leaf
 	err = session__keeps(s, l.chain, l.thread, l.comm, wait->start_ns, NULL);
 	if (err <= 0)
 		return err;
-	return session__add(s, l.chain, l.comm, l.thread, leaf, &share);
+	err = session__add(s, l.chain, l.comm, l.thread, leaf, &share);
+	return err ?: session__tell_time(s, &l, wait->start_ns, leaf, ns);
 }
 
 int session__finish_accounts(struct session *s)

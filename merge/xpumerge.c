@@ -95,7 +95,7 @@ static const char usage[] =
 "                       html: interactive flame graph, one file for any browser\n"
 "                       pprof: profile for go tool pprof and others of its kind\n"
 "                       perf: each device record as perf script prints samples\n"
-"                       pftrace: the timeline in Perfetto's own format, a third of the size\n"
+"                       pftrace: the timeline in Perfetto's own format, a quarter of the size\n"
 "                       text: summary (default)\n"
 "  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf, .pftrace and\n"
 "                       .txt imply the format (default: standard output)\n"

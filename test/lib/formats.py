@@ -43,10 +43,13 @@ def pprof(path, unit):
         assert 0 not in table and len(table) == len(entries), "ids are unique and not 0"
     for l in profile.location:
         assert l.line and (not l.mapping_id or l.mapping_id in mappings)
-    values = {"ns": 0, "cpu": 1, "count": 2, "bytes": 3}[unit]
+    # Times are of one kind each: "all" of them are their sum.
+    values = {"ns": [0], "cpu": [1], "count": [2], "bytes": [3], "all": [0, 1, 4]}[unit]
     for s in profile.sample:
         assert len(s.value) == len(types)
         labels = {strings[l.key]: strings[l.str] for l in s.label}
+        if unit == "cpu" and not s.value[1]:
+            continue
         frames = []
         for i in s.location_id:
             for nr, line in enumerate(locations[i].line, 1):
@@ -54,7 +57,7 @@ def pprof(path, unit):
                 if line.line:
                     name += " (%s:%d)" % (strings[functions[line.function_id].filename], line.line)
                 frames.append(name + (" (inlined)" if nr < len(locations[i].line) else ""))
-        yield [labels["comm"]] + frames[::-1], s.value[values]
+        yield [labels["comm"]] + frames[::-1], sum(s.value[v] for v in values if v < len(types))
 
 
 def perf(path, unit):
@@ -75,7 +78,7 @@ def perf(path, unit):
                 assert m, text
                 assert float(m[4]) >= last, "in order of time"
                 last = float(m[4])
-                assert m[6] in ("gpu-time", "cpu-clock")
+                assert m[6] in ("gpu-time", "cpu-clock", "off-cpu", "gpu-wait")
                 sample = m[1], int(m[5]) if unit == "ns" else 1, []
             else:
                 m = line.match(text)
@@ -273,7 +276,8 @@ def pftrace(path, unit):
                 flows[flow] = [slice.track.thread.thread_name] + stack
             pending[slice.flows[0]] = slice.flows
     assert not any(open_slices.values()), "all slices end"
-    check_counters(counters)
+    if works:
+        check_counters(counters)
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     gpus = {w.track.parent_uuid for w, _ in works}
     for w, ns in works:
@@ -311,10 +315,29 @@ def json_tables(path, unit):
     yield from sites(tables["launch_sites"], unit)
 
 
+def html(path, unit):
+    """The page's tree: nodes in depth-first order, with values of one kind of leaf each."""
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    data = re.search(r'<script type="application/json" id="xpu-data">(.*?)</script>', page, re.S)[1]
+    data = json.loads(data)
+    frames, nodes, cells = data["frames"], data["nodes"], data["cells"]
+    stacks, stack = [], []
+    for index, depth in zip(nodes["frame"], nodes["depth"]):
+        assert depth <= len(stack), "no generation is left out"
+        stack[depth:] = [frames["name"][index]]
+        stacks.append(list(stack))
+    (values,) = cells["values"]
+    for node, value in zip(cells["node"], values["nr" if unit == "count" else unit]):
+        yield stacks[node], value
+
+
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    for frames, value in {"chrome": chrome, "csv": csv_table, "json": json_tables, "perf": perf, "pftrace": pftrace, "pprof": pprof}[sys.argv[1]](sys.argv[2], unit):
+    readers = {"chrome": chrome, "csv": csv_table, "html": html, "json": json_tables, "perf": perf,
+               "pftrace": pftrace, "pprof": pprof}
+    for frames, value in readers[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer
     for line in sorted(line.encode() for line in sums):

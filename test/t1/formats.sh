@@ -6,38 +6,9 @@
 need protoc
 gen="$XPU_BUILD/gen_data"
 
-# Debian's Python has Debian's protobuf, another one in front of it may not.
-for python in python3 /usr/bin/python3 ''; do
-	[ -z "$python" ] || ! $python -c 'import google.protobuf' 2>/dev/null || break
-done
+. "$XPU_SRC/test/lib/formats.sh"
 [ -n "$python" ] || skip_all "no python3 with google.protobuf (Debian: python3-protobuf)"
-export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
-protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/test/lib" --python_out=. \
-	profile.proto perfetto.proto ||
-	skip_all "protoc cannot make Python modules"
-
-# Lines without their last frame, summed up.
-drop_leaf() {
-	sed 's/;[^;]* \([0-9]*\)$/ \1/' | awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n }
-		END { for (line in sum) print line, sum[line] }'
-}
-
-# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: what FORMAT's readers make of NAME, written with
-# FILE_OPTIONS, is what is folded of it, after FILTER.
-same() {
-	name=$1 format=$2 filter=$3 options=$4
-	shift 4
-	# shellcheck disable=SC2086 # several on purpose
-	xpumerge -i "$name.data" $options ${lines:-} >file 2>log
-	is $? 0 "$name: $options: status"
-	for unit; do
-		# shellcheck disable=SC2086
-		xpumerge -i "$name.data" -f folded --unit "$unit" ${lines:-} 2>log | $filter | LC_ALL=C sort >want
-		$python "$XPU_SRC/test/lib/formats.py" "$format" file "$unit" | LC_ALL=C sort >got
-		cmp got want && [ -s want ]
-		ok $? "$name: $format: $unit of $(wc -l <want) stacks are those of the folded ones"
-	done
-}
+protobuf_readers || skip_all "protoc cannot make Python modules"
 
 "$gen" -o plain.data --launches 700 --threads 8 --memcpy-every 4
 "$gen" -o graphs.data --launches 700 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
@@ -49,6 +20,7 @@ for name in plain graphs lossy pending; do
 	same $name perf cat "-f perf" ns $counts
 	same $name csv drop_leaf "--csv --table launch_sites" ns $counts
 	same $name json drop_leaf "--json" ns $counts
+	same $name html cat "-f html" ns count bytes
 	[ $name = lossy ] || same $name chrome cat "-f chrome" ns $counts
 	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
@@ -68,16 +40,16 @@ is "$(grep -c '"median_ns": 250, ' calls.json) $(grep -o '"calls": [0-9]*' calls
 # ---- several functions and their lines in one place: of a program that was built so
 
 "$gen" -o inline.data --launches 300 --paths 60 --map "$XPUMERGE"
-for lines in --inline --srcline "--inline --srcline"; do
+for both in --inline --srcline "--inline --srcline"; do
 	same inline pprof cat "-f pprof" ns
 done
 like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "inlined functions, with their lines, were among them"
 # shellcheck disable=SC2086
-xpumerge inline.data -f pprof $lines 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
+xpumerge inline.data -f pprof $both 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >inline.txt
 [ "$(grep -c '^  line {' inline.txt)" -gt "$(grep -c '^location {' inline.txt)" ]
 ok $? "pprof: they are lines of one location"
-lines=
+both=
 
 # ---- names of every kind, of kernels, functions and threads
 
@@ -91,18 +63,11 @@ lines=
 	printf '%10000s\0' '' | tr ' ' k
 } >names
 "$gen" -o odd.data --launches 200 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
-# For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
-blank_comm() {
-	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
-		gsub(/ |\357\273\277/, "_", $1)
-		if ($1 ~ /^line/) sub(/\?/, "_", $1)
-		print }' | awk '{ n = $NF
-		sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) print line, sum[line] }'
-}
 same odd pprof cat "-f pprof" ns
 same odd perf blank_comm "-f perf" ns
 same odd csv drop_leaf "--csv --table launch_sites" ns
 same odd json drop_leaf "--json" ns
+same odd html cat "-f html" ns
 same odd chrome cat "-f chrome" ns
 same odd pftrace cat "-f pftrace" ns
 xpumerge odd.data -f folded >folded 2>log

@@ -25,6 +25,10 @@ for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
 	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" "where: $where"
 done
+. "$XPU_SRC/test/lib/formats.sh"
+for format in perf html; do
+	same run $format blank_comm "-f $format" ns
+done
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
 	"in the summary, too"
 

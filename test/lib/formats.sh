@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# formats.sh - every format against the folded stacks: . "$XPU_SRC/test/lib/formats.sh", after tap.sh
+
+# Debian's Python has Debian's protobuf, another one in front of it may not.
+for python in python3 /usr/bin/python3 ''; do
+	[ -z "$python" ] || ! $python -c 'import google.protobuf' 2>/dev/null || break
+done
+export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
+
+# protobuf_readers: those of .pb.gz and .pftrace, made here; fails where they cannot be.
+protobuf_readers() {
+	[ -n "$python" ] && command -v protoc >/dev/null &&
+		protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/test/lib" \
+			--python_out=. profile.proto perfetto.proto
+}
+
+# Lines without their last frame, summed up.
+drop_leaf() {
+	sed 's/;[^;]* \([0-9]*\)$/ \1/' | sum_lines
+}
+
+sum_lines() {
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }'
+}
+
+# For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
+blank_comm() {
+	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
+		gsub(/ |\357\273\277/, "_", $1)
+		if ($1 ~ /^line/) sub(/\?/, "_", $1)
+		print }' | sum_lines
+}
+
+# Samples of CPUs without the waits, which have times and no samples.
+drop_waits() {
+	grep -v ';\[\(GPU_Wait\|Off_CPU\)\][^;]*$'
+}
+
+# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: what FORMAT's readers make of NAME.data, written with
+# FILE_OPTIONS, is what is folded of it, after FILTER; both with the options in $both. The units of a
+# reader that has others than --unit are READER=UNIT.
+same() {
+	name=$1 format=$2 filter=$3 options=$4
+	shift 4
+	# shellcheck disable=SC2086 # several on purpose
+	xpumerge -i "$name.data" $options ${both:-} >file 2>log
+	is $? 0 "$name: $options ${both:-}: status"
+	for unit; do
+		# shellcheck disable=SC2086
+		xpumerge -i "$name.data" -f folded --unit "${unit#*=}" ${both:-} 2>log | $filter |
+			LC_ALL=C sort >want
+		${python:-python3} "$XPU_SRC/test/lib/formats.py" "$format" file "${unit%=*}" |
+			LC_ALL=C sort >got
+		cmp got want && [ -s want ]
+		ok $? "$name: $format${both:+, $both}: $unit of $(wc -l <want) stacks are those of the folded ones"
+	done
+}
