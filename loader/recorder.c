@@ -78,7 +78,8 @@ struct process {
 	bool forked;			/* not an exec of one that is counted already */
 	bool attached;			/* ran before: its counters began before the recording */
 	bool failed;			/* said that it cannot be recorded */
-	bool exited;			/* or executed another image */
+	bool gone;			/* exited, or another image is in its place */
+	bool ended;			/* the same, before the detach */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_batches;
 	struct xpu_record_counters first, counters;
@@ -127,7 +128,7 @@ struct recorder {
 	const struct thread *last_thread;
 	struct process *last_process;
 
-	uint64_t from_ns, until_ns;	/* attached processes: launches between these are heard of */
+	uint64_t from_ns, until_ns;	/* launches between these are all heard of */
 	uint64_t base_ns;		/* of launches[] */
 	uint32_t nr_launches;
 	struct xpu_launch launches[MAX_LAUNCHES];
@@ -547,8 +548,12 @@ static void recorder__add_launch(struct recorder *rec, struct process *p, uint64
 {
 	int64_t delta = time_ns - rec->base_ns;
 
-	if (p->attached && (time_ns < rec->from_ns || time_ns >= rec->until_ns))
-		return;			/* logged before, or sent after; of others we have not heard */
+	/*
+	 * Logged before, or told of after: of others we have not heard. While a probe comes or goes,
+	 * its semaphore is up already, or up still, and nobody is there.
+	 */
+	if ((p->attached && time_ns < rec->from_ns) || time_ns >= rec->until_ns)
+		return;
 	p->nr_launches++;
 	if (rec->nr_launches == MAX_LAUNCHES || delta > INT32_MAX || delta < INT32_MIN)
 		recorder__flush_launches(rec);
@@ -872,23 +877,32 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	recorder__peek(rec, batch);
 }
 
+static void recorder__process_gone(const struct recorder *rec, struct process *p, uint64_t time_ns)
+{
+	p->gone = true;
+	p->ended = time_ns < rec->until_ns;
+}
+
 static void recorder__new_process(struct recorder *rec, const struct xpu_record_process *r)
 {
-	struct process *parent = r->parent_proc_id ?
-				 recorder__process(rec, r->parent_proc_id) : NULL;
+	struct process *parent = r->parent_proc_id ? recorder__process(rec, r->parent_proc_id) :
+						     NULL;
 	struct process *p = recorder__process(rec, r->proc_id);
+	struct xpu_record_process new = *r;
 
-	if (parent && r->hdr.misc == XPU_MISC_PROCESS_EXEC) {
-		parent->exited = true;		/* an image is gone when the next one is there */
-		parent = NULL;
-	}
+	if (parent && r->hdr.misc == XPU_MISC_PROCESS_EXEC)
+		recorder__process_gone(rec, parent, r->time_ns);
 	if (p) {
 		p->pid = r->pid;
 		p->forked = r->hdr.misc != XPU_MISC_PROCESS_EXEC;
 		p->attached = r->hdr.misc == XPU_MISC_PROCESS_ATTACH;
-		p->python_from = parent ? parent->python_from ?: parent->proc_id : 0;
+		if (parent && r->hdr.misc == XPU_MISC_PROCESS_FORK)
+			p->python_from = parent->python_from ?: parent->proc_id;
 	}
-	writer__append(rec->writer, &r->hdr);
+	/* Who was there at the detach launched more than there is here: that has no end, either. */
+	if (r->hdr.misc == XPU_MISC_PROCESS_EXEC && r->time_ns >= rec->until_ns)
+		new.parent_proc_id = 0;
+	writer__append(rec->writer, &new.hdr);
 	if (rec->process_fn)
 		rec->process_fn(rec->ctx, r);
 }
@@ -898,8 +912,9 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 	struct process *p = recorder__process(rec, r->proc_id);
 
 	if (p)
-		p->exited = true;
-	writer__append(rec->writer, &r->hdr);
+		recorder__process_gone(rec, p, r->time_ns);
+	if (r->time_ns < rec->until_ns)
+		writer__append(rec->writer, &r->hdr);
 }
 
 /* ---- off the CPU ----------------------------------------------------------------------------- */
@@ -1126,7 +1141,7 @@ unsigned int recorder__nr_awake(const struct recorder *rec)
 	unsigned int nr = 0;
 
 	for (p = rec->processes; p; p = p->hh.next)
-		nr += p->nr_batches && !p->exited &&
+		nr += p->nr_batches && !p->gone &&
 			!(p->counters.hdr.misc & XPU_MISC_COUNTERS_LAST);
 	return nr;
 }
@@ -1145,7 +1160,7 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 		stats->nr_cuda_processes += p->nr_batches != 0;
 		stats->nr_launches += p->nr_launches;
 		tagged = c->nr_launches - f->nr_launches;
-		if (p->attached && tagged > p->nr_launches) {
+		if ((p->attached || !p->ended) && tagged > p->nr_launches) {
 			stats->nr_at_edges += tagged - p->nr_launches;
 			tagged = p->nr_launches;
 		}

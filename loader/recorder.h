@@ -51,9 +51,9 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, reco
 void recorder__free(struct recorder *rec);
 
 /*
- * Launches of processes that ran before are recorded from when all probes were there to when the
- * first one goes. Logs hold some of before, and those of a process that is awake for somebody else,
- * too, some of after.
+ * Launches are recorded up to when the first probe goes, and those of processes that ran before from
+ * when all probes were there. Logs hold some of before, and of after. What ends after the detach was
+ * there at the detach, for the recording.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
 void recorder__detaching(struct recorder *rec, uint64_t time_ns);

@@ -196,8 +196,15 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
-		$(MERGE_LIBS)
+	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
+		$(O)/libmerge.a $(MERGE_LIBS)
+
+# The loader's side of the file, without BPF.
+RECORDER_OBJ	= $(call obj,loader/recorder.c loader/writer.c loader/ksyms.c loader/pycode.c loader/msg.c)
+
+$(O)/test/t0/recorder.t: $(RECORDER_OBJ)
+$(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
+$(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
 
 $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(call say,CC)

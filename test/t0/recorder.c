@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The recorder at a detach: launches that are told of from then on are not for the recording. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder.h"
+#include "session.h"
+#include "tap.h"
+#include "writer.h"
+
+#define DETACH_NS	1000000
+
+static struct recorder *rec;
+
+static void process(uint32_t proc_id, uint32_t parent, uint16_t how, uint64_t time_ns)
+{
+	struct xpu_record_process r = {
+		.hdr = { XPU_RECORD_PROCESS, how, sizeof(r) },
+		.time_ns = time_ns,
+		.proc_id = proc_id,
+		.pid = 100 + proc_id,
+		.parent_proc_id = parent,
+		.comm = "app",
+	};
+
+	recorder__record(rec, &r, sizeof(r));
+}
+
+static void process_exit(uint32_t proc_id, uint64_t time_ns)
+{
+	struct xpu_record_process_exit r = {
+		.hdr = { XPU_RECORD_PROCESS_EXIT, 0, sizeof(r) },
+		.time_ns = time_ns,
+		.proc_id = proc_id,
+		.pid = 100 + proc_id,
+	};
+
+	recorder__record(rec, &r, sizeof(r));
+}
+
+static void launch(uint32_t proc_id, uint32_t correlation_id, uint64_t time_ns)
+{
+	struct {
+		struct xpu_ring_launch l;
+		uint64_t frame;
+	} r = {
+		.l = {
+			.hdr = { XPU_RECORD_LAUNCH, 0, sizeof(r) },
+			.time_ns = time_ns,
+			.proc_id = proc_id,
+			.tid = 100 + proc_id,
+			.ns_tid = 100 + proc_id,
+			.correlation_id = correlation_id,
+			.cbid = 307,
+			.domain = 2,
+			.nr_frames = 1,
+		},
+		.frame = 0x1000,
+	};
+
+	recorder__record(rec, &r, sizeof(r));
+}
+
+/* What the shim says that it has told of, and the work of these launches. */
+static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint32_t *ids, size_t nr)
+{
+	struct {
+		struct xpu_record_batch b;
+		struct xpu_record_counters c;
+		struct xpu_record_kernel k[8];
+	} r = {
+		.b = {
+			.hdr = { XPU_RECORD_BATCH, 0, sizeof(r) },
+			.time_ns = DETACH_NS,
+			.proc_id = proc_id,
+			.tid = 100 + proc_id,
+			.bytes = sizeof(r.c) + nr * sizeof(r.k[0]),
+		},
+		.c = {
+			.hdr = { XPU_RECORD_COUNTERS, last ? XPU_MISC_COUNTERS_LAST : 0, sizeof(r.c) },
+			.nr_batches = 1,
+			.nr_launches = nr_launches,
+			.nr_kernels = nr,
+			.nr_slots = 1,
+		},
+	};
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		r.k[i] = (struct xpu_record_kernel){
+			.hdr = { XPU_RECORD_KERNEL, 0, sizeof(r.k[i]) },
+			.start_ns = DETACH_NS + i,
+			.duration_ns = 1,
+			.correlation_id = ids[i],
+		};
+	recorder__record(rec, &r, sizeof(r));
+}
+
+int main(void)
+{
+	static const struct xpu_file_header header = {
+		.magic = XPU_FILE_MAGIC, .endian = XPU_FILE_ENDIAN,
+		.version_major = XPU_VERSION_MAJOR, .version_minor = XPU_VERSION_MINOR,
+		.header_bytes = sizeof(header), .clockid = 1,
+	};
+	static const struct session_opts opts = { 0 };
+	static const uint32_t ids[] = { 1, 3, 5, 7, 9 };
+	char path[] = "/tmp/recorder.XXXXXX";
+	struct xpu_record_end end = { .hdr = { XPU_RECORD_END, 0, sizeof(end) } };
+	struct recorder_stats stats;
+	struct reader r;
+	struct session s;
+	struct writer *w;
+
+	if (close(mkstemp(path)) || writer__open(path, &header, &w) ||
+	    !(rec = recorder__new(w, 1000000, NULL, NULL, NULL)))
+		bail("cannot begin");
+
+	/* Its child is replaced by an exec, and the new image outlives it. */
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	process(2, 1, XPU_MISC_PROCESS_FORK, 2);
+	batch(2, 0, false, NULL, 0);
+	process(3, 2, XPU_MISC_PROCESS_EXEC, 3);
+	batch(3, 0, false, NULL, 0);
+	is_int(recorder__nr_awake(rec), 1, "an image that an exec has replaced has nothing in hand");
+	launch(3, 1, 100);
+	launch(3, 3, 200);
+	process_exit(1, DETACH_NS - 1);
+
+	/* Number 5 passes a probe that has just gone, 7 one that has not, 9 neither. */
+	recorder__detaching(rec, DETACH_NS);
+	launch(3, 7, DETACH_NS + 10);
+	launch(3, 9, DETACH_NS + 20);
+	batch(3, 5, true, ids, 5);
+	is_int(recorder__nr_awake(rec), 0, "it says that this was all");
+	process_exit(3, DETACH_NS + 100);
+
+	recorder__stats(rec, &stats);
+	is_int(stats.nr_launches, 2, "launches up to the detach");
+	is_int(stats.nr_tagged, 2, "what was told of afterwards is not missed");
+	is_int(stats.nr_at_edges, 3, "but counted");
+	recorder__flush(rec);
+	writer__append(w, &end.hdr);
+	if (writer__close(w, NULL, NULL) || reader__open(&r, path) || session__init(&s, &opts) ||
+	    session__process(&s, &r, 1))
+		bail("cannot read it");
+	is_int(s.loss.nr_launches, 2, "in the recording");
+	is_int(s.loss.nr_matched, 2, "with their work");
+	is_int(s.loss.nr_orphans, 0, "no work without a launch");
+	is_int(s.loss.after_detach, 3, "but of launches after the detach");
+	is_int(s.loss.missing_launches, 0, "which are not missing");
+	session__exit(&s);
+	reader__close(&r);
+	recorder__free(rec);
+	unlink(path);
+	return done_testing();
+}
