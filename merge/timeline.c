@@ -168,13 +168,20 @@ out:
 	return err;
 }
 
+/* What is sorted. */
+union any_event {
+	struct host_event host;
+	struct device_event device;
+	struct slice slice;
+};
+
 /*
  * Sorts what is nearly in order, as the events of each track are: by insertion, as long as that is
  * a matter of a few steps for each.
  */
 static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
 {
-	char *base = v, event[64];
+	char *base = v, event[sizeof(union any_event)];
 	size_t i, to, steps = 0;
 
 	for (i = 1; i < nr && steps < 16 * nr; i++) {
@@ -204,6 +211,22 @@ static size_t host_event__proc_key(const void *v, const void *ctx)
 
 	(void)ctx;
 	return JOIN_KEY_PROC(e->key);
+}
+
+static size_t slice__thread_key(const void *v, const void *ctx)
+{
+	const struct session *s = ctx;
+	const struct slice *slice = v;
+
+	return min_t(size_t, slice->thread, s->threads.nr);
+}
+
+static size_t slice__proc_key(const void *v, const void *ctx)
+{
+	const struct slice *slice = v;
+
+	(void)ctx;
+	return JOIN_KEY_PROC(slice->key);
 }
 
 static size_t device_event__stream_key(const void *v, const void *ctx)
@@ -363,7 +386,7 @@ out:
 	return err;
 }
 
-static int timeline__prepare_slices(struct timeline *t)
+static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 {
 	size_t i, nr = 0;
 	int err;
@@ -377,9 +400,15 @@ static int timeline__prepare_slices(struct timeline *t)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
-	if (nr)
-		qsort(t->slices.v, nr, sizeof(*t->slices.v), slice__cmp);
-	return err;
+	err = err ?: distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->threads.nr + 1,
+				slice__thread_key, s) ?:
+	      distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->machine.procs.nr,
+			 slice__proc_key, s);
+	if (err)
+		return err;
+	t->slices.cap = nr;
+	sort_nearly(t->slices.v, nr, sizeof(*t->slices.v), slice__cmp);
+	return 0;
 }
 
 static bool track__has(const struct timeline_track *track, uint64_t key, uint32_t thread)
@@ -473,7 +502,7 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	if (filter__active(s->opts.filter))
 		timeline__drop_duplicates(t);
 	t->first_ns = s->last_ns ? s->first_ns : UINT64_MAX;
-	err = timeline__prepare_slices(t) ?: timeline__find_tracks(t);
+	err = timeline__prepare_slices(t, s) ?: timeline__find_tracks(t);
 	if (err)
 		return err;
 	err = timeline__assign_lanes(t);

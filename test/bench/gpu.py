@@ -12,6 +12,7 @@
                                  times for less
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              fp                  xpuload --gpu-only --call-graph fp
+             api                 xpuload --gpu-only --api
              merge all           xpuload with CPU samples; with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
@@ -41,7 +42,7 @@ SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
 NATIVE = {"null1": ["-t", "1", "-n", "60000"], "null8": ["-t", "8", "-n", "25000"]}
 TORCH = ["step", "graph", "matmul"]
-OURS = ["path", "launch", "fp", "merge", "all"]
+OURS = ["path", "launch", "fp", "api", "merge", "all"]
 ROWS = (["bare", "dormant", "floor"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
@@ -135,7 +136,8 @@ class Tools:
 
     def why_not(self, row):
         """None, or why there is no such row here."""
-        needs = {"path": "--probe", "launch": "--probe", "merge": "--freq", "all": "--off-cpu"}
+        needs = {"path": "--probe", "launch": "--probe", "api": "--api",
+                 "merge": "--freq", "all": "--off-cpu"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
         if row.startswith("proton"):
@@ -150,7 +152,7 @@ class Tools:
             return ["-F", "99"]
         if row == "all":
             return ["-F", "99", "--off-cpu"]
-        how = ["--call-graph", "fp"] if row == "fp" else ["--probe", row]
+        how = {"fp": ["--call-graph", "fp"], "api": ["--api"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 
     def own_xpuload(self, row):

@@ -671,6 +671,7 @@ int main(void)
 	make_cpu("cpu.data");
 	make_off("off.data");
 	make_api("api.data");
+	make_api("again.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -722,6 +723,9 @@ int main(void)
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("api.data --unit ns", "api.txt", 0);
 	check("api.data --table api_calls --csv", "api.csv", 0);
+	/* Of several recordings, together. */
+	check("api.data tour.data --table api_calls --csv", "api.csv", 0);
+	check("api.data again.data --table api_calls --csv", "api.twice.csv", 0);
 	check("api.data --table api_calls --csv --tid 100 --from 12us", "api.tid.csv", 0);
 	check("api.data -f chrome", "api.json", 0);
 	check("api.data -f chrome --kernel vector --pid 100", "api.kernel.json", 0);

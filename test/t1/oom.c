@@ -97,6 +97,10 @@ static void make(struct gen *g)
 		g->node = 0;
 	}
 	gen__graph_clone(g, 6, 5);
+	for (i = 1; i <= 40; i++)
+		gen__calls(g, 1000 + i, 10 + i % 3, (const struct xpu_call[]){
+			{ 0, i, 1, 0, 307 }, { 0, 1000 + i, 100, 0, 300 + i % 7 },
+		}, 2);
 	gen__batch_end(g);
 	gen__graph_node(g, 1000, 5, 1, 3, 1, 1);
 	gen__off_cpu(g, XPU_OFF_IO, 1000, 2, 200, 150, 1, 1);

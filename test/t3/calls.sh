@@ -63,6 +63,12 @@ unlike "$(cat one.csv)" 'cuDeviceGetName' "attached: what the shim itself asks f
 is "$(xpumerge -i plain.data --table api_calls --csv 2>/dev/null |
 	sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' | cut -d, -f3)" 100 \
 	"and one who did not ask has those of that time"
+attach all -a --api
+awake all
+ask a "burst 100" >/dev/null
+leave all
+is "$(xpumerge -i all.data --table api_calls --csv 2>/dev/null |
+	sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' | cut -d, -f3)" 100 "-a: each launch"
 finish a
 is $? 0 "the target's status"
 
