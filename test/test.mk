@@ -288,7 +288,7 @@ $(O)/formats/perfetto: test/formats/perfetto.sha256
 
 .PHONY: check-formats
 check-formats:
-	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm,$(if $(shell \
+	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm go:golang-go,$(if $(shell \
 		command -v $(word 1,$(subst :, ,$p))),,$(word 2,$(subst :, ,$p))))
 	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules $(O)/formats/perfetto
 	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Timelines, as Chrome's JSON and in Perfetto's own format, in Perfetto's trace processor.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/formats.sh"
 need root bpf shim
 use_sim
 
@@ -10,11 +11,7 @@ gen=$XPU_BUILD/gen_data
 "$gen" --launches 5000 --paths 60 --threads 8 --procs 3 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 7 \
 	-o app.data
 "$gen" --launches 3000 --threads 4 --lose-record 9 --early -o lossy.data
-{
-	printf 'semi;colon\0"quoted"\0back\\slash\0new\nline\0tab\t\0esc\033[31m\0\001\037\177\0bad \200\377\0'
-	printf '\303\251\344\270\255\360\237\230\200\0</script>\0 blanks \0%%s%%n\0{}\0\302\205\0'
-	printf '%10000s' '' | tr ' ' k
-} >names
+odd_names >names
 "$gen" --launches 2000 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd" -o odd.data
 xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }

@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.environ.get("PB_DIR", "."))
@@ -58,6 +59,37 @@ def pprof(path, unit):
                     name += " (%s:%d)" % (strings[functions[line.function_id].filename], line.line)
                 frames.append(name + (" (inlined)" if nr < len(locations[i].line) else ""))
         yield [labels["comm"]] + frames[::-1], sum(s.value[v] for v in values if v < len(types))
+
+
+def go(path, unit):
+    """What `go tool pprof -raw` prints of a profile."""
+    text = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, stdout=subprocess.PIPE).stdout
+    head, rest = text.decode().split("\nSamples:\n")
+    samples, rest = rest.split("\nLocations\n")
+    functions, current = {}, None
+    for text in rest.split("\nMappings\n")[0].split("\n"):
+        m = re.match(r"(?: +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?| {13})(.*) (\S*):(\d+)(?::\d+)? s=\d+(?:\((.*)\))?$",
+                     text)
+        assert m, text
+        if m[1]:
+            current = functions[int(m[1])] = []
+        # It shortens names, and keeps what they were in parentheses.
+        current.append((m[5] or m[2]) + (" (%s:%s)" % (m[3], m[4]) if int(m[4]) else ""))
+    lines = samples.split("\n")
+    types = [t.split("/")[0].split("[")[0] for t in lines.pop(0).split()]
+    values = {"ns": [0], "cpu": [1], "count": [2], "bytes": [3], "all": [0, 1, 4]}[unit]
+    for sample, labels in zip(lines[::2], lines[1::2]):
+        numbers, _, locations = sample.partition(":")
+        numbers = [int(n) for n in numbers.split()]
+        assert len(numbers) == len(types)
+        if unit == "cpu" and not numbers[1]:
+            continue
+        frames = []
+        for i in locations.split():
+            names = functions[int(i)]
+            frames += [n + " (inlined)" for n in names[:-1]] + names[-1:]
+        comm = re.search(r"(?:^| )comm:\[(.*?)\] (?:device|host|pid):\[", labels.strip())[1]
+        yield [comm] + frames[::-1], sum(numbers[v] for v in values if v < len(numbers))
 
 
 def perf(path, unit):
@@ -335,7 +367,7 @@ def html(path, unit):
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    readers = {"chrome": chrome, "csv": csv_table, "html": html, "json": json_tables, "perf": perf,
+    readers = {"chrome": chrome, "csv": csv_table, "go": go, "html": html, "json": json_tables, "perf": perf,
                "pftrace": pftrace, "pprof": pprof}
     for frames, value in readers[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value

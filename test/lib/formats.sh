@@ -36,6 +36,17 @@ drop_waits() {
 	grep -v ';\[\(GPU_Wait\|Off_CPU\)\][^;]*$'
 }
 
+# Names of kernels, functions and threads that somebody may stumble over, NUL behind each.
+odd_names() {
+	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
+	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'
+	printf 'bad \200\377 utf-8 \300\257 \355\240\200 \360\237\230\0'
+	printf '\303\251\344\270\255\360\237\230\200\0line \342\200\250 \302\205 \357\273\277\0'
+	printf '(anonymous namespace)::f(int, char (*)[4])\0a (b)\0operator->\0'
+	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0'
+	printf '%10000s\0' '' | tr ' ' k
+}
+
 # same NAME FORMAT FILTER FILE_OPTIONS UNIT...: what FORMAT's readers make of NAME.data, written with
 # FILE_OPTIONS, is what is folded of it, after FILTER; both with the options in $both. The units of a
 # reader that has others than --unit are READER=UNIT.

@@ -53,15 +53,7 @@ both=
 
 # ---- names of every kind, of kernels, functions and threads
 
-{
-	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
-	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'
-	printf 'bad \200\377 utf-8 \300\257 \355\240\200 \360\237\230\0'
-	printf '\303\251\344\270\255\360\237\230\200\0line \342\200\250 \302\205 \357\273\277\0'
-	printf '(anonymous namespace)::f(int, char (*)[4])\0a (b)\0operator->\0'
-	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0'
-	printf '%10000s\0' '' | tr ' ' k
-} >names
+odd_names >names
 "$gen" -o odd.data --launches 200 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
 same odd pprof cat "-f pprof" ns
 same odd perf blank_comm "-f perf" ns
