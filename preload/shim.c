@@ -332,7 +332,7 @@ static void *shim_thread(void *arg)
 static void at_exit(void)
 {
 	/* A child may have been made by the bare system call, which calls no fork handler. */
-	if (atomic_load(&shim.forked) || shim.state == OFF || getpid() != shim.pid)
+	if (atomic_load(&shim.forked) || getpid() != shim.pid)
 		return;
 	if (shim.have_thread) {
 		atomic_store(&shim.stop, true);
