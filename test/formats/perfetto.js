@@ -95,7 +95,7 @@ async function samples(engine) {
 }
 
 run(async () => {
-	for (const name of ["app", "lossy", "odd", "live"])
+	for (const name of ["app", "lossy", "odd", "calls", "live"])
 		for (const format of ["json", "pftrace"]) {
 			const engine = await testFile(name, format);
 
@@ -107,6 +107,15 @@ run(async () => {
 					add(want, frames.join(";"), value);
 				is(differences(await samples(engine), want), "",
 				   `CPU samples of ${want.size} call paths`);
+			}
+			if (name === "calls") {
+				const [{ n, inner }] = await engine.rows(`
+					select count(*) as n, sum(a.dur = 100 and a.depth = 1) as inner
+					from slice l join slice a on a.parent_id = l.id
+					where l.category = 'launch' and l.dur = 250 and a.category = 'api'`);
+
+				is(`${n} ${inner}`, "3000 3000",
+				   `${format}: launches as long as their calls, and others within them`);
 			}
 			engine[Symbol.dispose]();
 		}

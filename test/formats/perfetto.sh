@@ -13,9 +13,10 @@ gen=$XPU_BUILD/gen_data
 "$gen" --launches 3000 --threads 4 --lose-record 9 --early -o lossy.data
 odd_names >names
 "$gen" --launches 2000 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd" -o odd.data
+"$gen" --launches 3000 --threads 4 --procs 2 --memcpy-every 4 --api -o calls.data
 xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
-for name in app lossy odd live; do
+for name in app lossy odd calls live; do
 	for format in json pftrace; do
 		xpumerge $name.data -o $name.$format 2>$name.log || { cat $name.log; exit 1; }
 	done
