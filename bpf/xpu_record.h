@@ -110,6 +110,7 @@ enum xpu_record_type {
 	XPU_RECORD_PYCODE	= 74,
 	XPU_RECORD_PYTHON	= 75,	/* for the loader: it is not written to the file */
 	XPU_RECORD_CALLS	= 76,
+	XPU_RECORD_REFUSED	= 78,
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -673,6 +674,12 @@ struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or 
 	__u64	original_id;
 };
 
+struct xpu_record_refused {		/* a launch call returned an error: it put nothing on a device */
+	struct xpu_record hdr;
+	__u32	correlation_id;
+	__u32	result;			/* CUresult */
+};
+
 /*
  * Where the interpreter of this process is, and where things are in it, in bytes; for BPF programs
  * that walk its frames. The names are CPython's. The only record of its batch.
@@ -785,6 +792,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_stream) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_clone) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_refused) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);

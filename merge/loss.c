@@ -52,6 +52,7 @@ static const struct loss_line lines[] = {
 	LINE(samples_truncated, "CPU samples whose call path is deeper than recorded ([truncated])"),
 	LINE(unsymbolized, "frames without a function name"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
+	NOTE(nr_refused, "launches that CUDA refused with an error: not among the launches"),
 	NOTE(before_attach, "device records of launches before the attach ([before attach])"),
 	NOTE(after_detach, "device records of launches after the detach ([after detach])"),
 	NOTE(at_detach, "launches in flight at the detach: not among the launches"),

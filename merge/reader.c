@@ -69,6 +69,7 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
 	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
+	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
 };
 

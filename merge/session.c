@@ -73,6 +73,7 @@ void session__exit(struct session *s)
 	array_free(&t->device_defs);
 	array_free(&t->api_defs);
 	array_free(&t->string_defs);
+	idmap__free(&t->refused);
 	idmap__free(&t->pycodes);
 	idmap__free(&t->joined_chains);
 	idmap__free(&t->chains);
@@ -164,6 +165,7 @@ static void session__next_input(struct session *s)
 	idmap__free(&t->streams);
 	idmap__free(&t->apis);
 	session__free_calls(s);
+	idmap__free(&t->refused);
 	idmap__free(&t->pycodes);
 	t->stream_defs.nr = t->device_defs.nr = 0;
 	t->first_path = s->paths.nr;

@@ -124,6 +124,13 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 
 		return graphs__add_clone(&s->graphs, proc, clone->node_id, clone->original_id);
 	}
+	case XPU_RECORD_REFUSED: {
+		const struct xpu_record_refused *refused = (const void *)rec;
+		uint64_t key = ID_KEY(proc, refused->correlation_id);
+
+		return idmap__get(&t->refused, key, &idx) ? 0 :
+		       idmap__put(&t->refused, key, refused->result);
+	}
 	case XPU_RECORD_PYCODE: {
 		const struct xpu_record_pycode *code = (const void *)rec;
 

@@ -370,7 +370,7 @@ static int session__matched(void *ctx, uint64_t key, const struct launch *l, con
 static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 {
 	struct session *s = ctx;
-	uint32_t leaf;
+	uint32_t leaf, result;
 	int keep, err;
 
 	keep = session__keeps(s, l->chain, l->thread, l->comm, l->time_ns, NULL);
@@ -380,6 +380,10 @@ static int session__pending(void *ctx, uint64_t key, const struct launch *l)
 		return keep;
 	if (graphs__captured(&s->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
 		s->loss.nr_captured++;
+		return 0;
+	}
+	if (idmap__get(&s->tables->refused, key, &result)) {
+		s->loss.nr_refused++;
 		return 0;
 	}
 	s->loss.at_detach += session__outlived(s, JOIN_KEY_PROC(key));

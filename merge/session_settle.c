@@ -98,9 +98,9 @@ void session__settle(struct session *s)
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times either; it has a line of its own. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
-	l->nr_launches = s->join.nr_launches - l->nr_captured - l->at_detach;
+	l->nr_launches = s->join.nr_launches - l->nr_captured - l->nr_refused - l->at_detach;
 	l->nr_matched = s->join.nr_matched;
-	l->nr_pending = s->join.nr_pending - l->nr_captured - l->at_detach;
+	l->nr_pending = s->join.nr_pending - l->nr_captured - l->nr_refused - l->at_detach;
 	l->nr_duplicates = s->join.nr_duplicates;
 	l->nr_works = s->join.nr_works;
 	l->nr_orphans = s->join.nr_orphans - l->before_attach - l->after_detach;

@@ -83,6 +83,7 @@ struct session_tables {
 	struct idmap streams;		/* (proc, id) */
 	struct idmap apis;		/* (domain, cbid) */
 	struct idmap pycodes;		/* (proc, id) */
+	struct idmap refused;		/* (proc, correlation id): launches, and CUDA's answer */
 	ARRAY(struct string_def) string_defs;
 	ARRAY(struct api_def) api_defs;
 	ARRAY(struct device_def) device_defs;

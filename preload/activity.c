@@ -19,6 +19,7 @@
 #include "libc.h"
 #include "probe.h"
 #include "python.h"
+#include "refused.h"
 #include "wire.h"
 
 /*
@@ -396,6 +397,7 @@ void activity__drain(bool last)
 	}
 	done_any = python__drain();
 	done_any = drain_clones() || done_any || oldest;
+	done_any = refused__drain() || done_any;
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);

@@ -18,6 +18,7 @@
 #include "paths.h"
 #include "probe.h"
 #include "python.h"
+#include "refused.h"
 #include "unwind.h"
 #include "wait.h"
 
@@ -286,6 +287,7 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 {
 	const CUpti_CallbackData *d = data;
 	struct thread *t = this_thread;
+	const CUresult *result;
 	uint64_t ticks;
 
 	(void)userdata;
@@ -299,6 +301,9 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 		return;
 	}
 	if (d->callbackSite != CUPTI_API_ENTER) {
+		result = d->functionReturnValue;
+		if (result && __builtin_expect(*result, 0))
+			refused__add(d->correlationId, *result);
 		if (t && !t->level) {	/* else a handler's, within one that is being told of */
 			t->slot.correlation_id = 0;	/* the launch is over */
 			t->slot.in_call = 0;

@@ -128,9 +128,11 @@ static CUpti_CallbackFunc volatile callback = launch__callback;
 
 static __attribute__((noinline)) void whole(void)
 {
+	CUresult result = CUDA_SUCCESS;
 	uint64_t data = 0;
 	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER,
-				 .correlationId = ++correlation_id, .correlationData = &data };
+				 .correlationId = ++correlation_id, .correlationData = &data,
+				 .functionReturnValue = &result };
 
 	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
 	d.callbackSite = CUPTI_API_EXIT;

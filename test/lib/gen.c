@@ -489,6 +489,13 @@ void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id)
 	RECORD(XPU_RECORD_GRAPH_CLONE, 0, rec);
 }
 
+void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result)
+{
+	struct xpu_record_refused rec = { .correlation_id = correlation_id, .result = result };
+
+	RECORD(XPU_RECORD_REFUSED, 0, rec);
+}
+
 void gen__message(struct gen *g, uint16_t level, const char *s)
 {
 	struct xpu_record_message rec = { .bytes = strlen(s) + 1 };

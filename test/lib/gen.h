@@ -101,6 +101,7 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
 		size_t nr);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
+void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result);
 void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);
 void gen__message(struct gen *g, uint16_t level, const char *s);
 

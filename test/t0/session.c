@@ -126,6 +126,32 @@ static void test_late(void)
 	fixture__end(&f);
 }
 
+/* What CUDA refused is not waited for; work that is there all the same is matched. */
+static void test_refused(void)
+{
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__launch(&f.g, 1000, 1, 1, 1);
+	gen__launch(&f.g, 1100, 2, 1, 1);
+	gen__launch(&f.g, 1200, 3, 1, 1);
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	gen__refused(&f.g, 2, 1);
+	gen__refused(&f.g, 2, 1);
+	gen__refused(&f.g, 3, 700);
+	gen__refused(&f.g, 99, 700);		/* whose launch is not here */
+	gen__batch_end(&f.g);
+	batch(&f, 1, 1);
+	batch(&f, 1, 3);
+	s = fixture__run(&f);
+	is_int(s->loss.nr_refused, 1, "refused: apart");
+	is_int(s->loss.nr_launches, 2, "refused: not among the launches");
+	is_int(s->loss.nr_matched, 2, "refused: work that is there is matched");
+	is_int(s->loss.nr_pending, 0, "refused: none is pending");
+	fixture__end(&f);
+}
+
 static void device(struct fixture *f, uint32_t proc, uint32_t ordinal, const char *uuid,
 		   uint32_t stream)
 {
@@ -625,6 +651,7 @@ int main(void)
 {
 	test_refs();
 	test_late();
+	test_refused();
 	test_gpus();
 	test_account();
 	test_old_account();

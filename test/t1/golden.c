@@ -295,6 +295,7 @@ static void make_graph(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__graph_clone(&g, 0x20, 0x10);
 	gen__graph_clone(&g, 0x21, 0x11);
+	gen__refused(&g, 99, 1);		/* no launch of this recording */
 	gen__kernel(&g, 0, 1900, 10000, 5, 11, 1);
 	g.node = 0x20;
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 12000, 1000, 20, 10, 1);

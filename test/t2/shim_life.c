@@ -33,11 +33,13 @@ static void launch(int nr)
 /* A whole launch, in the middle of another one. */
 static void launch_nested(void)
 {
+	CUresult result = CUDA_SUCCESS;
 	uint64_t between;
 	CUpti_CallbackData d = {
 		.callbackSite = CUPTI_API_ENTER,
 		.correlationId = NESTED_ID,
 		.correlationData = &between,
+		.functionReturnValue = &result,
 	};
 
 	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);

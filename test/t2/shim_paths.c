@@ -153,9 +153,10 @@ static uint32_t settle(void)
 
 static void nested(void)
 {
+	CUresult result = CUDA_SUCCESS;
 	uint64_t data = 0;
 	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID,
-				 .correlationData = &data };
+				 .correlationData = &data, .functionReturnValue = &result };
 
 	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
 	d.callbackSite = CUPTI_API_EXIT;

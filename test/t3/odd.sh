@@ -28,11 +28,14 @@ all_there() {		# all_there NAME [MORE]: what the program says that it launched, 
 	exact "$1" $((made + ${2:-0})) "$1: exact"
 }
 
-for how in thread_local threads stack=16384 switch signal jump throw sigwait closefrom nofile vfork \
+for how in thread_local threads stack=16384 switch signal jump throw refused sigwait closefrom nofile vfork \
 		spawn exec_thread exit_thread main_exits tasks rawfork; do
 	as_ever $how "$odd" $how
 	all_there $how
 done
+
+like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
+	"refused: said"
 
 # Under a sanitizer our threads make other system calls.
 if [ -z "${XPU_SAN:-}" ]; then

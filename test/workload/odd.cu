@@ -17,6 +17,7 @@
  *	signal		handlers of signals, on the stack and on one of their own
  *	jump		siglongjmp() out of a handler that interrupted launches
  *	throw		exceptions through the frames of a launch site
+ *	refused		6050 launches of more threads than a block may have, some by a handler
  *	sigwait		all signals blocked, a thread that takes them one by one
  *	closefrom	closes all descriptors before it launches
  *	nofile		may open no further file once CUDA is there
@@ -452,6 +453,38 @@ static void how_sigwait(void)
 	say();
 }
 
+/* ---- what CUDA refuses --------------------------------------------------------------------------- */
+
+static NOINLINE void site_bad(void)
+{
+	void *args[] = { NULL };
+
+	if (cudaLaunchKernel((const void *)kernel_main, dim3(1), dim3(4096), args, 0, stream) !=
+	    cudaSuccess)
+		cudaGetLastError();
+	NO_TAIL_CALL();
+}
+
+static void on_signal_bad(int sig)
+{
+	(void)sig;
+	site_bad();
+}
+
+static void how_refused(void)
+{
+	start();
+	handle(SIGUSR1, on_signal_bad, 0);
+	for (int i = 0; i < 6000; i++)
+		site_bad();
+	for (int i = 0; i < 50; i++) {
+		site_other();
+		raise(SIGUSR1);
+	}
+	sync_all();
+	say();
+}
+
 /* ---- what is forbidden ------------------------------------------------------------------------- */
 
 static void how_closefrom(void)
@@ -675,7 +708,7 @@ int main(int argc, char **argv)
 		{ "atexit", how_atexit }, { "destructor", how_destructor },
 		{ "thread_local", how_thread_local }, { "threads", how_threads },
 		{ "switch", how_switch }, { "signal", how_signal }, { "jump", how_jump },
-		{ "throw", how_throw }, { "sigwait", how_sigwait },
+		{ "throw", how_throw }, { "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
 		{ "seccomp", how_seccomp }, { "rawfork", how_rawfork },
 		{ "vfork", how_vfork }, { "spawn", how_spawn },
