@@ -229,6 +229,19 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
+/* The ring is full: what was in the log. */
+static __noinline int drop_log(const struct xpu_ring_log *r)
+{
+	const struct xpu_log_entry *e = (const struct xpu_log_entry *)(r + 1);
+	__u32 i, nr_ranges = 0;
+
+	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++)
+		nr_ranges += e[i].path_id >> 31;
+	drop_many(XPU_LOST_RANGE, nr_ranges);
+	drop_many(XPU_LOST_LAUNCH, r->nr - nr_ranges);
+	return 0;
+}
+
 /**
  * send_log - put launches that a thread has logged into the ring
  * @task: the current one; not always that thread
@@ -288,9 +301,9 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 	r->ns_tid = log.tid;
 	r->log_id = log.id;
 	r->nr = nr;
-	r->reserved = 0;
+	r->range_id = log.range_id;
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
-		drop_many(XPU_LOST_LAUNCH, nr);
+		drop_log(r);
 }
 
 /*
@@ -394,6 +407,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		slot.wait_ns = 0;
 		slot.home = 0;
 		slot.log = 0;
+		slot.range_id = 0;
 	}
 	if (want_accounts && slot.home)
 		note_slot(task, slot.home);
@@ -445,6 +459,8 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->wait_stream = slot.wait_stream;
 	r->path_id = slot.path_id;
 	r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));
+	r->range_id = slot.range_id;
+	r->reserved = 0;
 	if (slot.log)
 		s->log = slot.log;
 	r->nr_frames = bytes / sizeof(__u64);

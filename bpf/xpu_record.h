@@ -86,6 +86,7 @@ enum xpu_record_type {
 	XPU_RECORD_ACCOUNT	= 21,
 
 	XPU_RECORD_PYSOURCE	= 24,
+	XPU_RECORD_RANGES	= 28,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
@@ -111,6 +112,7 @@ enum xpu_record_type {
 	XPU_RECORD_PYTHON	= 75,	/* for the loader: it is not written to the file */
 	XPU_RECORD_CALLS	= 76,
 	XPU_RECORD_REFUSED	= 78,
+	XPU_RECORD_RANGE	= 80,
 };
 
 /* ---- top level ------------------------------------------------------------------------------ */
@@ -264,12 +266,44 @@ struct xpu_launch {
 	__u32	thread_id;
 };
 
+#define XPU_MISC_LAUNCHES_RANGES	1	/* of LAUNCHES: __u32 range_id[nr] follows them */
+
 struct xpu_record_launches {
 	struct xpu_record hdr;
 	__u64	time_ns;
 	__u32	nr;
 	__u32	reserved;
 	struct xpu_launch launches[];
+};
+
+/*
+ * NVTX ranges. Those that are open on a thread at a time are a path, from the one that was opened
+ * first: an XPU_RECORD_RANGE is the last of them, and tells which path it was opened in. So one id
+ * names all, and a launch's range_id is exact whatever else is lost.
+ */
+enum xpu_range_what {
+	XPU_RANGE_PUSH		= 1,	/* range_id's last was opened */
+	XPU_RANGE_POP		= 2,	/* the one at place was closed, and range_id is left */
+	XPU_RANGE_START		= 3,	/* as PUSH and POP, of ranges that any thread may close */
+	XPU_RANGE_END		= 4,
+	XPU_RANGE_MARK		= 5,	/* range_id's last is no range but a moment */
+	XPU_RANGE_SET		= 6,	/* events are missing, or the thread has ended */
+};
+
+struct xpu_range_event {
+	__u32	range_id;		/* of the thread's process; 0: none is open */
+	__u32	thread_id;
+	__s32	delta_ns;		/* to the record's time_ns; may be negative */
+	__u16	what;			/* enum xpu_range_what */
+	__u16	place;			/* among those that were open, from 0 */
+};
+
+struct xpu_record_ranges {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u32	nr;
+	__u32	reserved;
+	struct xpu_range_event events[];
 };
 
 /*
@@ -399,7 +433,7 @@ struct xpu_record_wait {
 	__u32	context;		/* CUPTI's ids */
 	__u32	stream;
 	__u32	correlation_id;		/* of a launch or copy; 0: none */
-	__u32	reserved;
+	__u32	range_id;		/* as a launch's */
 };
 
 enum xpu_off_kind {			/* why a thread did not run */
@@ -477,6 +511,7 @@ enum xpu_lost_kind {
 	XPU_LOST_SAMPLE		= 9,	/* CPU samples: ring full */
 	XPU_LOST_OFF_CPU	= 10,	/* off-CPU intervals: maps or ring full */
 	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: the same */
+	XPU_LOST_RANGE		= 12,	/* events of NVTX ranges: ring full */
 	XPU_LOST_NR
 };
 
@@ -513,6 +548,8 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 	__u32	wait_stream;
 	__u32	path_id;		/* what the shim's logs will call this chain; 0: nothing */
 	__u32	ns_tid;			/* tid, as the thread's own pid namespace numbers it */
+	__u32	range_id;
+	__u32	reserved;
 	__u64	frames[];
 };
 
@@ -527,7 +564,7 @@ struct xpu_ring_log {			/* launches from one thread's struct xpu_log */
 	__u32	ns_tid;
 	__u32	log_id;
 	__u32	nr;
-	__u32	reserved;
+	__u32	range_id;		/* before the first of them */
 	__u8	entries[];		/* nr of struct xpu_log_entry, see xpu_slot.h */
 };
 
@@ -712,6 +749,20 @@ struct xpu_record_pycode {		/* a Python code object */
 	__u32	first_line;
 };
 
+#define XPU_RANGE_NAME_MAX	4096	/* bytes, NUL included; of a domain's 256 */
+#define XPU_RANGE_DOMAIN_MAX	256
+#define XPU_RANGE_DEPTH		128	/* open on one thread at a time */
+
+struct xpu_record_range {		/* see XPU_RECORD_RANGES; the only record of its batch */
+	struct xpu_record hdr;
+	__u32	id;			/* unique in the process */
+	__u32	parent;			/* the path that it was opened in; 0: none */
+	__u32	color;			/* 0xaarrggbb, 0: none */
+	__u16	name_bytes;		/* with its NUL */
+	__u16	domain_bytes;		/* the same */
+	char	data[];			/* the name, behind it the domain's; UTF-8, most likely */
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -732,6 +783,8 @@ struct xpu_record_counters {
 	__u64	nr_slots;		/* threads that have launched */
 	__u64	nr_calls;		/* packed; from here on: since version 1.2 */
 	__u64	nr_bad_calls;		/* without valid times: not packed */
+	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
+	__u64	nr_dropped_ranges;	/* that were not: see preload/ranges.h */
 };
 
 enum xpu_message_level {
@@ -765,6 +818,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_task) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_callchain) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_launch) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_launches) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_range_event) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_ranges) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_graph_node) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_sample) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_samples) == 24);
@@ -781,7 +836,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_ring_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 72);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_python_frame) == 24);
@@ -797,7 +852,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 104);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 120);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 
 #endif /* XPU_RECORD_H */

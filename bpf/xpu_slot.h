@@ -48,6 +48,9 @@ struct xpu_slot {
 					 * may wait; to be read at any time */
 	__u64	home;			/* address of the slot that its thread keeps, perhaps this */
 	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
+	__u32	range_id;		/* the innermost NVTX range that is open on this thread, an
+					 * XPU_RECORD_RANGE's id; 0: none */
+	__u32	reserved;
 };
 
 /* The CPU's tick counter and CLOCK_MONOTONIC at the same instant. */
@@ -59,14 +62,20 @@ struct xpu_clock {
 
 #define XPU_CLOCK_SHIFT	40
 
-/* One launch, from a call path that was told of. */
+/* One launch, from a call path that was told of; or an event of the thread's NVTX ranges. */
 struct xpu_log_entry {
 	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
-	__u32	correlation_id;
-	__u32	path_id;		/* of a slot of the same process */
+	__u32	correlation_id;		/* a range's id, with XPU_LOG_RANGE */
+	__u32	path_id;		/* of a slot of the same process; or XPU_LOG_RANGE and what
+					 * struct xpu_range_event has to say of it */
 };
 
 #define XPU_LOG_TICKS	(1ull << 63)
+
+#define XPU_LOG_RANGE		(1u << 31)
+#define XPU_LOG_RANGE_WHAT(path_id)	((__u16)((path_id) & 0xff))
+#define XPU_LOG_RANGE_PLACE(path_id)	((__u16)((path_id) >> 8 & 0xff))
+
 #define XPU_LOG_ENTRIES	128		/* a power of two */
 
 /*
@@ -81,6 +90,8 @@ struct xpu_log {
 					 * be changing */
 	__u64	head;			/* written by the thread, after the entry */
 	__u64	tail;			/* written after they were sent */
+	__u32	range_id;		/* as in the slot, before the entry at tail */
+	__u32	reserved;
 	struct xpu_clock clocks[2];
 	struct xpu_log_entry entries[];
 };
@@ -105,9 +116,9 @@ static inline __u64 xpu_log__ns(const struct xpu_clock *clock, __u64 time)
 /* Paths have numbers from 1, and a process never uses one twice. */
 #define XPU_MAX_PATHS	(1u << 22)
 
-_Static_assert(sizeof(struct xpu_slot) == 96, "xpu_slot is an ABI");
+_Static_assert(sizeof(struct xpu_slot) == 104, "xpu_slot is an ABI");
 _Static_assert(sizeof(struct xpu_log_entry) == 16, "xpu_log is an ABI");
-_Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
+_Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
@@ -124,6 +135,13 @@ _Static_assert(sizeof(struct xpu_log) == 80, "xpu_log is an ABI");
 #define XPU_SITE_LIVE_LOG	"xpu_live_log"
 #define XPU_SITE_LIVE_PATH	"xpu_live_path"
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
+
+/*
+ * As XPU_SITE_BATCH, for one XPU_RECORD_RANGE. While nobody is attached here, NVTX ranges are not
+ * looked at.
+ */
+#define XPU_SITE_RANGE		"xpu_range"
+#define XPU_SITE_LIVE_RANGE	"xpu_live_range"
 
 /*
  * The same as XPU_SITE_BATCH, in processes that xpuload started and that have not called CUDA yet:

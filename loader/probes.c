@@ -28,7 +28,7 @@ struct attachment {
 
 /* The programs on the sites of one process, or of all. */
 struct attachments {
-	struct attachment early, api, batch, log, path, launch;
+	struct attachment early, api, batch, log, path, range, launch;
 };
 
 struct followed {			/* a child of an attached process */
@@ -43,7 +43,7 @@ struct site {
 
 struct sites {
 	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES];
-	struct site early, hello, api;
+	struct site range[MAX_SITES], early, hello, api;
 };
 
 struct probes {
@@ -53,7 +53,7 @@ struct probes {
 	char *shim;
 	struct sites sites;
 	size_t nr_sites;
-	bool early, api;		/* these sites, too */
+	bool early, api, ranges;	/* these sites, too */
 	struct attachments at;
 	struct attachment hello;
 	struct followed *followed;
@@ -142,6 +142,8 @@ static int find_sites(const char *path, struct sites *sites, char *why, size_t l
 	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_LOG, &sites->log[1]) &&
 	    find_site(elf, XPU_SITE_LIVE_PATH, &sites->path[1]) &&
+	    find_site(elf, XPU_SITE_RANGE, &sites->range[0]) &&
+	    find_site(elf, XPU_SITE_LIVE_RANGE, &sites->range[1]) &&
 	    find_site(elf, XPU_SITE_EARLY, &sites->early) &&
 	    find_site(elf, XPU_SITE_HELLO, &sites->hello) &&
 	    find_site(elf, XPU_SITE_LIVE_API, &sites->api))
@@ -242,7 +244,7 @@ static int attach(struct probes *p, struct bpf_program *prog, const struct site 
 static void attachments__init(struct attachments *at)
 {
 	at->early.multi_fd = at->api.multi_fd = at->batch.multi_fd = at->log.multi_fd =
-		at->path.multi_fd = at->launch.multi_fd = -1;
+		at->path.multi_fd = at->range.multi_fd = at->launch.multi_fd = -1;
 }
 
 /* Launches last: who hears of them must hear of what becomes of them. */
@@ -258,6 +260,8 @@ static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
 	       attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
 	       attach(p, skel->progs.on_log, sites->log, p->nr_sites, pid, &at->log) ?:
 	       attach(p, skel->progs.on_launch, sites->path, p->nr_sites, pid, &at->path) ?:
+	       (p->ranges ? attach(p, skel->progs.on_batch, sites->range, p->nr_sites, pid,
+				   &at->range) : 0) ?:
 	       attach(p, skel->progs.on_launch, sites->launch, p->nr_sites, pid, &at->launch);
 }
 
@@ -298,6 +302,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 static void detach_all(struct attachments *at)
 {
 	detach(&at->launch);
+	detach(&at->range);
 	detach(&at->path);
 	detach(&at->log);
 	detach(&at->batch);
@@ -354,6 +359,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
 	p->early = opts->mode == PROBES_RUN && opts->sample;
 	p->api = opts->mode != PROBES_RUN && opts->api;
+	p->ranges = opts->ranges;
 	attachments__init(&p->at);
 	p->hello.multi_fd = -1;
 	if (opts->shim) {

@@ -29,6 +29,7 @@ struct probes_options {
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
+	bool ranges;			/* hear of NVTX ranges */
 	bool waits;			/* hear of calls that wait for the device */
 	bool api;			/* all calls of CUDA's API; for PROBES_RUN, its environment says
 					 * so, too */

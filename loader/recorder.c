@@ -18,6 +18,7 @@
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
 #define MAX_SAMPLES	1024		/* the same: 16 KiB */
+#define MAX_RANGES	1024		/* the same */
 #define NR_STACKS	256		/* whose last stack is remembered */
 
 /* What makes a call chain the same one; the frames follow, and all of it is compared. */
@@ -81,6 +82,7 @@ struct process {
 	bool gone;			/* exited, or another image is in its place */
 	bool ended;			/* the same, before the detach */
 	uint64_t nr_launches;		/* received */
+	uint64_t nr_ranges;		/* events of them */
 	uint64_t nr_batches;
 	struct xpu_record_counters first, counters;
 };
@@ -131,7 +133,14 @@ struct recorder {
 	uint64_t from_ns, until_ns;	/* launches between these are all heard of */
 	uint64_t base_ns;		/* of launches[] */
 	uint32_t nr_launches;
+	bool in_ranges;			/* some of them are */
 	struct xpu_launch launches[MAX_LAUNCHES];
+	uint32_t launch_ranges[MAX_LAUNCHES];
+
+	bool want_ranges;
+	uint64_t ranges_ns;		/* of ranges[] */
+	uint32_t nr_ranges;
+	struct xpu_range_event ranges[MAX_RANGES];
 
 	uint64_t samples_ns;		/* of samples[] */
 	uint32_t sample_period_ns;
@@ -145,8 +154,8 @@ struct recorder {
 	uint64_t key_frames[XPU_MAX_FRAMES];
 };
 
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
-			       recorder_python_fn python_fn, void *ctx)
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+			       recorder_process_fn fn, recorder_python_fn python_fn, void *ctx)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
 
@@ -161,6 +170,7 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, reco
 	rec->python_fn = python_fn;
 	rec->writer = w;
 	rec->sample_period_ns = sample_period_ns;
+	rec->want_ranges = ranges;
 	rec->process_fn = fn;
 	rec->ctx = ctx;
 	rec->until_ns = UINT64_MAX;
@@ -521,30 +531,38 @@ static void recorder__wait(struct recorder *rec, const struct xpu_ring_launch *w
 			.context = wait->wait_context,
 			.stream = wait->wait_stream,
 			.correlation_id = wait->correlation_id,
+			.range_id = rec->want_ranges ? wait->range_id : 0,
 		};
 }
 
 static void recorder__flush_launches(struct recorder *rec)
 {
 	size_t bytes = rec->nr_launches * sizeof(rec->launches[0]);
+	size_t range_bytes = rec->in_ranges ? rec->nr_launches * sizeof(rec->launch_ranges[0]) : 0;
+	size_t size = (sizeof(struct xpu_record_launches) + bytes + range_bytes + 7) & ~(size_t)7;
 	struct xpu_record_launches *r;
 
 	if (!rec->nr_launches)
 		return;
-	r = writer__reserve(rec->writer, sizeof(*r) + bytes);
+	r = writer__reserve(rec->writer, size);
 	if (r) {
 		*r = (struct xpu_record_launches){
-			.hdr = { XPU_RECORD_LAUNCHES, 0, sizeof(*r) + bytes },
+			.hdr = { XPU_RECORD_LAUNCHES, rec->in_ranges ? XPU_MISC_LAUNCHES_RANGES : 0,
+				 size },
 			.time_ns = rec->base_ns,
 			.nr = rec->nr_launches,
 		};
 		memcpy(r->launches, rec->launches, bytes);
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* perhaps no more than half of it is used */
+		memcpy(r->launches + rec->nr_launches, rec->launch_ranges, range_bytes);
 	}
 	rec->nr_launches = 0;
+	rec->in_ranges = false;
 }
 
 static void recorder__add_launch(struct recorder *rec, struct process *p, uint64_t time_ns,
-				 uint32_t correlation_id, uint32_t path_id, uint32_t thread_id)
+				 uint32_t correlation_id, uint32_t path_id, uint32_t thread_id,
+				 uint32_t range_id)
 {
 	int64_t delta = time_ns - rec->base_ns;
 
@@ -561,6 +579,10 @@ static void recorder__add_launch(struct recorder *rec, struct process *p, uint64
 		rec->base_ns = time_ns;
 		delta = 0;
 	}
+	if (!rec->want_ranges)
+		range_id = 0;		/* somebody else on this machine wants them */
+	rec->launch_ranges[rec->nr_launches] = range_id;
+	rec->in_ranges |= range_id != 0;
 	rec->launches[rec->nr_launches++] = (struct xpu_launch){
 		.correlation_id = correlation_id,
 		.path_id = path_id,
@@ -569,31 +591,84 @@ static void recorder__add_launch(struct recorder *rec, struct process *p, uint64
 	};
 }
 
+static void recorder__flush_ranges(struct recorder *rec)
+{
+	size_t bytes = rec->nr_ranges * sizeof(rec->ranges[0]);
+	struct xpu_record_ranges *r;
+
+	if (!rec->nr_ranges)
+		return;
+	r = writer__reserve(rec->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_ranges){
+			.hdr = { XPU_RECORD_RANGES, 0, sizeof(*r) + bytes },
+			.time_ns = rec->ranges_ns,
+			.nr = rec->nr_ranges,
+		};
+		memcpy(r->events, rec->ranges, bytes);
+	}
+	rec->nr_ranges = 0;
+}
+
+static void recorder__add_range(struct recorder *rec, struct process *p,
+				const struct xpu_log_entry *e, uint64_t time_ns,
+				uint32_t thread_id)
+{
+	int64_t delta = time_ns - rec->ranges_ns;
+
+	if (!rec->want_ranges ||
+	    (p->attached && (time_ns < rec->from_ns || time_ns >= rec->until_ns)))
+		return;
+	p->nr_ranges++;
+	if (rec->nr_ranges == MAX_RANGES || delta > INT32_MAX || delta < INT32_MIN)
+		recorder__flush_ranges(rec);
+	if (!rec->nr_ranges) {
+		rec->ranges_ns = time_ns;
+		delta = 0;
+	}
+	rec->ranges[rec->nr_ranges++] = (struct xpu_range_event){
+		.range_id = e->correlation_id,
+		.thread_id = thread_id,
+		.delta_ns = delta,
+		.what = XPU_LOG_RANGE_WHAT(e->path_id),
+		.place = XPU_LOG_RANGE_PLACE(e->path_id),
+	};
+}
+
 static void recorder__log(struct recorder *rec, const struct xpu_ring_log *log, size_t size)
 {
 	const struct xpu_log_entry *e;
 	struct xpu_clock clock;
-	uint32_t thread_id, path_id;
+	uint32_t thread_id, path_id, range_id = log->range_id;
 	struct process *p;
-	int64_t i;
+	int64_t i, nr_known;
 
 	if (size < sizeof(*log) || log->nr > XPU_LOG_ENTRIES ||
 	    size < sizeof(*log) + log->nr * sizeof(*e))
 		return;
 	p = recorder__process(rec, log->proc_id);
 	thread_id = recorder__thread_id(rec, log->proc_id, recorder__log_tid(rec, log));
-	i = recorder__nr_known(rec, log);
-	if (!p || !thread_id || i < 0) {
+	nr_known = recorder__nr_known(rec, log);
+	if (!p || !thread_id || nr_known < 0) {
 		rec->nr_no_memory += log->nr;
 		return;
 	}
 	clock = (struct xpu_clock){ log->clock_ticks, log->clock_ns, log->clock_rate };
 	e = (const struct xpu_log_entry *)log->entries;
-	for (; i < log->nr; i++) {
+	for (i = 0; i < log->nr; i++) {
+		if (e[i].path_id & XPU_LOG_RANGE &&
+		    XPU_LOG_RANGE_WHAT(e[i].path_id) != XPU_RANGE_MARK)
+			range_id = e[i].correlation_id;
+		if (i < nr_known)
+			continue;
+		if (e[i].path_id & XPU_LOG_RANGE) {
+			recorder__add_range(rec, p, &e[i], xpu_log__ns(&clock, e[i].time), thread_id);
+			continue;
+		}
 		path_id = recorder__numbered_path(rec, p, e[i].path_id);
 		if (path_id)
 			recorder__add_launch(rec, p, xpu_log__ns(&clock, e[i].time),
-					     e[i].correlation_id, path_id, thread_id);
+					     e[i].correlation_id, path_id, thread_id, range_id);
 		else
 			rec->nr_no_memory++;
 	}
@@ -636,7 +711,8 @@ static void recorder__launch(struct recorder *rec, const struct xpu_ring_launch 
 		recorder__graph_node(rec, launch, path_id, thread_id);
 		return;
 	}
-	recorder__add_launch(rec, p, launch->time_ns, launch->correlation_id, path_id, thread_id);
+	recorder__add_launch(rec, p, launch->time_ns, launch->correlation_id, path_id, thread_id,
+			     launch->range_id);
 }
 
 static void recorder__flush_samples(struct recorder *rec)
@@ -662,6 +738,7 @@ static void recorder__flush_samples(struct recorder *rec)
 void recorder__flush(struct recorder *rec)
 {
 	recorder__flush_launches(rec);
+	recorder__flush_ranges(rec);
 	recorder__flush_samples(rec);
 }
 
@@ -1165,6 +1242,10 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 			tagged = p->nr_launches;
 		}
 		stats->nr_tagged += tagged;
+		stats->nr_ranges += p->nr_ranges;
+		if (!p->attached)	/* else some were not for us */
+			stats->nr_ranges_logged += c->nr_ranges;
+		stats->nr_ranges_dropped += c->nr_dropped_ranges - f->nr_dropped_ranges;
 		stats->nr_device_records += c->nr_kernels - f->nr_kernels +
 			c->nr_memcpys - f->nr_memcpys + c->nr_memsets - f->nr_memsets;
 		stats->nr_calls += c->nr_calls - f->nr_calls;

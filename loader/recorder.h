@@ -34,6 +34,9 @@ struct recorder_stats {
 	uint64_t nr_paths;		/* of launches */
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_samples;		/* received */
+	uint64_t nr_ranges;		/* received: events of NVTX ranges */
+	uint64_t nr_ranges_logged;	/* by the shims, as they say */
+	uint64_t nr_ranges_dropped;	/* the same */
 	uint64_t nr_errors;		/* processes that could not be recorded */
 	uint64_t nr_no_memory;		/* launches dropped for want of memory here ... */
 	uint64_t nr_samples_no_memory;	/* ... and samples */
@@ -45,9 +48,9 @@ typedef void (*recorder_python_fn)(void *ctx, uint32_t proc_id, const struct xpu
 /* Told of a process image when it begins to be recorded; may be NULL. */
 typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *r);
 
-/* @sample_period_ns: what each CPU sample stands for */
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, recorder_process_fn fn,
-			       recorder_python_fn python_fn, void *ctx);
+/* @sample_period_ns: what each CPU sample stands for; @ranges: those of NVTX are recorded */
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+			       recorder_process_fn fn, recorder_python_fn python_fn, void *ctx);
 void recorder__free(struct recorder *rec);
 
 /*

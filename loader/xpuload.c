@@ -77,6 +77,7 @@ struct options {
 	uint32_t blind_stack_bytes;	/* ... where nobody knows where the stack ends */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
+	bool nvtx;			/* its ranges */
 	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;
@@ -126,6 +127,7 @@ static const char usage_text[] =
 "                         along frame pointers; auto (default): dwarf where possible\n"
 "      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
 "                         only: without native frames\n"
+"      --nvtx[=off]       NVTX ranges, with the launches in them: on is the default\n"
 "      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
 "      --probe WHEN       path (default): the kernel is entered for new call paths and for\n"
 "                         many launches at once; launch: at each one. Both are exact\n"
@@ -276,7 +278,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 {
 	enum { OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
 	       OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_OFF_CPU, OPT_OFF_CPU_MIN,
-	       OPT_API };
+	       OPT_API, OPT_NVTX };
 	static const struct option longs[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -292,6 +294,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 		{ "python", required_argument, NULL, OPT_PYTHON },
 		{ "probe", required_argument, NULL, OPT_PROBE },
+		{ "nvtx", optional_argument, NULL, OPT_NVTX },
 		{ "ring-size", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, OPT_STRICT },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -308,7 +311,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 	int c, err;
 
 	*opts = (struct options){ .output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES,
-				  .freq_hz = DEFAULT_HZ,
+				  .freq_hz = DEFAULT_HZ, .nvtx = true,
 				  .stack_bytes = XPU_STACK_MAX,
 				  .blind_stack_bytes = BLIND_STACK_BYTES, .own_argv = argv };
 	if (argc > 1 && !strcmp(argv[1], "record"))
@@ -370,6 +373,13 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			opts->probe = optarg;
 			if (strcmp(optarg, "launch") && strcmp(optarg, "path")) {
 				msg__error("--probe %s: launch or path is wanted", optarg);
+				return STATUS_FAILED;
+			}
+			break;
+		case OPT_NVTX:
+			opts->nvtx = !optarg || !strcmp(optarg, "on");
+			if (!opts->nvtx && strcmp(optarg, "off")) {
+				msg__error("--nvtx=%s: on or off is wanted", optarg);
 				return STATUS_FAILED;
 			}
 			break;
@@ -843,6 +853,7 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	uint64_t accounts = probes__nr_lost(s->probes, XPU_LOST_ACCOUNT);
 	uint64_t sideband = sideband__nr_lost(s->sideband);
 	uint64_t samples = probes__nr_lost(s->probes, XPU_LOST_SAMPLE);
+	uint64_t ranges = probes__nr_lost(s->probes, XPU_LOST_RANGE);
 	uint64_t taken = probes__nr_samples(s->probes);
 	uint64_t accounted = st->nr_launches + ring + reads + scratch + st->nr_no_memory;
 
@@ -863,6 +874,15 @@ static void count_losses(struct session *s, const struct recorder_stats *st, uin
 	if (st->nr_tagged > accounted)
 		add_loss(l, st->nr_tagged - accounted, "%llu launches tagged but not seen",
 			 U(st->nr_tagged - accounted));
+	if (s->opts->nvtx) {
+		add_loss(l, ranges, "%llu events of NVTX ranges (ring full: try -m)", U(ranges));
+		add_loss(l, st->nr_ranges_dropped, "%llu events of NVTX ranges dropped by the shim",
+			 U(st->nr_ranges_dropped));
+		if (st->nr_ranges_logged > st->nr_ranges + ranges)
+			add_loss(l, st->nr_ranges_logged - st->nr_ranges - ranges,
+				 "%llu events of NVTX ranges logged but not seen",
+				 U(st->nr_ranges_logged - st->nr_ranges - ranges));
+	}
 	add_loss(l, samples, "%llu CPU samples (ring full: try -m)", U(samples));
 	add_loss(l, st->nr_samples_no_memory, "%llu CPU samples for want of memory",
 		 U(st->nr_samples_no_memory));
@@ -1047,6 +1067,7 @@ static int start_recording(struct session *s, const char *shim)
 		.max_frames = opts->max_frames,
 		.sample = !opts->gpu_only,
 		.waits = !opts->gpu_only,
+		.ranges = opts->nvtx,
 		.stack_bytes = opts->stack_bytes,
 		.blind_stack_bytes = opts->blind_stack_bytes,
 		.api = opts->api,
@@ -1063,7 +1084,8 @@ static int start_recording(struct session *s, const char *shim)
 	}
 	if (open_file(s))
 		return STATUS_FAILED;
-	s->recorder = recorder__new(s->writer, period_ns, on_process, on_python, s);
+	s->recorder = recorder__new(s->writer, period_ns, opts->nvtx, on_process, on_python,
+				    s);
 	if (!s->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;

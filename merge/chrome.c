@@ -225,7 +225,7 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	put(w, s->realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
 			     "\",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
 	put_u64(w, t->first_ns);
-	put(w, t->slices.nr ? "\",\"launches\":" :
+	put(w, t->has_calls ? "\",\"launches\":" :
 	       "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
 	put_u64(w, s->loss.nr_launches);
 	put(w, ",\"matched\":");

@@ -12,7 +12,7 @@ const char *filter_kind__name(enum filter_kind kind)
 	static const char *const names[NR_FILTERS] = {
 		[FILTER_PID] = "pid", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
 		[FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
-		[FILTER_KERNEL] = "kernel", [FILTER_FROM] = "from", [FILTER_TO] = "to",
+		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_FROM] = "from", [FILTER_TO] = "to",
 	};
 
 	return names[kind];
@@ -28,7 +28,9 @@ void filter__free(struct filter *f)
 		free(f->comms.v[i]);
 	array_free(&f->comms);
 	if (f->given[FILTER_KERNEL])
-		regfree(&f->kernel);
+		regfree(&f->regex[FILTER_KERNEL]);
+	if (f->given[FILTER_NVTX])
+		regfree(&f->regex[FILTER_NVTX]);
 	idmap__free(&f->kernels);
 	array_free(&f->text);
 }
@@ -86,20 +88,21 @@ static int filter__add_comms(struct filter *f, const char *arg, char why[128])
 	}
 }
 
-static int filter__set_kernel(struct filter *f, const char *arg, char why[128])
+static int filter__set_regex(struct filter *f, enum filter_kind kind, const char *arg,
+			     char why[128])
 {
 	int err;
 
-	if (f->given[FILTER_KERNEL]) {
+	if (f->given[kind]) {
 		snprintf(why, 128, "given twice: one expression may have several branches, as a|b");
 		return -EINVAL;
 	}
-	err = regcomp(&f->kernel, arg, REG_EXTENDED | REG_NOSUB);
+	err = regcomp(&f->regex[kind], arg, REG_EXTENDED | REG_NOSUB);
 	if (err == REG_ESPACE)
 		return -ENOMEM;
 	if (!err)
 		return 0;
-	regerror(err, &f->kernel, why, 128);
+	regerror(err, &f->regex[kind], why, 128);
 	return -EINVAL;
 }
 
@@ -137,7 +140,8 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 		err = filter__add_comms(f, arg, why);
 		break;
 	case FILTER_KERNEL:
-		err = filter__set_kernel(f, arg, why);
+	case FILTER_NVTX:
+		err = filter__set_regex(f, kind, arg, why);
 		break;
 	case FILTER_FROM:
 		err = filter__set_time(&f->from_ns, arg, why);
@@ -180,10 +184,17 @@ static bool filter__has_comm(const struct filter *f, const char *comm)
 	return !f->given[FILTER_COMM];
 }
 
+int filter__matches(const struct filter *f, enum filter_kind kind, const char *name)
+{
+	int err = regexec(&f->regex[kind], name, 0, NULL, 0);
+
+	return err == REG_ESPACE ? -ENOMEM : !err;
+}
+
 static int filter__has_kernel(struct filter *f, const char *name)
 {
 	uint32_t matches;
-	int err;
+	int match;
 
 	if (!f->given[FILTER_KERNEL])
 		return 1;
@@ -191,11 +202,10 @@ static int filter__has_kernel(struct filter *f, const char *name)
 		return 0;
 	if (idmap__get(&f->kernels, (uintptr_t)name, &matches))
 		return matches;
-	err = regexec(&f->kernel, name, 0, NULL, 0);
-	if (err == REG_ESPACE)
-		return -ENOMEM;
-	matches = !err;
-	return idmap__put(&f->kernels, (uintptr_t)name, matches) ? -ENOMEM : (int)matches;
+	match = filter__matches(f, FILTER_KERNEL, name);
+	if (match < 0)
+		return match;
+	return idmap__put(&f->kernels, (uintptr_t)name, match) ?: match;
 }
 
 int filter__keeps(struct filter *f, const struct filter_event *e)

@@ -2,8 +2,8 @@
 /*
  * filter.h - which part of a recording is wanted
  *
- * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel, --from
- * and --to; what passes has to pass each of those that were given. The session asks it for everything
+ * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel, --nvtx,
+ * --from and --to; what passes has to pass each of those that were given. The session asks it for everything
  * that it has joined, before summing up: so joins and the account are of the whole recording, and all
  * formats see the same part of it.
  */
@@ -23,6 +23,7 @@ enum filter_kind {
 	FILTER_DEVICE,
 	FILTER_STREAM,
 	FILTER_KERNEL,
+	FILTER_NVTX,
 	FILTER_FROM,
 	FILTER_TO,
 	NR_FILTERS
@@ -32,7 +33,7 @@ struct filter {
 	bool given[NR_FILTERS];
 	ARRAY(uint32_t) numbers[NR_FILTERS];
 	ARRAY(char *) comms;
-	regex_t kernel;
+	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
 	struct idmap kernels;		/* address of an interned name -> whether it matches */
 	uint64_t from_ns, to_ns;	/* after the recording's start */
 	ARRAY(char) text;		/* as it was given */
@@ -60,7 +61,7 @@ void filter__free(struct filter *f);
  * @f: the filter
  * @kind: which one; given twice, the values of a list add up
  * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular expression
- *	(KERNEL), or a time: seconds, or a number with ns, us, ms, s or m behind it
+ *	(KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
  * @why: on -EINVAL, what is wrong with it
  *
  * Return: 0, -EINVAL or -ENOMEM.
@@ -70,7 +71,15 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 /* Return: whether anything was asked for; false for NULL. */
 bool filter__active(const struct filter *f);
 
-/* Return: 1 if @e is wanted, 0 if not, or -ENOMEM. */
+static inline bool filter__given(const struct filter *f, enum filter_kind kind)
+{
+	return f && f->given[kind];
+}
+
+/* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
+int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
+
+/* All but FILTER_NVTX, which session_nvtx.h asks for. Return: 1 if @e is wanted, 0 if not, or -ENOMEM. */
 int filter__keeps(struct filter *f, const struct filter_event *e);
 
 #endif /* MERGE_FILTER_H */

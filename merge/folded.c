@@ -52,8 +52,25 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 }
 
+uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1];
+
+	return by == BY_NVTX ? nvtx__path(&s->nvtx, s->chains.v[a->chain].range, path) ?: 1 : 1;
+}
+
+/* @nr: of the ranges, from the first one opened */
+static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1];
+
+	if (nr >= nvtx__path(&s->nvtx, range, path))
+		return buf__put(buf, "[no NVTX range]", 15);
+	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->nvtx, path[nr]));
+}
+
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
-		     enum by by)
+		     enum by by, uint32_t nr)
 {
 	const struct leaf *leaf = &s->leaves.v[a->leaf];
 	uint32_t number = 0, proc = s->chains.v[a->chain].proc;
@@ -90,6 +107,8 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 		known = a->stream != NO_INDEX && s->streams.v[a->stream].known;
 		number = known ? s->streams.v[a->stream].stream : 0;
 		break;
+	case BY_NVTX:
+		return buf__put_range(buf, s, s->chains.v[a->chain].range, nr);
 	default:
 		return buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
 	}
@@ -108,14 +127,18 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 			 const struct folded_opts *opts, bool numbered)
 {
 	const struct stack *stack = s->chains.v[a->chain].stack;
-	uint32_t i;
+	uint32_t i, k;
 	int err = 0;
 
-	for (i = 0; i < max_t(uint32_t, opts->nr_by, 1) && !err; i++) {
-		if (i)
-			err = buf__put(buf, ";", 1);
-		if (!err)
-			err = folded__put_root(buf, s, a, opts->nr_by ? opts->by[i] : BY_COMM);
+	for (i = 0; i < max_t(uint32_t, opts->nr_by, 1); i++) {
+		enum by by = opts->nr_by ? opts->by[i] : BY_COMM;
+
+		for (k = 0; k < folded__nr_roots(s, a, by) && !err; k++) {
+			if (i || k)
+				err = buf__put(buf, ";", 1);
+			if (!err)
+				err = folded__put_root(buf, s, a, by, k);
+		}
 	}
 	for (i = 0; i < stack->nr && !err; i++) {
 		err = buf__put(buf, ";", 1);

@@ -39,6 +39,8 @@ enum by {
 	BY_TID,				/* [tid 123]; needs session_opts.by_thread */
 	BY_DEVICE,			/* [GPU 0] */
 	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
+	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that was
+					 * open; needs session_opts.by_range */
 	NR_BY
 };
 
@@ -71,11 +73,14 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 /* A text that grows; zero it to start, array_free() it. */
 typedef ARRAY(char) folded_text_t;
 
+/* How many frames at the root tell @by of @a: one, but for ranges. */
+uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
+
 /*
- * Appends the root frame that tells @by of @a, as lines have it, without a NUL.
+ * Appends number @nr of the root frames that tell @by of @a, as lines have it, without a NUL.
  * Return: 0 or -ENOMEM.
  */
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
-		     enum by by);
+		     enum by by, uint32_t nr);
 
 #endif /* MERGE_FOLDED_H */

@@ -31,6 +31,9 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_SAMPLE], "CPU samples lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_OFF_CPU], "times off the CPU, or their call paths, lost: no room"),
 	LINE(recorder[XPU_LOST_ACCOUNT], "accounts of threads lost: no room"),
+	LINE(recorder[XPU_LOST_RANGE], "events of NVTX ranges lost: ring buffer full"),
+	LINE(dropped_ranges, "events of NVTX ranges dropped by the shim"),
+	LINE(missing_ranges, "events of NVTX ranges that the shim logged are not in the recording"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
@@ -95,7 +98,8 @@ uint64_t loss__lost(const struct loss *l)
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
 	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +
-	       l->recorder[XPU_LOST_SAMPLE] + l->recorder_other + l->dropped_cupti +
+	       l->recorder[XPU_LOST_SAMPLE] + l->dropped_ranges +
+	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) + l->recorder_other + l->dropped_cupti +
 	       l->dropped_shim;
 }
 

@@ -34,6 +34,8 @@ struct loss {
 	uint64_t missing_works;		/* packed by the shim, not in the file */
 	uint64_t missing_calls;
 	uint64_t missing_batches;
+	uint64_t missing_ranges;	/* events of NVTX ranges */
+	uint64_t dropped_ranges;
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
 	uint64_t unfinished;

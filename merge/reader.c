@@ -49,6 +49,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
 	[XPU_RECORD_PYSOURCE]	  = UP_TO(struct xpu_record_pysource, 1u << 20),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
+	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
 	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
@@ -71,6 +72,8 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
+	[XPU_RECORD_RANGE]	= UP_TO(struct xpu_record_range,
+					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX),
 };
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
@@ -278,8 +281,27 @@ static const char *record__check(const struct xpu_record *rec)
 	case XPU_RECORD_LAUNCHES: {
 		const struct xpu_record_launches *l = (const void *)rec;
 
-		if (l->nr > (rec->size - sizeof(*l)) / sizeof(l->launches[0]))
+		size_t bytes = sizeof(l->launches[0]);
+
+		if (rec->misc & XPU_MISC_LAUNCHES_RANGES)
+			bytes += sizeof(__u32);
+		if (l->nr > (rec->size - sizeof(*l)) / bytes)
 			return "LAUNCHES with more launches than its record holds";
+		break;
+	}
+	case XPU_RECORD_RANGES: {
+		const struct xpu_record_ranges *r = (const void *)rec;
+
+		if (r->nr > (rec->size - sizeof(*r)) / sizeof(r->events[0]))
+			return "RANGES with more events than its record holds";
+		break;
+	}
+	case XPU_RECORD_RANGE: {
+		const struct xpu_record_range *r = (const void *)rec;
+
+		if (!record__string_fits(rec, r->data, r->name_bytes) ||
+		    !record__string_fits(rec, r->data + r->name_bytes, r->domain_bytes))
+			return "RANGE name that does not end inside its record";
 		break;
 	}
 	case XPU_RECORD_SAMPLES: {

@@ -75,6 +75,8 @@ extern const struct section section_devices, section_streams;
 extern const struct section section_launch_sites, section_cpu_functions;
 /* text_calls.c: calls of CUDA's API */
 extern const struct section section_api_calls;
+/* text_nvtx.c: the program's own ranges */
+extern const struct section section_nvtx_ranges;
 /* text_threads.c: what threads did, and devices did not */
 extern const struct section section_threads, section_idle;
 

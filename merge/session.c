@@ -11,6 +11,7 @@
 #include "session_collect.h"
 #include "session_device.h"
 #include "session_leaf.h"
+#include "session_nvtx.h"
 #include "session_off.h"
 #include "session_pass.h"
 #include "session_samples.h"
@@ -103,6 +104,7 @@ void session__exit(struct session *s)
 	array_free(&s->paths);
 	array_free(&s->infos);
 	array_free(&s->inputs);
+	nvtx__exit(&s->nvtx);
 	gpus__exit(&s->gpus);
 	idles__exit(&s->idles);
 	waits__exit(&s->waits);
@@ -173,6 +175,7 @@ static void session__next_input(struct session *s)
 	t->first_chain = s->chains.nr;
 	t->first_proc = s->machine.procs.nr;
 	t->first_account = s->accounts.nr;
+	s->nvtx.first_range = s->nvtx.ranges.nr;
 	waits__exit(&s->waits);
 	waits__init(&s->waits);
 	graphs__exit(&s->graphs);
@@ -237,6 +240,8 @@ static int session__input(struct session *s, size_t nr)
 		err = waits__share(&s->waits, session__wait_share, s);
 	if (!err)
 		err = session__waiting_samples(s);
+	if (!err)
+		err = session__nvtx_finish(s);
 	if (!err)
 		err = session__finish_accounts(s);
 	if (!err)

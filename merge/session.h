@@ -48,6 +48,7 @@
 #include "kallsyms.h"
 #include "loss.h"
 #include "machine.h"
+#include "nvtx.h"
 #include "pysource.h"
 #include "reader.h"
 #include "stats.h"
@@ -83,6 +84,8 @@ struct chain {
 	const char *no_launch;		/* "[no launch]" and the like; NULL: a launch's */
 	uint32_t launched;		/* GRAPH_BOTH: this one's stack, ... */
 	uint32_t captured;		/* ... "[captured at]", and this one's; else NO_INDEX */
+	uint32_t range;			/* by_range: in nvtx.ranges, or NVTX_NO_RANGE; ... */
+	uint32_t in_range;		/* ... the chain that it is, in that range */
 	uint64_t nr_launches;
 	uint64_t nr_nodes;		/* of CUDA graphs, made here by an explicit call */
 	uint64_t nr_pending;
@@ -228,6 +231,7 @@ struct session_opts {
 	enum graph_mode graph;
 	bool by_thread;			/* one sum for each thread, not for each thread name */
 	bool by_stream;			/* the same for each stream */
+	bool by_range;			/* the same for each path of NVTX ranges: struct chain.range */
 	bool stats;			/* collect leaf_stats */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
@@ -261,6 +265,7 @@ struct session {
 	struct pysources pysources;
 	struct unwind unwind;
 	struct gpus gpus;
+	struct nvtx nvtx;
 
 	ARRAY(const struct xpu_record_info *) infos;
 	ARRAY(struct path) paths;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "session_calls.h"
+#include "session_nvtx.h"
 #include "session_pass.h"
 #include "session_settle.h"
 #include "session_tables.h"
@@ -151,6 +152,8 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 		}
 		return 0;
 	}
+	case XPU_RECORD_RANGE:
+		return session__collect_range(s, proc, (const void *)rec);
 	case XPU_RECORD_MESSAGE: {
 		struct shim_message msg = {
 			proc, rec->misc, ((const struct xpu_record_message *)rec)->data,
@@ -166,7 +169,7 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 static int session__collect_batch(struct session *s, const struct record_iter *outer,
 				  const struct xpu_record_batch *batch)
 {
-	const struct xpu_record *rec;
+	const struct xpu_record *rec = (const void *)batch->records;
 	struct account *account;
 	struct record_iter it;
 	uint32_t proc;
@@ -177,7 +180,8 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 		err = session__account(s, proc, &account);
 	if (err)
 		return err;
-	account->nr_batches++;
+	/* The shim does not count those that have one RANGE each. */
+	account->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
 	account->seen_ns = max_t(uint64_t, account->seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);
 	while ((rec = record_iter__next(&it))) {
@@ -231,6 +235,8 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		return session__collect_graph_node(s, (const void *)rec);
 	case XPU_RECORD_WAIT:
 		return array_push(&s->tables->wait_recs, (const void *)rec);
+	case XPU_RECORD_RANGES:
+		return array_push(&s->nvtx.recs, (const void *)rec);
 	case XPU_RECORD_ACCOUNT:
 		s->idles.wanted = true;
 		return array_push(&s->accounts, ((struct thread_account){
@@ -402,5 +408,5 @@ int session__resolve(struct session *s)
 		if (err)
 			return err;
 	}
-	return session__resolve_waits(s);
+	return session__resolve_waits(s) ?: session__nvtx_resolve(s);
 }

@@ -5,6 +5,7 @@
 
 #include "session_calls.h"
 #include "session_leaf.h"
+#include "session_nvtx.h"
 #include "session_origin.h"
 #include "session_settle.h"
 #include "session_sum.h"
@@ -13,20 +14,24 @@
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* A launch with its ids resolved. Return: the number of ids that nothing defines, or -errno. */
-static int session__read_launch(struct session *s, uint64_t base_ns, const struct xpu_launch *rec,
-				struct launch *l, uint64_t *key, bool *one_record)
+/* Launch @i with its ids resolved. Return: the number of ids that nothing defines, or -errno. */
+static int session__read_launch(struct session *s, const struct xpu_record_launches *launches,
+				uint32_t i, struct launch *l, uint64_t *key, bool *one_record)
 {
+	const struct xpu_launch *rec = &launches->launches[i];
+	const __u32 *range_ids = (const void *)&launches->launches[launches->nr];
 	uint32_t path, proc = NO_INDEX;
-	int nr_bad;
+	int nr_bad, err = 0;
 
-	*l = (struct launch){ .time_ns = base_ns + (int64_t)rec->delta_ns };
+	*l = (struct launch){ .time_ns = launches->time_ns + (int64_t)rec->delta_ns };
 	nr_bad = session__read_origin(s, rec->path_id, rec->thread_id, l, &proc, &path);
 	if (nr_bad < 0)
 		return nr_bad;
 	*key = JOIN_KEY(proc, rec->correlation_id);
 	*one_record = path != NO_INDEX && s->paths.v[path].one_record;
-	return nr_bad;
+	if (launches->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
+		err = session__nvtx_chain(s, proc, range_ids[i], &l->chain);
+	return err < 0 ? err : nr_bad + err;
 }
 
 int session__launches(struct session *s, const struct xpu_record_launches *rec)
@@ -44,8 +49,7 @@ int session__launches(struct session *s, const struct xpu_record_launches *rec)
 			join__prefetch(&s->join,
 				       JOIN_KEY(JOIN_KEY_PROC(key),
 						rec->launches[i + JOIN_PREFETCH].correlation_id));
-		err = session__read_launch(s, rec->time_ns, &rec->launches[i], &l, &key,
-					   &one_record);
+		err = session__read_launch(s, rec, i, &l, &key, &one_record);
 		if (err < 0)
 			return err;
 		s->loss.bad_refs += err;
@@ -86,8 +90,7 @@ int session__relaunches(struct session *s, const struct xpu_record_launches *rec
 	int err;
 
 	for (i = 0; i < rec->nr; i++) {
-		err = session__read_launch(s, rec->time_ns, &rec->launches[i], &l, &key,
-					   &one_record);
+		err = session__read_launch(s, rec, i, &l, &key, &one_record);
 		l.time_ns += s->shift_ns;
 		if (err >= 0)
 			err = join__rescan_launch(&s->join, key, &l);
@@ -316,7 +319,7 @@ static int session__count_work(struct session *s, const struct work *w)
 static int session__place(struct session *s, uint64_t key, const struct work *w,
 			  const struct launch *l, uint32_t chain, const char *comm, bool first)
 {
-	uint32_t thread = l ? l->thread : NO_INDEX;
+	uint32_t thread = l ? l->thread : NO_INDEX, range = s->chains.v[chain].range;
 	struct graph_node *node = NULL;
 	int err = 0;
 
@@ -327,6 +330,7 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 			chain = node->chain;
 			comm = node->comm;
 			thread = node->thread;
+			err = session__ranged_chain(s, range, &chain);	/* its launch's */
 		} else if (!err && s->opts.graph == GRAPH_BOTH) {
 			err = session__joined_chain(s, chain, node->chain, &chain);
 		}
@@ -339,6 +343,10 @@ static int session__place(struct session *s, uint64_t key, const struct work *w,
 	if (err <= 0)
 		return err;
 	err = session__count_work(s, w);
+	if (range != NVTX_NO_RANGE) {
+		s->nvtx.ranges.v[range].nr_works++;
+		s->nvtx.ranges.v[range].gpu_ns += w->duration_ns;
+	}
 	if (!err && w->start_ns)
 		err = idles__work(&s->idles, s->streams.v[w->stream].gpu, l ? l->thread : NO_INDEX,
 				  w->start_ns, w->start_ns + w->duration_ns);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session_leaf.h"
+#include "session_nvtx.h"
 #include "session_origin.h"
 #include "session_sum.h"
 #include "session_tables.h"
@@ -102,6 +103,10 @@ int session__wait_share(void *ctx, const struct wait *wait, uint32_t device_leaf
 	if (err)
 		return err;
 	err = session__read_origin(s, wait->rec->path_id, wait->rec->thread_id, &l, &proc, &path);
+	if (err < 0)
+		return err;
+	s->loss.bad_refs += err;
+	err = session__nvtx_chain(s, proc, wait->rec->range_id, &l.chain);
 	if (err < 0)
 		return err;
 	s->loss.bad_refs += err;

@@ -67,7 +67,7 @@ int session__joined_chain(struct session *s, uint32_t launched, uint32_t capture
 {
 	struct chain chain = {
 		.proc = s->chains.v[launched].proc, .path = NO_INDEX, .launched = launched,
-		.captured = captured,
+		.captured = captured, .range = s->chains.v[launched].range,
 	};
 	uint64_t key = ID_KEY(launched, captured);
 	int err;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_nvtx.h"
 #include "session_samples.h"
 
 #include <errno.h>
@@ -36,6 +37,11 @@ static int session__sample(struct session *s, struct launch *at, uint32_t period
 
 	at->time_ns += s->shift_ns;
 	session__see_time(s, at->time_ns, at->time_ns);
+	if (s->opts.by_range) {
+		err = session__ranged_chain(s, nvtx__at(&s->nvtx, at->thread, at->time_ns), &at->chain);
+		if (err)
+			return err;
+	}
 	s->chains.v[at->chain].nr_samples++;
 	if (s->opts.without & 1u << LEAF_CPU)
 		return 0;

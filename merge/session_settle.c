@@ -91,6 +91,10 @@ void session__settle(struct session *s)
 					      a->nr_batches - (a->baseline != NULL));
 		l->dropped_cupti += SINCE(a, nr_dropped_cupti);
 		l->dropped_shim += SINCE(a, nr_dropped_shim);
+		if (a->nr_ranges)	/* else it was another recording that wanted them */
+			l->dropped_ranges += SINCE(a, nr_dropped_ranges);
+		if (a->nr_ranges && !a->window.nr_threads)
+			l->missing_ranges += missing(a->sent.nr_ranges, 0, a->nr_ranges);
 		nr_unfinished += SINCE(a, nr_unfinished);
 		if (session__outlived(s, i))
 			l->unfinished_at_detach += SINCE(a, nr_unfinished);

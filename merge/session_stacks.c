@@ -90,6 +90,8 @@ int session__resolve_chains(struct session *s)
 		s->tables->path_proc = chain->proc;
 		if (chain->no_launch)
 			chain->stack = callchains__label(&s->callchains, chain->no_launch);
+		else if (chain->range != NVTX_NO_RANGE)
+			chain->stack = s->chains.v[chain->in_range].stack;	/* of a lower index */
 		else
 			chain->stack = callchains__resolve(&s->callchains, path ? path->rec : NULL,
 							   path ? path->image : NULL, chain->epoch,

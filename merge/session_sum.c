@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "session_nvtx.h"
 #include "session_tables.h"
 
 #define HASH_NONFATAL_OOM	1
@@ -44,9 +45,13 @@ int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const cha
 		.device = NO_INDEX,
 		.stream = NO_INDEX,
 	};
+	int keeps;
 
 	if (!filter__active(s->opts.filter))
 		return 1;
+	keeps = session__keeps_range(s, s->chains.v[chain].range);
+	if (keeps <= 0)
+		return keeps;
 	if (w) {
 		const struct stream *stream = &s->streams.v[w->stream];
 		const struct leaf *leaf = &s->leaves.v[w->leaf];

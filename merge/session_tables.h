@@ -62,6 +62,7 @@ struct account {
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_batches;
+	uint64_t nr_ranges;			/* events of them */
 	uint32_t nr_threads;
 	uint64_t seen_ns;			/* the last time it launched or sent something */
 	uint32_t label_chains[NR_LABELS];

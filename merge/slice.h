@@ -13,6 +13,7 @@
 
 enum slice_kind {
 	SLICE_API,			/* a call of CUDA's API */
+	SLICE_NVTX,			/* a range of the program's own; no longer than a moment: a mark */
 	NR_SLICE_KINDS
 };
 

@@ -20,6 +20,7 @@ static const struct section *const sections[] = {
 	&section_api_calls,
 	&section_launch_sites,
 	&section_cpu_functions,
+	&section_nvtx_ranges,
 	&section_devices,
 	&section_streams,
 	&section_threads,

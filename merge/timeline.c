@@ -59,6 +59,7 @@ static int timeline__slice(void *ctx, const struct session *s, const struct slic
 	struct timeline *t = ctx;
 
 	(void)s;
+	t->has_calls |= slice->kind == SLICE_API;
 	return array_push(&t->slices, *slice);
 }
 
@@ -95,7 +96,7 @@ void timeline__free(struct timeline *t)
 const char *slice__category(const struct slice *slice)
 {
 	static const char *const names[NR_SLICE_KINDS] = {
-		[SLICE_API] = "api",
+		[SLICE_API] = "api", [SLICE_NVTX] = "nvtx",
 	};
 
 	return slice->chain != NO_INDEX ? "launch" : names[slice->kind];

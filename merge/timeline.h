@@ -55,6 +55,7 @@ struct timeline {
 	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
 	uint64_t first_ns;		/* the earliest of all */
+	bool has_calls;			/* so launches have durations */
 	ARRAY(struct device_event) device;	/* by stream, time */
 	uint64_t nr_untimed;		/* records without times: no place on a timeline */
 	uint32_t *pids;			/* by process, unique; 0: it has no track */

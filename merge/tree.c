@@ -107,12 +107,13 @@ static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *id
 	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
 }
 
-static int adder__root(struct adder *a, const struct aggregate *agg, enum by by, uint32_t *idx)
+static int adder__root(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,
+		       uint32_t *idx)
 {
 	int err;
 
 	a->root.nr = 0;
-	err = folded__put_root(&a->root, a->session, agg, by) ?: array_push(&a->root, 0);
+	err = folded__put_root(&a->root, a->session, agg, by, nr) ?: array_push(&a->root, 0);
 	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
 }
 
@@ -173,12 +174,13 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 	const struct session *s = a->session;
 	const struct stack *stack = s->chains.v[agg->chain].stack;
 	const struct leaf *leaf = &s->leaves.v[agg->leaf];
-	uint32_t node = TREE_ROOT, frame, i;
+	uint32_t node = TREE_ROOT, frame, i, k;
 	int err = 0;
 
-	for (i = 0; i < a->nr_by && !err; i++)
-		err = adder__root(a, agg, a->by[i], &frame) ?:
-		      tree__descend(a->tree, &node, frame);
+	for (i = 0; i < a->nr_by; i++)
+		for (k = 0; k < folded__nr_roots(s, agg, a->by[i]) && !err; k++)
+			err = adder__root(a, agg, a->by[i], k, &frame) ?:
+			      tree__descend(a->tree, &node, frame);
 	for (i = 0; i < stack->nr && !err; i++)
 		err = adder__frame(a, stack->frames[i], &frame) ?:
 		      tree__descend(a->tree, &node, frame);

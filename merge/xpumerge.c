@@ -102,7 +102,8 @@ static const char usage[] =
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
-"                       pid, tid, device, stream; as in --by pid,comm\n"
+"                       pid, tid, device, stream, nvtx (the ranges that were open at the\n"
+"                       launch, a frame each); as in --by pid,comm\n"
 "  -F, --freq HZ        for --unit samples (default: as CPU samples were recorded, or 99)\n"
 "      --gpu-only       launches and device work, not what threads did\n"
 "      --cpu-only       what threads did, not launches and device work\n"
@@ -115,6 +116,7 @@ static const char usage[] =
 "      --pid LIST, --tid LIST, --comm LIST, --device LIST, --stream LIST\n"
 "                       only what is of one of them: numbers, or names of threads\n"
 "      --kernel REGEX   only kernels with a name that matches\n"
+"      --nvtx REGEX     only what was launched in NVTX ranges of which one has such a name\n"
 "      --from TIME, --to TIME  only what began in between, counted from the start of the\n"
 "                       recording: seconds, or with ns, us, ms, s or m\n"
 "      --inline         inlined functions as frames of their own\n"
@@ -127,8 +129,8 @@ static const char usage[] =
 "                       launches: as if both had as many launches\n"
 "      --csv, --json    the tables of the summary for programs, with times in ns\n"
 "      --table NAME     of them only this one: kernels, memory_time, memory_size,\n"
-"                       api_calls, launch_sites, cpu_functions, devices, streams, threads\n"
-"                       or idle\n"
+"                       api_calls, launch_sites, cpu_functions, nvtx_ranges, devices,\n"
+"                       streams, threads or idle\n"
 "      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
 "                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
@@ -285,7 +287,7 @@ static int options__set_by(struct options *o, char *list)
 {
 	static const char *const names[NR_BY] = {
 		[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid", [BY_DEVICE] = "device",
-		[BY_STREAM] = "stream",
+		[BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
 	};
 	char *name, *rest = NULL;
 	uint32_t by, i;
@@ -297,8 +299,8 @@ static int options__set_by(struct options *o, char *list)
 		for (i = 0; i < o->nr_by && o->by[i] != by; i++)
 			;
 		if (by == NR_BY || i < o->nr_by) {
-			complain("--by: %s '%s': comm, host, pid, tid, device and stream are known, "
-				 "each once", by == NR_BY ? "unknown" : "twice", name);
+			complain("--by: %s '%s': comm, host, pid, tid, device, stream and nvtx are "
+				 "known, each once", by == NR_BY ? "unknown" : "twice", name);
 			return -EINVAL;
 		}
 		o->by[o->nr_by++] = by;
@@ -540,6 +542,7 @@ static int options__parse(struct options *o, int argc, char **argv)
 		{ "device", required_argument, NULL, OPT_FILTER + FILTER_DEVICE },
 		{ "stream", required_argument, NULL, OPT_FILTER + FILTER_STREAM },
 		{ "kernel", required_argument, NULL, OPT_FILTER + FILTER_KERNEL },
+		{ "nvtx", required_argument, NULL, OPT_FILTER + FILTER_NVTX },
 		{ "from", required_argument, NULL, OPT_FILTER + FILTER_FROM },
 		{ "to", required_argument, NULL, OPT_FILTER + FILTER_TO },
 		{ "csv", no_argument, NULL, OPT_CSV },
@@ -899,6 +902,8 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.graph = o->graph,
 		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
 		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
+		.by_range = o->format == FORMAT_TEXT || options__has_by(o, BY_NVTX) ||
+			    filter__given(&o->filter, FILTER_NVTX),
 		.stats = o->format == FORMAT_TEXT,
 		.trim = o->trim,
 		.without = o->without,

@@ -19,6 +19,7 @@
 #include "libc.h"
 #include "probe.h"
 #include "python.h"
+#include "ranges.h"
 #include "refused.h"
 #include "wire.h"
 
@@ -383,13 +384,16 @@ static bool drain_clones(void)
 void activity__drain(bool last)
 {
 	struct buffer *b, *next, *oldest = NULL;
-	uint64_t nr_threads;
+	struct launch_totals totals;
 	bool done_any;
 
 	pthread_mutex_lock(&lock);
 	/* Launches first, then what became of them. */
-	wire__counters.nr_launches = launch__send(&nr_threads);
-	wire__counters.nr_slots = nr_threads;
+	launch__send(&totals);
+	wire__counters.nr_launches = totals.nr_launches;
+	wire__counters.nr_slots = totals.nr_threads;
+	wire__counters.nr_ranges = totals.nr_ranges;
+	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
 	for (b = atomic_exchange(&completed, NULL); b; b = next) {
 		next = b->next;
 		b->next = oldest;

@@ -18,18 +18,22 @@
 #include "paths.h"
 #include "probe.h"
 #include "python.h"
+#include "ranges.h"
 #include "refused.h"
 #include "unwind.h"
 #include "wait.h"
+#include "xpu_record.h"
 
 /* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
 struct thread {
 	struct xpu_slot slot;
-	struct paths *paths;			/* behind this, or NULL */
+	struct paths *paths;			/* behind this */
 	struct unwinder *unwinder;		/* behind that, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
 	unsigned int level;			/* launches being told of: more than 1 in handlers */
+	atomic_uint range_logged;		/* the log's idea of slot.range_id */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
+	atomic_uint_fast64_t nr_ranges;		/* the same */
 	struct thread *next;
 	atomic_bool dead;			/* its thread has ended */
 } __attribute__((aligned(128)));		/* two threads never share a cache line, or a pair */
@@ -40,7 +44,7 @@ static __thread struct thread *this_thread INITIAL_EXEC;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;			/* under lock */
-static uint64_t nr_launches_dead, nr_threads_dead;
+static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
 static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so they are missed */
 static pthread_key_t thread_key;
@@ -54,9 +58,9 @@ static void thread__exit(void *arg)
 {
 	struct thread *t = arg;
 
+	ranges__leave();
 	this_thread = NULL;
-	if (t->paths)
-		paths__send(t->paths);
+	paths__send(t->paths);
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
@@ -98,10 +102,8 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	}
 	t->slot.size = sizeof(t->slot);
 	t->slot.home = (uintptr_t)&t->slot;
-	if (paths__bytes()) {
-		t->paths = (struct paths *)(t + 1);
-		paths__start(t->paths, &t->slot);
-	}
+	t->paths = (struct paths *)(t + 1);
+	paths__start(t->paths, &t->slot);
 	if (unwinder__bytes())
 		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
 	pthread_mutex_lock(&lock);
@@ -109,10 +111,19 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	threads = t;
 	pthread_mutex_unlock(&lock);
 	this_thread = t;
+	ranges__have_log();
 out:
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = saved_errno;
 	return t;
+}
+
+/* The log says in which ranges the launches behind are: so it must before there is one. */
+static __attribute__((noinline, cold)) void log_range(struct thread *t)
+{
+	ranges__sync();
+	if (atomic_load(&t->range_logged) != t->slot.range_id)
+		launch__range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
 /*
@@ -135,7 +146,8 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	if (t->paths && !level && slot->nr_frames && !slot->graph_node_id && !slot->wait_ns)
+	if (paths__enabled && !level && slot->nr_frames && !slot->graph_node_id && !slot->wait_ns &&
+	    atomic_load_explicit(&t->range_logged, memory_order_relaxed) == slot->range_id)
 		ticks = paths__launch(t->paths, slot);
 	else
 		probe__launch(slot);
@@ -154,6 +166,7 @@ static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_
 		.cbid = cbid,
 		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
 		.home = (uintptr_t)&t->slot,
+		.range_id = t->slot.range_id,
 	};
 
 	tell(t, &slot, t->level);
@@ -244,6 +257,7 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 	    !wait__describe(&slot, cbid, d, *d->correlationData))
 		return;
 	slot.home = t->slot.home;
+	slot.range_id = t->slot.range_id;
 	tell(t, &slot, t->level);
 }
 
@@ -327,6 +341,9 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 		begin_call(t, cbid, d, 0);
 		return;
 	}
+	if (__builtin_expect(atomic_load_explicit(&t->range_logged, memory_order_relaxed) !=
+			     t->slot.range_id, 0))
+		log_range(t);
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->slot.correlation_id = d->correlationId;
@@ -357,29 +374,66 @@ bool launch__is_launch(const char *name)
 	return false;
 }
 
+bool launch__inside(void)
+{
+	return this_thread && this_thread->level;
+}
+
+atomic_uint *launch__range_logged(void)
+{
+	return this_thread ? &this_thread->range_logged : NULL;
+}
+
+bool launch__range(uint64_t time_ns, uint32_t id, uint32_t code)
+{
+	struct thread *t = this_thread;
+	bool logged;
+
+	if (__builtin_expect(!t, 0) && !(t = thread__new()))
+		return false;
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	logged = paths__range(t->paths, time_ns, id, code);
+	if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK) {
+		t->slot.range_id = id;
+		if (logged)
+			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
+	}
+	if (logged)
+		atomic_store_explicit(&t->nr_ranges,
+				      atomic_load_explicit(&t->nr_ranges, memory_order_relaxed) + 1,
+				      memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = 0;
+	return logged;
+}
+
 void launch__enable(bool on)
 {
 	atomic_store(&enabled, on);
 }
 
-uint64_t launch__send(uint64_t *nr_threads)
+static void add_totals(struct launch_totals *totals, struct thread *t)
+{
+	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
+	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
+	totals->nr_threads++;
+}
+
+void launch__send(struct launch_totals *totals)
 {
 	struct thread **link = &threads, *t;
-	uint64_t n;
-	bool dead;
+	bool is_dead;
 
 	pthread_mutex_lock(&lock);
-	n = nr_launches_dead + atomic_load(&nr_untagged) + atomic_load(&nr_nested);
-	*nr_threads = nr_threads_dead;
+	*totals = dead;
+	totals->nr_launches += atomic_load(&nr_untagged) + atomic_load(&nr_nested);
 	while ((t = *link)) {
-		dead = atomic_load_explicit(&t->dead, memory_order_acquire);
-		n += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
-		++*nr_threads;
-		if (t->paths)
-			paths__send(t->paths);
-		if (dead) {
-			nr_launches_dead += atomic_load(&t->nr_launches);
-			nr_threads_dead++;
+		is_dead = atomic_load_explicit(&t->dead, memory_order_acquire);
+		add_totals(totals, t);
+		paths__send(t->paths);
+		if (is_dead) {
+			add_totals(&dead, t);
 			*link = t->next;
 			python__free(t->python);
 			munmap(t, thread_bytes());
@@ -388,7 +442,6 @@ uint64_t launch__send(uint64_t *nr_threads)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	return n;
 }
 
 void launch__repeat_definitions(void)
@@ -398,9 +451,10 @@ void launch__repeat_definitions(void)
 	paths__new_listener();
 	pthread_mutex_lock(&lock);
 	for (t = threads; t; t = t->next)
-		if (t->paths)
-			paths__repeat(t->paths);
+		paths__repeat(t->paths);
 	pthread_mutex_unlock(&lock);
+	if (probe__ranges_wanted())
+		ranges__repeat();
 }
 
 void launch__discard(void)
@@ -408,9 +462,10 @@ void launch__discard(void)
 	struct thread *t;
 
 	pthread_mutex_lock(&lock);
-	for (t = threads; t; t = t->next)
-		if (t->paths)
-			paths__discard(t->paths);
+	for (t = threads; t; t = t->next) {
+		paths__discard(t->paths);
+		t->slot.range_id = 0;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -26,9 +26,32 @@ bool launch__is_launch(const char *name);
 /* Starts and stops tagging, at once for every thread. */
 void launch__enable(bool on);
 
-/* Sends what threads have logged. Return: how many launches were tagged so far, none of which is
- * still in a log, and by how many threads. */
-uint64_t launch__send(uint64_t *nr_threads);
+/* What was tagged and logged so far, none of it still in a log, and by how many threads. */
+struct launch_totals {
+	uint64_t nr_launches, nr_threads, nr_ranges;
+};
+
+/* Sends what threads have logged. */
+void launch__send(struct launch_totals *totals);
+
+/* ---- for ranges.c, of the calling thread ---- */
+
+/* Whether this interrupts a launch. */
+bool launch__inside(void);
+
+/**
+ * launch__range - log an event of NVTX ranges; launches from now on are in that range
+ * @id: the innermost that is open, or with XPU_RANGE_MARK the mark
+ * @code: as struct xpu_log_entry.path_id has it
+ *
+ * Return: whether it is in the log.
+ */
+bool launch__range(uint64_t time_ns, uint32_t id, uint32_t code);
+
+/* In what range the log has this thread. Another thread may say that this is not so any more: before
+ * its next launch ranges__sync() is called. NULL: it has no log. */
+#define LAUNCH_RANGE_UNKNOWN	0xffffffffu
+_Atomic unsigned int *launch__range_logged(void);
 
 /* Tells of every call path again: somebody new is listening. */
 void launch__repeat_definitions(void);

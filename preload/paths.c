@@ -35,6 +35,7 @@ struct paths {
 	uint64_t end;			/* up to there the log has room */
 	uint32_t listeners;		/* as it was at the last launch */
 	atomic_bool by_ticks;		/* the log's clock is good for what is logged from now on */
+	atomic_bool has_ranges;		/* there were such entries in the log */
 	atomic_bool busy;
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
@@ -47,7 +48,7 @@ _Static_assert(offsetof(struct paths, entries) ==
 	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
 _Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 64, "one line");
 
-static bool enabled;
+bool paths__enabled;
 static atomic_uint last_path_id, last_log_id;
 static atomic_uint listeners;		/* how often one has come */
 
@@ -57,13 +58,13 @@ void paths__init(void)
 	static bool done;
 
 	if (!done)
-		enabled = !mode || strcmp(mode, "launch");
+		paths__enabled = !mode || strcmp(mode, "launch");
 	done = true;
 }
 
 size_t paths__bytes(void)
 {
-	return enabled ? sizeof(struct paths) : 0;
+	return sizeof(struct paths);
 }
 
 /* Under busy. For the log's entries so far, and for some to come. */
@@ -106,6 +107,22 @@ static uint64_t paths__head(const struct paths *p)
 	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
 }
 
+/* Under busy: the log begins at @head now. */
+static void paths__begin(struct paths *p, uint64_t head)
+{
+	const struct xpu_log_entry *e;
+	uint64_t i = atomic_load_explicit(&p->has_ranges, memory_order_relaxed) ? head : 0;
+
+	for (; i > p->log.tail; i--) {
+		e = &p->entries[(i - 1) % XPU_LOG_ENTRIES];
+		if (e->path_id & XPU_LOG_RANGE && XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK) {
+			p->log.range_id = e->correlation_id;
+			break;
+		}
+	}
+	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
+}
+
 /* Under busy. */
 static void send(struct paths *p)
 {
@@ -116,7 +133,7 @@ static void send(struct paths *p)
 	if (head == p->log.tail)
 		return;
 	probe__log(&p->log, head);
-	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
+	paths__begin(p, head);
 }
 
 void paths__send(struct paths *p)
@@ -131,7 +148,7 @@ void paths__discard(struct paths *p)
 {
 	if (!paths__take(p))
 		return;
-	__atomic_store_n(&p->log.tail, paths__head(p), __ATOMIC_RELEASE);
+	paths__begin(p, paths__head(p));
 	paths__leave(p);
 }
 
@@ -146,8 +163,9 @@ static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 	return true;
 }
 
-/* Return: the ticks just before, 0 if there is no room. */
-static inline uint64_t paths__log(struct paths *p, uint32_t correlation_id, uint32_t path_id)
+/* @time_ns: 0 for now. Return: the ticks just before, 0 if there is no room. */
+static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
+				  uint32_t path_id)
 {
 	uint64_t head = p->log.head;
 	struct xpu_log_entry *e;
@@ -159,12 +177,20 @@ static inline uint64_t paths__log(struct paths *p, uint32_t correlation_id, uint
 	e->correlation_id = correlation_id;
 	e->path_id = path_id;
 	ticks = clock__ticks();
-	if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
+	if (time_ns)
+		e->time = time_ns;
+	else if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
 		e->time = ticks | XPU_LOG_TICKS;
 	else
 		e->time = clock__ns();
 	__atomic_store_n(&p->log.head, head + 1, __ATOMIC_RELEASE);
 	return ticks;
+}
+
+bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
+{
+	atomic_store_explicit(&p->has_ranges, true, memory_order_relaxed);
+	return paths__log(p, time_ns, id, code) != 0;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -303,7 +329,7 @@ uint64_t paths__launch(struct paths *p, struct xpu_slot *slot)
 		slot->path_id = path ? path->id : 0;
 	}
 	if (path && !slot->path_id) {
-		ticks = paths__log(p, slot->correlation_id, path->id);
+		ticks = paths__log(p, 0, slot->correlation_id, path->id);
 		if (ticks)
 			return ticks;
 	}

@@ -16,6 +16,7 @@
 #ifndef XPU_PRELOAD_PATHS_H
 #define XPU_PRELOAD_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,14 @@
 
 struct paths;		/* of one thread */
 
-/* Decides from XPUSHIM_PROBE=launch|path, path being the default, whether there are any.
- * Before any launch is tagged; only its first call does anything. */
+/* Whether launches are logged: XPUSHIM_PROBE=launch|path, path being the default. If not, every one
+ * calls the probe, and logs are for ranges.c. */
+extern bool paths__enabled;
+
+/* Finds that out. Before any launch is tagged; only its first call does anything. */
 void paths__init(void);
 
-/* What a struct paths takes, in pages of the caller's; 0 when every launch calls the probe. */
+/* What a struct paths takes, in pages of the caller's. */
 size_t paths__bytes(void);
 
 /* In paths__bytes() of zero memory; by the thread itself. The slot learns where the log is. */
@@ -42,6 +46,12 @@ void paths__start(struct paths *p, struct xpu_slot *slot);
  * entry was made; 0 if the probe was called.
  */
 uint64_t paths__launch(struct paths *p, struct xpu_slot *slot);
+
+/*
+ * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As paths__launch(), but
+ * return: false if there is no room now.
+ */
+bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
 
 /* Sends what is in the log, unless somebody else is about to. On any thread. */
 void paths__send(struct paths *p);

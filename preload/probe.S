@@ -9,7 +9,9 @@
  *   void xpu_log(const struct xpu_log *log, uint64_t end)
  *   void xpu_path(const struct xpu_slot *slot)
  *
- * and the same four again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
+ *   void xpu_range(const void *record, size_t bytes)
+ *
+ * and the same five again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
  * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
  * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
  * xpu_hello and xpu_live_api are never called: their semaphores are what they are for.
@@ -60,10 +62,12 @@ PROBE_SITE xpu_launch
 PROBE_SITE xpu_batch
 PROBE_SITE xpu_log
 PROBE_SITE xpu_path
+PROBE_SITE xpu_range
 PROBE_SITE xpu_live_launch
 PROBE_SITE xpu_live_batch
 PROBE_SITE xpu_live_log
 PROBE_SITE xpu_live_path
+PROBE_SITE xpu_live_range
 PROBE_SITE xpu_early, 1
 PROBE_SITE xpu_hello
 PROBE_SITE xpu_live_api

@@ -15,16 +15,19 @@ PROBE_ABI void xpu_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_log(const struct xpu_log *log, uint64_t end);
 PROBE_ABI void xpu_path(const struct xpu_slot *slot);
+PROBE_ABI void xpu_range(const void *record, size_t bytes);
 PROBE_ABI void xpu_early(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_launch(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_log(const struct xpu_log *log, uint64_t end);
 PROBE_ABI void xpu_live_path(const struct xpu_slot *slot);
+PROBE_ABI void xpu_live_range(const void *record, size_t bytes);
 
 /* Whether somebody is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 /* Which set of sites this process uses; set once, when the shim is loaded. */
 extern bool probe__live;
@@ -70,6 +73,20 @@ static inline void probe__path(const struct xpu_slot *slot)
 		xpu_live_path(slot);
 	else
 		xpu_path(slot);
+}
+
+/* Whether NVTX ranges are wanted. */
+static inline bool probe__ranges_wanted(void)
+{
+	return probe__read(probe__live ? &xpu_live_range_semaphore : &xpu_range_semaphore);
+}
+
+static inline void probe__range(const void *record, size_t bytes)
+{
+	if (probe__live)
+		xpu_live_range(record, bytes);
+	else
+		xpu_range(record, bytes);
 }
 
 /* Whether somebody listens to launches and to what becomes of them. */

@@ -30,9 +30,11 @@
 #include "cupti_lib.h"
 #include "launch.h"
 #include "libc.h"
+#include "nvtx.h"
 #include "paths.h"
 #include "probe.h"
 #include "python.h"
+#include "ranges.h"
 #include "shim.h"
 #include "unwind.h"
 #include "wait.h"
@@ -223,12 +225,16 @@ static enum state wake(void)
 	why = unwind__message(&level);
 	if (why)
 		activity__message(level, why);
+	why = nvtx__message();
+	if (why)
+		activity__message(XPU_MESSAGE_WARNING, why);
 	paths__init();
 	python__look(unwinder__bytes());
 	clock__init();
 	wait__start(c);
 	launch__discard();
 	launch__enable(true);
+	ranges__set_mode(RANGES_RECORD);
 	activity__repeat_definitions();
 	python__tell(false);
 	return AWAKE;
@@ -237,6 +243,7 @@ static enum state wake(void)
 static void doze(void)
 {
 	launch__enable(false);
+	ranges__set_mode(RANGES_OFF);
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
@@ -344,6 +351,7 @@ static void at_exit(void)
 	}
 	if (shim.state == AWAKE) {
 		launch__enable(false);
+		ranges__set_mode(RANGES_OFF);
 		activity__flush(true);
 		activity__drain(true);
 	}
@@ -364,6 +372,8 @@ static void in_forked_child(void)
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 	launch__forked();
+	ranges__set_mode(RANGES_OFF);
+	ranges__forked();
 }
 
 static void start_thread(void)
@@ -403,6 +413,8 @@ static void initialize(void)
 	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
 	follow_listeners();		/* before the first launch, not a poll later */
+	if (shim.state != AWAKE)
+		ranges__set_mode(RANGES_OFF);
 	atexit(at_exit);
 	__cxa_at_quick_exit(quickly_exiting, &__dso_handle);
 	start_thread();
@@ -419,17 +431,17 @@ static void load(void)
 	if (!libc__is_glibc())
 		return;
 	probe__live = !getenv(XPU_RUN_ENV);
-	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path) &&
-	    (!users || strcmp(users, path))) {
-		if (users && users[0])
+	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {
+		if (users && users[0] && strcmp(users, path))
 			setenv(XPU_CHAIN_ENV, users, 1);
 		setenv(XPU_INJECTION_ENV, path, 1);
+		nvtx__init(path);
 	}
 	if (!probe__live)
 		python__tell(true);
 }
 
-static void load_once(void)
+void shim__load(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int saved_errno = errno;
@@ -446,12 +458,12 @@ int InitializeInjection(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	load_once();
+	shim__load();
 	pthread_once(&once, initialize);
 	return 1;
 }
 
 static __attribute__((constructor)) void loaded(void)
 {
-	load_once();
+	shim__load();
 }

@@ -10,6 +10,12 @@
  */
 void shim__before_end(void);
 
+/*
+ * What is to be done before anything else, once: which probe sites are this process's, and that it and
+ * its children are injected. Others' constructors may call in here before the shim's own has run.
+ */
+void shim__load(void);
+
 /* ends.c, called when the shim is loaded. */
 void ends__init(void);
 

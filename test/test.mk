@@ -156,6 +156,15 @@ $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
+# A module with NVTX of its own.
+RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
+
+$(RANGES_MODULE): test/workload/ranges_module.cc $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CXXWARN) $(WORKLOAD_CFLAGS) -fPIC -fvisibility=hidden -shared $(ALL_LDFLAGS) \
+		-Wl,-Bsymbolic -o $@ $<
+
 # ---- tests ---------------------------------------------------------------------------------------
 
 # C tests: what each links beside its own file.
@@ -248,7 +257,7 @@ TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
-test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
+test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
 	$(O)/gen_data $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 

@@ -201,6 +201,47 @@ void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *lau
 	RECORD_TAIL(XPU_RECORD_LAUNCHES, 0, rec, launches, nr * sizeof(*launches));
 }
 
+void gen__launches_in(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches,
+		      const uint32_t *range_ids, size_t nr)
+{
+	struct xpu_record_launches rec = { .time_ns = time_ns, .nr = nr };
+	uint8_t tail[4096];
+
+	if (nr * (sizeof(*launches) + sizeof(*range_ids)) > sizeof(tail))
+		abort();
+	memcpy(tail, launches, nr * sizeof(*launches));
+	memcpy(tail + nr * sizeof(*launches), range_ids, nr * sizeof(*range_ids));
+	RECORD_TAIL(XPU_RECORD_LAUNCHES, XPU_MISC_LAUNCHES_RANGES, rec, tail,
+		    nr * (sizeof(*launches) + sizeof(*range_ids)));
+}
+
+void gen__ranges(struct gen *g, uint64_t time_ns, const struct xpu_range_event *events, size_t nr)
+{
+	struct xpu_record_ranges rec = { .time_ns = time_ns, .nr = nr };
+
+	RECORD_TAIL(XPU_RECORD_RANGES, 0, rec, events, nr * sizeof(*events));
+}
+
+void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
+		const char *domain, const char *name)
+{
+	struct xpu_record_range rec = {
+		.id = id,
+		.parent = parent,
+		.name_bytes = strlen(name) + 1,
+		.domain_bytes = strlen(domain) + 1,
+	};
+	char tail[XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX];
+
+	if (rec.name_bytes + rec.domain_bytes > (int)sizeof(tail))
+		abort();
+	memcpy(tail, name, rec.name_bytes);
+	memcpy(tail + rec.name_bytes, domain, rec.domain_bytes);
+	gen__batch_begin(g, time_ns, proc_id, 0);
+	RECORD_TAIL(XPU_RECORD_RANGE, 0, rec, tail, rec.name_bytes + rec.domain_bytes);
+	gen__batch_end(g);
+}
+
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id)
 {

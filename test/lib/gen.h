@@ -63,6 +63,10 @@ void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t pa
 void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr);
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id);
+/* The same in NVTX ranges, one for each. */
+void gen__launches_in(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches,
+		      const uint32_t *range_ids, size_t nr);
+void gen__ranges(struct gen *g, uint64_t time_ns, const struct xpu_range_event *events, size_t nr);
 void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t proc_id,
 		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id);
 void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns,
@@ -100,6 +104,9 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
 void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
 		size_t nr);
+/* A batch of its own. */
+void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
+		const char *domain, const char *name);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
 void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result);
 void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);

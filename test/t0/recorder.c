@@ -114,7 +114,7 @@ int main(void)
 	struct writer *w;
 
 	if (close(mkstemp(path)) || writer__open(path, &header, &w) ||
-	    !(rec = recorder__new(w, 1000000, NULL, NULL, NULL)))
+	    !(rec = recorder__new(w, 1000000, true, NULL, NULL, NULL)))
 		bail("cannot begin");
 
 	/* Its child is replaced by an exec, and the new image outlives it. */

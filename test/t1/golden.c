@@ -617,6 +617,88 @@ static char *slurp(const char *name)
 	return text;
 }
 
+/*
+ * NVTX ranges of two threads: nested, of domains, of the same name twice, one that ends before a later
+ * one does, a mark, some that nobody closes, one that nothing defines, and events that are missing.
+ */
+static void make_nvtx(const char *name)
+{
+	enum { FORWARD = 1, LAYER, SAME, ALL_REDUCE, LOADER, LATE, LATE_ALONE, MARK, UNKNOWN = 77 };
+	const struct xpu_range_event first[] = {
+		{ FORWARD, 1, 0, XPU_RANGE_PUSH, 0 },
+		{ LAYER, 1, 100, XPU_RANGE_PUSH, 0 },
+		{ SAME, 1, 200, XPU_RANGE_PUSH, 0 },
+		{ LAYER, 1, 300, XPU_RANGE_POP, 2 },
+		{ FORWARD, 1, 400, XPU_RANGE_POP, 1 },
+		{ MARK, 1, 450, XPU_RANGE_MARK, 0 },
+		{ ALL_REDUCE, 1, 500, XPU_RANGE_PUSH, 0 },
+		{ FORWARD, 1, 600, XPU_RANGE_POP, 1 },
+		{ LAYER, 1, 700, XPU_RANGE_PUSH, 0 },
+		{ 0, 1, 1000, XPU_RANGE_SET, 0 },	/* two are missing */
+		{ 0, 77, 0, XPU_RANGE_PUSH, 0 },
+	};
+	const struct xpu_range_event second[] = {
+		{ LOADER, 2, 0, XPU_RANGE_START, 0 },
+		{ LATE, 2, 1000, XPU_RANGE_PUSH, 0 },
+		{ LATE_ALONE, 2, 2000, XPU_RANGE_END, 0 },
+		{ 0, 2, 3000, XPU_RANGE_POP, 0 },
+		{ UNKNOWN, 2, 4000, XPU_RANGE_PUSH, 0 },
+	};
+	const struct xpu_launch launches[] = {
+		{ 1, 1, 0, 1 }, { 2, 1, 250, 1 }, { 3, 1, 550, 1 }, { 4, 1, 800, 1 }, { 5, 1, 2000, 1 },
+		{ 6, 1, 1500, 2 }, { 7, 1, 2500, 2 }, { 8, 1, 4500, 2 }, { 9, 2, 260, 1 },
+	};
+	const uint32_t range_ids[] = { FORWARD, SAME, ALL_REDUCE, LAYER, 0, LATE, LATE_ALONE, UNKNOWN,
+				       SAME };
+	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
+	const struct xpu_sample samples[] = {
+		{ .path_id = 3, .thread_id = 1, .delta_ns = 150 },
+		{ .path_id = 3, .thread_id = 1, .delta_ns = 3000 },
+		{ .path_id = 3, .thread_id = 2, .delta_ns = 500 },
+	};
+	struct gen g = { 0 };
+	uint32_t i;
+
+	gen__header(&g);
+	gen__fork(&g, 80, 100, 100, 50, 50);
+	gen__comm(&g, XPU_MISC_COMM_EXEC, 95, 100, 100, "app");
+	gen__process(&g, XPU_MISC_PROCESS_EXEC, 96, 1, 100, 0, "app");
+	add_maps(&g, 97, 100);
+	gen__fork(&g, 200, 100, 101, 100, 100);
+	gen__comm(&g, 0, 210, 100, 101, "loader");
+	gen__thread(&g, 1, 1, 100);
+	gen__thread(&g, 2, 1, 101);
+	add_path(&g, 0, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
+	add_path(&g, 0, 1000, 2, 1, 276, IN(CUDART, 1), IN(APP, LOAD), IN(APP, LOAD));
+	gen__callchain(&g, XPU_CHAIN_CPU, 1000, 3, 1, 0, 0, runs, NR(runs));
+	gen__range(&g, 900, 1, FORWARD, 0, "", "forward");
+	gen__range(&g, 901, 1, LAYER, FORWARD, "", "layer;1");
+	gen__range(&g, 902, 1, SAME, LAYER, "", "layer;1");
+	gen__range(&g, 903, 1, ALL_REDUCE, FORWARD, "NCCL", "ncclAllReduce");
+	gen__range(&g, 904, 1, LOADER, 0, "", "load");
+	gen__range(&g, 905, 1, LATE, LOADER, "", "late");
+	gen__range(&g, 906, 1, LATE_ALONE, 0, "", "late");
+	gen__range(&g, 907, 1, MARK, FORWARD, "", "epoch\n1");
+	gen__range(&g, 908, 1, MARK, FORWARD, "", "epoch\n1");	/* told again */
+	gen__ranges(&g, 1000, first, NR(first));
+	gen__launches_in(&g, 1000, launches, range_ids, NR(launches));
+	gen__ranges(&g, 1000, second, NR(second));
+	gen__samples(&g, 1000, 1000000, samples, NR(samples));
+	gen__batch_begin(&g, 9000, 1, 102);
+	add_names(&g);
+	gen__device(&g, 0, 20, gpu_a);
+	gen__stream(&g, 1, 0, 1, 7);
+	for (i = 1; i < 9; i++)
+		gen__kernel(&g, 0, 10000 * i, 1000 * i, i, 10, 1);
+	gen__memcpy(&g, 0, 100000, 500, 9, 1, 4096, 1);
+	gen__batch_end(&g);
+	gen__process_exit(&g, 9500, 1, 100, 0);
+	gen__end(&g, 10000, 0);
+	if (gen__save(&g, name))
+		bail("%s cannot be written", name);
+	gen__free(&g);
+}
+
 static int spit(const char *name, const char *text)
 {
 	FILE *f = fopen(name, "w");
@@ -673,6 +755,7 @@ int main(void)
 	make_off("off.data");
 	make_api("api.data");
 	make_api("again.data");
+	make_nvtx("nvtx.data");
 
 	check("tour.data", "tour.txt", 0);
 	check("tour.data -f folded", "tour.folded", 0);
@@ -732,6 +815,14 @@ int main(void)
 	check("api.data -f chrome --kernel vector --pid 100", "api.kernel.json", 0);
 	check("api.data -f chrome --cpu-only", "api.cpu.json", 0);
 	check("api.data --strict -f folded 3>&1 1>/dev/null 2>&3", "api.log", 1);
+	check("nvtx.data --unit ns", "nvtx.txt", 0);
+	check("nvtx.data -f folded --unit ns --by nvtx", "nvtx.by.folded", 0);
+	check("nvtx.data -f html --by nvtx | python3 $XPU_SRC/test/lib/html_folded.py ns",
+	      "nvtx.by.folded", 0);
+	check("nvtx.data -f folded --unit ns --by tid,nvtx,comm --nvtx '^layer'", "nvtx.layer.folded", 0);
+	check("nvtx.data -f folded --unit ns", "nvtx.ns.folded", 0);
+	check("nvtx.data --table nvtx_ranges --csv --tid 101", "nvtx.tid.csv", 0);
+	check("nvtx.data -f chrome", "nvtx.json", 0);
 	check("cpu.data --strict -f folded 3>&1 1>/dev/null 2>&3", "cpu.log", 1);
 	return done_testing();
 }

@@ -18,6 +18,7 @@ void (*listener__interrupt_log)(void);
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
+volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
@@ -27,6 +28,11 @@ void listener__attach(void)
 {
 	__atomic_store_n(&xpu_live_batch_semaphore, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&xpu_live_launch_semaphore, 1, __ATOMIC_SEQ_CST);
+}
+
+void listener__want_ranges(bool on)
+{
+	__atomic_store_n(&xpu_live_range_semaphore, on, __ATOMIC_SEQ_CST);
 }
 
 void listener__hello(bool on)
@@ -65,6 +71,13 @@ void xpu_launch(const struct xpu_slot *slot)
 }
 
 void xpu_batch(const void *records, size_t bytes)
+{
+	(void)records;
+	(void)bytes;
+	COUNT(nr_bad, 1);
+}
+
+void xpu_range(const void *records, size_t bytes)
 {
 	(void)records;
 	(void)bytes;
@@ -134,7 +147,52 @@ void xpu_live_path(const struct xpu_slot *slot)
 	pthread_mutex_unlock(&lock);
 }
 
-static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e)
+void xpu_live_range(const void *records, size_t bytes)
+{
+	const struct xpu_record_range *r = records;
+	struct listener_range *to;
+
+	pthread_mutex_lock(&lock);
+	if (r->hdr.type != XPU_RECORD_RANGE || r->hdr.size != bytes || bytes % 8 || !r->id ||
+	    r->id >= LISTENER_RANGES || r->parent >= r->id ||
+	    r->name_bytes != strlen(r->data) + 1 ||
+	    r->domain_bytes != strlen(r->data + r->name_bytes) + 1 ||
+	    bytes < sizeof(*r) + r->name_bytes + r->domain_bytes) {
+		COUNT(nr_bad, 1);
+		goto out;
+	}
+	to = &listener.ranges[r->id];
+	if (to->name) {
+		COUNT(nr_repeated_ranges, 1);
+		COUNT(nr_bad, to->parent != r->parent || strcmp(to->name, r->data) ||
+		      strcmp(to->domain, r->data + r->name_bytes));
+		goto out;
+	}
+	to->parent = r->parent;
+	to->color = r->color;
+	to->name = strdup(r->data);
+	to->domain = strdup(r->data + r->name_bytes);
+	COUNT(nr_ranges, 1);
+out:
+	pthread_mutex_unlock(&lock);
+}
+
+static void hear_range(const struct xpu_log *log, const struct xpu_log_entry *e)
+{
+	uint32_t id = e->correlation_id, what = XPU_LOG_RANGE_WHAT(e->path_id);
+
+	COUNT(nr_bad, !e->time || !what || what > XPU_RANGE_SET ||
+	      (id && (id >= LISTENER_RANGES || !listener.ranges[id].name)));
+	if (listener.nr_range_events < LISTENER_MAX)
+		listener.range_events[listener.nr_range_events] = (struct listener_range_event){
+			xpu_log__ns(&log->clocks[log->clock], e->time), id, what,
+			XPU_LOG_RANGE_PLACE(e->path_id), log->tid,
+		};
+	COUNT(nr_range_events, 1);
+}
+
+/* @range_id: the range that the launch is in */
+static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e, uint32_t range_id)
 {
 	struct listener_launch *l = &listener.launches[listener.nr_launches];
 	const struct listener_path *p;
@@ -156,12 +214,14 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 	l->nr_frames = p->nr_frames;
 	l->frames = p->frames;
 	l->path_id = e->path_id;
+	l->range_id = range_id;
 	COUNT(nr_launches, 1);
 }
 
 void xpu_live_log(const struct xpu_log *log, uint64_t end)
 {
 	uint64_t tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
+	uint32_t range_id = log->range_id;
 	void (*interrupt)(void) = listener__interrupt_log;
 
 	if (interrupt) {
@@ -172,8 +232,17 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 	COUNT(nr_logs, 1);
 	COUNT(nr_bad, log->size != XPU_LOG_BYTES || !log->tid || !log->id || end <= tail ||
 	      tail % XPU_LOG_ENTRIES + (end - tail) > XPU_LOG_ENTRIES);
-	for (; tail < end; tail++)
-		hear_logged(log, &log->entries[tail % XPU_LOG_ENTRIES]);
+	for (; tail < end; tail++) {
+		const struct xpu_log_entry *e = &log->entries[tail % XPU_LOG_ENTRIES];
+
+		if (!(e->path_id & XPU_LOG_RANGE)) {
+			hear_logged(log, e, range_id);
+			continue;
+		}
+		if (XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK)
+			range_id = e->correlation_id;
+		hear_range(log, e);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -204,6 +273,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 		l->cbid = slot->cbid;
 		l->flags = slot->flags;
 		l->nr_frames = slot->nr_frames;
+		l->range_id = slot->range_id;
 		if (listener.keep_frames)
 			l->frames = copy_frames(slot);
 		COUNT(nr_bad, slot->size != sizeof(*slot) || !slot->domain);

@@ -17,6 +17,7 @@
 
 #define LISTENER_MAX	(1 << 20)
 #define LISTENER_PATHS	(1 << 16)
+#define LISTENER_RANGES	(1 << 16)
 
 struct listener_launch {
 	pid_t tid;
@@ -28,6 +29,19 @@ struct listener_launch {
 	uint32_t path_id;		/* 0: was told of on its own */
 	bool by_ticks;			/* in a log, which had ticks for it */
 	uint64_t time_ns;		/* with a path_id */
+	uint32_t range_id;
+};
+
+struct listener_range {
+	uint32_t parent, color;
+	const char *name, *domain;
+};
+
+struct listener_range_event {
+	uint64_t time_ns;
+	uint32_t range_id;
+	uint16_t what, place;		/* enum xpu_range_what */
+	pid_t tid;
 };
 
 struct listener_path {
@@ -67,6 +81,9 @@ struct listener {
 	struct listener_path paths[LISTENER_PATHS];	/* by id */
 	uint32_t nr_paths, nr_repeated_paths, nr_logs;
 	const struct xpu_log *log;	/* of the thread that launched last */
+	struct listener_range ranges[LISTENER_RANGES];	/* by id */
+	struct listener_range_event range_events[LISTENER_MAX];
+	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
 	bool keep_frames;
 	const char *strings[4096];	/* by id */
 	struct {
@@ -100,6 +117,9 @@ void listener__hello(bool on);
 
 /* Who wants the calls of CUDA's API comes, too, or leaves. */
 void listener__want_calls(bool on);
+
+/* The same of those who want NVTX ranges. */
+void listener__want_ranges(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);

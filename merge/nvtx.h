@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nvtx.h - the program's NVTX ranges: which were open at a launch, and how long each was
+ *
+ * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its last.
+ * A launch has the number of the path that was open on its thread, told by the process itself at
+ * that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open on its
+ * thread at its time, by one clock.
+ *
+ * Times are those of all recordings together (s->shift_ns is added).
+ */
+#ifndef MERGE_NVTX_H
+#define MERGE_NVTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+#include "stats.h"
+#include "util.h"
+
+#define NVTX_NO_RANGE	0		/* the index of none */
+
+struct nvtx_range {
+	const struct xpu_record_range *rec;	/* NULL: nothing defines it */
+	uint32_t proc;
+	uint32_t parent;		/* NVTX_NO_RANGE: it was the first one opened */
+	uint32_t name;			/* index in names */
+	uint64_t nr_works;		/* device records of launches in it, not in one within it ... */
+	uint64_t gpu_ns;		/* ... and their time */
+};
+
+/* All ranges of one name. */
+struct nvtx_name {
+	const char *name;		/* interned; behind "domain:" if it is of one */
+	struct stats ns;		/* from opening to closing */
+	uint64_t nr_unclosed;		/* of them, those that were open at the end */
+	uint32_t color;			/* 0xaarrggbb, 0: none */
+	int8_t wanted;			/* by the filter; -1: not asked yet */
+};
+
+struct nvtx_thread;
+
+struct nvtx {
+	ARRAY(struct nvtx_range) ranges;	/* [NVTX_NO_RANGE] is none */
+	ARRAY(struct nvtx_name) names;
+	ARRAY(struct nvtx_thread) threads;	/* by thread; those that had events */
+	ARRAY(const struct xpu_record_ranges *) recs;	/* of the recording that is being read */
+	struct idmap by_id;		/* (proc, id) -> range */
+	struct idmap by_name;		/* address of the name -> names */
+	struct idmap chains;		/* (chain, range) -> chain */
+	size_t first_range;		/* of the recording that is being read */
+	uint64_t last_ns;		/* the latest event */
+};
+
+void nvtx__exit(struct nvtx *n);
+
+/* Ranges from the first to the last of the path. Return: how many, XPU_RANGE_DEPTH + 1 at most. */
+uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[XPU_RANGE_DEPTH + 1]);
+
+static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
+{
+	return n->names.v[n->ranges.v[range].name].name;
+}
+
+/* Return: the range that was open on that thread then. After session__nvtx_resolve(). */
+uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns);
+
+#endif /* MERGE_NVTX_H */

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+#include "nvtx.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libc.h"
+#include "nvtx_abi.h"
+#include "probe.h"
+#include "ranges.h"
+#include "shim.h"
+#include "xpu_record.h"
+
+#define INJECTION_ENV	"NVTX_INJECTION64_PATH"
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
+
+static bool others;			/* somebody else has been chosen */
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* In UTF-8, cut to what fits. Return: @buf. */
+static const char *narrow(const wchar_t *s, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	for (; *s && len + 4 < size; s++) {
+		uint32_t c = *s;
+
+		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			c = 0xfffd;
+		if (c < 0x80) {
+			buf[len++] = c;
+			continue;
+		}
+		if (c < 0x800) {
+			buf[len++] = 0xc0 | c >> 6;
+		} else {
+			if (c < 0x10000) {
+				buf[len++] = 0xe0 | c >> 12;
+			} else {
+				buf[len++] = 0xf0 | c >> 18;
+				buf[len++] = 0x80 | (c >> 12 & 0x3f);
+			}
+			buf[len++] = 0x80 | (c >> 6 & 0x3f);
+		}
+		buf[len++] = 0x80 | (c & 0x3f);
+	}
+	buf[len] = '\0';
+	return buf;
+}
+
+#define NARROW(s, buf)	((s) ? narrow(s, buf, sizeof(buf)) : "")
+
+/* What the attributes say, as far as it is used. @buf: for a name that is not ASCII. */
+static struct range describe(const void *domain, const struct nvtx_attributes *a, char *buf, size_t size)
+{
+	struct range range = { .domain = domain, .name = "" };
+
+	if (!a || a->size < sizeof(*a))
+		return range;
+	if (a->color_type == NVTX_ABI_COLOR_ARGB)
+		range.color = a->color;
+	if (!a->message.ascii)
+		return range;
+	switch (a->message_type) {
+	case NVTX_ABI_MESSAGE_ASCII:
+	case NVTX_ABI_MESSAGE_REGISTERED:	/* see register_string() */
+		range.name = a->message.ascii;
+		break;
+	case NVTX_ABI_MESSAGE_UNICODE:
+		range.name = narrow(a->message.unicode, buf, size);
+		break;
+	}
+	return range;
+}
+
+/* ---- what modules call ----------------------------------------------------------------------- */
+
+#define WANTED()	__builtin_expect(probe__ranges_wanted(), 0)
+
+static int tracked(int level)
+{
+	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
+}
+
+static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
+{
+	char buf[XPU_RANGE_NAME_MAX];
+	struct range range = describe(domain, a, buf, sizeof(buf));
+
+	return tracked(ranges__push(&range));
+}
+
+static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
+{
+	char buf[XPU_RANGE_NAME_MAX];
+	struct range range = describe(domain, a, buf, sizeof(buf));
+
+	return ranges__start(&range);
+}
+
+static __attribute__((noinline)) void mark(const void *domain, const struct nvtx_attributes *a)
+{
+	char buf[XPU_RANGE_NAME_MAX];
+	struct range range = describe(domain, a, buf, sizeof(buf));
+
+	ranges__mark(&range);
+}
+
+#define ATTRIBUTES(type, field, s)						\
+	(struct nvtx_attributes){ .size = sizeof(struct nvtx_attributes),	\
+				  .message_type = (type), .message.field = (s) }
+#define ASCII(s)	ATTRIBUTES(NVTX_ABI_MESSAGE_ASCII, ascii, s)
+#define UNICODE(s)	ATTRIBUTES(NVTX_ABI_MESSAGE_UNICODE, unicode, s)
+
+static int domain_push_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	return WANTED() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_ex(const struct nvtx_attributes *a)
+{
+	return WANTED() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_a(const char *s)
+{
+	return WANTED() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_w(const wchar_t *s)
+{
+	return WANTED() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int domain_pop(const void *domain)
+{
+	return WANTED() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int pop(void)
+{
+	return WANTED() ? tracked(ranges__pop(NULL)) : NVTX_ABI_NO_TRACKING;
+}
+
+static uint64_t domain_start_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	return WANTED() ? start(domain, a) : 0;
+}
+
+static uint64_t start_ex(const struct nvtx_attributes *a)
+{
+	return WANTED() ? start(NULL, a) : 0;
+}
+
+static uint64_t start_a(const char *s)
+{
+	return WANTED() ? start(NULL, &ASCII(s)) : 0;
+}
+
+static uint64_t start_w(const wchar_t *s)
+{
+	return WANTED() ? start(NULL, &UNICODE(s)) : 0;
+}
+
+static void end(uint64_t id)
+{
+	if (WANTED())
+		ranges__end(id);
+}
+
+static void domain_end(const void *domain, uint64_t id)
+{
+	(void)domain;
+	if (WANTED())
+		ranges__end(id);
+}
+
+static void domain_mark_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	if (WANTED())
+		mark(domain, a);
+}
+
+static void mark_ex(const struct nvtx_attributes *a)
+{
+	if (WANTED())
+		mark(NULL, a);
+}
+
+static void mark_a(const char *s)
+{
+	if (WANTED())
+		mark(NULL, &ASCII(s));
+}
+
+static void mark_w(const wchar_t *s)
+{
+	if (WANTED())
+		mark(NULL, &UNICODE(s));
+}
+
+/* Handles are for later, so these are there whether somebody listens or not. */
+static const void *domain_create_a(const char *s)
+{
+	return ranges__domain(s ? s : "");
+}
+
+static const void *domain_create_w(const wchar_t *s)
+{
+	char buf[XPU_RANGE_DOMAIN_MAX];
+
+	return ranges__domain(NARROW(s, buf));
+}
+
+static const void *register_string_a(const void *domain, const char *s)
+{
+	(void)domain;
+	return ranges__string(s ? s : "");
+}
+
+static const void *register_string_w(const void *domain, const wchar_t *s)
+{
+	char buf[XPU_RANGE_NAME_MAX];
+
+	(void)domain;
+	return ranges__string(NARROW(s, buf));
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+struct callback {
+	unsigned int id;
+	void *fn;
+};
+
+static const struct callback core[] = {
+	{ NVTX_ABI_MARK_EX, mark_ex },
+	{ NVTX_ABI_MARK_A, mark_a },
+	{ NVTX_ABI_MARK_W, mark_w },
+	{ NVTX_ABI_START_EX, start_ex },
+	{ NVTX_ABI_START_A, start_a },
+	{ NVTX_ABI_START_W, start_w },
+	{ NVTX_ABI_END, end },
+	{ NVTX_ABI_PUSH_EX, push_ex },
+	{ NVTX_ABI_PUSH_A, push_a },
+	{ NVTX_ABI_PUSH_W, push_w },
+	{ NVTX_ABI_POP, pop },
+};
+
+static const struct callback core2[] = {
+	{ NVTX_ABI_DOMAIN_MARK_EX, domain_mark_ex },
+	{ NVTX_ABI_DOMAIN_START_EX, domain_start_ex },
+	{ NVTX_ABI_DOMAIN_END, domain_end },
+	{ NVTX_ABI_DOMAIN_PUSH_EX, domain_push_ex },
+	{ NVTX_ABI_DOMAIN_POP, domain_pop },
+	{ NVTX_ABI_REGISTER_STRING_A, register_string_a },
+	{ NVTX_ABI_REGISTER_STRING_W, register_string_w },
+	{ NVTX_ABI_DOMAIN_CREATE_A, domain_create_a },
+	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
+};
+
+static void fill(const struct nvtx_callbacks *callbacks, int module, const struct callback *from, size_t nr)
+{
+	unsigned int size = 0;
+	void **table = NULL;
+	size_t i;
+
+	if (!callbacks->get_module_function_table(module, &table, &size) || !table)
+		return;
+	for (i = 0; i < nr; i++)
+		if (from[i].id < size && table[from[i].id])
+			*(void **)table[from[i].id] = from[i].fn;
+}
+
+static void watch_forks(void)
+{
+	__register_atfork(NULL, NULL, ranges__forked, &__dso_handle);
+}
+
+/* Called by each module's copy of NVTX, perhaps by several threads at a time. 1 is success. */
+int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct nvtx_callbacks *callbacks = get ? get(NVTX_ABI_TABLE_CALLBACKS) : NULL;
+
+	if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
+		return 0;
+	shim__load();
+	if (!libc__is_glibc())
+		return 0;
+	pthread_once(&once, watch_forks);
+	fill(callbacks, NVTX_ABI_CORE, core, sizeof(core) / sizeof(core[0]));
+	fill(callbacks, NVTX_ABI_CORE2, core2, sizeof(core2) / sizeof(core2[0]));
+	return 1;
+}
+
+/* ---- being found ----------------------------------------------------------------------------- */
+
+void nvtx__init(const char *path)
+{
+	const char *users = getenv(INJECTION_ENV);
+
+	if (!probe__live && !probe__ranges_wanted())
+		return;
+	others = users && users[0] && strcmp(users, path);
+	if (!others)
+		setenv(INJECTION_ENV, path, 1);
+}
+
+const char *nvtx__message(void)
+{
+	return others && probe__ranges_wanted() ? "NVTX ranges are not recorded: " INJECTION_ENV
+		" names another library" : NULL;
+}

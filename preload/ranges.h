@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ranges.h - the NVTX ranges that are open on a thread
+ *
+ * Each thread keeps a list of its own: what it pushed and has not popped, and what it started and
+ * nobody has ended. As a path, from the first to the last, that list has a number; the thread
+ * remembers the paths that it has met and tells of each new one through the probe site for it. An
+ * event is then an entry in the thread's log of launches (paths.h), with the number of the path that is open
+ * from then on, and so the launches behind it in the log are in those ranges: by order, not by time.
+ *
+ * A warm thread does no lock, no allocation and no system call. Everything here does nothing while nobody
+ * listens to ranges.
+ *
+ * Before CUDA is there, no probe site may be called (see XPU_SITE_EARLY): events wait in the thread
+ * until it has a log. What was opened while nobody listened is not known, and its end is ignored.
+ *
+ * Dropped, and counted: what is opened in XPU_RANGE_DEPTH others, what a signal handler does while
+ * it interrupts a launch or one of these functions, events before CUDA that are too many or whose
+ * thread has ended by then, and events for which there is no room while another thread sends the log.
+ */
+#ifndef XPU_PRELOAD_RANGES_H
+#define XPU_PRELOAD_RANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe.h"
+
+enum ranges_mode {
+	RANGES_WAIT,			/* CUDA is not there yet */
+	RANGES_RECORD,
+	RANGES_OFF,
+};
+
+/* The shim's life: what comes is for those who listen now. */
+void ranges__set_mode(enum ranges_mode mode);
+
+/* Named like this; no two have the same name. They stay. NULL: no memory. */
+struct domain;
+struct domain *ranges__domain(const char *name);
+
+/* A copy of @text, which stays; the same for the same text. NULL: no memory. */
+const char *ranges__string(const char *text);
+
+struct range {
+	const struct domain *domain;	/* NULL: NVTX's own, without a name */
+	const char *name;
+	uint32_t color;			/* 0xaarrggbb, 0: none */
+};
+
+/* Return: how many of the domain were open before, on this thread; or -1. */
+int ranges__push(const struct range *range);
+int ranges__pop(const struct domain *domain);
+
+/* Return: what to end it by, on any thread; or 0. */
+uint64_t ranges__start(const struct range *range);
+void ranges__end(uint64_t id);
+
+void ranges__mark(const struct range *range);
+
+/* For launch.c. This thread has got a log: what waited for it goes there. */
+void ranges__have_log(void);
+
+/* This thread's log does not agree with its slot: perhaps another thread has ended a range. */
+void ranges__sync(void);
+
+/* This thread ends: so do its ranges. */
+void ranges__leave(void);
+
+/* Tells of every path again. On any thread. */
+void ranges__repeat(void);
+
+uint64_t ranges__nr_dropped(void);
+
+/* In a forked child. */
+void ranges__forked(void);
+
+#endif /* XPU_PRELOAD_RANGES_H */

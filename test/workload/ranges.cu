@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ranges.cu - launches in NVTX ranges, on many threads, each in a range that tells its kernel
+ *
+ *	ranges [-t THREADS] [-n ROUNDS] [-m MODULE] [-u] [-f]
+ *
+ * Each thread does ROUNDS rounds. In a round it opens, in an order that changes, ranges of its own
+ * and launches from them: kernel_00 in none, kernel_01 in "one", kernel_02 in "one", "two", kernel_03
+ * in "three" of the domain "other", kernel_04 in "four", which is started, not pushed, and ends before
+ * a range that was opened in it does: "five", of kernel_05. All of it stands in "thread", which each
+ * thread opens first; the main thread opens "main" before it has called CUDA.
+ *
+ *	-m	the module, a library with NVTX of its own, launches kernel_02, in "module" as well
+ *	-u	each round is in a range of a name that no other has, too
+ *	-f	ranges that are started are ended by another thread
+ */
+#if !__has_include(<nvtx3/nvToolsExt.h>)
+int main()
+{
+	return 77;			/* the headers of CUDA here are without it */
+}
+#else
+#include <cuda.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include "kernels.h"
+
+typedef void (*module_fn)(void (*fn)(cudaStream_t), cudaStream_t stream);
+
+static int nr_threads = 8;
+static int nr_rounds = 200;
+static bool unique, foreign;
+static module_fn in_module;
+static nvtxDomainHandle_t other;
+static nvtxStringHandle_t three;
+
+#define SITE(nn)								\
+	KERNEL(kernel_##nn)							\
+	static NOINLINE void site_##nn(cudaStream_t stream)			\
+	{									\
+		LAUNCH(kernel_##nn, stream, 1000ull);				\
+		NO_TAIL_CALL();							\
+	}
+
+SITE(00)
+SITE(01)
+SITE(02)
+SITE(03)
+SITE(04)
+SITE(05)
+
+static nvtxEventAttributes_t attributes(void)
+{
+	nvtxEventAttributes_t a = {};
+
+	a.version = NVTX_VERSION;
+	a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	a.colorType = NVTX_COLOR_ARGB;
+	a.color = 0xff20a040;
+	a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+	a.payload.ullValue = 42;
+	return a;
+}
+
+static void *end_range(void *id)
+{
+	nvtxRangeEnd((nvtxRangeId_t)(uintptr_t)id);
+	return NULL;
+}
+
+/* Ends a range, perhaps on another thread. */
+static void end(nvtxRangeId_t id)
+{
+	pthread_t thread;
+
+	if (!foreign) {
+		nvtxRangeEnd(id);
+		return;
+	}
+	pthread_create(&thread, NULL, end_range, (void *)(uintptr_t)id);
+	pthread_join(thread, NULL);
+}
+
+static void pushed(cudaStream_t stream)
+{
+	nvtxRangePushA("one");
+	site_01(stream);
+	nvtxRangePushW(L"two");
+	if (in_module)
+		in_module(site_02, stream);
+	else
+		site_02(stream);
+	nvtxRangePop();
+	site_01(stream);
+	nvtxRangePop();
+}
+
+static void in_domain(cudaStream_t stream)
+{
+	nvtxEventAttributes_t a = attributes();
+
+	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	a.message.registered = three;
+	nvtxDomainRangePushEx(other, &a);
+	nvtxRangePop();			/* of "thread", if it counted for this domain */
+	nvtxRangePushA("thread");
+	site_03(stream);
+	nvtxDomainRangePop(other);
+	nvtxDomainRangePop(other);	/* one too many */
+}
+
+static void started(cudaStream_t stream)
+{
+	nvtxEventAttributes_t a = attributes();
+	nvtxRangeId_t id;
+
+	a.messageType = NVTX_MESSAGE_TYPE_ASCII;
+	a.message.ascii = "four";
+	id = nvtxRangeStartEx(&a);
+	site_04(stream);
+	nvtxRangePushA("five");
+	end(id);
+	site_05(stream);
+	nvtxMarkA("mark");
+	nvtxRangePop();
+}
+
+static void *work(void *arg)
+{
+	unsigned int nr = (uintptr_t)arg;
+	cudaStream_t stream;
+	char name[32];
+	int i;
+
+	cudaStreamCreate(&stream);
+	nvtxRangePushA("thread");
+	for (i = 0; i < nr_rounds; i++) {
+		if (unique) {
+			snprintf(name, sizeof(name), "round %u.%d", nr, i);
+			nvtxRangePushA(name);
+		}
+		switch ((nr + i) % 3) {
+		case 0:
+			pushed(stream);
+			/* fall through */
+		case 1:
+			if (!unique)
+				in_domain(stream);
+			/* fall through */
+		default:
+			started(stream);
+		}
+		site_00(stream);
+		if (unique)
+			nvtxRangePop();
+	}
+	cudaStreamSynchronize(stream);
+	if (nr % 2)
+		nvtxRangePop();		/* the others end with their thread */
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[64];
+	void *module;
+	int c, i;
+
+	while ((c = getopt(argc, argv, "t:n:m:uf")) != -1) {
+		switch (c) {
+		case 't':
+			nr_threads = atoi(optarg);
+			break;
+		case 'n':
+			nr_rounds = atoi(optarg);
+			break;
+		case 'm':
+			module = dlopen(optarg, RTLD_NOW | RTLD_LOCAL);
+			if (module)
+				in_module = (module_fn)dlsym(module, "in_module");
+			if (!in_module)
+				return 2;
+			break;
+		case 'u':
+			unique = true;
+			break;
+		case 'f':
+			foreign = true;
+			break;
+		default:
+			return 2;
+		}
+	}
+	nvtxRangePop();			/* of nothing */
+	nvtxRangePushA("main");
+	other = nvtxDomainCreateA("other");
+	three = nvtxDomainRegisterStringA(other, "three");
+	nvtxNameOsThreadA(getpid(), "named");
+	nvtxNameCategoryA(1, "a category");
+	site_00(0);
+	if (nr_threads > 64)
+		return 2;
+	for (i = 0; i < nr_threads; i++)
+		pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
+	for (i = 0; i < nr_threads; i++)
+		pthread_join(threads[i], NULL);
+	nvtxRangePop();
+	site_00(0);
+	CHECK(cudaDeviceSynchronize());
+	puts("ranges: done");
+	return 0;
+}
+#endif
