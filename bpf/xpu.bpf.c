@@ -514,7 +514,9 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 			bpf_ringbuf_discard(r, 0);			\
 			drop(XPU_LOST_READ);				\
 		} else {						\
-			bpf_ringbuf_submit(r, ring_flags());		\
+			/* Samples wait for where Python is. */		\
+			bpf_ringbuf_submit(r, n == sizeof(struct xpu_record_python) ? \
+					   BPF_RB_FORCE_WAKEUP : ring_flags()); \
 		}							\
 		done = true;						\
 	}								\

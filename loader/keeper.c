@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,11 +14,12 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+
+#include "mapped.h"
 
 #define HELD_MAX	400		/* files held open to see at the end whether they are still there */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
@@ -219,34 +219,6 @@ static void keeper__add(struct keeper *k, int fd, const char *name)
 
 /* ---- what to keep ---------------------------------------------------------------------------- */
 
-/* Opens what @pid sees at @path, whatever links its own root directory holds. */
-static int open_in_root(pid_t pid, const char *path, int flags)
-{
-	struct open_how how = { .flags = flags | O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	char root[64];
-	int root_fd, fd;
-
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return -1;
-	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	close(root_fd);
-	return fd;
-}
-
-/* Opens the file behind a mapping, be it unlinked. That takes privileges; its path is next best. */
-static int open_mapped(const struct xpu_record_mmap *r)
-{
-	char path[96];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, r->pid,
-		 (uint64_t)r->start, (uint64_t)(r->start + r->len));
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd >= 0 ? fd : open_in_root(r->pid, r->filename, 0);
-}
-
 static bool same_file(const char *path, const struct stat *st)
 {
 	struct stat here;
@@ -301,7 +273,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 
 	if (!s)
 		return;
-	fd = open_mapped(r);
+	fd = mapped__open(r);
 	if (fd < 0) {
 		/* It is gone already. That does not matter if its file is here. */
 		if (stat(r->filename, &st))
@@ -372,7 +344,7 @@ static void keeper__jit(struct keeper *k, pid_t pid)
 		return;
 	j->pid = pid;
 	j->ns_pid = innermost_pid(pid);
-	j->tmp_fd = open_in_root(pid, "tmp", O_DIRECTORY);
+	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
 	if (j->tmp_fd >= 0 && j->ns_pid == pid && !stat("/tmp", &here) && !fstat(j->tmp_fd, &there) &&
 	    here.st_dev == there.st_dev && here.st_ino == there.st_ino) {
 		close(j->tmp_fd);

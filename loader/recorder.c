@@ -20,6 +20,7 @@
 #define MAX_SAMPLES	1024		/* the same: 16 KiB */
 #define MAX_RANGES	1024		/* the same */
 #define NR_STACKS	256		/* whose last stack is remembered */
+#define EXEC_NS		100000000	/* how long an exec may take, at most */
 
 /* What makes a call chain the same one; the frames follow, and all of it is compared. */
 struct chain_key {
@@ -70,6 +71,14 @@ struct untold {
 	uint64_t nr_launches;
 };
 
+/* The interpreter that a process has mapped last, as somebody found who knows nothing of images. */
+struct found_python {
+	UT_hash_handle hh;
+	uint32_t pid;
+	uint64_t time_ns;
+	struct xpu_python python;
+};
+
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
@@ -117,6 +126,7 @@ struct recorder {
 	struct log *logs;
 	struct untold *untold;		/* by path_id */
 	struct process *processes;
+	struct found_python *found;
 	struct off_stack *off_stacks;
 	struct ksyms *ksyms;
 	struct pycodes *pycodes;
@@ -185,6 +195,7 @@ void recorder__free(struct recorder *rec)
 	struct untold *u, *next_untold;
 	struct log *l, *next_log;
 	struct process *p, *next_process;
+	struct found_python *f, *next_found;
 	size_t i;
 	struct off_stack *o, *next_off;
 
@@ -218,6 +229,10 @@ void recorder__free(struct recorder *rec)
 		HASH_DEL(rec->processes, p);
 		free(p->paths);
 		free(p);
+	}
+	HASH_ITER(hh, rec->found, f, next_found) {
+		HASH_DEL(rec->found, f);
+		free(f);
 	}
 	for (i = 0; i < NR_STACKS; i++)
 		free(rec->stacks[i]);
@@ -930,6 +945,51 @@ static void recorder__peek(struct recorder *rec, const struct xpu_record_batch *
 	p->failed = m->hdr.misc == XPU_MESSAGE_ERROR;
 }
 
+static void recorder__python(struct recorder *rec, uint32_t proc_id, const struct xpu_python *python)
+{
+	if (!pycodes__add_python(rec->pycodes, proc_id, python) && rec->python_fn)
+		rec->python_fn(rec->ctx, proc_id, python);
+}
+
+void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
+			    const struct xpu_python *python)
+{
+	struct process *p, *image = NULL;
+	struct found_python *f;
+
+	HASH_FIND(hh, rec->found, &pid, sizeof(pid), f);
+	if (!f) {
+		f = calloc(1, sizeof(*f));
+		if (!f)
+			return;
+		f->pid = pid;
+		HASH_ADD(hh, rec->found, pid, sizeof(f->pid), f);
+		if (!f->hh.tbl) {
+			free(f);
+			return;
+		}
+	}
+	f->time_ns = time_ns;
+	f->python = *python;
+	for (p = rec->processes; p; p = p->hh.next)
+		if (p->pid == pid && !p->gone && (!image || p->proc_id > image->proc_id))
+			image = p;
+	if (image)
+		recorder__python(rec, image->proc_id, python);
+}
+
+/* An exec maps the new file a moment before the new image is told of. */
+static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
+{
+	struct found_python *f;
+	uint32_t pid = r->pid;
+
+	HASH_FIND(hh, rec->found, &pid, sizeof(pid), f);
+	if (f && (r->hdr.misc == XPU_MISC_PROCESS_ATTACH ||
+		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && r->time_ns - f->time_ns < EXEC_NS)))
+		recorder__python(rec, r->proc_id, &f->python);
+}
+
 static void recorder__batch(struct recorder *rec, const struct xpu_record_batch *batch,
 			    size_t size)
 {
@@ -940,9 +1000,7 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	if (size < sizeof(*batch) || batch->bytes > size - sizeof(*batch) || batch->bytes % 8)
 		return;
 	if (batch->bytes >= sizeof(*python) && python->hdr.type == XPU_RECORD_PYTHON) {
-		if (!pycodes__add_python(rec->pycodes, batch->proc_id, &python->python) &&
-		    rec->python_fn)
-			rec->python_fn(rec->ctx, batch->proc_id, &python->python);
+		recorder__python(rec, batch->proc_id, &python->python);
 		return;
 	}
 	bytes = sizeof(*batch) + batch->bytes;
@@ -980,6 +1038,7 @@ static void recorder__new_process(struct recorder *rec, const struct xpu_record_
 	if (r->hdr.misc == XPU_MISC_PROCESS_EXEC && r->time_ns >= rec->until_ns)
 		new.parent_proc_id = 0;
 	writer__append(rec->writer, &new.hdr);
+	recorder__find_python(rec, r);
 	if (rec->process_fn)
 		rec->process_fn(rec->ctx, r);
 }

@@ -67,6 +67,10 @@ void recorder__detaching(struct recorder *rec, uint64_t time_ns);
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
+/* @pid has mapped an interpreter at @time_ns; its image, or that which begins then, is not told of yet. */
+void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
+			    const struct xpu_python *python);
+
 /* Writes the launches and samples taken so far as records; after every round of draining. */
 void recorder__flush(struct recorder *rec);
 

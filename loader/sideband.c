@@ -25,6 +25,7 @@
 #include <uthash.h>
 
 #include "keeper.h"
+#include "pyfind.h"
 #include "writer.h"
 
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
@@ -53,6 +54,7 @@ struct sideband {
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
 	struct keeper *keeper;		/* the caller's, or NULL */
+	struct pyfind *pyfind;		/* the same */
 };
 
 /* What sample_id_all puts behind every event, with TID and TIME. */
@@ -209,6 +211,11 @@ void sideband__set_keeper(struct sideband *s, struct keeper *k)
 	s->keeper = k;
 }
 
+void sideband__set_pyfind(struct sideband *s, struct pyfind *f)
+{
+	s->pyfind = f;
+}
+
 int sideband__fd(const struct sideband *s)
 {
 	return s->epoll_fd;
@@ -285,6 +292,14 @@ static void add_vdso_build_id(struct xpu_record_mmap *r)
 	}
 }
 
+static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
+{
+	if (s->keeper)
+		keeper__mmap(s->keeper, r);
+	if (s->pyfind)
+		pyfind__mmap(s->pyfind, r);
+}
+
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
 	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
@@ -318,8 +333,7 @@ static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct w
 	memcpy(r->filename, e->filename, len - 1);
 	if (!r->build_id_len)
 		add_vdso_build_id(r);
-	if (s->keeper)
-		keeper__mmap(s->keeper, r);
+	tell_of_mmap(s, r);
 }
 
 static void write_comm(const struct comm_event *e, struct writer *w)
@@ -516,8 +530,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	add_vdso_build_id(r);
 	if (ino)
 		read_build_id(maps_fd, start, r);
-	if (s->keeper)
-		keeper__mmap(s->keeper, r);
+	tell_of_mmap(s, r);
 }
 
 static void synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)

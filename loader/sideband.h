@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct keeper;
+struct pyfind;
 struct sideband;
 struct writer;
 
@@ -32,6 +33,9 @@ void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w);
 
 /* Has @k told of each executable mapping. It must outlive @s, or be NULL. */
 void sideband__set_keeper(struct sideband *s, struct keeper *k);
+
+/* The same of @f. */
+void sideband__set_pyfind(struct sideband *s, struct pyfind *f);
 
 /* One file descriptor that polls readable when events wait; owned by @s. */
 int sideband__fd(const struct sideband *s);

@@ -31,6 +31,7 @@
 #include "msg.h"
 #include "paths.h"
 #include "probes.h"
+#include "pyfind.h"
 #include "recorder.h"
 #include "sampler.h"
 #include "sideband.h"
@@ -91,6 +92,7 @@ struct session {
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* or NULL */
+	struct pyfind *pyfind;		/* the same */
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
@@ -266,8 +268,8 @@ static int check_modes(const struct options *opts)
 		msg__error("--cpu-only is for a COMMAND or a process: -a finds programs by the shim");
 		return -EINVAL;
 	}
-	if (opts->cpu_only && opts->python) {
-		msg__error("--python is for launches: not with --cpu-only");
+	if (opts->cpu_only && opts->python && !strcmp(opts->python, "only")) {
+		msg__error("--python only is for launches: not with --cpu-only");
 		return -EINVAL;
 	}
 	return 0;
@@ -451,7 +453,7 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		fputs(usage_text, stderr);
 		return STATUS_FAILED;
 	}
-	if (opts->python && opts->mode != PROBES_RUN) {
+	if (opts->python && opts->mode != PROBES_RUN && !opts->cpu_only) {
 		msg__error("--python is for a COMMAND to start; for a running program, "
 			   XPU_PYTHON_ENV " in its environment decided");
 		return STATUS_FAILED;
@@ -705,6 +707,13 @@ static void take_signals(struct session *s)
 		target__reap(&s->target);
 }
 
+static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python)
+{
+	struct session *s = ctx;
+
+	recorder__found_python(s->recorder, pid, time_ns, python);
+}
+
 static void drain(struct session *s)
 {
 	int err;
@@ -713,6 +722,7 @@ static void drain(struct session *s)
 		sampler__rescan(s->sampler);
 	probes__drain(s->probes);
 	sideband__drain(s->sideband, s->writer);
+	pyfind__drain(s->pyfind, on_found_python, s);
 	recorder__flush(s->recorder);
 	write_losses(s);
 	writer__flush(s->writer);
@@ -756,6 +766,7 @@ static void record_attached(struct session *s)
 		{ .fd = s->pid_fd, .events = POLLIN },
 		{ .fd = probes__fd(s->probes), .events = POLLIN },
 		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
+		{ .fd = pyfind__fd(s->pyfind), .events = POLLIN },
 	};
 	uint64_t start_ns = now_ns(CLOCK_MONOTONIC), end_ns = start_ns + s->opts->duration_ns, now;
 	bool ended = false, hello = true;
@@ -779,7 +790,8 @@ static void record_attached(struct session *s)
 			take_signals(s);
 			continue;
 		}
-		poll(fds, 4, timeout);
+		fds[4].fd = pyfind__fd(s->pyfind);	/* it may have ended */
+		poll(fds, 5, timeout);
 		take_signals(s);
 		ended = fds[1].revents != 0;
 		drain(s);
@@ -796,11 +808,13 @@ static void record(struct session *s)
 		{ .fd = s->signal_fd, .events = POLLIN },
 		{ .fd = probes__fd(s->probes), .events = POLLIN },
 		{ .fd = sideband__fd(s->sideband), .events = POLLIN },
+		{ .fd = pyfind__fd(s->pyfind), .events = POLLIN },
 	};
 	bool relaying = false, behind = false;
 
 	while (!s->target.exited) {
-		poll(fds, behind ? 1 : 3,
+		fds[3].fd = pyfind__fd(s->pyfind);	/* it may have ended */
+		poll(fds, behind ? 1 : 4,
 		     relaying ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS);
 		take_signals(s);
 		relaying = target__relay(&s->target, s->probes);
@@ -1133,6 +1147,7 @@ static int find_mapped_shim(pid_t pid, char *path, size_t len)
 /* Told of all mappings from now on. */
 static int start_keeper(struct session *s)
 {
+	sideband__set_pyfind(s->sideband, s->pyfind);
 	if (s->opts->no_cache)
 		return 0;
 	s->keeper = keeper__new(s->opts->data);
@@ -1236,6 +1251,18 @@ static int start(struct session *s)
 	return 0;
 }
 
+/* Where nothing is preloaded, somebody must look for Python: a child that has none of what comes later. */
+static void start_pyfind(struct session *s)
+{
+	const struct options *opts = s->opts;
+
+	if (!opts->cpu_only || !opts->stack_bytes || (opts->python && !strcmp(opts->python, "off")))
+		return;
+	s->pyfind = pyfind__new();
+	if (!s->pyfind)
+		msg__warn("no Python frames: cannot start what finds them: %s", strerror(errno));
+}
+
 static void session__free(struct session *s)
 {
 	sampler__close(s->sampler);
@@ -1243,6 +1270,7 @@ static void session__free(struct session *s)
 	recorder__free(s->recorder);
 	sideband__close(s->sideband);
 	keeper__free(s->keeper);
+	pyfind__free(s->pyfind);
 	probes__close(s->probes);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
@@ -1267,6 +1295,7 @@ int main(int argc, char **argv)
 		status = report_exec(opts.argv[0], err);
 		goto out;
 	}
+	start_pyfind(&s);
 	err = open_signals(&s);
 	if (err) {
 		msg__error("cannot take signals: %s", strerror(-err));

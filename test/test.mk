@@ -215,6 +215,10 @@ $(O)/test/t0/recorder.t: $(RECORDER_OBJ)
 $(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
 
+$(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
+$(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
+$(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/pyelf.o
+
 $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -382,12 +386,14 @@ bench-gpu: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-		  -fno-sanitize-recover=all -Ibpf -Imerge -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -Ibpf -Imerge -Iloader -Itest/lib -I$(O)/gen
 
 $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
+
+$(O)/fuzz/fuzz_pyelf: loader/pyelf.c
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \

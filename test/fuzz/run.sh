@@ -63,6 +63,18 @@ seed_dso() {
 	fi
 }
 
+seed_pyelf() {
+	cat >"$1/seed.c" <<-END
+	const unsigned long Py_Version = 0x030c01f0;
+	struct { char cookie[8]; unsigned long version; } _PyRuntime = { "xdebugpy", 0x030d00f0 };
+	char PyCode_Type[8] = "c", PyUnicode_Type[8] = "u";
+	int run(void) { return 1; }
+	END
+	${CC:-cc} -shared -fPIC -nostdlib -o "$1/a.so" "$1/seed.c" 2>/dev/null
+	${CC:-cc} -shared -fPIC -nostdlib -s -Wl,-z,noseparate-code -o "$1/b.so" "$1/seed.c" 2>/dev/null
+	rm -f "$1/seed.c"
+}
+
 seed_jitmap() {
 	printf '7f0000001000 40 first\n7f0000001040 20 py::f:/a/b.py\n7f0000001000 8 again\n' >"$1/map"
 }
@@ -121,6 +133,7 @@ for fuzzer; do
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
+	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac
 	echo "fuzz: $name for $seconds s"

@@ -147,7 +147,7 @@ like "$(cat attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0
 
 # Bad words.
 for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
-	"--cpu-only --python on"; do
+	"--cpu-only --python only"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpuload $bad -o bad.data true 2>bad.log
 	is $? 125 "$bad: status"

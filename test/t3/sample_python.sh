@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Python's frames in CPU samples, of every CPython from 3.8 on that is here, without any CUDA: the
-# functions and lines that burn the time, with the native ones between, in threads and children, too.
+# functions and lines that burn the time, with the native ones between, in threads and children, too; with
+# the shim, which says where the interpreter is, and without, when somebody has to find it.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
@@ -20,16 +21,16 @@ def burn(ms):
 
 class Model:
     def step(self):
-        return sorted([1], key=lambda x: burn(300))
+        return sorted([1], key=lambda x: burn(120))
 
 def in_thread():
-    burn(300)
+    burn(120)
 
 def in_child():
-    burn(300)
+    burn(120)
 
 def deep(n):
-    return deep(n - 1) if n else burn(300)
+    return deep(n - 1) if n else burn(120)
 
 def main():
     Model().step()
@@ -59,28 +60,79 @@ near() {
 sh "$XPU_SRC/test/workload/py_find.sh" >pythons
 nr=0
 while read -r version python rest; do
-	nr=$((nr + 1))
-	before_ms=$(stolen_ms)
-	xpuload -F 999 -o py.data "$python" burn.py 2>load.log
-	is $? 0 "$version: status"
-	gone=$(($(stolen_ms) - before_ms))
-	like "$(cat load.log)" 'CPU samples; .* lost 0$' "$version: nothing lost"
-	xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-	near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
-		300 "$version: a method, a lambda that C calls, lines"
-	near "$(count ';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" 300 \
-		"$version: a thread"
-	near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 300 "$version: a child"
-	sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
-	near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 300 "$version: deep"
-	unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
-		"$version: no loop is left, each code object has its name"
-	[ "$(count ';\[truncated\]')" -lt 30 ]
-	ok $? "$version: few are cut" || diag "$(count ';\[truncated\]')"
+	nr=$((nr + 1)) last=$python
+	for how in "" --cpu-only; do
+		name="$version${how:+, $how}"
+		before_ms=$(stolen_ms)
+		# shellcheck disable=SC2086 # an option or none
+		xpuload $how -F 999 -o py.data "$python" burn.py 2>load.log
+		is $? 0 "$name: status"
+		gone=$(($(stolen_ms) - before_ms))
+		like "$(cat load.log)" 'CPU samples.* lost 0$' "$name: nothing lost"
+		xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
+		near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
+			120 "$name: a method, a lambda that C calls, lines"
+		near "$(count ';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" \
+			120 "$name: a thread"
+		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 "$name: a child"
+		sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
+		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 "$name: deep"
+		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
+			"$name: no loop is left, each code object has its name"
+		[ "$(count ';\[truncated\]')" -lt 30 ]
+		ok $? "$name: few are cut" || diag "$(count ';\[truncated\]')"
+	done
 done <pythons
 [ $nr -gt 0 ] || skip_all "no CPython 3.8 to 3.13"
 
-xpuload -F 999 --python off -o py.data "$python" burn.py 2>load.log
+xpuload -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-is "$(count 'burn[.]py:')" 0 "--python off: none"
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--python off: none"
+xpuload -q --cpu-only -F 999 --python off -o py.data "$last" burn.py 2>load.log
+xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--cpu-only --python off: none"
+
+# A program that runs already, and what it execs. Who looks into its files has no privileges.
+cat >running.py <<'END'
+import os, sys, time
+def burn(s):
+    end = time.thread_time() + s
+    while time.thread_time() < end:
+        sum(range(1000))
+def before():
+    while not os.path.exists("go"):
+        burn(0.1)
+def after():
+    burn(0.3)
+if len(sys.argv) > 1:
+    after()
+else:
+    before()
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+END
+"$last" running.py &
+pid=$!
+"$XPULOAD" -q --cpu-only -F 999 -p $pid -o running.data 2>load.log &
+loader=$!
+for i in $(seq 100); do
+	[ -s running.data ] && break
+	sleep 0.1
+done
+sleep 0.5
+for child in $(pgrep -P $loader); do
+	sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
+		tr '\t\n' '  '
+	ls /proc/$child/fd | tr '\n' ' '
+done >child
+touch go
+wait $loader
+is $? 0 "attached: status"
+wait $pid
+is "$(cat child)" "65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_SAN" ] &&
+	echo 0 || echo 2) 0 1 2 3 " "who looks for Python: nobody, no capabilities, no system calls, one socket"
+xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
+[ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
+ok $? "attached: found" || diag "$(tail -n 3 py.folded)"
+[ "$(count ';running.py:<module>:12;running.py:after:10;running.py:burn:')" -gt 100 ]
+ok $? "attached: and what it became" || diag "$(tail -n 3 py.folded)"
 done_testing
