@@ -35,7 +35,30 @@ static struct {
 
 static atomic_int own_tid;
 
+/*
+ * Before each launch, libcudart asks the driver for the kernel's name, for callbacks that want to
+ * know: no call of the program's, and as many again as it launches.
+ */
+static const char asked_for_tools[] = "cuKernelGetName";
+static uint32_t asked_for_tools_cbid;	/* 0: there is none */
+
 static uint8_t named[NR_KINDS][MAX_CBID / 8];	/* bitmaps: wire.c has the name */
+
+static void leave_out_names(const struct cupti *c)
+{
+	const char *name;
+	uint32_t cbid;
+
+	for (cbid = 1; cbid < MAX_CBID && !asked_for_tools_cbid; cbid++) {
+		name = NULL;
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
+		    CUPTI_SUCCESS && name && !strcmp(name, asked_for_tools))
+			asked_for_tools_cbid = cbid;
+	}
+	/* Where CUPTI can, it need not measure them; the others are dropped below. */
+	if (asked_for_tools_cbid && c->activity_enable_driver_api)
+		c->activity_enable_driver_api(asked_for_tools_cbid, 0);
+}
 
 CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
 {
@@ -54,6 +77,8 @@ CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
 		if (on && err != CUPTI_SUCCESS)
 			goto disable;
 	}
+	if (on)
+		leave_out_names(c);
 	return CUPTI_SUCCESS;
 
 disable:
@@ -85,7 +110,8 @@ void calls__pack(const struct cupti *c, const CUpti_ActivityAPI *call)
 	int64_t delta = call->start - run.time_ns;
 	uint64_t duration_ns = call->end - call->start;
 
-	if (call->threadId == (uint32_t)atomic_load_explicit(&own_tid, memory_order_relaxed))
+	if (call->threadId == (uint32_t)atomic_load_explicit(&own_tid, memory_order_relaxed) ||
+	    (!runtime && call->cbid == asked_for_tools_cbid))
 		return;
 	/* One that was not over when it was handed out has no end. */
 	if (!call->start || call->end < call->start || duration_ns > XPU_CALL_MAX_NS ||

@@ -139,6 +139,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->activity_register_timestamp, "cuptiActivityRegisterTimestampCallback",
 		  false },
 		{ &c->set_thread_id_type, "cuptiSetThreadIdType", true },
+		{ &c->activity_enable_driver_api, "cuptiActivityEnableDriverApi", true },
 	};
 	size_t i;
 

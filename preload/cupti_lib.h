@@ -39,7 +39,8 @@ struct cupti {
 	CUptiResult (*activity_flush_all)(uint32_t);
 	CUptiResult (*activity_set_attribute)(CUpti_ActivityAttribute, size_t *, void *);
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
-	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* may be NULL */
+	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* may be NULL, as this: */
+	CUptiResult (*activity_enable_driver_api)(CUpti_CallbackId, uint8_t);
 };
 
 /**

@@ -5,6 +5,7 @@ table of API calls and the timeline. Prints what was compared, and WRONG beside 
 Names may begin with "__", as CUDA 13's cudaLaunchKernel does; of a thread, a call in the timeline
 counts if the program says that it makes such calls.
 """
+import bisect
 import collections
 import csv
 import json
@@ -47,8 +48,11 @@ for name, (tid, want) in threads.items():
     got = nr[name, tid] if tid else sum(n for (comm, _), n in nr.items() if comm == name)
     say("thread %s %d:" % (name, tid), got, want, got == want)
 arrows = [e for e in trace if e["ph"] == "s"]
+for spans in launches.values():
+    spans.sort()
 for e in arrows:
-    inside += any(a <= e["ts"] <= b for a, b in launches[e["pid"], e["tid"]])
+    spans = launches[e["pid"], e["tid"]]
+    inside += spans[max(bisect.bisect(spans, (e["ts"], 1e99)) - 1, 0)][1] + 1e-4 >= e["ts"]
 say("arrows that begin in a launch:", inside, len(arrows), inside == len(arrows) and arrows)
 launched = calls["cudaLaunchKernel"] + calls["cudaMemcpyAsync"]
 say("arrows:", len(arrows), launched, len(arrows) == launched)

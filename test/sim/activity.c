@@ -69,7 +69,7 @@ static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc client_clock;
 static int64_t clock_offset_ns;
 static uint8_t kind_enabled[NR_KINDS];
-static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* API records, one by one */
+static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* API records: a kind sets all */
 static CUpti_ActivityThreadIdType thread_id_type;
 static uint64_t nr_dropped;
 static uint64_t nr_device_records;
@@ -664,9 +664,8 @@ bool activity__wants_call(const struct sim_call *call)
 {
 	if (call->nested)
 		return false;
-	return kind_is_enabled(call_kind(call)) ||
-	       (call->cbid < NR_CBIDS &&
-		__atomic_load_n(&call_enabled[call->domain][call->cbid], __ATOMIC_RELAXED));
+	return call->cbid < NR_CBIDS &&
+	       __atomic_load_n(&call_enabled[call->domain][call->cbid], __ATOMIC_RELAXED);
 }
 
 static uint32_t thread_id(void)
@@ -747,6 +746,13 @@ bool activity__serializes(void)
 	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
 }
 
+/* What was said of single calls before is overridden. */
+static void enable_calls(uint32_t domain, bool on)
+{
+	for (int i = 0; i < NR_CBIDS; i++)
+		__atomic_store_n(&call_enabled[domain][i], on, __ATOMIC_RELAXED);
+}
+
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
 	if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
@@ -757,6 +763,10 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL))))
 		return CUPTI_ERROR_NOT_COMPATIBLE;
 	__atomic_store_n(&kind_enabled[kind], on, __ATOMIC_RELAXED);
+	if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
+		enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, on);
+	else if (kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+		enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, on);
 	profiler__update();
 	return CUPTI_SUCCESS;
 }
@@ -991,11 +1001,8 @@ void activity__reset(void)
 {
 	for (int i = 0; i < NR_KINDS; i++)
 		__atomic_store_n(&kind_enabled[i], 0, __ATOMIC_RELAXED);
-	for (int i = 0; i < NR_CBIDS; i++) {
-		__atomic_store_n(&call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][i], 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&call_enabled[CUPTI_CB_DOMAIN_RUNTIME_API][i], 0,
-				 __ATOMIC_RELAXED);
-	}
+	enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, false);
+	enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, false);
 	if (__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
 		flush(true);
 	__atomic_store_n(&request_buffer, NULL, __ATOMIC_RELEASE);

@@ -60,6 +60,7 @@ like "$(cat merge.log)" ' unmatched 0 lost 0$' "attached: nothing lost"
 is "$(sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' one.csv | cut -d, -f3)" 100 "attached: each launch"
 is "$(grep '"cudaMemcpy"$' one.csv | cut -d, -f3)" 3 "attached: each copy"
 unlike "$(cat one.csv)" 'cuDeviceGetName' "attached: what the shim itself asks for is no call"
+unlike "$(cat one.csv)" 'cuKernelGetName' "attached: nor is what CUDA asks for tools' sake"
 is "$(xpumerge -i plain.data --table api_calls --csv 2>/dev/null |
 	sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' | cut -d, -f3)" 100 \
 	"and one who did not ask has those of that time"
