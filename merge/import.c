@@ -12,8 +12,8 @@
 #define uthash_nonfatal_oom(e)	(oom = true)
 #include <uthash.h>
 
-/* Names of API calls get callback ids of their own, in no domain of CUPTI's. */
-#define DOMAIN_IMPORT		0x100
+/* Functions of the API get callback ids of their own, all as if they were the driver's. */
+#define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
 
@@ -323,6 +323,25 @@ void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id
 	}
 	l.delta_ns = delta;
 	im->err = im->err ?: array_push(&im->launches, l);
+}
+
+void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
+		  uint64_t duration_ns, uint32_t correlation_id, const char *api)
+{
+	uint32_t cbid = import__api(im, proc, api);
+	struct xpu_record_calls rec = { .time_ns = start_ns, .tid = tid, .nr = 1 };
+	const struct xpu_call call = {
+		.correlation_id = correlation_id,
+		.duration_ns = duration_ns,
+		.duration_high = min_t(uint64_t, duration_ns, XPU_CALL_MAX_NS) >> 32,
+		.cbid = min_t(uint32_t, cbid, XPU_CALL_RUNTIME - 1),
+	};
+
+	if (im->err)
+		return;
+	import__see(im, start_ns);
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_CALLS, 0, &rec, sizeof(rec), &call, sizeof(call));
 }
 
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,

@@ -101,6 +101,10 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
+/* A call of CUDA's API, a launch or another one, of a thread with that number; @correlation_id: or 0. */
+void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
+		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
+
 /* @path of import__cpu_path(); @period_ns: for how much of the thread's time it stands. */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);

@@ -694,6 +694,30 @@ static void nsys_importer__calls(struct nsys_importer *i)
 	}
 }
 
+/* All of them; but not what a call does in the driver, which has its id. */
+static void nsys_importer__api(struct nsys_importer *i)
+{
+	const struct nsys *n = i->n;
+	uint32_t k, outer;
+
+	for (k = 0; k < n->calls.nr && !i->im->err; k++) {
+		const struct nsys_call *c = &n->calls.v[k];
+		const char *name = c->name;
+		size_t len = strlen(name);
+
+		if (c->correlation_id &&
+		    idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) && outer != k)
+			continue;
+		cuda_api__parse(name, len, &name, &len);
+		name = strpool__intern(&i->n->strings, name, len);
+		if (!name)
+			i->im->err = -ENOMEM;
+		nsys_importer__thread(i, c->tid, c->proc);
+		import__call(i->im, nsys_importer__proc(i, c->proc), TID(c->tid), c->start_ns,
+			     c->end_ns - c->start_ns, c->correlation_id, name);
+	}
+}
+
 static void nsys_importer__works(struct nsys_importer *i)
 {
 	uint32_t k, unknown = 0, proc;
@@ -860,6 +884,7 @@ int nsys__import(struct nsys *n, struct import *im)
 		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
 	}
 	nsys_importer__calls(&i);
+	nsys_importer__api(&i);
 	nsys_importer__works(&i);
 	err = im->err ?: nsys_importer__samples(&i);
 	array_free(&i.names);

@@ -191,6 +191,7 @@ END
 	call 1400 1500 $((P1 + 101)) 3 2 2
 	kernel 3000 3010 0 7 3 $P1
 	kernel 3020 3030 0 7 3 $P1
+	call 1410 1450 $((P1 + 101)) 3 15 NULL		# in the driver, by the one before
 	call 1600 1700 $((P1 + 101)) 4 1 NULL
 	kernel 4000 4001 0 7 4 $P1
 } | "$sqlite" chains.sqlite
@@ -206,6 +207,14 @@ app;[no launch];[GPU_Memset] 60
 END
 diff expected got >diff
 ok $? "call chains: folded stacks" || diag "$(cat diff)"
+xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
+cat >expected <<'END'
+total_ns,calls,name
+300,3,"cudaLaunchKernel"
+100,1,"cudaGraphLaunch"
+END
+diff expected got >diff
+ok $? "call chains: the table of API calls" || diag "$(cat diff)"
 for format in text pprof html perf; do
 	xpumerge --nsys chains.sqlite -f $format >out 2>log
 	is $? 0 "-f $format: status"
