@@ -133,24 +133,33 @@ static __attribute__((noinline, cold)) void log_range(struct thread *t)
 static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
 							   unsigned int level)
 {
+	bool logged = paths__enabled && !level && !slot->graph_node_id && !slot->wait_ns &&
+		      atomic_load_explicit(&t->range_logged, memory_order_relaxed) ==
+		      slot->range_id;
+	const struct unwind_trace *guess = NULL;
 	enum python_mode python;
 	uint64_t ticks = 0;
 
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	python = atomic_load_explicit(&python__mode, memory_order_relaxed);
+	python = atomic_load_explicit(&python__mode, memory_order_acquire);
 	slot->nr_frames = 0;
 	slot->flags = 0;
-	if (t->unwinder && python != PYTHON_ONLY)
-		unwinder__chain(t->unwinder, level, slot);
+	if (logged && t->unwinder)
+		guess = paths__guess(t->paths, slot, python);
+	if (t->unwinder && python != PYTHON_ONLY &&
+	    unwinder__chain(t->unwinder, level, slot, guess)) {
+		ticks = paths__launch_guessed(t->paths, slot);
+		goto out;
+	}
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	if (paths__enabled && !level && slot->nr_frames && !slot->graph_node_id && !slot->wait_ns &&
-	    atomic_load_explicit(&t->range_logged, memory_order_relaxed) == slot->range_id)
-		ticks = paths__launch(t->paths, slot);
+	if (logged && slot->nr_frames)
+		ticks = paths__launch(t->paths, slot, t->unwinder, t->python, python);
 	else
 		probe__launch(slot);
+out:
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
 	return ticks;

@@ -16,16 +16,21 @@
  * 300 KB. When it is full, all is forgotten and what is still in use comes back.
  */
 #define ARENA_BYTES	(2u << 20)
+#define TRACE_BYTES	(4u << 20)
 #define BUCKETS		4096		/* a power of two */
 
 struct path {
-	struct path *next;		/* in its bucket */
-	struct path *then;		/* where the launch after the last one from here came from */
-	uint64_t hash;
+	_Alignas(64) struct path *then;	/* where the launch after the last one from here came from */
+	const struct unwind_trace *unwind;	/* what it was made from; NULL: that is not known */
+	const struct python_trace *python;	/* the same, unless mode is PYTHON_OFF */
 	uint32_t id;
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
+	enum python_mode mode;
+	uint32_t trace_bytes;		/* room for both, from unwind on */
+	struct path *next;		/* in its bucket; none of this is needed where a guess is right */
+	uint64_t hash;
 	uint64_t frames[];
 };
 
@@ -40,8 +45,10 @@ struct paths {
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
+	size_t traces_used;
 	struct path *buckets[BUCKETS];
 	_Alignas(64) uint8_t arena[ARENA_BYTES];
+	_Alignas(64) uint8_t traces[TRACE_BYTES];
 };
 
 _Static_assert(offsetof(struct paths, entries) ==
@@ -233,15 +240,26 @@ static bool paths__clear(struct paths *p)
 	send(p);
 	memset(p->buckets, 0, sizeof(p->buckets));
 	p->last = NULL;
+	p->traces_used = 0;
 	atomic_store_explicit(&p->arena_bytes, 0, memory_order_release);
 	paths__leave(p);
 	return true;
 }
 
+static size_t round_up(size_t bytes)
+{
+	return (bytes + 63) & ~63ul;
+}
+
+static size_t path_bytes(uint32_t nr_frames)
+{
+	return round_up(sizeof(struct path) + nr_frames * sizeof(uint64_t));
+}
+
 /* NULL when there is neither room nor a way to make some. */
 static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
 {
-	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
+	size_t bytes = path_bytes(slot->nr_frames);
 	size_t used = atomic_load_explicit(&p->arena_bytes, memory_order_relaxed);
 	struct path *path;
 
@@ -283,7 +301,7 @@ void paths__repeat(struct paths *p)
 	if (!paths__take(p))
 		return;
 	used = atomic_load_explicit(&p->arena_bytes, memory_order_acquire);
-	for (at = 0; at < used; at += sizeof(*path) + path->nr_frames * sizeof(path->frames[0])) {
+	for (at = 0; at < used; at += path_bytes(path->nr_frames)) {
 		path = (const struct path *)(p->arena + at);
 		slot.cbid = path->cbid;
 		slot.domain = path->domain;
@@ -295,6 +313,49 @@ void paths__repeat(struct paths *p)
 	}
 	paths__leave(p);
 }
+
+/* ---- what they are made from ----------------------------------------------------------------- */
+
+/* Keeps what the last chain, which is @path's, was made from, as far as there is room. */
+static void paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
+			 const struct python *python, enum python_mode mode)
+{
+	size_t unwind_bytes = u && mode != PYTHON_ONLY ? round_up(unwinder__trace_bytes(u)) : 0;
+	size_t python_bytes = mode == PYTHON_ON ? python__trace_bytes(python) : 0;
+	uint8_t *traces;
+
+	if (!unwind_bytes || (mode == PYTHON_ON && !python_bytes))
+		return;
+	if (unwind_bytes + python_bytes > path->trace_bytes) {
+		/* A new place, for there is no room behind the old one. */
+		size_t bytes = round_up((unwind_bytes + python_bytes) * 5 / 4);
+
+		if (bytes > TRACE_BYTES - p->traces_used)
+			return;
+		path->unwind = (struct unwind_trace *)(p->traces + p->traces_used);
+		path->trace_bytes = bytes;
+		p->traces_used += bytes;
+	}
+	traces = (uint8_t *)path->unwind;
+	path->mode = mode;
+	path->python = (struct python_trace *)(traces + unwind_bytes);
+	unwinder__trace(u, (struct unwind_trace *)traces);
+	if (python_bytes)
+		python__trace(python, (struct python_trace *)(traces + unwind_bytes));
+}
+
+const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
+					enum python_mode mode)
+{
+	const struct path *path = p->last ? p->last->then : NULL;
+
+	if (!path || !path->unwind || path->cbid != slot->cbid || path->domain != slot->domain ||
+	    path->mode != mode || (mode == PYTHON_ON && !python__holds(path->python)))
+		return NULL;
+	return path->unwind;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
 
 /* A path that is not the one that followed the last time. */
 static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
@@ -310,18 +371,10 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 	return path;
 }
 
-uint64_t paths__launch(struct paths *p, struct xpu_slot *slot)
+static inline uint64_t paths__tell(struct paths *p, const struct path *path, struct xpu_slot *slot)
 {
-	struct path *last = p->last, *path = last ? last->then : NULL;
 	uint64_t ticks;
 
-	/* Programs go in circles: the same launch was followed by the same one before. */
-	if (!path || !path__is(path, slot)) {
-		path = paths__search(p, slot);
-		if (p->last)		/* it may have been forgotten */
-			p->last->then = path;
-	}
-	p->last = path;
 	/* The slot says what a listener must know of the thread. */
 	if (__builtin_expect(p->listeners != atomic_load_explicit(&listeners, memory_order_relaxed),
 			     0)) {
@@ -333,7 +386,34 @@ uint64_t paths__launch(struct paths *p, struct xpu_slot *slot)
 		if (ticks)
 			return ticks;
 	}
+	if (path) {
+		slot->frames = (uintptr_t)path->frames;
+		slot->nr_frames = path->nr_frames;
+		slot->flags = path->flags;
+	}
 	probe__launch(slot);
 	slot->path_id = 0;
 	return 0;
+}
+
+uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
+{
+	p->last = p->last->then;
+	return paths__tell(p, p->last, slot);
+}
+
+uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		       const struct python *python, enum python_mode mode)
+{
+	struct path *last = p->last, *path = last ? last->then : NULL;
+
+	if (!path || !path__is(path, slot)) {
+		path = paths__search(p, slot);
+		if (p->last)		/* it may have been forgotten */
+			p->last->then = path;
+	}
+	p->last = path;
+	if (path)
+		paths__trace(p, path, u, python, mode);
+	return paths__tell(p, path, slot);
 }

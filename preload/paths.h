@@ -3,7 +3,10 @@
  * paths.h - the call paths that a thread has launched from, and its log of launches
  *
  * Most launches come from a call path seen before. A thread remembers its paths whole and finds the
- * one of a launch by comparing all of it: what was called, every frame, Python's lines, too. A path
+ * one of a launch by comparing all of it: what was called, every frame, Python's lines, too. With a
+ * path it also keeps what its call chain was made from. Programs go in circles: the path that followed
+ * the last one the last time is tried first, and while all that it was made from is there, nothing
+ * need be made of it again. A path
  * not met before gets a number, and the probe is called with its frames; a launch from a known one
  * is an entry of 16 bytes in the thread's struct xpu_log, which the probe is called for when it is
  * full. The shim's own thread sends what is in the logs of quiet threads.
@@ -20,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "python.h"
+#include "unwind.h"
 #include "xpu_slot.h"
 
 struct paths;		/* of one thread */
@@ -38,14 +43,31 @@ size_t paths__bytes(void);
 void paths__start(struct paths *p, struct xpu_slot *slot);
 
 /**
+ * paths__guess - the path that a launch is likely to have
+ * @p: the calling thread's
+ * @slot: says what is called
+ * @python: whose frames there are
+ *
+ * Return: what its native chain was made from, and all else it was made from is there; or NULL.
+ */
+const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
+					enum python_mode python);
+
+/* The guess was right: logs the launch, or calls the probe for it. Return: as paths__launch(). */
+uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot);
+
+/**
  * paths__launch - log a launch, or call the probe for it
  * @p: the calling thread's
  * @slot: complete but for path_id, with frames
+ * @u, @python: what they were made with
+ * @mode: whose frames there are
  *
  * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before the
  * entry was made; 0 if the probe was called.
  */
-uint64_t paths__launch(struct paths *p, struct xpu_slot *slot);
+uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		       const struct python *python, enum python_mode mode);
 
 /*
  * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As paths__launch(), but

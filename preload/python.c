@@ -82,12 +82,33 @@ struct group {				/* the Python frames of one evaluation loop */
 	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
 };
 
+/* A frame of a walk. */
+struct step {
+	uint64_t frame;
+	uint64_t code;			/* 0: the loop's own frame, which has none */
+	uint64_t instr;
+	uint32_t version;		/* of the code object */
+	uint32_t owner;
+};
+
+struct python_trace {
+	uint64_t tstate;
+	uint64_t first;			/* where tstate leads to */
+	uint64_t nr;
+	uint64_t reserved;
+	struct step steps[];		/* innermost first; two in a cache line */
+};
+
 struct python {
 	struct entry entries[SETS][WAYS];
 	unsigned int nr_filled;
 	unsigned int nr_words, nr_groups;
 	bool cut;			/* there are more */
 	bool failed;
+	bool traced;			/* the steps are those of the whole walk */
+	unsigned int nr_steps;
+	uint64_t tstate, first;		/* as in the trace */
+	struct step steps[MAX_FRAMES + 1];
 	struct group groups[MAX_FRAMES];
 	uint64_t words[MAX_FRAMES];	/* innermost first */
 	uint64_t merged[MAX_FRAMES];
@@ -550,11 +571,14 @@ static void python__walk_objects(struct python *p, uint64_t tstate, bool probati
 /* 3.11 and later: _PyInterpreterFrames, many to a loop. */
 static void python__walk_frames(struct python *p, uint64_t tstate, bool probation)
 {
-	uint64_t frame, code, cframe = 0;
+	struct step *step = p->steps, *const end = step + MAX_FRAMES;
+	bool traced = L.co_version && !probation;
+	uint64_t frame, code, instr, cframe = 0;
 	unsigned int nr = 0;
 	uint8_t owner;
 
 	frame = load64(tstate + L.ts_frame);
+	p->first = frame;
 	if (L.has_cframe) {
 		cframe = frame;
 		if (!cframe || !python__try(p, probation, cframe, 24))
@@ -566,14 +590,20 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 			return;
 		owner = load8(frame + L.f_owner);
 		if (owner == OWNED_BY_CSTACK) {
+			*step = (struct step){ .frame = frame, .owner = owner };
+			step += step != end;
 			python__end_group(p, frame);
 			continue;
 		}
 		code = load64(frame + L.f_code);
-		python__push(p, code, (uint32_t)(load64(frame + L.f_instr) - (code + L.co_code)) |
+		instr = load64(frame + L.f_instr);
+		python__push(p, code, (uint32_t)(instr - (code + L.co_code)) |
 				      (owner == OWNED_BY_GENERATOR));
 		if (p->failed || p->cut)
 			return;
+		*step = (struct step){ frame, code, instr, load32(code + L.co_version), owner };
+		traced &= step->version != 0;
+		step += step != end;
 		if (L.minor == 11 && load8(frame + L.f_entry)) {
 			python__end_group(p, cframe);
 			if (cframe) {
@@ -583,6 +613,8 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 			}
 		}
 	}
+	p->nr_steps = step - p->steps;
+	p->traced = traced && step != end;
 }
 
 /* Fills in the words and groups of the calling thread. Return: whether all is well. */
@@ -594,6 +626,9 @@ static bool python__walk(struct python *p)
 
 	p->nr_words = 0;
 	p->nr_groups = 0;
+	p->nr_steps = 0;
+	p->tstate = tstate;
+	p->traced = !tstate;
 	p->cut = false;
 	p->failed = false;
 	if (!tstate)
@@ -612,6 +647,55 @@ out:
 	if (__builtin_expect(probation, 0))
 		errno = saved_errno;
 	return !p->failed;
+}
+
+/* ---- again ----------------------------------------------------------------------------------- */
+
+size_t python__trace_bytes(const struct python *p)
+{
+	if (!p || !p->traced || p->cut || p->failed)
+		return 0;
+	return sizeof(struct python_trace) + p->nr_steps * sizeof(p->steps[0]);
+}
+
+void python__trace(const struct python *p, struct python_trace *trace)
+{
+	*trace = (struct python_trace){ .tstate = p->tstate, .first = p->first,
+					.nr = p->nr_steps };
+	memcpy(trace->steps, p->steps, p->nr_steps * sizeof(p->steps[0]));
+}
+
+bool python__holds(const struct python_trace *trace)
+{
+	const struct step *s = trace->steps, *end = s + trace->nr;
+	uint64_t frame = trace->first, next;
+
+	if ((uintptr_t)get_tstate() != trace->tstate)
+		return false;
+	if (!trace->tstate)
+		return true;
+	if (load64(trace->tstate + L.ts_frame) != frame)
+		return false;
+	next = trace->nr ? s->frame : 0;
+	if (L.has_cframe && frame && load64(frame + L.cframe_frame) != next)
+		return false;
+	/*
+	 * A frame is only read once the one before has led there, so it is one. What is known of the next
+	 * one is not taken from what was read, or its loads would have to wait for it.
+	 */
+	for (; s < end; s++) {
+		frame = s->frame;
+		next = s + 1 < end ? s[1].frame : 0;
+		if ((load64(frame + L.f_previous) ^ next) | (load8(frame + L.f_owner) ^ s->owner))
+			return false;
+		if (!s->code)
+			continue;
+		if ((load64(frame + L.f_code) ^ s->code) | (load64(frame + L.f_instr) ^ s->instr))
+			return false;
+		if (load32(s->code + L.co_version) != s->version)
+			return false;
+	}
+	return true;
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */

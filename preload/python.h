@@ -21,6 +21,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "xpu_slot.h"
@@ -60,6 +61,23 @@ void python__tell(bool early);
  */
 void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
+
+/*
+ * All that the last python__chain() at level 0 was made from, but for the native chain: while that is
+ * the same, so are Python's frames. Each of them is read once the one inside of it has been found to
+ * lead there, as walking does; but where it is, and what is expected there, is known beforehand, so the
+ * processor need not wait. From Python 3.12 on, where code objects have version numbers.
+ */
+struct python_trace;
+
+/* What it takes; 0 if there is none. Of NULL, too. */
+size_t python__trace_bytes(const struct python *p);
+
+/* Writes it there. */
+void python__trace(const struct python *p, struct python_trace *trace);
+
+/* Whether all is still the same on the calling thread. */
+bool python__holds(const struct python_trace *trace);
 
 /* When its thread is gone. Takes NULL. */
 void python__free(struct python *p);

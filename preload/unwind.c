@@ -2,7 +2,6 @@
 #include "unwind.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +41,27 @@ size_t unwinder__bytes(void)
 	return 0;
 }
 
-void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot)
+bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
+		     const struct unwind_trace *trace)
 {
 	(void)u;
 	(void)level;
+	(void)trace;
 	slot->nr_frames = 0;
 	slot->flags = 0;
+	return false;
+}
+
+size_t unwinder__trace_bytes(const struct unwinder *u)
+{
+	(void)u;
+	return 0;
+}
+
+void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
+{
+	(void)u;
+	(void)trace;
 }
 
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
@@ -190,6 +204,9 @@ struct last_walk {
 	uint64_t *frames, *stack;	/* as the chain has them; in stack, one more behind the end */
 	unsigned int nr;		/* of frames; 0: none to go by */
 	unsigned int nr_outer;		/* of the outermost frames: those that can be compared */
+	/* The same of where the walk began, in here; nr_words 0: it cannot be compared. */
+	uint64_t sp;
+	struct outer whole;
 };
 
 struct unwinder {
@@ -200,7 +217,7 @@ struct unwinder {
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
 	uint64_t *stack;		/* of the last walk at level 0, be it whole or not */
-	struct step *steps;		/* of this walk, by frame */
+	struct step *steps;		/* of this walk: to its first frame, and from each */
 	struct outer *outer;		/* of the last one, outermost first */
 	struct word *words;		/* the same */
 	uint64_t chains[];		/* see unwinder__start() */
@@ -880,15 +897,51 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 	return nr;
 }
 
-/* Notes what the next walk can be compared with: this one's own frames, outside of them the last's. */
-static void walk__note(struct walk *w)
+/*
+ * Notes in @o what is read from a step on, which is the one from @sp to frame @to of the last walk.
+ * @outside: the same of that frame; NULL if the walk ended instead
+ *
+ * Return: whether it can be compared.
+ */
+static inline bool walk__note_step(struct unwinder *u, const struct step *s, uint64_t sp,
+				   unsigned int to, const struct outer *outside, struct outer *o)
+{
+	const struct last_walk *last = &u->last;
+	unsigned int nr = outside ? outside->nr_words : 0, nr_more;
+	struct word *words = u->words + nr;
+
+	if (s->unusual)
+		return false;
+	*o = (struct outer){ .bp = s->bp, .bp_matters = s->by_bp };
+	if (s->end) {
+		words[0] = (struct word){ s->end, 0 };
+		nr++;
+	} else if (outside) {
+		o->bp_matters |= !s->bp_at && outside->bp_matters;
+		nr_more = step__words(s, last->frames[to], last->stack[to], outside->bp,
+				      outside->bp_matters, words);
+		nr += nr_more;
+		while (nr_more--)
+			if (words[nr_more].addr < sp ||
+			    words[nr_more].addr > last->stack[to] - 8)
+				return false;
+	}
+	o->nr_words = nr;
+	return true;
+}
+
+/*
+ * Notes what the next walk can be compared with: this one's own frames, outside of them the last's.
+ * @sp: where it began
+ */
+static void walk__note(struct walk *w, uint64_t sp)
 {
 	struct unwinder *u = w->u;
 	struct last_walk *last = &u->last;
-	unsigned int nr_own = w->nr, shared = 0, place, nr, i, k;
-	const struct step *s;
+	unsigned int nr_own = w->nr, shared = 0, place, k;
 	struct outer *o;
 
+	last->whole.nr_words = 0;
 	if (w->joined) {
 		nr_own = w->joined - 1;
 		shared = last->nr - w->join;
@@ -913,27 +966,15 @@ static void walk__note(struct walk *w)
 	for (k = nr_own; k--;) {
 		place = last->nr - 1 - k;
 		o = &u->outer[place];
-		s = &u->steps[k];
-		nr = place ? o[-1].nr_words : 0;
-		if (s->unusual)
-			break;
-		*o = (struct outer){ .bp = s->bp, .bp_matters = s->by_bp };
-		if (s->end) {
-			u->words[nr++] = (struct word){ s->end, 0 };
-		} else if (place) {
-			o->bp_matters |= !s->bp_at && o[-1].bp_matters;
-			i = step__words(s, last->frames[k + 1], last->stack[k + 1], o[-1].bp,
-					o[-1].bp_matters, u->words + nr);
-			while (i--)
-				if (u->words[nr + i].addr < last->stack[k] ||
-				    u->words[nr + i].addr > last->stack[k + 1] - 8)
-					return;
-			nr += step__words(s, last->frames[k + 1], last->stack[k + 1], o[-1].bp,
-					  o[-1].bp_matters, u->words + nr);
-		}
-		o->nr_words = nr;
+		if (!walk__note_step(u, &u->steps[k + 1], last->stack[k], k + 1,
+				     place ? o - 1 : NULL, o))
+			return;
 		last->nr_outer = place + 1;
 	}
+	last->sp = sp;
+	if (!last->nr ||
+	    !walk__note_step(u, u->steps, sp, 0, &u->outer[last->nr - 1], &last->whole))
+		last->whole.nr_words = 0;
 }
 
 /*
@@ -948,7 +989,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 {
 	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
 	struct entry *const rules = w->u->rules, *e, *next;
-	struct step *s = NULL, before_first;
+	struct step *s = NULL;
 	enum outcome outcome;
 	rule_t rule;
 
@@ -958,7 +999,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 	for (;;) {
 		rule = e->rule;
 		if (note) {
-			s = w->nr ? &w->u->steps[w->nr - 1] : &before_first;
+			s = &w->u->steps[w->nr];
 			*s = (struct step){ .bp = bp };
 		}
 		switch (rule__kind(rule)) {
@@ -1034,6 +1075,12 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 	}
 }
 
+static void unwinder__forget(struct unwinder *u)
+{
+	u->last.nr = u->last.nr_outer = u->last.whole.nr_words = 0;
+	u->last.stack[0] = UINT64_MAX;
+}
+
 /* Level 0: with the last walk in mind, and in mind for the next one. */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -1045,11 +1092,10 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	w->join = 0;
 	outcome = walk__fast(w, c, true);
 	if (outcome != COMPLETE) {
-		u->last.nr = u->last.nr_outer = 0;
-		u->last.stack[0] = UINT64_MAX;
+		unwinder__forget(u);
 		return outcome;
 	}
-	walk__note(w);
+	walk__note(w, c->rsp);
 	w->frames = u->last.frames;
 	w->stack = u->last.stack;
 	w->nr = u->last.nr;
@@ -1225,24 +1271,76 @@ static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, 
 {
 	if (now >> 16 != u->generation >> 16)
 		memset(u->rules, 0, sizeof(u->rules));
-	u->last.nr = u->last.nr_outer = 0;
-	u->last.stack[0] = UINT64_MAX;
+	unwinder__forget(u);
 	u->generation = now;
 }
 
-__attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int level,
-					       struct xpu_slot *slot)
+size_t unwinder__trace_bytes(const struct unwinder *u)
 {
-	struct ranges no_ranges;
+	unsigned int nr = u->last.whole.nr_words;
+
+	return nr ? sizeof(struct unwind_trace) + (nr + (nr + 1) / 2) * sizeof(uint64_t) : 0;
+}
+
+void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
+{
+	const struct last_walk *last = &u->last;
+	unsigned int nr = last->whole.nr_words, i;
+	uint32_t *at = (uint32_t *)(trace->words + nr);
+
+	*trace = (struct unwind_trace){
+		.generation = u->generation,
+		.sp = last->sp,
+		.bp = last->whole.bp,
+		.top = u->words[0].addr + 8,
+		.nr = nr,
+		.bp_matters = last->whole.bp_matters,
+	};
+	for (i = 0; i < nr; i++) {
+		trace->words[i] = u->words[nr - 1 - i].value;
+		at[i] = u->words[nr - 1 - i].addr - last->sp;
+	}
+}
+
+/*
+ * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words are
+ * between there and the end of one range, so they can be read.
+ */
+static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
+				const struct context *c)
+{
+	const uint64_t *v = trace->words;
+	const uint32_t *at = (const uint32_t *)(v + trace->nr);
+	uint64_t sp = c->rsp;
+	const struct range *r;
+	unsigned int i;
+
+	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
+	    trace->generation != generation())
+		return false;
+	r = ranges__find(&u->ranges, sp);
+	if (!r || trace->top > r->hi)
+		return false;
+	for (i = 0; i + 4 <= trace->nr; i += 4)
+		if ((load(sp + at[i]) ^ v[i]) | (load(sp + at[i + 1]) ^ v[i + 1]) |
+		    (load(sp + at[i + 2]) ^ v[i + 2]) | (load(sp + at[i + 3]) ^ v[i + 3]))
+			return false;
+	for (; i < trace->nr; i++)
+		if (load(sp + at[i]) != v[i])
+			return false;
+	return true;
+}
+
+/* The chain is another one, or nothing is known of it. */
+static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
+						     struct xpu_slot *slot,
+						     const struct context *c)
+{
 	struct walk w = { .u = u, .ranges = &u->ranges, .max = max_frames + 1 };
+	struct ranges no_ranges;
 	enum outcome outcome;
-	struct context c;
 	uint64_t now;
 
-	slot->nr_frames = 0;
-	slot->flags = 0;
-	if (level >= UNWIND_LEVELS)
-		return;
 	if (__builtin_expect(!level && !u->last.frames, 0))
 		unwinder__start(u);
 	w.frames = unwinder__frames(u, level);
@@ -1259,6 +1357,29 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 		memset(&no_ranges, 0, sizeof(no_ranges));
 		w.ranges = &no_ranges;
 	}
+	outcome = level ? walk__nested(&w, c) : walk__again(&w, c);
+	if (outcome == NEEDS_FULL)
+		outcome = walk__full(&w, c);
+	if (!level)
+		u->stack = w.stack;
+	if (w.nr < 2)
+		return;
+	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
+	slot->nr_frames = w.nr - 1;
+	if (outcome == CUT)
+		slot->flags = XPU_CHAIN_TRUNCATED;
+}
+
+__attribute__((noinline)) bool unwinder__chain(struct unwinder *u, unsigned int level,
+					       struct xpu_slot *slot,
+					       const struct unwind_trace *trace)
+{
+	struct context c;
+
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (level >= UNWIND_LEVELS)
+		return false;
 
 	asm volatile("leaq 1f(%%rip), %%rax\n"
 		     "1:	movq %%rax, 56(%0)\n\t"
@@ -1271,17 +1392,11 @@ __attribute__((noinline)) void unwinder__chain(struct unwinder *u, unsigned int 
 		     "movq %%rsp, 48(%0)"
 		     : : "r"(&c) : "rax", "memory");
 
-	outcome = level ? walk__nested(&w, &c) : walk__again(&w, &c);
-	if (outcome == NEEDS_FULL)
-		outcome = walk__full(&w, &c);
-	if (!level)
-		u->stack = w.stack;
-	if (w.nr < 2)
-		return;
-	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
-	slot->nr_frames = w.nr - 1;
-	if (outcome == CUT)
-		slot->flags = XPU_CHAIN_TRUNCATED;
+	if (trace && trace__holds(trace, u, &c))
+		return true;
+	unwinder__walk(u, level, slot, &c);
+	asm volatile("" : : "r"(&c) : "memory");	/* no tail call: the frame stays */
+	return false;
 }
 
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)

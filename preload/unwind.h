@@ -19,12 +19,26 @@
 #ifndef XPU_PRELOAD_UNWIND_H
 #define XPU_PRELOAD_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "xpu_slot.h"
 
 struct unwinder;	/* of one thread: its rules, and room for its chains */
+
+/*
+ * All that a walk was made from. While that is the same, so is the chain, and since all addresses are
+ * known beforehand, comparing takes a fraction of the time of walking.
+ */
+struct unwind_trace {
+	uint64_t generation;		/* of the rules */
+	uint64_t sp, bp;		/* where the walk began */
+	uint64_t top;			/* the end of the highest word */
+	uint32_t nr;			/* of words that were read */
+	bool bp_matters;
+	uint64_t words[];		/* innermost first; then how far from sp they are, 32 bits each */
+};
 
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
@@ -49,13 +63,23 @@ size_t unwinder__bytes(void);
  * @u: the calling thread's, unwinder__bytes() of memory, zero before its first use
  * @level: how many launches of this thread this one interrupts; each has room of its own
  * @slot: gets frames, nr_frames and flags
+ * @trace: of an earlier chain of the same caller's, or NULL
+ *
+ * Return: true if the chain is the one that @trace is of; nothing else is set then.
  *
  * The caller's own frame is left out. An address that is not a return address, that of an
  * instruction which a signal interrupted, is given plus one: take one from any for the symbol.
  * XPU_CHAIN_TRUNCATED is set when the chain goes on behind its last frame, be it too deep or
  * through code that cannot be unwound. Without any frame, nr_frames is 0.
  */
-void unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot);
+bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
+		     const struct unwind_trace *trace);
+
+/* What the trace of the last chain at level 0 takes; 0 if that was made from more than it can hold. */
+size_t unwinder__trace_bytes(const struct unwinder *u);
+
+/* Writes it there. */
+void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /* For each frame of the last chain at @level, the stack pointer in its function when that is
  * returned to; so what its function keeps on the stack is from there to the next frame's. */

@@ -331,10 +331,10 @@ def ratio(figures, row, of):
     return statistics.median(ratios) if ratios else None
 
 
-def added(figures, row, of):
-    """The same of what they add to bare."""
-    ratios = [(a - bare) / (b - bare) for a, b, bare in
-              zip(figures.get(row, []), figures.get(of, []), figures.get("bare", [])) if b > bare]
+def added(figures, row, of, to):
+    """The same of what they add to another row."""
+    ratios = [(a - base) / (b - base) for a, b, base in
+              zip(figures.get(row, []), figures.get(of, []), figures.get(to, [])) if b > base]
     return statistics.median(ratios) if ratios else None
 
 
@@ -469,17 +469,19 @@ class Bench:
         lines = [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.10)
                  for w in ("null1", "null8")]
         step = f.get("step", {})
+        lines.append((f"step: {best} / floor", ratio(step, best, "floor"), 1.05))
+        for tool, aim in (("torch-stack", 1 / 6), ("nsys", 1 / 3)):
+            for to in ("bare", "floor"):
+                lines.append((f"step: added to {to} by {best} / by {tool}",
+                              added(step, best, tool, to), aim))
         lines += [
-            (f"step: {best} / floor", ratio(step, best, "floor"), 1.05),
-            (f"step: added by {best} / by torch-stack", added(step, best, "torch-stack"), 1 / 6),
-            (f"step: added by {best} / by nsys", added(step, best, "nsys"), 1 / 3),
             (f"matmul: {best} / bare", ratio(f.get("matmul", {}), best, "bare"), 1.005),
         ]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
         print()
         for what, value, aim in lines:
             if value is not None:
-                print(f"{what:40} {value:6.3f}   aim {aim:.3f}")
+                print(f"{what:48} {value:6.3f}   aim {aim:.3f}")
 
     def run(self):
         print(self.tools.machine())

@@ -45,13 +45,22 @@ static double now_ns(void)
 
 static __attribute__((noinline)) void native(void)
 {
-	unwinder__chain(unwinder, 0, &slot);
+	unwinder__chain(unwinder, 0, &slot, NULL);
 }
 
 static __attribute__((noinline)) void both(void)
 {
-	unwinder__chain(unwinder, 0, &slot);
+	unwinder__chain(unwinder, 0, &slot, NULL);
 	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
+}
+
+/* The same again, as it mostly is: all that it was made from is compared. */
+static uint64_t trace[1 << 14];
+static unsigned int nr_not_again;
+
+static __attribute__((noinline)) void again(void)
+{
+	nr_not_again += !python__holds((struct python_trace *)trace);
 }
 
 static double best_ns(void (*walk)(void))
@@ -87,7 +96,7 @@ EXPORT int start(void)
 EXPORT void measure(int nr_functions)
 {
 	uint32_t nr_native, nr_both;
-	double native_ns, both_ns;
+	double native_ns, both_ns, again_ns;
 
 	native();
 	nr_native = slot.nr_frames;
@@ -95,8 +104,14 @@ EXPORT void measure(int nr_functions)
 	nr_both = slot.nr_frames;
 	native_ns = best_ns(native);
 	both_ns = best_ns(both);
-	printf("%3d Python functions: %3u native frames %6.0f ns, %3u with Python's %6.0f ns, "
-	       "Python's share %6.0f ns\n", nr_functions, nr_native, native_ns, nr_both, both_ns,
+	printf("%3d Python functions: %3u native frames %4.0f ns, %3u with Python's %4.0f ns, "
+	       "Python's share %4.0f ns", nr_functions, nr_native, native_ns, nr_both, both_ns,
 	       both_ns - native_ns);
+	if (python__trace_bytes(python) && python__trace_bytes(python) <= sizeof(trace)) {
+		python__trace(python, (struct python_trace *)trace);
+		again_ns = best_ns(again);
+		printf(", compared %4.0f ns%s", again_ns, nr_not_again ? " (not the same)" : "");
+	}
+	printf("\n");
 	fflush(stdout);
 }

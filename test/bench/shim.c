@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the shim does at a launch, in nanoseconds, part by part: its own objects, called as CUPTI calls
- * them, with empty probe sites and no CUPTI. Warm; the best of many rounds, for machines are busy.
+ * shim [--cold]: what the shim does at a launch, in nanoseconds, part by part: its own objects, called
+ * as CUPTI calls them, with empty probe sites and no CUPTI. Warm; the best of many rounds, for machines
+ * are busy. With --cold, what it does where a program runs much other code between its launches.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -107,10 +108,19 @@ static double best_ns(void (*part)(void))
 	return best;
 }
 
+static void *pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 /* ---- the parts ------------------------------------------------------------------------------- */
 
 static uint32_t correlation_id;
 static struct unwinder *unwinder;
+static struct unwind_trace *trace;	/* what to compare with; NULL: walk */
+static uint64_t nr_again;
 static struct paths *paths;
 static struct xpu_slot slots[NR_SITES];	/* unwound before */
 
@@ -157,7 +167,10 @@ static __attribute__((noinline)) void unwind(void)
 {
 	struct xpu_slot slot = { .size = sizeof(slot) };
 
-	unwinder__chain(unwinder, 0, &slot);
+	if (unwinder__chain(unwinder, 0, &slot, trace))
+		nr_again++;
+	else if (trace)			/* the first time */
+		unwinder__trace(unwinder, trace);
 	asm volatile("" : : "r"(&slot) : "memory");
 }
 
@@ -166,7 +179,7 @@ static __attribute__((noinline)) void find_and_log(void)
 	struct xpu_slot *slot = &slots[++correlation_id % NR_SITES];
 
 	slot->correlation_id = correlation_id;
-	paths__launch(paths, slot);
+	paths__launch(paths, slot, NULL, NULL, PYTHON_OFF);
 }
 
 static __attribute__((noinline)) void get_time(void)
@@ -177,18 +190,150 @@ static __attribute__((noinline)) void get_time(void)
 	asm volatile("" : : "r"(&ts) : "memory");
 }
 
+/* ---- cold ------------------------------------------------------------------------------------ */
+
+/*
+ * A step of training or inference: some hundred launches, each from a path of its own of which the
+ * outer half is shared, and before each the program reads and runs so much else.
+ */
+#define NR_PATHS	120
+#define NR_STEPS	100
+#define NR_WAYS		64		/* functions that a path may go through */
+#define OTHER_DATA	(256u << 10)
+#define OTHER_CODE	(128u << 10)
+#define LINE		64
+
+static uint8_t *other_data, *other_code;
+static uint64_t cold_ticks[NR_PATHS * NR_STEPS];
+static unsigned int nr_cold;
+
+/* Other lines each time: a step's are more than the second cache holds. */
+static __attribute__((noinline)) void something_else(unsigned int path)
+{
+	uint8_t *data = other_data + (size_t)path * OTHER_DATA;
+	uint8_t *code = other_code + (size_t)path * OTHER_CODE;
+	size_t i;
+
+	for (i = 0; i < OTHER_DATA; i += LINE)
+		asm volatile("" : : "r"(*(volatile uint8_t *)(data + i)));
+	for (i = 0; i < OTHER_CODE; i += LINE)
+		((void (*)(void))(uintptr_t)(code + i))();
+}
+
+static __attribute__((noinline)) void cold_launch(unsigned int path)
+{
+	uint64_t data = 0, start;
+	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER,
+				 .correlationId = ++correlation_id, .correlationData = &data };
+
+	something_else(path);
+	asm volatile("lfence" : : : "memory");
+	start = clock__ticks();
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
+	asm volatile("lfence" : : : "memory");
+	cold_ticks[nr_cold++] = clock__ticks() - start;
+}
+
+struct way {
+	unsigned int path, left;
+};
+
+static void go(const struct way *way);
+
+#define WAY(n)	static __attribute__((noinline)) void way_##n(const struct way *way)	\
+		{ go(way); asm volatile(""); }
+#define WAYS8(n) WAY(n##0) WAY(n##1) WAY(n##2) WAY(n##3) WAY(n##4) WAY(n##5) WAY(n##6) WAY(n##7)
+WAYS8(0) WAYS8(1) WAYS8(2) WAYS8(3) WAYS8(4) WAYS8(5) WAYS8(6) WAYS8(7)
+
+#define NAMES8(n) way_##n##0, way_##n##1, way_##n##2, way_##n##3, way_##n##4, way_##n##5,	\
+		  way_##n##6, way_##n##7
+static void (*const ways[NR_WAYS])(const struct way *) = {
+	NAMES8(0), NAMES8(1), NAMES8(2), NAMES8(3), NAMES8(4), NAMES8(5), NAMES8(6), NAMES8(7)
+};
+
+static inline __attribute__((always_inline)) void go(const struct way *way)
+{
+	struct way next = { way->path, way->left - 1 };
+
+	if (way->left)
+		ways[(way->path * 7919 + way->left * 104729) / 8 % NR_WAYS](&next);
+	else
+		cold_launch(way->path);
+	asm volatile("" : : "r"(&next) : "memory");
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double cold_ns(unsigned int nr_inner)
+{
+	struct xpu_clock from = { .ticks = clock__ticks(), .ns = clock__ns() }, to;
+	struct way way = { .left = nr_inner };
+	unsigned int i;
+
+	nr_cold = 0;
+	for (i = 0; i < NR_PATHS * NR_STEPS; i++) {
+		way.path = i % NR_PATHS;
+		ways[i % 2](&way);
+	}
+	to = (struct xpu_clock){ .ticks = clock__ticks(), .ns = clock__ns() };
+	qsort(cold_ticks, nr_cold, sizeof(cold_ticks[0]), by_size);
+	return (double)cold_ticks[nr_cold / 2] * (to.ns - from.ns) / (to.ticks - from.ticks);
+}
+
+/* @nr_inner of the frames are a path's own. */
+static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
+{
+	double calls, all;
+
+	callback = nothing;
+	calls = cold_ns(nr_inner);
+	callback = launch__callback;
+	cold_ns(nr_inner);		/* paths are new, once */
+	all = cold_ns(nr_inner);
+	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
+	       all - calls, all);
+}
+
+static __attribute__((noinline)) void recurse_cold(int depth, unsigned int nr_inner)
+{
+	if (depth)
+		recurse_cold(depth - 1, nr_inner);
+	else
+		measure_cold(nr_inner);
+	asm volatile("");
+}
+
+static int cold(void)
+{
+	other_data = pages((size_t)NR_PATHS * OTHER_DATA);
+	other_code = mmap(NULL, (size_t)NR_PATHS * OTHER_CODE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!other_data || other_code == MAP_FAILED)
+		return 1;
+	memset(other_data, 1, (size_t)NR_PATHS * OTHER_DATA);
+	memset(other_code, 0xc3, (size_t)NR_PATHS * OTHER_CODE);	/* ret */
+	paths__init();
+	printf("the shim at a launch, ns, median, %u KB read and %u KB of code run before each:\n",
+	       OTHER_DATA >> 10, OTHER_CODE >> 10);
+	printf("  20 frames, 8 of them the path's own\n");
+	recurse_cold(4, 8);
+	printf("  65 frames, 30 of them the path's own\n");
+	recurse_cold(27, 30);
+	return 0;
+}
+
 /* ---- depths ---------------------------------------------------------------------------------- */
 
-static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], find_ns, time_ns, calls_ns;
+static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns, calls_ns;
 static uint32_t nr_frames[2];
 static int depth_index;
-
-static void *pages(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 static void measure(void)
 {
@@ -197,12 +342,19 @@ static void measure(void)
 	int i;
 
 	unwinder = pages(unwinder__bytes());
-	unwinder__chain(unwinder, 0, &slot);
+	unwinder__chain(unwinder, 0, &slot, NULL);
 	nr_frames[depth_index] = slot.nr_frames;
 	callback = nothing;
 	calls_ns = best_ns(whole);
 	callback = launch__callback;
 	unwind_ns[depth_index] = best_ns(unwind);
+	trace = calloc(1, unwinder__trace_bytes(unwinder));
+	again_ns[depth_index] = best_ns(unwind);
+	if (nr_again != LAUNCHES * ROUNDS - 1)
+		fprintf(stderr, "shim: it was not the same chain again\n");
+	nr_again = 0;
+	free(trace);
+	trace = NULL;
 	path_ns[depth_index] = best_ns(whole) - calls_ns;
 	many_ns[depth_index] = best_ns(from_many_places) - calls_ns;
 	if (!paths__bytes()) {
@@ -242,7 +394,7 @@ static void at_depths(void)
 		recurse(depths[depth_index]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int level, status, fds[2], i;
 	const char *why;
@@ -261,6 +413,9 @@ int main(void)
 		clock__watch();
 	}
 	launch__enable(true);
+
+	if (argc > 1 && !strcmp(argv[1], "--cold"))
+		return cold();
 
 	/* What it is without paths can only be had from a process of its own. */
 	if (pipe(fds))
@@ -290,11 +445,14 @@ int main(void)
 	printf("  %-52s %6.1f %6.1f\n", "the whole, --probe path, one call path", path_ns[0],
 	       path_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 8 call paths in turns", many_ns[0], many_ns[1]);
-	printf("  %-52s %6.1f %6.1f\n", "  unwinding", unwind_ns[0], unwind_ns[1]);
-	printf("  %-52s %6.1f %6.1f\n", "  all but unwinding", path_ns[0] - unwind_ns[0],
-	       path_ns[1] - unwind_ns[1]);
-	printf("  %-52s %6s %6.1f\n", "    finding the path, entry in the log", "", find_ns);
-	printf("  %-52s %6s %6.1f\n", "      the clock, in place of the tick counter: more by", "",
+	printf("  %-52s %6.1f %6.1f\n", "  comparing what the chain was made from", again_ns[0],
+	       again_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "  all but that", path_ns[0] - again_ns[0],
+	       path_ns[1] - again_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "unwinding, where a launch has another path", unwind_ns[0],
+	       unwind_ns[1]);
+	printf("  %-52s %6s %6.1f\n", "finding that, entry in the log", "", find_ns);
+	printf("  %-52s %6s %6.1f\n", "the clock, in place of the tick counter: more by", "",
 	       time_ns);
 	printf("  %-52s %6.1f\n", "the whole, --probe launch, but for the uprobe", launch_ns);
 	return 0;

@@ -31,7 +31,7 @@ static double now_ns(void)
 
 static __attribute__((noinline)) int walk_ours(void)
 {
-	unwinder__chain(u, 0, &slot);
+	unwinder__chain(u, 0, &slot, NULL);
 	return slot.nr_frames;
 }
 

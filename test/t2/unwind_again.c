@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A walk that meets the last one stops there: its chain must be what a walk from scratch finds, frame
- * by frame and stack pointer by stack pointer, whatever changed in between and wherever it did.
+ * by frame and stack pointer by stack pointer, whatever changed in between and wherever it did. And
+ * where all that an earlier walk was made from is found again, its chain is what a walk finds.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -30,22 +31,68 @@ static uint32_t any(uint32_t below)
 	return (seed >> 33) % below;
 }
 
-/* From one place, so that both have the same caller's frame. */
-static NOINLINE void walk(unsigned int level, struct xpu_slot *slot)
+/* Some earlier walks. */
+#define NR_TRACES	16
+#define MAX_WORDS	200
+
+static struct earlier {
+	union {
+		struct unwind_trace trace;
+		uint64_t room[sizeof(struct unwind_trace) / 8 + MAX_WORDS * 3 / 2];
+	};
+	uint64_t frames[XPU_MAX_FRAMES];
+	uint32_t nr_frames;		/* 0: none */
+	bool again;			/* that walk would be made now */
+} earlier[NR_TRACES];
+static unsigned int nr_again, nr_traced;
+
+static void keep(struct earlier *e, const struct xpu_slot *slot)
 {
-	unwinder__chain(u, level, slot);
+	size_t bytes = unwinder__trace_bytes(u);
+
+	e->nr_frames = 0;
+	if (!bytes || bytes > sizeof(e->room))
+		return;
+	unwinder__trace(u, &e->trace);
+	e->nr_frames = slot->nr_frames;
+	memcpy(e->frames, (void *)(uintptr_t)slot->frames, slot->nr_frames * 8ull);
+	nr_traced++;
+}
+
+/* From one place, so that both have the same caller's frame. */
+static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot, const struct unwind_trace *trace)
+{
+	bool again = unwinder__chain(u, level, slot, trace);
+
 	NO_TAIL_CALL();
+	return again;
 }
 
 static NOINLINE void check(void)
 {
 	static uint64_t frames[XPU_MAX_FRAMES], stack[XPU_MAX_FRAMES];
 	struct xpu_slot slot[2] = { { .size = sizeof(slot[0]) }, { .size = sizeof(slot[0]) } };
-	volatile unsigned int level;	/* keeps this a loop, with one call */
+	struct xpu_slot unused;
+	volatile int level;		/* keeps this a loop, with one call */
+	const struct unwind_trace *trace;
+	struct xpu_slot *to;
+	struct earlier *e;
+	unsigned int at;
+	bool again;
+	int i;
 
 	/* Level 1 is for walks that interrupt another one: they know nothing of others. */
-	for (level = 0; level < 2; level++) {
-		walk(level, &slot[level]);
+	for (level = -NR_TRACES; level < 2; level++) {
+		e = level < 0 ? &earlier[level + NR_TRACES] : NULL;
+		if (e && !e->nr_frames)
+			continue;
+		at = e ? 0 : level;
+		to = e ? &unused : &slot[at];
+		trace = e ? &e->trace : NULL;
+		__asm__ volatile("" : "+r"(at), "+r"(to), "+r"(trace));
+		again = walk(at, to, trace);
+		if (e)
+			e->again = again;
 		if (level)
 			continue;
 		memcpy(frames, (void *)(uintptr_t)slot[0].frames, slot[0].nr_frames * 8ull);
@@ -57,6 +104,17 @@ static NOINLINE void check(void)
 		    !slot[1].nr_frames ||
 		    memcmp(frames, (void *)(uintptr_t)slot[1].frames, slot[1].nr_frames * 8ull) ||
 		    memcmp(stack, unwinder__stack(u, 1), slot[1].nr_frames * 8ull);
+	for (i = 0; i < NR_TRACES; i++) {
+		e = &earlier[i];
+		if (!e->nr_frames || !e->again)
+			continue;
+		nr_again++;
+		nr_wrong += e->nr_frames != slot[1].nr_frames || slot[1].flags ||
+			    memcmp(e->frames, (void *)(uintptr_t)slot[1].frames,
+				   e->nr_frames * 8ull);
+	}
+	if (any(2))
+		keep(&earlier[any(NR_TRACES)], &slot[0]);
 }
 
 static NOINLINE void go_on(int depth);
@@ -200,5 +258,7 @@ int main(void)
 	nr_walks = 0;
 	test_stacks();
 	is_int(nr_wrong, 0, "%u walks on three stacks in turns", nr_walks);
+	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks would have been made again",
+	   nr_again, nr_traced);
 	return done_testing();
 }

@@ -84,7 +84,7 @@ static NOINLINE void walk(unsigned int level)
 	struct xpu_slot slot;
 
 	need_unwinder();
-	unwinder__chain(u, level, &slot);
+	unwinder__chain(u, level, &slot, NULL);
 	mine.nr = slot.nr_frames;
 	mine.flags = slot.flags;
 	memcpy(mine.frames, (void *)(uintptr_t)slot.frames, 8ull * mine.nr);
@@ -229,7 +229,7 @@ static void walk_plainly(void)
 
 	for (i = 0; i < 50; i++) {
 		walking = 1;
-		unwinder__chain(u, 0, &slot);
+		unwinder__chain(u, 0, &slot, NULL);
 		walking = 0;
 	}
 }
@@ -696,7 +696,7 @@ static void walk_1000(void)
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		unwinder__chain(u, 0, &slot);
+		unwinder__chain(u, 0, &slot, NULL);
 }
 
 /* Runs as a child: from here on every system call but those to end is trapped. */

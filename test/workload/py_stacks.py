@@ -230,6 +230,59 @@ def far_lines():
     exec(compile("\n" * 70000 + "launch()\n" + "\n" * 300 + "launch()", "far.py", "exec"), space)
 
 
+class Wander:
+    """Calls that come and go: what launches next has some frames in common with the last one."""
+    def __init__(self, seed, launches):
+        self.seed, self.left = seed, launches
+
+    def any(self, below):
+        self.seed = (self.seed * 1103515245 + 12345) % 2 ** 31
+        return (self.seed >> 16) % below
+
+    def launch(self):
+        self.left -= 1
+        launch()
+        if self.any(2):
+            launch()
+
+    def plain(self, depth):
+        self.on(depth)
+
+    def other(self, depth):
+        if self.any(2):
+            self.on(depth)
+        else:
+            self.on(depth)
+
+    def generating(self, depth):
+        for _ in range(2):
+            self.on(depth)
+            yield depth
+
+    def generated(self, depth):
+        for _ in self.generating(depth):
+            self.launch()
+
+    def sorting(self, depth):
+        sorted([depth], key=self.on)
+
+    def on(self, depth):
+        for _ in range(1 + self.any(2)):
+            if self.left <= 0:
+                return
+            if depth == 0 or not self.any(4):
+                self.launch()
+            else:
+                kinds = (self.plain, self.other, self.generated, self.sorting)
+                kinds[self.any(4)](depth - 1)
+
+
+def wander():
+    walk = Wander(1, 150)
+    while walk.left > 0:
+        walk.on(3)
+
+
 def all_of_them():
     simple()
     lines()
@@ -256,6 +309,7 @@ def all_of_them():
     exec_loop()
     long_function()
     far_lines()
+    wander()
 
 
 def main():
