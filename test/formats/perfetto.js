@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Our timelines as Perfetto's trace processor has them in its tables, against the folded stacks. */
 "use strict";
+const fs = require("fs");
 const { ok, is, run } = require("./tap.js");
 const { folded } = require("./flamegraph.js");
 const { load } = require("./perfetto_engine.js");
@@ -10,6 +11,11 @@ const WORK = /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/;
 /* A name as a folded line has it. */
 function frame(name) {
 	return name.replace(/[\0-\x1f\x7f-\x9f]/g, "?").replace(/;/g, ":");
+}
+
+/* The API's call has the name that CUPTI has for it, a frame that of the function, which may differ. */
+function called(stack) {
+	return stack.replace(/;__cuda/g, ";cuda");
 }
 
 /* The first few keys that do not have the same value in both. */
@@ -28,8 +34,8 @@ function wanted(file, nr) {
 	const sums = new Map();
 
 	for (const [frames, value] of folded(file).filter(([f]) => WORK.test(f[f.length - 1])))
-		add(sums, [frames[0], ...frames.slice(nr ? Math.max(-nr - 1, 1 - frames.length) : 1)].join(";"),
-		    value);
+		add(sums, called([frames[0], ...frames.slice(nr ? Math.max(-nr - 1, 1 - frames.length) : 1)]
+				 .join(";")), value);
 	return sums;
 }
 
@@ -54,8 +60,8 @@ async function work(engine, format, unit) {
 		const path = r.path ?? [r.caller, r.api].filter(f => f).map(frame).join(";");
 		const name = r.category === "kernel" ? r.name : r.name.slice("memcpy ".length);
 
-		add(sums, `${frame(r.comm)};${path};[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
-		    `${labels[r.category]}]${frame(name)}`, unit === "ns" ? r.dur : 1);
+		add(sums, called(`${frame(r.comm)};${path};[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
+				 `${labels[r.category]}]${frame(name)}`), unit === "ns" ? r.dur : 1);
 	}
 	return sums;
 }
@@ -99,6 +105,14 @@ run(async () => {
 		for (const format of ["json", "pftrace"]) {
 			const engine = await testFile(name, format);
 
+			if (["calls", "live"].includes(name)) {
+				const calls = Number(fs.readFileSync(name + ".calls", "utf8"));
+				const [{ n }] = await engine.rows(
+					"select count(*) as n from slice where category in ('api', 'launch')");
+
+				ok(calls > 0, `${name}.${format}: calls of the API were recorded`);
+				is(n, calls, `${name}.${format}: all of them are slices`);
+			}
 			if (name === "live" && format === "pftrace") {
 				const want = new Map();
 

@@ -14,7 +14,7 @@ gen=$XPU_BUILD/gen_data
 odd_names >names
 "$gen" --launches 2000 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd" -o odd.data
 "$gen" --launches 3000 --threads 4 --procs 2 --memcpy-every 4 --api -o calls.data
-xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
+xpuload -q --api -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
 for name in app lossy odd calls live; do
 	for format in json pftrace; do
@@ -23,6 +23,10 @@ for name in app lossy odd calls live; do
 	for unit in ns count; do
 		xpumerge $name.data --gpu-only -f folded --unit $unit -o $name.$unit 2>/dev/null
 	done
+done
+for name in calls live; do
+	xpumerge $name.data --csv --table api_calls 2>/dev/null | awk -F, 'NR == 1 {
+		for (i = 1; i <= NF; i++) if ($i == "calls") c = i } NR > 1 { n += $c } END { print n + 0 }' >$name.calls
 done
 xpumerge live.data --cpu-only -f folded --unit samples -o live.cpu 2>/dev/null
 

@@ -54,6 +54,19 @@ function stacks(json) {
 	return sums;
 }
 
+/* Return: value by innermost frame. */
+function leaves(sums) {
+	const leaves = new Map();
+
+	for (const [stack, value] of sums) {
+		const leaf = stack.slice(stack.lastIndexOf(";") + 1);
+
+		if (value)
+			leaves.set(leaf, (leaves.get(leaf) || 0) + value);
+	}
+	return leaves;
+}
+
 /* Return: value by stack of a folded file; @keep: with the name of the thread. */
 function folded(file, keep) {
 	const sums = new Map();
@@ -83,4 +96,21 @@ run(async () => {
 	is(perf.profiles.length, 4, "perf: a profile for each thread");
 	is(got.filter(s => !wanted.has(s)).slice(0, 3).join("\n"), "", "perf: stacks as in folded ones");
 	ok(got.length === wanted.size, `perf: all ${wanted.size} of them`, got.length);
+
+	is(differences(stacks(await imported("app.pb.gz")), wanted), "", "pprof: each stack has its nanoseconds");
+
+	/* A profile for each track; of those of streams, what ran there. Its times are in microseconds. */
+	const json = await imported("app.json"), ran = new Map();
+	const streams = json.profiles.filter(p => / stream \d+ context /.test(p.name));
+
+	for (const [name, us] of leaves(stacks({ ...json, profiles: streams }))) {
+		/* It puts the arguments behind the name. */
+		const leaf = name.replace(/ \{"correlation":.*/, "").replace(/^memcpy /, "[GPU_Memcpy]")
+			.replace(/^(?!\[)/, "[GPU_Kernel]");
+
+		if (name)
+			ran.set(leaf, (ran.get(leaf) || 0) + Math.round(us * 1000));
+	}
+	is(differences(ran, leaves(wanted)), "", `json: each of ${ran.size} kernels has its nanoseconds`);
+	is(json.profiles.length - streams.length, 4, "json: and a profile for each thread");
 });

@@ -12,6 +12,8 @@ done >names
 "$gen" --launches 5000 --paths 30 --threads 4 --memcpy-every 5 --names names --name-all --map "$PWD/app" \
 	-o app.data
 "$merge" app.data -f folded --unit ns -o app.folded 2>/dev/null
-"$merge" app.data -f perf -o app.perf 2>/dev/null
+for format in perf json pb.gz; do
+	"$merge" app.data -o app.$format 2>/dev/null
+done
 
 exec node "$XPU_SRC/test/formats/speedscope.js"
