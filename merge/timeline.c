@@ -371,16 +371,15 @@ static int timeline__join_calls(struct timeline *t)
 		t->slices.v[idx].chain = e->chain;
 	}
 	t->host.nr = nr;
-	/* Arrows begin inside: CUPTI may take the time of a call after it has told of it. */
+	/*
+	 * Arrows begin where the call does. CUPTI may take the time of a call after it has told of it;
+	 * and in the middle of one, Perfetto takes a CPU sample before it for what the arrow is from.
+	 */
 	for (i = 0; i < t->device.nr; i++) {
 		struct device_event *e = &t->device.v[i];
-		const struct slice *slice;
 
-		if (e->orphan || !idmap__get(&calls, e->key, &idx))
-			continue;
-		slice = &t->slices.v[idx];
-		e->launch_ns = max_t(uint64_t, e->launch_ns, slice->start_ns);
-		e->launch_ns = min_t(uint64_t, e->launch_ns, slice->end_ns);
+		if (!e->orphan && idmap__get(&calls, e->key, &idx))
+			e->launch_ns = t->slices.v[idx].start_ns;
 	}
 out:
 	idmap__free(&calls);

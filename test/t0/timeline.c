@@ -81,7 +81,7 @@ static void nesting(void)
 static void calls(void)
 {
 	const struct work w = { .start_ns = 500, .duration_ns = 10 };
-	struct launch l = { .time_ns = 95, .thread = 1 };
+	struct launch l = { .time_ns = 150, .thread = 1 };
 	struct timeline *t = timeline__new();
 
 	/* Of 7 the thread was not known, 8 is of another process, 9 and 10 are not wanted themselves. */
@@ -90,7 +90,7 @@ static void calls(void)
 	add_slice(t, 0, 9, 1, 300, 400, "nine", true);
 	add_slice(t, 0, 10, 1, 400, 410, "ten", true);
 	add_slice(t, 0, 11, 1, 410, 420, "eleven", false);
-	launch(t, 0, 7, 1, 95);
+	launch(t, 0, 7, 1, 150);
 	launch(t, 0, 8, 1, 150);
 	launch(t, 0, 9, 1, 350);
 	is_int(t->sink.work(t->sink.ctx, &session, JOIN_KEY(0, 7), &w, &l, NO_INDEX, true), 0,
@@ -101,7 +101,7 @@ static void calls(void)
 	is_str(walk(t, 0), "+100seven* !150 -200 -200 +300nine* -400 +410eleven -420",
 	       "launches became their calls, by id; of what was not wanted, launches stay");
 	is_str(walk(t, 1), "+100eight -200", "the other process");
-	is_int(t->device.v[0].launch_ns, 100, "the arrow begins within the call");
+	is_int(t->device.v[0].launch_ns, 100, "the arrow begins where the call does");
 	is_str(slice__category(&t->slices.v[0]), "launch", "what is a launch is called one");
 	is_int(t->slices.v[0].chain, 107, "and has its call path");
 	is_str(slice__category(&t->slices.v[2]), "api", "others are calls");
