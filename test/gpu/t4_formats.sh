@@ -49,12 +49,14 @@ for data in *.data; do
 	same "$name" csv drop_leaf "--csv --table launch_sites --limit 0" ns count
 	same "$name" json drop_leaf "--json --limit 0" ns count
 	same "$name" html cat "-f html" count bytes
+	both=--cpu-only
+	[ -z "$protobuf" ] || same "$name" pprof drop_waits "-f pprof" cpu=ns
+	common=only_tracks
+	[ -z "$protobuf" ] || same "$name" pftrace drop_waits "-f pftrace" count=samples
 	both="--gpu-only --graph launch"
 	same "$name" chrome cat "-f chrome" ns count
 	[ -z "$protobuf" ] || same "$name" pftrace cat "-f pftrace" ns count
-	both=--cpu-only
-	[ -z "$protobuf" ] || same "$name" pprof drop_waits "-f pprof" cpu=ns
-	[ -z "$protobuf" ] || same "$name" pftrace drop_waits "-f pftrace" count=samples
+	common=
 	[ -n "$protobuf" ] || skip "$name: pprof and pftrace" "no protoc, or no python3 with google.protobuf"
 done
 done_testing

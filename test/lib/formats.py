@@ -220,6 +220,14 @@ def chrome(path, unit):
                0 if unit == "ns" else 1)
 
 
+def unknown_fields(message):
+    try:
+        from google.protobuf.unknown_fields import UnknownFieldSet
+    except ImportError:  # before protobuf 4.21
+        return len(message.UnknownFields())
+    return len(UnknownFieldSet(message))
+
+
 def pftrace(path, unit):
     """Device slices under the call paths of the launches that flows lead from; CPU samples."""
     import perfetto_pb2
@@ -236,7 +244,7 @@ def pftrace(path, unit):
         size, at = decoder._DecodeVarint(data, at + 1)
         packet = perfetto_pb2.TracePacket.FromString(data[at:at + size])
         at += size
-        assert not packet.UnknownFields() if hasattr(packet, "UnknownFields") else True
+        assert not unknown_fields(packet)
         assert packet.trusted_packet_sequence_id == 1
         assert packet.sequence_flags == (1 if not tables else 2)
         for field, entries in packet.interned_data.ListFields():

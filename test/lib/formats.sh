@@ -47,9 +47,15 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
+# What tracks of a timeline cannot tell: which name a thread had when, for each has one; and a call that
+# was captured from a launch whose work was never seen.
+only_tracks() {
+	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
+}
+
 # same NAME FORMAT FILTER FILE_OPTIONS UNIT...: what FORMAT's readers make of NAME.data, written with
-# FILE_OPTIONS, is what is folded of it, after FILTER; both with the options in $both. The units of a
-# reader that has others than --unit are READER=UNIT.
+# FILE_OPTIONS, is what is folded of it, after FILTER; both with the options in $both, and both after
+# $common. The units of a reader that has others than --unit are READER=UNIT.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4
@@ -59,9 +65,9 @@ same() {
 	for unit; do
 		# shellcheck disable=SC2086
 		xpumerge -i "$name.data" -f folded --unit "${unit#*=}" ${both:-} 2>log | $filter |
-			LC_ALL=C sort >want
+			${common:-cat} | LC_ALL=C sort >want
 		${python:-python3} "$XPU_SRC/test/lib/formats.py" "$format" file "${unit%=*}" |
-			LC_ALL=C sort >got
+			${common:-cat} | LC_ALL=C sort >got
 		cmp got want && [ -s want ]
 		ok $? "$name: $format${both:+, $both}: $unit of $(wc -l <want) stacks are those of the folded ones"
 	done
