@@ -339,17 +339,15 @@ $(O)/bench/unwind: test/bench/unwind.c $(UNWIND_TEST_OBJ) $(O)/flags
 
 SIM_ROWS	:= bare dormant floor path launch fp merge all
 
-SHIM_BENCH_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ))
-
-$(O)/bench/shim: test/bench/shim.c $(SHIM_BENCH_OBJ) $(O)/flags
+$(O)/bench/shim: test/bench/shim.c $(SHIM_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SHIM_BENCH_OBJ) -lpthread -ldl
+	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SHIM_OBJ) -lpthread -ldl
 
-$(O)/bench/python.so: test/bench/python.c $(SHIM_BENCH_OBJ) $(O)/flags
+$(O)/bench/python.so: test/bench/python.c $(SHIM_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $< $(SHIM_BENCH_OBJ) -lpthread -ldl
+	$(Q)$(CC) $(SHIM_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $< $(SHIM_OBJ) -lpthread -ldl
 
 $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)

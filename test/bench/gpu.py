@@ -16,16 +16,18 @@
              merge all           xpuload with CPU samples; with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
-  ROUNDS     of turns (15)
+  ROUNDS     of turns (15); ten times as many with PyTorch
 
 Every row has a program of its own, all are started together, and then take turns: in each round,
-one block of some 0.1 to 0.3 s each, in random order. So a slow moment of the machine hits all alike.
-A ratio is the median of the ratios within the rounds. The accounts are xpumerge's, of all that the
+one block of some 0.1 to 0.3 s each, 30 ms with PyTorch, in random order. So a slow moment of the
+machine hits all alike. A ratio is the median of the ratios within the rounds, with its standard
+error. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
 says why.
 """
 import concurrent.futures
 import glob
+import math
 import os
 import random
 import re
@@ -322,24 +324,34 @@ class Account:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>7} {:>7}  {}"
+LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14}  {}"
+
+
+def middle(values):
+    """Their median and its standard error, as if they were normally distributed; None of none."""
+    if not values:
+        return None
+    median = statistics.median(values)
+    spread = statistics.median(abs(v - median) for v in values)
+    return median, 1.858 * spread / len(values) ** 0.5
 
 
 def ratio(figures, row, of):
-    """Median of the ratios within the rounds, or None."""
-    ratios = [a / b for a, b in zip(figures.get(row, []), figures.get(of, [])) if b]
-    return statistics.median(ratios) if ratios else None
+    """Of the ratios within the rounds."""
+    return middle([a / b for a, b in zip(figures.get(row, []), figures.get(of, [])) if b])
 
 
 def added(figures, row, of, to):
-    """The same of what they add to another row."""
-    ratios = [(a - base) / (b - base) for a, b, base in
-              zip(figures.get(row, []), figures.get(of, []), figures.get(to, [])) if b > base]
-    return statistics.median(ratios) if ratios else None
+    """What one adds to a row in the middle, beside what another one adds."""
+    a, b = (middle([x - y for x, y in zip(figures.get(name, []), figures.get(to, []))])
+            for name in (row, of))
+    if not a or not b or b[0] <= 0:
+        return None
+    return a[0] / b[0], math.hypot(a[1], b[1] * a[0] / b[0]) / b[0]
 
 
 def show(value):
-    return "" if value is None else f"{value:.3f}"
+    return f"{value[0]:.3f} +-{value[1]:.3f}" if value else ""
 
 
 def header():
@@ -369,7 +381,7 @@ class Bench:
         if row in OURS or row in ("bare", "dormant", "floor"):
             self.status = 1
 
-    def group(self, name, workloads, unit, command):
+    def group(self, name, workloads, unit, rounds, command):
         """Runs all rows of one program; command(row) is its command, or None."""
         programs, accounts, left_out = {}, {}, {}
         for row in self.rows:
@@ -383,7 +395,7 @@ class Bench:
                 program.hear(READY_S)
             except Failed:
                 pass
-        figures = take_turns(programs, workloads, self.rounds)
+        figures = take_turns(programs, workloads, rounds)
         ended = {row: program.end() for row, program in programs.items()}
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             merges = {row: pool.submit(Account, self.tools, program.data)
@@ -410,7 +422,7 @@ class Bench:
                     self.complain(workload, row, f"status {programs[row].process.returncode}")
 
     def native(self, workload):
-        self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
+        self.group(workload, [workload], "ns/launch", self.rounds, lambda row: None if row.startswith(
             ("torch", "proton")) else lambda name: ["./launch", *NATIVE[workload], "-c", name])
 
     def torch(self, workloads):
@@ -421,7 +433,7 @@ class Bench:
         def command(row):
             tool = row if row.startswith(("torch", "proton")) else "none"
             return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name, *workloads]
-        self.group("pytorch", workloads, "us/step", command)
+        self.group("pytorch", workloads, "us/step", 10 * self.rounds, command)
 
     def cpu(self):
         """xpuload's CPU time in percent of the time that passes, at a steady rate."""
@@ -481,7 +493,7 @@ class Bench:
         print()
         for what, value, aim in lines:
             if value is not None:
-                print(f"{what:48} {value:6.3f}   aim {aim:.3f}")
+                print(f"{what:48} {show(value)}   aim {aim:.3f}")
 
     def run(self):
         print(self.tools.machine())

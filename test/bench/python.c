@@ -17,20 +17,6 @@
 #define WALKS		100		/* in each */
 #define EXPORT		__attribute__((visibility("default")))
 
-/* Empty probe sites. */
-volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore, xpu_hello_semaphore;
-volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
-
-void xpu_launch(const struct xpu_slot *slot) { (void)slot; }
-void xpu_batch(const void *records, size_t bytes) { (void)records; (void)bytes; }
-void xpu_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
-void xpu_path(const struct xpu_slot *slot) { (void)slot; }
-void xpu_live_launch(const struct xpu_slot *slot) { (void)slot; }
-void xpu_early(const void *records, size_t bytes) { (void)records; (void)bytes; }
-void xpu_live_batch(const void *records, size_t bytes) { (void)records; (void)bytes; }
-void xpu_live_log(const struct xpu_log *log, uint64_t end) { (void)log; (void)end; }
-void xpu_live_path(const struct xpu_slot *slot) { (void)slot; }
-
 static struct unwinder *unwinder;
 static struct python *python;
 static struct xpu_slot slot = { .size = sizeof(slot) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * shim [--cold]: what the shim does at a launch, in nanoseconds, part by part: its own objects, called
- * as CUPTI calls them, with empty probe sites and no CUPTI. Warm; the best of many rounds, for machines
+ * as CUPTI calls them, with nobody at the probe sites and no CUPTI. Warm; the best of many rounds, for machines
  * are busy. With --cold, what it does where a program runs much other code between its launches.
  */
 #include <stdint.h>
@@ -26,63 +26,6 @@
 #define LAUNCHES	128		/* in each: one log */
 #define CBID		CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
 #define NR_SITES	8		/* different call paths in turns */
-
-/* Empty probe sites. */
-volatile unsigned short xpu_launch_semaphore = 1, xpu_batch_semaphore = 1;
-volatile unsigned short xpu_log_semaphore, xpu_path_semaphore, xpu_hello_semaphore;
-volatile unsigned short xpu_live_launch_semaphore = 1, xpu_live_batch_semaphore = 1;
-volatile unsigned short xpu_live_log_semaphore, xpu_live_path_semaphore;
-
-static uint64_t nr_launch_probes, nr_log_probes;
-
-void xpu_launch(const struct xpu_slot *slot)
-{
-	(void)slot;
-	nr_launch_probes++;
-}
-
-void xpu_log(const struct xpu_log *log, uint64_t end)
-{
-	(void)log;
-	(void)end;
-	nr_log_probes++;
-}
-
-void xpu_batch(const void *records, size_t bytes)
-{
-	(void)records;
-	(void)bytes;
-}
-
-void xpu_path(const struct xpu_slot *slot)
-{
-	(void)slot;
-}
-
-void xpu_live_launch(const struct xpu_slot *slot)
-{
-	xpu_launch(slot);
-}
-
-void xpu_early(const void *records, size_t bytes)
-{
-	xpu_batch(records, bytes);
-}
-
-void xpu_live_batch(const void *records, size_t bytes)
-{
-	xpu_batch(records, bytes);
-}
-
-void xpu_live_log(const struct xpu_log *log, uint64_t end)
-{
-	xpu_log(log, end);
-}
-
-void xpu_live_path(const struct xpu_slot *slot)
-{
-	xpu_path(slot);
-}
 
 static double now_ns(void)
 {
@@ -357,7 +300,7 @@ static void measure(void)
 	trace = NULL;
 	path_ns[depth_index] = best_ns(whole) - calls_ns;
 	many_ns[depth_index] = best_ns(from_many_places) - calls_ns;
-	if (!paths__bytes()) {
+	if (!paths__enabled) {
 		launch_ns = path_ns[depth_index];
 		return;
 	}
@@ -400,6 +343,8 @@ int main(int argc, char **argv)
 	const char *why;
 	pid_t pid;
 
+	/* As if somebody were. */
+	xpu_live_launch_semaphore = 1;
 	unwind__init();
 	why = unwind__message(&level);
 	if (why) {

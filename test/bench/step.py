@@ -10,11 +10,13 @@ with_stack), proton (Triton's, shadow context) or proton-python (Python context)
 warm-up to the end; what it would do with its data afterwards is left out.
 
 Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers each
-with microseconds per step, of a block of steps. A step ends with a synchronization.
+with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a
+synchronization. All programs of a bench launch from the same CPU, one after the other.
 """
 import argparse
 import contextlib
 import os
+import statistics
 import time
 
 import torch
@@ -49,7 +51,7 @@ def transformer():
 
 def make_step():
     layers, x = transformer()
-    return (lambda: layers(x)), 60
+    return (lambda: layers(x)), 11
 
 
 def make_graph():
@@ -66,7 +68,7 @@ def make_graph():
 
     def replay(keep=(layers, x)):  # the graph has only their addresses
         graph.replay()
-    return replay, 100
+    return replay, 41
 
 
 def make_matmul():
@@ -76,7 +78,7 @@ def make_matmul():
     def ten():
         for _ in range(10):
             torch.mm(a, b, out=c)
-    return ten, 6
+    return ten, 3
 
 
 WORKLOADS = {"step": make_step, "graph": make_graph, "matmul": make_matmul}
@@ -107,11 +109,15 @@ def run(step, nr):
 
 
 def block(step, nr):
-    """Microseconds per step. Others had their turns: warm up again first."""
+    """Microseconds of a step. Others had their turns: warm up again first."""
     run(step, nr // 5 + 1)
-    start = time.perf_counter()
-    run(step, nr)
-    return (time.perf_counter() - start) / nr * 1e6
+    times = []
+    for _ in range(nr):
+        start = time.perf_counter_ns()
+        step()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times) / 1e3
 
 
 def main():
@@ -125,7 +131,9 @@ def main():
     with torch.no_grad(), tool_on(args.tool):
         workloads = {name: WORKLOADS[name]() for name in args.workload}
         for step, nr in workloads.values():
-            run(step, nr)
+            run(step, 5 * nr)
+        # This thread alone: those of CUDA and of the profilers are there and run where they like.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         with open(args.control + ".go") as go, open(args.control + ".said", "w") as said:
             print("ready", file=said, flush=True)
             for name in go:
