@@ -40,6 +40,25 @@ is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
 is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
 	"without --api: none in the timeline"
 
+# Nothing is lost without a word; and a call takes 16 bytes.
+"$XPULOAD" --api --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
+	2>load.log
+sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
+there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ sum += $3 } END { print sum }')
+missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
+diag "a small ring: $sent sent, $there there, ${missing:-0} missing"
+is $((there + ${missing:-0})) "$sent" "a small ring: calls that are not there are counted"
+for how in '' --api; do
+	# shellcheck disable=SC2086 # none, or one
+	xpuload --gpu-only $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 -n 10000 -u 0 >size.out \
+		2>load.log
+done
+sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
+bytes=$((($(wc -c <size--api.data) - $(wc -c <size.data)) * 100 / sent))
+diag "$bytes hundredths of a byte for each of $sent calls"
+[ $bytes -ge 1600 ] && [ $bytes -lt 1750 ]
+ok $? "a call takes 16 bytes of the recording"
+
 # A program that runs: as long as somebody wants them, while another one does not.
 start_dormant a -t 2
 attach plain -p "$a_pid"
