@@ -568,7 +568,7 @@ static void recorder__flush_launches(struct recorder *rec)
 			.nr = rec->nr_launches,
 		};
 		memcpy(r->launches, rec->launches, bytes);
-		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* perhaps no more than half of it is used */
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* it may be half used */
 		memcpy(r->launches + rec->nr_launches, rec->launch_ranges, range_bytes);
 	}
 	rec->nr_launches = 0;

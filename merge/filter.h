@@ -79,7 +79,10 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 /* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
-/* All but FILTER_NVTX, which session_nvtx.h asks for. Return: 1 if @e is wanted, 0 if not, or -ENOMEM. */
+/*
+ * All but FILTER_NVTX, which session_nvtx.h asks for.
+ * Return: 1 if @e is wanted, 0 if not, or -ENOMEM.
+ */
 int filter__keeps(struct filter *f, const struct filter_event *e);
 
 #endif /* MERGE_FILTER_H */

@@ -4,8 +4,8 @@
  *
  * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its last.
  * A launch has the number of the path that was open on its thread, told by the process itself at
- * that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open on its
- * thread at its time, by one clock.
+ * that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open on
+ * its thread at its time, by one clock.
  *
  * Times are those of all recordings together (s->shift_ns is added).
  */
@@ -22,12 +22,12 @@
 #define NVTX_NO_RANGE	0		/* the index of none */
 
 struct nvtx_range {
-	const struct xpu_record_range *rec;	/* NULL: nothing defines it */
+	const struct xpu_record_range *rec; /* NULL: nothing defines it */
 	uint32_t proc;
 	uint32_t parent;		/* NVTX_NO_RANGE: it was the first one opened */
 	uint32_t name;			/* index in names */
-	uint64_t nr_works;		/* device records of launches in it, not in one within it ... */
-	uint64_t gpu_ns;		/* ... and their time */
+	uint64_t nr_works;		/* device records of launches in it, not within others */
+	uint64_t gpu_ns;		/* their time */
 };
 
 /* All ranges of one name. */
@@ -35,7 +35,6 @@ struct nvtx_name {
 	const char *name;		/* interned; behind "domain:" if it is of one */
 	struct stats ns;		/* from opening to closing */
 	uint64_t nr_unclosed;		/* of them, those that were open at the end */
-	uint32_t color;			/* 0xaarrggbb, 0: none */
 	int8_t wanted;			/* by the filter; -1: not asked yet */
 };
 

@@ -231,7 +231,7 @@ struct session_opts {
 	enum graph_mode graph;
 	bool by_thread;			/* one sum for each thread, not for each thread name */
 	bool by_stream;			/* the same for each stream */
-	bool by_range;			/* the same for each path of NVTX ranges: struct chain.range */
+	bool by_range;			/* the same for each path of NVTX ranges: chain.range */
 	bool stats;			/* collect leaf_stats */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;

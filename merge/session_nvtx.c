@@ -85,10 +85,10 @@ uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns)
 /* ---- what ids mean -------------------------------------------------------------------------- */
 
 /* The index of what is called that, "domain:name". Return: 0 or -ENOMEM. */
-static int session__nvtx_name(struct session *s, const char *domain, const char *name, uint32_t color,
+static int session__nvtx_name(struct session *s, const char *domain, const char *name,
 			      uint32_t *idx)
 {
-	struct nvtx_name new = { .color = color, .wanted = -1 };
+	struct nvtx_name new = { .wanted = -1 };
 	struct nvtx *n = &s->nvtx;
 	int err;
 
@@ -126,7 +126,7 @@ int session__collect_range(struct session *s, uint32_t proc, const struct xpu_re
 
 	if (!rec->id || idmap__get(&s->nvtx.by_id, ID_KEY(proc, rec->id), &idx))
 		return 0;
-	err = session__nvtx_name(s, rec->data + rec->name_bytes, rec->data, rec->color, &range.name);
+	err = session__nvtx_name(s, rec->data + rec->name_bytes, rec->data, &range.name);
 	return err ?: session__new_range(s, &range, rec->id);
 }
 
@@ -139,7 +139,7 @@ static int session__range(struct session *s, uint32_t proc, uint32_t id, uint32_
 	*idx = NVTX_NO_RANGE;
 	if (!id || idmap__get(&s->nvtx.by_id, ID_KEY(proc, id), idx))
 		return 0;
-	err = session__nvtx_name(s, "", UNKNOWN_RANGE, 0, &unknown.name);
+	err = session__nvtx_name(s, "", UNKNOWN_RANGE, &unknown.name);
 	if (!err)
 		err = session__new_range(s, &unknown, id);
 	*idx = s->nvtx.ranges.nr - 1;
@@ -198,31 +198,24 @@ int session__keeps_range(struct session *s, uint32_t range)
 	return 0;
 }
 
-/* As session__keeps(), of what no device did. */
-static int session__keeps_time(struct session *s, uint32_t thread_idx, uint32_t range, uint64_t time_ns)
+static int session__keeps_open(struct session *s, uint32_t thread_idx, uint32_t range,
+			       uint64_t time_ns)
 {
 	struct thread *thread = &s->threads.v[thread_idx];
-	struct filter_event e = {
-		.pid = s->machine.procs.v[thread->proc].pid,
-		.tid = thread->tid,
-		.timed = true,
-		.time_ns = time_ns > s->start_ns ? time_ns - s->start_ns : 0,
-		.device = NO_INDEX,
-		.stream = NO_INDEX,
-	};
+	const char *comm;
 	int keeps;
 
 	if (!filter__active(s->opts.filter))
 		return 1;
-	e.comm = session__thread_comm(s, thread, time_ns - s->shift_ns);
+	comm = session__thread_comm(s, thread, time_ns - s->shift_ns);
 	keeps = session__keeps_range(s, range);
-	return keeps <= 0 ? keeps : filter__keeps(s->opts.filter, &e);
+	return keeps <= 0 ? keeps : session__keeps_call(s, thread_idx, comm, time_ns);
 }
 
 /* ---- events become ranges -------------------------------------------------------------------- */
 
-static int session__tell_range(struct session *s, uint32_t thread, uint32_t range, uint64_t start_ns,
-			       uint64_t end_ns)
+static int session__tell_range(struct session *s, uint32_t thread, uint32_t range,
+			       uint64_t start_ns, uint64_t end_ns)
 {
 	const struct session_sink *sink = s->opts.sink;
 	struct slice slice = {
@@ -238,8 +231,8 @@ static int session__tell_range(struct session *s, uint32_t thread, uint32_t rang
 	return sink && sink->slice ? sink->slice(sink->ctx, s, &slice) : 0;
 }
 
-static int session__close_range(struct session *s, uint32_t thread, struct nvtx_thread *t, size_t place,
-				uint64_t time_ns)
+static int session__close_range(struct session *s, uint32_t thread, struct nvtx_thread *t,
+				size_t place, uint64_t time_ns)
 {
 	struct open_range open = t->open.v[place];
 	struct nvtx_name *name = &s->nvtx.names.v[s->nvtx.ranges.v[open.range].name];
@@ -249,7 +242,7 @@ static int session__close_range(struct session *s, uint32_t thread, struct nvtx_
 	time_ns = max_t(uint64_t, time_ns, open.start_ns);
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
-	keeps = session__keeps_time(s, thread, open.range, open.start_ns);
+	keeps = session__keeps_open(s, thread, open.range, open.start_ns);
 	if (keeps <= 0)
 		return keeps;
 	return stats__add(&name->ns, time_ns - open.start_ns) ?:
@@ -260,8 +253,8 @@ static int session__close_range(struct session *s, uint32_t thread, struct nvtx_
  * From now on what is open is the path of @range. One event opens or closes one; where some are
  * missing, all that differs is closed and opened.
  */
-static int session__set_range(struct session *s, uint32_t thread, struct nvtx_thread *t, uint32_t range,
-			      uint64_t time_ns)
+static int session__set_range(struct session *s, uint32_t thread, struct nvtx_thread *t,
+			      uint32_t range, uint64_t time_ns)
 {
 	uint32_t path[MAX_PATH], nr = nvtx__path(&s->nvtx, range, path), same = 0;
 	int err = 0;
@@ -276,9 +269,10 @@ static int session__set_range(struct session *s, uint32_t thread, struct nvtx_th
 }
 
 /* The one at @place is closed; those behind it stay open, on other paths. */
-static int session__end_range(struct session *s, uint32_t thread, struct nvtx_thread *t, uint32_t place,
-			      uint32_t range, uint64_t time_ns)
+static int session__end_range(struct session *s, uint32_t thread, struct nvtx_thread *t,
+			      uint32_t place, uint32_t range, uint64_t time_ns)
 {
+	const struct nvtx_range *ranges = s->nvtx.ranges.v;
 	uint32_t path[MAX_PATH], nr = nvtx__path(&s->nvtx, range, path), i;
 	int err;
 
@@ -287,7 +281,7 @@ static int session__end_range(struct session *s, uint32_t thread, struct nvtx_th
 		if (err)
 			return err;
 		for (i = place; i < nr; i++)
-			if (s->nvtx.ranges.v[t->open.v[i].range].name == s->nvtx.ranges.v[path[i]].name)
+			if (ranges[t->open.v[i].range].name == ranges[path[i]].name)
 				t->open.v[i].range = path[i];
 	}
 	return session__set_range(s, thread, t, range, time_ns);
@@ -303,7 +297,8 @@ static struct nvtx_thread *session__nvtx_thread(struct session *s, uint32_t thre
 	return &s->nvtx.threads.v[thread];
 }
 
-static int session__range_event(struct session *s, const struct xpu_range_event *e, uint64_t time_ns)
+static int session__range_event(struct session *s, const struct xpu_range_event *e,
+				uint64_t time_ns)
 {
 	struct nvtx *n = &s->nvtx;
 	uint32_t thread, range;
@@ -329,7 +324,7 @@ static int session__range_event(struct session *s, const struct xpu_range_event 
 	case XPU_RANGE_MARK:
 		if (range == NVTX_NO_RANGE)
 			return 0;
-		err = session__keeps_time(s, thread, range, time_ns);
+		err = session__keeps_open(s, thread, range, time_ns);
 		return err <= 0 ? err : session__tell_range(s, thread, range, time_ns, time_ns);
 	case XPU_RANGE_POP:
 	case XPU_RANGE_END:

@@ -12,8 +12,10 @@
 /* First pass. Return: 0 or -ENOMEM. */
 int session__collect_range(struct session *s, uint32_t proc, const struct xpu_record_range *rec);
 
-/* Between the passes: all events, in order, become ranges with a begin and an end. Return: 0, -ENOMEM, or what
- * the sink returned. */
+/*
+ * Between the passes: all events, in order, become ranges with a begin and an end.
+ * Return: 0, -ENOMEM, or what the sink returned.
+ */
 int session__nvtx_resolve(struct session *s);
 
 /* After the last pass: those that nobody has closed. The same. */

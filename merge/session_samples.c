@@ -38,7 +38,8 @@ static int session__sample(struct session *s, struct launch *at, uint32_t period
 	at->time_ns += s->shift_ns;
 	session__see_time(s, at->time_ns, at->time_ns);
 	if (s->opts.by_range) {
-		err = session__ranged_chain(s, nvtx__at(&s->nvtx, at->thread, at->time_ns), &at->chain);
+		err = session__ranged_chain(s, nvtx__at(&s->nvtx, at->thread, at->time_ns),
+					    &at->chain);
 		if (err)
 			return err;
 	}

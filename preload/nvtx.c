@@ -55,7 +55,8 @@ static const char *narrow(const wchar_t *s, char *buf, size_t size)
 #define NARROW(s, buf)	((s) ? narrow(s, buf, sizeof(buf)) : "")
 
 /* What the attributes say, as far as it is used. @buf: for a name that is not ASCII. */
-static struct range describe(const void *domain, const struct nvtx_attributes *a, char *buf, size_t size)
+static struct range describe(const void *domain, const struct nvtx_attributes *a, char *buf,
+			     size_t size)
 {
 	struct range range = { .domain = domain, .name = "" };
 
@@ -263,7 +264,8 @@ static const struct callback core2[] = {
 	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
 };
 
-static void fill(const struct nvtx_callbacks *callbacks, int module, const struct callback *from, size_t nr)
+static void fill(const struct nvtx_callbacks *callbacks, int module, const struct callback *from,
+		 size_t nr)
 {
 	unsigned int size = 0;
 	void **table = NULL;
@@ -278,7 +280,7 @@ static void fill(const struct nvtx_callbacks *callbacks, int module, const struc
 
 static void watch_forks(void)
 {
-	__register_atfork(NULL, NULL, ranges__forked, &__dso_handle);
+	__register_atfork(ranges__forking, ranges__has_forked, ranges__forked, &__dso_handle);
 }
 
 /* Called by each module's copy of NVTX, perhaps by several threads at a time. 1 is success. */

@@ -112,6 +112,24 @@ static void leave_lock(const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
+/* The child's copy of what is under lock is whole. */
+static sigset_t before_fork;		/* under lock */
+
+void ranges__forking(void)
+{
+	sigset_t old;
+
+	take_lock(&old);
+	before_fork = old;
+}
+
+void ranges__has_forked(void)
+{
+	sigset_t old = before_fork;
+
+	leave_lock(&old);
+}
+
 static void drop(uint64_t nr)
 {
 	atomic_fetch_add_explicit(&nr_dropped, nr, memory_order_relaxed);
@@ -272,7 +290,8 @@ static void node__link(struct ranges *r, struct node *n)
 	r->buckets[n->hash % BUCKETS] = n;
 }
 
-/* Forgets all paths but those that are open, which move: pointers to names stay good until the next time. */
+/* Forgets all paths but those that are open, which move; pointers to names stay good until the next
+ * time. */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 {
 	size_t used = 0;
@@ -361,7 +380,7 @@ static uint32_t ranges__innermost(const struct ranges *r)
 	return r->nr_open ? r->open[r->nr_open - 1].node->record.id : 0;
 }
 
-/* The path of @range, opened in what is open. Programs go in circles: the same was followed by the same before. */
+/* The path of @range, opened in what is open. Programs go in circles: as last time, most likely. */
 static struct node *ranges__path(struct ranges *r, const struct range *range)
 {
 	uint32_t parent = ranges__innermost(r);
@@ -387,8 +406,8 @@ static void tell(struct node *n)
 }
 
 /* @time_ns: 0 for now; @n: a path that may be new, or NULL */
-static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id, unsigned int what,
-			unsigned int place)
+static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id,
+			unsigned int what, unsigned int place)
 {
 	uint32_t code = XPU_LOG_RANGE | place << 8 | what;
 
@@ -466,7 +485,8 @@ static struct ranges *enter(void)
 		drop(1);
 		return NULL;
 	}
-	if (__builtin_expect(atomic_load_explicit(&r->inside, memory_order_relaxed) || launch__inside(), 0)) {
+	if (__builtin_expect(atomic_load_explicit(&r->inside, memory_order_relaxed) ||
+			     launch__inside(), 0)) {
 		drop(1);
 		return NULL;
 	}
@@ -608,7 +628,7 @@ void ranges__end(uint64_t id)
 	struct ranges *r = this_ranges;
 	unsigned int i;
 
-	if (!id)
+	if (!id || atomic_load_explicit(&mode, memory_order_relaxed) == RANGES_OFF)
 		return;
 	if (!r || r->number != id >> 32) {
 		end_elsewhere(id >> 32, id);
@@ -657,7 +677,8 @@ void ranges__have_log(void)
 			tell(n);
 	}
 	for (i = 0; i < r->nr_early; i++)
-		if (!launch__range(r->early[i].time, r->early[i].correlation_id, r->early[i].path_id))
+		if (!launch__range(r->early[i].time, r->early[i].correlation_id,
+				   r->early[i].path_id))
 			drop(1);
 	/* Those that were dropped may have opened what is open. */
 	launch__range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
@@ -670,7 +691,10 @@ void ranges__sync(void)
 {
 	struct ranges *r = this_ranges;
 
-	if (!r || !atomic_load(&r->nr_ended) || atomic_load(&mode) != RANGES_RECORD || !(r = enter()))
+	if (!r || !atomic_load(&r->nr_ended) || atomic_load(&mode) != RANGES_RECORD)
+		return;
+	r = enter();
+	if (!r)
 		return;
 	leave(r);
 }
@@ -679,7 +703,10 @@ void ranges__leave(void)
 {
 	struct ranges *r = this_ranges;
 
-	if (!r || !r->nr_open || atomic_load(&mode) != RANGES_RECORD || !(r = enter()))
+	if (!r || !r->nr_open || atomic_load(&mode) != RANGES_RECORD)
+		return;
+	r = enter();
+	if (!r)
 		return;
 	r->nr_open = r->nr_started = r->nr_over = 0;
 	ranges__log(r, 0, NULL, 0, XPU_RANGE_SET, 0);
@@ -710,7 +737,7 @@ void ranges__repeat(void)
 /* The child has one thread, and its ranges are not known to those who listen. */
 void ranges__forked(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	ranges__has_forked();
 	all = NULL;
 	if (this_ranges) {
 		this_ranges = NULL;

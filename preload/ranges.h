@@ -5,18 +5,20 @@
  * Each thread keeps a list of its own: what it pushed and has not popped, and what it started and
  * nobody has ended. As a path, from the first to the last, that list has a number; the thread
  * remembers the paths that it has met and tells of each new one through the probe site for it. An
- * event is then an entry in the thread's log of launches (paths.h), with the number of the path that is open
- * from then on, and so the launches behind it in the log are in those ranges: by order, not by time.
+ * event is then an entry in the thread's log of launches (paths.h), with the number of the path that
+ * is open from then on, and so the launches behind it in the log are in those ranges: by order, not
+ * by time.
  *
- * A warm thread does no lock, no allocation and no system call. Everything here does nothing while nobody
- * listens to ranges.
+ * A warm thread does no lock, no allocation and no system call. While nobody listens to ranges,
+ * nothing of this is called.
  *
  * Before CUDA is there, no probe site may be called (see XPU_SITE_EARLY): events wait in the thread
  * until it has a log. What was opened while nobody listened is not known, and its end is ignored.
  *
  * Dropped, and counted: what is opened in XPU_RANGE_DEPTH others, what a signal handler does while
  * it interrupts a launch or one of these functions, events before CUDA that are too many or whose
- * thread has ended by then, and events for which there is no room while another thread sends the log.
+ * thread has ended by then, and events for which there is no room while another thread sends the
+ * log; but which ranges a launch is in, the log says in any case.
  */
 #ifndef XPU_PRELOAD_RANGES_H
 #define XPU_PRELOAD_RANGES_H
@@ -72,7 +74,9 @@ void ranges__repeat(void);
 
 uint64_t ranges__nr_dropped(void);
 
-/* In a forked child. */
+/* Around a fork: before it, and then in the parent, in the child. */
+void ranges__forking(void);
+void ranges__has_forked(void);
 void ranges__forked(void);
 
 #endif /* XPU_PRELOAD_RANGES_H */

@@ -373,7 +373,6 @@ static void in_forked_child(void)
 	atomic_store(&shim.awake, false);
 	launch__forked();
 	ranges__set_mode(RANGES_OFF);
-	ranges__forked();
 }
 
 static void start_thread(void)

@@ -71,9 +71,15 @@ static inline FILE *merged__open(char **buf)
 static inline void merged__run(struct merged *m, const void *buf, size_t size, const char *name,
 			       const struct merge_opts *opts)
 {
-	struct folded_opts folded_opts = { .unit = opts->unit, .freq_hz = 99 };
+	/* By NVTX ranges, where frames are not trimmed. */
+	struct folded_opts folded_opts = {
+		.unit = opts->unit, .freq_hz = 99, .nr_by = opts->no_trim ? 2 : 0,
+		.by = { BY_COMM, BY_NVTX },
+	};
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
-	struct session_opts session_opts = { .trim = !opts->no_trim, .stats = true };
+	struct session_opts session_opts = {
+		.trim = !opts->no_trim, .by_range = opts->no_trim, .stats = true,
+	};
 	struct timeline *timeline;
 	struct session s;
 	struct reader r;

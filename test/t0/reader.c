@@ -160,6 +160,8 @@ static void test_damage(void)
 	static const uint64_t frames[2] = { 1, 2 };
 	static const struct xpu_launch launches[2];
 	static const struct xpu_sample samples[2];
+	static const struct xpu_range_event events[2];
+	static const uint32_t range_ids[2];
 	static const uint64_t regs[XPU_NR_REGS], stack[16];
 	struct gen g = { 0 };
 
@@ -213,6 +215,14 @@ static void test_damage(void)
 	gen__launches(&g, 1, launches, 2);
 	LAST(&g, struct xpu_record_launches)->nr = 3;
 	ends(&g, RECORDS_CORRUPT, "LAUNCHES with one too many");
+	begin(&g);
+	gen__launches_in(&g, 1, launches, range_ids, 2);
+	LAST(&g, struct xpu_record_launches)->nr = 3;
+	ends(&g, RECORDS_CORRUPT, "LAUNCHES with less ranges than they are in");
+	begin(&g);
+	gen__ranges(&g, 1, events, 2);
+	LAST(&g, struct xpu_record_ranges)->nr = 3;
+	ends(&g, RECORDS_CORRUPT, "RANGES with one too many");
 	begin(&g);
 	gen__samples(&g, 1, 1, samples, 2);
 	LAST(&g, struct xpu_record_samples)->nr = 3;
@@ -351,6 +361,18 @@ static void test_batch(void)
 		gen__end(&g, 3, 0);
 		is_int(walk_batch(&g, &it), !i, "CALLS with %d too many", i);
 		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "CALLS: how it ends");
+	}
+	for (i = 0; i < 3; i++) {
+		struct xpu_record_range *range;
+
+		begin(&g);
+		gen__range(&g, 1, 1, 1, 0, "domain", "1234567");
+		range = (void *)LAST(&g, struct xpu_record_batch)->records;
+		range->name_bytes -= i == 1;
+		range->domain_bytes += 2 * (i == 2);
+		gen__end(&g, 3, 0);
+		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with an odd name" : "whole");
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "RANGE: how it ends");
 	}
 	gen__free(&g);
 }

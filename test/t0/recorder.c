@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The recorder at a detach: launches that are told of from then on are not for the recording. */
+/*
+ * The recorder at a detach: launches that are told of from then on are not for the recording. And
+ * logs with NVTX ranges: which launch is in which.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +11,7 @@
 #include "session.h"
 #include "tap.h"
 #include "writer.h"
+#include "xpu_slot.h"
 
 #define DETACH_NS	1000000
 
@@ -97,6 +101,107 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint3
 	recorder__record(rec, &r, sizeof(r));
 }
 
+/* A part of a log: launches with ids, and ranges, whose ids are negative. */
+static void send_log(uint64_t first, uint32_t range_id, const int *entries, uint32_t nr)
+{
+	struct {
+		struct xpu_ring_log l;
+		struct xpu_log_entry e[16];
+	} r = {
+		.l = {
+			.hdr = { XPU_RECORD_LOG, 0, sizeof(r.l) + nr * sizeof(r.e[0]) },
+			.first = first,
+			.proc_id = 1,
+			.tid = 101,
+			.ns_tid = 101,
+			.log_id = 1,
+			.nr = nr,
+			.range_id = range_id,
+		},
+	};
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		bool launched = entries[i] > 0;
+
+		r.e[i] = (struct xpu_log_entry){
+			.time = 1000 + first + i,
+			.correlation_id = launched ? entries[i] : -entries[i],
+			.path_id = launched ? 1 : XPU_LOG_RANGE | 3 << 8 | XPU_RANGE_POP,
+		};
+	}
+	recorder__record(rec, &r, r.l.hdr.size);
+}
+
+/* In which range the recording has each launch, by id, and how many events of ranges. */
+static int read_ranges(const char *path, uint32_t *range_ids, size_t nr)
+{
+	const struct xpu_record *record;
+	struct record_iter it;
+	struct reader r;
+	int nr_events = 0;
+	uint32_t i;
+
+	if (reader__open(&r, path))
+		bail("cannot read it");
+	reader__rewind(&r, &it);
+	while ((record = record_iter__next(&it))) {
+		const struct xpu_record_launches *l = (const void *)record;
+		const struct xpu_record_ranges *ranges = (const void *)record;
+
+		if (record->type == XPU_RECORD_RANGES) {
+			for (i = 0; i < ranges->nr; i++)
+				nr_events += ranges->events[i].what == XPU_RANGE_POP &&
+					     ranges->events[i].place == 3;
+			continue;
+		}
+		if (record->type != XPU_RECORD_LAUNCHES)
+			continue;
+		for (i = 0; i < l->nr; i++)
+			if (l->launches[i].correlation_id < nr)
+				range_ids[l->launches[i].correlation_id] =
+					record->misc & XPU_MISC_LAUNCHES_RANGES ?
+					((const __u32 *)&l->launches[l->nr])[i] : 0;
+	}
+	reader__close(&r);
+	return nr_events;
+}
+
+static void test_ranges(const struct xpu_file_header *header, bool wanted)
+{
+	static const int one[] = { 1, -5, 2, 3 }, two[] = { 4, -6, 5 }, late[] = { 9, -7, 10 };
+	static const int again[] = { -7, 10, 11 };
+	char path[] = "/tmp/recorder.XXXXXX";
+	uint32_t range_ids[16];
+	struct writer *w;
+	int nr;
+
+	memset(range_ids, 0xff, sizeof(range_ids));
+	if (close(mkstemp(path)) || writer__open(path, header, &w) ||
+	    !(rec = recorder__new(w, 1000000, wanted, NULL, NULL, NULL)))
+		bail("cannot begin");
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	send_log(0, 0, one, 4);
+	send_log(4, 5, two, 3);
+	/* Two are lost; then the sender is killed, and what it sent comes again with one more. */
+	send_log(9, 8, late, 3);
+	send_log(10, 8, again, 3);
+	recorder__flush(rec);
+	if (writer__close(w, NULL, NULL))
+		bail("cannot write it");
+	recorder__free(rec);
+	nr = read_ranges(path, range_ids, 16);
+	is_int(nr, wanted ? 3 : 0, "events of ranges, once each%s", wanted ? "" : ", if wanted");
+	is_int(range_ids[1], 0, "a launch in no range");
+	is_int(range_ids[2], wanted ? 5 : 0, "behind the event that opened one");
+	is_int(range_ids[4], wanted ? 5 : 0, "in the next part of the log");
+	is_int(range_ids[5], wanted ? 6 : 0, "behind the next event");
+	is_int(range_ids[9], wanted ? 8 : 0, "behind a part that was lost");
+	is_int(range_ids[10], wanted ? 7 : 0, "and behind an event there");
+	is_int(range_ids[11], wanted ? 7 : 0, "behind an event that is known already");
+	unlink(path);
+}
+
 int main(void)
 {
 	static const struct xpu_file_header header = {
@@ -154,5 +259,7 @@ int main(void)
 	reader__close(&r);
 	recorder__free(rec);
 	unlink(path);
+	test_ranges(&header, true);
+	test_ranges(&header, false);
 	return done_testing();
 }

@@ -645,11 +645,12 @@ static void make_nvtx(const char *name)
 		{ UNKNOWN, 2, 4000, XPU_RANGE_PUSH, 0 },
 	};
 	const struct xpu_launch launches[] = {
-		{ 1, 1, 0, 1 }, { 2, 1, 250, 1 }, { 3, 1, 550, 1 }, { 4, 1, 800, 1 }, { 5, 1, 2000, 1 },
-		{ 6, 1, 1500, 2 }, { 7, 1, 2500, 2 }, { 8, 1, 4500, 2 }, { 9, 2, 260, 1 },
+		{ 1, 1, 0, 1 }, { 2, 1, 250, 1 }, { 3, 1, 550, 1 }, { 4, 1, 800, 1 },
+		{ 5, 1, 2000, 1 }, { 6, 1, 1500, 2 }, { 7, 1, 2500, 2 }, { 8, 1, 4500, 2 }, { 9, 2, 260, 1 },
 	};
-	const uint32_t range_ids[] = { FORWARD, SAME, ALL_REDUCE, LAYER, 0, LATE, LATE_ALONE, UNKNOWN,
-				       SAME };
+	const uint32_t range_ids[] = {
+		FORWARD, SAME, ALL_REDUCE, LAYER, 0, LATE, LATE_ALONE, UNKNOWN, SAME,
+	};
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
 	const struct xpu_sample samples[] = {
 		{ .path_id = 3, .thread_id = 1, .delta_ns = 150 },
@@ -819,7 +820,8 @@ int main(void)
 	check("nvtx.data -f folded --unit ns --by nvtx", "nvtx.by.folded", 0);
 	check("nvtx.data -f html --by nvtx | python3 $XPU_SRC/test/lib/html_folded.py ns",
 	      "nvtx.by.folded", 0);
-	check("nvtx.data -f folded --unit ns --by tid,nvtx,comm --nvtx '^layer'", "nvtx.layer.folded", 0);
+	check("nvtx.data -f folded --unit ns --by tid,nvtx,comm --nvtx '^layer'",
+	      "nvtx.layer.folded", 0);
 	check("nvtx.data -f folded --unit ns", "nvtx.ns.folded", 0);
 	check("nvtx.data --table nvtx_ranges --csv --tid 101", "nvtx.tid.csv", 0);
 	check("nvtx.data -f chrome", "nvtx.json", 0);

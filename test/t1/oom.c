@@ -69,6 +69,11 @@ static void make(struct gen *g)
 {
 	static const uint64_t frames[] = { 0x2010, 0x1010, 0x1110, 0x1210 };
 	static const uint8_t uuid[16] = { 7 };
+	static const struct xpu_range_event events[] = {
+		{ 5, 1, 0, XPU_RANGE_PUSH, 0 }, { 11, 1, 10, XPU_RANGE_PUSH, 0 },
+		{ 12, 1, 20, XPU_RANGE_MARK, 0 }, { 2, 1, 30, XPU_RANGE_POP, 1 },
+		{ 88, 1, 40, XPU_RANGE_START, 0 },
+	};
 	char name[32];
 	uint32_t i;
 
@@ -103,6 +108,14 @@ static void make(struct gen *g)
 		}, 2);
 	gen__batch_end(g);
 	gen__graph_node(g, 1000, 5, 1, 3, 1, 1);
+	for (i = 1; i < 20; i++) {
+		snprintf(name, sizeof(name), "range %d", i);
+		gen__range(g, 1000 + i, 1, i, i / 2, i % 3 ? "" : "domain", name);
+	}
+	gen__ranges(g, 1000, events, sizeof(events) / sizeof(events[0]));
+	gen__launches_in(g, 1000, &(struct xpu_launch){ 1000, 1, 0, 1 }, &(uint32_t){ 11 }, 1);
+	gen__launches_in(g, 1000, &(struct xpu_launch){ 1001, 2, 9, 1 }, &(uint32_t){ 77 }, 1);
+	gen__samples(g, 1000, 100, &(struct xpu_sample){ .path_id = 1, .thread_id = 1 }, 1);
 	gen__off_cpu(g, XPU_OFF_IO, 1000, 2, 200, 150, 1, 1);
 	gen__off(g, XPU_OFF_LOCK, 1050, 100, 2, 1);
 	gen__account(g, 100, 2000, 1, &(struct xpu_thread_time){ .run_ns = 1900 });
@@ -121,7 +134,7 @@ static void make(struct gen *g)
 /* The whole merge, to a timeline or to samples. Return: 0 or -errno; what it found in *@loss. */
 static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss)
 {
-	struct folded_opts folded_opts = { .unit = UNIT_NS };
+	struct folded_opts folded_opts = { .unit = UNIT_NS, .nr_by = 1, .by = { BY_NVTX } };
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct diff_opts diff_opts = { .unit = UNIT_NS };
 	struct folded_result result;
@@ -131,6 +144,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	struct filter filter = { 0 };
 	struct session_opts opts = {
 		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .stats = true,
+		.by_range = true,
 		.filter = &filter,
 	};
 	char why[128];

@@ -333,7 +333,8 @@ static void test_depth(void)
 	for (i = 0; i < 12; i++)
 		pop();
 	launch();
-	ok(strstr(last_path(), ";125") && !strstr(last_path(), ";126"), "deeper than is kept: pops match");
+	ok(strstr(last_path(), ";125") && !strstr(last_path(), ";126"),
+	   "deeper than is kept: pops match");
 	is_int(ranges__nr_dropped() - dropped, 22, "what is deeper is counted");
 	for (; i < XPU_RANGE_DEPTH + 10; i++)
 		pop();
@@ -359,7 +360,8 @@ static void test_handler(void)
 	for (i = 0; i < XPU_LOG_ENTRIES; i++)
 		launch();
 	pop();
-	is_int(sort_launches(before), XPU_LOG_ENTRIES + 1, "in one that interrupts a launch: all are heard");
+	is_int(sort_launches(before), XPU_LOG_ENTRIES + 1,
+	       "in one that interrupts a launch: all are heard");
 	is_int(ranges__nr_dropped() - dropped, 2, "its range is not, and is counted");
 	for (i = 0; i < XPU_LOG_ENTRIES + 1; i++)
 		if (strcmp(path_of(listener.launches[before + i].range_id), "early;interrupted"))
@@ -495,17 +497,20 @@ int main(void)
 	is_str(path_of(listener.launches[before].range_id), "of a thread",
 	       "a thread has its own, which its log has when it ends");
 	nr = heard(nr_range_events);
-	is_int(listener.range_events[nr - 1].what, XPU_RANGE_SET, "what it leaves open ends with it");
+	is_int(listener.range_events[nr - 1].what, XPU_RANGE_SET,
+	       "what it leaves open ends with it");
 	on_thread(only_ranges, NULL);
 	settle();
 	is_int(heard(nr_range_events) - nr, 2000, "a thread that launches nothing");
 
 	nr = heard(nr_repeated_ranges);
 	listener__hello(true);
-	ok(listener__wait(&listener.nr_repeated_ranges, nr + 3), "a second listener is told of the names");
+	ok(listener__wait(&listener.nr_repeated_ranges, nr + 3),
+	   "a second listener is told of the names");
 	listener__hello(false);
 	nr = heard(nr_range_events);
-	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(), "the shim's own count: dropped");
+	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(),
+	       "the shim's own count: dropped");
 
 	/* Nobody listens for a while; what was open is no longer known. */
 	listener__want_ranges(false);

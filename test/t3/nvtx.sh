@@ -9,53 +9,22 @@ ranges="$XPU_BUILD/workload/ranges"
 "$ranges" -t 1 -n 1 >/dev/null
 [ $? = 77 ] && skip_all "no NVTX headers beside CUPTI's"
 
-# What each kernel must stand in: see test/workload/ranges.cu.
-count() {		# count NAME: launches in the right ranges and in others, of name.folded
-	sed 's/^\(.*\);[^;]*\[GPU_Kernel\]/\1;\[GPU_Kernel\]/' "$1.folded" | awk '
-	BEGIN {
-		in_thread = "^\\[NVTX\\]thread;(\\[NVTX\\]round [0-9.]*;)?"
-		want["00"] = in_thread "[^[]|^\\[NVTX\\]main;[^[]|^\\[no NVTX range\\];[^[]"
-		want["01"] = in_thread "\\[NVTX\\]one;[^[]"
-		want["02"] = in_thread "\\[NVTX\\]one;\\[NVTX\\]two;(\\[NVTX\\]module;)?[^[]"
-		want["03"] = "^\\[NVTX\\]other:three;\\[NVTX\\]thread;[^[]"
-		want["04"] = in_thread "\\[NVTX\\]four;[^[]"
-		want["05"] = in_thread "\\[NVTX\\]five;[^[]"
-	}
-	{
-		nr = $NF
-		kernel = $0
-		sub(/.*\[GPU_Kernel\]kernel_/, "", kernel)
-		kernel = substr(kernel, 1, 2)
-		if (kernel in want && $0 ~ want[kernel])
-			right += nr
-		else
-			wrong += nr
-	}
-	END { print "right", right + 0, "wrong", wrong + 0 }'
-}
-
-run() {			# run NAME LAUNCHES ARGS...: -- and then the options of xpuload
-	name=$1 launches=$2 args= opts=
-	shift 2
-	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		args="$args $1"
-		shift
-	done
-	[ $# -gt 0 ] && shift
-	opts=$*
+run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
+	name=$1 launches=$2 opts=$3
+	shift 3
 	# shellcheck disable=SC2086
-	xpuload $opts -o "$name.data" "$ranges" $args >/dev/null 2>load.log
+	xpuload $opts -o "$name.data" "$ranges" "$@" >/dev/null 2>load.log
 	is $? 0 "$name: status" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing lost" || diag "$(cat load.log)"
-	xpumerge -i "$name.data" --gpu-only --by nvtx --unit count -o "$name.folded" 2>merge.log
-	line="$(grep ^launches merge.log), $(count "$name")"
+	xpumerge -i "$name.data" -f folded --gpu-only --by nvtx --unit count -o "$name.folded" \
+		2>merge.log
+	line=$("$XPU_SRC/test/lib/ranges_verdict.sh" "$name.folded" merge.log)
 	diag "$name: $line"
-	is "$line" "launches $launches matched $launches unmatched 0 lost 0, right $launches wrong 0" \
-		"$name: exact"
+	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
 }
 
 # Of three rounds one has eight launches, one has five, one four, besides that of the round.
-run threads $((8 * 300 / 3 * 14 + 2)) -t 8 -n 300
+run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
 is "$(grep -c 'other:three' threads.folded)" 1 "a domain's ranges have its name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
 is "$(echo "$table" | awk -F, '$11 == "\"two\"" { print $3, $5 }')" "800 800" \
@@ -87,13 +56,13 @@ check_python
 ok $? "and they nest there"
 
 # Names that are new each time; ends by other threads; a module with a copy of its own.
-run unique $((8 * 300 / 3 * 12 + 2)) -t 8 -n 300 -u
-run foreign $((4 * 60 / 3 * 14 + 2)) -t 4 -n 60 -f
-run module $((4 * 300 / 3 * 14 + 2)) -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
+run unique $((8 * 300 / 3 * 12 + 2)) '' -t 8 -n 300 -u
+run foreign $((4 * 60 / 3 * 14 + 2)) '' -t 4 -n 60 -f
+run module $((4 * 300 / 3 * 14 + 2)) '' -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
 is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "of the module, too"
 # Where launches are not logged, and where stacks are not the shim's.
-run launch $((4 * 60 / 3 * 14 + 2)) -t 4 -n 60 -- --probe launch
-run fp $((4 * 60 / 3 * 14 + 2)) -t 4 -n 60 -- --call-graph fp --gpu-only
+run launch $((4 * 60 / 3 * 14 + 2)) '--probe launch' -t 4 -n 60
+run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
 
 # Off: none, and the program's NVTX finds nobody.
 xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1

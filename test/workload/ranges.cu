@@ -2,17 +2,18 @@
 /*
  * ranges.cu - launches in NVTX ranges, on many threads, each in a range that tells its kernel
  *
- *	ranges [-t THREADS] [-n ROUNDS] [-m MODULE] [-u] [-f]
+ *	ranges [-t THREADS] [-n ROUNDS] [-m MODULE] [-u] [-f] [-b]
  *
- * Each thread does ROUNDS rounds. In a round it opens, in an order that changes, ranges of its own
- * and launches from them: kernel_00 in none, kernel_01 in "one", kernel_02 in "one", "two", kernel_03
- * in "three" of the domain "other", kernel_04 in "four", which is started, not pushed, and ends before
- * a range that was opened in it does: "five", of kernel_05. All of it stands in "thread", which each
- * thread opens first; the main thread opens "main" before it has called CUDA.
+ * Each thread does ROUNDS rounds. In a round it opens ranges and launches from them: kernel_00 in
+ * none, kernel_01 in "one", kernel_02 in "one", "two", kernel_03 in "three" of the domain "other",
+ * kernel_04 in "four", which is started, not pushed, and ends before a range that was opened in it
+ * does: "five", of kernel_05. All of it stands in "thread", which each thread opens first; the main
+ * thread opens "main" before it has called CUDA.
  *
  *	-m	the module, a library with NVTX of its own, launches kernel_02, in "module" as well
  *	-u	each round is in a range of a name that no other has, too
  *	-f	ranges that are started are ended by another thread
+ *	-b	prints what a push and its pop take, and does nothing else
  */
 #if !__has_include(<nvtx3/nvToolsExt.h>)
 int main()
@@ -25,6 +26,7 @@ int main()
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -165,13 +167,42 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e9 + ts.tv_nsec;
+}
+
+static int measure(void)
+{
+	const int nr = 10000, rounds = 200;
+	double best = 1e9, ns;
+	int i, round;
+
+	CHECK(cudaFree(NULL));
+	sleep(1);			/* the shim has measured its clock */
+	for (round = 0; round < rounds; round++) {
+		ns = now_ns();
+		for (i = 0; i < nr; i++) {
+			nvtxRangePushA(i % 2 ? "forward" : "backward");
+			nvtxRangePop();
+		}
+		ns = (now_ns() - ns) / nr;
+		best = ns < best ? ns : best;
+	}
+	printf("ranges: %.1f ns a push and its pop\n", best);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t threads[64];
 	void *module;
 	int c, i;
 
-	while ((c = getopt(argc, argv, "t:n:m:uf")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:ufb")) != -1) {
 		switch (c) {
 		case 't':
 			nr_threads = atoi(optarg);
@@ -192,6 +223,8 @@ int main(int argc, char **argv)
 		case 'f':
 			foreign = true;
 			break;
+		case 'b':
+			return measure();
 		default:
 			return 2;
 		}
