@@ -55,7 +55,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	long kernel_bytes = 0, user_bytes = 0;
 	struct xpu_ring_sample *r;
 	struct xpu_proc *proc;
-	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u64 flags = BPF_RB_NO_WAKEUP, tstate = 0;
 	__u32 bytes, python_bytes = 0, stack_bytes, i;
 	long err = -1;
 
@@ -78,7 +78,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	BOUND(kernel_bytes, (long)STACK_BYTES);
 	if (sample_stack_bytes && BPF_CORE_READ(task, mm)) {
-		walk_python(task, proc, &r->nr_python, (void *)r->frames + kernel_bytes);
+		walk_python(task, proc, &r->nr_python, (void *)r->frames + kernel_bytes, NULL,
+			    &tstate);
 		python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 		BOUND(python_bytes, PYTHON_BYTES);
 		if (copy_stack(task, (void *)r->frames + kernel_bytes + python_bytes,

@@ -220,36 +220,6 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	}
 }
 
-/* Two hashes of the same words that have nothing in common. */
-static __always_inline void hash_word(__u64 hash[2], __u64 word)
-{
-	hash[0] = (hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
-	hash[0] ^= hash[0] >> 29;
-	hash[1] = (hash[1] + word) * 0xc2b2ae3d27d4eb4full;
-	hash[1] ^= hash[1] >> 32;
-}
-
-struct python_hash {
-	const struct xpu_python_frame *frames;
-	const __u32 *nr;
-	__u64 hash[2];
-};
-
-/* Where a loop's frame is on the stack does not matter: other threads are in the same place. */
-static long hash_python(__u32 i, struct python_hash *h)
-{
-	const struct xpu_python_frame *f = h->frames + i;
-
-	if (i >= XPU_MAX_PYTHON || i >= *h->nr)
-		return 1;
-	hash_word(h->hash, f->code);
-	if (f->code) {
-		hash_word(h->hash, f->where);
-		hash_word(h->hash, f->print);
-	}
-	return 0;
-}
-
 /*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
  * nobody has seen it before, it goes out: with Python's frames, if there are any, and then with as
@@ -263,7 +233,6 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	__u32 tgid = task->tgid, bytes, python_bytes, stack_bytes, i;
 	long kernel_bytes, user_bytes;
 	struct xpu_ring_off_stack *r;
-	struct python_hash h;
 	struct xpu_proc *proc;
 	__u8 one = 1;
 
@@ -296,18 +265,10 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	hash_word(key.hash, bytes);
 
 	r->nr_python = r->stack_bytes = 0;
-	h.frames = (void *)r->frames + bytes;
 	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
 	if (proc && BPF_CORE_READ(task, mm))
-		walk_python(task, proc, &r->nr_python, (void *)r->frames + bytes);
-	if (r->nr_python && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
-		h.nr = &r->nr_python;
-		h.hash[0] = key.hash[0];
-		h.hash[1] = key.hash[1];
-		bpf_loop(XPU_MAX_PYTHON, hash_python, &h, 0);
-		key.hash[0] = h.hash[0];
-		key.hash[1] = h.hash[1];
-	}
+		walk_python(task, proc, &r->nr_python, (void *)r->frames + bytes, key.hash,
+			    &t->tstate);
 	t->hash[0] = key.hash[0];
 	t->hash[1] = key.hash[1];
 	if (bpf_map_lookup_elem(&off_stacks, &key))

@@ -9,6 +9,11 @@
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
 #define LARGEST_STACK	(256ull << 20)	/* further away than this, it is not this stack's end */
+#define WINDOW_BYTES	2048		/* of frames, read at once */
+#define BLOCK_BYTES	128		/* of one of them, or of a code object; at most */
+#define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
+#define MIN(a, b)	((a) < (b) ? (a) : (b))
+#define MAX(a, b)	((a) > (b) ? (a) : (b))
 #define MAX_TSTATES	256		/* threads of an interpreter that are looked at */
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
@@ -27,6 +32,24 @@ struct {
 	__type(value, struct xpu_python);
 } pythons SEC(".maps");
 
+/*
+ * What walk_python() keeps from step to step. Each read of the target's memory costs some 40 ns, whatever
+ * its size: so they are few. The frames of Python 3.11 and later lie close to one another.
+ */
+struct python_walk {
+	const struct xpu_python *py;
+	__u32 *nr;
+	struct xpu_python_frame *out;
+	__u64 *hash;			/* of the frames; or NULL */
+	void *window;			/* WINDOW_BYTES of memory, as it was, ... */
+	__u64 start;			/* ... from here on */
+	__u32 window_bytes;
+	__u32 frame_bytes;		/* to be read of a frame ... */
+	__u32 code_from, code_bytes;	/* ... and of a code object */
+	__u64 self;			/* pthread_self() */
+	__u64 tstate, frame, cframe;
+};
+
 static __always_inline __u64 read64(__u64 addr)
 {
 	__u64 value = 0;
@@ -35,24 +58,25 @@ static __always_inline __u64 read64(__u64 addr)
 	return value;
 }
 
-/* A number that tells a code object from another one at the same address. */
-static __always_inline __u64 code_print(const struct xpu_python *py, __u64 code)
-{
-	__u32 line = 0;
+/* Of what was read to @block, of BLOCK_BYTES: 8 bytes, 4, or 1. */
+#define BLOCK_AT(type, block, offset)			\
+({							\
+	__u32 _at = offset;				\
+							\
+	BOUND(_at, BLOCK_BYTES - 8);			\
+	*(type *)((block) + _at);			\
+})
 
-	bpf_probe_read_user(&line, sizeof(line), (void *)code + py->co_firstlineno);
-	return XPU_PYTHON_PRINT(read64(code + py->co_name), read64(code + py->co_linetable), line);
+/* Two hashes of the same words that have nothing in common. */
+static __always_inline void hash_word(__u64 hash[2], __u64 word)
+{
+	hash[0] = (hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
+	hash[0] ^= hash[0] >> 29;
+	hash[1] = (hash[1] + word) * 0xc2b2ae3d27d4eb4full;
+	hash[1] ^= hash[1] >> 32;
 }
 
-/* What walk_python() keeps from step to step. */
-struct python_walk {
-	const struct xpu_python *py;
-	__u32 *nr;
-	struct xpu_python_frame *out;
-	__u64 self;			/* pthread_self() */
-	__u64 tstate, frame, cframe;
-};
-
+/* Where a loop's frame is on the stack does not matter to the hash: other threads are in the same place. */
 static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
 {
 	struct xpu_python_frame *out = w->out;
@@ -64,6 +88,13 @@ static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 
 	out[n].where = where;
 	out[n].print = print;
 	*w->nr = n + 1;
+	if (!w->hash)
+		return;
+	hash_word(w->hash, code);
+	if (code) {
+		hash_word(w->hash, where);
+		hash_word(w->hash, print);
+	}
 }
 
 static long find_tstate(__u32 i, struct python_walk *w)
@@ -74,52 +105,99 @@ static long find_tstate(__u32 i, struct python_walk *w)
 	return 0;
 }
 
+/*
+ * Where @w->frame is in the window, which is moved there if need be: on Python's own stack callers come
+ * before it, and what is in its page can be read.
+ */
+static __always_inline __u32 find_in_window(struct python_walk *w)
+{
+	__u64 frame = w->frame, at = frame - w->start;
+	__u32 bytes = w->frame_bytes;
+
+	if (at + bytes <= w->window_bytes && at < w->window_bytes)
+		return at;
+	w->start = frame;
+	if (w->py->minor > 10) {
+		w->start = frame & -(__u64)PAGE_BYTES;
+		if (frame + bytes - w->start > WINDOW_BYTES)
+			w->start = frame + bytes - WINDOW_BYTES;
+	}
+	w->window_bytes = bytes + (frame - w->start);
+	bytes = w->window_bytes;
+	BOUND(bytes, WINDOW_BYTES);
+	if (bpf_probe_read_user(w->window, bytes, (void *)w->start))
+		w->window_bytes = 0;		/* and it is all 0 */
+	return frame - w->start;
+}
+
 static long walk_frame(__u32 i, struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
-	__u64 frame = w->frame, code, where;
-	__u8 owner = 0, entry = 0;
-	__u32 lasti = 0;
+	void *frame, *code_block = w->window + WINDOW_BYTES + BLOCK_BYTES;
+	__u32 at, bytes = w->code_bytes, from = w->code_from;
+	__u64 code, where, print = 0;
+	bool ends = py->minor == 10;
 
-	if (!frame)
+	if (!w->frame)
 		return 1;
-	w->frame = read64(frame + py->f_previous);
-	if (py->minor > 10)
-		bpf_probe_read_user(&owner, 1, (void *)frame + py->f_owner);
-	if (owner == PYTHON_OWNED_BY_CSTACK) {
-		put_python(w, 0, frame, 0);
+	at = find_in_window(w);
+	BOUND(at, WINDOW_BYTES);
+	frame = w->window + at;
+	w->frame = BLOCK_AT(__u64, frame, py->f_previous);
+	if (py->minor > 10 && BLOCK_AT(__u8, frame, py->f_owner) == PYTHON_OWNED_BY_CSTACK) {
+		put_python(w, 0, w->start + at, 0);
 		return 0;
 	}
-	code = read64(frame + py->f_code);
-	if (py->minor > 10) {
-		where = read64(frame + py->f_instr) - (code + py->co_code);
-	} else {
-		bpf_probe_read_user(&lasti, sizeof(lasti), (void *)frame + py->f_instr);
-		where = (__s64)(__s32)lasti * (py->minor == 10 ? 2 : 1);
-	}
-	put_python(w, code, where, code_print(py, code));
+	code = BLOCK_AT(__u64, frame, py->f_code);
+	if (py->minor > 10)
+		where = BLOCK_AT(__u64, frame, py->f_instr) - (code + py->co_code);
+	else
+		where = (__s64)BLOCK_AT(__s32, frame, py->f_instr) * (py->minor == 10 ? 2 : 1);
 	if (py->minor == 11)
-		bpf_probe_read_user(&entry, 1, (void *)frame + py->f_entry);
-	if (py->minor == 10 || entry) {
+		ends = BLOCK_AT(__u8, frame, py->f_entry);
+	BOUND(bytes, BLOCK_BYTES);
+	/* A number that tells a code object from another one at the same address. */
+	if (!bpf_probe_read_user(code_block, bytes, (void *)code + from))
+		print = XPU_PYTHON_PRINT(BLOCK_AT(__u64, code_block, py->co_name - from),
+					 BLOCK_AT(__u64, code_block, py->co_linetable - from),
+					 BLOCK_AT(__u32, code_block, py->co_firstlineno - from));
+	put_python(w, code, where, print);
+	if (ends) {
 		put_python(w, 0, w->cframe, 0);
 		w->cframe = read64(w->cframe + py->cframe_previous);
 	}
 	return 0;
 }
 
+/* What of frames and code objects is to be read. */
+static __always_inline void set_blocks(struct python_walk *w)
+{
+	const struct xpu_python *py = w->py;
+	__u32 from = py->co_name, to = py->co_name;
+
+	w->frame_bytes = MAX(MAX(py->f_previous, py->f_code), MAX(py->f_instr, py->f_owner)) + 8;
+	from = MIN(MIN(py->co_name, py->co_linetable), py->co_firstlineno);
+	to = MAX(MAX(py->co_name, py->co_linetable), py->co_firstlineno) + 8;
+	w->code_from = from;
+	w->code_bytes = to - from;
+}
+
 /**
  * walk_python - the Python frames of the current thread, innermost first
  * @proc: its process
  * @nr: 0; becomes how many. In a map, for the verifier would follow each number of them apart
- * @out: room for XPU_MAX_PYTHON
+ * @out: room for XPU_MAX_PYTHON, and then for PYTHON_SCRATCH bytes
+ * @hash: what they are added to, or NULL
+ * @tstate: where this thread's is, or was, or 0; set
  *
  * Nothing stops the thread's interpreter from being in the middle of a call; what is read of it is
  * looked at with doubt by whoever gives the frames their names. Needs Linux 5.17.
  */
 static __always_inline void walk_python(struct task_struct *task, struct xpu_proc *proc,
-					__u32 *nr, struct xpu_python_frame *out)
+					__u32 *nr, struct xpu_python_frame *out, __u64 *hash,
+					__u64 *tstate)
 {
-	struct python_walk w = { .nr = nr, .out = out };
+	struct python_walk w = { .nr = nr, .out = out, .hash = hash };
 	__u32 key = proc->proc_id;
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
@@ -131,10 +209,17 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	}
 	if (!w.py)
 		return;
+	w.window = out + XPU_MAX_PYTHON;
+	set_blocks(&w);
 	/* By the thread's own address. */
 	w.self = BPF_CORE_READ(task, thread.fsbase);
-	w.tstate = read64(read64(w.py->runtime + w.py->runtime_main) + w.py->interp_threads);
-	bpf_loop(MAX_TSTATES, find_tstate, &w, 0);
+	w.tstate = *tstate;
+	if (!w.tstate || read64(w.tstate + w.py->ts_thread_id) != w.self) {
+		w.tstate = read64(read64(w.py->runtime + w.py->runtime_main) +
+				  w.py->interp_threads);
+		bpf_loop(MAX_TSTATES, find_tstate, &w, 0);
+	}
+	*tstate = w.tstate;
 	if (!w.tstate)
 		return;
 	w.frame = read64(w.tstate + w.py->ts_frame);

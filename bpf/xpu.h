@@ -40,6 +40,7 @@ struct xpu_thread_state {
 	__u64	wake_ns;		/* BLOCKED: 0, or when it was woken */
 	__u64	exec_ns;		/* what the kernel says it ran, when it last stopped */
 	__u64	slot;			/* address of the shim's for it, or 0 */
+	__u64	tstate;			/* address of Python's for it, or 0 */
 	__u64	hash[2];		/* of the stack where it stopped */
 	__u32	proc_id;
 	__u32	tid;

@@ -1,24 +1,39 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a switch of the scheduler costs with --off-cpu: a million of them, interleaved runs, medians.
-# Needs root.
+# What a switch of the scheduler costs with --off-cpu: a million of them between two threads, and as many
+# by a tenth between two Pythons, each 30 functions deep; interleaved runs, medians, and what each run took
+# beside the bare one of its round. Needs root. XPU_BEFORE=DIR: the xpuload there, too. PYTHON=python3
 [ "$(id -u)" = 0 ] || { echo "switches: not run: needs root"; exit 0; }
 dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'rm -rf "$dir"' EXIT
-n=${1:-1000000}
+n=${1:-1000000} python=${PYTHON:-python3}
 
-for round in 1 2 3 4 5; do
-	"$XPU_BUILD/bench/switches" "$n" >>bare
-	for mode in cpu-only off-cpu; do
-		more=
-		[ $mode = off-cpu ] && more=--off-cpu
-		"$XPU_BUILD/xpuload" -q --cpu-only $more -o $mode.data "$XPU_BUILD/bench/switches" \
-			"$n" >>$mode 2>>log || { cat log; exit 1; }
+record() {		# record OUT DIR OPTION...: appends what the program says to OUT
+	out=$1 tool=$2/xpuload
+	shift 2
+	"$tool" -q --cpu-only "$@" >>"$out" 2>>log || { cat log; exit 1; }
+}
+
+round() {		# round NAME PROGRAM ARG...: in all ways
+	name=$1
+	shift
+	"$@" >>"$name.bare"
+	record "$name.cpu-only" "$XPU_BUILD" -o x.data "$@"
+	record "$name.off-cpu" "$XPU_BUILD" --off-cpu -o "$name.data" "$@"
+	[ -z "${XPU_BEFORE:-}" ] || record "$name.off-cpu-before" "$XPU_BEFORE" --off-cpu -o x.data "$@"
+}
+
+for _ in 1 2 3 4 5; do
+	round native "$XPU_BUILD/bench/switches" "$n"
+	round python "$python" "$XPU_SRC/test/bench/switches.py" $((n / 10))
+done
+echo "a switch, ns, medians of 5:           all   more than bare"
+for name in native python; do
+	for mode in bare cpu-only off-cpu off-cpu-before; do
+		[ -e $name.$mode ] || continue
+		printf '  %-30s %10s %16s\n' "$name $mode" "$(sort -n $name.$mode | sed -n 3p)" \
+			"$(paste $name.$mode $name.bare | awk '{ print $1 - $2 }' | sort -n | sed -n 3p)"
 	done
+	printf '  %s: recording %s bytes\n' $name "$(wc -c <$name.data)"
+	"$XPU_BUILD/xpumerge" -i $name.data --table threads --csv 2>/dev/null | cut -d, -f1-4,9,12,15
 done
-echo "a switch, median of 5 times $n, in ns:"
-for mode in bare cpu-only off-cpu; do
-	printf '  %-10s %6s\n' $mode "$(sort -n $mode | sed -n 3p)"
-done
-printf '  recording of %s switches: %s bytes\n' "$n" "$(wc -c <off-cpu.data)"
-"$XPU_BUILD/xpumerge" -i off-cpu.data --table threads --csv 2>/dev/null | cut -d, -f1-3,9,12,15
