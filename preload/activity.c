@@ -22,6 +22,7 @@
 #include "ranges.h"
 #include "refused.h"
 #include "wire.h"
+#include "yield.h"
 
 /*
  * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
@@ -434,9 +435,20 @@ void activity__drain(bool last)
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
+static bool have_clock;			/* CUPTI takes times from monotonic_ns() */
+
 static uint64_t CUPTIAPI monotonic_ns(void)
 {
 	return clock__ns();
+}
+
+/* As CUPTI does without a clock of ours. */
+static uint64_t CUPTIAPI realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 void activity__init(void)
@@ -444,27 +456,36 @@ void activity__init(void)
 	sem_init(&wakeup, 0, 0);
 }
 
+/*
+ * Whether our buffers are zero, so that CUPTI need not clear them on the application's thread. Older
+ * ones cannot. Those of others are not.
+ */
+static void set_zeroed(uint8_t zeroed)
+{
+	size_t size = sizeof(zeroed);
+
+	cupti->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
+				      &zeroed);
+}
+
 CUptiResult activity__start(const struct cupti *c, const char **what)
 {
-	static bool registered;		/* late or again is reported to give zero times */
-	size_t size = sizeof(uint8_t), i;
-	uint8_t zeroed = 1;
 	CUptiResult err;
+	size_t i;
 
 	cupti = c;
 	forced = false;
 	wire__counters.hdr.misc = 0;	/* it no longer stops here */
 	pool__fill();
-	if (!registered) {
+	/* Only if it must be: late or again is reported to give zero times. */
+	if (!have_clock) {
 		*what = "cuptiActivityRegisterTimestampCallback";
 		err = c->activity_register_timestamp(monotonic_ns);
 		if (err != CUPTI_SUCCESS)
 			return err;
-		registered = true;
+		have_clock = true;
 	}
-	/* Ours are zero: CUPTI need not clear them on the application's thread. Older ones cannot. */
-	c->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-
+	set_zeroed(1);
 	*what = "cuptiActivityRegisterCallbacks";
 	err = c->activity_register_callbacks(buffer_requested, buffer_completed);
 	if (err != CUPTI_SUCCESS)
@@ -547,6 +568,19 @@ void activity__stop(void)
 		nanosleep(&pause, NULL);
 		activity__flush(false);
 	}
+	set_zeroed(0);
+}
+
+void activity__yield(void)
+{
+	/* What still is not back would go to the program, which would free it as its own. */
+	if (buffers_are_out()) {
+		activity__flush(true);
+		activity__drain(true);
+	}
+	if (have_clock)
+		cupti->activity_register_timestamp(yield__clock() ?: realtime_ns);
+	have_clock = false;
 }
 
 void activity__message(int level, const char *text)

@@ -37,6 +37,9 @@ void activity__flush_if_quiet(void);
 /* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 
+/* The program uses CUPTI itself from here on: after activity__stop(). */
+void activity__yield(void);
+
 /**
  * activity__drain - pack and send every buffer that came back
  * @last: nothing comes after this for now: repeat every definition, say so, free the buffers

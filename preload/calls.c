@@ -79,6 +79,8 @@ CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
 	}
 	if (on)
 		leave_out_names(c);
+	if (!on && c->set_thread_id_type)
+		c->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
 	return CUPTI_SUCCESS;
 
 disable:

@@ -171,6 +171,23 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	return 0;
 }
 
+void *cupti__loaded_symbol(const char *name)
+{
+	void *handle, *symbol = NULL;
+	char path[32];
+	size_t i;
+
+	for (i = 0; i < sizeof(majors) / sizeof(majors[0]) && !symbol; i++) {
+		snprintf(path, sizeof(path), "libcupti.so.%d", majors[i]);
+		handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+		if (!handle)
+			continue;
+		symbol = dlsym(handle, name);
+		dlclose(handle);
+	}
+	return symbol;
+}
+
 const char *cupti__strerror(const struct cupti *c, CUptiResult err)
 {
 	const char *s = NULL;

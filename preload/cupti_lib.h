@@ -56,6 +56,9 @@ struct cupti {
  */
 int cupti__open(struct cupti *c, char *why, size_t len);
 
+/* The function @name of a CUPTI that this process has loaded already; NULL without any. */
+void *cupti__loaded_symbol(const char *name);
+
 /* The reason behind @err in CUPTI's words; never NULL. */
 const char *cupti__strerror(const struct cupti *c, CUptiResult err);
 

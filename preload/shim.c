@@ -38,6 +38,7 @@
 #include "shim.h"
 #include "unwind.h"
 #include "wait.h"
+#include "yield.h"
 #include "xpu_record.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -46,6 +47,7 @@
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
 #define EXIT_WAIT_S	5		/* for the shim's thread, when the process ends */
+#define YIELD_WAIT_S	5		/* the same, when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* the same, when it ends without exit handlers */
 
 #define MAX_CBID	4096		/* twice CUDA 13's; the rest is refused by CUPTI */
@@ -72,6 +74,10 @@ static struct {
 	atomic_uint nr_ends_wanted;	/* shim__before_end() calls */
 	unsigned int nr_ends_done;
 	sem_t end_done;
+	_Atomic(const char *) yield_to;	/* the function of CUPTI that the program wants to call */
+	atomic_uint nr_yields_wanted;	/* shim__yield() calls */
+	unsigned int nr_yields_done;
+	sem_t yield_done;
 } shim;
 
 bool probe__live;
@@ -249,6 +255,25 @@ static void doze(void)
 	shim.cupti.unsubscribe(shim.subscriber);
 }
 
+/* The program wants CUPTI for itself. */
+static void yield(void)
+{
+	char text[256];
+
+	if (shim.state != AWAKE)
+		return;
+	doze();
+	activity__yield();
+	yield__restore();
+	shim.state = DORMANT;
+	atomic_store(&shim.awake, false);
+	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
+		 "until it lets go", atomic_load(&shim.yield_to));
+	activity__message(XPU_MESSAGE_WARNING, text);
+	shim.told_busy = true;
+	shim.retry_ns = clock__ns() + RETRY_NS;
+}
+
 /* One look at who listens. */
 static void follow_listeners(void)
 {
@@ -256,7 +281,8 @@ static void follow_listeners(void)
 
 	switch (shim.state) {
 	case DORMANT:
-		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns))
+		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns) &&
+		    !yield__is_taken())
 			shim.state = wake();
 		break;
 	case AWAKE:
@@ -303,6 +329,20 @@ void shim__before_end(void)
 	errno = saved_errno;
 }
 
+void shim__yield(const char *function)
+{
+	int saved_errno = errno;
+
+	if (!shim.have_thread || atomic_load(&shim.stop) || getpid() != shim.pid ||
+	    pthread_equal(pthread_self(), shim.thread))
+		return;
+	atomic_store(&shim.yield_to, function);
+	atomic_fetch_add(&shim.nr_yields_wanted, 1);
+	activity__wake();
+	wait_for(&shim.yield_done, YIELD_WAIT_S);
+	errno = saved_errno;
+}
+
 static void *shim_thread(void *arg)
 {
 	uint64_t flush_ns = 0;
@@ -313,6 +353,11 @@ static void *shim_thread(void *arg)
 		activity__wait(POLL_NS);
 		if (atomic_load(&shim.stop))
 			break;
+		while (shim.nr_yields_done != atomic_load(&shim.nr_yields_wanted)) {
+			yield();
+			shim.nr_yields_done++;
+			sem_post(&shim.yield_done);
+		}
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
@@ -409,6 +454,7 @@ static void initialize(void)
 	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
 	activity__init();
 	sem_init(&shim.end_done, 0, 0);
+	sem_init(&shim.yield_done, 0, 0);
 	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
 	follow_listeners();		/* before the first launch, not a poll later */

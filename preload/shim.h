@@ -16,6 +16,9 @@ void shim__before_end(void);
  */
 void shim__load(void);
 
+/* The program is about to call @function of CUPTI, which is for one user only. Waits until it is free. */
+void shim__yield(const char *function);
+
 /* ends.c, called when the shim is loaded. */
 void ends__init(void);
 

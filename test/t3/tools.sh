@@ -43,6 +43,24 @@ wait_released() {
 wait_for wait_released
 ok $? "asleep again, the shim has let go of CUPTI"
 
+# A program that is linked to CUPTI gets it when it asks, at once; then all is as without the shim.
+for how in "" activity; do
+	own="$XPU_BUILD/workload/own_cupti"
+	"$own" $how >own.want
+	want=$?
+	# shellcheck disable=SC2086 # one argument or none
+	xpuload -o own.data "$own" $how >own.out 2>own.log
+	is "$? $want" "0 0" "own_cupti $how: status" || diag "$(cat own.log)"
+	cmp own.want own.out
+	ok $? "own_cupti $how: it sees what it sees without xpuload" || diag "$(cat own.out)"
+	like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it lets go' \
+		"own_cupti $how: said"
+	like "$(cat own.log)" 'CUPTI is free again: recording' "own_cupti $how: recording resumes"
+	exact own 200 "own_cupti $how: all before and after"
+	is "$(sed -n 's/.*;\(before\|after\);.*\[GPU_Memset\] /\1 /p' own.folded | sort | tr '\n' ' ')" \
+		"after 100 before 100 " "own_cupti $how: each under its call path"
+done
+
 # It never lets go.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log
