@@ -39,6 +39,7 @@
  *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
  *				size they had in that version. Default: the library's own
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
+ *	XPU_SIM_NO_TIDS=1	records of calls can have no other thread ids than pthread_self()
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *
  * What CUPTI 13.0 tells of a call, in which order and with which ids, was compared with a real GPU

@@ -40,6 +40,13 @@ is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
 is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
 	"without --api: none in the timeline"
 
+XPU_SIM_NO_TIDS=1 "$XPULOAD" --api -o refused.data "$XPU_BUILD/workload/calls" >refused.out 2>load.log
+is $? 0 "CUPTI refuses: status"
+like "$(cat load.log)" 'warning: .*no API calls are recorded: cuptiSetThreadIdType failed: CUPTI_ERROR_NOT_S' \
+	"CUPTI refuses: said"
+like "$(cat load.log)" ' 800 launches .* 800 device records, 0 API calls, .* lost 0$' \
+	"CUPTI refuses: all else is recorded"
+
 # Nothing is lost without a word; and a call takes 16 bytes.
 "$XPULOAD" --api --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
 	2>load.log
