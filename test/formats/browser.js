@@ -13,10 +13,11 @@ const tap = require("./tap.js");
 let browser;
 
 /*
- * Opens a file. What it says on the console, what it throws and what it asks for beside the file
+ * Opens a file, or a page of the browser's own. What it says on the console, what it throws and what it asks for beside the file
  * are in page.complaints.
  */
 async function open(file, options = {}) {
+	const url = file.includes("://") ? file : pathToFileURL(path.resolve(file)).href;
 	const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, ...options });
 	const page = await context.newPage();
 
@@ -25,10 +26,10 @@ async function open(file, options = {}) {
 	page.on("pageerror", e => page.complaints.push(`error: ${e.message}`));
 	page.on("dialog", d => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
 	page.on("request", r => {
-		if (r.url() !== pathToFileURL(path.resolve(file)).href)
+		if (r.url() !== url)
 			page.complaints.push(`request: ${r.url()}`);
 	});
-	await page.goto(pathToFileURL(path.resolve(file)).href);
+	await page.goto(url);
 	return page;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The panel draws on a canvas: rows are where they are, and what is clicked at is told below. */
+"use strict";
+const fs = require("fs");
+const { ok, is, open, shot, run } = require("./browser.js");
+
+const PANEL = "devtools://devtools/bundled/devtools_app.html?panel=timeline";
+const FIRST_ROW = 129, CHILD = 17, ROW = 21;	/* pixels, as it draws them */
+
+async function click(page, x, y) {
+	await page.mouse.click(x, y);
+	await page.waitForTimeout(300);
+}
+
+/* What the panel tells of what was clicked at. */
+async function summary(page) {
+	const details = page.locator(".timeline-details");
+
+	return await details.count() ? details.first().innerText() : "";
+}
+
+run(async () => {
+	const events = JSON.parse(fs.readFileSync("demo.json", "utf8")).traceEvents;
+	const gpus = new Set(events.filter(e => /^(kernel|mem)/.test(e.cat)).map(e => e.pid));
+	const tracks = { host: new Set(), gpu: new Set() };
+	const names = new Set(events.filter(e => gpus.has(e.pid) && e.ph === "X").map(e => e.name));
+
+	for (const e of events.filter(e => e.ph === "X"))
+		tracks[gpus.has(e.pid) ? "gpu" : "host"].add(e.tid);
+
+	const page = await open(PANEL, { viewport: { width: 1400, height: 760 } });
+
+	await page.waitForTimeout(1500);
+	await page.locator("input[type=file]").first().setInputFiles("demo.json");
+	await page.getByRole("button", { name: "Hide sidebar" }).waitFor();
+	await page.waitForTimeout(3000);
+	await click(page, 1372, 77);			/* no more hints */
+	await page.getByRole("button", { name: "Hide sidebar" }).click();
+	await page.waitForTimeout(1000);
+
+	/* From below, where nothing moves what is above: both processes, then each track. */
+	const first = FIRST_ROW + CHILD, gpu = first + tracks.host.size * ROW;
+
+	await click(page, 60, FIRST_ROW + ROW);
+	await click(page, 60, FIRST_ROW);
+	for (let i = tracks.gpu.size - 1; i >= 0; i--)
+		await click(page, 60, gpu + CHILD + i * ROW);
+	for (let i = tracks.host.size - 1; i >= 0; i--)
+		await click(page, 60, first + i * ROW);
+	await page.mouse.move(480, 300);
+	for (let i = 0; i < 5; i++) {
+		await page.mouse.wheel(0, -120);
+		await page.waitForTimeout(250);
+	}
+
+	/* Something on a stream: those are at the bottom, but how high a thread's calls pile up differs. */
+	let told = "";
+
+	for (const x of [700, 450, 950, 200])
+		for (let y = 550; y > FIRST_ROW && !told; y -= 12) {
+			await click(page, x, y);
+			told = (await summary(page)).split("\n")[0];
+			if (!names.has(told))
+				told = "";
+		}
+	ok(told, "work of the device is there to be clicked at");
+	ok((await summary(page)).includes("Duration"),
+	   `it tells how long ${told} took`);
+	await page.waitForTimeout(500);
+	await shot(page, "timeline");
+	is(page.complaints.filter(c => c.startsWith("error")).join("\n"), "", "nothing thrown");
+});
