@@ -31,7 +31,8 @@ struct stack_event {
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* of the recording, 0: none yet */
+	uint32_t thread;		/* of the recording, 0: none yet ... */
+	uint32_t told_tid;		/* ... which has this number there */
 	const char *comm;		/* as told last */
 };
 
@@ -286,6 +287,16 @@ static int twofiles__index_calls(struct twofiles *t)
 	return err;
 }
 
+/* Whether another call has its id: it is the driver's, in that one. */
+static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
+{
+	const struct gpu_call *c = &t->gpu.calls.v[call];
+	uint32_t outer;
+
+	return c->correlation_id && idmap__get(&t->calls, ID_KEY(c->pid, c->correlation_id), &outer) &&
+	       outer != call;
+}
+
 /*
  * twofiles__find_call - the call that device work is of
  * @pid: set to its process; 0 if that is not known
@@ -511,8 +522,10 @@ static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t
 {
 	uint32_t proc = twofiles__proc(t, lane->pid, comm ?: "");
 
-	if (!lane->thread)
+	if (!lane->thread) {
 		lane->thread = import__thread(t->im, proc, tid);
+		lane->told_tid = tid;
+	}
 	if (comm && comm != lane->comm) {
 		/* Also for what came before its first stack. */
 		import__comm(t->im, lane->pid, tid, lane->comm ? time_ns : 0, comm);
@@ -568,12 +581,13 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	}
 }
 
-/* Launches at which no stacks were taken. */
+/* Launches at which no stacks were taken, and how long calls took, where that is told. */
 static void twofiles__write_others(struct twofiles *t)
 {
 	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
 	struct idmap ids = { 0 };
-	uint32_t i, lane = 0;
+	uint32_t i, proc, lane = 0;
+	bool timed;
 
 	if (!done) {
 		t->im->err = -ENOMEM;
@@ -587,16 +601,21 @@ static void twofiles__write_others(struct twofiles *t)
 	for (i = 0; i < t->gpu.calls.nr && !t->im->err; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[i];
 
-		if (!t->launched[i] || done[i])
+		timed = c->end_ns > c->start_ns && !twofiles__is_inner(t, i);
+		if (!timed && (!t->launched[i] || done[i]))
 			continue;
 		t->im->err = twofiles__lane(t, true, &ids, twofiles__pid(t, c->pid), c->tid, &lane);
 		if (t->im->err)
 			break;
 		twofiles__thread(t, &t->gpu_lanes.v[lane], c->tid, NULL, c->start_ns);
-		import__launch(t->im, c->start_ns, c->correlation_id,
-			       twofiles__path(t, twofiles__proc(t, t->gpu_lanes.v[lane].pid, ""),
-					      NO_INDEX, NULL, c->name, c->start_ns),
-			       t->gpu_lanes.v[lane].thread);
+		proc = twofiles__proc(t, t->gpu_lanes.v[lane].pid, "");
+		if (timed)
+			import__call(t->im, proc, t->gpu_lanes.v[lane].told_tid, c->start_ns,
+				     c->end_ns - c->start_ns, c->correlation_id, c->name);
+		if (t->launched[i] && !done[i])
+			import__launch(t->im, c->start_ns, c->correlation_id,
+				       twofiles__path(t, proc, NO_INDEX, NULL, c->name, c->start_ns),
+				       t->gpu_lanes.v[lane].thread);
 	}
 	idmap__free(&ids);
 	free(done);

@@ -124,6 +124,19 @@ for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
 	is $? 0 "-f $format: status"
 done
+xpumerge --cpu cpu.txt --gpu gpu.json --table api_calls --csv 2>/dev/null | cut -d, -f2,3,9 >out
+cat >expected <<'END'
+total_ns,calls,name
+8000,4,"cudaLaunchKernel"
+2000,1,"cudaMemcpyAsync"
+2000,1,"cudaMemset"
+2000,1,"cudaFree"
+END
+diff expected out >diff
+ok $? "the table of API calls" || diag "$(cat diff)"
+xpumerge --cpu cpu.txt --gpu gpu.json -f chrome >out 2>log
+is "$(grep -c '"dur":2.000,"cat":"launch"' out) $(grep -c '"dur":2.000,"cat":"api","name":"cudaFree"' out)" \
+	"6 1" "a timeline has calls as long as they took"
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
 is "$(works out)" 6 "--gpu alone: each record, without stacks"
 
