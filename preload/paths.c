@@ -28,7 +28,8 @@ struct path {
 	uint16_t domain, flags;
 	uint32_t nr_frames;
 	enum python_mode mode;
-	uint32_t trace_bytes;		/* room for both, from unwind on */
+	uint32_t traced_bytes;		/* both, from unwind on ... */
+	uint32_t trace_bytes;		/* ... and the room for them */
 	struct path *next;		/* in its bucket; none of this is needed where a guess is right */
 	uint64_t hash;
 	uint64_t frames[];
@@ -337,6 +338,7 @@ static void paths__trace(struct paths *p, struct path *path, const struct unwind
 		p->traces_used += bytes;
 	}
 	traces = (uint8_t *)path->unwind;
+	path->traced_bytes = unwind_bytes + python_bytes;
 	path->mode = mode;
 	path->python = (struct python_trace *)(traces + unwind_bytes);
 	unwinder__trace(u, (struct unwind_trace *)traces);
@@ -371,6 +373,18 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 	return path;
 }
 
+/*
+ * What the next launch is likely to be compared with comes nearer while the program goes on. It has
+ * read much else by then.
+ */
+static inline void path__prefetch(const struct path *path)
+{
+	const char *at = (const char *)path->unwind, *end = at + path->traced_bytes;
+
+	for (; at < end; at += 64)
+		__builtin_prefetch(at, 0, 2);
+}
+
 static inline uint64_t paths__tell(struct paths *p, const struct path *path, struct xpu_slot *slot)
 {
 	uint64_t ticks;
@@ -398,8 +412,14 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, str
 
 uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
 {
+	const struct path *path = p->last->then, *next = path->then;
+	uint64_t ticks;
+
 	p->last = p->last->then;
-	return paths__tell(p, p->last, slot);
+	ticks = paths__tell(p, path, slot);
+	if (next && next != path)
+		path__prefetch(next);
+	return ticks;
 }
 
 uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
