@@ -184,6 +184,7 @@ struct input {
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* an END record was there */
+	bool attached;			/* to processes that ran: there was no command */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
 };

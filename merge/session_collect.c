@@ -217,6 +217,8 @@ static int session__collect_record(struct session *s, const struct record_iter *
 		s->inputs.v[s->machine.recording].nr_infos++;
 		return array_push(&s->infos, (const void *)rec);
 	case XPU_RECORD_PROCESS:
+		if (rec->misc == XPU_MISC_PROCESS_ATTACH)
+			s->inputs.v[s->machine.recording].attached = true;
 		return machine__add_process(&s->machine, (const void *)rec);
 	case XPU_RECORD_PROCESS_EXIT:
 		return machine__add_process_exit(&s->machine, (const void *)rec);

@@ -107,6 +107,8 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 			from_ns / 1000000000, (unsigned int)(from_ns / 1000 % 1000000));
 	if (!in->ended)
 		fputs("end: the recording was not closed in good order\n", f);
+	else if (in->attached)
+		fputs("end: detached\n", f);
 	else if (WIFSIGNALED(in->wait_status))
 		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
 	else

@@ -141,6 +141,7 @@ wait $pid
 since "$before_ms"
 xpumerge -i attached.data -f folded --unit samples -o attached.folded 2>/dev/null
 near "$(count attached.folded ';burn_child$')" 300 8 "attached: a child"
+like "$(xpumerge -i attached.data 2>/dev/null)" '^end: detached' "attached: no command has a status"
 [ "$(count attached.folded ';call_user;burn_user$')" -gt 300 ]
 ok $? "attached: the program"
 like "$(cat attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' "attached: nothing lost"
