@@ -8,13 +8,16 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
 #include "listener.h"
+#include "paths.h"
 #include "tap.h"
+#include "unwind.h"
 #include "xpu_slot.h"
 
 #define BITS		14		/* of a call path: which function is called at each level */
@@ -214,6 +217,75 @@ static int launch_mode(const char *self)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* ---- guesses --------------------------------------------------------------------------------- */
+
+static struct paths *own_paths;
+static struct unwinder *unwinder;
+static unsigned int nr_right;
+
+/* As launch.c does it. */
+static __attribute__((noinline)) void launch_by_guess(uint32_t id)
+{
+	struct xpu_slot slot = { .size = sizeof(slot), .correlation_id = id, .cbid = NESTED_CBID,
+				 .domain = CUPTI_CB_DOMAIN_DRIVER_API };
+	const struct unwind_trace *guess = paths__guess(own_paths, &slot, PYTHON_OFF);
+
+	if (unwinder__chain(unwinder, 0, &slot, guess)) {
+		paths__launch_guessed(own_paths, &slot);
+		nr_right++;
+	} else {
+		paths__launch(own_paths, &slot, unwinder, NULL, PYTHON_OFF);
+	}
+}
+
+static __attribute__((noinline)) void here(uint32_t id)
+{
+	launch_by_guess(id);
+	asm volatile("");
+}
+
+static __attribute__((noinline)) void there(uint32_t id)
+{
+	launch_by_guess(id);
+	asm volatile("");
+}
+
+static void *pages(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* In a circle all is as expected from the second time on, and nothing is unwound. */
+static void test_guesses(void)
+{
+	uint32_t before = heard(nr_launches), id = NESTED_ID;
+	struct xpu_slot slot = { .size = sizeof(slot) };
+	int i;
+
+	own_paths = pages(paths__bytes());
+	unwinder = pages(unwinder__bytes());
+	if (own_paths == MAP_FAILED || unwinder == MAP_FAILED)
+		bail("no memory");
+	paths__start(own_paths, &slot);
+	for (i = 0; i < 100; i++) {
+		here(++id);
+		there(++id);
+		there(++id);
+	}
+	paths__send(own_paths);
+	is_int(heard(nr_launches) - before, 300, "two paths in a circle of three: all are heard");
+	ok(nr_right >= 290 - 5, "%u of them without unwinding", nr_right);
+	nr_right = 0;
+	for (i = 0; i < 100; i++) {
+		here(++id);
+		there(++id);
+	}
+	ok(nr_right >= 190, "in a circle of two: %u of 200", nr_right);
+	paths__send(own_paths);
+	munmap(own_paths, paths__bytes());
+	munmap(unwinder, unwinder__bytes());
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t before, logs, paths, i;
@@ -324,6 +396,7 @@ int main(int argc, char **argv)
 	cuStreamSynchronize(stream);
 	settle();
 	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
+	test_guesses();
 	is_int(launch_mode(argv[0]), 0, "XPUSHIM_PROBE=launch: the probe is called for each");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuModuleUnload(module);
