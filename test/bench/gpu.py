@@ -10,6 +10,7 @@
              dormant             the shim preloaded, nobody attached
              floor               CUPTI's kernel activity alone, see floor.c: nobody gets kernel
                                  times for less
+             callbacks           the same, and callbacks at the launches that do nothing
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              fp                  xpuload --gpu-only --call-graph fp
              api                 xpuload --gpu-only --api
@@ -45,7 +46,7 @@ PYTHON = os.environ.get("PYTHON") or "python3"
 NATIVE = {"null1": ["-t", "1", "-n", "60000"], "null8": ["-t", "8", "-n", "25000"]}
 TORCH = ["step", "graph", "matmul"]
 OURS = ["path", "launch", "fp", "api", "merge", "all"]
-ROWS = (["bare", "dormant", "floor"] + OURS +
+ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
 READY_S, TURN_S, END_S = 120, 30, 60
@@ -174,8 +175,10 @@ class Tools:
         env = dict(os.environ)
         if row == "dormant":
             env["LD_PRELOAD"] = self.shim
-        elif row == "floor":
+        elif row in ("floor", "callbacks"):
             env["CUDA_INJECTION64_PATH"] = os.path.abspath("floor.so")
+            if row == "callbacks":
+                env["FLOOR_CALLBACKS"] = "1"
         elif row == "nsys":
             command = [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw", "none", "-f",
                        "true", "-o", data] + command
@@ -378,7 +381,7 @@ class Bench:
 
     def complain(self, workload, row, why):
         print(f"{workload:8} {row:13} failed: {why}", flush=True)
-        if row in OURS or row in ("bare", "dormant", "floor"):
+        if row in OURS or row in ("bare", "dormant", "floor", "callbacks"):
             self.status = 1
 
     def group(self, name, workloads, unit, rounds, command):
