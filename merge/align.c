@@ -269,6 +269,23 @@ static double aligner__fit(struct aligner *al, uint32_t from, uint32_t to, doubl
 	return score;
 }
 
+/* The same up to @times, until there is little left to learn. */
+static void aligner__learn(struct aligner *al, uint32_t from, uint32_t to, double *offset,
+			   double *jitter, double min_jitter, uint32_t times, double *mass)
+{
+	double moved, widened;
+	uint32_t i;
+
+	for (i = 0; i < times; i++) {
+		moved = *offset;
+		widened = *jitter;
+		aligner__fit(al, from, to, offset, jitter, true, mass, NULL);
+		*jitter = fmax(*jitter, min_jitter);
+		if (fabs(*offset - moved) + fabs(*jitter - widened) < 0.01 * *jitter)
+			break;
+	}
+}
+
 static int candidate__compare(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -292,16 +309,20 @@ static uint32_t aligner__peaks(const struct aligner *al, double from, double bin
 		for (i = 0; i + width <= nr_bins; i += (width + 1) / 2) {
 			uint32_t a = i > 2048 ? i - 2048 : 0;
 			uint32_t z = min_t(uint32_t, i + 2048, nr_bins);
-			double expected = (double)(sums[z] - sums[a]) * width / (z - a);
-			double votes = sums[i + width] - sums[i];
-			struct candidate c = {
+			double votes = sums[i + width] - sums[i], expected;
+			struct candidate c;
+
+			/* No score is larger than its votes, and few have many. */
+			if (votes < 1 || votes <= top[PEAKS - 1].score)
+				continue;
+			expected = (double)(sums[z] - sums[a]) * width / (z - a);
+			c = (struct candidate){
 				.offset = from + (i + width / 2.0) * bin,
 				.jitter = fmax(width * bin / 4, JITTER_MIN),
 				.score = (votes - expected) / sqrt(expected + 1),
 				.at = at,
 			};
-
-			if (votes < 1 || c.score <= top[PEAKS - 1].score)
+			if (c.score <= top[PEAKS - 1].score)
 				continue;
 			/* One for each peak. */
 			for (k = 0; k < PEAKS - 1; k++)
@@ -345,9 +366,7 @@ static uint32_t aligner__vote(struct aligner *al, uint32_t first, uint32_t nr_ev
 	}
 	nr = aligner__peaks(al, from, bin, nr_bins, first + (last - first) / 2, out);
 	for (i = 0; i < nr; i++) {
-		for (k = 0; k < 8; k++)
-			aligner__fit(al, first, last, &out[i].offset, &out[i].jitter, true, NULL,
-				     NULL);
+		aligner__learn(al, first, last, &out[i].offset, &out[i].jitter, 0, 8, NULL);
 		/* Comparable between windows of more and fewer stacks. */
 		out[i].score = aligner__fit(al, first, last, &out[i].offset, &out[i].jitter, false,
 					    NULL, NULL) / (last - first);
@@ -381,13 +400,9 @@ static double aligner__track_chunk(struct aligner *al, struct track *t, uint32_t
 				   double offset, double gap)
 {
 	uint32_t from = chunk * CHUNK, to = min_t(uint32_t, from + CHUNK, al->cpu.in->nr);
-	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass;
-	uint32_t i;
+	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass = 0;
 
-	for (i = 0; i < 4; i++) {
-		aligner__fit(al, from, to, &guess, &jitter, true, &mass, NULL);
-		jitter = fmax(jitter, t->c.jitter);
-	}
+	aligner__learn(al, from, to, &guess, &jitter, t->c.jitter, 4, &mass);
 	/* Too little to learn from, or further off than clocks drift. */
 	if (mass < (to - from) * 0.2 || fabs(guess - offset) > 4 * wide)
 		return offset;

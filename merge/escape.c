@@ -68,10 +68,12 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 
 size_t escape__plain(const char *s)
 {
+	static const bool plain[256] = {
+		[' ' ... '!'] = true, ['#' ... ':'] = true, ['=' ... '['] = true, [']' ... '~'] = true,
+	};
 	size_t len = 0;
 
-	while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != ';' && s[len] != '"' && s[len] != '\\' &&
-	       s[len] != '<')
+	while (plain[(unsigned char)s[len]])
 		len++;
 	return len;
 }

@@ -36,11 +36,19 @@ static int buf__put_name(buf_t *buf, const char *name)
 {
 	char out[ESCAPE_MAX];
 	size_t len;
-	int err = 0;
+	int err;
 
-	while (!err && (len = escape__next(&name, ESCAPE_FOLDED, out)))
+	for (;;) {
+		len = escape__plain(name);
+		err = buf__put(buf, name, len);
+		name += len;
+		len = err ? 0 : escape__next(&name, ESCAPE_FOLDED, out);
+		if (!len)
+			return err;
 		err = buf__put(buf, out, len);
-	return err;
+		if (err)
+			return err;
+	}
 }
 
 static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,

@@ -138,23 +138,25 @@ static void json__scalar(struct json *j, struct span *out)
 		json__skip(j);
 }
 
+#define FIELD(name, out)	{ { (name), sizeof(name) - 1 }, (out) }
+
 /* Reads one object; that of "args" is part of it. */
 static void event__read(struct event *e, struct json *j, bool args)
 {
 	const struct {
-		const char *key;
+		struct span key;
 		struct span *out;
 	} fields[] = {
-		{ "name", &e->name }, { "cat", &e->category }, { "type", &e->type },
-		{ "ts", &e->ts }, { "dur", &e->dur }, { "start", &e->start }, { "end", &e->end },
-		{ "pid", &e->pid }, { "tid", &e->tid },
-		{ "processId", &e->process }, { "threadId", &e->thread },
-		{ "correlationId", &e->correlation }, { "correlation", &e->correlation },
-		{ "deviceId", &e->device }, { "device", &e->device },
-		{ "contextId", &e->context }, { "context", &e->context },
-		{ "streamId", &e->stream }, { "stream", &e->stream },
-		{ "size", &e->bytes }, { "bytes", &e->bytes },
-		{ "copyKind", &e->copy_kind },
+		FIELD("name", &e->name), FIELD("cat", &e->category), FIELD("type", &e->type),
+		FIELD("ts", &e->ts), FIELD("dur", &e->dur), FIELD("start", &e->start), FIELD("end", &e->end),
+		FIELD("pid", &e->pid), FIELD("tid", &e->tid),
+		FIELD("processId", &e->process), FIELD("threadId", &e->thread),
+		FIELD("correlationId", &e->correlation), FIELD("correlation", &e->correlation),
+		FIELD("deviceId", &e->device), FIELD("device", &e->device),
+		FIELD("contextId", &e->context), FIELD("context", &e->context),
+		FIELD("streamId", &e->stream), FIELD("stream", &e->stream),
+		FIELD("size", &e->bytes), FIELD("bytes", &e->bytes),
+		FIELD("copyKind", &e->copy_kind),
 	};
 	struct span key;
 	size_t i;
@@ -171,7 +173,7 @@ static void event__read(struct event *e, struct json *j, bool args)
 		}
 		/* In args, only what cannot be the event's own. */
 		for (i = args ? 5 : 0; i < ARRAY_SIZE(fields); i++)
-			if (span__is(key, fields[i].key))
+			if (key.len == fields[i].key.len && !memcmp(key.s, fields[i].key.s, key.len))
 				break;
 		if (i < ARRAY_SIZE(fields) && (!args || !fields[i].out->s))
 			json__scalar(j, fields[i].out);

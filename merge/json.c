@@ -32,11 +32,12 @@ char json__peek(struct json *j)
 		json__fail(j, "ends in the middle");
 		return 0;
 	}
-	if (!*j->p || !strchr("{[\"-0123456789tfn", *j->p)) {
-		json__fail(j, "no JSON value");
-		return 0;
+	switch (*j->p) {
+	case '{': case '[': case '"': case '-': case '0' ... '9': case 't': case 'f': case 'n':
+		return *j->p;
 	}
-	return *j->p;
+	json__fail(j, "no JSON value");
+	return 0;
 }
 
 bool json__enter(struct json *j, char open)
@@ -118,6 +119,11 @@ bool json__string(struct json *j, struct span *raw)
 	return true;
 }
 
+static bool is_in_number(char c)
+{
+	return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+}
+
 bool json__number(struct json *j, struct span *raw)
 {
 	char c = json__peek(j);
@@ -125,7 +131,7 @@ bool json__number(struct json *j, struct span *raw)
 	if (c != '-' && (c < '0' || c > '9'))
 		return json__fail(j, "no number");
 	raw->s = j->p;
-	while (j->p < j->end && *j->p && strchr("+-.0123456789eE", *j->p))
+	while (j->p < j->end && is_in_number(*j->p))
 		j->p++;
 	raw->len = j->p - raw->s;
 	return true;

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
-
 int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 {
 	size_t want = *cap + *cap / 2, bytes;
@@ -83,27 +79,82 @@ void arena__free(struct arena *a)
 
 /* ---- interned strings ----------------------------------------------------------------------- */
 
-struct strpool_entry {
-	UT_hash_handle hh;
-	char s[];
+struct strpool_slot {
+	const char *s;			/* NULL: free */
+	uint32_t len;
+	uint32_t hash;
 };
+
+static uint32_t string__hash(const char *s, size_t len)
+{
+	uint64_t hash = len, word;
+
+	for (; len >= sizeof(word); s += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, s, len);
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash >> 32;
+}
+
+/* Return: the slot that the string is in, or the one that it goes to. */
+static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s, uint32_t len,
+					  uint32_t hash)
+{
+	size_t i;
+
+	for (i = hash;; i++) {
+		struct strpool_slot *slot = &p->slots[i & (p->nr_slots - 1)];
+
+		if (!slot->s || (slot->hash == hash && slot->len == len && !memcmp(slot->s, s, len)))
+			return slot;
+	}
+}
+
+static int strpool__grow(struct strpool *p)
+{
+	struct strpool old = *p;
+	size_t i, k;
+
+	p->nr_slots = old.nr_slots ? old.nr_slots * 2 : 64;
+	p->slots = calloc(p->nr_slots, sizeof(*p->slots));
+	if (!p->slots) {
+		*p = old;
+		return -ENOMEM;
+	}
+	for (i = 0; i < old.nr_slots; i++) {
+		if (!old.slots[i].s)
+			continue;
+		/* They differ, so there is nothing to compare. */
+		for (k = old.slots[i].hash; p->slots[k & (p->nr_slots - 1)].s; k++)
+			;
+		p->slots[k & (p->nr_slots - 1)] = old.slots[i];
+	}
+	free(old.slots);
+	return 0;
+}
 
 const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 {
-	struct strpool_entry *e;
-	bool oom = false;
+	uint32_t hash = string__hash(s, len);
+	struct strpool_slot *slot;
+	char *copy;
 
-	HASH_FIND(hh, p->entries, s, len, e);
-	if (e)
-		return e->s;
-	if (len > SIZE_MAX / 4)
+	if (len > INT32_MAX || (p->nr >= p->nr_slots / 2 && strpool__grow(p)))
 		return NULL;
-	e = arena__alloc(&p->arena, sizeof(*e) + len + 1);
-	if (!e)
+	slot = strpool__slot(p, s, len, hash);
+	if (slot->s)
+		return slot->s;
+	copy = arena__alloc(&p->arena, len + 1);
+	if (!copy)
 		return NULL;
-	memcpy(e->s, s, len);
-	HASH_ADD_KEYPTR(hh, p->entries, e->s, len, e);
-	return oom ? NULL : e->s;
+	memcpy(copy, s, len);
+	*slot = (struct strpool_slot){ copy, len, hash };
+	p->nr++;
+	return copy;
 }
 
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
@@ -125,8 +176,9 @@ const char *strpool__internf(struct strpool *p, const char *fmt, ...)
 
 void strpool__free(struct strpool *p)
 {
-	HASH_CLEAR(hh, p->entries);
+	free(p->slots);
 	arena__free(&p->arena);
+	memset(p, 0, sizeof(*p));
 }
 
 /* ---- id map --------------------------------------------------------------------------------- */

@@ -60,11 +60,13 @@ void arena__free(struct arena *a);
 
 /* ---- interned strings ----------------------------------------------------------------------- */
 
-struct strpool_entry;
+struct strpool_slot;
 
 /* One copy of each distinct string: equal strings are equal pointers. Zero it to start. */
 struct strpool {
-	struct strpool_entry *entries;
+	struct strpool_slot *slots;	/* open addressing: a look-up meets little memory */
+	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr;
 	struct arena arena;
 };
 
