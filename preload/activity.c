@@ -389,13 +389,20 @@ void activity__drain(bool last)
 	bool done_any;
 
 	pthread_mutex_lock(&lock);
-	/* Launches first, then what became of them. */
+	/*
+	 * Launches are sent first, then what became of them; and what has become of some by now is
+	 * taken before, so that nothing is sent whose launch is not. Other threads go on launching,
+	 * to the end and beyond.
+	 */
+	b = atomic_exchange(&completed, NULL);
+	if (last)
+		launch__enable(false);
 	launch__send(&totals);
 	wire__counters.nr_launches = totals.nr_launches;
 	wire__counters.nr_slots = totals.nr_threads;
 	wire__counters.nr_ranges = totals.nr_ranges;
 	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
-	for (b = atomic_exchange(&completed, NULL); b; b = next) {
+	for (; b; b = next) {
 		next = b->next;
 		b->next = oldest;
 		oldest = b;

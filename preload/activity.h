@@ -42,7 +42,8 @@ void activity__yield(void);
 
 /**
  * activity__drain - pack and send every buffer that came back
- * @last: nothing comes after this for now: repeat every definition, say so, free the buffers
+ * @last: nothing comes after this for now: no launch is told of from here on; repeat every
+ *	  definition, say so, free the buffers
  */
 void activity__drain(bool last);
 

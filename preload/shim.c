@@ -395,7 +395,6 @@ static void at_exit(void)
 		shim.have_thread = false;
 	}
 	if (shim.state == AWAKE) {
-		launch__enable(false);
 		ranges__set_mode(RANGES_OFF);
 		activity__flush(true);
 		activity__drain(true);

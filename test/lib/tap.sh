@@ -77,6 +77,8 @@ need() {
 			} ;;
 		shim)	why="no CUPTI headers: no shim"
 			[ -e "$XPU_SHIM" ] ;;
+		mounts)	why="unshare -m fails (in a chroot / is no mount point)"
+			unshare -m true 2>/dev/null ;;
 		gpu)	why="no NVIDIA GPU"
 			[ -e /dev/nvidiactl ] ;;
 		nvcc)	why="no nvcc"

@@ -75,7 +75,7 @@ static uint64_t nr_dropped;
 static uint64_t nr_device_records;
 static uint64_t nr_completed;
 static uint64_t drop_every;
-static uint64_t zero_times_every;
+static uint64_t zero_times_every, flush_us;
 static uint64_t flush_period_ms;
 static size_t attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS + 1] = {
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3200000,
@@ -139,6 +139,7 @@ void activity__init_clock(void)
 {
 	drop_every = profiler__env("XPU_SIM_DROP");
 	zero_times_every = profiler__env("XPU_SIM_ZERO_TIMES");
+	flush_us = profiler__env("XPU_SIM_FLUSH_US");
 	set_clock(NULL);
 }
 
@@ -867,6 +868,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 	PROFILER_CHECK();
 	if (!__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
 		return profiler__result(CUPTI_ERROR_INVALID_OPERATION);
+	if (flush_us)
+		usleep(flush_us);
 	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	return CUPTI_SUCCESS;
 }

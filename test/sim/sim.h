@@ -41,6 +41,7 @@
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_NO_TIDS=1	records of calls can have no other thread ids than pthread_self()
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
+ *	XPU_SIM_FLUSH_US=N	a flush takes so long before it hands anything out
  *
  * What CUPTI 13.0 tells of a call, in which order and with which ids, was compared with a real GPU
  * (sim_selftest dump). Known differences: how cudart makes its first context, and the resource

@@ -87,7 +87,8 @@ static NOINLINE void walk(unsigned int level)
 	unwinder__chain(u, level, &slot, NULL);
 	mine.nr = slot.nr_frames;
 	mine.flags = slot.flags;
-	memcpy(mine.frames, (void *)(uintptr_t)slot.frames, 8ull * mine.nr);
+	if (mine.nr)
+		memcpy(mine.frames, (void *)(uintptr_t)slot.frames, 8ull * mine.nr);
 }
 
 static void show(const char *what, const struct chain *c)

@@ -71,6 +71,12 @@ for how in threads threads_exit; do
 		"$how: what had ended before is there"
 done
 
+# They launch all the while that the last flush takes, too.
+export XPU_SIM_FLUSH_US=30000
+run threads
+unset XPU_SIM_FLUSH_US
+is "$nr_all" $((nr_matched + nr_unmatched)) "threads, a slow flush: every launch until the end is counted"
+
 # Signals from outside, once all was delivered.
 rm -f wait.out
 setsid env --default-signal=INT "$XPULOAD" -o group.data "$ends" wait >wait.out 2>group.log &

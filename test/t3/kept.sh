@@ -3,7 +3,7 @@
 # Names from files that are not at their paths when it comes to merging: of another mount namespace,
 # unlinked while they run, replaced; and of generated code, by /tmp/perf-PID.map.
 . "$XPU_SRC/test/lib/tap.sh"
-need root bpf shim unshare
+need root bpf shim mounts
 use_sim
 stacks=$XPU_BUILD/workload/stacks
 times=60000			# long enough for xpuload to see what is mapped
@@ -87,6 +87,7 @@ cat >jit.sh <<-'END'
 	shift
 	exec "$@"
 END
+quiet_sanitizers		# whose leak checker finds no threads of its own there
 STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
 	jit 2>load.log
 is $? 0 "a /tmp and pids of its own: status" || diag "$(cat load.log)"
