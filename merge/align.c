@@ -343,7 +343,7 @@ static uint32_t aligner__peaks(const struct aligner *al, double from, double bin
 static uint32_t aligner__vote(struct aligner *al, uint32_t first, uint32_t nr_events, double from,
 			      double to, uint32_t nr_bins, struct candidate *out)
 {
-	double bin = (to - from) / nr_bins;
+	double bin = (to - from) / nr_bins, per_ns = nr_bins / (to - from);
 	uint32_t i, k, votes = 0, sum = 0, last, nr, at = 0, end;
 
 	aligner__rewind(al);
@@ -354,7 +354,7 @@ static uint32_t aligner__vote(struct aligner *al, uint32_t first, uint32_t nr_ev
 
 			if (d < 0)
 				break;
-			at = d / bin;
+			at = d * per_ns;
 			al->histogram[min_t(uint32_t, at, nr_bins - 1)]++;
 		}
 	}

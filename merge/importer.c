@@ -69,6 +69,11 @@ int importer__write_events(struct importer *im, FILE *f)
 	return nsys__write_events(&im->nsys_export, f, &im->events);
 }
 
+void importer__write_recording(const struct importer *im, FILE *f)
+{
+	fwrite(im->import.records.v, 1, im->import.records.nr, f);
+}
+
 void importer__close(struct importer *im)
 {
 	import__exit(&im->import);

@@ -44,6 +44,7 @@ enum format {
 	FORMAT_HTML,
 	FORMAT_PERF,
 	FORMAT_PFTRACE,
+	FORMAT_DATA,			/* of an import: a recording */
 };
 
 struct options {
@@ -94,11 +95,13 @@ static const char usage[] =
 "                       chrome: timeline for Perfetto or chrome://tracing\n"
 "                       html: interactive flame graph, one file for any browser\n"
 "                       pprof: profile for go tool pprof and others of its kind\n"
-"                       perf: each device record as perf script prints samples\n"
+"                       perf: device records, CPU samples and waits as perf script prints\n"
+"                       samples\n"
 "                       pftrace: the timeline in Perfetto's own format, a quarter of the size\n"
 "                       text: summary (default)\n"
-"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf, .pftrace and\n"
-"                       .txt imply the format (default: standard output)\n"
+"                       data: of an import, a recording to be read again\n"
+"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
+"                       .txt and .data imply the format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
@@ -187,6 +190,7 @@ static const struct {
 	{ "html", ".html", FORMAT_HTML },
 	{ "perf", ".perf", FORMAT_PERF },
 	{ "pftrace", ".pftrace", FORMAT_PFTRACE },
+	{ "data", ".data", FORMAT_DATA },
 };
 
 static const struct {
@@ -456,6 +460,10 @@ static int options__complete(struct options *o, int nr_args, char **args)
 	}
 	if (!o->format)
 		o->format = FORMAT_TEXT;
+	if (o->format == FORMAT_DATA && !importer__wanted(&o->importer)) {
+		complain("data: only what is imported is written as a recording");
+		return -EINVAL;
+	}
 	o->importer.events_only = o->importer.nsys && o->format == FORMAT_CHROME;
 	if (o->without == (LEAVES_CPU | LEAVES_DEVICE)) {
 		complain("--gpu-only and --cpu-only together leave nothing");
@@ -502,7 +510,8 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--unit is for -f folded, html and text: the others have units of their own");
 		return -EINVAL;
 	}
-	if ((o->format == FORMAT_PPROF || o->format == FORMAT_PFTRACE) && (!o->output || !strcmp(o->output, "-")) &&
+	if ((o->format == FORMAT_PPROF || o->format == FORMAT_PFTRACE || o->format == FORMAT_DATA) &&
+	    (!o->output || !strcmp(o->output, "-")) &&
 	    isatty(STDOUT_FILENO)) {
 		complain("this format is no text: give -o FILE");
 		return -EINVAL;
@@ -1065,7 +1074,7 @@ static int open_import(struct importer *importer, struct reader *reader)
 	return err;
 }
 
-/* The events of an export of Nsight Systems, as they are. */
+/* What was imported, as it is: the events of an export of Nsight Systems, or a recording. */
 static int convert(struct options *o)
 {
 	const char *path = o->output ?: "-";
@@ -1074,7 +1083,10 @@ static int convert(struct options *o)
 	int err;
 
 	err = output__open(&out, path);
-	if (!err) {
+	if (!err && o->format == FORMAT_DATA) {
+		importer__write_recording(&o->importer, out.f);
+		err = output__commit(&out);
+	} else if (!err) {
 		o->importer.nsys_export.msgs = &msgs;
 		err = importer__write_events(&o->importer, out.f);
 		print_msgs(&msgs);
@@ -1090,7 +1102,9 @@ static int convert(struct options *o)
 	}
 	if (err)
 		complain("%s: cannot be written: %s", path, strerror(-err));
-	return err ? EXIT_BAD : EXIT_OK;
+	if (err || importer__damaged(&o->importer))
+		return EXIT_BAD;
+	return o->strict && !importer__clean(&o->importer) ? EXIT_LOSS : EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -1114,7 +1128,7 @@ int main(int argc, char **argv)
 	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
 					    open_inputs(&o, readers))
 		goto out;
-	if (o.importer.events_only)
+	if (o.importer.events_only || o.format == FORMAT_DATA)
 		ret = convert(&o);
 	else
 		ret = o.diff ? compare(&o, readers) : merge(&o, readers);

@@ -207,6 +207,10 @@ app;[no launch];[GPU_Memset] 60
 END
 diff expected got >diff
 ok $? "call chains: folded stacks" || diag "$(cat diff)"
+xpumerge --nsys chains.sqlite -o chains.data 2>log
+is $? 0 "call chains: as a recording: status" || diag "$(cat log)"
+xpumerge chains.data -f folded --unit ns 2>log | cmp - out.folded
+ok $? "call chains: as a recording: the same" || diag "$(cat log)"
 xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
 cat >expected <<'END'
 total_ns,calls,name

@@ -128,6 +128,19 @@ for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
 	is $? 0 "-f $format: status"
 done
+# As a recording, which says the same.
+xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns -o direct.folded 2>/dev/null
+xpumerge --cpu cpu.txt --gpu gpu.json -o imported.data 2>log
+is $? 0 "-o .data: status"
+like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account"
+xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
+cmp imported.folded direct.folded
+ok $? "-o .data: read again, it is the same" || diag "$(cat log)"
+xpumerge diff imported.data imported.data -f text >out 2>log
+is $? 0 "-o .data: diff takes it" || diag "$(cat log)"
+xpumerge imported.data -o again.data 2>log
+is "$? $(cat log)" "2 xpumerge: data: only what is imported is written as a recording" \
+	"-o .data: not of a recording"
 xpumerge --cpu cpu.txt --gpu gpu.json --table api_calls --csv 2>/dev/null | cut -d, -f2,3,9 >out
 cat >expected <<'END'
 total_ns,calls,name
