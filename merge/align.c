@@ -245,7 +245,8 @@ static double aligner__fit(struct aligner *al, uint32_t from, uint32_t to, doubl
 		for (k = aligner__seek(al, i, at - REACH * b, &end);
 		     k < end && al->time[k] <= at + REACH * b; k++) {
 			d = at - al->time[k];
-			f = al->decay[(uint32_t)(fabs(d) * inverse)];
+			/* Where times are so large that REACH * b is rounded off, d may be more. */
+			f = al->decay[(uint32_t)min_t(double, fabs(d) * inverse, NR_DECAY + 1)];
 			s += f;
 			sd += f * d;
 			sa += f * fabs(d);
