@@ -120,7 +120,7 @@ static const char usage_text[] =
 "      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
 "      --api              also every call of CUDA's API, its begin and its end; costs the program\n"
-"                         some 0.35 us a call\n"
+"                         some 0.3 us a call\n"
 "      --off-cpu          also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
 "                         account of each thread's life\n"
 "      --off-cpu-min US   with --off-cpu: show no stacks of shorter times (default 0)\n"

@@ -2,7 +2,7 @@
 /*
  * calls.h - calls of CUDA's API, out of CUPTI's records of them
  *
- * CUPTI measures them where it is told to, which costs the program some 0.35 us a call; so it is not
+ * CUPTI measures them where it is told to, which costs the program some 0.3 us a call; so it is not
  * unless somebody wants them. A run of one thread's calls becomes one record: 16 bytes a call.
  */
 #ifndef XPU_PRELOAD_CALLS_H
