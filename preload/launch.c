@@ -121,9 +121,8 @@ out:
 /* The log says in which ranges the launches behind are: so it must before there is one. */
 static __attribute__((noinline, cold)) void log_range(struct thread *t)
 {
-	ranges__sync();
-	if (atomic_load(&t->range_logged) != t->slot.range_id)
-		launch__range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
+	if (ranges__sync() && atomic_load(&t->range_logged) != t->slot.range_id)
+		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
 /*
@@ -388,12 +387,17 @@ bool launch__inside(void)
 	return this_thread && this_thread->level;
 }
 
+bool launch__make_log(void)
+{
+	return this_thread || thread__new();
+}
+
 atomic_uint *launch__range_logged(void)
 {
 	return this_thread ? &this_thread->range_logged : NULL;
 }
 
-bool launch__range(uint64_t time_ns, uint32_t id, uint32_t code)
+bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
 {
 	struct thread *t = this_thread;
 	bool logged;
@@ -403,18 +407,27 @@ bool launch__range(uint64_t time_ns, uint32_t id, uint32_t code)
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	logged = paths__range(t->paths, time_ns, id, code);
-	if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK) {
-		t->slot.range_id = id;
-		if (logged)
+	if (logged) {
+		if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK)
 			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
-	}
-	if (logged)
 		atomic_store_explicit(&t->nr_ranges,
 				      atomic_load_explicit(&t->nr_ranges, memory_order_relaxed) + 1,
 				      memory_order_release);
+	}
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = 0;
 	return logged;
+}
+
+void launch__set_range(uint32_t id, bool logged)
+{
+	struct thread *t = this_thread;
+
+	if (!t)
+		return;
+	t->slot.range_id = id;
+	if (!logged)
+		atomic_store_explicit(&t->range_logged, LAUNCH_RANGE_UNKNOWN, memory_order_relaxed);
 }
 
 void launch__enable(bool on)

@@ -39,17 +39,25 @@ void launch__send(struct launch_totals *totals);
 /* Whether this interrupts a launch. */
 bool launch__inside(void);
 
+/* Return: whether it has a log; false: no memory. */
+bool launch__make_log(void);
+
 /**
- * launch__range - log an event of NVTX ranges; launches from now on are in that range
+ * launch__log_range - log an event of NVTX ranges
+ * @time_ns: 0 for now
  * @id: the innermost that is open, or with XPU_RANGE_MARK the mark
  * @code: as struct xpu_log_entry.path_id has it
  *
  * Return: whether it is in the log.
  */
-bool launch__range(uint64_t time_ns, uint32_t id, uint32_t code);
+bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 
-/* In what range the log has this thread. Another thread may say that this is not so any more: before
- * its next launch ranges__sync() is called. NULL: it has no log. */
+/* Launches from now on are in that range. @logged: their log says so; if not, ranges__sync() is called
+ * before the next one. */
+void launch__set_range(uint32_t id, bool logged);
+
+/* In what range the log has this thread. Another thread may say that this is not so any more. NULL: it
+ * has no log. */
 #define LAUNCH_RANGE_UNKNOWN	0xffffffffu
 _Atomic unsigned int *launch__range_logged(void);
 

@@ -23,7 +23,7 @@
  */
 #define ARENA_BYTES	(1u << 20)
 #define BUCKETS		1024		/* a power of two */
-#define MAX_EARLY	4096		/* events that wait for CUDA */
+#define MAX_WAITING	4096		/* events, for a log or for room in it */
 #define MAX_ENDED	16		/* by other threads, not yet noticed */
 
 struct domain {
@@ -68,14 +68,14 @@ struct ranges {
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launch__range_logged() */
 	struct node *last;		/* the last one opened */
-	bool waits;			/* it had events before CUDA was there */
-	size_t nr_early;
+	bool early;			/* it had events before CUDA was there */
+	atomic_size_t nr_waiting;	/* written by its thread */
 	unsigned int half;
 	atomic_size_t arena_bytes;	/* in use, of that half; whole nodes */
 	struct ended ended[MAX_ENDED];
 	struct open open[XPU_RANGE_DEPTH];
 	struct node *buckets[BUCKETS];
-	struct xpu_log_entry early[MAX_EARLY];
+	struct xpu_log_entry waiting[MAX_WAITING];
 	_Alignas(64) uint8_t arena[2][ARENA_BYTES];
 };
 
@@ -135,10 +135,6 @@ static void drop(uint64_t nr)
 	atomic_fetch_add_explicit(&nr_dropped, nr, memory_order_relaxed);
 }
 
-uint64_t ranges__nr_dropped(void)
-{
-	return atomic_load(&nr_dropped);
-}
 
 void ranges__set_mode(enum ranges_mode new)
 {
@@ -206,7 +202,7 @@ static void ranges__free(void *arg)
 	if (*link)
 		*link = r->next;
 	leave_lock(&old);
-	drop(r->nr_early);
+	drop(r->nr_waiting);
 	munmap(r, sizeof(*r));
 }
 
@@ -299,8 +295,10 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 
 	if (!ranges__take(r))
 		return false;
-	drop(r->nr_early);
-	r->nr_early = 0;
+	if (r->early) {			/* nobody has been told of what they refer to */
+		drop(r->nr_waiting);
+		r->nr_waiting = 0;
+	}
 	r->half ^= 1;
 	memset(r->buckets, 0, sizeof(r->buckets));
 	r->last = NULL;
@@ -405,26 +403,49 @@ static void tell(struct node *n)
 	n->told = true;
 }
 
+static void ranges__wait(struct ranges *r, uint64_t time_ns, uint32_t id, uint32_t code)
+{
+	if (r->nr_waiting == MAX_WAITING) {
+		drop(1);
+		return;
+	}
+	r->waiting[r->nr_waiting++] = (struct xpu_log_entry){ time_ns ?: clock__ns(), id, code };
+}
+
+/* What waits goes into the log. Return: whether all of it is there. */
+static bool ranges__flush(struct ranges *r)
+{
+	size_t nr = atomic_load_explicit(&r->nr_waiting, memory_order_relaxed), done;
+
+	if (__builtin_expect(!nr, 1))
+		return true;
+	for (done = 0; done < nr; done++)
+		if (!launch__log_range(r->waiting[done].time, r->waiting[done].correlation_id,
+				       r->waiting[done].path_id))
+			break;
+	memmove(r->waiting, r->waiting + done, (nr - done) * sizeof(r->waiting[0]));
+	r->nr_waiting = nr - done;
+	return done == nr;
+}
+
 /* @time_ns: 0 for now; @n: a path that may be new, or NULL */
 static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id,
 			unsigned int what, unsigned int place)
 {
 	uint32_t code = XPU_LOG_RANGE | place << 8 | what;
 
-	if (atomic_load_explicit(&mode, memory_order_acquire) == RANGES_WAIT) {
-		r->waits = true;
-		if (r->nr_early < MAX_EARLY)
-			r->early[r->nr_early++] = (struct xpu_log_entry){
-				time_ns ?: clock__ns(), id, code,
-			};
-		else
-			drop(1);
+	if (__builtin_expect(atomic_load_explicit(&mode, memory_order_acquire) == RANGES_WAIT, 0)) {
+		r->early = true;
+		ranges__wait(r, time_ns, id, code);
 		return;
 	}
+	if (__builtin_expect(r->early, 0) && launch__make_log())
+		ranges__have_log();
 	if (n && __builtin_expect(!n->told, 0))
 		tell(n);
-	if (!launch__range(time_ns, id, code))
-		drop(1);
+	if (!ranges__flush(r) || !launch__log_range(time_ns, id, code))
+		ranges__wait(r, time_ns, id, code);
+	launch__set_range(ranges__innermost(r), !r->nr_waiting);
 }
 
 /* Closes the one at @place; those behind it then have other paths. */
@@ -495,7 +516,7 @@ static struct ranges *enter(void)
 	now = atomic_load_explicit(&session, memory_order_relaxed);
 	if (__builtin_expect(r->session != now, 0)) {
 		r->session = now;
-		r->nr_open = r->nr_started = r->nr_over = r->nr_early = 0;
+		r->nr_open = r->nr_started = r->nr_over = r->nr_waiting = 0;
 	}
 	if (__builtin_expect(atomic_load_explicit(&r->nr_ended, memory_order_acquire), 0))
 		ranges__take_ended(r);
@@ -665,45 +686,48 @@ void ranges__mark(const struct range *range)
 void ranges__have_log(void)
 {
 	struct ranges *r = this_ranges;
-	size_t at, used, i;
+	size_t at, used;
 	struct node *n;
 
-	if (!r || !r->waits || r->session != atomic_load(&session))
+	if (!r || !r->early || r->session != atomic_load(&session))
 		return;
+	r->early = false;
 	used = atomic_load(&r->arena_bytes);
 	for (at = 0; at < used; at += node__bytes(n)) {
 		n = (struct node *)(r->arena[r->half] + at);
 		if (!n->told)
 			tell(n);
 	}
-	for (i = 0; i < r->nr_early; i++)
-		if (!launch__range(r->early[i].time, r->early[i].correlation_id,
-				   r->early[i].path_id))
-			drop(1);
 	/* Those that were dropped may have opened what is open. */
-	launch__range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
-	r->nr_early = 0;
-	r->waits = false;
+	if (ranges__flush(r))
+		launch__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
+	launch__set_range(ranges__innermost(r), !r->nr_waiting);
 	r->logged = launch__range_logged();
 }
 
-void ranges__sync(void)
+bool ranges__sync(void)
 {
 	struct ranges *r = this_ranges;
+	bool logged;
 
-	if (!r || !atomic_load(&r->nr_ended) || atomic_load(&mode) != RANGES_RECORD)
-		return;
+	if (!r || atomic_load(&mode) != RANGES_RECORD)
+		return true;
+	if (atomic_load(&r->inside))
+		return false;		/* a signal handler's launch */
 	r = enter();
 	if (!r)
-		return;
+		return false;
+	logged = ranges__flush(r);
+	launch__set_range(ranges__innermost(r), logged);
 	leave(r);
+	return logged;
 }
 
 void ranges__leave(void)
 {
 	struct ranges *r = this_ranges;
 
-	if (!r || !r->nr_open || atomic_load(&mode) != RANGES_RECORD)
+	if (!r || !(r->nr_open || r->nr_waiting) || atomic_load(&mode) != RANGES_RECORD)
 		return;
 	r = enter();
 	if (!r)
@@ -732,6 +756,20 @@ void ranges__repeat(void)
 		ranges__give(r);
 	}
 	leave_lock(&old);
+}
+
+uint64_t ranges__nr_dropped(void)
+{
+	uint64_t nr = atomic_load(&nr_dropped);
+	struct ranges *r;
+	sigset_t old;
+
+	/* What waits may wait for ever. */
+	take_lock(&old);
+	for (r = all; r; r = r->next)
+		nr += atomic_load(&r->nr_waiting);
+	leave_lock(&old);
+	return nr;
 }
 
 /* The child has one thread, and its ranges are not known to those who listen. */

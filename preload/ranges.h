@@ -17,8 +17,8 @@
  *
  * Dropped, and counted: what is opened in XPU_RANGE_DEPTH others, what a signal handler does while
  * it interrupts a launch or one of these functions, events before CUDA that are too many or whose
- * thread has ended by then, and events for which there is no room while another thread sends the
- * log; but which ranges a launch is in, the log says in any case.
+ * thread has ended by then. Events for which there is no room in the log, because another thread is
+ * sending it, wait in the thread as well; which ranges a launch is in is told in any case.
  */
 #ifndef XPU_PRELOAD_RANGES_H
 #define XPU_PRELOAD_RANGES_H
@@ -63,8 +63,9 @@ void ranges__mark(const struct range *range);
 /* For launch.c. This thread has got a log: what waited for it goes there. */
 void ranges__have_log(void);
 
-/* This thread's log does not agree with its slot: perhaps another thread has ended a range. */
-void ranges__sync(void);
+/* This thread's log does not agree with its slot: another thread has ended a range, or events wait for
+ * room. Return: whether all events are in the log now. */
+bool ranges__sync(void);
 
 /* This thread ends: so do its ranges. */
 void ranges__leave(void);

@@ -6,7 +6,6 @@
 #include <cuda.h>
 #include <cupti.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -255,21 +254,17 @@ static void *only_ranges(void *arg)
 	return NULL;
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-	push("in a handler");
-	launch();
-	pop();
-}
-
-/* As a handler does while a launch is told of. */
+/* As a signal handler does while a launch is told of. */
 static void interrupt(void)
 {
 	uint64_t data = 0;
 	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = 0x70000000,
 				 .correlationData = &data };
 
+	if (gettid() != getpid()) {		/* the shim's thread blocks signals */
+		listener__interrupt_log = interrupt;
+		return;
+	}
 	push("in a handler");
 	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 	d.callbackSite = CUPTI_API_EXIT;
@@ -345,28 +340,74 @@ static void test_depth(void)
 
 static void test_handler(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-	uint64_t dropped;
+	uint64_t dropped = ranges__nr_dropped();
 	uint32_t before = settle();
 	int i;
 
-	sigaction(SIGUSR1, &action, NULL);
-	raise(SIGUSR1);
-	is_str(last_path(), "early;in a handler", "in a signal handler");
-	dropped = ranges__nr_dropped();
-	before = settle();
 	listener__interrupt_log = interrupt;
 	push("interrupted");
 	for (i = 0; i < XPU_LOG_ENTRIES; i++)
 		launch();
 	pop();
 	is_int(sort_launches(before), XPU_LOG_ENTRIES + 1,
-	       "in one that interrupts a launch: all are heard");
+	       "a signal handler that interrupts a launch: all are heard");
 	is_int(ranges__nr_dropped() - dropped, 2, "its range is not, and is counted");
 	for (i = 0; i < XPU_LOG_ENTRIES + 1; i++)
 		if (strcmp(path_of(listener.launches[before + i].range_id), "early;interrupted"))
 			break;
 	is_int(i, XPU_LOG_ENTRIES + 1, "all are in the range that was interrupted");
+}
+
+static bool sender_waits, sender_may_go;
+
+/* Whoever sends a log stays in there until it is told to go on. */
+static void hold_sender(void)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
+		nanosleep(&pause, NULL);
+}
+
+/* While another thread sends the log, there is no room in it for long. */
+static void test_held(void)
+{
+	const struct timespec pause = { 0, 1000000 };
+	uint64_t dropped = ranges__nr_dropped();
+	uint32_t before = settle(), nr = heard(nr_range_events), nr_before, i, wrong = 0;
+	uint64_t last_ns = 0;
+
+	listener__interrupt_log = hold_sender;
+	push("held");
+	while (!__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
+		nanosleep(&pause, NULL);
+	for (i = 0; i < 300; i++) {
+		push(i % 2 ? "odd" : "even");
+		launch();
+		pop();
+	}
+	nr_before = heard(nr_launches) - before;
+	ok(nr_before >= 300 - XPU_LOG_ENTRIES, "while the log is being sent: %u of 300 launches heard",
+	   nr_before);
+	ok(ranges__nr_dropped() - dropped > 400, "events that wait count as dropped");
+	__atomic_store_n(&sender_may_go, true, __ATOMIC_SEQ_CST);
+	settle();
+	pop();
+	is_int(sort_launches(before), 300, "in the end all of them");
+	for (i = 0; i < 300; i++)
+		wrong += strcmp(path_of(listener.launches[before + i].range_id),
+				i % 2 ? "early;held;odd" : "early;held;even") != 0;
+	is_int(wrong, 0, "each in its range");
+	is_int(heard(nr_range_events) - nr, 602, "and all events, too");
+	is_int(ranges__nr_dropped() - dropped, 0, "so that none is dropped");
+	for (i = nr; i < nr + 602; i++) {
+		wrong += listener.range_events[i].time_ns < last_ns;
+		wrong += listener.range_events[i].what !=
+			 (i == nr || (i < nr + 601 && (i - nr) % 2) ? XPU_RANGE_PUSH : XPU_RANGE_POP);
+		last_ns = listener.range_events[i].time_ns;
+	}
+	is_int(wrong, 0, "in their order");
 }
 
 int main(void)
@@ -490,6 +531,7 @@ int main(void)
 	test_many_names();
 	test_depth();
 	test_handler();
+	test_held();
 
 	before = settle();
 	on_thread(hide_and_seek, NULL);
