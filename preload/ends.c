@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends of a process that run no exit handlers: _exit() and exec. Device work that CUPTI still holds
- * would go with them, so the shim's thread is asked to send it first, for a limited time.
+ * Ends of a process that run no exit handlers: _exit(), exec, and signals that it sends itself, as
+ * Python does after a Ctrl-C that nobody caught. Device work that CUPTI still holds would go with them,
+ * so the shim's thread is asked to send it first, for a limited time.
  *
  * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
  * and a process that is not the one that the shim lives in is left alone.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +26,9 @@ static struct {
 	int (*execve)(const char *, char *const[], char *const[]);
 	int (*execvpe)(const char *, char *const[], char *const[]);
 	int (*fexecve)(int, char *const[], char *const[]);
+	int (*kill)(pid_t, int);
+	int (*raise)(int);
+	void (*abort)(void);
 } libc;
 
 /* At load, since dlsym() has no place in a signal handler. */
@@ -32,6 +38,9 @@ void ends__init(void)
 	*(void **)&libc.execve = dlsym(RTLD_NEXT, "execve");
 	*(void **)&libc.execvpe = dlsym(RTLD_NEXT, "execvpe");
 	*(void **)&libc.fexecve = dlsym(RTLD_NEXT, "fexecve");
+	*(void **)&libc.kill = dlsym(RTLD_NEXT, "kill");
+	*(void **)&libc.raise = dlsym(RTLD_NEXT, "raise");
+	*(void **)&libc.abort = dlsym(RTLD_NEXT, "abort");
 }
 
 EXPORT void _exit(int status)
@@ -46,6 +55,50 @@ EXPORT void _exit(int status)
 EXPORT void _Exit(int status)
 {
 	_exit(status);
+}
+
+/* This process is about to get @sig. */
+static void before_signal(int sig)
+{
+	struct sigaction action;
+
+	switch (sig) {
+	case 0:
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGURG:
+	case SIGWINCH:
+		return;			/* these end nobody */
+	}
+	if (!sigaction(sig, NULL, &action) && action.sa_handler == SIG_DFL)
+		shim__before_end();
+}
+
+EXPORT int kill(pid_t pid, int sig)
+{
+	if (!pid || pid == getpid())
+		before_signal(sig);
+	return libc.kill ? libc.kill(pid, sig) : (int)syscall(SYS_kill, pid, sig);
+}
+
+EXPORT int raise(int sig)
+{
+	before_signal(sig);
+	return libc.raise ? libc.raise(sig) :
+		(int)syscall(SYS_tgkill, getpid(), gettid(), sig);
+}
+
+EXPORT void abort(void)
+{
+	shim__before_end();
+	if (libc.abort)
+		libc.abort();
+	for (;;)
+		syscall(SYS_tgkill, getpid(), gettid(), SIGKILL);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])

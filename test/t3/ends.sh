@@ -42,7 +42,7 @@ all_counted() {		# all_counted HOW
 }
 
 # Ends that a shim can see coming: nothing is missing.
-for how in return exit _exit quick_exit reset context badexec vfork fork; do
+for how in return exit _exit quick_exit reset context badexec vfork fork abort kill int; do
 	all_matched $how
 done
 is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort | tr '\n' ' ')" \
@@ -50,9 +50,38 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 all_matched exec 2000
 
 # Ends that it cannot: what it had not delivered yet is counted.
-for how in abort segv kill int; do
-	all_counted $how
-done
+all_counted segv
+
+# Ctrl-C that nobody catches: Python says so and then sends itself the signal.
+if command -v python3 >/dev/null; then
+	cat >interrupt.py <<'END'
+import ctypes
+import time
+cuda = ctypes.CDLL("libcudart.so.13")
+memory = ctypes.c_void_p()
+cuda.cudaMalloc(ctypes.byref(memory), 4096)
+try:
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    for i in range(100):
+        cuda.cudaMemset(memory, i, 4096)
+    raise
+END
+	: >python.out
+	setsid env --default-signal=INT "$XPULOAD" -o python.data \
+		"$(python3 -c 'import sys; print(sys.executable)')" interrupt.py >python.out 2>python.log &
+	pid=$!
+	wait_for grep -qs ready python.out
+	kill -INT -$pid
+	wait $pid 2>/dev/null
+	is $? 130 "KeyboardInterrupt: status"
+	like "$(cat python.log)" '^KeyboardInterrupt' "KeyboardInterrupt: said by Python"
+	exact python 100 "KeyboardInterrupt: what came last is there"
+else
+	skip "KeyboardInterrupt" "no python3"
+fi
 
 # Kernels that still run are in the recording, and said to be unfinished.
 for how in running running_exit; do

@@ -42,6 +42,7 @@ static unsigned long long cost_ns = 3000;
 static long nr_launches = 1000;
 static long nr_made;
 static cudaStream_t stream;
+static int *volatile nowhere;
 
 #define SITE(name)								\
 	KERNEL(kernel_##name)							\
@@ -248,7 +249,7 @@ static void end(const char *how, char **argv)
 	if (!strcmp(how, "abort"))
 		abort();
 	if (!strcmp(how, "segv"))
-		raise(SIGSEGV);
+		*nowhere = 0;
 	if (!strcmp(how, "kill"))
 		raise(SIGKILL);
 	if (!strcmp(how, "int"))

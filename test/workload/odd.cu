@@ -22,6 +22,8 @@
  *	closefrom	closes all descriptors before it launches
  *	nofile		may open no further file once CUDA is there
  *	seccomp		forbids almost everything once CUDA is there; what is forbidden kills
+ *	setuid		becomes another user once CUDA is there
+ *	mlockall	memory is locked, and what comes is, too
  *	rawfork		a child made by the bare system call, which ends by exit()
  *	vfork		a child in its parent's memory, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
@@ -538,6 +540,26 @@ static void how_seccomp(void)
 	say();
 }
 
+static void how_setuid(void)
+{
+	start();
+	if (setgid(65534) || setuid(65534)) {	/* of every thread */
+		perror("odd: setuid");
+		exit(1);
+	}
+	repeat(site_other, 100);
+	say();
+}
+
+static void how_mlockall(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
+		perror("odd: mlockall");
+		exit(1);
+	}
+	how_threads();
+}
+
 /* ---- processes --------------------------------------------------------------------------------- */
 
 static void print_status(const char *what, int status)
@@ -710,7 +732,8 @@ int main(int argc, char **argv)
 		{ "switch", how_switch }, { "signal", how_signal }, { "jump", how_jump },
 		{ "throw", how_throw }, { "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
-		{ "seccomp", how_seccomp }, { "rawfork", how_rawfork },
+		{ "seccomp", how_seccomp }, { "setuid", how_setuid },
+		{ "mlockall", how_mlockall }, { "rawfork", how_rawfork },
 		{ "vfork", how_vfork }, { "spawn", how_spawn },
 		{ "exec_thread", how_exec_thread }, { "exit_thread", how_exit_thread },
 		{ "main_exits", how_main_exits }, { "tasks", how_tasks }, { "early", how_early },
