@@ -125,6 +125,20 @@ static __attribute__((noinline, cold)) void log_range(struct thread *t)
 		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
+/* @slot has its native chain, if there is one: Python's frames, then the log or the probe. */
+static __attribute__((noinline)) uint64_t tell_unwound(struct thread *t, struct xpu_slot *slot,
+						       unsigned int level, enum python_mode python,
+						       bool logged)
+{
+	if (python != PYTHON_OFF)
+		python__chain(&t->python, level,
+			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
+	if (logged && slot->nr_frames)
+		return paths__launch(t->paths, slot, t->unwinder, t->python, python);
+	probe__launch(slot);
+	return 0;
+}
+
 /*
  * Unwinds, and logs or calls the probe, with no frame of its own. @level: see unwinder__chain().
  * Return: see paths__launch().
@@ -137,7 +151,7 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 		      slot->range_id;
 	const struct unwind_trace *guess = NULL;
 	enum python_mode python;
-	uint64_t ticks = 0;
+	uint64_t ticks;
 
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -147,18 +161,10 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 	if (logged && t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    unwinder__chain(t->unwinder, level, slot, guess)) {
+	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1))
 		ticks = paths__launch_guessed(t->paths, slot);
-		goto out;
-	}
-	if (python != PYTHON_OFF)
-		python__chain(&t->python, level,
-			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	if (logged && slot->nr_frames)
-		ticks = paths__launch(t->paths, slot, t->unwinder, t->python, python);
 	else
-		probe__launch(slot);
-out:
+		ticks = tell_unwound(t, slot, level, python, logged);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
 	return ticks;

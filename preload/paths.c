@@ -395,9 +395,9 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, str
 		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
 		slot->path_id = path ? path->id : 0;
 	}
-	if (path && !slot->path_id) {
+	if (__builtin_expect(path && !slot->path_id, 1)) {
 		ticks = paths__log(p, 0, slot->correlation_id, path->id);
-		if (ticks)
+		if (__builtin_expect(ticks != 0, 1))
 			return ticks;
 	}
 	if (path) {
