@@ -17,11 +17,11 @@
              merge all           xpuload with CPU samples; with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
-  ROUNDS     of turns (15); ten times as many with PyTorch
+  ROUNDS     of turns, by tens (15)
 
 Every row has a program of its own, all are started together, and then take turns: in each round,
-one block of some 0.1 to 0.3 s each, 30 ms with PyTorch, in random order. So a slow moment of the
-machine hits all alike. A ratio is the median of the ratios within the rounds, with its standard
+one block of some 15 to 30 ms each, in random order; what launches from one thread does so from the
+same CPU. So a slow moment of the machine hits all alike. A ratio is the median of the ratios within the rounds, with its standard
 error. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
 says why.
@@ -43,7 +43,7 @@ import time
 SRC, BUILD = os.environ["XPU_SRC"], os.environ["XPU_BUILD"]
 SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
-NATIVE = {"null1": ["-t", "1", "-n", "60000"], "null8": ["-t", "8", "-n", "25000"]}
+NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"]}
 TORCH = ["step", "graph", "matmul"]
 OURS = ["path", "launch", "fp", "api", "merge", "all"]
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
@@ -384,7 +384,7 @@ class Bench:
         if row in OURS or row in ("bare", "dormant", "floor", "callbacks"):
             self.status = 1
 
-    def group(self, name, workloads, unit, rounds, command):
+    def group(self, name, workloads, unit, command):
         """Runs all rows of one program; command(row) is its command, or None."""
         programs, accounts, left_out = {}, {}, {}
         for row in self.rows:
@@ -398,7 +398,7 @@ class Bench:
                 program.hear(READY_S)
             except Failed:
                 pass
-        figures = take_turns(programs, workloads, rounds)
+        figures = take_turns(programs, workloads, 10 * self.rounds)
         ended = {row: program.end() for row, program in programs.items()}
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             merges = {row: pool.submit(Account, self.tools, program.data)
@@ -425,7 +425,7 @@ class Bench:
                     self.complain(workload, row, f"status {programs[row].process.returncode}")
 
     def native(self, workload):
-        self.group(workload, [workload], "ns/launch", self.rounds, lambda row: None if row.startswith(
+        self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
             ("torch", "proton")) else lambda name: ["./launch", *NATIVE[workload], "-c", name])
 
     def torch(self, workloads):
@@ -436,7 +436,7 @@ class Bench:
         def command(row):
             tool = row if row.startswith(("torch", "proton")) else "none"
             return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name, *workloads]
-        self.group("pytorch", workloads, "us/step", 10 * self.rounds, command)
+        self.group("pytorch", workloads, "us/step", command)
 
     def cpu(self):
         """xpuload's CPU time in percent of the time that passes, at a steady rate."""
@@ -500,7 +500,7 @@ class Bench:
 
     def run(self):
         print(self.tools.machine())
-        print(f"{self.rounds} rounds of turns; +-: half of the rounds are so near the median\n")
+        print(f"{10 * self.rounds} rounds of turns; +-: half of the rounds are so near the median\n")
         header()
         for workload in self.workloads:
             if workload in NATIVE:

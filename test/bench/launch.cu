@@ -4,7 +4,8 @@
  *
  *	launch [-t THREADS] [-n LAUNCHES]	prints ns of wall time per launch of a thread
  *	launch ... -c CONTROL			the same once for each line that it reads from the
- *						FIFO CONTROL.go, to CONTROL.said; first "ready"
+ *						FIFO CONTROL.go, to CONTROL.said; first "ready".
+ *						A single thread is always on the same CPU.
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
  *
@@ -13,6 +14,7 @@
  * do. Threads start together, warm; making them and warming them up is not timed.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +44,7 @@ static int nr_threads = 1;
 static long nr_launches = 100000;	/* of each thread */
 static double seconds;			/* not 0: so long, and not so many */
 static double rate;			/* not 0: of all threads */
+static const char *control;		/* of FIFOs; NULL: one turn */
 static bool done;
 static pthread_barrier_t turn;		/* of all and main() */
 static pthread_barrier_t start_line;	/* of all, warm */
@@ -111,9 +114,24 @@ static void run(struct worker *w)
 	w->end = now();
 }
 
+/* To the last CPU: but those threads that CUDA has made by now stay where they are. */
+static void stay_here(void)
+{
+	cpu_set_t all, one;
+	int cpu = CPU_SETSIZE - 1;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	while (cpu && !CPU_ISSET(cpu, &all))
+		cpu--;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = (struct worker *)arg;
+	bool stays = !control || nr_threads > 1;
 
 	CHECK(cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking));
 	for (;;) {
@@ -121,6 +139,9 @@ static void *worker_main(void *arg)
 		if (done)
 			break;
 		run(w);
+		if (!stays)
+			stay_here();
+		stays = true;
 		pthread_barrier_wait(&turn);
 	}
 	CHECK(cudaStreamDestroy(w->stream));
@@ -147,7 +168,7 @@ static void take_turn(FILE *out)
 	fflush(out);
 }
 
-static int take_turns(const char *control)
+static int take_turns(void)
 {
 	char name[4096], line[64];
 	FILE *go, *said;
@@ -169,7 +190,6 @@ static int take_turns(const char *control)
 
 int main(int argc, char **argv)
 {
-	const char *control = NULL;
 	int i, opt, status = 0;
 
 	while ((opt = getopt(argc, argv, "t:n:s:r:c:")) != -1) {
@@ -202,7 +222,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (control)
-		status = take_turns(control);
+		status = take_turns();
 	else
 		take_turn(stdout);
 	done = true;
