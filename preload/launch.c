@@ -125,17 +125,21 @@ static __attribute__((noinline, cold)) void log_range(struct thread *t)
 		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/* @slot has its native chain, if there is one: Python's frames, then the log or the probe. */
+/* @slot has its native chain, if there is one: Python's frames, then the log or the probe. @known:
+ * its path may be remembered */
 static __attribute__((noinline)) uint64_t tell_unwound(struct thread *t, struct xpu_slot *slot,
 						       unsigned int level, enum python_mode python,
-						       bool logged)
+						       bool known)
 {
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	if (logged && slot->nr_frames)
+	if (known && slot->nr_frames && !slot->wait_ns)
 		return paths__launch(t->paths, slot, t->unwinder, t->python, python);
-	probe__launch(slot);
+	if (known && slot->nr_frames)
+		paths__wait(t->paths, slot, t->unwinder, t->python, python);
+	else
+		probe__launch(slot);
 	return 0;
 }
 
@@ -146,25 +150,29 @@ static __attribute__((noinline)) uint64_t tell_unwound(struct thread *t, struct 
 static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
 							   unsigned int level)
 {
-	bool logged = paths__enabled && !level && !slot->graph_node_id && !slot->wait_ns &&
-		      atomic_load_explicit(&t->range_logged, memory_order_relaxed) ==
-		      slot->range_id;
+	bool known = paths__enabled && !level && !slot->graph_node_id &&
+		     atomic_load_explicit(&t->range_logged, memory_order_relaxed) ==
+		     slot->range_id;
 	const struct unwind_trace *guess = NULL;
 	enum python_mode python;
-	uint64_t ticks;
+	uint64_t ticks = 0;
 
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	python = atomic_load_explicit(&python__mode, memory_order_acquire);
 	slot->nr_frames = 0;
 	slot->flags = 0;
-	if (logged && t->unwinder)
+	if (known && t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1))
-		ticks = paths__launch_guessed(t->paths, slot);
-	else
-		ticks = tell_unwound(t, slot, level, python, logged);
+	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1)) {
+		if (__builtin_expect(!slot->wait_ns, 1))
+			ticks = paths__launch_guessed(t->paths, slot);
+		else
+			paths__wait_guessed(t->paths, slot);
+	} else {
+		ticks = tell_unwound(t, slot, level, python, known);
+	}
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
 	return ticks;

@@ -27,6 +27,7 @@ struct path {
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
+	bool wait;			/* of calls that waited: has no number, nobody is told of it */
 	enum python_mode mode;
 	uint32_t traced_bytes;		/* both, from unwind on ... */
 	uint32_t trace_bytes;		/* ... and the room for them */
@@ -46,6 +47,7 @@ struct paths {
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
+	struct path *wait;		/* of the last call that waited */
 	size_t traces_used;
 	struct path *buckets[BUCKETS];
 	_Alignas(64) uint8_t arena[ARENA_BYTES];
@@ -207,6 +209,7 @@ static inline bool path__is(const struct path *path, const struct xpu_slot *slot
 {
 	return path->nr_frames == slot->nr_frames && path->cbid == slot->cbid &&
 	       path->domain == slot->domain && path->flags == slot->flags &&
+	       path->wait == !!slot->wait_ns &&
 	       !memcmp(path->frames, (const void *)(uintptr_t)slot->frames,
 		       slot->nr_frames * sizeof(path->frames[0]));
 }
@@ -240,7 +243,7 @@ static bool paths__clear(struct paths *p)
 		return false;
 	send(p);
 	memset(p->buckets, 0, sizeof(p->buckets));
-	p->last = NULL;
+	p->last = p->wait = NULL;
 	p->traces_used = 0;
 	atomic_store_explicit(&p->arena_bytes, 0, memory_order_release);
 	paths__leave(p);
@@ -275,7 +278,9 @@ static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uin
 	*path = (struct path){
 		.next = p->buckets[hash % BUCKETS],
 		.hash = hash,
-		.id = atomic_fetch_add_explicit(&last_path_id, 1, memory_order_relaxed) + 1,
+		.id = slot->wait_ns ? 0 :
+		      atomic_fetch_add_explicit(&last_path_id, 1, memory_order_relaxed) + 1,
+		.wait = slot->wait_ns,
 		.cbid = slot->cbid,
 		.domain = slot->domain,
 		.flags = slot->flags,
@@ -304,6 +309,8 @@ void paths__repeat(struct paths *p)
 	used = atomic_load_explicit(&p->arena_bytes, memory_order_acquire);
 	for (at = 0; at < used; at += path_bytes(path->nr_frames)) {
 		path = (const struct path *)(p->arena + at);
+		if (path->wait)
+			continue;
 		slot.cbid = path->cbid;
 		slot.domain = path->domain;
 		slot.flags = path->flags | XPU_CHAIN_NO_LAUNCH;
@@ -351,6 +358,8 @@ const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_
 {
 	const struct path *path = p->last ? p->last->then : NULL;
 
+	if (slot->wait_ns)
+		path = p->wait;
 	if (!path || !path->unwind || path->cbid != slot->cbid || path->domain != slot->domain ||
 	    path->mode != mode || (mode == PYTHON_ON && !python__holds(path->python)))
 		return NULL;
@@ -385,6 +394,13 @@ static inline void path__prefetch(const struct path *path)
 		__builtin_prefetch(at, 0, 2);
 }
 
+static void path__describe(const struct path *path, struct xpu_slot *slot)
+{
+	slot->frames = (uintptr_t)path->frames;
+	slot->nr_frames = path->nr_frames;
+	slot->flags = path->flags;
+}
+
 static inline uint64_t paths__tell(struct paths *p, const struct path *path, struct xpu_slot *slot)
 {
 	uint64_t ticks;
@@ -400,14 +416,27 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, str
 		if (__builtin_expect(ticks != 0, 1))
 			return ticks;
 	}
-	if (path) {
-		slot->frames = (uintptr_t)path->frames;
-		slot->nr_frames = path->nr_frames;
-		slot->flags = path->flags;
-	}
+	if (path)
+		path__describe(path, slot);
 	probe__launch(slot);
 	slot->path_id = 0;
 	return 0;
+}
+
+void paths__wait_guessed(struct paths *p, struct xpu_slot *slot)
+{
+	path__describe(p->wait, slot);
+	probe__launch(slot);
+}
+
+void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		 const struct python *python, enum python_mode mode)
+{
+	if (!p->wait || !path__is(p->wait, slot))
+		p->wait = paths__search(p, slot);
+	if (p->wait)
+		paths__trace(p, p->wait, u, python, mode);
+	probe__launch(slot);
 }
 
 uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)

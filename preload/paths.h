@@ -43,9 +43,9 @@ size_t paths__bytes(void);
 void paths__start(struct paths *p, struct xpu_slot *slot);
 
 /**
- * paths__guess - the path that a launch is likely to have
+ * paths__guess - the path that a launch is likely to have, or a call that has waited
  * @p: the calling thread's
- * @slot: says what is called
+ * @slot: says what is called, and whether it has waited
  * @python: whose frames there are
  *
  * Return: what its native chain was made from, and all else it was made from is there; or NULL.
@@ -74,6 +74,11 @@ uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwi
  * return: false if there is no room now.
  */
 bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
+
+/* The same two for calls that have waited: the probe is called for each. */
+void paths__wait_guessed(struct paths *p, struct xpu_slot *slot);
+void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		 const struct python *python, enum python_mode mode);
 
 /* Sends what is in the log, unless somebody else is about to. On any thread. */
 void paths__send(struct paths *p);
