@@ -222,16 +222,17 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 
 /*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
- * nobody has seen it before, it goes out: with Python's frames, if there are any, and then with as
- * much of the stack as a sample has, for as a rule the native ones have no frame pointers.
+ * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack as a
+ * sample has. If that is not wanted, or not possible, it is followed by frame pointers.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct off_stack key = { .proc_id = t->proc_id };
 	__u32 cpu = bpf_get_smp_processor_id(), copy_bytes = OFF_COPY_BYTES;
-	__u32 tgid = task->tgid, bytes, python_bytes, stack_bytes, i;
-	long kernel_bytes, user_bytes;
+	__u32 tgid = task->tgid, bytes, python_bytes = 0, stack_bytes, i;
+	long kernel_bytes, user_bytes = 0;
+	bool copy = false;
 	struct xpu_ring_off_stack *r;
 	struct xpu_proc *proc;
 	__u8 one = 1;
@@ -245,8 +246,12 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	if (kernel_bytes < 0)
 		kernel_bytes = 0;
 	BOUND(kernel_bytes, (long)OFF_STACK_BYTES);
-	user_bytes = bpf_get_stack(ctx, (void *)r->frames + kernel_bytes, OFF_STACK_BYTES,
-				   BPF_F_USER_STACK);
+	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
+	copy = proc && BPF_CORE_READ(task, mm) && BPF_CORE_READ(user_regs(task), cs) != 0x23 &&
+	       bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop);
+	if (!copy)
+		user_bytes = bpf_get_stack(ctx, (void *)r->frames + kernel_bytes, OFF_STACK_BYTES,
+					   BPF_F_USER_STACK);
 	if (user_bytes >= (long)OFF_STACK_BYTES)
 		r->flags |= XPU_CHAIN_TRUNCATED;
 	if (user_bytes < 0)
@@ -265,10 +270,11 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	hash_word(key.hash, bytes);
 
 	r->nr_python = r->stack_bytes = 0;
-	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
-	if (proc && BPF_CORE_READ(task, mm))
+	if (copy) {
+		hash_place(task, t->proc_id, (void *)r->frames + 2 * OFF_STACK_BYTES, key.hash);
 		walk_python(task, proc, &r->nr_python, (void *)r->frames + bytes, key.hash,
 			    &t->tstate);
+	}
 	t->hash[0] = key.hash[0];
 	t->hash[1] = key.hash[1];
 	if (bpf_map_lookup_elem(&off_stacks, &key))
@@ -276,15 +282,16 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 
 	r->nr_frames = bytes / sizeof(__u64);
 	/*
-	 * The C library's system calls have no frames as a rule, so their callers are missing: the
-	 * registers and the top of the stack tell who they are. Half of the ring is for launches.
+	 * Along frame pointers the callers of the C library's system calls are missing, which have no
+	 * frames as a rule: the registers and the top of the stack tell who they are. Half of the ring
+	 * is for launches.
 	 */
 	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 	BOUND(python_bytes, PYTHON_BYTES);
-	if (python_bytes &&
+	if (copy &&
 	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 4 * ring_wakeup_bytes)
 		copy_bytes = stack_room(&ring, sample_stack_bytes);
-	if ((user_bytes || python_bytes) &&
+	if ((user_bytes || copy) &&
 	    copy_stack(task, (void *)r->frames + bytes + python_bytes, &r->stack_bytes,
 		       copy_bytes)) {
 		r->flags |= XPU_CHAIN_STACK;

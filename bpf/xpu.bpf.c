@@ -550,4 +550,5 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 
 #include "stack.bpf.c"
 #include "sample.bpf.c"
+#include "place.bpf.c"
 #include "sched.bpf.c"

@@ -362,8 +362,9 @@ struct xpu_record_stack {
 	__u32	path_id;		/* the kernel's frames, if it was there; else 0 */
 	__u32	thread_id;
 	__u32	period_ns;		/* 0: no sample; path_id, along frame pointers, may lack callers
-					 * of its innermost user frame, which this tells; with
-					 * nr_python, this tells all that is not the kernel's */
+					 * of its innermost user frame, which this tells; where it
+					 * has none but the kernel's, and with nr_python, this
+					 * tells all the others */
 	__u16	cpu;
 	__u16	reserved;
 	__u32	bytes;

@@ -319,7 +319,7 @@ static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *op
 	};
 	struct bpf_map *maps[] = {
 		skel->maps.thread_states, skel->maps.off_sums, skel->maps.off_stacks,
-		skel->maps.off_scratches,
+		skel->maps.off_scratches, skel->maps.off_places,
 	};
 	size_t i;
 

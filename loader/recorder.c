@@ -1073,7 +1073,7 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 		.nr_frames = stack->nr_frames,
 	};
 	size_t bytes = sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]);
-	bool copied = stack->flags & XPU_CHAIN_STACK;
+	bool copied = stack->flags & XPU_CHAIN_STACK, own;
 	uint32_t thread_id;
 	struct off_stack *o;
 
@@ -1091,8 +1091,10 @@ static void recorder__off_stack(struct recorder *rec, const struct xpu_ring_off_
 	o->key = (struct off_stack_key){
 		.hash = { stack->hash[0], stack->hash[1] }, .proc_id = stack->proc_id,
 	};
-	/* What tells Python's stacks apart is not among the frames that are here. */
-	o->path_id = stack->nr_python ?
+	/* What tells stacks that are copied apart is not among the frames that are here. */
+	own = copied && (!stack->nr_frames ||
+			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));
+	o->path_id = own ?
 		     recorder__new_path(rec, &what, stack->frames, stack->time_ns, false) :
 		     recorder__path_id(rec, &what, stack->frames, stack->time_ns, false);
 	thread_id = recorder__thread_id(rec, stack->proc_id, stack->tid);

@@ -259,7 +259,7 @@ int session__stack(struct session *s, const struct xpu_record_stack *rec)
 	s->loss.bad_refs += err;
 	if (!rec->period_ns && path == NO_INDEX)
 		return 0;
-	if (!rec->period_ns && !rec->nr_python)
+	if (!rec->period_ns && !rec->nr_python && callchain__nr_kernel(kernel) < kernel->nr_frames)
 		return session__complete_path(s, &s->paths.v[path], nr);
 	for (i = 0; i < nr; i++)
 		if (XPU_WORD_IS_PYTHON(s->unwind.frames[i]))

@@ -11,6 +11,8 @@
  *	fork		a child, in burn_child()
  *	exec		itself anew, with what follows
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
+ *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
+ *			is like it, in this thread and in another one
  *	context		in burn_context(), on a stack that is no thread's
  *
  * At the end it prints how many us of CPU time it has had, its children and former selves included.
@@ -112,6 +114,45 @@ static BURNER void burn_deep(unsigned int depth)
 	sink += here[0];
 }
 
+static BURNER void nap(unsigned int us)
+{
+	usleep(us);
+	sink++;
+}
+
+static BURNER void nap_one(void)
+{
+	nap(3000);
+	sink += 1;
+}
+
+static BURNER void nap_two(void)
+{
+	nap(6000);
+	sink += 2;
+}
+
+static BURNER void *naps(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		nap_one();
+		nap_two();
+	}
+	return arg;
+}
+
+static void run_naps(void)
+{
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, naps, NULL))
+		errx(1, "no thread");
+	naps(NULL);
+	pthread_join(other, NULL);
+}
+
 static BURNER void burn_context(void)
 {
 	BURN(15);
@@ -185,6 +226,8 @@ static void step(const char *arg)
 			_exit(0);
 		}
 		wait(NULL);
+	} else if (!strcmp(arg, "naps")) {
+		run_naps();
 	} else if (!strcmp(arg, "context")) {
 		run_context();
 	} else if (!strncmp(arg, "deep=", 5)) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * What tells the native stack of a blocked thread from others, part of xpu.bpf.c, without unwinding it:
+ * the words on it that follow a call instruction where they point to. All return addresses are among
+ * them, and some that have been left over, which make one stack two at worst.
+ *
+ * They are looked for once at a place, a stack pointer and an instruction. When the thread is there
+ * again and they are all the same, so are its callers: from the innermost function on, each one's return
+ * address tells where its caller's is. Those further out than the window are not looked at.
+ */
+
+#define PLACE_BYTES	4096		/* the window: of the stack, from its top on */
+#define PLACE_RETURNS	48		/* of them at most */
+#define CALL_BYTES	8		/* a call is not longer */
+
+struct off_place_key {
+	__u32 proc_id;
+	__u32 reserved;
+	__u64 sp, ip;
+};
+
+struct off_place {
+	__u64 hash[2];			/* of ret[] */
+	__u32 nr;
+	__u32 at[PLACE_RETURNS];	/* where they are in the window */
+	__u64 ret[PLACE_RETURNS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 13);
+	__type(key, struct off_place_key);
+	__type(value, struct off_place);
+} off_places SEC(".maps");
+
+/* In the scratch memory of this CPU. */
+struct place_scratch {
+	__u8 window[PLACE_BYTES + PAGE_BYTES];
+	struct off_place place;
+};
+
+struct place_scan {
+	struct place_scratch *scratch;
+	__u64 sp;
+	__u32 bytes;
+};
+
+/* Whether the instruction before @ret is a call. */
+static __always_inline bool follows_call(__u64 ret)
+{
+	__u8 b[CALL_BYTES];
+
+	if (bpf_probe_read_user(b, sizeof(b), (void *)ret - sizeof(b)))
+		return false;
+	/* call rel32; or call *r/m, with what that takes */
+	return b[3] == 0xe8 ||
+	       (b[6] == 0xff && (b[7] & 0x38) == 0x10) || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
+	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
+}
+
+static long scan_word(__u32 i, struct place_scan *s)
+{
+	struct off_place *p = &s->scratch->place;
+	__u32 at = i * sizeof(__u64), nr = p->nr;
+	__u64 word;
+
+	BOUND(at, PLACE_BYTES);
+	if (at >= s->bytes || nr >= PLACE_RETURNS)
+		return 1;
+	word = *(__u64 *)(s->scratch->window + at);
+	/* No address of a program's, or one of its stack's. */
+	if (word < PAGE_BYTES || word >> 47 || word - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
+	    !follows_call(word))
+		return 0;
+	p->at[nr] = at;
+	p->ret[nr] = word;
+	p->nr = nr + 1;
+	hash_word(p->hash, word);
+	return 0;
+}
+
+/* Whether the window has what @p says. */
+static __always_inline bool same_place(const struct off_place *p, const struct place_scratch *s,
+				       __u32 bytes)
+{
+	__u32 i, at;
+
+	for (i = 0; i < PLACE_RETURNS && i < p->nr; i++) {
+		at = p->at[i];
+		BOUND(at, PLACE_BYTES);
+		if (at >= bytes || *(__u64 *)(s->window + at) != p->ret[i])
+			return false;
+	}
+	return true;
+}
+
+/**
+ * hash_place - add what tells where the current thread is in its program
+ * @task: the current one, of a 64-bit program
+ * @s: scratch memory
+ * @hash: what it is added to
+ */
+static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
+				       struct place_scratch *s, __u64 *hash)
+{
+	struct pt_regs *regs = user_regs(task);
+	struct off_place_key key = {
+		.proc_id = proc_id, .sp = BPF_CORE_READ(regs, sp), .ip = BPF_CORE_READ(regs, ip),
+	};
+	struct place_scan scan = { .scratch = s, .sp = key.sp };
+	__u32 bytes = stack_size(task, key.sp, PLACE_BYTES), first;
+	struct off_place *p;
+
+	/* What is beyond the next page may not be there yet. */
+	first = PAGE_BYTES - (key.sp & (PAGE_BYTES - 1));
+	if (first > bytes)
+		first = bytes;
+	BOUND(first, PAGE_BYTES);
+	if (bpf_probe_read_user(s->window, first, (void *)key.sp))
+		return;
+	bytes -= first;
+	BOUND(bytes, PAGE_BYTES);
+	if (bpf_probe_read_user(s->window + first, bytes, (void *)key.sp + first))
+		bytes = 0;
+	scan.bytes = (first + bytes) & ~7u;
+	hash_word(hash, key.ip);
+	p = bpf_map_lookup_elem(&off_places, &key);
+	if (!p || !same_place(p, s, scan.bytes)) {
+		p = &s->place;
+		p->hash[0] = p->hash[1] = p->nr = 0;
+		bpf_loop(PLACE_BYTES / sizeof(__u64), scan_word, &scan, 0);
+		bpf_map_update_elem(&off_places, &key, p, BPF_ANY);
+	}
+	hash_word(hash, p->hash[0]);
+	hash_word(hash, p->hash[1]);
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Off the CPU in native code: blocked time is under the whole path of calls that blocked, also where two of
+# them differ in nothing but a return address, with frame pointers and without.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+quiet_sanitizers
+
+for variant in cpu "cpu --call-graph fp" cpu_nofp; do
+	# shellcheck disable=SC2086 # a name and an option
+	set -- $variant
+	program=$1
+	shift
+	xpuload --cpu-only --off-cpu "$@" -o naps.data "$XPU_BUILD/workload/$program" 1 naps >out 2>load.log
+	is $? 0 "$variant: status"
+	like "$(cat load.log)" ' lost 0$' "$variant: nothing lost"
+	xpumerge -i naps.data -f folded --unit us -o naps.folded 2>merge.log
+	# Along frame pointers the root is missing.
+	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;naps'; do
+		for nap in "one 60000" "two 120000"; do
+			us=$(awk -v re="^$program;$root;nap_${nap% *};nap;.*nanosleep.*Off_CPU]sleep\$" '{
+				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
+				naps.folded)
+			[ "$us" -ge "${nap#* }" ] && [ "$us" -le $((${nap#* } + 30000)) ]
+			ok $? "$variant: $us us below nap_${nap% *} in ${root##*[;?]}" ||
+				diag "$(grep -m 1 "nap_${nap% *};.*Off_CPU]sleep" naps.folded)"
+		done
+	done
+done
+done_testing
