@@ -900,6 +900,23 @@ static void scenario_api_records(void)
 				    records[i].correlation_id == runtime);
 	check(runtime && runtime == kernel, "a kernel and its runtime call share an id");
 	check(!nested, "the driver call in between has no record");
+
+	/* Of the calls of a kind some can be left out, and of the others some be taken. */
+	forget();
+	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	MUST(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, 0));
+	CHECK(cudaGetLastError());
+	CHECK(cudaPeekAtLastError());
+	MUST(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	MUST(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, 1));
+	CHECK(cudaGetLastError());
+	CHECK(cudaPeekAtLastError());
+	MUST(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, 0));
+	MUST(cuptiActivityFlushAll(0));
+	check(nr_records == 2 &&
+	      records[0].bytes == CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020 &&
+	      records[1].bytes == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
+	      "calls are enabled one by one, and a kind sets all of them");
 }
 
 static void scenario_clock(void)
