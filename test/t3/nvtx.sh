@@ -76,4 +76,31 @@ is $? 0 "another library for NVTX: status"
 like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
 	"that is said"
 
+xpuload --nvtx=some true 2>log
+is $? 125 "--nvtx=some: refused"
+like "$(cat log)" 'on or off is wanted' "with what is wanted"
+
+# A program that runs: what was opened before is not known, what is opened from then on is. Twice, for
+# nothing is left of the first time.
+LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
+pid=$!
+sleep 0.5
+for time in first second; do
+	xpuload -p $pid --duration 1 -o live.data 2>live.log
+	is $? 0 "attached, the $time time: status" || diag "$(cat live.log)"
+	diag "$(tail -n 1 live.log)"
+	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing lost"
+	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
+		grep -v '^[^;]*;\[\(before attach\|after detach\)\]' >live.folded
+	# At the attach each thread may be in any range.
+	is "$(grep 'kernel_02 ' live.folded | awk '
+		/\[NVTX\]one;\[NVTX\]two;[^[]/ { right += $NF; next }
+		{ wrong += $NF }
+		END { print (right > 100), (wrong <= 2) }')" "1 1" \
+		"attached, the $time time: launches are in what was opened since" ||
+		diag "$(grep 'kernel_02 ' live.folded | cut -c1-300)"
+done
+kill $pid
+wait $pid 2>/dev/null
+
 done_testing
