@@ -21,42 +21,10 @@ static bool others;			/* somebody else has been chosen */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* In UTF-8, cut to what fits. Return: @buf. */
-static const char *narrow(const wchar_t *s, char *buf, size_t size)
-{
-	size_t len = 0;
+#define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
 
-	for (; *s && len + 4 < size; s++) {
-		uint32_t c = *s;
-
-		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-			c = 0xfffd;
-		if (c < 0x80) {
-			buf[len++] = c;
-			continue;
-		}
-		if (c < 0x800) {
-			buf[len++] = 0xc0 | c >> 6;
-		} else {
-			if (c < 0x10000) {
-				buf[len++] = 0xe0 | c >> 12;
-			} else {
-				buf[len++] = 0xf0 | c >> 18;
-				buf[len++] = 0x80 | (c >> 12 & 0x3f);
-			}
-			buf[len++] = 0x80 | (c >> 6 & 0x3f);
-		}
-		buf[len++] = 0x80 | (c & 0x3f);
-	}
-	buf[len] = '\0';
-	return buf;
-}
-
-#define NARROW(s, buf)	((s) ? narrow(s, buf, sizeof(buf)) : "")
-
-/* What the attributes say, as far as it is used. @buf: for a name that is not ASCII. */
-static struct range describe(const void *domain, const struct nvtx_attributes *a, char *buf,
-			     size_t size)
+/* What the attributes say, as far as it is used. */
+static struct range describe(const void *domain, const struct nvtx_attributes *a)
 {
 	struct range range = { .domain = domain, .name = "" };
 
@@ -72,7 +40,7 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 		range.name = a->message.ascii;
 		break;
 	case NVTX_ABI_MESSAGE_UNICODE:
-		range.name = narrow(a->message.unicode, buf, size);
+		range.wide = a->message.unicode;
 		break;
 	}
 	return range;
@@ -89,24 +57,21 @@ static int tracked(int level)
 
 static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
 {
-	char buf[XPU_RANGE_NAME_MAX];
-	struct range range = describe(domain, a, buf, sizeof(buf));
+	struct range range = describe(domain, a);
 
 	return tracked(ranges__push(&range));
 }
 
 static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
 {
-	char buf[XPU_RANGE_NAME_MAX];
-	struct range range = describe(domain, a, buf, sizeof(buf));
+	struct range range = describe(domain, a);
 
 	return ranges__start(&range);
 }
 
 static __attribute__((noinline)) void mark(const void *domain, const struct nvtx_attributes *a)
 {
-	char buf[XPU_RANGE_NAME_MAX];
-	struct range range = describe(domain, a, buf, sizeof(buf));
+	struct range range = describe(domain, a);
 
 	ranges__mark(&range);
 }

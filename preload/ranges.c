@@ -76,6 +76,7 @@ struct ranges {
 	struct open open[XPU_RANGE_DEPTH];
 	struct node *buckets[BUCKETS];
 	struct xpu_log_entry waiting[MAX_WAITING];
+	char text[XPU_RANGE_NAME_MAX];	/* of a name that is not as it came; stacks may be small */
 	_Alignas(64) uint8_t arena[2][ARENA_BYTES];
 };
 
@@ -144,6 +145,36 @@ void ranges__set_mode(enum ranges_mode new)
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
+
+const char *ranges__narrow(const wchar_t *s, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	for (; *s && len + 4 < size; s++) {
+		uint32_t c = *s;
+
+		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			c = 0xfffd;
+		if (c < 0x80) {
+			buf[len++] = c;
+			continue;
+		}
+		if (c < 0x800) {
+			buf[len++] = 0xc0 | c >> 6;
+		} else {
+			if (c < 0x10000) {
+				buf[len++] = 0xe0 | c >> 12;
+			} else {
+				buf[len++] = 0xf0 | c >> 18;
+				buf[len++] = 0x80 | (c >> 12 & 0x3f);
+			}
+			buf[len++] = 0x80 | (c >> 6 & 0x3f);
+		}
+		buf[len++] = 0x80 | (c & 0x3f);
+	}
+	buf[len] = '\0';
+	return buf;
+}
 
 struct domain *ranges__domain(const char *name)
 {
@@ -351,7 +382,6 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 
 static struct node *ranges__find(struct ranges *r, uint32_t parent, const struct range *range)
 {
-	char cut[XPU_RANGE_NAME_MAX];
 	struct range whole = *range;
 	struct node *n;
 	uint32_t hash;
@@ -362,9 +392,9 @@ static struct node *ranges__find(struct ranges *r, uint32_t parent, const struct
 		/* Not in the middle of a character. */
 		for (len--; len && (whole.name[len] & 0xc0) == 0x80; len--)
 			;
-		memcpy(cut, whole.name, len);
-		cut[len] = '\0';
-		whole.name = cut;
+		memcpy(r->text, whole.name, len);
+		r->text[len] = '\0';
+		whole.name = r->text;
 	}
 	hash = hash_name(parent, whole.domain, whole.name, len);
 	for (n = r->buckets[hash % BUCKETS]; n; n = n->next)
@@ -379,10 +409,13 @@ static uint32_t ranges__innermost(const struct ranges *r)
 }
 
 /* The path of @range, opened in what is open. Programs go in circles: as last time, most likely. */
-static struct node *ranges__path(struct ranges *r, const struct range *range)
+static struct node *ranges__path(struct ranges *r, struct range *range)
 {
 	uint32_t parent = ranges__innermost(r);
 	struct node *last = r->last, *n = last ? last->then : NULL;
+
+	if (__builtin_expect(range->wide != NULL, 0))
+		range->name = ranges__narrow(range->wide, r->text, sizeof(r->text));
 
 	if (!n || !node__is(n, parent, range->domain, range->name)) {
 		n = ranges__find(r, parent, range);
@@ -459,7 +492,9 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 	memmove(&r->open[place], &r->open[place + 1], (r->nr_open - place) * sizeof(r->open[0]));
 	for (i = place; i < r->nr_open; i++) {
 		const struct node *old = r->open[i].node;
-		struct range range = { old->domain, old->record.data, old->record.color };
+		struct range range = {
+			.domain = old->domain, .name = old->record.data, .color = old->record.color,
+		};
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
@@ -536,7 +571,7 @@ static void leave(struct ranges *r)
 }
 
 /* Return: the place of what is open now, or -1. */
-static int ranges__open(struct ranges *r, const struct range *range, uint32_t serial)
+static int ranges__open(struct ranges *r, struct range *range, uint32_t serial)
 {
 	struct node *n = NULL;
 
@@ -562,7 +597,7 @@ static int ranges__level(const struct ranges *r, const struct domain *domain, in
 	return level;
 }
 
-int ranges__push(const struct range *range)
+int ranges__push(struct range *range)
 {
 	struct ranges *r = enter();
 	int level = -1, place;
@@ -602,7 +637,7 @@ out:
 	return level;
 }
 
-uint64_t ranges__start(const struct range *range)
+uint64_t ranges__start(struct range *range)
 {
 	struct ranges *r = enter();
 	uint64_t id = 0;
@@ -666,7 +701,7 @@ void ranges__end(uint64_t id)
 	leave(r);
 }
 
-void ranges__mark(const struct range *range)
+void ranges__mark(struct range *range)
 {
 	struct ranges *r = enter();
 	struct node *n;

@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <wchar.h>
 
 #include "probe.h"
 
@@ -44,21 +45,25 @@ struct domain *ranges__domain(const char *name);
 /* A copy of @text, which stays; the same for the same text. NULL: no memory. */
 const char *ranges__string(const char *text);
 
+/* In UTF-8, cut to what fits. Return: @buf. */
+const char *ranges__narrow(const wchar_t *s, char *buf, size_t size);
+
 struct range {
 	const struct domain *domain;	/* NULL: NVTX's own, without a name */
 	const char *name;
+	const wchar_t *wide;		/* in the place of the name, or NULL */
 	uint32_t color;			/* 0xaarrggbb, 0: none */
 };
 
 /* Return: how many of the domain were open before, on this thread; or -1. */
-int ranges__push(const struct range *range);
+int ranges__push(struct range *range);
 int ranges__pop(const struct domain *domain);
 
 /* Return: what to end it by, on any thread; or 0. */
-uint64_t ranges__start(const struct range *range);
+uint64_t ranges__start(struct range *range);
 void ranges__end(uint64_t id);
 
-void ranges__mark(const struct range *range);
+void ranges__mark(struct range *range);
 
 /* For launch.c. This thread has got a log: what waited for it goes there. */
 void ranges__have_log(void);
