@@ -26,7 +26,7 @@ like "$(cat load.log)" '^xpuload: 800 launches .* 800 device records, [0-9]{3} A
 compare run 5
 
 # In a pid namespace of its own; the thread that launches nothing is not known here by its number.
-xpuload --api --gpu-only --probe launch -o far.data unshare -pf --mount-proc \
+xpuload --api --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged --mount-proc \
 	"$XPU_BUILD/workload/calls" >far.own 2>load.log
 is $? 0 "a namespace: status"
 grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out

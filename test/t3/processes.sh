@@ -33,7 +33,7 @@ record vfork 2000 "vfork and exec in a program that has used CUDA" \
 
 # The same pid three times over, in images whose correlation ids are the same, too.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
-	record reuse 1900 "a pid used again and again" unshare -pf --mount-proc sh -c "
+	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged --mount-proc sh -c "
 		'$procs' pid=77 '$exact' -t 2 -n 500
 		'$procs' pid=77 '$forks' -n 300
 		'$procs' pid=77 '$exact' -t 1 -n 500"
@@ -57,8 +57,8 @@ fi
 
 # Namespaces: of the target, and of xpuload.
 record pidns 1000 "a target in a pid namespace" \
-	unshare -pf --mount-proc "$exact" -t 2 -n 1000
-unshare -pf --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
+	unshare -pf --propagation unchanged --mount-proc "$exact" -t 2 -n 1000
+unshare -pf --propagation unchanged --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
 is $? 0 "xpuload in a pid namespace: status" || diag "$(cat inside.log)"
 exact inside 1500 "xpuload in a pid namespace: exact"
 like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: symbols"
@@ -105,7 +105,7 @@ else
 fi
 
 # Attached to from outside its pid namespace, by the pid that it has outside.
-start spaced unshare -pf --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
+start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
 inner=$(pgrep -P "$spaced_pid")
 attach space -p "$inner"
 awake space
