@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -139,19 +140,25 @@ out:
 	return err;
 }
 
-static void *keeper__thread(void *arg)
+/* What is made belongs to the user who called sudo, and goes where that one may write; this thread only. */
+static void become_user(void)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	if (geteuid() || !uid || !gid)
+		return;
+	setfsgid(strtoul(gid, NULL, 10));
+	setfsuid(strtoul(uid, NULL, 10));
+}
+
+static void *keeper__thread(void *arg)
+{
 	struct keeper *k = arg;
 	struct job *job;
 	uint64_t bytes;
 	int err;
 
-	/* What is made belongs to the user, and goes where the user may write; this thread only. */
-	if (!geteuid() && uid && gid) {
-		setfsgid(strtoul(gid, NULL, 10));
-		setfsuid(strtoul(uid, NULL, 10));
-	}
+	become_user();
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -456,6 +463,32 @@ void keeper__remove(struct keeper *k)
 				break;
 		}
 	}
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	if (type == FTW_DP ? rmdir(path) : unlink(path))
+		return -1;
+	return 0;
+}
+
+void keeper__rename(const char *path, const char *to)
+{
+	char dir[PATH_MAX], to_dir[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%s" XPU_KEPT_SUFFIX, path) >= sizeof(dir) ||
+	    (size_t)snprintf(to_dir, sizeof(to_dir), "%s" XPU_KEPT_SUFFIX, to) >= sizeof(to_dir))
+		return;
+	become_user();
+	/* Of somebody else's directories nothing is removed, for they may become links meanwhile. */
+	if (!lstat(to_dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == (uid_t)setfsuid(-1))
+		nftw(to_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	rename(dir, to_dir);
+	setfsuid(geteuid());
+	setfsgid(getegid());
 }
 
 void keeper__free(struct keeper *k)

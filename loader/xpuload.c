@@ -518,8 +518,8 @@ static void keep_old(const char *path)
 
 	if (lstat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
 		return;
-	if ((size_t)snprintf(old, sizeof(old), "%s.old", path) < sizeof(old))
-		rename(path, old);
+	if ((size_t)snprintf(old, sizeof(old), "%s.old", path) < sizeof(old) && !rename(path, old))
+		keeper__rename(path, old);
 }
 
 static void write_info(struct writer *w, enum xpu_info_key key, const char *data, size_t bytes)
@@ -1136,8 +1136,13 @@ static int find_mapped_shim(pid_t pid, char *path, size_t len)
 		if (!name || !strstr(name, "/libxpushim.so"))
 			continue;
 		name[strcspn(name, "\n")] = '\0';
-		if ((size_t)snprintf(path, len, "/proc/%d/root%s", pid, name) < len)
-			err = 0;
+		if ((size_t)snprintf(path, len, "/proc/%d/root%s", pid, name) >= len)
+			continue;
+		err = 0;
+		/* It may have been replaced, or have no path that means the same here and there. */
+		if (access(path, R_OK))
+			snprintf(path, len, "/proc/%d/map_files/%.*s", pid,
+				 (int)strcspn(line, " "), line);
 	}
 	free(line);
 	fclose(f);

@@ -141,7 +141,8 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
 # A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and a profiler.
-ODD		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/workload/,odd_library.so odd_asan own_cupti))
+ODD		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/workload/,odd_library.so own_cupti \
+			$(if $(findstring thread,$(SAN)),,odd_asan)))
 
 $(O)/workload/own_cupti: test/workload/own_cupti.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)

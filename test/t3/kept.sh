@@ -57,6 +57,16 @@ END
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
 like "$(folded gone.data)" "$whole" "replaced while it ran: named"
 
+# Recorded again: the old recording keeps what is its own.
+rm -f program
+cp "$stacks" program
+xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
+like "$(folded gone.data.old)" "$whole" "recorded again: the old recording has its names still"
+xpuload -o gone.data true 2>load.log
+like "$(folded gone.data.old)" "$whole" "and again: what was kept for the one before is in its place"
+[ ! -e gone.data.files ]
+ok $? "and nothing is left for the new one"
+
 # Nothing is kept that is where it belongs.
 xpuload -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
