@@ -28,8 +28,8 @@ all_there() {		# all_there NAME [MORE]: what the program says that it launched, 
 	exact "$1" $((made + ${2:-0})) "$1: exact"
 }
 
-for how in thread_local threads stack=16384 switch signal jump throw refused sigwait closefrom nofile setuid mlockall vfork \
-		spawn exec_thread exit_thread main_exits tasks rawfork; do
+for how in thread_local threads stack=16384 switch signal jump throw refused sigwait closefrom nofile \
+		setuid mlockall vfork spawn exec_thread exit_thread main_exits tasks rawfork; do
 	as_ever $how "$odd" $how
 	all_there $how
 done
