@@ -207,6 +207,7 @@ enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, boo
 	Dwarf_Frame *frame = cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;
+	bool in_register = false;
 	uint64_t value;
 	size_t nr_ops;
 	int i, reg, ra;
@@ -236,11 +237,15 @@ enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, boo
 		if (m.is_value || read(ctx, value, &value)) {
 			caller.v[i] = value;
 			caller.known |= 1u << i;
+			in_register |= i == XPU_REG_IP && m.is_value;
 		}
 	}
-	/* Each caller is further up. A signal may have another stack. */
+	/*
+	 * Each caller is further up; or as far, where the return address is in a register, as vfork() has
+	 * it. A signal may have another stack.
+	 */
 	if (!(caller.known & 1u << XPU_REG_IP) || !(caller.known & 1u << XPU_REG_SP) ||
-	    (caller.v[XPU_REG_SP] <= regs->v[XPU_REG_SP] && !*interrupted))
+	    (caller.v[XPU_REG_SP] < regs->v[XPU_REG_SP] + !in_register && !*interrupted))
 		return CFI_LOST;
 	*regs = caller;
 	return CFI_STEPPED;

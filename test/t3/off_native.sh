@@ -27,4 +27,11 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 		done
 	done
 done
+
+# Where the return address is in no stack.
+xpuload --cpu-only --off-cpu -o vfork.data "$XPU_BUILD/workload/cpu_nofp" 1 vfork >out 2>load.log
+xpumerge -i vfork.data -f folded --unit us -o vfork.folded 2>merge.log
+us=$(awk '/^cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' vfork.folded)
+[ "$us" -ge 60000 ]
+ok $? "vfork: $us us" || diag "$(cat vfork.folded)"
 done_testing

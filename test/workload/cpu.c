@@ -13,6 +13,7 @@
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
  *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
  *			is like it, in this thread and in another one
+ *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
  *
  * At the end it prints how many us of CPU time it has had, its children and former selves included.
@@ -153,6 +154,19 @@ static void run_naps(void)
 	pthread_join(other, NULL);
 }
 
+static BURNER void wait_vfork(void)
+{
+	const struct timespec ts = { .tv_nsec = 60000000 };
+	pid_t pid = vfork();
+
+	if (!pid) {
+		nanosleep(&ts, NULL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	sink++;
+}
+
 static BURNER void burn_context(void)
 {
 	BURN(15);
@@ -228,6 +242,8 @@ static void step(const char *arg)
 		wait(NULL);
 	} else if (!strcmp(arg, "naps")) {
 		run_naps();
+	} else if (!strcmp(arg, "vfork")) {
+		wait_vfork();
 	} else if (!strcmp(arg, "context")) {
 		run_context();
 	} else if (!strncmp(arg, "deep=", 5)) {
