@@ -99,10 +99,12 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
  * hash_place - add what tells where the current thread is in its program
  * @task: the current one, of a 64-bit program
  * @s: scratch memory
+ * @exact: by the instruction, not by the function. Where a thread is preempted is an accident, and would
+ *	make a stack of its own of each time
  * @hash: what it is added to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
-				       struct place_scratch *s, __u64 *hash)
+				       struct place_scratch *s, bool exact, __u64 *hash)
 {
 	struct pt_regs *regs = user_regs(task);
 	struct off_place_key key = {
@@ -124,7 +126,8 @@ static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 	if (bpf_probe_read_user(s->window + first, bytes, (void *)key.sp + first))
 		bytes = 0;
 	scan.bytes = (first + bytes) & ~7u;
-	hash_word(hash, key.ip);
+	if (exact)
+		hash_word(hash, key.ip);
 	p = bpf_map_lookup_elem(&off_places, &key);
 	if (!p || !same_place(p, s, scan.bytes)) {
 		p = &s->place;

@@ -271,7 +271,8 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 
 	r->nr_python = r->stack_bytes = 0;
 	if (copy) {
-		hash_place(task, t->proc_id, (void *)r->frames + 2 * OFF_STACK_BYTES, key.hash);
+		hash_place(task, t->proc_id, (void *)r->frames + 2 * OFF_STACK_BYTES,
+			   t->kind != XPU_OFF_RUNNABLE, key.hash);
 		walk_python(task, proc, &r->nr_python, (void *)r->frames + bytes, key.hash,
 			    &t->tstate);
 	}
