@@ -315,6 +315,32 @@ static void labels__add_number(struct labels *l, struct pprof *p, const char *ke
 	labels__add(l, p, key, text);
 }
 
+/* "step;forward", the range that was opened first before the others. */
+static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->nvtx, range, path), i;
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (!nr)
+		return;
+	f = open_memstream(&text, &size);
+	if (!f) {
+		p->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < nr; i++) {
+		fputs(i ? ";" : "", f);
+		escape__print(f, nvtx__name(&p->s->nvtx, path[i]), ESCAPE_FOLDED);
+	}
+	if (fclose(f))
+		p->err = -ENOMEM;
+	else
+		labels__add(l, p, "nvtx", text);
+	free(text);
+}
+
 static void pprof__labels(struct pprof *p, const struct aggregate *a, struct labels *l)
 {
 	const struct session *s = p->s;
@@ -331,6 +357,7 @@ static void pprof__labels(struct pprof *p, const struct aggregate *a, struct lab
 		labels__add_number(l, p, "device", s->gpus.list.v[leaf->gpu].number);
 	if (a->stream != NO_INDEX && s->streams.v[a->stream].known)
 		labels__add_number(l, p, "stream", s->streams.v[a->stream].stream);
+	pprof__range_label(p, s->chains.v[a->chain].range, l);
 	if (*session__host(s, proc))
 		labels__add(l, p, "host", session__host(s, proc));
 }

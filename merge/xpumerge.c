@@ -106,7 +106,7 @@ static const char usage[] =
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
 "                       pid, tid, device, stream, nvtx (the ranges that were open at the\n"
-"                       launch, a frame each); as in --by pid,comm\n"
+"                       launch, a frame each, in pprof a label); as in --by pid,comm\n"
 "  -F, --freq HZ        for --unit samples (default: as CPU samples were recorded, or 99)\n"
 "      --gpu-only       launches and device work, not what threads did\n"
 "      --cpu-only       what threads did, not launches and device work\n"
@@ -501,8 +501,13 @@ static int options__complete(struct options *o, int nr_args, char **args)
 		complain("--unit samples, count and bytes are not for -f text");
 		return -EINVAL;
 	}
-	if (o->format != FORMAT_FOLDED && o->format != FORMAT_HTML && o->nr_by) {
-		complain("--by is for -f folded and html");
+	if (o->format == FORMAT_PPROF && o->nr_by && (o->nr_by > 1 || o->by[0] != BY_NVTX)) {
+		complain("-f pprof has labels for all but --by nvtx");
+		return -EINVAL;
+	}
+	if (o->format != FORMAT_FOLDED && o->format != FORMAT_HTML && o->format != FORMAT_PPROF &&
+	    o->nr_by) {
+		complain("--by is for -f folded and html, and nvtx for pprof");
 		return -EINVAL;
 	}
 	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->format != FORMAT_HTML &&

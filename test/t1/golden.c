@@ -825,6 +825,9 @@ int main(void)
 	check("nvtx.data -f folded --unit ns", "nvtx.ns.folded", 0);
 	check("nvtx.data --table nvtx_ranges --csv --tid 101", "nvtx.tid.csv", 0);
 	check("nvtx.data -f chrome", "nvtx.json", 0);
+	check("nvtx.data -f pprof --by nvtx | zcat | tr -c '[:print:]' '\\n' | "
+	      "grep -o '[a-z]*;[;:A-Za-z0-9]*' | sort", "nvtx.labels", 0);
+	check("nvtx.data -f pprof --by nvtx,comm 3>&1 1>/dev/null 2>&3", "nvtx.refused", 2);
 	check("cpu.data --strict -f folded 3>&1 1>/dev/null 2>&3", "cpu.log", 1);
 	return done_testing();
 }
