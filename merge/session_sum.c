@@ -165,7 +165,9 @@ int session__tell_placed(struct session *s, const struct placed *placed)
 {
 	const struct session_sink *sink = s->opts.sink;
 
-	return sink && sink->placed ? sink->placed(sink->ctx, s, placed) : 0;
+	if (!sink || !sink->placed || s->opts.without & 1u << s->leaves.v[placed->leaf].kind)
+		return 0;
+	return sink->placed(sink->ctx, s, placed);
 }
 
 void session__free_sums(struct session *s)

@@ -10,6 +10,7 @@ import collections
 import csv
 import decimal
 import gzip
+import io
 import json
 import os
 import re
@@ -63,13 +64,13 @@ def pprof(path, unit):
 
 def go(path, unit):
     """What `go tool pprof -raw` prints of a profile."""
-    text = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, stdout=subprocess.PIPE).stdout
-    head, rest = text.decode().split("\nSamples:\n")
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, stdout=subprocess.PIPE)
+    _, rest = raw.stdout.decode().split("\nSamples:\n")
     samples, rest = rest.split("\nLocations\n")
     functions, current = {}, None
     for text in rest.split("\nMappings\n")[0].split("\n"):
-        m = re.match(r"(?: +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?| {13})(.*) (\S*):(\d+)(?::\d+)? s=\d+(?:\((.*)\))?$",
-                     text)
+        m = re.match(r"(?: +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?| {13})"
+                     r"(.*) (\S*):(\d+)(?::\d+)? s=\d+(?:\((.*)\))?$", text)
         assert m, text
         if m[1]:
             current = functions[int(m[1])] = []
@@ -344,6 +345,18 @@ def csv_table(path, unit):
         yield from sites(csv.DictReader(f, strict=True), unit)
 
 
+def names(path, unit):
+    """Kernels by name, in a table alone or among all of them; to the leaves of stacks."""
+    with open(path, encoding="utf-8", newline="") as f:
+        text = f.read()
+    if text.startswith("{"):
+        rows = json.loads(text)["kernels"]
+    else:
+        rows = csv.DictReader(io.StringIO(text), strict=True)
+    for row in rows:
+        yield ["[GPU_Kernel]" + row["name"]], int(row["total_ns" if unit == "ns" else "instances"])
+
+
 def json_tables(path, unit):
     with open(path, encoding="utf-8") as f:
         tables = json.load(f)
@@ -375,8 +388,8 @@ def html(path, unit):
 def main():
     sums = collections.Counter()
     unit = sys.argv[3] if len(sys.argv) > 3 else "ns"
-    readers = {"chrome": chrome, "csv": csv_table, "go": go, "html": html, "json": json_tables, "perf": perf,
-               "pftrace": pftrace, "pprof": pprof}
+    readers = {"chrome": chrome, "csv": csv_table, "go": go, "html": html, "json": json_tables,
+               "names": names, "perf": perf, "pftrace": pftrace, "pprof": pprof}
     for frames, value in readers[sys.argv[1]](sys.argv[2], unit):
         sums[";".join(map(frame, frames))] += value
     out = sys.stdout.buffer

@@ -23,6 +23,11 @@ sum_lines() {
 	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }'
 }
 
+# Kernels without their stacks, summed up.
+only_kernels() {
+	sed -n 's/.*;\(\[GPU_Kernel\]\)/\1/p' | sum_lines
+}
+
 # For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
 blank_comm() {
 	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{

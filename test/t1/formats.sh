@@ -60,6 +60,8 @@ same odd perf blank_comm "-f perf" ns
 same odd csv drop_leaf "--csv --table launch_sites" ns
 same odd json drop_leaf "--json" ns
 same odd html cat "-f html" ns
+same odd names only_kernels "--csv --table kernels" ns count
+same odd names only_kernels "--json" ns count
 same odd chrome cat "-f chrome" ns
 same odd pftrace cat "-f pftrace" ns
 xpumerge odd.data -f folded >folded 2>log

@@ -27,8 +27,11 @@ for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 done
 . "$XPU_SRC/test/lib/formats.sh"
 for format in perf html; do
-	same run $format blank_comm "-f $format" ns
+	for both in '' --gpu-only --cpu-only; do
+		same run $format blank_comm "-f $format" ns
+	done
 done
+both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
 	"in the summary, too"
 
