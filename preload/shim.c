@@ -178,6 +178,20 @@ static enum state fail(const char *text)
 	return FAILED;
 }
 
+static enum state busy(const char *holder)
+{
+	char text[512];
+
+	if (!shim.told_busy) {
+		snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded until it "
+			 "lets go", holder);
+		activity__message(XPU_MESSAGE_ERROR, text);
+		shim.told_busy = true;
+	}
+	shim.retry_ns = clock__ns() + RETRY_NS;
+	return DORMANT;
+}
+
 static enum state wake(void)
 {
 	char text[sizeof(shim.cupti.path) + 512], holder[256];
@@ -191,17 +205,9 @@ static enum state wake(void)
 
 	err = subscribe(holder, sizeof(holder));
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-		if (strstr(holder, "<not provided>"))	/* CUPTI's own words for no name */
-			holder[0] = '\0';
-		if (!shim.told_busy) {
-			snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded "
-				 "until it lets go", holder[0] ? holder : "another tool "
-				 "(Nsight, torch.profiler, ...)");
-			activity__message(XPU_MESSAGE_ERROR, text);
-			shim.told_busy = true;
-		}
-		shim.retry_ns = clock__ns() + RETRY_NS;
-		return DORMANT;
+		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI's own words */
+			return busy("another tool (Nsight, torch.profiler, ...)");
+		return busy(holder);
 	}
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "cuptiSubscribe failed: %s (error %d, %s)",
@@ -281,9 +287,8 @@ static void follow_listeners(void)
 
 	switch (shim.state) {
 	case DORMANT:
-		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns) &&
-		    !yield__is_taken())
-			shim.state = wake();
+		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns))
+			shim.state = yield__is_taken() ? busy("the program itself") : wake();
 		break;
 	case AWAKE:
 		if (!heard) {

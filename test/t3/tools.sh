@@ -61,6 +61,15 @@ for how in "" activity; do
 		"after 100 before 100 " "own_cupti $how: each under its call path"
 done
 
+"$own" activity first >own.want
+xpuload -o own.data "$own" activity first >own.out 2>own.log
+is $? 0 "own_cupti before CUDA: status" || diag "$(cat own.log)"
+cmp own.want own.out
+ok $? "own_cupti before CUDA: it sees what it sees without xpuload" || diag "$(cat own.out)"
+like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: CUPTI is in use by the program itself: nothing' \
+	"own_cupti before CUDA: said"
+exact own 100 "own_cupti before CUDA: all after"
+
 # It never lets go.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log

@@ -2,11 +2,12 @@
 /*
  * own_cupti.cc - a program, in C, that is a profiler itself
  *
- *	own_cupti [activity]
+ *	own_cupti [both|activity [first]]
  *
  * Makes 100 sets in before(), 100 more while it counts calls and activity records of sets (with
- * "activity", only the latter), and when it has let go of CUPTI for a while 100 in after(). Says what
- * it has seen, and whether the times were CUPTI's. Ends with status 1 if CUPTI refuses.
+ * "activity", only the latter), and when it has let go of CUPTI for a while 100 in after(). With
+ * "first" it takes CUPTI before it uses CUDA, and leaves before() out. Says what it has seen, and
+ * whether the times were CUPTI's. Ends with status 1 if CUPTI refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -118,13 +119,15 @@ static __attribute__((noinline)) void after(void)
 
 int main(int argc, char **argv)
 {
-	bool calls = argc < 2 || strcmp(argv[1], "activity");
+	bool calls = argc < 2 || strcmp(argv[1], "activity"), first = argc > 2;
 	struct timespec pause = { 1, 500000000 };
 	CUpti_SubscriberHandle subscriber;
 
-	if (cudaMalloc(&memory, 4096) != cudaSuccess)
-		return 1;
-	before();
+	if (!first) {
+		if (cudaMalloc(&memory, 4096) != cudaSuccess)
+			return 1;
+		before();
+	}
 	if (calls) {
 		CHECK_CUPTI(cuptiSubscribe(&subscriber, on_call, NULL));
 		CHECK_CUPTI(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -134,6 +137,8 @@ int main(int argc, char **argv)
 	begin_ns = real_ns();
 	begin_stamp = stamp();
 	CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));
+	if (first && cudaMalloc(&memory, 4096) != cudaSuccess)
+		return 1;
 	set_all();
 	CHECK_CUPTI(cuptiActivityFlushAll(1));
 	CHECK_CUPTI(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET));
