@@ -16,29 +16,46 @@
  * 300 KB. When it is full, all is forgotten and what is still in use comes back.
  */
 #define ARENA_BYTES	(2u << 20)
-#define TRACE_BYTES	(4u << 20)
+#define TRACE_BYTES	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
+#define MAX_PLACES	16		/* of a path */
+
 struct path {
-	_Alignas(64) struct path *then;	/* where the launch after the last one from here came from */
-	const struct unwind_trace *unwind;	/* what it was made from; NULL: that is not known */
-	const struct python_trace *python;	/* the same, unless mode is PYTHON_OFF */
+	struct path *next;		/* in its bucket */
+	uint64_t hash;
+	struct place *places;
+	uint32_t nr_places;
 	uint32_t id;
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
 	bool wait;			/* of calls that waited: has no number, nobody is told of it */
-	enum python_mode mode;
+	uint64_t frames[];
+};
+
+/*
+ * There may be several ways to come by a path: two calls in a line of Python, or one function from
+ * two stacks of unlike size. Each has its own place in the circle that the program goes in. In one
+ * cache line is what a launch needs that comes from where it was expected.
+ */
+struct place {
+	_Alignas(64) struct place *then;	/* of the launch after the last one from here */
+	const struct unwind_trace *unwind;	/* what it is known by; NULL: that is not known */
+	const struct python_trace *python;	/* the same, unless mode is PYTHON_OFF */
+	struct path *path;
+	uint32_t id, cbid;		/* the path's */
+	uint16_t domain;
+	uint8_t mode;			/* enum python_mode */
 	uint32_t traced_bytes;		/* both, from unwind on ... */
 	uint32_t trace_bytes;		/* ... and the room for them */
-	struct path *next;		/* in its bucket; none of this is needed where a guess is right */
-	uint64_t hash;
-	uint64_t frames[];
+	struct place *next;		/* of its path */
+	uint64_t key;			/* another one is another place */
 };
 
 /* What every launch needs is in one cache line, the log's head in it. */
 struct paths {
-	_Alignas(64) struct path *last;	/* of the last launch */
+	_Alignas(64) struct place *last;	/* of the last launch; NULL: not known */
 	uint64_t end;			/* up to there the log has room */
 	uint32_t listeners;		/* as it was at the last launch */
 	atomic_bool by_ticks;		/* the log's clock is good for what is logged from now on */
@@ -47,7 +64,7 @@ struct paths {
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
-	struct path *wait;		/* of the last call that waited */
+	struct place *wait;		/* of the last call that waited */
 	size_t traces_used;
 	struct path *buckets[BUCKETS];
 	_Alignas(64) uint8_t arena[ARENA_BYTES];
@@ -324,46 +341,103 @@ void paths__repeat(struct paths *p)
 
 /* ---- what they are made from ----------------------------------------------------------------- */
 
-/* Keeps what the last chain, which is @path's, was made from, as far as there is room. */
-static void paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
-			 const struct python *python, enum python_mode mode)
+/* Makes room for places and what is known of them: they come back as they are needed. */
+static void paths__forget_places(struct paths *p)
+{
+	size_t used = atomic_load_explicit(&p->arena_bytes, memory_order_relaxed), at;
+	struct path *path;
+
+	for (at = 0; at < used; at += path_bytes(path->nr_frames)) {
+		path = (struct path *)(p->arena + at);
+		path->places = NULL;
+		path->nr_places = 0;
+	}
+	p->last = p->wait = NULL;
+	p->traces_used = 0;
+}
+
+static void *paths__trace_room(struct paths *p, size_t bytes)
+{
+	void *room = p->traces + p->traces_used;
+
+	p->traces_used += bytes;
+	return room;
+}
+
+/* Which of its path's it is by @key; a new one, or one that is used again. */
+static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
+{
+	struct place *place;
+
+	for (place = path->places; place; place = place->next)
+		if (place->key == key)
+			return place;
+	if (path->nr_places == MAX_PLACES) {
+		path->places->key = key;
+		return path->places;
+	}
+	place = paths__trace_room(p, sizeof(*place));
+	*place = (struct place){
+		.path = path,
+		.id = path->id,
+		.cbid = path->cbid,
+		.domain = path->domain,
+		.next = path->places,
+		.key = key,
+	};
+	path->places = place;
+	path->nr_places++;
+	return place;
+}
+
+/* Where the last chain, which is @path's, came from. What it was made from is kept there. */
+static struct place *paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
+				  const struct python *python, enum python_mode mode)
 {
 	size_t unwind_bytes = u && mode != PYTHON_ONLY ? round_up(unwinder__trace_bytes(u)) : 0;
 	size_t python_bytes = mode == PYTHON_ON ? python__trace_bytes(python) : 0;
+	/* Should it grow, it must be kept elsewhere: there is no room behind it. */
+	size_t bytes = round_up((unwind_bytes + python_bytes) * 5 / 4);
+	struct place *place;
+	uint64_t key = 0;
 	uint8_t *traces;
 
+	if (sizeof(*place) + bytes > TRACE_BYTES - p->traces_used)
+		paths__forget_places(p);
+	if (unwind_bytes)
+		key = unwinder__trace_key(u);
+	if (python_bytes)
+		key ^= python__trace_key(python);
+	place = paths__place(p, path, key);
 	if (!unwind_bytes || (mode == PYTHON_ON && !python_bytes))
-		return;
-	if (unwind_bytes + python_bytes > path->trace_bytes) {
-		/* A new place, for there is no room behind the old one. */
-		size_t bytes = round_up((unwind_bytes + python_bytes) * 5 / 4);
-
-		if (bytes > TRACE_BYTES - p->traces_used)
-			return;
-		path->unwind = (struct unwind_trace *)(p->traces + p->traces_used);
-		path->trace_bytes = bytes;
-		p->traces_used += bytes;
+		return place;
+	traces = (uint8_t *)place->unwind;
+	if (unwind_bytes + python_bytes > place->trace_bytes) {
+		traces = paths__trace_room(p, bytes);
+		place->trace_bytes = bytes;
 	}
-	traces = (uint8_t *)path->unwind;
-	path->traced_bytes = unwind_bytes + python_bytes;
-	path->mode = mode;
-	path->python = (struct python_trace *)(traces + unwind_bytes);
+	place->unwind = (struct unwind_trace *)traces;
+	place->python = (struct python_trace *)(traces + unwind_bytes);
+	place->traced_bytes = unwind_bytes + python_bytes;
+	place->mode = mode;
 	unwinder__trace(u, (struct unwind_trace *)traces);
 	if (python_bytes)
 		python__trace(python, (struct python_trace *)(traces + unwind_bytes));
+	return place;
 }
 
 const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
 					enum python_mode mode)
 {
-	const struct path *path = p->last ? p->last->then : NULL;
+	const struct place *place = p->last ? p->last->then : NULL;
 
 	if (slot->wait_ns)
-		path = p->wait;
-	if (!path || !path->unwind || path->cbid != slot->cbid || path->domain != slot->domain ||
-	    path->mode != mode || (mode == PYTHON_ON && !python__holds(path->python)))
+		place = p->wait;
+	if (!place || !place->unwind || place->cbid != slot->cbid ||
+	    place->domain != slot->domain || place->mode != mode ||
+	    (mode == PYTHON_ON && !python__holds(place->python)))
 		return NULL;
-	return path->unwind;
+	return place->unwind;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -386,9 +460,9 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
  * What the next launch is likely to be compared with comes nearer while the program goes on. It has
  * read much else by then.
  */
-static inline void path__prefetch(const struct path *path)
+static inline void place__prefetch(const struct place *place)
 {
-	const char *at = (const char *)path->unwind, *end = at + path->traced_bytes;
+	const char *at = (const char *)place->unwind, *end = at + place->traced_bytes;
 
 	for (; at < end; at += 64)
 		__builtin_prefetch(at, 0, 2);
@@ -401,7 +475,9 @@ static void path__describe(const struct path *path, struct xpu_slot *slot)
 	slot->flags = path->flags;
 }
 
-static inline uint64_t paths__tell(struct paths *p, const struct path *path, struct xpu_slot *slot)
+/* @path: NULL if it could not be kept; else @id is its number */
+static inline uint64_t paths__tell(struct paths *p, const struct path *path, uint32_t id,
+				   struct xpu_slot *slot)
 {
 	uint64_t ticks;
 
@@ -409,10 +485,10 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, str
 	if (__builtin_expect(p->listeners != atomic_load_explicit(&listeners, memory_order_relaxed),
 			     0)) {
 		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
-		slot->path_id = path ? path->id : 0;
+		slot->path_id = path ? id : 0;
 	}
 	if (__builtin_expect(path && !slot->path_id, 1)) {
-		ticks = paths__log(p, 0, slot->correlation_id, path->id);
+		ticks = paths__log(p, 0, slot->correlation_id, id);
 		if (__builtin_expect(ticks != 0, 1))
 			return ticks;
 	}
@@ -425,44 +501,43 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, str
 
 void paths__wait_guessed(struct paths *p, struct xpu_slot *slot)
 {
-	path__describe(p->wait, slot);
+	path__describe(p->wait->path, slot);
 	probe__launch(slot);
 }
 
 void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 		 const struct python *python, enum python_mode mode)
 {
-	if (!p->wait || !path__is(p->wait, slot))
-		p->wait = paths__search(p, slot);
-	if (p->wait)
-		paths__trace(p, p->wait, u, python, mode);
+	struct path *path = paths__search(p, slot);
+
+	p->wait = path ? paths__trace(p, path, u, python, mode) : NULL;
 	probe__launch(slot);
 }
 
 uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
 {
-	const struct path *path = p->last->then, *next = path->then;
+	struct place *place = p->last->then;
+	const struct place *next = place->then;
 	uint64_t ticks;
 
-	p->last = p->last->then;
-	ticks = paths__tell(p, path, slot);
-	if (next && next != path)
-		path__prefetch(next);
+	p->last = place;
+	ticks = paths__tell(p, place->path, place->id, slot);
+	if (next && next != place)
+		place__prefetch(next);
 	return ticks;
 }
 
 uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 		       const struct python *python, enum python_mode mode)
 {
-	struct path *last = p->last, *path = last ? last->then : NULL;
+	struct place *place = p->last ? p->last->then : NULL;
+	struct path *path = place ? place->path : NULL;
 
-	if (!path || !path__is(path, slot)) {
+	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
-		if (p->last)		/* it may have been forgotten */
-			p->last->then = path;
-	}
-	p->last = path;
-	if (path)
-		paths__trace(p, path, u, python, mode);
-	return paths__tell(p, path, slot);
+	place = path ? paths__trace(p, path, u, python, mode) : NULL;
+	if (p->last)			/* it may have been forgotten */
+		p->last->then = place;
+	p->last = place;
+	return paths__tell(p, path, path ? path->id : 0, slot);
 }

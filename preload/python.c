@@ -658,6 +658,16 @@ size_t python__trace_bytes(const struct python *p)
 	return sizeof(struct python_trace) + p->nr_steps * sizeof(p->steps[0]);
 }
 
+uint64_t python__trace_key(const struct python *p)
+{
+	const struct step *s, *end = p->steps + p->nr_steps;
+	uint64_t key = p->tstate;
+
+	for (s = p->steps; s < end; s++)
+		key = (key ^ s->frame ^ s->instr << 20) * 0x9e3779b97f4a7c15ull;
+	return key;
+}
+
 void python__trace(const struct python *p, struct python_trace *trace)
 {
 	*trace = (struct python_trace){ .tstate = p->tstate, .first = p->first,

@@ -73,6 +73,9 @@ struct python_trace;
 /* What it takes; 0 if there is none. Of NULL, too. */
 size_t python__trace_bytes(const struct python *p);
 
+/* Another one means another trace, though not the other way round. */
+uint64_t python__trace_key(const struct python *p);
+
 /* Writes it there. */
 void python__trace(const struct python *p, struct python_trace *trace);
 

@@ -58,6 +58,12 @@ size_t unwinder__trace_bytes(const struct unwinder *u)
 	return 0;
 }
 
+uint64_t unwinder__trace_key(const struct unwinder *u)
+{
+	(void)u;
+	return 0;
+}
+
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 {
 	(void)u;
@@ -1280,6 +1286,11 @@ size_t unwinder__trace_bytes(const struct unwinder *u)
 	unsigned int nr = u->last.whole.nr_words;
 
 	return nr ? sizeof(struct unwind_trace) + (nr + (nr + 1) / 2) * sizeof(uint64_t) : 0;
+}
+
+uint64_t unwinder__trace_key(const struct unwinder *u)
+{
+	return u->last.sp;
 }
 
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)

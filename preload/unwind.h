@@ -78,6 +78,9 @@ bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *sl
 /* What the trace of the last chain at level 0 takes; 0 if that was made from more than it can hold. */
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
+/* Another one means another trace, though not the other way round. */
+uint64_t unwinder__trace_key(const struct unwinder *u);
+
 /* Writes it there. */
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 

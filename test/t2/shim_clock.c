@@ -159,7 +159,7 @@ static void be_killed(const char *what)
 		launches(100, 0);
 		head = log->head;
 		tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
-		clock = &log->clocks[log->clock];
+		clock = &log->clocks[__atomic_load_n(&log->clock, __ATOMIC_ACQUIRE)];
 		for (; tail < head; tail++, nr++) {
 			ns = xpu_log__ns(clock, log->entries[tail % XPU_LOG_ENTRIES].time);
 			nr_off += off_by(ns, nr_made - (head - tail)) > NEAR_NS;

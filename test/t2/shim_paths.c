@@ -250,6 +250,16 @@ static __attribute__((noinline)) void there(uint32_t id)
 	asm volatile("");
 }
 
+/* The same frames, but not the same stack. */
+static __attribute__((noinline)) void anywhere(uint32_t id, size_t bytes)
+{
+	volatile char *pad = __builtin_alloca(bytes);
+
+	pad[0] = 0;
+	launch_by_guess(id);
+	asm volatile("" : : "r"(pad) : "memory");
+}
+
 static void *pages(size_t bytes)
 {
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -281,6 +291,19 @@ static void test_guesses(void)
 		there(++id);
 	}
 	ok(nr_right >= 190, "in a circle of two: %u of 200", nr_right);
+	nr_right = 0;
+	for (i = 0; i < 200; i++) {
+		anywhere(++id, i % 2 ? 16 : 1000);
+		if (i % 2)
+			here(++id);
+		else
+			there(++id);
+	}
+	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400", nr_right);
+	for (i = 0; i < 1000; i++)	/* from more than are remembered */
+		anywhere(++id, 16 + i * 7 % 40 * 16);
+	paths__send(own_paths);
+	is_int(heard(nr_launches) - before, 300 + 200 + 400 + 1000, "all are heard");
 	paths__send(own_paths);
 	munmap(own_paths, paths__bytes());
 	munmap(unwinder, unwinder__bytes());
