@@ -121,8 +121,8 @@ int main(void)
 
 	/* Without Py_Version, by the name of the file. */
 	for (i = 0; i + sizeof("Py_Version") < file_bytes; i++)
-		if (!memcmp(file + i, "\0Py_Version", sizeof("\0Py_Version")))
-			file[i + 1] = 'Q';
+		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
+			file[i] = 'Q';
 	is_int(find(file_bytes, start, pgoff, 10, &python), 0, "3.10: found");
 	is_int(python.minor, 10, "3.10: by its name");
 	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO, "no number, no name: refused");
