@@ -23,7 +23,7 @@
  */
 #define ARENA_BYTES	(1u << 20)
 #define BUCKETS		1024		/* a power of two */
-#define MAX_WAITING	4096		/* events, for a log or for room in it */
+#define MAX_WAITING	65536		/* events, for a log or for room in it */
 #define MAX_ENDED	16		/* by other threads, not yet noticed */
 
 struct domain {
