@@ -1306,8 +1306,7 @@ void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
 		stats->nr_ranges += p->nr_ranges;
 		if (!p->attached)	/* else some were not for us */
 			stats->nr_ranges_logged += c->nr_ranges;
-		if (c->nr_dropped_ranges > f->nr_dropped_ranges)
-			stats->nr_ranges_dropped += c->nr_dropped_ranges - f->nr_dropped_ranges;
+		stats->nr_ranges_dropped += c->nr_dropped_ranges - f->nr_dropped_ranges;
 		stats->nr_device_records += c->nr_kernels - f->nr_kernels +
 			c->nr_memcpys - f->nr_memcpys + c->nr_memsets - f->nr_memsets;
 		stats->nr_calls += c->nr_calls - f->nr_calls;

@@ -444,6 +444,20 @@ void launch__set_range(uint32_t id, bool logged)
 		atomic_store_explicit(&t->range_logged, LAUNCH_RANGE_UNKNOWN, memory_order_relaxed);
 }
 
+void launch__forget_ranges(void)
+{
+	struct thread *t;
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_mutex_lock(&lock);
+	for (t = threads; t; t = t->next)
+		atomic_store(&t->range_logged, LAUNCH_RANGE_UNKNOWN);
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 void launch__enable(bool on)
 {
 	atomic_store(&enabled, on);

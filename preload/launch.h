@@ -56,6 +56,9 @@ bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
  * before the next one. */
 void launch__set_range(uint32_t id, bool logged);
 
+/* What any thread's log says of that is not to be gone by, as above. */
+void launch__forget_ranges(void);
+
 /* In what range the log has this thread. Another thread may say that this is not so any more. NULL: it
  * has no log. */
 #define LAUNCH_RANGE_UNKNOWN	0xffffffffu

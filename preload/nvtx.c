@@ -48,8 +48,6 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 
 /* ---- what modules call ----------------------------------------------------------------------- */
 
-#define WANTED()	__builtin_expect(probe__ranges_wanted(), 0)
-
 static int tracked(int level)
 {
 	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
@@ -84,88 +82,88 @@ static __attribute__((noinline)) void mark(const void *domain, const struct nvtx
 
 static int domain_push_ex(const void *domain, const struct nvtx_attributes *a)
 {
-	return WANTED() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_ex(const struct nvtx_attributes *a)
 {
-	return WANTED() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_a(const char *s)
 {
-	return WANTED() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_w(const wchar_t *s)
 {
-	return WANTED() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
 }
 
 static int domain_pop(const void *domain)
 {
-	return WANTED() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
 }
 
 static int pop(void)
 {
-	return WANTED() ? tracked(ranges__pop(NULL)) : NVTX_ABI_NO_TRACKING;
+	return ranges__wanted() ? tracked(ranges__pop(NULL)) : NVTX_ABI_NO_TRACKING;
 }
 
 static uint64_t domain_start_ex(const void *domain, const struct nvtx_attributes *a)
 {
-	return WANTED() ? start(domain, a) : 0;
+	return ranges__wanted() ? start(domain, a) : 0;
 }
 
 static uint64_t start_ex(const struct nvtx_attributes *a)
 {
-	return WANTED() ? start(NULL, a) : 0;
+	return ranges__wanted() ? start(NULL, a) : 0;
 }
 
 static uint64_t start_a(const char *s)
 {
-	return WANTED() ? start(NULL, &ASCII(s)) : 0;
+	return ranges__wanted() ? start(NULL, &ASCII(s)) : 0;
 }
 
 static uint64_t start_w(const wchar_t *s)
 {
-	return WANTED() ? start(NULL, &UNICODE(s)) : 0;
+	return ranges__wanted() ? start(NULL, &UNICODE(s)) : 0;
 }
 
 static void end(uint64_t id)
 {
-	if (WANTED())
+	if (ranges__wanted())
 		ranges__end(id);
 }
 
 static void domain_end(const void *domain, uint64_t id)
 {
 	(void)domain;
-	if (WANTED())
+	if (ranges__wanted())
 		ranges__end(id);
 }
 
 static void domain_mark_ex(const void *domain, const struct nvtx_attributes *a)
 {
-	if (WANTED())
+	if (ranges__wanted())
 		mark(domain, a);
 }
 
 static void mark_ex(const struct nvtx_attributes *a)
 {
-	if (WANTED())
+	if (ranges__wanted())
 		mark(NULL, a);
 }
 
 static void mark_a(const char *s)
 {
-	if (WANTED())
+	if (ranges__wanted())
 		mark(NULL, &ASCII(s));
 }
 
 static void mark_w(const wchar_t *s)
 {
-	if (WANTED())
+	if (ranges__wanted())
 		mark(NULL, &UNICODE(s));
 }
 

@@ -85,8 +85,9 @@ _Static_assert((XPU_RANGE_DEPTH + 2) * NODE_BYTES_MAX < ARENA_BYTES, "what is op
 
 static __thread struct ranges *this_ranges __attribute__((tls_model("initial-exec")));
 
-static atomic_int mode = RANGES_WAIT;
+_Atomic enum ranges_mode ranges__mode = RANGES_WAIT;
 static atomic_uint session;			/* rises when listeners have gone */
+static atomic_bool missed;			/* ... and have missed something */
 static atomic_uint last_id, last_number;
 static atomic_uint_fast64_t nr_dropped;
 
@@ -141,7 +142,15 @@ void ranges__set_mode(enum ranges_mode new)
 {
 	if (new == RANGES_OFF)
 		atomic_fetch_add(&session, 1);
-	atomic_store(&mode, new);
+	atomic_store(&ranges__mode, new);
+}
+
+void ranges__miss(void)
+{
+	if (atomic_load_explicit(&missed, memory_order_relaxed) || atomic_exchange(&missed, true))
+		return;
+	atomic_fetch_add(&session, 1);
+	launch__forget_ranges();
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -467,7 +476,7 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 {
 	uint32_t code = XPU_LOG_RANGE | place << 8 | what;
 
-	if (__builtin_expect(atomic_load_explicit(&mode, memory_order_acquire) == RANGES_WAIT, 0)) {
+	if (__builtin_expect(atomic_load_explicit(&ranges__mode, memory_order_acquire) == RANGES_WAIT, 0)) {
 		r->early = true;
 		ranges__wait(r, time_ns, id, code);
 		return;
@@ -502,7 +511,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 			continue;
 		}
 		r->open[i].node = n;
-		if (!n->told && atomic_load(&mode) == RANGES_RECORD)
+		if (!n->told && atomic_load(&ranges__mode) == RANGES_RECORD)
 			tell(n);
 	}
 	ranges__log(r, time_ns, n, ranges__innermost(r), what, place);
@@ -535,7 +544,7 @@ static struct ranges *enter(void)
 	struct ranges *r = this_ranges;
 	unsigned int now;
 
-	if (atomic_load_explicit(&mode, memory_order_relaxed) == RANGES_OFF)
+	if (atomic_load_explicit(&ranges__mode, memory_order_relaxed) == RANGES_OFF)
 		return NULL;
 	if (__builtin_expect(!r, 0) && !(r = ranges__new())) {
 		drop(1);
@@ -548,6 +557,8 @@ static struct ranges *enter(void)
 	}
 	atomic_store_explicit(&r->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&missed, memory_order_relaxed), 0))
+		atomic_store(&missed, false);
 	now = atomic_load_explicit(&session, memory_order_relaxed);
 	if (__builtin_expect(r->session != now, 0)) {
 		r->session = now;
@@ -684,7 +695,7 @@ void ranges__end(uint64_t id)
 	struct ranges *r = this_ranges;
 	unsigned int i;
 
-	if (!id || atomic_load_explicit(&mode, memory_order_relaxed) == RANGES_OFF)
+	if (!id || atomic_load_explicit(&ranges__mode, memory_order_relaxed) == RANGES_OFF)
 		return;
 	if (!r || r->number != id >> 32) {
 		end_elsewhere(id >> 32, id);
@@ -745,7 +756,7 @@ bool ranges__sync(void)
 	struct ranges *r = this_ranges;
 	bool logged;
 
-	if (!r || atomic_load(&mode) != RANGES_RECORD)
+	if (!r || atomic_load(&ranges__mode) != RANGES_RECORD)
 		return true;
 	if (atomic_load(&r->inside))
 		return false;		/* a signal handler's launch */
@@ -762,7 +773,7 @@ void ranges__leave(void)
 {
 	struct ranges *r = this_ranges;
 
-	if (!r || !(r->nr_open || r->nr_waiting) || atomic_load(&mode) != RANGES_RECORD)
+	if (!r || !(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD)
 		return;
 	r = enter();
 	if (!r)
@@ -793,18 +804,20 @@ void ranges__repeat(void)
 	leave_lock(&old);
 }
 
-uint64_t ranges__nr_dropped(void)
+void ranges__give_up(void)
 {
-	uint64_t nr = atomic_load(&nr_dropped);
 	struct ranges *r;
 	sigset_t old;
 
-	/* What waits may wait for ever. */
 	take_lock(&old);
 	for (r = all; r; r = r->next)
-		nr += atomic_load(&r->nr_waiting);
+		drop(atomic_load(&r->nr_waiting));
 	leave_lock(&old);
-	return nr;
+}
+
+uint64_t ranges__nr_dropped(void)
+{
+	return atomic_load(&nr_dropped);
 }
 
 /* The child has one thread, and its ranges are not known to those who listen. */

@@ -37,6 +37,20 @@ enum ranges_mode {
 
 /* The shim's life: what comes is for those who listen now. */
 void ranges__set_mode(enum ranges_mode mode);
+extern _Atomic enum ranges_mode ranges__mode;
+
+/* Something was opened or closed that nobody wanted to know of. */
+void ranges__miss(void);
+
+/* Whether it is to be told. Listeners may leave and others come before the shim's own thread notices. */
+static inline bool ranges__wanted(void)
+{
+	if (__builtin_expect(probe__ranges_wanted(), 0))
+		return true;
+	if (__builtin_expect(__atomic_load_n(&ranges__mode, __ATOMIC_RELAXED) != RANGES_OFF, 0))
+		ranges__miss();
+	return false;
+}
 
 /* Named like this; no two have the same name. They stay. NULL: no memory. */
 struct domain;
@@ -77,6 +91,9 @@ void ranges__leave(void);
 
 /* Tells of every path again. On any thread. */
 void ranges__repeat(void);
+
+/* The process ends: what still waits for room is dropped. */
+void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);
 

@@ -401,6 +401,7 @@ static void at_exit(void)
 	}
 	if (shim.state == AWAKE) {
 		ranges__set_mode(RANGES_OFF);
+		ranges__give_up();
 		activity__flush(true);
 		activity__drain(true);
 	}
