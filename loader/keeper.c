@@ -140,7 +140,7 @@ out:
 	return err;
 }
 
-/* What is made belongs to the user who called sudo, and goes where that one may write; this thread only. */
+/* What is made belongs to the user who called sudo, who must be allowed to; this thread only. */
 static void become_user(void)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");

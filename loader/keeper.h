@@ -2,11 +2,12 @@
 /*
  * keeper.h - keeps files that will not be found where the recording says
  *
- * A process in a container maps files by paths that mean nothing here, or other files; a plug-in may
- * be unlinked as soon as it is loaded. Their names need them, later. So what a process has mapped is
- * opened at once, through /proc/PID, and if that is not the file at that path here, then or at the
- * end, it is copied into FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE. Generated code is the same: what
- * names it, /tmp/perf-PID.map, is copied at the end if the process has a /tmp of its own.
+ * A process in a container maps files by paths that mean nothing here, or other files; a plug-in
+ * may be unlinked as soon as it is loaded. Their names need them, later. So what a process has
+ * mapped is opened at once, through /proc/PID, and if that is not the file at that path here, then
+ * or at the end, it is copied into FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE.
+ * Generated code is the same: what names it, /tmp/perf-PID.map, is copied at the end if the process
+ * has a /tmp of its own.
  *
  * Nothing is read but to be copied. Copying is done by a thread, with the file system rights of the
  * user who called sudo.

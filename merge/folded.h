@@ -4,14 +4,16 @@
  *
  *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
- * Other roots than the comm, or several, with struct folded_opts.by. Root first, in byte order of the lines. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU;
- * [GPU_Memcpy]HtoD; [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never
- * seen; [no launch] as the parent of device work whose launch was never seen. In names, ';' becomes
- * ':', control characters '?' and bytes that are no UTF-8 U+FFFD.
+ * Root first, in byte order of the lines. Other roots than the comm, or several, with struct
+ * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD; [GPU_Memset];
+ * [GPU_Launch_Pending] for launches whose device work was never seen; [no launch] as the parent of
+ * device work whose launch was never seen. In names, ';' becomes ':', control characters '?' and
+ * bytes that are no UTF-8 U+FFFD.
  *
  * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
- * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps its line
- * with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts launches.
+ * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps
+ * its line with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts
+ * launches.
  */
 #ifndef MERGE_FOLDED_H
 #define MERGE_FOLDED_H

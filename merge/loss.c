@@ -99,8 +99,8 @@ uint64_t loss__lost(const struct loss *l)
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
 	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +
 	       l->recorder[XPU_LOST_SAMPLE] + l->dropped_ranges +
-	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) + l->recorder_other + l->dropped_cupti +
-	       l->dropped_shim;
+	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) +
+	       l->recorder_other + l->dropped_cupti + l->dropped_shim;
 }
 
 bool loss__clean(const struct loss *l)

@@ -192,7 +192,10 @@ struct input {
 struct session;
 struct slice;
 
-/* Device work, a launch without any, or a CPU sample, with the call path and thread that it is summed up under. */
+/*
+ * Device work, a launch without any, or a CPU sample, with the call path and thread that it is summed
+ * up under.
+ */
 struct placed {
 	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
 	uint64_t duration_ns;
@@ -202,7 +205,8 @@ struct placed {
 
 /*
  * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those that
- * are not wanted may be NULL. With a filter, launches are told when their work passes it, and so again with each further work.
+ * are not wanted may be NULL. With a filter, launches are told when their work passes it, and so again
+ * with each further work.
  */
 struct session_sink {
 	void *ctx;

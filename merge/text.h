@@ -22,7 +22,10 @@ struct text_opts {
 /* Return: whether there is a table of that name. */
 bool text__has_table(const char *name);
 
-/* Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/*
+ * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its error
+ * flag.
+ */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
 
 /* Writes what one of the recordings says of itself, "label: value" on each line. */

@@ -193,18 +193,6 @@ static const struct {
 	{ "data", ".data", FORMAT_DATA },
 };
 
-static const struct {
-	const char *name;
-	enum unit unit;
-} units[] = {
-	{ "ns", UNIT_NS },
-	{ "us", UNIT_US },
-	{ "ms", UNIT_MS },
-	{ "samples", UNIT_SAMPLES },
-	{ "count", UNIT_COUNT },
-	{ "bytes", UNIT_BYTES },
-};
-
 static int options__set_format(struct options *o, const char *name)
 {
 	size_t i;
@@ -219,19 +207,35 @@ static int options__set_format(struct options *o, const char *name)
 	return -EINVAL;
 }
 
-static int options__set_unit(struct options *o, const char *name)
+/* Return: which of the names it is, or -EINVAL, with all said. */
+static int find_name(const char *option, const char *name, const char *const *names, size_t nr)
 {
+	char known[256] = "";
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strcmp(units[i].name, name))
-			continue;
-		o->unit = units[i].unit;
-		o->unit_given = true;
-		return 0;
-	}
-	complain("unknown unit '%s': ns, us, ms, samples, count and bytes are known", name);
+	for (i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	for (i = 0; i < nr; i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 !i ? "" : i + 1 < nr ? ", " : " and ", names[i]);
+	complain("unknown %s '%s': %s are known", option, name, known);
 	return -EINVAL;
+}
+
+static int options__set_unit(struct options *o, const char *name)
+{
+	static const char *const names[] = {
+		[UNIT_NS] = "ns", [UNIT_US] = "us", [UNIT_MS] = "ms", [UNIT_SAMPLES] = "samples",
+		[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes",
+	};
+	int i = find_name("--unit", name, names, ARRAY_SIZE(names));
+
+	if (i < 0)
+		return i;
+	o->unit = i;
+	o->unit_given = true;
+	return 0;
 }
 
 static int options__set_normalize(struct options *o, const char *name)
@@ -240,17 +244,13 @@ static int options__set_normalize(struct options *o, const char *name)
 		[NORMALIZE_NONE] = "none", [NORMALIZE_TOTAL] = "total",
 		[NORMALIZE_LAUNCHES] = "launches",
 	};
-	size_t i;
+	int i = find_name("--normalize", name, names, ARRAY_SIZE(names));
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name))
-			continue;
-		o->normalize = i;
-		o->normalize_given = true;
-		return 0;
-	}
-	complain("unknown --normalize '%s': none, total and launches are known", name);
-	return -EINVAL;
+	if (i < 0)
+		return i;
+	o->normalize = i;
+	o->normalize_given = true;
+	return 0;
 }
 
 static int options__set_python_style(struct options *o, const char *name)
@@ -258,40 +258,32 @@ static int options__set_python_style(struct options *o, const char *name)
 	static const char *const names[] = {
 		[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line",
 	};
-	size_t i;
+	int i = find_name("--python-frames", name, names, ARRAY_SIZE(names));
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name))
-			continue;
-		o->python_style = i;
-		return 0;
-	}
-	complain("unknown --python-frames '%s': short, full and no-line are known", name);
-	return -EINVAL;
+	if (i < 0)
+		return i;
+	o->python_style = i;
+	return 0;
 }
 
 static int options__set_graph(struct options *o, const char *name)
 {
-	static const char *const modes[] = {
+	static const char *const names[] = {
 		[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both",
 	};
-	size_t i;
+	int i = find_name("--graph", name, names, ARRAY_SIZE(names));
 
-	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		if (strcmp(modes[i], name))
-			continue;
-		o->graph = i;
-		return 0;
-	}
-	complain("--graph: unknown mode '%s': capture, launch and both are known", name);
-	return -EINVAL;
+	if (i < 0)
+		return i;
+	o->graph = i;
+	return 0;
 }
 
 static int options__set_by(struct options *o, char *list)
 {
 	static const char *const names[NR_BY] = {
-		[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid", [BY_DEVICE] = "device",
-		[BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
+		[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
+		[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
 	};
 	char *name, *rest = NULL;
 	uint32_t by, i;
@@ -428,7 +420,6 @@ static int options__complete_import(struct options *o)
 static int options__complete(struct options *o, int nr_args, char **args)
 {
 	size_t i, len, suffix;
-
 	int n;
 
 	for (n = 0; n < nr_args; n++)
@@ -527,11 +518,10 @@ static int options__complete(struct options *o, int nr_args, char **args)
 /* Return: 0, 1 if everything was said already, or -EINVAL. */
 static int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE, OPT_SRCLINE, OPT_SYMFS,
-	       OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT, OPT_VERSION, OPT_GPU_ONLY,
-	       OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON, OPT_TABLE, OPT_CPU, OPT_GPU,
-	       OPT_NSYS, OPT_NVTX_PREFIX, OPT_NVTX_COLORS,
-	       OPT_FILTER };
+	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE,
+	       OPT_SRCLINE, OPT_SYMFS, OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT,
+	       OPT_VERSION, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON,
+	       OPT_TABLE, OPT_CPU, OPT_GPU, OPT_NSYS, OPT_NVTX_PREFIX, OPT_NVTX_COLORS, OPT_FILTER };
 	static const struct option longs[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "format", required_argument, NULL, 'f' },
