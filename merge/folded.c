@@ -25,8 +25,8 @@ static int buf__put(buf_t *buf, const char *s, size_t len)
 {
 	int err = array_reserve(buf, buf->nr + len);
 
-	if (err)
-		return err;
+	if (err || !len)
+		return err;		/* there may be no buffer yet */
 	memcpy(buf->v + buf->nr, s, len);
 	buf->nr += len;
 	return 0;
