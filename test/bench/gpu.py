@@ -18,11 +18,13 @@
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
   ROUNDS     of turns, by tens (15)
+  STARTS     how often the programs are started anew (3)
 
 Every row has a program of its own, all are started together, and then take turns: in each round,
 one block of some 15 to 30 ms each, in random order; what launches from one thread does so from the
-same CPU. So a slow moment of the machine hits all alike. A ratio is the median of the ratios within the rounds, with its standard
-error. The accounts are xpumerge's, of all that the
+same CPU. So a slow moment of the machine hits all alike. But where a program's memory is makes a difference, too, for as long as it
+runs; so all of them are started several times. A ratio is the mean of those of the starts, each the
+median of those within its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
 says why.
 """
@@ -246,9 +248,11 @@ class Program:
         os.write(self.fds[0], f"{workload}\n".encode())
         return float(self.hear(TURN_S))
 
-    def end(self):
-        """Lets it end. Return: whether it did so in good order."""
+    def let_go(self):
         os.close(self.fds[0])       # nobody else has it open for writing
+
+    def end(self):
+        """Waits until it has ended. Return: whether it did so in good order."""
         try:
             self.process.wait(0 if self.why else END_S)
         except subprocess.TimeoutExpired:
@@ -330,24 +334,32 @@ class Account:
 LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14}  {}"
 
 
-def middle(values):
-    """Their median and its standard error, as if they were normally distributed; None of none."""
-    if not values:
+def middle(starts):
+    """The mean of the starts' medians and its standard error; None of none. Of a single start, the
+    error of its median, as if its rounds were normally distributed."""
+    medians = [statistics.median(values) for values in starts if values]
+    if not medians:
         return None
-    median = statistics.median(values)
-    spread = statistics.median(abs(v - median) for v in values)
-    return median, 1.858 * spread / len(values) ** 0.5
+    if len(medians) > 1:
+        return statistics.mean(medians), statistics.stdev(medians) / len(medians) ** 0.5
+    values = next(values for values in starts if values)
+    spread = statistics.median(abs(v - medians[0]) for v in values)
+    return medians[0], 1.858 * spread / len(values) ** 0.5
+
+
+def within(figures, a, b, what):
+    """what(a's, b's) of each round, by start."""
+    return [[what(x, y) for x, y in zip(*starts) if y]
+            for starts in zip(figures.get(a, []), figures.get(b, []))]
 
 
 def ratio(figures, row, of):
-    """Of the ratios within the rounds."""
-    return middle([a / b for a, b in zip(figures.get(row, []), figures.get(of, [])) if b])
+    return middle(within(figures, row, of, lambda x, y: x / y))
 
 
 def added(figures, row, of, to):
     """What one adds to a row in the middle, beside what another one adds."""
-    a, b = (middle([x - y for x, y in zip(figures.get(name, []), figures.get(to, []))])
-            for name in (row, of))
+    a, b = (middle(within(figures, name, to, lambda x, y: x - y)) for name in (row, of))
     if not a or not b or b[0] <= 0:
         return None
     return a[0] / b[0], math.hypot(a[1], b[1] * a[0] / b[0]) / b[0]
@@ -375,7 +387,8 @@ class Bench:
         self.tools = Tools()
         self.workloads = settings("WORKLOADS", " ".join([*NATIVE, "cpu", *TORCH]))
         self.rows = settings("ROWS", " ".join(ROWS))
-        self.rounds = int(os.environ.get("ROUNDS") or 15)
+        self.starts = int(os.environ.get("STARTS") or 3)
+        self.rounds = max(10 * int(os.environ.get("ROUNDS") or 15) // self.starts, 1)
         self.figures = {}
         self.status = 0
 
@@ -386,43 +399,58 @@ class Bench:
 
     def group(self, name, workloads, unit, command):
         """Runs all rows of one program; command(row) is its command, or None."""
-        programs, accounts, left_out = {}, {}, {}
+        commands, accounts = {}, {}
         for row in self.rows:
             line = command(row)
-            if line:
-                left_out[row] = self.tools.why_not(row)
-                if not left_out[row]:
-                    programs[row] = Program(self.tools, name, row, line(f"{name}.{row}"))
+            why = line and self.tools.why_not(row)
+            if why:
+                print(f"{' '.join(workloads):8} {row:13} left out: {why}")
+            elif line:
+                commands[row] = line
+        figures = {w: {row: [] for row in commands} for w in workloads}
+        for start in range(self.starts):
+            programs = {row: Program(self.tools, f"{name}.{start}", row, line(f"{name}.{start}.{row}"))
+                        for row, line in commands.items()}
+            for workload, rows in self.turns(programs, workloads, accounts).items():
+                for row, values in rows.items():
+                    figures[workload][row].append(values)
+        for workload in workloads:
+            self.figures[workload] = figures[workload]
+            for row, starts in figures[workload].items():
+                values = [value for start in starts for value in start]
+                if values:
+                    print_row(workload, row, values, unit, ratio(figures[workload], row, "bare"),
+                              ratio(figures[workload], row, "floor"), accounts.get(row, ""))
+
+    def turns(self, programs, workloads, accounts):
+        """All that programs do between their start and their end; their accounts are added up."""
         for program in programs.values():
             try:
                 program.hear(READY_S)
             except Failed:
                 pass
-        figures = take_turns(programs, workloads, 10 * self.rounds)
+        figures = take_turns(programs, workloads, self.rounds)
+        for program in programs.values():
+            program.let_go()
         ended = {row: program.end() for row, program in programs.items()}
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             merges = {row: pool.submit(Account, self.tools, program.data)
                       for row, program in programs.items() if row in OURS and ended[row]}
         for row, merge in merges.items():
             try:
-                accounts[row] = merge.result()
-                self.status |= not accounts[row].exact
+                account = merge.result()
+                self.status |= not account.exact
+                if row in accounts:
+                    account.counts = [a + b for a, b in zip(accounts[row].counts, account.counts)]
+                accounts[row] = account
             except (Failed, OSError) as why:
-                accounts[row] = why
-                self.status = 1
-        for workload in workloads:
-            self.figures[workload] = figures[workload]
-            for row, why in left_out.items():
-                if why:
-                    print(f"{workload:8} {row:13} left out: {why}")
-                elif figures[workload][row]:
-                    print_row(workload, row, figures[workload][row], unit,
-                              ratio(figures[workload], row, "bare"),
-                              ratio(figures[workload], row, "floor"), accounts.get(row, ""))
-                if not why and programs[row].why:
-                    self.complain(workload, row, programs[row].why)
-                elif not why and not ended[row] and row != "nsys":
-                    self.complain(workload, row, f"status {programs[row].process.returncode}")
+                self.complain(" ".join(workloads), row, why)
+        for row, program in programs.items():
+            if program.why:
+                self.complain(" ".join(workloads), row, program.why)
+            elif not ended[row] and row != "nsys":
+                self.complain(" ".join(workloads), row, f"status {program.process.returncode}")
+        return figures
 
     def native(self, workload):
         self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
@@ -500,7 +528,8 @@ class Bench:
 
     def run(self):
         print(self.tools.machine())
-        print(f"{10 * self.rounds} rounds of turns; +-: half of the rounds are so near the median\n")
+        print(f"{self.starts} starts of {self.rounds} rounds of turns; +-%: half of the rounds are so "
+              "near the median\n")
         header()
         for workload in self.workloads:
             if workload in NATIVE:
