@@ -40,7 +40,7 @@ static int buf__put_name(buf_t *buf, const char *name)
 
 	for (;;) {
 		len = escape__plain(name);
-		err = buf__put(buf, name, len);
+		err = len ? buf__put(buf, name, len) : 0;
 		name += len;
 		len = err ? 0 : escape__next(&name, ESCAPE_FOLDED, out);
 		if (!len)

@@ -30,12 +30,20 @@ run(async () => {
 
 	const page = await open(PANEL, { viewport: { width: 1400, height: 760 } });
 
-	await page.waitForTimeout(1500);
-	await page.locator("input[type=file]").first().setInputFiles("demo.json");
-	await page.getByRole("button", { name: "Hide sidebar" }).waitFor();
-	await page.waitForTimeout(3000);
-	await click(page, 1372, 77);			/* no more hints */
-	await page.getByRole("button", { name: "Hide sidebar" }).click();
+	const sidebar = page.getByRole("button", { name: "Hide sidebar" });
+
+	/* A panel that is not ready yet takes no file, and does not say so. */
+	for (let i = 0; i < 5 && !await sidebar.count(); i++) {
+		await page.waitForTimeout(2000);
+		await page.locator("input[type=file]").first().setInputFiles("demo.json");
+		await sidebar.waitFor({ timeout: 15000 }).catch(() => {});
+	}
+	/* Hints come some time after the timeline, and are in the way until they are closed. */
+	for (let i = 0; i < 20 && await sidebar.count(); i++) {
+		await page.waitForTimeout(2000);
+		await click(page, 1372, 77);
+		await sidebar.click({ timeout: 1000 }).catch(() => {});
+	}
 	await page.waitForTimeout(1000);
 
 	/* From below, where nothing moves what is above: both processes, then each track. */

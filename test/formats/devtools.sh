@@ -1,18 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The timeline in Chromium's Performance panel. Its screenshot, timeline.png, is the README's; for
-# another recording than one of the simulated device: RECORDING=FILE, FROM= and TO= in seconds.
+# The timeline in Chromium's Performance panel. For a screenshot like the README's, timeline.png:
+# RECORDING=demo.data, one of the demo with --api, and a few ms of it: FROM= and TO= in seconds.
 . "$XPU_SRC/test/lib/tap.sh"
 
 if [ -n "${RECORDING:-}" ]; then
-	cp "$RECORDING" demo.data
+	xpumerge "$RECORDING" --from "${FROM:-0.2}" --to "${TO:-0.203}" -o demo.json 2>merge.log
 else
-	need root bpf shim
-	use_sim
-	xpuload -q --api -o demo.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
-		{ cat load.log; echo "Bail out! cannot record"; exit 1; }
-fi
-xpumerge demo.data --from "${FROM:-0.2}" --to "${TO:-0.203}" -o demo.json 2>merge.log ||
-	{ cat merge.log; echo "Bail out! cannot merge"; exit 1; }
+	"$XPU_BUILD/gen_data" --launches 600 --paths 12 --threads 4 --streams 3 --memcpy-every 5 --api \
+		-o demo.data
+	xpumerge demo.data -o demo.json 2>merge.log
+fi || { cat merge.log; echo "Bail out! cannot merge"; exit 1; }
 
 exec node "$XPU_SRC/test/formats/devtools.js"
