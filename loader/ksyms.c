@@ -2,6 +2,8 @@
 #include "ksyms.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +23,17 @@ struct ksym {
 	bool written;
 };
 
+/*
+ * Reading takes the kernel a tenth of a second, in which the target may have come and gone. So a thread
+ * does it, and who uses the names waits for nothing before the end.
+ */
 struct ksyms {
-	bool loaded;
+	bool started, joined;
+	pthread_t reader;
+	atomic_bool loaded;		/* by the reader, which touches nothing below after that */
 	ARRAY(struct ksym) syms;	/* by address, one for each */
 	ARRAY(char) names;
+	ARRAY(uint64_t) waiting;	/* addresses: for their names */
 };
 
 struct ksyms *ksyms__new(void)
@@ -32,12 +41,21 @@ struct ksyms *ksyms__new(void)
 	return calloc(1, sizeof(struct ksyms));
 }
 
+static void ksyms__join(struct ksyms *k)
+{
+	if (k->started && !k->joined)
+		pthread_join(k->reader, NULL);
+	k->joined = true;
+}
+
 void ksyms__free(struct ksyms *k)
 {
 	if (!k)
 		return;
+	ksyms__join(k);
 	array_free(&k->syms);
 	array_free(&k->names);
+	array_free(&k->waiting);
 	free(k);
 }
 
@@ -73,42 +91,48 @@ static int ksym__cmp(const void *va, const void *vb)
 	return cmp3(a->start, b->start) ?: cmp3(b->global, a->global) ?: cmp3(a->name, b->name);
 }
 
-static void ksyms__load(struct ksyms *k)
+static void *ksyms__read(void *arg)
 {
+	struct ksyms *k = arg;
 	size_t cap = 0, i, nr = 0;
 	char *line = NULL;
 	FILE *f;
 	int err = 0;
 
-	k->loaded = true;
 	f = fopen("/proc/kallsyms", "re");
 	while (f && !err && getline(&line, &cap, f) > 0)
 		err = ksyms__add_line(k, line);
 	free(line);
 	if (f)
 		fclose(f);
-	if (!k->syms.nr || err) {
+	if (err)
 		k->syms.nr = 0;
-		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms does "
-			  "not tell: run it as root, see /proc/sys/kernel/kptr_restrict");
-		return;
-	}
-	qsort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__cmp);
-	for (i = 1; i < k->syms.nr; i++)
-		if (k->syms.v[i].start != k->syms.v[nr].start)
-			k->syms.v[++nr] = k->syms.v[i];
-	k->syms.nr = nr + 1;
+	if (k->syms.nr)
+		qsort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__cmp);
+	for (i = 0; i < k->syms.nr; i++)
+		if (!i || k->syms.v[i].start != k->syms.v[nr - 1].start)
+			k->syms.v[nr++] = k->syms.v[i];
+	k->syms.nr = nr;
+	atomic_store(&k->loaded, true);
+	return NULL;
 }
 
-void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w)
+static void ksyms__start(struct ksyms *k)
+{
+	k->started = true;
+	if (pthread_create(&k->reader, NULL, ksyms__read, k)) {
+		k->joined = true;
+		ksyms__read(k);
+	}
+}
+
+static void ksyms__tell(struct ksyms *k, uint64_t addr, struct writer *w)
 {
 	struct xpu_record_ksym *r;
 	size_t lo = 0, hi, mid, bytes, size;
 	struct ksym *sym;
 	uint64_t end;
 
-	if (!k->loaded)
-		ksyms__load(k);
 	for (hi = k->syms.nr; lo < hi;) {
 		mid = lo + (hi - lo) / 2;
 		if (k->syms.v[mid].start <= addr)
@@ -135,4 +159,33 @@ void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w)
 	r->bytes = bytes;
 	memcpy(r->name, k->names.v + sym->name, bytes);
 	sym->written = true;
+}
+
+static void ksyms__tell_waiting(struct ksyms *k, struct writer *w)
+{
+	size_t i;
+
+	if (k->waiting.nr && !k->syms.nr)
+		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms does "
+			  "not tell: run it as root, see /proc/sys/kernel/kptr_restrict");
+	for (i = 0; i < k->waiting.nr; i++)
+		ksyms__tell(k, k->waiting.v[i], w);
+	array_free(&k->waiting);
+}
+
+void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w)
+{
+	if (!k->started)
+		ksyms__start(k);
+	if (!atomic_load(&k->loaded) && !array_push(&k->waiting, addr))
+		return;
+	ksyms__join(k);
+	ksyms__tell_waiting(k, w);
+	ksyms__tell(k, addr, w);
+}
+
+void ksyms__finish(struct ksyms *k, struct writer *w)
+{
+	ksyms__join(k);
+	ksyms__tell_waiting(k, w);
 }

@@ -13,11 +13,15 @@
 struct ksyms;
 struct writer;
 
-/* Return: NULL without memory. /proc/kallsyms is read when the first name is wanted. */
+/* Return: NULL without memory. A thread reads /proc/kallsyms from when the first name is wanted. */
 struct ksyms *ksyms__new(void);
 void ksyms__free(struct ksyms *k);
 
-/* Writes a KSYM record for the function that @addr is in, unless it is written or not known. */
+/* Writes a KSYM record for the function that @addr is in, once the names are read, unless it is written
+ * or not known. */
 void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w);
+
+/* Writes those that are still to be written. */
+void ksyms__finish(struct ksyms *k, struct writer *w);
 
 #endif /* XPU_LOADER_KSYMS_H */

@@ -757,6 +757,12 @@ void recorder__flush(struct recorder *rec)
 	recorder__flush_samples(rec);
 }
 
+void recorder__finish(struct recorder *rec)
+{
+	recorder__flush(rec);
+	ksyms__finish(rec->ksyms, rec->writer);
+}
+
 /* The bits of the blocks from @start to @end that are not in @old as they are in @blocks. */
 static size_t diff_blocks(const struct stack *old, const uint8_t *blocks, uint64_t start, uint64_t end,
 			  uint64_t *mask)

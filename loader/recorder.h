@@ -74,6 +74,9 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 /* Writes the launches and samples taken so far as records; after every round of draining. */
 void recorder__flush(struct recorder *rec);
 
+/* Writes what has waited for the end. */
+void recorder__finish(struct recorder *rec);
+
 /* At the end, when nothing more comes: time off the CPU as the kernel has summed it up. */
 void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 		       const struct xpu_off_sum *sum);

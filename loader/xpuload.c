@@ -653,8 +653,10 @@ static void write_losses(struct session *s)
 
 static void write_end(struct session *s)
 {
-	struct xpu_record_end *r = writer__reserve(s->writer, sizeof(*r));
+	struct xpu_record_end *r;
 
+	recorder__finish(s->recorder);
+	r = writer__reserve(s->writer, sizeof(*r));
 	if (r)
 		*r = (struct xpu_record_end){
 			.hdr = { XPU_RECORD_END, 0, sizeof(*r) },

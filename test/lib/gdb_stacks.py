@@ -42,7 +42,11 @@ def gdb_chain():
             if last:
                 break           # it was not called: what gdb takes for its caller is not
         frame = frame.older()
-    return chain[2:]
+    # The shim's own: where it is in there is its own affair.
+    shim = gdb.solib_name(chain[0])
+    while gdb.solib_name(chain[0] - 1) == shim:
+        chain.pop(0)
+    return chain
 
 
 def shim_chain():
