@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "launch.h"
 #include "xpu_record.h"
+#include "xpu_utf8.h"
 
 /*
  * Memory is touched as it is used. When half of it is full, what is open moves to the other half and
@@ -137,7 +138,6 @@ static void drop(uint64_t nr)
 	atomic_fetch_add_explicit(&nr_dropped, nr, memory_order_relaxed);
 }
 
-
 void ranges__set_mode(enum ranges_mode new)
 {
 	if (new == RANGES_OFF)
@@ -157,31 +157,16 @@ void ranges__miss(void)
 
 const char *ranges__narrow(const wchar_t *s, char *buf, size_t size)
 {
-	size_t len = 0;
+	char *to = buf;
 
-	for (; *s && len + 4 < size; s++) {
+	for (; *s && (size_t)(to - buf) + 4 < size; s++) {
 		uint32_t c = *s;
 
 		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
-		if (c < 0x80) {
-			buf[len++] = c;
-			continue;
-		}
-		if (c < 0x800) {
-			buf[len++] = 0xc0 | c >> 6;
-		} else {
-			if (c < 0x10000) {
-				buf[len++] = 0xe0 | c >> 12;
-			} else {
-				buf[len++] = 0xf0 | c >> 18;
-				buf[len++] = 0x80 | (c >> 12 & 0x3f);
-			}
-			buf[len++] = 0x80 | (c >> 6 & 0x3f);
-		}
-		buf[len++] = 0x80 | (c & 0x3f);
+		to = utf8__put(to, c);
 	}
-	buf[len] = '\0';
+	*to = '\0';
 	return buf;
 }
 
