@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "device.h"
 #include "listener.h"
 #include "sim.h"
 #include "tap.h"
@@ -21,7 +22,6 @@
 #define DRIVER(name)	CUPTI_DRIVER_TRACE_CBID_##name
 #define RUNTIME(name)	(CUPTI_RUNTIME_TRACE_CBID_##name | XPU_CALL_RUNTIME)
 
-int InitializeInjection(void);
 
 static CUcontext context;
 static CUfunction function;
@@ -163,18 +163,11 @@ int main(void)
 	struct timespec pause = { 0, 300000000 };
 	uint32_t from;
 	CUmodule module;
-	CUdevice device;
 
 	atexit(at_end);
 	without_times();
 	listener__attach();
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
+	device__start(&context, &module, &function);
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
 	cudaSetDevice(0);
 

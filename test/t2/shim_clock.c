@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "listener.h"
 #include "tap.h"
 #include "xpu_slot.h"
 
 #define NEAR_NS		1000		/* "about a microsecond" */
 
-int InitializeInjection(void);
 
 static CUfunction function;
 static CUstream stream;
@@ -188,19 +188,12 @@ int main(void)
 {
 	CUcontext context;
 	CUmodule module;
-	CUdevice device;
 	int status;
 	pid_t pid;
 
 	listener__attach();
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
+	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
 
 	launches(2000, 200);
 	check("from the start on");

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "launch.h"
+#include "device.h"
 #include "listener.h"
 #include "tap.h"
 
-int InitializeInjection(void);
 
 static CUfunction function;
 static CUstream stream;
@@ -108,17 +108,10 @@ int main(void)
 	int i, status, missed = 0;
 	CUcontext context;
 	CUmodule module;
-	CUdevice device;
 	pid_t pid;
 
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
+	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
 
 	launch(100);
 	pause_ms(300);

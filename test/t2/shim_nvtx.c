@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "launch.h"
+#include "device.h"
 #include "listener.h"
 #include "nvtx_abi.h"
 #include "ranges.h"
@@ -63,7 +64,6 @@ SAME(NVTX_ABI_DOMAIN_CREATE_A, NVTX_CBID_CORE2_DomainCreateA);
 SAME(NVTX_ABI_DOMAIN_CREATE_W, NVTX_CBID_CORE2_DomainCreateW);
 #endif
 
-int InitializeInjection(void);
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 
 static CUcontext context;
@@ -419,7 +419,6 @@ int main(void)
 	char longer[10001];
 	uint64_t id, other;
 	CUmodule module;
-	CUdevice device;
 	uint32_t before, nr;
 	int i;
 
@@ -446,14 +445,8 @@ int main(void)
 	pop();
 	is_int(heard(nr_ranges), 0, "no probe is called before CUDA");
 
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
+	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
 	launch();
 	is_str(last_path(), "early", "a launch in a range that was opened before CUDA");
 	is_int(heard(nr_range_events), 4, "those events are heard, and that it is still open");

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "launch.h"
+#include "device.h"
 #include "listener.h"
 #include "paths.h"
 #include "tap.h"
@@ -25,7 +26,6 @@
 #define NESTED_ID	0x70000000u
 #define NESTED_CBID	1
 
-int InitializeInjection(void);
 
 static CUcontext context;
 static CUfunction function;
@@ -315,18 +315,11 @@ int main(int argc, char **argv)
 	pthread_t threads[16];
 	CUstream stream;
 	CUmodule module;
-	CUdevice device;
 
 	listener.keep_frames = true;
 	listener__attach();
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
+	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
 	launch(0, stream);
 	launch(NR_PATHS - 1, stream);
 	before = settle();

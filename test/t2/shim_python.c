@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "listener.h"
 #include "tap.h"
 
-int InitializeInjection(void);
 
 #define MAX_SITES	4096
 
@@ -188,7 +188,6 @@ static int fake(const char *scenario)
 	CUfunction function;
 	CUcontext context;
 	CUmodule module;
-	CUdevice device;
 	int i;
 
 	snprintf(path, sizeof(path), "%s/workload/py_fake.so", build);
@@ -255,13 +254,7 @@ static int fake(const char *scenario)
 
 	listener.keep_frames = true;
 	listener__attach();
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&device, 0);
-	cuDevicePrimaryCtxRetain(&context, device);
-	cuCtxSetCurrent(context);
-	cuModuleLoadData(&module, "image");
-	cuModuleGetFunction(&function, module, "kernel");
+	device__start(&context, &module, &function);
 	for (i = 0; i < 100; i++)
 		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
 	cuCtxSynchronize();

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "device.h"
 #include "listener.h"
 #include "sim.h"
 #include "tap.h"
 
 #define MS		1000000ull
 
-int InitializeInjection(void);
 
 static CUcontext context;
 static CUfunction function;
@@ -97,18 +97,11 @@ int main(void)
 	CUdeviceptr device, more;
 	CUmodule module;
 	pthread_t thread;
-	CUdevice dev;
 	CUevent event;
 	int i;
 
 	listener__attach();
-	cuInit(0);
-	InitializeInjection();
-	cuDeviceGet(&dev, 0);
-	cuDevicePrimaryCtxRetain(&context, dev);
-	cuCtxSetCurrent(context);
-	cuModuleLoadData(&module, "");
-	cuModuleGetFunction(&function, module, "kernel");
+	device__start(&context, &module, &function);
 	for (i = 0; i < 2; i++)
 		cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING);
 	cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
