@@ -22,7 +22,6 @@
 #define DRIVER(name)	CUPTI_DRIVER_TRACE_CBID_##name
 #define RUNTIME(name)	(CUPTI_RUNTIME_TRACE_CBID_##name | XPU_CALL_RUNTIME)
 
-
 static CUcontext context;
 static CUfunction function;
 

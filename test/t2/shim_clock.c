@@ -20,7 +20,6 @@
 
 #define NEAR_NS		1000		/* "about a microsecond" */
 
-
 static CUfunction function;
 static CUstream stream;
 static struct {

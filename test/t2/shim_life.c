@@ -14,7 +14,6 @@
 #include "listener.h"
 #include "tap.h"
 
-
 static CUfunction function;
 static CUstream stream;
 

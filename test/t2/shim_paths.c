@@ -26,7 +26,6 @@
 #define NESTED_ID	0x70000000u
 #define NESTED_CBID	1
 
-
 static CUcontext context;
 static CUfunction function;
 

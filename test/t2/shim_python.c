@@ -17,7 +17,6 @@
 #include "listener.h"
 #include "tap.h"
 
-
 #define MAX_SITES	4096
 
 static const char *build, *src, *self;

@@ -15,7 +15,6 @@
 
 #define MS		1000000ull
 
-
 static CUcontext context;
 static CUfunction function;
 static CUstream streams[2];
