@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "complain.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "escape.h"
+
+void complain(const char *fmt, ...)
+{
+	va_list args;
+	char *line;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&line, fmt, args);
+	va_end(args);
+	fputs("xpumerge: ", stderr);
+	/* File names and what recordings say may hold anything. */
+	escape__print(stderr, len < 0 ? "out of memory" : line, ESCAPE_TEXT);
+	fputc('\n', stderr);
+	if (len >= 0)
+		free(line);
+}
+
+void complain_msgs(const struct msgs *msgs)
+{
+	size_t i;
+
+	for (i = 0; i < msgs->lines.nr; i++)
+		complain("%s", msgs->lines.v[i]);
+	if (msgs->nr_dropped)
+		complain("%" PRIu64 " more messages like these", msgs->nr_dropped);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * options.h - xpumerge's command line
+ */
+#ifndef MERGE_OPTIONS_H
+#define MERGE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diff.h"
+#include "filter.h"
+#include "folded.h"
+#include "importer.h"
+#include "session.h"
+#include "table.h"
+
+enum format {
+	FORMAT_NONE,
+	FORMAT_FOLDED,
+	FORMAT_CHROME,
+	FORMAT_TEXT,
+	FORMAT_PPROF,
+	FORMAT_HTML,
+	FORMAT_PERF,
+	FORMAT_PFTRACE,
+	FORMAT_DATA,			/* of an import: a recording */
+};
+
+struct options {
+	const char **inputs;
+	size_t nr_inputs;
+	const char *output;		/* NULL: stdout */
+	enum format format;
+	bool unit_given;
+	enum unit unit;
+	uint32_t freq_hz;
+	uint32_t max_rows;
+	bool max_rows_given;
+	enum table_format table_format;
+	const char *table;		/* NULL: all */
+	enum graph_mode graph;
+	uint32_t nr_by;
+	enum by by[NR_BY];
+	bool trim;
+	enum python_style python_style;
+	struct filter filter;
+	bool show_inline, show_srcline;
+	const char *symfs, *debug_dirs, *buildid_dir;
+	uint32_t without;		/* leaf kinds, see struct session_opts */
+	bool strict;
+	bool diff;			/* the command is "diff": two recordings */
+	bool normalize_given;
+	enum normalize normalize;
+	struct importer importer;
+};
+
+
+/*
+ * Return: 0, 1 if everything was said already, or -errno with all said. options__free() is due in
+ * any case.
+ */
+int options__parse(struct options *o, int argc, char **argv);
+void options__free(struct options *o);
+
+/* Return: whether --by has @by. */
+bool options__has_by(const struct options *o, enum by by);
+
+#endif /* MERGE_OPTIONS_H */

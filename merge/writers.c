@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "writers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "chrome.h"
+#include "complain.h"
+#include "html.h"
+#include "output.h"
+#include "perfscript.h"
+#include "pftrace.h"
+#include "pprof.h"
+#include "text.h"
+#include "timeline.h"
+
+int writers__init(struct writers *w, enum format format, struct session_sink **sink)
+{
+	memset(w, 0, sizeof(*w));
+	*sink = NULL;
+	switch (format) {
+	case FORMAT_CHROME:
+	case FORMAT_PFTRACE:
+		w->timeline = timeline__new();
+		*sink = w->timeline ? &w->timeline->sink : NULL;
+		break;
+	case FORMAT_PERF:
+		w->perfscript = perfscript__new();
+		*sink = w->perfscript ? perfscript__sink(w->perfscript) : NULL;
+		break;
+	default:
+		return 0;
+	}
+	return *sink ? 0 : -ENOMEM;
+}
+
+void writers__exit(struct writers *w)
+{
+	timeline__free(w->timeline);
+	perfscript__free(w->perfscript);
+}
+
+/* Return: the unit that the page shows first, as its own list of them has it. */
+static const char *html_unit(const struct options *o)
+{
+	static const char *const names[] = {
+		[UNIT_NS] = "ns", [UNIT_US] = "\u00b5s", [UNIT_MS] = "ms", [UNIT_COUNT] = "count",
+		[UNIT_BYTES] = "bytes",
+	};
+
+	return o->unit_given ? names[o->unit] : "auto";
+}
+
+/* What is to be written, of whom. */
+struct job {
+	struct options *o;
+	const struct writers *writers;
+	const struct session *session;
+	const struct diff *diff;
+	struct folded_result *folded;
+};
+
+typedef int (*write_fn)(const struct job *job, FILE *f);
+
+/* @write: returns 0, or -errno with all said; an error of its file stays in the file's error flag. */
+static int write_output(const char *path, const struct job *job, write_fn write)
+{
+	struct output out;
+	int err;
+
+	err = output__open(&out, path ?: "-");
+	if (!err) {
+		err = write(job, out.f);
+		if (err) {
+			output__abort(&out);
+			return err;
+		}
+		err = output__commit(&out);
+	}
+	if (err)
+		complain("%s: cannot be written: %s", path ?: "-", strerror(-err));
+	return err;
+}
+
+static int write_session(const struct job *job, FILE *f)
+{
+	const struct options *o = job->o;
+	const struct session *s = job->session;
+	struct folded_opts folded_opts = {
+		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
+	};
+	const struct text_opts text_opts = {
+		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
+	};
+	struct html_opts html_opts = {
+		.unit = html_unit(o), .normalize = "", .nr_by = o->nr_by,
+	};
+	int err;
+
+	memcpy(folded_opts.by, o->by, sizeof(o->by));
+	memcpy(html_opts.by, o->by, sizeof(o->by));
+	switch (o->format) {
+	case FORMAT_FOLDED:
+		err = folded__write(s, f, &folded_opts, job->folded);
+		break;
+	case FORMAT_CHROME:
+		err = chrome__write(job->writers->timeline, s, f);
+		break;
+	case FORMAT_PFTRACE:
+		err = pftrace__write(job->writers->timeline, s, f);
+		break;
+	case FORMAT_PERF:
+		err = perfscript__write(job->writers->perfscript, s, f);
+		break;
+	case FORMAT_PPROF:
+		err = pprof__write(s, f);
+		break;
+	case FORMAT_HTML:
+		err = html__write_session(f, s, &html_opts);
+		break;
+	default:
+		err = text__write(s, f, &text_opts);
+		break;
+	}
+	if (err)
+		complain("%s: %s", o->inputs[0], strerror(-err));
+	return err;
+}
+
+int writers__write(const struct writers *w, struct options *o, const struct session *s,
+		   struct folded_result *result)
+{
+	const struct job job = { .o = o, .writers = w, .session = s, .folded = result };
+
+	return write_output(o->output, &job, write_session);
+}
+
+static int write_diff(const struct job *job, FILE *f)
+{
+	const struct options *o = job->o;
+	int err;
+
+	switch (o->format) {
+	case FORMAT_FOLDED:
+		err = diff__write_folded(job->diff, f, job->folded);
+		break;
+	case FORMAT_HTML:
+		err = diff__write_html(job->diff, f, html_unit(o));
+		break;
+	default:
+		err = diff__write_text(job->diff, f);
+		break;
+	}
+	if (err)
+		complain("%s: %s", o->inputs[0], strerror(-err));
+	return err;
+}
+
+int writers__write_diff(struct options *o, const struct diff *d,
+			struct folded_result *result)
+{
+	const struct job job = { .o = o, .diff = d, .folded = result };
+
+	return write_output(o->output, &job, write_diff);
+}
+
+static int write_import(const struct job *job, FILE *f)
+{
+	struct importer *importer = &job->o->importer;
+	struct msgs msgs = { 0 };
+	int err;
+
+	if (!importer->events_only) {
+		importer__write_recording(importer, f);
+		return 0;
+	}
+	importer->nsys_export.msgs = &msgs;
+	err = importer__write_events(importer, f);
+	complain_msgs(&msgs);
+	if (err && !msgs.lines.nr)
+		complain("%s: %s", importer->nsys, strerror(-err));
+	msgs__free(&msgs);
+	return err;
+}
+
+int writers__write_import(struct options *o)
+{
+	const struct job job = { .o = o };
+
+	return write_output(o->output, &job, write_import);
+}

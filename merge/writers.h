@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * writers.h - what was merged, compared or imported, as the command line wants it written
+ */
+#ifndef MERGE_WRITERS_H
+#define MERGE_WRITERS_H
+
+#include "diff.h"
+#include "folded.h"
+#include "options.h"
+#include "session.h"
+
+/* Those that want each event, not sums only. */
+struct writers {
+	struct timeline *timeline;
+	struct perfscript *perfscript;
+};
+
+/* Return: 0 or -ENOMEM; what the session is to tell in *@sink, NULL if the format needs nothing. */
+int writers__init(struct writers *w, enum format format, struct session_sink **sink);
+void writers__exit(struct writers *w);
+
+/* Each returns 0, or -errno with all said; then nothing is there that was not before. */
+int writers__write(const struct writers *w, struct options *o, const struct session *s,
+		   struct folded_result *result);
+int writers__write_diff(struct options *o, const struct diff *d,
+			struct folded_result *result);
+
+/* What was imported, as it is: the events of an export of Nsight Systems, or a recording. */
+int writers__write_import(struct options *o);
+
+#endif /* MERGE_WRITERS_H */
