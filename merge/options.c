@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,133 +90,354 @@ static const char usage[] =
 "missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
 "or output that could not be written. What a cut or damaged recording has is written.\n";
 
+/* ---- formats -------------------------------------------------------------------------------- */
+
 static const struct {
 	const char *name;
 	const char *suffix;
-	enum format format;
-} formats[] = {
-	{ "folded", ".folded", FORMAT_FOLDED },
-	{ "chrome", ".json", FORMAT_CHROME },
-	{ "text", ".txt", FORMAT_TEXT },
-	{ "pprof", ".pb.gz", FORMAT_PPROF },
-	{ "html", ".html", FORMAT_HTML },
-	{ "perf", ".perf", FORMAT_PERF },
-	{ "pftrace", ".pftrace", FORMAT_PFTRACE },
-	{ "data", ".data", FORMAT_DATA },
+	bool binary;
+} formats[NR_FORMATS] = {
+	[FORMAT_FOLDED] = { "folded", ".folded", false },
+	[FORMAT_CHROME] = { "chrome", ".json", false },
+	[FORMAT_TEXT] = { "text", ".txt", false },
+	[FORMAT_PPROF] = { "pprof", ".pb.gz", true },
+	[FORMAT_HTML] = { "html", ".html", false },
+	[FORMAT_PERF] = { "perf", ".perf", false },
+	[FORMAT_PFTRACE] = { "pftrace", ".pftrace", true },
+	[FORMAT_DATA] = { "data", ".data", true },
 };
 
-static int options__set_format(struct options *o, const char *name)
-{
-	size_t i;
+#define FOLDED	(1u << FORMAT_FOLDED)
+#define HTML	(1u << FORMAT_HTML)
+#define TEXT	(1u << FORMAT_TEXT)
+#define PPROF	(1u << FORMAT_PPROF)
+/* Those of what was joined and summed up; what is imported may be written as it is, too. */
+#define MERGED	(FOLDED | HTML | TEXT | PPROF | 1u << FORMAT_CHROME | 1u << FORMAT_PERF | \
+		 1u << FORMAT_PFTRACE)
+#define ALL	UINT32_MAX
 
-	for (i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (strcmp(formats[i].name, name))
+/* The names of some formats: "folded, html and text". */
+static const char *formats__list(uint32_t wanted, char buf[128])
+{
+	size_t len = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_FORMATS; i++) {
+		if (!(wanted & 1u << i) || !formats[i].name)
 			continue;
-		o->format = formats[i].format;
-		return 0;
+		wanted &= ~(1u << i);
+		len += snprintf(buf + len, 128 - len, "%s%s", !len ? "" : wanted ? ", " : " and ",
+				formats[i].name);
 	}
-	complain("unknown format '%s': --help lists them", name);
-	return -EINVAL;
+	return buf;
+}
+
+/* ---- one option ----------------------------------------------------------------------------- */
+
+/* When an option means something. */
+enum use {
+	USE_ANY,
+	USE_MERGE,			/* not with diff */
+	USE_DIFF,
+	USE_IMPORT,
+	USE_GPU,
+	USE_NSYS,
+};
+
+struct args {
+	int argc;
+	char **argv;
+	const char *arg;		/* of the option itself */
+};
+
+struct spec {
+	const char *name;
+	int letter;			/* 0: none */
+	bool has_arg;
+	/* Return: 0, 1 if that was all, or -errno with all said. */
+	int (*set)(struct options *o, const struct spec *spec, const struct args *args);
+	uint32_t formats;
+	enum use use;
+	size_t member;			/* of struct options, for the simple ones */
+	const char *const *names;	/* set_name(): what it may be, up to a NULL */
+	uint32_t value;			/* set_value(), set_number(): the least */
+};
+
+#define MEMBER(o, spec, type)	((type *)((char *)(o) + (spec)->member))
+
+static int set_string(struct options *o, const struct spec *spec, const struct args *args)
+{
+	*MEMBER(o, spec, const char *) = args->arg;
+	return 0;
+}
+
+static int set_true(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)args;
+	*MEMBER(o, spec, bool) = true;
+	return 0;
+}
+
+static int set_value(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)args;
+	*MEMBER(o, spec, unsigned int) = spec->value;
+	return 0;
+}
+
+static int set_number(struct options *o, const struct spec *spec, const struct args *args)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(args->arg, &end, 10);
+	if (errno || *args->arg < '0' || *args->arg > '9' || *end || value < spec->value ||
+	    value > UINT32_MAX) {
+		complain("--%s: '%s' is not a number from %" PRIu32 " on", spec->name, args->arg,
+			 spec->value);
+		return -EINVAL;
+	}
+	*MEMBER(o, spec, uint32_t) = value;
+	return 0;
 }
 
 /* Return: which of the names it is, or -EINVAL, with all said. */
-static int find_name(const char *option, const char *name, const char *const *names, size_t nr)
+static int find_name(const struct spec *spec, const char *name)
 {
 	char known[256] = "";
-	size_t i;
+	int i;
 
-	for (i = 0; i < nr; i++)
-		if (!strcmp(names[i], name))
+	for (i = 0; spec->names[i]; i++)
+		if (!strcmp(spec->names[i], name))
 			return i;
-	for (i = 0; i < nr; i++)
+	for (i = 0; spec->names[i]; i++)
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
-			 !i ? "" : i + 1 < nr ? ", " : " and ", names[i]);
-	complain("unknown %s '%s': %s are known", option, name, known);
+			 !i ? "" : spec->names[i + 1] ? ", " : " and ", spec->names[i]);
+	complain("unknown --%s '%s': %s are known", spec->name, name, known);
 	return -EINVAL;
 }
 
-static int options__set_unit(struct options *o, const char *name)
+static int set_name(struct options *o, const struct spec *spec, const struct args *args)
 {
-	static const char *const names[] = {
-		[UNIT_NS] = "ns", [UNIT_US] = "us", [UNIT_MS] = "ms", [UNIT_SAMPLES] = "samples",
-		[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes",
-	};
-	int i = find_name("--unit", name, names, ARRAY_SIZE(names));
+	int i = find_name(spec, args->arg);
 
 	if (i < 0)
 		return i;
-	o->unit = i;
-	o->unit_given = true;
+	*MEMBER(o, spec, unsigned int) = i;
 	return 0;
 }
 
-static int options__set_normalize(struct options *o, const char *name)
+static int set_filter(struct options *o, const struct spec *spec, const struct args *args)
 {
-	static const char *const names[] = {
-		[NORMALIZE_NONE] = "none", [NORMALIZE_TOTAL] = "total",
-		[NORMALIZE_LAUNCHES] = "launches",
-	};
-	int i = find_name("--normalize", name, names, ARRAY_SIZE(names));
+	char why[128];
+	int err = filter__set(&o->filter, spec->value, args->arg, why);
 
-	if (i < 0)
-		return i;
-	o->normalize = i;
-	o->normalize_given = true;
+	if (err)
+		complain("--%s: %s", spec->name, err == -ENOMEM ? strerror(ENOMEM) : why);
+	return err;
+}
+
+static int set_input(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)spec;
+	o->inputs[o->nr_inputs++] = args->arg;
 	return 0;
 }
 
-static int options__set_python_style(struct options *o, const char *name)
+static int set_format(struct options *o, const struct spec *spec, const struct args *args)
 {
-	static const char *const names[] = {
-		[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line",
-	};
-	int i = find_name("--python-frames", name, names, ARRAY_SIZE(names));
+	unsigned int i;
 
-	if (i < 0)
-		return i;
-	o->python_style = i;
-	return 0;
+	(void)spec;
+	for (i = 0; i < NR_FORMATS; i++) {
+		if (!formats[i].name || strcmp(formats[i].name, args->arg))
+			continue;
+		o->format = i;
+		return 0;
+	}
+	complain("unknown format '%s': --help lists them", args->arg);
+	return -EINVAL;
 }
 
-static int options__set_graph(struct options *o, const char *name)
+static int set_by(struct options *o, const struct spec *spec, const struct args *args)
 {
-	static const char *const names[] = {
-		[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both",
-	};
-	int i = find_name("--graph", name, names, ARRAY_SIZE(names));
+	const char *at = args->arg;
+	char name[16];
+	size_t len;
+	int by;
 
-	if (i < 0)
-		return i;
-	o->graph = i;
-	return 0;
-}
-
-static int options__set_by(struct options *o, char *list)
-{
-	static const char *const names[NR_BY] = {
-		[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
-		[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
-	};
-	char *name, *rest = NULL;
-	uint32_t by, i;
-
-	o->nr_by = 0;
-	for (name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		for (by = 0; by < NR_BY && strcmp(names[by], name); by++)
-			;
-		for (i = 0; i < o->nr_by && o->by[i] != by; i++)
-			;
-		if (by == NR_BY || i < o->nr_by) {
-			complain("--by: %s '%s': comm, host, pid, tid, device, stream and nvtx are "
-				 "known, each once", by == NR_BY ? "unknown" : "twice", name);
+	for (o->nr_by = 0; ; at += len + 1) {
+		len = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)min_t(size_t, len, sizeof(name)), at);
+		by = find_name(spec, name);
+		if (by < 0)
+			return by;
+		if (options__has_by(o, by)) {
+			complain("--by: '%s' twice", name);
 			return -EINVAL;
 		}
 		o->by[o->nr_by++] = by;
+		if (!at[len])
+			return 0;
 	}
-	if (o->nr_by)
+}
+
+static int set_table(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)spec;
+	if (!text__has_table(args->arg)) {
+		complain("unknown table '%s': --help lists them", args->arg);
+		return -EINVAL;
+	}
+	o->table = args->arg;
+	return 0;
+}
+
+/* -t: a number is a tolerance, names are activities; more of them may follow. */
+static int set_t(struct options *o, const struct spec *spec, const struct args *args)
+{
+	enum nsys_activity activity = nsys_activity__parse(args->arg);
+	char *end;
+	double ms;
+
+	(void)spec;
+	if (activity) {
+		o->importer.events.activities |= activity;
+		while (optind < args->argc &&
+		       (activity = nsys_activity__parse(args->argv[optind]))) {
+			o->importer.events.activities |= activity;
+			optind++;
+		}
 		return 0;
-	complain("--by: an empty list");
-	return -EINVAL;
+	}
+	ms = strtod(args->arg, &end);
+	if (end == args->arg || *end || !(ms >= 0 && ms <= 1e6)) {
+		complain("-t: '%s' is neither a number of milliseconds nor one of kernel, nvtx, "
+			 "nvtx-kernel and cuda-api", args->arg);
+		return -EINVAL;
+	}
+	o->importer.tolerance_ns = ms * 1e6;
+	return 0;
+}
+
+/* All arguments up to the next option. */
+static int set_prefixes(struct options *o, const struct spec *spec, const struct args *args)
+{
+	struct nsys_events_opts *e = &o->importer.events;
+
+	(void)spec;
+	if (!e->prefixes)
+		e->prefixes = calloc(args->argc + 1, sizeof(*e->prefixes));
+	if (!e->prefixes) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	e->prefixes[e->nr_prefixes++] = args->arg;
+	while (optind < args->argc && args->argv[optind][0] != '-')
+		e->prefixes[e->nr_prefixes++] = args->argv[optind++];
+	return 0;
+}
+
+static int show_version(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)o, (void)spec, (void)args;
+	puts("xpumerge " XPU_VERSION);
+	return 1;
+}
+
+static int show_help(struct options *o, const struct spec *spec, const struct args *args)
+{
+	(void)o, (void)spec, (void)args;
+	fputs(usage, stdout);
+	return 1;
+}
+
+/* ---- all options ---------------------------------------------------------------------------- */
+
+static const char *const unit_names[] = {
+	[UNIT_NS] = "ns", [UNIT_US] = "us", [UNIT_MS] = "ms", [UNIT_SAMPLES] = "samples",
+	[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", NULL,
+};
+
+static const char *const by_names[NR_BY + 1] = {
+	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
+	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
+};
+
+static const char *const graph_names[] = {
+	[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both", NULL,
+};
+
+static const char *const python_names[] = {
+	[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line", NULL,
+};
+
+static const char *const normalize_names[] = {
+	[NORMALIZE_NONE] = "none", [NORMALIZE_TOTAL] = "total",
+	[NORMALIZE_LAUNCHES] = "launches", NULL,
+};
+
+#define FLAG(m)		.set = set_true, .member = offsetof(struct options, m)
+#define VALUE(m, v)	.set = set_value, .member = offsetof(struct options, m), .value = v
+#define ARG(function)	.has_arg = true, .set = function
+#define STRING(m)	ARG(set_string), .member = offsetof(struct options, m)
+#define NUMBER(m, min)	ARG(set_number), .member = offsetof(struct options, m), .value = min
+#define NAME(m, list)	ARG(set_name), .member = offsetof(struct options, m), .names = list
+#define FILTER(kind)	ARG(set_filter), .value = kind, .formats = MERGED
+
+static const struct spec specs[] = {
+	{ "input", 'i', ARG(set_input), .formats = ALL },
+	{ "format", 'f', ARG(set_format), .formats = ALL },
+	{ "output", 'o', STRING(output), .formats = ALL },
+	{ "unit", NAME(unit, unit_names), .formats = FOLDED | HTML | TEXT },
+	{ "by", ARG(set_by), .names = by_names, .formats = FOLDED | HTML | PPROF, .use = USE_MERGE },
+	{ "freq", 'F', NUMBER(freq_hz, 1), .formats = FOLDED, .use = USE_MERGE },
+	{ "gpu-only", FLAG(gpu_only), .formats = MERGED },
+	{ "cpu-only", FLAG(cpu_only), .formats = MERGED },
+	{ "graph", NAME(graph, graph_names), .formats = MERGED },
+	{ "no-trim", FLAG(no_trim), .formats = MERGED },
+	{ "python-frames", NAME(python_style, python_names), .formats = MERGED },
+	{ "pid", FILTER(FILTER_PID) },
+	{ "tid", FILTER(FILTER_TID) },
+	{ "comm", FILTER(FILTER_COMM) },
+	{ "device", FILTER(FILTER_DEVICE) },
+	{ "stream", FILTER(FILTER_STREAM) },
+	{ "kernel", FILTER(FILTER_KERNEL) },
+	{ "nvtx", FILTER(FILTER_NVTX) },
+	{ "from", FILTER(FILTER_FROM) },
+	{ "to", FILTER(FILTER_TO) },
+	{ "inline", FLAG(show_inline), .formats = MERGED },
+	{ "srcline", FLAG(show_srcline), .formats = MERGED },
+	{ "symfs", STRING(symfs), .formats = MERGED },
+	{ "debug-dir", STRING(debug_dirs), .formats = MERGED },
+	{ "buildid-dir", STRING(buildid_dir), .formats = MERGED },
+	{ "normalize", NAME(normalize, normalize_names), .formats = ALL, .use = USE_DIFF },
+	{ "csv", VALUE(table_format, TABLE_CSV), .formats = TEXT, .use = USE_MERGE },
+	{ "json", VALUE(table_format, TABLE_JSON), .formats = TEXT, .use = USE_MERGE },
+	{ "table", ARG(set_table), .formats = TEXT, .use = USE_MERGE },
+	{ "limit", NUMBER(max_rows, 0), .formats = TEXT },
+	{ "strict", FLAG(strict), .formats = ALL },
+	{ "gpu", STRING(importer.gpu), .formats = ALL, .use = USE_MERGE },
+	{ "cpu", STRING(importer.cpu), .formats = ALL, .use = USE_MERGE },
+	{ "tolerance", 't', ARG(set_t), .formats = ALL, .use = USE_IMPORT },
+	{ "activity-type", 't', ARG(set_t), .formats = ALL, .use = USE_IMPORT },
+	{ "summary", 's', FLAG(importer.summary), .formats = ALL, .use = USE_GPU },
+	{ "nsys", STRING(importer.nsys), .formats = ALL, .use = USE_MERGE },
+	{ "nvtx-event-prefix", ARG(set_prefixes), .formats = ALL, .use = USE_NSYS },
+	{ "nvtx-color-scheme", STRING(importer.events.colors), .formats = ALL, .use = USE_NSYS },
+	{ "version", .set = show_version, .formats = ALL },
+	{ "help", 'h', .set = show_help, .formats = ALL },
+};
+
+static bool options__given(const struct options *o, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		if (!strcmp(specs[i].name, name))
+			return o->given & 1ull << i;
+	return false;
 }
 
 bool options__has_by(const struct options *o, enum by by)
@@ -228,81 +450,81 @@ bool options__has_by(const struct options *o, enum by by)
 	return false;
 }
 
-static int options__set_number(uint32_t *number, const char *name, const char *arg, uint32_t min)
-{
-	unsigned long long value;
-	char *end;
+/* ---- what goes with what -------------------------------------------------------------------- */
 
-	errno = 0;
-	value = strtoull(arg, &end, 10);
-	if (errno || end == arg || *end || *arg == '-' || value < min || value > UINT32_MAX) {
-		complain("%s: '%s' is not a number from %" PRIu32 " on", name, arg, min);
-		return -EINVAL;
+/* Return: why an option has nothing to do, or NULL. */
+static const char *spec__refuses(const struct spec *spec, const struct options *o)
+{
+	const struct importer *im = &o->importer;
+
+	switch (spec->use) {
+	case USE_MERGE:
+		return o->diff ? "is not for diff" : NULL;
+	case USE_DIFF:
+		return o->diff ? NULL : "is for xpumerge diff";
+	case USE_IMPORT:
+		return importer__wanted(im) ? NULL : "is for --gpu and --nsys";
+	case USE_GPU:
+		return im->gpu ? NULL : "is for --gpu";
+	case USE_NSYS:
+		return im->nsys ? NULL : "is for --nsys";
+	case USE_ANY:
+		break;
 	}
-	*number = value;
+	return NULL;
+}
+
+/* Nothing that was asked for is passed over in silence. */
+static int options__check_given(const struct options *o)
+{
+	const char *why;
+	char list[128];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(specs); i++) {
+		if (!(o->given & 1ull << i))
+			continue;
+		why = spec__refuses(&specs[i], o);
+		if (why) {
+			complain("--%s %s", specs[i].name, why);
+			return -EINVAL;
+		}
+		if (specs[i].formats != ALL && o->importer.events_only) {
+			complain("--%s is not for what Nsight Systems exported as it is: "
+				 "-o x.data makes a recording of it", specs[i].name);
+			return -EINVAL;
+		}
+		if (!(specs[i].formats & 1u << o->format)) {
+			complain("--%s is for -f %s", specs[i].name,
+				 formats__list(specs[i].formats, list));
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
-static int options__set_filter(struct options *o, enum filter_kind kind, const char *arg)
+static int options__check_unit(const struct options *o)
 {
-	char why[128];
-	int err = filter__set(&o->filter, kind, arg, why);
+	static const uint32_t time = 1u << UNIT_NS | 1u << UNIT_US | 1u << UNIT_MS;
+	uint32_t known = time | 1u << UNIT_COUNT | 1u << UNIT_BYTES;
 
-	if (err)
-		complain("--%s: %s", filter_kind__name(kind),
-			 err == -ENOMEM ? strerror(ENOMEM) : why);
-	return err;
-}
-
-static int options__set_table(struct options *o, const char *name)
-{
-	if (!text__has_table(name)) {
-		complain("unknown table '%s': --help lists them", name);
+	if (o->format == FORMAT_TEXT)
+		known = time;
+	else if (o->format == FORMAT_FOLDED && !o->diff)
+		known |= 1u << UNIT_SAMPLES;
+	if (!(known & 1u << o->unit)) {
+		complain("--unit %s is not for %s-f %s", unit_names[o->unit], o->diff ? "diff " : "",
+			 formats[o->format].name);
 		return -EINVAL;
 	}
-	o->table = name;
-	return 0;
-}
-
-/* -t: a number is a tolerance, names are activities; more of them may follow. */
-static int options__set_t(struct options *o, int argc, char **argv)
-{
-	enum nsys_activity activity = nsys_activity__parse(optarg);
-	char *end;
-	double ms;
-
-	for (; activity; activity = optind < argc ? nsys_activity__parse(argv[optind++]) : 0)
-		o->importer.events.activities |= activity;
-	if (o->importer.events.activities) {
-		/* The last one asked for was none. */
-		if (optind <= argc && !nsys_activity__parse(argv[optind - 1]))
-			optind--;
-		return 0;
-	}
-	ms = strtod(optarg, &end);
-	if (end == optarg || *end || !(ms >= 0 && ms <= 1e6)) {
-		complain("-t: '%s' is neither a number of milliseconds nor one of kernel, nvtx, "
-			 "nvtx-kernel and cuda-api", optarg);
+	if (options__given(o, "freq") && o->unit != UNIT_SAMPLES) {
+		complain("--freq is for --unit samples");
 		return -EINVAL;
 	}
-	o->importer.tolerance_ns = ms * 1e6;
-	return 0;
-}
-
-/* All arguments up to the next option. */
-static int options__set_prefixes(struct options *o, int argc, char **argv)
-{
-	struct nsys_events_opts *e = &o->importer.events;
-
-	if (!e->prefixes)
-		e->prefixes = calloc(argc + 1, sizeof(*e->prefixes));
-	if (!e->prefixes) {
-		complain("out of memory");
-		return -ENOMEM;
+	if (o->table_format && o->unit_given) {
+		complain("--unit is not for --csv and --json: their times are in ns");
+		return -EINVAL;
 	}
-	e->prefixes[e->nr_prefixes++] = optarg;
-	while (optind < argc && argv[optind][0] != '-')
-		e->prefixes[e->nr_prefixes++] = argv[optind++];
 	return 0;
 }
 
@@ -324,162 +546,120 @@ static int options__complete_import(struct options *o)
 		complain("--cpu has stacks only: give the device records with --gpu");
 		return -EINVAL;
 	}
+	if (!o->importer.nsys && o->importer.events.activities) {
+		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
+		return -EINVAL;
+	}
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
+	o->importer.events_only = o->importer.nsys && o->format == FORMAT_CHROME;
 	return 0;
 }
 
-static int options__complete(struct options *o, int nr_args, char **args)
+/* By the suffix of what is written, unless it was given. */
+static int options__pick_format(struct options *o)
 {
 	size_t i, len, suffix;
-	int n;
 
-	for (n = 0; n < nr_args; n++)
-		o->inputs[o->nr_inputs++] = args[n];
+	if (o->output && !strcmp(o->output, "-"))
+		o->output = NULL;
+	if (!o->format && !o->output)
+		o->format = FORMAT_TEXT;
+	if (o->format)
+		return 0;
+	len = strlen(o->output);
+	for (i = 0; i < NR_FORMATS; i++) {
+		suffix = formats[i].suffix ? strlen(formats[i].suffix) : len;
+		if (len > suffix && !strcmp(o->output + len - suffix, formats[i].suffix))
+			o->format = i;
+	}
+	if (o->format)
+		return 0;
+	complain("%s: no format has this suffix: give one with -f (--help lists them)", o->output);
+	return -EINVAL;
+}
+
+static int options__complete(struct options *o)
+{
 	if (o->diff && o->nr_inputs != TREE_SIDES) {
 		complain("diff compares two recordings: xpumerge diff A B");
 		return -EINVAL;
 	}
-	if (!o->diff && o->normalize_given) {
-		complain("--normalize is for xpumerge diff");
-		return -EINVAL;
-	}
-	if (options__complete_import(o))
+	if (options__pick_format(o) || options__complete_import(o))
 		return -EINVAL;
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
-	if (!o->format && o->output && strcmp(o->output, "-")) {
-		len = strlen(o->output);
-		for (i = 0; i < ARRAY_SIZE(formats); i++) {
-			suffix = strlen(formats[i].suffix);
-			if (len > suffix && !strcmp(o->output + len - suffix, formats[i].suffix))
-				o->format = formats[i].format;
-		}
-		if (!o->format) {
-			complain("%s: no format has this suffix: give one with -f (--help lists them)",
-				 o->output);
-			return -EINVAL;
-		}
-	}
-	if (!o->format)
-		o->format = FORMAT_TEXT;
 	if (o->format == FORMAT_DATA && !importer__wanted(&o->importer)) {
 		complain("data: only what is imported is written as a recording");
 		return -EINVAL;
 	}
-	o->importer.events_only = o->importer.nsys && o->format == FORMAT_CHROME;
-	if (o->without == (LEAVES_CPU | LEAVES_DEVICE)) {
+	if (o->gpu_only && o->cpu_only) {
 		complain("--gpu-only and --cpu-only together leave nothing");
 		return -EINVAL;
 	}
-	if (o->diff && o->format != FORMAT_FOLDED && o->format != FORMAT_HTML &&
-	    o->format != FORMAT_TEXT) {
+	if (o->diff && !((FOLDED | HTML | TEXT) & 1u << o->format)) {
 		complain("diff: folded, html and text are its formats");
 		return -EINVAL;
 	}
-	if (o->diff && o->unit == UNIT_SAMPLES) {
-		complain("--unit samples is not for diff");
+	o->unit_given = options__given(o, "unit");
+	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
-	}
-	if (o->diff && o->nr_by) {
-		complain("--by is not for diff, which compares names");
-		return -EINVAL;
-	}
-	if ((o->format != FORMAT_TEXT || o->diff) && (o->table_format || o->table)) {
-		complain("--csv, --json and --table are for -f text");
-		return -EINVAL;
-	}
-	if (o->table_format && o->unit_given) {
-		complain("--unit is not for --csv and --json: their times are in ns");
-		return -EINVAL;
-	}
-	/* Programs read all of it. */
-	if (o->table_format && !o->max_rows_given)
-		o->max_rows = 0;
-	if (o->format == FORMAT_HTML && o->unit == UNIT_SAMPLES) {
-		complain("--unit samples is for -f folded");
-		return -EINVAL;
-	}
-	if (o->format == FORMAT_TEXT && o->unit > UNIT_MS) {
-		complain("--unit samples, count and bytes are not for -f text");
-		return -EINVAL;
-	}
 	if (o->format == FORMAT_PPROF && o->nr_by && (o->nr_by > 1 || o->by[0] != BY_NVTX)) {
 		complain("-f pprof has labels for all but --by nvtx");
 		return -EINVAL;
 	}
-	if (o->format != FORMAT_FOLDED && o->format != FORMAT_HTML && o->format != FORMAT_PPROF &&
-	    o->nr_by) {
-		complain("--by is for -f folded and html, and nvtx for pprof");
-		return -EINVAL;
-	}
-	if (o->format != FORMAT_FOLDED && o->format != FORMAT_TEXT && o->format != FORMAT_HTML &&
-	    o->unit_given) {
-		complain("--unit is for -f folded, html and text: the others have units of their own");
-		return -EINVAL;
-	}
-	if ((o->format == FORMAT_PPROF || o->format == FORMAT_PFTRACE || o->format == FORMAT_DATA) &&
-	    (!o->output || !strcmp(o->output, "-")) &&
-	    isatty(STDOUT_FILENO)) {
+	/* Programs read all of it. */
+	if (o->table_format && !options__given(o, "limit"))
+		o->max_rows = 0;
+	if (formats[o->format].binary && !o->output && isatty(STDOUT_FILENO)) {
 		complain("this format is no text: give -o FILE");
 		return -EINVAL;
 	}
 	return 0;
 }
 
+/* ---- the command line ----------------------------------------------------------------------- */
+
+/* Return: 0, 1 if everything was said already, or -errno. */
+static int options__read(struct options *o, int argc, char **argv)
+{
+	struct option longs[ARRAY_SIZE(specs) + 1] = { 0 };
+	char letters[2 * ARRAY_SIZE(specs) + 1] = "";
+	int opt, err, at = 0;
+	size_t i;
+
+	/* Those without a letter are told by their place in the list. */
+	for (i = 0; i < ARRAY_SIZE(specs); i++) {
+		longs[i] = (struct option){
+			specs[i].name, specs[i].has_arg, NULL, specs[i].letter ?: 256 + (int)i,
+		};
+		if (specs[i].letter)
+			at += sprintf(letters + at, "%c%s", specs[i].letter,
+				      specs[i].has_arg ? ":" : "");
+	}
+	while ((opt = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const struct args args = { argc, argv, optarg };
+
+		for (i = 0; i < ARRAY_SIZE(specs) && longs[i].val != opt; i++)
+			;
+		if (i == ARRAY_SIZE(specs)) {
+			/* getopt_long has said what it does not like. */
+			fputs("xpumerge: --help lists the options\n", stderr);
+			return -EINVAL;
+		}
+		err = specs[i].set(o, &specs[i], &args);
+		if (err)
+			return err;
+		o->given |= 1ull << i;
+	}
+	while (optind < argc)
+		o->inputs[o->nr_inputs++] = argv[optind++];
+	return 0;
+}
+
 int options__parse(struct options *o, int argc, char **argv)
 {
-	enum { OPT_UNIT = 256, OPT_BY, OPT_GRAPH, OPT_NO_TRIM, OPT_PYTHON_FRAMES, OPT_INLINE,
-	       OPT_SRCLINE, OPT_SYMFS, OPT_DEBUG_DIR, OPT_BUILDID_DIR, OPT_LIMIT, OPT_STRICT,
-	       OPT_VERSION, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_NORMALIZE, OPT_CSV, OPT_JSON,
-	       OPT_TABLE, OPT_CPU, OPT_GPU, OPT_NSYS, OPT_NVTX_PREFIX, OPT_NVTX_COLORS, OPT_FILTER };
-	static const struct option longs[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "format", required_argument, NULL, 'f' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "unit", required_argument, NULL, OPT_UNIT },
-		{ "freq", required_argument, NULL, 'F' },
-		{ "by", required_argument, NULL, OPT_BY },
-		{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
-		{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
-		{ "graph", required_argument, NULL, OPT_GRAPH },
-		{ "no-trim", no_argument, NULL, OPT_NO_TRIM },
-		{ "python-frames", required_argument, NULL, OPT_PYTHON_FRAMES },
-		{ "inline", no_argument, NULL, OPT_INLINE },
-		{ "srcline", no_argument, NULL, OPT_SRCLINE },
-		{ "symfs", required_argument, NULL, OPT_SYMFS },
-		{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		{ "limit", required_argument, NULL, OPT_LIMIT },
-		{ "pid", required_argument, NULL, OPT_FILTER + FILTER_PID },
-		{ "tid", required_argument, NULL, OPT_FILTER + FILTER_TID },
-		{ "comm", required_argument, NULL, OPT_FILTER + FILTER_COMM },
-		{ "device", required_argument, NULL, OPT_FILTER + FILTER_DEVICE },
-		{ "stream", required_argument, NULL, OPT_FILTER + FILTER_STREAM },
-		{ "kernel", required_argument, NULL, OPT_FILTER + FILTER_KERNEL },
-		{ "nvtx", required_argument, NULL, OPT_FILTER + FILTER_NVTX },
-		{ "from", required_argument, NULL, OPT_FILTER + FILTER_FROM },
-		{ "to", required_argument, NULL, OPT_FILTER + FILTER_TO },
-		{ "csv", no_argument, NULL, OPT_CSV },
-		{ "json", no_argument, NULL, OPT_JSON },
-		{ "table", required_argument, NULL, OPT_TABLE },
-		{ "normalize", required_argument, NULL, OPT_NORMALIZE },
-		{ "strict", no_argument, NULL, OPT_STRICT },
-		{ "cpu", required_argument, NULL, OPT_CPU },
-		{ "gpu", required_argument, NULL, OPT_GPU },
-		{ "tolerance", required_argument, NULL, 't' },
-		{ "activity-type", required_argument, NULL, 't' },
-		{ "nsys", required_argument, NULL, OPT_NSYS },
-		{ "nvtx-event-prefix", required_argument, NULL, OPT_NVTX_PREFIX },
-		{ "nvtx-color-scheme", required_argument, NULL, OPT_NVTX_COLORS },
-		{ "summary", no_argument, NULL, 's' },
-		{ "version", no_argument, NULL, OPT_VERSION },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt, err = 0;
-
 	*o = (struct options){
-		.unit = UNIT_US, .max_rows = 20, .trim = true, .importer.tolerance_ns = 10000000,
+		.unit = UNIT_US, .max_rows = 20, .importer.tolerance_ns = 10000000,
 	};
 	/* No more of them than arguments, or the default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
@@ -493,112 +673,7 @@ int options__parse(struct options *o, int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	while (!err && (opt = getopt_long(argc, argv, "i:f:o:F:t:sh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'i':
-			o->inputs[o->nr_inputs++] = optarg;
-			break;
-		case 'f':
-			err = options__set_format(o, optarg);
-			break;
-		case 'o':
-			o->output = optarg;
-			break;
-		case OPT_UNIT:
-			err = options__set_unit(o, optarg);
-			break;
-		case 'F':
-			err = options__set_number(&o->freq_hz, "--freq", optarg, 1);
-			break;
-		case OPT_BY:
-			err = options__set_by(o, optarg);
-			break;
-		case OPT_GPU_ONLY:
-			o->without |= LEAVES_CPU;
-			break;
-		case OPT_CPU_ONLY:
-			o->without |= LEAVES_DEVICE;
-			break;
-		case OPT_GRAPH:
-			err = options__set_graph(o, optarg);
-			break;
-		case OPT_NO_TRIM:
-			o->trim = false;
-			break;
-		case OPT_PYTHON_FRAMES:
-			err = options__set_python_style(o, optarg);
-			break;
-		case OPT_INLINE:
-			o->show_inline = true;
-			break;
-		case OPT_SRCLINE:
-			o->show_srcline = true;
-			break;
-		case OPT_SYMFS:
-			o->symfs = optarg;
-			break;
-		case OPT_DEBUG_DIR:
-			o->debug_dirs = optarg;
-			break;
-		case OPT_BUILDID_DIR:
-			o->buildid_dir = optarg;
-			break;
-		case OPT_LIMIT:
-			err = options__set_number(&o->max_rows, "--limit", optarg, 0);
-			o->max_rows_given = true;
-			break;
-		case OPT_CSV:
-			o->table_format = TABLE_CSV;
-			break;
-		case OPT_JSON:
-			o->table_format = TABLE_JSON;
-			break;
-		case OPT_TABLE:
-			err = options__set_table(o, optarg);
-			break;
-		case OPT_FILTER ... OPT_FILTER + NR_FILTERS - 1:
-			err = options__set_filter(o, opt - OPT_FILTER, optarg);
-			break;
-		case OPT_NORMALIZE:
-			err = options__set_normalize(o, optarg);
-			break;
-		case OPT_STRICT:
-			o->strict = true;
-			break;
-		case OPT_CPU:
-			o->importer.cpu = optarg;
-			break;
-		case OPT_GPU:
-			o->importer.gpu = optarg;
-			break;
-		case 't':
-			err = options__set_t(o, argc, argv);
-			break;
-		case OPT_NSYS:
-			o->importer.nsys = optarg;
-			break;
-		case OPT_NVTX_PREFIX:
-			err = options__set_prefixes(o, argc, argv);
-			break;
-		case OPT_NVTX_COLORS:
-			o->importer.events.colors = optarg;
-			break;
-		case 's':
-			o->importer.summary = true;
-			break;
-		case OPT_VERSION:
-			puts("xpumerge " XPU_VERSION);
-			return 1;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		default:
-			/* getopt_long has said what it does not like. */
-			fputs("xpumerge: --help lists the options\n", stderr);
-			return -EINVAL;
-		}
-	}
-	return err ?: options__complete(o, argc - optind, argv + optind);
+	return options__read(o, argc, argv) ?: options__complete(o);
 }
 
 void options__free(struct options *o)
@@ -607,3 +682,5 @@ void options__free(struct options *o)
 	filter__free(&o->filter);
 	free(o->inputs);
 }
+
+_Static_assert(ARRAY_SIZE(specs) <= 64, "options.given has a bit for each");

@@ -25,6 +25,7 @@ enum format {
 	FORMAT_PERF,
 	FORMAT_PFTRACE,
 	FORMAT_DATA,			/* of an import: a recording */
+	NR_FORMATS
 };
 
 struct options {
@@ -32,29 +33,27 @@ struct options {
 	size_t nr_inputs;
 	const char *output;		/* NULL: stdout */
 	enum format format;
-	bool unit_given;
 	enum unit unit;
+	bool unit_given;
 	uint32_t freq_hz;
 	uint32_t max_rows;
-	bool max_rows_given;
 	enum table_format table_format;
 	const char *table;		/* NULL: all */
 	enum graph_mode graph;
 	uint32_t nr_by;
 	enum by by[NR_BY];
-	bool trim;
+	bool no_trim;
 	enum python_style python_style;
 	struct filter filter;
 	bool show_inline, show_srcline;
 	const char *symfs, *debug_dirs, *buildid_dir;
-	uint32_t without;		/* leaf kinds, see struct session_opts */
+	bool gpu_only, cpu_only;
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
-	bool normalize_given;
 	enum normalize normalize;
 	struct importer importer;
+	uint64_t given;			/* options, by their place in the list of all */
 };
-
 
 /*
  * Return: 0, 1 if everything was said already, or -errno with all said. options__free() is due in

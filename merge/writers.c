@@ -62,7 +62,7 @@ struct job {
 
 typedef int (*write_fn)(const struct job *job, FILE *f);
 
-/* @write: returns 0, or -errno with all said; an error of its file stays in the file's error flag. */
+/* @write: returns 0, or -errno with all said; an error of @f stays in its error flag. */
 static int write_output(const char *path, const struct job *job, write_fn write)
 {
 	struct output out;
@@ -78,7 +78,7 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 		err = output__commit(&out);
 	}
 	if (err)
-		complain("%s: cannot be written: %s", path ?: "-", strerror(-err));
+		complain("%s: cannot be written: %s", path ?: "standard output", strerror(-err));
 	return err;
 }
 

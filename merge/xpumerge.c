@@ -128,8 +128,8 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.by_range = o->format == FORMAT_TEXT || options__has_by(o, BY_NVTX) ||
 			    filter__given(&o->filter, FILTER_NVTX),
 		.stats = o->format == FORMAT_TEXT,
-		.trim = o->trim,
-		.without = o->without,
+		.trim = !o->no_trim,
+		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
 		.filter = &o->filter,
 		.show_inline = o->show_inline,

@@ -67,7 +67,9 @@ for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
 		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" \
 		"-f folded --csv" "-o a.json --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
-		"-f folded --by ," "-f chrome --by pid" "--graph nonsense"; do
+		"-f folded --by ," "-f chrome --by pid" "--graph nonsense" "-F 1000" \
+		"-f folded -F 1000" "-f html --limit 3" "-s" "-t 5" "--nvtx-event-prefix a" \
+		"--nvtx-color-scheme {}" "--gpu-only --cpu-only"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
 	is "$?$(cat out)" 2 "xpumerge $args: status, and nothing on stdout"
@@ -153,7 +155,8 @@ done
 for format in text folded chrome pprof perf; do
 	xpumerge -f $format >/dev/full 2>log
 	is $? 2 "$format on a full stdout: status"
-	like "$(cat log)" 'cannot be written: No space left' "$format on a full stdout: says so"
+	like "$(cat log)" '^xpumerge: standard output: cannot be written: No space left' \
+		"$format on a full stdout: says so"
 done
 xpumerge --version >/dev/full 2>log
 is $? 2 "--version on a full stdout"

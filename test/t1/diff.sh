@@ -116,7 +116,9 @@ refuse "a format it has not" 'folded, html and text' diff a.data b.data -f chrom
 refuse "an unknown normalization" 'none, total and launches' diff a.data b.data --normalize all
 refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
 refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit samples
-refuse "--by" 'compares names' diff a.data b.data -f folded --by pid
+refuse "--freq" 'is not for diff' diff a.data b.data -f folded -F 1000
+refuse "--table" 'is not for diff' diff a.data b.data --table kernels
+refuse "--by" 'is not for diff' diff a.data b.data -f folded --by pid
 "$gen" --launches 0 -o empty.data
 refuse "nothing to normalize by" 'nothing to normalize by' diff empty.data b.data --normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null

@@ -282,6 +282,8 @@ head -c $((size - 4096)) hard.sqlite >cut.sqlite
 fails "a file that is cut" 'malformed' --nsys cut.sqlite
 fails "an unknown activity" 'kernel, nvtx' --nsys one.sqlite -t kernels
 fails "two kinds at once" 'one or the other' --nsys one.sqlite --gpu x
+fails "a filter of what is written as it is" 'is not for what Nsight' --nsys one.sqlite -o out.json --kernel x
+fails "activities of another import" '^xpumerge: -t: activities are for --nsys' --gpu one.json -t kernel
 fails "a recording, too" 'one or the other' --nsys one.sqlite x.data
 fails "colours that are no JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{a}'
 fails "a colour's expression" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{"(": "x"}'
