@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What --help lists, what the manual page describes and what the program takes are the same options.
+. "$XPU_SRC/test/lib/tap.sh"
+
+for program in xpuload xpumerge; do
+	binary=$XPU_BUILD/$program page=$XPU_SRC/doc/$program.1
+	"$binary" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
+	[ "$(wc -l <help)" -gt 15 ]
+	ok $? "$program: --help lists $(wc -l <help) options"
+
+	# An argument that is empty, or that a flag does not take: nothing is done but to say so.
+	: >taken
+	while read -r option; do
+		"$binary" "$option=" </dev/null 2>&1 | grep -q 'unrecognized option' ||
+			echo "$option" >>taken
+	done <help
+	cmp -s help taken
+	ok $? "$program: it takes each of them" || diag "$(diff help taken)"
+
+	# getopt_long() tells which options begin like that, or which one lacks its argument.
+	for letter in a b c d e f g h i j k l m n o p q r s t u v w x y z; do
+		"$binary" "--$letter" </dev/null 2>&1
+	done | grep -oE "'--[a-z][a-z-]+'" | tr -d "'" | sort -u >known
+	[ "$(wc -l <known)" -gt 15 ]
+	ok $? "$program: $(wc -l <known) options are found by their first letter"
+	is "$(comm -13 help known)" "" "$program: --help lists all of these"
+
+	grep '^\.It Fl' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' | sed 's/Fl Fl /--/' | sort -u >man
+	cmp -s help man
+	ok $? "$program: the manual page describes the same" || diag "$(diff help man)"
+	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' |
+		sed 's/Fl Fl /--/' | sort -u >synopsis
+	is "$(comm -13 help synopsis)" "" "$program: its synopsis has no others"
+
+	"$binary" --help | sed -n 's/^ *-\([A-Za-z]\), --.*/\1/p' | sort -u >help
+	grep '^\.It Fl' "$page" | grep -oE 'Fl [A-Za-z]( Ar [a-z .]*)? ,' | cut -c4 | sort -u >man
+	[ -s help ] && cmp -s help man
+	ok $? "$program: the same letters" || diag "$(diff help man)"
+done
+done_testing
