@@ -3,8 +3,8 @@
  * diff.h - two recordings, compared by names
  *
  * Call paths of A and B are the same when they read the same: pids, hosts and addresses may differ,
- * and devices are not told apart by name. What is compared are sums: device time, or the count of
- * device records, or bytes.
+ * and only struct diff_opts.by tells devices apart. What is compared are sums: device time, or the
+ * count of device records, or bytes.
  */
 #ifndef MERGE_DIFF_H
 #define MERGE_DIFF_H
@@ -26,6 +26,7 @@ struct diff_opts {
 	enum normalize normalize;
 	enum unit unit;			/* not UNIT_SAMPLES */
 	uint32_t max_rows;		/* of each table of the text; 0: all */
+	struct by_list by;		/* the roots; not BY_PID and BY_TID */
 };
 
 struct diff {

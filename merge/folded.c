@@ -138,8 +138,8 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 	uint32_t i, k;
 	int err = 0;
 
-	for (i = 0; i < max_t(uint32_t, opts->nr_by, 1); i++) {
-		enum by by = opts->nr_by ? opts->by[i] : BY_COMM;
+	for (i = 0; i < by_list__nr(&opts->by); i++) {
+		enum by by = opts->by.v[i];
 
 		for (k = 0; k < folded__nr_roots(s, a, by) && !err; k++) {
 			if (i || k)

@@ -46,11 +46,21 @@ enum by {
 	NR_BY
 };
 
+/* Root first; an empty one is BY_COMM. */
+struct by_list {
+	uint32_t nr;
+	enum by v[NR_BY];
+};
+
+static inline uint32_t by_list__nr(const struct by_list *by)
+{
+	return by->nr ?: 1;		/* zeroed, v[0] is BY_COMM */
+}
+
 struct folded_opts {
 	enum unit unit;
 	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
-	uint32_t nr_by;			/* 0: BY_COMM */
-	enum by by[NR_BY];		/* root first */
+	struct by_list by;
 };
 
 struct folded_result {

@@ -241,7 +241,7 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 	print_string(f, opts->unit);
 	fputs(",\"normalize\":", f);
 	print_string(f, opts->normalize);
-	fprintf(f, ",\"roots\":%" PRIu32, max_t(uint32_t, opts->nr_by, 1));
+	fprintf(f, ",\"roots\":%" PRIu32, by_list__nr(&opts->by));
 	fputs(",\n\"sides\":[", f);
 	for (side = 0; side < nr_sides && !err; side++) {
 		fputs(side ? ",\n" : "", f);
@@ -302,7 +302,7 @@ int html__write_session(FILE *f, const struct session *s, const struct html_opts
 	int err;
 
 	err = tree__init(&t) ?:
-	      tree__add(&t, s, 0, opts->by, opts->nr_by, gpus__nr_used(&s->gpus) > 1) ?:
+	      tree__add(&t, s, 0, &opts->by, gpus__nr_used(&s->gpus) > 1) ?:
 	      tree__sort(&t);
 	err = err ?: html__write(f, &t, &side, 1, opts);
 	tree__exit(&t);

@@ -38,8 +38,7 @@ struct html_side {
 struct html_opts {
 	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms", "count", "bytes" */
 	const char *normalize;		/* in words; "" if it is not */
-	uint32_t nr_by;			/* of a session alone, as folded_opts has them */
-	enum by by[NR_BY];
+	struct by_list by;		/* the roots, as in the tree */
 };
 
 /**

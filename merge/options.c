@@ -114,6 +114,7 @@ static const struct {
 /* Those of what was joined and summed up; what is imported may be written as it is, too. */
 #define MERGED	(FOLDED | HTML | TEXT | PPROF | 1u << FORMAT_CHROME | 1u << FORMAT_PERF | \
 		 1u << FORMAT_PFTRACE)
+#define DIFF	(FOLDED | HTML | TEXT)
 #define ALL	UINT32_MAX
 
 /* The names of some formats: "folded, html and text". */
@@ -267,7 +268,7 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 	size_t len;
 	int by;
 
-	for (o->nr_by = 0; ; at += len + 1) {
+	for (o->by.nr = 0; ; at += len + 1) {
 		len = strcspn(at, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)min_t(size_t, len, sizeof(name)), at);
 		by = find_name(spec, name);
@@ -277,7 +278,7 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 			complain("--by: '%s' twice", name);
 			return -EINVAL;
 		}
-		o->by[o->nr_by++] = by;
+		o->by.v[o->by.nr++] = by;
 		if (!at[len])
 			return 0;
 	}
@@ -391,7 +392,7 @@ static const struct spec specs[] = {
 	{ "format", 'f', ARG(set_format), .formats = ALL },
 	{ "output", 'o', STRING(output), .formats = ALL },
 	{ "unit", NAME(unit, unit_names), .formats = FOLDED | HTML | TEXT },
-	{ "by", ARG(set_by), .names = by_names, .formats = FOLDED | HTML | PPROF, .use = USE_MERGE },
+	{ "by", ARG(set_by), .names = by_names, .formats = FOLDED | HTML | PPROF },
 	{ "freq", 'F', NUMBER(freq_hz, 1), .formats = FOLDED, .use = USE_MERGE },
 	{ "gpu-only", FLAG(gpu_only), .formats = MERGED },
 	{ "cpu-only", FLAG(cpu_only), .formats = MERGED },
@@ -444,8 +445,8 @@ bool options__has_by(const struct options *o, enum by by)
 {
 	uint32_t i;
 
-	for (i = 0; i < o->nr_by; i++)
-		if (o->by[i] == by)
+	for (i = 0; i < o->by.nr; i++)
+		if (o->by.v[i] == by)
 			return true;
 	return false;
 }
@@ -496,7 +497,7 @@ static int options__check_given(const struct options *o)
 		}
 		if (!(specs[i].formats & 1u << o->format)) {
 			complain("--%s is for -f %s", specs[i].name,
-				 formats__list(specs[i].formats, list));
+				 formats__list(specs[i].formats & (o->diff ? DIFF : ALL), list));
 			return -EINVAL;
 		}
 	}
@@ -580,6 +581,8 @@ static int options__pick_format(struct options *o)
 
 static int options__complete(struct options *o)
 {
+	char list[128];
+
 	if (o->diff && o->nr_inputs != TREE_SIDES) {
 		complain("diff compares two recordings: xpumerge diff A B");
 		return -EINVAL;
@@ -596,15 +599,19 @@ static int options__complete(struct options *o)
 		complain("--gpu-only and --cpu-only together leave nothing");
 		return -EINVAL;
 	}
-	if (o->diff && !((FOLDED | HTML | TEXT) & 1u << o->format)) {
-		complain("diff: folded, html and text are its formats");
+	if (o->diff && !(DIFF & 1u << o->format)) {
+		complain("diff: -f %s are its formats", formats__list(DIFF, list));
 		return -EINVAL;
 	}
 	o->unit_given = options__given(o, "unit");
 	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
-	if (o->format == FORMAT_PPROF && o->nr_by && (o->nr_by > 1 || o->by[0] != BY_NVTX)) {
+	if (o->format == FORMAT_PPROF && o->by.nr && (o->by.nr > 1 || o->by.v[0] != BY_NVTX)) {
 		complain("-f pprof has labels for all but --by nvtx");
+		return -EINVAL;
+	}
+	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
+		complain("--by pid and tid are not for diff: those of two recordings are never the same");
 		return -EINVAL;
 	}
 	/* Programs read all of it. */

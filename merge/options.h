@@ -40,8 +40,7 @@ struct options {
 	enum table_format table_format;
 	const char *table;		/* NULL: all */
 	enum graph_mode graph;
-	uint32_t nr_by;
-	enum by by[NR_BY];
+	struct by_list by;
 	bool no_trim;
 	enum python_style python_style;
 	struct filter filter;

@@ -16,8 +16,7 @@ struct adder {
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
 	ARRAY(uint32_t) leaves;		/* the same of each of session.leaves, NO_INDEX until used */
 	folded_text_t buf, root;
-	const enum by *by;
-	uint32_t nr_by;
+	const struct by_list *by;
 	bool numbered;
 };
 
@@ -177,9 +176,9 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 	uint32_t node = TREE_ROOT, frame, i, k;
 	int err = 0;
 
-	for (i = 0; i < a->nr_by; i++)
-		for (k = 0; k < folded__nr_roots(s, agg, a->by[i]) && !err; k++)
-			err = adder__root(a, agg, a->by[i], k, &frame) ?:
+	for (i = 0; i < by_list__nr(a->by); i++)
+		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
+			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
 			      tree__descend(a->tree, &node, frame);
 	for (i = 0; i < stack->nr && !err; i++)
 		err = adder__frame(a, stack->frames[i], &frame) ?:
@@ -191,14 +190,10 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 				      s->gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
 }
 
-int tree__add(struct tree *t, const struct session *s, unsigned int side, const enum by *by,
-	      uint32_t nr_by, bool numbered)
+int tree__add(struct tree *t, const struct session *s, unsigned int side,
+	      const struct by_list *by, bool numbered)
 {
-	static const enum by comm[] = { BY_COMM };
-	struct adder a = {
-		.tree = t, .session = s, .by = nr_by ? by : comm, .nr_by = nr_by ? nr_by : 1,
-		.numbered = numbered,
-	};
+	struct adder a = { .tree = t, .session = s, .by = by, .numbered = numbered };
 	size_t i;
 	int err = 0;
 

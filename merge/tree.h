@@ -67,13 +67,13 @@ void tree__exit(struct tree *t);
  * @t: initialized, not sorted yet
  * @s: processed
  * @side: which side its values count for
- * @by: what the frames at the root tell, @nr_by of them, root first; 0 is BY_COMM
+ * @by: what the frames at the root tell
  * @numbered: tell devices apart by name, as folded stacks do where there are several
  *
  * Return: 0 or -ENOMEM.
  */
-int tree__add(struct tree *t, const struct session *s, unsigned int side, const enum by *by,
-	      uint32_t nr_by, bool numbered);
+int tree__add(struct tree *t, const struct session *s, unsigned int side,
+	      const struct by_list *by, bool numbered);
 
 /*
  * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in

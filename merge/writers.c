@@ -86,19 +86,17 @@ static int write_session(const struct job *job, FILE *f)
 {
 	const struct options *o = job->o;
 	const struct session *s = job->session;
-	struct folded_opts folded_opts = {
-		.unit = o->unit, .freq_hz = o->freq_hz, .nr_by = o->nr_by,
+	const struct folded_opts folded_opts = {
+		.unit = o->unit, .freq_hz = o->freq_hz, .by = o->by,
 	};
 	const struct text_opts text_opts = {
 		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
 	};
-	struct html_opts html_opts = {
-		.unit = html_unit(o), .normalize = "", .nr_by = o->nr_by,
+	const struct html_opts html_opts = {
+		.unit = html_unit(o), .normalize = "", .by = o->by,
 	};
 	int err;
 
-	memcpy(folded_opts.by, o->by, sizeof(o->by));
-	memcpy(html_opts.by, o->by, sizeof(o->by));
 	switch (o->format) {
 	case FORMAT_FOLDED:
 		err = folded__write(s, f, &folded_opts, job->folded);

@@ -199,7 +199,7 @@ static int compare(struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	const struct session_opts opts = options__session(o, &progress);
 	const struct diff_opts diff_opts = {
-		.normalize = o->normalize, .unit = o->unit, .max_rows = o->max_rows,
+		.normalize = o->normalize, .unit = o->unit, .max_rows = o->max_rows, .by = o->by,
 	};
 	struct folded_result folded = { 0 }, none = { 0 };
 	struct session s[TREE_SIDES];

@@ -73,8 +73,8 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 {
 	/* By NVTX ranges, where frames are not trimmed. */
 	struct folded_opts folded_opts = {
-		.unit = opts->unit, .freq_hz = 99, .nr_by = opts->no_trim ? 2 : 0,
-		.by = { BY_COMM, BY_NVTX },
+		.unit = opts->unit, .freq_hz = 99,
+		.by = { opts->no_trim ? 2 : 0, { BY_COMM, BY_NVTX } },
 	};
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = {

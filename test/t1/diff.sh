@@ -15,9 +15,9 @@ column() {
 	awk -v n="$1" '{ v = $(NF - 2 + n); NF -= 2; if (v != "0") print $0, v }' diff.folded | LC_ALL=C sort
 }
 
-# own FILE UNIT: the same by a merge of it alone; a comparison does not number devices.
+# own FILE UNIT [BY]: the same by a merge of it alone; a comparison does not number devices.
 own() {
-	"$merge" "$1" -f folded --unit "$2" 2>/dev/null | sed 's/\[GPU[0-9]*_/[GPU_/' |
+	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null | sed 's/\[GPU[0-9]*_/[GPU_/' |
 		awk '{ v = $NF; NF--; sum[$0] += v } END { for (s in sum) if (sum[s]) print s, sum[s] }' |
 		LC_ALL=C sort
 }
@@ -34,6 +34,16 @@ for unit in ns count bytes; do
 	cmp got want
 	ok $? "$unit: the second column is B"
 done
+"$merge" diff a.data b.data --by device,stream,comm -f folded --unit ns >diff.folded 2>/dev/null
+is $? 0 "--by: status"
+own a.data ns device,stream,comm >want
+column 1 >got
+cmp got want
+ok $? "--by: the first column is A"
+own b.data ns device,stream,comm >want
+column 2 >got
+grep -q '^\[GPU 0\];\[stream 9\]' want && cmp got want
+ok $? "--by: the second column is B"
 is "$(grep -c '^launches' diff.log)" 2 "both accounts are on stderr"
 like "$(cat diff.log)" 'A is a.data' "and say whose they are"
 
@@ -93,6 +103,9 @@ if command -v python3 >/dev/null; then
 		cmp got want
 		ok $? "html: side $side has the same stacks and sums"
 	done
+	"$merge" diff a.data b.data --by device,stream,comm -f html 2>/dev/null |
+		grep -q '"roots":3,$'
+	ok $? "html: --by tells the page how many frames are roots"
 	"$merge" diff a.data b.data -f html --normalize launches 2>/dev/null |
 		grep -q '"scale":1.66666666'
 	ok $? "html: --normalize is for the page to do"
@@ -112,13 +125,14 @@ refuse() {		# refuse NAME MESSAGE ARG...
 
 refuse "one recording" 'xpumerge diff A B' diff a.data
 refuse "three recordings" 'xpumerge diff A B' diff a.data b.data a.data
-refuse "a format it has not" 'folded, html and text' diff a.data b.data -f chrome
+refuse "a format it has not" 'folded, text and html' diff a.data b.data -f chrome
 refuse "an unknown normalization" 'none, total and launches' diff a.data b.data --normalize all
 refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
 refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit samples
 refuse "--freq" 'is not for diff' diff a.data b.data -f folded -F 1000
 refuse "--table" 'is not for diff' diff a.data b.data --table kernels
-refuse "--by" 'is not for diff' diff a.data b.data -f folded --by pid
+refuse "--by pid" 'not for diff' diff a.data b.data -f folded --by pid
+refuse "--by, of a table" 'for -f folded and html' diff a.data b.data --by device
 "$gen" --launches 0 -o empty.data
 refuse "nothing to normalize by" 'nothing to normalize by' diff empty.data b.data --normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null

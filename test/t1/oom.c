@@ -134,7 +134,7 @@ static void make(struct gen *g)
 /* The whole merge, to a timeline or to samples. Return: 0 or -errno; what it found in *@loss. */
 static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss)
 {
-	struct folded_opts folded_opts = { .unit = UNIT_NS, .nr_by = 1, .by = { BY_NVTX } };
+	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct diff_opts diff_opts = { .unit = UNIT_NS };
 	struct folded_result result;
