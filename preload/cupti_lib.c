@@ -162,6 +162,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 			snprintf(why, len, "%s has no %s: too old, CUDA 11.8 or later is needed",
 				 c->path, table[i].name);
 			dlclose(c->handle);
+			c->handle = NULL;
 			return -ENOSYS;
 		}
 		memcpy(table[i].func, &sym, sizeof(sym));

@@ -20,6 +20,7 @@
 #include "python.h"
 #include "ranges.h"
 #include "refused.h"
+#include "shim.h"
 #include "unwind.h"
 #include "wait.h"
 #include "xpu_record.h"
@@ -47,26 +48,19 @@ static struct thread *threads;			/* under lock */
 static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
 static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so they are missed */
-static pthread_key_t thread_key;
-static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
-static bool have_thread_key;
 static atomic_bool enabled;
 
 const struct cupti *launch__cupti;
 
-static void thread__exit(void *arg)
+void launch__exit(void)
 {
-	struct thread *t = arg;
+	struct thread *t = this_thread;
 
-	ranges__leave();
+	if (!t)
+		return;
 	this_thread = NULL;
 	paths__send(t->paths);
 	atomic_store_explicit(&t->dead, true, memory_order_release);
-}
-
-static void make_thread_key(void)
-{
-	have_thread_key = !pthread_key_create(&thread_key, thread__exit);
 }
 
 static size_t thread_bytes(void)
@@ -89,13 +83,12 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	t = this_thread;
 	if (t)
 		goto out;		/* a signal handler was quicker */
-	pthread_once(&thread_key_once, make_thread_key);
 	t = mmap(NULL, thread_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (t == MAP_FAILED) {
 		t = NULL;
 		goto out;
 	}
-	if (!have_thread_key || pthread_setspecific(thread_key, t)) {
+	if (!shim__watch_thread()) {
 		munmap(t, thread_bytes());
 		t = NULL;
 		goto out;
@@ -524,8 +517,5 @@ void launch__forked(void)
 	atomic_store(&enabled, false);
 	pthread_mutex_init(&lock, NULL);
 	/* What is in its log is the parent's to send, and no probe site may be called here. */
-	if (this_thread) {
-		this_thread = NULL;
-		pthread_setspecific(thread_key, NULL);
-	}
+	this_thread = NULL;
 }

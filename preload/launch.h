@@ -70,6 +70,9 @@ void launch__repeat_definitions(void);
 /* Forgets what threads have logged while nobody listened; before launch__enable(true). */
 void launch__discard(void);
 
+/* The calling thread ends. */
+void launch__exit(void);
+
 /* In a forked child: none of the parent's threads exist, and CUPTI must not be called. */
 void launch__forked(void);
 

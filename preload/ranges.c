@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "launch.h"
+#include "shim.h"
 #include "xpu_record.h"
 #include "xpu_utf8.h"
 
@@ -96,9 +97,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* taken with signals b
 static struct ranges *all;
 static struct domain *domains;
 static struct string *strings;
-static pthread_key_t key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool have_key;
 
 static void take_lock(sigset_t *old)
 {
@@ -212,43 +210,18 @@ const char *ranges__string(const char *text)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void ranges__free(void *arg)
-{
-	struct ranges *r = arg, **link;
-	sigset_t old;
-
-	if (this_ranges != r)
-		return;			/* a fork has left it behind */
-	ranges__leave();		/* unless launch.c has done so */
-	this_ranges = NULL;
-	take_lock(&old);
-	for (link = &all; *link && *link != r; link = &(*link)->next)
-		;
-	if (*link)
-		*link = r->next;
-	leave_lock(&old);
-	drop(r->nr_waiting);
-	munmap(r, sizeof(*r));
-}
-
-static void make_key(void)
-{
-	have_key = !pthread_key_create(&key, ranges__free);
-}
-
 static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 {
 	int saved_errno = errno;
 	struct ranges *r;
 	sigset_t old;
 
-	pthread_once(&once, make_key);
 	take_lock(&old);
 	r = this_ranges;
-	if (r || !have_key)
+	if (r)
 		goto out;		/* a signal handler was quicker */
 	r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r == MAP_FAILED || pthread_setspecific(key, r)) {
+	if (r == MAP_FAILED || !shim__watch_thread()) {
 		if (r != MAP_FAILED)
 			munmap(r, sizeof(*r));
 		r = NULL;
@@ -754,18 +727,33 @@ bool ranges__sync(void)
 	return logged;
 }
 
-void ranges__leave(void)
+/* What is still open ends with its thread. */
+static void ranges__leave(struct ranges *r)
 {
-	struct ranges *r = this_ranges;
-
-	if (!r || !(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD)
-		return;
-	r = enter();
-	if (!r)
+	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD || !enter())
 		return;
 	r->nr_open = r->nr_started = r->nr_over = 0;
 	ranges__log(r, 0, NULL, 0, XPU_RANGE_SET, 0);
 	leave(r);
+}
+
+void ranges__exit(void)
+{
+	struct ranges *r = this_ranges, **link;
+	sigset_t old;
+
+	if (!r)
+		return;
+	ranges__leave(r);
+	this_ranges = NULL;
+	take_lock(&old);
+	for (link = &all; *link && *link != r; link = &(*link)->next)
+		;
+	if (*link)
+		*link = r->next;
+	leave_lock(&old);
+	drop(r->nr_waiting);
+	munmap(r, sizeof(*r));
 }
 
 void ranges__repeat(void)
@@ -810,8 +798,5 @@ void ranges__forked(void)
 {
 	ranges__has_forked();
 	all = NULL;
-	if (this_ranges) {
-		this_ranges = NULL;
-		pthread_setspecific(key, NULL);
-	}
+	this_ranges = NULL;
 }

@@ -86,8 +86,8 @@ void ranges__have_log(void);
  * room. Return: whether all events are in the log now. */
 bool ranges__sync(void);
 
-/* This thread ends: so do its ranges. */
-void ranges__leave(void);
+/* This thread ends: so do its ranges. Before launch__exit(), for its log hears of it. */
+void ranges__exit(void);
 
 /* Tells of every path again. On any thread. */
 void ranges__repeat(void);

@@ -78,6 +78,9 @@ static struct {
 	atomic_uint nr_yields_wanted;	/* shim__yield() calls */
 	unsigned int nr_yields_done;
 	sem_t yield_done;
+
+	pthread_key_t thread_key;	/* of threads to be noticed when they end */
+	bool have_thread_key;
 } shim;
 
 bool probe__live;
@@ -353,6 +356,7 @@ static void *shim_thread(void *arg)
 	uint64_t flush_ns = 0;
 
 	(void)arg;
+	pthread_setname_np(pthread_self(), "xpushim");
 	calls__leave_me_out();
 	while (!atomic_load(&shim.stop)) {
 		activity__wait(POLL_NS);
@@ -381,6 +385,29 @@ static void *shim_thread(void *arg)
 	}
 	sem_post(&shim.over);
 	return NULL;
+}
+
+/* ---- ends of threads ------------------------------------------------------------------------- */
+
+static void thread_ends(void *arg)
+{
+	(void)arg;
+	ranges__exit();
+	launch__exit();
+}
+
+/*
+ * Early, for one of the process's first keys: the C library allocates memory when a thread uses a later
+ * one, which a signal handler must not.
+ */
+static void make_thread_key(void)
+{
+	shim.have_thread_key = !pthread_key_create(&shim.thread_key, thread_ends);
+}
+
+bool shim__watch_thread(void)
+{
+	return shim.have_thread_key && !pthread_setspecific(shim.thread_key, &shim);
 }
 
 /* ---- the process's ends ---------------------------------------------------------------------- */
@@ -433,8 +460,9 @@ static void start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	shim.have_thread = !pthread_create(&shim.thread, NULL, shim_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (shim.have_thread)
-		pthread_setname_np(shim.thread, "xpushim");
+	if (!shim.have_thread && shim.state == AWAKE)
+		activity__message(XPU_MESSAGE_WARNING, "no thread can be made for the shim: what "
+				  "devices do is sent when the program ends, until memory is full");
 }
 
 static void chain_injection(void)
@@ -480,6 +508,7 @@ static void load(void)
 	ends__init();
 	if (!libc__is_glibc())
 		return;
+	make_thread_key();
 	probe__live = !getenv(XPU_RUN_ENV);
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {
 		if (users && users[0] && strcmp(users, path))

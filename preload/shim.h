@@ -3,6 +3,8 @@
 #ifndef XPU_PRELOAD_SHIM_H
 #define XPU_PRELOAD_SHIM_H
 
+#include <stdbool.h>
+
 /*
  * The process is about to end, or to run another program, without exit handlers: what is finished
  * on the devices is sent, if that can be done within a second. Async-signal-safe; does nothing in a
@@ -15,6 +17,12 @@ void shim__before_end(void);
  * its children are injected. Others' constructors may call in here before the shim's own has run.
  */
 void shim__load(void);
+
+/*
+ * The calling thread has got something of the shim's: when it ends, ranges__exit() and launch__exit() are
+ * called, in this order. Return: whether they will be. Safe in signal handlers.
+ */
+bool shim__watch_thread(void);
 
 /* The program is about to call @function of CUPTI, which is for one user only. Waits until it is free. */
 void shim__yield(const char *function);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Dormant, awake, dormant again; another subscriber; a forked child. */
+/* Dormant, awake, dormant again; another subscriber; a thread's end, a forked child's; no CUPTI to be had. */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -12,8 +14,10 @@
 #include "launch.h"
 #include "device.h"
 #include "listener.h"
+#include "ranges.h"
 #include "tap.h"
 
+static CUcontext context;
 static CUfunction function;
 static CUstream stream;
 
@@ -98,18 +102,99 @@ int __lsan_is_turned_off(void)
 	return in_child;
 }
 
-int main(void)
+/* ---- a thread that takes long to end --------------------------------------------------------- */
+
+static pthread_key_t key;
+static sem_t is_ending, may_end;
+static uint64_t started;		/* a range of its */
+
+static void take_long(void *arg)
+{
+	(void)arg;
+	sem_post(&is_ending);
+	sem_wait(&may_end);
+	launch(1);			/* and has not launched its last */
+}
+
+static void *ending_thread(void *arg)
+{
+	struct range range = { .name = "left open" };
+
+	cuCtxSetCurrent(context);
+	pthread_setspecific(key, arg);
+	launch(1);
+	started = ranges__start(&range);
+	return NULL;
+}
+
+static void test_ending_thread(void)
+{
+	uint32_t before = heard(nr_launches);
+	pthread_t thread;
+
+	/* Destructors go by the order in which keys were made: the shim's was before. */
+	pthread_key_create(&key, take_long);
+	sem_init(&is_ending, 0, 0);
+	sem_init(&may_end, 0, 0);
+	pthread_create(&thread, NULL, ending_thread, &key);
+	sem_wait(&is_ending);
+	pause_ms(SENT_MS);		/* what the shim had for it is gone by now */
+	ranges__end(started);
+	sem_post(&may_end);
+	pthread_join(thread, NULL);
+	is_int(heard(nr_launches) - before, 2, "a thread launches while it ends: all are heard");
+}
+
+/* ---- CUPTI cannot be had --------------------------------------------------------------------- */
+
+/* This program again, with something else for CUPTI. */
+static int without_cupti(const char *self)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	in_child = !pid;
+	if (!pid) {
+		setenv("XPUSHIM_CUPTI", "libm.so.6", 1);
+		execl(self, self, "without", NULL);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Each listener is told of it. */
+static int tell_each_listener(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		listener__attach();
+		if (!listener__wait(&listener.nr_messages, i + 1) ||
+		    !strstr(listener.message, "libm.so.6 has no cupti"))
+			return 1;
+		launch(1);
+		listener__detach();
+		pause_ms(SENT_MS);
+	}
+	return heard(nr_launches) || heard(nr_bad);
+}
+
+int main(int argc, char **argv)
 {
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
 	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
 	CUpti_SubscriberHandle handle;
 	uint32_t before, kernels;
 	int i, status, missed = 0;
-	CUcontext context;
 	CUmodule module;
 	pid_t pid;
 
 	device__start(&context, &module, &function);
+	if (argc > 1)
+		return tell_each_listener();
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 
 	launch(100);
@@ -125,6 +210,11 @@ int main(void)
 	listener__wait(&listener.nr_launches, before + 1000);
 	is_int(heard(nr_launches) - before, 1000, "attached: every one");
 	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
+
+	listener__want_ranges(true);
+	pause_ms(SENT_MS);
+	test_ending_thread();
+	listener__want_ranges(false);
 
 	before = heard(nr_launches);
 	listener__interrupt = launch_nested;
@@ -180,6 +270,7 @@ int main(void)
 	is_int(waitpid(pid, &status, 0), pid, "a forked child");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
 	ok(wait_awake(), "and the parent goes on");
+	is_int(without_cupti(argv[0]), 0, "no CUPTI to be had: each listener is told");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
