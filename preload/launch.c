@@ -479,6 +479,7 @@ void launch__send(struct launch_totals *totals)
 			add_totals(&dead, t);
 			*link = t->next;
 			python__free(t->python);
+			paths__free(t->paths);
 			munmap(t, thread_bytes());
 		} else {
 			link = &t->next;

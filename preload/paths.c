@@ -7,22 +7,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "clock.h"
 #include "probe.h"
 #include "xpu_record.h"
 
 /*
- * Memory is touched as paths come: a training step of PyTorch has some 500 of 65 frames, which is
+ * Memory is taken as paths come: a training step of PyTorch has some 500 of 65 frames, which is
  * 300 KB. When it is full, all is forgotten and what is still in use comes back.
  */
-#define ARENA_BYTES	(2u << 20)
-#define TRACE_BYTES	(8u << 20)
+#define PATHS_MAX	(2u << 20)
+#define TRACES_MAX	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
 #define MAX_PLACES	16		/* of a path */
 
 struct path {
 	struct path *next;		/* in its bucket */
+	struct path *older;
 	uint64_t hash;
 	struct place *places;
 	uint32_t nr_places;
@@ -63,12 +65,11 @@ struct paths {
 	atomic_bool busy;
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
-	atomic_size_t arena_bytes;	/* in use; those hold whole paths */
 	struct place *wait;		/* of the last call that waited */
-	size_t traces_used;
+	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
-	_Alignas(64) uint8_t arena[ARENA_BYTES];
-	_Alignas(64) uint8_t traces[TRACE_BYTES];
+	struct arena arena;		/* of paths */
+	struct arena traces;		/* of places and what they are known by */
 };
 
 _Static_assert(offsetof(struct paths, entries) ==
@@ -112,8 +113,16 @@ void paths__start(struct paths *p, struct xpu_slot *slot)
 	p->log.tid = gettid();
 	p->log.id = atomic_fetch_add(&last_log_id, 1) + 1;
 	p->end = XPU_LOG_ENTRIES;
+	p->arena.max = PATHS_MAX;
+	p->traces.max = TRACES_MAX;
 	paths__read_clock(p);
 	slot->log = (uintptr_t)&p->log;
+}
+
+void paths__free(struct paths *p)
+{
+	arena__free(&p->arena);
+	arena__free(&p->traces);
 }
 
 static bool paths__take(struct paths *p)
@@ -261,39 +270,29 @@ static bool paths__clear(struct paths *p)
 	send(p);
 	memset(p->buckets, 0, sizeof(p->buckets));
 	p->last = p->wait = NULL;
-	p->traces_used = 0;
-	atomic_store_explicit(&p->arena_bytes, 0, memory_order_release);
+	arena__clear(&p->traces);
+	arena__clear(&p->arena);
+	atomic_store_explicit(&p->newest, NULL, memory_order_release);
 	paths__leave(p);
 	return true;
-}
-
-static size_t round_up(size_t bytes)
-{
-	return (bytes + 63) & ~63ul;
-}
-
-static size_t path_bytes(uint32_t nr_frames)
-{
-	return round_up(sizeof(struct path) + nr_frames * sizeof(uint64_t));
 }
 
 /* NULL when there is neither room nor a way to make some. */
 static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
 {
-	size_t bytes = path_bytes(slot->nr_frames);
-	size_t used = atomic_load_explicit(&p->arena_bytes, memory_order_relaxed);
+	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
 	struct path *path;
 
 	if (atomic_load_explicit(&last_path_id, memory_order_relaxed) >= XPU_MAX_PATHS)
 		return NULL;
-	if (bytes > ARENA_BYTES - used) {
-		if (!paths__clear(p))
-			return NULL;
-		used = 0;
-	}
-	path = (struct path *)(p->arena + used);
+	path = arena__alloc(&p->arena, bytes);
+	if (!path && paths__clear(p))
+		path = arena__alloc(&p->arena, bytes);
+	if (!path)
+		return NULL;
 	*path = (struct path){
 		.next = p->buckets[hash % BUCKETS],
+		.older = atomic_load_explicit(&p->newest, memory_order_relaxed),
 		.hash = hash,
 		.id = slot->wait_ns ? 0 :
 		      atomic_fetch_add_explicit(&last_path_id, 1, memory_order_relaxed) + 1,
@@ -306,7 +305,7 @@ static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uin
 	memcpy(path->frames, (const void *)(uintptr_t)slot->frames,
 	       slot->nr_frames * sizeof(path->frames[0]));
 	p->buckets[hash % BUCKETS] = path;
-	atomic_store_explicit(&p->arena_bytes, used + bytes, memory_order_release);
+	atomic_store_explicit(&p->newest, path, memory_order_release);
 	return path;
 }
 
@@ -319,13 +318,11 @@ void paths__repeat(struct paths *p)
 {
 	struct xpu_slot slot = { .size = sizeof(slot) };
 	const struct path *path;
-	size_t at, used;
 
 	if (!paths__take(p))
 		return;
-	used = atomic_load_explicit(&p->arena_bytes, memory_order_acquire);
-	for (at = 0; at < used; at += path_bytes(path->nr_frames)) {
-		path = (const struct path *)(p->arena + at);
+	path = atomic_load_explicit(&p->newest, memory_order_acquire);
+	for (; path; path = path->older) {
 		if (path->wait)
 			continue;
 		slot.cbid = path->cbid;
@@ -344,27 +341,17 @@ void paths__repeat(struct paths *p)
 /* Makes room for places and what is known of them: they come back as they are needed. */
 static void paths__forget_places(struct paths *p)
 {
-	size_t used = atomic_load_explicit(&p->arena_bytes, memory_order_relaxed), at;
-	struct path *path;
+	struct path *path = atomic_load_explicit(&p->newest, memory_order_relaxed);
 
-	for (at = 0; at < used; at += path_bytes(path->nr_frames)) {
-		path = (struct path *)(p->arena + at);
+	for (; path; path = path->older) {
 		path->places = NULL;
 		path->nr_places = 0;
 	}
 	p->last = p->wait = NULL;
-	p->traces_used = 0;
+	arena__clear(&p->traces);
 }
 
-static void *paths__trace_room(struct paths *p, size_t bytes)
-{
-	void *room = p->traces + p->traces_used;
-
-	p->traces_used += bytes;
-	return room;
-}
-
-/* Which of its path's it is by @key; a new one, or one that is used again. */
+/* Which of its path's it is by @key; a new one, or one that is used again. NULL: no room. */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
 {
 	struct place *place;
@@ -376,7 +363,9 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 		path->places->key = key;
 		return path->places;
 	}
-	place = paths__trace_room(p, sizeof(*place));
+	place = arena__alloc(&p->traces, sizeof(*place));
+	if (!place)
+		return NULL;
 	*place = (struct place){
 		.path = path,
 		.id = path->id,
@@ -390,30 +379,35 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 	return place;
 }
 
-/* Where the last chain, which is @path's, came from. What it was made from is kept there. */
-static struct place *paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
-				  const struct python *python, enum python_mode mode)
+/*
+ * Where the last chain, which is @path's, came from. What it was made from is kept there. NULL: no
+ * room.
+ */
+static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
+				       const struct python *python, enum python_mode mode)
 {
-	size_t unwind_bytes = u && mode != PYTHON_ONLY ? round_up(unwinder__trace_bytes(u)) : 0;
+	size_t unwind_bytes = u && mode != PYTHON_ONLY ? unwinder__trace_bytes(u) : 0;
 	size_t python_bytes = mode == PYTHON_ON ? python__trace_bytes(python) : 0;
-	/* Should it grow, it must be kept elsewhere: there is no room behind it. */
-	size_t bytes = round_up((unwind_bytes + python_bytes) * 5 / 4);
 	struct place *place;
 	uint64_t key = 0;
 	uint8_t *traces;
+	size_t bytes;
 
-	if (sizeof(*place) + bytes > TRACE_BYTES - p->traces_used)
-		paths__forget_places(p);
+	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's begins a cache line */
 	if (unwind_bytes)
 		key = unwinder__trace_key(u);
 	if (python_bytes)
 		key ^= python__trace_key(python);
 	place = paths__place(p, path, key);
-	if (!unwind_bytes || (mode == PYTHON_ON && !python_bytes))
+	if (!place || !unwind_bytes || (mode == PYTHON_ON && !python_bytes))
 		return place;
 	traces = (uint8_t *)place->unwind;
 	if (unwind_bytes + python_bytes > place->trace_bytes) {
-		traces = paths__trace_room(p, bytes);
+		/* Should it grow, it must be kept elsewhere: there is no room behind it. */
+		bytes = (unwind_bytes + python_bytes) * 5 / 4;
+		traces = arena__alloc(&p->traces, bytes);
+		if (!traces)
+			return NULL;
 		place->trace_bytes = bytes;
 	}
 	place->unwind = (struct unwind_trace *)traces;
@@ -424,6 +418,17 @@ static struct place *paths__trace(struct paths *p, struct path *path, const stru
 	if (python_bytes)
 		python__trace(python, (struct python_trace *)(traces + unwind_bytes));
 	return place;
+}
+
+static struct place *paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
+				  const struct python *python, enum python_mode mode)
+{
+	struct place *place = paths__keep_trace(p, path, u, python, mode);
+
+	if (place)
+		return place;
+	paths__forget_places(p);
+	return paths__keep_trace(p, path, u, python, mode);
 }
 
 const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,

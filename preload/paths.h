@@ -42,6 +42,9 @@ size_t paths__bytes(void);
 /* In paths__bytes() of zero memory; by the thread itself. The slot learns where the log is. */
 void paths__start(struct paths *p, struct xpu_slot *slot);
 
+/* Gives back what it has taken beside its own bytes, when nobody uses it any more. */
+void paths__free(struct paths *p);
+
 /**
  * paths__guess - the path that a launch is likely to have, or a call that has waited
  * @p: the calling thread's

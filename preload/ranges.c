@@ -20,10 +20,12 @@
 #include "xpu_utf8.h"
 
 /*
- * Memory is touched as it is used. When half of it is full, what is open moves to the other half and
- * the rest is forgotten: programs that number their iterations make ever new names.
+ * Paths are kept in one of two halves. When it is full, what is open moves to the other one and the
+ * rest is forgotten: programs that number their iterations make ever new names. The first half is a small
+ * one, for threads that have few.
  */
-#define ARENA_BYTES	(1u << 20)
+#define HALF_BYTES	(1u << 20)
+#define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
 #define MAX_WAITING	65536		/* events, for a log or for room in it */
 #define MAX_ENDED	16		/* by other threads, not yet noticed */
@@ -66,24 +68,27 @@ struct ranges {
 	unsigned int nr_open, nr_started;
 	unsigned int nr_over;		/* open beyond the list; those are popped first */
 	atomic_bool inside;		/* its thread is in this file */
-	atomic_bool busy;		/* the arena is being emptied, or read by another thread */
+	atomic_bool busy;		/* the half is being changed, or read by another thread */
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launch__range_logged() */
 	struct node *last;		/* the last one opened */
 	bool early;			/* it had events before CUDA was there */
 	atomic_size_t nr_waiting;	/* written by its thread */
 	unsigned int half;
-	atomic_size_t arena_bytes;	/* in use, of that half; whole nodes */
+	atomic_size_t used;		/* of that half; whole nodes */
+	uint8_t *halves[2];
+	size_t half_bytes[2];		/* that there are */
+	struct xpu_log_entry *waiting;	/* MAX_WAITING; NULL until there is one */
 	struct ended ended[MAX_ENDED];
 	struct open open[XPU_RANGE_DEPTH];
 	struct node *buckets[BUCKETS];
-	struct xpu_log_entry waiting[MAX_WAITING];
 	char text[XPU_RANGE_NAME_MAX];	/* of a name that is not as it came; stacks may be small */
-	_Alignas(64) uint8_t arena[2][ARENA_BYTES];
+	_Alignas(64) uint8_t first[FIRST_BYTES];
 };
 
 #define NODE_BYTES_MAX (sizeof(struct node) + XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX + 8)
-_Static_assert((XPU_RANGE_DEPTH + 2) * NODE_BYTES_MAX < ARENA_BYTES, "what is open leaves room");
+_Static_assert((XPU_RANGE_DEPTH + 2) * NODE_BYTES_MAX < HALF_BYTES, "what is open leaves room");
+_Static_assert(NODE_BYTES_MAX < FIRST_BYTES, "there is room for any");
 
 static __thread struct ranges *this_ranges __attribute__((tls_model("initial-exec")));
 
@@ -210,6 +215,27 @@ const char *ranges__string(const char *text)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+static void *map(size_t bytes)
+{
+	int saved_errno = errno;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved_errno;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void ranges__free(struct ranges *r)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (r->halves[i] && r->halves[i] != r->first)
+			munmap(r->halves[i], HALF_BYTES);
+	if (r->waiting)
+		munmap(r->waiting, MAX_WAITING * sizeof(*r->waiting));
+	munmap(r, sizeof(*r));
+}
+
 static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 {
 	int saved_errno = errno;
@@ -220,15 +246,13 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	r = this_ranges;
 	if (r)
 		goto out;		/* a signal handler was quicker */
-	r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r == MAP_FAILED || !shim__watch_thread()) {
-		if (r != MAP_FAILED)
-			munmap(r, sizeof(*r));
-		r = NULL;
+	r = shim__watch_thread() ? map(sizeof(*r)) : NULL;
+	if (!r)
 		goto out;
-	}
 	r->number = atomic_fetch_add(&last_number, 1) + 1;
 	r->session = atomic_load(&session);
+	r->halves[0] = r->first;
+	r->half_bytes[0] = sizeof(r->first);
 	r->next = all;
 	all = r;
 	this_ranges = r;
@@ -288,27 +312,38 @@ static void node__link(struct ranges *r, struct node *n)
  * time. */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 {
+	unsigned int i, half;
+	uint8_t *memory;
 	size_t used = 0;
-	unsigned int i;
 
 	if (!ranges__take(r))
 		return false;
+	half = r->half ^ 1;
+	if (r->half_bytes[half] < HALF_BYTES) {
+		memory = map(HALF_BYTES);
+		if (!memory) {
+			ranges__give(r);
+			return false;
+		}
+		r->halves[half] = memory;
+		r->half_bytes[half] = HALF_BYTES;
+	}
 	if (r->early) {			/* nobody has been told of what they refer to */
 		drop(r->nr_waiting);
 		r->nr_waiting = 0;
 	}
-	r->half ^= 1;
+	r->half = half;
 	memset(r->buckets, 0, sizeof(r->buckets));
 	r->last = NULL;
 	for (i = 0; i < r->nr_open; i++) {
-		struct node *n = (struct node *)(r->arena[r->half] + used);
+		struct node *n = (struct node *)(r->halves[half] + used);
 
 		memcpy(n, r->open[i].node, node__bytes(r->open[i].node));
 		used += node__bytes(n);
 		r->open[i].node = n;
 		node__link(r, n);
 	}
-	atomic_store_explicit(&r->arena_bytes, used, memory_order_release);
+	atomic_store_explicit(&r->used, used, memory_order_release);
 	ranges__give(r);
 	return true;
 }
@@ -323,13 +358,13 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 	uint32_t size = (sizeof(struct xpu_record_range) + len + 1 + domain_bytes + 7) & ~7u;
 	struct node *n;
 
-	used = atomic_load_explicit(&r->arena_bytes, memory_order_relaxed);
-	if (ARENA_BYTES - used < offsetof(struct node, record) + size) {
+	used = atomic_load_explicit(&r->used, memory_order_relaxed);
+	if (r->half_bytes[r->half] - used < offsetof(struct node, record) + size) {
 		if (!ranges__clear(r))
 			return NULL;
-		used = atomic_load_explicit(&r->arena_bytes, memory_order_relaxed);
+		used = atomic_load_explicit(&r->used, memory_order_relaxed);
 	}
-	n = (struct node *)(r->arena[r->half] + used);
+	n = (struct node *)(r->halves[r->half] + used);
 	memset(n, 0, offsetof(struct node, record) + size);
 	n->hash = hash;
 	n->domain = range->domain;
@@ -343,7 +378,7 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 	memcpy(n->record.data, range->name, len);
 	memcpy(n->record.data + len + 1, domain, domain_bytes);
 	node__link(r, n);
-	atomic_store_explicit(&r->arena_bytes, used + node__bytes(n), memory_order_release);
+	atomic_store_explicit(&r->used, used + node__bytes(n), memory_order_release);
 	return n;
 }
 
@@ -405,7 +440,9 @@ static void tell(struct node *n)
 
 static void ranges__wait(struct ranges *r, uint64_t time_ns, uint32_t id, uint32_t code)
 {
-	if (r->nr_waiting == MAX_WAITING) {
+	if (!r->waiting)
+		r->waiting = map(MAX_WAITING * sizeof(*r->waiting));
+	if (!r->waiting || r->nr_waiting == MAX_WAITING) {
 		drop(1);
 		return;
 	}
@@ -696,9 +733,9 @@ void ranges__have_log(void)
 	if (!r || !r->early || r->session != atomic_load(&session))
 		return;
 	r->early = false;
-	used = atomic_load(&r->arena_bytes);
+	used = atomic_load(&r->used);
 	for (at = 0; at < used; at += node__bytes(n)) {
-		n = (struct node *)(r->arena[r->half] + at);
+		n = (struct node *)(r->halves[r->half] + at);
 		if (!n->told)
 			tell(n);
 	}
@@ -753,7 +790,7 @@ void ranges__exit(void)
 		*link = r->next;
 	leave_lock(&old);
 	drop(r->nr_waiting);
-	munmap(r, sizeof(*r));
+	ranges__free(r);
 }
 
 void ranges__repeat(void)
@@ -767,9 +804,9 @@ void ranges__repeat(void)
 	for (r = all; r; r = r->next) {
 		if (!ranges__take(r))
 			continue;
-		used = atomic_load_explicit(&r->arena_bytes, memory_order_acquire);
+		used = atomic_load_explicit(&r->used, memory_order_acquire);
 		for (at = 0; at < used; at += node__bytes(n)) {
-			n = (const struct node *)(r->arena[r->half] + at);
+			n = (const struct node *)(r->halves[r->half] + at);
 			probe__range(&n->record, n->record.hdr.size);
 		}
 		ranges__give(r);

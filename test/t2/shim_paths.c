@@ -304,6 +304,7 @@ static void test_guesses(void)
 	paths__send(own_paths);
 	is_int(heard(nr_launches) - before, 300 + 200 + 400 + 1000, "all are heard");
 	paths__send(own_paths);
+	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
 	munmap(unwinder, unwinder__bytes());
 }

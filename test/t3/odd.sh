@@ -38,9 +38,9 @@ done
 like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
 	"refused: said"
 
-# A sanitizer needs more stack, more system calls, and the first thread.
+# A sanitizer needs more stack, more address space, more system calls, and the first thread.
 if [ -z "${XPU_SAN:-}" ]; then
-	for how in stack=16384 seccomp main_exits; do
+	for how in stack=16384 limit seccomp main_exits; do
 		as_ever $how "$odd" $how
 		all_there $how
 	done

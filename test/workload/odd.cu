@@ -24,6 +24,7 @@
  *	seccomp		forbids almost everything once CUDA is there; what is forbidden kills
  *	setuid		becomes another user once CUDA is there
  *	mlockall	memory is locked, and what comes is, too
+ *	limit		200 threads at a time, with 500 MB of address space to have once CUDA is there
  *	rawfork		a child made by the bare system call, which ends by exit()
  *	vfork		a child in its parent's memory, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
@@ -36,6 +37,7 @@
 #include <cuda.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -560,6 +562,47 @@ static void how_mlockall(void)
 	how_threads();
 }
 
+#define NR_LIMITED	200
+
+static pthread_barrier_t limited;
+
+static void *limited_main(void *arg)
+{
+	pthread_barrier_wait(&limited);		/* all are there */
+	repeat(site_other, 5);
+	pthread_barrier_wait(&limited);
+	return arg;
+}
+
+static void how_limit(void)
+{
+	pthread_t threads[NR_LIMITED];
+	unsigned long pages = 0;
+	struct rlimit limit;
+	pthread_attr_t attr;
+	FILE *f;
+
+	mallopt(M_ARENA_MAX, 1);		/* each takes 64 MB of it */
+	start();
+	f = fopen("/proc/self/statm", "r");
+	if (!f || fscanf(f, "%lu", &pages) != 1)
+		exit(1);
+	fclose(f);
+	limit.rlim_cur = limit.rlim_max = pages * 4096 + (500 << 20);
+	setrlimit(RLIMIT_AS, &limit);
+	pthread_barrier_init(&limited, NULL, NR_LIMITED);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	for (int i = 0; i < NR_LIMITED; i++)
+		if (pthread_create(&threads[i], &attr, limited_main, NULL)) {
+			perror("odd: pthread_create");
+			exit(1);
+		}
+	for (int i = 0; i < NR_LIMITED; i++)
+		pthread_join(threads[i], NULL);
+	say();
+}
+
 /* ---- processes --------------------------------------------------------------------------------- */
 
 static void print_status(const char *what, int status)
@@ -733,7 +776,7 @@ int main(int argc, char **argv)
 		{ "throw", how_throw }, { "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
 		{ "seccomp", how_seccomp }, { "setuid", how_setuid },
-		{ "mlockall", how_mlockall }, { "rawfork", how_rawfork },
+		{ "mlockall", how_mlockall }, { "limit", how_limit }, { "rawfork", how_rawfork },
 		{ "vfork", how_vfork }, { "spawn", how_spawn },
 		{ "exec_thread", how_exec_thread }, { "exit_thread", how_exit_thread },
 		{ "main_exits", how_main_exits }, { "tasks", how_tasks }, { "early", how_early },
