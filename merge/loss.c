@@ -87,14 +87,16 @@ uint64_t loss__lost(const struct loss *l)
 	 * What the recorder saw itself lose and what the shim says it sent are two accounts of the
 	 * same launches and records; the bigger one is nearer to the truth, their sum is not. A
 	 * lost batch counts as one here, since nobody but the shim knows how much was in it, and
-	 * so do bytes that did not get to the disk.
+	 * so do bytes that did not get to the disk, or that are there and no whole record.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
 			    !!l->recorder[XPU_LOST_DISK];
 	uint64_t missing = l->missing_launches +
 			   max_t(uint64_t, l->missing_works + l->missing_calls, l->missing_batches);
+	uint64_t unread = !!l->cut_bytes + !!l->corrupt_bytes + l->bad_batches;
 
+	missing = max_t(uint64_t, missing, unread);
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
 	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +

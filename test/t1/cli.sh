@@ -108,6 +108,7 @@ head -c $((size - 20)) xpu.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
 is $? 1 "cut: status"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: where"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" "cut: of which at least one record is lost"
 is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line, beside the account"
 like "$(cat log)" 'not closed in good order' "cut: not closed"
 cmp -s cut.folded a.folded
