@@ -91,6 +91,7 @@ static int filter__add_comms(struct filter *f, const char *arg, char why[128])
 static int filter__set_regex(struct filter *f, enum filter_kind kind, const char *arg,
 			     char why[128])
 {
+	char what[64];
 	int err;
 
 	if (f->given[kind]) {
@@ -102,7 +103,8 @@ static int filter__set_regex(struct filter *f, enum filter_kind kind, const char
 		return -ENOMEM;
 	if (!err)
 		return 0;
-	regerror(err, &f->regex[kind], why, 128);
+	regerror(err, &f->regex[kind], what, sizeof(what));
+	snprintf(why, 128, "'%.60s': %.50s", arg, what);
 	return -EINVAL;
 }
 

@@ -23,7 +23,7 @@ static const char usage[] =
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
 "\n"
-"  -i, --input FILE     the recording (default xpu.data)\n"
+"  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
 "                       chrome: timeline for Perfetto or chrome://tracing\n"
 "                       html: interactive flame graph, one file for any browser\n"
@@ -597,6 +597,10 @@ static int options__complete(struct options *o)
 	}
 	if (o->gpu_only && o->cpu_only) {
 		complain("--gpu-only and --cpu-only together leave nothing");
+		return -EINVAL;
+	}
+	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns) {
+		complain("--to: not after --from: nothing is in between");
 		return -EINVAL;
 	}
 	if (o->diff && !(DIFF & 1u << o->format)) {

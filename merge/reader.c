@@ -127,6 +127,45 @@ static int reader__check_header(struct reader *r)
 	return 0;
 }
 
+static int write_all(int fd, const char *buf, size_t size)
+{
+	ssize_t nr;
+
+	for (; size; buf += nr, size -= nr) {
+		nr = write(fd, buf, size);
+		if (nr < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* What comes through a pipe is kept: it is read more than once. Return: a file, or -errno. */
+static int open_stdin(void)
+{
+	char buf[64 * 1024];
+	struct stat st;
+	ssize_t nr;
+	int fd, err = 0;
+
+	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode)) {
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = memfd_create("xpu.data", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (!err && (nr = read(STDIN_FILENO, buf, sizeof(buf)))) {
+		if (nr > 0)
+			err = write_all(fd, buf, nr);
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
 int reader__open(struct reader *r, const char *path)
 {
 	struct stat st;
@@ -135,8 +174,15 @@ int reader__open(struct reader *r, const char *path)
 
 	memset(r, 0, sizeof(*r));
 	r->name = path;
-	/* O_NONBLOCK: a FIFO must be refused below, not waited for here. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (!strcmp(path, "-")) {
+		r->name = "standard input";
+		fd = open_stdin();
+		if (fd < 0)
+			return reader__fail(r, fd, "cannot be read: %s", strerror(-fd));
+	} else {
+		/* O_NONBLOCK: a FIFO must be refused below, not waited for here. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
 	if (fd < 0) {
 		err = -errno;
 		return reader__fail(r, err, "cannot be opened: %s", strerror(-err));

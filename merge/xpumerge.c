@@ -254,7 +254,7 @@ static int open_inputs(const struct options *o, struct reader *readers)
 	for (i = 0; i < o->nr_inputs && !err; i++) {
 		err = reader__open(&readers[i], o->inputs[i]);
 		if (err) {
-			complain("%s %s", o->inputs[i], readers[i].error);
+			complain("%s %s", readers[i].name, readers[i].error);
 			break;
 		}
 		warn_root(o->inputs[i]);

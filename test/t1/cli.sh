@@ -101,6 +101,20 @@ refuse . 'not a regular file' "a directory"
 refuse /dev/null 'not a regular file' "a device"
 refuse missing.data 'No such file' "a missing file"
 
+xpumerge -f folded -o - -i - <text.data >out 2>log
+is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wrong magic)" \
+	"standard input that is none"
+
+# ---- standard input
+
+xpumerge -f folded -i - <xpu.data 2>log | cmp -s - a.folded
+ok $? "a file as standard input"
+# shellcheck disable=SC2002 # it is to be a pipe
+cat xpu.data | xpumerge -f folded - 2>log | cmp -s - a.folded
+ok $? "a pipe"
+: | xpumerge - >out 2>log
+is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" "an empty pipe"
+
 # ---- a recording that is not whole
 
 size=$(stat -c %s xpu.data)

@@ -72,10 +72,10 @@ is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, 
 like "$(cat log)" '^left out: ' "--from, --to: the account says so"
 xpumerge --pid 1 -f folded >got 2>log
 is "$?$(cat got)" 0 "a filter that leaves nothing: an empty result"
-for args in "--pid x" "--from 1h" "--kernel (" "--comm ,"; do
+for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --from 1"; do
 	# shellcheck disable=SC2086
 	xpumerge $args >got 2>log
 	is "$?$(cat got)" 2 "$args: status, and nothing on stdout"
-	like "$(cat log)" "^xpumerge: ${args% *}: " "$args: says why"
+	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: says why"
 done
 done_testing
