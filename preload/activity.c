@@ -27,12 +27,15 @@
 /*
  * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
  * small enough that a flush of a quiet program does not touch much.
+ * CUPTI has one for each thread that launches: where there are many, each gets less.
  */
 #define BUFFER_BYTES	(1024 * 1024)
+#define MANY_BUFFERS	256
+#define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
 #define POOL_READY	4		/* kept zeroed and faulted in; what a burst adds goes one by one */
 #define BUSY_BUFFERS	4		/* between two flushes: CUPTI needs no flush to give them back */
-#define MAX_BUFFERS	1024		/* 1 GiB: CUPTI has stopped giving buffers back */
+#define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
 #define STOP_PAUSES	20		/* ... so many times at most */
 
@@ -42,10 +45,10 @@
 
 struct buffer {
 	struct buffer *next;
-	size_t valid_bytes;
+	size_t bytes, valid_bytes;	/* of the data */
 	CUcontext context;
 	uint32_t stream_id;
-	_Alignas(64) uint8_t data[BUFFER_BYTES];
+	_Alignas(64) uint8_t data[];
 };
 
 /* Where the leading fields sit has not changed since these came; see the prefix casts below. */
@@ -99,14 +102,18 @@ static const CUpti_ActivityKind kinds[] = {
 
 static struct buffer *buffer__new(int map_flags)
 {
+	int nr = atomic_fetch_add(&nr_buffers, 1);
+	size_t bytes = nr < MANY_BUFFERS ? BUFFER_BYTES : SMALL_BYTES;
 	struct buffer *b;
 
-	if (atomic_fetch_add(&nr_buffers, 1) >= MAX_BUFFERS)
+	if (nr >= MAX_BUFFERS)
 		goto undo;
-	b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE,
+	b = mmap(NULL, sizeof(*b) + bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | map_flags, -1, 0);
-	if (b != MAP_FAILED)
+	if (b != MAP_FAILED) {
+		b->bytes = bytes;
 		return b;
+	}
 undo:
 	atomic_fetch_sub(&nr_buffers, 1);
 	return NULL;
@@ -114,7 +121,7 @@ undo:
 
 static void buffer__free(struct buffer *b)
 {
-	munmap(b, sizeof(*b));
+	munmap(b, sizeof(*b) + b->bytes);
 	atomic_fetch_sub(&nr_buffers, 1);
 }
 
@@ -135,12 +142,17 @@ static struct buffer *pool__take(void)
 	return NULL;
 }
 
-/* Takes @b over: into the pool, or freed if that is full. */
-static void pool__give(struct buffer *b)
+/* Takes @b over: into the pool, its first @used bytes cleared, or freed if that is full. */
+static void pool__give(struct buffer *b, size_t used)
 {
 	struct buffer *empty;
 	int i;
 
+	if (b->bytes < BUFFER_BYTES || atomic_load(&nr_pool) >= POOL_SLOTS) {
+		buffer__free(b);
+		return;
+	}
+	memset(b->data, 0, used);
 	for (i = 0; i < POOL_SLOTS; i++) {
 		empty = NULL;
 		if (atomic_compare_exchange_strong(&pool[i], &empty, b)) {
@@ -163,11 +175,11 @@ static void pool__fill(void)
 {
 	struct buffer *b;
 
-	while (atomic_load(&nr_pool) < POOL_READY) {
+	while (atomic_load(&nr_pool) < POOL_READY && atomic_load(&nr_buffers) < MANY_BUFFERS) {
 		b = buffer__new(MAP_POPULATE);
 		if (!b)
 			return;
-		pool__give(b);
+		pool__give(b, 0);
 	}
 }
 
@@ -179,7 +191,7 @@ static void CUPTIAPI buffer_requested(uint8_t **data, size_t *size, size_t *max_
 	if (!b)
 		b = buffer__new(0);
 	*data = b ? b->data : NULL;	/* CUPTI drops and counts when there is none */
-	*size = b ? sizeof(b->data) : 0;
+	*size = b ? b->bytes : 0;
 	*max_records = 0;		/* as many as fit */
 	errno = saved_errno;
 }
@@ -413,8 +425,7 @@ void activity__drain(bool last)
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
-		memset(b->data, 0, sizeof(b->data));
-		pool__give(b);
+		pool__give(b, b->bytes);
 	}
 	calls__flush();
 	if (last) {

@@ -11,6 +11,7 @@
  *	destructor	a static object's destructor that launches
  *	thread_local	destructors of thread_local objects, and of thread-specific data
  *	threads		200 short threads, 8 at a time
+ *	crowd		2000 threads at once
  *	stack=BYTES	a thread with that much stack; with ODD_SAY in the environment it says
  *			how much of that it has used
  *	switch		coroutines on stacks that come and go, resumed by threads in turn
@@ -249,6 +250,32 @@ static void how_stack(size_t bytes)
 		;
 	if (getenv("ODD_SAY"))
 		printf("odd: stack used %zu of %zu\n", bytes + 65536 - i, bytes);
+	say();
+}
+
+static pthread_barrier_t all_there;
+
+static void *crowd_main(void *arg)
+{
+	pthread_barrier_wait(&all_there);
+	for (int i = 0; i < 5; i++)
+		site_main();
+	pthread_barrier_wait(&all_there);
+	return arg;
+}
+
+static void how_crowd(void)
+{
+	static pthread_t threads[2000];
+	const int nr = sizeof(threads) / sizeof(threads[0]);
+
+	start();
+	pthread_barrier_init(&all_there, NULL, nr);
+	for (int i = 0; i < nr; i++)
+		threads[i] = thread_new(crowd_main, NULL);
+	for (int i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+	sync_all();
 	say();
 }
 
@@ -772,6 +799,7 @@ int main(int argc, char **argv)
 	} ways[] = {
 		{ "atexit", how_atexit }, { "destructor", how_destructor },
 		{ "thread_local", how_thread_local }, { "threads", how_threads },
+		{ "crowd", how_crowd },
 		{ "switch", how_switch }, { "signal", how_signal }, { "jump", how_jump },
 		{ "throw", how_throw }, { "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
