@@ -13,14 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "invoker.h"
 #include "mapped.h"
+#include "table.h"
 
 #define HELD_MAX	400		/* files held open to see at the end whether they are still there */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
@@ -140,17 +138,6 @@ out:
 	return err;
 }
 
-/* What is made belongs to the user who called sudo, who must be allowed to; this thread only. */
-static void become_user(void)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-
-	if (geteuid() || !uid || !gid)
-		return;
-	setfsgid(strtoul(gid, NULL, 10));
-	setfsuid(strtoul(uid, NULL, 10));
-}
-
 static void *keeper__thread(void *arg)
 {
 	struct keeper *k = arg;
@@ -158,7 +145,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes;
 	int err;
 
-	become_user();
+	invoker__enter();		/* for good: it makes nothing else */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -337,19 +324,24 @@ static pid_t innermost_pid(pid_t pid)
 	return ns_pid;
 }
 
+static void jit__close(struct jit *j)
+{
+	if (j->tmp_fd >= 0)
+		close(j->tmp_fd);
+}
+
 /* Generated code: keeps hold of where its names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
 	struct stat here, there;
 	struct jit *j;
 
-	HASH_FIND_INT(k->jits, &pid, j);
+	table_find(k->jits, pid, pid, j);
 	if (j)
 		return;
-	j = calloc(1, sizeof(*j));
+	table_get(k->jits, pid, pid, j);
 	if (!j)
 		return;
-	j->pid = pid;
 	j->ns_pid = innermost_pid(pid);
 	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
 	if (j->tmp_fd >= 0 && j->ns_pid == pid && !stat("/tmp", &here) && !fstat(j->tmp_fd, &there) &&
@@ -357,12 +349,6 @@ static void keeper__jit(struct keeper *k, pid_t pid)
 		close(j->tmp_fd);
 		j->tmp_fd = -1;
 	}
-	HASH_ADD_INT(k->jits, pid, j);
-	if (j->hh.tbl)
-		return;
-	if (j->tmp_fd >= 0)
-		close(j->tmp_fd);
-	free(j);
 }
 
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
@@ -478,39 +464,29 @@ void keeper__rename(const char *path, const char *to)
 {
 	char dir[PATH_MAX], to_dir[PATH_MAX];
 	struct stat st;
+	uid_t uid;
 
 	if ((size_t)snprintf(dir, sizeof(dir), "%s" XPU_KEPT_SUFFIX, path) >= sizeof(dir) ||
 	    (size_t)snprintf(to_dir, sizeof(to_dir), "%s" XPU_KEPT_SUFFIX, to) >= sizeof(to_dir))
 		return;
-	become_user();
+	uid = invoker__enter();
 	/* Of somebody else's directories nothing is removed, for they may become links meanwhile. */
-	if (!lstat(to_dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == (uid_t)setfsuid(-1))
+	if (!lstat(to_dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == uid)
 		nftw(to_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	rename(dir, to_dir);
-	setfsuid(geteuid());
-	setfsgid(getegid());
+	invoker__leave();
 }
 
 void keeper__free(struct keeper *k)
 {
-	struct seen *s, *next_seen;
-	struct jit *j, *next_jit;
 	struct keeper_stats stats;
 	struct job *job;
 
 	if (!k)
 		return;
 	keeper__finish(k, &stats);
-	HASH_ITER(hh, k->seen, s, next_seen) {
-		HASH_DEL(k->seen, s);
-		free(s);
-	}
-	HASH_ITER(hh, k->jits, j, next_jit) {
-		HASH_DEL(k->jits, j);
-		if (j->tmp_fd >= 0)
-			close(j->tmp_fd);
-		free(j);
-	}
+	table_free(k->seen, table_free_nothing);
+	table_free(k->jits, jit__close);
 	while ((job = k->done)) {
 		k->done = job->next;
 		free(job);

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define RESCAN_NS	1000000000ull
 
@@ -19,14 +20,6 @@ struct sampler {
 	int nr_cpus;
 	int *fds;			/* by CPU; -1: offline */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static int sampler__open_cpu(struct sampler *s, int cpu)
 {
@@ -57,7 +50,7 @@ static int sampler__open_cpus(struct sampler *s)
 {
 	int cpu, nr = 0, err, last = 0;
 
-	s->scan_ns = now_ns();
+	s->scan_ns = clock__now();
 	for (cpu = 0; cpu < s->nr_cpus; cpu++) {
 		err = s->fds[cpu] < 0 ? sampler__open_cpu(s, cpu) : 0;
 		nr += !err;
@@ -109,7 +102,7 @@ void sampler__close(struct sampler *s)
 
 void sampler__rescan(struct sampler *s)
 {
-	if (now_ns() - s->scan_ns >= RESCAN_NS)
+	if (clock__now() - s->scan_ns >= RESCAN_NS)
 		sampler__open_cpus(s);
 }
 

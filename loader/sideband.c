@@ -18,14 +18,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "clock.h"
 #include "keeper.h"
 #include "pyfind.h"
+#include "table.h"
 #include "writer.h"
 
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
@@ -186,15 +184,11 @@ out:
 
 void sideband__close(struct sideband *s)
 {
-	struct adopted *a, *next;
 	int i;
 
 	if (!s)
 		return;
-	HASH_ITER(hh, s->adopted, a, next) {
-		HASH_DEL(s->adopted, a);
-		free(a);
-	}
+	table_free(s->adopted, table_free_nothing);
 	for (i = 0; i < s->nr_rings; i++) {
 		munmap(s->rings[i].page, (RING_PAGES + 1) * page_bytes());
 		close(s->rings[i].fd);
@@ -226,22 +220,16 @@ uint64_t sideband__nr_lost(const struct sideband *s)
 	return s->nr_lost;
 }
 
+/* Return: whether it was not yet. */
 static bool add_adopted(struct sideband *s, pid_t pid)
 {
 	struct adopted *a;
 
-	HASH_FIND_INT(s->adopted, &pid, a);
+	table_find(s->adopted, pid, pid, a);
 	if (a)
 		return false;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return false;
-	a->pid = pid;
-	HASH_ADD_INT(s->adopted, pid, a);
-	if (a->hh.tbl)
-		return true;
-	free(a);
-	return false;
+	table_get(s->adopted, pid, pid, a);
+	return a;
 }
 
 static uint64_t event_time(const struct perf_event_header *hdr)
@@ -381,10 +369,10 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
 	pid = task->pid;			/* the first field of them all */
-	HASH_FIND_INT(s->adopted, &pid, a);
+	table_find(s->adopted, pid, pid, a);
 	if (!a && hdr->type == PERF_RECORD_FORK) {
 		pid = task->ppid;
-		HASH_FIND_INT(s->adopted, &pid, a);
+		table_find(s->adopted, pid, pid, a);
 		if (a)
 			add_adopted(s, task->pid);
 	}
@@ -478,14 +466,6 @@ static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
 	r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
 	r->build_id_len = q.build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN : q.build_id_size;
 	memcpy(r->build_id, id, r->build_id_len);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 /* One line of /proc/PID/maps, if it is executable. */
@@ -582,7 +562,7 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t time_ns = now_ns() - 1000000000;
+	uint64_t time_ns = clock__now() - 1000000000;
 	struct dirent *d;
 	char path[64];
 	DIR *dir;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "msg.h"
+#include "clock.h"
 #include "probes.h"
 #include "xpu_slot.h"
 
@@ -44,14 +44,6 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 	return syscall(SYS_rt_sigaction, sig, new, old, sizeof(uint64_t));
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 void target__init(void)
 {
 	int sig;
@@ -61,7 +53,7 @@ void target__init(void)
 		kernel_sigaction(sig, NULL, &original_actions[sig]);
 }
 
-static void restore_signals(void)
+void target__restore_signals(void)
 {
 	int sig;
 
@@ -70,6 +62,26 @@ static void restore_signals(void)
 		    original_actions[sig].handler == SIG_DFL)
 			kernel_sigaction(sig, &original_actions[sig], NULL);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
+}
+
+int target__find(const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+	char file[PATH_MAX];
+	int err = -ENOENT;
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) ? -errno : 0;
+	for (; path; path = *end ? end + 1 : NULL) {
+		end = strchrnul(path, ':');
+		snprintf(file, sizeof(file), "%.*s/%s", end > path ? (int)(end - path) : 1,
+			 end > path ? path : ".", name);
+		if (!access(file, X_OK))
+			return 0;
+		if (errno == EACCES)
+			err = -EACCES;
+	}
+	return err;
 }
 
 /*
@@ -169,7 +181,8 @@ static int set_preload(const char *shim)
 }
 
 /* The child's side: waits for the word, then becomes the target. Does not return. */
-static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[], const char *shim)
+static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
+				 const char *shim)
 {
 	char go;
 	int err;
@@ -178,7 +191,7 @@ static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[], con
 		_exit(125);		/* xpuload is gone */
 	restore_environment();
 	err = shim ? set_preload(shim) : 0;
-	restore_signals();
+	target__restore_signals();
 	if (!err) {
 		execvp(argv[0], argv);
 		err = -errno;
@@ -252,12 +265,12 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 		return;
 	t->relays[sig].pending = true;
 	t->relays[sig].sender_pid = sender_pid;
-	t->relays[sig].time_ns = now_ns();
+	t->relays[sig].time_ns = clock__now();
 }
 
 bool target__relay(struct target *t, const struct probes *p)
 {
-	uint64_t now = now_ns(), age;
+	uint64_t now = clock__now(), age;
 	struct xpu_signal seen;
 	bool undecided = false;
 	int sig;
@@ -294,7 +307,7 @@ void target__exit_like(int wait_status)
 	sig = WTERMSIG(wait_status);
 	setrlimit(RLIMIT_CORE, &no_core);	/* the target's is the one to look at */
 	signal(sig, SIG_DFL);
-	restore_signals();
+	target__restore_signals();
 	signal(sig, SIG_DFL);
 	kill(getpid(), sig);
 	_exit(128 + sig);

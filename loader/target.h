@@ -28,6 +28,13 @@ struct target {
 /* Remembers signal mask and dispositions; before xpuload changes either. */
 void target__init(void);
 
+/* For a child of xpuload's: what target__init() has found. */
+void target__restore_signals(void);
+
+/* Whether there is something to run, so that a slip of the finger costs no old recording. Return: 0
+ * or a negative errno. */
+int target__find(const char *name);
+
 /**
  * target__fork - make the child, stopped before its exec
  * @argv: the command, NULL-terminated

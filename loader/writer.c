@@ -7,8 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "invoker.h"
 
 #define CHUNK_BYTES	(1024 * 1024)
 #define MAX_QUEUED	(256ull * 1024 * 1024)	/* behind: the ring is the next buffer */
@@ -104,17 +105,6 @@ static void *writer_thread(void *arg)
 	return NULL;
 }
 
-static void chown_to_invoker(int fd)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-	struct stat st;
-
-	if (geteuid() || !uid || !gid || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return;
-	if (fchown(fd, strtoul(uid, NULL, 10), strtoul(gid, NULL, 10)))
-		return;			/* a file system without owners */
-}
-
 int writer__open(const char *path, const struct xpu_file_header *hdr, struct writer **wp)
 {
 	struct writer *w;
@@ -134,7 +124,7 @@ int writer__open(const char *path, const struct xpu_file_header *hdr, struct wri
 		err = -errno;
 		goto free_writer;
 	}
-	chown_to_invoker(w->fd);
+	invoker__own(w->fd);
 	err = write_all(w->fd, (const uint8_t *)hdr, sizeof(*hdr), &done);
 	if (err)
 		goto close_fd;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "datafile.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "keeper.h"
+#include "options.h"
+#include "version.h"
+#include "writer.h"
+
+static void keep_old(const char *path)
+{
+	char old[PATH_MAX];
+	struct stat st;
+
+	if (lstat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	if ((size_t)snprintf(old, sizeof(old), "%s.old", path) < sizeof(old) && !rename(path, old))
+		keeper__rename(path, old);
+}
+
+static void write_info(struct writer *w, enum xpu_info_key key, const char *data, size_t bytes)
+{
+	size_t size = (sizeof(struct xpu_record_info) + bytes + 7) & ~(size_t)7;
+	struct xpu_record_info *r = writer__reserve(w, size);
+
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_INFO;
+	r->hdr.size = size;
+	r->key = key;
+	r->bytes = bytes;
+	memcpy(r->data, data, bytes);
+}
+
+static void write_text_info(struct writer *w, enum xpu_info_key key, const char *text)
+{
+	write_info(w, key, text, strlen(text) + 1);
+}
+
+static void write_argv_info(struct writer *w, enum xpu_info_key key, char *const argv[], int argc)
+{
+	size_t bytes = 0, at = 0;
+	char *data;
+	int i;
+
+	for (i = 0; i < argc && argv[i]; i++)
+		bytes += strlen(argv[i]) + 1;
+	data = malloc(bytes ?: 1);
+	if (!data)
+		return;
+	for (i = 0; i < argc && argv[i]; i++)
+		at = stpcpy(data + at, argv[i]) + 1 - data;
+	write_info(w, key, data, bytes);
+	free(data);
+}
+
+static void write_cmdline_info(struct writer *w, pid_t pid)
+{
+	char path[64], data[4096];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	n = fread(data, 1, sizeof(data), f);
+	fclose(f);
+	write_info(w, XPU_INFO_CMDLINE, data, n);
+}
+
+static void write_infos(struct writer *w, const struct options *opts)
+{
+	struct utsname u;
+
+	write_text_info(w, XPU_INFO_VERSION, XPU_VERSION);
+	if (!uname(&u)) {
+		write_text_info(w, XPU_INFO_HOSTNAME, u.nodename);
+		write_text_info(w, XPU_INFO_OS_RELEASE, u.release);
+		write_text_info(w, XPU_INFO_ARCH, u.machine);
+	}
+	if (opts->mode == PROBES_RUN)
+		write_argv_info(w, XPU_INFO_CMDLINE, opts->argv, INT_MAX);
+	else if (opts->mode == PROBES_PID)
+		write_cmdline_info(w, opts->pid);
+	write_argv_info(w, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
+}
+
+int datafile__create(const struct options *opts, struct writer **w)
+{
+	struct xpu_file_header hdr = {
+		.magic = XPU_FILE_MAGIC,
+		.endian = XPU_FILE_ENDIAN,
+		.version_major = XPU_VERSION_MAJOR,
+		.version_minor = XPU_VERSION_MINOR,
+		.header_bytes = sizeof(hdr),
+		.clockid = CLOCK_MONOTONIC,
+		.start_mono_ns = clock__now(),
+		.start_real_ns = clock__read(CLOCK_REALTIME),
+		.nr_cpus = sysconf(_SC_NPROCESSORS_CONF),
+	};
+	int err;
+
+	keep_old(opts->data);
+	err = writer__open(opts->data, &hdr, w);
+	if (!err)
+		write_infos(*w, opts);
+	return err;
+}
+
+void datafile__end(struct writer *w, int wait_status)
+{
+	struct xpu_record_end *r = writer__reserve(w, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_end){
+			.hdr = { XPU_RECORD_END, 0, sizeof(*r) },
+			.time_ns = clock__now(),
+			.wait_status = wait_status,
+		};
+}

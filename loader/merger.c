@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "merger.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "invoker.h"
+#include "msg.h"
+#include "options.h"
+#include "paths.h"
+#include "target.h"
+
+#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not all is there */
+
+static _Noreturn void run_tool(const struct options *opts, const char *tool, bool svg)
+{
+	if (invoker__become())
+		_exit(STATUS_FAILED);
+	target__restore_signals();
+	if (svg)
+		execl(tool, tool, "--svg", "-o", opts->output, opts->data, NULL);
+	else
+		execl(tool, tool, "-i", opts->data, "-o", opts->output,
+		      opts->strict ? "--strict" : NULL, NULL);
+	_exit(STATUS_FAILED);
+}
+
+bool merger__run(const struct options *opts)
+{
+	bool svg = has_suffix(opts->output, ".svg");
+	const char *name = svg ? "fold.sh" : "xpumerge";
+	char tool[PATH_MAX];
+	int status = 0;
+	pid_t pid;
+
+	if (paths__find(name, tool, sizeof(tool))) {
+		msg__error("%s is not there: the recording stays in %s", name, opts->data);
+		return false;
+	}
+	pid = fork();
+	if (!pid)
+		run_tool(opts, tool, svg);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
+		return true;
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MERGE_INCOMPLETE)
+		msg__error("not all is in %s: the recording stays in %s", opts->output,
+			   opts->data);
+	else
+		msg__error("%s failed: the recording stays in %s", name, opts->data);
+	return false;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* options.h - xpuload's command line */
+#ifndef XPU_LOADER_OPTIONS_H
+#define XPU_LOADER_OPTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "probes.h"
+
+#define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
+#define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
+#define STATUS_NOT_FOUND 127
+
+struct options {
+	const char *output;		/* as given */
+	char *data;			/* the recording */
+	bool merge;			/* output is not the recording itself */
+	bool strict;
+	bool no_cache;			/* keep no mapped files */
+	bool gpu_only;			/* no CPU samples */
+	bool cpu_only;			/* nothing else */
+	bool api;			/* calls of CUDA's API, too */
+	bool off_cpu;			/* account for all of the threads' time */
+	uint64_t off_min_ns;		/* shorter intervals have no stack */
+	bool freq_given;
+	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
+	uint64_t ring_bytes;
+	enum probes_mode mode;
+	pid_t pid;			/* PROBES_PID */
+	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
+	char shim[PATH_MAX];
+	const char *call_graph;		/* auto, fp, dwarf, or NULL */
+	uint32_t stack_bytes;		/* that a sample copies, at most; 0: fp */
+	uint32_t blind_stack_bytes;	/* ... where nobody knows where the stack ends */
+	const char *python;		/* on, off, only, or NULL */
+	const char *probe;		/* launch, path, or NULL */
+	bool nvtx;			/* its ranges */
+	unsigned int max_frames;	/* 0: the default */
+	char **argv;			/* the command */
+	char **own_argv;
+	int own_argc;
+};
+
+/**
+ * options__parse - make sense of the command line, or say what is wrong with it
+ *
+ * Does at once what needs no recording: --help, --version, --check.
+ *
+ * Return: -1 to go on, with @opts for options__free(), or the status to exit with.
+ */
+int options__parse(struct options *opts, int argc, char **argv);
+void options__free(struct options *opts);
+
+/* Whether @s is a name with that suffix. */
+bool has_suffix(const char *s, const char *suffix);
+
+#endif /* XPU_LOADER_OPTIONS_H */

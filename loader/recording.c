@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recording.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "datafile.h"
+#include "keeper.h"
+#include "msg.h"
+#include "options.h"
+#include "probes.h"
+#include "pyfind.h"
+#include "recorder.h"
+#include "report.h"
+#include "sampler.h"
+#include "sideband.h"
+#include "util.h"
+#include "writer.h"
+#include "xpu_slot.h"
+
+#define POLL_MS			100
+#define RELAY_POLL_MS		5
+#define BEHIND_POLL_MS		10
+#define NS_PER_MS		1000000ull
+#define DETACH_NS		1000000000ull	/* for the last records, when nobody ends */
+
+static void take_signals(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (r->opts->mode != PROBES_RUN)
+			r->stop |= info.ssi_signo != SIGCHLD && info.ssi_signo != SIGCONT;
+		else if (info.ssi_signo != SIGCHLD)
+			target__signal(&r->target, info.ssi_signo, info.ssi_code, info.ssi_pid);
+	}
+	if (r->opts->mode == PROBES_RUN)
+		target__reap(&r->target);
+}
+
+static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
+{
+	return kind == XPU_LOST_SIDEBAND ? sideband__nr_lost(r->sideband) :
+					   probes__nr_lost(r->probes, kind);
+}
+
+static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python)
+{
+	struct recording *r = ctx;
+
+	recorder__found_python(r->recorder, pid, time_ns, python);
+}
+
+static void drain(struct recording *r)
+{
+	int kind, err;
+
+	if (r->sampler)
+		sampler__rescan(r->sampler);
+	probes__drain(r->probes);
+	sideband__drain(r->sideband, r->writer);
+	pyfind__drain(r->pyfind, on_found_python, r);
+	recorder__flush(r->recorder);
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
+		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+	writer__flush(r->writer);
+
+	err = writer__error(r->writer);
+	if (err && !r->told_disk) {
+		msg__error("cannot write %s: %s: nothing more is recorded; what is there stays "
+			   "readable", r->opts->data, strerror(err));
+		r->told_disk = true;
+	}
+}
+
+/*
+ * Shims that go on without us notice that nobody wants launches any more, and send what they have:
+ * those of attached processes, and of descendants that outlive the target. Of a target that has
+ * ended all is in: it ran the probes.
+ */
+static void detach(struct recording *r)
+{
+	struct pollfd fds[] = {
+		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
+	};
+	uint64_t end_ns = clock__now() + DETACH_NS;
+
+	sampler__close(r->sampler);
+	r->sampler = NULL;
+	drain(r);
+	recorder__detaching(r->recorder, clock__now());
+	probes__detach_launches(r->probes);
+	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
+		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
+		drain(r);
+	}
+	drain(r);
+}
+
+struct living {
+	struct recorder *recorder;
+	uint64_t end_ns;
+};
+
+static void on_off_sum(void *ctx, const struct xpu_off_key *key, const struct xpu_off_sum *sum)
+{
+	struct living *living = ctx;
+
+	recorder__off_sum(living->recorder, key, sum);
+}
+
+static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
+{
+	struct living *living = ctx;
+
+	recorder__living_thread(living->recorder, t, living->end_ns);
+}
+
+/* What the kernel has kept for the end. */
+static void write_accounts(struct recording *r)
+{
+	struct living living = { r->recorder, clock__now() };
+
+	probes__drain(r->probes);		/* the stacks that the sums refer to */
+	recorder__flush(r->recorder);
+	probes__each_off(r->probes, on_off_sum, &living);
+	probes__each_thread(r->probes, on_living_thread, &living);
+}
+
+void recording__run(struct recording *r)
+{
+	struct pollfd fds[] = {
+		{ .fd = r->signal_fd, .events = POLLIN },
+		{ .fd = r->pid_fd, .events = POLLIN },
+		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
+		{ .fd = -1, .events = POLLIN },
+	};
+	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
+	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
+	bool relaying = false, behind = false;
+
+	while (!r->target.exited && !r->stop && now < end_ns) {
+		timeout_ms = relaying ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		if (end_ns - now < timeout_ms * NS_PER_MS)
+			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
+		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have ended */
+		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
+		now = clock__now();
+		take_signals(r);
+		r->stop |= fds[1].revents != 0;
+		relaying = target__relay(&r->target, r->probes);
+		if (now - start_ns >= XPU_HELLO_NS)
+			probes__end_hello(r->probes);
+		behind = writer__is_behind(r->writer);
+		if (!behind)
+			drain(r);
+	}
+	detach(r);
+	if (r->opts->off_cpu)
+		write_accounts(r);
+	recorder__finish(r->recorder);
+	datafile__end(r->writer, r->target.wait_status);
+}
+
+static void finish_keeper(struct recording *r)
+{
+	struct keeper_stats st;
+
+	if (!r->keeper)
+		return;
+	keeper__finish(r->keeper, &st);
+	if (st.nr_files && !r->opts->merge)
+		msg__info("%llu mapped files that are not at their paths here: kept in %s"
+			  XPU_KEPT_SUFFIX ", %.1f MB", (unsigned long long)st.nr_files,
+			  r->opts->data, st.bytes / 1e6);
+	if (st.nr_failed)
+		msg__info("%llu mapped files are not at their paths here and could not be kept: "
+			  "%s", (unsigned long long)st.nr_failed, strerror(st.error));
+}
+
+int recording__finish(struct recording *r)
+{
+	struct report report = {
+		.opts = r->opts,
+		.sampled = r->sampled,
+		.nr_samples_taken = probes__nr_samples(r->probes),
+	};
+	bool whole;
+	int kind, err;
+
+	finish_keeper(r);
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
+		report.lost[kind] = nr_lost(r, kind);
+	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
+	r->writer = NULL;
+	if (err && !r->told_disk)
+		msg__error("cannot write %s: %s", r->opts->data, strerror(-err));
+	recorder__stats(r->recorder, &report.stats);
+	whole = report__print(&report);
+	if (err || report.stats.nr_errors)
+		return STATUS_FAILED;
+	return r->opts->strict && !whole ? STATUS_FAILED : 0;
+}
+
+void recording__free(struct recording *r)
+{
+	sampler__close(r->sampler);
+	writer__close(r->writer, NULL, NULL);
+	recorder__free(r->recorder);
+	sideband__close(r->sideband);
+	keeper__free(r->keeper);
+	pyfind__free(r->pyfind);
+	probes__close(r->probes);
+	if (r->signal_fd >= 0)
+		close(r->signal_fd);
+	if (r->pid_fd >= 0)
+		close(r->pid_fd);
+}

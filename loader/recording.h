@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* recording.h - one recording, from its options to its report */
+#ifndef XPU_LOADER_RECORDING_H
+#define XPU_LOADER_RECORDING_H
+
+#include <stdbool.h>
+
+#include "target.h"
+
+struct recording {
+	const struct options *opts;
+	struct target target;		/* PROBES_RUN */
+	struct probes *probes;
+	struct sampler *sampler;	/* NULL: no CPU samples */
+	struct sideband *sideband;
+	struct keeper *keeper;		/* or NULL */
+	struct pyfind *pyfind;		/* the same */
+	struct writer *writer;
+	struct recorder *recorder;
+	int signal_fd;
+	int pid_fd;			/* PROBES_PID: readable when it ends; else -1 */
+	bool stop;			/* attached: a signal says so */
+	bool told_disk;
+	bool sampled;			/* there was a sampler */
+};
+
+#define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .pid_fd = -1 }
+
+/**
+ * recording__start - arm the probes, and start the target or attach to what runs
+ *
+ * Return: 0, or the status to exit with; what went wrong has been said.
+ */
+int recording__start(struct recording *r);
+
+/* Records until the target ends, or whoever is attached has had enough. */
+void recording__run(struct recording *r);
+
+/**
+ * recording__finish - write what is left and say what was recorded
+ *
+ * Return: 0, or STATUS_FAILED if it is not what was asked for.
+ */
+int recording__finish(struct recording *r);
+
+/* Leaves the file. */
+void recording__free(struct recording *r);
+
+#endif /* XPU_LOADER_RECORDING_H */

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How a recording begins: in the order in which things may fail for good. */
+#include "recording.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "datafile.h"
+#include "keeper.h"
+#include "msg.h"
+#include "options.h"
+#include "probes.h"
+#include "pyfind.h"
+#include "recorder.h"
+#include "sampler.h"
+#include "sideband.h"
+#include "util.h"
+#include "xpu_slot.h"
+
+/* ---- what the recorder tells of -------------------------------------------------------------- */
+
+static void on_record(void *ctx, const void *data, size_t size)
+{
+	struct recording *r = ctx;
+
+	recorder__record(r->recorder, data, size);
+}
+
+static void on_process(void *ctx, const struct xpu_record_process *p)
+{
+	struct recording *r = ctx;
+	int err;
+
+	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
+		sideband__adopt(r->sideband, p->pid, r->writer);
+	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID) {
+		err = probes__follow(r->probes, p->pid);
+		if (err && err != -ESRCH)	/* it may be over already */
+			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
+				  r->opts->pid, strerror(-err));
+	}
+}
+
+static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *python)
+{
+	struct recording *r = ctx;
+
+	if (r->sampled || r->opts->off_cpu)
+		probes__set_python(r->probes, proc_id, python);
+}
+
+/* ---- what all recordings have ---------------------------------------------------------------- */
+
+static int open_signals(struct recording *r)
+{
+	static const int signals[] = {
+		SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM,
+	};
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);	/* what is too much is counted, as on a full disk */
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->signal_fd >= 0)
+		return 0;
+	msg__error("cannot take signals: %s", strerror(errno));
+	return STATUS_FAILED;
+}
+
+/*
+ * Where nothing is preloaded, somebody must look for Python: a child that has none of what comes
+ * later.
+ */
+static void start_pyfind(struct recording *r)
+{
+	const struct options *opts = r->opts;
+
+	if (!opts->cpu_only || !opts->stack_bytes || (opts->python && !strcmp(opts->python, "off")))
+		return;
+	r->pyfind = pyfind__new();
+	if (!r->pyfind)
+		msg__warn("no Python frames: cannot start what finds them: %s", strerror(errno));
+}
+
+static int start_sampler(struct recording *r, uint64_t period_ns)
+{
+	int err = sampler__open(probes__sample_fd(r->probes), period_ns, &r->sampler);
+
+	r->sampled = !err;
+	if (!err)
+		return 0;
+	if (r->opts->cpu_only || r->opts->freq_given) {
+		msg__error("cannot sample CPUs: perf_event_open: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	msg__warn("no CPU samples: perf_event_open: %s", strerror(-err));
+	return 0;
+}
+
+/* The probes, the file, and what goes between. */
+static int start_recorder(struct recording *r, const char *shim)
+{
+	const struct options *opts = r->opts;
+	struct probes_options popts = {
+		.shim = shim,
+		.mode = opts->mode,
+		.pid = opts->pid,
+		.ring_bytes = opts->ring_bytes,
+		.max_frames = opts->max_frames,
+		.sample = !opts->gpu_only,
+		.waits = !opts->gpu_only,
+		.ranges = opts->nvtx,
+		.stack_bytes = opts->stack_bytes,
+		.blind_stack_bytes = opts->blind_stack_bytes,
+		.api = opts->api,
+		.off_cpu = opts->off_cpu,
+		.off_min_ns = opts->off_min_ns,
+	};
+	uint64_t period_ns = 1000000000 / opts->freq_hz;
+	char why[1024];
+	int err;
+
+	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
+		msg__error("%s", why);
+		return STATUS_FAILED;
+	}
+	err = datafile__create(opts, &r->writer);
+	if (err) {
+		msg__error("cannot write %s: %s", opts->data, strerror(-err));
+		return STATUS_FAILED;
+	}
+	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, on_process, on_python, r);
+	if (!r->recorder) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	recorder__attached(r->recorder, clock__now());
+	return opts->gpu_only ? 0 : start_sampler(r, period_ns);
+}
+
+/* @pid: as sideband__open() has it. Those who are told of mappings are told of all of them. */
+static int start_sideband(struct recording *r, pid_t pid)
+{
+	int err = sideband__open(pid, &r->sideband);
+
+	if (err) {
+		msg__error("cannot follow the targets' mappings: perf_event_open: %s",
+			   strerror(-err));
+		return STATUS_FAILED;
+	}
+	sideband__set_pyfind(r->sideband, r->pyfind);
+	if (r->opts->no_cache)
+		return 0;
+	r->keeper = keeper__new(r->opts->data);
+	if (!r->keeper) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	sideband__set_keeper(r->sideband, r->keeper);
+	return 0;
+}
+
+/* ---- attaching ------------------------------------------------------------------------------- */
+
+/* The path of the shim that @pid has loaded, as this process can open it. */
+static int find_mapped_shim(pid_t pid, char *path, size_t len)
+{
+	char maps[64], *line = NULL, *name;
+	size_t cap = 0;
+	int err = -ENOENT;
+	FILE *f;
+
+	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
+	f = fopen(maps, "re");
+	if (!f)
+		return -errno;
+	while (err && getline(&line, &cap, f) > 0) {
+		name = strchr(line, '/');
+		if (!name || !strstr(name, "/libxpushim.so"))
+			continue;
+		name[strcspn(name, "\n")] = '\0';
+		if ((size_t)snprintf(path, len, "/proc/%d/root%s", pid, name) >= len)
+			continue;
+		err = 0;
+		/* It may have been replaced, or have no path that means the same here and there. */
+		if (access(path, R_OK))
+			snprintf(path, len, "/proc/%d/map_files/%.*s", pid,
+				 (int)strcspn(line, " "), line);
+	}
+	free(line);
+	fclose(f);
+	return err;
+}
+
+/* @shim: where its shim is found, unless that is not wanted; @len bytes */
+static int find_process(struct recording *r, char *shim, size_t len)
+{
+	const struct options *opts = r->opts;
+	int err;
+
+	if (opts->cpu_only)
+		err = kill(opts->pid, 0) ? -errno : 0;
+	else
+		err = find_mapped_shim(opts->pid, shim, len);
+	if (err == -ENOENT && !kill(opts->pid, 0))
+		msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", opts->pid,
+			   opts->shim);
+	else if (err)
+		msg__error("pid %d: %s", opts->pid, strerror(err == -ENOENT ? ESRCH : -err));
+	if (err)
+		return STATUS_FAILED;
+	r->pid_fd = syscall(SYS_pidfd_open, opts->pid, 0);
+	return 0;
+}
+
+static int attach(struct recording *r)
+{
+	const struct options *opts = r->opts;
+	char shim[PATH_MAX + 32];
+	int status = 0;
+
+	snprintf(shim, sizeof(shim), "%s", opts->shim);
+	if (opts->mode == PROBES_PID)
+		status = find_process(r, shim, sizeof(shim));
+	if (!status)
+		status = start_sideband(r, -1);
+	if (!status)
+		status = start_recorder(r, opts->cpu_only ? NULL : shim);
+	if (!status && opts->mode == PROBES_PID)
+		sideband__adopt(r->sideband, opts->pid, r->writer);
+	return status;
+}
+
+/* ---- a command ------------------------------------------------------------------------------- */
+
+/* What the target's shim is to know; it inherits ours. */
+static void set_shim_environment(const struct options *opts)
+{
+	char number[16];
+
+	if (opts->call_graph)
+		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
+	if (!opts->gpu_only && opts->stack_bytes)
+		setenv(XPU_SAMPLES_ENV, "1", 1);
+	if (opts->python)
+		setenv(XPU_PYTHON_ENV, opts->python, 1);
+	if (opts->gpu_only)
+		setenv(XPU_WAITS_ENV, "off", 1);
+	if (opts->api)
+		setenv(XPU_API_ENV, "on", 1);
+	if (opts->probe)
+		setenv(XPU_PROBE_ENV, opts->probe, 1);
+	if (opts->max_frames) {
+		snprintf(number, sizeof(number), "%u", opts->max_frames);
+		setenv(XPU_MAX_FRAMES_ENV, number, 1);
+	}
+}
+
+static int report_exec(const char *name, int err)
+{
+	msg__error("cannot run %s: %s", name, strerror(-err));
+	return err == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+static int run_command(struct recording *r)
+{
+	const struct options *opts = r->opts;
+	const char *shim = opts->cpu_only ? NULL : opts->shim;
+	int status, err;
+
+	status = start_recorder(r, shim);
+	if (status)
+		return status;
+	probes__adopt_next_child(r->probes);
+	set_shim_environment(opts);
+	err = target__fork(&r->target, opts->argv, shim);
+	if (err) {
+		msg__error("cannot fork: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	status = start_sideband(r, r->target.pid);
+	if (status)
+		return status;		/* our end of its pipe closes: it goes, too */
+	err = target__exec(&r->target);
+	return err ? report_exec(opts->argv[0], err) : 0;
+}
+
+int recording__start(struct recording *r)
+{
+	const struct options *opts = r->opts;
+	int err = opts->mode == PROBES_RUN ? target__find(opts->argv[0]) : 0;
+
+	if (err)
+		return report_exec(opts->argv[0], err);
+	start_pyfind(r);
+	return open_signals(r) ?: (opts->mode == PROBES_RUN ? run_command(r) : attach(r));
+}

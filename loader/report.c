@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "msg.h"
+#include "options.h"
+
+#define U(x) ((unsigned long long)(x))
+
+struct losses {
+	uint64_t nr;			/* of all kinds, but bytes */
+	char text[1024];
+};
+
+/* @what: a format without numbers, which @nr goes before */
+static void add_loss(struct losses *l, uint64_t nr, const char *what)
+{
+	size_t used = strlen(l->text);
+
+	if (!nr)
+		return;
+	l->nr += nr;
+	snprintf(l->text + used, sizeof(l->text) - used, "%s%llu %s", used ? ", " : "", U(nr),
+		 what);
+}
+
+/* What was counted where it began, and did not arrive. */
+static uint64_t missing(uint64_t counted, uint64_t accounted)
+{
+	return counted > accounted ? counted - accounted : 0;
+}
+
+static void count_losses(const struct report *r, struct losses *l)
+{
+	static const char *const kernel[XPU_LOST_NR] = {
+		[XPU_LOST_LAUNCH] = "launches (ring full: try -m)",
+		[XPU_LOST_BATCH] = "batches of device records (ring full: try -m)",
+		[XPU_LOST_WAIT] = "waits for the device (ring full: try -m)",
+		[XPU_LOST_OFF_CPU] = "off-CPU intervals or their stacks",
+		[XPU_LOST_ACCOUNT] = "accounts of threads",
+		[XPU_LOST_PROCESS] = "process events",
+		[XPU_LOST_READ] = "slots unreadable",
+		[XPU_LOST_SCRATCH] = "launches without kernel memory",
+		[XPU_LOST_SIDEBAND] = "mmap or comm events",
+		[XPU_LOST_SAMPLE] = "CPU samples (ring full: try -m)",
+		[XPU_LOST_RANGE] = "events of NVTX ranges (ring full: try -m)",
+	};
+	const struct recorder_stats *st = &r->stats;
+	int kind;
+
+	memset(l, 0, sizeof(*l));
+	for (kind = 0; kind < XPU_LOST_NR; kind++)
+		if (kernel[kind] && (kind != XPU_LOST_RANGE || r->opts->nvtx))
+			add_loss(l, r->lost[kind], kernel[kind]);
+	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");
+	add_loss(l, st->nr_no_memory, "launches for want of memory");
+	add_loss(l, missing(st->nr_tagged, st->nr_launches + r->lost[XPU_LOST_LAUNCH] +
+			    r->lost[XPU_LOST_READ] + r->lost[XPU_LOST_SCRATCH] +
+			    st->nr_no_memory), "launches tagged but not seen");
+	if (r->opts->nvtx) {
+		add_loss(l, st->nr_ranges_dropped, "events of NVTX ranges dropped by the shim");
+		add_loss(l, missing(st->nr_ranges_logged,
+				    st->nr_ranges + r->lost[XPU_LOST_RANGE]),
+			 "events of NVTX ranges logged but not seen");
+	}
+	add_loss(l, st->nr_samples_no_memory, "CPU samples for want of memory");
+	add_loss(l, missing(r->nr_samples_taken, st->nr_samples + r->lost[XPU_LOST_SAMPLE]),
+		 "CPU samples taken but not seen");
+	add_loss(l, st->nr_dropped_cupti, "device records dropped by CUPTI");
+	add_loss(l, st->nr_dropped_shim, "device records dropped by the shim");
+	add_loss(l, st->nr_bad_times, "device records without valid times");
+	add_loss(l, st->nr_unfinished, "device records unfinished at exit");
+	add_loss(l, st->nr_bad_calls, "API calls without valid times");
+	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
+	l->nr -= r->lost[XPU_LOST_DISK];	/* they are of records of every kind */
+}
+
+/* Return: whether CUDA was there to be recorded. */
+static bool warn_of_nothing(const struct report *r)
+{
+	const struct recorder_stats *st = &r->stats;
+
+	if (r->opts->cpu_only || st->nr_cuda_processes || st->nr_launches)
+		return false;
+	if (r->opts->mode != PROBES_RUN)
+		msg__warn("no CUDA launch was made while attached");
+	else
+		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
+			  "process%s, or the shim could not be loaded there",
+			  st->nr_processes > 1 ? "any of " : "its ", U(st->nr_processes),
+			  st->nr_processes > 1 ? "es" : "");
+	return true;
+}
+
+bool report__print(const struct report *r)
+{
+	const struct recorder_stats *st = &r->stats;
+	const char *es = st->nr_processes == 1 ? "" : "es";
+	char calls[64] = "", samples[64] = "", end[4200];
+	struct losses losses;
+	bool nothing;
+	int n;
+
+	count_losses(r, &losses);
+	nothing = warn_of_nothing(r);
+	if (r->sampled)
+		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
+	if (r->opts->api)
+		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
+	n = snprintf(end, sizeof(end), "; %s, %.1f MB; lost %llu",
+		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
+		     U(losses.nr));
+	if (r->lost[XPU_LOST_DISK])
+		snprintf(end + n, sizeof(end) - n, " and %llu bytes", U(r->lost[XPU_LOST_DISK]));
+	if (r->opts->cpu_only)
+		msg__info("%llu CPU samples, %llu process%s%s", U(st->nr_samples),
+			  U(st->nr_processes), es, end);
+	else
+		msg__info("%llu launches from %llu call path%s, %llu device records%s, %llu "
+			  "process%s%s%s", U(st->nr_launches), U(st->nr_paths),
+			  st->nr_paths == 1 ? "" : "s", U(st->nr_device_records), calls,
+			  U(st->nr_processes), es, samples, end);
+	if (st->nr_at_edges)
+		msg__debug("%llu launches fell between attaching and detaching",
+			   U(st->nr_at_edges));
+	if (losses.text[0])
+		msg__warn("lost: %s", losses.text);
+	return !losses.text[0] && !nothing;
+}
