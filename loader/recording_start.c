@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static int open_signals(struct recording *r)
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGCHLD, SIG_DFL);	/* ignored, no child could be waited for */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* what is too much is counted, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -205,25 +207,36 @@ static int find_mapped_shim(pid_t pid, char *path, size_t len)
 	return err;
 }
 
+static bool has_ended(int pid_fd)
+{
+	struct pollfd fd = { .fd = pid_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 /* @shim: where its shim is found, unless that is not wanted; @len bytes */
 static int find_process(struct recording *r, char *shim, size_t len)
 {
-	const struct options *opts = r->opts;
+	pid_t pid = r->opts->pid;
 	int err;
 
-	if (opts->cpu_only)
-		err = kill(opts->pid, 0) ? -errno : 0;
-	else
-		err = find_mapped_shim(opts->pid, shim, len);
-	if (err == -ENOENT && !kill(opts->pid, 0))
-		msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", opts->pid,
-			   opts->shim);
-	else if (err)
-		msg__error("pid %d: %s", opts->pid, strerror(err == -ENOENT ? ESRCH : -err));
-	if (err)
+	r->pid_fd = syscall(SYS_pidfd_open, pid, 0);
+	err = r->pid_fd < 0 ? -errno : 0;
+	if (err == -EINVAL || err == -ENOENT) {
+		msg__error("pid %d is a thread: attach to its process, see Tgid in "
+			   "/proc/%d/status", pid, pid);
 		return STATUS_FAILED;
-	r->pid_fd = syscall(SYS_pidfd_open, opts->pid, 0);
-	return 0;
+	}
+	if (!err && !r->opts->cpu_only)
+		err = find_mapped_shim(pid, shim, len);
+	if (r->pid_fd >= 0 && has_ended(r->pid_fd))
+		err = -ESRCH;
+	if (err == -ENOENT)
+		msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid,
+			   r->opts->shim);
+	else if (err)
+		msg__error("pid %d: %s", pid, strerror(-err));
+	return err ? STATUS_FAILED : 0;
 }
 
 static int attach(struct recording *r)

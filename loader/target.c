@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "probes.h"
 #include "xpu_slot.h"
 
+#define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, without PATH */
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
 #define RELAY_SAME_NS	500000000	/* as one that came to us: same sender, about now */
 
@@ -64,22 +66,34 @@ void target__restore_signals(void)
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }
 
+/* Return: 0 if @path is a program, or a negative errno. */
+static int find_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
+}
+
 int target__find(const char *name)
 {
-	const char *path = getenv("PATH"), *end;
+	const char *path = getenv("PATH") ?: DEFAULT_PATH, *end;
 	char file[PATH_MAX];
 	int err = -ENOENT;
 
 	if (strchr(name, '/'))
-		return access(name, X_OK) ? -errno : 0;
-	for (; path; path = *end ? end + 1 : NULL) {
+		return find_program(name);
+	for (; path && name[0]; path = *end ? end + 1 : NULL) {
 		end = strchrnul(path, ':');
 		snprintf(file, sizeof(file), "%.*s/%s", end > path ? (int)(end - path) : 1,
 			 end > path ? path : ".", name);
-		if (!access(file, X_OK))
+		switch (find_program(file)) {
+		case 0:
 			return 0;
-		if (errno == EACCES)
+		case -EACCES:
 			err = -EACCES;
+		}
 	}
 	return err;
 }
@@ -306,9 +320,8 @@ void target__exit_like(int wait_status)
 		_exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
 	setrlimit(RLIMIT_CORE, &no_core);	/* the target's is the one to look at */
-	signal(sig, SIG_DFL);
 	target__restore_signals();
-	signal(sig, SIG_DFL);
+	signal(sig, SIG_DFL);		/* be it ignored as we were started */
 	kill(getpid(), sig);
 	_exit(128 + sig);
 }

@@ -5,6 +5,7 @@
 #ifndef XPU_LOADER_TARGET_H
 #define XPU_LOADER_TARGET_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct target {
 		bool pending;
 		pid_t sender_pid;
 		uint64_t time_ns;
-	} relays[65];
+	} relays[NSIG];
 };
 
 /* Remembers signal mask and dispositions; before xpuload changes either. */

@@ -136,6 +136,21 @@ wait $gone
 xpuload -o none.data -p $gone 2>log
 is $? 125 "a process that is not there: status"
 like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that is not there: said"
+sh -c 'true & echo $! >zombie; exec sleep 3' &
+keeper=$!
+sleep 0.5
+for args in "" --cpu-only; do
+	# shellcheck disable=SC2086 # an option, or none
+	xpuload $args -o none.data -p "$(cat zombie)" 2>log
+	is $? 125 "a process that nobody has waited for $args: status"
+	like "$(cat log)" "^xpuload: pid $(cat zombie): No such process" \
+		"a process that nobody has waited for $args: said"
+done
+kill $keeper
+thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
+timeout 20 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
+is $? 125 "a thread: status"
+like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: said"
 [ ! -e none.data ]
 ok $? "and no recording is left of them"
 

@@ -38,6 +38,35 @@ ok $? "signal mask and dispositions are untouched"
 cmp inside outside
 ok $? "ignored signals stay ignored"
 
+cat >fake_merge.sh <<'END'
+#!/bin/sh
+grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside
+END
+mkdir beside && cp "$XPULOAD" "$XPU_SHIM" beside && cp fake_merge.sh beside/xpumerge && chmod 755 beside/xpumerge
+beside/xpuload -q -o a.folded true 2>log
+grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
+cmp inside outside
+ok $? "so they are for xpumerge, which Ctrl-C ends"
+
+# Started by a program that does not want to hear of its children.
+timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
+is $? 3 "SIGCHLD ignored: exit status"
+timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+	"$XPULOAD" -q -o a.data grep SigIgn /proc/self/status >inside 2>log
+perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outside
+cmp inside outside
+ok $? "SIGCHLD ignored: it stays so in the target"
+
+# What can be run is what execvp() finds.
+env -u PATH "$XPULOAD" -q -o a.data ls /dev/null >out 2>log
+is $? 0 "no PATH: the C library's own is looked through"
+echo kept >b.data
+xpuload -o b.data / 2>log
+is "$? $(cat b.data)" "126 kept" "a directory is no command, and costs no old recording"
+xpuload -o b.data '' 2>log
+is "$? $(cat b.data)" "127 kept" "nor is an empty word"
+
 is "$(LD_PRELOAD= xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
 	"$XPU_SHIM" "LD_PRELOAD is the shim"
 
