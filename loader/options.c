@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cmdline.h"
 #include "msg.h"
 #include "paths.h"
 #include "sampler.h"
@@ -69,11 +70,12 @@ static const char usage_text[] =
 "\n"
 "  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
 "                         xpu.data), .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
-"                         .txt, .svg the merged result at once\n"
+"                         .txt, .csv, .svg the merged result at once\n"
 "  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
 "  -F, --freq HZ          CPU samples a second (default 99)\n"
+"  -g                     nothing: call paths are always recorded\n"
 "      --gpu-only         launches and device work, no CPU samples and no waits\n"
 "      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
 "      --api              also every call of CUDA's API, its begin and its end; costs the program\n"
@@ -101,6 +103,31 @@ static const char usage_text[] =
 "\n"
 "Exit status: COMMAND's own; 125 when xpuload itself failed, 126 or 127 when COMMAND could not\n"
 "be run.\n";
+
+/* perf's and nsys's. */
+static const struct cmdline_habit habits[] = {
+	{ "-D", "xpumerge --from leaves out the beginning" },
+	{ "--delay", "xpumerge --from leaves out the beginning" },
+	{ "-t", "CUDA and NVTX are always recorded, all calls with --api; xpumerge --tid picks threads" },
+	{ "--trace", "CUDA and NVTX are always recorded, all calls with --api" },
+	{ "--tid", "xpumerge --tid picks threads" },
+	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
+	{ "-c", "CPU samples are taken by the clock; -F HZ says how many" },
+	{ "--capture-range", "xpumerge --nvtx REGEX, or --from and --to, pick a part" },
+	{ "-f", "an old recording is renamed to FILE.old" },
+	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
+	{ "--stats", "-o FILE.txt is a summary, as xpumerge prints it" },
+	{ "profile", "xpuload COMMAND records" },
+	{ "report", "xpumerge shows recordings" },
+	{ "script", "xpumerge shows recordings" },
+	{ "stats", "xpumerge shows recordings" },
+	{ NULL, NULL },
+};
+
+const char *options__habit(const char *word)
+{
+	return cmdline__habit(habits, word);
+}
 
 bool has_suffix(const char *s, const char *suffix)
 {
@@ -224,6 +251,8 @@ static bool take_option(struct options *opts, int c, char *arg)
 		opts->freq_given = true;
 		opts->freq_hz = parse_freq(arg);
 		return opts->freq_hz;
+	case 'g':			/* perf's: always so */
+		break;
 	case OPT_GPU_ONLY:
 		opts->gpu_only = true;
 		break;
@@ -272,9 +301,6 @@ static bool take_option(struct options *opts, int c, char *arg)
 	case 'v':
 		msg__verbosity++;
 		break;
-	default:
-		fputs("Try 'xpuload --help'.\n", stderr);
-		return false;
 	}
 	return true;
 }
@@ -309,6 +335,8 @@ static bool options__agree(const struct options *opts)
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
+	else if (!strcmp(opts->output, "-"))
+		wrong = "-o -: standard output is the target's own: name a file";
 	if (wrong) {
 		msg__error("%s", wrong);
 		return false;
@@ -341,7 +369,8 @@ static bool options__check_shim(const struct options *opts, int err)
 static int options__choose_data(struct options *opts)
 {
 	static const char *const merged[] = {
-		".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace", ".txt", ".svg",
+		".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace", ".txt", ".csv",
+		".svg",
 	};
 	size_t i;
 
@@ -355,6 +384,7 @@ static int options__choose_data(struct options *opts)
 int options__parse(struct options *opts, int argc, char **argv)
 {
 	bool check = false;
+	char line[256];
 	int c, err;
 
 	*opts = (struct options){
@@ -364,7 +394,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	};
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+o:p:aF:m:NqvVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:o:p:aF:gm:NqvVh", longs, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(usage_text, stdout);
 			return 0;
@@ -373,6 +403,11 @@ int options__parse(struct options *opts, int argc, char **argv)
 			printf("xpuload %s\n", XPU_VERSION);
 			return 0;
 		}
+		if (c == '?' || c == ':') {
+			cmdline__explain(line, sizeof(line), c, argv, longs, habits);
+			msg__error("%s", line);
+			return STATUS_FAILED;
+		}
 		check |= c == OPT_CHECK;
 		if (c != OPT_CHECK && !take_option(opts, c, optarg))
 			return STATUS_FAILED;
@@ -380,8 +415,13 @@ int options__parse(struct options *opts, int argc, char **argv)
 	err = paths__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (check)
 		return check__run(err ? NULL : opts->shim);
-	if ((optind == argc) == (opts->mode == PROBES_RUN)) {
-		fputs(usage_text, stderr);
+	if (opts->mode == PROBES_RUN && optind == argc) {
+		msg__error("nothing to record: a COMMAND is wanted, or -p PID, or -a: see --help");
+		return STATUS_FAILED;
+	}
+	if (opts->mode != PROBES_RUN && optind < argc) {
+		msg__error("%s: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or "
+			   "the end of PID ends them", argv[optind]);
 		return STATUS_FAILED;
 	}
 	if (!options__agree(opts) || !options__check_shim(opts, err))

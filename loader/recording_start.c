@@ -284,7 +284,9 @@ static void set_shim_environment(const struct options *opts)
 
 static int report_exec(const char *name, int err)
 {
-	msg__error("cannot run %s: %s", name, strerror(-err));
+	const char *here = err == -ENOENT ? options__habit(name) : NULL;
+
+	msg__error("cannot run %s: %s%s%s", name, strerror(-err), here ? ": " : "", here ?: "");
 	return err == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }
 

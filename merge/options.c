@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "complain.h"
 #include "text.h"
 #include "version.h"
@@ -31,10 +32,11 @@ static const char usage[] =
 "                       perf: device records, CPU samples and waits as perf script prints\n"
 "                       samples\n"
 "                       pftrace: the timeline in Perfetto's own format, a quarter of the size\n"
-"                       text: summary (default)\n"
+"                       text: summary (default); csv: its tables\n"
 "                       data: of an import, a recording to be read again\n"
 "  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
-"                       .txt and .data imply the format (default: standard output)\n"
+"                       .txt, .csv and .data imply the format (default: standard\n"
+"                       output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
@@ -83,12 +85,22 @@ static const char usage[] =
 "                       (default kernel nvtx-kernel)\n"
 "      --nvtx-event-prefix PREFIX...  of NVTX ranges only those with such names\n"
 "      --nvtx-color-scheme JSON  {\"REGEX\": \"COLOR\", ...} for NVTX ranges\n"
-"      --version        print the version\n"
+"  -V, --version        print the version\n"
 "  -h, --help           print this\n"
 "\n"
 "Exit status: 0 fine, 1 the recording is cut off or was not closed, or something is\n"
 "missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
 "or output that could not be written. What a cut or damaged recording has is written.\n";
+
+/* perf report's and nsys stats's. */
+static const struct cmdline_habit habits[] = {
+	{ "-g", "-f folded, html and others show call paths" },
+	{ "-r", "--table NAME picks a table" },
+	{ "--report", "--table NAME picks a table" },
+	{ "--stdio", "the summary, -f text, is the default" },
+	{ "--sort", "tables are sorted by time" },
+	{ NULL, NULL },
+};
 
 /* ---- formats -------------------------------------------------------------------------------- */
 
@@ -105,6 +117,7 @@ static const struct {
 	[FORMAT_PERF] = { "perf", ".perf", false },
 	[FORMAT_PFTRACE] = { "pftrace", ".pftrace", true },
 	[FORMAT_DATA] = { "data", ".data", true },
+	[FORMAT_CSV] = { "csv", ".csv", false },
 };
 
 #define FOLDED	(1u << FORMAT_FOLDED)
@@ -123,8 +136,9 @@ static const char *formats__list(uint32_t wanted, char buf[128])
 	size_t len = 0;
 	unsigned int i;
 
+	wanted &= ((1u << NR_FORMATS) - 1) & ~(1u << FORMAT_NONE);
 	for (i = 0; i < NR_FORMATS; i++) {
-		if (!(wanted & 1u << i) || !formats[i].name)
+		if (!(wanted & 1u << i))
 			continue;
 		wanted &= ~(1u << i);
 		len += snprintf(buf + len, 128 - len, "%s%s", !len ? "" : wanted ? ", " : " and ",
@@ -249,6 +263,7 @@ static int set_input(struct options *o, const struct spec *spec, const struct ar
 static int set_format(struct options *o, const struct spec *spec, const struct args *args)
 {
 	unsigned int i;
+	char list[128];
 
 	(void)spec;
 	for (i = 0; i < NR_FORMATS; i++) {
@@ -257,7 +272,7 @@ static int set_format(struct options *o, const struct spec *spec, const struct a
 		o->format = i;
 		return 0;
 	}
-	complain("unknown format '%s': --help lists them", args->arg);
+	complain("unknown --format '%s': %s are known", args->arg, formats__list(ALL, list));
 	return -EINVAL;
 }
 
@@ -286,11 +301,13 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 
 static int set_table(struct options *o, const struct spec *spec, const struct args *args)
 {
-	(void)spec;
-	if (!text__has_table(args->arg)) {
-		complain("unknown table '%s': --help lists them", args->arg);
+	const char *names[TEXT_MAX_TABLES + 1] = { NULL };
+	struct spec tables = *spec;
+
+	text__tables(names);
+	tables.names = names;
+	if (find_name(&tables, args->arg) < 0)
 		return -EINVAL;
-	}
 	o->table = args->arg;
 	return 0;
 }
@@ -427,7 +444,7 @@ static const struct spec specs[] = {
 	{ "nsys", STRING(importer.nsys), .formats = ALL, .use = USE_MERGE },
 	{ "nvtx-event-prefix", ARG(set_prefixes), .formats = ALL, .use = USE_NSYS },
 	{ "nvtx-color-scheme", STRING(importer.events.colors), .formats = ALL, .use = USE_NSYS },
-	{ "version", .set = show_version, .formats = ALL },
+	{ "version", 'V', .set = show_version, .formats = ALL },
 	{ "help", 'h', .set = show_help, .formats = ALL },
 };
 
@@ -575,7 +592,9 @@ static int options__pick_format(struct options *o)
 	}
 	if (o->format)
 		return 0;
-	complain("%s: no format has this suffix: give one with -f (--help lists them)", o->output);
+	complain(strstr(o->output, ".svg") ?
+		 "%s: fold.sh --svg draws one; a .html file needs no drawing" :
+		 "%s: no format has this suffix: give one with -f (--help lists them)", o->output);
 	return -EINVAL;
 }
 
@@ -589,6 +608,10 @@ static int options__complete(struct options *o)
 	}
 	if (options__pick_format(o) || options__complete_import(o))
 		return -EINVAL;
+	if (o->format == FORMAT_CSV && !o->diff) {
+		o->format = FORMAT_TEXT;
+		o->table_format = o->table_format ?: TABLE_CSV;
+	}
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (o->format == FORMAT_DATA && !importer__wanted(&o->importer)) {
@@ -634,8 +657,8 @@ static int options__complete(struct options *o)
 static int options__read(struct options *o, int argc, char **argv)
 {
 	struct option longs[ARRAY_SIZE(specs) + 1] = { 0 };
-	char letters[2 * ARRAY_SIZE(specs) + 1] = "";
-	int opt, err, at = 0;
+	char letters[2 * ARRAY_SIZE(specs) + 2] = ":", line[256];
+	int opt, err, at = 1;
 	size_t i;
 
 	/* Those without a letter are told by their place in the list. */
@@ -653,8 +676,8 @@ static int options__read(struct options *o, int argc, char **argv)
 		for (i = 0; i < ARRAY_SIZE(specs) && longs[i].val != opt; i++)
 			;
 		if (i == ARRAY_SIZE(specs)) {
-			/* getopt_long has said what it does not like. */
-			fputs("xpumerge: --help lists the options\n", stderr);
+			cmdline__explain(line, sizeof(line), opt, argv, longs, habits);
+			complain("%s", line);
 			return -EINVAL;
 		}
 		err = specs[i].set(o, &specs[i], &args);

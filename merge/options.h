@@ -25,6 +25,7 @@ enum format {
 	FORMAT_PERF,
 	FORMAT_PFTRACE,
 	FORMAT_DATA,			/* of an import: a recording */
+	FORMAT_CSV,			/* text with TABLE_CSV, and called so */
 	NR_FORMATS
 };
 

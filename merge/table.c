@@ -7,6 +7,9 @@
 #include "escape.h"
 #include "util.h"
 
+/* Columns of a terminal that a name has, however narrow that is. */
+#define LEAST_NAME	32
+
 uint64_t table__share(uint64_t part, uint64_t whole)
 {
 	/* 128 bits because a sum of ns times 1000 may need them. */
@@ -54,6 +57,23 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 		time__format(buf, size, n, t->unit);
 	else
 		snprintf(buf, size, "%" PRIu64, n);
+}
+
+/* The end of a kernel's name tells as much as its beginning, and that of a call path more. */
+static void print_cut(FILE *f, const char *s, size_t width)
+{
+	const char *at = s;
+	char out[ESCAPE_MAX];
+	size_t nr = 0, i;
+
+	while (escape__next(&at, ESCAPE_TEXT, out))
+		nr++;
+	for (i = 0, at = s; escape__next(&at, ESCAPE_TEXT, out); i++) {
+		if (nr <= width || i < width / 2 || i >= nr - (width - width / 2 - 3))
+			fputs(out, f);
+		else if (i == width / 2)
+			fputs("...", f);
+	}
 }
 
 static void print_csv(FILE *f, const char *s)
@@ -128,6 +148,7 @@ static void table__json_row(struct table *t, const struct cell *cells)
 
 void table__row(struct table *t, const struct cell *cells)
 {
+	unsigned int column = 0;
 	char buf[32];
 	size_t i;
 
@@ -149,12 +170,14 @@ void table__row(struct table *t, const struct cell *cells)
 			if (csv)
 				fputs(buf, t->f);
 			else
-				fprintf(t->f, " %*s", column__width(c), buf);
+				column += fprintf(t->f, " %*s", column__width(c), buf);
 		} else if (csv) {
 			print_csv(t->f, cells[i].s);
 		} else {
 			fputs("  ", t->f);
-			escape__print(t->f, cells[i].s, ESCAPE_TEXT);
+			column += 2;
+			print_cut(t->f, cells[i].s, !t->width ? SIZE_MAX :
+				  t->width < column + LEAST_NAME ? LEAST_NAME : t->width - column);
 		}
 	}
 	fputc('\n', t->f);

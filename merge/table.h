@@ -54,6 +54,7 @@ struct table {
 	enum table_format format;
 	enum unit unit;			/* TABLE_TEXT: UNIT_NS, UNIT_US or UNIT_MS */
 	bool alone;			/* TABLE_CSV: no other will follow */
+	unsigned int width;		/* TABLE_TEXT: of a terminal, 0: none */
 	const struct column *columns;
 	size_t nr_columns;
 	uint64_t nr_tables, nr_rows;

@@ -138,14 +138,14 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-bool text__has_table(const char *name)
+size_t text__tables(const char *names[TEXT_MAX_TABLES])
 {
 	size_t i;
 
+	_Static_assert(ARRAY_SIZE(sections) <= TEXT_MAX_TABLES, "each has a name");
 	for (i = 0; i < ARRAY_SIZE(sections); i++)
-		if (!strcmp(sections[i]->name, name))
-			return true;
-	return false;
+		names[i] = sections[i]->name;
+	return i;
 }
 
 /* People see no table without rows; programs see its columns. */
@@ -179,10 +179,11 @@ out:
 }
 
 /* All tables, or the one that is asked for. */
-static int text__tables(const struct session *s, FILE *f, const struct text_opts *opts)
+static int text__write_tables(const struct session *s, FILE *f, const struct text_opts *opts)
 {
 	struct table t = {
 		.f = f, .format = opts->format, .unit = opts->unit, .alone = opts->table,
+		.width = opts->width,
 	};
 	int err = 0;
 	size_t i;
@@ -244,7 +245,7 @@ static int text__write_json(const struct session *s, FILE *f, const struct text_
 	fprintf(f, "{\n\"account\": {\"launches\": %" PRIu64 ", \"matched\": %" PRIu64
 		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->loss.nr_launches,
 		s->loss.nr_matched, loss__unmatched(&s->loss), loss__lost(&s->loss));
-	err = text__tables(s, f, opts);
+	err = text__write_tables(s, f, opts);
 	fputs("\n}\n", f);
 	return err;
 }
@@ -257,13 +258,13 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	if (opts->format == TABLE_JSON)
 		return text__write_json(s, f, opts);
 	if (opts->format == TABLE_CSV || opts->table)
-		return text__tables(s, f, opts);
+		return text__write_tables(s, f, opts);
 	for (i = 0; i < s->inputs.nr; i++) {
 		text__write_head(s, &s->inputs.v[i], f);
 		fputc('\n', f);
 	}
 	text__write_loss(s, f);
-	err = text__tables(s, f, opts);
+	err = text__write_tables(s, f, opts);
 	if (err)
 		return err;
 	text__stacks(s, f);

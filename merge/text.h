@@ -17,10 +17,13 @@ struct text_opts {
 	uint32_t max_rows;		/* of each table; 0: all */
 	enum table_format format;
 	const char *table;		/* only that one; NULL: all */
+	unsigned int width;		/* of a terminal, which names are cut for; 0: none */
 };
 
-/* Return: whether there is a table of that name. */
-bool text__has_table(const char *name);
+#define TEXT_MAX_TABLES		16
+
+/* Return: how many tables there are, with their names in @names. */
+size_t text__tables(const char *names[TEXT_MAX_TABLES]);
 
 /*
  * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its error

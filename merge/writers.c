@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "chrome.h"
 #include "complain.h"
@@ -38,6 +40,14 @@ void writers__exit(struct writers *w)
 {
 	timeline__free(w->timeline);
 	perfscript__free(w->perfscript);
+}
+
+/* Return: the columns of the terminal that standard output is, or 0. */
+static unsigned int terminal_width(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
 /* Return: the unit that the page shows first, as its own list of them has it. */
@@ -91,6 +101,7 @@ static int write_session(const struct job *job, FILE *f)
 	};
 	const struct text_opts text_opts = {
 		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
+		.width = o->output && strcmp(o->output, "-") ? 0 : terminal_width(),
 	};
 	const struct html_opts html_opts = {
 		.unit = html_unit(o), .normalize = "", .by = o->by,

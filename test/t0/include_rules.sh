@@ -46,7 +46,7 @@ may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "preload/ includes bpf/ and itself" "preload bpf" "" preload/*.[chS]
 may "loader/ includes bpf/, itself and merge's small utilities" "loader bpf" \
-	"xpu.skel.h version.h util.h escape.h" loader/*.[ch]
+	"xpu.skel.h version.h util.h escape.h cmdline.h" loader/*.[ch]
 may "merge/ includes bpf/ and itself" "merge bpf" "version.h profile.pb-c.h" merge/*.[ch]
 
 is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \

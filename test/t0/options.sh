@@ -12,16 +12,16 @@ for program in xpuload xpumerge; do
 	# An argument that is empty, or that a flag does not take: nothing is done but to say so.
 	: >taken
 	while read -r option; do
-		"$binary" "$option=" </dev/null 2>&1 | grep -q 'unrecognized option' ||
+		"$binary" "$option=" </dev/null 2>&1 | grep -q 'there is no option' ||
 			echo "$option" >>taken
 	done <help
 	cmp -s help taken
 	ok $? "$program: it takes each of them" || diag "$(diff help taken)"
 
-	# getopt_long() tells which options begin like that, or which one lacks its argument.
+	# It is told which options begin like that, or which one lacks its argument.
 	for letter in a b c d e f g h i j k l m n o p q r s t u v w x y z; do
 		"$binary" "--$letter" </dev/null 2>&1
-	done | grep -oE "'--[a-z][a-z-]+'" | tr -d "'" | sort -u >known
+	done | grep -oE -- '--[a-z][a-z-]+' | sort -u >known
 	[ "$(wc -l <known)" -gt 15 ]
 	ok $? "$program: $(wc -l <known) options are found by their first letter"
 	is "$(comm -13 help known)" "" "$program: --help lists all of these"

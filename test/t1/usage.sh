@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What people type who come from other tools, or slip: one line that says what is meant, and the
+# status of bad usage. Nothing of it needs privileges.
+. "$XPU_SRC/test/lib/tap.sh"
+gen="$XPU_BUILD/gen_data"
+
+refuse() {		# refuse STATUS LINE COMMAND...
+	status=$1 line=$2
+	shift 2
+	"$@" >out 2>log </dev/null
+	is "$? $(cat out log)" "$status ${1##*/}: $line" "$*"
+}
+
+# shellcheck disable=SC2086 # several arguments on purpose
+load() { refuse 125 "$1" xpuload $2; }		# LINE ARGUMENTS
+# shellcheck disable=SC2086
+merge() { refuse 2 "$1" xpumerge $2; }
+
+"$gen" -o xpu.data --launches 400
+
+load "there is no option --gpuonly, perhaps --gpu-only: see --help" "--gpuonly true"
+load "there is no option --frequency, perhaps --freq: see --help" "--frequency=99 true"
+load "there is no option --all-cpus, perhaps --all: see --help" "--all-cpus"
+load "there is no option --zzz: see --help" "--zzz true"
+load "there is no option -z: see --help" "--strict -qz true"
+load "--off can be --off-cpu or --off-cpu-min" "--off true"
+load "--strict takes no argument: see --help" "--strict=yes true"
+load "-o wants an argument: see --help" "-qo"
+load "--output wants an argument: see --help" "--output"
+load "there is no option --delay: xpumerge --from leaves out the beginning" "record --delay=500 true"
+load "there is no option -D: xpumerge --from leaves out the beginning" "record -qD 500 true"
+load "nothing to record: a COMMAND is wanted, or -p PID, or -a: see --help" "record -g"
+load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or the end of PID ends them" \
+	"record -ag -- sleep 1"
+load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
+	"--duration 1 true"
+load "-o -: standard output is the target's own: name a file" "-o - true"
+refuse 127 "cannot run report: No such file or directory: xpumerge shows recordings" xpuload report
+
+merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
+merge "there is no option --report: --table NAME picks a table" "--report x"
+merge "--kernel wants an argument: see --help" "--kernel"
+merge "there is no option -z: see --help" "xpu.data -z"
+merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace, data and csv are known" \
+	"-f json"
+merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
+ nvtx_ranges, devices, streams, threads and idle are known" "--table x"
+merge "a.svg: fold.sh --svg draws one; a .html file needs no drawing" "-o a.svg"
+merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
+
+# ---- tables for programs, and for terminals
+
+xpumerge --csv >expected 2>log
+for args in "-f csv" "-o a.csv" "--csv -o a.txt" "--csv -o a.csv"; do
+	rm -f a.*
+	# shellcheck disable=SC2086 # several arguments on purpose
+	xpumerge $args >out 2>log
+	is "$? $(cat a.* 2>/dev/null out)" "0 $(cat expected)" "xpumerge $args: the tables"
+done
+xpumerge --table launch_sites >wide 2>log
+for columns in 120 95; do
+	script -qec "stty cols $columns; '$XPUMERGE' --table launch_sites 2>/dev/null" /dev/null </dev/null |
+		tr -d '\r' >narrow
+	is "$(wc -l <narrow)" "$(wc -l <wide)" "a terminal of $columns columns: as many lines"
+	is "$(awk '{ if (length > n) n = length } END { print n }' narrow)" $columns \
+		"a terminal of $columns columns: names are cut to fit"
+done
+xpumerge -V >out 2>log
+like "$(cat out)" '^xpumerge [0-9]+\.' "-V"
+done_testing
