@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * aligner.h - what the steps of align__run() share
+ *
+ * align.c prepares both sides, align_offset.c finds the offset between their clocks, align_match.c
+ * matches what is left to match once that is known.
+ */
+#ifndef MERGE_ALIGNER_H
+#define MERGE_ALIGNER_H
+
+#include "align.h"
+
+/* Times in ns since the first event of each side. */
+struct side {
+	const struct align_side *in;
+	double *time;
+	double span;
+};
+
+struct aligner {
+	struct align *out;
+	const struct align_opts *opts;
+	struct side cpu, gpu;
+	bool tids_agree;		/* threads have the same ids on both sides */
+	/*
+	 * Launches that a stack may be of, times aside, are a group. By group, then by time:
+	 */
+	double *time;
+	uint32_t *launch;		/* which one it is */
+	uint32_t *begin;		/* by group, and one more: where it begins */
+	uint32_t *group;		/* by stack */
+	uint32_t nr_groups;
+	uint32_t *cursor;		/* by group: see aligner__seek() */
+	double rate;			/* launches that a stack may be of, per ns */
+	/* Set by aligner__find_offset(): */
+	double *stack_time;		/* of each stack, by the launches' clock */
+	double jitter;			/* mean distance between a stack and its launch, ns */
+};
+
+/* A pass over stacks in order of time begins. */
+static inline void aligner__rewind(struct aligner *al)
+{
+	uint32_t i;
+
+	for (i = 0; i < al->nr_groups; i++)
+		al->cursor[i] = NO_INDEX;
+}
+
+/*
+ * Return: where in al->time the launches begin that @stack may be of, at @time or later; they end
+ * with *@end. @time must not be less than at the last call for that group.
+ */
+static inline uint32_t aligner__seek(struct aligner *al, uint32_t stack, double time, uint32_t *end)
+{
+	uint32_t group = al->group[stack], from = al->cursor[group], to, mid;
+
+	*end = to = al->begin[group + 1];
+	if (from == NO_INDEX) {
+		from = al->begin[group];
+		while (from < to) {
+			mid = from + (to - from) / 2;
+			if (al->time[mid] < time)
+				from = mid + 1;
+			else
+				to = mid;
+		}
+	}
+	while (from < *end && al->time[from] < time)
+		from++;
+	return al->cursor[group] = from;
+}
+
+/**
+ * aligner__find_offset - the offset between the clocks, all along the recording
+ *
+ * Sets al->stack_time, al->jitter and, in al->out, what is said about the offset: nr_offsets other
+ * than 1 says that nothing can be matched.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int aligner__find_offset(struct aligner *al);
+
+/* Matches, with the offset known: sets the rest of al->out. Return: 0 or -ENOMEM. */
+int aligner__match(struct aligner *al);
+
+#endif /* MERGE_ALIGNER_H */
