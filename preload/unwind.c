@@ -857,8 +857,9 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
  * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
  * rules, which are the same as long as the generation is, and of the words it reads. All of these are
  * compared, but for rbp where nothing was made of it. The words are between this frame and the end
- * of the range in use, so they can be read. They are compared once, from the outside: frames inside
- * of the first one that differs are found anew.
+ * of the range in use, so they can be read if that is the thread's own stack; of a coroutine's, what is
+ * further up may have gone. They are compared once, from the outside: frames inside of the first one that
+ * differs are found anew.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -878,7 +879,7 @@ static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_
 		return false;
 	if (!w->compared) {
 		/* Their addresses rise towards the outside, where the first one is. */
-		if (o->nr_words && !walk__has(w, u->words[0].addr))
+		if (o->nr_words && (!w->range->own || !walk__has(w, u->words[0].addr)))
 			return false;
 		w->nr_same = nr_same_words(u->words, o->nr_words);
 		w->compared = true;
@@ -1315,7 +1316,8 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 
 /*
  * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words are
- * between there and the end of one range, so they can be read.
+ * between there and the end of one range. If that is not the thread's own stack, some of it may have gone:
+ * then a word is read when the one inside of it has led there, as a walk does.
  */
 static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
 				const struct context *c)
@@ -1324,7 +1326,7 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	const uint32_t *at = (const uint32_t *)(v + trace->nr);
 	uint64_t sp = c->rsp;
 	const struct range *r;
-	unsigned int i;
+	unsigned int i = 0;
 
 	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
 	    trace->generation != generation())
@@ -1332,10 +1334,13 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	r = ranges__find(&u->ranges, sp);
 	if (!r || trace->top > r->hi)
 		return false;
-	for (i = 0; i + 4 <= trace->nr; i += 4)
+	if (__builtin_expect(!r->own, 0))
+		goto one_by_one;
+	for (; i + 4 <= trace->nr; i += 4)
 		if ((load(sp + at[i]) ^ v[i]) | (load(sp + at[i + 1]) ^ v[i + 1]) |
 		    (load(sp + at[i + 2]) ^ v[i + 2]) | (load(sp + at[i + 3]) ^ v[i + 3]))
 			return false;
+one_by_one:
 	for (; i < trace->nr; i++)
 		if (load(sp + at[i]) != v[i])
 			return false;

@@ -233,6 +233,90 @@ static void test_stacks(void)
 	munmap(stacks, 2 << 20);
 }
 
+/* ---- stacks that go away --------------------------------------------------------------------- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static void test_smaller_stack(void)
+{
+	skip(1, "sanitizers do not know of such stacks");
+}
+#else
+/* run_there(top, arg): run_here(arg) on another stack, whose outermost frame is this. */
+void run_here(int depth);
+void run_there(char *top, int depth);
+
+__asm__(".text\n"
+	"run_there:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined rip\n"
+	"	pushq %rbx\n"
+	"	movq %rsp, %rbx\n"
+	"	movq %rdi, %rsp\n"
+	"	movl %esi, %edi\n"
+	"	call run_here\n"
+	"	movq %rbx, %rsp\n"
+	"	popq %rbx\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+#define SMALL	(64u << 10)
+#define LARGE	(256u << 10)
+
+static char *last_frame;
+static size_t frame_bytes;
+static struct xpu_slot there;
+static const struct unwind_trace *trace_there;
+
+NOINLINE void run_here(int depth)
+{
+	volatile char pad[16 << 10];
+
+	pad[0] = depth;
+	frame_bytes = last_frame - pad;
+	last_frame = (char *)pad;
+	if (depth)
+		run_here(depth - 1);
+	else
+		walk(0, &there, trace_there);
+	NO_TAIL_CALL();
+	pad[0] = 0;
+}
+
+/*
+ * A coroutine's stack has gone, and where its inner part was there is another one, which comes to the
+ * same place with the same frames: what is above is not there any more.
+ */
+static void test_smaller_stack(void)
+{
+	static union {
+		struct unwind_trace trace;
+		uint64_t room[1024];
+	} kept;
+	char *stack = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned int nr_good = 0;
+	size_t above;
+	int depth;
+
+	run_there(stack + LARGE - 64, 2);
+	above = 8 * frame_bytes;
+	for (depth = 0; depth < 3; depth++) {
+		mprotect(stack, LARGE, PROT_READ | PROT_WRITE);
+		trace_there = NULL;
+		run_there(stack + SMALL - 64 + above, depth + 8);
+		if (!unwinder__trace_bytes(u) || unwinder__trace_bytes(u) > sizeof(kept))
+			break;
+		unwinder__trace(u, &kept.trace);
+		nr_good += there.nr_frames == (unsigned int)depth + 10;
+		mprotect(stack + SMALL, LARGE - SMALL, PROT_NONE);
+		trace_there = &kept.trace;
+		run_there(stack + SMALL - 64, depth);
+		nr_good += there.nr_frames == (unsigned int)depth + 2;
+	}
+	is_int(nr_good, 6, "a stack in the place of a larger one that has gone");
+	munmap(stack, LARGE);
+}
+#endif
+
 int main(void)
 {
 	const char *why;
@@ -260,5 +344,6 @@ int main(void)
 	is_int(nr_wrong, 0, "%u walks on three stacks in turns", nr_walks);
 	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks would have been made again",
 	   nr_again, nr_traced);
+	test_smaller_stack();
 	return done_testing();
 }
