@@ -172,14 +172,14 @@ static int tell_each_listener(void)
 
 	for (i = 0; i < 3; i++) {
 		listener__attach();
-		if (!listener__wait(&listener.nr_messages, i + 1) ||
-		    !strstr(listener.message, "libm.so.6 has no cupti"))
+		if (!listener__wait(&listener.nr_messages, i + 1))
 			return 1;
 		launch(1);
 		listener__detach();
 		pause_ms(SENT_MS);
 	}
-	return heard(nr_launches) || heard(nr_bad);
+	return !strstr(listener.message, "libm.so.6 has no cupti") || heard(nr_launches) ||
+		heard(nr_bad);
 }
 
 int main(int argc, char **argv)

@@ -42,24 +42,47 @@ static void append(char *to, size_t size, const char *what)
 	snprintf(to + len, size - len, "%s%s", len ? ";" : "", what);
 }
 
+enum function { NONE_OF_THESE, LOOP, THROUGH };
+
+/* What is called there. dladdr() goes through a whole symbol table each time. */
+static enum function function_at(uint64_t word)
+{
+	static struct {
+		uint64_t word;
+		enum function function;
+	} cache[4096], *c;
+	Dl_info info;
+
+	c = &cache[word % 4096];
+	if (c->word == word)
+		return c->function;
+	c->word = word;
+	c->function = NONE_OF_THESE;
+	if (dladdr((void *)(uintptr_t)(word - 1), &info) && info.dli_sname) {
+		if (!strcmp(info.dli_sname, "_PyEval_EvalFrameDefault"))
+			c->function = LOOP;
+		else if (!strcmp(info.dli_sname, "py_through"))
+			c->function = THROUGH;
+	}
+	return c->function;
+}
+
 /* The chain as py_stacks.py writes it; @nr_loops counts what should not be there any more. */
 static void describe(const struct listener_launch *l, char *chain, size_t size, int *nr_loops)
 {
 	const char *file, *name;
 	char frame[1024];
+	enum function function;
+	uint32_t code, i;
 	uint64_t word;
-	uint32_t code;
-	Dl_info info;
-	uint32_t i;
 
 	chain[0] = '\0';
 	for (i = l->nr_frames; i-- > 0; ) {
 		word = l->frames[i];
 		if (!XPU_FRAME_IS_PYTHON(word)) {
-			if (!dladdr((void *)(uintptr_t)(word - 1), &info) || !info.dli_sname)
-				continue;
-			*nr_loops += !strcmp(info.dli_sname, "_PyEval_EvalFrameDefault");
-			if (!strcmp(info.dli_sname, "py_through"))
+			function = function_at(word);
+			*nr_loops += function == LOOP;
+			if (function == THROUGH)
 				append(chain, size, "py_through");
 			continue;
 		}
