@@ -18,13 +18,15 @@
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
   ROUNDS     of turns, by tens (15)
-  STARTS     how often the programs are started anew (3)
+  COPIES     of each row's program at a time (3)
+  STARTS     how often all of them are started (1)
 
-Every row has a program of its own, all are started together, and then take turns: in each round,
+Every row has programs of its own, all are started together, and then take turns: in each round,
 one block of some 15 to 30 ms each, in random order; what launches from one thread does so from the
-same CPU. So a slow moment of the machine hits all alike. But where a program's memory is makes a difference, too, for as long as it
-runs; so all of them are started several times. A ratio is the mean of those of the starts, each the
-median of those within its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
+same CPU. So a slow moment of the machine hits all alike. But where a program's memory is makes a
+difference, too, for as long as it runs; so each row has several. A ratio is the mean of those of all
+copies, the first of one row with the first of the other and so on, each the median of those within
+its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
 says why.
 """
@@ -160,16 +162,15 @@ class Tools:
         how = {"fp": ["--call-graph", "fp"], "api": ["--api"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 
-    def own_xpuload(self, row):
+    def own_xpuload(self, data):
         """
-        A copy for this row: a uprobe is in a file, and every recording's programs run at it, so
-        recordings side by side would pay for one another.
+        A copy for this recording: a uprobe is in a file, and every recording's programs run at it,
+        so recordings side by side would pay for one another.
         """
-        directory = f"xpuload-{row}"
-        if not os.path.exists(directory):
-            os.mkdir(directory)
-            shutil.copy(self.xpuload, directory)
-            shutil.copy(self.shim, directory)
+        directory = f"{data}.xpuload"
+        os.mkdir(directory)
+        shutil.copy(self.xpuload, directory)
+        shutil.copy(self.shim, directory)
         return f"{directory}/xpuload"
 
     def under(self, row, data, command):
@@ -185,7 +186,7 @@ class Tools:
             command = [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw", "none", "-f",
                        "true", "-o", data] + command
         elif row in OURS:
-            command = [self.own_xpuload(row), *self.options(row), "-o", data] + command
+            command = [self.own_xpuload(data), *self.options(row), "-o", data] + command
         return command, env
 
     def machine(self):
@@ -213,10 +214,11 @@ class Tools:
 # ---- programs that take turns --------------------------------------------------------------------
 
 class Program:
-    """One row's program of one group of workloads; see launch.cu and step.py for the other end."""
+    """A program of one row and one group of workloads; see launch.cu and step.py for the other end."""
 
-    def __init__(self, tools, group, row, command):
-        self.name = f"{group}.{row}"
+    def __init__(self, tools, row, name, command):
+        self.row = row
+        self.name = name
         self.data = f"{self.name}.data"
         self.why = None             # it failed
         self.fds = []
@@ -267,21 +269,20 @@ class Program:
         return self.process.returncode == 0
 
 
-def take_turns(programs, workloads, rounds):
-    """{workload: {row: [figure of each round]}}; a row that fails is left with what it has."""
-    figures = {w: {row: [] for row in programs} for w in workloads}
-    rows = list(programs)
-    order = random.Random(1)
-    for workload in workloads:
-        for _ in range(rounds):
-            order.shuffle(rows)
-            for row in rows:
-                if programs[row].why:
-                    continue
-                try:
-                    figures[workload][row].append(programs[row].turn(workload))
-                except (Failed, OSError, ValueError) as why:
-                    programs[row].why = programs[row].why or str(why)
+def take_turns(programs, workload, rounds):
+    """[the figures of each program's turns]; one that fails is left with what it has."""
+    figures = [[] for _ in programs]
+    order = list(range(len(programs)))
+    shuffle = random.Random(1).shuffle
+    for _ in range(rounds):
+        shuffle(order)
+        for i in order:
+            if programs[i].why:
+                continue
+            try:
+                figures[i].append(programs[i].turn(workload))
+            except (Failed, OSError, ValueError) as why:
+                programs[i].why = programs[i].why or str(why)
     return figures
 
 
@@ -334,35 +335,30 @@ class Account:
 LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14}  {}"
 
 
-def middle(starts):
-    """The mean of the starts' medians and its standard error; None of none. Of a single start, the
-    error of its median, as if its rounds were normally distributed."""
-    medians = [statistics.median(values) for values in starts if values]
-    if not medians:
-        return None
-    if len(medians) > 1:
-        return statistics.mean(medians), statistics.stdev(medians) / len(medians) ** 0.5
-    values = next(values for values in starts if values)
-    spread = statistics.median(abs(v - medians[0]) for v in values)
-    return medians[0], 1.858 * spread / len(values) ** 0.5
+def error(values):
+    """The standard error of their mean; of a single one, nobody knows."""
+    return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else math.nan
 
 
 def within(figures, a, b, what):
-    """what(a's, b's) of each round, by start."""
-    return [[what(x, y) for x, y in zip(*starts) if y]
-            for starts in zip(figures.get(a, []), figures.get(b, []))]
+    """what(a's, b's) in the middle of the rounds, by copy."""
+    pairs = zip(figures.get(a, []), figures.get(b, []))
+    return [statistics.median(map(what, x, y)) for x, y in pairs if x and y]
 
 
 def ratio(figures, row, of):
-    return middle(within(figures, row, of, lambda x, y: x / y))
+    values = within(figures, row, of, lambda x, y: x / y)
+    return (statistics.mean(values), error(values)) if values else None
 
 
 def added(figures, row, of, to):
-    """What one adds to a row in the middle, beside what another one adds."""
-    a, b = (middle(within(figures, name, to, lambda x, y: x - y)) for name in (row, of))
-    if not a or not b or b[0] <= 0:
+    """What one adds to a row, beside what another one adds."""
+    a, b = (within(figures, name, to, lambda x, y: x - y) for name in (row, of))
+    if not a or not b or statistics.mean(b) <= 0:
         return None
-    return a[0] / b[0], math.hypot(a[1], b[1] * a[0] / b[0]) / b[0]
+    share = statistics.mean(a) / statistics.mean(b)
+    # What they are added to is the same for both, and so are its errors.
+    return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 
 def show(value):
@@ -387,8 +383,9 @@ class Bench:
         self.tools = Tools()
         self.workloads = settings("WORKLOADS", " ".join([*NATIVE, "cpu", *TORCH]))
         self.rows = settings("ROWS", " ".join(ROWS))
-        self.starts = int(os.environ.get("STARTS") or 3)
-        self.rounds = max(10 * int(os.environ.get("ROUNDS") or 15) // self.starts, 1)
+        self.copies = int(os.environ.get("COPIES") or 3)
+        self.starts = int(os.environ.get("STARTS") or 1)
+        self.rounds = max(10 * int(os.environ.get("ROUNDS") or 15) // self.copies // self.starts, 1)
         self.figures = {}
         self.status = 0
 
@@ -398,7 +395,7 @@ class Bench:
             self.status = 1
 
     def group(self, name, workloads, unit, command):
-        """Runs all rows of one program; command(row) is its command, or None."""
+        """command(row)(name) is the command of a row's program, command(row) may be None."""
         commands, accounts = {}, {}
         for row in self.rows:
             line = command(row)
@@ -409,34 +406,36 @@ class Bench:
                 commands[row] = line
         figures = {w: {row: [] for row in commands} for w in workloads}
         for start in range(self.starts):
-            programs = {row: Program(self.tools, f"{name}.{start}", row, line(f"{name}.{start}.{row}"))
-                        for row, line in commands.items()}
-            for workload, rows in self.turns(programs, workloads, accounts).items():
-                for row, values in rows.items():
-                    figures[workload][row].append(values)
+            names = [(row, f"{name}.{row}.{start}.{copy}")
+                     for copy in range(self.copies) for row in commands]
+            programs = [Program(self.tools, row, of_copy, commands[row](of_copy))
+                        for row, of_copy in names]
+            for workload, turns in self.turns(programs, workloads, accounts).items():
+                for program, values in zip(programs, turns):
+                    figures[workload][program.row].append(values)
         for workload in workloads:
             self.figures[workload] = figures[workload]
-            for row, starts in figures[workload].items():
-                values = [value for start in starts for value in start]
+            for row, copies in figures[workload].items():
+                values = [value for of_copy in copies for value in of_copy]
                 if values:
                     print_row(workload, row, values, unit, ratio(figures[workload], row, "bare"),
                               ratio(figures[workload], row, "floor"), accounts.get(row, ""))
 
     def turns(self, programs, workloads, accounts):
         """All that programs do between their start and their end; their accounts are added up."""
-        for program in programs.values():
+        for program in programs:
             try:
                 program.hear(READY_S)
             except Failed:
                 pass
-        figures = take_turns(programs, workloads, self.rounds)
-        for program in programs.values():
+        figures = {w: take_turns(programs, w, self.rounds) for w in workloads}
+        for program in programs:
             program.let_go()
-        ended = {row: program.end() for row, program in programs.items()}
+        ended = [program.end() for program in programs]
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            merges = {row: pool.submit(Account, self.tools, program.data)
-                      for row, program in programs.items() if row in OURS and ended[row]}
-        for row, merge in merges.items():
+            merges = [(program.row, pool.submit(Account, self.tools, program.data))
+                      for program, good in zip(programs, ended) if program.row in OURS and good]
+        for row, merge in merges:
             try:
                 account = merge.result()
                 self.status |= not account.exact
@@ -445,11 +444,11 @@ class Bench:
                 accounts[row] = account
             except (Failed, OSError) as why:
                 self.complain(" ".join(workloads), row, why)
-        for row, program in programs.items():
+        for program, good in zip(programs, ended):
             if program.why:
-                self.complain(" ".join(workloads), row, program.why)
-            elif not ended[row] and row != "nsys":
-                self.complain(" ".join(workloads), row, f"status {program.process.returncode}")
+                self.complain(" ".join(workloads), program.row, program.why)
+            elif not good and program.row != "nsys":
+                self.complain(" ".join(workloads), program.row, f"status {program.process.returncode}")
         return figures
 
     def native(self, workload):
@@ -484,7 +483,7 @@ class Bench:
     def cpu_row(self, row):
         shares, rates = [], []
         for i in range(CPU_ROUNDS):
-            data = f"cpu.{row}.data"
+            data = f"cpu.{row}.{i}.data"
             command, env = self.tools.under(row, data, ["./launch", "-t", "4", "-r", str(CPU_RATE),
                                                         "-s", str(CPU_SECONDS + 1)])
             with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
@@ -528,8 +527,8 @@ class Bench:
 
     def run(self):
         print(self.tools.machine())
-        print(f"{self.starts} starts of {self.rounds} rounds of turns; +-%: half of the rounds are so "
-              "near the median\n")
+        print(f"{self.starts} starts, {self.copies} copies, {self.rounds} rounds of turns; +-%: half of "
+              "the rounds are so near the median\n")
         header()
         for workload in self.workloads:
             if workload in NATIVE:
