@@ -7,9 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "table.h"
 #include "writer.h"
 #include "xpu_pylayout.h"
 
@@ -24,7 +22,7 @@ struct python {				/* an image's interpreter */
 
 struct pycode {
 	UT_hash_handle hh;
-	struct {
+	struct pycode_key {
 		uint64_t code, print;
 		uint64_t image;		/* a child's code objects are its own after the fork */
 	} key;
@@ -45,19 +43,10 @@ struct pycodes *pycodes__new(void)
 
 void pycodes__free(struct pycodes *p)
 {
-	struct python *python, *next_python;
-	struct pycode *code, *next_code;
-
 	if (!p)
 		return;
-	HASH_ITER(hh, p->pythons, python, next_python) {
-		HASH_DEL(p->pythons, python);
-		free(python);
-	}
-	HASH_ITER(hh, p->codes, code, next_code) {
-		HASH_DEL(p->codes, code);
-		free(code);
-	}
+	table_free(p->pythons, table_free_nothing);
+	table_free(p->codes, table_free_nothing);
 	free(p);
 }
 
@@ -65,18 +54,9 @@ int pycodes__add_python(struct pycodes *p, uint32_t proc_id, const struct xpu_py
 {
 	struct python *python;
 
-	HASH_FIND(hh, p->pythons, &proc_id, sizeof(proc_id), python);
-	if (!python) {
-		python = calloc(1, sizeof(*python));
-		if (!python)
-			return -ENOMEM;
-		python->proc_id = proc_id;
-		HASH_ADD(hh, p->pythons, proc_id, sizeof(python->proc_id), python);
-		if (!python->hh.tbl) {
-			free(python);
-			return -ENOMEM;
-		}
-	}
+	table_get(p->pythons, proc_id, proc_id, python);
+	if (!python)
+		return -ENOMEM;
 	python->layout = *layout;
 	return 0;
 }
@@ -159,28 +139,23 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, pid_t pid,
 		     const struct xpu_python_frame *f, struct writer *w)
 {
-	struct pycode *c, key = { .key = { f->code, f->print, proc_id } };
+	const struct pycode_key key = { f->code, f->print, proc_id };
 	struct xpu_record_pysource *r;
 	struct python *python;
+	struct pycode *c;
 	size_t size;
 
-	HASH_FIND(hh, p->codes, &key.key, sizeof(key.key), c);
+	table_find(p->codes, key, key, c);
 	if (c)
 		return c->id;
-	HASH_FIND(hh, p->pythons, &proc_id, sizeof(proc_id), python);
+	table_find(p->pythons, proc_id, proc_id, python);
 	if (!python)
-		HASH_FIND(hh, p->pythons, &python_from, sizeof(python_from), python);
+		table_find(p->pythons, proc_id, python_from, python);
 	if (!python)
 		return 0;
-	c = calloc(1, sizeof(*c));
+	table_get(p->codes, key, key, c);
 	if (!c)
 		return 0;
-	c->key = key.key;
-	HASH_ADD(hh, p->codes, key, sizeof(c->key), c);
-	if (!c->hh.tbl) {
-		free(c);
-		return 0;
-	}
 	size = pycodes__read(p, pid, &python->layout, f);
 	r = size ? writer__reserve(w, size) : NULL;
 	if (!r)

@@ -42,20 +42,24 @@ struct recorder_stats {
 	uint64_t nr_samples_no_memory;	/* ... and samples */
 };
 
-/* Told where the interpreter of an image is; may be NULL. */
-typedef void (*recorder_python_fn)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
-
-/* Told of a process image when it begins to be recorded; may be NULL. */
-typedef void (*recorder_process_fn)(void *ctx, const struct xpu_record_process *r);
+/* What is told of as it comes by; each may be NULL. */
+struct recorder_listener {
+	/* A process image begins to be recorded; a process ends. */
+	void (*process)(void *ctx, const struct xpu_record_process *r);
+	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
+	/* Where the interpreter of an image is. */
+	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
+	void *ctx;
+};
 
 /* @sample_period_ns: what each CPU sample stands for; @ranges: those of NVTX are recorded */
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
-			       recorder_process_fn fn, recorder_python_fn python_fn, void *ctx);
+			       const struct recorder_listener *listener);
 void recorder__free(struct recorder *rec);
 
 /*
- * Launches are recorded up to when the first probe goes, and those of processes that ran before from
- * when all probes were there. Logs hold some of before, and of after. What ends after the detach was
+ * Launches are recorded up to when the first probe goes, and those of processes that ran before
+ * from when all probes were there. Logs hold some of before, and of after. What ends after the detach was
  * there at the detach, for the recording.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
@@ -67,7 +71,10 @@ void recorder__detaching(struct recorder *rec, uint64_t time_ns);
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
-/* @pid has mapped an interpreter at @time_ns; its image, or that which begins then, is not told of yet. */
+/*
+ * @pid has mapped an interpreter at @time_ns; its image, or that which begins then, is not told of
+ * yet.
+ */
 void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
 			    const struct xpu_python *python);
 
@@ -82,7 +89,8 @@ void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 		       const struct xpu_off_sum *sum);
 
 /* The same: a thread that lives on after @end_ns, where its account is closed. */
-void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t, uint64_t end_ns);
+void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
+			     uint64_t end_ns);
 
 /* Writes a LOST record for what @kind has lost since the last call: @total is absolute. */
 void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);

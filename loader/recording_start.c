@@ -131,6 +131,9 @@ static int start_recorder(struct recording *r, const char *shim)
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_ns,
 	};
+	struct recorder_listener listener = {
+		.process = on_process, .python = on_python, .ctx = r,
+	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
 	int err;
@@ -144,7 +147,7 @@ static int start_recorder(struct recording *r, const char *shim)
 		msg__error("cannot write %s: %s", opts->data, strerror(-err));
 		return STATUS_FAILED;
 	}
-	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, on_process, on_python, r);
+	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
 	if (!r->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;

@@ -16,6 +16,7 @@
 #define DETACH_NS	1000000
 
 static struct recorder *rec;
+static const struct recorder_listener nobody;
 
 static void process(uint32_t proc_id, uint32_t parent, uint16_t how, uint64_t time_ns)
 {
@@ -178,7 +179,7 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 
 	memset(range_ids, 0xff, sizeof(range_ids));
 	if (close(mkstemp(path)) || writer__open(path, header, &w) ||
-	    !(rec = recorder__new(w, 1000000, wanted, NULL, NULL, NULL)))
+	    !(rec = recorder__new(w, 1000000, wanted, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	send_log(0, 0, one, 4);
@@ -219,7 +220,7 @@ int main(void)
 	struct writer *w;
 
 	if (close(mkstemp(path)) || writer__open(path, &header, &w) ||
-	    !(rec = recorder__new(w, 1000000, true, NULL, NULL, NULL)))
+	    !(rec = recorder__new(w, 1000000, true, &nobody)))
 		bail("cannot begin");
 
 	/* Its child is replaced by an exec, and the new image outlives it. */

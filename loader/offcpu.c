@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "offcpu.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "chains.h"
+#include "parts.h"
+#include "samples.h"
+#include "table.h"
+#include "threads.h"
+#include "writer.h"
+
+/* A stack as the kernel names it. */
+struct off_stack {
+	UT_hash_handle hh;
+	struct off_stack_key {
+		uint64_t hash[2];
+		uint64_t proc_id;
+	} key;
+	uint32_t path_id;
+};
+
+struct offcpu {
+	struct parts parts;
+	struct samples *samples;
+	struct off_stack *stacks;
+};
+
+struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples)
+{
+	struct offcpu *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->parts = *parts;
+	o->samples = samples;
+	return o;
+}
+
+void offcpu__free(struct offcpu *o)
+{
+	if (!o)
+		return;
+	table_free(o->stacks, table_free_nothing);
+	free(o);
+}
+
+static struct off_stack_key stack_key(uint32_t proc_id, const __u64 *hash)
+{
+	return (struct off_stack_key){ .hash = { hash[0], hash[1] }, .proc_id = proc_id };
+}
+
+/* Return: 0 if it is not known. */
+static uint32_t offcpu__path_id(const struct offcpu *o, uint32_t proc_id, const __u64 *hash)
+{
+	const struct off_stack_key key = stack_key(proc_id, hash);
+	struct off_stack *s;
+
+	table_find(o->stacks, key, key, s);
+	return s ? s->path_id : 0;
+}
+
+void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack, size_t size)
+{
+	const struct chain chain = {
+		.proc_id = stack->proc_id, .flags = stack->flags & ~XPU_CHAIN_STACK,
+		.nr_frames = stack->nr_frames,
+	};
+	size_t bytes = sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]);
+	const struct off_stack_key key = stack_key(stack->proc_id, stack->hash);
+	bool copied = stack->flags & XPU_CHAIN_STACK, own;
+	struct off_stack *s;
+	uint32_t thread_id;
+
+	if (copied)
+		bytes += samples__copy_bytes(stack->nr_python, stack->stack_bytes);
+	if (stack->nr_frames > XPU_MAX_FRAMES || stack->stack_bytes > XPU_STACK_MAX ||
+	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
+		return;
+	table_get(o->stacks, key, key, s);
+	if (!s || s->path_id)
+		return;			/* its time is without a stack; or it has one already */
+	/* What tells stacks that are copied apart is not among the frames that are here. */
+	own = copied && (!stack->nr_frames ||
+			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));
+	s->path_id = own ?
+		chains__add(o->parts.chains, &chain, stack->frames, stack->time_ns, false) :
+		chains__id(o->parts.chains, &chain, stack->frames, stack->time_ns, false);
+	thread_id = threads__id(o->parts.threads, stack->proc_id, stack->tid);
+	if (copied && s->path_id && thread_id)
+		samples__take_off_stack(o->samples, stack, thread_id, s->path_id);
+}
+
+void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off)
+{
+	uint32_t thread_id = threads__id(o->parts.threads, off->proc_id, off->tid);
+	struct xpu_record_off *r = writer__reserve(o->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_off){
+			.hdr = { XPU_RECORD_OFF, off->hdr.misc, sizeof(*r) },
+			.start_ns = off->start_ns,
+			.duration_ns = off->duration_ns,
+			.path_id = offcpu__path_id(o, off->proc_id, off->hash),
+			.thread_id = thread_id,
+		};
+}
+
+void offcpu__take_sum(struct offcpu *o, const struct xpu_off_key *key,
+		      const struct xpu_off_sum *sum)
+{
+	uint32_t thread_id = threads__id(o->parts.threads, key->proc_id, key->tid);
+	struct xpu_record_off_cpu *r = writer__reserve(o->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_off_cpu){
+			.hdr = { XPU_RECORD_OFF_CPU, key->kind, sizeof(*r) },
+			.last_ns = sum->last_ns,
+			.nr = sum->nr,
+			.sum_ns = sum->sum_ns,
+			.max_ns = sum->max_ns,
+			.path_id = offcpu__path_id(o, key->proc_id, key->hash),
+			.thread_id = thread_id,
+		};
+}
+
+void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *account)
+{
+	uint32_t thread_id = threads__id(o->parts.threads, account->proc_id, account->tid);
+	struct xpu_record_account *r = writer__reserve(o->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_account){
+			.hdr = { XPU_RECORD_ACCOUNT, 0, sizeof(*r) },
+			.start_ns = account->start_ns,
+			.end_ns = account->end_ns,
+			.thread_id = thread_id,
+			.time = account->time,
+		};
+}
+
+/* Adds to @account what @t was of one kind, from @start_ns to @end_ns. */
+static void offcpu__add_part(struct offcpu *o, struct xpu_ring_account *account,
+			     const struct xpu_thread_state *t, uint32_t kind, uint64_t start_ns,
+			     uint64_t end_ns)
+{
+	const struct xpu_off_key key = {
+		.proc_id = t->proc_id, .tid = t->tid, .hash = { t->hash[0], t->hash[1] },
+		.kind = kind,
+	};
+	const struct xpu_off_sum sum = {
+		.nr = 1, .sum_ns = end_ns - start_ns, .max_ns = end_ns - start_ns,
+		.last_ns = start_ns,
+	};
+
+	if (end_ns <= start_ns)
+		return;
+	account->time.off_ns[kind] += sum.sum_ns;
+	if (kind != XPU_OFF_CALL)
+		offcpu__take_sum(o, &key, &sum);
+}
+
+void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *t, uint64_t end_ns)
+{
+	struct xpu_ring_account account = {
+		.start_ns = t->start_ns,
+		.end_ns = end_ns,
+		.proc_id = t->proc_id,
+		.tid = t->tid,
+		.time = t->time,
+	};
+	uint64_t woken_ns = t->state == XPU_THREAD_RUNNABLE ? t->since_ns : t->wake_ns ?: end_ns;
+
+	if (t->state == XPU_THREAD_RUNNING) {
+		if (end_ns > t->since_ns)
+			account.time.run_ns += end_ns - t->since_ns;
+	} else if (t->kind < XPU_OFF_NR) {
+		offcpu__add_part(o, &account, t, t->kind, t->since_ns, woken_ns);
+		offcpu__add_part(o, &account, t,
+				 t->kind == XPU_OFF_CALL ? XPU_OFF_CALL : XPU_OFF_RUNNABLE,
+				 woken_ns, end_ns);
+	}
+	offcpu__take_account(o, &account);
+}

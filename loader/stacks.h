@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* stacks.h - copies of stacks, of which only what has changed since the thread's last one is written */
+#ifndef XPU_LOADER_STACKS_H
+#define XPU_LOADER_STACKS_H
+
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+struct stacks;
+struct writer;
+
+/* Return: NULL without memory. */
+struct stacks *stacks__new(struct writer *w);
+void stacks__free(struct stacks *s);
+
+/**
+ * stacks__write - write a STACK record
+ * @what: all of it but its header and data
+ * @python: @what->nr_python words
+ * @copy: @what->bytes of the stack, at most XPU_STACK_MAX
+ */
+void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const uint64_t *python,
+		   const void *copy);
+
+#endif /* XPU_LOADER_STACKS_H */
