@@ -118,7 +118,9 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	return callchains__frame(c, name, map->dso, true);
 }
 
-/* Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr. */
+/*
+ * Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr.
+ */
 static const struct frame *callchains__address(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr,
 					       uint64_t *vaddr)
@@ -169,7 +171,8 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 	if (id == XPU_CODE_NATIVE)
 		return callchains__label_frame(c, "[native]");
 	if (!c->pycode || !c->pycode(c->lookup_ctx, id, &code))
-		return callchains__frame(c, strpool__intern(c->strings, "[python]", 8), NULL, false);
+		return callchains__frame(c, strpool__intern(c->strings, "[python]", 8), NULL,
+					 false);
 	file = strrchr(code.filename, '/');
 	file = file && file[1] && c->python_style != PYTHON_FULL ? file + 1 : code.filename;
 	if (!line || c->python_style == PYTHON_NO_LINE)
@@ -321,7 +324,8 @@ static bool frame__is_entry(const struct frame *f)
  * callchain__trim_python - leave out how the interpreter came to call
  * @v: @nr frames, innermost first
  *
- * The program's entry point stays, although it is the interpreter's: it tells that the path is whole.
+ * The program's entry point stays, although it is the interpreter's: it tells that the path is
+ * whole.
  *
  * Return: how many are left.
  */

@@ -66,7 +66,7 @@ struct callchains {
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
 	/* Names generated code of the image's process, or returns NULL; may be NULL. */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
-	const struct kallsyms *kallsyms;	/* the caller's; NULL: no names of the kernel's functions */
+	const struct kallsyms *kallsyms;	/* the caller's; NULL: the kernel has no names */
 	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;
@@ -105,13 +105,17 @@ const struct stack *callchains__resolve(struct callchains *c,
 					const struct xpu_record_callchain *rec,
 					struct image *image, uint32_t epoch, const char *api);
 
-/* Return: the path that begins with @a, goes on with a frame called @name and ends with @b, or NULL. */
+/*
+ * Return: the path that begins with @a, goes on with a frame called @name and ends with @b, or
+ * NULL.
+ */
 const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
 				       const char *name, const struct stack *b);
 
 /*
- * Return: the frame that says best where @stack is: the innermost of Python's, or else of the program's
- * own, not of the kernel, the C library, CUDA; or the innermost, if there are only those. NULL: none.
+ * Return: the frame that says best where @stack is: the innermost of Python's, or else of the
+ * program's own, not of the kernel, the C library, CUDA; or the innermost, if there are only those.
+ * NULL: none.
  */
 const struct frame *stack__place(const struct stack *stack);
 

@@ -241,8 +241,8 @@ enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, boo
 		}
 	}
 	/*
-	 * Each caller is further up; or as far, where the return address is in a register, as vfork() has
-	 * it. A signal may have another stack.
+	 * Each caller is further up; or as far, where the return address is in a register, as
+	 * vfork() has it. A signal may have another stack.
 	 */
 	if (!(caller.known & 1u << XPU_REG_IP) || !(caller.known & 1u << XPU_REG_SP) ||
 	    (caller.v[XPU_REG_SP] < regs->v[XPU_REG_SP] + !in_register && !*interrupted))

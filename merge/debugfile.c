@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* bytes of MiniDebugInfo; libtorch would have 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* of MiniDebugInfo; libtorch would have 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -6,9 +6,9 @@
  *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
  *	DIR/.build-id/xx/yyyy/debug	the same of perf's cache (~/.debug)
  *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
- *	.gnu_debuglink			a file of that name beside the stripped one, in .debug beside
- *					it, or under a debug directory; its CRC must agree where
- *					there is no build-id
+ *	.gnu_debuglink			a file of that name beside the stripped one, in .debug
+ *					beside it, or under a debug directory; its CRC must agree
+ *					where there is no build-id
  */
 #ifndef MERGE_DEBUGFILE_H
 #define MERGE_DEBUGFILE_H

@@ -30,7 +30,8 @@ static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, un
 /* Normalized and in the unit asked for, rounded once, to nearest, halves up. */
 static uint64_t diff__value(const struct diff *d, uint64_t raw, unsigned int side)
 {
-	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 : d->opts.unit == UNIT_MS ? 1000000 : 1;
+	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 :
+				d->opts.unit == UNIT_MS ? 1000000 : 1;
 	unsigned __int128 num = raw;
 
 	if (side == A) {
@@ -256,7 +257,8 @@ static void print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *
 	rows__sum(rows, d);
 	for (i = 0; i < rows->nr; i++)
 		nr_differ += row__change(&rows->v[i]) != 0;
-	fprintf(f, "\n%s: %zu, of which %zu differ, times in %s\n", title, rows->nr, nr_differ, unit);
+	fprintf(f, "\n%s: %zu, of which %zu differ, times in %s\n", title, rows->nr, nr_differ,
+		unit);
 	if (rows->nr)
 		fprintf(f, " %15s %9s %15s %15s %10s %10s  %s\n", "B - A", "", "A", "B", "count A",
 			"count B", path ? "path" : "name");

@@ -7,8 +7,8 @@
  * mapping's) is not used: no name is better than a wrong one. It is looked for at its path, then
  * in the root of its process if that still runs, then by build-id (see debugfile.h).
  *
- * Functions are those of .symtab; of .dynsym and a separate debug file, or else .gnu_debugdata, where
- * that was stripped; entries of the PLT; and what roots.h finds.
+ * Functions are those of .symtab; of .dynsym and a separate debug file, or else .gnu_debugdata,
+ * where that was stripped; entries of the PLT; and what roots.h finds.
  */
 #ifndef MERGE_DSO_H
 #define MERGE_DSO_H

@@ -69,7 +69,8 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 size_t escape__plain(const char *s)
 {
 	static const bool plain[256] = {
-		[' ' ... '!'] = true, ['#' ... ':'] = true, ['=' ... '['] = true, [']' ... '~'] = true,
+		[' ' ... '!'] = true, ['#' ... ':'] = true, ['=' ... '['] = true,
+		[']' ... '~'] = true,
 	};
 	size_t len = 0;
 

@@ -19,7 +19,9 @@ enum escape {
 	ESCAPE_FOLDED,
 	/* Inside the quotes of a JSON string: \", \\ and \u00XX. */
 	ESCAPE_JSON,
-	/* The same inside a script element of HTML: no '<', so nothing in it can end the element. */
+	/*
+	 * The same inside a script element of HTML: no '<', so nothing in it can end the element.
+	 */
 	ESCAPE_SCRIPT,
 };
 
@@ -35,7 +37,9 @@ enum escape {
  */
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
-/* Return: how many bytes at @s are the same in all outputs; there may be more of them behind these. */
+/*
+ * Return: how many bytes at @s are the same in all outputs; there may be more of them behind these.
+ */
 size_t escape__plain(const char *s);
 
 /* Prints all of @s; errors stay in @f's error flag. */

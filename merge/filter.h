@@ -2,10 +2,10 @@
 /*
  * filter.h - which part of a recording is wanted
  *
- * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel, --nvtx,
- * --from and --to; what passes has to pass each of those that were given. The session asks it for everything
- * that it has joined, before summing up: so joins and the account are of the whole recording, and all
- * formats see the same part of it.
+ * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel,
+ * --nvtx, --from and --to; what passes has to pass each of those that were given. The session asks
+ * it for everything that it has joined, before summing up: so joins and the account are of the
+ * whole recording, and all formats see the same part of it.
  */
 #ifndef MERGE_FILTER_H
 #define MERGE_FILTER_H
@@ -60,8 +60,8 @@ void filter__free(struct filter *f);
  * filter__set - one option of the command line
  * @f: the filter
  * @kind: which one; given twice, the values of a list add up
- * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular expression
- *	(KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
+ * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular
+ *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
  * @why: on -EINVAL, what is wrong with it
  *
  * Return: 0, -EINVAL or -ENOMEM.

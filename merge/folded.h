@@ -5,10 +5,10 @@
  *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
  * Root first, in byte order of the lines. Other roots than the comm, or several, with struct
- * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD; [GPU_Memset];
- * [GPU_Launch_Pending] for launches whose device work was never seen; [no launch] as the parent of
- * device work whose launch was never seen. In names, ';' becomes ':', control characters '?' and
- * bytes that are no UTF-8 U+FFFD.
+ * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD;
+ * [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never seen; [no launch] as
+ * the parent of device work whose launch was never seen. In names, ';' becomes ':', control
+ * characters '?' and bytes that are no UTF-8 U+FFFD.
  *
  * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
  * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps
@@ -27,8 +27,8 @@ enum unit {
 	UNIT_NS,
 	UNIT_US,
 	UNIT_MS,
-	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen of it; CPU samples
-					 * are counted if that is how they were recorded */
+	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen; CPU samples are
+					 * counted if that is how they were recorded */
 	UNIT_COUNT,
 	UNIT_BYTES,			/* moved or set; kernels have none */
 };
@@ -41,8 +41,8 @@ enum by {
 	BY_TID,				/* [tid 123]; needs session_opts.by_thread */
 	BY_DEVICE,			/* [GPU 0] */
 	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
-	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that was
-					 * open; needs session_opts.by_range */
+	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that
+					 * was open; needs session_opts.by_range */
 	NR_BY
 };
 

@@ -13,7 +13,8 @@
  *		       "filter": "--kernel x", "scale": 1,
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ] } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
- *	  "frames": { "name": [ ... ], "file": [ index in files ], "kind": [ index in kinds, or -1 ] },
+ *	  "frames": { "name": [ ... ], "file": [ index in files ],
+ *		      "kind": [ index in kinds, or -1 ] },
  *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: the first of "roots" ] },
  *	  "cells": { "node": [ index in nodes ], "kind": [ ... ], "gpu": [ number, or -1 ],
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] } }
@@ -36,7 +37,8 @@ struct html_side {
 };
 
 struct html_opts {
-	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms", "count", "bytes" */
+	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms",
+					 * "count", "bytes" */
 	const char *normalize;		/* in words; "" if it is not */
 	struct by_list by;		/* the roots, as in the tree */
 };

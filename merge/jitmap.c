@@ -33,7 +33,9 @@ static int jit_symbol__cmp(const void *va, const void *vb)
 	return cmp3(a->start, b->start) ?: cmp3(a->nr, b->nr);
 }
 
-/* Leaves disjoint symbols: each ends where the next one begins, and of equal starts the last stays. */
+/*
+ * Leaves disjoint symbols: each ends where the next one begins, and of equal starts the last stays.
+ */
 static void jitmap__settle(struct jitmap *m)
 {
 	struct jit_symbol *v = m->symbols.v;

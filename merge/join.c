@@ -60,8 +60,8 @@ void join__exit(struct join *j)
 }
 
 /*
- * Multiplied by the golden ratio, ids that count up in even steps spread evenly. A home is the first
- * slot of a cache line, so that what comes next, most often a free slot, is in the same one.
+ * Multiplied by the golden ratio, ids that count up in even steps spread evenly. A home is the
+ * first slot of a cache line, so that what comes next, most often a free slot, is in the same one.
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {

@@ -21,7 +21,7 @@ struct loss {
 	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
 	uint64_t nr_captured;		/* launch records apart: captured into graphs, not run */
 	uint64_t nr_refused;		/* the same: CUDA returned an error */
-	uint64_t at_detach;		/* the same: without device work yet when xpuload detached */
+	uint64_t at_detach;		/* the same: without device work at the detach */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_orphans;		/* of them, without a launch, but for the next two */
 	uint64_t before_attach;		/* of them, launched before xpuload attached */

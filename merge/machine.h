@@ -54,7 +54,7 @@ struct proc {
 	uint64_t time_ns;
 	uint64_t exit_ns;
 	const char *comm;			/* at its start; interned */
-	const char *name;			/* what it was called last; machine__next() keeps it */
+	const char *name;			/* its last; machine__next() keeps it */
 	uint32_t recording;			/* which one it is of */
 };
 

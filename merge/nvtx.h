@@ -2,10 +2,10 @@
 /*
  * nvtx.h - the program's NVTX ranges: which were open at a launch, and how long each was
  *
- * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its last.
- * A launch has the number of the path that was open on its thread, told by the process itself at
- * that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open on
- * its thread at its time, by one clock.
+ * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its
+ * last. A launch has the number of the path that was open on its thread, told by the process itself
+ * at that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open
+ * on its thread at its time, by one clock.
  *
  * Times are those of all recordings together (s->shift_ns is added).
  */

@@ -531,8 +531,8 @@ static int options__check_unit(const struct options *o)
 	else if (o->format == FORMAT_FOLDED && !o->diff)
 		known |= 1u << UNIT_SAMPLES;
 	if (!(known & 1u << o->unit)) {
-		complain("--unit %s is not for %s-f %s", unit_names[o->unit], o->diff ? "diff " : "",
-			 formats[o->format].name);
+		complain("--unit %s is not for %s-f %s", unit_names[o->unit],
+			 o->diff ? "diff " : "", formats[o->format].name);
 		return -EINVAL;
 	}
 	if (options__given(o, "freq") && o->unit != UNIT_SAMPLES) {
@@ -638,7 +638,7 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
-		complain("--by pid and tid are not for diff: those of two recordings are never the same");
+		complain("--by pid and tid are not for diff: those of two recordings differ");
 		return -EINVAL;
 	}
 	/* Programs read all of it. */

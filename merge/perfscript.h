@@ -8,14 +8,14 @@
  *		...
  *
  * One sample, innermost frame first, for each device record, CPU sample (cpu-clock), wait for the
- * device (gpu-wait; one for each thing that it did meanwhile) and, of each call path at a time, what
- * it was off the CPU (off-cpu); in order of time: that of the launch, when its thread was there. Its
- * period is the time that it took in ns, 0 for a launch whose work was never seen. A frame without a
- * name is [unknown] with its address in the file, as perf has it.
+ * device (gpu-wait; one for each thing that it did meanwhile) and, of each call path at a time,
+ * what it was off the CPU (off-cpu); in order of time: that of the launch, when its thread was
+ * there. Its period is the time that it took in ns, 0 for a launch whose work was never seen. A
+ * frame without a name is [unknown] with its address in the file, as perf has it.
  *
  * The readers are regular expressions, so blanks in names of threads become '_', blanks and
- * parentheses in those of files, too; and a function that begins with a parenthesis, which they take
- * for something else, has braces: {anonymous namespace}::f().
+ * parentheses in those of files, too; and a function that begins with a parenthesis, which they
+ * take for something else, has braces: {anonymous namespace}::f().
  */
 #ifndef MERGE_PERFSCRIPT_H
 #define MERGE_PERFSCRIPT_H

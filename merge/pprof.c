@@ -423,7 +423,9 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	pprof__put(p, &profile);
 }
 
-/* The first mapping is taken for the program: the file of main, or where there is none of _start. */
+/*
+ * The first mapping is taken for the program: the file of main, or where there is none of _start.
+ */
 static void pprof__main_mapping(struct pprof *p)
 {
 	const struct session *s = p->s;

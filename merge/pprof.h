@@ -8,7 +8,7 @@
  *	cpu/nanoseconds		time of the thread on a CPU
  *	launches/count		device records; launches whose work was never seen
  *	bytes/bytes		moved or set
- *	wait/nanoseconds	time off the CPU or waiting for the device; only where that was recorded
+ *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
  *
  * and the labels comm, pid, tid, device, stream, and host where there are several: strings, which
  * every reader shows. The innermost location is what ran, named as in a folded line. Every location

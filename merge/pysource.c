@@ -68,21 +68,19 @@ const struct pysource *pysources__find(const struct pysources *p, uint32_t id)
 uint64_t pysources__frame(const struct pysources *p, uint64_t word)
 {
 	const struct pysource *s = pysources__find(p, XPU_WORD_CODE(word));
-	const uint8_t *table, *stop;
+	const uint8_t *table, *end, *stop;
 	int line, where = XPU_WORD_WHERE(word);
 
 	if (!s)
 		return XPU_FRAME_PYTHON | XPU_CODE_UNKNOWN;
 	table = s->rec->data + s->rec->name_bytes + s->rec->file_bytes;
+	end = table + s->rec->table_bytes;
 	if (s->rec->minor < 10)
-		line = line__lnotab(table, table + s->rec->table_bytes, s->rec->first_line, where,
-				    &stop);
+		line = line__lnotab(table, end, s->rec->first_line, where, &stop);
 	else if (s->rec->minor == 10)
-		line = line__linetable(table, table + s->rec->table_bytes, s->rec->first_line, where,
-				       &stop);
+		line = line__linetable(table, end, s->rec->first_line, where, &stop);
 	else
-		line = line__locations(table, table + s->rec->table_bytes, s->rec->first_line, where,
-				       &stop);
+		line = line__locations(table, end, s->rec->first_line, where, &stop);
 	/* Only before 3.10 is it empty, of code on one line. */
 	if (line < 0 || line > XPU_FRAME_LINE_MAX || (!s->rec->table_bytes && s->rec->minor >= 10))
 		line = 0;

@@ -278,13 +278,13 @@ static bool record__string_fits(const struct xpu_record *rec, const char *data, 
 static bool stack__fits(const struct xpu_record_stack *s)
 {
 	uint64_t sp = s->regs[XPU_REG_SP];
-	size_t nr, words, i, there = 0;
-
+	size_t nr = 0, words, i, there = 0;
 	const uint64_t *bitmap = (const uint64_t *)s->data + s->nr_python;
 
 	if (s->bytes > XPU_STACK_MAX || s->nr_python > XPU_MAX_PYTHON)
 		return false;
-	nr = s->bytes ? (sp % XPU_STACK_BLOCK + s->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK : 0;
+	if (s->bytes)
+		nr = (sp % XPU_STACK_BLOCK + s->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK;
 	words = (nr + 63) / 64;
 	if ((s->hdr.size - sizeof(*s)) / sizeof(s->data[0]) < s->nr_python + words)
 		return false;
@@ -297,136 +297,127 @@ static bool stack__fits(const struct xpu_record_stack *s)
 	       there * XPU_STACK_BLOCK;
 }
 
-/* Return: NULL if the counts and strings of @rec fit its size, else what does not. */
+/* Return: whether @nr elements fit behind the fixed part of a record. */
+static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr, size_t bytes)
+{
+	return nr <= (rec->size - fixed) / bytes;
+}
+
+/* Return: NULL if the counts and strings of a record fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
 	switch (rec->type) {
 	case XPU_RECORD_INFO: {
 		const struct xpu_record_info *info = (const void *)rec;
 
-		if (info->bytes > rec->size - sizeof(*info))
-			return "INFO data longer than its record";
-		break;
+		return record__fits(rec, sizeof(*info), info->bytes, 1) ? NULL :
+		       "INFO data longer than its record";
 	}
 	case XPU_RECORD_MMAP: {
 		const struct xpu_record_mmap *map = (const void *)rec;
 
 		if (!memchr(map->filename, 0, rec->size - sizeof(*map)))
 			return "MMAP file name without an end";
-		if (map->build_id_len > XPU_BUILD_ID_LEN)
-			return "MMAP build-id too long";
-		break;
+		return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
 	}
 	case XPU_RECORD_CALLCHAIN: {
 		const struct xpu_record_callchain *chain = (const void *)rec;
 
-		if (chain->nr_frames > (rec->size - sizeof(*chain)) / sizeof(chain->frames[0]))
-			return "CALLCHAIN with more frames than its record holds";
-		break;
+		return record__fits(rec, sizeof(*chain), chain->nr_frames,
+				    sizeof(chain->frames[0])) ? NULL :
+		       "CALLCHAIN with more frames than its record holds";
 	}
 	case XPU_RECORD_LAUNCHES: {
 		const struct xpu_record_launches *l = (const void *)rec;
-
 		size_t bytes = sizeof(l->launches[0]);
 
 		if (rec->misc & XPU_MISC_LAUNCHES_RANGES)
 			bytes += sizeof(__u32);
-		if (l->nr > (rec->size - sizeof(*l)) / bytes)
-			return "LAUNCHES with more launches than its record holds";
-		break;
+		return record__fits(rec, sizeof(*l), l->nr, bytes) ? NULL :
+		       "LAUNCHES with more launches than its record holds";
 	}
 	case XPU_RECORD_RANGES: {
 		const struct xpu_record_ranges *r = (const void *)rec;
 
-		if (r->nr > (rec->size - sizeof(*r)) / sizeof(r->events[0]))
-			return "RANGES with more events than its record holds";
-		break;
-	}
-	case XPU_RECORD_RANGE: {
-		const struct xpu_record_range *r = (const void *)rec;
-
-		if (!record__string_fits(rec, r->data, r->name_bytes) ||
-		    !record__string_fits(rec, r->data + r->name_bytes, r->domain_bytes))
-			return "RANGE name that does not end inside its record";
-		break;
+		return record__fits(rec, sizeof(*r), r->nr, sizeof(r->events[0])) ? NULL :
+		       "RANGES with more events than its record holds";
 	}
 	case XPU_RECORD_SAMPLES: {
 		const struct xpu_record_samples *s = (const void *)rec;
 
-		if (s->nr > (rec->size - sizeof(*s)) / sizeof(s->samples[0]))
-			return "SAMPLES with more samples than its record holds";
-		break;
-	}
-	case XPU_RECORD_CALLS: {
-		const struct xpu_record_calls *c = (const void *)rec;
-
-		if (c->nr > (rec->size - sizeof(*c)) / sizeof(c->calls[0]))
-			return "CALLS with more calls than its record holds";
-		break;
+		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->samples[0])) ? NULL :
+		       "SAMPLES with more samples than its record holds";
 	}
 	case XPU_RECORD_PYSOURCE: {
 		const struct xpu_record_pysource *p = (const void *)rec;
-		uint64_t bytes = (uint64_t)p->name_bytes + p->file_bytes + p->table_bytes;
 
-		if (bytes > rec->size - sizeof(*p))
+		if (!record__fits(rec, sizeof(*p), (uint64_t)p->name_bytes + p->file_bytes +
+				  p->table_bytes, 1))
 			return "PYSOURCE with more text than its record holds";
-		if (!p->name_width || p->name_width > 4 || !p->file_width || p->file_width > 4)
-			return "PYSOURCE with characters of no known width";
-		break;
+		return p->name_width && p->name_width <= 4 && p->file_width &&
+		       p->file_width <= 4 ? NULL : "PYSOURCE with characters of no known width";
 	}
 	case XPU_RECORD_STACK:
-		if (!stack__fits((const void *)rec))
-			return "STACK with more of it than its record holds";
-		break;
+		return stack__fits((const void *)rec) ? NULL :
+		       "STACK with more of it than its record holds";
 	case XPU_RECORD_KSYM: {
 		const struct xpu_record_ksym *k = (const void *)rec;
 
-		if (!record__string_fits(rec, k->name, k->bytes))
-			return "KSYM name that does not end inside its record";
-		break;
+		return record__string_fits(rec, k->name, k->bytes) ? NULL :
+		       "KSYM name that does not end inside its record";
 	}
 	case XPU_RECORD_BATCH: {
 		const struct xpu_record_batch *batch = (const void *)rec;
 
-		if (batch->bytes > rec->size - sizeof(*batch))
-			return "BATCH with more bytes than its record holds";
-		break;
+		return record__fits(rec, sizeof(*batch), batch->bytes, 1) ? NULL :
+		       "BATCH with more bytes than its record holds";
 	}
+	default:
+		return NULL;
+	}
+}
+
+/* The same of a record inside a batch. */
+static const char *record__check_nested(const struct xpu_record *rec)
+{
+	switch (rec->type) {
 	case XPU_RECORD_STRING: {
 		const struct xpu_record_string *s = (const void *)rec;
 
-		if (!record__string_fits(rec, s->data, s->bytes))
-			return "STRING that does not end inside its record";
-		break;
+		return record__string_fits(rec, s->data, s->bytes) ? NULL :
+		       "STRING that does not end inside its record";
 	}
 	case XPU_RECORD_MESSAGE: {
 		const struct xpu_record_message *m = (const void *)rec;
 
-		if (!record__string_fits(rec, m->data, m->bytes))
-			return "MESSAGE that does not end inside its record";
-		break;
+		return record__string_fits(rec, m->data, m->bytes) ? NULL :
+		       "MESSAGE that does not end inside its record";
 	}
-	case XPU_RECORD_KERNEL: {
-		const struct xpu_record_kernel *k = (const void *)rec;
+	case XPU_RECORD_RANGE: {
+		const struct xpu_record_range *r = (const void *)rec;
 
-		if (rec->misc & XPU_MISC_GRAPH_NODE &&
-		    rec->size < sizeof(*k) + sizeof(k->graph_node_id[0]))
-			return "KERNEL without its graph node id";
-		break;
+		return record__string_fits(rec, r->data, r->name_bytes) &&
+		       record__string_fits(rec, r->data + r->name_bytes, r->domain_bytes) ? NULL :
+		       "RANGE name that does not end inside its record";
 	}
+	case XPU_RECORD_CALLS: {
+		const struct xpu_record_calls *c = (const void *)rec;
+
+		return record__fits(rec, sizeof(*c), c->nr, sizeof(c->calls[0])) ? NULL :
+		       "CALLS with more calls than its record holds";
+	}
+	case XPU_RECORD_KERNEL:
+		return rec->misc & XPU_MISC_GRAPH_NODE &&
+		       !record__fits(rec, sizeof(struct xpu_record_kernel), 1, sizeof(__u64)) ?
+		       "KERNEL without its graph node id" : NULL;
 	case XPU_RECORD_MEMCPY:
-	case XPU_RECORD_MEMSET: {
-		const struct xpu_record_memory *m = (const void *)rec;
-
-		if (rec->misc & XPU_MISC_GRAPH_NODE &&
-		    rec->size < sizeof(*m) + sizeof(m->graph_node_id[0]))
-			return "MEMCPY or MEMSET without its graph node id";
-		break;
-	}
+	case XPU_RECORD_MEMSET:
+		return rec->misc & XPU_MISC_GRAPH_NODE &&
+		       !record__fits(rec, sizeof(struct xpu_record_memory), 1, sizeof(__u64)) ?
+		       "MEMCPY or MEMSET without its graph node id" : NULL;
 	default:
-		break;
+		return NULL;
 	}
-	return NULL;
 }
 
 static const struct xpu_record *record_iter__stop(struct record_iter *it, enum records_end end,
@@ -470,7 +461,7 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 		if (rec->size > left)
 			return record_iter__stop(it, RECORDS_CUT, "record cut");
 		if (known) {
-			what = record__check(rec);
+			what = it->nested ? record__check_nested(rec) : record__check(rec);
 			if (what)
 				return record_iter__stop(it, RECORDS_CORRUPT, what);
 		}

@@ -12,7 +12,8 @@ static const struct dso_symbol *symtab__named(const struct symtab *t, const char
 	for (i = 0; i < t->symbols.nr; i++) {
 		const struct dso_symbol *s = &t->symbols.v[i];
 
-		if (!s->plt && !strncmp(s->name, name, len) && (!s->name[len] || s->name[len] == '@'))
+		if (!s->plt && !strncmp(s->name, name, len) &&
+		    (!s->name[len] || s->name[len] == '@'))
 			return s;
 	}
 	return NULL;
@@ -143,7 +144,7 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 		for (at = 2; at + 7 <= code.nr; at++) {
 			memcpy(&disp, code.v + at + 3, sizeof(disp));
 			if (code.v[at - 2] == 0xff && (code.v[at - 1] & 0xf8) == 0xd0 &&
-			    code.v[at] == 0x89 && code.v[at + 1] == 0xc7 && code.v[at + 2] == 0xe8 &&
+			    !memcmp(code.v + at, "\x89\xc7\xe8", 3) &&
 			    code.addr + at + 7 + (int64_t)disp == exit_fn->start)
 				return add_extent(t, e, "__libc_start_call_main");
 		}

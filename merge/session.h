@@ -108,7 +108,7 @@ enum leaf_kind {
 	LEAF_MEMCPY,
 	LEAF_MEMSET,
 	LEAF_PENDING,			/* a launch whose device work was never seen */
-	LEAF_CPU,			/* a thread ran: the stack says where, so there is no name */
+	LEAF_CPU,			/* a thread ran: the stack says where; no name */
 	LEAF_OFF_CPU,			/* it was blocked: "lock", "io", "sleep", "runnable", ... */
 	LEAF_GPU_WAIT,			/* it waited for the device: the name of the work */
 	NR_LEAF_KINDS
@@ -193,8 +193,8 @@ struct session;
 struct slice;
 
 /*
- * Device work, a launch without any, or a CPU sample, with the call path and thread that it is summed
- * up under.
+ * Device work, a launch without any, or a CPU sample, with the call path and thread that it is
+ * summed up under.
  */
 struct placed {
 	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
@@ -204,16 +204,16 @@ struct placed {
 };
 
 /*
- * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those that
- * are not wanted may be NULL. With a filter, launches are told when their work passes it, and so again
- * with each further work.
+ * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those
+ * that are not wanted may be NULL. With a filter, launches are told when their work passes it, and
+ * so again with each further work.
  */
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct session *s, uint64_t key, const struct launch *l);
 	/*
-	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first: of
-	 * the launch, in no order.
+	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first:
+	 * of the launch, in no order.
 	 */
 	int (*work)(void *ctx, const struct session *s, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made, bool first);
@@ -228,7 +228,8 @@ enum graph_mode {
 	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
-#define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | 1u << LEAF_PENDING)
+#define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | \
+			 1u << LEAF_PENDING)
 #define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
 
 struct session_opts {
@@ -289,7 +290,7 @@ struct session {
 	bool ended;			/* an END record was there, in each of them */
 	uint64_t start_ns;		/* of the recording, or of the earliest */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
-	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET; that were wanted */
+	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET, if wanted */
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
 	uint64_t nr_samples;		/* that were wanted */
@@ -316,8 +317,8 @@ void session__exit(struct session *s);
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
 /*
- * Prints the account: of all, and of each recording that is not clean if there are several; and what
- * the filter left out.
+ * Prints the account: of all, and of each recording that is not clean if there are several; and
+ * what the filter left out.
  */
 void session__print_loss(const struct session *s, FILE *f);
 
@@ -327,7 +328,9 @@ const char *off_kind__name(uint32_t kind);
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
 const char *memcpy_kind__name(uint8_t kind);
 
-/* Return: how many CPU samples a second were recorded, of the first recording that has some; or 0. */
+/*
+ * Return: how many CPU samples a second were recorded, of the first recording that has some; or 0.
+ */
 uint32_t session__freq_hz(const struct session *s);
 
 /* Return: the host that a process ran on; "" if there is one only. */

@@ -33,7 +33,8 @@ int session__collect_tid(struct session *s, const struct xpu_record_thread *rec,
  * and threads that have launched nothing are known by it alone.
  */
 static int session__call_thread(struct session *s, uint32_t proc,
-				const struct xpu_record_batch *batch, uint32_t tid, uint32_t *thread)
+				const struct xpu_record_batch *batch, uint32_t tid,
+				uint32_t *thread)
 {
 	bool own_ns = batch->ns_tid && batch->ns_tid != batch->tid;
 	struct idmap *map = own_ns ? &s->tables->ns_tids : &s->tables->tids;
@@ -46,7 +47,9 @@ static int session__call_thread(struct session *s, uint32_t proc,
 	return err ?: array_push(&s->threads, ((struct thread){ .proc = proc, .tid = tid }));
 }
 
-/* Return: how much of a name is the function's: the runtime's end in "_v" and CUDA's version then. */
+/*
+ * Return: how much of a name is the function's: the runtime's end in "_v" and CUDA's version then.
+ */
 static size_t api_name__len(const char *name)
 {
 	size_t len = strlen(name), end = len;
@@ -81,7 +84,8 @@ static int session__call_stats(struct session *s, uint16_t cbid, uint32_t *idx)
 	/* Another recording may have had it. */
 	for (*idx = 0; *idx < s->calls.nr && s->calls.v[*idx].name != name; ++*idx)
 		;
-	err = *idx == s->calls.nr ? array_push(&s->calls, ((struct call_stats){ .name = name })) : 0;
+	err = *idx < s->calls.nr ? 0 :
+	      array_push(&s->calls, ((struct call_stats){ .name = name }));
 	return err ?: idmap__put(&s->tables->calls, cbid, *idx);
 }
 

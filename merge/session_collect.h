@@ -10,7 +10,8 @@
 #include "session.h"
 
 /**
- * session__collect - read the definitions: processes, threads, maps, call paths, names, waits, losses
+ * session__collect - read the definitions: processes, threads, maps, call paths, names, waits,
+ * losses
  *
  * Says in s->msgs and s->loss where the recording is cut or damaged.
  *
@@ -25,7 +26,9 @@ int session__collect(struct session *s);
  */
 int session__resolve(struct session *s);
 
-/* Return: the string that a process has sent under that id, in the recording; NULL if it has not. */
+/*
+ * Return: the string that a process has sent under that id, in the recording; NULL if it has not.
+ */
 const char *session__string(const struct session *s, uint32_t proc, uint32_t id);
 
 #endif /* MERGE_SESSION_COLLECT_H */

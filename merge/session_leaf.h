@@ -23,7 +23,9 @@ int session__leaf(struct session *s, enum leaf_kind kind, uint32_t gpu, const ch
 int session__kernel_leaf(struct session *s, uint32_t proc, uint32_t gpu, uint32_t name,
 			 uint32_t *idx);
 
-/* The leaf of waiting for @leaf, which is one of the device's or WAIT_LEAF_*. Return: 0 or -ENOMEM. */
+/*
+ * The leaf of waiting for @leaf, which is one of the device's or WAIT_LEAF_*. Return: 0 or -ENOMEM.
+ */
 int session__wait_leaf(struct session *s, uint32_t leaf, uint32_t *idx);
 
 /* Frees what finds them again; s->leaves stays. */

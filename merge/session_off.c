@@ -40,8 +40,8 @@ static int session__read_off(struct session *s, uint32_t kind, uint32_t path_id,
 }
 
 /* Tells those who want single events of time of a thread, from @time_ns on. */
-static int session__tell_time(struct session *s, const struct launch *l, uint64_t time_ns, uint32_t leaf,
-			      uint64_t ns)
+static int session__tell_time(struct session *s, const struct launch *l, uint64_t time_ns,
+			      uint32_t leaf, uint64_t ns)
 {
 	return session__tell_placed(s, &(struct placed){
 		.time_ns = time_ns,
@@ -69,7 +69,8 @@ int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
 		return err;
 	session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
 			  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
-	return session__tell_time(s, &at, at.time_ns, leaf, max_t(uint64_t, rec->sum_ns, rec->max_ns));
+	return session__tell_time(s, &at, at.time_ns, leaf,
+				  max_t(uint64_t, rec->sum_ns, rec->max_ns));
 }
 
 int session__off(struct session *s, const struct xpu_record_off *rec)

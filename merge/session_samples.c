@@ -25,8 +25,8 @@ struct unwound_entry {
 };
 
 /*
- * Sums up one sample. @at: its chain, thread and name, and its time, of the recording; @period_ns: what
- * it stands for.
+ * Sums up one sample. @at: its chain, thread and name, and its time, of the recording; @period_ns:
+ * what it stands for.
  */
 static int session__sample(struct session *s, struct launch *at, uint32_t period_ns)
 {
@@ -134,8 +134,8 @@ static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
 }
 
 /*
- * The path of the first @nr frames of s->unwind, with those of @kernel, if it is not NULL, before them.
- * Equal ones in one image are one path.
+ * The path of the first @nr frames of s->unwind, with those of @kernel, if it is not NULL, before
+ * them. Equal ones in one image are one path.
  */
 static int session__unwound_path(struct session *s, uint32_t proc, struct image *image,
 				 const struct xpu_record_callchain *kernel, uint16_t nr,

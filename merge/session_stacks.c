@@ -51,8 +51,8 @@ static const char *session__jit(void *ctx, const struct image *image, bool ran_b
 			if (p->pid == image->pid && p->exited && p->exit_ns >= image->time_ns)
 				to_ns = min_t(uint64_t, to_ns, p->exit_ns);
 		}
-		name = jitmaps__find(&s->jitmaps, image->pid, ran_before ? 0 : image->time_ns, to_ns,
-				     addr);
+		name = jitmaps__find(&s->jitmaps, image->pid, ran_before ? 0 : image->time_ns,
+				     to_ns, addr);
 	}
 	return name;
 }
@@ -91,7 +91,7 @@ int session__resolve_chains(struct session *s)
 		if (chain->no_launch)
 			chain->stack = callchains__label(&s->callchains, chain->no_launch);
 		else if (chain->range != NVTX_NO_RANGE)
-			chain->stack = s->chains.v[chain->in_range].stack;	/* of a lower index */
+			chain->stack = s->chains.v[chain->in_range].stack;	/* is lower */
 		else
 			chain->stack = callchains__resolve(&s->callchains, path ? path->rec : NULL,
 							   path ? path->image : NULL, chain->epoch,

@@ -13,7 +13,7 @@
 
 enum slice_kind {
 	SLICE_API,			/* a call of CUDA's API */
-	SLICE_NVTX,			/* a range of the program's own; no longer than a moment: a mark */
+	SLICE_NVTX,			/* a range of the program's own; of no length: a mark */
 	NR_SLICE_KINDS
 };
 
@@ -31,11 +31,11 @@ struct slice_args {
 
 struct slice {
 	uint64_t start_ns, end_ns;
-	uint64_t key;			/* JOIN_KEY() of its process and, of a call, its correlation id */
+	uint64_t key;			/* JOIN_KEY() of its process and its correlation id */
 	const char *name;		/* interned */
 	const struct slice_args *args;	/* or NULL; they outlive it, as the name does */
 	uint32_t thread;		/* NO_INDEX: not known */
-	uint32_t chain;			/* set by the timeline: of the launch that it is; else NO_INDEX */
+	uint32_t chain;			/* set by the timeline: its launch's, or NO_INDEX */
 	enum slice_kind kind;
 	bool launch_only;		/* not wanted unless it is a launch that is */
 };

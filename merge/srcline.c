@@ -69,7 +69,7 @@ static bool write_all(int fd, const void *p, size_t nr)
 	return true;
 }
 
-/* ---- the process that reads ------------------------------------------------------------------- */
+/* ---- the process that reads ------------------------------------------------------------------ */
 
 static uint32_t string_bytes(const char *s)
 {
@@ -129,7 +129,7 @@ static void __attribute__((noreturn)) serve(int fd)
 	_exit(0);
 }
 
-/* ---- the one that asks ------------------------------------------------------------------------ */
+/* ---- the one that asks ----------------------------------------------------------------------- */
 
 void srclines__init(struct srclines *s, struct strpool *strings)
 {

@@ -108,8 +108,8 @@ uint64_t stats__stddev(const struct stats *s)
 	if (s->nr < 2)
 		return 0;
 	/*
-	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, in which the product may need 192
-	 * bits: so with sum = mean * nr + rest.
+	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, in which the product may need
+	 * 192 bits: so with sum = mean * nr + rest.
 	 */
 	mean = s->sum / s->nr;
 	squares = s->sum_of_squares - mean * s->sum - mean * (s->sum % s->nr) -

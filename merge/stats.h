@@ -2,8 +2,8 @@
 /*
  * stats.h - sum, extremes, standard deviation and median of values that are not kept
  *
- * All are exact but the median. For that a histogram counts values below 128 as they are, others to 7
- * bits after the first: so it is off by 1/256 at most. Each power of two that has a value takes a
+ * All are exact but the median. For that a histogram counts values below 128 as they are, others to
+ * 7 bits after the first: so it is off by 1/256 at most. Each power of two that has a value takes a
  * kilobyte.
  */
 #ifndef MERGE_STATS_H

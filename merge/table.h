@@ -6,10 +6,10 @@
  *	table__row(&t, cells);			any number of times
  *	table__end(&t);
  *
- * CSV (RFC 4180, but for its line ends) begins a table with a line of its name and one of its columns'
- * keys, and ends it with an empty line; one that is written alone has its keys and rows only. JSON has
- * a member of that name, an array of objects. Both have integers of ns and bytes, whatever the unit
- * for people is.
+ * CSV (RFC 4180, but for its line ends) begins a table with a line of its name and one of its
+ * columns' keys, and ends it with an empty line; one that is written alone has its keys and rows
+ * only. JSON has a member of that name, an array of objects. Both have integers of ns and bytes,
+ * whatever the unit for people is.
  */
 #ifndef MERGE_TABLE_H
 #define MERGE_TABLE_H

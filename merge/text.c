@@ -112,7 +112,8 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	else if (WIFSIGNALED(in->wait_status))
 		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
 	else
-		fprintf(f, "end: the command exited with status %d\n", WEXITSTATUS(in->wait_status));
+		fprintf(f, "end: the command exited with status %d\n",
+			WEXITSTATUS(in->wait_status));
 }
 
 void text__write_messages(const struct session *s, FILE *f, const char *prefix)
@@ -220,8 +221,8 @@ static void text__stacks(const struct session *s, FILE *f)
 			PRIu64 " by frame pointers, %" PRIu64 " have no stack, %" PRIu64
 			" are truncated", nr_launches, nr_shim, nr_bpf, s->loss.no_stack,
 			s->loss.truncated);
-	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n", s->loss.nr_frames,
-		s->loss.unsymbolized);
+	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
+		s->loss.nr_frames, s->loss.unsymbolized);
 }
 
 /* As session__print_loss(), but not of launches where nothing was to be launched. */

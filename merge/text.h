@@ -26,8 +26,8 @@ struct text_opts {
 size_t text__tables(const char *names[TEXT_MAX_TABLES]);
 
 /*
- * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its error
- * flag.
+ * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
 

@@ -173,7 +173,7 @@ static const struct column memory_size_columns[] = {
 
 SECTION(memory_size, struct leaf_row, .exit_row = leaf_row__exit);
 
-/* ---- devices and streams: rows are pointers into the session ---------------------------------- */
+/* ---- devices and streams: rows are pointers into the session --------------------------------- */
 
 static int devices__collect(struct section_rows *to)
 {

@@ -188,7 +188,7 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
-/* ---- CPU time by the function that was innermost in the samples ------------------------------- */
+/* ---- CPU time by the function that was innermost in the samples ------------------------------ */
 
 static int cpu_functions__collect(struct section_rows *to)
 {
@@ -202,7 +202,8 @@ static int cpu_functions__collect(struct section_rows *to)
 		const struct stack *stack = s->chains.v[a->chain].stack;
 
 		if (s->leaves.v[a->leaf].kind == LEAF_CPU)
-			err = rows__add(&rows, a, (uintptr_t)stack->frames[stack->nr - 1]->name, 0, 0);
+			err = rows__add(&rows, a, (uintptr_t)stack->frames[stack->nr - 1]->name, 0,
+					0);
 	}
 	return rows__finish(&rows, err, to);
 }

@@ -108,7 +108,7 @@ static const struct column threads_columns[] = {
 
 SECTION(threads, struct thread_account);
 
-/* ---- what the devices did not do, and those who could have given them something to do ---------- */
+/* ---- what the devices did not do, and those who could have given them something to do -------- */
 
 /* Where the thread was; NULL if that is not known. */
 static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)

@@ -14,7 +14,7 @@ struct adder {
 	struct tree *tree;
 	const struct session *session;
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
-	ARRAY(uint32_t) leaves;		/* the same of each of session.leaves, NO_INDEX until used */
+	ARRAY(uint32_t) leaves;		/* of each of session.leaves, NO_INDEX until used */
 	folded_text_t buf, root;
 	const struct by_list *by;
 	bool numbered;

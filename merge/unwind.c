@@ -78,7 +78,8 @@ static struct unwind_stack *unwind__stack(struct unwind *u, uint32_t thread_id)
 static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_stack *rec)
 {
 	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
-	size_t nr = rec->bytes ? (sp - start + rec->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK : 0;
+	size_t nr = !rec->bytes ? 0 :
+		    (sp - start + rec->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK;
 	const __u64 *bitmap = rec->data + rec->nr_python;
 	const uint8_t *from = (const uint8_t *)(bitmap + (nr + 63) / 64);
 	uint8_t *blocks;
@@ -192,11 +193,11 @@ static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words
 }
 
 /*
- * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a frame of
- * Python's, one.
+ * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a
+ * frame of Python's, one.
  */
-static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
-				  uint16_t *nr)
+static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stack *rec,
+				  uint16_t nr_native, uint16_t *nr)
 {
 	size_t i, done = 0;
 
@@ -209,9 +210,9 @@ static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stac
 }
 
 /*
- * Puts Python's frames in the place of the evaluation loops in u->native. Both are in the same order,
- * so both are gone through once. Loops that are not met, because the native chain was cut short of
- * them, are further out than all of it.
+ * Puts Python's frames in the place of the evaluation loops in u->native. Both are in the same
+ * order, so both are gone through once. Loops that are not met, because the native chain was cut
+ * short of them, are further out than all of it.
  */
 static void unwind__merge(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
 			  bool truncated, uint16_t *nr)

@@ -44,8 +44,8 @@ void unwind__next(struct unwind *u);
  * @rec: the sample, checked by the reader
  * @image: the address space it is of, or NULL: then only where it was is known
  * @epoch: remap epoch of @image
- * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python's frames are
- *	XPU_WORD_PYTHON, in the place of the evaluation loops that they are of
+ * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python's frames
+ *	are XPU_WORD_PYTHON, in the place of the evaluation loops that they are of
  * @flags: XPU_CHAIN_TRUNCATED is added if it does not lead to the stack's root
  *
  * Return: 0; 1 if the record leans on one that is not there; or -ENOMEM.

@@ -109,7 +109,8 @@ static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s
 	for (i = hash;; i++) {
 		struct strpool_slot *slot = &p->slots[i & (p->nr_slots - 1)];
 
-		if (!slot->s || (slot->hash == hash && slot->len == len && !memcmp(slot->s, s, len)))
+		if (!slot->s ||
+		    (slot->hash == hash && slot->len == len && !memcmp(slot->s, s, len)))
 			return slot;
 	}
 }

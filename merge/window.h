@@ -6,8 +6,8 @@
  * end before it: such device records have no launch in the recording, and nothing was lost. Their
  * correlation ids tell, for a process hands those out in order. But threads pass the probe in
  * another order than they got their ids: at the moment of the attach each thread may be inside one
- * launch, with an id below all later ones. So a launch from before has fewer recorded launches below
- * it than there are threads; the same, above, after the detach.
+ * launch, with an id below all later ones. So a launch from before has fewer recorded launches
+ * below it than there are threads; the same, above, after the detach.
  */
 #ifndef MERGE_WINDOW_H
 #define MERGE_WINDOW_H
@@ -27,7 +27,9 @@ enum window_place {
 
 struct window {
 	uint32_t nr_threads;		/* 0: recorded from its beginning to its end */
-	/* That many of the smallest and of the largest ids, each in descending order of extremity. */
+	/*
+	 * That many of the smallest and of the largest ids, each in descending order of extremity.
+	 */
 	ARRAY(uint32_t) low, high;
 };
 

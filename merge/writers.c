@@ -100,8 +100,8 @@ static int write_session(const struct job *job, FILE *f)
 		.unit = o->unit, .freq_hz = o->freq_hz, .by = o->by,
 	};
 	const struct text_opts text_opts = {
-		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format, .table = o->table,
-		.width = o->output && strcmp(o->output, "-") ? 0 : terminal_width(),
+		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format,
+		.table = o->table, .width = o->output ? 0 : terminal_width(),
 	};
 	const struct html_opts html_opts = {
 		.unit = html_unit(o), .normalize = "", .by = o->by,

@@ -262,7 +262,8 @@ static int open_inputs(const struct options *o, struct reader *readers)
 			continue;
 		/* Compared with itself nothing differs, and that may be asked. */
 		for (k = 0; k < i && !err && !o->diff; k++) {
-			if (stats[k].st_dev != stats[i].st_dev || stats[k].st_ino != stats[i].st_ino)
+			if (stats[k].st_dev != stats[i].st_dev ||
+			    stats[k].st_ino != stats[i].st_ino)
 				continue;
 			complain("%s: the same recording as %s: all would count twice",
 				 o->inputs[i], o->inputs[k]);
