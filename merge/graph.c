@@ -46,7 +46,7 @@ static int graphs__node(struct graphs *g, uint32_t proc, uint64_t node_id, uint3
 int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec)
 {
 	uint64_t key = CAPTURED_KEY(proc, rec->correlation_id);
-	uint32_t idx, other;
+	uint32_t idx;
 	int err;
 
 	err = graphs__node(g, proc, rec->node_id, &idx);
@@ -55,9 +55,7 @@ int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_gr
 	if (!g->nodes.v[idx].rec)
 		g->nodes.v[idx].rec = rec;
 	/* One captured call may make several nodes. */
-	if (!rec->correlation_id || idmap__get(&g->captured, key, &other))
-		return 0;
-	return idmap__put(&g->captured, key, idx);
+	return rec->correlation_id ? min_t(int, idmap__add(&g->captured, key, idx), 0) : 0;
 }
 
 int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id)

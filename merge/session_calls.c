@@ -18,14 +18,12 @@ int session__collect_tid(struct session *s, const struct xpu_record_thread *rec,
 			 uint32_t thread)
 {
 	struct session_tables *t = s->tables;
-	uint32_t known;
-	int err = 0;
+	int err;
 
-	if (!idmap__get(&t->tids, ID_KEY(proc, rec->tid), &known))
-		err = idmap__put(&t->tids, ID_KEY(proc, rec->tid), thread);
-	if (!err && rec->ns_tid && !idmap__get(&t->ns_tids, ID_KEY(proc, rec->ns_tid), &known))
-		err = idmap__put(&t->ns_tids, ID_KEY(proc, rec->ns_tid), thread);
-	return err;
+	err = idmap__add(&t->tids, ID_KEY(proc, rec->tid), thread);
+	if (err >= 0 && rec->ns_tid)
+		err = idmap__add(&t->ns_tids, ID_KEY(proc, rec->ns_tid), thread);
+	return min_t(int, err, 0);
 }
 
 /*

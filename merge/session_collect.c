@@ -77,12 +77,23 @@ static void counters__read(struct xpu_record_counters *to, const struct xpu_reco
 	memcpy(to, rec, min_t(size_t, sizeof(*to), rec->hdr.size));
 }
 
+/* Running totals, so the bigger is the later: two threads may send at a time. */
+static void account__read(struct account *a, const struct xpu_record_batch *batch,
+			  const struct xpu_record_counters *sent)
+{
+	if (sent->nr_batches >= a->sent.nr_batches)
+		counters__read(&a->sent, sent);
+	if (!a->baseline || sent->nr_batches < a->first.nr_batches) {
+		counters__read(&a->first, sent);
+		a->baseline = batch;
+	}
+}
+
 static int session__collect_nested(struct session *s, uint32_t proc, struct account *account,
 				   const struct xpu_record_batch *batch,
 				   const struct xpu_record *rec)
 {
 	struct session_tables *t = s->tables;
-	uint32_t idx;
 	int err;
 
 	switch (rec->type) {
@@ -90,30 +101,25 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 		const struct xpu_record_string *str = (const void *)rec;
 		struct string_def def = { str->data, NO_INDEX, NO_INDEX };
 
-		if (!str->id || idmap__get(&t->strings, ID_KEY(proc, str->id), &idx))
-			return 0;
-		err = idmap__put(&t->strings, ID_KEY(proc, str->id), t->string_defs.nr);
-		return err ?: array_push(&t->string_defs, def);
+		err = !str->id ? 0 :
+		      idmap__add(&t->strings, ID_KEY(proc, str->id), t->string_defs.nr);
+		return err <= 0 ? err : array_push(&t->string_defs, def);
 	}
 	case XPU_RECORD_API: {
 		const struct xpu_record_api *api = (const void *)rec;
 		struct api_def def = { proc, api->name };
 
-		if (idmap__get(&t->apis, ID_KEY(api->domain, api->cbid), &idx))
-			return 0;
-		err = idmap__put(&t->apis, ID_KEY(api->domain, api->cbid), t->api_defs.nr);
-		return err ?: array_push(&t->api_defs, def);
+		err = idmap__add(&t->apis, ID_KEY(api->domain, api->cbid), t->api_defs.nr);
+		return err <= 0 ? err : array_push(&t->api_defs, def);
 	}
 	case XPU_RECORD_STREAM: {
 		const struct xpu_record_stream *stream = (const void *)rec;
 		struct stream_def def = { proc, stream };
 
-		if (!stream->id || idmap__get(&t->streams, ID_KEY(proc, stream->id), &idx))
-			return 0;
 		/* The same index as in s->streams, which is filled when the GPUs are known. */
-		err = idmap__put(&t->streams, ID_KEY(proc, stream->id),
-				 s->streams.nr + t->stream_defs.nr);
-		return err ?: array_push(&t->stream_defs, def);
+		err = !stream->id ? 0 : idmap__add(&t->streams, ID_KEY(proc, stream->id),
+						   s->streams.nr + t->stream_defs.nr);
+		return err <= 0 ? err : array_push(&t->stream_defs, def);
 	}
 	case XPU_RECORD_DEVICE: {
 		struct device_def def = { proc, (const void *)rec };
@@ -127,31 +133,21 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 	}
 	case XPU_RECORD_REFUSED: {
 		const struct xpu_record_refused *refused = (const void *)rec;
-		uint64_t key = ID_KEY(proc, refused->correlation_id);
 
-		return idmap__get(&t->refused, key, &idx) ? 0 :
-		       idmap__put(&t->refused, key, refused->result);
+		err = idmap__add(&t->refused, ID_KEY(proc, refused->correlation_id),
+				 refused->result);
+		return min_t(int, err, 0);
 	}
 	case XPU_RECORD_PYCODE: {
 		const struct xpu_record_pycode *code = (const void *)rec;
 
-		if (!code->id || idmap__get(&t->pycodes, ID_KEY(proc, code->id), &idx))
-			return 0;
-		err = idmap__put(&t->pycodes, ID_KEY(proc, code->id), t->pycode_defs.nr);
-		return err ?: array_push(&t->pycode_defs, code);
+		err = !code->id ? 0 :
+		      idmap__add(&t->pycodes, ID_KEY(proc, code->id), t->pycode_defs.nr);
+		return err <= 0 ? err : array_push(&t->pycode_defs, code);
 	}
-	case XPU_RECORD_COUNTERS: {
-		const struct xpu_record_counters *sent = (const void *)rec;
-
-		/* Running totals, so the bigger is the later: two threads may send at a time. */
-		if (sent->nr_batches >= account->sent.nr_batches)
-			counters__read(&account->sent, sent);
-		if (!account->baseline || sent->nr_batches < account->first.nr_batches) {
-			counters__read(&account->first, sent);
-			account->baseline = batch;
-		}
+	case XPU_RECORD_COUNTERS:
+		account__read(account, batch, (const void *)rec);
 		return 0;
-	}
 	case XPU_RECORD_RANGE:
 		return session__collect_range(s, proc, (const void *)rec);
 	case XPU_RECORD_MESSAGE: {

@@ -154,6 +154,36 @@ static uint32_t session__work_node(struct session *s, uint32_t proc, const struc
 	return node;
 }
 
+/* When it ran, for @w and for who waited for it. */
+static int session__time_work(struct session *s, uint32_t proc, const struct xpu_record *rec,
+			      struct work *w)
+{
+	const struct stream *stream = &s->streams.v[w->stream];
+	/* All device records begin alike: times first. */
+	const struct xpu_record_kernel *k = (const void *)rec;
+	uint64_t end_ns;
+
+	if (rec->misc & XPU_MISC_BAD_TIME || !k->start_ns ||
+	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
+	    __builtin_add_overflow(end_ns, s->shift_ns, &end_ns)) {
+		s->loss.bad_times++;
+		return 0;
+	}
+	w->start_ns = k->start_ns + s->shift_ns;
+	w->duration_ns = k->duration_ns;
+	session__see_time(s, w->start_ns, end_ns);
+	return waits__work(&s->waits, &(struct wait_work){
+		.start_ns = w->start_ns,
+		.end_ns = end_ns,
+		.proc = proc,
+		.context = stream->context,
+		.stream = stream->stream,
+		.correlation_id = work__correlation_id(rec),
+		.leaf = w->leaf,
+		.kernel = rec->type == XPU_RECORD_KERNEL,
+	});
+}
+
 static int session__work(struct session *s, uint32_t proc, const struct xpu_record *rec)
 {
 	const struct xpu_record_memory *m = (const void *)rec;
@@ -163,7 +193,6 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 	struct work w = { 0 };
 	enum leaf_kind kind;
 	const char *name;
-	uint64_t end_ns;
 	uint32_t gpu;
 	int err;
 
@@ -186,32 +215,10 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 				    &w.leaf);
 		w.bytes = m->bytes;
 	}
+	if (!err)
+		err = session__time_work(s, proc, rec, &w);
 	if (err)
 		return err;
-
-	/* Both structures begin alike: times first. */
-	if (rec->misc & XPU_MISC_BAD_TIME || !k->start_ns ||
-	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
-	    __builtin_add_overflow(end_ns, s->shift_ns, &end_ns)) {
-		s->loss.bad_times++;
-	} else {
-		w.start_ns = k->start_ns + s->shift_ns;
-		w.duration_ns = k->duration_ns;
-		session__see_time(s, w.start_ns, end_ns);
-		const struct stream *stream = &s->streams.v[w.stream];
-		err = waits__work(&s->waits, &(struct wait_work){
-			.start_ns = w.start_ns,
-			.end_ns = end_ns,
-			.proc = proc,
-			.context = stream->context,
-			.stream = stream->stream,
-			.correlation_id = work__correlation_id(rec),
-			.leaf = w.leaf,
-			.kernel = kernel,
-		});
-		if (err)
-			return err;
-	}
 	s->gpus.list.v[gpu].used = true;
 	return join__add_work(&s->join, JOIN_KEY(proc, work__correlation_id(rec)), &w);
 }

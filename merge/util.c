@@ -215,6 +215,15 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 	return 0;
 }
 
+int idmap__add(struct idmap *m, uint64_t key, uint32_t value)
+{
+	uint32_t known;
+
+	if (idmap__get(m, key, &known))
+		return 0;
+	return idmap__put(m, key, value) ?: 1;
+}
+
 void idmap__free(struct idmap *m)
 {
 	free(m->slots);

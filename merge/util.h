@@ -122,6 +122,9 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 
 /* Adds @key, which must not be there yet. Return: 0 or -ENOMEM. */
 int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
+
+/* Adds @key unless it is there. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
 void idmap__free(struct idmap *m);
 
 /* ---- messages ------------------------------------------------------------------------------- */

@@ -114,7 +114,6 @@ static int wait__cmp_thread(const void *va, const void *vb, void *ctx)
 
 int waits__ready(struct waits *w)
 {
-	uint32_t known;
 	uint64_t key;
 	size_t i;
 	int err = 0;
@@ -128,9 +127,9 @@ int waits__ready(struct waits *w)
 		struct span *last = g->spans.nr ? &g->spans.v[g->spans.nr - 1] : NULL;
 
 		key = WAIT_KEY(wait->proc, wait->rec->correlation_id);
-		if (wait->rec->hdr.misc & XPU_WAIT_LAUNCH && !idmap__get(&w->launches, key, &known))
-			err = idmap__put(&w->launches, key, i);
-		if (err)
+		if (wait->rec->hdr.misc & XPU_WAIT_LAUNCH)
+			err = idmap__add(&w->launches, key, i);
+		if (err < 0)
 			return err;
 		if (last && span.from_ns <= last->to_ns) {
 			last->to_ns = max_t(uint64_t, last->to_ns, span.to_ns);
@@ -140,6 +139,7 @@ int waits__ready(struct waits *w)
 		if (err)
 			return err;
 	}
+	err = 0;
 	for (i = 0; i < w->list.nr && !err; i++)
 		err = array_push(&w->by_thread, (uint32_t)i);
 	if (!err && w->by_thread.nr)
