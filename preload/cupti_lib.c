@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
+
 static const int majors[] = { 13, 12, 11 };
 
 struct search {
@@ -89,7 +91,7 @@ static int driver_major(void)
 
 static bool find_library(struct search *s)
 {
-	const char *named = getenv("XPUSHIM_CUPTI");
+	const char *named = options__get("XPUSHIM_CUPTI");
 
 	if (named && named[0])
 		return try_open(s, named, 0);
@@ -106,8 +108,8 @@ static bool find_library(struct search *s)
 	     try_dir(s, s->cudart_dir, "/../extras/CUPTI/lib64/", 0) ||
 	     try_dir(s, s->cudart_dir, "/../../../extras/CUPTI/lib64/", 0)))
 		return true;
-	return try_dir(s, "", "", 0) || try_toolkit(s, getenv("CUDA_HOME")) ||
-	       try_toolkit(s, getenv("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
+	return try_dir(s, "", "", 0) || try_toolkit(s, options__get("CUDA_HOME")) ||
+	       try_toolkit(s, options__get("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
 	       try_toolkit(s, "/opt/cuda");
 }
 
@@ -144,7 +146,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	size_t i;
 
 	if (!find_library(&s)) {
-		const char *named = getenv("XPUSHIM_CUPTI");
+		const char *named = options__get("XPUSHIM_CUPTI");
 
 		if (named && named[0])
 			snprintf(why, len, "XPUSHIM_CUPTI=%s cannot be loaded", named);

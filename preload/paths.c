@@ -3,12 +3,12 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "clock.h"
+#include "options.h"
 #include "probe.h"
 #include "xpu_record.h"
 
@@ -82,7 +82,7 @@ static atomic_uint listeners;		/* how often one has come */
 
 void paths__init(void)
 {
-	const char *mode = getenv(XPU_PROBE_ENV);
+	const char *mode = options__get(XPU_PROBE_ENV);
 	static bool done;
 
 	if (!done)

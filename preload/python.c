@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "libc.h"
+#include "options.h"
 #include "probe.h"
 #include "wire.h"
 #include "xpu_pylayout.h"
@@ -926,7 +927,7 @@ static void tell(void *handle, bool early)
 {
 	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
 	const struct py_debug_offsets *d = dlsym(handle, "_PyRuntime");
-	const char *asked = getenv(XPU_PYTHON_ENV);
+	const char *asked = options__get(XPU_PYTHON_ENV);
 	uintptr_t code = (uintptr_t)dlsym(handle, "PyCode_Type");
 	uintptr_t unicode = (uintptr_t)dlsym(handle, "PyUnicode_Type");
 	struct py_layout l;
@@ -952,7 +953,7 @@ void python__tell(bool early)
 	void *handle;
 
 	/* Who attaches later may take samples, too. */
-	if ((probe__live || getenv(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
+	if ((probe__live || options__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
 		tell(handle, early);
 	dlerror();
 	errno = saved_errno;
@@ -1019,7 +1020,7 @@ void python__look(bool unwound)
 		return;
 	if (!begun) {
 		begun = true;
-		asked = getenv(XPU_PYTHON_ENV);
+		asked = options__get(XPU_PYTHON_ENV);
 		asked_for_it = asked;
 		if (asked && !strcmp(asked, "only"))
 			wanted = PYTHON_ONLY;

@@ -31,6 +31,7 @@
 #include "launch.h"
 #include "libc.h"
 #include "nvtx.h"
+#include "options.h"
 #include "paths.h"
 #include "probe.h"
 #include "python.h"
@@ -169,7 +170,7 @@ static bool calls_are_wanted(void)
 	if (probe__live)
 		return probe__live_api();
 	if (told < 0) {
-		env = getenv(XPU_API_ENV);
+		env = options__get(XPU_API_ENV);
 		told = env && !strcmp(env, "on");
 	}
 	return told;
@@ -483,6 +484,7 @@ static void chain_injection(void)
 
 static void initialize(void)
 {
+	options__read();
 	chain_injection();
 	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
 	activity__init();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
 #include "xpu_record.h"
 
 static bool enabled;
@@ -1426,7 +1427,8 @@ const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
 
 void unwind__init(void)
 {
-	const char *mode = getenv(XPU_CALL_GRAPH_ENV), *frames = getenv(XPU_MAX_FRAMES_ENV), *why;
+	const char *mode = options__get(XPU_CALL_GRAPH_ENV), *why;
+	const char *frames = options__get(XPU_MAX_FRAMES_ENV);
 	unsigned long n = frames ? strtoul(frames, NULL, 10) : 0;
 	static bool done;
 

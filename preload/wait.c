@@ -3,10 +3,10 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cupti_lib.h"
+#include "options.h"
 #include "xpu_record.h"
 
 /* Where events were recorded last: by address, so that one may push out another. */
@@ -51,7 +51,7 @@ bool wait__watch(uint32_t cbid, const char *name)
 		{ "cuMemcpy", WAIT_COPY },
 		{ "cuMemset", WAIT_COPY },
 	};
-	const char *wanted = getenv(XPU_WAITS_ENV);
+	const char *wanted = options__get(XPU_WAITS_ENV);
 	uint8_t call = WAIT_LAUNCH;
 	size_t i;
 

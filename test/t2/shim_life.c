@@ -165,11 +165,12 @@ static int without_cupti(const char *self)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Each listener is told of it. */
+/* Each listener is told of it; by what the environment was when CUDA came. */
 static int tell_each_listener(void)
 {
 	int i;
 
+	clearenv();
 	for (i = 0; i < 3; i++) {
 		listener__attach();
 		if (!listener__wait(&listener.nr_messages, i + 1))
