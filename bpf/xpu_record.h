@@ -758,7 +758,7 @@ struct xpu_record_range {		/* see XPU_RECORD_RANGES; the only record of its batc
 	struct xpu_record hdr;
 	__u32	id;			/* unique in the process */
 	__u32	parent;			/* the path that it was opened in; 0: none */
-	__u32	color;			/* 0xaarrggbb, 0: none */
+	__u32	reserved;
 	__u16	name_bytes;		/* with its NUL */
 	__u16	domain_bytes;		/* the same */
 	char	data[];			/* the name, behind it the domain's; UTF-8, most likely */

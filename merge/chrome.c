@@ -376,27 +376,12 @@ static void write_launch(struct writer *w, const struct track_walk *walk)
 static void write_slice(struct writer *w, const struct track_walk *walk)
 {
 	const struct slice *slice = walk->slice;
-	const char *comma = "";
-	uint32_t i;
 
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, slice__category(slice), slice->name);
-	if (slice->kind == SLICE_API) {
+	if (slice->kind == SLICE_API)
 		put_call(w, slice->key, slice->chain);
-		comma = ",";
-	} else {
+	else
 		put(w, "\"args\":{");
-	}
-	for (i = 0; slice->args && i < slice->args->nr; i++, comma = ",") {
-		const struct slice_arg *arg = &slice->args->v[i];
-
-		put(w, comma);
-		put_string(w, arg->name);
-		put(w, ":");
-		if (arg->text)
-			put_string(w, arg->text);
-		else
-			put_u64(w, arg->number);
-	}
 	put(w, "}}");
 }
 

@@ -55,8 +55,6 @@ enum {
 
 	ANNOTATION_NAME_IID	= 1,
 	ANNOTATION_UINT		= 3,
-	ANNOTATION_STRING	= 6,
-	ANNOTATION_NAME		= 10,
 	ANNOTATION_STRING_IID	= 17,
 
 	TRACK_UUID		= 1,
@@ -659,26 +657,11 @@ static void pftrace__launch(struct pftrace *p, const struct host_event *e)
 
 static void pftrace__slice(struct pftrace *p, const struct slice *slice)
 {
-	uint32_t i;
-
 	msg__uint(&p->event, EVENT_CATEGORY_IIDS,
 		  slice->chain != NO_INDEX ? CATEGORY_LAUNCH : CATEGORY_SLICES + slice->kind);
 	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr + pftrace__function(p, slice->name));
 	if (slice->kind == SLICE_API)
 		pftrace__call(p, slice->key, slice->chain);
-	for (i = 0; slice->args && i < slice->args->nr; i++) {
-		const struct slice_arg *arg = &slice->args->v[i];
-
-		msg__bytes(&p->inner, ANNOTATION_NAME, arg->name, strlen(arg->name));
-		if (arg->text) {
-			pftrace__clear_text(p);
-			pftrace__add_text(p, arg->text, ESCAPE_TEXT);
-			msg__bytes(&p->inner, ANNOTATION_STRING, p->text.v, p->text.nr);
-		} else {
-			msg__uint(&p->inner, ANNOTATION_UINT, arg->number);
-		}
-		msg__message(&p->event, EVENT_DEBUG_ANNOTATIONS, &p->inner);
-	}
 }
 
 static void pftrace__sample(struct pftrace *p, const struct host_event *e)

@@ -17,23 +17,10 @@ enum slice_kind {
 	NR_SLICE_KINDS
 };
 
-/* One more thing to say of a slice. */
-struct slice_arg {
-	const char *name;
-	const char *text;		/* NULL: it is the number */
-	uint64_t number;
-};
-
-struct slice_args {
-	uint32_t nr;
-	struct slice_arg v[];
-};
-
 struct slice {
 	uint64_t start_ns, end_ns;
 	uint64_t key;			/* JOIN_KEY() of its process and its correlation id */
 	const char *name;		/* interned */
-	const struct slice_args *args;	/* or NULL; they outlive it, as the name does */
 	uint32_t thread;		/* NO_INDEX: not known */
 	uint32_t chain;			/* set by the timeline: its launch's, or NO_INDEX */
 	enum slice_kind kind;

@@ -30,8 +30,6 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 
 	if (!a || a->size < sizeof(*a))
 		return range;
-	if (a->color_type == NVTX_ABI_COLOR_ARGB)
-		range.color = a->color;
 	if (!a->message.ascii)
 		return range;
 	switch (a->message_type) {

@@ -31,7 +31,6 @@ struct nvtx_attributes {		/* nvtxEventAttributes_t */
 };
 
 enum {
-	NVTX_ABI_COLOR_ARGB		= 1,
 	NVTX_ABI_MESSAGE_ASCII		= 1,
 	NVTX_ABI_MESSAGE_UNICODE	= 2,
 	NVTX_ABI_MESSAGE_REGISTERED	= 3,

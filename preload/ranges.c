@@ -372,7 +372,6 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 	n->record.hdr.size = size;
 	n->record.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	n->record.parent = parent;
-	n->record.color = range->color;
 	n->record.name_bytes = len + 1;
 	n->record.domain_bytes = domain_bytes;
 	memcpy(n->record.data, range->name, len);
@@ -496,9 +495,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 	memmove(&r->open[place], &r->open[place + 1], (r->nr_open - place) * sizeof(r->open[0]));
 	for (i = place; i < r->nr_open; i++) {
 		const struct node *old = r->open[i].node;
-		struct range range = {
-			.domain = old->domain, .name = old->record.data, .color = old->record.color,
-		};
+		struct range range = { .domain = old->domain, .name = old->record.data };
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {

@@ -66,7 +66,6 @@ struct range {
 	const struct domain *domain;	/* NULL: NVTX's own, without a name */
 	const char *name;
 	const wchar_t *wide;		/* in the place of the name, or NULL */
-	uint32_t color;			/* 0xaarrggbb, 0: none */
 };
 
 /* Return: how many of the domain were open before, on this thread; or -1. */

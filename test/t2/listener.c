@@ -169,7 +169,6 @@ void xpu_live_range(const void *records, size_t bytes)
 		goto out;
 	}
 	to->parent = r->parent;
-	to->color = r->color;
 	to->name = strdup(r->data);
 	to->domain = strdup(r->data + r->name_bytes);
 	COUNT(nr_ranges, 1);

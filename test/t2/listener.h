@@ -33,7 +33,7 @@ struct listener_launch {
 };
 
 struct listener_range {
-	uint32_t parent, color;
+	uint32_t parent;
 	const char *name, *domain;
 };
 
