@@ -267,7 +267,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 
 	if (!s)
 		return;
-	fd = mapped__open(r);
+	fd = mapped__open(r->pid, r->start, r->len, r->filename);
 	if (fd < 0) {
 		/* It is gone already. That does not matter if its file is here. */
 		if (stat(r->filename, &st))

@@ -23,13 +23,13 @@ int mapped__open_in_root(pid_t pid, const char *path, int flags)
 	return fd;
 }
 
-int mapped__open(const struct xpu_record_mmap *r)
+int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path)
 {
-	char path[96];
+	char file[96];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, r->pid,
-		 (uint64_t)r->start, (uint64_t)(r->start + r->len));
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd >= 0 ? fd : mapped__open_in_root(r->pid, r->filename, 0);
+	snprintf(file, sizeof(file), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		 start, start + len);
+	fd = open(file, O_PATH | O_CLOEXEC);
+	return fd >= 0 ? fd : mapped__open_in_root(pid, path, 0);
 }

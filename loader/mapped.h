@@ -8,14 +8,16 @@
 #ifndef XPU_LOADER_MAPPED_H
 #define XPU_LOADER_MAPPED_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "xpu_record.h"
-
-/* Opens what @pid sees at @path, whatever links its own root directory holds. Return: -1 and errno. */
+/* Opens what @pid sees at @path, whatever links its root directory holds. Return: -1 and errno. */
 int mapped__open_in_root(pid_t pid, const char *path, int flags);
 
-/* Opens the file behind a mapping, be it unlinked. That takes privileges; its path is next best. */
-int mapped__open(const struct xpu_record_mmap *r);
+/*
+ * Opens the file behind a mapping, which is called @path there, be it unlinked. That takes
+ * privileges; the path is next best. Return: -1 and errno.
+ */
+int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path);
 
 #endif /* XPU_LOADER_MAPPED_H */

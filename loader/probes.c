@@ -2,8 +2,6 @@
 #include "probes.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,35 +13,27 @@
 #include <bpf/libbpf.h>
 
 #include "msg.h"
+#include "shim_file.h"
+#include "table.h"
+#include "util.h"
 #include "xpu.skel.h"
 #include "xpu_slot.h"
 
-#define MAX_SITES	2		/* a program watches; the run site and the live one */
-
 /* One program on its sites: a multi link where the kernel has them, else one link a site. */
 struct attachment {
-	int multi_fd;			/* -1 without */
+	int multi_fd;			/* 0 without */
 	struct bpf_link *links[MAX_SITES];
 };
 
 /* The programs on the sites of one process, or of all. */
 struct attachments {
-	struct attachment early, api, batch, log, path, range, launch;
+	struct attachment at[NR_SITE_KINDS];
 };
 
 struct followed {			/* a child of an attached process */
-	struct followed *next;
+	UT_hash_handle hh;
+	pid_t pid;
 	struct attachments at;
-};
-
-/* Where the kernel puts a breakpoint, and the counter beside it: offsets into the file. */
-struct site {
-	uint64_t func, semaphore;
-};
-
-struct sites {
-	struct site launch[MAX_SITES], batch[MAX_SITES], log[MAX_SITES], path[MAX_SITES];
-	struct site range[MAX_SITES], early, hello, api;
 };
 
 struct probes {
@@ -51,11 +41,8 @@ struct probes {
 	struct ring_buffer *ring;
 	bool multi;
 	char *shim;
-	struct sites sites;
-	size_t nr_sites;
-	bool early, api, ranges;	/* these sites, too */
+	struct sites sites;		/* that are wanted; of others there are none */
 	struct attachments at;
-	struct attachment hello;
 	struct followed *followed;
 	probes_record_fn fn;
 	void *ctx;
@@ -68,95 +55,136 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return vfprintf(stderr, fmt, args);
 }
 
-/* ---- the shim's probe sites ------------------------------------------------------------------ */
+/* ---- probe sites ----------------------------------------------------------------------------- */
 
-static bool vaddr_to_offset(Elf *elf, uint64_t vaddr, uint64_t *offset)
+/* Leaves those that are to be attached to. */
+static void choose_sites(struct sites *sites, const struct probes_options *opts)
 {
-	size_t i, nr;
-	GElf_Phdr ph;
+	bool run = opts->mode == PROBES_RUN;
+	const bool unwanted[NR_SITE_KINDS] = {
+		[SITE_EARLY] = !run || !opts->sample,
+		[SITE_API] = run || !opts->api,
+		[SITE_RANGE] = !opts->ranges,
+		[SITE_HELLO] = run,
+	};
+	int kind;
 
-	if (elf_getphdrnum(elf, &nr))
-		return false;
-	for (i = 0; i < nr; i++) {
-		if (!gelf_getphdr(elf, i, &ph) || ph.p_type != PT_LOAD)
-			continue;
-		if (vaddr >= ph.p_vaddr && vaddr - ph.p_vaddr < ph.p_filesz) {
-			*offset = vaddr - ph.p_vaddr + ph.p_offset;
-			return true;
-		}
-	}
-	return false;
+	for (kind = 0; kind < NR_SITE_KINDS; kind++)
+		if (unwanted[kind])
+			sites->nr[kind] = 0;
+		else if (run && sites->nr[kind])
+			sites->nr[kind] = 1;
 }
 
-static bool symbol_offset(Elf *elf, const char *name, uint64_t *offset)
+/* On those that are only to be there the program does not matter: it never runs. */
+static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_kind kind)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-	GElf_Sym sym;
-	Elf_Data *data;
-	const char *s;
+	switch (kind) {
+	case SITE_LOG:
+		return skel->progs.on_log;
+	case SITE_PATH:
+	case SITE_LAUNCH:
+		return skel->progs.on_launch;
+	default:
+		return skel->progs.on_batch;
+	}
+}
+
+/*
+ * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and runs the program
+ * with less in between; a perf event wants cap_sys_admin. The libbpf and the headers of the
+ * supported distributions are older than it, so its part of union bpf_attr is spelled out.
+ */
+#define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
+
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, link_flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, flags, pid, reserved;
+};
+
+static int attach_multi(struct probes *p, int prog_fd, const struct site *sites, size_t nr_sites,
+			pid_t pid, struct attachment *a)
+{
+	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = prog_fd,
+		.attach_type = UPROBE_MULTI_ATTACH,
+		.path = (uintptr_t)p->shim,
+		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
+		.cnt = nr_sites,
+		.pid = pid,
+	};
+	size_t i;
+	int fd;
+
+	for (i = 0; i < nr_sites; i++) {
+		offsets[i] = sites[i].func;
+		ref_ctr_offsets[i] = sites[i].semaphore;
+	}
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	a->multi_fd = fd;
+	return 0;
+}
+
+/* @pid: 0 for every process */
+static int attach(struct probes *p, enum site_kind kind, pid_t pid, struct attachment *a)
+{
+	struct bpf_program *prog = program_for(p->skel, kind);
+	const struct site *sites = p->sites.at[kind];
 	size_t i;
 
-	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM || !sh.sh_entsize)
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (i = 0; data && i < sh.sh_size / sh.sh_entsize; i++) {
-			if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
-				continue;
-			s = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (s && !strcmp(s, name))
-				return vaddr_to_offset(elf, sym.st_value, offset);
-		}
+	if (p->multi && p->sites.nr[kind])
+		return attach_multi(p, bpf_program__fd(prog), sites, p->sites.nr[kind], pid, a);
+	for (i = 0; i < p->sites.nr[kind]; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
+
+		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
+							      sites[i].func, &opts);
+		if (!a->links[i])
+			return -errno;
 	}
-	return false;
+	return 0;
 }
 
-static bool find_site(Elf *elf, const char *name, struct site *site)
+static void detach(struct attachment *a)
 {
-	char semaphore[64];
+	size_t i;
 
-	snprintf(semaphore, sizeof(semaphore), "%s" XPU_SEMAPHORE_SUFFIX, name);
-	return symbol_offset(elf, name, &site->func) &&
-	       symbol_offset(elf, semaphore, &site->semaphore);
+	if (a->multi_fd)
+		close(a->multi_fd);
+	for (i = 0; i < MAX_SITES; i++)
+		bpf_link__destroy(a->links[i]);
+	memset(a, 0, sizeof(*a));
 }
 
-static int find_sites(const char *path, struct sites *sites, char *why, size_t len)
+static void detach_all(struct attachments *at)
 {
-	int fd, err = -ENOEXEC;
-	Elf *elf;
+	int kind;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, len, "cannot open the shim %s: %s", path, strerror(errno));
-		return err;
-	}
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf && find_site(elf, XPU_SITE_LAUNCH, &sites->launch[0]) &&
-	    find_site(elf, XPU_SITE_BATCH, &sites->batch[0]) &&
-	    find_site(elf, XPU_SITE_LOG, &sites->log[0]) &&
-	    find_site(elf, XPU_SITE_PATH, &sites->path[0]) &&
-	    find_site(elf, XPU_SITE_LIVE_LAUNCH, &sites->launch[1]) &&
-	    find_site(elf, XPU_SITE_LIVE_BATCH, &sites->batch[1]) &&
-	    find_site(elf, XPU_SITE_LIVE_LOG, &sites->log[1]) &&
-	    find_site(elf, XPU_SITE_LIVE_PATH, &sites->path[1]) &&
-	    find_site(elf, XPU_SITE_RANGE, &sites->range[0]) &&
-	    find_site(elf, XPU_SITE_LIVE_RANGE, &sites->range[1]) &&
-	    find_site(elf, XPU_SITE_EARLY, &sites->early) &&
-	    find_site(elf, XPU_SITE_HELLO, &sites->hello) &&
-	    find_site(elf, XPU_SITE_LIVE_API, &sites->api))
-		err = 0;
-	else
-		snprintf(why, len, "%s has no probe sites: not a libxpushim.so, or one of another "
-			 "version", path);
-	elf_end(elf);
-	close(fd);
+	for (kind = NR_SITE_KINDS; kind--;)
+		detach(&at->at[kind]);
+}
+
+static void followed__detach(struct followed *f)
+{
+	detach_all(&f->at);
+}
+
+/* All but the hello, which is for who runs already. */
+static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
+{
+	int kind, err = 0;
+
+	for (kind = 0; p->shim && kind < SITE_HELLO && !err; kind++)
+		err = attach(p, kind, pid, &at->at[kind]);
 	return err;
 }
 
-/* ---- loading and attaching ------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static int ring_record(void *ctx, void *data, size_t size)
 {
@@ -186,98 +214,6 @@ static const char *advice(int err)
 	return "";
 }
 
-/*
- * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and runs the program
- * with less in between; a perf event wants cap_sys_admin. The libbpf and the headers of the
- * supported distributions are older than it, so its part of union bpf_attr is spelled out.
- */
-#define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
-
-struct link_create_uprobe_multi {
-	uint32_t prog_fd, target_fd, attach_type, link_flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t cnt, flags, pid, reserved;
-};
-
-static int attach_multi(struct probes *p, struct bpf_program *prog, const struct site *sites,
-			size_t nr_sites, pid_t pid, struct attachment *a)
-{
-	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
-	struct link_create_uprobe_multi attr = {
-		.prog_fd = bpf_program__fd(prog),
-		.attach_type = UPROBE_MULTI_ATTACH,
-		.path = (uintptr_t)p->shim,
-		.offsets = (uintptr_t)offsets,
-		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
-		.cnt = nr_sites,
-		.pid = pid,
-	};
-	size_t i;
-
-	for (i = 0; i < nr_sites; i++) {
-		offsets[i] = sites[i].func;
-		ref_ctr_offsets[i] = sites[i].semaphore;
-	}
-	a->multi_fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return a->multi_fd < 0 ? -errno : 0;
-}
-
-/* @pid: 0 for every process */
-static int attach(struct probes *p, struct bpf_program *prog, const struct site *sites,
-		  size_t nr_sites, pid_t pid, struct attachment *a)
-{
-	size_t i;
-
-	if (p->multi)
-		return attach_multi(p, prog, sites, nr_sites, pid, a);
-	for (i = 0; i < nr_sites; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
-
-		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
-							      sites[i].func, &opts);
-		if (!a->links[i])
-			return -errno;
-	}
-	return 0;
-}
-
-static void attachments__init(struct attachments *at)
-{
-	at->early.multi_fd = at->api.multi_fd = at->batch.multi_fd = at->log.multi_fd =
-		at->path.multi_fd = at->range.multi_fd = at->launch.multi_fd = -1;
-}
-
-/* Launches last: who hears of them must hear of what becomes of them. */
-static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
-{
-	const struct xpu_bpf *skel = p->skel;
-	const struct sites *sites = &p->sites;
-
-	attachments__init(at);
-	/* On the site of the API the program does not matter: it never runs. */
-	return (p->early ? attach(p, skel->progs.on_batch, &sites->early, 1, pid, &at->early) : 0) ?:
-	       (p->api ? attach(p, skel->progs.on_batch, &sites->api, 1, pid, &at->api) : 0) ?:
-	       attach(p, skel->progs.on_batch, sites->batch, p->nr_sites, pid, &at->batch) ?:
-	       attach(p, skel->progs.on_log, sites->log, p->nr_sites, pid, &at->log) ?:
-	       attach(p, skel->progs.on_launch, sites->path, p->nr_sites, pid, &at->path) ?:
-	       (p->ranges ? attach(p, skel->progs.on_batch, sites->range, p->nr_sites, pid,
-				   &at->range) : 0) ?:
-	       attach(p, skel->progs.on_launch, sites->launch, p->nr_sites, pid, &at->launch);
-}
-
-static void detach(struct attachment *a)
-{
-	size_t i;
-
-	if (a->multi_fd >= 0)
-		close(a->multi_fd);
-	a->multi_fd = -1;
-	for (i = 0; i < MAX_SITES; i++) {
-		bpf_link__destroy(a->links[i]);
-		a->links[i] = NULL;
-	}
-}
-
 /* What samplers need, or that they are not there. */
 static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
 			    uint64_t ring_bytes, bool old_kernel)
@@ -297,17 +233,6 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
 	if (old_kernel)
 		bpf_map__set_map_flags(skel->maps.procs, 0);
-}
-
-static void detach_all(struct attachments *at)
-{
-	detach(&at->launch);
-	detach(&at->range);
-	detach(&at->path);
-	detach(&at->log);
-	detach(&at->batch);
-	detach(&at->api);
-	detach(&at->early);
 }
 
 /* The same of what accounts for time off the CPU. */
@@ -339,43 +264,11 @@ static int identify(struct xpu_bpf *skel)
 	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
 }
 
-static int open_with(const struct probes_options *opts, bool multi, probes_record_fn fn,
-		     void *ctx, struct probes **pp, char *why, size_t len)
+/* Before the programs are loaded. */
+static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool multi)
 {
 	uint64_t ring_bytes = ring_size(opts->ring_bytes);
-	struct xpu_bpf *skel;
-	struct probes *p;
-	pid_t pid;
-	int err;
 
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		snprintf(why, len, "out of memory");
-		return -ENOMEM;
-	}
-	p->fn = fn;
-	p->ctx = ctx;
-	p->multi = multi;
-	p->nr_sites = opts->mode == PROBES_RUN ? 1 : MAX_SITES;
-	p->early = opts->mode == PROBES_RUN && opts->sample;
-	p->api = opts->mode != PROBES_RUN && opts->api;
-	p->ranges = opts->ranges;
-	attachments__init(&p->at);
-	p->hello.multi_fd = -1;
-	if (opts->shim) {
-		p->shim = strdup(opts->shim);
-		err = p->shim ? find_sites(p->shim, &p->sites, why, len) : -ENOMEM;
-		if (err)
-			goto out;
-	}
-
-	skel = p->skel = xpu_bpf__open();
-	if (!skel) {
-		err = -errno;
-		snprintf(why, len, "cannot open the BPF object: %s%s", strerror(-err),
-			 advice(err));
-		goto out;
-	}
 	bpf_map__set_max_entries(skel->maps.ring, ring_bytes);
 	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
 	if (opts->max_frames)
@@ -388,51 +281,85 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 		bpf_program__set_expected_attach_type(skel->progs.on_log, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
 	}
+}
+
+static int map_rings(struct probes *p, bool sample)
+{
+	p->ring = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), ring_record, p, NULL);
+	if (!p->ring)
+		return -errno;
+	return sample ? ring_buffer__add(p->ring, bpf_map__fd(p->skel->maps.sample_ring),
+					 ring_record, p) : 0;
+}
+
+/* Return: 0 or a negative errno; then *@what is what could not be done. */
+static int load(struct probes *p, const struct probes_options *opts, const char **what)
+{
+	struct xpu_bpf *skel;
+	int err;
+
+	*what = "open the BPF object";
+	skel = p->skel = xpu_bpf__open();
+	if (!skel)
+		return -errno;
+	set_up(skel, opts, p->multi);
+	*what = "load the BPF programs";
 	err = xpu_bpf__load(skel);
-	if (err) {
-		snprintf(why, len, "cannot load the BPF programs: %s%s", strerror(-err),
-			 advice(err));
-		goto out;
-	}
+	if (err)
+		return err;
+	*what = "run a BPF program";
 	err = identify(skel);
-	if (err) {
-		snprintf(why, len, "cannot run a BPF program: %s", strerror(-err));
-		goto out;
-	}
-	p->ring = ring_buffer__new(bpf_map__fd(skel->maps.ring), ring_record, p, NULL);
-	if (!p->ring) {
-		err = -errno;
-		snprintf(why, len, "cannot map the ring buffer: %s", strerror(-err));
-		goto out;
-	}
-	err = opts->sample ? ring_buffer__add(p->ring, bpf_map__fd(skel->maps.sample_ring),
-					      ring_record, p) : 0;
-	if (err) {
-		snprintf(why, len, "cannot map the ring buffer of samples: %s", strerror(-err));
-		goto out;
-	}
-	err = xpu_bpf__attach(skel);	/* the tracepoints; the uprobes say where below */
-	if (err) {
-		snprintf(why, len, "cannot attach to the sched tracepoints: %s%s", strerror(-err),
-			 advice(err));
-		goto out;
-	}
+	if (err)
+		return err;
+	*what = "map the ring buffers";
+	err = map_rings(p, opts->sample);
+	if (err)
+		return err;
 	skel->bss->attach_all = opts->mode == PROBES_ALL;
-	if (opts->mode == PROBES_PID)
-		skel->bss->attach_pid = opts->pid;
-	pid = opts->mode == PROBES_PID ? opts->pid : 0;
-	/* The program does not matter: it never runs. */
-	if (p->shim && opts->mode != PROBES_RUN)
-		err = attach(p, skel->progs.on_batch, &p->sites.hello, 1, pid, &p->hello);
-	if (!err && p->shim)
-		err = attach_all(p, pid, &p->at);
-	if (err) {
-		snprintf(why, len, "cannot attach uprobes to %s: %s%s", opts->shim, strerror(-err),
-			 advice(err));
-		goto out;
+	skel->bss->attach_pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	*what = "attach to the sched tracepoints";
+	return xpu_bpf__attach(skel);	/* the uprobes say where themselves */
+}
+
+/* @what: as load() has it */
+static int attach_uprobes(struct probes *p, const struct probes_options *opts, const char **what)
+{
+	pid_t pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	int err;
+
+	*what = "attach uprobes to the shim";
+	err = p->shim ? attach(p, SITE_HELLO, pid, &p->at.at[SITE_HELLO]) : 0;
+	return err ?: attach_all(p, pid, &p->at);
+}
+
+static int open_with(const struct probes_options *opts, bool multi, probes_record_fn fn,
+		     void *ctx, struct probes **pp, char *why, size_t len)
+{
+	struct probes *p = calloc(1, sizeof(*p));
+	const char *what;
+	int err = -ENOMEM;
+
+	snprintf(why, len, "out of memory");
+	if (!p)
+		return err;
+	p->fn = fn;
+	p->ctx = ctx;
+	p->multi = multi;
+	if (opts->shim) {
+		p->shim = strdup(opts->mapped_shim ?: opts->shim);
+		if (!p->shim)
+			goto out;
+		err = shim_file__sites(opts->shim, &p->sites, why, len);
+		if (err)
+			goto out;
+		choose_sites(&p->sites, opts);
 	}
-	*pp = p;
-	return 0;
+	err = load(p, opts, &what) ?: attach_uprobes(p, opts, &what);
+	if (!err) {
+		*pp = p;
+		return 0;
+	}
+	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), advice(err));
 out:
 	probes__close(p);
 	return err;
@@ -452,17 +379,10 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 
 void probes__close(struct probes *p)
 {
-	struct followed *f;
-
 	if (!p)
 		return;
-	probes__end_hello(p);
 	detach_all(&p->at);
-	while ((f = p->followed)) {
-		p->followed = f->next;
-		detach_all(&f->at);
-		free(f);
-	}
+	table_free(p->followed, followed__detach);
 	free(p->shim);
 	ring_buffer__free(p->ring);
 	xpu_bpf__destroy(p->skel);
@@ -471,29 +391,41 @@ void probes__close(struct probes *p)
 
 int probes__follow(struct probes *p, pid_t pid)
 {
-	struct followed *f = calloc(1, sizeof(*f));
+	struct followed *f;
 	int err;
 
+	table_get(p->followed, pid, pid, f);
 	if (!f)
 		return -ENOMEM;
-	err = p->shim ? attach_all(p, pid, &f->at) : 0;
-	f->next = p->followed;
-	p->followed = f;
+	err = attach_all(p, pid, &f->at);
+	if (err)
+		probes__unfollow(p, pid);
 	return err;
+}
+
+void probes__unfollow(struct probes *p, pid_t pid)
+{
+	struct followed *f;
+
+	table_find(p->followed, pid, pid, f);
+	if (!f)
+		return;
+	detach_all(&f->at);
+	table_remove(p->followed, f);
 }
 
 void probes__detach_launches(struct probes *p)
 {
 	struct followed *f;
 
-	detach(&p->at.launch);
-	for (f = p->followed; f; f = f->next)
-		detach(&f->at.launch);
+	detach(&p->at.at[SITE_LAUNCH]);
+	for (f = p->followed; f; f = f->hh.next)
+		detach(&f->at.at[SITE_LAUNCH]);
 }
 
 void probes__end_hello(struct probes *p)
 {
-	detach(&p->hello);
+	detach(&p->at.at[SITE_HELLO]);
 }
 
 void probes__adopt_next_child(struct probes *p)

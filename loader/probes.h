@@ -23,8 +23,9 @@ enum probes_mode {
 };
 
 struct probes_options {
-	const char *shim;		/* path of libxpushim.so; for PROBES_PID as the target has it.
-					 * NULL: without probe sites, for samples only */
+	const char *shim;		/* path of our libxpushim.so; NULL: without probe sites, for
+					 * samples only */
+	const char *mapped_shim;	/* PROBES_PID: of the same, as the target has it */
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
@@ -67,6 +68,9 @@ void probes__adopt_next_child(struct probes *p);
  * be attached to before it launches. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid);
+
+/* That child has ended. */
+void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
  * Not PROBES_RUN: to be called XPU_HELLO_NS after probes__open(), so that shims that were awake for

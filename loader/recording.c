@@ -219,6 +219,8 @@ void recording__free(struct recording *r)
 	probes__close(r->probes);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
+	if (r->shim_fd >= 0)
+		close(r->shim_fd);
 	if (r->pid_fd >= 0)
 		close(r->pid_fd);
 }

@@ -18,13 +18,15 @@ struct recording {
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
+	int shim_fd;			/* PROBES_PID: its shim; else -1 */
 	int pid_fd;			/* PROBES_PID: readable when it ends; else -1 */
 	bool stop;			/* attached: a signal says so */
 	bool told_disk;
 	bool sampled;			/* there was a sampler */
 };
 
-#define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .pid_fd = -1 }
+#define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .shim_fd = -1, \
+				  .pid_fd = -1 }
 
 /**
  * recording__start - arm the probes, and start the target or attach to what runs

@@ -3,7 +3,6 @@
 #include "recording.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "pyfind.h"
 #include "recorder.h"
 #include "sampler.h"
+#include "shim_file.h"
 #include "sideband.h"
 #include "util.h"
 #include "xpu_slot.h"
@@ -48,6 +48,13 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
 				  r->opts->pid, strerror(-err));
 	}
+}
+
+static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
+{
+	struct recording *r = ctx;
+
+	probes__unfollow(r->probes, p->pid);
 }
 
 static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *python)
@@ -113,11 +120,13 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 }
 
 /* The probes, the file, and what goes between. */
-static int start_recorder(struct recording *r, const char *shim)
+static int start_recorder(struct recording *r)
 {
 	const struct options *opts = r->opts;
+	char mapped_shim[64];
 	struct probes_options popts = {
-		.shim = shim,
+		.shim = opts->cpu_only ? NULL : opts->shim,
+		.mapped_shim = r->shim_fd >= 0 ? mapped_shim : NULL,
 		.mode = opts->mode,
 		.pid = opts->pid,
 		.ring_bytes = opts->ring_bytes,
@@ -132,12 +141,14 @@ static int start_recorder(struct recording *r, const char *shim)
 		.off_min_ns = opts->off_min_ns,
 	};
 	struct recorder_listener listener = {
-		.process = on_process, .python = on_python, .ctx = r,
+		.process = on_process, .process_exit = on_process_exit, .python = on_python,
+		.ctx = r,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
 	int err;
 
+	snprintf(mapped_shim, sizeof(mapped_shim), "/proc/self/fd/%d", r->shim_fd);
 	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
 		msg__error("%s", why);
 		return STATUS_FAILED;
@@ -180,36 +191,6 @@ static int start_sideband(struct recording *r, pid_t pid)
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-/* The path of the shim that @pid has loaded, as this process can open it. */
-static int find_mapped_shim(pid_t pid, char *path, size_t len)
-{
-	char maps[64], *line = NULL, *name;
-	size_t cap = 0;
-	int err = -ENOENT;
-	FILE *f;
-
-	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
-	f = fopen(maps, "re");
-	if (!f)
-		return -errno;
-	while (err && getline(&line, &cap, f) > 0) {
-		name = strchr(line, '/');
-		if (!name || !strstr(name, "/libxpushim.so"))
-			continue;
-		name[strcspn(name, "\n")] = '\0';
-		if ((size_t)snprintf(path, len, "/proc/%d/root%s", pid, name) >= len)
-			continue;
-		err = 0;
-		/* It may have been replaced, or have no path that means the same here and there. */
-		if (access(path, R_OK))
-			snprintf(path, len, "/proc/%d/map_files/%.*s", pid,
-				 (int)strcspn(line, " "), line);
-	}
-	free(line);
-	fclose(f);
-	return err;
-}
-
 static bool has_ended(int pid_fd)
 {
 	struct pollfd fd = { .fd = pid_fd, .events = POLLIN };
@@ -217,8 +198,8 @@ static bool has_ended(int pid_fd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* @shim: where its shim is found, unless that is not wanted; @len bytes */
-static int find_process(struct recording *r, char *shim, size_t len)
+/* Holds the process, and its shim if that is wanted. */
+static int find_process(struct recording *r)
 {
 	pid_t pid = r->opts->pid;
 	int err;
@@ -230,13 +211,18 @@ static int find_process(struct recording *r, char *shim, size_t len)
 			   "/proc/%d/status", pid, pid);
 		return STATUS_FAILED;
 	}
-	if (!err && !r->opts->cpu_only)
-		err = find_mapped_shim(pid, shim, len);
+	if (!err && !r->opts->cpu_only) {
+		r->shim_fd = shim_file__open_mapped(pid, r->opts->shim);
+		err = r->shim_fd < 0 ? r->shim_fd : 0;
+	}
 	if (r->pid_fd >= 0 && has_ended(r->pid_fd))
 		err = -ESRCH;
 	if (err == -ENOENT)
 		msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid,
 			   r->opts->shim);
+	else if (err == -ESTALE)
+		msg__error("pid %d runs with a libxpushim.so of another version; start it with "
+			   "LD_PRELOAD=%s", pid, r->opts->shim);
 	else if (err)
 		msg__error("pid %d: %s", pid, strerror(-err));
 	return err ? STATUS_FAILED : 0;
@@ -245,16 +231,12 @@ static int find_process(struct recording *r, char *shim, size_t len)
 static int attach(struct recording *r)
 {
 	const struct options *opts = r->opts;
-	char shim[PATH_MAX + 32];
-	int status = 0;
+	int status = opts->mode == PROBES_PID ? find_process(r) : 0;
 
-	snprintf(shim, sizeof(shim), "%s", opts->shim);
-	if (opts->mode == PROBES_PID)
-		status = find_process(r, shim, sizeof(shim));
 	if (!status)
 		status = start_sideband(r, -1);
 	if (!status)
-		status = start_recorder(r, opts->cpu_only ? NULL : shim);
+		status = start_recorder(r);
 	if (!status && opts->mode == PROBES_PID)
 		sideband__adopt(r->sideband, opts->pid, r->writer);
 	return status;
@@ -296,15 +278,14 @@ static int report_exec(const char *name, int err)
 static int run_command(struct recording *r)
 {
 	const struct options *opts = r->opts;
-	const char *shim = opts->cpu_only ? NULL : opts->shim;
 	int status, err;
 
-	status = start_recorder(r, shim);
+	status = start_recorder(r);
 	if (status)
 		return status;
 	probes__adopt_next_child(r->probes);
 	set_shim_environment(opts);
-	err = target__fork(&r->target, opts->argv, shim);
+	err = target__fork(&r->target, opts->argv, opts->cpu_only ? NULL : opts->shim);
 	if (err) {
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;

@@ -48,8 +48,13 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 
 void target__init(void)
 {
-	int sig;
+	int sig, fd;
 
+	/* Where stdin, stdout or stderr is closed, a file of ours must not be taken for it. */
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
 	sigprocmask(SIG_SETMASK, NULL, &original_mask);
 	for (sig = 1; sig < NSIG; sig++)
 		kernel_sigaction(sig, NULL, &original_actions[sig]);

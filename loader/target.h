@@ -26,7 +26,7 @@ struct target {
 	} relays[NSIG];
 };
 
-/* Remembers signal mask and dispositions; before xpuload changes either. */
+/* Remembers what it is to be given; first of all, before xpuload changes any of it. */
 void target__init(void);
 
 /* For a child of xpuload's: what target__init() has found. */

@@ -55,7 +55,7 @@ is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch])" mer
 	"libbfd is behind merge/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] loader/*.[ch] \
-	preload/*.[ch] | grep -v -e '^loader/probes.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
+	preload/*.[ch] | grep -v -e '^loader/shim_file.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
 	"libelf comes through merge/elf_file.h, libdw through merge/cfi.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]

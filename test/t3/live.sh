@@ -130,6 +130,14 @@ like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it w
 	"a process without the shim: what to do"
 is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
 finish stranger
+# The shim of another version: only ours is looked into.
+cp "$XPU_SHIM" . && printf x >>libxpushim.so
+start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 200
+xpuload -o none.data -p "$other_pid" 2>log
+is $? 125 "a process with another shim: status"
+like "$(cat log)" "^xpuload: pid $other_pid runs with a libxpushim.so of another version" \
+	"a process with another shim: said"
+finish other
 sh -c 'exit 0' &
 gone=$!
 wait $gone

@@ -129,6 +129,22 @@ leave parent
 exact parent 1500 "children of an attached program: exact"
 finish family
 
+# As many children as it likes, one after the other: what watched one that has ended is let go of.
+start many env LD_PRELOAD="$XPU_SHIM" sh -c '
+	echo ready
+	while read -r n; do
+		[ "$n" = quit ] && exit
+		while [ "$n" -gt 0 ]; do sh -c :; n=$((n - 1)); done
+		echo done
+	done'
+(ulimit -n 128; exec "$XPULOAD" --gpu-only -o crowd.data -p "$many_pid" 2>crowd.log) &
+crowd_pid=$!
+sleep 0.5
+is "$(ask many 60)" "done" "an attached program with many children: goes on"
+leave crowd
+is "$(grep -c 'cannot attach' crowd.log)" 0 "an attached program with many children: all are watched"
+finish many
+
 # Ranks, under one shell in one recording, and each with one of its own.
 cat >ranks.sh <<'END'
 for rank in 0 1 2 3; do

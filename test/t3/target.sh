@@ -28,6 +28,11 @@ xpuload -q -o a.data sh -c 'ls -l /proc/self/fd' 2>log | grep -c -- '->' >inside
 ls -l /proc/self/fd | grep -c -- '->' >outside
 cmp inside outside
 ok $? "no descriptor leaks into the target"
+xpuload -q -o a.data sh -c 'ls -l /proc/self/fd >inside' <&- 2>&-
+sh -c 'ls -l /proc/self/fd >outside' <&- 2>&-
+is "$(grep -c -- '->' inside)" "$(grep -c -- '->' outside)" "what is closed stays closed"
+xpumerge -i a.data -f folded -o a.folded 2>log
+is $? 0 "and no file of xpuload's takes its place" || diag "$(cat log)"
 
 xpuload -q -o a.data grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
