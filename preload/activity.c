@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "launch.h"
 #include "libc.h"
+#include "names.h"
 #include "probe.h"
 #include "python.h"
 #include "ranges.h"
@@ -241,7 +242,7 @@ static void pack_kernel(const CUpti_Activity *record)
 	const CUpti_ActivityKernel10 *k = (const void *)record;	/* its prefix, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
-	uint32_t name = wire__string(k->name);
+	uint32_t name = wire__string(names__launched(k->correlationId) ?: k->name);
 	struct xpu_record_kernel *r;
 
 	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,
@@ -544,13 +545,13 @@ void activity__want_calls(bool want)
 
 /*
  * A flush holds up every thread that launches meanwhile. While so much is going on that buffers fill
- * and come back quickly, it is not needed.
+ * and come back quickly, it is not needed; unless names would have to wait for too long.
  */
 void activity__flush_if_quiet(void)
 {
 	static unsigned int before;
 
-	if (atomic_load(&nr_completed) - before < BUSY_BUFFERS)
+	if (names__wanted() || atomic_load(&nr_completed) - before < BUSY_BUFFERS)
 		activity__flush(false);
 	before = atomic_load(&nr_completed);
 }

@@ -16,6 +16,7 @@
 
 #include "activity.h"
 #include "paths.h"
+#include "names.h"
 #include "probe.h"
 #include "python.h"
 #include "ranges.h"
@@ -241,7 +242,11 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
 		graph_node_cloned(resource->resourceDescriptor);
 		break;
+	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+		names__start();
+		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+		names__start();
 		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
 		break;
 	}
@@ -351,6 +356,8 @@ void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpt
 			return;
 		}
 	}
+	if (__builtin_expect(names__wanted(), 0))
+		names__launch(cbid, d);
 	if (__builtin_expect(t->level, 0)) {
 		tell_nested(t, cbid, d);
 		begin_call(t, cbid, d, 0);

@@ -30,6 +30,7 @@
 #include "cupti_lib.h"
 #include "launch.h"
 #include "libc.h"
+#include "names.h"
 #include "nvtx.h"
 #include "options.h"
 #include "paths.h"
@@ -126,6 +127,7 @@ static void enable_resource_callbacks(void)
 		CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
 		CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
 		CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+		CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
 	};
 	size_t i;
 
@@ -263,6 +265,7 @@ static void doze(void)
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
+	names__start();			/* nobody will tell what is unloaded before somebody comes back */
 }
 
 /* The program wants CUPTI for itself. */

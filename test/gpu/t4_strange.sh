@@ -87,7 +87,7 @@ for how in runtime graph; do
 	try "noeh.$how" ./strange_noeh $how
 done
 for how in atexit destructor refused thread_local threads crowd stack=16384 stack=32768 stack=65536 \
-		switch signal jump throw sigwait closefrom nofile seccomp rawfork vfork spawn exec_thread \
+		switch signal jump modules throw sigwait closefrom nofile seccomp rawfork vfork spawn exec_thread \
 		exit_thread main_exits tasks; do
 	try "$how" ./odd $how
 done

@@ -272,7 +272,7 @@ static void fill_kernel(CUpti_ActivityKernel10 *r, const struct sim_activity *ac
 	r->dynamicSharedMemory = (int32_t)act->shared_bytes;
 	r->correlationId = act->correlation_id;
 	r->gridId = (int64_t)act->grid_id;
-	r->name = act->name;
+	r->name = act->told;
 	r->queued = CUPTI_TIMESTAMP_UNKNOWN;
 	r->submitted = CUPTI_TIMESTAMP_UNKNOWN;
 	r->launchType = act->cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE :

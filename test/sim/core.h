@@ -69,7 +69,8 @@ struct CUfunc_st {
 	uint32_t magic;
 	int cost_arg;			/* -1: unknown */
 	struct CUfunc_st *next;
-	char name[];
+	const char *name;
+	const char *told;		/* to CUPTI, at the handle's first launch: see kernel__told() */
 };
 
 /* A piece of device work. The heap of its device owns it from device__enqueue to its end. */
@@ -148,7 +149,8 @@ CUresult work__submit(struct work *work);
 CUresult work__submit_graph(struct work **works, size_t nr, const uint32_t *first_dep,
 			    const uint32_t *deps, struct CUstream_st *stream);
 
-struct CUfunc_st *kernel__get(const char *name);
+const char *kernel__name(const char *name);
+const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 

@@ -78,11 +78,16 @@ static struct {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
+struct kernel_name {
+	struct kernel_name *next;
+	char name[];
+};
+
 static struct {
 	pthread_mutex_t lock;
 	struct CUctx_st *contexts;
 	struct CUstream_st *streams;
-	struct CUfunc_st *kernels;
+	struct kernel_name *names;
 	uint32_t next_context_id;
 	uint32_t next_stream_id;
 } registry = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_stream_id = FIRST_STREAM_ID };
@@ -992,27 +997,35 @@ bool device__primary_active(struct device *dev)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Kernels are never freed: activity records point to their names. */
-struct CUfunc_st *kernel__get(const char *name)
+/* @name, never freed: activity records point to it. Under the registry lock. */
+const char *kernel__name(const char *name)
 {
-	struct CUfunc_st *kernel;
+	struct kernel_name *n;
 	size_t bytes = strlen(name) + 1;
 
-	registry__lock();
-	for (kernel = registry.kernels; kernel; kernel = kernel->next)
-		if (!strcmp(kernel->name, name))
-			goto out;
-	kernel = calloc(1, sizeof(*kernel) + bytes);
-	if (!kernel)
-		goto out;
-	kernel->magic = SIM_MAGIC_KERNEL;
-	kernel->cost_arg = -1;
-	memcpy(kernel->name, name, bytes);
-	kernel->next = registry.kernels;
-	registry.kernels = kernel;
-out:
-	registry__unlock();
-	return kernel;
+	for (n = registry.names; n; n = n->next)
+		if (!strcmp(n->name, name))
+			return n->name;
+	n = malloc(sizeof(*n) + bytes);
+	if (!n)
+		return NULL;
+	memcpy(n->name, name, bytes);
+	n->next = registry.names;
+	registry.names = n;
+	return n->name;
+}
+
+/*
+ * CUPTI 13.0 remembers a name by where the driver keeps it, here with the handle, and goes on when the
+ * module is gone and another's name is there.
+ */
+const char *kernel__told(struct CUfunc_st *kernel)
+{
+	if (!tool() || !__atomic_load_n(&tool_active, __ATOMIC_RELAXED))
+		return kernel->name;
+	if (!kernel->told)
+		kernel->told = kernel->name;
+	return kernel->told;
 }
 
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params)

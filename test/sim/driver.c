@@ -15,9 +15,12 @@
 struct CUmod_st {
 	uint32_t magic;
 	struct CUmod_st *next;
+	struct CUfunc_st *functions;	/* owned */
 };
 
-static struct CUmod_st *modules;	/* guarded by the registry lock */
+/* Guarded by the registry lock. */
+static struct CUmod_st *modules;
+static struct CUfunc_st *unused;	/* of modules that are gone; their handles come again */
 
 /* ---- init, devices, contexts ----------------------------------------------------------------- */
 
@@ -361,15 +364,25 @@ static CUresult module_load(CUmodule *out)
 
 static CUresult module_unload(CUmodule mod)
 {
+	struct CUctx_st *ctx = ctx__current();
 	struct CUmod_st **p = &modules;
+	struct CUfunc_st *func;
 
 	if (!mod || mod->magic != SIM_MAGIC_MODULE)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (ctx)
+		ctx__tell_module(ctx, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 	registry__lock();
 	while (*p && *p != mod)
 		p = &(*p)->next;
 	if (*p)
 		*p = mod->next;
+	while ((func = mod->functions)) {
+		mod->functions = func->next;
+		func->magic = 0;
+		func->next = unused;
+		unused = func;
+	}
 	registry__unlock();
 	free(mod);
 	return CUDA_SUCCESS;
@@ -378,12 +391,32 @@ static CUresult module_unload(CUmodule mod)
 /* Kernels have no body, so a module has every kernel that anyone asks for. */
 static CUresult module_function(CUfunction *out, CUmodule mod, const char *name)
 {
+	struct CUfunc_st *func;
+
 	if (!out || !name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!mod || mod->magic != SIM_MAGIC_MODULE)
 		return CUDA_ERROR_INVALID_HANDLE;
-	*out = kernel__get(name);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	registry__lock();
+	for (func = mod->functions; func; func = func->next)
+		if (!strcmp(func->name, name))
+			goto out;
+	func = unused;
+	if (func)
+		unused = func->next;
+	else
+		func = calloc(1, sizeof(*func));
+	if (!func)
+		goto out;
+	func->magic = SIM_MAGIC_KERNEL;
+	func->cost_arg = -1;
+	func->name = kernel__name(name);
+	func->next = mod->functions;
+	mod->functions = func;
+out:
+	registry__unlock();
+	*out = func;
+	return func && func->name ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 DRIVER_API(cuModuleLoad, (CUmodule *mod, const char *path), (mod, path), NULL, module_load(mod))
@@ -528,6 +561,7 @@ static CUresult launch_kernel(const struct launch *l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	work->duration_ns = kernel__duration(l->func, l->params);
 	work->act.name = l->func->name;
+	work->act.told = kernel__told(l->func);
 	work->act.cooperative = l->cooperative;
 	work->act.shared_bytes = l->shared_bytes;
 	memcpy(work->act.grid, l->grid, sizeof(work->act.grid));

@@ -421,6 +421,7 @@ static CUresult kernel_template(const CUDA_KERNEL_NODE_PARAMS *p, struct work **
 		return CUDA_ERROR_INVALID_CONTEXT;
 	work->duration_ns = kernel__duration(func, p->kernelParams);
 	work->act.name = func->name;
+	work->act.told = kernel__told(func);
 	work->act.shared_bytes = p->sharedMemBytes;
 	work->act.grid[0] = p->gridDimX;
 	work->act.grid[1] = p->gridDimY;

@@ -97,6 +97,7 @@ struct sim_activity {
 	enum sim_kind kind;
 	uint32_t correlation_id;	/* 0: CUPTI was not in use */
 	const char *name;		/* of a kernel; lives until exit */
+	const char *told;		/* what CUPTI takes for its name */
 	uint64_t queued_ns;		/* CLOCK_MONOTONIC, all three */
 	uint64_t start_ns;
 	uint64_t end_ns;

@@ -29,7 +29,7 @@ all_there() {		# all_there NAME [MORE]: what the program says that it launched, 
 	exact "$1" $((made + ${2:-0})) "$1: exact"
 }
 
-for how in thread_local threads crowd switch signal jump throw refused sigwait closefrom nofile setuid \
+for how in thread_local threads crowd switch signal jump modules throw refused sigwait closefrom nofile setuid \
 		mlockall vfork spawn exec_thread exit_thread tasks rawfork; do
 	as_ever $how "$odd" $how
 	all_there $how

@@ -17,6 +17,7 @@
  *	switch		coroutines on stacks that come and go, resumed by threads in turn
  *	signal		handlers of signals, on the stack and on one of their own
  *	jump		siglongjmp() out of a handler that interrupted launches
+ *	modules		100 modules and libraries, loaded for one launch each
  *	throw		exceptions through the frames of a launch site
  *	refused		6050 launches of more threads than a block may have, some by a handler
  *	sigwait		all signals blocked, a thread that takes them one by one
@@ -484,6 +485,89 @@ static void how_sigwait(void)
 	say();
 }
 
+/* ---- modules --------------------------------------------------------------------------------- */
+
+#define DRIVER(fn)	static __typeof__(&fn) d_##fn
+
+DRIVER(cuLaunchKernel);
+DRIVER(cuLibraryGetKernel);
+DRIVER(cuLibraryLoadData);
+DRIVER(cuLibraryUnload);
+DRIVER(cuModuleGetFunction);
+DRIVER(cuModuleLoadData);
+DRIVER(cuModuleUnload);
+
+static void *find(const char *name)
+{
+	enum cudaDriverEntryPointQueryResult found;
+	void *fn = NULL;
+
+	CHECK(cudaGetDriverEntryPointByVersion(name, &fn, 12000, cudaEnableDefault, &found));
+	return fn;
+}
+
+#define FIND(fn)	(*(void **)&d_##fn = find(#fn))
+#define DCHECK(call)	CHECK((cudaError_t)(call))
+
+#define MODULE(name)								\
+	static const char ptx_##name[] =					\
+		".version 7.0\n.target sm_70\n.address_size 64\n"		\
+		".visible .entry kernel_" #name "()\n{\n  ret;\n}\n";		\
+	extern "C" NOINLINE void site_##name(CUfunction fn)			\
+	{									\
+		DCHECK(d_cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));	\
+		nr_made++;							\
+		NO_TAIL_CALL();							\
+	}
+
+MODULE(first)
+MODULE(second)
+MODULE(third)
+
+/* One goes, and the next one's kernel finds itself in its place. */
+static void how_modules(void)
+{
+	static const struct {
+		const char *name, *ptx;
+		void (*site)(CUfunction fn);
+	} kernels[] = {
+		{ "kernel_first", ptx_first, site_first },
+		{ "kernel_second", ptx_second, site_second },
+		{ "kernel_third", ptx_third, site_third },
+	};
+	CUlibrary library;
+	CUkernel kernel;
+	CUmodule module;
+	CUfunction fn;
+
+	start();
+	FIND(cuLaunchKernel);
+	FIND(cuLibraryGetKernel);
+	FIND(cuLibraryLoadData);
+	FIND(cuLibraryUnload);
+	FIND(cuModuleGetFunction);
+	FIND(cuModuleLoadData);
+	FIND(cuModuleUnload);
+	for (int i = 0; i < 100; i++) {
+		const char *name = kernels[i % 3].name, *ptx = kernels[i % 3].ptx;
+
+		if (i < 50) {
+			DCHECK(d_cuModuleLoadData(&module, ptx));
+			DCHECK(d_cuModuleGetFunction(&fn, module, name));
+		} else {
+			DCHECK(d_cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+			DCHECK(d_cuLibraryGetKernel(&kernel, library, name));
+			fn = (CUfunction)kernel;
+		}
+		kernels[i % 3].site(fn);
+		if (i % 2)
+			sync_all();
+		DCHECK(i < 50 ? d_cuModuleUnload(module) : d_cuLibraryUnload(library));
+	}
+	sync_all();
+	say();
+}
+
 /* ---- what CUDA refuses --------------------------------------------------------------------------- */
 
 static NOINLINE void site_bad(void)
@@ -801,7 +885,8 @@ int main(int argc, char **argv)
 		{ "thread_local", how_thread_local }, { "threads", how_threads },
 		{ "crowd", how_crowd },
 		{ "switch", how_switch }, { "signal", how_signal }, { "jump", how_jump },
-		{ "throw", how_throw }, { "refused", how_refused }, { "sigwait", how_sigwait },
+		{ "modules", how_modules }, { "throw", how_throw },
+		{ "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
 		{ "seccomp", how_seccomp }, { "setuid", how_setuid },
 		{ "mlockall", how_mlockall }, { "limit", how_limit }, { "rawfork", how_rawfork },
