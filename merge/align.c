@@ -41,15 +41,14 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
-	uint32_t nr = gpu->nr_threads + cpu->nr_threads, i, *nr_cpu, *nr_gpu;
+	uint32_t b = gpu->nr_threads, nr = b + cpu->nr_threads, i, *nr_cpu, *nr_gpu;
 	uint64_t cpu_shared = 0, gpu_shared = 0;
 	struct idmap ids = { 0 };
 	bool fit = true;
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++)
-		err = number(&ids, i < gpu->nr_threads ? gpu->tids[i] : cpu->tids[i - gpu->nr_threads],
-			     &threads[i]);
+		err = number(&ids, i < b ? gpu->tids[i] : cpu->tids[i - b], &threads[i]);
 	nr_cpu = err ? NULL : calloc(2 * ids.nr + 1, sizeof(*nr_cpu));
 	if (!nr_cpu) {
 		idmap__free(&ids);
@@ -57,7 +56,7 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 	}
 	nr_gpu = nr_cpu + ids.nr;
 	for (i = 0; i < cpu->nr; i++)
-		nr_cpu[threads[gpu->nr_threads + cpu->events[i].thread]]++;
+		nr_cpu[threads[b + cpu->events[i].thread]]++;
 	for (i = 0; i < gpu->nr; i++)
 		nr_gpu[threads[gpu->events[i].thread]]++;
 	for (i = 0; i < ids.nr; i++) {
@@ -75,18 +74,19 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 	return 0;
 }
 
-/* Launches and stacks of one kind, and of one thread where ids of threads are believed, are a group. */
+/* Launches and stacks of one kind are a group; and of one thread, where ids are believed. */
 static int aligner__group(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
 	uint32_t *threads = calloc(gpu->nr_threads + cpu->nr_threads + 1, sizeof(*threads));
-	uint32_t *groups = malloc(gpu->nr * sizeof(*groups)), i, at;
+	uint32_t *groups = malloc(gpu->nr * sizeof(*groups)), *cpu_threads, i, at;
 	struct idmap numbers = { 0 };
 	int err;
 
 	al->time = malloc(gpu->nr * sizeof(*al->time));
 	al->launch = malloc(gpu->nr * sizeof(*al->launch));
 	al->group = malloc(cpu->nr * sizeof(*al->group));
+	cpu_threads = threads + gpu->nr_threads;
 	err = threads && groups && al->time && al->launch && al->group ? 0 : -ENOMEM;
 	if (!err)
 		err = aligner__compare_tids(al, threads);
@@ -94,7 +94,7 @@ static int aligner__group(struct aligner *al)
 		err = number(&numbers, (uint64_t)threads[gpu->events[i].thread] << 32 |
 			     gpu->events[i].kind, &groups[i]);
 	for (i = 0; i < cpu->nr && !err; i++)
-		err = number(&numbers, (uint64_t)threads[gpu->nr_threads + cpu->events[i].thread] << 32 |
+		err = number(&numbers, (uint64_t)cpu_threads[cpu->events[i].thread] << 32 |
 			     cpu->events[i].kind, &al->group[i]);
 	al->nr_groups = numbers.nr;
 	idmap__free(&numbers);
@@ -104,7 +104,7 @@ static int aligner__group(struct aligner *al)
 		err = -ENOMEM;
 	if (err)
 		goto out;
-	/* First how many each has, one further on, then where it ends, which filling it moves on to. */
+	/* How many each has, two on; then where the one before begins; then where that ends. */
 	for (i = 0; i < gpu->nr; i++)
 		al->begin[groups[i] + 2]++;
 	for (i = 2; i < al->nr_groups + 2; i++)
@@ -122,7 +122,7 @@ out:
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* No offset is right, or better than another: nothing is certain, unless all stacks are the same. */
+/* No offset is right, or better than another: nothing is certain, unless all stacks are one. */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;

@@ -43,7 +43,7 @@ struct align_side {
 };
 
 struct align_opts {
-	uint64_t tolerance_ns;		/* with the offset taken off, matches are at most so far apart */
+	uint64_t tolerance_ns;		/* how far apart matches may be, the offset taken off */
 	uint64_t max_offset_ns;		/* tried first; beyond it only if nothing fits */
 };
 

@@ -130,7 +130,7 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	*begin = calloc((size_t)s->nr_threads + 2, sizeof(**begin));
 	if (!*order || !*begin)
 		return -ENOMEM;
-	/* How many each has, two further on; then where the one before begins; then where it ends. */
+	/* How many each has, two on; then where the one before begins; then where that ends. */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
 	for (i = 2; i < s->nr_threads + 2; i++)
@@ -244,11 +244,11 @@ static void matcher__decide(const struct matcher *m)
 	}
 }
 
-/* ---- pairs of threads ------------------------------------------------------------------------- */
+/* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack of a pair of threads: the launches [lo, hi) that it may be of. Both only ever grow. Its row
- * of the table has a cell for each of them and one more, from cells[row] on.
+ * A stack of a pair of threads: the launches [lo, hi) that it may be of. Both only ever grow. Its
+ * row of the table has a cell for each of them and one more, from cells[row] on.
  */
 struct band {
 	uint32_t lo, hi;
@@ -258,10 +258,11 @@ struct band {
 
 /*
  * The stacks and launches of one pair of threads, each in order of time, and the table of their
- * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k - 1;
- * those in lo[i] have their last match there or before. Stack i is stray, or it is of a launch behind
- * the last one matched, with those between them left out. So each alignment is one path. Rows are
- * scaled to a sum of 1, and only these are kept; the way back needs one row at a time.
+ * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch
+ * k - 1; those in lo[i] have their last match there or before. Stack i is stray, or it is of a
+ * launch behind the last one matched, with those between them left out. So each alignment is one
+ * path. Rows are scaled to a sum of 1, and only these are kept; the way back needs one row at a
+ * time.
  */
 struct lane {
 	struct matcher *m;
@@ -321,8 +322,8 @@ static int lane__init(struct lane *l)
 		cells += b->hi - b->lo + 1;
 		l->width = max_t(uint32_t, l->width, b->hi - b->lo + 1);
 	}
-	l->cells = malloc(cells * sizeof(*l->cells));
-	l->weights = malloc(cells * sizeof(*l->weights));
+	l->cells = huge__alloc(cells * sizeof(*l->cells));
+	l->weights = huge__alloc(cells * sizeof(*l->weights));
 	if (!l->cells || !l->weights)
 		return -ENOMEM;
 	for (i = 0; i < l->nr_stacks; i++)
@@ -339,8 +340,8 @@ static void lane__exit(struct lane *l)
 }
 
 /*
- * What row @i begins with, by its launches: the row before, where what is left of this one is summed
- * up, with the launches left out that are out of reach from now on.
+ * What row @i begins with, by its launches: the row before, where what is left of this one is
+ * summed up, with the launches left out that are out of reach from now on.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -601,7 +602,7 @@ int aligner__match(struct aligner *al)
 	struct matcher m = { .al = al };
 	int err;
 
-	m.answers = calloc(al->gpu.in->nr, sizeof(*m.answers));
+	m.answers = huge__zalloc(al->gpu.in->nr, sizeof(*m.answers));
 	m.p_matched = calloc(al->cpu.in->nr, sizeof(*m.p_matched));
 	err = m.answers && m.p_matched ? 0 : -ENOMEM;
 	if (!err)

@@ -64,9 +64,9 @@ struct finder {
  * @offset, @jitter: the guess, moved towards a better one if @learn
  * @mass: how many of the stacks are at a launch
  *
- * Each stack is either at some launch, off by the offset and a bit, or it is stray. The score is the
- * logarithm of how much more probable that makes their times than if they had nothing to do with
- * one another; 0 tells nothing.
+ * Each stack is either at some launch, off by the offset and a bit, or it is stray. The score is
+ * the logarithm of how much more probable that makes their times than if they had nothing to do
+ * with one another; 0 tells nothing.
  */
 static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, bool learn, double *mass)
@@ -150,6 +150,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			break;
 		memset(top, 0, sizeof(top));
 		for (i = 0; i + width <= nr_bins; i += (width + 1) / 2) {
+			double near = 2 * width * bin;
 			uint32_t a = i > 2048 ? i - 2048 : 0;
 			uint32_t z = min_t(uint32_t, i + 2048, nr_bins);
 			double votes = sums[i + width] - sums[i], more, expected, least;
@@ -169,7 +170,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			};
 			/* One for each peak. */
 			for (k = 0; k < PEAKS - 1; k++)
-				if (top[k].score && fabs(top[k].offset - c.offset) <= 2 * width * bin)
+				if (top[k].score && fabs(top[k].offset - c.offset) <= near)
 					break;
 			if (top[k].score >= c.score)
 				continue;
@@ -225,8 +226,8 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
 {
-	uint32_t nr_events = f->al->cpu.in->nr, nr_bins = FEW_BINS, nr = 0, i, k, first, kept = 0, w;
-	uint32_t max_bins = wide ? NR_BINS : NEAR_BINS;
+	uint32_t nr_events = f->al->cpu.in->nr, nr = 0, i, k, first, kept = 0, w;
+	uint32_t nr_bins = FEW_BINS, max_bins = wide ? NR_BINS : NEAR_BINS;
 	double bin = wide ? 1 / (f->al->rate * BINS_PER_GAP) : 0;
 	uint64_t differences = (uint64_t)nr_events * f->al->gpu.in->nr;
 	uint32_t per_window = min_t(uint32_t, nr_events, WINDOW_EVENTS);
@@ -435,7 +436,7 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 			continue;
 		err = finder__add_tracks(f, candidates, min_t(uint32_t, k, 2));
 		finder__compare_tracks(f);
-		/* One is enough to know; or this one is better, and has to be looked around, too. */
+		/* One is enough to know; or this one is better, to be looked around, too. */
 		if (f->tracks[1].score >= finder__limit(f) ||
 		    f->tracks[0].offsets[f->nr_chunks / 2] != best)
 			break;
@@ -444,9 +445,9 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * A thread that launches in a loop is at its next launch always the same time after the last one, so
- * each stack may fit the call before its own even better. But not all do: what finds a launch for
- * more stacks is right, if it is any good. Puts that first.
+ * A thread that launches in a loop is at its next launch always the same time after the last one,
+ * so each stack may fit the call before its own even better. But not all do: what finds a launch
+ * for more stacks is right, if it is any good. Puts that first.
  */
 static void finder__prefer_mass(struct finder *f)
 {
@@ -505,7 +506,7 @@ int aligner__find_offset(struct aligner *al)
 		return -ENOMEM;
 	f->al = al;
 	f->nr_chunks = (al->cpu.in->nr + CHUNK - 1) / CHUNK;
-	f->histogram = malloc((NR_BINS + 1) * sizeof(*f->histogram));
+	f->histogram = huge__alloc((NR_BINS + 1) * sizeof(*f->histogram));
 	if (!f->histogram)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)

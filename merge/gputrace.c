@@ -72,31 +72,29 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
-static const char *gputrace__name(struct gputrace *t, const char *s, size_t len)
+/* A name with a NUL in it is cut there by whoever reads it. */
+static int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
-	/* A name with a NUL in it is cut there by whoever reads it. */
-	return strpool__intern(&t->strings, s, strnlen(s, len));
-}
+	const char *name = s.s;
+	size_t name_len = s.len;
 
-static int gputrace__add_call(struct gputrace *t, struct gpu_call *c, const char *s, size_t len)
-{
-	const char *name = s;
-	size_t name_len = len;
-
-	if (!cuda_api__parse(s, len, &name, &name_len))
+	if (!cuda_api__parse(s.s, s.len, &name, &name_len))
 		if (!drop_prefix(&name, &name_len, "Runtime: "))
 			drop_prefix(&name, &name_len, "Driver: ");
-	c->kind = cuda_api__kind(name, name_len);
-	c->name = gputrace__name(t, name, name_len);
+	c->name = strpool__intern(&t->strings, name, strnlen(name, name_len));
 	if (!c->name)
 		return -ENOMEM;
+	if (strpool__id(c->name) == t->kinds.nr &&
+	    array_push(&t->kinds, cuda_api__kind(c->name, strlen(c->name))))
+		return -ENOMEM;
+	c->kind = t->kinds.v[strpool__id(c->name)];
 	if (c->end_ns < c->start_ns)
 		c->end_ns = c->start_ns;
 	return array_push(&t->calls, *c);
 }
 
 static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns,
-			      const char *s, size_t len)
+			      struct span s)
 {
 	static const char *const prefixes[] = {
 		"Kernel: ", "MemCopy: ", "MemCpy: ", "MemSet: ", "Memcpy ", "Memset ",
@@ -104,13 +102,11 @@ static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t e
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (drop_prefix(&s, &len, prefixes[i]))
+		if (drop_prefix(&s.s, &s.len, prefixes[i]))
 			break;
 	if (w->kind == WORK_MEMCPY && !w->w.copy_kind)
-		w->w.copy_kind = import__copy_kind(s, len);
-	w->name = gputrace__name(t, s, len);
-	if (!w->name)
-		return -ENOMEM;
+		w->w.copy_kind = import__copy_kind(s.s, s.len);
+	w->name = (struct span){ s.s, strnlen(s.s, s.len) };
 	/* Start 0 says that there are no times. */
 	if (end_ns < w->w.start_ns)
 		w->w.start_ns = 0;
@@ -138,28 +134,41 @@ static void json__scalar(struct json *j, struct span *out)
 		json__skip(j);
 }
 
-#define FIELD(name, out)	{ { (name), sizeof(name) - 1 }, (out) }
+#define FIELD(name, member)	{ { (name), sizeof(name) - 1 }, offsetof(struct event, member) }
+
+/* Return: where the value of a key goes, NULL if it is of no interest. */
+static struct span *event__field(struct event *e, struct span key, bool args)
+{
+	static const struct {
+		struct span key;
+		size_t offset;
+	} fields[] = {
+		FIELD("name", name), FIELD("cat", category), FIELD("type", type), FIELD("ts", ts),
+		FIELD("dur", dur), FIELD("start", start), FIELD("end", end), FIELD("pid", pid),
+		FIELD("tid", tid), FIELD("processId", process), FIELD("threadId", thread),
+		FIELD("correlationId", correlation), FIELD("correlation", correlation),
+		FIELD("deviceId", device), FIELD("device", device), FIELD("contextId", context),
+		FIELD("context", context), FIELD("streamId", stream), FIELD("stream", stream),
+		FIELD("size", bytes), FIELD("bytes", bytes), FIELD("copyKind", copy_kind),
+	};
+	struct span *out;
+	size_t i;
+
+	/* In args, only what cannot be the event's own. */
+	for (i = args ? 5 : 0; i < ARRAY_SIZE(fields); i++) {
+		if (key.len != fields[i].key.len || *key.s != *fields[i].key.s ||
+		    memcmp(key.s, fields[i].key.s, key.len))
+			continue;
+		out = (struct span *)((char *)e + fields[i].offset);
+		return args && out->s ? NULL : out;
+	}
+	return NULL;
+}
 
 /* Reads one object; that of "args" is part of it. */
 static void event__read(struct event *e, struct json *j, bool args)
 {
-	const struct {
-		struct span key;
-		struct span *out;
-	} fields[] = {
-		FIELD("name", &e->name), FIELD("cat", &e->category), FIELD("type", &e->type),
-		FIELD("ts", &e->ts), FIELD("dur", &e->dur), FIELD("start", &e->start), FIELD("end", &e->end),
-		FIELD("pid", &e->pid), FIELD("tid", &e->tid),
-		FIELD("processId", &e->process), FIELD("threadId", &e->thread),
-		FIELD("correlationId", &e->correlation), FIELD("correlation", &e->correlation),
-		FIELD("deviceId", &e->device), FIELD("device", &e->device),
-		FIELD("contextId", &e->context), FIELD("context", &e->context),
-		FIELD("streamId", &e->stream), FIELD("stream", &e->stream),
-		FIELD("size", &e->bytes), FIELD("bytes", &e->bytes),
-		FIELD("copyKind", &e->copy_kind),
-	};
-	struct span key;
-	size_t i;
+	struct span key, *out;
 
 	if (!json__enter(j, '{'))
 		return;
@@ -171,12 +180,9 @@ static void event__read(struct event *e, struct json *j, bool args)
 				json__skip(j);
 			continue;
 		}
-		/* In args, only what cannot be the event's own. */
-		for (i = args ? 5 : 0; i < ARRAY_SIZE(fields); i++)
-			if (key.len == fields[i].key.len && !memcmp(key.s, fields[i].key.s, key.len))
-				break;
-		if (i < ARRAY_SIZE(fields) && (!args || !fields[i].out->s))
-			json__scalar(j, fields[i].out);
+		out = event__field(e, key, args);
+		if (out)
+			json__scalar(j, out);
 		else
 			json__skip(j);
 	}
@@ -250,46 +256,53 @@ static enum record_kind record__kind(struct span s)
 	return RECORD_OTHER;
 }
 
+static int gputrace__event_call(struct gputrace *t, const struct event *e, bool driver,
+				uint64_t start_ns, uint64_t end_ns, struct span name)
+{
+	struct gpu_call c = {
+		.start_ns = start_ns, .end_ns = end_ns,
+		.pid = span__u32(e->process.s ? e->process : e->pid),
+		.correlation_id = span__u32(e->correlation), .driver = driver,
+	};
+
+	span__u64(e->thread.s ? e->thread : e->tid, 0, &c.tid);
+	return gputrace__add_call(t, &c, name);
+}
+
+static int gputrace__event_work(struct gputrace *t, const struct event *e, enum record_kind kind,
+				uint64_t start_ns, uint64_t end_ns, struct span name)
+{
+	struct gpu_work w = {
+		.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
+			kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET,
+		.w = { .start_ns = start_ns, .correlation_id = span__u32(e->correlation) },
+		.pid = span__u32(e->process),
+		.device = e->device.s ? span__u32(e->device) : span__number_after(e->pid, "Device"),
+		.context = span__u32(e->context),
+		.stream = e->stream.s ? span__u32(e->stream) : span__number_after(e->tid, "Stream"),
+	};
+
+	span__u64(e->bytes, 0, &w.w.bytes);
+	if (e->copy_kind.s)
+		w.w.copy_kind = import__copy_kind(e->copy_kind.s, e->copy_kind.len);
+	return gputrace__add_work(t, &w, end_ns, name);
+}
+
 static int gputrace__add_event(struct gputrace *t, const struct event *e, enum record_kind kind,
 			       uint64_t start_ns, uint64_t end_ns)
 {
-	uint32_t correlation_id = span__u32(e->correlation);
-	char *name = malloc(e->name.len + 1);
-	size_t len;
-	int err;
+	struct span name = e->name.s ? e->name : span__of("");
+	char *decoded;
 
-	if (!name)
-		return -ENOMEM;
-	len = json_string__decode((struct span){ e->name.s ?: "", e->name.len }, name);
-	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER) {
-		struct gpu_call c = {
-			.start_ns = start_ns, .end_ns = end_ns,
-			.pid = span__u32(e->process.s ? e->process : e->pid),
-			.correlation_id = correlation_id, .driver = kind == RECORD_DRIVER,
-		};
-
-		span__u64(e->thread.s ? e->thread : e->tid, 0, &c.tid);
-		err = gputrace__add_call(t, &c, name, len);
-	} else {
-		struct gpu_work w = {
-			.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
-				kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET,
-			.w = { .start_ns = start_ns, .correlation_id = correlation_id },
-			.pid = span__u32(e->process),
-			.device = e->device.s ? span__u32(e->device) :
-						span__number_after(e->pid, "Device"),
-			.context = span__u32(e->context),
-			.stream = e->stream.s ? span__u32(e->stream) :
-						span__number_after(e->tid, "Stream"),
-		};
-
-		span__u64(e->bytes, 0, &w.w.bytes);
-		if (e->copy_kind.s)
-			w.w.copy_kind = import__copy_kind(e->copy_kind.s, e->copy_kind.len);
-		err = gputrace__add_work(t, &w, end_ns, name, len);
+	if (memchr(name.s, '\\', name.len)) {
+		decoded = arena__alloc(&t->arena, name.len + 1);
+		if (!decoded)
+			return -ENOMEM;
+		name = (struct span){ decoded, json_string__decode(name, decoded) };
 	}
-	free(name);
-	return err;
+	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER)
+		return gputrace__event_call(t, e, kind == RECORD_DRIVER, start_ns, end_ns, name);
+	return gputrace__event_work(t, e, kind, start_ns, end_ns, name);
 }
 
 /* ---- Chrome JSON ------------------------------------------------------------------------------ */
@@ -480,7 +493,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 		c.pid = number_after(p, end, "processId ");
 		c.tid = number_after(p, end, "threadId ");
 		c.correlation_id = number_after(p, end, "correlationId ");
-		return gputrace__add_call(t, &c, name, name_end - name);
+		return gputrace__add_call(t, &c, (struct span){ name, name_end - name });
 	}
 	w.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
 		 kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET;
@@ -488,7 +501,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	w.w.bytes = kind == RECORD_KERNEL ? 0 : number_after(p, end, "size ");
 	w.w.correlation_id = number_after(p, end, "correlationId ");
 	text__continue(&w, p, end);
-	return gputrace__add_work(t, &w, end_ns, name, name_end - name);
+	return gputrace__add_work(t, &w, end_ns, (struct span){ name, name_end - name });
 }
 
 static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues)
@@ -602,5 +615,7 @@ void gputrace__exit(struct gputrace *t)
 {
 	array_free(&t->works);
 	array_free(&t->calls);
+	array_free(&t->kinds);
+	arena__free(&t->arena);
 	strpool__free(&t->strings);
 }

@@ -46,14 +46,16 @@ struct gpu_work {
 	struct import_work w;		/* but for its stream */
 	uint32_t pid;			/* 0: not told */
 	uint32_t device, context, stream;
-	const char *name;
+	struct span name;		/* part of what was read */
 };
 
 enum gpu_format { GPU_CHROME, GPU_LINES };
 
 struct gputrace {
 	enum gpu_format format;
-	struct strpool strings;
+	struct strpool strings;		/* names of calls, by number: ... */
+	ARRAY(enum call_kind) kinds;	/* ... what they do */
+	struct arena arena;
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
 	uint64_t nr_strange;		/* lines or events that could not be read */
@@ -62,7 +64,7 @@ struct gputrace {
 	uint64_t damage_offset;		/* ... and where; what is before it has been read */
 };
 
-/* Reads all of @buf. Return: 0 or -ENOMEM. */
+/* Reads all of @buf, which must stay until gputrace__exit(). Return: 0 or -ENOMEM. */
 int gputrace__read(struct gputrace *t, const char *buf, size_t size);
 void gputrace__exit(struct gputrace *t);
 

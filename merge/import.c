@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define HASH_NONFATAL_OOM	1
 #define uthash_nonfatal_oom(e)	(oom = true)
@@ -46,13 +48,15 @@ void import__init(struct import *im)
 
 void import__exit(struct import *im)
 {
+	size_t i;
+
 	HASH_CLEAR(hh, im->streams);
 	arena__free(&im->arena);
 	array_free(&im->words);
-	idmap__free(&im->apis);
-	idmap__free(&im->told);
-	idmap__free(&im->string_ids);
-	strpool__free(&im->strings);
+	strpool__free(&im->apis);
+	for (i = 0; i < im->strings.nr; i++)
+		strpool__free(&im->strings.v[i]);
+	array_free(&im->strings);
 	array_free(&im->samples);
 	array_free(&im->launches);
 	array_free(&im->batch);
@@ -141,45 +145,40 @@ static void import__see(struct import *im, uint64_t time_ns)
 }
 
 /* Return: the id of a string, which the process has been told, or 0 for want of memory. */
-static uint32_t import__string(struct import *im, uint32_t proc, const char *s)
+static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
-	size_t len = strlen(s);
+	struct xpu_record_string rec = { .bytes = s.len + 1 };
+	struct strpool *told;
 	const char *pooled;
-	uint32_t id, told;
 
 	if (im->err)
 		return 0;
-	pooled = strpool__intern(&im->strings, s, len);
+	told = &im->strings.v[proc - 1];
+	rec.id = told->nr + 1;
+	pooled = strpool__intern(told, s.s, s.len);
 	if (!pooled) {
 		im->err = -ENOMEM;
 		return 0;
 	}
-	if (!idmap__get(&im->string_ids, (uintptr_t)pooled, &id)) {
-		id = ++im->nr_strings;
-		im->err = idmap__put(&im->string_ids, (uintptr_t)pooled, id);
-	}
-	if (!im->err && !idmap__get(&im->told, (uint64_t)proc << 32 | id, &told)) {
-		struct xpu_record_string rec = { .id = id, .bytes = len + 1 };
-
-		import__enter_batch(im, proc);
-		import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), pooled, len + 1);
-		if (!im->err)
-			im->err = idmap__put(&im->told, (uint64_t)proc << 32 | id, 1);
-	}
-	return im->err ? 0 : id;
+	if (told->nr < rec.id)
+		return strpool__id(pooled) + 1;
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), pooled, s.len + 1);
+	return im->err ? 0 : rec.id;
 }
 
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns)
 {
 	struct xpu_record_process rec = {
-		.time_ns = time_ns, .proc_id = im->nr_procs + 1, .pid = pid,
+		.time_ns = time_ns, .proc_id = im->strings.nr + 1, .pid = pid,
 	};
 
+	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
 	if (im->err)
 		return 0;
 	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
 	PUT(im, XPU_RECORD_PROCESS, XPU_MISC_PROCESS_ROOT, rec);
-	return ++im->nr_procs;
+	return rec.proc_id;
 }
 
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
@@ -206,13 +205,14 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 /* Return: the callback id of an API function's name. */
 static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 {
-	uint32_t string = import__string(im, proc, name), cbid;
-	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT, .name = string };
+	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT, .cbid = im->apis.nr + 1 };
+	const char *pooled = strpool__intern(&im->apis, name, strlen(name));
 
-	if (im->err || idmap__get(&im->apis, string, &cbid))
-		return im->err ? 0 : cbid;
-	rec.cbid = im->apis.nr + 1;
-	im->err = idmap__put(&im->apis, string, rec.cbid);
+	if (!pooled)
+		im->err = im->err ?: -ENOMEM;
+	if (im->err || im->apis.nr < rec.cbid)
+		return im->err ? 0 : strpool__id(pooled) + 1;
+	rec.name = import__string(im, proc, span__of(name));
 	import__enter_batch(im, proc);
 	PUT_NESTED(im, XPU_RECORD_API, 0, rec);
 	return rec.cbid;
@@ -220,7 +220,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 
 /* @api: NULL for a sample's. */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
-			      const char *const *frames, size_t nr)
+			      const struct span *frames, size_t nr)
 {
 	struct xpu_record_callchain rec = {
 		.path_id = im->nr_paths + 1,
@@ -239,10 +239,10 @@ static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns
 	}
 	im->words.nr = 0;
 	for (i = 0; i < rec.nr_frames && !im->err; i++) {
-		const char *name = frames[nr - 1 - i];
+		struct span name = frames[nr - 1 - i];
 		uint64_t word = XPU_FRAME_NAMED;
 
-		if (name)
+		if (name.s)
 			word |= import__string(im, proc, name);
 		im->err = im->err ?: array_push(&im->words, word);
 	}
@@ -254,13 +254,13 @@ static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns
 }
 
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
-		      const char *const *frames, size_t nr)
+		      const struct span *frames, size_t nr)
 {
 	return import__chain(im, proc, time_ns, api, frames, nr);
 }
 
 uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
-			  const char *const *frames, size_t nr)
+			  const struct span *frames, size_t nr)
 {
 	return import__chain(im, proc, time_ns, NULL, frames, nr);
 }
@@ -297,7 +297,7 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 {
 	struct xpu_record_device rec = { .device = device };
 
-	rec.name = import__string(im, proc, name);
+	rec.name = import__string(im, proc, span__of(name));
 	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
 	import__enter_batch(im, proc);
 	PUT_NESTED(im, XPU_RECORD_DEVICE, 0, rec);
@@ -367,7 +367,7 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 }
 
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
-		    const char *name)
+		    struct span name)
 {
 	struct xpu_record_kernel rec = {
 		.start_ns = w->start_ns,
@@ -428,26 +428,37 @@ int import__load(const char *path, char **buf, size_t *size)
 {
 	ARRAY(char) bytes = { 0 };
 	struct stat st;
-	ssize_t nr;
-	int fd, err = 0;
+	gzFile gz;
+	int fd, nr, err = 0, gz_err;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-		err = array_reserve(&bytes, (size_t)st.st_size + 1);
+	/* Reads what is not compressed as it is. */
+	gz = gzdopen(fd, "rb");
+	if (!gz) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+		bytes.v = huge__alloc((size_t)st.st_size + 1);
+		bytes.cap = bytes.v ? (size_t)st.st_size + 1 : 0;
+	}
 	while (!err) {
 		err = array_reserve(&bytes, bytes.nr + 1);
 		if (err)
 			break;
-		nr = read(fd, bytes.v + bytes.nr, bytes.cap - bytes.nr);
-		if (nr < 0 && errno != EINTR)
-			err = -errno;
-		if (!nr)
+		nr = gzread(gz, bytes.v + bytes.nr, min_t(size_t, bytes.cap - bytes.nr, INT_MAX));
+		gzerror(gz, &gz_err);
+		if (nr < 0)
+			err = gz_err == Z_ERRNO ? -errno : -EBADMSG;
+		if (!nr && gz_err == Z_BUF_ERROR)
+			err = -EBADMSG;
+		if (nr <= 0)
 			break;
-		bytes.nr += nr > 0 ? nr : 0;
+		bytes.nr += nr;
 	}
-	close(fd);
+	gzclose_r(gz);
 	if (err) {
 		array_free(&bytes);
 		return err;

@@ -11,7 +11,7 @@
  *	thread = import__thread(&im, proc, tid);
  *	path = import__path(&im, proc, time_ns, "cudaLaunchKernel", frames, nr);
  *	import__launch(&im, time_ns, correlation_id, path, thread);
- *	import__kernel(&im, proc, &work, "saxpy");
+ *	import__kernel(&im, proc, &work, span__of("saxpy"));
  *	err = import__finish(&im, &reader, "trace.json");
  *	...
  *	import__exit(&im);
@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "reader.h"
+#include "span.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -42,14 +43,12 @@ struct import {
 	ARRAY(struct xpu_sample) samples;	/* the same for samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
-	struct strpool strings;
-	struct idmap string_ids;	/* by address in the pool */
-	struct idmap told;		/* (proc, string id): its process has been told */
-	struct idmap apis;		/* string id: callback id */
+	ARRAY(struct strpool) strings;	/* by process: the strings that it has been told */
+	struct strpool apis;		/* functions of CUDA */
 	ARRAY(uint64_t) words;
 	struct import_stream *streams;
 	struct arena arena;
-	uint32_t nr_procs, nr_threads, nr_paths, nr_strings, nr_streams;
+	uint32_t nr_threads, nr_paths, nr_streams;
 	uint64_t last_ns;
 };
 
@@ -79,17 +78,17 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 /**
  * import__path - a call path
  * @api: what was called
- * @frames: @nr names, root first, without the called function; NULL is a frame without a name
+ * @frames: @nr names, root first, without the called function; .s NULL: a frame without a name
  *
  * Each call makes another one, so a caller that meets one often remembers its id. Deeper ones than
  * XPU_MAX_FRAMES lose their outermost frames and are marked.
  */
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
-		      const char *const *frames, size_t nr);
+		      const struct span *frames, size_t nr);
 
 /* The same for samples of what a thread did on a CPU. */
 uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
-			  const char *const *frames, size_t nr);
+			  const struct span *frames, size_t nr);
 
 /* Where work ran: the same id for the same place. */
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
@@ -109,14 +108,17 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
-		    const char *name);
+		    struct span name);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 
 /* Nothing more comes: opens @r on the recording. Return: 0 or -errno; r->error says why. */
 int import__finish(struct import *im, struct reader *r, const char *name);
 
-/* Reads a file as a whole; *@buf is to be freed. Return: 0 or -errno. */
+/*
+ * Reads a file as a whole, unpacked if it is gzip's; *@buf is to be freed. Return: 0 or -errno;
+ * -EBADMSG: a compressed one that is damaged or cut off.
+ */
 int import__load(const char *path, char **buf, size_t *size);
 
 /* "HtoD", "Device-to-Host", ... as a CUpti_ActivityMemcpyKind, 0 if it is none. */

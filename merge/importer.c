@@ -20,7 +20,8 @@ static int importer__load(const char *path, char **buf, size_t *size, struct msg
 	int err = import__load(path, buf, size);
 
 	if (err)
-		msgs__add(msgs, "%s: cannot be read: %s", path, strerror(-err));
+		msgs__add(msgs, "%s: cannot be read: %s", path,
+			  err == -EBADMSG ? "damaged or cut off: gzip -t tells more" : strerror(-err));
 	return err;
 }
 

@@ -17,7 +17,7 @@ static bool json__fail(struct json *j, const char *what)
 	return false;
 }
 
-static void json__blank(struct json *j)
+static inline void json__blank(struct json *j)
 {
 	while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\t' || *j->p == '\r'))
 		j->p++;
@@ -105,15 +105,11 @@ bool json__string(struct json *j, struct span *raw)
 
 	if (json__peek(j) != '"')
 		return json__fail(j, "no string");
-	raw->s = p = j->p + 1;
-	for (;; p++) {
-		if (p >= j->end)
-			return json__fail(j, "string without an end");
-		if (*p == '"')
-			break;
-		if (*p == '\\')
-			p++;
-	}
+	raw->s = j->p + 1;
+	for (p = raw->s; p < j->end && *p != '"'; p++)
+		p += *p == '\\';
+	if (p >= j->end)
+		return json__fail(j, "string without an end");
 	raw->len = p - raw->s;
 	j->p = p + 1;
 	return true;
@@ -244,7 +240,8 @@ size_t json_string__decode(struct span raw, char *out)
 bool span__decimal(struct span raw, int scale, int64_t *value)
 {
 	const char *p = raw.s, *end = raw.s + raw.len;
-	bool negative = false, point = false, digits = false;
+	const char *digits, *point = NULL;
+	bool negative = false;
 	uint64_t mantissa = 0;
 	int exponent = 0, e = 0;
 
@@ -252,22 +249,21 @@ bool span__decimal(struct span raw, int scale, int64_t *value)
 		negative = true;
 		p++;
 	}
-	for (; p < end && (*p == '.' || (*p >= '0' && *p <= '9')); p++) {
-		if (*p == '.') {
-			if (point)
-				return false;
-			point = true;
-			continue;
-		}
-		digits = true;
-		if (mantissa <= (INT64_MAX - 9) / 10) {
-			mantissa = mantissa * 10 + (*p - '0');
-			exponent -= point;
-		} else {
+	for (digits = p; p < end; p++) {
+		unsigned int digit = *p - '0';
+
+		if (digit <= 9 && mantissa <= (INT64_MAX - 9) / 10) {
+			mantissa = mantissa * 10 + digit;
+			exponent -= !!point;
+		} else if (digit <= 9) {
 			exponent += !point;
+		} else if (*p == '.' && !point) {
+			point = p;
+		} else {
+			break;
 		}
 	}
-	if (!digits)
+	if (p - digits == !!point)
 		return false;
 	if (p < end && (*p == 'e' || *p == 'E')) {
 		bool minus = p + 1 < end && p[1] == '-';

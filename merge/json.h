@@ -24,17 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-struct span {
-	const char *s;
-	size_t len;
-};
-
-static inline bool span__is(struct span a, const char *s)
-{
-	return a.len == strlen(s) && !memcmp(a.s, s, a.len);
-}
+#include "span.h"
 
 #define JSON_DEPTH	64
 

@@ -606,7 +606,7 @@ struct nsys_importer {
 	struct import *im;
 	struct idmap threads;		/* globalTid: thread of the recording */
 	struct idmap paths;		/* interned description of a path: path */
-	ARRAY(const char *) names;
+	ARRAY(struct span) names;
 };
 
 static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
@@ -635,11 +635,14 @@ static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uin
 static void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames,
 				 uint32_t nr)
 {
+	const char *name;
 	int err = 0;
 
 	i->names.nr = 0;
-	for (; nr && !err; nr--)
-		err = array_push(&i->names, nsys__frame_name(i->n, &frames[nr - 1]));
+	for (; nr && !err; nr--) {
+		name = nsys__frame_name(i->n, &frames[nr - 1]);
+		err = array_push(&i->names, name ? span__of(name) : (struct span){ 0 });
+	}
 	i->im->err = i->im->err ?: err;
 }
 
@@ -739,7 +742,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
 		w.stream = import__stream(i->im, proc, from->device, from->context, from->stream);
 		if (from->type == XPU_RECORD_KERNEL)
-			import__kernel(i->im, proc, &w, from->full_name ?: from->name);
+			import__kernel(i->im, proc, &w, span__of(from->full_name ?: from->name));
 		else if (from->type == XPU_RECORD_MEMCPY)
 			import__memcpy(i->im, proc, &w);
 		else

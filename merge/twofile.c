@@ -36,14 +36,20 @@ struct lane {
 	const char *comm;		/* as told last */
 };
 
+/* What makes a path; compared as bytes, so there must be no padding in it. */
+struct path_key {
+	const char *api;
+	uint32_t stack, proc;
+};
+
 struct twofiles {
 	struct twofile *out;
 	struct import *im;
 	struct msgs *msgs;
 	struct gputrace gpu;
 	struct strpool strings;
-	struct idmap stack_ids;		/* by address of the interned line */
-	ARRAY(struct folded_stack) stacks;
+	struct strpool lines;		/* call paths as the file has them, by number ... */
+	ARRAY(struct folded_stack) stacks;	/* ... and as they are */
 	ARRAY(struct stack_event) events;	/* by time, once they are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
 	bool *launched;			/* by call: it launched work, or should have */
@@ -52,10 +58,9 @@ struct twofiles {
 	struct idmap procs;		/* pid: process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
 	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, by launch */
-	struct idmap paths;		/* (stack, API name, process): path */
-	struct idmap apis;		/* API name: number */
-	ARRAY(const char *) frames;
-	struct strpool frame_strings;
+	struct strpool path_keys;	/* struct path_key, by number: ... */
+	ARRAY(uint32_t) paths;		/* ... a path of the recording */
+	ARRAY(struct span) frames;
 	uint32_t other_pid;		/* both sides have one process, by two numbers: the GPU's */
 	uint64_t nr_strange;
 };
@@ -132,14 +137,14 @@ static size_t drop_escapes(char *s, size_t len)
 	return out;
 }
 
-static void trim(const char **s, size_t *len)
+static void trim(struct span *s)
 {
-	while (*len && isspace((unsigned char)**s)) {
-		++*s;
-		--*len;
+	while (s->len && isspace((unsigned char)*s->s)) {
+		s->s++;
+		s->len--;
 	}
-	while (*len && isspace((unsigned char)(*s)[*len - 1]))
-		--*len;
+	while (s->len && isspace((unsigned char)s->s[s->len - 1]))
+		s->len--;
 }
 
 /* Takes what is called off the end of a path, which may be several functions of CUDA's. */
@@ -149,15 +154,15 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 	size_t name_len = 0;
 
 	for (;;) {
-		const char *frame = memrchr(s->text, ';', s->len);
-		size_t len, rest = frame ? (size_t)(frame - s->text) : 0;
+		const char *last = memrchr(s->text, ';', s->len);
+		size_t rest = last ? (size_t)(last - s->text) : 0;
+		struct span frame = { .s = last ? last + 1 : s->text };
 
-		frame = frame ? frame + 1 : s->text;
-		len = s->text + s->len - frame;
-		trim(&frame, &len);
-		if (len && !cuda_api__parse(frame, len, &name, &name_len))
+		frame.len = s->text + s->len - frame.s;
+		trim(&frame);
+		if (frame.len && !cuda_api__parse(frame.s, frame.len, &name, &name_len))
 			break;
-		if (len)
+		if (frame.len)
 			s->kind = cuda_api__kind(name, name_len);
 		s->len = rest;
 		if (!rest)
@@ -175,37 +180,35 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 }
 
 /* Return: 0, 1 if the line is none of ours, or -ENOMEM. */
-static int twofiles__read_line(struct twofiles *t, const char *s, size_t len)
+static int twofiles__read_line(struct twofiles *t, struct span s)
 {
-	const char *end = s + len, *p, *comm, *comm_end, *line;
+	const char *end = s.s + s.len, *p, *comm_end, *line;
 	struct stack_event e = { 0 };
-	size_t comm_len;
+	struct span comm, path;
 	int err;
 
-	p = read_field(s, end, &e.time_ns);
+	p = read_field(s.s, end, &e.time_ns);
 	if (!p)
 		return 1;
 	while (p < end && isblank((unsigned char)*p))
 		p++;
-	comm = p;
+	comm.s = p;
 	p = find_ids(p, end, &e, &comm_end);
 	if (!p)
 		return 1;
-	comm_len = comm_end - comm;
-	trim(&comm, &comm_len);
-	len = end - p;
-	trim(&p, &len);
-	line = strpool__intern(&t->strings, p, len);
-	e.comm = strpool__intern(&t->strings, comm, strnlen(comm, comm_len));
+	comm.len = comm_end - comm.s;
+	trim(&comm);
+	path = (struct span){ p, end - p };
+	trim(&path);
+	line = strpool__intern(&t->lines, path.s, path.len);
+	e.comm = strpool__intern(&t->strings, comm.s, strnlen(comm.s, comm.len));
 	if (!line || !e.comm)
 		return -ENOMEM;
-	if (!idmap__get(&t->stack_ids, (uintptr_t)line, &e.stack)) {
-		struct folded_stack stack = { .text = line, .len = len };
+	e.stack = strpool__id(line);
+	if (e.stack == t->stacks.nr) {
+		struct folded_stack stack = { .text = line, .len = path.len };
 
-		e.stack = t->stacks.nr;
 		err = twofiles__split_stack(t, &stack);
-		if (!err)
-			err = idmap__put(&t->stack_ids, (uintptr_t)line, e.stack);
 		if (!err)
 			err = array_push(&t->stacks, stack);
 		if (err)
@@ -214,7 +217,7 @@ static int twofiles__read_line(struct twofiles *t, const char *s, size_t len)
 	return array_push(&t->events, e);
 }
 
-static int stack_event__compare(const void *a, const void *b)
+static int stack_event__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
 {
 	const struct stack_event *x = a, *y = b;
 
@@ -227,28 +230,26 @@ static int twofiles__read_stacks(struct twofiles *t, const char *buf, size_t siz
 	int err = 0;
 
 	for (p = buf; p < end && err >= 0; p = eol + 1) {
-		const char *s = p;
-		size_t len;
+		struct span s = { .s = p };
 		char *copy = NULL;
 
 		eol = memchr(p, '\n', end - p) ?: end;
-		len = eol - p;
-		if (memchr(p, '\033', len)) {
-			s = copy = malloc(len);
+		s.len = eol - p;
+		if (memchr(p, '\033', s.len)) {
+			s.s = copy = malloc(s.len);
 			if (!copy)
 				return -ENOMEM;
-			memcpy(copy, p, len);
-			len = drop_escapes(copy, len);
+			memcpy(copy, p, s.len);
+			s.len = drop_escapes(copy, s.len);
 		}
-		trim(&s, &len);
-		err = len ? twofiles__read_line(t, s, len) : 0;
+		trim(&s);
+		err = s.len ? twofiles__read_line(t, s) : 0;
 		t->nr_strange += err > 0;
 		free(copy);
 	}
 	if (err < 0)
 		return err;
-	if (t->events.nr)
-		qsort(t->events.v, t->events.nr, sizeof(*t->events.v), stack_event__compare);
+	array__sort(t->events.v, t->events.nr, sizeof(*t->events.v), stack_event__compare, NULL);
 	return 0;
 }
 
@@ -348,9 +349,8 @@ static int twofiles__list_launches(struct twofiles *t)
 	for (i = 0; i < t->gpu.calls.nr && !err; i++)
 		if (t->launched[i] && kinds[t->gpu.calls.v[i].kind])
 			err = array_push(&t->launches, i);
-	if (t->launches.nr)
-		qsort_r(t->launches.v, t->launches.nr, sizeof(*t->launches.v), launch__compare,
-			t->gpu.calls.v);
+	array__sort(t->launches.v, t->launches.nr, sizeof(*t->launches.v), launch__compare,
+		    t->gpu.calls.v);
 	return err;
 }
 
@@ -469,50 +469,48 @@ static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *com
 	return proc;
 }
 
-/* Return: the path of a stack, NO_INDEX standing for none, in a process. */
-static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *label,
-			       const char *api, uint64_t time_ns)
+/*
+ * twofiles__path - a path of the recording, the same for the same things
+ * @stack: or ALIGN_NONE, ALIGN_UNCERTAIN
+ * @api: what was called, if the stack does not say; one of the interned names
+ */
+static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
+			       uint64_t time_ns)
 {
-	const struct folded_stack *s = stack == NO_INDEX ? NULL : &t->stacks.v[stack];
-	uint32_t api_nr = 0, path;
+	const struct folded_stack *s = stack < t->stacks.nr ? &t->stacks.v[stack] : NULL;
+	const struct path_key key = { .api = s && s->api ? s->api : api, .stack = stack, .proc = proc };
+	const char *known = strpool__intern(&t->path_keys, (const char *)&key, sizeof(key));
 	const char *p, *end;
-	uint64_t key;
+	uint32_t path;
 	int err = 0;
 
-	if (s && s->api)
-		api = s->api;
-	if (!idmap__get(&t->apis, (uintptr_t)api, &api_nr)) {
-		api_nr = t->apis.nr + 1;
-		err = idmap__put(&t->apis, (uintptr_t)api, api_nr);
-	}
-	/* Names of functions and processes are few; label and no label differ in the last bit. */
-	key = (uint64_t)stack << 32 | (api_nr & 0x7fff) << 17 | (proc & 0xffff) << 1 | !!label;
-	if (idmap__get(&t->paths, key, &path) || err || t->im->err)
-		return err || t->im->err ? 0 : path;
+	if (!known)
+		t->im->err = t->im->err ?: -ENOMEM;
+	if (t->im->err)
+		return 0;
+	if (strpool__id(known) < t->paths.nr)
+		return t->paths.v[strpool__id(known)];
 	t->frames.nr = 0;
-	if (label)
-		err = array_push(&t->frames, label);
+	if (stack == ALIGN_UNCERTAIN)
+		err = array_push(&t->frames, span__of("[uncertain]"));
 	for (p = s ? s->text : NULL, end = p ? p + s->len : NULL; p && p < end && !err;) {
-		const char *next = memchr(p, ';', end - p) ?: end, *frame = p, *name;
-		size_t len = next - p;
+		struct span frame = { .s = p };
 
-		p = next + 1;
-		trim(&frame, &len);
-		if (!len)
+		p = memchr(p, ';', end - p) ?: end;
+		frame.len = p++ - frame.s;
+		trim(&frame);
+		if (!frame.len)
 			continue;
-		if (len == 11 && !memcmp(frame, "<no-symbol>", 11))
-			name = NULL;
-		else if (!(name = strpool__intern(&t->frame_strings, frame, strnlen(frame, len))))
-			err = -ENOMEM;
-		if (!err)
-			err = array_push(&t->frames, name);
+		frame.len = strnlen(frame.s, frame.len);
+		if (span__is(frame, "<no-symbol>"))
+			frame.s = NULL;
+		err = array_push(&t->frames, frame);
 	}
 	if (!err && s && !t->frames.nr)
-		err = array_push(&t->frames, (const char *)NULL);
-	t->im->err = t->im->err ?: err;
-	path = import__path(t->im, proc, time_ns, api, t->frames.v, t->frames.nr);
-	if (!t->im->err)
-		t->im->err = idmap__put(&t->paths, key, path);
+		err = array_push(&t->frames, (struct span){ 0 });
+	t->im->err = err;
+	path = import__path(t->im, proc, time_ns, key.api, t->frames.v, t->frames.nr);
+	t->im->err = t->im->err ?: array_push(&t->paths, path);
 	return path;
 }
 
@@ -542,26 +540,22 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	for (i = 0; i < t->launches.nr; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[t->launches.v[i]];
 		struct lane *lane = &t->gpu_lanes.v[t->gpu_lane_of.v[i]];
-		uint32_t pair = a->pair[t->gpu_lane_of.v[i]], match = a->match[i], stack = NO_INDEX;
-		const struct stack_event *e = NULL;
-		const char *label = NULL;
+		uint32_t pair = a->pair[t->gpu_lane_of.v[i]], match = a->match[i];
+		const struct stack_event *e = match < t->events.nr ? &t->events.v[match] : NULL;
 
-		if (match < t->events.nr) {
-			e = &t->events.v[match];
-			stack = e->stack;
+		if (e)
 			out->nr_certain++;
-		} else if (match == ALIGN_UNCERTAIN) {
-			label = "[uncertain]";
+		else if (match == ALIGN_UNCERTAIN)
 			out->nr_uncertain++;
-		} else {
+		else
 			out->nr_no_stack++;
-		}
 		/* What the system calls the thread is worth more than what CUPTI does. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,
-			       twofiles__path(t, twofiles__proc(t, lane->pid, ""), stack, label,
-					      c->name, c->start_ns), lane->thread);
+			       twofiles__path(t, twofiles__proc(t, lane->pid, ""),
+					      e ? e->stack : match, c->name, c->start_ns),
+			       lane->thread);
 		if (pair != NO_INDEX)
 			t->cpu_lanes.v[pair].thread = lane->thread;
 	}
@@ -577,7 +571,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			twofiles__thread(t, lane, lane->tid, e->comm, time_ns);
 		import__launch(t->im, time_ns, 0,
 			       twofiles__path(t, twofiles__proc(t, lane->pid, e->comm), e->stack,
-					      NULL, "cudaLaunchKernel", time_ns), lane->thread);
+					      "cudaLaunchKernel", time_ns), lane->thread);
 	}
 }
 
@@ -614,7 +608,7 @@ static void twofiles__write_others(struct twofiles *t)
 				     c->end_ns - c->start_ns, c->correlation_id, c->name);
 		if (t->launched[i] && !done[i])
 			import__launch(t->im, c->start_ns, c->correlation_id,
-				       twofiles__path(t, proc, NO_INDEX, NULL, c->name, c->start_ns),
+				       twofiles__path(t, proc, ALIGN_NONE, c->name, c->start_ns),
 				       t->gpu_lanes.v[lane].thread);
 	}
 	idmap__free(&ids);
@@ -753,12 +747,11 @@ out:
 	array_free(&t.launches);
 	array_free(&t.events);
 	array_free(&t.stacks);
-	idmap__free(&t.apis);
-	idmap__free(&t.paths);
+	array_free(&t.paths);
+	strpool__free(&t.path_keys);
 	idmap__free(&t.procs);
 	idmap__free(&t.calls);
-	idmap__free(&t.stack_ids);
-	strpool__free(&t.frame_strings);
+	strpool__free(&t.lines);
 	strpool__free(&t.strings);
 	free(t.launched);
 	gputrace__exit(&t.gpu);

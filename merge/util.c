@@ -5,6 +5,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_BYTES	(2ul << 20)
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+void *huge__alloc(size_t bytes)
+{
+	size_t padded = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+	void *p;
+
+	if (bytes < HUGE_BYTES || padded < bytes)
+		return malloc(bytes);
+	p = aligned_alloc(HUGE_BYTES, padded);
+	if (p)
+		madvise(p, padded, MADV_HUGEPAGE);
+	return p;
+}
+
+void *huge__zalloc(size_t nr, size_t elem_bytes)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(nr, elem_bytes, &bytes) || bytes < HUGE_BYTES)
+		return calloc(nr, elem_bytes);
+	p = huge__alloc(bytes);
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+/* ---- arrays --------------------------------------------------------------------------------- */
 
 int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 {
@@ -23,6 +54,19 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 	*array = grown;
 	*cap = want;
 	return 0;
+}
+
+void array__sort(void *v, size_t nr, size_t elem_bytes,
+		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx)
+{
+	const char *p = v;
+	size_t i;
+
+	for (i = 1; i < nr; i++, p += elem_bytes)
+		if (compare(p, p + elem_bytes, ctx) > 0)
+			break;
+	if (i < nr)
+		qsort_r(v, nr, elem_bytes, compare, ctx);
 }
 
 /* ---- arena ---------------------------------------------------------------------------------- */
@@ -121,7 +165,7 @@ static int strpool__grow(struct strpool *p)
 	size_t i, k;
 
 	p->nr_slots = old.nr_slots ? old.nr_slots * 2 : 64;
-	p->slots = calloc(p->nr_slots, sizeof(*p->slots));
+	p->slots = huge__zalloc(p->nr_slots, sizeof(*p->slots));
 	if (!p->slots) {
 		*p = old;
 		return -ENOMEM;
@@ -142,6 +186,7 @@ const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 {
 	uint32_t hash = string__hash(s, len);
 	struct strpool_slot *slot;
+	uint32_t id = p->nr;
 	char *copy;
 
 	if (len > INT32_MAX || (p->nr >= p->nr_slots / 2 && strpool__grow(p)))
@@ -149,9 +194,11 @@ const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 	slot = strpool__slot(p, s, len, hash);
 	if (slot->s)
 		return slot->s;
-	copy = arena__alloc(&p->arena, len + 1);
+	copy = arena__alloc(&p->arena, sizeof(id) + len + 1);
 	if (!copy)
 		return NULL;
+	memcpy(copy, &id, sizeof(id));
+	copy += sizeof(id);
 	memcpy(copy, s, len);
 	*slot = (struct strpool_slot){ copy, len, hash };
 	p->nr++;
@@ -200,7 +247,7 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 
 	if (m->nr >= m->nr_slots / 2) {
 		m->nr_slots = old.nr_slots ? old.nr_slots * 2 : 16;
-		m->slots = calloc(m->nr_slots, sizeof(*m->slots));
+		m->slots = huge__zalloc(m->nr_slots, sizeof(*m->slots));
 		if (!m->slots) {
 			*m = old;
 			return -ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * util.h - growing arrays, an arena, interned strings, an id map, kept messages
+ * util.h - large memory, growing arrays, an arena, interned strings, an id map, kept messages
  *
  * Nothing here prints, exits or aborts: what can fail returns -errno (or NULL for -ENOMEM).
  */
@@ -11,11 +11,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define min_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ < b_ ? a_ : b_; })
 #define max_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/*
+ * malloc() and calloc() for what may be large and is used all over: in huge pages, as far as the
+ * kernel has them. To be freed, or reallocated, as any other.
+ */
+void *huge__alloc(size_t bytes);
+void *huge__zalloc(size_t nr, size_t elem_bytes);
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
@@ -37,6 +47,10 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
+
+/* qsort_r() of what mostly is in order already: then it is one pass over it. */
+void array__sort(void *v, size_t nr, size_t elem_bytes,
+		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
 /* An index that leads nowhere. */
 #define NO_INDEX	UINT32_MAX
@@ -72,6 +86,15 @@ struct strpool {
 
 /* Return: the pool's own copy of @s[0..@len), with a NUL, until strpool__free(); or NULL. */
 const char *strpool__intern(struct strpool *p, const char *s, size_t len);
+/* Return: how many different strings the pool had before this one of its copies. */
+static inline uint32_t strpool__id(const char *copy)
+{
+	uint32_t id;
+
+	memcpy(&id, copy - sizeof(id), sizeof(id));
+	return id;
+}
+
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void strpool__free(struct strpool *p);

@@ -157,6 +157,12 @@ is "$(grep -c '"dur":2.000,"cat":"launch"' out) $(grep -c '"dur":2.000,"cat":"ap
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
 is "$(works out)" 6 "--gpu alone: each record, without stacks"
 
+gzip -k gpu.json
+gzip -c cpu.txt >cpu.gz
+xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>log
+cmp packed.folded direct.folded
+ok $? "compressed files are the same" || diag "$(cat log)"
+
 # ---- files that are not right
 
 # fails NAME REGEX FILES...
@@ -175,6 +181,8 @@ fails "a directory" 'cannot be read' --cpu . --gpu gpu.json
 fails "no stacks" 'empty: no stacks' --cpu empty --gpu gpu.json
 fails "no events" 'empty: no CUDA events' --cpu cpu.txt --gpu empty
 fails "no JSON" 'no CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
+head -c 200 gpu.json.gz >cut.gz
+fails "cut off gzip" 'cut.gz: cannot be read: damaged or cut off' --cpu cpu.txt --gpu cut.gz
 fails "stacks alone" 'give the device records' --cpu cpu.txt
 fails "a bad tolerance" 'number of milliseconds' --cpu cpu.txt --gpu gpu.json -t ms
 fails "a recording, too" 'one or the other' --gpu gpu.json x.data

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MERGE_SPAN_H
+#define MERGE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Part of somebody else's buffer, without a NUL. */
+struct span {
+	const char *s;
+	size_t len;
+};
+
+static inline bool span__is(struct span a, const char *s)
+{
+	return a.len == strlen(s) && !memcmp(a.s, s, a.len);
+}
+
+static inline struct span span__of(const char *s)
+{
+	return (struct span){ s, strlen(s) };
+}
+
+#endif /* MERGE_SPAN_H */
