@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The programs that run in the kernel: two on the shim's probe sites, which read the exact
- * correlation id and the finished device work, and three that follow the target's process tree.
+ * The programs that run in the kernel: those on the shim's probe sites, which read the exact
+ * correlation ids and the finished device work, and those that follow the target's process tree. The
+ * other files of this room have the CPU's side.
  *
  * A uprobe program can be preempted by another task that enters the same program on the same CPU,
  * so a per-CPU scratch area would mix two launches. Scratch memory is per task here.
@@ -14,6 +15,8 @@
 #include "xpu_record.h"
 #include "xpu_slot.h"
 #include "xpu.h"
+
+#define SIGKILL	9
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -57,7 +60,9 @@ struct {
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
 	__u8 record[sizeof(struct xpu_ring_launch) + FRAMES_BYTES] __attribute__((aligned(8)));
-	__u64 log;			/* the task's struct xpu_log, if it has one */
+	__u64 log;			/* the task's struct xpu_log, if it has one ... */
+	__u32 proc_id;			/* ... in this image */
+	__u32 reserved;
 };
 
 _Static_assert(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry) <=
@@ -229,6 +234,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
+/* ---- launches that threads have logged ------------------------------------------------------- */
+
 /* The ring is full: what was in the log. */
 static __noinline int drop_log(const struct xpu_ring_log *r)
 {
@@ -245,14 +252,14 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
 /**
  * send_log - put launches that a thread has logged into the ring
  * @task: the current one; not always that thread
- * @proc: its image
+ * @proc_id: of its image
  * @s: its scratch
  * @user_log: the struct xpu_log
  * @end: the number of the first entry that is not wanted; 0: the head
  * @own: only if it is @task's own log
  */
-static __always_inline void send_log(struct task_struct *task, const struct xpu_proc *proc,
-				     struct scratch *s, const void *user_log, __u64 end, bool own)
+static __always_inline void send_log(struct task_struct *task, __u32 proc_id, struct scratch *s,
+				     const void *user_log, __u64 end, bool own)
 {
 	struct xpu_ring_log *r = (struct xpu_ring_log *)s->record;
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -292,7 +299,7 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 	r->clock_ticks = clock->ticks;
 	r->clock_ns = clock->ns;
 	r->clock_rate = clock->rate;
-	r->proc_id = proc->proc_id;
+	r->proc_id = proc_id;
 	r->tid = 0;
 	if (log.tid == ns_tid)
 		r->tid = task_tid(task);
@@ -306,30 +313,69 @@ static __always_inline void send_log(struct task_struct *task, const struct xpu_
 		drop_log(r);
 }
 
-/*
- * A thread ends, perhaps by a signal: since Linux 6.16 its memory is still there, and so is what it
- * has logged and not sent.
- */
-static __always_inline void send_last(struct task_struct *task, const struct xpu_proc *proc)
+/* The current task ends or execs, with things in its log that the shim does not get to send. */
+static __always_inline void send_last(struct task_struct *task)
 {
 	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
 
 	if (s && s->log && task->mm)
-		send_log(task, proc, s, (const void *)s->log, 0, true);
+		send_log(task, s->proc_id, s, (const void *)s->log, 0, true);
 }
+
+static __always_inline void forget_log(struct task_struct *task)
+{
+	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
+
+	if (s)
+		s->log = 0;
+}
+
+/*
+ * Before Linux 6.16 a thread's memory is gone when on_exit() is called. Every thread of a process that
+ * is killed, ends or execs gets a SIGKILL, but the one that does it. What is sent twice is known by its
+ * numbers.
+ */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (sig != SIGKILL && action->sa.sa_handler)	/* not SIG_DFL */
+		return 0;
+	send_last(task);
+	if (sig == SIGKILL)
+		forget_log(task);
+	return 0;
+}
+
+/* Its memory is about to be replaced. Since Linux 6.10: the loader looks whether there is such a thing. */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec, struct task_struct *task)
+{
+	send_last(task);
+	forget_log(task);
+	return 0;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
-	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	struct xpu_record_process_exit *r;
+	struct xpu_proc *proc, gone;
 
-	if (!proc)
-		return 0;
-	send_last(task, proc);
+	/* First, and by what the thread knows itself: the last one may already have been here. */
+	send_last(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc)
+		return 0;
+	gone = *proc;
+	if (bpf_map_delete_elem(&procs, &tgid))
+		return 0;			/* two threads took themselves for the last one */
 
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (r) {
@@ -337,15 +383,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		r->hdr.misc = 0;
 		r->hdr.size = sizeof(*r);
 		r->time_ns = bpf_ktime_get_ns();
-		r->proc_id = proc->proc_id;
-		r->pid = proc->pid;
+		r->proc_id = gone.proc_id;
+		r->pid = gone.pid;
 		r->exit_code = BPF_CORE_READ(task, signal, group_exit_code) ?: task->exit_code;
 		r->reserved = 0;
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	} else {
 		drop(XPU_LOST_PROCESS);
 	}
-	bpf_map_delete_elem(&procs, &tgid);
 	return 0;
 }
 
@@ -399,15 +444,9 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	proc = current_process(task);
 	if (!proc)
 		return 0;
-	if (bpf_probe_read_user(&slot, sizeof(slot), user_slot)) {
+	if (bpf_probe_read_user(&slot, sizeof(slot), user_slot) || slot.size != sizeof(slot)) {
 		drop(XPU_LOST_READ);
 		return 0;
-	}
-	if (slot.size < sizeof(slot)) {		/* of an older shim */
-		slot.wait_ns = 0;
-		slot.home = 0;
-		slot.log = 0;
-		slot.range_id = 0;
 	}
 	if (want_accounts && slot.home)
 		note_slot(task, slot.home);
@@ -461,8 +500,10 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));
 	r->range_id = slot.range_id;
 	r->reserved = 0;
-	if (slot.log)
+	if (slot.log) {
 		s->log = slot.log;
+		s->proc_id = proc->proc_id;
+	}
 	r->nr_frames = bytes / sizeof(__u64);
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()) &&
 	    !(slot.flags & XPU_CHAIN_NO_LAUNCH))
@@ -481,7 +522,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 		return 0;
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (s)
-		send_log(task, proc, s, user_log, end, false);
+		send_log(task, proc->proc_id, s, user_log, end, false);
 	else
 		drop(XPU_LOST_SCRATCH);
 	return 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "msg.h"
@@ -264,6 +265,19 @@ static int identify(struct xpu_bpf *skel)
 	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
 }
 
+/* Whether this kernel has a tracepoint: what is not there cannot be loaded for. */
+static bool has_tracepoint(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char type[64];
+	bool has;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+	btf__free(btf);
+	return has;
+}
+
 /* Before the programs are loaded. */
 static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool multi)
 {
@@ -274,6 +288,8 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
 	skel->rodata->want_waits = opts->waits;
+	bpf_program__set_autoload(skel->progs.on_prepare_exec,
+				  has_tracepoint("sched_prepare_exec"));
 	set_up_off_cpu(skel, opts);
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {

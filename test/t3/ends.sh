@@ -83,6 +83,17 @@ else
 	skip "KeyboardInterrupt" "no python3"
 fi
 
+# Threads that end while they launch: what they have logged is in the recording, to the last launch.
+for how in killed killed killed killed rawexec; do
+	run $how
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(perl -e 'local $/; my @c = unpack("q*", <>); my ($begun, $done) = (0, 0);
+		while (@c) { $begun += shift @c; $done += shift @c } print "$begun $done"' counts)
+	[ $((nr_all - made)) -ge "$2" ] && [ $((nr_all - made)) -le "$1" ]
+	ok $? "$how: every launch until the end is counted" ||
+		diag "$((nr_all - made)) of $1 that were begun, $2 done"
+done
+
 # Kernels that still run are in the recording, and said to be unfinished.
 for how in running running_exit; do
 	run $how

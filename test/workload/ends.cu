@@ -23,6 +23,9 @@
  *	vfork		vfork and exec of /bin/true, and goes on with site_again
  *	fork		a child that does nothing and ends by exit(), and goes on with site_again
  *	exec		executes itself with HOW return: a new image with the same pid
+ *	killed		SIGKILL while other threads launch, from site_other, and count that in the
+ *			file "counts": of each how many it has begun, and how many are done
+ *	rawexec		the same with /bin/true executed, past the C library
  *
  * Each kernel_NAME is launched by site_NAME alone.
  */
@@ -32,6 +35,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +97,48 @@ static void start_others(void)
 		if (pthread_create(&thread, NULL, other_main, NULL))
 			exit(1);
 	wait_ms(20);
+}
+
+struct count {
+	volatile long begun, done;
+};
+
+static void *counting_main(void *arg)
+{
+	for (struct count *c = (struct count *)arg;;) {
+		c->begun++;
+		site_other(cost_ns);
+		c->done++;
+	}
+	return arg;
+}
+
+static void start_counting(void)
+{
+	const int nr = 16, fd = open("counts", O_RDWR | O_CREAT | O_TRUNC, 0644);
+	const size_t bytes = (nr + 1) * sizeof(struct count);
+	struct count *c;
+	pthread_t thread;
+
+	if (fd < 0 || ftruncate(fd, bytes))
+		exit(1);
+	c = (struct count *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (c == MAP_FAILED)
+		exit(1);
+	for (int i = 0; i < nr; i++)
+		if (pthread_create(&thread, NULL, counting_main, c++))
+			exit(1);
+	wait_ms(100);
+	for (; c->begun < 100; c->done++) {
+		c->begun++;
+		site_last(cost_ns);
+	}
+}
+
+static void raw_exec(char **argv)
+{
+	syscall(SYS_execve, "/bin/true", argv, environ);
+	exit(1);
 }
 
 static void again(void)
@@ -238,6 +285,8 @@ static void end(const char *how, char **argv)
 	if (!strncmp(how, "threads", 7))
 		start_others();
 	say();
+	if (!strcmp(how, "killed") || !strcmp(how, "rawexec"))
+		start_counting();
 	if (!strcmp(how, "return"))
 		return;
 	if (!strcmp(how, "exit") || !strcmp(how, "running") || !strcmp(how, "threads"))
@@ -250,7 +299,9 @@ static void end(const char *how, char **argv)
 		abort();
 	if (!strcmp(how, "segv"))
 		*nowhere = 0;
-	if (!strcmp(how, "kill"))
+	if (!strcmp(how, "rawexec"))
+		raw_exec(argv);
+	if (!strcmp(how, "kill") || !strcmp(how, "killed"))
 		raise(SIGKILL);
 	if (!strcmp(how, "int"))
 		raise(SIGINT);
