@@ -17,18 +17,10 @@
  * xpu_hello and xpu_live_api are never called: their semaphores are what they are for.
  *
  * The arguments stay where the calling convention puts them, which is where the BPF programs look:
- * rdi and rsi on x86-64, x0 and x1 on arm64.
+ * rdi and rsi.
  */
-#if defined(__x86_64__)
-# define NOP		.byte 0x0f, 0x1f, 0x44, 0x00, 0x00		/* nop5 */
-# define FUNCTION	@function
-# define OBJECT		@object
-#elif defined(__aarch64__)
-# define NOP		nop
-# define FUNCTION	%function
-# define OBJECT		%object
-#else
-# error "no probe site for this architecture yet"
+#ifndef __x86_64__
+# error "the shim is for x86-64 only"
 #endif
 
 .macro PROBE_SITE name, plain=0
@@ -36,13 +28,13 @@
 	.balign	16
 	.globl	\name
 	.protected \name
-	.type	\name, FUNCTION
+	.type	\name, @function
 \name:
 	.cfi_startproc
 	.if \plain
 	nop
 	.else
-	NOP
+	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00		/* nop5 */
 	.endif
 	ret
 	.cfi_endproc
@@ -52,7 +44,7 @@
 	.balign	2
 	.globl	\name\()_semaphore
 	.protected \name\()_semaphore
-	.type	\name\()_semaphore, OBJECT
+	.type	\name\()_semaphore, @object
 \name\()_semaphore:
 	.2byte	0
 	.size	\name\()_semaphore, 2

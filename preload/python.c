@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "libc.h"
+#include "memory.h"
 #include "options.h"
 #include "probe.h"
 #include "wire.h"
@@ -25,8 +25,6 @@
 #include "xpu_utf8.h"
 #include "xpu_record.h"
 
-#define PAGE		4096ull
-#define USER_MAX	(1ull << 47)
 #define MAX_FRAMES	XPU_MAX_FRAMES
 #define MAX_WALK	(64 * 1024)	/* frames, shown or not: a circle is not followed for ever */
 #define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire has less */
@@ -145,22 +143,10 @@ static inline uint8_t load8(uint64_t addr)
 	return *(const uint8_t *)(uintptr_t)addr;
 }
 
-/* The kernel looks at a signal set there, then refuses the "how". Changes errno. */
-static bool page_readable(uint64_t page)
-{
-	return syscall(SYS_rt_sigprocmask, -1, page, NULL, _NSIG / 8) == -1 && errno != EFAULT;
-}
-
 static bool readable(uint64_t addr, uint64_t bytes)
 {
-	uint64_t page = addr & ~(PAGE - 1);
-
-	if (addr < PAGE || addr >= USER_MAX || bytes > USER_MAX - addr)
-		return false;
-	for (; page < addr + bytes; page += PAGE)
-		if (!page_readable(page))
-			return false;
-	return true;
+	return addr < USER_MAX && bytes <= USER_MAX - addr &&
+	       memory__readable_span(addr, addr + bytes);
 }
 
 /* No more Python frames in this process. Any thread. */
@@ -623,7 +609,6 @@ static bool python__walk(struct python *p)
 {
 	uint64_t tstate = (uintptr_t)get_tstate();
 	bool probation = atomic_load_explicit(&nr_walks, memory_order_relaxed) < PROBATION;
-	int saved_errno = errno;
 
 	p->nr_words = 0;
 	p->nr_groups = 0;
@@ -635,7 +620,7 @@ static bool python__walk(struct python *p)
 	if (!tstate)
 		return true;
 	if (!python__try(p, probation, tstate, 128))
-		goto out;
+		return false;
 	if (L.minor <= 10)
 		python__walk_objects(p, tstate, probation);
 	else
@@ -644,9 +629,6 @@ static bool python__walk(struct python *p)
 		python__end_group(p, 0);
 	if (probation && !p->failed && p->nr_words)
 		atomic_fetch_add_explicit(&nr_walks, 1, memory_order_relaxed);
-out:
-	if (__builtin_expect(probation, 0))
-		errno = saved_errno;
 	return !p->failed;
 }
 

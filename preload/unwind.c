@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "unwind.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cfi.h"
+#include "generation.h"
+#include "memory.h"
 #include "options.h"
+#include "rule.h"
 #include "xpu_record.h"
 
 static bool enabled;
@@ -30,129 +36,6 @@ const char *unwind__message(int *level)
 	return message[0] ? message : NULL;
 }
 
-#ifndef __x86_64__
-
-static const char *unavailable(void)
-{
-	return "the shim unwinds on x86-64 only";
-}
-
-size_t unwinder__bytes(void)
-{
-	return 0;
-}
-
-bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
-		     const struct unwind_trace *trace)
-{
-	(void)u;
-	(void)level;
-	(void)trace;
-	slot->nr_frames = 0;
-	slot->flags = 0;
-	return false;
-}
-
-size_t unwinder__trace_bytes(const struct unwinder *u)
-{
-	(void)u;
-	return 0;
-}
-
-uint64_t unwinder__trace_key(const struct unwinder *u)
-{
-	(void)u;
-	return 0;
-}
-
-void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
-{
-	(void)u;
-	(void)trace;
-}
-
-const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
-{
-	(void)u;
-	(void)level;
-	return NULL;
-}
-
-#else
-
-#include <dlfcn.h>
-#include <errno.h>
-#include <link.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "cfi.h"
-#include "libc.h"
-
-#define PAGE		4096ull
-#define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
-#define USER_MAX	(1ull << 47)
-
-enum kind {
-	RULE_SP,		/* CFA = rsp + cfa_off */
-	RULE_BP,		/* CFA = rbp + cfa_off */
-	RULE_BP_DEREF,		/* CFA = *(rbp + cfa_off): a function that aligned its stack */
-	RULE_END,		/* nobody called this: _start, clone3 */
-	RULE_START,		/* nor this, and it was not left by a call: makecontext()'s */
-	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
-	RULE_GUESS,		/* no information: a frame pointer, if it looks like one */
-	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_BAD,		/* not code */
-};
-
-enum bp_how {			/* the caller's rbp */
-	BP_SAME,
-	BP_CFA,			/* *(CFA + bp_off) */
-	BP_BP,			/* *(rbp + bp_off) */
-};
-
-/*
- * All that a walk needs to know of a return address, in a word:
- *
- *	63      40 39     22 21  20 19  16 15   0
- *	 cfa_off    bp_off   bp_how  kind   next
- *
- * Offsets are in words of the stack; next is the entry that was the caller's the last time.
- */
-typedef uint64_t rule_t;
-
-#define CFA_BITS	24
-#define BP_BITS		18
-
-static inline rule_t rule__make(enum kind kind, int64_t cfa_off, enum bp_how bp_how, int64_t bp_off)
-{
-	return (uint64_t)(cfa_off / 8) << 40 |
-	       ((uint64_t)(bp_off / 8) & ((1u << BP_BITS) - 1)) << 22 |
-	       (uint64_t)bp_how << 20 | (uint64_t)kind << 16;
-}
-
-static inline enum kind rule__kind(rule_t rule)
-{
-	return rule >> 16 & 15;
-}
-
-static inline enum bp_how rule__bp_how(rule_t rule)
-{
-	return rule >> 20 & 3;
-}
-
-static inline int64_t rule__cfa_off(rule_t rule)
-{
-	return ((int64_t)rule >> 40) * 8;
-}
-
-static inline int64_t rule__bp_off(rule_t rule)
-{
-	return ((int64_t)(rule << 24) >> 46) * 8;
-}
-
 struct entry {
 	uint64_t key;		/* the address, plus the generation in the bits above; 0: empty */
 	rule_t rule;
@@ -164,20 +47,6 @@ _Static_assert(sizeof(struct entry) == 16, "four in a cache line");
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
 _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
-
-/* Memory that could be read when it was tried; the stack is in there. */
-struct range {
-	uint64_t lo, hi;
-	bool own;		/* the thread's own stack, which stays as long as the thread */
-	bool closed;		/* what is above it cannot be read */
-};
-
-#define NR_RANGES	8
-
-struct ranges {
-	struct range v[NR_RANGES];
-	unsigned int next;	/* to be replaced */
-};
 
 /* What led from one frame of a walk to its caller's. */
 struct step {
@@ -218,7 +87,7 @@ struct last_walk {
 
 struct unwinder {
 	struct entry rules[SETS * WAYS];
-	struct ranges ranges;
+	struct spans spans;
 	uint64_t generation;
 	unsigned int nr_filled;
 	struct last_walk last;
@@ -236,9 +105,9 @@ struct context {
 
 struct walk {
 	struct unwinder *u;
-	struct ranges *ranges;
-	struct range *range;		/* the one in use ... */
-	uint64_t lo, span;		/* ... and 8 bytes are in it from lo to lo + span */
+	struct spans *spans;
+	struct span *span;		/* the one in use ... */
+	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
@@ -253,258 +122,51 @@ struct walk {
 
 enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
 
-/* ---- what the process's code is -------------------------------------------------------------- */
-
-/*
- * The dynamic loader counts the objects it has mapped, for dl_iterate_phdr(), which would take its
- * lock. Rules are good as long as the count is: another object can only be where one was unloaded
- * if it was loaded since. The counter has no name; find_generation() finds out where it is.
- */
-static const volatile uint64_t *nr_loads;
-static const volatile uint32_t *nr_loaded;	/* in the first namespace: unloading counts, too */
-
-static uint64_t generation(void)
-{
-	return 2 * *nr_loads - (nr_loaded ? *nr_loaded : 0);
-}
-
-struct counts {
-	uint64_t loads, loaded;
-};
-
-static int get_counts(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct counts *c = data;
-
-	if (size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
-		return -1;
-	c->loads = info->dlpi_adds;
-	c->loaded = info->dlpi_adds - info->dlpi_subs;
-	return 1;
-}
-
-#define MAX_GLOBAL	16384
-
-/* The loader's variables with so many objects loaded; returns whether nothing changed meanwhile. */
-static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, struct counts *c)
-{
-	struct counts before;
-	size_t i;
-
-	if (dl_iterate_phdr(get_counts, &before) != 1)
-		return false;
-	for (i = 0; i < nr; i++)
-		picture[i] = ((const volatile uint64_t *)global)[i];
-	/* Another thread may load something, too. */
-	return dl_iterate_phdr(get_counts, c) == 1 && c->loads == before.loads &&
-	       c->loaded == before.loaded;
-}
-
-/* Loads @name and looks which of the loader's variables count that. */
-static bool try_generation(const uint64_t *global, size_t nr, const char *name)
-{
-	static uint64_t pictures[3][MAX_GLOBAL / sizeof(uint64_t)];
-	struct counts c[3];
-	size_t i, nr_found = 0, nr_loaded_found = 0;
-	bool good[3];
-	void *handle;
-
-	handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-	if (handle) {
-		dlclose(handle);
-		return false;		/* loading it would not load it */
-	}
-	good[0] = take_picture(global, nr, pictures[0], &c[0]);
-	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		return false;
-	good[1] = take_picture(global, nr, pictures[1], &c[1]);
-	dlclose(handle);
-	good[2] = take_picture(global, nr, pictures[2], &c[2]);
-	if (!good[0] || !good[1] || !good[2] || c[1].loads == c[0].loads ||
-	    c[2].loads != c[1].loads || c[2].loaded == c[1].loaded)
-		return false;
-
-	for (i = 0; i < nr; i++) {
-		if (pictures[0][i] == c[0].loads && pictures[1][i] == c[1].loads &&
-		    pictures[2][i] == c[2].loads) {
-			nr_loads = &global[i];
-			nr_found++;
-		}
-		if ((uint32_t)pictures[0][i] == c[0].loaded &&
-		    (uint32_t)pictures[1][i] == c[1].loaded &&
-		    (uint32_t)pictures[2][i] == c[2].loaded) {
-			nr_loaded = (const volatile uint32_t *)&global[i];
-			nr_loaded_found++;
-		}
-	}
-	if (nr_loaded_found != 1)
-		nr_loaded = NULL;
-	return nr_found == 1;
-}
-
-static bool find_generation(void)
-{
-	/* Small parts of the C library that hardly anything loads. */
-	static const char *const names[] = {
-		"libanl.so.1", "libBrokenLocale.so.1", "libutil.so.1", "libthread_db.so.1",
-		"libnss_compat.so.2", "librt.so.1",
-	};
-	const uint64_t *global = dlsym(RTLD_DEFAULT, "_rtld_global");
-	const ElfW(Sym) *symbol = NULL;
-	bool found = false;
-	Dl_info info;
-	size_t i, nr;
-
-	if (!global || !dladdr1(global, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return false;
-	nr = symbol->st_size / sizeof(*global);
-	if (nr > MAX_GLOBAL / sizeof(*global))
-		return false;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
-		found = try_generation(global, nr, names[i]);
-	dlerror();			/* not for the application to see */
-	return found;
-}
-
 static const char *unavailable(void)
 {
 	if (!cfi__available())
 		return "that needs glibc 2.35 or later";
-	return find_generation() ? NULL : "this C library is not known";
+	return generation__find() ? NULL : "this C library is not known";
 }
 
-/* ---- what can be read ------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Whether the page of @addr can: the kernel looks at a signal set there, then refuses the "how". */
-static bool readable(uint64_t addr)
+static void walk__use(struct walk *w, struct span *s)
 {
-	long ret;
-
-	addr &= ~(PAGE - 1);
-	if (addr >= USER_MAX)
-		return false;
-	/* Not through syscall(): that sets errno. */
-	asm volatile("mov %5, %%r10\n\tsyscall"
-		     : "=a"(ret)
-		     : "a"((long)SYS_rt_sigprocmask), "D"(-1l), "S"(addr), "d"(0l),
-		       "i"(_NSIG / 8)
-		     : "rcx", "r10", "r11", "memory");
-	return ret != -EFAULT;
-}
-
-static bool readable_span(uint64_t from, uint64_t to)
-{
-	for (from &= ~(PAGE - 1); from < to; from += PAGE)
-		if (!readable(from))
-			return false;
-	return true;
-}
-
-/* Reads what is known to be readable, whoever's it is; not for sanitizers to look at. */
-static inline uint64_t load(uint64_t addr)
-{
-	uint64_t value;
-
-	asm volatile("movq (%1), %0" : "=r"(value) : "r"(addr));
-	return value;
-}
-
-static void walk__use(struct walk *w, struct range *r)
-{
-	w->range = r;
-	w->lo = r->lo;
-	w->span = r->hi - 8 - r->lo;
-}
-
-/*
- * Where the stack that @sp is on may end, if it is the thread's own; 0 if it is not. The C library
- * keeps what it knows of a thread at the top of its stack, and a page that cannot be read below it.
- */
-static uint64_t own_stack_end(uint64_t sp)
-{
-	uint64_t end = getpid() == gettid() ? (uintptr_t)__libc_stack_end :
-					      (uintptr_t)__builtin_thread_pointer();
-
-	if (end - sp >= STACK_MAX || !readable_span(sp, end))
-		return 0;
-	return (end + PAGE) & ~(PAGE - 1);
-}
-
-/* The range that holds 8 bytes at @addr; NULL if none is known to. */
-static struct range *ranges__find(struct ranges *rs, uint64_t addr)
-{
-	size_t i;
-
-	for (i = 0; i < NR_RANGES; i++)
-		if (addr >= rs->v[i].lo && addr + 8 <= rs->v[i].hi)
-			return &rs->v[i];
-	return NULL;
-}
-
-/* The same, new or made larger downwards; NULL if they cannot be read. */
-static struct range *ranges__add(struct ranges *rs, uint64_t addr)
-{
-	struct range *r;
-	uint64_t end;
-	size_t i;
-
-	if (addr >= USER_MAX - 8 || !readable_span(addr, addr + 8))
-		return NULL;
-	for (i = 0; i < NR_RANGES; i++) {
-		r = &rs->v[i];
-		if (addr < r->lo && r->lo - addr < STACK_MAX && readable_span(addr, r->lo)) {
-			r->lo = addr & ~(PAGE - 1);
-			return r;
-		}
-	}
-	end = own_stack_end(addr);
-	r = &rs->v[rs->next++ % NR_RANGES];
-	r->lo = addr & ~(PAGE - 1);
-	r->hi = end ? end : (addr + 8 + PAGE - 1) & ~(PAGE - 1);
-	r->own = end;
-	r->closed = false;
-	return r;
+	w->span = s;
+	w->lo = s->lo;
+	w->bytes = s->hi - 8 - s->lo;
 }
 
 /* Makes 8 bytes at @addr, further up the stack in use, readable. */
 static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
 {
-	struct range *r = w->range;
-
-	if (r->closed || addr < r->lo || addr - r->lo > STACK_MAX)
+	if (!span__extend(w->span, addr))
 		return false;
-	while (addr + 8 > r->hi) {
-		if (!readable(r->hi)) {
-			r->closed = r->own;
-			return false;
-		}
-		r->hi += PAGE;
-	}
-	walk__use(w, r);
+	walk__use(w, w->span);
 	return true;
 }
 
 /* The same on any stack: the first frame's, and where a signal or a call switched stacks. */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
-	struct range *r = ranges__find(w->ranges, addr);
+	struct span *s = spans__find(w->spans, addr);
 
-	if (!r)
-		r = ranges__add(w->ranges, addr);
-	if (r)
-		walk__use(w, r);
-	return r;
+	if (!s)
+		s = spans__add(w->spans, addr);
+	if (s)
+		walk__use(w, s);
+	return s;
 }
 
 static __attribute__((noinline, cold)) bool walk__reach(struct walk *w, uint64_t addr)
 {
-	return (!ranges__find(w->ranges, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
+	return (!spans__find(w->spans, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
 }
 
 static inline bool walk__has(const struct walk *w, uint64_t addr)
 {
-	return __builtin_expect(addr - w->lo <= w->span, 1);
+	return __builtin_expect(addr - w->lo <= w->bytes, 1);
 }
 
 static inline bool walk__read(struct walk *w, uint64_t addr, uint64_t *value)
@@ -527,220 +189,10 @@ static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 		return false;
 	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
 		return false;
-	return w->range->own || readable_span(bp, bp + 16);
+	return w->span->own || memory__readable_span(bp, bp + 16);
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
-
-#define BEFORE	8
-#define AFTER	40
-
-/* The code around @ip, as far as it can be read, zero elsewhere. */
-static bool get_code(uint64_t ip, uint8_t *code)
-{
-	uint64_t page = ip & ~(PAGE - 1), from = ip - BEFORE, to = ip + AFTER;
-
-	memset(code, 0, BEFORE + AFTER);
-	if (ip < PAGE || ip >= USER_MAX || !readable(ip))
-		return false;
-	if (from < page && !readable(from))
-		from = page;
-	if (to > page + PAGE && !readable(to))
-		to = page + PAGE;
-	for (; from < to; from++)
-		asm volatile("movb (%1), %0" : "=q"(code[from - ip + BEFORE]) : "r"(from));
-	return true;
-}
-
-/* What every C library's signal return is: mov $15, %rax; syscall. */
-static bool is_signal_return(const uint8_t *at)
-{
-	static const uint8_t insns[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-
-	return !memcmp(at, insns, sizeof(insns));
-}
-
-/* Whether a call ends where @at begins: only there do return addresses point. */
-static bool follows_call(const uint8_t *at)
-{
-	int len, need;
-	uint8_t modrm;
-
-	if (at[-5] == 0xe8)
-		return true;
-	for (len = 2; len <= 7; len++) {
-		if (at[-len] != 0xff)
-			continue;
-		modrm = at[-len + 1];
-		if ((modrm >> 3 & 7) != 2)
-			continue;
-		need = 2;
-		if (modrm >> 6 == 3)
-			goto out;
-		if ((modrm & 7) == 4)
-			need++;
-		if (modrm >> 6 == 1)
-			need++;
-		else if (modrm >> 6 == 2 || (modrm & 7) == 5 ||
-			 ((modrm & 7) == 4 && len > 2 && (at[-len + 2] & 7) == 5))
-			need += 4;
-out:
-		if (need == len)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Code that returns right after its call says where its frame is: add, pop and ret, as in Python's
- * perf trampolines. The row for it, if that is what @at is.
- */
-static bool read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
-{
-	int64_t off = 0, reg_off[CFI_NR_REGS];
-	uint32_t seen = 0;
-	int32_t imm;
-	uint8_t reg;
-	int i;
-	/* The machine's numbers of the registers that a callee saves, in DWARF's. */
-	static const uint8_t saved[16] = { [3] = CFI_RBX, [5] = CFI_RBP, [12] = 12, [13] = 13,
-					   [14] = 14, [15] = 15 };
-
-	row->cfa_reg = CFI_RSP;
-	for (;; ) {
-		if (end - at < 8)
-			return false;
-		if (at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xc4) {		/* add $8, %rsp */
-			off += (int8_t)at[3];
-			at += 4;
-		} else if (at[0] == 0x48 && at[1] == 0x81 && at[2] == 0xc4) {
-			memcpy(&imm, at + 3, 4);
-			off += imm;
-			at += 7;
-		} else if (at[0] == 0xc9) {					/* leave */
-			row->cfa_reg = CFI_RBP;
-			reg_off[CFI_RBP] = 0;
-			seen = 1u << CFI_RBP;
-			off = 8;
-			at++;
-		} else if ((at[0] & 0xf8) == 0x58 || (at[0] == 0x41 && (at[1] & 0xf8) == 0x58)) {
-			reg = at[0] == 0x41 ? 8 + (at[1] & 7) : at[0] & 7;
-			at += at[0] == 0x41 ? 2 : 1;
-			if (reg == 4)
-				return false;
-			if (saved[reg]) {
-				reg_off[saved[reg]] = off;
-				seen |= 1u << saved[reg];
-			}
-			off += 8;
-		} else if (at[0] == 0xc3) {					/* ret */
-			break;
-		} else {
-			return false;
-		}
-	}
-	off += 8;
-	if (off < 8)
-		return false;
-	row->cfa_off = off;
-	for (i = 0; i < CFI_NR_REGS; i++)
-		if (seen & 1u << i)
-			row->regs[i] = (struct cfi_rule){ CFI_OFFSET, reg_off[i] - off };
-	row->regs[CFI_RIP] = (struct cfi_rule){ CFI_OFFSET, -8 };
-	return true;
-}
-
-/* How to unwind code without information, from what it is; @ip is a return address or exact. */
-static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
-{
-	uint8_t code[BEFORE + AFTER];
-
-	memset(row, 0, sizeof(*row));
-	if (!get_code(ip, code))
-		return RULE_BAD;
-	if (is_signal_return(code + BEFORE))
-		return RULE_SIGNAL;
-	if (!exact) {
-		/* Not called, but put there to be returned to, as makecontext() does. */
-		if (!follows_call(code + BEFORE))
-			return !cfi__find(ip, row) && row->start == ip ? RULE_START : RULE_BAD;
-		if (read_epilogue(code + BEFORE, code + sizeof(code), row))
-			return RULE_FULL;
-	}
-	memset(row, 0, sizeof(*row));
-	row->cfa_reg = CFI_RBP;
-	row->cfa_off = 16;
-	row->regs[CFI_RBP] = (struct cfi_rule){ CFI_OFFSET, -16 };
-	row->regs[CFI_RIP] = (struct cfi_rule){ CFI_OFFSET, -8 };
-	return RULE_GUESS;
-}
-
-/* Return: one of the kinds from RULE_END on; with _FULL and _GUESS, @row says the rest. */
-static enum kind describe(uint64_t ip, bool exact, struct cfi_row *row)
-{
-	uint8_t code[BEFORE + AFTER];
-
-	if (cfi__find(ip - !exact, row))
-		return look_at_code(ip, exact, row);
-	/* Behind a function that never returns from its last call, or at the start of the next. */
-	if (ip == row->end && !exact && get_code(ip, code) && !follows_call(code + BEFORE) &&
-	    !is_signal_return(code + BEFORE))
-		return look_at_code(ip, exact, row);
-	if (row->signal && get_code(ip, code) && is_signal_return(code + BEFORE))
-		return RULE_SIGNAL;
-	return row->regs[CFI_RIP].how == CFI_UNDEFINED ? RULE_END : RULE_FULL;
-}
-
-static bool fits(int64_t v, unsigned int bits)
-{
-	return v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1);
-}
-
-/* The short form of what describe() said; RULE_FULL where there is none. */
-static rule_t make_rule(enum kind kind, const struct cfi_row *row)
-{
-	const rule_t full = rule__make(RULE_FULL, 0, BP_SAME, 0);
-	const struct cfi_rule *rip = &row->regs[CFI_RIP], *rbp = &row->regs[CFI_RBP];
-	int64_t cfa_off = row->cfa_off, bp_off = rbp->v;
-	enum bp_how bp_how;
-
-	if (kind == RULE_GUESS)
-		return rule__make(kind, 16, BP_CFA, -16);
-	if (kind != RULE_FULL)
-		return rule__make(kind, 0, BP_SAME, 0);
-
-	if (row->cfa_expr) {
-		if (!cfi__is_breg(row->cfa_expr, CFI_RBP, true, &cfa_off))
-			return full;
-		kind = RULE_BP_DEREF;
-	} else if (row->cfa_reg == CFI_RSP || row->cfa_reg == CFI_RBP) {
-		kind = row->cfa_reg == CFI_RSP ? RULE_SP : RULE_BP;
-	} else {
-		return full;
-	}
-	switch (rbp->how) {
-	case CFI_SAME:
-	case CFI_UNDEFINED:
-		bp_how = BP_SAME;
-		bp_off = 0;
-		break;
-	case CFI_OFFSET:
-		bp_how = BP_CFA;
-		break;
-	case CFI_EXPR:
-		bp_how = BP_BP;
-		if (!cfi__is_breg(rbp->v, CFI_RBP, false, &bp_off))
-			return full;
-		break;
-	default:
-		return full;
-	}
-	if (row->signal || rip->how != CFI_OFFSET || rip->v != -8 ||
-	    row->regs[CFI_RSP].how != CFI_SAME || cfa_off % 8 || !fits(cfa_off / 8, CFA_BITS) ||
-	    bp_off % 8 || !fits(bp_off / 8, BP_BITS))
-		return full;
-	return rule__make(kind, cfa_off, bp_how, bp_off);
-}
 
 static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
 {
@@ -755,7 +207,7 @@ static __attribute__((noinline, cold)) struct entry *walk__learn(struct walk *w,
 {
 	struct entry *e = unwinder__set(w->u, ip - !exact);
 	struct cfi_row row;
-	rule_t rule = make_rule(describe(ip, exact, &row), &row);
+	rule_t rule = rule__pack(rule__describe(ip, exact, &row), &row);
 	unsigned int i;
 
 	if (!w->remember || ip < 2 * PAGE || ip >= USER_MAX) {
@@ -858,9 +310,8 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
  * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
  * rules, which are the same as long as the generation is, and of the words it reads. All of these are
  * compared, but for rbp where nothing was made of it. The words are between this frame and the end
- * of the range in use, so they can be read if that is the thread's own stack; of a coroutine's, what is
- * further up may have gone. They are compared once, from the outside: frames inside of the first one that
- * differs are found anew.
+ * of the span in use, so they can be read. They are compared once, from the outside: frames inside
+ * of the first one that differs are found anew.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -880,7 +331,7 @@ static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_
 		return false;
 	if (!w->compared) {
 		/* Their addresses rise towards the outside, where the first one is. */
-		if (o->nr_words && (!w->range->own || !walk__has(w, u->words[0].addr)))
+		if (o->nr_words && !walk__has(w, u->words[0].addr))
 			return false;
 		w->nr_same = nr_same_words(u->words, o->nr_words);
 		w->compared = true;
@@ -1089,15 +540,28 @@ static void unwinder__forget(struct unwinder *u)
 	u->last.stack[0] = UINT64_MAX;
 }
 
-/* Level 0: with the last walk in mind, and in mind for the next one. */
+static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const struct context *c)
+{
+	return walk__fast(w, c, false);
+}
+
+/*
+ * Level 0: with the last walk in mind, and in mind for the next one. But on the thread's own stack only: of a
+ * coroutine's, what is further up may have gone when another one comes to the same place.
+ */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
+	const struct span *s = spans__find(w->spans, c->rsp);
 	struct unwinder *u = w->u;
 	enum outcome outcome;
 
 	w->frames = u->spare[0];
 	w->stack = u->spare[1];
 	w->join = 0;
+	if (__builtin_expect(!s || !s->own, 0)) {
+		unwinder__forget(u);
+		return walk__alone(w, c);
+	}
 	outcome = walk__fast(w, c, true);
 	if (outcome != COMPLETE) {
 		unwinder__forget(u);
@@ -1108,11 +572,6 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	w->stack = u->last.stack;
 	w->nr = u->last.nr;
 	return COMPLETE;
-}
-
-static __attribute__((noinline)) enum outcome walk__nested(struct walk *w, const struct context *c)
-{
-	return walk__fast(w, c, false);
 }
 
 /* The caller's registers by a whole row. */
@@ -1196,7 +655,7 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 	if (!walk__enter(w, c->rsp))
 		return CUT;
 	for (;;) {
-		kind = describe(regs[CFI_RIP], exact, &row);
+		kind = rule__describe(regs[CFI_RIP], exact, &row);
 		if (kind == RULE_START)
 			walk__not_a_return(w);
 		if (kind == RULE_END || kind == RULE_START)
@@ -1317,8 +776,7 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 
 /*
  * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words are
- * between there and the end of one range. If that is not the thread's own stack, some of it may have gone:
- * then a word is read when the one inside of it has led there, as a walk does.
+ * between there and the end of one span, so they can be read.
  */
 static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
 				const struct context *c)
@@ -1326,22 +784,19 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	const uint64_t *v = trace->words;
 	const uint32_t *at = (const uint32_t *)(v + trace->nr);
 	uint64_t sp = c->rsp;
-	const struct range *r;
-	unsigned int i = 0;
+	const struct span *s;
+	unsigned int i;
 
 	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
 	    trace->generation != generation())
 		return false;
-	r = ranges__find(&u->ranges, sp);
-	if (!r || trace->top > r->hi)
+	s = spans__find(&u->spans, sp);
+	if (!s || trace->top > s->hi)
 		return false;
-	if (__builtin_expect(!r->own, 0))
-		goto one_by_one;
-	for (; i + 4 <= trace->nr; i += 4)
+	for (i = 0; i + 4 <= trace->nr; i += 4)
 		if ((load(sp + at[i]) ^ v[i]) | (load(sp + at[i + 1]) ^ v[i + 1]) |
 		    (load(sp + at[i + 2]) ^ v[i + 2]) | (load(sp + at[i + 3]) ^ v[i + 3]))
 			return false;
-one_by_one:
 	for (; i < trace->nr; i++)
 		if (load(sp + at[i]) != v[i])
 			return false;
@@ -1353,8 +808,8 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 						     struct xpu_slot *slot,
 						     const struct context *c)
 {
-	struct walk w = { .u = u, .ranges = &u->ranges, .max = max_frames + 1 };
-	struct ranges no_ranges;
+	struct walk w = { .u = u, .spans = &u->spans, .max = max_frames + 1 };
+	struct spans no_spans;
 	enum outcome outcome;
 	uint64_t now;
 
@@ -1371,10 +826,10 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 	}
 	w.generation = now << 48;
 	if (level) {
-		memset(&no_ranges, 0, sizeof(no_ranges));
-		w.ranges = &no_ranges;
+		memset(&no_spans, 0, sizeof(no_spans));
+		w.spans = &no_spans;
 	}
-	outcome = level ? walk__nested(&w, c) : walk__again(&w, c);
+	outcome = level ? walk__alone(&w, c) : walk__again(&w, c);
 	if (outcome == NEEDS_FULL)
 		outcome = walk__full(&w, c);
 	if (!level)
@@ -1422,8 +877,6 @@ const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
 		return u->stack + 1;
 	return level < UNWIND_LEVELS ? unwinder__frames(u, level) + chain_frames() + 1 : NULL;
 }
-
-#endif
 
 void unwind__init(void)
 {

@@ -255,7 +255,8 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
 # The unwinder alone; -rdynamic, for plug-ins call back.
-UNWIND_TEST_OBJ	= $(call obj,preload/unwind.c preload/cfi.c preload/options.c)
+UNWIND_TEST_OBJ	= $(call obj,preload/unwind.c preload/rule.c preload/cfi.c preload/generation.c \
+		  preload/memory.c preload/options.c)
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)

@@ -538,6 +538,22 @@ static void test_jit(void)
 	}
 }
 
+/* lie(f, rbp): calls f() with such an rbp, and has tables that say that its frame is there. */
+void lie(void (*f)(void), uint64_t rbp);
+
+__asm__(".text\n"
+	"lie:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	movq %rsi, %rbp\n"
+	"	.cfi_def_cfa rbp, 16\n"
+	"	.cfi_offset rbp, -16\n"
+	"	call *%rdi\n"
+	"	popq %rbp\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
 static void test_wild(void)
 {
 	uint64_t here = (uintptr_t)__builtin_frame_address(0);
@@ -565,6 +581,12 @@ static void test_wild(void)
 		}
 	}
 	is_int(failed, 0, "a wild frame pointer, %zu of them, ends the walk, which says so", i);
+	failed = 0;
+	for (i = 0; i <= sizeof(wild) / sizeof(wild[0]); i++) {
+		lie(walk_only, i ? wild[i - 1] : 0);
+		failed += find_frame(&mine, (void *)lie, 64) < 0;
+	}
+	is_int(failed, 0, "so does one that the tables vouch for");
 	call_it(emit_wild(0), walk_only);
 	ok(mine.nr > 1 && !mine.flags, "0 is the mark of the outermost frame");
 }
