@@ -258,72 +258,45 @@ static void pack_kernel(const CUpti_Activity *record)
 	wire__counters.nr_kernels++;
 }
 
-static struct xpu_record_memory *reserve_memory(uint16_t type, uint64_t node)
-{
-	struct xpu_record_memory *r;
+/* What copies and sets have in common, under the same names in each of CUPTI's structures. */
+#define PACK_MEMORY(type, m, async)							\
+({											\
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? (m)->graphNodeId : 0;	\
+	uint32_t stream = wire__stream((m)->deviceId, (m)->contextId, (m)->streamId);	\
+	struct xpu_record_memory *r;							\
+											\
+	r = wire__reserve(type, node ? XPU_MISC_GRAPH_NODE : 0,				\
+			  sizeof(*r) + (node ? sizeof(node) : 0));			\
+	r->hdr.misc |= pack_times((m)->start, (m)->end, &r->start_ns, &r->duration_ns);	\
+	r->correlation_id = (m)->correlationId;						\
+	r->stream = stream;								\
+	r->bytes = (m)->bytes;								\
+	r->is_async = !!((m)->flags & (async));						\
+	if (node) {									\
+		r->graph_id = cupti->version >= VERSION_GRAPH ? (m)->graphId : 0;	\
+		r->graph_node_id[0] = node;						\
+	}										\
+	r;										\
+})
 
-	r = wire__reserve(type, node ? XPU_MISC_GRAPH_NODE : 0,
-			  sizeof(*r) + (node ? sizeof(node) : 0));
-	if (node)
-		r->graph_node_id[0] = node;
-	return r;
-}
-
-static void pack_memcpy(const CUpti_Activity *record)
-{
-	const CUpti_ActivityMemcpy6 *m = (const void *)record;
-	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
-	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
-	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMCPY, node);
-
-	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
-	r->correlation_id = m->correlationId;
-	r->stream = stream;
-	r->bytes = m->bytes;
-	r->copy_kind = m->copyKind;
-	r->src_kind = m->srcKind;
-	r->dst_kind = m->dstKind;
-	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
-	if (node && cupti->version >= VERSION_GRAPH)
-		r->graph_id = m->graphId;
-	wire__counters.nr_memcpys++;
-}
-
-static void pack_peer_memcpy(const CUpti_Activity *record)
-{
-	const CUpti_ActivityMemcpyPtoP4 *m = (const void *)record;
-	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
-	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
-	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMCPY, node);
-
-	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
-	r->correlation_id = m->correlationId;
-	r->stream = stream;
-	r->bytes = m->bytes;
-	r->copy_kind = m->copyKind;
-	r->src_kind = m->srcKind;
-	r->dst_kind = m->dstKind;
-	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
-	if (node && cupti->version >= VERSION_GRAPH)
-		r->graph_id = m->graphId;
-	wire__counters.nr_memcpys++;
-}
+#define PACK_COPY(m)									\
+({											\
+	struct xpu_record_memory *copy = PACK_MEMORY(XPU_RECORD_MEMCPY, m,		\
+						     CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);	\
+											\
+	copy->copy_kind = (m)->copyKind;						\
+	copy->src_kind = (m)->srcKind;							\
+	copy->dst_kind = (m)->dstKind;							\
+	wire__counters.nr_memcpys++;							\
+})
 
 static void pack_memset(const CUpti_Activity *record)
 {
 	const CUpti_ActivityMemset4 *m = (const void *)record;
-	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? m->graphNodeId : 0;
-	uint32_t stream = wire__stream(m->deviceId, m->contextId, m->streamId);
-	struct xpu_record_memory *r = reserve_memory(XPU_RECORD_MEMSET, node);
+	struct xpu_record_memory *set = PACK_MEMORY(XPU_RECORD_MEMSET, m,
+						    CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
 
-	r->hdr.misc |= pack_times(m->start, m->end, &r->start_ns, &r->duration_ns);
-	r->correlation_id = m->correlationId;
-	r->stream = stream;
-	r->bytes = m->bytes;
-	r->dst_kind = m->memoryKind;
-	r->is_async = !!(m->flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
-	if (node && cupti->version >= VERSION_GRAPH)
-		r->graph_id = m->graphId;
+	set->dst_kind = m->memoryKind;
 	wire__counters.nr_memsets++;
 }
 
@@ -340,10 +313,10 @@ static void pack_buffer(struct buffer *b)
 			pack_kernel(record);
 			break;
 		case CUPTI_ACTIVITY_KIND_MEMCPY:
-			pack_memcpy(record);
+			PACK_COPY((const CUpti_ActivityMemcpy6 *)record);
 			break;
 		case CUPTI_ACTIVITY_KIND_MEMCPY2:
-			pack_peer_memcpy(record);
+			PACK_COPY((const CUpti_ActivityMemcpyPtoP4 *)record);
 			break;
 		case CUPTI_ACTIVITY_KIND_MEMSET:
 			pack_memset(record);
