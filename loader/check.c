@@ -54,6 +54,9 @@ static void check_privileges(void)
 
 	if (bpf && perfmon)
 		report(OK, "privileges", "%s", geteuid() ? "cap_bpf and cap_perfmon" : "root");
+	else if (!geteuid())
+		report(MISSING, "privileges", "root without cap_bpf and cap_perfmon, as in a "
+		       "container that was not given them");
 	else
 		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it needs: "
 		       "setcap cap_bpf,cap_perfmon=ep xpuload");

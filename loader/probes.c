@@ -207,6 +207,9 @@ static uint64_t ring_size(uint64_t bytes)
 /* What a refused bpf() or perf_event_open() most likely means to the user. */
 static const char *advice(int err)
 {
+	if ((err == -EPERM || err == -EACCES) && !geteuid())
+		return ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
+		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
 	if (err == -EPERM || err == -EACCES)
 		return ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
 		       "(make install does; before Linux 6.6 cap_sys_admin, too)";

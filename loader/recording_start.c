@@ -224,7 +224,8 @@ static int find_process(struct recording *r)
 		msg__error("pid %d runs with a libxpushim.so of another version; start it with "
 			   "LD_PRELOAD=%s", pid, r->opts->shim);
 	else if (err)
-		msg__error("pid %d: %s", pid, strerror(-err));
+		msg__error("pid %d: %s%s", pid, strerror(-err),
+			   err == -EACCES && geteuid() ? ": attach as root" : "");
 	return err ? STATUS_FAILED : 0;
 }
 

@@ -119,11 +119,13 @@ int writer__open(const char *path, const struct xpu_file_header *hdr, struct wri
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
 
-	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	/* A FIFO without a reader fails, for nobody could interrupt the wait for one. */
+	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
 	if (w->fd < 0) {
 		err = -errno;
 		goto free_writer;
 	}
+	fcntl(w->fd, F_SETFL, 0);
 	invoker__own(w->fd);
 	err = write_all(w->fd, (const uint8_t *)hdr, sizeof(*hdr), &done);
 	if (err)

@@ -34,6 +34,16 @@ is "$(lines log)" 1 "/dev/full: one line"
 xpuload -o no/such/dir/a.data true 2>log
 is $? 125 "output directory missing: status"
 is "$(lines log)" 1 "output directory missing: one line"
+mkfifo fifo
+timeout 5 "$XPULOAD" -o fifo true 2>log
+is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" "a FIFO that nobody reads"
+cat fifo >read.data &
+sleep 0.2
+xpuload -o fifo true 2>log
+is $? 0 "a FIFO that somebody reads: status"
+wait
+xpumerge -i read.data -f folded >a.folded 2>mlog
+is $? 0 "and what was read is a recording"
 xpuload -m 12 true 2>log
 is $? 125 "a ring size that makes no sense"
 xpuload 2>log
@@ -48,6 +58,10 @@ like "$(cat log)" 'run it as root' "not root: what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
 is $? 1 "not root: --check says so"
 like "$(cat log)" 'MISSING +privileges' "not root: --check says what"
+setpriv --bounding-set -all "$XPULOAD" true 2>log
+is "$? $(grep -c 'root of a container needs' log)" "125 1" "root without capabilities: what to do"
+setpriv --bounding-set -all "$XPULOAD" --check 2>log
+like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without capabilities: --check"
 
 use_sim
 exact="$XPU_BUILD/workload/exact"
