@@ -8,6 +8,7 @@ bool msg__quiet;
 int msg__verbosity;
 
 /* One write, so that the target's own lines do not end up in the middle. */
+__attribute__((format(printf, 2, 0)))
 static void say(const char *kind, const char *fmt, va_list args)
 {
 	char line[4096];

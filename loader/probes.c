@@ -49,6 +49,7 @@ struct probes {
 	void *ctx;
 };
 
+__attribute__((format(printf, 2, 0)))
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	if (msg__verbosity < (level == LIBBPF_DEBUG ? 2 : 1))

@@ -554,7 +554,8 @@ static struct ranges *enter(void)
 	now = atomic_load_explicit(&session, memory_order_relaxed);
 	if (__builtin_expect(r->session != now, 0)) {
 		r->session = now;
-		r->nr_open = r->nr_started = r->nr_over = r->nr_waiting = 0;
+		r->nr_open = r->nr_started = r->nr_over = 0;
+		r->nr_waiting = 0;
 	}
 	if (__builtin_expect(atomic_load_explicit(&r->nr_ended, memory_order_acquire), 0))
 		ranges__take_ended(r);

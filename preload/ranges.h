@@ -23,6 +23,7 @@
 #ifndef XPU_PRELOAD_RANGES_H
 #define XPU_PRELOAD_RANGES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <wchar.h>
@@ -47,7 +48,7 @@ static inline bool ranges__wanted(void)
 {
 	if (__builtin_expect(probe__ranges_wanted(), 0))
 		return true;
-	if (__builtin_expect(__atomic_load_n(&ranges__mode, __ATOMIC_RELAXED) != RANGES_OFF, 0))
+	if (__builtin_expect(atomic_load_explicit(&ranges__mode, memory_order_relaxed) != RANGES_OFF, 0))
 		ranges__miss();
 	return false;
 }
