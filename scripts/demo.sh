@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Records the multi-threaded demo and leaves xpu.data, demo.html, demo.folded, demo.json and demo.svg
-# in build/demo. Uses a real GPU where there is one and nvcc to build for it, else the simulated device.
+# Records the multi-threaded demo and leaves xpu.data, demo.html, demo.folded, demo.json and
+# demo.svg in build/demo. Uses a real GPU where there is one and nvcc to build for it, else the
+# simulated device.
 
 set -u
 src=${XPU_SRC:?run it as: make demo}
@@ -44,15 +45,17 @@ fi
 "$xpumerge" -i xpu.data -o demo.html 2>>merge.log || { cat merge.log; fail "merging failed"; }
 "$xpumerge" -i xpu.data -f folded --unit count -o counts.folded 2>count.log ||
 	{ cat count.log; fail "merging failed"; }
-XPUMERGE=$xpumerge sh "$src/scripts/fold.sh" --svg --title "xpuload demo" -o demo.svg xpu.data 2>>merge.log ||
-	{
-		tail -n 1 merge.log
-		echo "demo: demo.svg is not drawn; the rest is there"
-	}
+XPUMERGE=$xpumerge sh "$src/scripts/fold.sh" --svg --title "xpuload demo" -o demo.svg xpu.data \
+	2>>merge.log || {
+	tail -n 1 merge.log
+	echo "demo: demo.svg is not drawn; the rest is there"
+}
 
 echo
 echo "in $out:"
-ls -l xpu.data demo.html demo.folded demo.json demo.svg 2>/dev/null | awk '{ printf "  %9d  %s\n", $5, $9 }'
+for file in xpu.data demo.html demo.folded demo.json demo.svg; do
+	[ ! -e $file ] || printf '  %9d  %s\n' "$(wc -c <$file)" $file
+done
 echo
 line=$(sh "$src/test/lib/verdict.sh" counts.folded count.log)
 echo "$line"

@@ -3,13 +3,15 @@
 #
 # deps.sh [PACKAGE...]
 #
-# Installs the Debian packages that building and testing need, and those named, that are not there yet.
-# Says what it does; without root or without apt it says what is missing and goes on, for the build may do.
+# Installs the Debian packages that building and testing need, and those named, that are not there
+# yet. Says what it does; without root or without apt it says what is missing and goes on, for the
+# build may do.
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev zlib1g-dev binutils-dev
-	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev perl
-	libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils libprotobuf-c-dev protobuf-c-compiler
-	protobuf-compiler python3 python3-protobuf musl-tools"
+	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev
+	perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
+	musl-tools"
 
 missing=
 for p in $packages "$@"; do

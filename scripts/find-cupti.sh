@@ -5,7 +5,7 @@
 # Looks in CUDA_HOME, in the usual prefixes, in the distribution's own place and in pip's layouts.
 
 try() {		# DIR...: one of them holds cupti.h, one cuda.h
-	cupti= cuda=
+	cupti='' cuda=''
 	for dir; do
 		[ -z "$cupti" ] && [ -r "$dir/cupti.h" ] && cupti=$dir
 		[ -z "$cuda" ] && [ -r "$dir/cuda.h" ] && cuda=$dir
@@ -26,6 +26,8 @@ done
 
 sites=$(python3 -c 'import site, sys; print("\n".join(site.getsitepackages() +
 	[site.getusersitepackages()] + sys.path))' 2>/dev/null)
+IFS='
+'
 for site in $sites; do
 	try "$site"/nvidia/cu13/include
 	try "$site"/nvidia/cuda_cupti/include "$site"/nvidia/cuda_runtime/include

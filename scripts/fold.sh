@@ -4,7 +4,7 @@
 # fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [xpu.data]
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
-# graph, through flamegraph.pl or inferno-flamegraph, whichever is there.
+# graph, through flamegraph.pl or inferno-flamegraph, whichever is there. '-' is stdin, or stdout.
 
 set -u
 
@@ -18,7 +18,7 @@ usage() {
 	exit "$1"
 }
 
-svg= out= unit=us title= data=
+svg='' out=- unit=us title='' data=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--svg)		svg=1 ;;
@@ -26,59 +26,55 @@ while [ $# -gt 0 ]; do
 	--unit)		[ $# -gt 1 ] || usage 2 >&2; unit=$2; shift ;;
 	--title)	[ $# -gt 1 ] || usage 2 >&2; title=$2; shift ;;
 	-h|--help)	usage 0 ;;
-	-*)		echo "fold.sh: unknown option $1" >&2; usage 2 >&2 ;;
+	-?*)		echo "fold.sh: unknown option $1" >&2; usage 2 >&2 ;;
 	*)		[ -z "$data" ] || usage 2 >&2; data=$1 ;;
 	esac
 	shift
 done
 data=${data:-xpu.data}
-[ -r "$data" ] || die "cannot read $data"
 
 # xpumerge: beside this script when installed, in ../bin, in the build tree, or on the PATH.
 here=$(dirname "$(readlink -f "$0")")
 for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 		"$here/../build/xpumerge" "$(command -v xpumerge)"; do
 	[ -n "$xpumerge" ] && [ -x "$xpumerge" ] && break
-	xpumerge=
+	xpumerge=''
 done
 [ -n "$xpumerge" ] || die "xpumerge is not there; name it in XPUMERGE"
 
-# Everything is made beside the result and renamed: a failure leaves no half file.
+# 1: the recording is not whole, but all that it has is there.
+[ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"
+
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
 trap 'rm -rf "$tmp"' EXIT
-trap 'exit 130' INT TERM
-
-# 1: the recording is not whole, but all that it has is there.
+trap 'exit 130' INT TERM HUP
 "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded"
 status=$?
 [ $status -le 1 ] || exit $status
 
-if [ -n "$svg" ]; then
-	for draw in "$(command -v flamegraph.pl)" \
-			/usr/share/perl5/Devel/NYTProf/flamegraph.pl \
-			"$(command -v inferno-flamegraph)"; do
-		[ -n "$draw" ] && [ -r "$draw" ] && break
-		draw=
-	done
-	[ -n "$draw" ] || die "neither flamegraph.pl (Debian: libdevel-nytprof-perl) nor" \
-		"inferno-flamegraph is there"
-	case $draw in
-	*.pl)	set -- perl "$draw" ;;
-	*)	set -- "$draw" ;;
-	esac
-	"$@" --title "${title:-$(basename "$data" .data)}" --countname "$unit" --width 1400 \
-		"$tmp/folded" > "$tmp/svg" || die "$draw failed"
-	result=$tmp/svg
-else
-	result=$tmp/folded
-fi
+for draw in "$(command -v flamegraph.pl)" /usr/share/perl5/Devel/NYTProf/flamegraph.pl \
+		"$(command -v inferno-flamegraph)"; do
+	[ -n "$draw" ] && [ -r "$draw" ] && break
+	draw=''
+done
+[ -n "$draw" ] || die "neither flamegraph.pl (Debian: libdevel-nytprof-perl) nor" \
+	"inferno-flamegraph is there"
+case $draw in
+*.pl)	set -- perl "$draw" ;;
+*)	set -- "$draw" ;;
+esac
+"$@" --title "${title:-$(basename "$data" .data)}" --countname "$unit" --width 1400 \
+	"$tmp/folded" >"$tmp/svg" || die "$draw failed"
 
-if [ -z "$out" ]; then
-	cat "$result"
+# A file is made beside the result and renamed: a failure leaves no half one.
+if [ "$out" = - ]; then
+	cat "$tmp/svg"
+elif [ -e "$out" ] && [ ! -f "$out" ]; then
+	cat "$tmp/svg" >"$out"
 else
-	cp "$result" "$out.$$.tmp" && mv "$out.$$.tmp" "$out" || {
-		rm -f "$out.$$.tmp"
-		die "cannot write $out"
-	}
-fi
+	cp -- "$tmp/svg" "$out.$$.tmp" && mv -- "$out.$$.tmp" "$out"
+fi || {
+	rm -f -- "$out.$$.tmp"
+	die "cannot write $out"
+}
 exit $status

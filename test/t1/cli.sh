@@ -115,6 +115,35 @@ ok $? "a pipe"
 : | xpumerge - >out 2>log
 is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" "an empty pipe"
 
+# ---- fold.sh
+
+fold() {
+	XPUMERGE=$XPUMERGE sh "$XPU_SRC/scripts/fold.sh" "$@"
+}
+fold - <xpu.data 2>log | cmp -s - a.folded
+ok $? "fold.sh: standard input"
+mkfifo pipe
+for args in "" --svg; do
+	if [ -n "$args" ] && ! fold --svg xpu.data >svg 2>log; then
+		skip "fold.sh --svg: into a pipe" "$(tail -n 1 log)"
+		continue
+	fi
+	cat pipe >got &
+	# shellcheck disable=SC2086 # there may be none
+	fold $args -o pipe xpu.data 2>log
+	is "$?$(wait)" 0 "fold.sh $args: into a pipe: status"
+	# Colours are drawn by lot.
+	[ -p pipe ] && if [ -n "$args" ]; then
+		[ "$(grep -c '<title>' got)" -gt 100 ]
+	else
+		cmp -s got a.folded
+	fi
+	ok $? "fold.sh $args: into a pipe, which stays one"
+done
+fold missing.data >out 2>log
+is "$?$(cat log)" "2xpumerge: missing.data cannot be opened: No such file or directory" \
+	"fold.sh: a missing file"
+
 # ---- a recording that is not whole
 
 size=$(stat -c %s xpu.data)
@@ -129,7 +158,7 @@ cmp -s cut.folded a.folded
 ok $? "cut: everything before the cut is there"
 xpumerge diff xpu.data cut.data -f folded -o diff.folded 2>log
 is $? 1 "cut: diff says so, too"
-XPUMERGE=$XPUMERGE sh "$XPU_SRC/scripts/fold.sh" cut.data -o fold.folded 2>log
+fold cut.data -o fold.folded 2>log
 is $? 1 "cut: fold.sh says so, too"
 cmp -s fold.folded a.folded
 ok $? "cut: fold.sh has everything before the cut"
