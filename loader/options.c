@@ -335,6 +335,8 @@ static bool options__agree(const struct options *opts)
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
+	else if (has_suffix(opts->output, ".gz") && !has_suffix(opts->output, ".pb.gz"))
+		wrong = "-o: .pb.gz alone is compressed; see gzip(1) for others";
 	else if (!strcmp(opts->output, "-"))
 		wrong = "-o -: standard output is the target's own: name a file";
 	if (wrong) {

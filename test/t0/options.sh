@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What --help lists, what the manual page describes and what the program takes are the same options.
+# What --help lists, what the manual page describes and what the program takes are the same options;
+# and what the programs count as missing is in the manual pages.
 . "$XPU_SRC/test/lib/tap.sh"
 
 for program in xpuload xpumerge; do
@@ -38,4 +39,23 @@ for program in xpuload xpumerge; do
 	[ -s help ] && cmp -s help man
 	ok $? "$program: the same letters" || diag "$(diff help man)"
 done
+
+undocumented() {	# undocumented PAGE: those of the lines on stdin that it has no item for
+	tr '\n' ' ' <"$XPU_SRC/doc/$1" >page
+	while read -r line; do
+		grep -qF -- ".It ${2}$line" page || echo "$line"
+	done
+}
+
+grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/loss.c" | tr -d '"' | grep -v '^struct' |
+	sed 's/: under $//' >counters
+[ "$(wc -l <counters)" -gt 30 ]
+ok $? "xpumerge: $(wc -l <counters) counters"
+is "$(grep -vx -e 'their launch' -e 'frames without a function name' counters | undocumented xpumerge.1)" \
+	"" "xpumerge: the manual page has them all"
+sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "\(.*\)");$/\1/p; s/.*, "\(.*\)");$/\1/p' \
+	"$XPU_SRC/loader/report.c" | sort -u | grep -v -e % -e '^no CUDA' >counters
+[ "$(wc -l <counters)" -gt 20 ]
+ok $? "xpuload: $(wc -l <counters) counters"
+is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has them all"
 done_testing

@@ -36,6 +36,7 @@ load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
 	"--duration 1 true"
 load "-o -: standard output is the target's own: name a file" "-o - true"
+load "-o: .pb.gz alone is compressed; see gzip(1) for others" "-o trace.json.gz true"
 refuse 127 "cannot run report: No such file or directory: xpumerge shows recordings" xpuload report
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
