@@ -8,7 +8,6 @@
 
 #include "libc.h"
 
-#define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
 
 /* The kernel looks at a signal set there, if it is one, then refuses the "how". */
 bool memory__readable(uint64_t addr)

@@ -14,6 +14,7 @@
 
 #define PAGE		4096ull
 #define USER_MAX	(1ull << 47)
+#define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
 
 /* Whether the page of @addr can be read now. */
 bool memory__readable(uint64_t addr);

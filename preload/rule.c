@@ -146,8 +146,11 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 		return RULE_SIGNAL;
 	if (!exact) {
 		/* Not called, but put there to be returned to, as makecontext() does. */
-		if (!follows_call(code + BEFORE))
-			return !cfi__find(ip, row) && row->start == ip ? RULE_START : RULE_BAD;
+		if (!follows_call(code + BEFORE)) {
+			if (cfi__find(ip, row))
+				return RULE_UNCALLED;
+			return row->start == ip ? RULE_START : RULE_BAD;
+		}
 		if (read_epilogue(code + BEFORE, code + sizeof(code), row))
 			return RULE_FULL;
 	}
@@ -172,6 +175,13 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 	if (row->signal && get_code(ip, code) && is_signal_return(code + BEFORE))
 		return RULE_SIGNAL;
 	return row->regs[CFI_RIP].how == CFI_UNDEFINED ? RULE_END : RULE_FULL;
+}
+
+bool rule__follows_call(uint64_t ip)
+{
+	uint8_t code[BEFORE + AFTER];
+
+	return get_code(ip, code) && follows_call(code + BEFORE);
 }
 
 static bool fits(int64_t v, unsigned int bits)

@@ -22,6 +22,7 @@ enum kind {
 	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
 	RULE_GUESS,		/* no information: a frame pointer, if it looks like one */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
+	RULE_UNCALLED,		/* no information, not left by a call: as START if rbp is 0 */
 	RULE_BAD,		/* not code */
 };
 
@@ -70,6 +71,9 @@ static inline int64_t rule__bp_off(rule_t rule)
  * be read.
  */
 enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
+
+/* Whether there is a call before @ip, which may be any value: then it may be a return address. */
+bool rule__follows_call(uint64_t ip);
 
 /* The short form of that; of kind RULE_FULL where there is none. */
 rule_t rule__pack(enum kind kind, const struct cfi_row *row);

@@ -182,10 +182,18 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 	return walk__read(ctx, addr, value);
 }
 
-/* For a frame pointer that is only taken for one: upwards, and tried if it might be gone. */
+/*
+ * For a frame pointer that is only taken for one: upwards, and tried if it might be gone. Or far away:
+ * Go calls C from a stack of its own, by code without information. Then it must be that of a call.
+ */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {
-	if (bp < sp || bp % 8)
+	if (bp % 8)
+		return false;
+	if (sp - bp >= STACK_MAX && bp - sp >= STACK_MAX)
+		return bp >= PAGE && bp < USER_MAX && memory__readable_span(bp, bp + 16) &&
+		       rule__follows_call(load(bp + 8));
+	if (bp < sp)
 		return false;
 	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
 		return false;
@@ -282,6 +290,12 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 		return COMPLETE;
 	case RULE_FULL:
 		return NEEDS_FULL;
+	case RULE_UNCALLED:
+		if (!bp) {		/* Go's goexit, where a goroutine's first function returns to */
+			walk__not_a_return(w);
+			return COMPLETE;
+		}
+		/* fall through */
 	default:
 		w->nr -= !!w->nr;
 		return CUT;
@@ -656,6 +670,8 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 		return CUT;
 	for (;;) {
 		kind = rule__describe(regs[CFI_RIP], exact, &row);
+		if (kind == RULE_UNCALLED)
+			kind = regs[CFI_RBP] ? RULE_BAD : RULE_START;
 		if (kind == RULE_START)
 			walk__not_a_return(w);
 		if (kind == RULE_END || kind == RULE_START)

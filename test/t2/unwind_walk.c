@@ -670,6 +670,45 @@ static void deep_on_stack(void)
 	recurse(500, walk_only);
 }
 
+/* As Go calls C: with the caller's frame pointer, on another stack, far away. */
+static call_fn *emit_switch(void *stack)
+{
+	unsigned char bytes[] = {
+		0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
+		0x53, 0x48, 0x89, 0xe3,			/* push %rbx; mov %rsp, %rbx */
+		0x48, 0xbc, 0, 0, 0, 0, 0, 0, 0, 0,	/* mov $stack, %rsp */
+		0xff, 0xd7,				/* call *%rdi */
+		0x48, 0x89, 0xdc,			/* mov %rbx, %rsp */
+		0x5b, 0x5d, 0xc3,			/* pop %rbx; pop %rbp; ret */
+	};
+	call_fn *call;
+
+	memcpy(bytes + 10, &stack, 8);
+	*(void **)&call = emit(bytes, sizeof(bytes));
+	return call;
+}
+
+static void test_switch(void)
+{
+	const size_t size = 64 << 10;
+	char *stack = mmap((void *)0xc100000000, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct chain reference;
+	call_fn *call;
+	int at, i;
+
+	recurse(2, walk_only);
+	reference = mine;
+	call = emit_switch(stack + size);
+	for (i = 0; i < 3; i++)
+		call_it(call, walk_only);
+	at = find_frame(&mine, (void *)call, 64);
+	ok(at >= 0 && !mine.flags && find_frame(&mine, (void *)call_it, 64) == at + 1 &&
+	   mine.frames[mine.nr - 1] == reference.frames[reference.nr - 1],
+	   "generated code that switches stacks: the walk goes on");
+	munmap(stack, size);
+}
+
 static call_fn *wild_call;
 
 static void wild_on_stack(void)
@@ -700,6 +739,7 @@ static void test_jit(void) {}
 static void test_wild(void) {}
 static void test_many(void) {}
 static void test_stacks(void) {}
+static void test_switch(void) {}
 
 #endif
 
@@ -798,6 +838,7 @@ int main(int argc, char **argv)
 	test_wild();
 	test_many();
 	test_stacks();
+	test_switch();
 	test_warm();
 	return done_testing();
 }
