@@ -466,7 +466,8 @@ static int nsys__read(struct nsys *n)
 	sqlite3_db_config(n->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	if (sqlite3_exec(n->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
 			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
-		return nsys__fail(n, "is no SQLite file that can be read");
+		return nsys__fail(n, "is no SQLite file that can be read (nsys export --type sqlite "
+				  "makes one)");
 	if (!nsys__has_table(n, "StringIds")) {
 		msgs__add(n->msgs, "%s: is no export of Nsight Systems: there is no table StringIds "
 			  "(nsys export --type sqlite makes one)", n->path);

@@ -90,6 +90,18 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	return err;
 }
 
+/* Return: how what others made is read, or "". */
+static const char *reader__advice(const struct reader *r)
+{
+	static const char sqlite[] = "SQLite format 3";
+
+	if (!memcmp(r->base, sqlite, min_t(size_t, r->size, sizeof(sqlite))))
+		return ": --nsys reads exports of Nsight Systems";
+	if (r->base[0] == '{' || r->base[0] == '[')
+		return ": --gpu reads traces in JSON";
+	return "";
+}
+
 static int reader__check_header(struct reader *r)
 {
 	static const char magic[8] = XPU_FILE_MAGIC;
@@ -98,7 +110,8 @@ static int reader__check_header(struct reader *r)
 	if (!r->size)
 		return reader__fail(r, -EINVAL, "is empty: nothing was recorded");
 	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic))))
-		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)");
+		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)%s",
+				    reader__advice(r));
 	if (r->size < sizeof(*h))
 		return reader__fail(r, -EINVAL,
 				    "is too short to be a recording: %zu bytes, header %zu",

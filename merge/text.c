@@ -111,7 +111,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 		fputs("end: detached\n", f);
 	else if (WIFSIGNALED(in->wait_status))
 		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
-	else
+	else if (start)			/* which an import does not have, nor a command */
 		fprintf(f, "end: the command exited with status %d\n",
 			WEXITSTATUS(in->wait_status));
 }

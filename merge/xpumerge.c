@@ -254,7 +254,9 @@ static int open_inputs(const struct options *o, struct reader *readers)
 	for (i = 0; i < o->nr_inputs && !err; i++) {
 		err = reader__open(&readers[i], o->inputs[i]);
 		if (err) {
-			complain("%s %s", readers[i].name, readers[i].error);
+			complain("%s %s%s", readers[i].name, readers[i].error,
+				 err == -ENOENT && !strcmp(o->inputs[i], "xpu.data") ?
+				 ": xpuload makes one" : "");
 			break;
 		}
 		warn_root(o->inputs[i]);

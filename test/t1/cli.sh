@@ -93,6 +93,10 @@ head -c 40 xpu.data >short.data
 refuse short.data 'too short' "a cut header"
 echo 'not a recording, but long enough to have had a header of sixty-four bytes' >text.data
 refuse text.data 'not a recording' "a text file"
+echo '[{"ph":"X"}]' >trace.json
+refuse trace.json 'not a recording .*: --gpu reads' "a trace in JSON"
+printf 'SQLite format 3\000and more' >export.sqlite
+refuse export.sqlite 'not a recording .*: --nsys reads' "an SQLite file"
 { head -c 12 xpu.data; printf '\002\000'; tail -c +15 xpu.data; } >newer.data
 refuse newer.data 'version 2.[0-9]*, newer than the 1.x' "a newer version"
 { head -c 8 xpu.data; printf '\001\002\003\004'; tail -c +13 xpu.data; } >endian.data
@@ -100,6 +104,11 @@ refuse endian.data 'other endianness' "another endianness"
 refuse . 'not a regular file' "a directory"
 refuse /dev/null 'not a regular file' "a device"
 refuse missing.data 'No such file' "a missing file"
+mkdir none && cd none || exit 1
+xpumerge >out 2>log
+is "$?$(cat out log)" "2xpumerge: xpu.data cannot be opened: No such file or directory: xpuload makes one" \
+	"no xpu.data"
+cd ..
 
 xpumerge -f folded -o - -i - <text.data >out 2>log
 is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wrong magic)" \

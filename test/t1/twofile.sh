@@ -136,6 +136,8 @@ like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account"
 xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
 ok $? "-o .data: read again, it is the same" || diag "$(cat log)"
+xpumerge imported.data >out 2>log
+is "$?$(grep -c '^end:' out)" 00 "an import knows of no command, nor of its end"
 xpumerge diff imported.data imported.data -f text >out 2>log
 is $? 0 "-o .data: diff takes it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
