@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -679,6 +680,41 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 	return 0;
 }
 
+struct gpu_reader {
+	struct gputrace *trace;
+	const char *buf;
+	size_t size;
+	int err;
+};
+
+static void *gpu_reader__run(void *arg)
+{
+	struct gpu_reader *r = arg;
+
+	r->err = gputrace__read(r->trace, r->buf, r->size);
+	return NULL;
+}
+
+/* Reads both files, at the same time if there are both. Return: 0 or -ENOMEM. */
+static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes, const char *gpu,
+			  size_t gpu_bytes)
+{
+	struct gpu_reader reader = { .trace = &t->gpu, .buf = gpu, .size = gpu_bytes };
+	bool alone = !cpu;
+	pthread_t thread;
+	int err = 0;
+
+	if (!alone)
+		alone = pthread_create(&thread, NULL, gpu_reader__run, &reader);
+	if (alone)
+		gpu_reader__run(&reader);
+	if (cpu)
+		err = twofiles__read_stacks(t, cpu, cpu_bytes);
+	if (!alone)
+		pthread_join(thread, NULL);
+	return err ?: reader.err;
+}
+
 int twofile__read(struct twofile *out, struct import *im, const struct twofile_opts *opts,
 		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
 		  struct msgs *msgs)
@@ -692,9 +728,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = gputrace__read(&t.gpu, gpu, gpu_bytes);
-	if (!err && cpu)
-		err = twofiles__read_stacks(&t, cpu, cpu_bytes);
+	err = twofiles__read(&t, cpu, cpu_bytes, gpu, gpu_bytes);
 	t.launched = calloc(t.gpu.calls.nr + 1, sizeof(*t.launched));
 	if (!err && !t.launched)
 		err = -ENOMEM;

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# twofile.sh [LAUNCHES]: time and memory of importing so many launches (92,732), and then ten times as
+# many, from two files, one with stacks and one with calls and kernels, whose clocks differ by 370 ms,
+# to folded stacks. Medians of 3 runs. "ns each" is CPU time per launch; "right" is how many launches
+# got their own stack, which nothing but time tells.
+set -u
+: "${XPU_BUILD:?run it as: make bench}"
+launches=${1:-92732}
+time=/usr/bin/time
+[ -x $time ] || { echo "twofile.sh: $time is missing (Debian: time)" >&2; exit 1; }
+dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+line() {
+	printf '%9s %8s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
+}
+
+right() {		# launches under the stack whose name says that it is theirs
+	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) .*/\1 \2/p' "$1" |
+		awk '$1 == $2 { n++ } END { print n + 0 }'
+}
+
+median() {		# of a column of the figures
+	cut -d' ' -f"$1" figures | sort -n | sed -n 2p
+}
+
+bench() {		# bench LAUNCHES THREADS GAP_US LOST
+	"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr="$1" threads="$2" gap="$3" lost="$4" >/dev/null ||
+		exit 1
+	rm -f figures
+	for _ in 1 2 3; do
+		$time -f '%e %U %S %M' -o figure "$XPU_BUILD/xpumerge" --cpu cpu.txt --gpu gpu.json \
+			-o a.folded --unit count 2>log || { cat log; exit 1; }
+		awk '{ print $1, $2 + $3, int($4 / 1024) }' figure >>figures
+	done
+	cpu=$(median 2)
+	line "$1" "$2" "$4" "$(median 1)" "$cpu" \
+		"$(echo "$cpu $1" | awk '{ printf "%.0f", $1 * 1e9 / $2 }')" "$(median 3)" \
+		"$(($(cat cpu.txt gpu.json | wc -c) / 1000000))" "$(right a.folded)"
+}
+
+echo "importing from two files, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
+line launches threads lost "wall s" "CPU s" "ns each" "peak MB" "input MB" right
+bench "$launches" 1 30 0
+bench "$launches" 1 30 0.01
+bench "$launches" 8 60 0
+bench "$launches" 8 60 0.01
+bench $((launches * 10)) 8 60 0.01
