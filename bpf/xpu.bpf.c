@@ -29,6 +29,7 @@ const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain made here; 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
+__u64 loader_pidns = 0;			/* which of those that are so deep */
 
 /* Running processes to take up when they first call a probe site: this one, or every one. */
 __u32 attach_pid = 0;			/* as the loader's pid namespace numbers it */
@@ -101,29 +102,31 @@ static __always_inline __u64 ring_flags(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
+/* The number that @pid has in the namespace that is so deep among those that it is in. */
+static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
+{
+	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
+	struct upid upid = {};
+
+	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
+	return upid;
+}
+
 /* The number that the loader's pid namespace gives to @pid; 0 if it cannot see it. */
 static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 {
-	struct upid upid = {};
-	__u32 level = loader_pidns_level;
-	void *numbers;
+	struct upid upid;
 
-	if (BPF_CORE_READ(pid, level) < level)
+	if (BPF_CORE_READ(pid, level) < loader_pidns_level)
 		return 0;
-	numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
-	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
-	return upid.nr;
+	upid = pid_at(pid, loader_pidns_level);
+	return (__u64)upid.ns == loader_pidns ? upid.nr : 0;
 }
 
 /* The number that @pid has in its own namespace. */
 static __always_inline __u32 pid_in_own_ns(struct pid *pid)
 {
-	struct upid upid = {};
-	__u32 level = BPF_CORE_READ(pid, level);
-	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
-
-	bpf_core_read(&upid, sizeof(upid), numbers + level * bpf_core_type_size(struct upid));
-	return upid.nr;
+	return pid_at(pid, BPF_CORE_READ(pid, level)).nr;
 }
 
 static __always_inline __u32 task_tid(struct task_struct *task)
@@ -192,9 +195,11 @@ SEC("syscall")
 int identify(void *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 
 	loader_tgid = bpf_get_current_pid_tgid() >> 32;
-	loader_pidns_level = BPF_CORE_READ(task, thread_pid, level);
+	loader_pidns_level = BPF_CORE_READ(pid, level);
+	loader_pidns = (__u64)pid_at(pid, loader_pidns_level).ns;
 	return 0;
 }
 
@@ -421,8 +426,8 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 
 	if (proc)
 		return proc;
-	if (!attach_all && (!attach_pid || task_pid(task) != attach_pid))
-		return NULL;
+	if (attach_all ? !task_pid(task) : !attach_pid || task_pid(task) != attach_pid)
+		return NULL;			/* not of the loader's pid namespace, or not wanted */
 	new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
 	return bpf_map_lookup_elem(&procs, &tgid);
 }

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/capability.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "probes.h"
 #include "sampler.h"
 #include "sideband.h"
@@ -37,46 +36,30 @@ static __attribute__((format(printf, 3, 4))) void report(enum verdict v, const c
 	fputc('\n', stderr);
 }
 
-static bool has_capability(int cap)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &hdr, data))
-		return false;
-	return data[cap / 32].effective & (1u << (cap % 32));
-}
-
 static void check_privileges(void)
 {
-	bool bpf = has_capability(CAP_BPF) || has_capability(CAP_SYS_ADMIN);
-	bool perfmon = has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN);
-
-	if (bpf && perfmon)
+	if (kernel__capable(CAP_BPF) && kernel__capable(CAP_PERFMON))
 		report(OK, "privileges", "%s", geteuid() ? "cap_bpf and cap_perfmon" : "root");
 	else if (!geteuid())
 		report(MISSING, "privileges", "root without cap_bpf and cap_perfmon, as in a "
 		       "container that was not given them");
 	else
-		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it needs: "
-		       "setcap cap_bpf,cap_perfmon=ep xpuload");
+		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it "
+		       "needs: setcap cap_bpf,cap_perfmon=ep xpuload");
 }
 
 static void check_kernel(void)
 {
-	struct utsname u;
-	int major = 0, minor = 0;
+	struct utsname u = { .release = "?" };
 
 	uname(&u);
-	if (sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
-	    (major > 5 || (major == 5 && minor >= 11)))
-		report(OK, "kernel", "Linux %s%s", u.release,
-		       major > 6 || (major == 6 && minor >= 18) ? "" :
+	if (!kernel__is_before(5, 11))
+		report(OK, "kernel", "Linux %s%s", u.release, !kernel__is_before(6, 18) ? "" :
 		       " (from 6.18 on a probe costs about half)");
 	else
 		report(MISSING, "kernel", "Linux %s: 5.11 or later is needed", u.release);
 
-	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+	if (kernel__has_btf())
 		report(OK, "BTF", "/sys/kernel/btf/vmlinux");
 	else
 		report(MISSING, "BTF", "no /sys/kernel/btf/vmlinux: a kernel with "
@@ -110,10 +93,10 @@ static void check_probes(const char *shim)
 
 	err = sideband__open(getpid(), &s);
 	if (err)
-		report(MISSING, "perf events", "%s: see /proc/sys/kernel/perf_event_paranoid",
-		       strerror(-err));
+		report(MISSING, "perf events", "%s%s", strerror(-err), kernel__advice(err));
 	else
-		report(OK, "perf events", "mmap, comm, fork and exit of the target can be followed");
+		report(OK, "perf events",
+		       "mmap, comm, fork and exit of the target can be followed");
 	if (!err)
 		sideband__close(s);
 }

@@ -19,7 +19,7 @@ static _Noreturn void run_tool(const struct options *opts, const char *tool, boo
 {
 	if (invoker__become())
 		_exit(STATUS_FAILED);
-	target__restore_signals();
+	target__restore();
 	if (svg)
 		execl(tool, tool, "--svg", "-o", opts->output, opts->data, NULL);
 	else

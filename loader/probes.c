@@ -13,12 +13,14 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel.h"
 #include "msg.h"
 #include "shim_file.h"
 #include "table.h"
-#include "util.h"
 #include "xpu.skel.h"
 #include "xpu_slot.h"
+
+#define MIN_ENTRIES	4096
 
 /* One program on its sites: a multi link where the kernel has them, else one link a site. */
 struct attachment {
@@ -205,20 +207,6 @@ static uint64_t ring_size(uint64_t bytes)
 	return size;
 }
 
-/* What a refused bpf() or perf_event_open() most likely means to the user. */
-static const char *advice(int err)
-{
-	if ((err == -EPERM || err == -EACCES) && !geteuid())
-		return ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
-		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
-	if (err == -EPERM || err == -EACCES)
-		return ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
-		       "(make install does; before Linux 6.6 cap_sys_admin, too)";
-	if (err == -ENOENT || err == -ESRCH)
-		return ": the kernel lacks BTF or uprobes (CONFIG_DEBUG_INFO_BTF, CONFIG_UPROBES)";
-	return "";
-}
-
 /* What samplers need, or that they are not there. */
 static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
 			    uint64_t ring_bytes, bool old_kernel)
@@ -240,6 +228,14 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 		bpf_map__set_map_flags(skel->maps.procs, 0);
 }
 
+/* As many as there are times so many bytes in the ring: who has many asks for a larger one. */
+static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
+{
+	uint64_t nr = opts->ring_bytes / bytes;
+
+	return nr > MIN_ENTRIES ? nr : MIN_ENTRIES;
+}
+
 /* The same of what accounts for time off the CPU. */
 static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
 {
@@ -254,6 +250,9 @@ static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *op
 	size_t i;
 
 	skel->rodata->want_accounts = opts->off_cpu;
+	bpf_map__set_max_entries(skel->maps.off_sums, max_entries(opts, 1024));
+	bpf_map__set_max_entries(skel->maps.off_stacks, max_entries(opts, 1024));
+	bpf_map__set_max_entries(skel->maps.thread_states, max_entries(opts, 2048));
 	skel->rodata->off_min_ns = opts->off_min_ns;
 	bpf_map__set_max_entries(skel->maps.off_scratches, sysconf(_SC_NPROCESSORS_CONF));
 	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !opts->off_cpu; i++)
@@ -379,7 +378,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 		*pp = p;
 		return 0;
 	}
-	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), advice(err));
+	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), kernel__advice(err));
 out:
 	probes__close(p);
 	return err;

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "datafile.h"
 #include "keeper.h"
+#include "kernel.h"
 #include "msg.h"
 #include "options.h"
 #include "probes.h"
@@ -112,10 +113,11 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 	if (!err)
 		return 0;
 	if (r->opts->cpu_only || r->opts->freq_given) {
-		msg__error("cannot sample CPUs: perf_event_open: %s", strerror(-err));
+		msg__error("cannot sample CPUs: perf_event_open: %s%s", strerror(-err),
+			   kernel__advice(err));
 		return STATUS_FAILED;
 	}
-	msg__warn("no CPU samples: perf_event_open: %s", strerror(-err));
+	msg__warn("no CPU samples: perf_event_open: %s%s", strerror(-err), kernel__advice(err));
 	return 0;
 }
 
@@ -173,8 +175,8 @@ static int start_sideband(struct recording *r, pid_t pid)
 	int err = sideband__open(pid, &r->sideband);
 
 	if (err) {
-		msg__error("cannot follow the targets' mappings: perf_event_open: %s",
-			   strerror(-err));
+		msg__error("cannot follow the targets' mappings: perf_event_open: %s%s",
+			   strerror(-err), kernel__advice(err));
 		return STATUS_FAILED;
 	}
 	sideband__set_pyfind(r->sideband, r->pyfind);

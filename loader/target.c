@@ -27,6 +27,7 @@
 extern char **environ;
 
 static sigset_t original_mask;
+static struct rlimit original_files;
 
 /*
  * The kernel's own struct: glibc hides the two signals that it uses itself, and changes one of
@@ -55,12 +56,16 @@ void target__init(void)
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	close(fd);
+	/* We want some for each CPU, and many for what is mapped. */
+	if (!getrlimit(RLIMIT_NOFILE, &original_files))
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){ original_files.rlim_max,
+							   original_files.rlim_max });
 	sigprocmask(SIG_SETMASK, NULL, &original_mask);
 	for (sig = 1; sig < NSIG; sig++)
 		kernel_sigaction(sig, NULL, &original_actions[sig]);
 }
 
-void target__restore_signals(void)
+void target__restore(void)
 {
 	int sig;
 
@@ -68,6 +73,7 @@ void target__restore_signals(void)
 		if (original_actions[sig].handler == SIG_IGN ||
 		    original_actions[sig].handler == SIG_DFL)
 			kernel_sigaction(sig, &original_actions[sig], NULL);
+	setrlimit(RLIMIT_NOFILE, &original_files);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }
 
@@ -210,7 +216,7 @@ static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
 		_exit(125);		/* xpuload is gone */
 	restore_environment();
 	err = shim ? set_preload(shim) : 0;
-	target__restore_signals();
+	target__restore();
 	if (!err) {
 		execvp(argv[0], argv);
 		err = -errno;
@@ -325,7 +331,7 @@ void target__exit_like(int wait_status)
 		_exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
 	setrlimit(RLIMIT_CORE, &no_core);	/* the target's is the one to look at */
-	target__restore_signals();
+	target__restore();
 	signal(sig, SIG_DFL);		/* be it ignored as we were started */
 	kill(getpid(), sig);
 	_exit(128 + sig);

@@ -29,8 +29,8 @@ struct target {
 /* Remembers what it is to be given; first of all, before xpuload changes any of it. */
 void target__init(void);
 
-/* For a child of xpuload's: what target__init() has found. */
-void target__restore_signals(void);
+/* For a child of xpuload's: signals and limits as target__init() has found them. */
+void target__restore(void);
 
 /* Whether there is something to run, so that a slip of the finger costs no old recording. Return: 0
  * or a negative errno. */

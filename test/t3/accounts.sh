@@ -85,6 +85,29 @@ is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 450
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
+# More call paths of blocked threads than there is room for: counted, and -m makes room.
+cat >paths.py <<'END'
+import time
+
+def zero(n, i): (one if n & 1 else zero)(n >> 1, i - 1) if i else time.sleep(1e-6)
+def one(n, i): (one if n & 1 else zero)(n >> 1, i - 1) if i else time.sleep(1e-6)
+
+for n in range(6000):
+    zero(n, 13)
+END
+python=$(command -v python3) && python=$("$python" -c 'import sys; print(sys.executable)')
+if [ -n "$python" ]; then
+	for size in 4M 16M; do
+		xpuload --cpu-only --off-cpu --call-graph dwarf,1024 -m $size -o paths.data \
+			"$python" paths.py 2>paths.$size.log
+	done
+	like "$(cat paths.4M.log)" 'lost: [0-9]+ off-CPU intervals or their stacks .*try -m' \
+		"more call paths than there is room for: counted"
+	unlike "$(cat paths.16M.log)" 'lost: .*off-CPU' "a larger -m has room for more"
+else
+	skip "many call paths" "no python3"
+fi
+
 xpuload --off-cpu-min x true 2>load.log
 is $? 125 "--off-cpu-min x: refused"
 

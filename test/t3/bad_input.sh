@@ -63,6 +63,21 @@ is "$? $(grep -c 'root of a container needs' log)" "125 1" "root without capabil
 setpriv --bounding-set -all "$XPULOAD" --check 2>log
 like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without capabilities: --check"
 
+# What is missing, in one line.
+if unshare -m true 2>/dev/null; then
+	unshare -m sh -c 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"' sh \
+		"$XPULOAD" -o x.data true 2>log
+	is $? 125 "no BTF: status"
+	is "$(lines log)" 1 "no BTF: one line"
+	like "$(cat log)" 'the kernel has no BTF, .*: CONFIG_DEBUG_INFO_BTF' "no BTF: what is missing"
+else
+	skip "no BTF" "unshare -m is not allowed"
+fi
+[ ! -e x.data ]
+ok $? "and no recording is left of them"
+(ulimit -Sn 77; xpuload -q -o a.data sh -c 'ulimit -n' >out 2>log)
+is "$(cat out)" 77 "what xpuload takes for itself is not taken from the target"
+
 use_sim
 exact="$XPU_BUILD/workload/exact"
 

@@ -63,6 +63,42 @@ is $? 0 "xpuload in a pid namespace: status" || diag "$(cat inside.log)"
 exact inside 1500 "xpuload in a pid namespace: exact"
 like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: symbols"
 
+# In a pid namespace it sees its own processes only, whatever numbers those of another one have.
+cat >namespace.sh <<'END'
+echo ready
+while read -r n; do
+	[ "$n" = quit ] && exit
+	"$@" -t 2 -n "$n" >/dev/null && echo "did $n"
+done
+END
+start neighbour unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" \
+	sh namespace.sh "$exact"
+cat >within.sh <<'END'
+"$XPULOAD" -a -o all.data 2>all.log &
+all=$!
+"$XPULOAD" -p 1 -o one.data 2>one.log &
+one=$!
+"$XPULOAD" --cpu-only -p 1 -o cpu.data 2>cpu.log &
+cpu=$!
+sleep 1
+touch watching
+while [ ! -e enough ]; do sleep 0.05; done
+kill -INT $all $one $cpu
+wait $all $one $cpu
+END
+export XPULOAD
+LD_PRELOAD="$XPU_SHIM" unshare -pf --propagation unchanged --mount-proc sh within.sh &
+within=$!
+wait_for test -e watching
+is "$(ask neighbour 1000)" "did 1000" "in the namespace beside xpuload's: goes on"
+touch enough
+wait $within
+like "$(cat all.log)" 'no CUDA launch was made while attached' "-a does not record it"
+like "$(cat one.log)" 'no CUDA launch was made while attached' "nor does -p, of the number that it has there"
+is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
+	"nor does --cpu-only"
+finish neighbour
+
 # A directory that is only there for the target.
 mkdir -p image/sim empty
 cp "$live" "$exact" "$XPU_SHIM" image
@@ -157,7 +193,6 @@ like "$(cat ranks.log)" ', 5 processes;' "four ranks under one xpuload: as many 
 cat >own.sh <<'END'
 exec "$XPULOAD" -o "rank.$RANK.data" "$@" 2>"rank.$RANK.log"
 END
-export XPULOAD
 sh ranks.sh sh own.sh "$exact" -t 2 -n 2000 >/dev/null
 failed=0
 for rank in 0 1 2 3; do

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernel.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static bool has_effective(int cap)
+{
+	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &hdr, data))
+		return false;
+	return data[cap / 32].effective & (1u << (cap % 32));
+}
+
+bool kernel__capable(int cap)
+{
+	return has_effective(cap) || has_effective(CAP_SYS_ADMIN);
+}
+
+bool kernel__is_before(int major, int minor)
+{
+	int this_major, this_minor;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%d.%d", &this_major, &this_minor) != 2)
+		return false;
+	return this_major < major || (this_major == major && this_minor < minor);
+}
+
+bool kernel__has_btf(void)
+{
+	FILE *f = fopen("/sys/kernel/btf/vmlinux", "re");
+	bool has = f && fgetc(f) != EOF;
+
+	if (f)
+		fclose(f);
+	return has;
+}
+
+/* Where this is chosen, it is in brackets: "none integrity [confidentiality]". */
+static bool is_locked_down(void)
+{
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128] = "";
+	bool locked = f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]");
+
+	if (f)
+		fclose(f);
+	return locked;
+}
+
+static const char *advice_on_privileges(void)
+{
+	if (!kernel__capable(CAP_BPF) || !kernel__capable(CAP_PERFMON))
+		return geteuid() ?
+		       ": run it as root, or give it the capabilities cap_bpf and cap_perfmon (make "
+		       "install does; before Linux 6.6 cap_sys_admin, too)" :
+		       ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
+		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
+	if (is_locked_down())
+		return ": the kernel is locked down: /sys/kernel/security/lockdown";
+	if (kernel__is_before(6, 6) && !has_effective(CAP_SYS_ADMIN))
+		return ": before Linux 6.6 it needs cap_sys_admin, too";
+	return ": something forbids it to us: a security module, or a container's filter of system "
+	       "calls";
+}
+
+const char *kernel__advice(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		return advice_on_privileges();
+	case ENOMEM:
+		return ": give a smaller -m";
+	case EMFILE:
+		return ": raise the number of open files, ulimit -n";
+	case ENOSYS:
+		return ": the kernel is built without it: CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS";
+	}
+	if (kernel__is_before(5, 11))
+		return ": Linux 5.11 or later is needed";
+	if (!kernel__has_btf())
+		return ": the kernel has no BTF, /sys/kernel/btf/vmlinux: CONFIG_DEBUG_INFO_BTF";
+	return err == -ENOENT ? ": the kernel has no uprobes: CONFIG_UPROBES" : "";
+}

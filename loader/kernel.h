@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* kernel.h - what this kernel has, and what it allows us */
+#ifndef XPU_LOADER_KERNEL_H
+#define XPU_LOADER_KERNEL_H
+
+#include <stdbool.h>
+
+/* Whether we have that capability, CAP_*, or CAP_SYS_ADMIN, which was before they were. */
+bool kernel__capable(int cap);
+
+/* Whether it is old: of before @major.@minor. */
+bool kernel__is_before(int major, int minor);
+
+bool kernel__has_btf(void);
+
+/* What @err of bpf() or perf_event_open() most likely means to the user; begins with ": ", or "". */
+const char *kernel__advice(int err);
+
+#endif /* XPU_LOADER_KERNEL_H */
