@@ -2,6 +2,7 @@
 #include "probes.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,17 +166,53 @@ static void detach(struct attachment *a)
 	memset(a, 0, sizeof(*a));
 }
 
-static void detach_all(struct attachments *at)
+static void *detach_copy(void *arg)
 {
+	detach(arg);
+	free(arg);
+	return NULL;
+}
+
+/* Return: whether a thread does it, *@thread. */
+static bool detach_aside(struct attachment *a, pthread_t *thread)
+{
+	struct attachment *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = *a;
+	if (!copy || pthread_create(thread, NULL, detach_copy, copy)) {
+		free(copy);
+		detach(a);
+		return false;
+	}
+	memset(a, 0, sizeof(*a));
+	return true;
+}
+
+/*
+ * To let go of a probe takes the kernel some 40 ms, of many at the same time no longer; and the one who
+ * drains the ring should not have to @wait for it.
+ */
+static void detach_all(struct attachments *at, bool wait)
+{
+	pthread_t threads[NR_SITE_KINDS];
+	bool aside[NR_SITE_KINDS];
 	int kind;
 
-	for (kind = NR_SITE_KINDS; kind--;)
-		detach(&at->at[kind]);
+	for (kind = 0; kind < NR_SITE_KINDS; kind++)
+		aside[kind] = (at->at[kind].multi_fd || at->at[kind].links[0]) &&
+			      detach_aside(&at->at[kind], &threads[kind]);
+	for (kind = 0; kind < NR_SITE_KINDS; kind++) {
+		if (aside[kind] && wait)
+			pthread_join(threads[kind], NULL);
+		else if (aside[kind])
+			pthread_detach(threads[kind]);
+	}
 }
 
 static void followed__detach(struct followed *f)
 {
-	detach_all(&f->at);
+	detach_all(&f->at, false);
 }
 
 /* All but the hello, which is for who runs already. */
@@ -400,8 +437,8 @@ void probes__close(struct probes *p)
 {
 	if (!p)
 		return;
-	detach_all(&p->at);
 	table_free(p->followed, followed__detach);
+	detach_all(&p->at, true);
 	free(p->shim);
 	ring_buffer__free(p->ring);
 	xpu_bpf__destroy(p->skel);
@@ -429,7 +466,7 @@ void probes__unfollow(struct probes *p, pid_t pid)
 	table_find(p->followed, pid, pid, f);
 	if (!f)
 		return;
-	detach_all(&f->at);
+	followed__detach(f);
 	table_remove(p->followed, f);
 }
 
