@@ -242,7 +242,7 @@ static void pack_kernel(const CUpti_Activity *record)
 	const CUpti_ActivityKernel10 *k = (const void *)record;	/* its prefix, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
-	uint32_t name = wire__string(names__launched(k->correlationId) ?: k->name);
+	uint32_t name = wire__string(names__of(node, k->correlationId) ?: k->name);
 	struct xpu_record_kernel *r;
 
 	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,

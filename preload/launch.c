@@ -206,6 +206,8 @@ static __attribute__((noinline, cold)) void graph_node_created(const CUpti_Graph
 		return;
 	}
 	if (launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS) {
+		if (names__wanted())
+			names__captured(node, t->slot.correlation_id);
 		t->slot.graph_node_id = node;
 		cbid = t->slot.cbid;
 		domain = t->slot.domain;
@@ -224,10 +226,13 @@ static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphD
 {
 	uint64_t node, original;
 
-	if (launch__cupti->get_graph_node_id &&
-	    launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS &&
-	    launch__cupti->get_graph_node_id(graph->originalNode, &original) == CUPTI_SUCCESS)
-		activity__graph_clone(node, original);
+	if (!launch__cupti->get_graph_node_id ||
+	    launch__cupti->get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS ||
+	    launch__cupti->get_graph_node_id(graph->originalNode, &original) != CUPTI_SUCCESS)
+		return;
+	if (names__wanted())
+		names__cloned(node, original);
+	activity__graph_clone(node, original);
 }
 
 static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,

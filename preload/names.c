@@ -8,12 +8,14 @@
 #include "xpu_record.h"
 
 /*
- * Some 6 MiB of addresses, of which what is used is touched. Names that find no room, and launches
- * whose records take so long that as many others have come since, are left to CUPTI.
+ * Some 7 MiB of addresses, of which what is used is touched. Names that find no room, nodes whose place
+ * another one has taken, and launches whose records take so long that as many others have come since,
+ * are left to CUPTI.
  */
-#define NR_NAMES	16384		/* these four are powers of two */
+#define NR_NAMES	16384		/* these are powers of two */
 #define NR_PLACES	1024
 #define NR_LAUNCHES	(256 * 1024)
+#define NR_NODES	(64 * 1024)
 #define NAMES_BYTES	(4 * 1024 * 1024)
 #define MAX_PROBES	64
 
@@ -22,10 +24,16 @@ struct name {
 	char text[];
 };
 
+struct node {
+	atomic_uint_fast64_t id;	/* 0: none, or it is being written */
+	_Atomic(struct name *) name;
+};
+
 struct names {
 	_Atomic(struct name *) by_text[NR_NAMES];
 	_Atomic(struct name *) by_place[NR_PLACES];	/* where the driver had it last */
 	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id and index; 0: none */
+	struct node nodes[NR_NODES];
 	atomic_size_t used;
 	_Alignas(8) char texts[NAMES_BYTES];
 };
@@ -130,15 +138,61 @@ void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 		     (uint64_t)d->correlationId << 32 | n->index);
 }
 
-const char *names__launched(uint32_t correlation_id)
+static struct name *launch__name(struct names *t, uint32_t correlation_id)
+{
+	uint64_t launch = atomic_load(&t->launches[correlation_id % NR_LAUNCHES]);
+
+	return launch >> 32 == correlation_id ? atomic_load(&t->by_text[(uint32_t)launch]) : NULL;
+}
+
+static struct node *node__place(struct names *t, uint64_t id)
+{
+	return &t->nodes[(id * 0x9e3779b97f4a7c15ull >> 32) % NR_NODES];
+}
+
+static void node__set(struct names *t, uint64_t id, struct name *name)
+{
+	struct node *node = node__place(t, id);
+
+	if (!name)
+		return;
+	atomic_store(&node->id, 0);
+	atomic_store(&node->name, name);
+	atomic_store(&node->id, id);
+}
+
+static struct name *node__name(struct names *t, uint64_t id)
+{
+	struct node *node = node__place(t, id);
+	struct name *name;
+
+	if (atomic_load(&node->id) != id)
+		return NULL;
+	name = atomic_load(&node->name);
+	return atomic_load(&node->id) == id ? name : NULL;
+}
+
+void names__captured(uint64_t node, uint32_t correlation_id)
 {
 	struct names *t = atomic_load(&names__table);
-	uint64_t launch;
+
+	node__set(t, node, launch__name(t, correlation_id));
+}
+
+void names__cloned(uint64_t node, uint64_t original)
+{
+	struct names *t = atomic_load(&names__table);
+
+	node__set(t, node, node__name(t, original));
+}
+
+const char *names__of(uint64_t node, uint32_t correlation_id)
+{
+	struct names *t = atomic_load(&names__table);
+	struct name *name;
 
 	if (!t)
 		return NULL;
-	launch = atomic_load(&t->launches[correlation_id % NR_LAUNCHES]);
-	if (launch >> 32 != correlation_id)
-		return NULL;
-	return atomic_load(&t->by_text[(uint32_t)launch])->text;
+	name = node ? node__name(t, node) : launch__name(t, correlation_id);
+	return name ? name->text : NULL;
 }

@@ -30,7 +30,17 @@ void names__start(void);
 /* Once names are wanted, at a launch's entry. On any thread, in signal handlers, too. */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 
-/* Return: the name of the kernel that this launch was of, which stays; NULL: it was not noted */
-const char *names__launched(uint32_t correlation_id);
+/* The same where a launch is captured: @node is what it made. And where graphs are copied. */
+void names__captured(uint64_t node, uint32_t correlation_id);
+void names__cloned(uint64_t node, uint64_t original);
+
+/**
+ * names__of - a kernel's name, as its launch had it
+ * @node: its node, if it is one of a graph, or 0
+ * @correlation_id: else of its launch
+ *
+ * Return: the name, which stays; NULL: it was not noted.
+ */
+const char *names__of(uint64_t node, uint32_t correlation_id);
 
 #endif /* XPU_PRELOAD_NAMES_H */

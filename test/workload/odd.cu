@@ -17,7 +17,7 @@
  *	switch		coroutines on stacks that come and go, resumed by threads in turn
  *	signal		handlers of signals, on the stack and on one of their own
  *	jump		siglongjmp() out of a handler that interrupted launches
- *	modules		100 modules and libraries, loaded for one launch each
+ *	modules		100 modules and libraries, loaded for one launch each or one graph's
  *	throw		exceptions through the frames of a launch site
  *	refused		6050 launches of more threads than a block may have, some by a handler
  *	sigwait		all signals blocked, a thread that takes them one by one
@@ -559,7 +559,21 @@ static void how_modules(void)
 			DCHECK(d_cuLibraryGetKernel(&kernel, library, name));
 			fn = (CUfunction)kernel;
 		}
-		kernels[i % 3].site(fn);
+		if (i % 5 == 4) {
+			cudaGraphExec_t exec;
+			cudaGraph_t graph;
+
+			CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+			kernels[i % 3].site(fn);
+			CHECK(cudaStreamEndCapture(stream, &graph));
+			CHECK(cudaGraphInstantiate(&exec, graph, 0));
+			CHECK(cudaGraphLaunch(exec, stream));
+			sync_all();
+			CHECK(cudaGraphExecDestroy(exec));
+			CHECK(cudaGraphDestroy(graph));
+		} else {
+			kernels[i % 3].site(fn);
+		}
 		if (i % 2)
 			sync_all();
 		DCHECK(i < 50 ? d_cuModuleUnload(module) : d_cuLibraryUnload(library));
