@@ -34,8 +34,8 @@
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* kept zeroed and faulted in; what a burst adds goes one by one */
-#define BUSY_BUFFERS	4		/* between two flushes: CUPTI needs no flush to give them back */
+#define POOL_READY	4		/* kept zeroed and faulted in; more, of a burst, go again */
+#define BUSY_BUFFERS	4		/* between two flushes: CUPTI gives them back without */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
 #define STOP_PAUSES	20		/* ... so many times at most */
@@ -449,8 +449,8 @@ void activity__init(void)
 }
 
 /*
- * Whether our buffers are zero, so that CUPTI need not clear them on the application's thread. Older
- * ones cannot. Those of others are not.
+ * Whether our buffers are zero, so that CUPTI need not clear them on the application's thread.
+ * Older ones cannot. Those of others are not.
  */
 static void set_zeroed(uint8_t zeroed)
 {
@@ -517,8 +517,8 @@ void activity__want_calls(bool want)
 }
 
 /*
- * A flush holds up every thread that launches meanwhile. While so much is going on that buffers fill
- * and come back quickly, it is not needed; unless names would have to wait for too long.
+ * A flush holds up every thread that launches meanwhile. While so much is going on that buffers
+ * fill and come back quickly, it is not needed; unless names would have to wait for too long.
  */
 void activity__flush_if_quiet(void)
 {

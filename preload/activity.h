@@ -25,7 +25,9 @@ void activity__init(void);
  */
 CUptiResult activity__start(const struct cupti *c, const char **what);
 
-/* Collects the calls of CUDA's API, too, or no longer; until activity__stop(). Says if it cannot. */
+/*
+ * Collects the calls of CUDA's API, too, or no longer; until activity__stop(). Says if it cannot.
+ */
 void activity__want_calls(bool want);
 
 /* Makes CUPTI give back what is finished; @force: and what is not, for nothing comes after. */

@@ -2,9 +2,9 @@
 /*
  * arena.h - memory of one thread's that is forgotten as a whole
  *
- * It grows by pieces that stay where they are, each as large as all before it: threads that do little
- * take little of an address space that may be limited. What was taken once is used again. Safe in signal
- * handlers that do not interrupt this.
+ * It grows by pieces that stay where they are, each as large as all before it: threads that do
+ * little take little of an address space that may be limited. What was taken once is used again.
+ * Safe in signal handlers that do not interrupt this.
  */
 #ifndef XPU_PRELOAD_ARENA_H
 #define XPU_PRELOAD_ARENA_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 struct arena {
-	size_t max;			/* bytes to take at most; the rest is zero in the beginning */
+	size_t max;			/* bytes to take at most; all else is 0 at first */
 	size_t taken;
 	struct arena_piece *first, *current;
 };

@@ -17,7 +17,10 @@ _Static_assert(offsetof(CUpti_ActivityAPI, start) == 8, "API record");
 _Static_assert(offsetof(CUpti_ActivityAPI, threadId) == 28, "API record");
 _Static_assert(offsetof(CUpti_ActivityAPI, correlationId) == 32, "API record");
 
-/* What a runtime call does in the driver has no record of its own: CUPTI tells the outer one alone. */
+/*
+ * What a runtime call does in the driver has no record of its own: CUPTI tells the outer one
+ * alone.
+ */
 static const CUpti_ActivityKind kinds[] = {
 	CUPTI_ACTIVITY_KIND_RUNTIME,
 	CUPTI_ACTIVITY_KIND_DRIVER,

@@ -11,7 +11,7 @@
 
 #define READINGS	8		/* the closest of so many ... */
 #define CLOSE_TICKS	300		/* ... or the first within this: some 0.1 us */
-#define APART_TICKS	5000		/* no reading at all: the thread was interrupted each time */
+#define APART_TICKS	5000		/* no reading: the thread was interrupted each time */
 #define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
 #define STEADY		2		/* so often in a row the counter was where it should be */
 
@@ -21,7 +21,9 @@ static unsigned int nr_steady;
 /* As in struct xpu_clock; 0: the counter is not to be gone by. */
 static atomic_uint_fast64_t rate;
 
-/* Whether ticks are the same on all CPUs, at all speeds, asleep and awake; the kernel knows best. */
+/*
+ * Whether ticks are the same on all CPUs, at all speeds, asleep and awake; the kernel knows best.
+ */
 static bool is_usable(void)
 {
 	static const char *const by_counter[] = {

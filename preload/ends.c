@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Ends of a process that run no exit handlers: _exit(), exec, and signals that it sends itself, as
- * Python does after a Ctrl-C that nobody caught. Device work that CUPTI still holds would go with them,
- * so the shim's thread is asked to send it first, for a limited time.
+ * Python does after a Ctrl-C that nobody caught. Device work that CUPTI still holds would go with
+ * them, so the shim's thread is asked to send it first, for a limited time.
  *
  * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
  * and a process that is not the one that the shim lives in is left alone.

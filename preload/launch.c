@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
- * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock, no
- * allocation, no system call, no shared line.
+ * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock,
+ * no allocation, no system call, no shared line.
  */
 #include "launch.h"
 
@@ -32,13 +32,13 @@ struct thread {
 	struct paths *paths;			/* behind this */
 	struct unwinder *unwinder;		/* behind that, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
-	unsigned int level;			/* launches being told of: more than 1 in handlers */
+	unsigned int level;			/* launches being told of: 2 or more in handlers */
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
 	struct thread *next;
 	atomic_bool dead;			/* its thread has ended */
-} __attribute__((aligned(128)));		/* two threads never share a cache line, or a pair */
+} __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -48,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;			/* under lock */
 static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
-static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so they are missed */
+static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so missed */
 static atomic_bool enabled;
 
 const struct cupti *launch__cupti;
@@ -271,7 +271,7 @@ static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUp
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	struct thread *t = this_thread;		/* it was there when the call began to be measured */
+	struct thread *t = this_thread;		/* there when the call began to be measured */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.cbid = cbid,

@@ -52,15 +52,19 @@ bool launch__make_log(void);
  */
 bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 
-/* Launches from now on are in that range. @logged: their log says so; if not, ranges__sync() is called
- * before the next one. */
+/*
+ * Launches from now on are in that range. @logged: their log says so; if not, ranges__sync() is
+ * called before the next one.
+ */
 void launch__set_range(uint32_t id, bool logged);
 
 /* What any thread's log says of that is not to be gone by, as above. */
 void launch__forget_ranges(void);
 
-/* In what range the log has this thread. Another thread may say that this is not so any more. NULL: it
- * has no log. */
+/*
+ * In what range the log has this thread. Another thread may say that this is not so any more.
+ * NULL: it has no log.
+ */
 #define LAUNCH_RANGE_UNKNOWN	0xffffffffu
 _Atomic unsigned int *launch__range_logged(void);
 

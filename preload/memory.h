@@ -2,8 +2,8 @@
 /*
  * memory.h - what of the process's memory can be read
  *
- * The kernel is asked for each page, once; what is known of a thread's stacks is remembered. Safe in signal
- * handlers; errno is kept.
+ * The kernel is asked for each page, once; what is known of a thread's stacks is remembered. Safe
+ * in signal handlers; errno is kept.
  */
 #ifndef XPU_PRELOAD_MEMORY_H
 #define XPU_PRELOAD_MEMORY_H

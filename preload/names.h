@@ -5,7 +5,8 @@
  * CUPTI remembers a kernel's name by the place where the driver keeps it, and goes on doing so when
  * the module is gone and another kernel's name is in that place (seen with 13.0): the device record
  * of that kernel has the name of the first. What the callback of the launch says is right. So from
- * the first unload on, launches are noted with their names, and a record's name is that of its launch.
+ * the first unload on, launches are noted with their names, and a record's name is that of its
+ * launch.
  */
 #ifndef XPU_PRELOAD_NAMES_H
 #define XPU_PRELOAD_NAMES_H

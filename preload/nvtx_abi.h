@@ -69,7 +69,9 @@ enum {					/* NvtxCallbackIdCore2 */
 
 struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 	size_t struct_size;
-	/* An array of pointers to function pointers, by callback id. Returns whether it is there. */
+	/*
+	 * An array of pointers to function pointers, by callback id. Returns whether it is there.
+	 */
 	int (*get_module_function_table)(int module, void ***table, unsigned int *size);
 };
 

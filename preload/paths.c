@@ -32,7 +32,7 @@ struct path {
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
-	bool wait;			/* of calls that waited: has no number, nobody is told of it */
+	bool wait;			/* of calls that waited: has no number, is not told of */
 	uint64_t frames[];
 };
 
@@ -151,7 +151,8 @@ static void paths__begin(struct paths *p, uint64_t head)
 
 	for (; i > p->log.tail; i--) {
 		e = &p->entries[(i - 1) % XPU_LOG_ENTRIES];
-		if (e->path_id & XPU_LOG_RANGE && XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK) {
+		if (e->path_id & XPU_LOG_RANGE &&
+		    XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK) {
 			p->log.range_id = e->correlation_id;
 			break;
 		}

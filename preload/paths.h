@@ -4,12 +4,12 @@
  *
  * Most launches come from a call path seen before. A thread remembers its paths whole and finds the
  * one of a launch by comparing all of it: what was called, every frame, Python's lines, too. With a
- * path it also keeps what its call chain was made from. Programs go in circles: the path that followed
- * the last one the last time is tried first, and while all that it was made from is there, nothing
- * need be made of it again. A path
- * not met before gets a number, and the probe is called with its frames; a launch from a known one
- * is an entry of 16 bytes in the thread's struct xpu_log, which the probe is called for when it is
- * full. The shim's own thread sends what is in the logs of quiet threads.
+ * path it also keeps what its call chain was made from. Programs go in circles: the path that
+ * followed the last one the last time is tried first, and while all that it was made from is
+ * there, nothing need be made of it again. A path not met before gets a number, and the probe is
+ * called with its frames; a launch from a known one is an entry of 16 bytes in the thread's struct
+ * xpu_log, which the probe is called for when it is full. The shim's own thread sends what is in
+ * the logs of quiet threads.
  *
  * Only its thread writes to a log and to what it remembers; "busy" keeps apart those who send or
  * begin anew. Nobody waits for it: a thread that finds it taken calls the probe for its launch, as
@@ -66,15 +66,15 @@ uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot);
  * @u, @python: what they were made with
  * @mode: whose frames there are
  *
- * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before the
- * entry was made; 0 if the probe was called.
+ * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before
+ * the entry was made; 0 if the probe was called.
  */
 uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 		       const struct python *python, enum python_mode mode);
 
 /*
- * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As paths__launch(), but
- * return: false if there is no room now.
+ * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As paths__launch(),
+ * but return: false if there is no room now.
  */
 bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
 

@@ -26,7 +26,7 @@
 #include "xpu_record.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* frames, shown or not: a circle is not followed for ever */
+#define MAX_WALK	(64 * 1024)	/* frames, shown or not: there may be a circle */
 #define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire has less */
 #define MAX_TABLE	(64u << 20)	/* bytes of a line table */
 #define MAX_KEPT	(64u << 20)	/* bytes of names and line tables, in the process */
@@ -441,7 +441,8 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 	if (L.minor <= 9)
 		line = line__lnotab(table, table + want.table_bytes, want.first_line, addr, &stop);
 	else if (L.minor == 10)
-		line = line__linetable(table, table + want.table_bytes, want.first_line, addr, &stop);
+		line = line__linetable(table, table + want.table_bytes, want.first_line, addr,
+				       &stop);
 	else
 		line = line__locations(table, table + want.table_bytes, want.first_line,
 				       (int)(where & ~1u), &stop);
@@ -673,8 +674,8 @@ bool python__holds(const struct python_trace *trace)
 	if (L.has_cframe && frame && load64(frame + L.cframe_frame) != next)
 		return false;
 	/*
-	 * A frame is only read once the one before has led there, so it is one. What is known of the next
-	 * one is not taken from what was read, or its loads would have to wait for it.
+	 * A frame is only read once the one before has led there, so it is one. What is known of
+	 * the next one is not taken from what was read, or its loads would have to wait for it.
 	 */
 	for (; s < end; s++) {
 		frame = s->frame;
@@ -952,7 +953,8 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	*(void **)&get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
 	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
 		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
-		       "without its frames (3.8 to 3.13 have them)", version >> 24, version >> 16 & 0xff);
+		       "without its frames (3.8 to 3.13 have them)", version >> 24,
+		       version >> 16 & 0xff);
 		return;
 	}
 	if (!code_type || !unicode_type || !bytes_type || !get_tstate) {
@@ -979,8 +981,8 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		return;
 	}
 	if (wanted == PYTHON_ON && !L.anchored && !loop_bytes) {
-		refuse(XPU_MESSAGE_WARNING, "this Python does not say where its evaluation loop is: "
-		       "its frames can be had with --python only");
+		refuse(XPU_MESSAGE_WARNING, "this Python does not say where its evaluation loop "
+		       "is: its frames can be had with --python only");
 		return;
 	}
 	/* It must not go away any more: launches call into it. */

@@ -45,9 +45,9 @@ extern _Atomic enum python_mode python__mode;
 void python__look(bool unwound);
 
 /*
- * Tells whoever takes CPU samples where the process's interpreter is, if there is one: when the shim
- * is loaded, for one that has not begun yet and in a process that never uses CUDA; and when somebody
- * has come to listen.
+ * Tells whoever takes CPU samples where the process's interpreter is, if there is one: when the
+ * shim is loaded, for one that has not begun yet and in a process that never uses CUDA; and when
+ * somebody has come to listen.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
 void python__tell(bool early);
@@ -55,7 +55,8 @@ void python__tell(bool early);
 /**
  * python__chain - put the calling thread's Python frames into its call chain
  * @p: the calling thread's, NULL before its first use
- * @level: how many launches of this thread this one interrupts; with any, there are no Python frames
+ * @level: how many launches of this thread this one interrupts; with any, there are no Python
+ * frames
  * @stack: for each frame in @slot, where its function's stack begins; NULL with PYTHON_ONLY
  * @slot: has the native call chain; gets the merged one
  */
@@ -63,10 +64,11 @@ void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
- * All that the last python__chain() at level 0 was made from, but for the native chain: while that is
- * the same, so are Python's frames. Each of them is read once the one inside of it has been found to
- * lead there, as walking does; but where it is, and what is expected there, is known beforehand, so the
- * processor need not wait. From Python 3.12 on, where code objects have version numbers.
+ * All that the last python__chain() at level 0 was made from, but for the native chain: while that
+ * is the same, so are Python's frames. Each of them is read once the one inside of it has been
+ * found to lead there, as walking does; but where it is, and what is expected there, is known
+ * beforehand, so the processor need not wait. From Python 3.12 on, where code objects have version
+ * numbers.
  */
 struct python_trace;
 

@@ -21,8 +21,8 @@
 
 /*
  * Paths are kept in one of two halves. When it is full, what is open moves to the other one and the
- * rest is forgotten: programs that number their iterations make ever new names. The first half is a small
- * one, for threads that have few.
+ * rest is forgotten: programs that number their iterations make ever new names. The first half is
+ * a small one, for threads that have few.
  */
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
@@ -275,7 +275,8 @@ static bool node__is(const struct node *n, uint32_t parent, const struct domain 
 	return n->record.parent == parent && n->domain == domain && !strcmp(n->record.data, name);
 }
 
-static uint32_t hash_name(uint32_t parent, const struct domain *domain, const char *name, size_t len)
+static uint32_t hash_name(uint32_t parent, const struct domain *domain, const char *name,
+			  size_t len)
 {
 	uint64_t hash = parent ^ (uintptr_t)domain, word;
 	size_t i;
@@ -470,7 +471,8 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 {
 	uint32_t code = XPU_LOG_RANGE | place << 8 | what;
 
-	if (__builtin_expect(atomic_load_explicit(&ranges__mode, memory_order_acquire) == RANGES_WAIT, 0)) {
+	if (__builtin_expect(atomic_load_explicit(&ranges__mode, memory_order_acquire) ==
+			     RANGES_WAIT, 0)) {
 		r->early = true;
 		ranges__wait(r, time_ns, id, code);
 		return;
@@ -765,7 +767,8 @@ bool ranges__sync(void)
 /* What is still open ends with its thread. */
 static void ranges__leave(struct ranges *r)
 {
-	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD || !enter())
+	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD ||
+	    !enter())
 		return;
 	r->nr_open = r->nr_started = r->nr_over = 0;
 	ranges__log(r, 0, NULL, 0, XPU_RANGE_SET, 0);

@@ -5,9 +5,9 @@
  * Each thread keeps a list of its own: what it pushed and has not popped, and what it started and
  * nobody has ended. As a path, from the first to the last, that list has a number; the thread
  * remembers the paths that it has met and tells of each new one through the probe site for it. An
- * event is then an entry in the thread's log of launches (paths.h), with the number of the path that
- * is open from then on, and so the launches behind it in the log are in those ranges: by order, not
- * by time.
+ * event is then an entry in the thread's log of launches (paths.h), with the number of the path
+ * that is open from then on, and so the launches behind it in the log are in those ranges: by
+ * order, not by time.
  *
  * A warm thread does no lock, no allocation and no system call. While nobody listens to ranges,
  * nothing of this is called.
@@ -43,7 +43,10 @@ extern _Atomic enum ranges_mode ranges__mode;
 /* Something was opened or closed that nobody wanted to know of. */
 void ranges__miss(void);
 
-/* Whether it is to be told. Listeners may leave and others come before the shim's own thread notices. */
+/*
+ * Whether it is to be told. Listeners may leave and others come before the shim's own thread
+ * notices.
+ */
 static inline bool ranges__wanted(void)
 {
 	if (__builtin_expect(probe__ranges_wanted(), 0))
@@ -82,8 +85,10 @@ void ranges__mark(struct range *range);
 /* For launch.c. This thread has got a log: what waited for it goes there. */
 void ranges__have_log(void);
 
-/* This thread's log does not agree with its slot: another thread has ended a range, or events wait for
- * room. Return: whether all events are in the log now. */
+/*
+ * This thread's log does not agree with its slot: another thread has ended a range, or events wait
+ * for room. Return: whether all events are in the log now.
+ */
 bool ranges__sync(void);
 
 /* This thread ends: so do its ranges. Before launch__exit(), for its log hears of it. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* refused.h - launches that CUDA refused: no device work follows, so that nobody shall wait for it */
+/*
+ * refused.h - launches that CUDA refused: no device work follows, so that nobody shall wait for it
+ */
 #ifndef XPU_PRELOAD_REFUSED_H
 #define XPU_PRELOAD_REFUSED_H
 

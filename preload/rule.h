@@ -2,8 +2,8 @@
 /*
  * rule.h - how a walk goes on from a return address
  *
- * Found out from the unwind tables (cfi.h), or where there are none from the code itself; then packed into
- * a word that can be remembered. Safe in signal handlers.
+ * Found out from the unwind tables (cfi.h), or where there are none from the code itself; then
+ * packed into a word that can be remembered. Safe in signal handlers.
  */
 #ifndef XPU_PRELOAD_RULE_H
 #define XPU_PRELOAD_RULE_H
@@ -67,8 +67,8 @@ static inline int64_t rule__bp_off(rule_t rule)
  * @ip: a return address; or with @exact the address of an instruction that was interrupted
  * @row: the rest, with RULE_FULL and RULE_GUESS
  *
- * Return: one of the kinds from RULE_END on. For those that read the code, the kernel is asked whether it can
- * be read.
+ * Return: one of the kinds from RULE_END on. For those that read the code, the kernel is asked
+ * whether it can be read.
  */
 enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
 

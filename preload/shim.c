@@ -265,7 +265,7 @@ static void doze(void)
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
-	names__start();			/* nobody will tell what is unloaded before somebody comes back */
+	names__start();			/* nobody tells what is unloaded until somebody is back */
 }
 
 /* The program wants CUPTI for itself. */
@@ -401,8 +401,8 @@ static void thread_ends(void *arg)
 }
 
 /*
- * Early, for one of the process's first keys: the C library allocates memory when a thread uses a later
- * one, which a signal handler must not.
+ * Early, for one of the process's first keys: the C library allocates memory when a thread uses a
+ * later one, which a signal handler must not.
  */
 static void make_thread_key(void)
 {
@@ -535,8 +535,8 @@ void shim__load(void)
 }
 
 /*
- * Called by the CUDA driver in cuInit. 1 is success. It may come before the constructor below: those
- * of the program's own libraries run earlier, and may use CUDA.
+ * Called by the CUDA driver in cuInit. 1 is success. It may come before the constructor below:
+ * those of the program's own libraries run earlier, and may use CUDA.
  */
 int InitializeInjection(void)
 {

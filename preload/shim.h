@@ -13,18 +13,22 @@
 void shim__before_end(void);
 
 /*
- * What is to be done before anything else, once: which probe sites are this process's, and that it and
- * its children are injected. Others' constructors may call in here before the shim's own has run.
+ * What is to be done before anything else, once: which probe sites are this process's, and that it
+ * and its children are injected. Others' constructors may call in here before the shim's own has
+ * run.
  */
 void shim__load(void);
 
 /*
- * The calling thread has got something of the shim's: when it ends, ranges__exit() and launch__exit() are
- * called, in this order. Return: whether they will be. Safe in signal handlers.
+ * The calling thread has got something of the shim's: when it ends, ranges__exit() and
+ * launch__exit() are called, in this order. Return: whether they will be. Safe in signal handlers.
  */
 bool shim__watch_thread(void);
 
-/* The program is about to call @function of CUPTI, which is for one user only. Waits until it is free. */
+/*
+ * The program is about to call @function of CUPTI, which is for one user only. Waits until it is
+ * free.
+ */
 void shim__yield(const char *function);
 
 /* ends.c, called when the shim is loaded. */

@@ -52,8 +52,8 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 struct step {
 	uint64_t bp;			/* in that frame */
 	uint64_t bp_at;			/* where the caller's was read; 0: it is the same */
-	uint64_t cfa_at;		/* where the caller's sp was read; 0: it follows from sp or bp */
-	uint64_t end;			/* where the return address 0 was read, at the end of a walk */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: sp or bp say it */
+	uint64_t end;			/* where a return address 0 was read: the walk's end */
 	bool by_bp;			/* bp said where something is */
 	bool unusual;			/* and more than this was looked at */
 };
@@ -64,9 +64,9 @@ struct word {
 };
 
 /*
- * A frame of the last walk, seen from the outside: whatever is inside of it, a walk that comes to it
- * goes on as that one did if it comes with the same rsp, the same rip and, should it matter, the
- * same rbp, and if the words that were read from there on are still the same.
+ * A frame of the last walk, seen from the outside: whatever is inside of it, a walk that comes to
+ * it goes on as that one did if it comes with the same rsp, the same rip and, should it matter,
+ * the same rbp, and if the words that were read from there on are still the same.
  */
 struct outer {
 	uint64_t bp;
@@ -77,7 +77,7 @@ struct outer {
 #define MAX_WORDS	3		/* in a step */
 
 struct last_walk {
-	uint64_t *frames, *stack;	/* as the chain has them; in stack, one more behind the end */
+	uint64_t *frames, *stack;	/* as the chain has them; stack has one more at the end */
 	unsigned int nr;		/* of frames; 0: none to go by */
 	unsigned int nr_outer;		/* of the outermost frames: those that can be compared */
 	/* The same of where the walk began, in here; nr_words 0: it cannot be compared. */
@@ -113,10 +113,10 @@ struct walk {
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* as it is in keys */
 	bool remember;			/* what is found out; not when a walk was interrupted */
-	unsigned int joined;		/* 1 + the frame where it came upon the last walk; 0: it did not */
-	unsigned int join;		/* the frame of the last walk there, or to be looked at next */
-	uint32_t nr_same;		/* of the last walk's words, from the outside; once it is known */
-	bool compared;			/* it is */
+	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
+	unsigned int join;		/* the last walk's frame there, or to be looked at next */
+	uint32_t nr_same;		/* of its words, from the outside; if compared */
+	bool compared;
 	struct entry unkept;		/* or not to be remembered */
 };
 
@@ -317,15 +317,15 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk, at a frame it has just pushed, goes on as the last one did. Launches that follow
- * one another share their outer frames, and comparing words whose addresses are known takes a third
- * of the time of finding out about them one after another.
+ * Whether the walk, at a frame it has just pushed, goes on as the last one did. Launches that
+ * follow one another share their outer frames, and comparing words whose addresses are known takes
+ * a third of the time of finding out about them one after another.
  *
  * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
- * rules, which are the same as long as the generation is, and of the words it reads. All of these are
- * compared, but for rbp where nothing was made of it. The words are between this frame and the end
- * of the span in use, so they can be read. They are compared once, from the outside: frames inside
- * of the first one that differs are found anew.
+ * rules, which are the same as long as the generation is, and of the words it reads. All of these
+ * are compared, but for rbp where nothing was made of it. The words are between this frame and the
+ * end of the span in use, so they can be read. They are compared once, from the outside: frames
+ * inside of the first one that differs are found anew.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -560,8 +560,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * Level 0: with the last walk in mind, and in mind for the next one. But on the thread's own stack only: of a
- * coroutine's, what is further up may have gone when another one comes to the same place.
+ * Level 0: with the last walk in mind, and in mind for the next one. But on the thread's own stack
+ * only: of a coroutine's, what is further up may have gone when another one comes to the same
+ * place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -791,8 +792,8 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 }
 
 /*
- * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words are
- * between there and the end of one span, so they can be read.
+ * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words
+ * are between there and the end of one span, so they can be read.
  */
 static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
 				const struct context *c)

@@ -28,8 +28,8 @@
 struct unwinder;	/* of one thread: its rules, and room for its chains */
 
 /*
- * All that a walk was made from. While that is the same, so is the chain, and since all addresses are
- * known beforehand, comparing takes a fraction of the time of walking.
+ * All that a walk was made from. While that is the same, so is the chain, and since all addresses
+ * are known beforehand, comparing takes a fraction of the time of walking.
  */
 struct unwind_trace {
 	uint64_t generation;		/* of the rules */
@@ -37,7 +37,7 @@ struct unwind_trace {
 	uint64_t top;			/* the end of the highest word */
 	uint32_t nr;			/* of words that were read */
 	bool bp_matters;
-	uint64_t words[];		/* innermost first; then how far from sp they are, 32 bits each */
+	uint64_t words[];		/* innermost first; then how far from sp, 32 bits each */
 };
 
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
@@ -75,7 +75,10 @@ size_t unwinder__bytes(void);
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace);
 
-/* What the trace of the last chain at level 0 takes; 0 if that was made from more than it can hold. */
+/*
+ * What the trace of the last chain at level 0 takes; 0 if that was made from more than it can
+ * hold.
+ */
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
 /* Another one means another trace, though not the other way round. */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Programs that use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
- * subscriber, and one owner of activity buffers, so the shim lets go as soon as the program asks for
- * either, and comes back when the program has let go. What it does in between is as without the shim.
+ * subscriber, and one owner of activity buffers, so the shim lets go as soon as the program asks
+ * for either, and comes back when the program has let go. What it does in between is as without
+ * the shim.
  *
- * This works for programs that are linked to CUPTI. Those that look its functions up with dlsym() find
- * CUPTI in use.
+ * This works for programs that are linked to CUPTI. Those that look its functions up with dlsym()
+ * find CUPTI in use.
  */
 #include "yield.h"
 
