@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* device.h - a program's first calls: the driver finds the shim, and there is a kernel to launch */
+/*
+ * device.h - a program's first calls: the driver finds the shim, and there is a kernel; and
+ * launches
+ */
 #ifndef TEST_T2_DEVICE_H
 #define TEST_T2_DEVICE_H
 
 #include <cuda.h>
+#include <cupti.h>
+#include <stdint.h>
+
+#include "launch.h"
 
 int InitializeInjection(void);
 
@@ -18,6 +25,31 @@ static inline void device__start(CUcontext *context, CUmodule *module, CUfunctio
 	cuCtxSetCurrent(*context);
 	cuModuleLoadData(module, "image");
 	cuModuleGetFunction(kernel, *module, "kernel");
+}
+
+/* One that takes so many ns. */
+static inline void device__launch(CUfunction kernel, CUstream stream, uint64_t ns)
+{
+	void *args[] = { &ns };
+
+	cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+}
+
+/* A whole launch, as CUPTI tells of it. */
+static inline void device__call_back(uint32_t correlation_id)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t between = 0;
+	CUpti_CallbackData d = {
+		.callbackSite = CUPTI_API_ENTER,
+		.correlationId = correlation_id,
+		.correlationData = &between,
+		.functionReturnValue = &result,
+	};
+
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 }
 
 #endif /* TEST_T2_DEVICE_H */

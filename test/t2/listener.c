@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "listener.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cupti.h>
@@ -53,15 +54,98 @@ void listener__want_calls(bool on)
 
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr)
 {
-	struct timespec pause = { 0, 10000000 };
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		if (__atomic_load_n(counter, __ATOMIC_SEQ_CST) >= nr)
 			return true;
-		nanosleep(&pause, NULL);
+		pause_ms(10);
 	}
 	return false;
+}
+
+uint32_t listener__settle(void)
+{
+	uint32_t nr = 0, was;
+	int quiet;
+
+	for (quiet = 0; quiet < 5; quiet++) {
+		pause_ms(100);
+		was = nr;
+		nr = heard(nr_launches) + heard(nr_range_events);
+		if (nr != was)
+			quiet = -1;
+	}
+	return heard(nr_launches);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct listener_launch *x = a, *y = b;
+
+	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
+}
+
+uint32_t listener__sort_launches(uint32_t from)
+{
+	uint32_t nr = heard(nr_launches) - from;
+
+	qsort(&listener.launches[from], nr, sizeof(listener.launches[0]), by_id);
+	return nr;
+}
+
+static bool sender_waits, sender_may_go;
+
+void listener__hold(void)
+{
+	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
+		pause_ms(1);
+}
+
+void listener__wait_held(void)
+{
+	while (!__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
+		pause_ms(1);
+}
+
+void listener__let_go(void)
+{
+	__atomic_store_n(&sender_may_go, true, __ATOMIC_SEQ_CST);
+}
+
+static bool in_child;
+
+/* LeakSanitizer asks. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+	return in_child;
+}
+
+pid_t listener__fork(void)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	in_child = !pid;
+	return pid;
+}
+
+int listener__run(const char *program, const char *arg, const char *name, const char *value)
+{
+	int status = -1;
+	pid_t pid = listener__fork();
+
+	if (!pid) {
+		setenv(name, value, 1);
+		execl(program, program, arg, NULL);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void xpu_launch(const struct xpu_slot *slot)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "xpu_record.h"
 
@@ -123,5 +124,48 @@ void listener__want_ranges(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
+
+/*
+ * Waits until nothing has been heard for five of the shim's rounds, or of what a busy machine
+ * leaves of them. Return: nr_launches.
+ */
+uint32_t listener__settle(void);
+
+/*
+ * Those from number @from on, into the order in which they were made: correlation ids rise, and
+ * one that the probe is called for is heard before those in the log. Return: how many.
+ */
+uint32_t listener__sort_launches(uint32_t from);
+
+/* For listener__interrupt_log: whoever sends a log stays in there. */
+void listener__hold(void);
+void listener__wait_held(void);
+void listener__let_go(void);
+
+/*
+ * fork(), where LeakSanitizer does not ask the child for what belongs to threads that it has not.
+ */
+pid_t listener__fork(void);
+
+/*
+ * Runs @program with @arg and one more variable in the environment. Return: its exit status, or
+ * -1.
+ */
+int listener__run(const char *program, const char *arg, const char *name, const char *value);
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static inline void pause_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
 
 #endif /* TEST_T2_LISTENER_H */

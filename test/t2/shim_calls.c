@@ -25,21 +25,6 @@
 static CUcontext context;
 static CUfunction function;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static void launch(uint64_t ns)
-{
-	void *args[] = { &ns };
-
-	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL);
-}
-
 static void *caller(void *arg)
 {
 	int i;
@@ -48,7 +33,7 @@ static void *caller(void *arg)
 	cuCtxSetCurrent(context);
 	for (i = 0; i < NR_CALLS; i++)
 		cudaGetLastError();
-	launch(1);
+	device__launch(function, NULL, 1);
 	return (void *)(intptr_t)gettid();
 }
 
@@ -118,7 +103,7 @@ static void nested(void)
 	const struct listener_call *call;
 	uint64_t before, end, kernel_end;
 
-	launch(30 * MS);
+	device__launch(function, NULL, 30 * MS);
 	before = now_ns();
 	cudaDeviceSynchronize();
 	ok(listener__wait(&listener.nr_calls, from + 2), "two calls");
@@ -175,7 +160,7 @@ int main(void)
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
 	cudaSetDevice(0);
 
-	launch(1);
+	device__launch(function, NULL, 1);
 	cudaDeviceSynchronize();
 	ok(listener__wait(&listener.nr_kernels, 1), "a kernel");
 	is_int(heard(nr_calls), 0, "without being asked no call is told of");

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The time of a logged launch is that of the clock, read before and after it here: on all CPUs, after
- * sleep, while stopped, forked, and of what a thread leaves behind that is killed.
+ * The time of a logged launch is that of the clock, read before and after it here: on all CPUs,
+ * after sleep, while stopped, forked, and of what a thread leaves behind that is killed.
  */
 #include <cuda.h>
-#include <cupti.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -27,28 +25,10 @@ static struct {
 } around[LISTENER_MAX];			/* by number of launch */
 static uint32_t nr_made;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
 static __attribute__((noinline)) void launch(void)
 {
-	uint64_t one = 1;
-	void *args[] = { &one };
-
 	around[nr_made].before = now_ns();
-	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+	device__launch(function, stream, 1);
 	around[nr_made++].after = now_ns();
 }
 
@@ -66,14 +46,6 @@ static uint64_t off_by(uint64_t ns, uint32_t i)
 	return ns > around[i].after ? ns - around[i].after : 0;
 }
 
-/* Correlation ids rise; a launch for which the probe was called is heard before those in the log. */
-static int by_id(const void *a, const void *b)
-{
-	const struct listener_launch *x = a, *y = b;
-
-	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
-}
-
 static uint32_t nr_checked;
 
 /* Of the launches since the last time: all logged ones were at their time. */
@@ -85,8 +57,7 @@ static void check(const char *what)
 
 	while (heard(nr_launches) < nr_made)
 		pause_ms(10);
-	qsort(listener.launches + nr_checked, nr_made - nr_checked, sizeof(*listener.launches),
-	      by_id);
+	listener__sort_launches(nr_checked);
 	for (i = nr_checked; i < nr_made; i++) {
 		l = &listener.launches[i];
 		if (!l->time_ns)
@@ -146,7 +117,10 @@ static void be_stopped(long ms)
 	launches(1000, 100);
 }
 
-/* The kernel reads it at one instant; this does not, but of two clocks the shim writes to the other. */
+/*
+ * The kernel reads it at one instant; this does not, but of two clocks the shim writes to the
+ * other.
+ */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
@@ -172,15 +146,6 @@ static void be_killed(const char *what)
 		}
 	}
 	ok(nr && !nr_off, "%s: %u launches not sent, %u not within %d ns", what, nr, nr_off, NEAR_NS);
-}
-
-static bool in_child;
-
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-
-int __lsan_is_turned_off(void)
-{
-	return in_child;
 }
 
 int main(void)
@@ -210,9 +175,7 @@ int main(void)
 	be_killed("by what a thread leaves that is killed");
 	check("all of them");
 
-	fflush(NULL);
-	pid = fork();
-	in_child = !pid;
+	pid = listener__fork();
 	if (!pid) {
 		launches(10, 0);
 		_exit(0);

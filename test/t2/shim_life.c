@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Dormant, awake, dormant again; another subscriber; a thread's end, a forked child's; no CUPTI to be had. */
+/*
+ * Dormant, awake, dormant again; another subscriber; a thread's end, a forked child's; no CUPTI to
+ * be had.
+ */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -8,10 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "launch.h"
 #include "device.h"
 #include "listener.h"
 #include "ranges.h"
@@ -23,38 +24,17 @@ static CUstream stream;
 
 static void launch(int nr)
 {
-	uint64_t one = 1;
-	void *args[] = { &one };
-
 	while (nr--)
-		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+		device__launch(function, stream, 1);
 	cuStreamSynchronize(stream);
 }
 
 #define NESTED_ID	0x7ffffff0
 
-/* A whole launch, in the middle of another one. */
+/* In the middle of another one. */
 static void launch_nested(void)
 {
-	CUresult result = CUDA_SUCCESS;
-	uint64_t between;
-	CUpti_CallbackData d = {
-		.callbackSite = CUPTI_API_ENTER,
-		.correlationId = NESTED_ID,
-		.correlationData = &between,
-		.functionReturnValue = &result,
-	};
-
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
-	d.callbackSite = CUPTI_API_EXIT;
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
-}
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
+	device__call_back(NESTED_ID);
 }
 
 static void *cupti(void)
@@ -88,18 +68,6 @@ static bool wait_awake(void)
 	}
 	pause_ms(SENT_MS);
 	return i < 200;
-}
-
-/*
- * LeakSanitizer asks. In the child, what belongs to threads that were not forked has no owner.
- */
-static bool in_child;
-
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-
-int __lsan_is_turned_off(void)
-{
-	return in_child;
 }
 
 /* ---- a thread that takes long to end --------------------------------------------------------- */
@@ -146,24 +114,6 @@ static void test_ending_thread(void)
 }
 
 /* ---- CUPTI cannot be had --------------------------------------------------------------------- */
-
-/* This program again, with something else for CUPTI. */
-static int without_cupti(const char *self)
-{
-	int status;
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	in_child = !pid;
-	if (!pid) {
-		setenv("XPUSHIM_CUPTI", "libm.so.6", 1);
-		execl(self, self, "without", NULL);
-		_exit(99);
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /* Each listener is told of it; by what the environment was when CUDA came. */
 static int tell_each_listener(void)
@@ -263,15 +213,13 @@ int main(int argc, char **argv)
 	pause_ms(300);
 	is_int(heard(nr_string_records) - before, 0, "and then nobody hears them again");
 
-	fflush(NULL);
-	pid = fork();
-	in_child = !pid;
+	pid = listener__fork();
 	if (!pid)
 		exit(heard(nr_bad) ? 1 : 5);	/* through every exit handler */
 	is_int(waitpid(pid, &status, 0), pid, "a forked child");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
 	ok(wait_awake(), "and the parent goes on");
-	is_int(without_cupti(argv[0]), 0, "no CUPTI to be had: each listener is told");
+	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0, "no CUPTI to be had: each listener is told");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();

@@ -4,15 +4,12 @@
  * are open on its thread, and what cannot be recorded is counted.
  */
 #include <cuda.h>
-#include <cupti.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "launch.h"
 #include "device.h"
 #include "listener.h"
 #include "nvtx_abi.h"
@@ -153,29 +150,12 @@ static const void *register_string(const void *domain, const char *s)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+static uint32_t nr_made;
+
 static void launch(void)
 {
-	uint64_t one = 1;
-	void *args[] = { &one };
-
-	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
-}
-
-/* Nothing has been heard for four of the shim's rounds, or of what a busy machine leaves of them. */
-static uint32_t settle(void)
-{
-	const struct timespec pause = { 0, 100000000 };
-	uint32_t nr = 0, was;
-	int quiet;
-
-	for (quiet = 0; quiet < 4; quiet++) {
-		nanosleep(&pause, NULL);
-		was = nr;
-		nr = heard(nr_launches) + heard(nr_range_events);
-		if (nr != was)
-			quiet = -1;
-	}
-	return heard(nr_launches);
+	device__launch(function, stream, 1);
+	__atomic_fetch_add(&nr_made, 1, __ATOMIC_SEQ_CST);
 }
 
 /* "outer;domain:inner" */
@@ -199,23 +179,14 @@ static const char *path_of(uint32_t id)
 
 static const char *last_path(void)
 {
-	return path_of(listener.launches[settle() - 1].range_id);
+	listener__wait(&listener.nr_launches, nr_made);
+	return path_of(listener.launches[nr_made - 1].range_id);
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct listener_launch *x = a, *y = b;
-
-	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
-}
-
-/* Those from number @from on, in the order in which they were made. Return: how many. */
 static uint32_t sort_launches(uint32_t from)
 {
-	uint32_t nr = settle() - from;
-
-	qsort(&listener.launches[from], nr, sizeof(listener.launches[0]), by_id);
-	return nr;
+	listener__settle();
+	return listener__sort_launches(from);
 }
 
 static void *end_it(void *id)
@@ -256,18 +227,13 @@ static void *only_ranges(void *arg)
 /* As a signal handler does while a launch is told of. */
 static void interrupt(void)
 {
-	uint64_t data = 0;
-	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = 0x70000000,
-				 .correlationData = &data };
-
 	if (gettid() != getpid()) {		/* the shim's thread blocks signals */
 		listener__interrupt_log = interrupt;
 		return;
 	}
 	push("in a handler");
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
-	d.callbackSite = CUPTI_API_EXIT;
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
+	device__call_back(0x70000000);
+	__atomic_fetch_add(&nr_made, 1, __ATOMIC_SEQ_CST);
 	pop();
 }
 
@@ -292,7 +258,7 @@ static void test_many_names(void)
 	uint32_t before, i, wrong = 0;
 	char name[3000], want[32];
 
-	before = settle();
+	before = listener__settle();
 	push("kept");
 	for (i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "name %04u %2900s", i, "");
@@ -340,7 +306,7 @@ static void test_depth(void)
 static void test_handler(void)
 {
 	uint64_t dropped = ranges__nr_dropped();
-	uint32_t before = settle();
+	uint32_t before = listener__settle();
 	int i;
 
 	listener__interrupt_log = interrupt;
@@ -357,30 +323,16 @@ static void test_handler(void)
 	is_int(i, XPU_LOG_ENTRIES + 1, "all are in the range that was interrupted");
 }
 
-static bool sender_waits, sender_may_go;
-
-/* Whoever sends a log stays in there until it is told to go on. */
-static void hold_sender(void)
-{
-	const struct timespec pause = { 0, 1000000 };
-
-	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
-		nanosleep(&pause, NULL);
-}
-
 /* While another thread sends the log, there is no room in it for long. */
 static void test_held(void)
 {
-	const struct timespec pause = { 0, 1000000 };
 	uint64_t dropped = ranges__nr_dropped();
-	uint32_t before = settle(), nr = heard(nr_range_events), nr_before, i, wrong = 0;
+	uint32_t before = listener__settle(), nr = heard(nr_range_events), nr_before, i, wrong = 0;
 	uint64_t last_ns = 0;
 
-	listener__interrupt_log = hold_sender;
+	listener__interrupt_log = listener__hold;
 	push("held");
-	while (!__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
-		nanosleep(&pause, NULL);
+	listener__wait_held();
 	for (i = 0; i < 300; i++) {
 		push(i % 2 ? "odd" : "even");
 		launch();
@@ -389,8 +341,8 @@ static void test_held(void)
 	nr_before = heard(nr_launches) - before;
 	ok(nr_before >= 300 - XPU_LOG_ENTRIES, "while the log is being sent: %u of 300 launches heard",
 	   nr_before);
-	__atomic_store_n(&sender_may_go, true, __ATOMIC_SEQ_CST);
-	settle();
+	listener__let_go();
+	listener__settle();
 	pop();
 	is_int(sort_launches(before), 300, "in the end all of them");
 	for (i = 0; i < 300; i++)
@@ -448,6 +400,7 @@ int main(void)
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 	launch();
 	is_str(last_path(), "early", "a launch in a range that was opened before CUDA");
+	listener__settle();
 	is_int(heard(nr_range_events), 4, "those events are heard, and that it is still open");
 	launch();
 	is_str(last_path(), "early", "the next, which is logged");
@@ -503,6 +456,7 @@ int main(void)
 	mark("a mark");
 	launch();
 	is_str(last_path(), "early", "a mark opens nothing");
+	listener__settle();
 	nr = heard(nr_range_events);
 	is_int(listener.range_events[nr - 1].what, XPU_RANGE_MARK, "it is heard");
 	is_str(path_of(listener.range_events[nr - 1].range_id), "early;a mark", "with its name");
@@ -522,16 +476,16 @@ int main(void)
 	test_handler();
 	test_held();
 
-	before = settle();
+	before = listener__settle();
 	on_thread(hide_and_seek, NULL);
-	settle();
+	listener__settle();
 	is_str(path_of(listener.launches[before].range_id), "of a thread",
 	       "a thread has its own, which its log has when it ends");
 	nr = heard(nr_range_events);
 	is_int(listener.range_events[nr - 1].what, XPU_RANGE_SET,
 	       "what it leaves open ends with it");
 	on_thread(only_ranges, NULL);
-	settle();
+	listener__settle();
 	is_int(heard(nr_range_events) - nr, 2000, "a thread that launches nothing");
 
 	nr = heard(nr_repeated_ranges);
@@ -548,7 +502,7 @@ int main(void)
 	listener__detach();
 	for (i = 0; i < 10; i++)
 		push("unheard");
-	settle();
+	listener__settle();
 	is_int(heard(counters.nr_ranges), nr, "and heard");
 	before = heard(nr_repeated_paths);
 	listener__attach();
@@ -562,7 +516,7 @@ int main(void)
 	is_str(last_path(), "again", "with their names");
 
 	/* They leave and come before the shim's thread has noticed. */
-	settle();
+	listener__settle();
 	listener__want_ranges(false);
 	pop();
 	listener__want_ranges(true);

@@ -9,11 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "launch.h"
 #include "device.h"
 #include "listener.h"
 #include "paths.h"
@@ -28,13 +24,6 @@
 
 static CUcontext context;
 static CUfunction function;
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
 
 /* ---- call paths ------------------------------------------------------------------------------ */
 
@@ -75,11 +64,8 @@ static __attribute__((noinline)) void step_1(const struct way *way, int caller)
 
 static __attribute__((noinline)) void step_end(const struct way *way, int caller)
 {
-	uint64_t one = 1;
-	void *args[] = { &one };
-
 	(void)caller;
-	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, way->stream, args, NULL);
+	device__launch(function, way->stream, 1);
 	asm volatile("" : : : "memory");
 }
 
@@ -108,71 +94,24 @@ static int heard_bits(const struct listener_launch *l)
 	return nr == BITS ? bits : -1;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct listener_launch *x = a, *y = b;
-
-	return (x->correlation_id > y->correlation_id) - (x->correlation_id < y->correlation_id);
-}
-
-/* Correlation ids rise, so launches made one after another are known by their order. */
-static void sort_heard(uint32_t from)
-{
-	qsort(listener.launches + from, heard(nr_launches) - from, sizeof(*listener.launches),
-	      by_id);
-}
-
 /* What was heard from number @from on must be paths @first, @first + @by, ... modulo @mod. */
 static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
 {
 	uint32_t i;
 	int wrong = 0;
 
-	sort_heard(from);
+	listener__sort_launches(from);
 	for (i = 0; i < nr; i++)
 		wrong += heard_bits(&listener.launches[from + i]) !=
 			 (int)((first + i * by) % mod);
 	return wrong;
 }
 
-/* Nothing has been heard for six of the shim's rounds, or of what a busy machine leaves of them. */
-static uint32_t settle(void)
-{
-	uint32_t nr = heard(nr_launches), was;
-	int quiet;
-
-	for (quiet = 0; quiet < 6; quiet++) {
-		pause_ms(100);
-		was = nr;
-		nr = heard(nr_launches);
-		if (nr != was)
-			quiet = -1;
-	}
-	return nr;
-}
-
 /* ---- interruptions --------------------------------------------------------------------------- */
 
 static void nested(void)
 {
-	CUresult result = CUDA_SUCCESS;
-	uint64_t data = 0;
-	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = NESTED_ID,
-				 .correlationData = &data, .functionReturnValue = &result };
-
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
-	d.callbackSite = CUPTI_API_EXIT;
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, NESTED_CBID, &d);
-}
-
-static bool sender_waits, sender_may_go;
-
-/* Whoever sends a log stays in there until it is told to go on. */
-static void hold_sender(void)
-{
-	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
-		pause_ms(1);
+	device__call_back(NESTED_ID);
 }
 
 static void *short_life(void *arg)
@@ -187,33 +126,6 @@ static void *short_life(void *arg)
 		launch(42, stream);
 	cuStreamDestroy(stream);
 	return NULL;
-}
-
-static bool in_child;
-
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-
-int __lsan_is_turned_off(void)
-{
-	return in_child;
-}
-
-/* The same program, told to call the probe at every launch. */
-static int launch_mode(const char *self)
-{
-	int status;
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	in_child = !pid;
-	if (!pid) {
-		setenv(XPU_PROBE_ENV, "launch", 1);
-		execl(self, self, "launch", NULL);
-		_exit(99);
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* ---- guesses --------------------------------------------------------------------------------- */
@@ -322,7 +234,7 @@ int main(int argc, char **argv)
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 	launch(0, stream);
 	launch(NR_PATHS - 1, stream);
-	before = settle();
+	before = listener__settle();
 
 	if (argc > 1) {
 		for (i = 0; i < 1000; i++)
@@ -336,50 +248,52 @@ int main(int argc, char **argv)
 	logs = heard(nr_logs);
 	for (i = 0; i < 10000; i++)
 		launch(i * 7 % 10, stream);
-	is_int(settle() - before, 10000, "ten paths in turns: every launch is heard");
+	is_int(listener__settle() - before, 10000, "ten paths in turns: every launch is heard");
 	is_int(nr_wrong(before, 10000, 0, 7, 10), 0, "each with its own path");
 	ok(heard(nr_logs) - logs < 10000 / 10, "in %u logs",
 	   heard(nr_logs) - logs);
 
-	before = settle();
+	before = listener__settle();
 	for (i = 0; i < 3 * NR_PATHS; i++)
 		launch((5 + i * 12345) % NR_PATHS, stream);
-	is_int(settle() - before, 3 * NR_PATHS, "more paths than can be remembered: all are heard");
+	is_int(listener__settle() - before, 3 * NR_PATHS, "more paths than can be remembered: all are heard");
 	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0, "each with its own path");
 	cuStreamSynchronize(stream);
 
-	before = settle();
+	before = listener__settle();
 	for (i = 0; i < 3; i++)
 		launch(i, stream);
-	is_int(settle() - before, 3, "a thread that goes quiet: others send its log");
+	is_int(listener__settle() - before, 3, "a thread that goes quiet: others send its log");
 
-	before = settle();
+	before = listener__settle();
 	listener__interrupt_log = nested;
 	for (i = 0; i < 3 * XPU_LOG_ENTRIES; i++)
 		launch(7, stream);
-	is_int(settle() - before, 3 * XPU_LOG_ENTRIES + 1, "a launch interrupts the sending of a "
+	is_int(listener__settle() - before, 3 * XPU_LOG_ENTRIES + 1, "a launch interrupts the sending of a "
 	       "log: both are heard");
-	sort_heard(before);
+	listener__sort_launches(before);
 	is_int(listener.launches[before + 3 * XPU_LOG_ENTRIES].correlation_id, NESTED_ID,
 	       "that one by its id");
 	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0, "the others by their path");
 
-	before = settle();
-	listener__interrupt_log = hold_sender;
+	before = listener__settle();
+	listener__interrupt_log = listener__hold;
 	for (i = 0; i < 1000; i++) {
 		launch(9, stream);
-		/* The first was told of, the second is in the log, for the shim's thread to send. */
-		while (i == 1 && !__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
-			pause_ms(1);
+		/*
+		 * The first was told of, the second is in the log, for the shim's thread to send.
+		 */
+		if (i == 1)
+			listener__wait_held();
 	}
 	ok(heard(nr_launches) - before >= 1000 - 2 * XPU_LOG_ENTRIES,
 	   "while another thread sends its log, it does without: %u heard",
 	   heard(nr_launches) - before);
-	__atomic_store_n(&sender_may_go, true, __ATOMIC_SEQ_CST);
-	is_int(settle() - before, 1000, "and in the end all are, once");
+	listener__let_go();
+	is_int(listener__settle() - before, 1000, "and in the end all are, once");
 	is_int(nr_wrong(before, 1000, 9, 0, NR_PATHS), 0, "with their path");
 
-	before = settle();
+	before = listener__settle();
 	for (i = 0; i < 16; i++)
 		pthread_create(&threads[i], NULL, short_life, NULL);
 	for (i = 0; i < 16; i++)
@@ -394,7 +308,7 @@ int main(int argc, char **argv)
 
 	/* What is logged while the last listener leaves is not for the next one. */
 	launch(3, stream);
-	before = settle();
+	before = listener__settle();
 	listener__detach();
 	for (i = 0; i < 10; i++)
 		launch(3, stream);
@@ -402,18 +316,18 @@ int main(int argc, char **argv)
 	paths = heard(nr_repeated_paths);
 	listener__attach();
 	listener__wait(&listener.nr_repeated_paths, paths + 1);	/* it is awake */
-	settle();
+	listener__settle();
 	is_int(heard(nr_launches) - before, 0, "nothing of the time without a listener is heard");
 	for (i = 0; i < 10; i++)
 		launch(3, stream);
-	is_int(settle() - before, 10, "and all of the time with one");
+	is_int(listener__settle() - before, 10, "and all of the time with one");
 	is_int(nr_wrong(before, 10, 3, 0, NR_PATHS), 0, "with their path");
 
 	cuStreamSynchronize(stream);
-	settle();
+	listener__settle();
 	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
 	test_guesses();
-	is_int(launch_mode(argv[0]), 0, "XPUSHIM_PROBE=launch: the probe is called for each");
+	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0, "XPUSHIM_PROBE=launch: the probe is called for each");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuModuleUnload(module);
 	return done_testing();

@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -27,13 +25,6 @@ struct site {
 };
 
 /* ---- inside: a program with Python in it ----------------------------------------------------- */
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
 
 static void append(char *to, size_t size, const char *what)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* What leaves the shim: each launch tagged on its own thread, each record packed, all of it once. */
+/*
+ * What leaves the shim: each launch tagged on its own thread, each record packed, all of it once.
+ */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdint.h>

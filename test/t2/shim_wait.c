@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "device.h"
 #include "listener.h"
@@ -20,19 +19,9 @@ static CUfunction function;
 static CUstream streams[2];
 static uint32_t context_id, stream_ids[2], null_id;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 static void launch(CUstream stream, uint64_t ns)
 {
-	void *args[] = { &ns };
-
-	cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+	device__launch(function, stream, ns);
 }
 
 static void find_ids(void)

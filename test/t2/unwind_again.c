@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A walk that meets the last one stops there: its chain must be what a walk from scratch finds, frame
- * by frame and stack pointer by stack pointer, whatever changed in between and wherever it did. And
- * where all that an earlier walk was made from is found again, its chain is what a walk finds.
+ * A walk that meets the last one stops there: its chain must be what a walk from scratch finds,
+ * frame by frame and stack pointer by stack pointer, whatever changed in between and wherever it
+ * did. And where all that an earlier walk was made from is found again, its chain is what a walk
+ * finds.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -283,8 +284,8 @@ NOINLINE void run_here(int depth)
 }
 
 /*
- * A coroutine's stack has gone, and where its inner part was there is another one, which comes to the
- * same place with the same frames: what is above is not there any more.
+ * A coroutine's stack has gone, and where its inner part was there is another one, which comes to
+ * the same place with the same frames: what is above is not there any more.
  */
 static void test_smaller_stack(void)
 {
