@@ -4,10 +4,11 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "hot.h"
 #include "libc.h"
 
-const volatile uint64_t *generation__nr_loads;
-const volatile uint32_t *generation__nr_loaded;
+HOT_DATA const volatile uint64_t *generation__nr_loads;
+HOT_DATA const volatile uint32_t *generation__nr_loaded;
 
 struct counts {
 	uint64_t loads, loaded;

@@ -15,8 +15,9 @@
 #include <sys/mman.h>
 
 #include "activity.h"
-#include "paths.h"
+#include "hot.h"
 #include "names.h"
+#include "paths.h"
 #include "probe.h"
 #include "python.h"
 #include "ranges.h"
@@ -49,7 +50,7 @@ static struct thread *threads;			/* under lock */
 static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
 static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so missed */
-static atomic_bool enabled;
+static HOT_DATA atomic_bool enabled;
 
 const struct cupti *launch__cupti;
 
@@ -321,7 +322,7 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		begin_call(t, cbid, d, 0);
 }
 
-void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			       const void *data)
 {
 	const CUpti_CallbackData *d = data;

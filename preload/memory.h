@@ -31,6 +31,15 @@ static inline uint64_t load(uint64_t addr)
 	return value;
 }
 
+/* The same, @nr words behind @addr. */
+static inline uint64_t load_word(uint64_t addr, uint64_t nr)
+{
+	uint64_t value;
+
+	asm volatile("movq (%1,%2,8), %0" : "=r"(value) : "r"(addr), "r"(nr));
+	return value;
+}
+
 /* Memory that could be read when it was tried; the stack is in there. */
 struct span {
 	uint64_t lo, hi;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hot.h"
 #include "xpu_record.h"
 
 /*
@@ -38,7 +39,7 @@ struct names {
 	_Alignas(8) char texts[NAMES_BYTES];
 };
 
-struct names *_Atomic names__table;
+HOT_DATA struct names *_Atomic names__table;
 
 void names__start(void)
 {

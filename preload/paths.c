@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "hot.h"
 #include "options.h"
 #include "probe.h"
 #include "xpu_record.h"
@@ -76,9 +77,9 @@ _Static_assert(offsetof(struct paths, entries) ==
 	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
 _Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 64, "one line");
 
-bool paths__enabled;
+HOT_DATA bool paths__enabled;
 static atomic_uint last_path_id, last_log_id;
-static atomic_uint listeners;		/* how often one has come */
+static HOT_DATA atomic_uint listeners;		/* how often one has come */
 
 void paths__init(void)
 {
@@ -432,7 +433,7 @@ static struct place *paths__trace(struct paths *p, struct path *path, const stru
 	return paths__keep_trace(p, path, u, python, mode);
 }
 
-const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
+HOT_CODE const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
 					enum python_mode mode)
 {
 	const struct place *place = p->last ? p->last->then : NULL;
@@ -520,7 +521,7 @@ void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *
 	probe__launch(slot);
 }
 
-uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
+HOT_CODE uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
 {
 	struct place *place = p->last->then;
 	const struct place *next = place->then;

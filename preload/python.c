@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "hot.h"
 #include "python.h"
 
 #include <dlfcn.h>
@@ -83,19 +84,21 @@ struct group {				/* the Python frames of one evaluation loop */
 
 /* A frame of a walk. */
 struct step {
-	uint64_t frame;
+	uint64_t frame;			/* where it is, and in the upper bits, its owner */
 	uint64_t code;			/* 0: the loop's own frame, which has none */
-	uint64_t instr;
-	uint32_t version;		/* of the code object */
-	uint32_t owner;
+	uint32_t instr;			/* bytes into the code object */
+	uint32_t version;		/* of that */
 };
+
+#define STEP_OWNER_SHIFT	56	/* no address is that large */
+#define STEP_FRAME(s)		((s)->frame & ((1ull << STEP_OWNER_SHIFT) - 1))
 
 struct python_trace {
 	uint64_t tstate;
 	uint64_t first;			/* where tstate leads to */
 	uint64_t nr;
 	uint64_t reserved;
-	struct step steps[];		/* innermost first; two in a cache line */
+	struct step steps[];		/* innermost first */
 };
 
 struct python {
@@ -113,10 +116,10 @@ struct python {
 	uint64_t merged[MAX_FRAMES];
 };
 
-_Atomic enum python_mode python__mode;
+HOT_DATA _Atomic enum python_mode python__mode;
 
-static struct py_layout L;			/* written before python__mode, then read only */
-static void *(*get_tstate)(void);
+static HOT_DATA struct py_layout L;			/* written before python__mode, then read only */
+static HOT_DATA void *(*get_tstate)(void);
 static uint64_t code_type, unicode_type, bytes_type, loop_start, loop_bytes;
 
 static atomic_uint nr_walks;		/* up to PROBATION */
@@ -578,7 +581,8 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 			return;
 		owner = load8(frame + L.f_owner);
 		if (owner == OWNED_BY_CSTACK) {
-			*step = (struct step){ .frame = frame, .owner = owner };
+			*step = (struct step){ .frame = frame |
+						(uint64_t)owner << STEP_OWNER_SHIFT };
 			step += step != end;
 			python__end_group(p, frame);
 			continue;
@@ -589,8 +593,9 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 				      (owner == OWNED_BY_GENERATOR));
 		if (p->failed || p->cut)
 			return;
-		*step = (struct step){ frame, code, instr, load32(code + L.co_version), owner };
-		traced &= step->version != 0;
+		*step = (struct step){ frame | (uint64_t)owner << STEP_OWNER_SHIFT, code, instr - code,
+				       load32(code + L.co_version) };
+		traced &= step->version && code + step->instr == instr;
 		step += step != end;
 		if (L.minor == 11 && load8(frame + L.f_entry)) {
 			python__end_group(p, cframe);
@@ -648,7 +653,7 @@ uint64_t python__trace_key(const struct python *p)
 	uint64_t key = p->tstate;
 
 	for (s = p->steps; s < end; s++)
-		key = (key ^ s->frame ^ s->instr << 20) * 0x9e3779b97f4a7c15ull;
+		key = (key ^ s->frame ^ (s->code + s->instr) << 20) * 0x9e3779b97f4a7c15ull;
 	return key;
 }
 
@@ -659,7 +664,7 @@ void python__trace(const struct python *p, struct python_trace *trace)
 	memcpy(trace->steps, p->steps, p->nr_steps * sizeof(p->steps[0]));
 }
 
-bool python__holds(const struct python_trace *trace)
+HOT_CODE bool python__holds(const struct python_trace *trace)
 {
 	const struct step *s = trace->steps, *end = s + trace->nr;
 	uint64_t frame = trace->first, next;
@@ -670,7 +675,7 @@ bool python__holds(const struct python_trace *trace)
 		return true;
 	if (load64(trace->tstate + L.ts_frame) != frame)
 		return false;
-	next = trace->nr ? s->frame : 0;
+	next = trace->nr ? STEP_FRAME(s) : 0;
 	if (L.has_cframe && frame && load64(frame + L.cframe_frame) != next)
 		return false;
 	/*
@@ -678,13 +683,15 @@ bool python__holds(const struct python_trace *trace)
 	 * the next one is not taken from what was read, or its loads would have to wait for it.
 	 */
 	for (; s < end; s++) {
-		frame = s->frame;
-		next = s + 1 < end ? s[1].frame : 0;
-		if ((load64(frame + L.f_previous) ^ next) | (load8(frame + L.f_owner) ^ s->owner))
+		frame = STEP_FRAME(s);
+		next = s + 1 < end ? STEP_FRAME(s + 1) : 0;
+		if ((load64(frame + L.f_previous) ^ next) |
+		    (load8(frame + L.f_owner) ^ s->frame >> STEP_OWNER_SHIFT))
 			return false;
 		if (!s->code)
 			continue;
-		if ((load64(frame + L.f_code) ^ s->code) | (load64(frame + L.f_instr) ^ s->instr))
+		if ((load64(frame + L.f_code) ^ s->code) |
+		    (load64(frame + L.f_instr) ^ (s->code + s->instr)))
 			return false;
 		if (load32(s->code + L.co_version) != s->version)
 			return false;

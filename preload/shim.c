@@ -28,6 +28,7 @@
 #include "calls.h"
 #include "clock.h"
 #include "cupti_lib.h"
+#include "hot.h"
 #include "launch.h"
 #include "libc.h"
 #include "names.h"
@@ -85,7 +86,7 @@ static struct {
 	bool have_thread_key;
 } shim;
 
-bool probe__live;
+HOT_DATA bool probe__live;
 
 EXPORT int InitializeInjection(void);
 

@@ -10,6 +10,7 @@
 
 #include "cfi.h"
 #include "generation.h"
+#include "hot.h"
 #include "memory.h"
 #include "options.h"
 #include "rule.h"
@@ -761,9 +762,16 @@ static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, 
 
 size_t unwinder__trace_bytes(const struct unwinder *u)
 {
-	unsigned int nr = u->last.whole.nr_words;
+	unsigned int nr = u->last.whole.nr_words, i;
+	uint64_t at;
 
-	return nr ? sizeof(struct unwind_trace) + (nr + (nr + 1) / 2) * sizeof(uint64_t) : 0;
+	for (i = 0; i < nr; i++) {
+		at = u->words[i].addr - u->last.sp;
+		if (at % sizeof(uint64_t) || at / sizeof(uint64_t) > UINT16_MAX)
+			return 0;
+	}
+	return nr ? sizeof(struct unwind_trace) + nr * sizeof(uint64_t) +
+		    (nr * sizeof(uint16_t) + 7) / 8 * 8 : 0;
 }
 
 uint64_t unwinder__trace_key(const struct unwinder *u)
@@ -775,7 +783,7 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 {
 	const struct last_walk *last = &u->last;
 	unsigned int nr = last->whole.nr_words, i;
-	uint32_t *at = (uint32_t *)(trace->words + nr);
+	uint16_t *at = (uint16_t *)(trace->words + nr);
 
 	*trace = (struct unwind_trace){
 		.generation = u->generation,
@@ -787,7 +795,7 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 	};
 	for (i = 0; i < nr; i++) {
 		trace->words[i] = u->words[nr - 1 - i].value;
-		at[i] = u->words[nr - 1 - i].addr - last->sp;
+		at[i] = (u->words[nr - 1 - i].addr - last->sp) / sizeof(uint64_t);
 	}
 }
 
@@ -799,7 +807,7 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 				const struct context *c)
 {
 	const uint64_t *v = trace->words;
-	const uint32_t *at = (const uint32_t *)(v + trace->nr);
+	const uint16_t *at = (const uint16_t *)(v + trace->nr);
 	uint64_t sp = c->rsp;
 	const struct span *s;
 	unsigned int i;
@@ -811,11 +819,11 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	if (!s || trace->top > s->hi)
 		return false;
 	for (i = 0; i + 4 <= trace->nr; i += 4)
-		if ((load(sp + at[i]) ^ v[i]) | (load(sp + at[i + 1]) ^ v[i + 1]) |
-		    (load(sp + at[i + 2]) ^ v[i + 2]) | (load(sp + at[i + 3]) ^ v[i + 3]))
+		if ((load_word(sp, at[i]) ^ v[i]) | (load_word(sp, at[i + 1]) ^ v[i + 1]) |
+		    (load_word(sp, at[i + 2]) ^ v[i + 2]) | (load_word(sp, at[i + 3]) ^ v[i + 3]))
 			return false;
 	for (; i < trace->nr; i++)
-		if (load(sp + at[i]) != v[i])
+		if (load_word(sp, at[i]) != v[i])
 			return false;
 	return true;
 }
@@ -859,7 +867,7 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 		slot->flags = XPU_CHAIN_TRUNCATED;
 }
 
-__attribute__((noinline)) bool unwinder__chain(struct unwinder *u, unsigned int level,
+__attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsigned int level,
 					       struct xpu_slot *slot,
 					       const struct unwind_trace *trace)
 {

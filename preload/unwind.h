@@ -37,7 +37,7 @@ struct unwind_trace {
 	uint64_t top;			/* the end of the highest word */
 	uint32_t nr;			/* of words that were read */
 	bool bp_matters;
-	uint64_t words[];		/* innermost first; then how far from sp, 32 bits each */
+	uint64_t words[];		/* innermost first; then how many words from sp, 16 bits */
 };
 
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
