@@ -46,7 +46,6 @@ void machine__next(struct machine *m)
 	HASH_ITER(hh, m->pids, pid, tmp_pid) {
 		HASH_DEL(m->pids, pid);
 		for (i = 0; i < pid->images.nr; i++) {
-			array_free(&pid->images.v[i]->live);
 			array_free(&pid->images.v[i]->dead);
 			array_free(&pid->images.v[i]->epochs);
 		}
@@ -225,7 +224,7 @@ static int machine__new_image(struct machine *m, uint32_t pid, uint64_t time_ns,
 	image->pid = pid;
 	image->time_ns = time_ns;
 	/* One that mapped nothing itself adds nothing but a step to every lookup. */
-	while (parent && !parent->live.nr && !parent->dead.nr) {
+	while (parent && !parent->live.first[0] && !parent->dead.nr) {
 		image->parent_epoch = parent->parent_epoch;
 		parent = parent->parent;
 		image->parent = parent;
@@ -291,14 +290,14 @@ uint32_t image__epoch(const struct image *image, uint64_t time_ns)
 	return lo;
 }
 
-/* Return: index of the first live map that ends after @addr. */
-static size_t image__first_after(const struct image *image, uint64_t addr)
+/* Return: index of the first dead map that lived in @epoch or later. */
+static size_t image__first_dead(const struct image *image, uint32_t epoch)
 {
 	size_t lo = 0, hi, mid;
 
-	for (hi = image->live.nr; lo < hi;) {
+	for (hi = image->dead.nr; lo < hi;) {
 		mid = lo + (hi - lo) / 2;
-		if (image->live.v[mid].end <= addr)
+		if (image->dead.v[mid].epoch_to < epoch)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -308,23 +307,14 @@ static size_t image__first_after(const struct image *image, uint64_t addr)
 
 static struct map *image__find_own_map(struct image *image, uint32_t epoch, uint64_t addr)
 {
-	size_t i = image__first_after(image, addr), lo = 0, hi, mid;
+	struct map_node *node = maps__first_after(&image->live, addr);
 	struct map *map;
+	size_t i;
 
-	if (i < image->live.nr) {
-		map = &image->live.v[i];
-		if (map->start <= addr && map->epoch_from <= epoch)
-			return map;
-	}
-	/* Replaced maps are rare; those that died before the epoch are left out. */
-	for (hi = image->dead.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (image->dead.v[mid].epoch_to < epoch)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (i = lo; i < image->dead.nr; i++) {
+	if (node && node->map.start <= addr && node->map.epoch_from <= epoch)
+		return &node->map;
+	/* Replaced maps are rare. */
+	for (i = image__first_dead(image, epoch); i < image->dead.nr; i++) {
 		map = &image->dead.v[i];
 		if (map->start <= addr && addr < map->end && map->epoch_from <= epoch)
 			return map;
@@ -368,108 +358,108 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 				       const struct xpu_record_mmap *rec)
 {
 	uint32_t epoch = image->parent_epoch;
+	const struct map_node *node;
 	const struct image *from;
 	size_t i;
 
 	for (from = image->parent; from; epoch = from->parent_epoch, from = from->parent) {
-		for (i = image__first_after(from, start); i < from->live.nr; i++) {
-			if (from->live.v[i].start >= end)
-				break;
-			if (from->live.v[i].epoch_from <= epoch &&
-			    !map__means(&from->live.v[i], start, rec))
+		node = maps__first_after(&from->live, start);
+		for (; node && node->map.start < end; node = node->next[0])
+			if (node->map.epoch_from <= epoch && !map__means(&node->map, start, rec))
 				return true;
-		}
-		for (i = 0; i < from->dead.nr; i++) {
+		for (i = image__first_dead(from, epoch); i < from->dead.nr; i++) {
 			const struct map *old = &from->dead.v[i];
 
 			if (old->start < end && start < old->end && old->epoch_from <= epoch &&
-			    epoch <= old->epoch_to && !map__means(old, start, rec))
+			    !map__means(old, start, rec))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* Replaces live[at..at+nr_old) by @nr_new maps of @new. */
-static int image__splice(struct image *image, size_t at, size_t nr_old, const struct map *new,
-			 size_t nr_new)
+/* What of @old lies in [@start, @end), which something else covers now, ends in @epoch_to. */
+static int image__bury(struct image *image, const struct map *old, uint64_t start, uint64_t end,
+		       uint32_t epoch_to)
 {
-	int err = array_reserve(&image->live, image->live.nr - nr_old + nr_new);
+	struct map cut = *old;
 
-	if (err)
-		return err;
-	memmove(&image->live.v[at + nr_new], &image->live.v[at + nr_old],
-		(image->live.nr - at - nr_old) * sizeof(*new));
-	memcpy(&image->live.v[at], new, nr_new * sizeof(*new));
-	image->live.nr += nr_new - nr_old;
+	cut.start = max_t(uint64_t, old->start, start);
+	cut.end = min_t(uint64_t, old->end, end);
+	cut.pgoff += cut.start - old->start;
+	cut.epoch_to = epoch_to;
+	return array_push(&image->dead, cut);
+}
+
+/* Only what sticks out on either side of [@start, @end) stays. Return: 0 or -ENOMEM. */
+static int image__clear(struct image *image, struct arena *arena, uint64_t start, uint64_t end)
+{
+	struct map_node *node = maps__first_after(&image->live, start), *next;
+
+	for (; node && node->map.start < end; node = next) {
+		struct map right = node->map;
+
+		next = node->next[0];
+		if (node->map.start < start)
+			node->map.end = start;
+		else
+			maps__remove(&image->live, node);
+		if (right.end <= end)
+			continue;
+		right.pgoff += end - right.start;
+		right.start = end;
+		return maps__insert(&image->live, arena, &right);
+	}
 	return 0;
 }
 
-static int image__mmap(struct image *image, const struct xpu_record_mmap *rec)
+static int image__mmap(struct image *image, struct arena *arena, const struct xpu_record_mmap *rec)
 {
 	uint64_t start = rec->start, end = rec->start + rec->len;
-	struct map new[3];
-	size_t at, to, nr = 0, i;
-	bool conflict;
+	struct map_node *first, *node;
+	bool conflict, covers;
 	int err;
 
 	if (end < start)
 		end = UINT64_MAX;
 	if (start == end)
 		return 0;
-	at = image__first_after(image, start);
-	for (to = at; to < image->live.nr && image->live.v[to].start < end; to++)
-		;
+	first = maps__first_after(&image->live, start);
+	covers = first && first->map.start < end;
 	/* Seen already, as a whole: read from /proc and as an event, or mapped twice alike. */
-	if (to == at + 1 && image->live.v[at].start <= start && end <= image->live.v[at].end &&
-	    map__means(&image->live.v[at], start, rec))
+	if (covers && first->map.start <= start && end <= first->map.end &&
+	    map__means(&first->map, start, rec))
 		return 0;
 
 	conflict = image__conflicts_inherited(image, start, end, rec);
-	for (i = at; i < to; i++)
-		conflict |= !map__means(&image->live.v[i], start, rec);
+	for (node = first; node && node->map.start < end; node = node->next[0])
+		conflict |= !map__means(&node->map, start, rec);
 	if (conflict) {
 		err = array_push(&image->epochs, rec->time_ns);
 		if (err)
 			return err;
 	}
-	for (i = at; i < to; i++) {
-		struct map cut = image->live.v[i];
-
+	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
 		 * What lies under the new map ends with the epoch before; if it means the same,
 		 * with this one, which then has it twice, and alike.
 		 */
-		if (!conflict && cut.epoch_from == image->epochs.nr)
+		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;
-		cut.pgoff += max_t(uint64_t, cut.start, start) - cut.start;
-		cut.start = max_t(uint64_t, cut.start, start);
-		cut.end = min_t(uint64_t, cut.end, end);
-		cut.epoch_to = image->epochs.nr - conflict;
-		err = array_push(&image->dead, cut);
+		err = image__bury(image, &node->map, start, end, image->epochs.nr - conflict);
 		if (err)
 			return err;
 	}
-	/* What sticks out on either side stays. */
-	if (at < to && image->live.v[at].start < start) {
-		new[nr] = image->live.v[at];
-		new[nr++].end = start;
-	}
-	new[nr++] = (struct map){
+	err = image__clear(image, arena, start, end);
+	return err ?: maps__insert(&image->live, arena, &(struct map){
 		.start = start,
 		.end = end,
 		.pgoff = rec->pgoff,
 		.rec = rec,
 		/* Where nothing was before, addresses mean nothing else in earlier epochs. */
-		.epoch_from = conflict || at < to ? image->epochs.nr : 0,
+		.epoch_from = conflict || covers ? image->epochs.nr : 0,
 		.epoch_to = UINT32_MAX,
-	};
-	if (at < to && image->live.v[to - 1].end > end) {
-		new[nr] = image->live.v[to - 1];
-		new[nr].pgoff += end - new[nr].start;
-		new[nr++].start = end;
-	}
-	return image__splice(image, at, to - at, new, nr);
+	});
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -492,7 +482,7 @@ static int machine__mmap(struct machine *m, const struct xpu_record_mmap *rec)
 		if (err)
 			return err;
 	}
-	return image__mmap(image, rec);
+	return image__mmap(image, &m->arena, rec);
 }
 
 static int machine__comm_event(struct machine *m, const struct xpu_record_comm *rec)

@@ -19,18 +19,8 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "maps.h"
 #include "util.h"
-
-struct dso;
-
-/* A piece of an executable mapping. */
-struct map {
-	uint64_t start, end;
-	uint64_t pgoff;				/* in the file, of start; bytes */
-	const struct xpu_record_mmap *rec;	/* whose file this is */
-	uint32_t epoch_from, epoch_to;		/* inclusive */
-	struct dso *dso;			/* filled in by whoever symbolizes; may be NULL */
-};
 
 struct image {
 	uint32_t pid;
@@ -38,7 +28,7 @@ struct image {
 	uint64_t time_ns;			/* of its fork or exec */
 	struct image *parent;			/* what it inherited maps from, or NULL */
 	uint32_t parent_epoch;			/* ... as of this epoch */
-	ARRAY(struct map) live;			/* by address, disjoint */
+	struct maps live;
 	ARRAY(struct map) dead;			/* replaced ones, by epoch_to */
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
 };

@@ -2,6 +2,7 @@
 /* Processes, names and maps over time: what an address meant at the time of a launch. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "gen.h"
 #include "machine.h"
@@ -293,6 +294,81 @@ static void test_extremes(void)
 	fixture__end(&f);
 }
 
+/* Against a table of what each page is at each time. */
+static void test_model(void)
+{
+	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
+	static const char *const files[FILES] = { "a", "b", "c" };
+	struct page { uint8_t file, offset; };	/* 1 + index, 0: nothing; pages */
+	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
+	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
+	struct fixture f;
+	char want[32];
+
+	if (!model)
+		bail("no memory");
+	srandom(7);
+	fixture__begin(&f);
+	for (step = 1; step <= STEPS; step++) {
+		uint32_t start = random() % PAGES, nr = 1 + random() % 6, file = random() % FILES;
+		/* Often what is there already, or a part of it. */
+		uint32_t offset = random() % 3 ? start : random() % 4, i;
+
+		memcpy(model[step], model[step - 1], sizeof(*model));
+		pid = step > FORK ? random() % PIDS : 0;
+		if (step == FORK) {
+			gen__fork(&f.g, step, 2, 2, 1, 1);
+			memcpy(model[step][1], model[step][0], sizeof(model[step][0]));
+			continue;
+		}
+		nr = nr < PAGES - start ? nr : PAGES - start;
+		gen__mmap(&f.g, step, pid + 1, (1 + start) * PAGE, nr * PAGE, offset * PAGE,
+			  files[file], NULL, 0);
+		for (i = 0; i < nr; i++)
+			model[step][pid][start + i] = (struct page){ 1 + file, offset + i };
+	}
+	fixture__read(&f);
+	for (step = 1; step <= STEPS; step++)
+		for (pid = 0; pid < (step < FORK ? 1 : PIDS); pid++)
+			for (page = 0; page < PAGES; page++) {
+				struct page p = model[step][pid][page];
+
+				/* Where nothing is, what comes there later is told. */
+				if (!p.file)
+					continue;
+				snprintf(want, sizeof(want), "%s+0x%x", files[p.file - 1],
+					 p.offset * PAGE + 8);
+				nr_wrong += !!strcmp(at(&f, pid + 1, step, (1 + page) * PAGE + 8),
+						     want);
+				nr_looked_up++;
+			}
+	ok(!nr_wrong && nr_looked_up > 10000, "%u of %u pages at some time are something else",
+	   nr_wrong, nr_looked_up);
+	fixture__end(&f);
+	free(model);
+}
+
+/* The kernel maps downwards, so each map is put before all others. */
+static void test_many(void)
+{
+	const uint64_t top = 0x7f0000000000;
+	enum { NR = 200000 };
+	struct fixture f;
+	clock_t start;
+	uint32_t i;
+
+	fixture__begin(&f);
+	for (i = 0; i < NR; i++)
+		gen__mmap(&f.g, 1 + i, 1, top - i * 0x2000ull, 0x1000, 0, "jit", NULL, 0);
+	start = clock();
+	fixture__read(&f);
+	is_str(at(&f, 1, NR, top - (NR - 1) * 0x2000ull), "jit+0x0", "many maps: the last");
+	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first");
+	ok(clock() - start < 10 * CLOCKS_PER_SEC, "%u maps, each below the one before: %.2f s", NR,
+	   (double)(clock() - start) / CLOCKS_PER_SEC);
+	fixture__end(&f);
+}
+
 static const char *comm(struct fixture *f, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	uint64_t from, to;
@@ -356,6 +432,8 @@ int main(void)
 	test_exec();
 	test_deep();
 	test_extremes();
+	test_model();
+	test_many();
 	test_comm();
 	test_procs();
 	return done_testing();
