@@ -36,11 +36,14 @@
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
+	uint64_t head, tail;		/* of what is being drained */
+	uint64_t next_ns;		/* of the event at tail */
 };
 
 struct adopted {
 	UT_hash_handle hh;
 	pid_t pid;
+	uint64_t since_ns;
 };
 
 struct sideband {
@@ -121,7 +124,7 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		/* At once, for the keeper to find the process alive; of all processes, now and then. */
+		/* At once, for the keeper to find it alive; of all processes, now and then. */
 		.wakeup_watermark = pid == -1 ? RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
 	};
@@ -221,15 +224,31 @@ uint64_t sideband__nr_lost(const struct sideband *s)
 }
 
 /* Return: whether it was not yet. */
-static bool add_adopted(struct sideband *s, pid_t pid)
+static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 {
 	struct adopted *a;
 
-	table_find(s->adopted, pid, pid, a);
-	if (a)
-		return false;
 	table_get(s->adopted, pid, pid, a);
-	return a;
+	if (!a || a->since_ns)
+		return false;
+	a->since_ns = time_ns;
+	return true;
+}
+
+/* A process is made: of one that was adopted, or of another with the number of one that has ended. */
+static void adopt_child(struct sideband *s, const struct task_event *fork)
+{
+	pid_t parent = fork->ppid, child = fork->pid;
+	struct adopted *p, *c;
+
+	table_find(s->adopted, pid, parent, p);
+	if (p) {
+		adopt(s, child, fork->time_ns);
+		return;
+	}
+	table_find(s->adopted, pid, child, c);
+	if (c && c->since_ns < fork->time_ns)
+		table_remove(s->adopted, c);
 }
 
 static uint64_t event_time(const struct perf_event_header *hdr)
@@ -361,21 +380,15 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 {
 	const struct task_event *task = (const void *)hdr;
 	struct adopted *a;
-	pid_t pid;
 
 	if (!s->system_wide || hdr->type == PERF_RECORD_LOST)
 		return true;
 	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
-	pid = task->pid;			/* the first field of them all */
-	table_find(s->adopted, pid, pid, a);
-	if (!a && hdr->type == PERF_RECORD_FORK) {
-		pid = task->ppid;
-		table_find(s->adopted, pid, pid, a);
-		if (a)
-			add_adopted(s, task->pid);
-	}
+	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
+		adopt_child(s, task);
+	table_find(s->adopted, pid, task->pid, a);	/* it is the first field of them all */
 	return a;
 }
 
@@ -402,38 +415,54 @@ static void write_event(struct sideband *s, const struct perf_event_header *hdr,
 	}
 }
 
-static void cpu_ring__drain(struct sideband *s, struct cpu_ring *ring, struct writer *w)
+/* The event that is next, in one piece. */
+static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *ring, uint8_t *buf)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
-	size_t size = RING_PAGES * page_bytes(), at, head_room;
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
-	const struct perf_event_header *hdr;
+	size_t size = RING_PAGES * page_bytes(), at = ring->tail % size, head_room = size - at;
+	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
 
-	for (; tail < head; tail += hdr->size) {
-		at = tail % size;
-		hdr = (const void *)(data + at);	/* 8-aligned: never split */
-		head_room = size - at;
-		if (hdr->size > head_room) {
-			uint16_t len = hdr->size;
-
-			memcpy(s->event, hdr, head_room);
-			memcpy(s->event + head_room, data, len - head_room);
-			hdr = (const void *)s->event;
-		}
-		if (hdr->size < sizeof(*hdr))
-			break;
-		write_event(s, hdr, w);
-	}
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	if (hdr->size <= head_room)
+		return hdr;
+	memcpy(buf, hdr, head_room);
+	memcpy(buf + head_room, data, hdr->size - head_room);
+	return (const void *)buf;
 }
 
+/* Return: the ring whose next event is the oldest; NULL when there are none. */
+static struct cpu_ring *sideband__oldest(struct sideband *s)
+{
+	struct cpu_ring *ring, *oldest = NULL;
+
+	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++)
+		if (ring->tail < ring->head && (!oldest || ring->next_ns < oldest->next_ns))
+			oldest = ring;
+	return oldest;
+}
+
+static void sideband__look(struct sideband *s, struct cpu_ring *ring)
+{
+	if (ring->tail < ring->head)
+		ring->next_ns = event_time(cpu_ring__next(ring, s->event));
+}
+
+/* In the order of their times: whether a process is wanted may be told on another CPU, before. */
 void sideband__drain(struct sideband *s, struct writer *w)
 {
-	int i;
+	const struct perf_event_header *hdr;
+	struct cpu_ring *ring;
 
-	for (i = 0; i < s->nr_rings; i++)
-		cpu_ring__drain(s, &s->rings[i], w);
+	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++) {
+		ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+		sideband__look(s, ring);
+	}
+	while ((ring = sideband__oldest(s))) {
+		hdr = cpu_ring__next(ring, s->event);
+		write_event(s, hdr, w);
+		ring->tail += hdr->size;
+		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+		sideband__look(s, ring);
+	}
 }
 
 /* ---- processes that run already -------------------------------------------------------------- */
@@ -469,8 +498,8 @@ static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
 }
 
 /* One line of /proc/PID/maps, if it is executable. */
-static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd, uint64_t time_ns,
-			    struct writer *w)
+static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd,
+			    uint64_t time_ns, struct writer *w)
 {
 	uint64_t start, end, pgoff, ino;
 	unsigned int major, minor;
@@ -562,12 +591,12 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t time_ns = clock__now() - 1000000000;
+	uint64_t now_ns = clock__now(), time_ns = now_ns - 1000000000;
 	struct dirent *d;
 	char path[64];
 	DIR *dir;
 
-	if (!add_adopted(s, pid))
+	if (!adopt(s, pid, now_ns))
 		return;
 	synthesize_maps(s, pid, time_ns, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);

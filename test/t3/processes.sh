@@ -165,6 +165,25 @@ leave parent
 exact parent 1500 "children of an attached program: exact"
 finish family
 
+# A child is made on one CPU and maps its files on another, which is looked at first.
+if [ "$(nproc)" -gt 1 ]; then
+	start pinned taskset -c 1 sh -c 'echo ready; while read -r n; do
+		[ "$n" = quit ] && exit
+		taskset -c 0 "$0" -t 1 -n "$n" >/dev/null && echo "did $n"
+	done' "$exact"
+	attach apart --cpu-only -F 999 -p "$pinned_pid"
+	sleep 0.5
+	kill -STOP "$apart_pid"
+	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: goes on"
+	kill -CONT "$apart_pid"
+	leave apart
+	xpumerge -i apart.data -f folded --unit samples -o apart.folded 2>apart.mlog
+	like "$(cat apart.folded)" '^exact;.*;worker_main' "a child on another CPU: what it maps is seen"
+	finish pinned
+else
+	skip "a child on another CPU" "there is one"
+fi
+
 # As many children as it likes, one after the other: what watched one that has ended is let go of.
 start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
