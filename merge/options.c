@@ -593,7 +593,7 @@ static int options__pick_format(struct options *o)
 	if (o->format)
 		return 0;
 	complain(strstr(o->output, ".svg") ?
-		 "%s: fold.sh --svg draws one; a .html file needs no drawing" :
+		 "%s: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" :
 		 "%s: no format has this suffix: give one with -f (--help lists them)", o->output);
 	return -EINVAL;
 }

@@ -170,12 +170,14 @@ function forChildren(node, visit) {
 const TIMES = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
 const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fraction = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
+const thousandths = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
 function formatTime(ns, unit) {
 	if (!TIMES[unit])
 		unit = Math.abs(ns) < 1e3 ? "ns" : Math.abs(ns) < 1e6 ? "\u00b5s" :
 		       Math.abs(ns) < 1e9 ? "ms" : "s";
-	return fraction.format(ns / TIMES[unit]) + " " + unit;
+	/* Points below one another in a column. */
+	return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
 }
 
 function formatBytes(bytes) {

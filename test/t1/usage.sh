@@ -47,7 +47,7 @@ merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace
 	"-f json"
 merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
  nvtx_ranges, devices, streams, threads and idle are known" "--table x"
-merge "a.svg: fold.sh --svg draws one; a .html file needs no drawing" "-o a.svg"
+merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
 
 # ---- tables for programs, and for terminals
