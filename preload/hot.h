@@ -2,8 +2,8 @@
 /*
  * hot.h - what every launch runs and reads, in few pages and cache lines
  *
- * A program runs much else between two launches: what is not near what was fetched already is waited
- * for.
+ * A program runs much else between two launches: what is not near what was fetched already is
+ * waited for.
  */
 #ifndef XPU_PRELOAD_HOT_H
 #define XPU_PRELOAD_HOT_H

@@ -322,8 +322,8 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		begin_call(t, cbid, d, 0);
 }
 
-HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-			       const void *data)
+HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
+					CUpti_CallbackId cbid, const void *data)
 {
 	const CUpti_CallbackData *d = data;
 	struct thread *t = this_thread;
