@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "demangle.h"
 
@@ -518,30 +519,26 @@ static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 	return i;
 }
 
-const struct stack *callchains__resolve(struct callchains *c,
-					const struct xpu_record_callchain *rec,
-					struct image *image, uint32_t epoch, const char *api)
+/*
+ * Reads the frames of @rec into c->chain, innermost first, as they come.
+ * Return: how many of them are addresses, or -ENOMEM.
+ */
+static ssize_t callchains__read(struct callchains *c, const struct xpu_record_callchain *rec,
+				struct image *image, uint32_t epoch)
 {
-	size_t nr = rec && !(rec->hdr.misc & XPU_CHAIN_FAILED) ? rec->nr_frames : 0;
-	bool cpu = rec && rec->hdr.misc & XPU_CHAIN_CPU, entry = true;
-	const struct frame *api_frame = NULL, *f;
-	size_t i, trimmed = 0, nr_native = 0;
-	uint64_t addr;
+	bool cpu = rec->hdr.misc & XPU_CHAIN_CPU, entry = true;
+	size_t i, nr_native = 0;
 
-	c->scratch.nr = c->chain.nr = 0;
-	if (array_reserve(&c->chain, nr))
-		return NULL;
-	/* Innermost first to begin with, as they come. */
-	for (i = 0; i < nr; i++) {
+	if (array_reserve(&c->chain, rec->nr_frames))
+		return -ENOMEM;
+	for (i = 0; i < rec->nr_frames; i++) {
 		struct chain_frame *cf = &c->chain.v[i];
+		uint64_t addr = rec->frames[i];
 
-		addr = rec->frames[i];
 		*cf = (struct chain_frame){ .word = addr };
 		/* Where a frame pointer was none: nothing beyond is a frame. */
-		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr)) {
-			nr = i;
+		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
 			break;
-		}
 		if (XPU_FRAME_IS_PYTHON(addr)) {
 			cf->f = callchains__python(c, addr);
 		} else if (XPU_FRAME_IS_NAMED(addr)) {
@@ -551,48 +548,71 @@ const struct stack *callchains__resolve(struct callchains *c,
 			cf->f = callchains__kernel(c, i ? addr - 1 : addr);
 		} else {
 			nr_native++;
+			/* A return address is behind its call; only the innermost may be none. */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 				addr--;
 			entry = false;
 			cf->f = callchains__address(c, image, epoch, addr, &cf->vaddr);
 		}
 		if (!cf->f)
-			return NULL;
+			return -ENOMEM;
 	}
-	if (c->trim && !cpu)
-		trimmed = callchain__trim(c->chain.v, nr, &api_frame);
-	else if (c->trim && rec->hdr.misc & XPU_CHAIN_OFF)
-		trimmed = callchain__trim_scheduler(c->chain.v, nr);
-	nr -= trimmed;
+	c->chain.nr = i;
+	return nr_native;
+}
+
+/* Leaves out of c->chain what is not the program's. @api_frame: as callchain__trim() */
+static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)
+{
+	size_t trimmed = 0;
+
+	if (!(misc & XPU_CHAIN_CPU))
+		trimmed = callchain__trim(c->chain.v, c->chain.nr, api_frame);
+	else if (misc & XPU_CHAIN_OFF)
+		trimmed = callchain__trim_scheduler(c->chain.v, c->chain.nr);
+	c->chain.nr -= trimmed;
 	if (trimmed)
-		memmove(c->chain.v, c->chain.v + trimmed, nr * sizeof(*c->chain.v));
-	if (c->trim && nr)
-		nr = callchain__trim_python(c->chain.v, nr);
-	for (i = 0; i < nr; i++)
+		memmove(c->chain.v, c->chain.v + trimmed, c->chain.nr * sizeof(*c->chain.v));
+	if (c->chain.nr)
+		c->chain.nr = callchain__trim_python(c->chain.v, c->chain.nr);
+}
+
+const struct stack *callchains__resolve(struct callchains *c,
+					const struct xpu_record_callchain *rec,
+					struct image *image, uint32_t epoch, const char *api)
+{
+	bool failed = !rec || !rec->nr_frames || rec->hdr.misc & XPU_CHAIN_FAILED;
+	const struct frame *api_frame = NULL, *f;
+	ssize_t nr_native = 0;
+	size_t i;
+
+	c->scratch.nr = c->chain.nr = 0;
+	if (!failed)
+		nr_native = callchains__read(c, rec, image, epoch);
+	if (nr_native < 0)
+		return NULL;
+	if (!failed && c->trim)
+		callchains__trim(c, rec->hdr.misc, &api_frame);
+	for (i = 0; i < c->chain.nr; i++)
 		if (callchains__show(c, &c->chain.v[i]))
 			return NULL;
-	nr = c->scratch.nr;
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < c->scratch.nr; i++) {
 		f = c->scratch.v[i];
 		c->nr_frames++;
 		c->nr_unsymbolized += !f->symbolized;
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}
-	if (!rec || !rec->nr_frames || rec->hdr.misc & XPU_CHAIN_FAILED) {
-		if (callchains__push(c, callchains__label_frame(c, "[no stack]")))
-			return NULL;
-	} else if (rec->hdr.misc & XPU_CHAIN_TRUNCATED) {
-		if (callchains__push(c, callchains__label_frame(c, "[truncated]")))
-			return NULL;
-	}
+	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
+	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))
+		return NULL;
 	for (i = 0; i < c->scratch.nr / 2; i++) {
 		f = c->scratch.v[i];
 		c->scratch.v[i] = c->scratch.v[c->scratch.nr - 1 - i];
 		c->scratch.v[c->scratch.nr - 1 - i] = f;
 	}
 	/* Untrimmed, the API function is among the frames already, unless there are none. */
-	if (!cpu && (c->trim || !nr_native)) {
+	if (!(rec && rec->hdr.misc & XPU_CHAIN_CPU) && (c->trim || !nr_native)) {
 		if (!api_frame)
 			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");
 		if (callchains__push(c, api_frame))
