@@ -14,8 +14,9 @@ static int timeline__launch(void *ctx, const struct session *s, uint64_t key, co
 	struct timeline *t = ctx;
 
 	(void)s;
-	return array_push(&t->host, ((struct host_event){ l->time_ns, key, l->thread, l->chain,
-							  false }));
+	return array_push(&t->host, ((struct host_event){
+		.time_ns = l->time_ns, .key = key, .thread = l->thread, .chain = l->chain,
+	}));
 }
 
 static int timeline__placed(void *ctx, const struct session *s, const struct placed *p)
@@ -25,8 +26,10 @@ static int timeline__placed(void *ctx, const struct session *s, const struct pla
 
 	if (s->leaves.v[p->leaf].kind != LEAF_CPU)
 		return 0;
-	return array_push(&t->host, ((struct host_event){ p->time_ns, key, p->thread, p->chain,
-							  true }));
+	return array_push(&t->host, ((struct host_event){
+		.time_ns = p->time_ns, .key = key, .thread = p->thread, .chain = p->chain,
+		.sample = true,
+	}));
 }
 
 static int timeline__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
@@ -346,31 +349,33 @@ static int timeline__assign_lanes(struct timeline *t)
 /* A call that is a launch takes its place: it has the same id, and says how long it took. */
 static int timeline__join_calls(struct timeline *t)
 {
-	struct idmap calls = { 0 };	/* key -> slice */
+	struct idmap launches = { 0 };	/* key -> host event */
 	size_t i, nr = 0;
 	uint32_t idx;
 	int err = 0;
 
-	for (i = 0; i < t->slices.nr && !err; i++) {
-		const struct slice *slice = &t->slices.v[i];
-
-		if (slice->kind == SLICE_API && JOIN_KEY_ID(slice->key) &&
-		    !idmap__get(&calls, slice->key, &idx))
-			err = idmap__put(&calls, slice->key, i);
-	}
-	if (err || !calls.nr)
-		goto out;
-	for (i = 0; i < t->host.nr; i++) {
+	for (i = 0; t->has_calls && i < t->host.nr && err >= 0; i++) {
 		const struct host_event *e = &t->host.v[i];
 
-		if (e->sample || !idmap__get(&calls, e->key, &idx)) {
-			t->host.v[nr++] = *e;
-			continue;
-		}
-		t->slices.v[idx].thread = e->thread;
-		t->slices.v[idx].chain = e->chain;
+		if (!e->sample && JOIN_KEY_ID(e->key))
+			err = idmap__add(&launches, e->key, i);
 	}
-	t->host.nr = nr;
+	if (err < 0 || !launches.nr)
+		goto out;
+	for (i = 0; i < t->slices.nr; i++) {
+		struct slice *slice = &t->slices.v[i];
+		struct host_event *e;
+
+		if (slice->kind != SLICE_API || !idmap__get(&launches, slice->key, &idx))
+			continue;
+		e = &t->host.v[idx];
+		if (e->is_slice)
+			continue;
+		e->is_slice = true;
+		e->time_ns = slice->start_ns;
+		slice->thread = e->thread;
+		slice->chain = e->chain;
+	}
 	/*
 	 * Arrows begin where the call does. CUPTI may take the time of a call after it has told of it;
 	 * and in the middle of one, Perfetto takes a CPU sample before it for what the arrow is from.
@@ -378,12 +383,17 @@ static int timeline__join_calls(struct timeline *t)
 	for (i = 0; i < t->device.nr; i++) {
 		struct device_event *e = &t->device.v[i];
 
-		if (!e->orphan && idmap__get(&calls, e->key, &idx))
-			e->launch_ns = t->slices.v[idx].start_ns;
+		if (!e->orphan && idmap__get(&launches, e->key, &idx) && t->host.v[idx].is_slice)
+			e->launch_ns = t->host.v[idx].time_ns;
 	}
+	for (i = 0; i < t->host.nr; i++)
+		if (!t->host.v[i].is_slice)
+			t->host.v[nr++] = t->host.v[i];
+	t->host.nr = nr;
+	array_shrink(&t->host);
 out:
-	idmap__free(&calls);
-	return err;
+	idmap__free(&launches);
+	return err < 0 ? err : 0;
 }
 
 static int timeline__prepare_slices(struct timeline *t, const struct session *s)

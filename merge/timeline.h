@@ -25,6 +25,7 @@ struct host_event {
 	uint32_t thread;
 	uint32_t chain;
 	bool sample;			/* not a launch */
+	bool is_slice;			/* a launch whose call is told; not there any more later */
 };
 
 struct device_event {

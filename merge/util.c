@@ -56,6 +56,16 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 	return 0;
 }
 
+void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes)
+{
+	void **array = v, *less = nr ? realloc(*array, nr * elem_bytes) : NULL;
+
+	if (!less)
+		return;
+	*array = less;
+	*cap = nr;
+}
+
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx)
 {

@@ -40,12 +40,16 @@ void *huge__zalloc(size_t nr, size_t elem_bytes);
  */
 int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
 
+void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
+
 /* struct { type *v; size_t nr, cap; } a; array_push(&a, value) is 0 or -ENOMEM. */
 #define ARRAY(type)	struct { type *v; size_t nr, cap; }
 #define array_reserve(a, need) \
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
+/* Gives back what is behind the last element. */
+#define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
 /* qsort_r() of what mostly is in order already: then it is one pass over it. */

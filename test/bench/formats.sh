@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# formats.sh [LAUNCHES]: time and memory of writing five million launches (or so many) in each format.
+# formats.sh [LAUNCHES]: time and memory of writing five million launches (or so many) in each format;
+# and timelines of as many with --api, which have two calls for each.
 set -u
 : "${XPU_BUILD:?run it as: make bench}"
 launches=${1:-5000000}
@@ -9,16 +10,28 @@ time=/usr/bin/time
 dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
+
+line() {
+	printf '%14s %8s %8s %8s %9s\n' "$@"
+}
+
+write() {		# write FORMAT...: a line for each, of bench.data
+	for format; do
+		bytes=$($time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" bench.data \
+			-f "$format" 2>log | wc -c)
+		grep -q "launches $launches matched $launches unmatched 0 lost 0" log ||
+			{ cat log; exit 1; }
+		# shellcheck disable=SC2046 # three words
+		line "$format$with" $(awk '{ print $1, $2 + $3, int($4 / 1024) }' figures) \
+			$((bytes / 1000000))
+	done
+}
+
+with=
 "$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 || exit 1
 echo "writing $launches launches, a recording of $(($(stat -c %s bench.data) / 1000000)) MB, in each format"
-line() {
-	printf '%10s %8s %8s %8s %9s\n' "$@"
-}
 line format "wall s" "CPU s" "peak MB" "result MB"
-for format in folded text pprof html chrome pftrace perf; do
-	bytes=$($time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" bench.data -f $format \
-		2>log | wc -c)
-	grep -q "launches $launches matched $launches unmatched 0 lost 0" log || { cat log; exit 1; }
-	# shellcheck disable=SC2046 # three words
-	line $format $(awk '{ print $1, $2 + $3, int($4 / 1024) }' figures) $((bytes / 1000000))
-done
+write folded text pprof html chrome pftrace perf
+with=", --api"
+"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 --api || exit 1
+write chrome pftrace
