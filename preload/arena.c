@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "arena.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "memory.h"
+
 #define LINE		64u
-#define PAGE		4096u
 #define FIRST_BYTES	(64u << 10)
 
 struct arena_piece {
@@ -24,7 +24,6 @@ static size_t round_up(size_t bytes, size_t to)
 static __attribute__((noinline, cold)) struct arena_piece *piece__new(struct arena *a, size_t bytes)
 {
 	size_t size = a->taken ? a->taken : FIRST_BYTES, room = a->max - a->taken;
-	int saved_errno = errno;
 	struct arena_piece *piece;
 
 	if (size > room)
@@ -33,9 +32,8 @@ static __attribute__((noinline, cold)) struct arena_piece *piece__new(struct are
 		return NULL;
 	if (bytes > size - sizeof(*piece))
 		size = round_up(bytes + sizeof(*piece), PAGE);
-	piece = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	errno = saved_errno;
-	if (piece == MAP_FAILED)
+	piece = memory__map(size);
+	if (!piece)
 		return NULL;
 	a->taken += size;
 	piece->bytes = size;

@@ -16,6 +16,7 @@
 
 #include "activity.h"
 #include "hot.h"
+#include "memory.h"
 #include "names.h"
 #include "paths.h"
 #include "probe.h"
@@ -85,11 +86,9 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	t = this_thread;
 	if (t)
 		goto out;		/* a signal handler was quicker */
-	t = mmap(NULL, thread_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t == MAP_FAILED) {
-		t = NULL;
+	t = memory__map(thread_bytes());
+	if (!t)
 		goto out;
-	}
 	if (!shim__watch_thread()) {
 		munmap(t, thread_bytes());
 		t = NULL;

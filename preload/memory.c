@@ -3,11 +3,21 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libc.h"
 
+
+void *memory__map(size_t bytes)
+{
+	int saved_errno = errno;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved_errno;
+	return p == MAP_FAILED ? NULL : p;
+}
 
 /* The kernel looks at a signal set there, if it is one, then refuses the "how". */
 bool memory__readable(uint64_t addr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - what of the process's memory can be read
+ * memory.h - memory of the shim's own, and what of the process's can be read
  *
  * The kernel is asked for each page, once; what is known of a thread's stacks is remembered. Safe
  * in signal handlers; errno is kept.
@@ -15,6 +15,9 @@
 #define PAGE		4096ull
 #define USER_MAX	(1ull << 47)
 #define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
+
+/* Pages of zeros, for the caller to unmap. NULL: there is no memory. */
+void *memory__map(size_t bytes);
 
 /* Whether the page of @addr can be read now. */
 bool memory__readable(uint64_t addr);

@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "launch.h"
+#include "memory.h"
 #include "shim.h"
 #include "xpu_record.h"
 #include "xpu_utf8.h"
@@ -215,15 +216,6 @@ const char *ranges__string(const char *text)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void *map(size_t bytes)
-{
-	int saved_errno = errno;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	errno = saved_errno;
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static void ranges__free(struct ranges *r)
 {
 	int i;
@@ -246,7 +238,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	r = this_ranges;
 	if (r)
 		goto out;		/* a signal handler was quicker */
-	r = shim__watch_thread() ? map(sizeof(*r)) : NULL;
+	r = shim__watch_thread() ? memory__map(sizeof(*r)) : NULL;
 	if (!r)
 		goto out;
 	r->number = atomic_fetch_add(&last_number, 1) + 1;
@@ -321,7 +313,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 		return false;
 	half = r->half ^ 1;
 	if (r->half_bytes[half] < HALF_BYTES) {
-		memory = map(HALF_BYTES);
+		memory = memory__map(HALF_BYTES);
 		if (!memory) {
 			ranges__give(r);
 			return false;
@@ -441,7 +433,7 @@ static void tell(struct node *n)
 static void ranges__wait(struct ranges *r, uint64_t time_ns, uint32_t id, uint32_t code)
 {
 	if (!r->waiting)
-		r->waiting = map(MAX_WAITING * sizeof(*r->waiting));
+		r->waiting = memory__map(MAX_WAITING * sizeof(*r->waiting));
 	if (!r->waiting || r->nr_waiting == MAX_WAITING) {
 		drop(1);
 		return;

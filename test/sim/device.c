@@ -1021,11 +1021,16 @@ const char *kernel__name(const char *name)
  */
 const char *kernel__told(struct CUfunc_st *kernel)
 {
+	const char *told;
+
 	if (!tool() || !__atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		return kernel->name;
-	if (!kernel->told)
-		kernel->told = kernel->name;
-	return kernel->told;
+	told = __atomic_load_n(&kernel->told, __ATOMIC_RELAXED);
+	if (!told) {
+		told = kernel->name;
+		__atomic_store_n(&kernel->told, told, __ATOMIC_RELAXED);
+	}
+	return told;
 }
 
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params)
