@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,13 +17,33 @@
 
 #define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not all is there */
 
+/* The command, cut to what a picture is wide enough for. */
+static void print_title(const struct options *opts, char *buf, size_t size)
+{
+	size_t used = 0;
+	char **arg;
+
+	if (opts->mode == PROBES_RUN)
+		for (arg = opts->argv; *arg && used < size; arg++)
+			used += snprintf(buf + used, size - used, "%s%s", used ? " " : "", *arg);
+	else if (opts->mode == PROBES_PID)
+		snprintf(buf, size, "pid %d", opts->pid);
+	else
+		snprintf(buf, size, "all programs with the shim");
+	if (used >= size)
+		strcpy(buf + size - sizeof("..."), "...");
+}
+
 static _Noreturn void run_tool(const struct options *opts, const char *tool, bool svg)
 {
+	char title[120];
+
 	if (invoker__become())
 		_exit(STATUS_FAILED);
 	target__restore();
+	print_title(opts, title, sizeof(title));
 	if (svg)
-		execl(tool, tool, "--svg", "-o", opts->output, opts->data, NULL);
+		execl(tool, tool, "--svg", "--title", title, "-o", opts->output, opts->data, NULL);
 	else
 		execl(tool, tool, "-i", opts->data, "-o", opts->output,
 		      opts->strict ? "--strict" : NULL, NULL);

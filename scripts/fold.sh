@@ -59,11 +59,14 @@ for draw in "$(command -v flamegraph.pl)" /usr/share/perl5/Devel/NYTProf/flamegr
 done
 [ -n "$draw" ] || die "neither flamegraph.pl (Debian: libdevel-nytprof-perl) nor" \
 	"inferno-flamegraph is there"
+title=${title:-$(basename "$data" .data)}
 case $draw in
-*.pl)	set -- perl "$draw" ;;
+*.pl)	set -- perl "$draw"			# which takes the title as it is
+	title=$(perl -e '$_ = shift; utf8::decode($_) or s/[^ -~]/?/g; s/[\x00-\x1f\x7f]/?/g;
+		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
 *)	set -- "$draw" ;;
 esac
-"$@" --title "${title:-$(basename "$data" .data)}" --countname "$unit" --width 1400 \
+"$@" --title "$title" --countname "$unit" --width 1400 \
 	"$tmp/folded" >"$tmp/svg" || die "$draw failed"
 
 # A file is made beside the result and renamed: a failure leaves no half one.

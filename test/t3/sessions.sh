@@ -55,6 +55,12 @@ if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.svg: status"
 	is "$(grep -c '</svg>' g.svg)" 1 "-o g.svg: whole"
+	is "$(grep -c 'middle.*exact -t 2 -n 1000' g.svg)" 1 "-o g.svg: the command is its title"
+	xpuload -q --gpu-only -o h.svg sh -c '"$0" -t 1 -n 10; : "<é>&
+" "$1"' "$exact" "$(seq -s é 99)" >/dev/null 2>log
+	is $? 0 "-o h.svg: status"
+	python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("h.svg")' 2>log
+	ok $? "-o h.svg: XML, whatever the command is, and cut where it is" || diag "$(cat log)"
 else
 	skip "-o g.svg" "no flamegraph.pl"
 fi
