@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What tells the native stack of a blocked thread from others, part of xpu.bpf.c, without unwinding it:
- * the words on it that follow a call instruction where they point to. All return addresses are among
- * them, and some that have been left over, which make one stack two at worst.
+ * What tells the native stack of a blocked thread from others, part of xpu.bpf.c, without unwinding
+ * it: the words on it that follow a call instruction where they point to. All return addresses are
+ * among them, and some that have been left over, which make one stack two at worst.
  *
  * They are looked for once at a place, a stack pointer and an instruction. When the thread is there
- * again and they are all the same, so are its callers: from the innermost function on, each one's return
- * address tells where its caller's is. Those further out than the window are not looked at.
+ * again and they are all the same, so are its callers: from the innermost function on, each one's
+ * return address tells where its caller's is. Those further out than the window are not looked at.
  */
 
 #define PLACE_BYTES	4096		/* the window: of the stack, from its top on */
@@ -99,8 +99,8 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
  * hash_place - add what tells where the current thread is in its program
  * @task: the current one, of a 64-bit program
  * @s: scratch memory
- * @exact: by the instruction, not by the function. Where a thread is preempted is an accident, and would
- *	make a stack of its own of each time
+ * @exact: by the instruction, not by the function. Where a thread is preempted is an accident, and
+ *	would make a stack of its own of each time
  * @hash: what it is added to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The CPU side, part of xpu.bpf.c: a perf event on each CPU calls on_sample() as often as the loader
- * has set it to; what it interrupts of the recorded process tree becomes a sample.
+ * The CPU side, part of xpu.bpf.c: a perf event on each CPU calls on_sample() as often as the
+ * loader has set it to; what it interrupts of the recorded process tree becomes a sample.
  *
  * Samples have a ring of their own, so that no launch is lost for want of room, or waits for a lock
  * that a sampler holds.
  */
 
-#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* of frames: bpf_get_stack's limit */
+#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* bpf_get_stack's limit */
 
 const volatile __u64 sample_wakeup_bytes = 0;
 
@@ -19,8 +19,8 @@ struct {
 } sample_ring SEC(".maps");
 
 /*
- * A sampler is never interrupted by another one, so there is one of these for each CPU. The last page
- * is for the verifier, which does not see that the end of a copy depends on its start.
+ * A sampler is never interrupted by another one, so there is one of these for each CPU. The last
+ * page is for the verifier, which does not see that the end of a copy depends on its start.
  */
 struct sample_scratch {
 	__u8 record[sizeof(struct xpu_ring_sample) + STACK_BYTES + PYTHON_BYTES + REGS_BYTES +

@@ -222,8 +222,8 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 
 /*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
- * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack as a
- * sample has. If that is not wanted, or not possible, it is followed by frame pointers.
+ * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack
+ * as a sample has. If that is not wanted, or not possible, it is followed by frame pointers.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
@@ -283,9 +283,9 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 
 	r->nr_frames = bytes / sizeof(__u64);
 	/*
-	 * Along frame pointers the callers of the C library's system calls are missing, which have no
-	 * frames as a rule: the registers and the top of the stack tell who they are. Half of the ring
-	 * is for launches.
+	 * Along frame pointers the callers of the C library's system calls are missing, which have
+	 * no frames as a rule: the registers and the top of the stack tell who they are. Half of
+	 * the ring is for launches.
 	 */
 	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 	BOUND(python_bytes, PYTHON_BYTES);

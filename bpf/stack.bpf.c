@@ -18,7 +18,7 @@
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
-/* Of the stack to copy, which goes with Python's frames; 0: follow frame pointers, and nothing else. */
+/* Of the stack to copy, which goes with Python's frames; 0: follow frame pointers instead. */
 const volatile __u32 sample_stack_bytes = 0;
 const volatile __u32 blind_stack_bytes = 0;	/* the same of one whose end is not known */
 
@@ -33,8 +33,8 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * What walk_python() keeps from step to step. Each read of the target's memory costs some 40 ns, whatever
- * its size: so they are few. The frames of Python 3.11 and later lie close to one another.
+ * What walk_python() keeps from step to step. Each read of the target's memory costs some 40 ns,
+ * whatever its size: so they are few. The frames of Python 3.11 and later lie close to one another.
  */
 struct python_walk {
 	const struct xpu_python *py;
@@ -76,7 +76,7 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
 	hash[1] ^= hash[1] >> 32;
 }
 
-/* Where a loop's frame is on the stack does not matter to the hash: other threads are in the same place. */
+/* Where a loop's frame is on the stack is not hashed: other threads are in the same place. */
 static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
 {
 	struct xpu_python_frame *out = w->out;
@@ -106,8 +106,8 @@ static long find_tstate(__u32 i, struct python_walk *w)
 }
 
 /*
- * Where @w->frame is in the window, which is moved there if need be: on Python's own stack callers come
- * before it, and what is in its page can be read.
+ * Where @w->frame is in the window, which is moved there if need be: on Python's own stack callers
+ * come before it, and what is in its page can be read.
  */
 static __always_inline __u32 find_in_window(struct python_walk *w)
 {
@@ -241,7 +241,7 @@ static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + 16384) - 1;
 }
 
-/* Copies the registers of @task, the current one, to @r. Return: 0, or -1 if this is no 64-bit program. */
+/* Copies the current task's registers to @r. Return: 0, or -1 if this is no 64-bit program. */
 static __always_inline int copy_regs(struct task_struct *task, __u64 *r)
 {
 	struct pt_regs regs = {};
@@ -308,7 +308,7 @@ static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u3
 	return bytes < max ? bytes : max;
 }
 
-/* Of a record with a copy of the stack in @ring, with what is free there: a large one is cut first. */
+/* For a copy of the stack in @ring, with what is free there: a large one is cut first. */
 static __always_inline __u32 stack_room(void *ring, __u32 max)
 {
 	__u64 room = (bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) -

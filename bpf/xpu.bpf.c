@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * The programs that run in the kernel: those on the shim's probe sites, which read the exact
- * correlation ids and the finished device work, and those that follow the target's process tree. The
- * other files of this room have the CPU's side.
+ * correlation ids and the finished device work, and those that follow the target's process tree.
+ * The other files of this room have the CPU's side.
  *
  * A uprobe program can be preempted by another task that enters the same program on the same CPU,
  * so a per-CPU scratch area would mix two launches. Scratch memory is per task here.
@@ -336,9 +336,9 @@ static __always_inline void forget_log(struct task_struct *task)
 }
 
 /*
- * Before Linux 6.16 a thread's memory is gone when on_exit() is called. Every thread of a process that
- * is killed, ends or execs gets a SIGKILL, but the one that does it. What is sent twice is known by its
- * numbers.
+ * Before Linux 6.16 a thread's memory is gone when on_exit() is called. Every thread of a process
+ * that is killed, ends or execs gets a SIGKILL, but the one that does it. What is sent twice is
+ * known by its numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -353,7 +353,7 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 	return 0;
 }
 
-/* Its memory is about to be replaced. Since Linux 6.10: the loader looks whether there is such a thing. */
+/* Its memory is about to be replaced. Loaded where there is such a tracepoint: Linux 6.10. */
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
 {
@@ -427,7 +427,7 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	if (proc)
 		return proc;
 	if (attach_all ? !task_pid(task) : !attach_pid || task_pid(task) != attach_pid)
-		return NULL;			/* not of the loader's pid namespace, or not wanted */
+		return NULL;			/* of another pid namespace, or not wanted */
 	new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
 	return bpf_map_lookup_elem(&procs, &tgid);
 }

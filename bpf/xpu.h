@@ -24,7 +24,7 @@ struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
 	__u32	unsampled;		/* the loader's own code still, before the target's exec */
-	__u32	python_from;		/* the image whose interpreter this one has, by a fork; or 0 */
+	__u32	python_from;		/* 0, or by a fork it has the interpreter of that image */
 };
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_pylayout.h - where things are in CPython, for the shim, which is beside them, and for the loader,
- * which reads them from outside; xpu_record.h goes before it
+ * xpu_pylayout.h - where things are in CPython, for the shim, which is beside them, and for the
+ * loader, which reads them from outside; xpu_record.h goes before it
  */
 #ifndef XPU_PYLAYOUT_H
 #define XPU_PYLAYOUT_H
@@ -60,7 +60,7 @@ static const struct py_layout py_layouts[] = {
 		.co_bytes = 152,
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
-		/* Include/cpython/{pystate,code}.h, Include/internal/pycore_frame.h; 3.11.2, 3.11.7 */
+		/* Include/cpython/{pystate,code}.h, .../internal/pycore_frame.h; 3.11.2, 3.11.7 */
 		.minor = 11,
 		.anchored = true, .has_cframe = true,
 		.runtime_main = 48, .interp_threads = 16, .ts_thread_id = 152,
@@ -138,7 +138,7 @@ struct py_debug_offsets {
 	} unicode;
 };
 
-/* The layout of a CPython of @version, as PY_VERSION_HEX has it. Return: false if it is not known. */
+/* The layout of a CPython of @version, a PY_VERSION_HEX. Return: false if it is not known. */
 static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 {
 	size_t i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_pyline.h - CPython's line tables, for the shim, which has them in place, and for the merger, to
- * which the loader has copied them
+ * xpu_pyline.h - CPython's line tables, for the shim, which has them in place, and for the merger,
+ * to which the loader has copied them
  *
  * line__* - the line of the instruction @addr bytes into the code, 0 if it has none
  * @p, @end: the table; nothing outside of it is read, whatever it holds

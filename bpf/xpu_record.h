@@ -35,7 +35,7 @@
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		1000		/* frames in one call chain, at most: 8 KB in the kernel */
+#define XPU_MAX_FRAMES		1000		/* in one call chain, at most: 8 KB in the kernel */
 #define XPU_DEFAULT_FRAMES	512		/* unless asked for otherwise */
 #define XPU_FP_FRAMES		127		/* along frame pointers: bpf_get_stack's limit */
 #define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
@@ -164,8 +164,9 @@ struct xpu_record_thread {
 	__u32	thread_id;		/* interned, unique in the recording */
 	__u32	proc_id;
 	__u32	tid;
-	__u32	ns_tid;			/* where its own pid namespace numbers it otherwise, and that is
-					 * known: may be told by a further definition; else 0 */
+	__u32	ns_tid;			/* where its own pid namespace numbers it otherwise, and
+					 * that is known: may be told by a further definition; else
+					 * 0 */
 };
 
 enum {	/* misc of MMAP */
@@ -215,8 +216,9 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 	XPU_CHAIN_TRUNCATED	= 1,	/* deeper than nr_frames says */
 	XPU_CHAIN_SHIM		= 2,	/* unwound in process; else by bpf_get_stack */
 	XPU_CHAIN_FAILED	= 4,	/* no stack could be read: nr_frames is 0 */
-	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means nothing, and
-					 * kernel frames, XPU_FRAME_IS_KERNEL, may come first */
+	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means
+					 * nothing, and kernel frames, XPU_FRAME_IS_KERNEL, may come
+					 * first */
 	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: the chain is told of, nothing else */
 	XPU_CHAIN_STACK		= 32,	/* in the ring only: a copy of the stack, not user frames */
 	XPU_CHAIN_OFF		= 64,	/* beside CPU: it stopped running there, in the scheduler */
@@ -248,7 +250,7 @@ struct xpu_record_callchain {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* no Python on this thread, and no more was wanted */
+#define XPU_CODE_NATIVE		0		/* no Python here, and nothing else was wanted */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
 
 /*
@@ -328,11 +330,12 @@ struct xpu_record_samples {
 };
 
 /*
- * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it was.
- * bytes of it are known, from the stack pointer on. They lie in blocks of XPU_STACK_BLOCK bytes at
- * multiples of that; what a block has outside of them is 0. data is a bitmap, in whole words, lowest
- * bit and address first, of the blocks that follow it. The others, with XPU_MISC_STACK_DELTA only, are
- * at the same addresses in the thread's last STACK record, and as they were there.
+ * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it
+ * was. bytes of it are known, from the stack pointer on. They lie in blocks of XPU_STACK_BLOCK
+ * bytes at multiples of that; what a block has outside of them is 0. data is a bitmap, in whole
+ * words, lowest bit and address first, of the blocks that follow it. The others, with
+ * XPU_MISC_STACK_DELTA only, are at the same addresses in the thread's last STACK record, and as
+ * they were there.
  */
 #define XPU_STACK_BLOCK		64
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */
@@ -346,9 +349,9 @@ enum {	/* numbered as x86-64's DWARF has it */
 };
 
 /*
- * Python's frames in a STACK record, innermost first: an instruction of a code object, PYSOURCE's id
- * and half its offset, or, behind the frames of one evaluation loop, an address that is in the stack
- * frame of that loop.
+ * Python's frames in a STACK record, innermost first: an instruction of a code object, PYSOURCE's
+ * id and half its offset, or, behind the frames of one evaluation loop, an address that is in the
+ * stack frame of that loop.
  */
 #define XPU_WORD_PYTHON		(0xf7ull << 56)
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
@@ -361,10 +364,10 @@ struct xpu_record_stack {
 	__u64	time_ns;
 	__u32	path_id;		/* the kernel's frames, if it was there; else 0 */
 	__u32	thread_id;
-	__u32	period_ns;		/* 0: no sample; path_id, along frame pointers, may lack callers
-					 * of its innermost user frame, which this tells; where it
-					 * has none but the kernel's, and with nr_python, this
-					 * tells all the others */
+	__u32	period_ns;		/* 0: no sample; path_id, along frame pointers, may lack
+					 * callers of its innermost user frame, which this tells;
+					 * where it has none but the kernel's, and with nr_python,
+					 * this tells all the others */
 	__u16	cpu;
 	__u16	reserved;
 	__u32	bytes;
@@ -445,7 +448,7 @@ enum xpu_off_kind {			/* why a thread did not run */
 	XPU_OFF_CHILD		= 4,	/* for a process to end */
 	XPU_OFF_OTHER		= 5,
 	XPU_OFF_RUNNABLE	= 6,	/* it could have: no CPU was free */
-	XPU_OFF_CALL		= 7,	/* any of these, in a CUDA call that may wait for the device */
+	XPU_OFF_CALL		= 7,	/* any of these, in a CUDA call that may wait */
 	XPU_OFF_NR
 };
 
@@ -478,8 +481,8 @@ struct xpu_thread_time {
 };
 
 /*
- * The life of a thread in one process image, or what of it fell into the recording. The times add up
- * to it.
+ * The life of a thread in one process image, or what of it fell into the recording. The times add
+ * up to it.
  */
 struct xpu_record_account {
 	struct xpu_record hdr;
@@ -706,13 +709,15 @@ struct xpu_record_calls {		/* of one thread, by when they ended */
 	struct xpu_call calls[];
 };
 
-struct xpu_record_graph_clone {		/* a node's copy, in a graph that is cloned or instantiated */
+/* A node's copy, in a graph that is cloned or instantiated. */
+struct xpu_record_graph_clone {
 	struct xpu_record hdr;
 	__u64	node_id;
 	__u64	original_id;
 };
 
-struct xpu_record_refused {		/* a launch call returned an error: it put nothing on a device */
+/* A launch call returned an error: it put nothing on a device. */
+struct xpu_record_refused {
 	struct xpu_record hdr;
 	__u32	correlation_id;
 	__u32	result;			/* CUresult */

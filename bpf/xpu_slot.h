@@ -2,17 +2,17 @@
 /*
  * xpu_slot.h - the contract between the shim and the BPF programs
  *
- * A thread that launches owns one struct xpu_slot. Before a launch, and when a CUDA graph gets a new
- * node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that site
- * reads it at that instant, on that thread. Finished device work goes out through the probe site
- * xpu_batch(records, bytes), with records as xpu_record.h has them.
+ * A thread that launches owns one struct xpu_slot. Before a launch, and when a CUDA graph gets a
+ * new node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that
+ * site reads it at that instant, on that thread. Finished device work goes out through the probe
+ * site xpu_batch(records, bytes), with records as xpu_record.h has them.
  *
  * With XPUSHIM_PROBE=path that is done for the first launch of each call path, whose number
- * slot.path_id then is. Further launches from it go into the thread's struct xpu_log by that number,
- * and what the log holds goes out through the probe site xpu_log(log, end) when it is full, and now
- * and then; of a thread that is killed, the BPF program on its exit sends what is left. What a
- * number stands for is told again through xpu_path(slot), which is no launch, for listeners that
- * have come late or lost it.
+ * slot.path_id then is. Further launches from it go into the thread's struct xpu_log by that
+ * number, and what the log holds goes out through the probe site xpu_log(log, end) when it is full,
+ * and now and then; of a thread that is killed, the BPF program on its exit sends what is left.
+ * What a number stands for is told again through xpu_path(slot), which is no launch, for listeners
+ * that have come late or lost it.
  *
  * Each site has a semaphore beside it, 16 bits that the kernel raises from 0 to 1 while a uprobe is
  * there (its ref_ctr_offset), however many are attached. Zero: nobody listens, do no work.
@@ -27,8 +27,8 @@
 struct xpu_slot {
 	__u32	size;			/* sizeof(struct xpu_slot): what the shim knows of */
 	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
-	__u32	cbid;			/* CUPTI callback id of the API call; 0: nothing happens, this
-					 * thread says where its slot is ... */
+	__u32	cbid;			/* CUPTI callback id of the API call; 0: nothing happens,
+					 * this thread says where its slot is ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
 	__u16	flags;			/* XPU_CHAIN_* of frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
@@ -44,9 +44,10 @@ struct xpu_slot {
 	__u32	wait_context;		/* what it waited for: CUPTI's ids ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
-	__u32	in_call;		/* of the slot at home: not 0 while its thread is in a call that
-					 * may wait; to be read at any time */
-	__u64	home;			/* address of the slot that its thread keeps, perhaps this */
+	__u32	in_call;		/* of the slot at home: not 0 while its thread is in a call
+					 * that may wait; to be read at any time */
+	__u64	home;			/* address of the slot that its thread keeps, perhaps
+					 * this */
 	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
 	__u32	range_id;		/* the innermost NVTX range that is open on this thread, an
 					 * XPU_RECORD_RANGE's id; 0: none */
@@ -86,8 +87,8 @@ struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
 	__u32	tid;			/* the thread's, as gettid() says there */
 	__u32	id;			/* unique in the process */
-	__u32	clock;			/* which of the clocks turns ticks into ns: the other one may
-					 * be changing */
+	__u32	clock;			/* which of the clocks turns ticks into ns: the other one
+					 * may be changing */
 	__u64	head;			/* written by the thread, after the entry */
 	__u64	tail;			/* written after they were sent */
 	__u32	range_id;		/* as in the slot, before the entry at tail */

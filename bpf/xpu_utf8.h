@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* xpu_utf8.h - characters as UTF-8, for the shim and the merger, which both have Python's strings */
+/* xpu_utf8.h - characters as UTF-8: the shim and the merger both have Python's strings */
 #ifndef XPU_UTF8_H
 #define XPU_UTF8_H
 
@@ -27,8 +27,8 @@ static inline char *utf8__put(char *to, uint32_t c)
 }
 
 /*
- * The same of a character of a Python string, which may be anything: a byte of a file name that is no
- * UTF-8 is a lone surrogate there, and becomes that byte again. Never writes a NUL.
+ * The same of a character of a Python string, which may be anything: a byte of a file name that is
+ * no UTF-8 is a lone surrogate there, and becomes that byte again. Never writes a NUL.
  */
 static inline char *utf8__put_python(char *to, uint32_t c)
 {

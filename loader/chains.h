@@ -35,7 +35,7 @@ void chains__free(struct chains *c);
 uint32_t chains__id(struct chains *c, const struct chain *chain, const __u64 *frames,
 		    uint64_t time_ns, bool launch);
 
-/* The same of one that is known to be new, or that is told apart from equal ones by something else. */
+/* The same of a new one, or of one that something else tells from those that are equal. */
 uint32_t chains__add(struct chains *c, const struct chain *chain, const __u64 *frames,
 		     uint64_t time_ns, bool launch);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* invoker.h - the user who called sudo: whose files they are that we make, and who may read others */
+/* invoker.h - the user who called sudo: whose the files are that we make */
 #ifndef XPU_LOADER_INVOKER_H
 #define XPU_LOADER_INVOKER_H
 

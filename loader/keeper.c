@@ -20,7 +20,7 @@
 #include "mapped.h"
 #include "table.h"
 
-#define HELD_MAX	400		/* files held open to see at the end whether they are still there */
+#define HELD_MAX	400		/* files held open: are they still there at the end? */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
 /* A mapped file, by its build-id and the path that a process has for it: looked at once. */
@@ -119,7 +119,8 @@ static int keeper__copy(struct keeper *k, const struct job *job, uint64_t *bytes
 	snprintf(tmp, sizeof(tmp), "%s.part", job->name);
 	unlinkat(dir_fd, tmp, 0);
 	if (from >= 0)
-		to = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		to = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    0644);
 	if (from < 0 || to < 0) {
 		err = -errno;
 		goto out;
@@ -333,7 +334,7 @@ static void jit__close(struct jit *j)
 /* Generated code: keeps hold of where its names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
-	struct stat here, there;
+	struct stat st;
 	struct jit *j;
 
 	table_find(k->jits, pid, pid, j);
@@ -344,8 +345,7 @@ static void keeper__jit(struct keeper *k, pid_t pid)
 		return;
 	j->ns_pid = innermost_pid(pid);
 	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
-	if (j->tmp_fd >= 0 && j->ns_pid == pid && !stat("/tmp", &here) && !fstat(j->tmp_fd, &there) &&
-	    here.st_dev == there.st_dev && here.st_ino == there.st_ino) {
+	if (j->tmp_fd >= 0 && j->ns_pid == pid && !fstat(j->tmp_fd, &st) && same_file("/tmp", &st)) {
 		close(j->tmp_fd);
 		j->tmp_fd = -1;
 	}
@@ -382,7 +382,7 @@ static void keeper__jit_map(struct keeper *k, const struct jit *j)
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Names of generated code are of one recording; another one that was of this name has left its own. */
+/* Names of generated code are of one recording; an older one of this name has left its own. */
 static void forget_jit_maps(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -470,7 +470,7 @@ void keeper__rename(const char *path, const char *to)
 	    (size_t)snprintf(to_dir, sizeof(to_dir), "%s" XPU_KEPT_SUFFIX, to) >= sizeof(to_dir))
 		return;
 	uid = invoker__enter();
-	/* Of somebody else's directories nothing is removed, for they may become links meanwhile. */
+	/* In somebody else's directory nothing is removed: it may become a link meanwhile. */
 	if (!lstat(to_dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == uid)
 		nftw(to_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	rename(dir, to_dir);

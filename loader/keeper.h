@@ -42,7 +42,10 @@ void keeper__remove(struct keeper *k);
 
 void keeper__free(struct keeper *k);
 
-/* The recording at @path was renamed to @to: so is what was kept for it, in the place of what was there. */
+/*
+ * The recording at @path was renamed to @to: so is what was kept for it, in the place of what was
+ * there.
+ */
 void keeper__rename(const char *path, const char *to);
 
 #endif /* XPU_LOADER_KEEPER_H */

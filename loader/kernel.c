@@ -60,8 +60,8 @@ static const char *advice_on_privileges(void)
 {
 	if (!kernel__capable(CAP_BPF) || !kernel__capable(CAP_PERFMON))
 		return geteuid() ?
-		       ": run it as root, or give it the capabilities cap_bpf and cap_perfmon (make "
-		       "install does; before Linux 6.6 cap_sys_admin, too)" :
+		       ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
+		       "(make install does; before Linux 6.6 cap_sys_admin, too)" :
 		       ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
 		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
 	if (is_locked_down())

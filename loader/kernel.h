@@ -13,7 +13,7 @@ bool kernel__is_before(int major, int minor);
 
 bool kernel__has_btf(void);
 
-/* What @err of bpf() or perf_event_open() most likely means to the user; begins with ": ", or "". */
+/* What @err of bpf() or perf_event_open() most likely means to the user: ": ...", or "". */
 const char *kernel__advice(int err);
 
 #endif /* XPU_LOADER_KERNEL_H */

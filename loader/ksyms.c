@@ -24,8 +24,8 @@ struct ksym {
 };
 
 /*
- * Reading takes the kernel a tenth of a second, in which the target may have come and gone. So a thread
- * does it, and who uses the names waits for nothing before the end.
+ * Reading takes the kernel a tenth of a second, in which the target may have come and gone. So a
+ * thread does it, and who uses the names waits for nothing before the end.
  */
 struct ksyms {
 	bool started, joined;

@@ -17,8 +17,10 @@ struct writer;
 struct ksyms *ksyms__new(void);
 void ksyms__free(struct ksyms *k);
 
-/* Writes a KSYM record for the function that @addr is in, once the names are read, unless it is written
- * or not known. */
+/*
+ * Writes a KSYM record for the function that @addr is in, once the names are read, unless it is
+ * written or not known.
+ */
 void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w);
 
 /* Writes those that are still to be written. */

@@ -167,8 +167,8 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 			  struct xpu_launch launch, uint32_t range_id)
 {
 	/*
-	 * Logged before, or told of after: of others we have not heard. While a probe comes or goes,
-	 * its semaphore is up already, or up still, and nobody is there.
+	 * Logged before, or told of after: of others we have not heard. While a probe comes or
+	 * goes, its semaphore is up already, or up still, and nobody is there.
 	 */
 	if (!processes__is_after_attach(l->parts.processes, p, time_ns) ||
 	    !processes__is_before_detach(l->parts.processes, time_ns))

@@ -15,7 +15,7 @@
 #include "paths.h"
 #include "target.h"
 
-#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not all is there */
+#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not whole */
 
 /* The command, cut to what a picture is wide enough for. */
 static void print_title(const struct options *opts, char *buf, size_t size)

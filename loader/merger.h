@@ -10,8 +10,8 @@ struct options;
 /**
  * merger__run - make what opts->output names of the recording
  *
- * It runs as the user who called sudo, for it parses other people's files, and with the signals that
- * xpuload was started with: Ctrl-C ends it. What goes wrong is said.
+ * It runs as the user who called sudo, for it parses other people's files, and with the signals
+ * that xpuload was started with: Ctrl-C ends it. What goes wrong is said.
  *
  * Return: whether it did.
  */

@@ -108,7 +108,8 @@ static const char usage_text[] =
 static const struct cmdline_habit habits[] = {
 	{ "-D", "xpumerge --from leaves out the beginning" },
 	{ "--delay", "xpumerge --from leaves out the beginning" },
-	{ "-t", "CUDA and NVTX are always recorded, all calls with --api; xpumerge --tid picks threads" },
+	{ "-t", "CUDA and NVTX are always recorded, all calls with --api; xpumerge --tid picks "
+		"threads" },
 	{ "--trace", "CUDA and NVTX are always recorded, all calls with --api" },
 	{ "--tid", "xpumerge --tid picks threads" },
 	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
@@ -422,8 +423,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	if (opts->mode != PROBES_RUN && optind < argc) {
-		msg__error("%s: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or "
-			   "the end of PID ends them", argv[optind]);
+		msg__error("%s: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C "
+			   "or the end of PID ends them", argv[optind]);
 		return STATUS_FAILED;
 	}
 	if (!options__agree(opts) || !options__check_shim(opts, err))

@@ -190,8 +190,8 @@ static bool detach_aside(struct attachment *a, pthread_t *thread)
 }
 
 /*
- * To let go of a probe takes the kernel some 40 ms, of many at the same time no longer; and the one who
- * drains the ring should not have to @wait for it.
+ * To let go of a probe takes the kernel some 40 ms, of many at the same time no longer; and the one
+ * who drains the ring should not have to @wait for it.
  */
 static void detach_all(struct attachments *at, bool wait)
 {

@@ -32,12 +32,12 @@ struct probes_options {
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool ranges;			/* hear of NVTX ranges */
 	bool waits;			/* hear of calls that wait for the device */
-	bool api;			/* all calls of CUDA's API; for PROBES_RUN, its environment says
-					 * so, too */
+	bool api;			/* all calls of CUDA's API; for PROBES_RUN, its environment
+					 * says so, too */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program, too: probes__sample_fd() */
-	uint32_t stack_bytes;		/* of the stack that a sample copies; 0: by frame pointers */
+	uint32_t stack_bytes;		/* that a sample copies of it; 0: by frame pointers */
 	uint32_t blind_stack_bytes;	/* the same, where nobody knows where the stack ends */
 };
 
@@ -64,8 +64,8 @@ void probes__adopt_next_child(struct probes *p);
 /**
  * probes__follow - PROBES_PID: attach to a child of the target, too
  *
- * A forked child keeps the parent's memory, semaphores raised; one that execs starts afresh and must
- * be attached to before it launches. Return: 0 or a negative errno.
+ * A forked child keeps the parent's memory, semaphores raised; one that execs starts afresh and
+ * must be attached to before it launches. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid);
 

@@ -18,7 +18,7 @@ struct writer;
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
-	uint32_t python_from;		/* the image that it is a fork of, or that one of; 0: none */
+	uint32_t python_from;		/* 0, or the image that it is a fork of, or that one of */
 	ARRAY(uint32_t) paths;		/* by the shim's number, the recording's; 0: not met */
 	bool forked;			/* not an exec of one that is counted already */
 	bool attached;			/* ran before: its counters began before the recording */
@@ -52,7 +52,7 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 /* A batch has come: looks at the shim's counters, and passes on what it has to say to the user. */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch);
 
-/* Whether what was logged in @p at @time_ns is for the recording, before its end and after its begin. */
+/* Whether what was logged in @p at @time_ns is for the recording. */
 bool processes__is_after_attach(const struct processes *ps, const struct process *p,
 				uint64_t time_ns);
 bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);

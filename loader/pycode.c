@@ -12,7 +12,7 @@
 #include "xpu_pylayout.h"
 
 #define MAX_NAME	4096		/* bytes of a name */
-#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; of a longer one lines are unknown */
+#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; else lines are not known */
 
 struct python {				/* an image's interpreter */
 	UT_hash_handle hh;
@@ -89,7 +89,7 @@ static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint
 	return bytes;
 }
 
-/* Puts what is to be known of the code object at @addr into p->buf. Return: the record's size, or 0. */
+/* Puts a record of the code object of @f into p->buf, but for its id. Return: its size, or 0. */
 static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_python *l,
 			    const struct xpu_python_frame *f)
 {

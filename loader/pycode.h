@@ -2,8 +2,8 @@
 /*
  * pycode.h - Python code objects that samples have met, read from the target's memory
  *
- * A sample names a code object by its address and a number made of what is in it. Each such pair gets
- * an id, and once a record with its names and line table, raw: the merger makes sense of them.
+ * A sample names a code object by its address and a number made of what is in it. Each such pair
+ * gets an id, and once a record with its names and line table, raw: the merger makes sense of them.
  */
 #ifndef XPU_LOADER_PYCODE_H
 #define XPU_LOADER_PYCODE_H

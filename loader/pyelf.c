@@ -100,7 +100,7 @@ static int pyelf__read_symbols(struct pyelf *e, const Elf64_Shdr *table, const E
 	return err;
 }
 
-/* What the file has at an address; what is not in the file is zero in memory, and not looked for. */
+/* What the file has at an address; what is zero in memory and not in the file is not there. */
 static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, size_t bytes)
 {
 	unsigned int i;
@@ -108,9 +108,11 @@ static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, siz
 	for (i = 0; i < e->nr_segments; i++) {
 		const Elf64_Phdr *s = &e->segments[i];
 
-		if (s->p_type == PT_LOAD && vaddr >= s->p_vaddr && vaddr - s->p_vaddr < s->p_filesz &&
-		    s->p_filesz - (vaddr - s->p_vaddr) >= bytes)
-			return read_all(e->fd, to, bytes, s->p_offset + (vaddr - s->p_vaddr));
+		uint64_t at = vaddr - s->p_vaddr;
+
+		if (s->p_type == PT_LOAD && vaddr >= s->p_vaddr && at < s->p_filesz &&
+		    s->p_filesz - at >= bytes)
+			return read_all(e->fd, to, bytes, s->p_offset + at);
 	}
 	return -EINVAL;
 }
@@ -147,7 +149,8 @@ static int pyelf__version(const struct pyelf *e, unsigned int minor, unsigned lo
 	return err;
 }
 
-int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor, struct xpu_python *python)
+int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor,
+		struct xpu_python *python)
 {
 	struct py_debug_offsets debug;
 	struct pyelf e = { .fd = fd };

@@ -17,9 +17,10 @@
  * @start, @pgoff: an executable mapping of it: address, and bytes into the file
  * @minor: of Python 3, as the file's name has it, or 0; before 3.11 nothing else tells
  *
- * Return: 0; -ENOENT if the interpreter is not in there, -EPROTO if it is of a version that is not known,
- * -EINVAL if this is no such file, or a negative errno of reading it.
+ * Return: 0; -ENOENT if the interpreter is not in there, -EPROTO if it is of a version that is not
+ * known, -EINVAL if this is no such file, or a negative errno of reading it.
  */
-int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor, struct xpu_python *python);
+int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor,
+		struct xpu_python *python);
 
 #endif /* XPU_LOADER_PYELF_H */

@@ -32,7 +32,7 @@
 #define SOCKET_FD	3		/* the child's */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINED	false		/* a sanitizer wants address space and system calls of its own */
+#define CONFINED	false		/* a sanitizer wants memory and system calls of its own */
 #else
 #define CONFINED	true
 #endif

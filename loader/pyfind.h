@@ -2,11 +2,11 @@
 /*
  * pyfind.h - finds interpreters in processes that nothing is preloaded into
  *
- * A process has mapped a file that is called as CPython is: its symbols tell where its things are. The
- * file is somebody else's, and this process has privileges. So it opens the file without looking at it
- * (O_PATH) and passes it to a child that has none left: another user, no capabilities and no way to new
- * ones, no file but what others may read, few system calls. A few addresses come back; what they lead
- * to is looked at with doubt by whoever follows them.
+ * A process has mapped a file that is called as CPython is: its symbols tell where its things are.
+ * The file is somebody else's, and this process has privileges. So it opens the file without
+ * looking at it (O_PATH) and passes it to a child that has none left: another user, no capabilities
+ * and no way to new ones, no file but what others may read, few system calls. A few addresses come
+ * back; what they lead to is looked at with doubt by whoever follows them.
  */
 #ifndef XPU_LOADER_PYFIND_H
 #define XPU_LOADER_PYFIND_H

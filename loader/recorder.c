@@ -101,7 +101,8 @@ void recorder__finish(struct recorder *rec)
 
 /* ---- interpreters ---------------------------------------------------------------------------- */
 
-static void recorder__python(struct recorder *rec, uint32_t proc_id, const struct xpu_python *python)
+static void recorder__python(struct recorder *rec, uint32_t proc_id,
+			     const struct xpu_python *python)
 {
 	if (!samples__add_python(rec->samples, proc_id, python) && rec->listener.python)
 		rec->listener.python(rec->listener.ctx, proc_id, python);

@@ -59,8 +59,8 @@ void recorder__free(struct recorder *rec);
 
 /*
  * Launches are recorded up to when the first probe goes, and those of processes that ran before
- * from when all probes were there. Logs hold some of before, and of after. What ends after the detach was
- * there at the detach, for the recording.
+ * from when all probes were there. Logs hold some of before, and of after. What ends after the
+ * detach was there at the detach, for the recording.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
 void recorder__detaching(struct recorder *rec, uint64_t time_ns);

@@ -2,8 +2,8 @@
 /*
  * shim_file.h - libxpushim.so, ours and as processes have it
  *
- * Only ours is looked into. A process may have any file under that name, so what it has mapped must be
- * the same, byte for byte, and is held from then on, for the probes to be put into nothing else.
+ * Only ours is looked into. A process may have any file under that name, so what it has mapped must
+ * be the same, byte for byte, and is held from then on, for the probes to be put into nothing else.
  */
 #ifndef XPU_LOADER_SHIM_FILE_H
 #define XPU_LOADER_SHIM_FILE_H
@@ -14,7 +14,7 @@
 
 #define MAX_SITES	2		/* a program watches; the run site and the live one */
 
-/* In the order in which they are attached to: who hears of launches must hear of what becomes of them. */
+/* In the order of attaching: who hears of launches must hear of what becomes of them. */
 enum site_kind {
 	SITE_EARLY,
 	SITE_API,
@@ -50,8 +50,8 @@ int shim_file__sites(const char *path, struct sites *sites, char *why, size_t le
  * shim_file__open_mapped - the shim that a process has mapped
  * @ours: path of the one that it must be the same as
  *
- * Return: a descriptor (O_PATH), -ENOENT if it has mapped none, -ESTALE if it is another version, or
- * another negative errno.
+ * Return: a descriptor (O_PATH), -ENOENT if it has mapped none, -ESTALE if it is another version,
+ * or another negative errno.
  */
 int shim_file__open_mapped(pid_t pid, const char *ours);
 

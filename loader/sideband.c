@@ -235,7 +235,7 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	return true;
 }
 
-/* A process is made: of one that was adopted, or of another with the number of one that has ended. */
+/* A process is made: of one that was adopted, or with the number of one that has ended. */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
 	pid_t parent = fork->ppid, child = fork->pid;
@@ -268,8 +268,8 @@ static bool has_build_id(const struct mmap2_event *e)
 }
 
 /*
- * The vdso comes without a build-id, but the kernel gives every process of our kind the same one, so
- * that of our own tells xpumerge whether it has it, too. A 32-bit process has another.
+ * The vdso comes without a build-id, but the kernel gives every process of our kind the same one,
+ * so that of our own tells xpumerge whether it has it, too. A 32-bit process has another.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {

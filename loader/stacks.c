@@ -64,7 +64,7 @@ static size_t stack__nr_blocks(const struct stack *s)
 	return (s->end - s->start) / XPU_STACK_BLOCK;
 }
 
-/* Sets the bits of the blocks that are not in @old, or NULL, as they are in @s. Return: how many. */
+/* Sets the bits of blocks that are not in @old, or NULL, as they are in @s. Return: how many. */
 static size_t stack__diff(const struct stack *s, const struct stack *old, uint64_t *mask)
 {
 	size_t i, nr = 0;

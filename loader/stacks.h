@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stacks.h - copies of stacks, of which only what has changed since the thread's last one is written */
+/* stacks.h - copies of stacks, as what has changed since the thread's last one */
 #ifndef XPU_LOADER_STACKS_H
 #define XPU_LOADER_STACKS_H
 

@@ -2,7 +2,8 @@
 /*
  * table.h - hash tables of allocated entries, by uthash
  *
- * An entry has a UT_hash_handle named hh, and its key in one member, of which no byte is left unset.
+ * An entry has a UT_hash_handle named hh, and its key in one member, of which no byte is left
+ * unset.
  */
 #ifndef XPU_LOADER_TABLE_H
 #define XPU_LOADER_TABLE_H

@@ -168,7 +168,7 @@ static int set_injection(const char *shim)
 	return setenv(XPU_INJECTION_ENV, shim, 1) ? -errno : 0;
 }
 
-/* AddressSanitizer ends a program in which a library was preloaded before its own. It works, too. */
+/* AddressSanitizer ends a program in which a library comes before its own. It works, too. */
 static int allow_preload(void)
 {
 	static const char allow[] = "verify_asan_link_order=0";

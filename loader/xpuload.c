@@ -2,8 +2,8 @@
 /*
  * xpuload - records which call path launched which device work
  *
- * Arms the probes, starts the target or attaches to what runs already, drains the ring into xpu.data
- * until the end, and leaves everything that needs symbols to xpumerge.
+ * Arms the probes, starts the target or attaches to what runs already, drains the ring into
+ * xpu.data until the end, and leaves everything that needs symbols to xpumerge.
  */
 #include <sys/resource.h>
 #include <sys/syscall.h>
