@@ -573,14 +573,14 @@ static int options__complete_import(struct options *o)
 	return 0;
 }
 
-/* By the suffix of what is written, unless it was given. */
+/* By the suffix of what is written, unless it was given: tables are of one format. */
 static int options__pick_format(struct options *o)
 {
 	size_t i, len, suffix;
 
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
-	if (!o->format && !o->output)
+	if (!o->format && (!o->output || o->table_format || o->table))
 		o->format = FORMAT_TEXT;
 	if (o->format)
 		return 0;

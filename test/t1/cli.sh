@@ -55,6 +55,11 @@ xpumerge -o link.folded 2>log
 ok $? "through a symbolic link the file it means is written"
 is "$(leftovers)" 0 "nothing temporary is left"
 
+xpumerge --json >b 2>log
+xpumerge --json -o tables.json 2>log
+cmp -s tables.json b
+ok $? "--json -o tables.json: tables, not a timeline"
+
 # ---- usage
 
 xpumerge --help >out 2>log
@@ -66,7 +71,7 @@ like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
 		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" \
-		"-f folded --csv" "-o a.json --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
+		"-f folded --csv" "-f chrome --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
 		"-f folded --by ," "-f chrome --by pid" "--graph nonsense" "-F 1000" \
 		"-f folded -F 1000" "-f html --limit 3" "-s" "-t 5" "--nvtx-event-prefix a" \
 		"--nvtx-color-scheme {}" "--gpu-only --cpu-only"; do
