@@ -109,6 +109,18 @@ static void print_word(FILE *f, const char *s, const char *not)
 	}
 }
 
+/* To readers, lines that begin with these are comments, and not of perf but JSON. */
+static void print_comm(FILE *f, const char *comm)
+{
+	if (*comm == '#' || *comm == '{') {
+		fputc('_', f);
+		comm++;
+	} else if (!*comm) {
+		comm = "[unknown]";
+	}
+	print_word(f, comm, "");
+}
+
 /* @nr: bytes of it; @first: nothing comes before it */
 static void print_function(FILE *f, const char *name, size_t nr, bool first)
 {
@@ -225,7 +237,7 @@ static int perfscript__write_event(struct perfscript *p, const struct session *s
 		err = text__leaf(leaf, s, &s->leaves.v[e->leaf], numbered);
 	if (err)
 		return err;
-	print_word(f, *e->comm ? e->comm : "[unknown]", "");
+	print_comm(f, e->comm);
 	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " %s:\n", proc->pid,
 		e->thread != NO_INDEX ? s->threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
 		(unsigned int)(e->time_ns % 1000000000), e->duration_ns,

@@ -13,9 +13,9 @@
  * there. Its period is the time that it took in ns, 0 for a launch whose work was never seen. A
  * frame without a name is [unknown] with its address in the file, as perf has it.
  *
- * The readers are regular expressions, so blanks in names of threads become '_', blanks and
- * parentheses in those of files, too; and a function that begins with a parenthesis, which they
- * take for something else, has braces: {anonymous namespace}::f().
+ * The readers are regular expressions, so blanks in names of threads, and a '#' or '{' that one
+ * begins with, become '_'; blanks and parentheses in those of files, too; and a function that begins
+ * with a parenthesis, which they take for something else, has braces: {anonymous namespace}::f().
  */
 #ifndef MERGE_PERFSCRIPT_H
 #define MERGE_PERFSCRIPT_H

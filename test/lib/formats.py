@@ -96,7 +96,7 @@ def go(path, unit):
 def perf(path, unit):
     """With the expressions of stackcollapse-perf.pl, speedscope and the Firefox Profiler, the
     strictest of each; lines that match none are an error."""
-    head = re.compile(r"(\S+)\s+(\d+)/(\d+)\s+(\d+\.\d{9}):\s+(\d+) (\S+):$")
+    head = re.compile(r"([^\s#{]\S*)\s+(\d+)/(\d+)\s+(\d+\.\d{9}):\s+(\d+) (\S+):$")
     line = re.compile(r"\s+(\w+) (.+) \(([^()\s]*)\)$")
     sample, last = None, 0.0
     with open(path, encoding="utf-8") as f:

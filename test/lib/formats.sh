@@ -31,7 +31,7 @@ only_kernels() {
 # For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
 blank_comm() {
 	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
-		gsub(/ |\357\273\277/, "_", $1)
+		gsub(/^[#{]| |\357\273\277/, "_", $1)
 		if ($1 ~ /^line/) sub(/\?/, "_", $1)
 		print }' | sum_lines
 }
@@ -48,7 +48,7 @@ odd_names() {
 	printf 'bad \200\377 utf-8 \300\257 \355\240\200 \360\237\230\0'
 	printf '\303\251\344\270\255\360\237\230\200\0line \342\200\250 \302\205 \357\273\277\0'
 	printf '(anonymous namespace)::f(int, char (*)[4])\0a (b)\0operator->\0'
-	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0'
+	printf ' blanks  before and after \0-\0a,b\0=1+1\0{}\0[]\0%%s%%n\0</script>\0x 12\0#1\0'
 	printf '%10000s\0' '' | tr ' ' k
 }
 
