@@ -10,11 +10,13 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cooperative_groups.h>
+#include <cuda_profiler_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +47,7 @@
 static cudaStream_t stream;
 static long nr_made;
 
-#define MADE(n)		(nr_made += (n))
+#define MADE(n)		__atomic_fetch_add(&nr_made, (long)(n), __ATOMIC_RELAXED)
 
 /* Adds 1 to a counter on the device. */
 #define KERNEL(name)								\
@@ -411,6 +413,119 @@ static void how_batch(void)
 #endif
 }
 
+/* The driver's own forms, each from a function of its own. */
+static CUdeviceptr here, there;
+static char *pinned_host;
+static CUarray line1, line2;
+
+static void copy_2d(bool async, bool unaligned)
+{
+	CUDA_MEMCPY2D c = {};
+
+	c.srcMemoryType = CU_MEMORYTYPE_HOST;
+	c.srcHost = pinned_host;
+	c.srcPitch = 64;
+	c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	c.dstDevice = here;
+	c.dstPitch = 128;
+	c.WidthInBytes = 63;
+	c.Height = 16;
+	CHECK_DRIVER(async ? cuMemcpy2DAsync(&c, stream) :
+		     unaligned ? cuMemcpy2DUnaligned(&c) : cuMemcpy2D(&c));
+}
+
+static void copy_3d_peer(bool async)
+{
+	CUDA_MEMCPY3D_PEER c = {};
+
+	c.srcMemoryType = c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	c.srcDevice = here;
+	c.dstDevice = there;
+	c.srcPitch = c.dstPitch = 64;
+	c.srcHeight = c.dstHeight = 8;
+	c.WidthInBytes = 32;
+	c.Height = 4;
+	c.Depth = 2;
+	CHECK_DRIVER(cuCtxGetCurrent(&c.srcContext));
+	c.dstContext = c.srcContext;
+	CHECK_DRIVER(async ? cuMemcpy3DPeerAsync(&c, stream) : cuMemcpy3DPeer(&c));
+}
+
+static void how_driver_copies(void)
+{
+	CUDA_ARRAY_DESCRIPTOR desc = {};
+
+	start();
+	CHECK_DRIVER(cuMemAlloc(&here, 65536));
+	CHECK_DRIVER(cuMemAlloc(&there, 65536));
+	CHECK_DRIVER(cuMemHostAlloc((void **)&pinned_host, 65536, 0));
+	desc.Width = 1024;
+	desc.Format = CU_AD_FORMAT_UNSIGNED_INT8;
+	desc.NumChannels = 1;
+	CHECK_DRIVER(cuArrayCreate(&line1, &desc));
+	CHECK_DRIVER(cuArrayCreate(&line2, &desc));
+	for (int i = 0; i < 5; i++) {
+		CHECK_DRIVER(cuMemcpy(here, (CUdeviceptr)pinned_host, 4096));
+		CHECK_DRIVER(cuMemcpyAsync(here, (CUdeviceptr)pinned_host, 4096, stream));
+		CHECK_DRIVER(cuMemcpyHtoD(here, pinned_host, 4096));
+		CHECK_DRIVER(cuMemcpyDtoH(pinned_host, here, 4096));
+		CHECK_DRIVER(cuMemcpyDtoD(here, there, 4096));
+		CHECK_DRIVER(cuMemcpyHtoA(line1, 0, pinned_host, 1024));
+		CHECK_DRIVER(cuMemcpyAtoH(pinned_host, line1, 0, 1024));
+		CHECK_DRIVER(cuMemcpyDtoA(line1, 0, here, 1024));
+		CHECK_DRIVER(cuMemcpyAtoD(here, line1, 0, 1024));
+		CHECK_DRIVER(cuMemcpyAtoA(line2, 0, line1, 0, 1024));
+		CHECK_DRIVER(cuMemcpyHtoAAsync(line1, 0, pinned_host, 1024, stream));
+		CHECK_DRIVER(cuMemcpyAtoHAsync(pinned_host, line1, 0, 1024, stream));
+		CHECK_DRIVER(cuMemsetD8(here, 1, 4096));
+		CHECK_DRIVER(cuMemsetD16Async(here, 1, 2048, stream));
+		CHECK_DRIVER(cuMemsetD2D8(here, 64, 1, 32, 32));
+		CHECK_DRIVER(cuMemsetD2D32Async(here, 256, 1, 32, 16, stream));
+		MADE(16);
+		copy_2d(false, false);
+		copy_2d(false, true);
+		copy_2d(true, false);
+		copy_3d_peer(false);
+		copy_3d_peer(true);
+		MADE(5);
+		/* These are none. */
+		CHECK_DRIVER(cuStreamWriteValue32(stream, here, 1, 0));
+		CHECK_DRIVER(cuStreamWaitValue32(stream, here, 0, CU_STREAM_WAIT_VALUE_GEQ));
+	}
+	say();
+}
+
+/* Memory that comes and goes at addresses of the program's. */
+static void how_virtual_memory(void)
+{
+	CUmemGenericAllocationHandle handle;
+	CUmemAllocationProp prop = {};
+	CUmemAccessDesc access = {};
+	CUdeviceptr p;
+	size_t size;
+
+	start();
+	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	CHECK_DRIVER(cuMemGetAllocationGranularity(&size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	access.location = prop.location;
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	for (int i = 0; i < 20; i++) {
+		CHECK_DRIVER(cuMemCreate(&handle, size, &prop, 0));
+		CHECK_DRIVER(cuMemAddressReserve(&p, size, 0, 0, 0));
+		CHECK_DRIVER(cuMemMap(p, size, 0, handle, 0));
+		CHECK_DRIVER(cuMemSetAccess(p, size, &access, 1));
+		CHECK(cudaMemsetAsync((void *)p, 0, size, stream));
+		MADE(1);
+		site_main(stream, (unsigned int *)p);
+		CHECK(cudaStreamSynchronize(stream));
+		CHECK_DRIVER(cuMemUnmap(p, size));
+		CHECK_DRIVER(cuMemAddressFree(p, size));
+		CHECK_DRIVER(cuMemRelease(handle));
+	}
+	say();
+}
+
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 static cudaGraph_t capture(void (*fn)(void))
@@ -667,6 +782,132 @@ static void how_capture(void)
 	say();
 }
 
+/* Captures that are thrown away: a stream that does not join, a call that is not allowed. */
+static void how_bad_capture(void)
+{
+	cudaStream_t other;
+	cudaEvent_t event;
+	cudaGraph_t graph;
+	long before;
+	void *p;
+
+	start();
+	CHECK(cudaStreamCreate(&other));
+	CHECK(cudaEventCreate(&event));
+	for (int i = 0; i < 10; i++) {
+		before = nr_made;
+		CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+		site_main(stream, counter);
+		CHECK(cudaEventRecord(event, stream));
+		CHECK(cudaStreamWaitEvent(other, event, 0));
+		site_other(other, counter);
+		printf("strange: %s\n", cudaGetErrorString(cudaStreamEndCapture(stream, &graph)));
+		cudaGetLastError();
+		CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+		site_main(stream, counter);
+		nr_made = before;
+		printf("strange: %s\n", cudaGetErrorString(cudaMalloc(&p, 64)));
+		printf("strange: %s\n", cudaGetErrorString(cudaStreamEndCapture(stream, &graph)));
+		cudaGetLastError();
+		site_other(stream, counter);
+	}
+	say();
+}
+
+/* Graphs that are gone while they run. */
+static void how_many_graphs(void)
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t graph, copy;
+
+	graph_start();
+	for (int i = 0; i < 300; i++) {
+		graph = capture(all_kinds);
+		CHECK(cudaGraphClone(&copy, graph));
+		CHECK(cudaGraphDestroy(graph));
+		CHECK(cudaGraphInstantiateWithFlags(&exec, copy, 0));
+		CHECK(cudaGraphLaunch(exec, stream));
+		MADE(1);
+		CHECK(cudaGraphExecDestroy(exec));
+		CHECK(cudaGraphDestroy(copy));
+	}
+	say();
+}
+
+static void *graph_main(void *arg)
+{
+	cudaStream_t s;
+
+	CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	for (int i = 0; i < 1000; i++)
+		CHECK(cudaGraphLaunch((cudaGraphExec_t)arg, s));
+	MADE(1000);
+	CHECK(cudaStreamSynchronize(s));
+	return NULL;
+}
+
+static void how_graph_threads(void)
+{
+	cudaGraphExec_t execs[8];
+	pthread_t threads[8];
+
+	start();
+	for (int i = 0; i < 8; i++)
+		CHECK(cudaGraphInstantiateWithFlags(&execs[i], capture(sub_a), 0));
+	for (int i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, graph_main, execs[i]);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	say();
+}
+
+static void allocate(void)
+{
+	void *p;
+
+	CHECK(cudaMallocAsync(&p, 1 << 20, stream));
+	CHECK(cudaMemsetAsync(p, 0, 1 << 20, stream));
+	site_main(stream, (unsigned int *)p);
+	CHECK(cudaFreeAsync(p, stream));
+}
+
+static void how_memory_nodes(void)
+{
+	start();
+	launch(capture(allocate), 50, 0, false);
+	say();
+}
+
+KERNEL(dependent)
+
+/* Programmatic dependent launches, in a stream and in a graph. */
+static NOINLINE void site_dependent(void)
+{
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute attr = {};
+	void *args[] = { &counter };
+
+	config.gridDim = dim3(1);
+	config.blockDim = dim3(32);
+	config.stream = stream;
+	config.attrs = &attr;
+	config.numAttrs = 1;
+	attr.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	attr.val.programmaticStreamSerializationAllowed = 1;
+	for (int i = 0; i < 5; i++)
+		CHECK(cudaLaunchKernelExC(&config, (const void *)kernel_dependent, args));
+	MADE(5);
+}
+
+static void how_dependent(void)
+{
+	start();
+	for (int i = 0; i < 50; i++)
+		site_dependent();
+	launch(capture(site_dependent), 50, 0, false);
+	say();
+}
+
 /* ---- the device's own launches --------------------------------------------------------------- */
 
 #ifdef STRANGE_RDC
@@ -842,6 +1083,126 @@ static void how_fault(void)
 	CHECK(cudaStreamSynchronize(stream));
 }
 
+/* A context that has gone bad: what was launched before it did, and what it refuses since. */
+__global__ void kernel_trap(void)
+{
+	asm volatile("trap;");
+}
+
+static NOINLINE void site_trap(void)
+{
+	kernel_trap<<<1, 1, 0, stream>>>();
+	MADE(1);
+}
+
+static void how_trap(void)
+{
+	start();
+	site_main(stream, counter);
+	CHECK(cudaStreamSynchronize(stream));
+	site_trap();
+	printf("strange: launches %ld\n", nr_made);
+	printf("strange: %s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+	for (int i = 0; i < 10; i++) {
+		kernel_main<<<1, 32, 0, stream>>>(counter);
+		printf("strange: %s\n", cudaGetErrorString(cudaGetLastError()));
+	}
+}
+
+/* cudaProfilerStart() and Stop() are for others. */
+static void how_profiler_calls(void)
+{
+	start();
+	for (int i = 0; i < 5; i++) {
+		CHECK(cudaProfilerStop());
+		site_main(stream, counter);
+		CHECK(cudaStreamSynchronize(stream));
+		CHECK(cudaProfilerStart());
+		site_other(stream, counter);
+		CHECK(cudaStreamSynchronize(stream));
+	}
+	CHECK(cudaProfilerStop());
+	site_main(stream, counter);
+	say();
+}
+
+static void *raw_main(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		site_other(stream, counter);
+	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELEASE);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+/* Threads that end by the bare system call. */
+static void how_raw_exit(void)
+{
+	static int nr_done;
+	pthread_t thread;
+
+	start();
+	for (int i = 0; i < 100; i++)
+		pthread_create(&thread, NULL, raw_main, &nr_done);
+	while (__atomic_load_n(&nr_done, __ATOMIC_ACQUIRE) < 100)
+		usleep(1000);
+	usleep(50000);
+	say();
+}
+
+static void use_cuda(void)
+{
+	start();
+	for (int i = 0; i < 100; i++)
+		site_main(stream, counter);
+	say();
+}
+
+/* Children of a parent that has not used CUDA. */
+static void how_fork_first(void)
+{
+	for (int i = 0; i < 4; i++)
+		if (!fork()) {
+			use_cuda();
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+/* And of one that has, which cannot use it. */
+static void how_fork_after(void)
+{
+	start();
+	site_main(stream, counter);
+	fflush(stdout);
+	if (!fork()) {
+		printf("strange: %s\n", cudaGetErrorString(cudaMemset(counter, 0, 4)));
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(NULL);
+	site_other(stream, counter);
+	say();
+}
+
+static void end_all(void *arg)
+{
+	exit(9);
+}
+
+/* Ends by one of CUDA's own threads. */
+static void how_callback_exits(void)
+{
+	start();
+	for (int i = 0; i < 100; i++)
+		site_main(stream, counter);
+	printf("strange: launches %ld\n", nr_made);
+	CHECK(cudaLaunchHostFunc(stream, end_all, NULL));
+	for (;;)
+		pause();
+}
+
 static void how_bad_launch(void)
 {
 	start();
@@ -867,7 +1228,13 @@ int main(int argc, char **argv)
 		{ "capture", how_capture }, { "reset", how_reset }, { "plugin", how_plugin },
 		{ "streams", how_streams }, { "longname", how_longname },
 		{ "defaults", how_stream_default }, { "fault", how_fault },
-		{ "bad_launch", how_bad_launch },
+		{ "bad_launch", how_bad_launch }, { "driver_copies", how_driver_copies },
+		{ "virtual_memory", how_virtual_memory }, { "bad_capture", how_bad_capture },
+		{ "many_graphs", how_many_graphs }, { "graph_threads", how_graph_threads },
+		{ "memory_nodes", how_memory_nodes }, { "dependent", how_dependent },
+		{ "trap", how_trap }, { "profiler_calls", how_profiler_calls },
+		{ "raw_exit", how_raw_exit }, { "fork_first", how_fork_first },
+		{ "fork_after", how_fork_after }, { "callback_exits", how_callback_exits },
 #ifdef STRANGE_RDC
 		{ "cdp", how_cdp }, { "device_graph", how_device_graph },
 #endif
