@@ -19,7 +19,8 @@ struct interpreter {
 	uint64_t loop_start, loop_bytes;		/* _PyEval_EvalFrameDefault() */
 };
 
-extern struct interpreter py;
+/* Hidden, so that its fields are read without a register that says where it is. */
+extern __attribute__((visibility("hidden"))) struct interpreter py;
 
 #define L	(py.layout)		/* L.f_previous, and so on */
 
