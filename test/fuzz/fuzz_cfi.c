@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		regs.v[XPU_REG_SP] = STACK;
 		regs.v[XPU_REG_IP] = pc;
 		for (i = 0; i < 8; i++)
-			if (cfi__step(c, regs.v[XPU_REG_IP], &regs, &interrupted, read_stack, &salt))
+			if (cfi__step(c, regs.v[XPU_REG_IP], &regs, &interrupted, read_stack,
+				      &salt))
 				break;
 	}
 	cfi__free(c);

@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!err) {
 			merged__run(&m, im.records.v, im.records.nr, "fuzz", &opts);
 			if (merged__broken(&m) || m.status || !m.ended) {
-				fprintf(stderr, "%s\n", merged__broken(&m) ?: "the recording is damaged");
+				fprintf(stderr, "%s\n",
+					merged__broken(&m) ?: "the recording is damaged");
 				abort();
 			}
 			merged__free(&m);

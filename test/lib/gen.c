@@ -268,7 +268,8 @@ void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t
 }
 
 void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns,
-	       uint32_t path_id, uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id)
+	       uint32_t path_id, uint32_t thread_id, uint32_t context, uint32_t stream,
+	       uint32_t correlation_id)
 {
 	struct xpu_record_wait rec = {
 		.start_ns = start_ns,
@@ -291,9 +292,9 @@ void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 	RECORD_TAIL(XPU_RECORD_SAMPLES, 0, rec, samples, nr * sizeof(*samples));
 }
 
-void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id, uint32_t thread_id,
-		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
-		uint64_t mask)
+void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
+		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
+		uint32_t bytes, uint64_t mask)
 {
 	uint64_t before = regs[XPU_REG_SP] % XPU_STACK_BLOCK;
 	uint32_t nr = (before + bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK, i;
@@ -323,8 +324,8 @@ void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id
 	gen__free(&tail);
 }
 
-void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name, const char *filename,
-		   uint32_t first_line, const void *table, size_t table_bytes)
+void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name,
+		   const char *filename, uint32_t first_line, const void *table, size_t table_bytes)
 {
 	struct xpu_record_pysource rec = {
 		.id = id,

@@ -70,15 +70,20 @@ void gen__ranges(struct gen *g, uint64_t time_ns, const struct xpu_range_event *
 void gen__graph_node(struct gen *g, uint64_t time_ns, uint64_t node_id, uint32_t proc_id,
 		     uint32_t correlation_id, uint32_t path_id, uint32_t thread_id);
 void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t duration_ns,
-	       uint32_t path_id, uint32_t thread_id, uint32_t context, uint32_t stream, uint32_t correlation_id);
+	       uint32_t path_id, uint32_t thread_id, uint32_t context, uint32_t stream,
+	       uint32_t correlation_id);
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
-/* @stack: @bytes of it, from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the blocks of @mask. */
-void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id, uint32_t thread_id,
-		uint32_t period_ns, const uint64_t *regs, const void *stack, uint32_t bytes,
-		uint64_t mask);
-void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name, const char *filename,
-		   uint32_t first_line, const void *table, size_t table_bytes);
+/*
+ * @stack: @bytes of it, from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the blocks of
+ * @mask.
+ */
+void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
+		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
+		uint32_t bytes, uint64_t mask);
+void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name,
+		   const char *filename, uint32_t first_line, const void *table,
+		   size_t table_bytes);
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
 		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);

@@ -164,7 +164,8 @@ int main(void)
 	begin();
 	clock_ppm = 20;
 	run(2000, 0.5 * MS);
-	ok(worst_ns < 2000, "the clock is made 20 us a second faster: within 2 us (%.0f)", worst_ns);
+	ok(worst_ns < 2000, "the clock is made 20 us a second faster: within 2 us (%.0f)",
+	   worst_ns);
 	begin();
 	run(2000, 0.5 * MS);
 	ok(worst_ns < 100, "and afterwards, as before (%.0f)", worst_ns);

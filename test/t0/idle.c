@@ -7,7 +7,8 @@
 
 #define MS	1000000ull
 
-static uint64_t row_ns(const struct idles *i, enum idle_doing doing, uint32_t thread, uint32_t chain)
+static uint64_t row_ns(const struct idles *i, enum idle_doing doing, uint32_t thread,
+		       uint32_t chain)
 {
 	uint64_t ns = 0;
 	size_t k;
@@ -35,7 +36,9 @@ static void gaps(void)
 	idles__work(&i, 0, 9, 15 * MS + 5000, 20 * MS);
 	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
 	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
-	/* Thread 2 in 20 to 30: 4 ms of io, begun before; 2 of waiting; the rest on a CPU, twice. */
+	/*
+	 * Thread 2 in 20 to 30: 4 ms of io, begun before; 2 of waiting; the rest on a CPU, twice.
+	 */
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
 	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 30 * MS, 31 * MS);
@@ -58,7 +61,8 @@ static void gaps(void)
 	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS, "of an interval that lasts on, its part");
 	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest was not seen");
 	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are nobody's");
-	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS, "nor are those ended by nobody");
+	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS,
+	       "nor are those ended by nobody");
 	idles__exit(&i);
 }
 

@@ -40,7 +40,8 @@ static uint64_t offset_of(const volatile void *addr)
 	size_t i;
 
 	for (i = 0; i < getauxval(AT_PHNUM); i++)
-		if (ph[i].p_type == PT_LOAD && (uintptr_t)addr - bias - ph[i].p_vaddr < ph[i].p_filesz)
+		if (ph[i].p_type == PT_LOAD &&
+		    (uintptr_t)addr - bias - ph[i].p_vaddr < ph[i].p_filesz)
 			return (uintptr_t)addr - bias - ph[i].p_vaddr + ph[i].p_offset;
 	bail("an address that is in no segment");
 }
@@ -53,7 +54,8 @@ static void find_text(uint64_t *start, uint64_t *pgoff)
 	unsigned long end, here = (uintptr_t)&find_text;
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %*s %lx", start, &end, pgoff) == 3 && *start <= here && here < end)
+		if (sscanf(line, "%lx-%lx %*s %lx", start, &end, pgoff) == 3 && *start <= here &&
+		    here < end)
 			break;
 	if (f)
 		fclose(f);
@@ -102,12 +104,14 @@ int main(void)
 	is_int(pyelf__find(fd, start, pgoff, 0, &python), 0, "3.13: found");
 	is_int(python.minor, 13, "3.13: it is that");
 	ok(python.runtime == (uintptr_t)&_PyRuntime, "3.13: _PyRuntime");
-	ok(python.code_type == (uintptr_t)PyCode_Type && python.unicode_type == (uintptr_t)PyUnicode_Type,
+	ok(python.code_type == (uintptr_t)PyCode_Type &&
+		   python.unicode_type == (uintptr_t)PyUnicode_Type,
 	   "3.13: the types");
 	is_int(python.runtime_main, 640, "3.13: what it says of itself");
 	cookie = offset_of(&_PyRuntime);
 	file[cookie] = 'y';
-	is_int(find(file_bytes, start, pgoff, 13, &python), -EPROTO, "3.13 without its cookie: refused");
+	is_int(find(file_bytes, start, pgoff, 13, &python), -EPROTO,
+	       "3.13 without its cookie: refused");
 	file[cookie] = 'x';
 
 	is_int(find_version(0x030c01f0, start, pgoff, 0, &python), 0, "3.12: found");
@@ -136,11 +140,13 @@ int main(void)
 	for (i = 0; i < 2000; i++) {
 		memcpy(file, whole, file_bytes);
 		for (k = 0; k < 4; k++)		/* in the head, and in the tables of sections */
-			file[rand() % 2 ? (size_t)rand() % 832 : file_bytes - 1 - rand() % 4096] = rand();
+			file[rand() % 2 ? (size_t)rand() % 832
+					: file_bytes - 1 - rand() % 4096] = rand();
 		err = find(file_bytes, start, pgoff, 12, &python);
 		nr[!err ? 0 : err == -EINVAL ? 1 : 2]++;
 	}
-	ok(nr[1] > 100, "2000 broken files: %d found, %d refused, %d other errors", nr[0], nr[1], nr[2]);
+	ok(nr[1] > 100, "2000 broken files: %d found, %d refused, %d other errors", nr[0], nr[1],
+	   nr[2]);
 	is_int(pyelf__find(-1, start, pgoff, 12, &python), -EBADF, "no file");
 	free(file);
 	return done_testing();

@@ -229,7 +229,8 @@ int main(void)
 	batch(2, 0, false, NULL, 0);
 	process(3, 2, XPU_MISC_PROCESS_EXEC, 3);
 	batch(3, 0, false, NULL, 0);
-	is_int(recorder__nr_awake(rec), 1, "an image that an exec has replaced has nothing in hand");
+	is_int(recorder__nr_awake(rec), 1,
+	       "an image that an exec has replaced has nothing in hand");
 	launch(3, 1, 100);
 	launch(3, 3, 200);
 	process_exit(1, DETACH_NS - 1);

@@ -271,8 +271,8 @@ static void test_old_account(void)
 
 	fixture__begin(&f);
 	gen__batch_begin(&f.g, 2000, 1, 12);
-	gen__record(&f.g, XPU_RECORD_COUNTERS, 0, &c, offsetof(struct xpu_record_counters, nr_calls),
-		    NULL, 0);
+	gen__record(&f.g, XPU_RECORD_COUNTERS, 0, &c,
+		    offsetof(struct xpu_record_counters, nr_calls), NULL, 0);
 	gen__string(&f.g, 50, "a name that is not a number of calls");
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);

@@ -52,8 +52,8 @@ static void check(const char *name, size_t nr)
 	is_int(err, 0, "%s: added", name);
 	got = stats__stddev(&s);
 	/* The reference rounds once more. */
-	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name, got,
-	   deviation(nr));
+	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
+	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);
 	ok(s.nr == nr && s.sum == sum && s.min == values[0] && s.max == values[nr - 1],
 	   "%s: number, sum, least and most", name);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What stands on a thread's track: in order, nested, each launch once, and as long as its call took. */
+/*
+ * What stands on a thread's track: in order, nested, each launch once, and as long as its call
+ * took.
+ */
 #include <stdlib.h>
 
 #include "timeline.h"
@@ -13,15 +16,16 @@ static void add_proc(uint32_t pid)
 		bail("out of memory");
 }
 
-static void launch(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread, uint64_t time_ns)
+static void launch(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread,
+		   uint64_t time_ns)
 {
 	struct launch l = { .time_ns = time_ns, .thread = thread, .chain = 100 + id };
 
 	is_int(t->sink.launch(t->sink.ctx, &session, JOIN_KEY(proc, id), &l), 0, "launch %u", id);
 }
 
-static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread, uint64_t start_ns,
-		  uint64_t end_ns, const char *name, bool launch_only)
+static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread,
+		      uint64_t start_ns, uint64_t end_ns, const char *name, bool launch_only)
 {
 	const struct slice s = {
 		.start_ns = start_ns, .end_ns = end_ns, .key = JOIN_KEY(proc, id), .name = name,
@@ -55,7 +59,9 @@ static void nesting(void)
 {
 	struct timeline *t = timeline__new();
 
-	/* In no order. Thread 1: a in b, c after it at once; d overlaps c and cannot; e is empty. */
+	/*
+	 * In no order. Thread 1: a in b, c after it at once; d overlaps c and cannot; e is empty.
+	 */
 	add_slice(t, 0, 0, 1, 20, 30, "c", false);
 	add_slice(t, 0, 0, 1, 12, 20, "a", false);
 	add_slice(t, 0, 0, 1, 10, 20, "b", false);
@@ -84,7 +90,10 @@ static void calls(void)
 	struct launch l = { .time_ns = 150, .thread = 1 };
 	struct timeline *t = timeline__new();
 
-	/* Of 7 the thread was not known, 8 is of another process, 9 and 10 are not wanted themselves. */
+	/*
+	 * Of 7 the thread was not known, 8 is of another process, 9 and 10 are not wanted
+	 * themselves.
+	 */
 	add_slice(t, 0, 7, NO_INDEX, 100, 200, "seven", false);
 	add_slice(t, 1, 8, 1, 100, 200, "eight", false);
 	add_slice(t, 0, 9, 1, 300, 400, "nine", true);

@@ -234,7 +234,8 @@ static void compare(unsigned int seed)
 	}
 	for (i = 0; i < nr_works; i++) {
 		k = i * 7 % nr_works;	/* each once: 400 and 7 have no divisor in common */
-		work(1, works[k].stream, works[k].leaf, works[k].start_ns, works[k].end_ns, 0, true);
+		work(1, works[k].stream, works[k].leaf, works[k].start_ns, works[k].end_ns, 0,
+		     true);
 	}
 	share(0);
 	for (i = 0; i < MAX_WAITS; i++) {
@@ -245,7 +246,9 @@ static void compare(unsigned int seed)
 			uint64_t a = told[i].ns[k], b = parts[k] * US / 840;
 
 			sum += told[i].ns[k];
-			/* A division leaves less than a ns of each of the pieces, at each change. */
+			/*
+			 * A division leaves less than a ns of each of the pieces, at each change.
+			 */
 			bad_share += (a > b ? a - b : b - a) > 200;
 			bad_nr += told[i].nr[k] > 1 || (told[i].ns[k] && !told[i].nr[k]);
 		}

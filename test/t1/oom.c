@@ -185,7 +185,8 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	if (!err)
 		err = pprof__write(&s, out);
 	if (!err)
-		err = html__write_session(out, &s, &(struct html_opts){ .unit = "auto", .normalize = "" });
+		err = html__write_session(out, &s,
+					  &(struct html_opts){ .unit = "auto", .normalize = "" });
 	if (!err) {
 		err = diff__init(&d, &s, &s, &diff_opts) ?:
 		      diff__write_folded(&d, out, &result) ?: diff__write_text(&d, out);

@@ -75,7 +75,8 @@ struct listener_call {
 };
 
 struct listener {
-	uint32_t nr_introduced, nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets, nr_batches, nr_bad;
+	uint32_t nr_introduced, nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets;
+	uint32_t nr_batches, nr_bad;
 	struct listener_launch launches[LISTENER_MAX];
 	struct listener_wait waits[4096];
 	struct listener_kernel kernels[LISTENER_MAX];

@@ -141,7 +141,8 @@ static void without_times(void)
 static void at_end(void)
 {
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
-	is_int(listener.counters.nr_calls, heard(nr_calls), "and what was sent is what was counted");
+	is_int(listener.counters.nr_calls, heard(nr_calls),
+	       "and what was sent is what was counted");
 	is_int(listener.counters.nr_bad_calls, 3, "those without valid times are counted");
 	if (done_testing())
 		_exit(1);
@@ -180,6 +181,7 @@ int main(void)
 	cudaDeviceSynchronize();
 	listener__detach();
 	nanosleep(&pause, NULL);
-	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1, "the last one is not lost");
+	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1,
+	       "the last one is not lost");
 	return 0;
 }

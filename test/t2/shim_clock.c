@@ -70,8 +70,8 @@ static void check(const char *what)
 			worst = off;
 	}
 	nr_checked = nr_made;
-	ok(nr_logged && !nr_off, "%s: %u launches, %u by the tick counter, %u not within %d ns", what,
-	   nr_logged, nr_by_ticks, nr_off, NEAR_NS);
+	ok(nr_logged && !nr_off, "%s: %u launches, %u by the tick counter, %u not within %d ns",
+	   what, nr_logged, nr_by_ticks, nr_off, NEAR_NS);
 	if (worst)
 		note("at most %llu ns", (unsigned long long)worst);
 }
@@ -145,7 +145,8 @@ static void be_killed(const char *what)
 			nr_off += off_by(ns, nr_made - (head - tail)) > NEAR_NS;
 		}
 	}
-	ok(nr && !nr_off, "%s: %u launches not sent, %u not within %d ns", what, nr, nr_off, NEAR_NS);
+	ok(nr && !nr_off, "%s: %u launches not sent, %u not within %d ns", what, nr, nr_off,
+	   NEAR_NS);
 }
 
 int main(void)

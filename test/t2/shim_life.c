@@ -219,7 +219,8 @@ int main(int argc, char **argv)
 	is_int(waitpid(pid, &status, 0), pid, "a forked child");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
 	ok(wait_awake(), "and the parent goes on");
-	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0, "no CUPTI to be had: each listener is told");
+	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0,
+	       "no CUPTI to be had: each listener is told");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();

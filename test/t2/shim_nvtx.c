@@ -329,6 +329,7 @@ static void test_held(void)
 	uint64_t dropped = ranges__nr_dropped();
 	uint32_t before = listener__settle(), nr = heard(nr_range_events), nr_before, i, wrong = 0;
 	uint64_t last_ns = 0;
+	bool opens;
 
 	listener__interrupt_log = listener__hold;
 	push("held");
@@ -339,8 +340,8 @@ static void test_held(void)
 		pop();
 	}
 	nr_before = heard(nr_launches) - before;
-	ok(nr_before >= 300 - XPU_LOG_ENTRIES, "while the log is being sent: %u of 300 launches heard",
-	   nr_before);
+	ok(nr_before >= 300 - XPU_LOG_ENTRIES,
+	   "while the log is being sent: %u of 300 launches heard", nr_before);
 	listener__let_go();
 	listener__settle();
 	pop();
@@ -353,8 +354,8 @@ static void test_held(void)
 	is_int(ranges__nr_dropped() - dropped, 0, "so that none is dropped");
 	for (i = nr; i < nr + 602; i++) {
 		wrong += listener.range_events[i].time_ns < last_ns;
-		wrong += listener.range_events[i].what !=
-			 (i == nr || (i < nr + 601 && (i - nr) % 2) ? XPU_RANGE_PUSH : XPU_RANGE_POP);
+		opens = i == nr || (i < nr + 601 && (i - nr) % 2);
+		wrong += listener.range_events[i].what != (opens ? XPU_RANGE_PUSH : XPU_RANGE_POP);
 		last_ns = listener.range_events[i].time_ns;
 	}
 	is_int(wrong, 0, "in their order");
@@ -363,7 +364,8 @@ static void test_held(void)
 int main(void)
 {
 	struct nvtx_attributes a = {
-		.version = 3, .size = sizeof(a), .color_type = 1, .color = 0xff112233, .payload_type = 5,
+		.version = 3, .size = sizeof(a), .color_type = 1, .color = 0xff112233,
+		.payload_type = 5,
 		.payload = 7,
 	};
 	const void *domain, *string;

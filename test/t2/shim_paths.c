@@ -210,7 +210,8 @@ static void test_guesses(void)
 		else
 			there(++id);
 	}
-	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400", nr_right);
+	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400",
+	   nr_right);
 	for (i = 0; i < 1000; i++)	/* from more than are remembered */
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
@@ -256,7 +257,8 @@ int main(int argc, char **argv)
 	before = listener__settle();
 	for (i = 0; i < 3 * NR_PATHS; i++)
 		launch((5 + i * 12345) % NR_PATHS, stream);
-	is_int(listener__settle() - before, 3 * NR_PATHS, "more paths than can be remembered: all are heard");
+	is_int(listener__settle() - before, 3 * NR_PATHS,
+	       "more paths than can be remembered: all are heard");
 	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0, "each with its own path");
 	cuStreamSynchronize(stream);
 
@@ -269,12 +271,14 @@ int main(int argc, char **argv)
 	listener__interrupt_log = nested;
 	for (i = 0; i < 3 * XPU_LOG_ENTRIES; i++)
 		launch(7, stream);
-	is_int(listener__settle() - before, 3 * XPU_LOG_ENTRIES + 1, "a launch interrupts the sending of a "
+	is_int(listener__settle() - before, 3 * XPU_LOG_ENTRIES + 1,
+	       "a launch interrupts the sending of a "
 	       "log: both are heard");
 	listener__sort_launches(before);
 	is_int(listener.launches[before + 3 * XPU_LOG_ENTRIES].correlation_id, NESTED_ID,
 	       "that one by its id");
-	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0, "the others by their path");
+	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0,
+	       "the others by their path");
 
 	before = listener__settle();
 	listener__interrupt_log = listener__hold;
@@ -327,7 +331,8 @@ int main(int argc, char **argv)
 	listener__settle();
 	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
 	test_guesses();
-	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0, "XPUSHIM_PROBE=launch: the probe is called for each");
+	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0,
+	       "XPUSHIM_PROBE=launch: the probe is called for each");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuModuleUnload(module);
 	return done_testing();

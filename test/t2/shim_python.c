@@ -113,7 +113,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct listener_kernel *ka = a, *kb = b;
 
-	return (ka->correlation_id > kb->correlation_id) - (ka->correlation_id < kb->correlation_id);
+	return (ka->correlation_id > kb->correlation_id) -
+	       (ka->correlation_id < kb->correlation_id);
 }
 
 /* Compares every launch with what was expected of its site; prints what shell() below reads. */
@@ -139,7 +140,8 @@ static void verdict(const char *expected)
 		}
 		describe(l, chain, sizeof(chain), &nr_loops);
 		if (strcmp(chain, sites[site].chain) && nr_wrong++ < 3)
-			diag("site %zu: expected %s\n#      got %s", site, sites[site].chain, chain);
+			diag("site %zu: expected %s\n#      got %s", site, sites[site].chain,
+			     chain);
 		sites[site].nr--;
 	}
 	for (i = 0; i < nr_sites; i++)
@@ -176,9 +178,11 @@ static int inside(const char *library, const char *how, const char *held)
 	initialize(0);
 	if (strcmp(how, "early"))
 		pause_ms(1500);		/* the shim looks once in a second */
-	snprintf(script, sizeof(script), "import sys\n"
+	snprintf(script, sizeof(script),
+		 "import sys\n"
 		 "sys.argv = ['py_stacks.py', '%s/workload/py_launch.so', 'expected', '%s']\n"
-		 "exec(compile(open('%s/test/workload/py_stacks.py').read(), 'py_stacks.py', 'exec'))\n",
+		 "exec(compile(open('%s/test/workload/py_stacks.py').read(), 'py_stacks.py', "
+		 "'exec'))\n",
 		 build, held, src);
 	if (run(script))
 		return 1;
@@ -320,10 +324,12 @@ static void check_python(const char *version, const char *prefix, const char *li
 	for (i = 0; i < (first ? sizeof(runs) / sizeof(runs[0]) : 2); i++) {
 		snprintf(env, sizeof(env), "PYTHONHOME='%s' PYTHONDONTWRITEBYTECODE=1 %s", prefix,
 			 runs[i].env);
-		snprintf(args, sizeof(args), "inside '%s' %s %s", library, runs[i].how, runs[i].held);
-		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: status", version, runs[i].name);
-		if (sscanf(line, "sites %u launches %u wrong %u missing %u loops %d bad %u", &nr_sites,
-			   &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad) != 6)
+		snprintf(args, sizeof(args), "inside '%s' %s %s", library, runs[i].how,
+			 runs[i].held);
+		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: status", version,
+		       runs[i].name);
+		if (sscanf(line, "sites %u launches %u wrong %u missing %u loops %d bad %u",
+			   &nr_sites, &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad) != 6)
 			nr = 0;
 		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops && !nr_bad,
 		   "%s, %s: %s", version, runs[i].name, line);
@@ -381,9 +387,10 @@ int main(int argc, char **argv)
 		nr = nr_native = nr_bad = nr_messages = 0;
 		sscanf(line, "launches %u native %u bad %u messages %u", &nr, &nr_native, &nr_bad,
 		       &nr_messages);
-		ok(nr == 100 && nr_native == 100 && !nr_bad, "%s: native chains: %s", fakes[i].scenario,
-		   line);
-		ok(fakes[i].message ? nr_messages == 1 && strstr(line, fakes[i].message) : !nr_messages,
+		ok(nr == 100 && nr_native == 100 && !nr_bad, "%s: native chains: %s",
+		   fakes[i].scenario, line);
+		ok(fakes[i].message ? nr_messages == 1 && strstr(line, fakes[i].message)
+				    : !nr_messages,
 		   "%s: said", fakes[i].scenario);
 	}
 
@@ -391,7 +398,8 @@ int main(int argc, char **argv)
 	find = popen(args, "r");
 	i = 0;
 	while (find && fgets(line, sizeof(line), find)) {
-		if (sscanf(line, "%63s %1023s %1023s %1023s", version, executable, prefix, library) != 4)
+		if (sscanf(line, "%63s %1023s %1023s %1023s", version, executable, prefix,
+			   library) != 4)
 			continue;
 		if (!strcmp(library, "-")) {
 			skip(1, "%s has no shared library", version);

@@ -61,7 +61,8 @@ static void keep(struct earlier *e, const struct xpu_slot *slot)
 }
 
 /* From one place, so that both have the same caller's frame. */
-static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot, const struct unwind_trace *trace)
+static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
+			  const struct unwind_trace *trace)
 {
 	bool again = unwinder__chain(u, level, slot, trace);
 
@@ -221,7 +222,8 @@ static NOINLINE void start_stroll(ucontext_t *context, char *stack)
 
 static void test_stacks(void)
 {
-	char *stacks = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stacks = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 
 	start_stroll(&away[0], stacks);
 	start_stroll(&away[1], stacks + (1 << 20));
@@ -331,7 +333,8 @@ int main(void)
 		printf("1..0 # SKIP %s\n", why);
 		return 0;
 	}
-	u = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u = mmap(NULL, unwinder__bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
 
 	while (nr_walks < NR_WALKS)
 		go_on(any(MAX_DEPTH / 3));
