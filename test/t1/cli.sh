@@ -145,7 +145,9 @@ for args in "" --svg; do
 	cat pipe >got &
 	# shellcheck disable=SC2086 # there may be none
 	fold $args -o pipe xpu.data 2>log
-	is "$?$(wait)" 0 "fold.sh $args: into a pipe: status"
+	status=$?
+	wait
+	is $status 0 "fold.sh $args: into a pipe: status"
 	# Colours are drawn by lot.
 	[ -p pipe ] && if [ -n "$args" ]; then
 		[ "$(grep -c '<title>' got)" -gt 100 ]
