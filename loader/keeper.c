@@ -345,7 +345,8 @@ static void keeper__jit(struct keeper *k, pid_t pid)
 		return;
 	j->ns_pid = innermost_pid(pid);
 	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
-	if (j->tmp_fd >= 0 && j->ns_pid == pid && !fstat(j->tmp_fd, &st) && same_file("/tmp", &st)) {
+	if (j->tmp_fd >= 0 && j->ns_pid == pid && !fstat(j->tmp_fd, &st) &&
+	    same_file("/tmp", &st)) {
 		close(j->tmp_fd);
 		j->tmp_fd = -1;
 	}
