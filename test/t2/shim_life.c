@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dormant, awake, dormant again; another subscriber; a thread's end, a forked child's; no CUPTI to
- * be had.
+ * be had, or no thread.
  */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
@@ -133,6 +134,49 @@ static int tell_each_listener(void)
 		heard(nr_bad);
 }
 
+/* ---- no thread can be had -------------------------------------------------------------------- */
+
+static bool no_thread;
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
+							  const pthread_attr_t *attr,
+							  void *(*fn)(void *), void *arg)
+{
+	__typeof__(&pthread_create) real;
+
+	if (no_thread)
+		return EAGAIN;
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, fn, arg);
+}
+
+#define NR_WITHOUT	100
+
+static void at_end(void)
+{
+	if (heard(nr_launches) != NR_WITHOUT || heard(nr_kernels) != NR_WITHOUT || heard(nr_bad))
+		_exit(2);
+}
+
+/* All is sent when the program ends, which it is told of. */
+static int without_thread(void)
+{
+	CUmodule module;
+
+	atexit(at_end);			/* behind the shim's */
+	listener__attach();
+	cuInit(0);
+	no_thread = true;
+	InitializeInjection();
+	no_thread = false;
+	if (heard(nr_messages) != 1 || !strstr(listener.message, "no thread can be made") ||
+	    listener.message_level != XPU_MESSAGE_WARNING)
+		return 1;
+	device__start(&context, &module, &function);
+	launch(NR_WITHOUT);
+	return heard(nr_kernels) != 0;
+}
+
 int main(int argc, char **argv)
 {
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
@@ -143,6 +187,8 @@ int main(int argc, char **argv)
 	CUmodule module;
 	pid_t pid;
 
+	if (argc > 1 && !strcmp(argv[1], "no thread"))
+		return without_thread();
 	device__start(&context, &module, &function);
 	if (argc > 1)
 		return tell_each_listener();
@@ -221,6 +267,8 @@ int main(int argc, char **argv)
 	ok(wait_awake(), "and the parent goes on");
 	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0,
 	       "no CUPTI to be had: each listener is told");
+	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
+	       "no thread to be had: said, and all is sent at the end");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
