@@ -21,7 +21,8 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 			us=$(awk -v re="^$program;$root;nap_${nap% *};nap;.*nanosleep.*Off_CPU]sleep\$" '{
 				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
 				naps.folded)
-			[ "$us" -ge "${nap#* }" ] && [ "$us" -le $((${nap#* } + 30000)) ]
+			# One counted under the other would be 60 ms more; timers are late on busy machines.
+			[ "$us" -ge "${nap#* }" ] && [ "$us" -lt $((${nap#* } + 60000)) ]
 			ok $? "$variant: $us us below nap_${nap% *} in ${root##*[;?]}" ||
 				diag "$(grep -m 1 "nap_${nap% *};.*Off_CPU]sleep" naps.folded)"
 		done
