@@ -386,7 +386,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(TEST_ENV) sh test/bench/switches.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 test/bench/gpu.py
 
-# WORKLOADS=, ROWS=, ROUNDS=, SIM=1: see the script.
+# WORKLOADS=, ROWS=, ROUNDS=, COPIES=, STARTS=, SIM=1: see the script.
 .PHONY: bench-gpu
 bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
