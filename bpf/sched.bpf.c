@@ -220,6 +220,31 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	}
 }
 
+/* The kernel's frames, behind them @user ones along frame pointers. Return: bytes of both. */
+static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
+					 long *user_bytes)
+{
+	long n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0), m = 0;
+	__u32 bytes;
+
+	if (n < 0)
+		n = 0;
+	BOUND(n, (long)OFF_STACK_BYTES);
+	if (user)
+		m = bpf_get_stack(ctx, (void *)r->frames + n, OFF_STACK_BYTES, BPF_F_USER_STACK);
+	if (m >= (long)OFF_STACK_BYTES)
+		r->flags |= XPU_CHAIN_TRUNCATED;
+	if (m < 0)
+		m = 0;
+	BOUND(m, (long)OFF_STACK_BYTES);
+	*user_bytes = m;
+	bytes = n + m;
+	BOUND(bytes, 2 * OFF_STACK_BYTES);
+	if (!bytes)
+		r->flags |= XPU_CHAIN_FAILED;
+	return bytes;
+}
+
 /*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
  * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack
@@ -231,37 +256,21 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	struct off_stack key = { .proc_id = t->proc_id };
 	__u32 cpu = bpf_get_smp_processor_id(), copy_bytes = OFF_COPY_BYTES;
 	__u32 tgid = task->tgid, bytes, python_bytes = 0, stack_bytes, i;
-	long kernel_bytes, user_bytes = 0;
-	bool copy = false;
 	struct xpu_ring_off_stack *r;
 	struct xpu_proc *proc;
+	long user_bytes;
 	__u8 one = 1;
+	bool copy;
 
 	t->hash[0] = t->hash[1] = 0;
 	r = bpf_map_lookup_elem(&off_scratches, &cpu);
 	if (!r)
 		return;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_OFF;
-	kernel_bytes = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0);
-	if (kernel_bytes < 0)
-		kernel_bytes = 0;
-	BOUND(kernel_bytes, (long)OFF_STACK_BYTES);
 	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
 	copy = proc && BPF_CORE_READ(task, mm) && BPF_CORE_READ(user_regs(task), cs) != 0x23 &&
 	       bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop);
-	if (!copy)
-		user_bytes = bpf_get_stack(ctx, (void *)r->frames + kernel_bytes, OFF_STACK_BYTES,
-					   BPF_F_USER_STACK);
-	if (user_bytes >= (long)OFF_STACK_BYTES)
-		r->flags |= XPU_CHAIN_TRUNCATED;
-	if (user_bytes < 0)
-		user_bytes = 0;
-	BOUND(user_bytes, (long)OFF_STACK_BYTES);
-	bytes = kernel_bytes + user_bytes;
-	BOUND(bytes, 2 * OFF_STACK_BYTES);
-	if (!bytes)
-		r->flags |= XPU_CHAIN_FAILED;
-
+	bytes = read_frames(ctx, r, !copy, &user_bytes);
 	for (i = 0; i < OFF_STACK_WORDS; i++) {
 		if (i >= bytes / sizeof(__u64))
 			break;

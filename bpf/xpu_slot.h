@@ -10,7 +10,7 @@
  * With XPUSHIM_PROBE=path that is done for the first launch of each call path, whose number
  * slot.path_id then is. Further launches from it go into the thread's struct xpu_log by that
  * number, and what the log holds goes out through the probe site xpu_log(log, end) when it is full,
- * and now and then; of a thread that is killed, the BPF program on its exit sends what is left.
+ * and now and then; what a thread leaves that is killed is sent by the BPF programs on its end.
  * What a number stands for is told again through xpu_path(slot), which is no launch, for listeners
  * that have come late or lost it.
  *
