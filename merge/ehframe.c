@@ -82,7 +82,8 @@ static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
 	default:
 		return false;
 	}
-	*v += base;
+	if (ok)
+		*v += base;
 	return ok;
 }
 

@@ -19,8 +19,10 @@
  *	session.c		several recordings, their clocks; the order of the passes
  *	session_collect.c	first pass, and what ids mean, resolved before the second
  *	session_device.c	second pass: launches and device work, through the join
+ *	session_calls.c		second pass: calls of CUDA's API
  *	session_samples.c	second pass: CPU samples, and stacks that are unwound here
  *	session_off.c		second pass: off-CPU time; then waits, and accounts of threads
+ *	session_nvtx.c		which NVTX ranges were open when, and how long each was
  *	session_origin.c	which call path, thread and thread's name a record's ids mean
  *	session_leaf.c		what ran, or what a thread did
  *	session_sum.c		the filter, and the sums

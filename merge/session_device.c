@@ -188,10 +188,9 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 {
 	const struct xpu_record_memory *m = (const void *)rec;
 	const struct xpu_record_kernel *k = (const void *)rec;
-	bool kernel = rec->type == XPU_RECORD_KERNEL;
+	bool kernel = rec->type == XPU_RECORD_KERNEL, copy = rec->type == XPU_RECORD_MEMCPY;
 	struct account *account;
 	struct work w = { 0 };
-	enum leaf_kind kind;
 	const char *name;
 	uint32_t gpu;
 	int err;
@@ -206,13 +205,11 @@ static int session__work(struct session *s, uint32_t proc, const struct xpu_reco
 		return err;
 	gpu = s->streams.v[w.stream].gpu;
 	if (kernel) {
-		kind = LEAF_KERNEL;
 		err = session__kernel_leaf(s, proc, gpu, k->name, &w.leaf);
 	} else {
-		kind = rec->type == XPU_RECORD_MEMCPY ? LEAF_MEMCPY : LEAF_MEMSET;
-		name = kind == LEAF_MEMCPY ? memcpy_kind__name(m->copy_kind) : "";
-		err = session__leaf(s, kind, gpu, strpool__intern(&s->strings, name, strlen(name)),
-				    &w.leaf);
+		name = copy ? memcpy_kind__name(m->copy_kind) : "";
+		err = session__leaf(s, copy ? LEAF_MEMCPY : LEAF_MEMSET, gpu,
+				    strpool__intern(&s->strings, name, strlen(name)), &w.leaf);
 		w.bytes = m->bytes;
 	}
 	if (!err)
