@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +57,23 @@ static bool is_locked_down(void)
 	return locked;
 }
 
+/* Capabilities that hold in a namespace of users only are none for BPF. */
+static bool is_in_user_namespace(void)
+{
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned int first, outside, nr;
+	bool whole = f && fscanf(f, "%u %u %u", &first, &outside, &nr) == 3 && !outside &&
+		     nr == UINT_MAX;
+
+	if (f)
+		fclose(f);
+	return f && !whole;
+}
+
 static const char *advice_on_privileges(void)
 {
+	if (is_in_user_namespace())
+		return ": not in a user namespace, as a rootless container has: attach from outside of it";
 	if (!kernel__capable(CAP_BPF) || !kernel__capable(CAP_PERFMON))
 		return geteuid() ?
 		       ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "

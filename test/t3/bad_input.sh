@@ -71,6 +71,12 @@ is $? 1 "not root: --check says so"
 like "$(cat log)" 'MISSING +privileges' "not root: --check says what"
 setpriv --bounding-set -all "$XPULOAD" true 2>log
 is "$? $(grep -c 'root of a container needs' log)" "125 1" "root without capabilities: what to do"
+if unshare -Ur true 2>/dev/null; then
+	unshare -Ur "$XPULOAD" true 2>log
+	is "$? $(grep -c 'attach from outside' log)" "125 1" "root of a user namespace: what to do"
+else
+	skip "root of a user namespace" "unshare -U is not allowed"
+fi
 setpriv --bounding-set -all "$XPULOAD" --check 2>log
 like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without capabilities: --check"
 
