@@ -91,11 +91,11 @@ static void matcher__learn_shape(struct matcher *m)
 		aligner__rewind(al);
 		for (i = 0; i < nr; i += step) {
 			at = al->stack_time[i];
-			first = aligner__seek(al, i, at - m->reach, &end);
+			first = aligner__near(al, i, at, m->reach, &end);
 			sum = NOISE * al->rate;
-			for (k = first; k < end && al->time[k] <= at + m->reach; k++)
+			for (k = first; k < end; k++)
 				sum += (1 - NOISE) * matcher__density(m, at - al->time[k]);
-			for (k = first; k < end && al->time[k] <= at + m->reach; k++) {
+			for (k = first; k < end; k++) {
 				d = at - al->time[k];
 				r = (1 - NOISE) * matcher__density(m, d) / sum;
 				n = fmin((d / m->reach + 1) * (NR_SHAPE / 2), NR_SHAPE - 1);
@@ -160,11 +160,11 @@ static int matcher__pair_threads(struct matcher *m)
 	aligner__rewind(al);
 	for (i = 0; i < cpu->nr; i++) {
 		at = al->stack_time[i];
-		first = aligner__seek(al, i, at - m->reach, &end);
+		first = aligner__near(al, i, at, m->reach, &end);
 		sum = NOISE * al->rate;
-		for (j = first; j < end && al->time[j] <= at + m->reach; j++)
+		for (j = first; j < end; j++)
 			sum += matcher__density(m, at - al->time[j]);
-		for (j = first; j < end && al->time[j] <= at + m->reach; j++)
+		for (j = first; j < end; j++)
 			votes[cpu->events[i].thread * nr_b +
 			      gpu->events[al->launch[j]].thread] +=
 				matcher__density(m, at - al->time[j]) / sum;
@@ -515,13 +515,12 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 		if (!left[cpu->events[i].thread])
 			continue;
 		at = al->stack_time[i];
-		k = mid = aligner__seek(al, i, at - reach, &end);
-		while (mid < end && al->time[mid] < at)
-			mid++;
+		k = aligner__seek(al, i, at - reach, &end);
+		mid = aligner__first_at(al, k, end, at);
+		k = mid > k + NR_EDGES ? mid - NR_EDGES : k;
+		end = min_t(uint32_t, end - mid, NR_EDGES) + mid;
 		for (hi = mid; hi < end && al->time[hi] <= at + reach; hi++)
 			;
-		k = mid > k + NR_EDGES ? mid - NR_EDGES : k;
-		hi = min_t(uint32_t, hi, mid + NR_EDGES);
 		for (; k < hi && !err; k++) {
 			struct edge e = { .stack = i, .launch = al->launch[k],
 					  .from_stack = 1, .from_launch = 1 };

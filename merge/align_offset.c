@@ -81,8 +81,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 	for (i = from; i < to; i++) {
 		at = al->cpu.time[i] - o;
 		s = sd = sa = 0;
-		for (k = aligner__seek(al, i, at - REACH * b, &end);
-		     k < end && al->time[k] <= at + REACH * b; k++) {
+		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
 			/* Where times are so large that REACH * b is rounded off, d may be more. */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];

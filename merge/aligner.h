@@ -10,6 +10,8 @@
 
 #include "align.h"
 
+#define ALIGNER_NEAR	512		/* so many launches around a stack tell something */
+
 /* Times in ns since the first event of each side. */
 struct side {
 	const struct align_side *in;
@@ -46,28 +48,51 @@ static inline void aligner__rewind(struct aligner *al)
 		al->cursor[i] = NO_INDEX;
 }
 
+/* Return: the first place in [@from, @to) of al->time that is at @time or later, or @to. */
+static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from, uint32_t to,
+					 double time)
+{
+	uint32_t mid;
+
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		if (al->time[mid] < time)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
 /*
  * Return: where in al->time the launches begin that @stack may be of, at @time or later; they end
  * with *@end. @time must not be less than at the last call for that group.
  */
 static inline uint32_t aligner__seek(struct aligner *al, uint32_t stack, double time, uint32_t *end)
 {
-	uint32_t group = al->group[stack], from = al->cursor[group], to, mid;
+	uint32_t group = al->group[stack], from = al->cursor[group];
 
-	*end = to = al->begin[group + 1];
-	if (from == NO_INDEX) {
-		from = al->begin[group];
-		while (from < to) {
-			mid = from + (to - from) / 2;
-			if (al->time[mid] < time)
-				from = mid + 1;
-			else
-				to = mid;
-		}
-	}
+	*end = al->begin[group + 1];
+	if (from == NO_INDEX)
+		from = aligner__first_at(al, al->begin[group], *end, time);
 	while (from < *end && al->time[from] < time)
 		from++;
 	return al->cursor[group] = from;
+}
+
+/*
+ * The same for those no further than @reach from @time, which may not be less than before; none if
+ * there are so many, as where clocks are coarse, that they tell nothing.
+ */
+static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
+				     uint32_t *end)
+{
+	uint32_t from = aligner__seek(al, stack, time - reach, end), to = from;
+
+	while (to < *end && al->time[to] <= time + reach && to - from <= ALIGNER_NEAR)
+		to++;
+	*end = to - from <= ALIGNER_NEAR ? to : from;
+	return from;
 }
 
 /**

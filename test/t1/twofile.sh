@@ -83,6 +83,18 @@ xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
 is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
 	"equal distances, all stacks the same: no matter which"
 
+
+# A clock of a second: all launches are at one of two times, and there is no telling, however long.
+awk 'BEGIN { for (i = 0; i < 30000; i++) printf "%d app 1 2 0 main;s%d;cudaLaunchKernel\n",
+	1e12 + int(i / 15000) * 1e9, i }' >cpu.txt
+awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaLaunchKernel\"," \
+	"\"ph\":\"X\",\"ts\":%d,\"pid\":1,\"tid\":2,\"cat\":\"CUDA_Runtime\"," \
+	"\"args\":{\"correlationId\":%d}}\n", i ? "," : "", 1e9 + int(i / 15000) * 1e6, i + 1
+	print "]" }' >gpu.json
+xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
+like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
+	"a coarse clock: nothing is guessed"
+
 # ---- what the files hold
 
 cat >cpu.txt <<END
