@@ -242,7 +242,8 @@ static bool take_option(struct options *opts, int c, char *arg)
 		opts->output = arg;
 		break;
 	case 'p':
-		opts->mode = PROBES_PID;
+		if (opts->mode != PROBES_ALL)	/* both: see options__agree() */
+			opts->mode = PROBES_PID;
 		opts->pid = parse_number("-p", arg, INT_MAX);
 		return opts->pid;
 	case 'a':
@@ -333,6 +334,8 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only is for a COMMAND or a process: -a finds programs by the shim";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
+	else if (opts->pid && opts->mode == PROBES_ALL)
+		wrong = "-p is for one process and -a for all: not together";
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";

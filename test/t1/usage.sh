@@ -35,6 +35,9 @@ load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or
 	"record -ag -- sleep 1"
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
 	"--duration 1 true"
+for both in "-a -p 1" "-p 1 -a"; do
+	load "-p is for one process and -a for all: not together" "$both"
+done
 load "-o -: standard output is the target's own: name a file" "-o - true"
 load "-o: .pb.gz alone is compressed; see gzip(1) for others" "-o trace.json.gz true"
 refuse 127 "cannot run report: No such file or directory: xpumerge shows recordings" xpuload report
