@@ -603,6 +603,8 @@ const struct stack *callchains__resolve(struct callchains *c,
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}
+	/* A stack is never empty, as one of the scheduler alone would be. */
+	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
 	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
 	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))
 		return NULL;

@@ -222,6 +222,8 @@ static void test_flags(void)
 	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(IN(APP, MAIN))), "[no stack];cuApi",
 	       "failed, whatever is there");
 	is_str(resolve(&c, 0, CHAIN(0)), "[no stack];cuApi", "no frames");
+	is_str(resolve(&c, XPU_CHAIN_CPU | XPU_CHAIN_OFF, CHAIN(~0xfffull)), "[no stack]",
+	       "off the CPU, and nothing but the scheduler: not an empty stack");
 	callchains__exit(&c);
 }
 
