@@ -691,7 +691,7 @@ static call_fn *emit_switch(void *stack)
 static void test_switch(void)
 {
 	const size_t size = 64 << 10;
-	char *stack = mmap((void *)0xc100000000, size, PROT_READ | PROT_WRITE,
+	char *stack = mmap((void *)0x10000000, size, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	struct chain reference;
 	call_fn *call;
