@@ -8,10 +8,7 @@
 #include <sys/types.h>
 
 #include "demangle.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
+#include "hash.h"
 
 struct frame_key {
 	const char *name;

@@ -5,9 +5,7 @@
 #include <elfutils/libdw.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
+#include "hash.h"
 
 #define DEPTH	16			/* of an expression's stack; compilers' need four */
 #define MAX_OPS	256			/* of an expression that comes to an end, branches or not */

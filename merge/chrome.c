@@ -7,11 +7,8 @@
 #include <string.h>
 
 #include "escape.h"
+#include "hash.h"
 #include "util.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
 
 /* A call path as the format has it: each frame names its parent. */
 struct stack_node {

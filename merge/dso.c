@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "hash.h"
 #include "roots.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
 
 #define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
 

@@ -10,9 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
+#include "hash.h"
 
 /* Functions of the API get callback ids of their own, all as if they were the driver's. */
 #define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */

@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
+#include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
 #define SLACK_NS	2000000000ull	/* between two clocks, and a file system's idea of time */

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
+#include "hash.h"
 
 /*
  * Forks without an exec between them that a lookup follows back. Only a damaged or hostile file

@@ -7,11 +7,8 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "hash.h"
 #include "session_tables.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
 
 struct leaf_entry {
 	struct leaf_key {

@@ -5,14 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "session_leaf.h"
 #include "session_origin.h"
 #include "session_sum.h"
 #include "session_tables.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
 
 /* A call chain that was unwound here: equal ones are one path. */
 struct unwound_entry {

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 
+#include "hash.h"
 #include "session_nvtx.h"
 #include "session_tables.h"
-
-#define HASH_NONFATAL_OOM	1
-#define uthash_nonfatal_oom(e)	(oom = true)
-#include <uthash.h>
 
 struct aggregate_entry {
 	struct aggregate_key {
