@@ -99,16 +99,26 @@ bool json__next_key(struct json *j, struct span *key)
 	return true;
 }
 
+/* Whether the quote at @p is one of the string that begins at @s: then an odd number of \ is before. */
+static inline bool is_escaped(const char *s, const char *p)
+{
+	const char *q = p;
+
+	while (q > s && q[-1] == '\\')
+		q--;
+	return (p - q) & 1;
+}
+
 bool json__string(struct json *j, struct span *raw)
 {
 	const char *p;
 
 	if (json__peek(j) != '"')
 		return json__fail(j, "no string");
-	raw->s = j->p + 1;
-	for (p = raw->s; p < j->end && *p != '"'; p++)
-		p += *p == '\\';
-	if (p >= j->end)
+	raw->s = p = j->p + 1;
+	while ((p = memchr(p, '"', j->end - p)) && is_escaped(raw->s, p))
+		p++;
+	if (!p)
 		return json__fail(j, "string without an end");
 	raw->len = p - raw->s;
 	j->p = p + 1;

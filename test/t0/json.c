@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Strings of JSON: where they end, and what they mean. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "tap.h"
+
+/* @meant: NULL if @text is no string at all. The buffer ends behind @text, to be seen by sanitizers. */
+static void check(const char *text, const char *meant)
+{
+	size_t len = strlen(text);
+	char *buf = malloc(len), *out;
+	struct span raw = { 0 };
+	struct json j;
+
+	if (!buf)
+		bail("out of memory");
+	memcpy(buf, text, len);
+	json__init(&j, buf, len);
+	if (!json__string(&j, &raw)) {
+		ok(!meant && j.what, "%s: %s", text, j.what ?: "(no reason)");
+	} else {
+		out = malloc(raw.len + 1);
+		if (!out)
+			bail("out of memory");
+		json_string__decode(raw, out);
+		is_str(out, meant ?: "no string", "%s", text);
+		free(out);
+	}
+	free(buf);
+}
+
+int main(void)
+{
+	struct span raw;
+	struct json j;
+
+	check("\"\"", "");
+	check("\"a\"", "a");
+	check("\"a name that is longer than a word of the machine\"",
+	      "a name that is longer than a word of the machine");
+	check("\"\\\"\"", "\"");
+	check("\"a\\\"b\"", "a\"b");
+	check("\"a\\\\\"", "a\\");
+	check("\"a\\\\\\\"b\"", "a\\\"b");
+	check("\"\\\\\\\\\"", "\\\\");
+	check("\"\\u0041\\n\"", "A\n");
+	check("\"", NULL);
+	check("\"a", NULL);
+	check("\"a\\\"", NULL);
+	check("\"\\", NULL);
+	check("a\"", NULL);
+
+	/* What is before a string is not of it, and what is behind it is still there. */
+	json__init(&j, "\"a\\\\\",\"b\"", 9);
+	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',', "a backslash at its end");
+	j.p++;
+	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next one");
+	return done_testing();
+}
