@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PyTorch beyond eager mode: torch.compile (Triton), CUDA graphs, DataLoader workers, spawned
-# processes, and two GPUs where there are two. Every launch is matched.
+# PyTorch beyond eager mode: torch.compile (Triton), CUDA graphs, NVIDIA's libraries, DataLoader
+# workers, spawned and forked processes, and two GPUs where there are two. Every launch is matched.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 
-what="compiled graph loader spawn"
+what="compiled graph loader spawn trees forked libraries attention"
 [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && what="$what two_gpus"
 for w in $what; do
 	xpuload -o "$w.data" python3 "$XPU_SRC/test/gpu/more.py" "$w" >out 2>load.log
