@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # twofile.sh [LAUNCHES]: time and memory of importing so many launches (92,732), and then ten times as
 # many, from two files, one with stacks and one with calls and kernels, whose clocks differ by 370 ms,
-# to folded stacks. Medians of 3 runs. "ns each" is CPU time per launch; "right" is how many launches
-# got their own stack, which nothing but time tells.
+# to folded stacks. "sites" is from how many call paths, each with a kernel of its own: 64, as programs
+# are, and as many as launches, where nothing is met twice. Medians of 3 runs. "ns each" is CPU time
+# per launch; "right" is how many launches got a stack of their own kernel, which only time tells.
 set -u
 : "${XPU_BUILD:?run it as: make bench}"
 launches=${1:-92732}
@@ -14,21 +15,21 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
 line() {
-	printf '%9s %8s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
+	printf '%9s %8s %7s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
 }
 
 right() {		# launches under the stack whose name says that it is theirs
-	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) .*/\1 \2/p' "$1" |
-		awk '$1 == $2 { n++ } END { print n + 0 }'
+	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) /\1 \2 /p' "$1" |
+		awk '$1 == $2 { n += $3 } END { print n + 0 }'
 }
 
 median() {		# of a column of the figures
 	cut -d' ' -f"$1" figures | sort -n | sed -n 2p
 }
 
-bench() {		# bench LAUNCHES THREADS GAP_US LOST
-	"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr="$1" threads="$2" gap="$3" lost="$4" >/dev/null ||
-		exit 1
+bench() {		# bench LAUNCHES THREADS GAP_US LOST SITES
+	"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr="$1" threads="$2" gap="$3" lost="$4" \
+		sites="$5" >/dev/null || exit 1
 	rm -f figures
 	for _ in 1 2 3; do
 		$time -f '%e %U %S %M' -o figure "$XPU_BUILD/xpumerge" --cpu cpu.txt --gpu gpu.json \
@@ -36,15 +37,17 @@ bench() {		# bench LAUNCHES THREADS GAP_US LOST
 		awk '{ print $1, $2 + $3, int($4 / 1024) }' figure >>figures
 	done
 	cpu=$(median 2)
-	line "$1" "$2" "$4" "$(median 1)" "$cpu" \
+	line "$1" "$2" "$5" "$4" "$(median 1)" "$cpu" \
 		"$(echo "$cpu $1" | awk '{ printf "%.0f", $1 * 1e9 / $2 }')" "$(median 3)" \
 		"$(($(cat cpu.txt gpu.json | wc -c) / 1000000))" "$(right a.folded)"
 }
 
 echo "importing from two files, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
-line launches threads lost "wall s" "CPU s" "ns each" "peak MB" "input MB" right
-bench "$launches" 1 30 0
-bench "$launches" 1 30 0.01
-bench "$launches" 8 60 0
-bench "$launches" 8 60 0.01
-bench $((launches * 10)) 8 60 0.01
+line launches threads sites lost "wall s" "CPU s" "ns each" "peak MB" "input MB" right
+for sites in 64 "$launches"; do
+	bench "$launches" 1 30 0 "$sites"
+	bench "$launches" 1 30 0.01 "$sites"
+	bench "$launches" 8 60 0 "$sites"
+	bench "$launches" 8 60 0.01 "$sites"
+done
+bench $((launches * 10)) 8 60 0.01 $((launches * 10))
