@@ -16,7 +16,7 @@
 #include "window.h"
 
 #define UNKNOWN		"[unknown]"
-#define NR_RECENT	4096
+#define NR_RECENT	65536
 
 /* Ids of one process only have its index in the upper half of their key. */
 #define ID_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
