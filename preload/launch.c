@@ -2,7 +2,7 @@
 /*
  * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
  * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock,
- * no allocation, no system call, no shared line.
+ * no allocation, no system call, no shared line; but where modules are unloaded, see names.h.
  */
 #include "launch.h"
 

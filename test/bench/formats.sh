@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # formats.sh [LAUNCHES]: time and memory of writing five million launches (or so many) in each format;
 # and timelines of as many with --api, which have two calls for each.
-set -u
-: "${XPU_BUILD:?run it as: make bench}"
+. "$(dirname "$0")/lib.sh"
 launches=${1:-5000000}
-time=/usr/bin/time
-[ -x $time ] || { echo "formats.sh: $time is missing (Debian: time)" >&2; exit 1; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 
 line() {
 	printf '%14s %8s %8s %8s %9s\n' "$@"

@@ -11,14 +11,8 @@
 #
 # "ns each" is CPU time per launch, "x linear" that to the one of the fewest launches. Then other
 # recordings and results, of the fewest.
-set -u
-: "${XPU_BUILD:?run it as: make bench}"
+. "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000 30000000
-time=/usr/bin/time
-[ -x $time ] || { echo "merge.sh: $time is missing (Debian: time)" >&2; exit 1; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 
 line() {
 	printf '%10s %-30s %8s %8s %8s %8s %8s %8s\n' "$@"

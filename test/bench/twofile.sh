@@ -5,14 +5,8 @@
 # to folded stacks. "sites" is from how many call paths, each with a kernel of its own: 64, as programs
 # are, and as many as launches, where nothing is met twice. Medians of 3 runs. "ns each" is CPU time
 # per launch; "right" is how many launches got a stack of their own kernel, which only time tells.
-set -u
-: "${XPU_BUILD:?run it as: make bench}"
+. "$(dirname "$0")/lib.sh"
 launches=${1:-92732}
-time=/usr/bin/time
-[ -x $time ] || { echo "twofile.sh: $time is missing (Debian: time)" >&2; exit 1; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 
 line() {
 	printf '%9s %8s %7s %7s %8s %8s %8s %8s %8s %10s\n' "$@"

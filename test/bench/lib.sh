@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# lib.sh - what benchmarks of xpumerge begin with; to be sourced. They go on in a directory of their
+# own, which goes when they end; $time is GNU time.
+set -u
+: "${XPU_BUILD:?run it as: make bench}"
+time=/usr/bin/time
+[ -x $time ] || { echo "$0: $time is missing (Debian: time)" >&2; exit 1; }
+dir=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
