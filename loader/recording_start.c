@@ -240,9 +240,14 @@ static int attach(struct recording *r)
 		status = start_sideband(r, -1);
 	if (!status)
 		status = start_recorder(r);
-	if (!status && opts->mode == PROBES_PID)
+	if (status)
+		return status;
+	if (opts->mode == PROBES_PID)
 		sideband__adopt(r->sideband, opts->pid, r->writer);
-	return status;
+	/* Who waits for this line, a person or a script, misses nothing from here on. */
+	msg__info("attached to %s, Ctrl-C ends",
+		  opts->mode == PROBES_PID ? "1 process" : "all programs that have the shim");
+	return 0;
 }
 
 /* ---- a command ------------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
  *			is like it, in this thread and in another one
  *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
+ *	wait		none: waits for a line, or the end, of standard input
+ *	memory=MB	none of its own: touches as much, which the kernel has to free in the end
  *
  * At the end it prints how many us of CPU time it has had, its children and former selves included.
  */
@@ -218,6 +220,16 @@ static void run_threads(unsigned int nr, void *late)
 	free(threads);
 }
 
+static void touch_memory(size_t mb)
+{
+	char *data = malloc(mb << 20);
+
+	if (!data)
+		errx(1, "no %zu MB", mb);
+	memset(data, 1, mb << 20);
+	sink += data[sink % (mb << 20)];
+}
+
 static void step(const char *arg)
 {
 	if (!strcmp(arg, "user")) {
@@ -246,6 +258,10 @@ static void step(const char *arg)
 		wait_vfork();
 	} else if (!strcmp(arg, "context")) {
 		run_context();
+	} else if (!strcmp(arg, "wait")) {
+		getchar();
+	} else if (!strncmp(arg, "memory=", 7)) {
+		touch_memory(atoi(arg + 7));
 	} else if (!strncmp(arg, "deep=", 5)) {
 		burn_deep(atoi(arg + 5));
 	} else {
