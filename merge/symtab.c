@@ -283,9 +283,12 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static int bind__rank(uint8_t bind)
+/* How much others use a name: what is exported of an old version is still before what is not. */
+static int candidate__rank(const struct symtab_candidate *c)
 {
-	return bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0;
+	int rank = c->bind == STB_GLOBAL ? 2 : c->bind == STB_WEAK ? 1 : 0;
+
+	return rank && !c->old ? rank + 2 : rank;
 }
 
 /* How much a name is one that was made for use inside of a library. */
@@ -303,8 +306,7 @@ int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_
 	return cmp3(a->typed, b->typed) ?:
 	       cmp3(!!a->size, !!b->size) ?:
 	       cmp3(!!a->name, !!b->name) ?:
-	       cmp3(bind__rank(a->bind), bind__rank(b->bind)) ?:
-	       cmp3(b->old, a->old) ?:
+	       cmp3(candidate__rank(a), candidate__rank(b)) ?:
 	       cmp3(a->size, b->size) ?:
 	       (!a->name ? 0 :
 		cmp3(name__internal(b->name), name__internal(a->name)) ?:

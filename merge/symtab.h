@@ -78,10 +78,10 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /**
  * symtab_candidate__cmp - which of two names for one address is better
  *
- * Before the other comes: a function, before a label; one with a size; global before weak before
- * local; one of the default version; the longer one; one that is not for use inside of a library
- * (__GI_x, x.localalias); one with fewer leading underscores. Then any fixed order decides, so that a
- * function has one name wherever its file's tables were read from.
+ * Before the other comes: a function, before a label; one with a size; global before weak, both of
+ * the default version, before the same of an old version, before local; the longer one; one that is
+ * not for use inside of a library (__GI_x, x.localalias); one with fewer leading underscores. Then
+ * any fixed order decides, so that a function has one name wherever its file's tables were read from.
  *
  * Return: > 0 if that is @a, < 0 if it is @b.
  */

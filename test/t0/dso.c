@@ -295,10 +295,12 @@ static void test_aliases(void)
 		/* Versions that nothing is linked to any more: memmove was memcpy, too. */
 		{ { .name = "memmove", .bind = STB_GLOBAL, SIZED },
 		  { .name = "memcpy", .bind = STB_GLOBAL, SIZED, .old = true } },
-		{ { .name = "__sigsetjmp", .bind = STB_GLOBAL, SIZED },
-		  { .name = "sigsetjmp", .bind = STB_GLOBAL, SIZED, .old = true } },
-		{ { .name = "old_one", .bind = STB_GLOBAL, SIZED, .old = true },
-		  { .name = "other", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "__lseek", .bind = STB_GLOBAL, SIZED },
+		  { .name = "llseek", .bind = STB_GLOBAL, SIZED, .old = true } },
+		{ { .name = "exp10l", .bind = STB_WEAK, SIZED },
+		  { .name = "pow10l", .bind = STB_GLOBAL, SIZED, .old = true } },
+		{ { .name = "__old_bzero", .bind = STB_WEAK, SIZED, .old = true },
+		  { .name = "bzero_local", .bind = STB_LOCAL, SIZED } },
 		/* gcc */
 		{ { .name = "__inner", .bind = STB_LOCAL, SIZED },
 		  { .name = "__inner.localalias", .bind = STB_LOCAL, SIZED } },
