@@ -168,9 +168,9 @@ thread_library() {	# thread_library MORE BODY
 		.section .note.GNU-stack
 	END
 	${CC:-cc} -shared -nostdlib -Wl,-soname,libc.so.6 -o thread.so thread.s 2>cc.log || cat cc.log
-	addr thread.so run >at
+	addr thread.so run >start
 	strip -o thread.stripped thread.so
-	"$XPU_BUILD/names" thread.stripped "$none" <at 2>names.log
+	"$XPU_BUILD/names" thread.stripped "$none" <start 2>names.log
 }
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x640(%r9), %rdi; call *%rax")" start_thread \
 	"where a thread begins: pointer in a register"

@@ -85,11 +85,12 @@ static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 }
 
 /*
- * All from one place, so that all have the same caller's frame: a loop without conditions, of
- * which no compiler makes two calls.
+ * All from one place, so that all have the same caller's frame: in a loop with a condition, or in one
+ * that it unrolls, a compiler makes two calls of one.
  */
 static NOINLINE void walk_all(struct call *call, const struct call *end)
 {
+#pragma GCC unroll 1
 	for (; call < end; call++)
 		call->again = walk(call->level, call->slot, call->trace);
 }
