@@ -14,6 +14,7 @@
 
 #include "xpu_record.h"
 #include "xpu_slot.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 #define SIGKILL	9

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct probes;

@@ -123,14 +123,17 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 		recorder__python(rec, image->proc_id, python);
 }
 
-/* An exec maps the new file a moment before the new image is told of. */
+/*
+ * An exec maps the new file a moment before the new image is told of; after it, perhaps, by the
+ * clock of another CPU.
+ */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
 	struct found_python *f;
 
 	table_find(rec->found, pid, r->pid, f);
 	if (f && (r->hdr.misc == XPU_MISC_PROCESS_ATTACH ||
-		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && r->time_ns - f->time_ns < EXEC_NS)))
+		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && xpu_ns_apart(r->time_ns, f->time_ns) < EXEC_NS)))
 		recorder__python(rec, r->proc_id, &f->python);
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct recorder;

@@ -25,6 +25,7 @@
 #include "pyfind.h"
 #include "table.h"
 #include "writer.h"
+#include "xpu_time.h"
 
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
 
@@ -591,7 +592,7 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t now_ns = clock__now(), time_ns = now_ns - 1000000000;
+	uint64_t now_ns = clock__now(), time_ns = xpu_ns_between(1000000000, now_ns);
 	struct dirent *d;
 	char path[64];
 	DIR *dir;

@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "probes.h"
 #include "xpu_slot.h"
+#include "xpu_time.h"
 
 #define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, without PATH */
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
@@ -304,9 +305,7 @@ bool target__relay(struct target *t, const struct probes *p)
 		if (!t->relays[sig].pending)
 			continue;
 		probes__signal(p, sig, &seen);
-		age = seen.time_ns > t->relays[sig].time_ns ?
-			seen.time_ns - t->relays[sig].time_ns :
-			t->relays[sig].time_ns - seen.time_ns;
+		age = xpu_ns_apart(seen.time_ns, t->relays[sig].time_ns);
 		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
 		    age < RELAY_SAME_NS) {
 			t->relays[sig].pending = false;	/* it has it */

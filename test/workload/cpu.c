@@ -12,7 +12,8 @@
  *	exec		itself anew, with what follows
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
  *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
- *			is like it, in this thread and in another one
+ *			is like it, in this thread and in another one; each thread prints for how many
+ *			ns it was blocked in them: "napped main ONE TWO"
  *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
  *	wait		none: waits for a line, or the end, of standard input
@@ -22,6 +23,7 @@
  */
 #include <err.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -117,6 +119,32 @@ static BURNER void burn_deep(unsigned int depth)
 	sink += here[0];
 }
 
+/* How long this thread has waited for a CPU, and how often it got one, as the kernel says. */
+static void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (!f || fscanf(f, "%*u %" SCNu64 " %" SCNu64, delay_ns, nr) != 2)
+		*delay_ns = *nr = 0;
+	if (f)
+		fclose(f);
+}
+
+/* How long this thread has been blocked: it neither ran nor waited for a CPU. */
+static uint64_t blocked_ns(void)
+{
+	uint64_t delay_ns, nr, delay_after_ns, nr_after, ns;
+	struct timespec ts;
+
+	do {				/* all of it at one instant */
+		read_schedstat(&delay_ns, &nr);
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		ns = ts.tv_sec * 1000000000ull + ts.tv_nsec - cpu_ns();
+		read_schedstat(&delay_after_ns, &nr_after);
+	} while (nr != nr_after);
+	return ns - delay_ns;
+}
+
 static BURNER void nap(unsigned int us)
 {
 	usleep(us);
@@ -137,12 +165,18 @@ static BURNER void nap_two(void)
 
 static BURNER void *naps(void *arg)
 {
+	uint64_t one_ns = 0, two_ns = 0, begin_ns;
 	int i;
 
 	for (i = 0; i < 20; i++) {
+		begin_ns = blocked_ns();
 		nap_one();
+		one_ns += blocked_ns() - begin_ns;
+		begin_ns = blocked_ns();
 		nap_two();
+		two_ns += blocked_ns() - begin_ns;
 	}
+	printf("napped %s %" PRIu64 " %" PRIu64 "\n", (const char *)arg, one_ns, two_ns);
 	return arg;
 }
 
@@ -150,9 +184,9 @@ static void run_naps(void)
 {
 	pthread_t other;
 
-	if (pthread_create(&other, NULL, naps, NULL))
+	if (pthread_create(&other, NULL, naps, (void *)"other"))
 		errx(1, "no thread");
-	naps(NULL);
+	naps((void *)"main");
 	pthread_join(other, NULL);
 }
 
