@@ -489,9 +489,10 @@ static void at_exit(void)
 		ranges__give_up();
 		activity__flush(true);
 		activity__drain(true);
-	} else if (shim.told_busy && probe__is_heard()) {
-		tell_of_programs_records("CUPTI was not free again until the end: ");
 	}
+	if (probe__is_heard())
+		tell_of_programs_records(shim.told_busy ? "CUPTI was not free again until the end: " :
+							  "");
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 }
