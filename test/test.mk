@@ -224,6 +224,10 @@ $(O)/test/t0/recorder.t: $(RECORDER_OBJ)
 $(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
 
+$(O)/test/t0/pycode.t: $(O)/loader/pycode.o
+$(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
+$(O)/test/t0/pycode.t: T0_OBJ = $(O)/loader/pycode.o
+
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/pyelf.o
