@@ -67,6 +67,7 @@ static struct {
 	CUpti_SubscriberHandle subscriber;
 	uint64_t hello_ns;		/* when to repeat the definitions for one who has come */
 	bool told_busy;
+	int busy_level;			/* XPU_MESSAGE_*, of what was told */
 	uint64_t retry_ns;		/* when to try to subscribe again */
 	unsigned int nr_waits;		/* tries that found the program's buffers with CUPTI */
 
@@ -197,7 +198,8 @@ static enum state busy(const char *holder)
 	if (!shim.told_busy) {
 		snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded until it "
 			 "lets go", holder);
-		activity__message(XPU_MESSAGE_ERROR, text);
+		shim.busy_level = XPU_MESSAGE_ERROR;
+		activity__message(shim.busy_level, text);
 		shim.told_busy = true;
 	}
 	shim.retry_ns = clock__ns() + RETRY_NS;
@@ -205,18 +207,21 @@ static enum state busy(const char *holder)
 }
 
 /*
- * The program has let go: what it has collected until then did not come here. Kernels, copies and
- * sets that it did not collect are not known of.
+ * What the program has collected until then did not come here. Of kernels, copies and sets that it
+ * did not collect, nobody knows.
  */
-static void tell_of_programs_records(const char *before)
+static void tell_of_programs_records(void)
 {
+	const char *until = shim.told_busy ? "CUPTI was not free again until the end: " : "";
 	uint64_t nr = yield__take_nr_records();
 	char text[256];
 
+	if (!nr)
+		return;
 	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which are "
-		 "not in the recording", before, (unsigned long long)nr);
-	if (nr)
-		activity__message(XPU_MESSAGE_WARNING, text);
+		 "not in the recording", until, (unsigned long long)nr);
+	/* Whether the process counts as recorded is as its last message has it. */
+	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
 
 static enum state wake(void)
@@ -265,7 +270,7 @@ static enum state wake(void)
 		shim.told_busy = false;
 	}
 	shim.nr_waits = 0;
-	tell_of_programs_records("");
+	tell_of_programs_records();
 	unwind__init();
 	why = unwind__message(&level);
 	if (why)
@@ -311,7 +316,8 @@ static void yield(void)
 	atomic_store(&shim.awake, false);
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
 		 "until it lets go", atomic_load(&shim.yield_to));
-	activity__message(XPU_MESSAGE_WARNING, text);
+	shim.busy_level = XPU_MESSAGE_WARNING;
+	activity__message(shim.busy_level, text);
 	shim.told_busy = true;
 	shim.retry_ns = clock__ns() + RETRY_NS;
 }
@@ -491,8 +497,7 @@ static void at_exit(void)
 		activity__drain(true);
 	}
 	if (probe__is_heard())
-		tell_of_programs_records(shim.told_busy ? "CUPTI was not free again until the end: " :
-							  "");
+		tell_of_programs_records();
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 }
