@@ -235,10 +235,6 @@ static enum state wake(void)
 	if (!c->handle && cupti__open(c, text, sizeof(text)))
 		return fail(text);
 
-	if (shim.nr_waits < MAX_WAITS && !activity__is_free(c)) {
-		shim.nr_waits++;
-		return busy("the program itself");
-	}
 	err = subscribe(holder, sizeof(holder));
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
 		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI's own words */
@@ -249,6 +245,11 @@ static enum state wake(void)
 		snprintf(text, sizeof(text), "cuptiSubscribe failed: %s (error %d, %s)",
 			 cupti__strerror(c, err), err, c->path);
 		return fail(text);
+	}
+	if (shim.nr_waits < MAX_WAITS && !activity__is_free(c)) {
+		shim.nr_waits++;
+		c->unsubscribe(shim.subscriber);
+		return busy("the program itself");
 	}
 	err = activity__start(c, &what);
 	if (err != CUPTI_SUCCESS) {
