@@ -26,8 +26,11 @@ struct pycode {
 		uint64_t code, print;
 		uint64_t image;		/* a child's code objects are its own after the fork */
 	} key;
-	uint32_t id;			/* 0: not readable */
+	uint32_t id;			/* 0: it could not be read so far ... */
+	uint32_t nr_met;		/* ... and was met so often, up to MAX_MET */
 };
+
+#define MAX_MET	(1u << 16)		/* what cannot be read by then never is */
 
 struct pycodes {
 	struct python *pythons;
@@ -136,6 +139,19 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 	return size;
 }
 
+/*
+ * The target may have been changing what was read, or be somewhere else in memory for a moment. A
+ * code object that a program runs is met again and again: it is read at the second time, the fourth,
+ * the eighth, and so on, so that one that never can be costs next to nothing.
+ */
+static bool try_again(struct pycode *c)
+{
+	if (c->nr_met >= MAX_MET)
+		return false;
+	c->nr_met++;
+	return !(c->nr_met & (c->nr_met - 1));
+}
+
 uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, pid_t pid,
 		     const struct xpu_python_frame *f, struct writer *w)
 {
@@ -146,16 +162,19 @@ uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, 
 	size_t size;
 
 	table_find(p->codes, key, key, c);
-	if (c)
+	if (c && (c->id || !try_again(c)))
 		return c->id;
 	table_find(p->pythons, proc_id, proc_id, python);
 	if (!python)
 		table_find(p->pythons, proc_id, python_from, python);
 	if (!python)
 		return 0;
-	table_get(p->codes, key, key, c);
-	if (!c)
-		return 0;
+	if (!c) {
+		table_get(p->codes, key, key, c);
+		if (!c)
+			return 0;
+		c->nr_met = 1;
+	}
 	size = pycodes__read(p, pid, &python->layout, f);
 	r = size ? writer__reserve(w, size) : NULL;
 	if (!r)

@@ -140,15 +140,16 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
-# A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and a profiler.
-ODD		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/workload/,odd_library.so own_cupti \
+# A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and profilers.
+OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles)
+ODD		:= $(if $(CUPTI_CFLAGS),$(OWN) $(addprefix $(O)/workload/,odd_library.so \
 			$(if $(findstring thread,$(SAN)),,odd_asan)))
 
-$(O)/workload/own_cupti: test/workload/own_cupti.cc $(SIM_LIBS) $(O)/flags
+$(OWN): $(O)/workload/%: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(WARN) $(WORKLOAD_CFLAGS) -x c $< -x none $(ALL_LDFLAGS) -o $@ \
-		-L$(O)/sim -lcudart -lcupti -Wl,-rpath,'$$ORIGIN/../sim'
+		-L$(O)/sim -lcudart -lcupti -Wl,-rpath,'$$ORIGIN/../sim' -lpthread
 
 $(O)/workload/odd_library.so: test/workload/odd_library.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
@@ -222,6 +223,10 @@ RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c 
 $(O)/test/t0/recorder.t: $(RECORDER_OBJ)
 $(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
+
+$(O)/test/t0/pycode.t: $(O)/loader/pycode.o
+$(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
+$(O)/test/t0/pycode.t: T0_OBJ = $(O)/loader/pycode.o
 
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
