@@ -129,11 +129,11 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 }
 
 /* It has been seen that @name is no regular file; it may have become one. */
-static int open_in_place(struct safefile *f, const char *name, int how, unsigned int flags)
+static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
 {
 	struct stat st;
 
-	f->fd = openat(f->dir_fd, name, O_WRONLY | O_NOCTTY | O_CLOEXEC | how |
+	f->fd = openat(f->dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC |
 		       (flags & SAFEFILE_NO_WAIT ? O_NONBLOCK : 0));
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return -errno;
@@ -144,15 +144,29 @@ static int open_in_place(struct safefile *f, const char *name, int how, unsigned
 	return 0;
 }
 
-static bool is_regular_behind(const struct safefile *f, const char *name)
+/*
+ * In /proc/self/fd: takes the descriptor of that number, which whoever called this program has
+ * given it. To open the file anew may not be allowed, or not be possible (a socket).
+ * Return: whether it is one to write to.
+ */
+static bool take_descriptor(struct safefile *f, const char *name)
 {
-	struct stat st;
+	struct stat st, ours;
+	char *end;
+	long fd = strtol(name, &end, 10);
 
-	return fstatat(f->dir_fd, name, &st, 0) || S_ISREG(st.st_mode);
+	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
+		return false;
+	/* It may be another process's directory. */
+	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
+	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return false;
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return f->fd >= 0;
 }
 
 /* Return: 1 and in @path where the link @name leads to, 0 if what is there is open, or -errno. */
-static int follow(struct safefile *f, const char *name, char *path, unsigned int flags)
+static int follow(struct safefile *f, const char *name, char *path)
 {
 	struct statfs fs;
 	struct stat st;
@@ -171,9 +185,8 @@ static int follow(struct safefile *f, const char *name, char *path, unsigned int
 	err = -ELOOP;
 	if (st.st_uid && st.st_uid != invoker__uid())
 		goto out;
-	/* The text of a link in /proc/self/fd is not where it leads to. */
-	if (fs.f_type == PROC_SUPER_MAGIC && !is_regular_behind(f, name)) {
-		err = open_in_place(f, name, 0, flags);
+	if (fs.f_type == PROC_SUPER_MAGIC && take_descriptor(f, name)) {
+		err = 0;
 		goto out;
 	}
 	len = readlinkat(fd, "", path, PATH_MAX);
@@ -216,11 +229,11 @@ static int open_step(struct safefile *f, char *path, bool linked, unsigned int f
 		st.st_mode = S_IFREG;		/* which it is going to be */
 	}
 	if (S_ISLNK(st.st_mode))
-		return follow(f, name, path, flags);
+		return follow(f, name, path);
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
-		return open_in_place(f, name, O_NOFOLLOW, flags);
+		return open_in_place(f, name, flags);
 	if (linked && !(flags & SAFEFILE_LINKS))
 		return -ELOOP;
 	return create(f, name, flags);

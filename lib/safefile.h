@@ -7,7 +7,8 @@
  * by rename: nothing that exists is written to, whatever links there are. All of it is done with
  * the rights of the invoker (invoker.h).
  *
- * What is no regular file (a FIFO, a device, /dev/stdout) is written in place, and never made.
+ * What is no regular file (a FIFO, a device) is written in place, and never made. /dev/stdout and
+ * the like are the descriptors that the program was given.
  *
  * Names are below a descriptor of a directory, or AT_FDCWD. Errors are negative errnos, which
  * safefile__strerror() explains; -ELOOP is a symbolic link that is not followed.

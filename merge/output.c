@@ -50,7 +50,7 @@ int output__open(struct output *o, const char *path, bool private)
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
 	o->file.dir_fd = -1;
-	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout")) {
+	if (!strcmp(path, "-")) {
 		o->fd = STDOUT_FILENO;
 	} else {
 		open_file = &o->file;

@@ -209,7 +209,15 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-$(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+# With nothing else: lib/ needs the C library alone.
+LIB_TEST	:= test/t0/safefile.c
+
+$(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) -lpthread
+
+$(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
