@@ -67,7 +67,7 @@ for name in victim new; do
 	for who in sudo xpuload; do
 		rm -f home/link.data
 		ln -s ../closed/$name home/link.data
-		$who -o home/link.data true 2>log
+		$who --cpu-only -o home/link.data true 2>log
 		refused log $? "$who, a link to closed/$name" \
 			"home/link.data.*: ($([ $who = sudo ] && echo Permission || echo it is a symbolic link))"
 	done
@@ -194,7 +194,7 @@ fi
 mkdir private
 cat >inside.sh <<-'END'
 	mount -t tmpfs none private && cp "$1" private/program && chmod "$2" private/program || exit 99
-	private/program 300 user
+	private/program 600 user
 END
 keep() {			# keep MODE COMMAND...: records that program, of that mode
 	mode=$1
