@@ -75,6 +75,9 @@ esac
 follow() {
 	links=0
 	while [ -L "$out" ]; do
+		case $out in
+		/dev/fd/*|/proc/*) return ;;
+		esac
 		owner=$(stat -c %u -- "$out")
 		links=$((links + 1))
 		[ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] && [ $links -le 40 ] ||
@@ -88,16 +91,15 @@ follow() {
 }
 
 named=$out
-case $out in
--)	cat "$tmp/svg" ;;
-/dev/stdout|/dev/fd/*|/proc/*)
-	cat "$tmp/svg" >"$out" ;;
-*)	follow
-	if [ -e "$out" ] && [ ! -f "$out" ]; then
-		dd if="$tmp/svg" of="$out" bs=64k oflag=nofollow conv=notrunc,nocreat status=none
-	else
-		part=$out.$(od -An -N8 -tx8 /dev/urandom | tr -d ' ').tmp
-		(set -C; cat "$tmp/svg" >"$part") && mv -fT -- "$part" "$out"
-	fi ;;
-esac || die "cannot write $named"
+follow
+if [ "$out" = - ]; then
+	cat "$tmp/svg"
+elif [ -L "$out" ]; then		# a descriptor's name
+	cat "$tmp/svg" >"$out"
+elif [ -e "$out" ] && [ ! -f "$out" ]; then
+	dd if="$tmp/svg" of="$out" bs=64k oflag=nofollow conv=notrunc,nocreat status=none
+else
+	part=$out.$(od -An -N8 -tx8 /dev/urandom | tr -d ' ').tmp
+	(set -C; cat "$tmp/svg" >"$part") && mv -fT -- "$part" "$out"
+fi || die "cannot write $named"
 exit $status
