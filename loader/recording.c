@@ -181,7 +181,7 @@ static void finish_keeper(struct recording *r)
 			  r->opts->data, st.bytes / 1e6);
 	if (st.nr_failed)
 		msg__info("%llu mapped files are not at their paths here and could not be kept: "
-			  "%s", (unsigned long long)st.nr_failed, strerror(st.error));
+			  "%s", (unsigned long long)st.nr_failed, safefile__strerror(-st.error));
 }
 
 int recording__finish(struct recording *r)
@@ -212,6 +212,7 @@ void recording__free(struct recording *r)
 {
 	sampler__close(r->sampler);
 	writer__close(r->writer, NULL, NULL);
+	safefile__close(&r->file);
 	recorder__free(r->recorder);
 	sideband__close(r->sideband);
 	keeper__free(r->keeper);

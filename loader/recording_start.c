@@ -148,18 +148,14 @@ static int start_recorder(struct recording *r)
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
-	int err;
 
 	snprintf(mapped_shim, sizeof(mapped_shim), "/proc/self/fd/%d", r->shim_fd);
 	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
 		msg__error("%s", why);
 		return STATUS_FAILED;
 	}
-	err = datafile__create(opts, &r->writer);
-	if (err) {
-		msg__error("cannot write %s: %s", opts->data, strerror(-err));
+	if (datafile__create(opts, &r->file, &r->writer))
 		return STATUS_FAILED;
-	}
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
 	if (!r->recorder) {
 		msg__error("out of memory");
@@ -180,11 +176,19 @@ static int start_sideband(struct recording *r, pid_t pid)
 		return STATUS_FAILED;
 	}
 	sideband__set_pyfind(r->sideband, r->pyfind);
+	return 0;
+}
+
+/* The recording has its name. */
+static int start_keeper(struct recording *r)
+{
+	int err;
+
 	if (r->opts->no_cache)
 		return 0;
-	r->keeper = keeper__new(r->opts->data);
-	if (!r->keeper) {
-		msg__error("out of memory");
+	err = keeper__new(r->opts->data, &r->keeper);
+	if (err) {
+		msg__error("cannot keep files beside %s: %s", r->opts->data, strerror(-err));
 		return STATUS_FAILED;
 	}
 	sideband__set_keeper(r->sideband, r->keeper);
@@ -239,7 +243,7 @@ static int attach(struct recording *r)
 	if (!status)
 		status = start_sideband(r, -1);
 	if (!status)
-		status = start_recorder(r);
+		status = start_recorder(r) ?: start_keeper(r);
 	if (status)
 		return status;
 	if (opts->mode == PROBES_PID)
@@ -298,7 +302,7 @@ static int run_command(struct recording *r)
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	status = start_sideband(r, r->target.pid);
+	status = start_sideband(r, r->target.pid) ?: start_keeper(r);
 	if (status)
 		return status;		/* our end of its pipe closes: it goes, too */
 	err = target__exec(&r->target);

@@ -210,7 +210,15 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-$(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+# With nothing else: lib/ needs the C library alone.
+LIB_TEST	:= test/t0/safefile.c
+
+$(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) -lpthread
+
+$(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
@@ -218,7 +226,7 @@ $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libm
 
 # The loader's side of the file, without BPF.
 RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c chains.c threads.c \
-			events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c invoker.c msg.c))
+			events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c msg.c))
 
 $(O)/test/t0/recorder.t: $(RECORDER_OBJ)
 $(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
@@ -269,7 +277,8 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Ipreload $(ALL_LDFLAGS) \
 		-rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
-TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+# Under sudo, tests and demo are root's own: what they record is not the caller's.
+TEST_ENV	= SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
@@ -399,9 +408,9 @@ bench-gpu: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-		  -fno-sanitize-recover=all -Ibpf -Imerge -Iloader -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
 
-$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
+$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)

@@ -178,7 +178,7 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	int nr;
 
 	memset(range_ids, 0xff, sizeof(range_ids));
-	if (close(mkstemp(path)) || writer__open(path, header, &w) ||
+	if (writer__open(mkstemp(path), header, &w) ||
 	    !(rec = recorder__new(w, 1000000, wanted, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
@@ -286,7 +286,7 @@ int main(void)
 	struct session s;
 	struct writer *w;
 
-	if (close(mkstemp(path)) || writer__open(path, &header, &w) ||
+	if (writer__open(mkstemp(path), &header, &w) ||
 	    !(rec = recorder__new(w, 1000000, true, &nobody)))
 		bail("cannot begin");
 
