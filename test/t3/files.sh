@@ -176,7 +176,7 @@ is "$? $(owner roots/b.data)" "0 0" "SUDO_UID emptied: root's own"
 
 # ---- killed
 
-"$XPULOAD" --cpu-only -o killed.data sleep 30 2>log &
+"$XPULOAD" --cpu-only -o killed.data sleep 5 2>log &
 pid=$!
 n=0
 until [ -s killed.data ] || [ $n -gt 500 ]; do
