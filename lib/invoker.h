@@ -2,10 +2,10 @@
 /*
  * invoker.h - the user for whom a privileged program handles files
  *
- * Under sudo, or installed set-user-ID, a program has more rights than the user who called it. That
- * user is its invoker. Files are opened, made, renamed and removed with the invoker's rights, between
- * invoker__enter() and invoker__leave(), so that the program does to no file what its invoker could
- * not do. Any other program is its own invoker, and nothing here has an effect.
+ * Under sudo, or installed set-user-ID, a program has more rights than the user who called it.
+ * That user is its invoker. Between invoker__enter() and invoker__leave() files are opened, made,
+ * renamed and removed with the invoker's rights, so that the program does to no file what its
+ * invoker could not do. Any other program is its own invoker, and these functions do nothing.
  */
 #ifndef LIB_INVOKER_H
 #define LIB_INVOKER_H

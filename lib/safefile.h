@@ -22,7 +22,7 @@
 
 struct safefile {
 	int fd;			/* to write to; the caller's to close */
-	int dir_fd;		/* of the directory that @name is in, for these functions only; or -1 */
+	int dir_fd;		/* of the directory that @name is in, for these functions; or -1 */
 	char *name;		/* NULL: written in place */
 	char *tmp;		/* what it is called until safefile__commit(), then NULL */
 	dev_t dev;		/* of what was made */
@@ -49,7 +49,7 @@ enum {
 int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned int flags);
 
 /**
- * safefile__keep_old - rename what the file will replace
+ * safefile__keep_old - rename the file that this one will replace
  * @suffix: put behind its name
  *
  * An empty file is not kept. To be called before safefile__commit().
@@ -58,7 +58,7 @@ int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned in
  */
 int safefile__keep_old(struct safefile *f, const char *suffix);
 
-/* Gives the file its name, in the place of what is there. Nothing to do for one written in place. */
+/* Gives the file its name, in the place of what is there. One written in place has it already. */
 int safefile__commit(struct safefile *f);
 
 /* Removes the file, which has its name: if that is still the name of it. */

@@ -124,6 +124,21 @@ static void write_infos(struct writer *w, const struct options *opts)
 	write_argv_info(w, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
 }
 
+/*
+ * The writer's thread inherits the invoker's rights from this one: what the disk keeps for root, or
+ * a quota that root may exceed, is not for the invoker's file.
+ */
+static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer **w)
+{
+	int err = invoker__enter();
+
+	if (err)
+		return err;
+	err = writer__open(fd, hdr, w);
+	invoker__leave();
+	return err;
+}
+
 int datafile__create(const struct options *opts, struct safefile *f, struct writer **w)
 {
 	struct xpu_file_header hdr = {
@@ -145,7 +160,7 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 		complain("write", opts->data, err);
 		return err;
 	}
-	err = writer__open(f->fd, &hdr, w);
+	err = open_writer(f->fd, &hdr, w);
 	if (err) {
 		complain("write", opts->data, err);
 		close(f->fd);

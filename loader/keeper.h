@@ -44,8 +44,8 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * The recording @name in @dir_fd was renamed to @name@suffix: so is what was kept for it, in the place
- * of what was kept for the one before. Names that the keeper does not make stay, and hold it up.
+ * The recording @name in @dir_fd was renamed, with @suffix behind: so is what was kept for it, in
+ * the place of what was kept for the one before. That fails if the keeper did not make all of that.
  * Return: 0, also if nothing was kept, or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);

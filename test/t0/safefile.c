@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* safefile - files that are made beside those of others, and with the rights of whom */
 #include <errno.h>
 #include <fcntl.h>

@@ -135,6 +135,30 @@ sudo -o /dev/stdout true 2>log | cat >read.data
 xpumerge read.data >out 2>mlog
 is $? 0 "/dev/stdout, a pipe: a recording" || diag "$(cat log mlog)"
 
+# What the file system keeps for root. The user fills the rest of it.
+mkdir small
+if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
+		mount -o loop small.img small 2>/dev/null; then
+	mkdir small/home
+	chown $user small/home
+	for try in 1 2 3 4; do
+		setpriv --reuid $user --regid $user --clear-groups dd if=/dev/zero bs=1k \
+			of=small/home/filler oflag=append conv=notrunc 2>/dev/null
+		sync -f small
+	done
+	[ "$(stat -fc %f small)" -gt 100 ] && [ "$(stat -fc %a small)" = 0 ]
+	ok $? "a disk that is full but for what root may use"
+	sudo -o small/home/a.data true 2>log
+	refused log $? "a disk that is full for the user" 'cannot write small/home/a.data as .*: No space left'
+	is "$(ls -A small/home)" filler "a disk that is full for the user: nothing is left"
+	xpuload --cpu-only -o small/root.data true 2>log
+	is $? 0 "root's own may use what is root's" || diag "$(cat log)"
+	umount small
+else
+	skip "a disk that is full for the user" "no mkfs.ext4, or no loop devices"
+fi
+rm -f small.img
+
 # ---- who called
 
 for id in x -1 4294967295 4294967296 18446744073709551616 '65534 '; do
@@ -152,7 +176,7 @@ is "$? $(owner roots/b.data)" "0 0" "SUDO_UID emptied: root's own"
 
 # ---- killed
 
-"$XPULOAD" --cpu-only -o killed.data sleep 30 2>log &
+"$XPULOAD" --cpu-only -o killed.data sleep 5 2>log &
 pid=$!
 n=0
 until [ -s killed.data ] || [ $n -gt 500 ]; do
