@@ -34,6 +34,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 #define BURNER __attribute__((noinline, noclone))
 
 static uint64_t burn_ns;
@@ -41,10 +43,7 @@ static volatile uint64_t sink;
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*
@@ -117,32 +116,6 @@ static BURNER void burn_deep(unsigned int depth)
 	sink += here[0];
 }
 
-/* How long this thread has waited for a CPU, and how often it got one, as the kernel says. */
-static void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
-{
-	FILE *f = fopen("/proc/thread-self/schedstat", "r");
-
-	if (!f || fscanf(f, "%*u %" SCNu64 " %" SCNu64, delay_ns, nr) != 2)
-		*delay_ns = *nr = 0;
-	if (f)
-		fclose(f);
-}
-
-/* How long this thread has been blocked: it neither ran nor waited for a CPU. */
-static uint64_t blocked_ns(void)
-{
-	uint64_t delay_ns, nr, delay_after_ns, nr_after, ns;
-	struct timespec ts;
-
-	do {				/* all of it at one instant */
-		read_schedstat(&delay_ns, &nr);
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		ns = ts.tv_sec * 1000000000ull + ts.tv_nsec - cpu_ns();
-		read_schedstat(&delay_after_ns, &nr_after);
-	} while (nr != nr_after);
-	return ns - delay_ns;
-}
-
 static BURNER void nap(unsigned int us)
 {
 	usleep(us);
@@ -163,18 +136,18 @@ static BURNER void nap_two(void)
 
 static BURNER void *naps(void *arg)
 {
-	uint64_t one_ns = 0, two_ns = 0, begin_ns;
+	int64_t one_ns = 0, two_ns = 0, begin_ns;
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		begin_ns = blocked_ns();
+		begin_ns = thread_times_now().blocked_ns;
 		nap_one();
-		one_ns += blocked_ns() - begin_ns;
-		begin_ns = blocked_ns();
+		one_ns += thread_times_now().blocked_ns - begin_ns;
+		begin_ns = thread_times_now().blocked_ns;
 		nap_two();
-		two_ns += blocked_ns() - begin_ns;
+		two_ns += thread_times_now().blocked_ns - begin_ns;
 	}
-	printf("napped %s %" PRIu64 " %" PRIu64 "\n", (const char *)arg, one_ns, two_ns);
+	printf("napped %s %" PRId64 " %" PRId64 "\n", (const char *)arg, one_ns, two_ns);
 	return arg;
 }
 
