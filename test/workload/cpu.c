@@ -13,7 +13,8 @@
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
  *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
  *			is like it, in this thread and in another one; each thread prints for how many
- *			ns it was blocked in them: "napped main ONE TWO"
+ *			ns it was blocked in them, and how many it did not run:
+ *			"napped main one BLOCKED OFF two BLOCKED OFF"
  *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
  *
@@ -134,20 +135,31 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
+/* How long the calling thread has been blocked since @from, and how long it has not run. */
+static void add_off(int64_t off_ns[2], struct thread_times from)
+{
+	struct thread_times now = thread_times_now();
+
+	off_ns[0] += now.blocked_ns - from.blocked_ns;
+	off_ns[1] += (now.wall_ns - now.cpu_ns) - (from.wall_ns - from.cpu_ns);
+}
+
 static BURNER void *naps(void *arg)
 {
-	int64_t one_ns = 0, two_ns = 0, begin_ns;
+	int64_t one_ns[2] = { 0 }, two_ns[2] = { 0 };
+	struct thread_times from;
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		begin_ns = thread_times_now().blocked_ns;
+		from = thread_times_now();
 		nap_one();
-		one_ns += thread_times_now().blocked_ns - begin_ns;
-		begin_ns = thread_times_now().blocked_ns;
+		add_off(one_ns, from);
+		from = thread_times_now();
 		nap_two();
-		two_ns += thread_times_now().blocked_ns - begin_ns;
+		add_off(two_ns, from);
 	}
-	printf("napped %s %" PRId64 " %" PRId64 "\n", (const char *)arg, one_ns, two_ns);
+	printf("napped %s one %" PRId64 " %" PRId64 " two %" PRId64 " %" PRId64 "\n",
+	       (const char *)arg, one_ns[0], one_ns[1], two_ns[0], two_ns[1]);
 	return arg;
 }
 
