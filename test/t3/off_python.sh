@@ -6,29 +6,9 @@
 need root bpf shim
 quiet_sanitizers
 
-# How long a thread has been blocked: it neither ran nor waited for a CPU, which the kernel tells.
-cat >kernel.py <<'END'
-import time
-
-def waited():
-    try:
-        return [int(n) for n in open("/proc/thread-self/schedstat").read().split()[1:]]
-    except FileNotFoundError:
-        return [0, 0]
-
-def blocked_ns():
-    while True:		# all of it at one instant
-        before = waited()
-        ns = time.monotonic_ns() - time.thread_time_ns() - before[0]
-        if waited()[1] == before[1]:
-            return ns
-
-def wait_until_blocked(pid):
-    while open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != "S":
-        time.sleep(0.01)
-END
+export PYTHONPATH="$XPU_SRC/test/lib" PYTHONDONTWRITEBYTECODE=1
 cat >block.py <<'END'
-import os, threading, time; from kernel import blocked_ns, wait_until_blocked
+import os, threading, time; from blocked import blocked_ns, wait_until_blocked
 
 def timed(name, fn, *args):
     begin = blocked_ns()

@@ -13,7 +13,8 @@
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
  *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
  *			is like it, in this thread and in another one; each thread prints for how many
- *			ns it was blocked in them: "napped main ONE TWO"
+ *			ns it was blocked in them, and how many it did not run:
+ *			"napped main one BLOCKED OFF two BLOCKED OFF"
  *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
  *	wait		none: waits for a line, or the end, of standard input
@@ -36,6 +37,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 #define BURNER __attribute__((noinline, noclone))
 
 static uint64_t burn_ns;
@@ -43,10 +46,7 @@ static volatile uint64_t sink;
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*
@@ -119,32 +119,6 @@ static BURNER void burn_deep(unsigned int depth)
 	sink += here[0];
 }
 
-/* How long this thread has waited for a CPU, and how often it got one, as the kernel says. */
-static void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
-{
-	FILE *f = fopen("/proc/thread-self/schedstat", "r");
-
-	if (!f || fscanf(f, "%*u %" SCNu64 " %" SCNu64, delay_ns, nr) != 2)
-		*delay_ns = *nr = 0;
-	if (f)
-		fclose(f);
-}
-
-/* How long this thread has been blocked: it neither ran nor waited for a CPU. */
-static uint64_t blocked_ns(void)
-{
-	uint64_t delay_ns, nr, delay_after_ns, nr_after, ns;
-	struct timespec ts;
-
-	do {				/* all of it at one instant */
-		read_schedstat(&delay_ns, &nr);
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		ns = ts.tv_sec * 1000000000ull + ts.tv_nsec - cpu_ns();
-		read_schedstat(&delay_after_ns, &nr_after);
-	} while (nr != nr_after);
-	return ns - delay_ns;
-}
-
 static BURNER void nap(unsigned int us)
 {
 	usleep(us);
@@ -163,20 +137,31 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
+/* How long the calling thread has been blocked since @from, and how long it has not run. */
+static void add_off(int64_t off_ns[2], struct thread_times from)
+{
+	struct thread_times now = thread_times_now();
+
+	off_ns[0] += now.blocked_ns - from.blocked_ns;
+	off_ns[1] += (now.wall_ns - now.cpu_ns) - (from.wall_ns - from.cpu_ns);
+}
+
 static BURNER void *naps(void *arg)
 {
-	uint64_t one_ns = 0, two_ns = 0, begin_ns;
+	int64_t one_ns[2] = { 0 }, two_ns[2] = { 0 };
+	struct thread_times from;
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		begin_ns = blocked_ns();
+		from = thread_times_now();
 		nap_one();
-		one_ns += blocked_ns() - begin_ns;
-		begin_ns = blocked_ns();
+		add_off(one_ns, from);
+		from = thread_times_now();
 		nap_two();
-		two_ns += blocked_ns() - begin_ns;
+		add_off(two_ns, from);
 	}
-	printf("napped %s %" PRIu64 " %" PRIu64 "\n", (const char *)arg, one_ns, two_ns);
+	printf("napped %s one %" PRId64 " %" PRId64 " two %" PRId64 " %" PRId64 "\n",
+	       (const char *)arg, one_ns[0], one_ns[1], two_ns[0], two_ns[1]);
 	return arg;
 }
 
