@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "kernel.h"
 #include "probes.h"
 #include "sampler.h"
@@ -38,14 +39,20 @@ static __attribute__((format(printf, 3, 4))) void report(enum verdict v, const c
 
 static void check_privileges(void)
 {
-	if (kernel__capable(CAP_BPF) && kernel__capable(CAP_PERFMON))
-		report(OK, "privileges", "%s", geteuid() ? "cap_bpf and cap_perfmon" : "root");
+	char missing[64];
+
+	if (!caps__missing(missing, sizeof(missing)))
+		report(OK, "privileges", "%s%s", geteuid() ? "cap_bpf and cap_perfmon" : "root",
+		       caps__restricted() ? ": to record what its user may read" : "");
 	else if (!geteuid())
-		report(MISSING, "privileges", "root without cap_bpf and cap_perfmon, as in a "
-		       "container that was not given them");
+		report(MISSING, "privileges", "root without %s, as in a container that was not "
+		       "given them", missing);
+	else if (!caps__allowed(CAP_BPF) || !caps__allowed(CAP_PERFMON))
+		report(MISSING, "privileges", "without %s, which a container must be given "
+		       "(docker run --cap-add BPF --cap-add PERFMON)", missing);
 	else
-		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it "
-		       "needs: setcap cap_bpf,cap_perfmon=ep xpuload");
+		report(MISSING, "privileges", "without %s: run xpuload as root (sudo), or, where "
+		       "make install has set capabilities, become a member of its group", missing);
 }
 
 static void check_kernel(void)

@@ -5,9 +5,6 @@
 
 #include <stdbool.h>
 
-/* Whether we have that capability, CAP_*, or CAP_SYS_ADMIN, which was before they were. */
-bool kernel__capable(int cap);
-
 /* Whether it is old: of before @major.@minor. */
 bool kernel__is_before(int major, int minor);
 

@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "keeper.h"
 #include "merger.h"
+#include "msg.h"
 #include "options.h"
 #include "recording.h"
 #include "target.h"
@@ -31,6 +33,11 @@ int main(int argc, char **argv)
 	struct recording r = RECORDING_INIT(&opts);
 	int status;
 
+	if (caps__init()) {
+		msg__error("this program must not be set-user-ID or set-group-ID: \"make install\" "
+			   "gives it what it needs");
+		return STATUS_FAILED;
+	}
 	target__init();
 	status = options__parse(&opts, argc, argv);
 	if (status != -1)
