@@ -11,10 +11,12 @@
  */
 
 #define MAX_USER_NS	33		/* the kernel nests no more user namespaces */
+#define HIDDEN_KERNEL	(~0ull << 12)	/* an address that none of the kernel's functions has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
 #define DUMPABLE_USER	1		/* SUID_DUMP_USER: by its user, not by root alone */
 
 const volatile bool restricted = false;
+const volatile bool hide_kernel = false;	/* from the invoker: where its functions are */
 
 /* Set by identify(): who the loader runs for. */
 struct {
@@ -37,6 +39,18 @@ struct mm_struct___bitmap {
 		unsigned long __mm_flags[1];
 	} flags;
 } __attribute__((preserve_access_index));
+
+/*
+ * What is told of the kernel's part of a stack, of @bytes: where the invoker may not know its
+ * addresses, that there is one. Return: its bytes.
+ */
+static __always_inline long kernel_frames(__u64 *frames, long bytes)
+{
+	if (!hide_kernel || bytes <= 0)
+		return bytes;
+	frames[0] = HIDDEN_KERNEL;
+	return sizeof(frames[0]);
+}
 
 static __always_inline bool knows_dumpable(void)
 {

@@ -70,7 +70,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	r->nr_python = r->stack_bytes = 0;
 	/* The context is read by whole words only, whatever type cs has in this kernel. */
 	if (!(*(volatile __u64 *)&ctx->regs.cs & 3)) {
-		kernel_bytes = bpf_get_stack(ctx, r->frames, STACK_BYTES, 0);
+		kernel_bytes = kernel_frames(r->frames,
+					     bpf_get_stack(ctx, r->frames, STACK_BYTES, 0));
 		if (kernel_bytes < 0)
 			kernel_bytes = 0;
 	}

@@ -224,7 +224,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
 {
-	long n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0), m = 0;
+	long n = kernel_frames(r->frames, bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0)), m = 0;
 	__u32 bytes;
 
 	if (n < 0)

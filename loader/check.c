@@ -112,11 +112,9 @@ static void check_probes(const char *shim)
 static void check_samples(void)
 {
 	struct probes_options opts = { .sample = true };
-	unsigned long long first = 0;
 	struct sampler *s = NULL;
 	struct probes *p = NULL;
 	char why[1024];
-	FILE *f;
 	int err;
 
 	if (probes__open(&opts, NULL, NULL, &p, why, sizeof(why))) {
@@ -130,13 +128,8 @@ static void check_samples(void)
 		report(NOTE, "CPU samples", "none: perf_event_open: %s", strerror(-err));
 		return;
 	}
-	f = fopen("/proc/kallsyms", "re");
-	if (f && fscanf(f, "%llx", &first) != 1)
-		first = 0;
-	if (f)
-		fclose(f);
 	report(OK, "CPU samples", "by cpu-clock, up to %llu a second; functions of the kernel %s",
-	       (unsigned long long)sampler__max_hz(), first ? "have names" :
+	       (unsigned long long)sampler__max_hz(), kernel__shows_addresses() ? "have names" :
 	       "have no names (/proc/kallsyms hides them: root, kernel.kptr_restrict)");
 }
 

@@ -31,6 +31,18 @@ bool kernel__has_btf(void)
 	return has;
 }
 
+bool kernel__shows_addresses(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long first = 0;
+
+	if (f && fscanf(f, "%llx", &first) != 1)
+		first = 0;
+	if (f)
+		fclose(f);
+	return first;
+}
+
 /* Where this is chosen, it is in brackets: "none integrity [confidentiality]". */
 static bool is_locked_down(void)
 {

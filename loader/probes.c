@@ -333,6 +333,7 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	bpf_program__set_autoload(skel->progs.on_prepare_exec,
 				  has_tracepoint("sched_prepare_exec"));
 	skel->rodata->restricted = caps__restricted();
+	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();
 	set_up_off_cpu(skel, opts);
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {

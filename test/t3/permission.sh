@@ -147,6 +147,21 @@ xpuload --cpu-only -F 999 -o root.data "$PWD/suid" 100 $terces word 2>log
 [ "$(count $secret root.data)" -gt 1 ]
 ok $? "root records it" || diag "$(cat log)"
 
+# Where the kernel keeps its addresses from the user, so does the recording.
+if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
+	skip "addresses of the kernel" "/proc/kallsyms shows them to everybody"
+else
+	for how in "" "--off-cpu"; do
+		# shellcheck disable=SC2086 # options, or none
+		load --cpu-only $how -F 999 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
+		xpumerge -i home/k.data -f folded -o k.folded 2>mlog
+		like "$(cat k.folded)" '[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
+			"the kernel $how: that it was there is recorded"
+		unlike "$(cat k.folded)" '\[kernel\]_\[k\];\[kernel\]_\[k\]' \
+			"the kernel $how: not where in it"
+	done
+fi
+
 # ---- launches
 
 use_sim
