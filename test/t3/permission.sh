@@ -192,33 +192,41 @@ fi
 
 # -a takes in what is the user's, and counts the rest.
 shim=$PWD/inst/lib/xpuload/libxpushim.so
-start mine setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" "$live" -s 200
-start roots env LD_PRELOAD="$shim" "$live" -s 200
-start others setpriv --reuid $other --regid $other --clear-groups env LD_PRELOAD="$shim" "$live" -s 200
+shimmed() {		# shimmed NAME UID GID [OPTION...]: a program with the shim
+	name=$1 uid=$2 gid=$3
+	shift 3
+	start "$name" setpriv --reuid "$uid" --regid "$gid" --clear-groups "$@" \
+		env LD_PRELOAD="$shim" "$live" -s 200
+}
+shimmed mine $user $user
+shimmed roots 0 0
+shimmed others $other $user
+shimmed groups $user $other
+shimmed capable $user $user --inh-caps +net_raw --ambient-caps +net_raw
 # shellcheck disable=SC2086 # options, or none
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
 	"$OLDPWD/inst/bin/xpuload" -o all.data -a) 2>all.log &
 all_pid=$!
 awake home/all
-for name in roots mine others; do
+for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
 leave all
 is $? 0 "-a: status" || diag "$(cat all.log)"
 exact home/all 303 "-a: each launch of the user's, and no other"
-like "$(cat all.log)" '^xpuload: 2 processes of other users were left alone' "-a: the others are counted"
+like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;.* lost 0$' "-a: of one process"
 inst/bin/xpuload -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
 awake roots_all
 sleep 0.3			# the others' definitions
-for name in roots mine others; do
+for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
 leave roots_all
-exact roots_all 909 "-a, root: all of them" || diag "$(cat roots_all.log)"
+exact roots_all 1515 "-a, root: all of them" || diag "$(cat roots_all.log)"
 unlike "$(cat roots_all.log)" 'left alone' "-a, root: nobody is left alone"
-for name in roots mine others; do
+for name in roots mine others groups capable; do
 	finish $name
 done
 
