@@ -67,7 +67,7 @@ static __always_inline struct xpu_proc *accounted_process(struct task_struct *ta
 	__u32 tgid = task->tgid;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	return proc && !proc->unsampled ? proc : NULL;
+	return proc && !proc->unsampled && proc->stop == XPU_STOP_NONE ? proc : NULL;
 }
 
 static __always_inline void note_slot(struct task_struct *task, __u64 home)
@@ -197,7 +197,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
 {
-	long n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0), m = 0;
+	long n = kernel_frames(r->frames, bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0)), m = 0;
 	__u32 bytes;
 
 	if (n < 0)
@@ -402,12 +402,43 @@ static __always_inline void close_account(struct task_struct *task, __u32 pid, _
 	bpf_map_delete_elem(&thread_states, &pid);
 }
 
+/* The process of @task has been stopped at @stop_ns: so has the account of its thread. */
+static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns)
+{
+	__u32 pid = task->pid;
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	/* Where it did not run it was told of when it last did. */
+	if (t)
+		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
+			      stop_ns : t->since_ns);
+}
+
+/* Whether @task is of a process that is recorded no further; then its account is closed. */
+static __always_inline bool is_stopped(struct task_struct *task, bool current)
+{
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc;
+
+	if (!restricted)
+		return false;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc || proc->unsampled ||
+	    (current ? is_recorded(task, proc) : proc->stop == XPU_STOP_NONE))
+		return false;
+	stop_account(task, proc->stop_ns);
+	return true;
+}
+
 static __always_inline void switch_out(void *ctx, struct task_struct *task, bool runnable,
 				       unsigned int state, __u64 now_ns)
 {
 	__u32 pid = task->pid, in_call = 0;
-	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+	struct xpu_thread_state *t;
 
+	if (is_stopped(task, true))
+		return;
+	t = bpf_map_lookup_elem(&thread_states, &pid);
 	if (!t) {
 		struct xpu_proc *proc = sampled_process(task);
 
@@ -445,7 +476,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		switch_out(ctx, prev, preempt || !state, state, now_ns);
 	}
 	pid = next->pid;
-	if (pid) {
+	if (pid && !is_stopped(next, false)) {
 		t = bpf_map_lookup_elem(&thread_states, &pid);
 		if (t)
 			begin_running(t, now_ns);
@@ -485,7 +516,8 @@ int BPF_PROG(on_thread_exec, struct task_struct *task, pid_t old_pid)
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct xpu_proc *proc;
 
-	close_account(task, old_pid, now_ns);
+	if (!is_stopped(task, true))
+		close_account(task, old_pid, now_ns);
 	proc = accounted_process(task);
 	if (proc)
 		open_account(task, proc, XPU_THREAD_RUNNING, now_ns);
@@ -495,6 +527,7 @@ int BPF_PROG(on_thread_exec, struct task_struct *task, pid_t old_pid)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_thread_exit, struct task_struct *task)
 {
-	close_account(task, task->pid, bpf_ktime_get_ns());
+	if (!is_stopped(task, true))
+		close_account(task, task->pid, bpf_ktime_get_ns());
 	return 0;
 }

@@ -19,12 +19,23 @@ struct xpu_signal {
 	__u32	nr;			/* how many so far */
 };
 
+enum xpu_stop {
+	XPU_STOP_NONE,			/* the process is recorded */
+	XPU_STOP_UNTOLD,		/* it is not any more; the ring had no room to say so */
+	XPU_STOP_TOLD,
+	XPU_STOP_LEFT_ALONE,		/* it never was: it is somebody else's */
+};
+
 /* One process image being recorded; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
 	__u32	unsampled;		/* the loader's own code still, before the target's exec */
 	__u32	python_from;		/* 0, or by a fork it has the interpreter of that image */
+	__u32	stop;			/* enum xpu_stop */
+	__u32	execs;			/* it is being replaced by another image */
+	__u64	ok_ns;			/* when it was last seen to be the invoker's */
+	__u64	stop_ns;		/* what is of later than this is not for the recording */
 };
 
 enum {

@@ -115,8 +115,12 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 {
 	struct process *p = processes__get(ps, r->proc_id);
 
-	if (p)
+	if (p && r->hdr.misc == XPU_MISC_EXIT_STOPPED) {
+		p->gone = true;		/* and not ended: it has more than there is here */
+		p->stopped_ns = r->time_ns;
+	} else if (p) {
 		processes__gone(ps, p, r->time_ns);
+	}
 	if (processes__is_before_detach(ps, r->time_ns))
 		writer__append(ps->writer, &r->hdr);
 }

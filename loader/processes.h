@@ -25,6 +25,7 @@ struct process {
 	bool failed;			/* said that it cannot be recorded */
 	bool gone;			/* exited, or another image is in its place */
 	bool ended;			/* the same, before the detach */
+	uint64_t stopped_ns;		/* 0, or when it was recorded no further */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_ranges;		/* events of them */
 	uint64_t nr_batches;

@@ -233,6 +233,10 @@ void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
 			     uint64_t end_ns)
 {
+	const struct process *p = processes__get(rec->parts.processes, t->proc_id);
+
+	if (p && p->stopped_ns)
+		end_ns = p->stopped_ns;
 	offcpu__take_living(rec->offcpu, t, end_ns);
 }
 

@@ -57,12 +57,13 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 
 static void drain(struct recording *r)
 {
+	uint64_t until_ns = clock__now();
 	int kind, err;
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
 	probes__drain(r->probes);
-	sideband__drain(r->sideband, r->writer);
+	sideband__drain(r->sideband, until_ns, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
 	for (kind = 1; kind < XPU_LOST_NR; kind++)
@@ -143,10 +144,12 @@ void recording__run(struct recording *r)
 	};
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
-	bool relaying = false, behind = false;
+	bool relaying = false, behind = false, waits;
 
 	while (!r->target.exited && !r->stop && now < end_ns) {
-		timeout_ms = relaying ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		waits = sideband__waits(r->sideband);
+		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
 		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have ended */
@@ -190,6 +193,8 @@ int recording__finish(struct recording *r)
 		.opts = r->opts,
 		.sampled = r->sampled,
 		.nr_samples_taken = probes__nr_samples(r->probes),
+		.nr_stopped = probes__nr_stopped(r->probes),
+		.nr_left_alone = probes__nr_left_alone(r->probes),
 	};
 	bool whole;
 	int kind, err;

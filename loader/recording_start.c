@@ -12,12 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "clock.h"
 #include "datafile.h"
 #include "keeper.h"
 #include "kernel.h"
 #include "msg.h"
 #include "options.h"
+#include "permit.h"
 #include "probes.h"
 #include "pyfind.h"
 #include "recorder.h"
@@ -41,9 +43,12 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	struct recording *r = ctx;
 	int err;
 
+	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH || p->hdr.misc == XPU_MISC_PROCESS_EXEC)
+		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
 		sideband__adopt(r->sideband, p->pid, r->writer);
-	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID) {
+	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID &&
+		   permit__check(p->pid) != -EACCES) {
 		err = probes__follow(r->probes, p->pid);
 		if (err && err != -ESRCH)	/* it may be over already */
 			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
@@ -55,6 +60,8 @@ static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
 {
 	struct recording *r = ctx;
 
+	sideband__hear(r->sideband, p->pid, p->hdr.misc == XPU_MISC_EXIT_STOPPED ?
+		       SIDEBAND_STOPPED : SIDEBAND_ENDED, p->time_ns);
 	probes__unfollow(r->probes, p->pid);
 }
 
@@ -175,6 +182,8 @@ static int start_sideband(struct recording *r, pid_t pid)
 			   strerror(-err), kernel__advice(err));
 		return STATUS_FAILED;
 	}
+	if (pid != -1)
+		sideband__follow(r->sideband, pid);
 	sideband__set_pyfind(r->sideband, r->pyfind);
 	return 0;
 }
@@ -208,6 +217,7 @@ static bool has_ended(int pid_fd)
 static int find_process(struct recording *r)
 {
 	pid_t pid = r->opts->pid;
+	char why[256];
 	int err;
 
 	r->pid_fd = syscall(SYS_pidfd_open, pid, 0);
@@ -215,6 +225,13 @@ static int find_process(struct recording *r)
 	if (err == -EINVAL || err == -ENOENT) {
 		msg__error("pid %d is a thread: attach to its process, see Tgid in "
 			   "/proc/%d/status", pid, pid);
+		return STATUS_FAILED;
+	}
+	if (!err)
+		err = permit__check(pid);
+	if (err == -EACCES && !has_ended(r->pid_fd)) {
+		permit__explain(pid, why, sizeof(why));
+		msg__error("pid %d may not be recorded: %s", pid, why);
 		return STATUS_FAILED;
 	}
 	if (!err && !r->opts->cpu_only) {
@@ -248,6 +265,7 @@ static int attach(struct recording *r)
 		return status;
 	if (opts->mode == PROBES_PID)
 		sideband__adopt(r->sideband, opts->pid, r->writer);
+	caps__settle(opts->mode == PROBES_PID);
 	/* Who waits for this line, a person or a script, misses nothing from here on. */
 	msg__info("attached to %s, Ctrl-C ends",
 		  opts->mode == PROBES_PID ? "1 process" : "all programs that have the shim");
@@ -305,6 +323,7 @@ static int run_command(struct recording *r)
 	status = start_sideband(r, r->target.pid) ?: start_keeper(r);
 	if (status)
 		return status;		/* our end of its pipe closes: it goes, too */
+	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "invoker.h"
 #include "keeper.h"
 #include "merger.h"
@@ -34,6 +35,11 @@ int main(int argc, char **argv)
 	const char *why;
 	int status;
 
+	if (caps__init()) {
+		msg__error("this program must not be set-user-ID or set-group-ID: \"make install\" "
+			   "gives it what it needs");
+		return STATUS_FAILED;
+	}
 	target__init();
 	status = options__parse(&opts, argc, argv);
 	if (status != -1)
