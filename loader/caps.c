@@ -74,7 +74,7 @@ bool caps__from_file(void)
 void caps__raise(void)
 {
 	if (lowers && !nr_raised++)
-		set_caps(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), permitted);
+		set_caps(permitted, permitted);
 }
 
 void caps__lower(void)
@@ -87,7 +87,8 @@ void caps__settle(bool attach)
 {
 	uint64_t keep = BIT(CAP_PERFMON);	/* CPUs that come online are sampled, too */
 
-	if (!lowers)
+	/* What the user has without the file is none of our business. */
+	if (!lowers || !from_file)
 		return;
 	/* Maps that are open take calls without it only from Linux 6.0 on. */
 	if (attach || kernel__is_before(6, 0))

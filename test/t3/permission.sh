@@ -70,16 +70,16 @@ like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
 unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
 has home/own.data "a program of the user's"
 
-# waits USER DIRECTORY DROW: a process of the user's, $pid, that has the word
+# waits USER DIRECTORY DROW [STEP]: a process of the user's, $pid, that has the word
 waits() {
-	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" wait' \
-		"$private" "$2" "$3" >ready &
+	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" $3 wait' \
+		"$private" "$2" "$3" "${4:-own}" >ready &
 	pid=$!
 	wait_for grep -q ready ready
 }
 
 waits $user home $drow
-load --cpu-only -F 999 -o attached.data -p $pid --duration 0.4 2>log
+load --cpu-only -F 999 -o attached.data -p $pid --duration 1 2>log
 is $? 0 "-p, a process of the user's: status" || diag "$(cat log)"
 has home/attached.data "-p, a process of the user's"
 kill $pid
@@ -89,19 +89,35 @@ wait $pid 2>/dev/null
 
 for who in 0 $other; do
 	waits $who theirs $terces
-	load --cpu-only -F 999 -o refused.data -p $pid --duration 0.4 2>log
+	load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: status"
 	is "$(cat log)" "xpuload: pid $pid may not be recorded: it is of user $who, you are user\
  $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
 	hasnt home/refused.data "-p, a process of user $who"
 	[ $who = 0 ] || {
-		xpuload --cpu-only -F 999 -o root.data -p $pid --duration 0.4 2>log
+		xpuload --cpu-only -F 999 -o root.data -p $pid --duration 1 2>log
 		is "$? $([ "$(count $secret root.data)" -gt 2 ] && echo yes)" "0 yes" \
 			"root records it" || diag "$(cat log)"
 	}
 	kill $pid
 	wait $pid 2>/dev/null
 done
+
+# Root of a container, as it is by default: no more than another user.
+waits $user theirs $terces
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -o refused.data -p $pid --duration 1 2>log
+is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
+ (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
+kill $pid
+wait $pid 2>/dev/null
+
+waits $user theirs $terces hide
+load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
+is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
+ group, or may not be read: run xpuload as root" "-p, a process that hides: refused, and what to do"
+hasnt home/refused.data "-p, a process that hides"
+kill $pid
+wait $pid 2>/dev/null
 
 # ---- programs that become somebody else's
 
@@ -266,6 +282,7 @@ if [ -z "$ambient" ]; then
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
 		"while it records no capability is in effect"
 	# Its memory has what the kernel says of everybody.
+	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "its memory is root's to look into"
 	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
 	is "$? $(grep -c denied out)" "1 1" "its user may not look into it"
 	kill -INT $observer_pid
