@@ -231,7 +231,7 @@ static void test_living(const struct xpu_file_header *header)
 	struct writer *w;
 	struct reader r;
 
-	if (close(mkstemp(path)) || writer__open(path, header, &w) ||
+	if (writer__open(mkstemp(path), header, &w) ||
 	    !(rec = recorder__new(w, 1000000, false, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
