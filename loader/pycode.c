@@ -140,9 +140,9 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 }
 
 /*
- * The target may have been changing what was read, or be somewhere else in memory for a moment. A
- * code object that a program runs is met again and again: it is read at the second time, the fourth,
- * the eighth, and so on, so that one that never can be costs next to nothing.
+ * A code object that could not be read may be readable later: the target may have been changing it,
+ * or the recorder may have been short of memory. It is tried when it is met for the second time, the fourth, the
+ * eighth, and so on, so that one that never can be read costs next to nothing.
  */
 static bool try_again(struct pycode *c)
 {

@@ -202,6 +202,29 @@ static bool calls(struct elf_bytes code, uint64_t target)
 	return false;
 }
 
+/* Return: whether a call through a register or through a word of the stack ends at @at. */
+static bool follows_indirect_call(struct elf_bytes code, size_t at)
+{
+	static const struct {
+		uint8_t bytes, nr_fixed, fixed[3];
+	} calls[] = {
+		{ 4, 3, { 0xff, 0x54, 0x24 } },		/* call *disp8(%rsp) */
+		{ 7, 3, { 0xff, 0x94, 0x24 } },		/* call *disp32(%rsp) */
+		{ 3, 2, { 0xff, 0x55 } },		/* call *disp8(%rbp) */
+		{ 6, 2, { 0xff, 0x95 } },		/* call *disp32(%rbp) */
+	};
+	const uint8_t *end = code.v + at;
+	size_t i;
+
+	if (at >= 2 && end[-2] == 0xff && (end[-1] & 0xf8) == 0xd0)
+		return true;
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		if (at >= calls[i].bytes &&
+		    !memcmp(end - calls[i].bytes, calls[i].fixed, calls[i].nr_fixed))
+			return true;
+	return false;
+}
+
 static int add_call_main(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
 	/* Bytes of code that are looked at: both are small. */
@@ -226,12 +249,12 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 			continue;
 		code = elf_file__at(f, e->start);
 		code.nr = min_t(size_t, code.nr, e->end - e->start);
-		/* call *reg; mov %eax,%edi; call exit */
-		for (at = 2; at + 7 <= code.nr; at++) {
+		/* call *main; mov %eax,%edi; call exit */
+		for (at = 0; at + 7 <= code.nr; at++) {
 			memcpy(&disp, code.v + at + 3, sizeof(disp));
-			if (code.v[at - 2] == 0xff && (code.v[at - 1] & 0xf8) == 0xd0 &&
-			    !memcmp(code.v + at, "\x89\xc7\xe8", 3) &&
-			    code.addr + at + 7 + (int64_t)disp == exit_fn->start)
+			if (!memcmp(code.v + at, "\x89\xc7\xe8", 3) &&
+			    code.addr + at + 7 + (int64_t)disp == exit_fn->start &&
+			    follows_indirect_call(code, at))
 				return add_extent(t, e, "__libc_start_call_main");
 		}
 	}

@@ -86,7 +86,7 @@ static const struct cupti *cupti;
 static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
-/* All of ours. Each is at one of OWN_WINDOW places from own__place() on: nobody waits for anybody. */
+/* All of ours, each at one of OWN_WINDOW places from own__place() on. Nobody waits for anybody. */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
 
@@ -304,7 +304,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 	}
 	if (valid_bytes > b->bytes)
 		valid_bytes = b->bytes;
-	/* A thread was on its way to ask for it when the program took over: it holds its records. */
+	/* A thread was about to ask for it when the program took over: it holds its records. */
 	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
 		buffer__free(b);
 		errno = saved_errno;

@@ -274,8 +274,8 @@ void nvtx__init(const char *path, bool may_set)
 	if (users && users[0])
 		why_not = "NVTX ranges are not recorded: " INJECTION_ENV " names another library";
 	else if (!may_set)
-		why_not = "NVTX ranges are not recorded: the program had threads before the shim was "
-			  "loaded, so that " INJECTION_ENV " could not be set";
+		why_not = "NVTX ranges are not recorded: the program had threads before the shim "
+			  "was loaded, so that " INJECTION_ENV " could not be set";
 	else
 		setenv(INJECTION_ENV, path, 1);
 }

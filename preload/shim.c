@@ -218,8 +218,8 @@ static void tell_of_programs_records(void)
 
 	if (!nr)
 		return;
-	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which are "
-		 "not in the recording", until, (unsigned long long)nr);
+	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which "
+		 "are not in the recording", until, (unsigned long long)nr);
 	/* Whether the process counts as recorded is as its last message has it. */
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
@@ -567,8 +567,8 @@ static void initialize(void)
 }
 
 /*
- * Whether no other thread can be reading the environment: setenv() may move it, and free what it was.
- * Later libraries of C than 2.32 know; the kernel counts "." and ".." as links, too.
+ * Whether no other thread can be reading the environment: setenv() may move it, and free what it
+ * was. glibc knows from 2.32 on. The kernel counts a link for each thread, one for "." and one more.
  */
 static bool is_single_threaded(void)
 {
@@ -582,9 +582,10 @@ static bool is_single_threaded(void)
 }
 
 /*
- * The driver shall call InitializeInjection(), here and in what this process executes. The environment
- * that xpuload makes says so already, and so does one by which the driver has found the shim. What is
- * left is for programs that are started with the shim preloaded: here, before they have threads.
+ * The driver shall call InitializeInjection(), here and in what this process executes. The
+ * environment that xpuload makes says so already, and so does one by which the driver has found the
+ * shim. What is left are programs that are started with the shim preloaded: here, before they have
+ * threads. Children inherit the environment, and the shim with it.
  */
 static void load(void)
 {

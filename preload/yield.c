@@ -6,9 +6,9 @@
  * the shim.
  *
  * CUPTI gives a full buffer to the callback that is registered then, not to the one that it had the
- * buffer from. A flush of the shim's would give the program's buffers to the shim, and the other way
- * round. So CUPTI never gets the program's callbacks: it gets activity.c's, which know the shim's own
- * buffers and pass everything else on to the program.
+ * buffer from: a flush of the shim's would give the shim the program's buffers, and the other way
+ * round. So CUPTI never gets the program's callbacks. It gets activity.c's, which know the shim's
+ * own buffers and pass everything else on to the program.
  *
  * This works for programs that are linked to CUPTI. Those that look its functions up with dlsym()
  * find CUPTI in use.
@@ -29,7 +29,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define QUIET_NS	500000000	/* after its last call: it may be about to make another one */
+#define QUIET_NS	500000000	/* after its last call: another one may follow */
 
 static atomic_int nr_calls;			/* going on */
 static atomic_uint_fast64_t last_call_ns;	/* when the last one ended */

@@ -47,7 +47,7 @@ static void put64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* A page with a code object, its name, which is its file's, too, and its line table, without lines. */
+/* A page with a code object, its name, which is its file's, too, and its empty line table. */
 static uint8_t *make_code(struct xpu_python_frame *f)
 {
 	uint8_t *code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

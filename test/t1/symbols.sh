@@ -181,6 +181,41 @@ is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
 	"of two that it may be it is neither"
 
+# And what calls main(), however it does.
+main_library() {	# main_library CALL
+	cat >main.s <<-END
+		.text
+		.globl exit, __libc_start_main
+		.type exit, @function
+		.type __libc_start_main, @function
+		exit: .cfi_startproc
+		local_exit:
+			ret
+			.cfi_endproc
+		.size exit, . - exit
+		__libc_start_main: .cfi_startproc
+			call call_main
+			ret
+			.cfi_endproc
+		.size __libc_start_main, . - __libc_start_main
+		call_main: .cfi_startproc
+			nop
+			$1
+			mov %eax, %edi
+			call local_exit
+			.cfi_endproc
+		.section .note.GNU-stack
+	END
+	${CC:-cc} -shared -nostdlib -Wl,-soname,libc.so.6 -o main.so main.s 2>cc.log || cat cc.log
+	addr main.so call_main >start
+	strip -o main.stripped main.so
+	"$XPU_BUILD/names" main.stripped "$none" <start 2>names.log
+}
+for call in "*%rax" "*8(%rsp)" "*0x118(%rsp)" "*-8(%rbp)" "*-0x118(%rbp)"; do
+	is "$(main_library "call $call")" __libc_start_call_main "what calls main() by $call"
+done
+is "$(main_library "call local_exit")" "??" "what calls something else is not called so"
+
 # Of several names for one function the one that is in use, also by what .dynsym alone knows.
 cat >versions.c <<'END'
 int move(int a) { return a + 1; }

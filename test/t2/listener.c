@@ -24,7 +24,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
-pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h: probes have no handlers */
+pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* as in lock.h */
 
 void listener__attach(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory of a thread's that is full, by a little or by much: there is none, and nothing is overrun. */
+/* Memory of a thread's that is full, by a little or by much: nothing is overrun. */
 #include <stdint.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define PAGE_BYTES	4096u
 
-/* Takes blocks of @bytes until there is no room, and writes them. Return: bytes taken; 0: no end. */
+/* Takes and writes blocks of @bytes until there is no room. Return: bytes taken; 0: no end. */
 static size_t fill(struct arena *a, size_t bytes)
 {
 	size_t taken = 0;
@@ -28,8 +28,8 @@ static void check(size_t max, size_t bytes)
 	struct arena a = { .max = max };
 	size_t taken = fill(&a, bytes);
 
-	ok(taken <= max && a.taken <= max, "%zu bytes in blocks of %zu: %zu, and no more", max, bytes,
-	   taken);
+	ok(taken <= max && a.taken <= max, "%zu bytes in blocks of %zu: %zu, and no more", max,
+	   bytes, taken);
 	if (bytes == 1)
 		ok(!arena__alloc(&a, 1), "then there is no room");
 	arena__clear(&a);

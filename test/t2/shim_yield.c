@@ -88,7 +88,8 @@ static void CUPTIAPI completed(CUcontext ctx, uint32_t stream_id, uint8_t *data,
 
 		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
 			nr_sets++;
-			nr_wrong_clock += set->end > real_ns() || set->start + 60000 * MS < real_ns();
+			nr_wrong_clock += set->end > real_ns() ||
+					  set->start + 60000 * MS < real_ns();
 		} else if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
 			nr_kernels++;
 			nr_wrong_clock += !kernel->end;
@@ -166,7 +167,8 @@ static void flush_late(size_t where, const char *name)
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	ok(wait_awake(), "%s: the program disables, and does not flush: the shim records again", name);
+	ok(wait_awake(), "%s: the program disables, and does not flush: the shim records again",
+	   name);
 	flush_all(0);
 	is_int(nr_sets, NR_SETS, "%s: it flushes later, and has all its records", name);
 	is_int(nr_wrong_clock, 0, "%s: with CUPTI's times", name);
@@ -283,7 +285,7 @@ static void replaced(void)
 		exit(1);
 	memset(pages, 0xee, bytes + PAGE_BYTES);
 	activity__completed(NULL, 0, data, bytes, 0);
-	is_int(nr_completed, before + 1, "what is where a buffer was that is gone is not the shim's");
+	is_int(nr_completed, before + 1, "what is where a buffer was is not the shim's");
 	for (i = 0; i < bytes + PAGE_BYTES; i++)
 		nr += pages[i] != 0xee;
 	is_int(nr, 0, "nothing is written there");
@@ -376,8 +378,8 @@ int main(int argc, char **argv)
 
 	flush_late(AT_PAGE, "at a page's start");
 	flush_late(AT_LINE, "where the shim's are");
-	ok(was_told("the program collected 50 device records itself, which are not in the recording"),
-	   "how much that was is said: %s", listener.message);
+	ok(was_told("the program collected 50 device records itself, which are not in the "
+		    "recording"), "how much that was is said: %s", listener.message);
 	unfinished();
 	disable_again();
 	nobody_listens();
@@ -385,7 +387,7 @@ int main(int argc, char **argv)
 	twice();
 	freed();
 	replaced();
-	is_int(nr_completed, nr_requested + 2, "all of the program's buffers, and those two, are its");
+	is_int(nr_completed, nr_requested + 2, "the program has its buffers, and those two");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without a thread the shim lets go as well");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");

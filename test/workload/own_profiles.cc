@@ -7,8 +7,8 @@
  * Three times: 100 sets that nobody collects, then a profile of 100 sets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
- *	kineto		as PyTorch's profiler does it: subscribes once and for good; each time registers
- *			its callbacks, enables, disables, flushes. It knows its buffers, and no other
+ *	kineto		as PyTorch's profiler: subscribes once and for good; each time registers its
+ *			callbacks, enables, disables, flushes. It knows its buffers, and no other
  *	stranger	finds CUPTI's functions with dlsym(), and frees whatever CUPTI gives it
  *
  * THREADS others make smaller sets all the time. Says what each profile has of the 100 sets.
