@@ -36,11 +36,16 @@ begun=$(date +%s)
 seq "$runs" | xargs -P "$jobs" -n 1 sh one.sh
 diag "$runs runs, $jobs at a time: $(($(date +%s) - begun)) s"
 
-nr_done=0 nr_crashed=0 nr_other=0 nr_complaining=0 nr_silent=0 nr_uncounted=0
+nr_done=0 nr_pytorch=0 nr_crashed=0 nr_other=0 nr_complaining=0 nr_silent=0 nr_uncounted=0
 for i in $(seq "$runs"); do
 	[ -e "$i.status" ] || continue
 	nr_done=$((nr_done + 1))
 	status=$(cat "$i.status")
+	# PyTorch 2.11 fails so without xpuload, too: 3 of 70 programs of 12 profiles each.
+	if grep -q 'INTERNAL ASSERT FAILED at .*profiler/collection.cpp' "$i.err"; then
+		nr_pytorch=$((nr_pytorch + 1))
+		continue
+	fi
 	if [ "$status" != 0 ]; then
 		nr_crashed=$((nr_crashed + 1))
 		diag "run $i: status $status" "$(tail -n 5 "$i.err")"
@@ -66,6 +71,8 @@ for i in $(seq "$runs"); do
 	}
 done
 is $nr_done "$runs" "all runs were made in time (XPU_TEST_TIMEOUT)"
+[ $nr_pytorch -le $((nr_done / 10)) ]
+ok $? "$nr_done runs: $nr_pytorch of them ended by PyTorch's own assertion"
 is $nr_crashed 0 "$nr_done runs: each ends with its own status"
 is $nr_other 0 "$nr_done runs: its counts are those without xpuload"
 is $nr_complaining 0 "$nr_done runs: it complains of nothing else"
