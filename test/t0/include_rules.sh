@@ -45,9 +45,10 @@ done
 may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "preload/ includes bpf/ and itself" "preload bpf" "" preload/*.[chS]
-may "loader/ includes bpf/, itself and merge's small utilities" "loader bpf" \
-	"xpu.skel.h version.h util.h escape.h cmdline.h" loader/*.[ch]
-may "merge/ includes bpf/ and itself" "merge bpf" "version.h profile.pb-c.h" merge/*.[ch]
+may "lib/ includes itself" "lib" "" lib/*.[ch]
+may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
+	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]
+may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" merge/*.[ch]
 
 is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \
 	merge/session.c "what the passes of a session share is theirs alone"
@@ -59,7 +60,7 @@ is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] lo
 	"libelf comes through merge/elf_file.h, libdw through merge/cfi.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]
-licence "preload/ and bpf/*.h are MIT" MIT preload/*.[chS] bpf/*.h
+licence "preload/, lib/ and bpf/*.h are MIT" MIT preload/*.[chS] lib/*.[ch] bpf/*.h
 
 # needs FILE PATTERN NAME: no library that it needs matches.
 needs() {
