@@ -57,16 +57,20 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 
 static void drain(struct recording *r)
 {
+	uint64_t start_ns = clock__now();
+	bool all;
 	int kind, err;
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
-	probes__drain(r->probes);
+	all = probes__drain(r->probes);
 	sideband__drain(r->sideband, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
-	for (kind = 1; kind < XPU_LOST_NR; kind++)
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+	if (all)
+		recorder__drained(r->recorder, start_ns);
 	writer__flush(r->writer);
 
 	err = writer__error(r->writer);
@@ -97,7 +101,8 @@ static void detach(struct recording *r)
 	probes__detach_launches(r->probes);
 	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
-		drain(r);
+		if (!writer__is_behind(r->writer))
+			drain(r);
 	}
 	drain(r);
 }
@@ -195,7 +200,7 @@ int recording__finish(struct recording *r)
 	int kind, err;
 
 	finish_keeper(r);
-	for (kind = 1; kind < XPU_LOST_NR; kind++)
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		report.lost[kind] = nr_lost(r, kind);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;

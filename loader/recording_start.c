@@ -45,7 +45,8 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 		sideband__adopt(r->sideband, p->pid, r->writer);
 	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID) {
 		err = probes__follow(r->probes, p->pid);
-		if (err && err != -ESRCH)	/* it may be over already */
+		/* It may be over already; and there is no end of children, if somebody wants that. */
+		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
 			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
 				  r->opts->pid, strerror(-err));
 	}
@@ -64,6 +65,13 @@ static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *pyth
 
 	if (r->sampled || r->opts->off_cpu)
 		probes__set_python(r->probes, proc_id, python);
+}
+
+static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
+{
+	struct recording *r = ctx;
+
+	probes__loss(r->probes, proc_id, loss);
 }
 
 /* ---- what all recordings have ---------------------------------------------------------------- */
@@ -144,7 +152,7 @@ static int start_recorder(struct recording *r)
 	};
 	struct recorder_listener listener = {
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,
-		.ctx = r,
+		.loss = on_loss, .ctx = r,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];

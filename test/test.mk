@@ -216,8 +216,9 @@ $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libm
 		$(O)/libmerge.a $(MERGE_LIBS)
 
 # The loader's side of the file, without BPF.
-RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c chains.c threads.c \
-			events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c invoker.c msg.c))
+RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c map.c chains.c \
+			threads.c events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c \
+			invoker.c msg.c))
 
 $(O)/test/t0/recorder.t: $(RECORDER_OBJ)
 $(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
