@@ -220,9 +220,11 @@ RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c 
 			threads.c events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c \
 			invoker.c msg.c))
 
-$(O)/test/t0/recorder.t: $(RECORDER_OBJ)
-$(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
-$(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
+RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
+
+$(RECORDER_TESTS): $(RECORDER_OBJ)
+$(RECORDER_TESTS): T0_EXTRA = -Iloader
+$(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
