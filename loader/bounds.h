@@ -60,4 +60,25 @@
 /* Processes that have ended, whose threads and stacks the account of time off the CPU may need. */
 #define LIMIT_ENDED		(1 << 14)
 
+/*
+ * Copies of mapped files that are not at their paths here, beside the recording: data of one file,
+ * of all of them, and how many. Libraries of CUDA and PyTorch are below 2 GB. Holes are not data and
+ * stay holes. Of what is free in the file system half is left, whatever that is. Beyond: counted,
+ * and functions in those files have no names.
+ */
+#define LIMIT_KEPT_FILE		(2ull << 30)
+#define LIMIT_KEPT_SIZE		(1ull << 40)	/* of one file with its holes */
+#define LIMIT_KEPT_BYTES	(8ull << 30)
+#define LIMIT_KEPT_FILES	4096
+
+/* Mapped files that are looked at, and those of them that wait to be copied, each held open. */
+#define LIMIT_MAPPED_FILES	(1 << 16)
+#define LIMIT_KEEPING		256
+
+/* Processes with generated code and a /tmp of their own, each held open. */
+#define LIMIT_JITS		256
+
+/* How long after the end of the recording files are copied; Ctrl-C ends it at once. */
+#define LIMIT_KEEPING_NS	30000000000ull
+
 #endif /* XPU_LOADER_BOUNDS_H */

@@ -8,7 +8,9 @@
 #ifndef XPU_LOADER_MAPPED_H
 #define XPU_LOADER_MAPPED_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Opens what @pid sees at @path, whatever links its root directory holds. Return: -1 and errno. */
@@ -19,5 +21,17 @@ int mapped__open_in_root(pid_t pid, const char *path, int flags);
  * privileges; the path is next best. Return: -1 and errno.
  */
 int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path);
+
+/*
+ * The same, but never waits for a file system: -1 and EAGAIN if it would have to. Before Linux 5.12
+ * it may wait.
+ */
+int mapped__open_cached(pid_t pid, uint64_t start, uint64_t len, const char *path);
+
+/* Opens what is at @path for this process itself. @cached: without waiting, as above. */
+int mapped__open_here(const char *path, bool cached);
+
+/* As fstat(), by what is known already: a file system is not asked. Return: 0 or a negative errno. */
+int mapped__stat(int fd, struct stat *st);
 
 #endif /* XPU_LOADER_MAPPED_H */

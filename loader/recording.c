@@ -173,17 +173,33 @@ void recording__run(struct recording *r)
 	datafile__end(r->writer, r->target.wait_status);
 }
 
+/* Whether somebody wants it to end who has seen the recording end. */
+static bool is_interrupted(void *ctx)
+{
+	struct recording *r = ctx;
+	struct signalfd_siginfo info;
+	bool interrupted = false;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+		interrupted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+			       info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP;
+	return interrupted;
+}
+
 static void finish_keeper(struct recording *r)
 {
 	struct keeper_stats st;
 
 	if (!r->keeper)
 		return;
-	keeper__finish(r->keeper, &st);
+	keeper__finish(r->keeper, &st, is_interrupted, r);
 	if (st.nr_files && !r->opts->merge)
 		msg__info("%llu mapped files that are not at their paths here: kept in %s"
 			  XPU_KEPT_SUFFIX ", %.1f MB", (unsigned long long)st.nr_files,
 			  r->opts->data, st.bytes / 1e6);
+	if (st.nr_refused)
+		msg__warn("%llu mapped files are not kept: beyond a limit, or given up; see LIMITS "
+			  "in xpuload(1)", (unsigned long long)st.nr_refused);
 	if (st.nr_failed)
 		msg__info("%llu mapped files are not at their paths here and could not be kept: "
 			  "%s", (unsigned long long)st.nr_failed, strerror(st.error));

@@ -42,7 +42,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	int err;
 
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
-		sideband__adopt(r->sideband, p->pid, r->writer);
+		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
 	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID) {
 		err = probes__follow(r->probes, p->pid);
 		/* It may be over already; and there is no end of children, if somebody wants that. */
@@ -57,6 +57,10 @@ static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
 	struct recording *r = ctx;
 
 	probes__unfollow(r->probes, p->pid);
+	if (r->sideband)
+		sideband__process_exit(r->sideband, p->pid, p->time_ns);
+	if (r->keeper)
+		keeper__process_exit(r->keeper, p->pid);
 }
 
 static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *python)
@@ -249,7 +253,7 @@ static int attach(struct recording *r)
 	if (!status)
 		status = start_recorder(r);
 	if (!status && opts->mode == PROBES_PID)
-		sideband__adopt(r->sideband, opts->pid, r->writer);
+		sideband__adopt(r->sideband, opts->pid, clock__now(), r->writer);
 	return status;
 }
 

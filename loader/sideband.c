@@ -26,6 +26,7 @@
 #include "table.h"
 #include "writer.h"
 
+#define SWEEP_NS	2000000000ull
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
 
 /* Not in the headers of every supported distribution. */
@@ -44,6 +45,8 @@ struct adopted {
 	UT_hash_handle hh;
 	pid_t pid;
 	uint64_t since_ns;
+	uint64_t ended_ns;		/* 0: it lives */
+	struct adopted *next_ended;
 };
 
 struct sideband {
@@ -52,6 +55,7 @@ struct sideband {
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
+	uint64_t swept_ns;		/* when those who have ended were looked for */
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
 	struct keeper *keeper;		/* the caller's, or NULL */
@@ -227,12 +231,37 @@ uint64_t sideband__nr_lost(const struct sideband *s)
 static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 {
 	struct adopted *a;
+	bool known;
 
 	table_get(s->adopted, pid, pid, a);
-	if (!a || a->since_ns)
+	if (!a || (a->since_ns && !a->ended_ns && a->since_ns >= time_ns))
 		return false;
+	known = a->since_ns && !a->ended_ns;
 	a->since_ns = time_ns;
-	return true;
+	a->ended_ns = 0;
+	return !known;
+}
+
+void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns)
+{
+	struct adopted *a;
+
+	table_find(s->adopted, pid, pid, a);
+	if (a && a->since_ns < time_ns)
+		a->ended_ns = time_ns;
+}
+
+/* The last events of a process come a moment after its end. */
+static void sideband__sweep(struct sideband *s, uint64_t now_ns)
+{
+	struct adopted *a, *next;
+
+	if (now_ns - s->swept_ns < SWEEP_NS)
+		return;
+	s->swept_ns = now_ns;
+	HASH_ITER(hh, s->adopted, a, next)
+		if (a->ended_ns && now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
+			table_remove(s->adopted, a);
 }
 
 /* A process is made: of one that was adopted, or with the number of one that has ended. */
@@ -463,6 +492,7 @@ void sideband__drain(struct sideband *s, struct writer *w)
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 		sideband__look(s, ring);
 	}
+	sideband__sweep(s, clock__now());
 }
 
 /* ---- processes that run already -------------------------------------------------------------- */
@@ -588,15 +618,15 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 	memcpy(r->comm, comm, sizeof(r->comm) - 1);
 }
 
-void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t now_ns = clock__now(), time_ns = now_ns - 1000000000;
+	uint64_t time_ns = clock__now() - 1000000000;
 	struct dirent *d;
 	char path[64];
 	DIR *dir;
 
-	if (!adopt(s, pid, now_ns))
+	if (!adopt(s, pid, since_ns))
 		return;
 	synthesize_maps(s, pid, time_ns, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);

@@ -26,10 +26,14 @@ void sideband__close(struct sideband *s);
 
 /**
  * sideband__adopt - take up a process that runs already
+ * @since_ns: when it was known to run
  *
  * Writes what it has mapped and what it and its threads are called, as /proc tells it now.
  */
-void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w);
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
+
+/* A process has ended, at @time_ns: soon there are no more events of it. */
+void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns);
 
 /* Has @k told of each executable mapping. It must outlive @s, or be NULL. */
 void sideband__set_keeper(struct sideband *s, struct keeper *k);
