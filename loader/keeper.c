@@ -33,7 +33,8 @@
 /* A process that has generated code and perhaps a /tmp of its own. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: the one here */
+	int tmp_fd;			/* its /tmp; -1: the one here ... */
+	bool unknown;			/* ... or it is not known */
 	pid_t ns_pid;			/* what it calls itself */
 	UT_hash_handle hh;
 };
@@ -47,7 +48,8 @@ struct job {
 	enum {
 		JOB_COPY,		/* @fd */
 		JOB_LOOK,		/* the same, unless it is at @path here */
-		JOB_JIT,		/* perf-@ns_pid.map in the directory @fd, if it is there */
+		JOB_JIT,		/* perf-@ns_pid.map in the directory @fd, or -1: in
+					 * @pid's /tmp; if it is there */
 	} kind;
 	int fd;				/* opened with O_PATH; of JOB_LOOK, -1: by @path in @pid */
 	pid_t pid, ns_pid;
@@ -175,12 +177,16 @@ static int job__find(struct job *job)
 		return 1;
 	case JOB_LOOK:
 		if (job->fd < 0)
-			job->fd = mapped__open_in_root(job->pid, job->path, 0);
+			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
 		if (job->fd < 0)	/* it is gone; that does not matter if its file is here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
 	case JOB_JIT:
+		if (job->fd < 0)
+			job->fd = mapped__open_in_root(job->pid, "tmp", O_DIRECTORY, false);
+		if (job->fd < 0)
+			return 0;
 		snprintf(name, sizeof(name), "perf-%d.map", job->ns_pid);
 		fd = openat(job->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		close(job->fd);
@@ -378,7 +384,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 
 	if (!keeper__meet(k, r))
 		return;
-	fd = mapped__open_cached(r->pid, r->start, r->len, r->filename);
+	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
 		/* It is gone already. That does not matter if its file is here. */
 		here_fd = mapped__open_here(r->filename, true);
@@ -454,7 +460,8 @@ static void keeper__jit(struct keeper *k, pid_t pid)
 	if (!j)
 		return;
 	j->ns_pid = innermost_pid(pid);
-	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
+	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY, true);
+	j->unknown = j->tmp_fd < 0 && errno == EAGAIN;
 	if (j->tmp_fd >= 0 && j->ns_pid == pid && is_here(j->tmp_fd, "/tmp", true) == 1) {
 		close(j->tmp_fd);
 		j->tmp_fd = -1;
@@ -474,7 +481,7 @@ static void keeper__jit_map(struct keeper *k, struct jit *j)
 {
 	struct job *job;
 
-	if (j->tmp_fd < 0)
+	if (j->tmp_fd < 0 && !j->unknown)
 		return;
 	job = calloc(1, sizeof(*job));
 	if (!job) {
@@ -482,6 +489,7 @@ static void keeper__jit_map(struct keeper *k, struct jit *j)
 	} else {
 		job->kind = JOB_JIT;
 		job->fd = j->tmp_fd;
+		job->pid = j->pid;
 		job->ns_pid = j->ns_pid;
 		snprintf(job->name, sizeof(job->name), "perf-%d.map", j->pid);
 	}

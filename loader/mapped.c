@@ -26,7 +26,7 @@ static int open_path(int dir_fd, const char *path, int flags, uint64_t resolve)
 	return syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 }
 
-static int open_in_root(pid_t pid, const char *path, int flags, uint64_t resolve)
+int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached)
 {
 	char root[64];
 	int root_fd, fd, err;
@@ -35,16 +35,11 @@ static int open_in_root(pid_t pid, const char *path, int flags, uint64_t resolve
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -1;
-	fd = open_path(root_fd, path, flags, RESOLVE_IN_ROOT | resolve);
+	fd = open_path(root_fd, path, flags, RESOLVE_IN_ROOT | (cached ? RESOLVE_CACHED : 0));
 	err = errno;
 	close(root_fd);
 	errno = err;
 	return fd;
-}
-
-int mapped__open_in_root(pid_t pid, const char *path, int flags)
-{
-	return open_in_root(pid, path, flags, 0);
 }
 
 /* By a link that leads to the file itself, wherever it is. */
@@ -57,18 +52,11 @@ static int open_map_file(pid_t pid, uint64_t start, uint64_t len)
 	return open(file, O_PATH | O_CLOEXEC);
 }
 
-int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path)
+int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool cached)
 {
 	int fd = open_map_file(pid, start, len);
 
-	return fd >= 0 ? fd : mapped__open_in_root(pid, path, 0);
-}
-
-int mapped__open_cached(pid_t pid, uint64_t start, uint64_t len, const char *path)
-{
-	int fd = open_map_file(pid, start, len);
-
-	return fd >= 0 ? fd : open_in_root(pid, path, 0, RESOLVE_CACHED);
+	return fd >= 0 ? fd : mapped__open_in_root(pid, path, 0, cached);
 }
 
 int mapped__open_here(const char *path, bool cached)

@@ -371,12 +371,13 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 				  p->nr_no_memory);
 	blame.nr_lost = loss.nr_launches;
 	blame.nr_unread = loss.nr_unread;
+	blame.nr_untold = p->nr_untold;
 	blame.nr_malformed = p->nr_malformed;
 	blame.nr_beyond = p->nr_beyond;
 	blame.nr_dropped = beyond(c->nr_dropped_cupti, f->nr_dropped_cupti) +
 			   beyond(c->nr_dropped_shim, f->nr_dropped_shim);
-	blame.nr = blame.nr_missing + blame.nr_lost + blame.nr_unread + blame.nr_malformed +
-		   blame.nr_beyond + blame.nr_dropped;
+	blame.nr = blame.nr_missing + blame.nr_lost + blame.nr_untold + blame.nr_unread +
+		   blame.nr_malformed + blame.nr_beyond + blame.nr_dropped;
 	if (blame.nr)
 		stats__blame(stats, &blame);
 	stats->nr_tagged += tagged;

@@ -25,6 +25,7 @@ struct recorder_blame {
 	uint64_t nr_missing;		/* launches tagged and not seen */
 	uint64_t nr_lost;		/* launches that did not fit into the ring */
 	uint64_t nr_dropped;		/* device records, by its shim or CUPTI */
+	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_unread;		/* slots, entries and batches */
 	uint64_t nr_malformed;
 	uint64_t nr_beyond;

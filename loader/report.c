@@ -92,6 +92,7 @@ static void print_blame(const struct recorder_stats *st)
 		add_loss(&l, b->nr_unread, "slots unreadable");
 		add_loss(&l, b->nr_beyond, "beyond a limit");
 		add_loss(&l, b->nr_lost, "launches (ring full)");
+		add_loss(&l, b->nr_untold, "call paths of launches");
 		add_loss(&l, b->nr_missing, "launches tagged but not seen");
 		add_loss(&l, b->nr_dropped, "device records dropped");
 		msg__warn("lost of pid %u (%.*s): %s", b->pid, XPU_COMM_LEN, b->comm, l.text);

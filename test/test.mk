@@ -226,6 +226,10 @@ $(RECORDER_TESTS): $(RECORDER_OBJ)
 $(RECORDER_TESTS): T0_EXTRA = -Iloader
 $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
+$(O)/test/t0/copy.t: $(O)/loader/copy.o
+$(O)/test/t0/copy.t: T0_EXTRA = -Iloader
+$(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/copy.o
+
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/pyelf.o
