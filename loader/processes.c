@@ -374,10 +374,11 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	blame.nr_untold = p->nr_untold;
 	blame.nr_malformed = p->nr_malformed;
 	blame.nr_beyond = p->nr_beyond;
-	blame.nr_dropped = beyond(c->nr_dropped_cupti, f->nr_dropped_cupti) +
-			   beyond(c->nr_dropped_shim, f->nr_dropped_shim);
+	blame.nr_dropped_cupti = beyond(c->nr_dropped_cupti, f->nr_dropped_cupti);
+	blame.nr_dropped_shim = beyond(c->nr_dropped_shim, f->nr_dropped_shim);
 	blame.nr = blame.nr_missing + blame.nr_lost + blame.nr_untold + blame.nr_unread +
-		   blame.nr_malformed + blame.nr_beyond + blame.nr_dropped;
+		   blame.nr_malformed + blame.nr_beyond + blame.nr_dropped_cupti +
+		   blame.nr_dropped_shim;
 	if (blame.nr)
 		stats__blame(stats, &blame);
 	stats->nr_tagged += tagged;
@@ -394,8 +395,8 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 		beyond(c->nr_memcpys, f->nr_memcpys) + beyond(c->nr_memsets, f->nr_memsets);
 	stats->nr_calls += beyond(c->nr_calls, f->nr_calls);
 	stats->nr_bad_calls += beyond(c->nr_bad_calls, f->nr_bad_calls);
-	stats->nr_dropped_cupti += beyond(c->nr_dropped_cupti, f->nr_dropped_cupti);
-	stats->nr_dropped_shim += beyond(c->nr_dropped_shim, f->nr_dropped_shim);
+	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
+	stats->nr_dropped_shim += blame.nr_dropped_shim;
 	stats->nr_bad_times += beyond(c->nr_bad_times, f->nr_bad_times);
 	stats->nr_unfinished += beyond(c->nr_unfinished, f->nr_unfinished);
 	stats->nr_errors += p->failed;

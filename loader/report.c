@@ -90,11 +90,12 @@ static void print_blame(const struct recorder_stats *st)
 			continue;
 		add_loss(&l, b->nr_malformed, "malformed entries");
 		add_loss(&l, b->nr_unread, "slots unreadable");
-		add_loss(&l, b->nr_beyond, "beyond a limit");
-		add_loss(&l, b->nr_lost, "launches (ring full)");
-		add_loss(&l, b->nr_untold, "call paths of launches");
+		add_loss(&l, b->nr_beyond, "launches, samples, stacks or frames beyond a limit");
+		add_loss(&l, b->nr_lost, "launches (ring full: try -m)");
+		add_loss(&l, b->nr_untold, "call paths of launches (ring full: try -m)");
 		add_loss(&l, b->nr_missing, "launches tagged but not seen");
-		add_loss(&l, b->nr_dropped, "device records dropped");
+		add_loss(&l, b->nr_dropped_cupti, "device records dropped by CUPTI");
+		add_loss(&l, b->nr_dropped_shim, "device records dropped by the shim");
 		msg__warn("lost of pid %u (%.*s): %s", b->pid, XPU_COMM_LEN, b->comm, l.text);
 		nr++;
 	}

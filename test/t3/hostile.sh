@@ -52,7 +52,7 @@ honest() {
 alongside entries 1000
 honest entries
 like "$(cat all.log)" 'lost: .*1000 malformed entries' "entries: counted"
-like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches" \
+like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches " \
 	"entries: and whose they are"
 
 alongside unread 500
