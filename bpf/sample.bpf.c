@@ -40,11 +40,9 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	if (!proc && attach_pid && task_pid(task) == attach_pid) {
-		new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
-		proc = bpf_map_lookup_elem(&procs, &tgid);
-	}
-	return proc && !proc->unsampled ? proc : NULL;
+	if (!proc && attach_pid && task_pid(task) == attach_pid)
+		proc = take_up(task);
+	return proc && !proc->unsampled && is_recorded(task, proc) ? proc : NULL;
 }
 
 SEC("perf_event")
@@ -72,7 +70,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	r->nr_python = r->stack_bytes = 0;
 	/* The context is read by whole words only, whatever type cs has in this kernel. */
 	if (!(*(volatile __u64 *)&ctx->regs.cs & 3)) {
-		kernel_bytes = bpf_get_stack(ctx, r->frames, STACK_BYTES, 0);
+		kernel_bytes = kernel_frames(r->frames,
+					     bpf_get_stack(ctx, r->frames, STACK_BYTES, 0));
 		if (kernel_bytes < 0)
 			kernel_bytes = 0;
 	}

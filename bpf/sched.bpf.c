@@ -67,7 +67,7 @@ static __always_inline struct xpu_proc *accounted_process(struct task_struct *ta
 	__u32 tgid = task->tgid;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	return proc && !proc->unsampled ? proc : NULL;
+	return proc && !proc->unsampled && proc->stop == XPU_STOP_NONE ? proc : NULL;
 }
 
 static __always_inline void note_slot(struct task_struct *task, __u64 home)
@@ -93,33 +93,6 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	new.exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	if (bpf_map_update_elem(&thread_states, &pid, &new, BPF_ANY))
 		drop(XPU_LOST_ACCOUNT);
-}
-
-/* The account of an image's thread is over, at the thread's end or when it execs. */
-static __always_inline void close_account(__u32 pid, __u64 now_ns)
-{
-	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
-	struct xpu_ring_account *r;
-
-	if (!t)
-		return;
-	if (t->state == XPU_THREAD_RUNNING)
-		t->time.run_ns += now_ns - t->since_ns;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-	if (r) {
-		r->hdr.type = XPU_RECORD_RING_ACCOUNT;
-		r->hdr.misc = 0;
-		r->hdr.size = sizeof(*r);
-		r->start_ns = t->start_ns;
-		r->end_ns = now_ns;
-		r->proc_id = t->proc_id;
-		r->tid = t->tid;
-		r->time = t->time;
-		bpf_ringbuf_submit(r, ring_flags());
-	} else {
-		drop(XPU_LOST_ACCOUNT);
-	}
-	bpf_map_delete_elem(&thread_states, &pid);
 }
 
 /* Before Linux 5.14. */
@@ -224,7 +197,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
 {
-	long n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0), m = 0;
+	long n = kernel_frames(r->frames, bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0)), m = 0;
 	__u32 bytes;
 
 	if (n < 0)
@@ -377,35 +350,95 @@ static __always_inline void add_off(struct xpu_thread_state *t, __u32 kind, __u6
 
 static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_ns)
 {
-	__u64 end_ns, blocked_ns, runnable_ns;
+	struct xpu_off_time off;
 	__u32 kind;
 
 	if (!t || t->state == XPU_THREAD_RUNNING)
 		return;
-	end_ns = t->state == XPU_THREAD_RUNNABLE ? t->since_ns : t->wake_ns ?: now_ns;
-	blocked_ns = end_ns - t->since_ns;
-	runnable_ns = now_ns - end_ns;
 	kind = t->kind;
-	if (kind == XPU_OFF_CALL) {
-		t->time.off_ns[XPU_OFF_CALL] += blocked_ns + runnable_ns;
+	off = xpu_thread__begin(t, now_ns);
+	if (kind == XPU_OFF_CALL)
+		return;
+	add_off(t, kind, off.start_ns, off.woken_ns - off.start_ns);
+	add_off(t, XPU_OFF_RUNNABLE, off.woken_ns, off.end_ns - off.woken_ns);
+}
+
+/* The thread runs, and the kernel says that it did for @exec_ns of its life. */
+static __always_inline void run_until(struct xpu_thread_state *t, __u64 exec_ns, __u64 now_ns)
+{
+	/* That it began to run may have been missed, which is rare. */
+	if (t->state != XPU_THREAD_RUNNING)
+		begin_running(t, xpu_thread__unseen_begin(t, exec_ns, now_ns));
+	t->exec_ns = exec_ns;
+	xpu_thread__ran(t, now_ns);
+}
+
+/*
+ * The account of an image's thread is over, at the thread's end or when it execs: @task, which runs,
+ * had that @pid in the image.
+ */
+static __always_inline void close_account(struct task_struct *task, __u32 pid, __u64 now_ns)
+{
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+	struct xpu_ring_account *r;
+
+	if (!t)
+		return;
+	run_until(t, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (r) {
+		r->hdr.type = XPU_RECORD_RING_ACCOUNT;
+		r->hdr.misc = 0;
+		r->hdr.size = sizeof(*r);
+		r->start_ns = t->start_ns;
+		r->end_ns = t->since_ns;
+		r->proc_id = t->proc_id;
+		r->tid = t->tid;
+		r->time = t->time;
+		bpf_ringbuf_submit(r, ring_flags());
 	} else {
-		if (kind < XPU_OFF_NR)
-			t->time.off_ns[kind] += blocked_ns;
-		t->time.off_ns[XPU_OFF_RUNNABLE] += runnable_ns;
-		add_off(t, kind, t->since_ns, blocked_ns);
-		add_off(t, XPU_OFF_RUNNABLE, end_ns, runnable_ns);
+		drop(XPU_LOST_ACCOUNT);
 	}
-	t->state = XPU_THREAD_RUNNING;
-	t->since_ns = now_ns;
+	bpf_map_delete_elem(&thread_states, &pid);
+}
+
+/* The process of @task has been stopped at @stop_ns: so has the account of its thread. */
+static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns)
+{
+	__u32 pid = task->pid;
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	/* Where it did not run it was told of when it last did. */
+	if (t)
+		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
+			      stop_ns : t->since_ns);
+}
+
+/* Whether @task is of a process that is recorded no further; then its account is closed. */
+static __always_inline bool is_stopped(struct task_struct *task, bool current)
+{
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc;
+
+	if (!restricted)
+		return false;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc || proc->unsampled ||
+	    (current ? is_recorded(task, proc) : proc->stop == XPU_STOP_NONE))
+		return false;
+	stop_account(task, proc->stop_ns);
+	return true;
 }
 
 static __always_inline void switch_out(void *ctx, struct task_struct *task, bool runnable,
 				       unsigned int state, __u64 now_ns)
 {
 	__u32 pid = task->pid, in_call = 0;
-	__u64 exec_ns, ran_ns;
-	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+	struct xpu_thread_state *t;
 
+	if (is_stopped(task, true))
+		return;
+	t = bpf_map_lookup_elem(&thread_states, &pid);
 	if (!t) {
 		struct xpu_proc *proc = sampled_process(task);
 
@@ -416,18 +449,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 		if (!t)
 			return;
 	}
-	exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
-	if (t->state != XPU_THREAD_RUNNING) {
-		/* That it began to run was missed, which is rare; the kernel knows for how long. */
-		ran_ns = exec_ns - t->exec_ns;
-		if (ran_ns > now_ns - t->since_ns)
-			ran_ns = now_ns - t->since_ns;
-		begin_running(t, now_ns - ran_ns);
-	}
-	t->exec_ns = exec_ns;
-	t->time.run_ns += now_ns - t->since_ns;
+	run_until(t, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
 	t->time.nr_switches++;
-	t->since_ns = now_ns;
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
 	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
@@ -453,7 +476,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		switch_out(ctx, prev, preempt || !state, state, now_ns);
 	}
 	pid = next->pid;
-	if (pid) {
+	if (pid && !is_stopped(next, false)) {
 		t = bpf_map_lookup_elem(&thread_states, &pid);
 		if (t)
 			begin_running(t, now_ns);
@@ -493,7 +516,8 @@ int BPF_PROG(on_thread_exec, struct task_struct *task, pid_t old_pid)
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct xpu_proc *proc;
 
-	close_account(old_pid, now_ns);
+	if (!is_stopped(task, true))
+		close_account(task, old_pid, now_ns);
 	proc = accounted_process(task);
 	if (proc)
 		open_account(task, proc, XPU_THREAD_RUNNING, now_ns);
@@ -503,6 +527,7 @@ int BPF_PROG(on_thread_exec, struct task_struct *task, pid_t old_pid)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_thread_exit, struct task_struct *task)
 {
-	close_account(task->pid, bpf_ktime_get_ns());
+	if (!is_stopped(task, true))
+		close_account(task, task->pid, bpf_ktime_get_ns());
 	return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "xpu_record.h"
 #include "xpu_slot.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 #define SIGKILL	9
@@ -178,6 +179,8 @@ static __always_inline __u32 task_pid(struct task_struct *task)
 	return pid_in_loader_ns(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
+#include "permit.bpf.c"
+
 /**
  * new_process - give a process image an id and tell the loader
  * @task: the task whose group leader's image it is
@@ -192,8 +195,12 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 parent_id = parent ? parent->proc_id : 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
+	/* Its end has been told of, and it runs on in the kernel for a while: there is no new image. */
+	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
+		return;
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
 	proc.pid = task_pid(task);
+	proc.ok_ns = bpf_ktime_get_ns();
 	proc.unsampled = how == XPU_MISC_PROCESS_ROOT;
 	if (how == XPU_MISC_PROCESS_FORK && parent)
 		proc.python_from = parent->python_from ?: parent->proc_id;
@@ -225,6 +232,19 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
+/* Takes up a process that runs already, unless it is somebody else's. Return: its entry. */
+static __always_inline struct xpu_proc *take_up(struct task_struct *task)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+
+	if (!may_record(task)) {
+		leave_alone(task);
+		return NULL;
+	}
+	new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
+	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
 /* Run by the loader once, so that its own task says who it is and in which namespace. */
 SEC("syscall")
 int identify(void *ctx)
@@ -235,6 +255,7 @@ int identify(void *ctx)
 	loader_tgid = bpf_get_current_pid_tgid() >> 32;
 	loader_pidns_level = BPF_CORE_READ(pid, level);
 	loader_pidns = (__u64)pid_at(pid, loader_pidns_level).ns;
+	identify_invoker(task);
 	return 0;
 }
 
@@ -247,12 +268,11 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->tgid == tgid)		/* a thread */
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc && attach_pid && task_pid(parent) == attach_pid) {
-		new_process(parent, XPU_MISC_PROCESS_ATTACH, NULL);	/* it may never launch */
-		proc = bpf_map_lookup_elem(&procs, &tgid);
-	}
+	if (!proc && attach_pid && task_pid(parent) == attach_pid)
+		proc = take_up(parent);		/* it may never launch */
 	if (proc) {
-		new_process(child, XPU_MISC_PROCESS_FORK, proc);
+		if (is_recorded(parent, proc))
+			new_process(child, XPU_MISC_PROCESS_FORK, proc);
 	} else if (tgid == loader_tgid && adopt_child) {
 		adopt_child = false;
 		new_process(child, XPU_MISC_PROCESS_ROOT, NULL);
@@ -266,10 +286,18 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	__u32 tgid = task->tgid;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	if (proc) {
+	if (!proc) {
+		/* Restricted, the loader waits to hear whose the new image is. */
+		if (restricted && attach_pid && task_pid(task) == attach_pid)
+			take_up(task);
+	} else if (proc->stop == XPU_STOP_LEFT_ALONE) {
+		bpf_map_delete_elem(&procs, &tgid);	/* it may be the invoker's now */
+	} else {
 		struct xpu_proc old = *proc;
 
-		new_process(task, XPU_MISC_PROCESS_EXEC, &old);
+		proc->execs = true;
+		if (is_recorded(task, proc))
+			new_process(task, XPU_MISC_PROCESS_EXEC, &old);
 	}
 	return 0;
 }
@@ -357,9 +385,18 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 static __always_inline void send_last(struct task_struct *task)
 {
 	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc;
 
-	if (s && s->log && task->mm)
-		send_log(task, s->proc_id, s, (const void *)s->log, 0, true);
+	if (!s || !s->log || !task->mm)
+		return;
+	if (restricted) {
+		/* There is no entry if another thread was taken for the last one. */
+		proc = bpf_map_lookup_elem(&procs, &tgid);
+		if (proc ? !is_recorded(task, proc) : !may_record(task))
+			return;
+	}
+	send_log(task, s->proc_id, s, (const void *)s->log, 0, true);
 }
 
 static __always_inline void forget_log(struct task_struct *task)
@@ -392,8 +429,13 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
 {
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+
 	send_last(task);
 	forget_log(task);
+	if (proc && (proc->unsampled || is_recorded(task, proc)))
+		proc->execs = true;
 	return 0;
 }
 
@@ -416,6 +458,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	gone = *proc;
 	if (bpf_map_delete_elem(&procs, &tgid))
 		return 0;			/* two threads took themselves for the last one */
+	if (gone.stop != XPU_STOP_NONE) {
+		tell_stop(&gone);
+		return 0;
+	}
 
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (r) {
@@ -460,11 +506,10 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
 	if (proc)
-		return proc;
+		return is_recorded(task, proc) ? proc : NULL;
 	if (attach_all ? !task_pid(task) : !attach_pid || task_pid(task) != attach_pid)
 		return NULL;			/* of another pid namespace, or not wanted */
-	new_process(task, XPU_MISC_PROCESS_ATTACH, NULL);
-	return bpf_map_lookup_elem(&procs, &tgid);
+	return take_up(task);
 }
 
 /* In sched.bpf.c, which looks there whether the thread is in a call that may wait. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu.h - what the BPF programs and their loader share beside the wire format; xpu_record.h goes
- * before it
+ * xpu.h - what the BPF programs and their loader share beside the wire format; xpu_record.h and
+ * xpu_time.h go before it
  */
 #ifndef XPU_H
 #define XPU_H
@@ -19,12 +19,23 @@ struct xpu_signal {
 	__u32	nr;			/* how many so far */
 };
 
+enum xpu_stop {
+	XPU_STOP_NONE,			/* the process is recorded */
+	XPU_STOP_UNTOLD,		/* it is not any more; the ring had no room to say so */
+	XPU_STOP_TOLD,
+	XPU_STOP_LEFT_ALONE,		/* it never was: it is somebody else's */
+};
+
 /* One process image being recorded; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
 	__u32	unsampled;		/* the loader's own code still, before the target's exec */
 	__u32	python_from;		/* 0, or by a fork it has the interpreter of that image */
+	__u32	stop;			/* enum xpu_stop */
+	__u32	execs;			/* it is being replaced by another image */
+	__u64	ok_ns;			/* when it was last seen to be the invoker's */
+	__u64	stop_ns;		/* what is of later than this is not for the recording */
 };
 
 /* What could not be sent of a process image; the key is its proc_id. */
@@ -56,6 +67,72 @@ struct xpu_thread_state {
 	__u32	kind;			/* enum xpu_off_kind, unless it runs */
 	struct xpu_thread_time time;
 };
+
+/*
+ * The times of a thread never go back, so they add up to its life. One that is read earlier than
+ * it should be counts as the time before it: a thread is woken by the clock of one CPU and begins
+ * to run by the clock of another one, and where nobody saw that it began, that time is only
+ * worked out, from how long the kernel says that the thread ran.
+ */
+
+/* A thread that did not run: blocked until woken_ns, then runnable. */
+struct xpu_off_time {
+	__u64	start_ns;
+	__u64	woken_ns;
+	__u64	end_ns;
+};
+
+/* What @t, which is not running, has done up to @now_ns. */
+XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
+{
+	struct xpu_off_time off = { .start_ns = t->since_ns };
+
+	off.end_ns = xpu_ns_later(now_ns, t->since_ns);
+	if (t->state == XPU_THREAD_RUNNABLE)
+		off.woken_ns = t->since_ns;
+	else
+		off.woken_ns = t->wake_ns ? xpu_ns_later(t->wake_ns, t->since_ns) : off.end_ns;
+	off.end_ns = xpu_ns_later(off.end_ns, off.woken_ns);
+	return off;
+}
+
+/* @t, which is not running, begins to. Return: what it has done until then. */
+XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u64 now_ns)
+{
+	struct xpu_off_time off = xpu_thread__off(t, now_ns);
+	__u32 kind = t->kind;
+
+	if (kind == XPU_OFF_CALL) {
+		t->time.off_ns[XPU_OFF_CALL] += off.end_ns - off.start_ns;
+	} else {
+		if (kind < XPU_OFF_NR)
+			t->time.off_ns[kind] += off.woken_ns - off.start_ns;
+		t->time.off_ns[XPU_OFF_RUNNABLE] += off.end_ns - off.woken_ns;
+	}
+	t->state = XPU_THREAD_RUNNING;
+	t->since_ns = off.end_ns;
+	return off;
+}
+
+/*
+ * When @t began to run, which nobody saw: by @now_ns the kernel says that it has run for @exec_ns
+ * in all.
+ */
+XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
+					  __u64 now_ns)
+{
+	__u64 ran_ns = xpu_ns_between(t->exec_ns, exec_ns);
+	__u64 off_ns = xpu_ns_between(t->since_ns, now_ns);
+
+	return now_ns - (ran_ns < off_ns ? ran_ns : off_ns);
+}
+
+/* @t has run up to @now_ns. */
+XPU_INLINE void xpu_thread__ran(struct xpu_thread_state *t, __u64 now_ns)
+{
+	t->time.run_ns += xpu_ns_between(t->since_ns, now_ns);
+	t->since_ns = xpu_ns_later(t->since_ns, now_ns);
+}
 
 /* Time off the CPU, by thread, stack and kind. */
 struct xpu_off_key {

@@ -140,6 +140,10 @@ enum {	/* misc of PROCESS: how the image came to be */
 	XPU_MISC_PROCESS_ATTACH	= 4,	/* ran before the recording began */
 };
 
+enum {	/* misc of PROCESS_EXIT */
+	XPU_MISC_EXIT_STOPPED	= 1,	/* it goes on, and is none of the invoker's any more */
+};
+
 struct xpu_record_process {
 	struct xpu_record hdr;
 	__u64	time_ns;

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "kernel.h"
 #include "probes.h"
 #include "sampler.h"
@@ -38,14 +39,20 @@ static __attribute__((format(printf, 3, 4))) void report(enum verdict v, const c
 
 static void check_privileges(void)
 {
-	if (kernel__capable(CAP_BPF) && kernel__capable(CAP_PERFMON))
-		report(OK, "privileges", "%s", geteuid() ? "cap_bpf and cap_perfmon" : "root");
+	char missing[64];
+
+	if (!caps__missing(missing, sizeof(missing)))
+		report(OK, "privileges", "%s%s", geteuid() ? "cap_bpf and cap_perfmon" : "root",
+		       caps__restricted() ? ": to record what its user may read" : "");
 	else if (!geteuid())
-		report(MISSING, "privileges", "root without cap_bpf and cap_perfmon, as in a "
-		       "container that was not given them");
+		report(MISSING, "privileges", "root without %s, as in a container that was not "
+		       "given them", missing);
+	else if (!caps__allowed(CAP_BPF) || !caps__allowed(CAP_PERFMON))
+		report(MISSING, "privileges", "without %s, which a container must be given "
+		       "(docker run --cap-add BPF --cap-add PERFMON)", missing);
 	else
-		report(MISSING, "privileges", "run xpuload as root (sudo), or give it what it "
-		       "needs: setcap cap_bpf,cap_perfmon=ep xpuload");
+		report(MISSING, "privileges", "without %s: run xpuload as root (sudo), or, where "
+		       "make install has set capabilities, become a member of its group", missing);
 }
 
 static void check_kernel(void)
@@ -105,11 +112,9 @@ static void check_probes(const char *shim)
 static void check_samples(void)
 {
 	struct probes_options opts = { .sample = true };
-	unsigned long long first = 0;
 	struct sampler *s = NULL;
 	struct probes *p = NULL;
 	char why[1024];
-	FILE *f;
 	int err;
 
 	if (probes__open(&opts, NULL, NULL, &p, why, sizeof(why))) {
@@ -123,13 +128,8 @@ static void check_samples(void)
 		report(NOTE, "CPU samples", "none: perf_event_open: %s", strerror(-err));
 		return;
 	}
-	f = fopen("/proc/kallsyms", "re");
-	if (f && fscanf(f, "%llx", &first) != 1)
-		first = 0;
-	if (f)
-		fclose(f);
 	report(OK, "CPU samples", "by cpu-clock, up to %llu a second; functions of the kernel %s",
-	       (unsigned long long)sampler__max_hz(), first ? "have names" :
+	       (unsigned long long)sampler__max_hz(), kernel__shows_addresses() ? "have names" :
 	       "have no names (/proc/kallsyms hides them: root, kernel.kptr_restrict)");
 }
 

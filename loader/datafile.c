@@ -1,29 +1,58 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "datafile.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "invoker.h"
 #include "keeper.h"
+#include "msg.h"
 #include "options.h"
+#include "safefile.h"
 #include "version.h"
 #include "writer.h"
 
-static void keep_old(const char *path)
-{
-	char old[PATH_MAX];
-	struct stat st;
+#define OLD_SUFFIX	".old"
 
-	if (lstat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
-		return;
-	if ((size_t)snprintf(old, sizeof(old), "%s.old", path) < sizeof(old) && !rename(path, old))
-		keeper__rename(path, old);
+/* @what: "write FILE" and the like */
+static void complain(const char *what, const char *path, int err)
+{
+	bool denied = err == -EACCES || err == -EPERM || err == -EROFS;
+
+	if (!invoker__is_other())
+		msg__error("cannot %s %s: %s", what, path, safefile__strerror(err));
+	else
+		msg__error("cannot %s %s as uid %u, who called xpuload: %s%s", what, path,
+			   (unsigned int)invoker__uid(), safefile__strerror(err),
+			   denied ? ": name with -o a file that this user may write" : "");
+}
+
+/* Gives the recording its name; one recording that has that name is kept. What fails is said. */
+static int take_name(const struct options *opts, struct safefile *f)
+{
+	int err = safefile__keep_old(f, OLD_SUFFIX);
+
+	if (err < 0) {
+		complain("rename the old", opts->data, err);
+		return err;
+	}
+	if (err) {
+		err = keeper__rename(f->dir_fd, f->name, OLD_SUFFIX);
+		if (err)
+			msg__warn("what was kept for the old recording stays in %s"
+				  XPU_KEPT_SUFFIX ": %s", opts->data, safefile__strerror(err));
+	}
+	err = safefile__commit(f);
+	if (err)
+		complain("write", opts->data, err);
+	return err;
 }
 
 static void write_info(struct writer *w, enum xpu_info_key key, const char *data, size_t bytes)
@@ -95,7 +124,22 @@ static void write_infos(struct writer *w, const struct options *opts)
 	write_argv_info(w, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
 }
 
-int datafile__create(const struct options *opts, struct writer **w)
+/*
+ * The writer's thread inherits the invoker's rights from this one: what the disk keeps for root, or
+ * a quota that root may exceed, is not for the invoker's file.
+ */
+static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer **w)
+{
+	int err = invoker__enter();
+
+	if (err)
+		return err;
+	err = writer__open(fd, hdr, w);
+	invoker__leave();
+	return err;
+}
+
+int datafile__create(const struct options *opts, struct safefile *f, struct writer **w)
 {
 	struct xpu_file_header hdr = {
 		.magic = XPU_FILE_MAGIC,
@@ -110,10 +154,29 @@ int datafile__create(const struct options *opts, struct writer **w)
 	};
 	int err;
 
-	keep_old(opts->data);
-	err = writer__open(opts->data, &hdr, w);
-	if (!err)
-		write_infos(*w, opts);
+	/* Nobody could interrupt the wait for a FIFO's reader. */
+	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
+	if (err) {
+		complain("write", opts->data, err);
+		return err;
+	}
+	err = open_writer(f->fd, &hdr, w);
+	if (err) {
+		complain("write", opts->data, err);
+		close(f->fd);
+		goto close_file;
+	}
+	err = take_name(opts, f);
+	if (err)
+		goto close_writer;
+	write_infos(*w, opts);
+	return 0;
+
+close_writer:
+	writer__close(*w, NULL, NULL);
+	*w = NULL;
+close_file:
+	safefile__close(f);
 	return err;
 }
 

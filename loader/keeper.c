@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "keeper.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,6 +21,7 @@
 #include "invoker.h"
 #include "map.h"
 #include "mapped.h"
+#include "safefile.h"
 #include "table.h"
 
 #define HELD_MAX	400		/* files held open: are they still there at the end? */
@@ -58,7 +57,9 @@ struct job {
 };
 
 struct keeper {
-	char *dir;
+	int dir_fd;			/* of the directory that the recording is in */
+	char *name;			/* of the directory for what is kept */
+	int kept_fd;			/* of that one, for the thread; -1: not made yet */
 	struct map seen;		/* files: each is looked at once */
 	struct job *held;		/* JOB_LOOK: files that are at their paths so far */
 	unsigned int nr_held;
@@ -71,66 +72,69 @@ struct keeper {
 	unsigned int nr_jobs;
 	pthread_cond_t more;
 	struct job *first, **last;
-	struct job *done;
 	bool stop;
 	struct keeper_stats stats;
 };
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* Makes the directories that @path goes through, below @dir_fd. */
+/* Return: a descriptor of the directory, below @dir_fd, that @path is in; it is made. */
 static int make_dirs(int dir_fd, const char *path)
 {
-	char buf[NAME_MAX_BYTES], *slash;
+	const char *slash = strchr(path, '/');
+	char name[NAME_MAX_BYTES];
+	int fd, next;
 
-	snprintf(buf, sizeof(buf), "%s", path);
-	for (slash = strchr(buf, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		if (mkdirat(dir_fd, buf, 0755) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
+	if (!slash)
+		return fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	snprintf(name, sizeof(name), "%.*s", (int)(slash - path), path);
+	fd = safefile__open_dir(dir_fd, name, true);
+	if (fd < 0)
+		return fd;
+	next = make_dirs(fd, slash + 1);
+	close(fd);
+	return next;
+}
+
+/* Return: a descriptor of the directory that @name is kept in. */
+static int keeper__open_dir(struct keeper *k, const char *name)
+{
+	if (k->kept_fd < 0)
+		k->kept_fd = safefile__open_dir(k->dir_fd, k->name, true);
+	return k->kept_fd < 0 ? k->kept_fd : make_dirs(k->kept_fd, name);
 }
 
 /* Copies the file behind @job->fd to its name, which appears when all of it is there. */
 static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_bytes,
 			uint64_t *bytes)
 {
-	char self[64], tmp[NAME_MAX_BYTES + 8];
-	int dir_fd, from = -1, to = -1, err;
+	struct safefile f;
+	char self[64];
+	int dir_fd, from, err;
 
-	if (mkdir(k->dir, 0755) && errno != EEXIST)
-		return -errno;
-	dir_fd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0)
-		return -errno;
-	err = make_dirs(dir_fd, job->name);
-	if (err)
-		goto out;
 	/* A plain file by now: it is safe to open. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", job->fd);
 	from = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	snprintf(tmp, sizeof(tmp), "%s.part", job->name);
-	unlinkat(dir_fd, tmp, 0);
-	if (from >= 0)
-		to = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    0644);
-	if (from < 0 || to < 0) {
-		err = -errno;
-		goto out;
+	if (from < 0)
+		return -errno;
+	dir_fd = keeper__open_dir(k, job->name);
+	if (dir_fd < 0) {
+		err = dir_fd;
+		goto close_from;
 	}
-	err = copy__file(from, to, max_bytes, &k->cancel, bytes);
-	if (!err && renameat(dir_fd, tmp, dir_fd, job->name))
-		err = -errno;
+	err = safefile__open(&f, dir_fd, safefile__name(job->name), SAFEFILE_PRIVATE);
 	if (err)
-		unlinkat(dir_fd, tmp, 0);
-out:
-	if (to >= 0)
-		close(to);
-	if (from >= 0)
-		close(from);
+		goto close_dir;
+	err = copy__file(from, f.fd, max_bytes, &k->cancel, bytes);
+	if (close(f.fd) && !err)
+		err = -errno;
+	if (!err)
+		err = safefile__commit(&f);
+	safefile__close(&f);
+close_dir:
 	close(dir_fd);
+close_from:
+	close(from);
 	return err;
 }
 
@@ -232,10 +236,10 @@ static void *keeper__thread(void *arg)
 {
 	struct keeper *k = arg;
 	struct job *job;
-	uint64_t bytes, left;
-	int err;
+	uint64_t bytes = 0, left;
+	int entered, err;
 
-	invoker__enter();		/* for good: it makes nothing else */
+	entered = invoker__enter();	/* for good: it reads what is the invoker's to read */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -249,17 +253,10 @@ static void *keeper__thread(void *arg)
 		left = k->stats.nr_files >= LIMIT_KEPT_FILES ||
 		       k->stats.bytes >= LIMIT_KEPT_BYTES ? 0 : LIMIT_KEPT_BYTES - k->stats.bytes;
 		pthread_mutex_unlock(&k->lock);
-		err = keeper__do(k, job, left, &bytes);
+		err = entered ?: keeper__do(k, job, left, &bytes);
+		job__free(job);
 		pthread_mutex_lock(&k->lock);
 		keeper__count(k, err, bytes);
-		if (err <= 0) {
-			job__free(job);
-			continue;
-		}
-		close(job->fd);
-		job->fd = -1;
-		job->next = k->done;
-		k->done = job;
 	}
 	pthread_mutex_unlock(&k->lock);
 	return NULL;
@@ -508,36 +505,132 @@ void keeper__process_exit(struct keeper *k, pid_t pid)
 	table_remove(k->jits, j);
 }
 
-/* ---- outside --------------------------------------------------------------------------------- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
-/* Names of generated code are of one recording; an older one of this name has left its own. */
-static void forget_jit_maps(const char *dir)
+enum kept { KEPT_NONE, KEPT_FILE, KEPT_DIR };
+
+static bool all_hex(const char *s)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
+	size_t i;
 
-	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, "perf-", 5))
-			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
+	for (i = 0; isdigit((unsigned char)s[i]) || (s[i] >= 'a' && s[i] <= 'f'); i++)
+		;
+	return i && !s[i] && i <= 2 * XPU_BUILD_ID_LEN;
 }
 
-struct keeper *keeper__new(const char *path)
+/* Return: whether @name, of @len bytes, is perf-PID.map. */
+static bool is_jit_map(const char *name, size_t len)
+{
+	size_t i = strlen("perf-"), end = len - strlen(".map");
+
+	if (len < i + strlen("1.map") || strncmp(name, "perf-", i) ||
+	    strncmp(name + end, ".map", strlen(".map")))
+		return false;
+	while (i < end && isdigit((unsigned char)name[i]))
+		i++;
+	return i == end;
+}
+
+/* Return: what the keeper makes of this name, so many directories below its own. */
+static enum kept kept_name(const char *name, int depth)
+{
+	size_t len = safefile__stem(name);	/* it may have been killed while it copied */
+
+	switch (depth) {
+	case 0:
+		if (is_jit_map(name, len))
+			return KEPT_FILE;
+		return strcmp(name, ".build-id") ? KEPT_NONE : KEPT_DIR;
+	case 1:
+		return all_hex(name) && strlen(name) == 2 ? KEPT_DIR : KEPT_NONE;
+	case 2:
+		return all_hex(name) ? KEPT_DIR : KEPT_NONE;
+	default:
+		return len == 3 && !strncmp(name, "elf", 3) ? KEPT_FILE : KEPT_NONE;
+	}
+}
+
+static int remove_kept(int dir_fd, const char *name, int depth);
+
+/* Removes the files below @fd that the keeper makes, and with @dirs its directories, too. */
+static int remove_entries(int fd, int depth, bool dirs)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	enum kept kept;
+
+	if (!d) {
+		err = -errno;
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	while ((e = readdir(d))) {
+		kept = kept_name(e->d_name, depth);
+		if (kept == KEPT_FILE)
+			safefile__unlink(fd, e->d_name, 0);
+		else if (kept == KEPT_DIR && dirs)
+			remove_kept(fd, e->d_name, depth + 1);
+	}
+	closedir(d);
+	return 0;
+}
+
+/* Removes the directory @name; with anything else in it, it stays. */
+static int remove_kept(int dir_fd, const char *name, int depth)
+{
+	int fd = safefile__open_dir(dir_fd, name, false), err;
+
+	if (fd < 0)
+		return fd;
+	err = remove_entries(fd, depth, true);
+	close(fd);
+	return err ?: safefile__unlink(dir_fd, name, AT_REMOVEDIR);
+}
+
+/* Names of generated code are of one recording; an older one of this name has left its own. */
+static void forget_jit_maps(const struct keeper *k)
+{
+	int fd = safefile__open_dir(k->dir_fd, k->name, false);
+
+	if (fd < 0)
+		return;
+	remove_entries(fd, 0, false);
+	close(fd);
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+int keeper__new(const char *path, struct keeper **kp)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
+	int err;
 
 	if (!k)
-		return NULL;
-	if (asprintf(&k->dir, "%s" XPU_KEPT_SUFFIX, path) < 0) {
-		free(k);
-		return NULL;
+		return -ENOMEM;
+	k->kept_fd = -1;
+	if (asprintf(&k->name, "%s" XPU_KEPT_SUFFIX, safefile__name(path)) < 0) {
+		err = -ENOMEM;
+		goto free_keeper;
 	}
-	forget_jit_maps(k->dir);
+	k->dir_fd = safefile__open_parent(path);
+	if (k->dir_fd < 0) {
+		err = k->dir_fd;
+		goto free_name;
+	}
+	forget_jit_maps(k);
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->more, NULL);
-	return k;
+	*kp = k;
+	return 0;
+
+free_name:
+	free(k->name);
+free_keeper:
+	free(k);
+	return err;
 }
 
 /* Waits for the thread. Return: false if it hangs. */
@@ -591,51 +684,42 @@ void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn
 
 void keeper__remove(struct keeper *k)
 {
-	char path[PATH_MAX], *slash;
-	const struct job *job;
+	if (k->kept_fd >= 0)
+		remove_kept(k->dir_fd, k->name, 0);
+}
 
-	for (job = k->done; job; job = job->next) {
-		snprintf(path, sizeof(path), "%s/%s", k->dir, job->name);
-		unlink(path);
-		/* And the directories, as far as nothing else is in them. */
-		while ((slash = strrchr(path, '/')) && (size_t)(slash - path) >= strlen(k->dir)) {
-			*slash = 0;
-			if (rmdir(path))
-				break;
-		}
+int keeper__rename(int dir_fd, const char *name, const char *suffix)
+{
+	char *from = NULL, *to = NULL;
+	int fd, err = -ENOMEM;
+
+	if (asprintf(&from, "%s" XPU_KEPT_SUFFIX, name) < 0) {
+		from = NULL;
+		goto out;
 	}
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	if (type == FTW_DP ? rmdir(path) : unlink(path))
-		return -1;
-	return 0;
-}
-
-void keeper__rename(const char *path, const char *to)
-{
-	char dir[PATH_MAX], to_dir[PATH_MAX];
-	struct stat st;
-	uid_t uid;
-
-	if ((size_t)snprintf(dir, sizeof(dir), "%s" XPU_KEPT_SUFFIX, path) >= sizeof(dir) ||
-	    (size_t)snprintf(to_dir, sizeof(to_dir), "%s" XPU_KEPT_SUFFIX, to) >= sizeof(to_dir))
-		return;
-	uid = invoker__enter();
-	/* In somebody else's directory nothing is removed: it may become a link meanwhile. */
-	if (!lstat(to_dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == uid)
-		nftw(to_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	rename(dir, to_dir);
-	invoker__leave();
+	if (asprintf(&to, "%s%s" XPU_KEPT_SUFFIX, name, suffix) < 0) {
+		to = NULL;
+		goto out;
+	}
+	err = remove_kept(dir_fd, to, 0);
+	if (err && err != -ENOENT)
+		goto out;
+	/* Nothing that is another's is moved, either. */
+	fd = safefile__open_dir(dir_fd, from, false);
+	if (fd >= 0)
+		close(fd);
+	err = fd < 0 ? fd : safefile__rename(dir_fd, from, to);
+	if (err == -ENOENT)
+		err = 0;
+out:
+	free(from);
+	free(to);
+	return err;
 }
 
 void keeper__free(struct keeper *k)
 {
 	struct keeper_stats stats;
-	struct job *job;
 
 	if (!k)
 		return;
@@ -645,10 +729,9 @@ void keeper__free(struct keeper *k)
 		return;
 	map__free(&k->seen);
 	table_free(k->jits, jit__close);
-	while ((job = k->done)) {
-		k->done = job->next;
-		job__free(job);
-	}
-	free(k->dir);
+	if (k->kept_fd >= 0)
+		close(k->kept_fd);
+	close(k->dir_fd);
+	free(k->name);
 	free(k);
 }

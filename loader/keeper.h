@@ -9,9 +9,11 @@
  * Generated code is the same: what names it, /tmp/perf-PID.map, is copied at the end if the process
  * has a /tmp of its own.
  *
- * Nothing is read but to be copied. Copying is done by a thread, with the file system rights of the
- * user who called sudo. How much is in bounds.h: what a target maps is a stranger's. Nobody waits
- * for a file system that does not answer, which may be a program of the target's.
+ * Nothing is read but to be copied, and nothing is copied that the invoker (lib/invoker.h) may not
+ * read: a thread does both with the invoker's rights. What it makes nobody else can read. It makes
+ * nothing below FILE.files, and removes nothing there, if that is a link or another user's.
+ * How much is in bounds.h: what a target maps is a stranger's. Nobody waits for a file system that
+ * does not answer, which may be a program of the target's.
  */
 #ifndef XPU_LOADER_KEEPER_H
 #define XPU_LOADER_KEEPER_H
@@ -31,8 +33,8 @@ struct keeper_stats {
 	int error;			/* the first reason, as errno */
 };
 
-/* Return: a keeper for the recording at @path, or NULL when memory is out. */
-struct keeper *keeper__new(const char *path);
+/* @k: a keeper for the recording at @path. Return: 0 or a negative errno. */
+int keeper__new(const char *path, struct keeper **k);
 
 /* Told of each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
@@ -52,9 +54,10 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * The recording at @path was renamed to @to: so is what was kept for it, in the place of what was
- * there.
+ * The recording @name in @dir_fd was renamed, with @suffix behind: so is what was kept for it, in
+ * the place of what was kept for the one before. That fails if the keeper did not make all of that.
+ * Return: 0, also if nothing was kept, or a negative errno for safefile__strerror().
  */
-void keeper__rename(const char *path, const char *to);
+int keeper__rename(int dir_fd, const char *name, const char *suffix);
 
 #endif /* XPU_LOADER_KEEPER_H */

@@ -6,24 +6,10 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static bool has_effective(int cap)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &hdr, data))
-		return false;
-	return data[cap / 32].effective & (1u << (cap % 32));
-}
-
-bool kernel__capable(int cap)
-{
-	return has_effective(cap) || has_effective(CAP_SYS_ADMIN);
-}
+#include "caps.h"
 
 bool kernel__is_before(int major, int minor)
 {
@@ -43,6 +29,18 @@ bool kernel__has_btf(void)
 	if (f)
 		fclose(f);
 	return has;
+}
+
+bool kernel__shows_addresses(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long first = 0;
+
+	if (f && fscanf(f, "%llx", &first) != 1)
+		first = 0;
+	if (f)
+		fclose(f);
+	return first;
 }
 
 /* Where this is chosen, it is in brackets: "none integrity [confidentiality]". */
@@ -70,19 +68,33 @@ static bool is_in_user_namespace(void)
 	return f && !whole;
 }
 
+static const char *advice_on_capabilities(const char *missing)
+{
+	static char advice[256];
+
+	if (!geteuid())
+		return ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
+		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
+	if (!caps__allowed(CAP_BPF) || !caps__allowed(CAP_PERFMON))
+		snprintf(advice, sizeof(advice), ": without %s, which a container must be given "
+			 "(docker run --cap-add BPF --cap-add PERFMON)", missing);
+	else
+		snprintf(advice, sizeof(advice), ": run it as root, or give it %s (make install "
+			 "does, for a group; before Linux 6.6 cap_sys_admin, too)", missing);
+	return advice;
+}
+
 static const char *advice_on_privileges(void)
 {
+	char missing[64];
+
 	if (is_in_user_namespace())
 		return ": not in a user namespace, as a rootless container has: attach from outside of it";
-	if (!kernel__capable(CAP_BPF) || !kernel__capable(CAP_PERFMON))
-		return geteuid() ?
-		       ": run it as root, or give it the capabilities cap_bpf and cap_perfmon "
-		       "(make install does; before Linux 6.6 cap_sys_admin, too)" :
-		       ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
-		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
+	if (caps__missing(missing, sizeof(missing)))
+		return advice_on_capabilities(missing);
 	if (is_locked_down())
 		return ": the kernel is locked down: /sys/kernel/security/lockdown";
-	if (kernel__is_before(6, 6) && !has_effective(CAP_SYS_ADMIN))
+	if (kernel__is_before(6, 6) && !caps__have(CAP_SYS_ADMIN))
 		return ": before Linux 6.6 it needs cap_sys_admin, too";
 	return ": something forbids it to us: a security module, or a container's filter of system "
 	       "calls";

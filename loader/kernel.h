@@ -5,13 +5,13 @@
 
 #include <stdbool.h>
 
-/* Whether we have that capability, CAP_*, or CAP_SYS_ADMIN, which was before they were. */
-bool kernel__capable(int cap);
-
 /* Whether it is old: of before @major.@minor. */
 bool kernel__is_before(int major, int minor);
 
 bool kernel__has_btf(void);
+
+/* Whether /proc/kallsyms tells us where the kernel's functions are. */
+bool kernel__shows_addresses(void);
 
 /* What @err of bpf() or perf_event_open() most likely means to the user: ": ...", or "". */
 const char *kernel__advice(int err);

@@ -138,10 +138,9 @@ void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *accou
 		};
 }
 
-/* Adds to @account what @t was of one kind, from @start_ns to @end_ns. */
-static void offcpu__add_part(struct offcpu *o, struct xpu_ring_account *account,
-			     const struct xpu_thread_state *t, uint32_t kind, uint64_t start_ns,
-			     uint64_t end_ns)
+/* Adds the sum for a time in which @t was off the CPU, on account of @kind. */
+static void offcpu__take_part(struct offcpu *o, const struct xpu_thread_state *t, uint32_t kind,
+			      uint64_t start_ns, uint64_t end_ns)
 {
 	const struct xpu_off_key key = {
 		.proc_id = t->proc_id, .tid = t->tid, .hash = { t->hash[0], t->hash[1] },
@@ -152,32 +151,29 @@ static void offcpu__add_part(struct offcpu *o, struct xpu_ring_account *account,
 		.last_ns = start_ns,
 	};
 
-	if (end_ns <= start_ns)
-		return;
-	account->time.off_ns[kind] += sum.sum_ns;
-	if (kind != XPU_OFF_CALL)
+	if (sum.sum_ns && kind < XPU_OFF_CALL)
 		offcpu__take_sum(o, &key, &sum);
 }
 
-void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *t, uint64_t end_ns)
+void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *living, uint64_t end_ns)
 {
-	struct xpu_ring_account account = {
-		.start_ns = t->start_ns,
-		.end_ns = end_ns,
-		.proc_id = t->proc_id,
-		.tid = t->tid,
-		.time = t->time,
-	};
-	uint64_t woken_ns = t->state == XPU_THREAD_RUNNABLE ? t->since_ns : t->wake_ns ?: end_ns;
+	struct xpu_thread_state t = *living;
+	struct xpu_off_time off;
 
-	if (t->state == XPU_THREAD_RUNNING) {
-		if (end_ns > t->since_ns)
-			account.time.run_ns += end_ns - t->since_ns;
-	} else if (t->kind < XPU_OFF_NR) {
-		offcpu__add_part(o, &account, t, t->kind, t->since_ns, woken_ns);
-		offcpu__add_part(o, &account, t,
-				 t->kind == XPU_OFF_CALL ? XPU_OFF_CALL : XPU_OFF_RUNNABLE,
-				 woken_ns, end_ns);
+	/* What it is in ends here, as if it went on to something else. */
+	if (t.state == XPU_THREAD_RUNNING) {
+		xpu_thread__ran(&t, end_ns);
+	} else {
+		off = xpu_thread__begin(&t, end_ns);
+		offcpu__take_part(o, &t, t.kind, off.start_ns, off.woken_ns);
+		if (t.kind != XPU_OFF_CALL)
+			offcpu__take_part(o, &t, XPU_OFF_RUNNABLE, off.woken_ns, off.end_ns);
 	}
-	offcpu__take_account(o, &account);
+	offcpu__take_account(o, &(struct xpu_ring_account){
+		.start_ns = t.start_ns,
+		.end_ns = t.since_ns,
+		.proc_id = t.proc_id,
+		.tid = t.tid,
+		.time = t.time,
+	});
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct offcpu;

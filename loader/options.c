@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -378,13 +379,17 @@ static int options__choose_data(struct options *opts)
 		".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace", ".txt", ".csv",
 		".svg",
 	};
+	uint32_t number;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(merged); i++)
 		opts->merge |= has_suffix(opts->output, merged[i]);
 	if (!opts->merge)
 		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
-	return asprintf(&opts->data, "%s.%d.data", opts->output, getpid()) < 0 ? -ENOMEM : 0;
+	/* A name that nobody can have taken. */
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	return asprintf(&opts->data, "%s.%08x.data", opts->output, number) < 0 ? -ENOMEM : 0;
 }
 
 int options__parse(struct options *opts, int argc, char **argv)

@@ -15,6 +15,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "caps.h"
 #include "kernel.h"
 #include "msg.h"
 #include "shim_file.h"
@@ -53,6 +54,7 @@ struct probes {
 	struct budget budget, sample_budget;
 	int epoll_fd;			/* of both */
 	bool multi;
+	int shim_fd;			/* ours, held; -1: without */
 	char *shim;
 	struct sites sites;		/* that are wanted; of others there are none */
 	struct attachments at;
@@ -342,6 +344,8 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	skel->rodata->want_waits = opts->waits;
 	bpf_program__set_autoload(skel->progs.on_prepare_exec,
 				  has_tracepoint("sched_prepare_exec"));
+	skel->rodata->restricted = caps__restricted();
+	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();
 	set_up_off_cpu(skel, opts);
 	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
 	if (multi) {
@@ -396,6 +400,9 @@ static int load(struct probes *p, const struct probes_options *opts, const char 
 	err = identify(skel);
 	if (err)
 		return err;
+	*what = "tell on this kernel which processes are yours: run xpuload as root";
+	if (caps__restricted() && !skel->bss->invoker.knows_dumpable)
+		return -EOPNOTSUPP;
 	*what = "map the ring buffers";
 	err = map_rings(p, opts->sample);
 	if (err)
@@ -422,25 +429,31 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 {
 	struct probes *p = calloc(1, sizeof(*p));
 	const char *what;
+	char self[64];
 	int err = -ENOMEM;
 
 	snprintf(why, len, "out of memory");
 	if (!p)
 		return err;
+	p->shim_fd = -1;
 	p->fn = fn;
 	p->ctx = ctx;
 	p->multi = multi;
 	p->epoll_fd = -1;
 	if (opts->shim) {
-		p->shim = strdup(opts->mapped_shim ?: opts->shim);
-		if (!p->shim)
-			goto out;
-		err = shim_file__sites(opts->shim, &p->sites, why, len);
-		if (err)
+		p->shim_fd = err = shim_file__open(opts->shim, &p->sites, why, len);
+		if (err < 0)
 			goto out;
 		choose_sites(&p->sites, opts);
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", p->shim_fd);
+		p->shim = strdup(opts->mapped_shim ?: self);
+		err = -ENOMEM;
+		if (!p->shim)
+			goto out;
 	}
+	caps__raise();
 	err = load(p, opts, &what) ?: attach_uprobes(p, opts, &what);
+	caps__lower();
 	if (!err) {
 		*pp = p;
 		return 0;
@@ -470,6 +483,8 @@ void probes__close(struct probes *p)
 	table_free(p->followed, followed__detach);
 	detach_all(&p->at, true);
 	free(p->shim);
+	if (p->shim_fd >= 0)
+		close(p->shim_fd);
 	ring_buffer__free(p->ring);
 	ring_buffer__free(p->sample_ring);
 	if (p->epoll_fd >= 0)
@@ -486,7 +501,9 @@ int probes__follow(struct probes *p, pid_t pid)
 	table_get(p->followed, pid, pid, f);
 	if (!f)
 		return -ENOMEM;
+	caps__raise();
 	err = attach_all(p, pid, &f->at);
+	caps__lower();
 	if (err)
 		probes__unfollow(p, pid);
 	return err;
@@ -529,12 +546,14 @@ void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx)
 	struct xpu_off_sum sum;
 	void *from = NULL;
 
+	caps__raise();
 	while (!bpf_map_get_next_key(fd, from, &next)) {
 		if (!bpf_map_lookup_elem(fd, &next, &sum))
 			fn(ctx, &next, &sum);
 		key = next;
 		from = &key;
 	}
+	caps__lower();
 }
 
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
@@ -544,12 +563,14 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 	uint32_t key, next;
 	void *from = NULL;
 
+	caps__raise();
 	while (!bpf_map_get_next_key(fd, from, &next)) {
 		if (!bpf_map_lookup_elem(fd, &next, &t))
 			fn(ctx, &t);
 		key = next;
 		from = &key;
 	}
+	caps__lower();
 }
 
 int probes__sample_fd(const struct probes *p)
@@ -559,8 +580,23 @@ int probes__sample_fd(const struct probes *p)
 
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python)
 {
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.pythons), &proc_id, python, BPF_ANY))
-		msg__debug("no Python frames of image %u: %s", proc_id, strerror(errno));
+	int err;
+
+	caps__raise();
+	err = bpf_map_update_elem(bpf_map__fd(p->skel->maps.pythons), &proc_id, python, BPF_ANY);
+	caps__lower();
+	if (err)
+		msg__debug("no Python frames of image %u: %s", proc_id, strerror(-err));
+}
+
+uint64_t probes__nr_stopped(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_stopped, __ATOMIC_RELAXED);
+}
+
+uint64_t probes__nr_left_alone(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_left_alone, __ATOMIC_RELAXED);
 }
 
 uint64_t probes__nr_samples(const struct probes *p)

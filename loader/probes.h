@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct probes;
@@ -94,6 +95,10 @@ int probes__sample_fd(const struct probes *p);
 
 /* With opts.sample: Python's frames can be walked in that image, and its forks. */
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
+
+/* Processes that are the invoker's no more and were recorded no further; others that never were. */
+uint64_t probes__nr_stopped(const struct probes *p);
+uint64_t probes__nr_left_alone(const struct probes *p);
 
 /* How many samples that program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);

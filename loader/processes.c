@@ -156,12 +156,13 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 	return image;
 }
 
-static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns)
+/* @ended: there is no more of it than was recorded */
+static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
 {
 	if (p->gone)
 		return;
 	p->gone = true;
-	p->ended = processes__is_before_detach(ps, time_ns);
+	p->ended = ended && processes__is_before_detach(ps, time_ns);
 	p->gone_ns = time_ns;
 	p->gone_round = ps->round;
 	*ps->last_gone = p;
@@ -234,7 +235,7 @@ void processes__look_for_ends(struct processes *ps, uint64_t now_ns)
 
 	for (p = ps->all; p; p = p->hh.next)
 		if (!p->gone && p->pid && kill(p->pid, 0) && errno == ESRCH)
-			processes__gone(ps, p, now_ns);
+			processes__gone(ps, p, now_ns, true);
 }
 
 void processes__start(struct processes *ps, const struct xpu_record_process *r)
@@ -245,7 +246,7 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 	bool is_exec = r->hdr.misc == XPU_MISC_PROCESS_EXEC;
 
 	if (parent && is_exec)
-		processes__gone(ps, parent, r->time_ns);
+		processes__gone(ps, parent, r->time_ns, true);
 	if (p) {
 		p->pid = r->pid;
 		memcpy(p->comm, r->comm, sizeof(p->comm) - 1);
@@ -266,8 +267,12 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 {
 	struct process *p = processes__get(ps, r->proc_id);
 
+	bool stopped = r->hdr.misc == XPU_MISC_EXIT_STOPPED;
+
 	if (p)
-		processes__gone(ps, p, r->time_ns);
+		processes__gone(ps, p, r->time_ns, !stopped);
+	if (p && stopped)
+		p->stopped_ns = r->time_ns;
 	if (processes__is_before_detach(ps, r->time_ns))
 		writer__append(ps->writer, &r->hdr);
 }

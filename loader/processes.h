@@ -16,6 +16,7 @@
 #include "map.h"
 #include "table.h"
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct processes;
@@ -48,6 +49,7 @@ struct process {
 	bool dropped;			/* there for nr_python_to only */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
+	uint64_t stopped_ns;		/* 0, or when it was recorded no further */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_ranges;		/* events of them */
 	uint64_t nr_batches;

@@ -13,7 +13,10 @@
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; else lines are not known */
 
-#define UNREADABLE	UINT64_MAX	/* in the place of an id */
+#define MAX_MET		(1u << 16)	/* what cannot be read by then never is */
+
+/* In the place of an id: it could not be read so far, and was met so often, up to MAX_MET. */
+#define UNREAD		(1ull << 63)
 
 struct pycodes {
 	struct writer *writer;
@@ -113,6 +116,22 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 	return size;
 }
 
+/*
+ * The target may have been changing what was read, or be somewhere else in memory for a moment. A
+ * code object that a program runs is met again and again: it is read at the second time, the fourth,
+ * the eighth, and so on, so that one that never can be costs next to nothing.
+ */
+static bool try_again(uint64_t *unread)
+{
+	uint32_t nr_met = *unread & ~UNREAD;
+
+	if (nr_met >= MAX_MET)
+		return false;
+	++*unread;
+	nr_met++;
+	return !(nr_met & (nr_met - 1));
+}
+
 /* Return: the id; 0 if it is not readable. */
 static uint32_t pycodes__write(struct pycodes *c, struct process *p,
 			       const struct xpu_python_frame *f)
@@ -139,14 +158,14 @@ uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_pyth
 	uint64_t *known = process__find(p, MAP_CODES, key);
 	uint32_t id;
 
-	if (known)
-		return *known == UNREADABLE ? 0 : *known;
+	if (known && !(*known & UNREAD))
+		return *known;
+	if (*nr_bad >= LIMIT_BAD_CODES || (known && !try_again(known)))
+		return 0;
 	if (!p->has_python && (!p->python_from || !p->python_from->has_python))
 		return 0;
-	if (*nr_bad >= LIMIT_BAD_CODES)
-		return 0;
 	if (p->code_bytes > LIMIT_CODE_BYTES ||
-	    processes__add(c->processes, p, MAP_CODES, key, UNREADABLE)) {
+	    (!known && processes__add(c->processes, p, MAP_CODES, key, UNREAD | 1))) {
 		p->nr_beyond++;
 		return 0;
 	}

@@ -143,14 +143,17 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 		recorder__python(rec, image->proc_id, python);
 }
 
-/* An exec maps the new file a moment before the new image is told of. */
+/*
+ * An exec maps the new file a moment before the new image is told of; after it, perhaps, by the
+ * clock of another CPU.
+ */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
 	struct found_python *f;
 
 	table_find(rec->found, pid, r->pid, f);
 	if (f && (r->hdr.misc == XPU_MISC_PROCESS_ATTACH ||
-		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && r->time_ns - f->time_ns < EXEC_NS)))
+		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && xpu_ns_apart(r->time_ns, f->time_ns) < EXEC_NS)))
 		recorder__python(rec, r->proc_id, &f->python);
 }
 
@@ -257,6 +260,10 @@ void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
 			     uint64_t end_ns)
 {
+	const struct process *p = processes__get(rec->parts.processes, t->proc_id);
+
+	if (p && p->stopped_ns)
+		end_ns = p->stopped_ns;
 	offcpu__take_living(rec->offcpu, t, end_ns);
 }
 

@@ -14,6 +14,7 @@
 
 #include "bounds.h"
 #include "xpu_record.h"
+#include "xpu_time.h"
 #include "xpu.h"
 
 struct recorder;

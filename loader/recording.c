@@ -64,7 +64,7 @@ static void drain(struct recording *r)
 	if (r->sampler)
 		sampler__rescan(r->sampler);
 	all = probes__drain(r->probes);
-	sideband__drain(r->sideband, r->writer);
+	sideband__drain(r->sideband, start_ns, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
@@ -148,10 +148,12 @@ void recording__run(struct recording *r)
 	};
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
-	bool relaying = false, behind = false;
+	bool relaying = false, behind = false, waits;
 
 	while (!r->target.exited && !r->stop && now < end_ns) {
-		timeout_ms = relaying ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		waits = sideband__waits(r->sideband);
+		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
 		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have ended */
@@ -202,7 +204,7 @@ static void finish_keeper(struct recording *r)
 			  "in xpuload(1)", (unsigned long long)st.nr_refused);
 	if (st.nr_failed)
 		msg__info("%llu mapped files are not at their paths here and could not be kept: "
-			  "%s", (unsigned long long)st.nr_failed, strerror(st.error));
+			  "%s", (unsigned long long)st.nr_failed, safefile__strerror(-st.error));
 }
 
 int recording__finish(struct recording *r)
@@ -211,6 +213,8 @@ int recording__finish(struct recording *r)
 		.opts = r->opts,
 		.sampled = r->sampled,
 		.nr_samples_taken = probes__nr_samples(r->probes),
+		.nr_stopped = probes__nr_stopped(r->probes),
+		.nr_left_alone = probes__nr_left_alone(r->probes),
 	};
 	bool whole;
 	int kind, err;
@@ -233,6 +237,7 @@ void recording__free(struct recording *r)
 {
 	sampler__close(r->sampler);
 	writer__close(r->writer, NULL, NULL);
+	safefile__close(&r->file);
 	recorder__free(r->recorder);
 	sideband__close(r->sideband);
 	keeper__free(r->keeper);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "safefile.h"
 #include "target.h"
 
 struct recording {
@@ -15,6 +16,7 @@ struct recording {
 	struct sideband *sideband;
 	struct keeper *keeper;		/* or NULL */
 	struct pyfind *pyfind;		/* the same */
+	struct safefile file;		/* what @writer writes to */
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
@@ -27,7 +29,7 @@ struct recording {
 };
 
 #define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .shim_fd = -1, \
-				  .pid_fd = -1 }
+				  .pid_fd = -1, .file.dir_fd = -1 }
 
 /**
  * recording__start - arm the probes, and start the target or attach to what runs

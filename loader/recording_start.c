@@ -12,12 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "clock.h"
 #include "datafile.h"
 #include "keeper.h"
 #include "kernel.h"
 #include "msg.h"
 #include "options.h"
+#include "permit.h"
 #include "probes.h"
 #include "pyfind.h"
 #include "recorder.h"
@@ -41,9 +43,12 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	struct recording *r = ctx;
 	int err;
 
+	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH || p->hdr.misc == XPU_MISC_PROCESS_EXEC)
+		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
-	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID) {
+	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID &&
+		   permit__check(p->pid) != -EACCES) {
 		err = probes__follow(r->probes, p->pid);
 		/* It may be over already; and there is no end of children, if somebody wants that. */
 		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
@@ -56,9 +61,9 @@ static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
 {
 	struct recording *r = ctx;
 
+	sideband__hear(r->sideband, p->pid, p->hdr.misc == XPU_MISC_EXIT_STOPPED ?
+		       SIDEBAND_STOPPED : SIDEBAND_ENDED, p->time_ns);
 	probes__unfollow(r->probes, p->pid);
-	if (r->sideband)
-		sideband__process_exit(r->sideband, p->pid, p->time_ns);
 	if (r->keeper)
 		keeper__process_exit(r->keeper, p->pid);
 }
@@ -160,18 +165,14 @@ static int start_recorder(struct recording *r)
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
-	int err;
 
 	snprintf(mapped_shim, sizeof(mapped_shim), "/proc/self/fd/%d", r->shim_fd);
 	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
 		msg__error("%s", why);
 		return STATUS_FAILED;
 	}
-	err = datafile__create(opts, &r->writer);
-	if (err) {
-		msg__error("cannot write %s: %s", opts->data, strerror(-err));
+	if (datafile__create(opts, &r->file, &r->writer))
 		return STATUS_FAILED;
-	}
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
 	if (!r->recorder) {
 		msg__error("out of memory");
@@ -191,12 +192,22 @@ static int start_sideband(struct recording *r, pid_t pid)
 			   strerror(-err), kernel__advice(err));
 		return STATUS_FAILED;
 	}
+	if (pid != -1)
+		sideband__follow(r->sideband, pid);
 	sideband__set_pyfind(r->sideband, r->pyfind);
+	return 0;
+}
+
+/* The recording has its name. */
+static int start_keeper(struct recording *r)
+{
+	int err;
+
 	if (r->opts->no_cache)
 		return 0;
-	r->keeper = keeper__new(r->opts->data);
-	if (!r->keeper) {
-		msg__error("out of memory");
+	err = keeper__new(r->opts->data, &r->keeper);
+	if (err) {
+		msg__error("cannot keep files beside %s: %s", r->opts->data, strerror(-err));
 		return STATUS_FAILED;
 	}
 	sideband__set_keeper(r->sideband, r->keeper);
@@ -216,6 +227,7 @@ static bool has_ended(int pid_fd)
 static int find_process(struct recording *r)
 {
 	pid_t pid = r->opts->pid;
+	char why[256];
 	int err;
 
 	r->pid_fd = syscall(SYS_pidfd_open, pid, 0);
@@ -223,6 +235,13 @@ static int find_process(struct recording *r)
 	if (err == -EINVAL || err == -ENOENT) {
 		msg__error("pid %d is a thread: attach to its process, see Tgid in "
 			   "/proc/%d/status", pid, pid);
+		return STATUS_FAILED;
+	}
+	if (!err)
+		err = permit__check(pid);
+	if (err == -EACCES && !has_ended(r->pid_fd)) {
+		permit__explain(pid, why, sizeof(why));
+		msg__error("pid %d may not be recorded: %s", pid, why);
 		return STATUS_FAILED;
 	}
 	if (!err && !r->opts->cpu_only) {
@@ -251,10 +270,16 @@ static int attach(struct recording *r)
 	if (!status)
 		status = start_sideband(r, -1);
 	if (!status)
-		status = start_recorder(r);
-	if (!status && opts->mode == PROBES_PID)
+		status = start_recorder(r) ?: start_keeper(r);
+	if (status)
+		return status;
+	if (opts->mode == PROBES_PID)
 		sideband__adopt(r->sideband, opts->pid, clock__now(), r->writer);
-	return status;
+	caps__settle(opts->mode == PROBES_PID);
+	/* Who waits for this line, a person or a script, misses nothing from here on. */
+	msg__info("attached to %s, Ctrl-C ends",
+		  opts->mode == PROBES_PID ? "1 process" : "all programs that have the shim");
+	return 0;
 }
 
 /* ---- a command ------------------------------------------------------------------------------- */
@@ -305,9 +330,10 @@ static int run_command(struct recording *r)
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	status = start_sideband(r, r->target.pid);
+	status = start_sideband(r, r->target.pid) ?: start_keeper(r);
 	if (status)
 		return status;		/* our end of its pipe closes: it goes, too */
+	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;
 }

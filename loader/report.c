@@ -120,16 +120,33 @@ static bool warn_of_nothing(const struct report *r)
 	return true;
 }
 
+/* Return: whether any process was recorded no further. */
+static bool warn_of_others(const struct report *r)
+{
+	if (r->nr_left_alone)
+		msg__info("%llu process%s of other users %s left alone: root records them, too",
+			  U(r->nr_left_alone), r->nr_left_alone == 1 ? "" : "es",
+			  r->nr_left_alone == 1 ? "was" : "were");
+	if (r->nr_stopped)
+		msg__warn("%llu process%s gained privileges, or ran a program that you may not "
+			  "read, and %s recorded no further: root may record %s",
+			  U(r->nr_stopped), r->nr_stopped == 1 ? "" : "es",
+			  r->nr_stopped == 1 ? "was" : "were",
+			  r->nr_stopped == 1 ? "it" : "them");
+	return r->nr_stopped;
+}
+
 bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
 	char calls[64] = "", samples[64] = "", end[4200];
 	struct losses losses;
-	bool nothing;
+	bool nothing, stopped;
 	int n;
 
 	count_losses(r, &losses);
+	stopped = warn_of_others(r);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
@@ -159,5 +176,5 @@ bool report__print(const struct report *r)
 	if (st->nr_messages_hidden)
 		msg__warn("%llu more messages from processes are not shown",
 			  U(st->nr_messages_hidden));
-	return !losses.text[0] && !nothing;
+	return !losses.text[0] && !nothing && !stopped;
 }

@@ -17,6 +17,8 @@ struct report {
 	struct recorder_stats stats;
 	uint64_t lost[XPU_LOST_NR];	/* on the way here, by kind; of DISK: bytes */
 	uint64_t nr_samples_taken;
+	uint64_t nr_stopped;		/* processes that ceased to be the invoker's */
+	uint64_t nr_left_alone;		/* that never were */
 	uint64_t file_bytes;
 };
 

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "clock.h"
 
 #define RESCAN_NS	1000000000ull
@@ -51,12 +52,14 @@ static int sampler__open_cpus(struct sampler *s)
 	int cpu, nr = 0, err, last = 0;
 
 	s->scan_ns = clock__now();
+	caps__raise();
 	for (cpu = 0; cpu < s->nr_cpus; cpu++) {
 		err = s->fds[cpu] < 0 ? sampler__open_cpu(s, cpu) : 0;
 		nr += !err;
 		if (err && err != -ENODEV)
 			last = err;
 	}
+	caps__lower();
 	return last ?: nr ?: -ENODEV;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "mapped.h"
 #include "xpu_slot.h"
 
@@ -94,16 +95,37 @@ static bool find_sites(Elf *elf, struct sites *sites)
 	return true;
 }
 
-int shim_file__sites(const char *path, struct sites *sites, char *why, size_t len)
+/*
+ * The shim is looked for beside this program, and its user may have linked the program to anywhere:
+ * who gave it power must have put the shim there, too.
+ */
+static bool is_trusted(int fd)
+{
+	struct stat shim, self;
+
+	if (!caps__from_file())
+		return true;
+	return !fstat(fd, &shim) && !stat("/proc/self/exe", &self) && S_ISREG(shim.st_mode) &&
+	       (shim.st_uid == self.st_uid || !shim.st_uid) &&
+	       !(shim.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int shim_file__open(const char *path, struct sites *sites, char *why, size_t len)
 {
 	int fd, err = 0;
 	Elf *elf;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		err = -errno;
 		snprintf(why, len, "cannot open the shim %s: %s", path, strerror(-err));
 		return err;
+	}
+	if (!is_trusted(fd)) {
+		snprintf(why, len, "%s is not used with capabilities: it must be a file of "
+			 "xpuload's owner that nobody else can write", path);
+		close(fd);
+		return -EACCES;
 	}
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
@@ -113,8 +135,9 @@ int shim_file__sites(const char *path, struct sites *sites, char *why, size_t le
 		err = -ENOEXEC;
 	}
 	elf_end(elf);
-	close(fd);
-	return err;
+	if (err)
+		close(fd);
+	return err ?: fd;
 }
 
 /* ---- in other processes ---------------------------------------------------------------------- */

@@ -38,13 +38,13 @@ struct sites {
 };
 
 /**
- * shim_file__sites - where its probe sites are
+ * shim_file__open - open it and find its probe sites
  * @path: of ours
  * @why: on failure, one line; @len bytes
  *
- * Return: 0 or a negative errno.
+ * Return: a descriptor, so that probes go into the file that was looked at, or a negative errno.
  */
-int shim_file__sites(const char *path, struct sites *sites, char *why, size_t len);
+int shim_file__open(const char *path, struct sites *sites, char *why, size_t len);
 
 /**
  * shim_file__open_mapped - the shim that a process has mapped

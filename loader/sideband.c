@@ -20,13 +20,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "clock.h"
 #include "keeper.h"
+#include "permit.h"
 #include "pyfind.h"
 #include "table.h"
 #include "writer.h"
+#include "xpu_time.h"
 
-#define SWEEP_NS	2000000000ull
+#define VERDICT_NS	5000000000ull	/* an exec takes no longer, or is not told of */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* that long after its end nothing is told of a process */
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
 
 /* Not in the headers of every supported distribution. */
@@ -46,12 +50,17 @@ struct adopted {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: it lives */
-	struct adopted *next_ended;
+	/* Restricted: what was heard of it last, or 0. */
+	uint64_t allowed_ns;		/* its image is still its user's */
+	uint64_t stopped_ns;		/* it is not any more */
+	bool denied;			/* nothing more of it is wanted */
 };
 
 struct sideband {
-	bool system_wide;
-	struct adopted *adopted;	/* whose events are wanted, if system_wide */
+	bool restricted;		/* see caps__restricted() */
+	bool chooses;			/* events are wanted of those adopted only */
+	bool waits;			/* for a verdict */
+	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
@@ -143,11 +152,14 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	void *page;
 	int err;
 
+	caps__raise();
 	ring->fd = open_event(pid, cpu, true);
 	if (ring->fd < 0 && errno == EINVAL)
 		ring->fd = open_event(pid, cpu, false);	/* before Linux 5.12 */
-	if (ring->fd < 0)
-		return errno == ENODEV ? 0 : -errno;	/* an offline CPU */
+	err = ring->fd < 0 ? -errno : 0;
+	caps__lower();
+	if (err)
+		return err == -ENODEV ? 0 : err;	/* an offline CPU */
 	page = mmap(NULL, (RING_PAGES + 1) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    ring->fd, 0);
 	if (page == MAP_FAILED) {
@@ -167,7 +179,8 @@ int sideband__open(pid_t pid, struct sideband **sp)
 
 	if (!s)
 		return -ENOMEM;
-	s->system_wide = pid == -1;
+	s->restricted = caps__restricted();
+	s->chooses = pid == -1 || s->restricted;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0) {
 		err = -errno;
@@ -231,27 +244,15 @@ uint64_t sideband__nr_lost(const struct sideband *s)
 static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 {
 	struct adopted *a;
-	bool known;
 
 	table_get(s->adopted, pid, pid, a);
-	if (!a || (a->since_ns && !a->ended_ns && a->since_ns >= time_ns))
+	if (!a || a->since_ns)
 		return false;
-	known = a->since_ns && !a->ended_ns;
 	a->since_ns = time_ns;
-	a->ended_ns = 0;
-	return !known;
+	return true;
 }
 
-void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns)
-{
-	struct adopted *a;
-
-	table_find(s->adopted, pid, pid, a);
-	if (a && a->since_ns < time_ns)
-		a->ended_ns = time_ns;
-}
-
-/* The last events of a process come a moment after its end. */
+/* Forgets those who have ended, and whose numbers no new ones have. */
 static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 {
 	struct adopted *a, *next;
@@ -260,23 +261,47 @@ static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 		return;
 	s->swept_ns = now_ns;
 	HASH_ITER(hh, s->adopted, a, next)
-		if (a->ended_ns && now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
+		if (a->ended_ns && a->since_ns <= a->ended_ns && a->allowed_ns <= a->ended_ns &&
+		    now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
 			table_remove(s->adopted, a);
+}
+
+/* Return: the process's entry, if it is adopted. */
+static struct adopted *find_adopted(const struct sideband *s, pid_t pid)
+{
+	struct adopted *a;
+
+	table_find(s->adopted, pid, pid, a);
+	return a && a->since_ns ? a : NULL;
+}
+
+/* Forgets what is known of a process that had this number before @time_ns. */
+static void adopted__forget(struct adopted *a, uint64_t time_ns)
+{
+	if (a->since_ns < time_ns) {
+		a->since_ns = 0;
+		a->denied = false;
+	}
+	if (a->allowed_ns < time_ns)
+		a->allowed_ns = 0;
+	if (a->stopped_ns < time_ns)
+		a->stopped_ns = 0;
+	if (a->ended_ns < time_ns)
+		a->ended_ns = 0;
 }
 
 /* A process is made: of one that was adopted, or with the number of one that has ended. */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
-	pid_t parent = fork->ppid, child = fork->pid;
-	struct adopted *p, *c;
+	struct adopted *p = find_adopted(s, fork->ppid), *c;
+	pid_t child = fork->pid;
 
-	table_find(s->adopted, pid, parent, p);
-	if (p) {
-		adopt(s, child, fork->time_ns);
-		return;
-	}
 	table_find(s->adopted, pid, child, c);
-	if (c && c->since_ns < fork->time_ns)
+	if (c)
+		adopted__forget(c, fork->time_ns);
+	if (p && !p->denied && !(p->stopped_ns && p->stopped_ns <= fork->time_ns))
+		adopt(s, child, fork->time_ns);
+	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns)
 		table_remove(s->adopted, c);
 }
 
@@ -404,21 +429,43 @@ static void write_task(const struct task_event *e, struct writer *w)
 	r->ptid = e->ptid;
 }
 
+/*
+ * Whether what the event says of the adopted process is for the recording. An exec tells of itself,
+ * and of what it maps, before anybody has looked at whose the new image is: that is waited for. So
+ * is until when a process was its user's that is not any more.
+ */
+static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
+{
+	bool exec = hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
+	uint64_t time_ns = event_time(hdr);
+
+	if (!s->restricted)
+		return true;
+	if (a->denied || (a->stopped_ns && time_ns >= a->stopped_ns))
+		return false;
+	if ((!exec || time_ns < a->allowed_ns) &&
+	    (a->stopped_ns || permit__check(a->pid) != -EACCES))
+		return true;
+	s->waits = !a->stopped_ns && time_ns > a->ended_ns && clock__now() < time_ns + VERDICT_NS;
+	a->denied = !s->waits;
+	return false;
+}
+
 /* Whether the event's process is one of ours; a child of one becomes one. */
 static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 {
 	const struct task_event *task = (const void *)hdr;
 	struct adopted *a;
 
-	if (!s->system_wide || hdr->type == PERF_RECORD_LOST)
+	if (!s->chooses || hdr->type == PERF_RECORD_LOST)
 		return true;
 	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
 	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
 		adopt_child(s, task);
-	table_find(s->adopted, pid, task->pid, a);	/* it is the first field of them all */
-	return a;
+	a = find_adopted(s, task->pid);		/* it is the first field of them all */
+	return a && allowed(s, a, hdr);
 }
 
 static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
@@ -476,18 +523,21 @@ static void sideband__look(struct sideband *s, struct cpu_ring *ring)
 }
 
 /* In the order of their times: whether a process is wanted may be told on another CPU, before. */
-void sideband__drain(struct sideband *s, struct writer *w)
+void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 {
 	const struct perf_event_header *hdr;
 	struct cpu_ring *ring;
 
+	s->waits = false;
 	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++) {
 		ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 		sideband__look(s, ring);
 	}
-	while ((ring = sideband__oldest(s))) {
+	while ((ring = sideband__oldest(s)) && ring->next_ns < until_ns) {
 		hdr = cpu_ring__next(ring, s->event);
 		write_event(s, hdr, w);
+		if (s->waits)
+			break;
 		ring->tail += hdr->size;
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 		sideband__look(s, ring);
@@ -621,12 +671,12 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t time_ns = clock__now() - 1000000000;
+	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
 	struct dirent *d;
 	char path[64];
 	DIR *dir;
 
-	if (!adopt(s, pid, since_ns))
+	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
 		return;
 	synthesize_maps(s, pid, time_ns, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -636,4 +686,37 @@ void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct wr
 			synthesize_comm(pid, atoi(d->d_name), time_ns, w);
 	if (dir)
 		closedir(dir);
+}
+
+void sideband__follow(struct sideband *s, pid_t pid)
+{
+	adopt(s, pid, clock__now());
+}
+
+void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint64_t time_ns)
+{
+	struct adopted *a;
+
+	if (s->restricted)
+		table_get(s->adopted, pid, pid, a);
+	else
+		table_find(s->adopted, pid, pid, a);
+	if (!a)
+		return;
+	switch (word) {
+	case SIDEBAND_ALLOWED:
+		a->allowed_ns = time_ns;
+		break;
+	case SIDEBAND_STOPPED:
+		a->stopped_ns = time_ns;
+		break;
+	case SIDEBAND_ENDED:
+		a->ended_ns = time_ns;
+		break;
+	}
+}
+
+bool sideband__waits(const struct sideband *s)
+{
+	return s->waits;
 }

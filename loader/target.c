@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "clock.h"
 #include "probes.h"
 #include "xpu_slot.h"
+#include "xpu_time.h"
 
 #define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, without PATH */
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
@@ -28,6 +29,8 @@ extern char **environ;
 
 static sigset_t original_mask;
 static struct rlimit original_files;
+static char *kept_env;			/* as /proc/self/environ has it, and a NUL */
+static size_t kept_bytes;
 
 /*
  * The kernel's own struct: glibc hides the two signals that it uses itself, and changes one of
@@ -47,6 +50,41 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 	return syscall(SYS_rt_sigaction, sig, new, old, sizeof(uint64_t));
 }
 
+/*
+ * With file capabilities the dynamic loader takes LD_LIBRARY_PATH and the like out of our
+ * environment. The target runs without capabilities and gets back what the user gave. /proc/self is
+ * ours only while we can be read, so that is done while there is nothing to be read.
+ */
+static void keep_environment(void)
+{
+	size_t cap = 0;
+	char *more;
+	ssize_t n = 1;
+	int fd;
+
+	if (!caps__from_file())
+		return;
+	prctl(PR_SET_DUMPABLE, 1);
+	fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0) {
+		if (cap - kept_bytes < 4096) {
+			cap = cap * 2 + 65536;
+			more = realloc(kept_env, cap);
+			if (!more)
+				break;
+			kept_env = more;
+		}
+		n = read(fd, kept_env + kept_bytes, cap - kept_bytes - 1);
+		if (n > 0)
+			kept_bytes += n;
+	}
+	if (kept_env)
+		kept_env[kept_bytes] = '\0';
+	if (fd >= 0)
+		close(fd);
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
 void target__init(void)
 {
 	int sig, fd;
@@ -56,6 +94,7 @@ void target__init(void)
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	close(fd);
+	keep_environment();
 	/* We want some for each CPU, and many for what is mapped. */
 	if (!getrlimit(RLIMIT_NOFILE, &original_files))
 		setrlimit(RLIMIT_NOFILE, &(struct rlimit){ original_files.rlim_max,
@@ -109,42 +148,12 @@ int target__find(const char *name)
 	return err;
 }
 
-/*
- * With file capabilities the dynamic loader takes LD_LIBRARY_PATH and the like out of our
- * environment. The target runs without capabilities and gets back what the user gave.
- */
+/* Puts back what keep_environment() has kept. */
 static void restore_environment(void)
 {
-	static char *kept;
-	char *line, *end, *eq;
-	size_t len = 0, cap = 0;
-	ssize_t n = 1;
-	int fd;
+	char *line, *end = kept_env + kept_bytes, *eq;
 
-	if (!getauxval(AT_SECURE))
-		return;
-	prctl(PR_SET_DUMPABLE, 1);	/* or /proc/self is root's */
-	fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	while (n > 0) {
-		if (cap - len < 4096) {
-			cap = cap * 2 + 65536;
-			line = realloc(kept, cap);
-			if (!line)
-				break;
-			kept = line;
-		}
-		n = read(fd, kept + len, cap - len - 1);
-		if (n > 0)
-			len += n;
-	}
-	close(fd);
-	if (!kept)
-		return;
-	kept[len] = '\0';
-	end = kept + len;
-	for (line = kept; line < end; line += strlen(line) + 1) {
+	for (line = kept_env; line < end; line += strlen(line) + 1) {
 		eq = strchr(line, '=');
 		if (!eq)
 			continue;
@@ -304,9 +313,7 @@ bool target__relay(struct target *t, const struct probes *p)
 		if (!t->relays[sig].pending)
 			continue;
 		probes__signal(p, sig, &seen);
-		age = seen.time_ns > t->relays[sig].time_ns ?
-			seen.time_ns - t->relays[sig].time_ns :
-			t->relays[sig].time_ns - seen.time_ns;
+		age = xpu_ns_apart(seen.time_ns, t->relays[sig].time_ns);
 		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
 		    age < RELAY_SAME_NS) {
 			t->relays[sig].pending = false;	/* it has it */

@@ -2,14 +2,11 @@
 #include "writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "invoker.h"
 
 #define CHUNK_BYTES	(1024 * 1024)
 #define MAX_QUEUED	(256ull * 1024 * 1024)	/* behind: the ring is the next buffer */
@@ -105,7 +102,7 @@ static void *writer_thread(void *arg)
 	return NULL;
 }
 
-int writer__open(const char *path, const struct xpu_file_header *hdr, struct writer **wp)
+int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 {
 	struct writer *w;
 	sigset_t all, old;
@@ -115,21 +112,14 @@ int writer__open(const char *path, const struct xpu_file_header *hdr, struct wri
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
+	w->fd = fd;
 	w->last = &w->first;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
 
-	/* A FIFO without a reader fails, for nobody could interrupt the wait for one. */
-	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
-	if (w->fd < 0) {
-		err = -errno;
-		goto free_writer;
-	}
-	fcntl(w->fd, F_SETFL, 0);
-	invoker__own(w->fd);
 	err = write_all(w->fd, (const uint8_t *)hdr, sizeof(*hdr), &done);
 	if (err)
-		goto close_fd;
+		goto free_writer;
 	w->written_bytes = sizeof(*hdr);
 
 	sigfillset(&all);
@@ -137,12 +127,10 @@ int writer__open(const char *path, const struct xpu_file_header *hdr, struct wri
 	err = -pthread_create(&w->thread, NULL, writer_thread, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
-		goto close_fd;
+		goto free_writer;
 	*wp = w;
 	return 0;
 
-close_fd:
-	close(w->fd);
 free_writer:
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->more);

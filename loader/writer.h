@@ -17,16 +17,14 @@
 struct writer;
 
 /**
- * writer__open - create the file and start its thread
- * @path: replaced if it exists
+ * writer__open - begin to write to a file and start the thread that does
+ * @fd: an empty file; writer__close() closes it, and nobody does if this fails
  * @hdr: written at once, so that a full disk is known before anything is recorded
  * @w: the writer, for writer__close()
  *
- * Under sudo the file belongs to the invoking user.
- *
  * Return: 0 or a negative errno.
  */
-int writer__open(const char *path, const struct xpu_file_header *hdr, struct writer **w);
+int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **w);
 
 /**
  * writer__reserve - room for one record

@@ -9,8 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caps.h"
+#include "invoker.h"
 #include "keeper.h"
 #include "merger.h"
+#include "msg.h"
 #include "options.h"
 #include "recording.h"
 #include "target.h"
@@ -20,7 +23,7 @@
 /* Nobody needs the recording any more. */
 static void remove_recording(const struct recording *r)
 {
-	unlink(r->opts->data);
+	safefile__remove(&r->file);
 	if (r->keeper)
 		keeper__remove(r->keeper);
 }
@@ -29,12 +32,23 @@ int main(int argc, char **argv)
 {
 	struct options opts;
 	struct recording r = RECORDING_INIT(&opts);
+	const char *why;
 	int status;
 
+	if (caps__init()) {
+		msg__error("this program must not be set-user-ID or set-group-ID: \"make install\" "
+			   "gives it what it needs");
+		return STATUS_FAILED;
+	}
 	target__init();
 	status = options__parse(&opts, argc, argv);
 	if (status != -1)
 		return status;
+	if (invoker__find(&why)) {
+		msg__error("%s", why);
+		status = STATUS_FAILED;
+		goto out;
+	}
 	status = recording__start(&r);
 	if (status)
 		goto out;

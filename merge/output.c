@@ -3,15 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES	(256 * 1024)
 
 /* For the signal handler, which cannot be given an argument. */
-static char *volatile open_tmp;
+static const struct safefile *volatile open_file;
 
 /*
  * The stream's writes come through here: stdio remembers that one failed, but not why, and by the
@@ -44,56 +42,20 @@ static int output__open_stream(struct output *o)
 	return 0;
 }
 
-static int output__open_tmp(struct output *o)
+int output__open(struct output *o, const char *path, bool private)
 {
-	mode_t mask;
-
-	if (asprintf(&o->tmp, "%s.XXXXXX", o->path) < 0) {
-		o->tmp = NULL;
-		return -ENOMEM;
-	}
-	/* Known before it exists, lest a signal between the two leaves it behind. */
-	open_tmp = o->tmp;
-	o->fd = mkostemp(o->tmp, O_CLOEXEC);
-	if (o->fd < 0) {
-		int err = -errno;
-
-		open_tmp = NULL;
-		free(o->tmp);
-		o->tmp = NULL;
-		return err;
-	}
-	/* mkstemp makes it private; the result is as open(2) would have made it. */
-	mask = umask(0);
-	umask(mask);
-	return fchmod(o->fd, 0666 & ~mask) ? -errno : 0;
-}
-
-int output__open(struct output *o, const char *path)
-{
-	struct stat st;
+	unsigned int flags = SAFEFILE_LINKS | (private ? SAFEFILE_PRIVATE : 0);
 	int err = 0;
 
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
+	o->file.dir_fd = -1;
 	if (!strcmp(path, "-")) {
 		o->fd = STDOUT_FILENO;
-	} else if (!stat(path, &st)) {
-		if (S_ISDIR(st.st_mode))
-			return -EISDIR;
-		/* Through a symbolic link the file it means is replaced, not the link. */
-		o->path = realpath(path, NULL);
-		if (!o->path)
-			return -errno;
-		if (S_ISREG(st.st_mode)) {
-			err = output__open_tmp(o);
-		} else {
-			o->fd = open(o->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-			err = o->fd < 0 ? -errno : 0;
-		}
 	} else {
-		o->path = strdup(path);
-		err = o->path ? output__open_tmp(o) : -ENOMEM;
+		open_file = &o->file;
+		err = safefile__open(&o->file, AT_FDCWD, path, flags);
+		o->fd = o->file.fd;
 	}
 	if (!err)
 		err = output__open_stream(o);
@@ -113,15 +75,8 @@ int output__commit(struct output *o)
 	if (o->fd != STDOUT_FILENO && close(o->fd) && !o->err)
 		o->err = -errno;
 	o->fd = -1;
-	if (!o->err && o->tmp) {
-		if (rename(o->tmp, o->path)) {
-			o->err = -errno;
-		} else {
-			open_tmp = NULL;
-			free(o->tmp);
-			o->tmp = NULL;
-		}
-	}
+	if (!o->err)
+		o->err = safefile__commit(&o->file);
 	err = o->err;
 	output__abort(o);
 	return err;
@@ -133,18 +88,15 @@ void output__abort(struct output *o)
 		fclose(o->f);
 	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
 		close(o->fd);
-	if (o->tmp) {
-		unlink(o->tmp);
-		open_tmp = NULL;
-	}
-	free(o->tmp);
-	free(o->path);
+	safefile__close(&o->file);
+	open_file = NULL;
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
+	o->file.dir_fd = -1;
 }
 
 void output__abort_from_signal(void)
 {
-	if (open_tmp)
-		unlink(open_tmp);
+	if (open_file)
+		safefile__abort_from_signal(open_file);
 }

@@ -8,21 +8,24 @@
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
+
+#include "safefile.h"
 
 struct output {
 	FILE *f;		/* to write to; its errors are kept for output__commit() */
 	int fd;
 	int err;		/* 0, or -errno of the first write that failed */
-	char *path;		/* NULL: stdout */
-	char *tmp;		/* NULL: written in place (stdout, a device, a FIFO) */
+	struct safefile file;	/* unless it is stdout */
 };
 
 /*
  * Opens @path ("-" is stdout) for writing. @o must not move until it is committed or aborted.
- * Return: 0 or -errno; then there is nothing to close.
+ * @private: nobody but the owner may read it
+ * Return: 0 or -errno, for safefile__strerror(); then there is nothing to close.
  */
-int output__open(struct output *o, const char *path);
+int output__open(struct output *o, const char *path, bool private);
 
 /* Everything is written: puts the file in its place. Return: 0 or -errno of whatever failed. */
 int output__commit(struct output *o);

@@ -59,47 +59,133 @@ static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_
 	return nr == 1 ? add_extent(t, &found, "clone3") : 0;
 }
 
-/*
- * Return: whether @code begins with
- *	mov disp32+8(reg),%rdi
- *	call *disp32(reg)
- */
-static bool is_thread_call(const uint8_t *code, size_t nr)
+/* Return: the code of the function at @start, which ends at @end; of a large one the first part. */
+static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, uint64_t end)
 {
-	uint32_t arg, fn;
-	size_t at;
+	enum { CODE_MAX = 8192 };
+	struct elf_bytes code = elf_file__at(f, start);
 
-	if (nr < 14 || (code[0] != 0x48 && code[0] != 0x49) || code[1] != 0x8b ||
-	    (code[2] & 0xf8) != 0xb8)
-		return false;
-	memcpy(&arg, code + 3, sizeof(arg));
-	at = 7;
-	if (code[0] == 0x49 && code[at++] != 0x41)
-		return false;
-	if (code[at] != 0xff || code[at + 1] != (0x90 | (code[2] & 7)))
-		return false;
-	memcpy(&fn, code + at + 2, sizeof(fn));
-	return arg == fn + 8;
+	code.nr = min_t(size_t, code.nr, end - start);
+	code.nr = min_t(size_t, code.nr, CODE_MAX);
+	return code;
 }
 
+/* An instruction "mov disp32(base), reg"; the registers as the machine numbers them. */
+struct load {
+	unsigned int reg, base;
+	uint32_t disp;
+};
+
+static bool load__read(struct load *l, struct elf_bytes code, size_t at)
+{
+	const uint8_t *p = code.v + at;
+
+	if (code.nr < 7 || at > code.nr - 7 || (p[0] & 0xfa) != 0x48 || p[1] != 0x8b ||
+	    p[2] >> 6 != 2 || (p[2] & 7) == 4)
+		return false;
+	l->reg = (p[0] & 4) << 1 | (p[2] >> 3 & 7);
+	l->base = (p[0] & 1) << 3 | (p[2] & 7);
+	memcpy(&l->disp, p + 3, sizeof(l->disp));
+	return true;
+}
+
+/* Return: whether there is "call *reg", or with @disp "call *disp32(reg)". */
+static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_t *disp)
+{
+	uint8_t modrm = (disp ? 0x90 : 0xd0) | (reg & 7);
+	size_t i, bytes = disp ? 6 : 2;
+
+	for (i = reg >= 8; i + bytes <= code.nr; i++)
+		if (code.v[i] == 0xff && code.v[i + 1] == modrm &&
+		    (reg < 8 || code.v[i - 1] == 0x41) &&
+		    (!disp || !memcmp(code.v + i + 2, disp, sizeof(*disp))))
+			return true;
+	return false;
+}
+
+/*
+ * Return: whether a function calls what a word of a structure points to, with the next word as the
+ * argument. Where a thread begins does: with pd->start_routine and pd->arg.
+ */
+static bool calls_routine(struct elf_bytes code)
+{
+	enum { RDI = 7 };
+	struct load arg, fn;
+	uint32_t disp;
+	size_t i, k;
+
+	for (i = 0; i < code.nr; i++) {
+		if (!load__read(&arg, code, i) || arg.reg != RDI)
+			continue;
+		disp = arg.disp - 8;
+		if (calls_through(code, arg.base, &disp))
+			return true;
+		for (k = 0; k < code.nr; k++)
+			if (load__read(&fn, code, k) && fn.base == arg.base && fn.disp == disp &&
+			    fn.reg != RDI && calls_through(code, fn.reg, NULL))
+				return true;
+	}
+	return false;
+}
+
+/* Return: the function without a name that begins at @addr, or NULL. */
+static const struct extent *nameless_at(const struct symtab *t, const extents_t *extents,
+					uint64_t addr)
+{
+	const struct extent *e = extents__find(extents, addr);
+
+	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
+}
+
+/* Adds up in @found and @nr what a function loads the address of that may be a thread's first. */
+static void find_routines(const struct symtab *t, const struct elf_file *f,
+			  const extents_t *extents, struct elf_bytes code,
+			  const struct extent **found, size_t *nr)
+{
+	const struct extent *e;
+	int32_t disp;
+	size_t i;
+
+	for (i = 0; i + 7 <= code.nr; i++) {
+		/* lea disp32(%rip),reg */
+		if ((code.v[i] & 0xfb) != 0x48 || code.v[i + 1] != 0x8d ||
+		    (code.v[i + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&disp, code.v + i + 3, sizeof(disp));
+		e = nameless_at(t, extents, code.addr + i + 7 + (int64_t)disp);
+		if (e && e != *found && calls_routine(function_code(f, e->start, e->end))) {
+			*found = e;
+			++*nr;
+		}
+	}
+}
+
+/*
+ * pthread_create(), which is exported, or a function that it calls hands the one that a thread
+ * begins with to clone3(). If there are two that it may be, it is neither.
+ */
 static int add_start_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
+	const struct dso_symbol *create = symtab__named(t, "pthread_create");
 	const struct extent *found = NULL, *e;
-	struct elf_bytes text = elf_file__section_bytes(f, ".text");
-	const uint8_t *p, *end;
+	struct elf_bytes code;
+	size_t nr = 0, i;
+	int32_t disp;
 
-	if (!text.nr)
+	if (!create)
 		return 0;
-	end = text.v + text.nr;
-	for (p = text.v; (p = memchr(p, 0x8b, end - p)); p++) {
-		if (p == text.v || !is_thread_call(p - 1, end - p + 1))
+	code = function_code(f, create->start, create->end);
+	find_routines(t, f, extents, code, &found, &nr);
+	for (i = 0; i + 5 <= code.nr; i++) {
+		if (code.v[i] != 0xe8)
 			continue;
-		e = extents__find(extents, text.addr + (p - text.v));
-		if (!e || (found && found != e))
-			return 0;
-		found = e;
+		memcpy(&disp, code.v + i + 1, sizeof(disp));
+		e = nameless_at(t, extents, code.addr + i + 5 + (int64_t)disp);
+		if (e)
+			find_routines(t, f, extents, function_code(f, e->start, e->end), &found,
+				      &nr);
 	}
-	return add_extent(t, found, "start_thread");
+	return nr == 1 ? add_extent(t, found, "start_thread") : 0;
 }
 
 /* Return: whether a function in [@start, @start + @code.nr) calls @target, directly. */

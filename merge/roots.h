@@ -10,8 +10,9 @@
  *	caller.
  * clone3: in libc.so.6, the function that has no caller by its unwind information, and that comes
  *	right behind the system call clone3.
- * start_thread: in libc.so.6, the only function that calls, with the word of a thread's
- *	descriptor as its argument, the function that the word before it points to.
+ * start_thread: in libc.so.6, the only function that pthread_create() or one that it calls takes
+ *	the address of, and that calls what a word of a structure points to with the next word as
+ *	the argument.
  * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that passes
  *	what a call through a pointer returned to exit().
  * execute_native_thread_routine: in libstdc++.so.6, what std::thread's constructor has

@@ -19,6 +19,7 @@
 #include "session_stacks.h"
 #include "session_sum.h"
 #include "session_tables.h"
+#include "xpu_time.h"
 
 /* Two boot times this close to one another are one boot's, seen before and after a clock step. */
 #define SAME_BOOT_NS	1000000000
@@ -196,7 +197,7 @@ static uint64_t input__boot_ns(const struct input *in)
 {
 	const struct xpu_file_header *h = &in->reader->header;
 
-	return h->start_real_ns > h->start_mono_ns ? h->start_real_ns - h->start_mono_ns : 0;
+	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
 }
 
 static void session__open_jitmaps(struct session *s, const struct input *in)
@@ -271,10 +272,8 @@ static const char *session__hostname(struct session *s, const struct reader *r)
 
 static bool input__same_boot(const struct input *a, const struct input *b)
 {
-	uint64_t boot_a = input__boot_ns(a), boot_b = input__boot_ns(b);
-
 	return a->host_nr == b->host_nr &&
-	       max_t(uint64_t, boot_a, boot_b) - min_t(uint64_t, boot_a, boot_b) < SAME_BOOT_NS;
+	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
 }
 
 /* Hosts and the clock that all have in common. */

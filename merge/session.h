@@ -166,6 +166,7 @@ struct aggregate {
 /* The life of a thread, as recorded with --off-cpu. */
 struct thread_account {
 	const struct xpu_record_account *rec;
+	struct xpu_thread_time time;	/* the record's, none of them less than nothing */
 	uint32_t thread;
 	const char *comm;		/* at its end */
 };

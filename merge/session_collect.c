@@ -238,7 +238,7 @@ static int session__collect_record(struct session *s, const struct record_iter *
 	case XPU_RECORD_ACCOUNT:
 		s->idles.wanted = true;
 		return array_push(&s->accounts, ((struct thread_account){
-			(const void *)rec, NO_INDEX, NULL,
+			.rec = (const void *)rec, .thread = NO_INDEX,
 		}));
 	case XPU_RECORD_PYSOURCE:
 		return pysources__add(&s->pysources, (const void *)rec);

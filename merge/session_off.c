@@ -8,6 +8,52 @@
 #include "session_origin.h"
 #include "session_sum.h"
 #include "session_tables.h"
+#include "xpu_time.h"
+
+/*
+ * Older recordings hold times that are less than nothing, by some us: a thread had been woken by
+ * the clock of one CPU and begun to run by that of another one. These count as 0, and nothing is
+ * lost with them. What is less than nothing by more than this is damaged.
+ */
+#define CLOCKS_APART_NS	1000000000ull
+
+static bool is_below_zero(uint64_t ns)
+{
+	return ns > -CLOCKS_APART_NS;
+}
+
+static void off_sum__mend(struct xpu_record_off_cpu *sum)
+{
+	if (is_below_zero(sum->sum_ns))
+		sum->sum_ns = 0;
+	/* Which one was the longest is not known then; it was no shorter than the average. */
+	if (is_below_zero(sum->max_ns) && sum->nr)
+		sum->max_ns = sum->sum_ns / sum->nr;
+}
+
+/* Return: how much *@ns is less than nothing. It is 0 then. */
+static uint64_t take_debt(__u64 *ns)
+{
+	uint64_t debt_ns = is_below_zero(*ns) ? -*ns : 0;
+
+	*ns += debt_ns;
+	return debt_ns;
+}
+
+/* The times of a thread add up to its life: the longest one pays for those that are less than 0. */
+static void thread_time__mend(struct xpu_thread_time *t)
+{
+	uint64_t debt_ns = take_debt(&t->run_ns);
+	__u64 *longest = &t->run_ns;
+	int kind;
+
+	for (kind = 0; kind < XPU_OFF_NR; kind++) {
+		debt_ns += take_debt(&t->off_ns[kind]);
+		if (t->off_ns[kind] > *longest)
+			longest = &t->off_ns[kind];
+	}
+	*longest = xpu_ns_between(debt_ns, *longest);
+}
 
 /*
  * session__read_off - who was off the CPU, and where
@@ -55,11 +101,14 @@ static int session__tell_time(struct session *s, const struct launch *l, uint64_
 
 int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
 {
-	struct work w = { .duration_ns = rec->max_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct xpu_record_off_cpu sum = *rec;
+	struct work w = { .stream = NO_INDEX, .node = NO_INDEX };
 	struct launch at = { .time_ns = rec->last_ns };
 	uint32_t leaf;
 	int err;
 
+	off_sum__mend(&sum);
+	w.duration_ns = sum.max_ns;
 	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
 	if (err <= 0 || !rec->nr || s->opts.without & 1u << LEAF_OFF_CPU)
 		return min_t(int, err, 0);
@@ -68,9 +117,9 @@ int session__off_cpu(struct session *s, const struct xpu_record_off_cpu *rec)
 	if (err)
 		return err;
 	session__add_more(s, at.chain, at.comm, leaf, rec->nr - 1,
-			  rec->sum_ns - min_t(uint64_t, rec->sum_ns, rec->max_ns));
+			  xpu_ns_between(sum.max_ns, sum.sum_ns));
 	return session__tell_time(s, &at, at.time_ns, leaf,
-				  max_t(uint64_t, rec->sum_ns, rec->max_ns));
+				  max_t(uint64_t, sum.sum_ns, sum.max_ns));
 }
 
 int session__off(struct session *s, const struct xpu_record_off *rec)
@@ -83,6 +132,8 @@ int session__off(struct session *s, const struct xpu_record_off *rec)
 	err = session__read_off(s, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
 	if (err <= 0 || at.thread == NO_INDEX)
 		return min_t(int, err, 0);
+	if (is_below_zero(rec->duration_ns))
+		return 0;
 	if (__builtin_add_overflow(at.time_ns, rec->duration_ns, &end_ns)) {
 		s->loss.bad_refs++;
 		return 0;
@@ -146,10 +197,12 @@ int session__finish_accounts(struct session *s)
 		struct thread_account *a = &s->accounts.v[i];
 
 		if (!idmap__get(&t->threads, a->rec->thread_id, &a->thread) ||
-		    a->rec->end_ns < a->rec->start_ns) {
+		    xpu_ns_between(a->rec->end_ns, a->rec->start_ns) >= CLOCKS_APART_NS) {
 			s->loss.bad_refs++;
 			continue;
 		}
+		a->time = a->rec->time;
+		thread_time__mend(&a->time);
 		a->comm = session__thread_comm(s, &s->threads.v[a->thread], a->rec->end_ns - 1);
 		err = session__keeps_thread(s, a);
 		if (err < 0)

@@ -6,6 +6,7 @@
 #include "hash.h"
 #include "session_nvtx.h"
 #include "session_tables.h"
+#include "xpu_time.h"
 
 struct aggregate_entry {
 	struct aggregate_key {
@@ -38,7 +39,7 @@ int session__keeps(struct session *s, uint32_t chain, uint32_t thread, const cha
 		.tid = thread != NO_INDEX ? s->threads.v[thread].tid : NO_INDEX,
 		.comm = comm,
 		.timed = time_ns,
-		.time_ns = time_ns > s->start_ns ? time_ns - s->start_ns : 0,
+		.time_ns = xpu_ns_between(s->start_ns, time_ns),
 		.device = NO_INDEX,
 		.stream = NO_INDEX,
 	};
@@ -67,7 +68,7 @@ int session__keeps_call(struct session *s, uint32_t thread, const char *comm, ui
 		.tid = s->threads.v[thread].tid,
 		.comm = comm,
 		.timed = true,
-		.time_ns = time_ns > s->start_ns ? time_ns - s->start_ns : 0,
+		.time_ns = xpu_ns_between(s->start_ns, time_ns),
 		.device = NO_INDEX,
 		.stream = NO_INDEX,
 	};

@@ -57,13 +57,43 @@ static size_t table__open(const struct elf_file *f, Elf_Scn *scn, const GElf_Shd
 	return min_t(size_t, nr, INT32_MAX);
 }
 
+/* Return: the versions of the symbols of @scn, or NULL: none of a file's symbols may have one. */
+static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
+{
+	Elf_Scn *versions = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	while ((versions = elf_nextscn(f->elf, versions))) {
+		if (!gelf_getshdr(versions, &shdr) || shdr.sh_type != SHT_GNU_versym ||
+		    shdr.sh_link != elf_ndxscn(scn))
+			continue;
+		data = elf_getdata(versions, NULL);
+		return data && data->d_buf ? data : NULL;
+	}
+	return NULL;
+}
+
+/* Return: whether a symbol has a version that nothing is linked to any more. */
+static bool is_old(const char *name, Elf_Data *versions, size_t i)
+{
+	enum { HIDDEN = 0x8000 };	/* LSB 5, "Symbol Version Table" */
+	const char *at = strchr(name + 1, '@');
+	GElf_Versym version;
+
+	/* In .symtab the name says it: memcpy@GLIBC_2.2.5, but memcpy@@GLIBC_2.14. */
+	if (at)
+		return at[1] != '@';
+	return versions && gelf_getversym(versions, i, &version) && version & HIDDEN;
+}
+
 static int symtab__add_section(struct symtab *t, const struct elf_file *f, Elf_Scn *scn,
 			       const GElf_Shdr *shdr, uint64_t bias)
 {
 	const Elf_Data *strtab;
 	struct section *sections;
 	size_t nr, nr_sections, i;
-	Elf_Data *symbols;
+	Elf_Data *symbols, *versions = table__versions(f, scn);
 	int err = 0;
 
 	nr = table__open(f, scn, shdr, &symbols, &strtab);
@@ -98,6 +128,7 @@ static int symtab__add_section(struct symtab *t, const struct elf_file *f, Elf_S
 			.section_end = sec && sec->end ? sec->end + bias : 0,
 			.bind = GELF_ST_BIND(sym.st_info),
 			.typed = type != STT_NOTYPE,
+			.old = is_old(name, versions, i),
 		}));
 	}
 	free(sections);
@@ -252,25 +283,43 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static int bind__rank(uint8_t bind)
+/* How much others use a name: what is exported of an old version is still before what is not. */
+static int candidate__rank(const struct symtab_candidate *c)
 {
-	return bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0;
+	int rank = c->bind == STB_GLOBAL ? 2 : c->bind == STB_WEAK ? 1 : 0;
+
+	return rank && !c->old ? rank + 2 : rank;
+}
+
+/* How much a name is one that was made for use inside of a library. */
+static int name__internal(const char *name)
+{
+	/* The compiler's own name for a function that has another one: f.localalias. */
+	if (name[strcspn(name, ".@")] == '.')
+		return 2;
+	/* glibc's name for its own calls of a function that it exports. */
+	return !strncmp(name, "__GI_", 5);
+}
+
+int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_candidate *b)
+{
+	return cmp3(a->typed, b->typed) ?:
+	       cmp3(!!a->size, !!b->size) ?:
+	       cmp3(!!a->name, !!b->name) ?:
+	       cmp3(candidate__rank(a), candidate__rank(b)) ?:
+	       cmp3(a->size, b->size) ?:
+	       (!a->name ? 0 :
+		cmp3(name__internal(b->name), name__internal(a->name)) ?:
+		cmp3(strspn(b->name, "_"), strspn(a->name, "_")) ?:
+		strcmp(b->name, a->name));
 }
 
 /* By address; of several names for one address the best comes last. */
-static int candidate__cmp(const void *va, const void *vb)
+static int by_address(const void *va, const void *vb)
 {
 	const struct symtab_candidate *a = va, *b = vb;
 
-	return cmp3(a->start, b->start) ?:
-	       cmp3(a->typed, b->typed) ?:
-	       cmp3(!!a->size, !!b->size) ?:
-	       cmp3(!!a->name, !!b->name) ?:
-	       cmp3(bind__rank(a->bind), bind__rank(b->bind)) ?:
-	       cmp3(a->size, b->size) ?:
-	       (!a->name ? 0 :
-		cmp3(strspn(b->name, "_"), strspn(a->name, "_")) ?:
-		strcmp(b->name, a->name));
+	return cmp3(a->start, b->start) ?: symtab_candidate__cmp(a, b);
 }
 
 static const struct symtab_candidate *symtab__candidate_at(const struct symtab *t, uint64_t start)
@@ -297,7 +346,7 @@ static void symtab__choose(struct symtab *t)
 
 	if (!t->candidates.nr)
 		return;
-	qsort(v, t->candidates.nr, sizeof(*v), candidate__cmp);
+	qsort(v, t->candidates.nr, sizeof(*v), by_address);
 	for (i = 0; i < t->candidates.nr; i++)
 		if (i + 1 == t->candidates.nr || v[i].start != v[i + 1].start)
 			v[nr++] = v[i];

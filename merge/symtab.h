@@ -40,6 +40,7 @@ struct symtab_candidate {
 	uint8_t bind;			/* STB_* */
 	bool typed;			/* a function, not just a label */
 	bool plt;
+	bool old;			/* of a version that is not the default one */
 };
 
 struct symtab {
@@ -74,11 +75,22 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f);
 /* Adds a function that no table tells of. @name must outlive @t. Return: 0 or -ENOMEM. */
 int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name);
 
+/**
+ * symtab_candidate__cmp - which of two names for one address is better
+ *
+ * Before the other comes: a function, before a label; one with a size; global before weak, both of
+ * the default version, before the same of an old version, before local; the longer one; one that is
+ * not for use inside of a library (__GI_x, x.localalias); one with fewer leading underscores. Then
+ * any fixed order decides, so that a function has one name wherever its file's tables were read from.
+ *
+ * Return: > 0 if that is @a, < 0 if it is @b.
+ */
+int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_candidate *b);
+
 /*
  * Turns what was added, which may nest and overlap, into disjoint intervals: where several cover an
- * address, the one that begins last has it. Of several names for one address one is taken: a
- * function before a label, one with a size before one without, global before weak before local,
- * the longer extent, fewer leading underscores, and then any fixed order.
+ * address, the one that begins last has it. Of several names for one address the best one is
+ * taken: see symtab_candidate__cmp().
  *
  * May be called again after more was added: those fill gaps only.
  *

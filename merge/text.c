@@ -11,6 +11,7 @@
 #include "escape.h"
 #include "section.h"
 #include "util.h"
+#include "xpu_time.h"
 
 /* In the order in which they are written; --help and xpumerge(1) list them, too. */
 static const struct section *const sections[] = {
@@ -81,7 +82,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	time_t start = in->reader->header.start_real_ns / 1000000000;
 	const struct xpu_record_info *info;
 	uint64_t span_ns = s->last_ns - s->first_ns;
-	uint64_t from_ns = s->first_ns > s->start_ns ? s->first_ns - s->start_ns : 0;
+	uint64_t from_ns = xpu_ns_between(s->start_ns, s->first_ns);
 	char date[64];
 	struct tm tm;
 	size_t i;

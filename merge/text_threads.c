@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "escape.h"
+#include "xpu_time.h"
 
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
@@ -18,9 +19,9 @@ struct life {
 
 static struct life thread_account__life(const struct session *s, const struct thread_account *a)
 {
-	const struct xpu_thread_time *t = &a->rec->time;
+	const struct xpu_thread_time *t = &a->time;
 	struct life l = {
-		.life_ns = a->rec->end_ns - a->rec->start_ns,
+		.life_ns = xpu_ns_between(a->rec->start_ns, a->rec->end_ns),
 		.on_cpu_ns = t->run_ns,
 		.wait_ns = s->threads.v[a->thread].gpu_wait_ns,
 	};
@@ -87,7 +88,7 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 		{ .n = l.off_ns[XPU_OFF_POLL] }, { .n = l.off_ns[XPU_OFF_CHILD] },
 		{ .n = l.off_ns[XPU_OFF_OTHER] }, { .n = l.off_ns[XPU_OFF_RUNNABLE] },
 		{ .n = l.wait_ns }, { .n = table__share(l.sum_ns, l.life_ns) },
-		{ .n = a->rec->time.nr_switches },
+		{ .n = a->time.nr_switches },
 		{ .n = s->machine.procs.v[thread->proc].pid }, { .n = thread->tid },
 		{ .s = a->comm && *a->comm ? a->comm : "[unknown]" },
 	});

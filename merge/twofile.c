@@ -10,6 +10,7 @@
 
 #include "align.h"
 #include "gputrace.h"
+#include "xpu_time.h"
 
 #define MAX_OFFSET_NS	1100000000ull	/* clocks are said to be off by up to a second */
 
@@ -563,7 +564,9 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	for (i = 0; i < t->events.nr; i++) {
 		const struct stack_event *e = &t->events.v[i];
 		struct lane *lane = &t->cpu_lanes.v[t->cpu_lane_of.v[i]];
-		uint64_t time_ns = e->time_ns - out->offset_ns;
+		/* It may have been before the other clock's beginning. */
+		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
+				   xpu_ns_between(out->offset_ns, e->time_ns);
 
 		if (a->match_back[i] != ALIGN_NONE)
 			continue;
@@ -647,7 +650,7 @@ static void twofiles__write_works(struct twofiles *t)
 		first_ns = min_t(uint64_t, first_ns, t->gpu.calls.v[i].start_ns);
 		last_ns = max_t(uint64_t, last_ns, t->gpu.calls.v[i].end_ns);
 	}
-	t->out->gpu_ns = last_ns > first_ns ? last_ns - first_ns : 0;
+	t->out->gpu_ns = xpu_ns_between(first_ns, last_ns);
 }
 
 /* Says what is odd. Return: 0 or -EINVAL if that is all there is. */

@@ -78,7 +78,8 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 	struct output out;
 	int err;
 
-	err = output__open(&out, path ?: "-");
+	/* A recording that is written here is as private as xpuload's. */
+	err = output__open(&out, path ?: "-", job->o->format == FORMAT_DATA);
 	if (!err) {
 		err = write(job, out.f);
 		if (err) {
@@ -88,7 +89,8 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 		err = output__commit(&out);
 	}
 	if (err)
-		complain("%s: cannot be written: %s", path ?: "standard output", strerror(-err));
+		complain("%s: cannot be written: %s", path ?: "standard output",
+			 safefile__strerror(err));
 	return err;
 }
 

@@ -17,6 +17,8 @@
 #include "clock.h"
 #include "launch.h"
 #include "libc.h"
+#include "lock.h"
+#include "memory.h"
 #include "names.h"
 #include "probe.h"
 #include "python.h"
@@ -44,13 +46,26 @@
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
 
+/*
+ * The last words before the data are as the C library's malloc() has them before a block that is a
+ * mapping of its own. So a stranger that CUPTI gives this to may free() it; see own__take().
+ */
 struct buffer {
 	struct buffer *next;
 	size_t bytes, valid_bytes;	/* of the data */
+	uint64_t mark;			/* see buffer__mark() */
 	CUcontext context;
 	uint32_t stream_id;
-	_Alignas(64) uint8_t data[];
+	atomic_bool is_out;		/* CUPTI has it */
+	size_t chunk_before;		/* bytes of the mapping before chunk_before itself ... */
+	size_t chunk_bytes;		/* ... and from there to its end, with CHUNK_IS_MAPPED */
+	uint8_t data[];
 };
+
+#define CHUNK_IS_MAPPED	2
+
+_Static_assert(offsetof(struct buffer, data) == 64, "a cache line, and a power of two for free()");
+_Static_assert(offsetof(struct buffer, chunk_bytes) == 56, "malloc()'s words are the last ones");
 
 /* Where the leading fields sit has not changed since these came; see the prefix casts below. */
 _Static_assert(offsetof(CUpti_ActivityKernel10, start) == 16, "kernel record");
@@ -71,6 +86,15 @@ static const struct cupti *cupti;
 static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
+/* All of ours. Each is at one of OWN_WINDOW places from own__place() on: nobody waits for anybody. */
+#define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
+#define OWN_WINDOW	64
+
+static struct buffer *_Atomic own[OWN_PLACES];
+
+/* CUPTI collects for the shim. If it does not, it gets its buffers from the program. */
+static atomic_bool collecting;
+
 /* Full ones, latest first. */
 static struct buffer *_Atomic completed;
 static atomic_uint nr_completed;
@@ -84,11 +108,12 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static atomic_uint nr_strange;		/* buffers of nobody known, not yet told of */
 static bool want_calls;			/* by the shim's thread alone, as the next */
 static bool have_calls;
 static atomic_bool forced;		/* CUPTI was made to hand out what is not finished */
 static sem_t wakeup;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c and packing */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
 static const CUpti_ActivityKind kinds[] = {
 	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -101,6 +126,60 @@ static const CUpti_ActivityKind kinds[] = {
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
+static size_t own__place(const struct buffer *b)
+{
+	_Static_assert(OWN_PLACES == 1 << 15, "the hash's shift");
+	return ((uintptr_t)b / PAGE * 0x9e3779b97f4a7c15ull) >> (64 - 15);
+}
+
+static bool own__change(struct buffer *from, struct buffer *to)
+{
+	size_t at = own__place(from ?: to), i;
+	struct buffer *was;
+
+	for (i = 0; i < OWN_WINDOW; i++) {
+		was = from;
+		if (atomic_compare_exchange_strong(&own[(at + i) % OWN_PLACES], &was, to))
+			return true;
+	}
+	return false;
+}
+
+static bool own__has(const struct buffer *b)
+{
+	size_t at = own__place(b), i;
+
+	for (i = 0; i < OWN_WINDOW; i++)
+		if (atomic_load(&own[(at + i) % OWN_PLACES]) == b)
+			return true;
+	return false;
+}
+
+/* What tells @b from another mapping that came to its place after a stranger had freed it. */
+static uint64_t buffer__mark(const struct buffer *b)
+{
+	return ((uintptr_t)b ^ (uintptr_t)own) * 0x9e3779b97f4a7c15ull;
+}
+
+/*
+ * The buffer of ours that CUPTI had and @data is; NULL: it is somebody else's. What is before data
+ * of others' is not even read.
+ */
+static struct buffer *own__take(uint8_t *data, size_t bytes)
+{
+	struct buffer *b = (struct buffer *)((uintptr_t)data - offsetof(struct buffer, data));
+
+	if ((uintptr_t)b % PAGE || !own__has(b) || b->mark != buffer__mark(b) ||
+	    b->bytes != bytes || !atomic_exchange(&b->is_out, false))
+		return NULL;
+	return b;
+}
+
+static size_t buffer__mapped(size_t bytes)
+{
+	return (sizeof(struct buffer) + bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
 static struct buffer *buffer__new(int map_flags)
 {
 	int nr = atomic_fetch_add(&nr_buffers, 1);
@@ -109,12 +188,17 @@ static struct buffer *buffer__new(int map_flags)
 
 	if (nr >= MAX_BUFFERS)
 		goto undo;
-	b = mmap(NULL, sizeof(*b) + bytes, PROT_READ | PROT_WRITE,
+	b = mmap(NULL, buffer__mapped(bytes), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | map_flags, -1, 0);
-	if (b != MAP_FAILED) {
-		b->bytes = bytes;
+	if (b == MAP_FAILED)
+		goto undo;
+	b->bytes = bytes;
+	b->mark = buffer__mark(b);
+	b->chunk_before = offsetof(struct buffer, chunk_before);
+	b->chunk_bytes = (buffer__mapped(bytes) - b->chunk_before) | CHUNK_IS_MAPPED;
+	if (own__change(NULL, b))
 		return b;
-	}
+	munmap(b, buffer__mapped(bytes));
 undo:
 	atomic_fetch_sub(&nr_buffers, 1);
 	return NULL;
@@ -122,7 +206,8 @@ undo:
 
 static void buffer__free(struct buffer *b)
 {
-	munmap(b, sizeof(*b) + b->bytes);
+	own__change(b, NULL);
+	munmap(b, buffer__mapped(b->bytes));
 	atomic_fetch_sub(&nr_buffers, 1);
 }
 
@@ -184,29 +269,47 @@ static void pool__fill(void)
 	}
 }
 
-static void CUPTIAPI buffer_requested(uint8_t **data, size_t *size, size_t *max_records)
+void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records)
 {
 	int saved_errno = errno;
-	struct buffer *b = pool__take();
+	struct buffer *b;
 
+	if ((!atomic_load(&collecting) || yield__is_collecting()) &&
+	    yield__request(data, size, max_records))
+		return;
+	b = pool__take();
 	if (!b)
 		b = buffer__new(0);
+	if (b)
+		atomic_store(&b->is_out, true);
 	*data = b ? b->data : NULL;	/* CUPTI drops and counts when there is none */
 	*size = b ? b->bytes : 0;
 	*max_records = 0;		/* as many as fit */
 	errno = saved_errno;
 }
 
-static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *data,
-				      size_t size, size_t valid_bytes)
+void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data,
+				  size_t size, size_t valid_bytes)
 {
 	int saved_errno = errno;
 	struct buffer *b;
 
-	(void)size;
 	if (!data)
 		return;
-	b = (struct buffer *)(data - offsetof(struct buffer, data));
+	b = own__take(data, size);
+	if (!b) {
+		if (!yield__complete(context, stream_id, data, size, valid_bytes))
+			atomic_fetch_add(&nr_strange, 1);
+		return;
+	}
+	if (valid_bytes > b->bytes)
+		valid_bytes = b->bytes;
+	/* A thread was on its way to ask for it when the program took over: it holds its records. */
+	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
+		buffer__free(b);
+		errno = saved_errno;
+		return;
+	}
 	b->valid_bytes = valid_bytes;
 	b->context = context;
 	b->stream_id = stream_id;
@@ -368,13 +471,28 @@ static bool drain_clones(void)
 	return all != NULL;
 }
 
+/* Under lock. */
+static void tell_of_strangers(void)
+{
+	unsigned int nr = atomic_exchange(&nr_strange, 0);
+	char text[256];
+
+	if (!nr)
+		return;
+	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s of activity records that "
+		 "another user of CUPTI in this program had lent it: that user goes without", nr,
+		 nr == 1 ? "" : "s");
+	wire__message(XPU_MESSAGE_WARNING, text);
+}
+
 void activity__drain(bool last)
 {
 	struct buffer *b, *next, *oldest = NULL;
 	struct launch_totals totals;
 	bool done_any;
+	sigset_t old;
 
-	pthread_mutex_lock(&lock);
+	lock__take(&lock, &old);
 	/*
 	 * Launches are sent first, then what became of them; and what has become of some by now is
 	 * taken before, so that nothing is sent whose launch is not. Other threads go on launching,
@@ -396,6 +514,7 @@ void activity__drain(bool last)
 	done_any = python__drain();
 	done_any = drain_clones() || done_any || oldest;
 	done_any = refused__drain() || done_any;
+	tell_of_strangers();
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
@@ -411,7 +530,7 @@ void activity__drain(bool last)
 	wire__counters.nr_dropped_shim = atomic_load(&nr_dropped_shim);
 	if (done_any || last)
 		wire__flush();
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 	if (last) {
 		pool__empty();
 	} else {
@@ -460,6 +579,18 @@ static void set_zeroed(uint8_t zeroed)
 				      &zeroed);
 }
 
+/* From here on CUPTI's buffers are the program's, if it wants to collect. */
+static void give_back(void)
+{
+	set_zeroed(0);
+	atomic_store(&collecting, false);
+}
+
+bool activity__collects(void)
+{
+	return atomic_load(&collecting);
+}
+
 CUptiResult activity__start(const struct cupti *c, const char **what)
 {
 	CUptiResult err;
@@ -477,11 +608,14 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 			return err;
 		have_clock = true;
 	}
+	atomic_store(&collecting, true);
 	set_zeroed(1);
 	*what = "cuptiActivityRegisterCallbacks";
-	err = c->activity_register_callbacks(buffer_requested, buffer_completed);
-	if (err != CUPTI_SUCCESS)
+	err = c->activity_register_callbacks(activity__requested, activity__completed);
+	if (err != CUPTI_SUCCESS) {
+		give_back();
 		return err;
+	}
 	*what = "cuptiActivityEnable";
 	for (i = 0; i < NR_KINDS; i++) {
 		err = c->activity_enable(kinds[i]);
@@ -493,6 +627,7 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 disable:
 	while (i--)
 		c->activity_disable(kinds[i]);
+	give_back();
 	return err;
 }
 
@@ -560,13 +695,22 @@ void activity__stop(void)
 		nanosleep(&pause, NULL);
 		activity__flush(false);
 	}
-	set_zeroed(0);
+	give_back();
+}
+
+bool activity__is_free(const struct cupti *c)
+{
+	if (yield__buffers_are_out())
+		c->activity_flush_all(0);
+	return !yield__buffers_are_out();
 }
 
 void activity__yield(void)
 {
-	/* What still is not back would go to the program, which would free it as its own. */
-	if (buffers_are_out()) {
+	if (!cupti)
+		return;
+	/* What CUPTI keeps of ours would hold the program's records, too. */
+	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
 		activity__drain(true);
 	}
@@ -577,25 +721,31 @@ void activity__yield(void)
 
 void activity__message(int level, const char *text)
 {
-	pthread_mutex_lock(&lock);
+	sigset_t old;
+
+	lock__take(&lock, &old);
 	wire__message(level, text);
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 }
 
 void activity__name_api(uint32_t domain, uint32_t cbid, const char *name)
 {
-	pthread_mutex_lock(&lock);
+	sigset_t old;
+
+	lock__take(&lock, &old);
 	wire__api(domain, cbid, name);
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 }
 
 void activity__repeat_definitions(void)
 {
-	pthread_mutex_lock(&lock);
+	sigset_t old;
+
+	lock__take(&lock, &old);
 	wire__repeat_definitions();
 	wire__flush();
 	launch__repeat_definitions();
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 }
 
 void activity__wait(long timeout_ns)

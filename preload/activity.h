@@ -16,6 +16,14 @@
 /* Before anything else here. */
 void activity__init(void);
 
+/*
+ * CUPTI's callbacks, for the shim and for the program: see yield.c. They take no lock and, for the
+ * shim, wait for nobody.
+ */
+void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records);
+void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
+				  size_t valid_bytes);
+
 /**
  * activity__start - let CUPTI collect
  * @c: the opened CUPTI
@@ -39,7 +47,17 @@ void activity__flush_if_quiet(void);
 /* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 
-/* The program uses CUPTI itself from here on: after activity__stop(). */
+/* Whether CUPTI collects for the shim. */
+bool activity__collects(void);
+
+/*
+ * Before activity__start(), when the program has let go: makes CUPTI give the program what is
+ * finished. Return: whether CUPTI has no buffer of the program's any more, where records of the
+ * shim's would get lost.
+ */
+bool activity__is_free(const struct cupti *c);
+
+/* The program uses CUPTI itself from here on: while the shim does not collect. */
 void activity__yield(void);
 
 /**

@@ -23,12 +23,13 @@ static size_t round_up(size_t bytes, size_t to)
 /* A piece with room for @bytes. */
 static __attribute__((noinline, cold)) struct arena_piece *piece__new(struct arena *a, size_t bytes)
 {
-	size_t size = a->taken ? a->taken : FIRST_BYTES, room = a->max - a->taken;
+	size_t room = a->max & ~(PAGE - 1), size = a->taken ? a->taken : FIRST_BYTES;
 	struct arena_piece *piece;
 
+	room -= a->taken;		/* both are of whole pages */
 	if (size > room)
 		size = room;
-	if (bytes > room - sizeof(*piece))
+	if (room < sizeof(*piece) || bytes > room - sizeof(*piece))
 		return NULL;
 	if (bytes > size - sizeof(*piece))
 		size = round_up(bytes + sizeof(*piece), PAGE);

@@ -6,9 +6,9 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "options.h"
 
 static const int majors[] = { 13, 12, 11 };
@@ -63,14 +63,16 @@ static int find_cudart(struct dl_phdr_info *info, size_t size, void *data)
 {
 	static const char name[] = "libcudart.so.";
 	struct search *s = data;
-	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *slash = strrchr(info->dlpi_name, '/'), *version;
+	unsigned int major;
 
 	(void)size;
 	if (!slash || strncmp(slash + 1, name, sizeof(name) - 1))
 		return 0;
 	snprintf(s->cudart_dir, sizeof(s->cudart_dir), "%.*s", (int)(slash - info->dlpi_name),
 		 info->dlpi_name);
-	s->major = atoi(slash + sizeof(name));
+	version = slash + sizeof(name);
+	s->major = number__read(&version, &major) ? major : 0;
 	return 1;
 }
 

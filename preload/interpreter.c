@@ -13,6 +13,7 @@
 
 #include "hot.h"
 #include "libc.h"
+#include "number.h"
 #include "options.h"
 #include "probe.h"
 #include "wire.h"
@@ -110,15 +111,17 @@ static unsigned long get_version(void *handle)
 	const unsigned long *py_version = dlsym(handle, "Py_Version");
 	unsigned int major, minor, micro;
 	const char *(*get)(void);
-	char level = 0;
+	const char *s;
 
 	if (py_version)
 		return *py_version;
 	*(void **)&get = dlsym(handle, "Py_GetVersion");
-	if (!get || sscanf(get(), "%u.%u.%u%c", &major, &minor, &micro, &level) < 3)
+	s = get ? get() : "";
+	if (!number__read(&s, &major) || *s++ != '.' || !number__read(&s, &minor) || *s++ != '.' ||
+	    !number__read(&s, &micro))
 		return 0;
 	return (unsigned long)major << 24 | minor << 16 | micro << 8 |
-	       (level == 'a' ? 0xa0 : level == 'b' ? 0xb0 : 0xf0);
+	       (*s == 'a' ? 0xa0 : *s == 'b' ? 0xb0 : 0xf0);
 }
 
 static void find_loop(void *handle)

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "activity.h"
 #include "hot.h"
+#include "lock.h"
 #include "memory.h"
 #include "names.h"
 #include "paths.h"
@@ -46,7 +46,7 @@ struct thread {
 
 static __thread struct thread *this_thread INITIAL_EXEC;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
 static struct thread *threads;			/* under lock */
 static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
@@ -79,10 +79,9 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 {
 	int saved_errno = errno;
 	struct thread *t;
-	sigset_t all, old;
+	sigset_t old;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals__block(&old);
 	t = this_thread;
 	if (t)
 		goto out;		/* a signal handler was quicker */
@@ -107,7 +106,7 @@ static __attribute__((noinline, cold)) struct thread *thread__new(void)
 	this_thread = t;
 	ranges__have_log();
 out:
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	signals__restore(&old);
 	errno = saved_errno;
 	return t;
 }
@@ -452,15 +451,12 @@ void launch__set_range(uint32_t id, bool logged)
 void launch__forget_ranges(void)
 {
 	struct thread *t;
-	sigset_t all, old;
+	sigset_t old;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_mutex_lock(&lock);
+	lock__take(&lock, &old);
 	for (t = threads; t; t = t->next)
 		atomic_store(&t->range_logged, LAUNCH_RANGE_UNKNOWN);
-	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	lock__give(&lock, &old);
 }
 
 void launch__enable(bool on)
@@ -479,8 +475,9 @@ void launch__send(struct launch_totals *totals)
 {
 	struct thread **link = &threads, *t;
 	bool is_dead;
+	sigset_t old;
 
-	pthread_mutex_lock(&lock);
+	lock__take(&lock, &old);
 	*totals = dead;
 	totals->nr_launches += atomic_load(&nr_untagged) + atomic_load(&nr_nested);
 	while ((t = *link)) {
@@ -497,18 +494,19 @@ void launch__send(struct launch_totals *totals)
 			link = &t->next;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 }
 
 void launch__repeat_definitions(void)
 {
 	struct thread *t;
+	sigset_t old;
 
 	paths__new_listener();
-	pthread_mutex_lock(&lock);
+	lock__take(&lock, &old);
 	for (t = threads; t; t = t->next)
 		paths__repeat(t->paths);
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 	if (probe__ranges_wanted())
 		ranges__repeat();
 }
@@ -516,13 +514,14 @@ void launch__repeat_definitions(void)
 void launch__discard(void)
 {
 	struct thread *t;
+	sigset_t old;
 
-	pthread_mutex_lock(&lock);
+	lock__take(&lock, &old);
 	for (t = threads; t; t = t->next) {
 		paths__discard(t->paths);
 		t->slot.range_id = 0;
 	}
-	pthread_mutex_unlock(&lock);
+	lock__give(&lock, &old);
 }
 
 void launch__forked(void)

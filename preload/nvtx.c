@@ -17,7 +17,7 @@
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 
-static bool others;			/* somebody else has been chosen */
+static const char *why_not;		/* no module of the program's will find the shim */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -263,19 +263,24 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 
 /* ---- being found ----------------------------------------------------------------------------- */
 
-void nvtx__init(const char *path)
+void nvtx__init(const char *path, bool may_set)
 {
 	const char *users = getenv(INJECTION_ENV);
 
 	if (!probe__live && !probe__ranges_wanted())
 		return;
-	others = users && users[0] && strcmp(users, path);
-	if (!others)
+	if (users && !strcmp(users, path))
+		return;
+	if (users && users[0])
+		why_not = "NVTX ranges are not recorded: " INJECTION_ENV " names another library";
+	else if (!may_set)
+		why_not = "NVTX ranges are not recorded: the program had threads before the shim was "
+			  "loaded, so that " INJECTION_ENV " could not be set";
+	else
 		setenv(INJECTION_ENV, path, 1);
 }
 
 const char *nvtx__message(void)
 {
-	return others && probe__ranges_wanted() ? "NVTX ranges are not recorded: " INJECTION_ENV
-		" names another library" : NULL;
+	return probe__ranges_wanted() ? why_not : NULL;
 }

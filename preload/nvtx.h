@@ -9,11 +9,14 @@
 #ifndef XPU_PRELOAD_NVTX_H
 #define XPU_PRELOAD_NVTX_H
 
+#include <stdbool.h>
+
 /*
  * When the shim is loaded: NVTX shall find it, if ranges are wanted or may be later. @path: of the
- * shim. A program or user who has chosen another library keeps it.
+ * shim; @may_set: the environment may be changed. A program or user who has chosen another library
+ * keeps it.
  */
-void nvtx__init(const char *path);
+void nvtx__init(const char *path, bool may_set);
 
 /* Return: why ranges that are wanted will be missing, in words for the user, or NULL. */
 const char *nvtx__message(void);

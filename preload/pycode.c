@@ -27,13 +27,18 @@ static atomic_uint last_id;
 static void *keep__alloc(size_t bytes)
 {
 	struct chunk *c, *fresh;
+	void *large;
 	size_t used;
 
 	bytes = (bytes + 15) & ~15ul;
 	if (atomic_fetch_add(&nr_kept_bytes, bytes) + bytes > MAX_KEPT)
-		return NULL;
-	if (bytes > sizeof(c->data) / 4)
-		return memory__map(bytes);
+		goto give_back;		/* something smaller may still have room */
+	if (bytes > sizeof(c->data) / 4) {
+		large = memory__map(bytes);
+		if (!large)
+			goto give_back;
+		return large;
+	}
 	for (;;) {
 		c = atomic_load(&chunk);
 		if (c) {
@@ -43,10 +48,13 @@ static void *keep__alloc(size_t bytes)
 		}
 		fresh = memory__map(sizeof(*fresh));
 		if (!fresh)
-			return NULL;
+			goto give_back;
 		if (!atomic_compare_exchange_strong(&chunk, &c, fresh))
 			munmap(fresh, sizeof(*fresh));
 	}
+give_back:
+	atomic_fetch_sub(&nr_kept_bytes, bytes);
+	return NULL;
 }
 
 static const void *keep__copy(const void *data, size_t bytes)
@@ -87,8 +95,8 @@ struct text text__read(uint64_t str)
 	t.shape = state & STATE_SHAPE;
 	t.utf8 = NULL;
 	data = str + (state & STATE_ASCII ? L.ascii_bytes : L.compact_bytes);
-	if (!(state & STATE_COMPACT) || !STATE_KIND(state) || STATE_KIND(state) > 4 ||
-	    t.length > MAX_STRING / 4)
+	if (!(state & STATE_COMPACT) || t.length > MAX_STRING / 4 ||
+	    (STATE_KIND(state) != 1 && STATE_KIND(state) != 2 && STATE_KIND(state) != 4))
 		return no_text;
 	t.bytes = t.length * STATE_KIND(state);
 	t.raw = (const uint8_t *)(uintptr_t)data;

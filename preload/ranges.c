@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "clock.h"
 #include "launch.h"
+#include "lock.h"
 #include "memory.h"
 #include "shim.h"
 #include "xpu_record.h"
@@ -99,25 +99,10 @@ static atomic_bool missed;			/* ... and have missed something */
 static atomic_uint last_id, last_number;
 static atomic_uint_fast64_t nr_dropped;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* taken with signals blocked */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
 static struct ranges *all;
 static struct domain *domains;
 static struct string *strings;
-
-static void take_lock(sigset_t *old)
-{
-	sigset_t blocked;
-
-	sigfillset(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, old);
-	pthread_mutex_lock(&lock);
-}
-
-static void leave_lock(const sigset_t *old)
-{
-	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, old, NULL);
-}
 
 /* The child's copy of what is under lock is whole. */
 static sigset_t before_fork;		/* under lock */
@@ -126,7 +111,7 @@ void ranges__forking(void)
 {
 	sigset_t old;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	before_fork = old;
 }
 
@@ -134,7 +119,7 @@ void ranges__has_forked(void)
 {
 	sigset_t old = before_fork;
 
-	leave_lock(&old);
+	lock__give(&lock, &old);
 }
 
 static void drop(uint64_t nr)
@@ -180,7 +165,7 @@ struct domain *ranges__domain(const char *name)
 	struct domain *d;
 	sigset_t old;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	HASH_FIND(hh, domains, name, len, d);
 	if (!d && (d = calloc(1, sizeof(*d) + len + 1))) {
 		memcpy(d->name, name, len);
@@ -190,7 +175,7 @@ struct domain *ranges__domain(const char *name)
 			d = NULL;
 		}
 	}
-	leave_lock(&old);
+	lock__give(&lock, &old);
 	return d;
 }
 
@@ -200,7 +185,7 @@ const char *ranges__string(const char *text)
 	struct string *s;
 	sigset_t old;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	HASH_FIND(hh, strings, text, len, s);
 	if (!s && (s = calloc(1, sizeof(*s) + len + 1))) {
 		memcpy(s->text, text, len);
@@ -210,7 +195,7 @@ const char *ranges__string(const char *text)
 			s = NULL;
 		}
 	}
-	leave_lock(&old);
+	lock__give(&lock, &old);
 	return s ? s->text : NULL;
 }
 
@@ -234,7 +219,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	struct ranges *r;
 	sigset_t old;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	r = this_ranges;
 	if (r)
 		goto out;		/* a signal handler was quicker */
@@ -249,7 +234,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	all = r;
 	this_ranges = r;
 out:
-	leave_lock(&old);
+	lock__give(&lock, &old);
 	errno = saved_errno;
 	return r;
 }
@@ -659,7 +644,7 @@ static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint3
 	sigset_t old;
 	size_t i;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	for (r = all; r && r->number != number; r = r->next)
 		;
 	for (i = 0; r && i < MAX_ENDED; i++) {
@@ -672,7 +657,7 @@ static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint3
 			atomic_store(r->logged, LAUNCH_RANGE_UNKNOWN);
 		break;
 	}
-	leave_lock(&old);
+	lock__give(&lock, &old);
 	if (i == MAX_ENDED)
 		drop(1);
 }
@@ -776,12 +761,12 @@ void ranges__exit(void)
 		return;
 	ranges__leave(r);
 	this_ranges = NULL;
-	take_lock(&old);
+	lock__take(&lock, &old);
 	for (link = &all; *link && *link != r; link = &(*link)->next)
 		;
 	if (*link)
 		*link = r->next;
-	leave_lock(&old);
+	lock__give(&lock, &old);
 	drop(r->nr_waiting);
 	ranges__free(r);
 }
@@ -793,7 +778,7 @@ void ranges__repeat(void)
 	sigset_t old;
 	size_t at, used;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	for (r = all; r; r = r->next) {
 		if (!ranges__take(r))
 			continue;
@@ -804,7 +789,7 @@ void ranges__repeat(void)
 		}
 		ranges__give(r);
 	}
-	leave_lock(&old);
+	lock__give(&lock, &old);
 }
 
 void ranges__give_up(void)
@@ -812,10 +797,10 @@ void ranges__give_up(void)
 	struct ranges *r;
 	sigset_t old;
 
-	take_lock(&old);
+	lock__take(&lock, &old);
 	for (r = all; r; r = r->next)
 		drop(atomic_load(&r->nr_waiting));
-	leave_lock(&old);
+	lock__give(&lock, &old);
 }
 
 uint64_t ranges__nr_dropped(void)

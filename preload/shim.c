@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@
 #include "hot.h"
 #include "launch.h"
 #include "libc.h"
+#include "lock.h"
 #include "names.h"
 #include "nvtx.h"
 #include "options.h"
@@ -49,6 +51,7 @@
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
+#define MAX_WAITS	5		/* of those, for the program's buffers to come back to it */
 #define EXIT_WAIT_S	5		/* for the shim's thread, when the process ends */
 #define YIELD_WAIT_S	5		/* the same, when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* the same, when it ends without exit handlers */
@@ -64,10 +67,13 @@ static struct {
 	CUpti_SubscriberHandle subscriber;
 	uint64_t hello_ns;		/* when to repeat the definitions for one who has come */
 	bool told_busy;
+	int busy_level;			/* XPU_MESSAGE_*, of what was told */
 	uint64_t retry_ns;		/* when to try to subscribe again */
+	unsigned int nr_waits;		/* tries that found the program's buffers with CUPTI */
 
 	pthread_t thread;
 	bool have_thread;
+	bool alone;			/* there can be no thread */
 	sem_t over;			/* it has ended, or is about to */
 	atomic_bool stop;
 	atomic_bool forked;
@@ -192,11 +198,30 @@ static enum state busy(const char *holder)
 	if (!shim.told_busy) {
 		snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded until it "
 			 "lets go", holder);
-		activity__message(XPU_MESSAGE_ERROR, text);
+		shim.busy_level = XPU_MESSAGE_ERROR;
+		activity__message(shim.busy_level, text);
 		shim.told_busy = true;
 	}
 	shim.retry_ns = clock__ns() + RETRY_NS;
 	return DORMANT;
+}
+
+/*
+ * What the program has collected until then did not come here. Of kernels, copies and sets that it
+ * did not collect, nobody knows.
+ */
+static void tell_of_programs_records(void)
+{
+	const char *until = shim.told_busy ? "CUPTI was not free again until the end: " : "";
+	uint64_t nr = yield__take_nr_records();
+	char text[256];
+
+	if (!nr)
+		return;
+	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which are "
+		 "not in the recording", until, (unsigned long long)nr);
+	/* Whether the process counts as recorded is as its last message has it. */
+	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
 
 static enum state wake(void)
@@ -221,6 +246,11 @@ static enum state wake(void)
 			 cupti__strerror(c, err), err, c->path);
 		return fail(text);
 	}
+	if (shim.nr_waits < MAX_WAITS && !activity__is_free(c)) {
+		shim.nr_waits++;
+		c->unsubscribe(shim.subscriber);
+		return busy("the program itself");
+	}
 	err = activity__start(c, &what);
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
@@ -240,6 +270,8 @@ static enum state wake(void)
 		activity__message(XPU_MESSAGE_INFO, "CUPTI is free again: recording");
 		shim.told_busy = false;
 	}
+	shim.nr_waits = 0;
+	tell_of_programs_records();
 	unwind__init();
 	why = unwind__message(&level);
 	if (why)
@@ -274,16 +306,19 @@ static void yield(void)
 {
 	char text[256];
 
-	if (shim.state != AWAKE)
+	if (shim.state != AWAKE) {
+		activity__yield();	/* it may have been, for a listener who has left */
 		return;
+	}
 	doze();
 	activity__yield();
-	yield__restore();
+	shim.nr_waits = 0;
 	shim.state = DORMANT;
 	atomic_store(&shim.awake, false);
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
 		 "until it lets go", atomic_load(&shim.yield_to));
-	activity__message(XPU_MESSAGE_WARNING, text);
+	shim.busy_level = XPU_MESSAGE_WARNING;
+	activity__message(shim.busy_level, text);
 	shim.told_busy = true;
 	shim.retry_ns = clock__ns() + RETRY_NS;
 }
@@ -295,8 +330,14 @@ static void follow_listeners(void)
 
 	switch (shim.state) {
 	case DORMANT:
-		if (heard && (!shim.told_busy || clock__ns() >= shim.retry_ns))
-			shim.state = yield__is_taken() ? busy("the program itself") : wake();
+		if (!heard)
+			break;
+		if (yield__is_taken()) {
+			if (!shim.told_busy)
+				busy("the program itself");
+		} else if (!shim.told_busy || clock__ns() >= shim.retry_ns) {
+			shim.state = wake();
+		}
 		break;
 	case AWAKE:
 		if (!heard) {
@@ -333,7 +374,7 @@ void shim__before_end(void)
 {
 	int saved_errno = errno;
 
-	if (!atomic_load(&shim.awake) || getpid() != shim.pid ||
+	if (!atomic_load(&shim.awake) || atomic_load(&shim.stop) || getpid() != shim.pid ||
 	    pthread_equal(pthread_self(), shim.thread))
 		return;
 	atomic_fetch_add(&shim.nr_ends_wanted, 1);
@@ -342,12 +383,31 @@ void shim__before_end(void)
 	errno = saved_errno;
 }
 
+/* The same without a thread of the shim's. */
+static void yield_here(const char *function)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int saved_errno = errno;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	atomic_store(&shim.yield_to, function);
+	yield();
+	lock__give(&lock, &old);
+	errno = saved_errno;
+}
+
 void shim__yield(const char *function)
 {
 	int saved_errno = errno;
 
-	if (!shim.have_thread || atomic_load(&shim.stop) || getpid() != shim.pid ||
-	    pthread_equal(pthread_self(), shim.thread))
+	if (atomic_load(&shim.stop) || getpid() != shim.pid)
+		return;
+	if (shim.alone) {
+		yield_here(function);
+		return;
+	}
+	if (!shim.have_thread || pthread_equal(pthread_self(), shim.thread))
 		return;
 	atomic_store(&shim.yield_to, function);
 	atomic_fetch_add(&shim.nr_yields_wanted, 1);
@@ -437,6 +497,8 @@ static void at_exit(void)
 		activity__flush(true);
 		activity__drain(true);
 	}
+	if (probe__is_heard())
+		tell_of_programs_records();
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 }
@@ -459,12 +521,12 @@ static void in_forked_child(void)
 
 static void start_thread(void)
 {
-	sigset_t all, old;
+	sigset_t old;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals__block(&old);
 	shim.have_thread = !pthread_create(&shim.thread, NULL, shim_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	shim.alone = !shim.have_thread;
+	signals__restore(&old);
 	if (!shim.have_thread && shim.state == AWAKE)
 		activity__message(XPU_MESSAGE_WARNING, "no thread can be made for the shim: what "
 				  "devices do is sent when the program ends, until memory is full");
@@ -504,11 +566,31 @@ static void initialize(void)
 	start_thread();
 }
 
-/* The driver shall call InitializeInjection(), here and in what this process executes. */
+/*
+ * Whether no other thread can be reading the environment: setenv() may move it, and free what it was.
+ * Later libraries of C than 2.32 know; the kernel counts "." and ".." as links, too.
+ */
+static bool is_single_threaded(void)
+{
+	const char *known = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
+	struct stat tasks;
+
+	dlerror();
+	if (known)
+		return *known;
+	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
+}
+
+/*
+ * The driver shall call InitializeInjection(), here and in what this process executes. The environment
+ * that xpuload makes says so already, and so does one by which the driver has found the shim. What is
+ * left is for programs that are started with the shim preloaded: here, before they have threads.
+ */
 static void load(void)
 {
 	const char *users = getenv(XPU_INJECTION_ENV);
 	char path[PATH_MAX];
+	bool may_set;
 	Dl_info self;
 
 	ends__init();
@@ -517,10 +599,13 @@ static void load(void)
 	make_thread_key();
 	probe__live = !getenv(XPU_RUN_ENV);
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {
-		if (users && users[0] && strcmp(users, path))
-			setenv(XPU_CHAIN_ENV, users, 1);
-		setenv(XPU_INJECTION_ENV, path, 1);
-		nvtx__init(path);
+		may_set = is_single_threaded();
+		if (may_set && (!users || strcmp(users, path))) {
+			if (users && users[0])
+				setenv(XPU_CHAIN_ENV, users, 1);
+			setenv(XPU_INJECTION_ENV, path, 1);
+		}
+		nvtx__init(path, may_set);
 	}
 	if (!probe__live)
 		python__tell(true);
@@ -530,8 +615,11 @@ void shim__load(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int saved_errno = errno;
+	sigset_t old;
 
+	signals__block(&old);		/* a handler might come back here, and wait for itself */
 	pthread_once(&once, load);
+	signals__restore(&old);
 	errno = saved_errno;
 }
 

@@ -5,13 +5,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cfi.h"
 #include "generation.h"
 #include "hot.h"
 #include "memory.h"
+#include "number.h"
 #include "options.h"
 #include "rule.h"
 #include "xpu_record.h"
@@ -907,13 +907,13 @@ void unwind__init(void)
 {
 	const char *mode = options__get(XPU_CALL_GRAPH_ENV), *why;
 	const char *frames = options__get(XPU_MAX_FRAMES_ENV);
-	unsigned long n = frames ? strtoul(frames, NULL, 10) : 0;
 	static bool done;
+	unsigned int n;
 
 	if (done)
 		return;
 	done = true;
-	if (n)
+	if (frames && number__read(&frames, &n) && n)
 		max_frames = n < XPU_MAX_FRAMES ? n : XPU_MAX_FRAMES;
 	if (mode && !strcmp(mode, "fp"))
 		return;

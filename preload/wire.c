@@ -297,9 +297,16 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name)
 		return;
 	a->key = key.key;
 	HASH_ADD(hh, apis, key, sizeof(a->key), a);
-	d = a->hh.tbl ? definition__new(XPU_RECORD_API, sizeof(*r)) : NULL;
-	if (!d)
+	if (!a->hh.tbl) {
+		free(a);
 		return;			/* the callback id stands in for its name */
+	}
+	d = definition__new(XPU_RECORD_API, sizeof(*r));
+	if (!d) {
+		HASH_DEL(apis, a);	/* there may be memory the next time */
+		free(a);
+		return;
+	}
 	r = (struct xpu_record_api *)d->record;
 	r->domain = domain;
 	r->cbid = cbid;

@@ -46,7 +46,8 @@ done
 [ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
-trap 'rm -rf "$tmp"' EXIT
+part=
+trap 'rm -rf "$tmp"; [ -z "$part" ] || rm -f -- "$part"' EXIT
 trap 'exit 130' INT TERM HUP
 "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded"
 status=$?
@@ -69,15 +70,36 @@ esac
 "$@" --title "$title" --countname "$unit" --width 1400 \
 	"$tmp/folded" >"$tmp/svg" || die "$draw failed"
 
-# A file is made beside the result and renamed: a failure leaves no half one.
+# As xpumerge does: a link of one's own or of root's is followed, and a file is made beside what it
+# leads to and renamed. Nothing that exists is written to, and a failure leaves no half file.
+follow() {
+	links=0
+	while [ -L "$out" ]; do
+		case $out in
+		/dev/fd/*|/proc/*) return ;;
+		esac
+		owner=$(stat -c %u -- "$out")
+		links=$((links + 1))
+		[ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] && [ $links -le 40 ] ||
+			die "cannot write $out: it is a symbolic link: name the file itself"
+		to=$(readlink -- "$out")
+		case $to in
+		/*)	out=$to ;;
+		*)	out=$(dirname -- "$out")/$to ;;
+		esac
+	done
+}
+
+named=$out
+follow
 if [ "$out" = - ]; then
 	cat "$tmp/svg"
-elif [ -e "$out" ] && [ ! -f "$out" ]; then
+elif [ -L "$out" ]; then		# a descriptor's name
 	cat "$tmp/svg" >"$out"
+elif [ -e "$out" ] && [ ! -f "$out" ]; then
+	dd if="$tmp/svg" of="$out" bs=64k oflag=nofollow conv=notrunc,nocreat status=none
 else
-	cp -- "$tmp/svg" "$out.$$.tmp" && mv -- "$out.$$.tmp" "$out"
-fi || {
-	rm -f -- "$out.$$.tmp"
-	die "cannot write $out"
-}
+	part=$out.$(od -An -N8 -tx8 /dev/urandom | tr -d ' ').tmp
+	(set -C; cat "$tmp/svg" >"$part") && mv -fT -- "$part" "$out"
+fi || die "cannot write $named"
 exit $status

@@ -1,15 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Gives an installed xpuload the capabilities it needs, where that can be done, and says what it did.
+# set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says what
+# it did. The kernel's documentation calls this "privileged perf users groups". Where it cannot be
+# done FILE is left to whoever has sudo.
 
-file=$1
-caps=cap_bpf,cap_perfmon=ep	# from Linux 6.6 on; before, the kernel wants cap_sys_admin, too
-setcap=$(command -v setcap || echo /sbin/setcap)
+file=$1 group=$2
+caps=cap_bpf,cap_perfmon=p	# from Linux 6.6 on; before, the kernel wants cap_sys_admin, too
+PATH=$PATH:/usr/sbin:/sbin
 
-if [ "$(id -u)" = 0 ] && [ -x "$setcap" ] && "$setcap" "$caps" "$file" 2>/dev/null; then
-	echo "$file: every user may record now ($caps); to undo: setcap -r $file"
-else
-	echo "$file: run it with sudo, or once as root: setcap $caps $file"
+sudo_only() {
+	echo "$file: no capabilities are set: $1. Run it with sudo"
+	exit 0
+}
+
+[ "$(id -u)" = 0 ] || sudo_only "only root can"
+command -v setcap >/dev/null || sudo_only "there is no setcap (Debian: libcap2-bin)"
+if ! getent group "$group" >/dev/null; then
+	groupadd --system "$group" 2>/dev/null ||
+		sudo_only "there is no group $group, and it could not be made"
+	made=", a new group"
 fi
-exit 0
+# In this order: before it has the capabilities, nobody else may run it any more.
+if ! chown "root:$group" "$file" || ! chmod 0750 "$file"; then
+	sudo_only "it cannot be given to the group $group"
+fi
+setcap "$caps" "$file" 2>/dev/null || {
+	chmod 0755 "$file"
+	sudo_only "this file system, or this machine, takes none"
+}
+echo "$file: members of $group${made:-} may record their own processes now, without sudo ($caps)"
+echo "to add one: usermod -aG $group USER, who logs in anew; what they may see is in SECURITY.md"

@@ -140,15 +140,16 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
-# A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and a profiler.
-ODD		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/workload/,odd_library.so own_cupti \
+# A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and profilers.
+OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles)
+ODD		:= $(if $(CUPTI_CFLAGS),$(OWN) $(addprefix $(O)/workload/,odd_library.so \
 			$(if $(findstring thread,$(SAN)),,odd_asan)))
 
-$(O)/workload/own_cupti: test/workload/own_cupti.cc $(SIM_LIBS) $(O)/flags
+$(OWN): $(O)/workload/%: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(WARN) $(WORKLOAD_CFLAGS) -x c $< -x none $(ALL_LDFLAGS) -o $@ \
-		-L$(O)/sim -lcudart -lcupti -Wl,-rpath,'$$ORIGIN/../sim'
+		-L$(O)/sim -lcudart -lcupti -Wl,-rpath,'$$ORIGIN/../sim' -lpthread
 
 $(O)/workload/odd_library.so: test/workload/odd_library.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
@@ -209,7 +210,15 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-$(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+# With nothing else: lib/ needs the C library alone.
+LIB_TEST	:= test/t0/safefile.c
+
+$(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) -lpthread
+
+$(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
@@ -218,7 +227,7 @@ $(call test_bin,$(T0_C) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libm
 # The loader's side of the file, without BPF.
 RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c map.c chains.c \
 			threads.c events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c \
-			invoker.c msg.c))
+			msg.c))
 
 RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
 
@@ -229,6 +238,13 @@ $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 $(O)/test/t0/copy.t: $(O)/loader/copy.o
 $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
 $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/copy.o
+
+# With a writer of its own.
+PYCODE_OBJ	= $(call obj,$(addprefix loader/,pycode.c processes.c map.c msg.c))
+
+$(O)/test/t0/pycode.t: $(PYCODE_OBJ)
+$(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
+$(O)/test/t0/pycode.t: T0_OBJ = $(PYCODE_OBJ)
 
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
@@ -271,7 +287,8 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Ipreload $(ALL_LDFLAGS) \
 		-rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
-TEST_ENV	= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+# Under sudo, tests and demo are root's own: what they record is not the caller's.
+TEST_ENV	= SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
@@ -401,9 +418,9 @@ bench-gpu: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-		  -fno-sanitize-recover=all -Ibpf -Imerge -Iloader -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
 
-$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
+$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)

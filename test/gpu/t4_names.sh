@@ -28,7 +28,7 @@ figures() {		# figures NAME
 		my ($stack, $n) = /^(.*) (\d+)$/ or next;
 		my @f = split /;/, $stack;
 		$all += $n;
-		$rooted += $n if $f[1] =~ /^(_start|clone3|start_thread)$/;
+		$rooted += $n if $f[1] =~ /^(_start|(__)?clone3|start_thread)$/;
 		$cut += $n if $f[1] eq "[truncated]";
 		for (@f[1 .. $#f - 1]) {
 			$frames++;

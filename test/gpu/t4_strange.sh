@@ -43,9 +43,10 @@ build odd "$work/odd.cu" -cudart shared -Xcompiler $fp
 build odd_static "$work/odd.cu" -cudart static -Xcompiler -fomit-frame-pointer
 build_c odd_library.so "$work/odd_library.cc" -fPIC -shared -lcudart
 build_c own_cupti "$work/own_cupti.cc" -lcudart -lcupti
+build_c own_profiles "$work/own_profiles.cc" -lcudart -lcupti -lpthread -ldl
 wait
 for name in strange strange_static strange_ptds strange_noeh strange_rdc strange_asan plugin.so \
-		odd odd_static odd_library.so own_cupti; do
+		odd odd_static odd_library.so own_cupti own_profiles; do
 	is "$(cat $name.built)" 0 "nvcc builds $name" || diag "$(head -n 5 $name.nvcc)"
 done
 LD_LIBRARY_PATH=$toolkit/lib64:$toolkit/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -102,6 +103,8 @@ done
 try own_cupti ./own_cupti
 try own_activity ./own_cupti activity
 try own_first ./own_cupti both first
+try own_late ./own_profiles late
+try own_kineto ./own_profiles kineto
 ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0
 export ASAN_OPTIONS
 try asan ./strange_asan runtime

@@ -56,6 +56,15 @@ attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.
 	eval "${observer}_pid=$!"
 }
 
+# All probes are there: it has its file, and waits in poll(), system call 7, for what they tell.
+is_attached() {
+	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
+}
+
+attached() {		# attached OBSERVER: waits until it is, also where no shim is to awake
+	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
+}
+
 # Definitions are the first thing that an awake shim sends.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data"

@@ -3,6 +3,7 @@
  * What a hostile process can make the recorder keep, say and write; and that the other processes of
  * the recording are exact meanwhile.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void begin(const char *path)
 		.header_bytes = sizeof(header), .clockid = 1,
 	};
 
-	if (writer__open(path, &header, &w) ||
+	if (writer__open(open(path, O_RDWR), &header, &w) ||
 	    !(rec = recorder__new(w, 1000000, true, &listener)))
 		bail("cannot begin");
 	ring_lost = 0;

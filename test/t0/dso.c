@@ -266,6 +266,70 @@ static void test_choice(void)
 	end();
 }
 
+/* Names that libraries have for one function, the better one first. */
+static void test_aliases(void)
+{
+#define SIZED	.size = 0x10, .typed = true
+	static const struct {
+		struct symtab_candidate better, worse;
+	} pairs[] = {
+		/* glibc: what it exports before its own name for that, and for what it does not export. */
+		{ { .name = "malloc", .bind = STB_GLOBAL, SIZED },
+		  { .name = "__libc_malloc", .bind = STB_GLOBAL, SIZED } },
+		{ { .name = "pthread_create@@GLIBC_2.34", .bind = STB_GLOBAL, SIZED },
+		  { .name = "__GI___pthread_create", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "pthread_create@@GLIBC_2.34", .bind = STB_GLOBAL, SIZED },
+		  { .name = "__pthread_create_2_1", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "__clone3", .bind = STB_LOCAL, SIZED },
+		  { .name = "__GI___clone3", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "clone3", .bind = STB_LOCAL, SIZED },
+		  { .name = "__clone3", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "__pthread_mutex_unlock_usercnt", .bind = STB_LOCAL, SIZED },
+		  { .name = "__GI___pthread_mutex_unlock_usercnt", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "_IO_puts", .bind = STB_GLOBAL, SIZED },
+		  { .name = "__GI__IO_puts", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "__clone@@GLIBC_2.2.5", .bind = STB_GLOBAL, SIZED },
+		  { .name = "clone@@GLIBC_2.2.5", .bind = STB_WEAK, SIZED } },
+		{ { .name = "read", .bind = STB_WEAK, SIZED },
+		  { .name = "__GI___libc_read", .bind = STB_LOCAL, SIZED } },
+		/* Versions that nothing is linked to any more: memmove was memcpy, too. */
+		{ { .name = "memmove", .bind = STB_GLOBAL, SIZED },
+		  { .name = "memcpy", .bind = STB_GLOBAL, SIZED, .old = true } },
+		{ { .name = "__lseek", .bind = STB_GLOBAL, SIZED },
+		  { .name = "llseek", .bind = STB_GLOBAL, SIZED, .old = true } },
+		{ { .name = "exp10l", .bind = STB_WEAK, SIZED },
+		  { .name = "pow10l", .bind = STB_GLOBAL, SIZED, .old = true } },
+		{ { .name = "__old_bzero", .bind = STB_WEAK, SIZED, .old = true },
+		  { .name = "bzero_local", .bind = STB_LOCAL, SIZED } },
+		/* gcc */
+		{ { .name = "__inner", .bind = STB_LOCAL, SIZED },
+		  { .name = "__inner.localalias", .bind = STB_LOCAL, SIZED } },
+		{ { .name = "_ZN1AC1Ev", .bind = STB_WEAK, SIZED },
+		  { .name = "_ZN1AC2Ev", .bind = STB_WEAK, SIZED } },
+		{ { .name = "__x_y@@V_1.2", .bind = STB_GLOBAL, SIZED },
+		  { .name = "__x_z@@V_1.2", .bind = STB_GLOBAL, SIZED } },
+		/* Labels of assembly at the start of a function, and parts of it. */
+		{ { .name = "__memcpy_avx_unaligned", .bind = STB_LOCAL, SIZED },
+		  { .name = "L(start)", .bind = STB_LOCAL } },
+		{ { .name = "_start", .bind = STB_GLOBAL, SIZED },
+		  { .name = "start", .bind = STB_GLOBAL, .typed = true } },
+		{ { .name = "whole", .bind = STB_GLOBAL, .size = 0x20, .typed = true },
+		  { .name = "part", .bind = STB_GLOBAL, SIZED } },
+		{ { .name = "__whole", .bind = STB_GLOBAL, .size = 0x10, .typed = true },
+		  { .name = "part", .bind = STB_WEAK, .size = 0x20, .typed = true } },
+	};
+#undef SIZED
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
+		const struct symtab_candidate *a = &pairs[i].better, *b = &pairs[i].worse;
+
+		ok(symtab_candidate__cmp(a, b) > 0 && symtab_candidate__cmp(b, a) < 0,
+		   "%s before %s", a->name, b->name);
+	}
+	is_int(symtab_candidate__cmp(&pairs[0].better, &pairs[0].better), 0, "a name and itself");
+}
+
 /* ---- which file ----------------------------------------------------------------------------- */
 
 static const uint8_t id_a[20] = { 0xaa, 1 }, id_b[20] = { 0xbb, 2 };
@@ -504,6 +568,7 @@ int main(void)
 {
 	test_compiled();
 	test_choice();
+	test_aliases();
 	test_build_id();
 	test_names();
 	test_no_file();

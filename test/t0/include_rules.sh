@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Who may know whom: the rooms meet through bpf/'s headers, and symbol code stays in merge/.
+# Who may know whom: the rooms meet through bpf/'s headers and lib/, and symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 
@@ -36,31 +36,43 @@ licence() {
 }
 
 # Nothing below passes because there was nothing to look at.
-for room in merge preload loader; do
+for room in merge preload loader lib; do
 	nr=$(includes $room/*.[ch] | wc -l)
-	[ "$nr" -gt 5 ]
+	[ "$nr" -gt 2 ]
 	ok $? "$room/: $nr includes found"
 done
 
 may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
-may "preload/ includes bpf/ and itself" "preload bpf" "" preload/*.[chS]
 may "lib/ includes itself" "lib" "" lib/*.[ch]
+may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" preload/*.[chS]
 may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
 	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]
 may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" merge/*.[ch]
 
 is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \
 	merge/session.c "what the passes of a session share is theirs alone"
-is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch])" merge/libbfd.c \
+is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch] lib/*.[ch])" merge/libbfd.c \
 	"libbfd is behind merge/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] loader/*.[ch] \
-	preload/*.[ch] | grep -v -e '^loader/shim_file.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
+	preload/*.[ch] lib/*.[ch] | grep -v -e '^loader/shim_file.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
 	"libelf comes through merge/elf_file.h, libdw through merge/cfi.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]
 licence "preload/, lib/ and bpf/*.h are MIT" MIT preload/*.[chS] lib/*.[ch] bpf/*.h
+
+# What makes, renames or removes files, or gives them away.
+changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'
+changes=$changes'truncate|f?chmod(at)?|[fl]?chown(at)?|(sym)?link(at)?|nftw|setfs[ug]id)\('
+writes='O_CREAT|O_TRUNC|O_WRONLY|O_RDWR|fopen\(.*"[^r][^"]*"\)'
+changing() {
+	grep -nE "(^|[^a-z_.>])$changes|$writes" "$@" | grep -vF 'open("/dev/null", O_RDWR'
+}
+is "$(changing loader/*.c merge/*.c preload/*.c)" "" \
+	"files are made, renamed and removed through lib/safefile.h alone"
+[ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
+ok $? "as lib/ does"
 
 # needs FILE PATTERN NAME: no library that it needs matches.
 needs() {

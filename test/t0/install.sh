@@ -13,12 +13,17 @@ run_make install
 is $? 0 "install: status" || diag "$(tail -n 3 log)"
 (cd "a b/usr" && find . -type f | LC_ALL=C sort) >installed
 for file in bin/xpuload bin/xpumerge lib/xpuload/fold.sh share/man/man1/xpuload.1 \
-		share/man/man1/xpumerge.1 share/doc/xpuload/README.md share/doc/xpuload/LICENSE; do
+		share/man/man1/xpumerge.1 share/doc/xpuload/README.md \
+		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE; do
 	grep -qx "./$file" installed
 	ok $? "install: $file"
 done
 [ ! -e "$XPU_BUILD/libxpushim.so" ] || grep -qx ./lib/xpuload/libxpushim.so installed
 ok $? "install: the shim, if there is one"
+
+getcap=$(command -v getcap || echo /sbin/getcap)
+is "$(stat -c %a "a b/usr/bin/xpuload") $("$getcap" "a b/usr/bin/xpuload" 2>/dev/null)" "755 " \
+	"install with DESTDIR: a package sets no capabilities"
 
 "$XPU_BUILD/gen_data" -o xpu.data --launches 100
 "a b/usr/bin/xpumerge" -f folded >want 2>/dev/null
@@ -37,4 +42,51 @@ is "$(cd "a b" && find . -type f | LC_ALL=C sort | tr '\n' ' ')" \
 ok $? "uninstall: a directory of ours is gone"
 run_make uninstall
 is $? 0 "uninstall, again: status"
+
+# Without DESTDIR, as root: a group may record. This one is there already; no test makes another.
+here=$PWD/here
+install_here() {		# install_here GROUP
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
+		prefix="$here" GROUP="$1" "${2:-install}" >log 2>&1
+}
+sees() {			# sees NAME EXPECTED: mode, group and capabilities of what is there
+	is "$(stat -c '%a %U:%G' "$here/bin/xpuload")$("$getcap" "$here/bin/xpuload" |
+		sed "s|^[^ ]*||; s/cap_perfmon,cap_bpf/cap_bpf,cap_perfmon/")" "$2" "$1"
+}
+group=$(id -gn nobody 2>/dev/null)
+if [ "$(id -u)" != 0 ]; then
+	install_here nobody
+	is $? 0 "install, not as root: status" || diag "$(tail -n 3 log)"
+	like "$(cat log)" 'no capabilities are set: only root can. Run it with sudo$' \
+		"install, not as root: said"
+elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
+	skip "install, as root" "no getcap, or no group"
+else
+	# Where groups cannot be made.
+	mkdir bin
+	printf '#!/bin/sh\nexit 10\n' >bin/groupadd
+	chmod 755 bin/groupadd
+	(PATH=$PWD/bin:$PATH; install_here no-such-group)
+	is $? 0 "install, no group: status" || diag "$(tail -n 3 log)"
+	like "$(cat log)" 'no capabilities are set: there is no group no-such-group, and it could not be made. Run it with sudo$' "install, no group: said"
+	sees "install, no group: everybody may run it, as it was before" "755 root:root"
+
+	install_here "$group"
+	is $? 0 "install, as root: status" || diag "$(tail -n 3 log)"
+	if grep -q 'no capabilities are set: this file system' log; then
+		skip "install, as root" "this file system holds no capabilities"
+	else
+		like "$(cat log)" "xpuload: members of $group may record their own processes now" \
+			"install, as root: what it did"
+		like "$(cat log)" "^to add one: usermod -aG $group USER" \
+			"install, as root: how to add a member"
+		sees "install, as root: for the group alone, and not in effect by itself" \
+			"750 root:$group cap_bpf,cap_perfmon=p"
+	fi
+	install_here "$group" uninstall
+	is $? 0 "uninstall, as root: status" || diag "$(tail -n 3 log)"
+	like "$(cat log)" "^the group $group is still there: groupdel $group removes it$" \
+		"uninstall, as root: what is left is said"
+	is "$(find "$here" -type f | wc -l)" 0 "uninstall, as root: no file is left"
+fi
 done_testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The recorder at a detach: launches that are told of from then on are not for the recording. And
- * logs with NVTX ranges: which launch is in which.
+ * logs with NVTX ranges: which launch is in which. And threads that live on at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +178,7 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	int nr;
 
 	memset(range_ids, 0xff, sizeof(range_ids));
-	if (close(mkstemp(path)) || writer__open(path, header, &w) ||
+	if (writer__open(mkstemp(path), header, &w) ||
 	    !(rec = recorder__new(w, 1000000, wanted, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
@@ -203,6 +203,73 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	unlink(path);
 }
 
+/* Threads that live on at the end, by clocks that differ. */
+static void test_living(const struct xpu_file_header *header)
+{
+	static const struct {
+		uint32_t state, kind;
+		uint64_t since_ns, wake_ns, life_ns, run_ns, blocked_ns, runnable_ns, call_ns;
+		const char *name;
+	} cases[] = {
+		{ XPU_THREAD_RUNNING, 0, 3000, 0, 8000, 7000, 0, 0, 0, "it runs" },
+		{ XPU_THREAD_RUNNING, 0, 9500, 0, 8500, 1000, 0, 0, 0, "it runs since after the end" },
+		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 0, 8000, 1000, 6000, 0, 0, "it is blocked" },
+		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 8000, 8000, 1000, 5000, 1000, 0,
+		  "it is woken" },
+		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 9300, 8300, 1000, 6300, 0, 0,
+		  "it is woken after the end" },
+		{ XPU_THREAD_BLOCKED, XPU_OFF_CALL, 3000, 8000, 8000, 1000, 0, 0, 6000,
+		  "it is in a call that waits" },
+		{ XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 9500, 0, 8500, 1000, 0, 0, 0,
+		  "it is runnable since after the end" },
+	};
+	char path[] = "/tmp/recorder.XXXXXX";
+	const struct xpu_record *record;
+	struct record_iter it;
+	size_t i, nr = 0;
+	uint64_t sums_ns = 0;
+	struct writer *w;
+	struct reader r;
+
+	if (writer__open(mkstemp(path), header, &w) ||
+	    !(rec = recorder__new(w, 1000000, false, &nobody)))
+		bail("cannot begin");
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		recorder__living_thread(rec, &(struct xpu_thread_state){
+			.start_ns = 1000, .since_ns = cases[i].since_ns,
+			.wake_ns = cases[i].wake_ns, .state = cases[i].state,
+			.kind = cases[i].kind, .proc_id = 1, .tid = 10 + i,
+			/* Up to then, what is not looked at here. */
+			.time = { .run_ns = 1000, .off_ns[XPU_OFF_POLL] = cases[i].since_ns - 2000 },
+		}, 9000);
+	recorder__flush(rec);
+	if (writer__close(w, NULL, NULL) || reader__open(&r, path))
+		bail("cannot read it");
+	recorder__free(rec);
+	for (reader__rewind(&r, &it); (record = record_iter__next(&it));) {
+		const struct xpu_record_account *a = (const void *)record;
+
+		if (record->type == XPU_RECORD_OFF_CPU)
+			sums_ns += ((const struct xpu_record_off_cpu *)record)->sum_ns;
+		if (record->type != XPU_RECORD_ACCOUNT || nr == sizeof(cases) / sizeof(cases[0]))
+			continue;
+		is_int(a->end_ns - a->start_ns, cases[nr].life_ns, "%s: life", cases[nr].name);
+		is_int(a->time.run_ns, cases[nr].run_ns, "%s: on CPU", cases[nr].name);
+		is_int(a->time.off_ns[XPU_OFF_LOCK], cases[nr].blocked_ns, "%s: blocked",
+		       cases[nr].name);
+		is_int(a->time.off_ns[XPU_OFF_RUNNABLE], cases[nr].runnable_ns, "%s: runnable",
+		       cases[nr].name);
+		is_int(a->time.off_ns[XPU_OFF_CALL], cases[nr].call_ns, "%s: in the call",
+		       cases[nr].name);
+		nr++;
+	}
+	is_int(nr, sizeof(cases) / sizeof(cases[0]), "an account of each that lives on");
+	is_int(sums_ns, 6000 + 6000 + 6300, "and sums of what they were blocked and runnable for");
+	reader__close(&r);
+	unlink(path);
+}
+
 int main(void)
 {
 	static const struct xpu_file_header header = {
@@ -219,7 +286,7 @@ int main(void)
 	struct session s;
 	struct writer *w;
 
-	if (close(mkstemp(path)) || writer__open(path, &header, &w) ||
+	if (writer__open(mkstemp(path), &header, &w) ||
 	    !(rec = recorder__new(w, 1000000, true, &nobody)))
 		bail("cannot begin");
 
@@ -263,5 +330,6 @@ int main(void)
 	unlink(path);
 	test_ranges(&header, true);
 	test_ranges(&header, false);
+	test_living(&header);
 	return done_testing();
 }

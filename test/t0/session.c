@@ -647,6 +647,78 @@ static void test_bad_batch(void)
 	fixture__end(&f);
 }
 
+static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, uint64_t *max_ns)
+{
+	uint64_t sum_ns = 0;
+	size_t i;
+
+	*nr = *max_ns = 0;
+	for (i = 0; i < s->aggregates.nr; i++) {
+		const struct aggregate *a = &s->aggregates.v[i];
+
+		if (strcmp(s->leaves.v[a->leaf].name, kind))
+			continue;
+		*nr += a->nr;
+		sum_ns += a->sum_ns;
+		*max_ns = a->max_ns > *max_ns ? a->max_ns : *max_ns;
+	}
+	return sum_ns;
+}
+
+/*
+ * Older recordings: a thread was woken by the clock of one CPU and began to run, 27,081 ns earlier,
+ * by that of another one.
+ */
+static void test_below_zero(void)
+{
+	const uint64_t less = -27081ull;
+	struct xpu_thread_time one = { .run_ns = 1000000, .nr_switches = 1 }, two;
+	uint64_t nr, max_ns;
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	one.off_ns[XPU_OFF_SLEEP] = 5000000;
+	one.off_ns[XPU_OFF_IO] = 5000;
+	one.off_ns[XPU_OFF_RUNNABLE] = less;
+	two = (struct xpu_thread_time){ .run_ns = -3ull };
+	gen__off_cpu(&f.g, XPU_OFF_SLEEP, 1000, 1, 5000000, 5000000, 1, 1);
+	gen__off_cpu(&f.g, XPU_OFF_RUNNABLE, 5001000, 1, less, less, 1, 1);
+	gen__off_cpu(&f.g, XPU_OFF_LOCK, 2000, 3, 60000 + less, less, 1, 2);
+	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 5000000, 1, 1);
+	gen__off(&f.g, XPU_OFF_RUNNABLE, 5001000, less, 1, 1);
+	gen__account(&f.g, 1000, 1000 + 6005000 - 27081, 1, &one);
+	gen__account(&f.g, 1000, 1000 - 3, 2, &two);
+	s = fixture__run(&f);
+	ok(loss__clean(&s->loss), "less than nothing: no loss");
+	is_int(s->loss.bad_refs, 0, "less than nothing: no damage");
+	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "less than nothing: is nothing");
+	is_int(nr, 1, "less than nothing: is counted");
+	is_int(max_ns, 0, "less than nothing: the longest one");
+	is_int(sum_of(s, "lock", &nr, &max_ns), 60000 - 27081, "among others: their sum");
+	is_int(nr, 3, "among others: all are counted");
+	is_int(max_ns, (60000 - 27081) / 3, "among others: the longest one is the average");
+	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000, "before it: as it is");
+	is_int(s->accounts.nr, 2, "accounts: both");
+	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0, "account: runnable");
+	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
+	       "account: the longest time pays for it");
+	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_IO], 5000, "account: others do not");
+	is_int(s->accounts.v[0].time.run_ns, 1000000, "account: nor does its time on the CPU");
+	is_int(s->accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
+	fixture__end(&f);
+
+	/* What is that much less than nothing is no matter of clocks. */
+	fixture__begin(&f);
+	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 1ull << 63 | 1ull << 62, 1, 1);
+	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);
+	gen__account(&f.g, 2000001000, 1000, 1, &two);
+	s = fixture__run(&f);
+	is_int(s->loss.bad_refs, 2, "by far less than nothing: damage");
+	is_int(s->accounts.nr, 0, "by far less than nothing: no account");
+	fixture__end(&f);
+}
+
 int main(void)
 {
 	test_refs();
@@ -660,5 +732,6 @@ int main(void)
 	test_several();
 	test_lost();
 	test_bad_batch();
+	test_below_zero();
 	return done_testing();
 }

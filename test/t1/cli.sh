@@ -9,7 +9,7 @@ account() {		# account LOG: the last line's figures
 }
 
 leftovers() {		# temporary files that were not removed
-	ls -A . real | grep -cE '\.(folded|html|json|txt|gz|perf|pftrace)\.......$'
+	ls -A . real | grep -cE '\.(folded|html|json|txt|gz|perf|pftrace)\.[0-9a-f]{16}\.tmp$'
 }
 
 "$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
@@ -261,7 +261,7 @@ echo kept >big.json
 "$XPUMERGE" big.data -o big.json 2>log &
 pid=$!
 n=0
-until ls big.json.?????? >/dev/null 2>&1 || [ $n -gt 2000 ]; do
+until ls big.json.*.tmp >/dev/null 2>&1 || [ $n -gt 2000 ]; do
 	n=$((n + 1))
 	sleep 0.005
 done

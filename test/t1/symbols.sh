@@ -127,8 +127,9 @@ debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
 if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 	strip -o libc.so.6 "$libc"
 	for s in clone3 start_thread __libc_start_call_main; do
-		nm -S "$debug" | awk -v s=$s '$4 == s { print $1, $2; exit }
-			$3 == s { print $1, "40"; exit }' >extent
+		# Newer ones have __clone3 only.
+		nm -S "$debug" | awk -v s="^(__)?$s\$" '$4 ~ s { print $1, $2; exit }
+			$3 ~ s { print $1, "40"; exit }' >extent
 		read -r from size <extent
 		# Its first byte and one near its end: the extent is right, too.
 		got=$(printf '%s\n' "$from" "$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
@@ -137,5 +138,65 @@ if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 	done
 else
 	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
+fi
+
+# Where a thread begins is the one function that it can be, whatever registers its compiler has taken.
+thread_library() {	# thread_library MORE BODY
+	cat >thread.s <<-END
+		.text
+		.globl pthread_create
+		.type pthread_create, @function
+		pthread_create: .cfi_startproc
+			call create
+			$1
+			ret
+			.cfi_endproc
+		.size pthread_create, . - pthread_create
+		create: .cfi_startproc
+			lea run(%rip), %rsi
+			ret
+			.cfi_endproc
+		other: .cfi_startproc
+			mov 0x100(%rbx), %rdi
+			call *0xf8(%rbx)
+			ret
+			.cfi_endproc
+		run: .cfi_startproc
+			$2
+			ret
+			.cfi_endproc
+		.section .note.GNU-stack
+	END
+	${CC:-cc} -shared -nostdlib -Wl,-soname,libc.so.6 -o thread.so thread.s 2>cc.log || cat cc.log
+	addr thread.so run >start
+	strip -o thread.stripped thread.so
+	"$XPU_BUILD/names" thread.stripped "$none" <start 2>names.log
+}
+is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x640(%r9), %rdi; call *%rax")" start_thread \
+	"where a thread begins: pointer in a register"
+is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_thread \
+	"where a thread begins: pointer in memory"
+is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
+	"a function with another argument is none"
+is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
+	"of two that it may be it is neither"
+
+# Of several names for one function the one that is in use, also by what .dynsym alone knows.
+cat >versions.c <<'END'
+int move(int a) { return a + 1; }
+int __attribute__((alias("move"))) copy_old(int);
+int copy_new(int a) { return a + 2; }
+__asm__(".symver copy_old, copy@V1\n.symver copy_new, copy@@V2");
+END
+echo 'V1 { global: move; copy; local: *; }; V2 { global: copy; } V1;' >versions.map
+if ${CC:-cc} -g0 -O1 -fPIC -shared -Wl,--version-script=versions.map -o versions.so versions.c 2>cc.log; then
+	strip -o versions.stripped versions.so
+	for file in versions.so versions.stripped; do
+		is "$(nm -D versions.so | awk '/ move@| copy@@/ { print $1 }' | sort |
+			"$XPU_BUILD/names" $file "$none" | tr '\n' ' ')" "move copy " \
+			"$file: no name of an old version"
+	done
+else
+	skip "names of old versions" "$(head -n 1 cc.log)"
 fi
 done_testing

@@ -95,6 +95,16 @@ xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
 like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
 	"a coarse clock: nothing is guessed"
 
+# The calls' clock begins with the first call, and a hundred stacks are from before that.
+"$gen" cpu.txt gpu.json nr=3000 threads=1 gap=100 format=lines >made
+perl -ne 'next if $. <= 200; /"start":(\d+)/, $base = $1 unless $base;
+	s/("(?:start|end)":)(\d+)/$1 . ($2 - $base)/ge; print; END { print STDERR $base }' \
+	gpu.json >late.json 2>base
+perl -spe 's/^(\d+)/$1 - $base/e' -- -base="$(cat base)" cpu.txt >early.txt
+xpumerge --cpu early.txt --gpu late.json -f text >out 2>log
+like "$(cat log)" 'certain 2900 .* without launch 100' "stacks from before the other clock's beginning"
+like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' "they are at its beginning"
+
 # ---- what the files hold
 
 cat >cpu.txt <<END

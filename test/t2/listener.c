@@ -9,6 +9,7 @@
 
 #include <cupti.h>
 
+#include "lock.h"
 #include "probe.h"
 
 struct listener listener;
@@ -23,7 +24,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h: probes have no handlers */
 
 void listener__attach(void)
 {
@@ -225,18 +226,21 @@ static void hear_path(const struct xpu_slot *slot)
 
 void xpu_live_path(const struct xpu_slot *slot)
 {
-	pthread_mutex_lock(&lock);
+	sigset_t old;
+
+	lock__take(&listener__lock, &old);
 	COUNT(nr_bad, !slot->path_id || !(slot->flags & XPU_CHAIN_NO_LAUNCH));
 	hear_path(slot);
-	pthread_mutex_unlock(&lock);
+	lock__give(&listener__lock, &old);
 }
 
 void xpu_live_range(const void *records, size_t bytes)
 {
 	const struct xpu_record_range *r = records;
 	struct listener_range *to;
+	sigset_t old;
 
-	pthread_mutex_lock(&lock);
+	lock__take(&listener__lock, &old);
 	if (r->hdr.type != XPU_RECORD_RANGE || r->hdr.size != bytes || bytes % 8 || !r->id ||
 	    r->id >= LISTENER_RANGES || r->parent >= r->id ||
 	    r->name_bytes != strlen(r->data) + 1 ||
@@ -257,7 +261,7 @@ void xpu_live_range(const void *records, size_t bytes)
 	to->domain = strdup(r->data + r->name_bytes);
 	COUNT(nr_ranges, 1);
 out:
-	pthread_mutex_unlock(&lock);
+	lock__give(&listener__lock, &old);
 }
 
 static void hear_range(const struct xpu_log *log, const struct xpu_log_entry *e)
@@ -306,12 +310,13 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 	uint64_t tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
 	uint32_t range_id = log->range_id;
 	void (*interrupt)(void) = listener__interrupt_log;
+	sigset_t old;
 
 	if (interrupt) {
 		listener__interrupt_log = NULL;
 		interrupt();
 	}
-	pthread_mutex_lock(&lock);
+	lock__take(&listener__lock, &old);
 	COUNT(nr_logs, 1);
 	COUNT(nr_bad, log->size != XPU_LOG_BYTES || !log->tid || !log->id || end <= tail ||
 	      tail % XPU_LOG_ENTRIES + (end - tail) > XPU_LOG_ENTRIES);
@@ -326,20 +331,21 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 			range_id = e->correlation_id;
 		hear_range(log, e);
 	}
-	pthread_mutex_unlock(&lock);
+	lock__give(&listener__lock, &old);
 }
 
 void xpu_live_launch(const struct xpu_slot *slot)
 {
 	void (*interrupt)(void) = listener__interrupt;
 	struct listener_launch *l;
+	sigset_t old;
 
 	if (interrupt) {
 		listener__interrupt = NULL;
 		interrupt();
 	}
 
-	pthread_mutex_lock(&lock);
+	lock__take(&listener__lock, &old);
 	if (!slot->cbid) {
 		COUNT(nr_introduced, 1);
 	} else if (slot->wait_ns) {
@@ -364,7 +370,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 			hear_path(slot);
 		COUNT(nr_launches, 1);
 	}
-	pthread_mutex_unlock(&lock);
+	lock__give(&listener__lock, &old);
 }
 
 /* A batch of its own, which the loader keeps to itself. */
@@ -495,8 +501,9 @@ void xpu_live_batch(const void *records, size_t bytes)
 {
 	const uint8_t *at = records, *end = at + bytes;
 	const struct xpu_record *r;
+	sigset_t old;
 
-	pthread_mutex_lock(&lock);
+	lock__take(&listener__lock, &old);
 	if (bytes == sizeof(struct xpu_record_python) &&
 	    ((const struct xpu_record *)at)->type == XPU_RECORD_PYTHON) {
 		hear_python(records);
@@ -514,5 +521,5 @@ void xpu_live_batch(const void *records, size_t bytes)
 		hear(r);
 	}
 out:
-	pthread_mutex_unlock(&lock);
+	lock__give(&listener__lock, &old);
 }

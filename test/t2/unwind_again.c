@@ -60,52 +60,69 @@ static void keep(struct earlier *e, const struct xpu_slot *slot)
 	nr_traced++;
 }
 
-/* From one place, so that both have the same caller's frame. */
+/* A walk to make. */
+struct call {
+	unsigned int level;
+	struct xpu_slot *slot;
+	const struct unwind_trace *trace;
+	bool again;
+};
+
+/* What the last walk at level 0 has found. */
+static uint64_t last_frames[XPU_MAX_FRAMES], last_stack[XPU_MAX_FRAMES];
+
 static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 			  const struct unwind_trace *trace)
 {
 	bool again = unwinder__chain(u, level, slot, trace);
 
 	NO_TAIL_CALL();
+	if (level || trace)
+		return again;
+	memcpy(last_frames, (void *)(uintptr_t)slot->frames, slot->nr_frames * 8ull);
+	memcpy(last_stack, unwinder__stack(u, 0), slot->nr_frames * 8ull);
 	return again;
+}
+
+/*
+ * All from one place, so that all have the same caller's frame: in a loop with a condition, or in one
+ * that it unrolls, a compiler makes two calls of one.
+ */
+static NOINLINE void walk_all(struct call *call, const struct call *end)
+{
+#pragma GCC unroll 1
+	for (; call < end; call++)
+		call->again = walk(call->level, call->slot, call->trace);
 }
 
 static NOINLINE void check(void)
 {
-	static uint64_t frames[XPU_MAX_FRAMES], stack[XPU_MAX_FRAMES];
 	struct xpu_slot slot[2] = { { .size = sizeof(slot[0]) }, { .size = sizeof(slot[0]) } };
+	struct call calls[NR_TRACES + 2];
+	struct earlier *e, *of[NR_TRACES];
 	struct xpu_slot unused;
-	volatile int level;		/* keeps this a loop, with one call */
-	const struct unwind_trace *trace;
-	struct xpu_slot *to;
-	struct earlier *e;
-	unsigned int at;
-	bool again;
-	int i;
+	int nr = 0, i;
 
-	/* Level 1 is for walks that interrupt another one: they know nothing of others. */
-	for (level = -NR_TRACES; level < 2; level++) {
-		e = level < 0 ? &earlier[level + NR_TRACES] : NULL;
-		if (e && !e->nr_frames)
+	for (i = 0; i < NR_TRACES; i++) {
+		e = &earlier[i];
+		if (!e->nr_frames)
 			continue;
-		at = e ? 0 : level;
-		to = e ? &unused : &slot[at];
-		trace = e ? &e->trace : NULL;
-		__asm__ volatile("" : "+r"(at), "+r"(to), "+r"(trace));
-		again = walk(at, to, trace);
-		if (e)
-			e->again = again;
-		if (level)
-			continue;
-		memcpy(frames, (void *)(uintptr_t)slot[0].frames, slot[0].nr_frames * 8ull);
-		memcpy(stack, unwinder__stack(u, 0), slot[0].nr_frames * 8ull);
+		of[nr] = e;
+		calls[nr++] = (struct call){ 0, &unused, &e->trace, false };
 	}
+	/* Level 1 is for walks that interrupt another one: they know nothing of others. */
+	calls[nr] = (struct call){ 0, &slot[0], NULL, false };
+	calls[nr + 1] = (struct call){ 1, &slot[1], NULL, false };
+	walk_all(calls, calls + nr + 2);
+	for (i = 0; i < nr; i++)
+		of[i]->again = calls[i].again;
 	nr_walks++;
 	nr_cut += slot[1].flags != 0;
 	nr_wrong += slot[0].nr_frames != slot[1].nr_frames || slot[0].flags != slot[1].flags ||
 		    !slot[1].nr_frames ||
-		    memcmp(frames, (void *)(uintptr_t)slot[1].frames, slot[1].nr_frames * 8ull) ||
-		    memcmp(stack, unwinder__stack(u, 1), slot[1].nr_frames * 8ull);
+		    memcmp(last_frames, (void *)(uintptr_t)slot[1].frames,
+			   slot[1].nr_frames * 8ull) ||
+		    memcmp(last_stack, unwinder__stack(u, 1), slot[1].nr_frames * 8ull);
 	for (i = 0; i < NR_TRACES; i++) {
 		e = &earlier[i];
 		if (!e->nr_frames || !e->again)

@@ -38,24 +38,31 @@ like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where th
 # What the device waited for: a thread that sleeps between two launches.
 cat >gaps.py <<-'END'
 	import ctypes, sys, time
+	from blocked import blocked_ns
 	lib = ctypes.CDLL(sys.argv[1])
 	lib.py_launch_init()
 	def loader():
 	    time.sleep(0.02)
 	for i in range(10):
+	    begin, began = blocked_ns(), time.monotonic_ns()
 	    loader()
+	    slept = i and slept + blocked_ns() - begin
+	    took = i and took + time.monotonic_ns() - began
 	    lib.py_launch(1)
 	lib.py_launch_done()
+	print(slept, took)
 END
 if command -v python3 >/dev/null; then
-	xpuload -q --off-cpu -o gaps.data python3 gaps.py "$XPU_BUILD/workload/py_launch.so" \
-		>/dev/null 2>load.log
+	PYTHONPATH="$XPU_SRC/test/lib" PYTHONDONTWRITEBYTECODE=1 \
+		xpuload -q --off-cpu -o gaps.data python3 gaps.py \
+		"$XPU_BUILD/workload/py_launch.so" >slept 2>load.log
 	is $? 0 "gaps: status"
 	xpumerge -i gaps.data --table idle --csv >idle.csv 2>/dev/null
 	diag "$(head -n 3 idle.csv)"
-	like "$(sed -n 2p idle.csv)" \
-		'^[0-9.]*,1[89][0-9]{7},9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' \
-		"gaps: nine times 20 ms, asleep in the loader"
+	row=$(grep -E ',9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' idle.csv)
+	awk -v ns="$(echo "$row" | cut -d, -f2)" '{
+		right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 } END { exit !right }' slept
+	ok $? "gaps: nine times 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
 fi
 
 # With everything on, each kernel still stands under the site that launched it.
@@ -66,6 +73,21 @@ xpumerge -i exact.data -f folded --unit count -o exact.folded 2>merge.log
 line=$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)
 diag "everything on: $line"
 is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "exact, with everything on"
+
+# To the nanosecond, whatever the clocks of the CPUs say; and nobody was off the CPU for longer than all
+# threads lived.
+for name in run gaps exact; do
+	[ -e $name.data ] || continue
+	xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
+		NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
+		END { print (NR > 1), wrong + 0 }' >sums
+	is "$(cat sums)" "1 0" "$name: all lives add up"
+	lives=$(xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null |
+		awk -F, 'NR > 1 { ns += $1 } END { printf "%.0f\n", ns }')
+	is "$(xpumerge -i $name.data -f folded --unit ns 2>/dev/null |
+		awk -v max="$lives" '/Off_CPU/ { n++; long += $NF > max } END { print (n > 0), long + 0 }')" \
+		"1 0" "$name: no time off the CPU is longer"
+done
 
 # Without anything of CUDA; threads that live on; a program that only sleeps.
 xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log

@@ -62,7 +62,7 @@ is $? 125 "no command"
 
 # Not root: dropped by setpriv, which is essential on Debian.
 chmod 755 .
-setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" -o /tmp/x.$$ true 2>log
+setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" -o x.data true 2>log
 is $? 125 "not root: status"
 is "$(lines log)" 1 "not root: one line"
 like "$(cat log)" 'run it as root' "not root: what to do"

@@ -74,22 +74,21 @@ END
 start neighbour unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" \
 	sh namespace.sh "$exact"
 cat >within.sh <<'END'
-"$XPULOAD" -a -o all.data 2>all.log &
-all=$!
-"$XPULOAD" -p 1 -o one.data 2>one.log &
-one=$!
-"$XPULOAD" --cpu-only -p 1 -o cpu.data 2>cpu.log &
-cpu=$!
-sleep 1
-touch watching
+. "$XPU_SRC/test/lib/live.sh"
+attach all -a
+attach one -p 1
+attach cpu --cpu-only -p 1
+wait_for is_attached all && wait_for is_attached one && wait_for is_attached cpu && touch watching
 while [ ! -e enough ]; do sleep 0.05; done
-kill -INT $all $one $cpu
-wait $all $one $cpu
+leave all
+leave one
+leave cpu
 END
 export XPULOAD
 LD_PRELOAD="$XPU_SHIM" unshare -pf --propagation unchanged --mount-proc sh within.sh &
 within=$!
 wait_for test -e watching
+ok $? "in a pid namespace: attached"
 is "$(ask neighbour 1000)" "did 1000" "in the namespace beside xpuload's: goes on"
 touch enough
 wait $within
@@ -158,7 +157,7 @@ start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 		sh -c "sleep 0.5; exec $0 -t 2 -n $n" >/dev/null && echo "did $n"
 	done' "$exact"
 attach parent -p "$family_pid"
-sleep 0.5
+attached parent
 is "$(ask family 1000)" "did 1000" "children of an attached program: go on"
 ask family 500 >/dev/null
 leave parent
@@ -172,7 +171,7 @@ if [ "$(nproc)" -gt 1 ]; then
 		taskset -c 0 "$0" -t 1 -n "$n" >/dev/null && echo "did $n"
 	done' "$exact"
 	attach apart --cpu-only -F 999 -p "$pinned_pid"
-	sleep 0.5
+	attached apart
 	kill -STOP "$apart_pid"
 	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: goes on"
 	kill -CONT "$apart_pid"
@@ -194,7 +193,7 @@ start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 	done'
 (ulimit -n 100; exec "$XPULOAD" --gpu-only -o crowd.data -p "$many_pid" 2>crowd.log) &
 crowd_pid=$!
-sleep 0.5
+attached crowd
 is "$(ask many 20)" "done" "an attached program with many children: goes on"
 leave crowd
 is "$(grep -c 'cannot attach' crowd.log)" 0 "an attached program with many children: all are watched"

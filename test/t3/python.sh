@@ -53,7 +53,7 @@ while read -r version python rest; do
 		folded >run.folded
 		reduce <run.folded >got
 		same "$version, GIL $how"
-		is "$(cut -d';' -f2 run.folded | grep -vE '^(_start|clone3|__clone)$')" "" \
+		is "$(cut -d';' -f2 run.folded | grep -vE '^(_start|(__)?clone3?)$')" "" \
 			"$version, GIL $how: each begins where its thread does"
 		unlike "$(cat run.folded)" '_PyEval_|;Py_|;python3|libpython' \
 			"$version, GIL $how: and nothing of the interpreter is left"

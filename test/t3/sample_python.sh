@@ -114,22 +114,23 @@ END
 pid=$!
 "$XPULOAD" -q --cpu-only -F 999 -p $pid -o running.data 2>load.log &
 loader=$!
-for i in $(seq 100); do
-	[ -s running.data ] && break
+nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_SAN" ] &&
+	echo 0 || echo 2) 0 1 2 3 "
+for i in $(seq 200); do
+	for child in $(pgrep -P $loader); do
+		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
+			tr '\t\n' '  '
+		ls /proc/$child/fd | tr '\n' ' '
+	done >child 2>/dev/null
+	[ -s running.data ] && [ "$(cat child)" = "$nobody" ] && break
 	sleep 0.1
 done
-sleep 0.5
-for child in $(pgrep -P $loader); do
-	sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
-		tr '\t\n' '  '
-	ls /proc/$child/fd | tr '\n' ' '
-done >child
+sleep 0.5		# until it has found what it looks for
 touch go
 wait $loader
 is $? 0 "attached: status"
 wait $pid
-is "$(cat child)" "65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_SAN" ] &&
-	echo 0 || echo 2) 0 1 2 3 " "who looks for Python: nobody, no capabilities, no system calls, one socket"
+is "$(cat child)" "$nobody" "who looks for Python: nobody, no capabilities, no system calls, one socket"
 xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
 ok $? "attached: found" || diag "$(tail -n 3 py.folded)"

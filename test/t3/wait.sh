@@ -17,22 +17,20 @@ run() {			# run NAME ARGS...: record, merge
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing lost"
 }
 
-# Of the lines of thread shares-N that match, against the time of its phase_gpu, in per mille.
-share() {		# share NAME N REGEX
+# most NAME N REGEX TEXT: at least 90 % of the work, which takes 100 ms from its launch on, and is under
+# way when the call that waits begins; and not more than the phase took.
+most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
-		my ($wall, $sum) = (0, 0);
+		my $sum = 0;
 		open my $out, "<", "$name.out";
-		/^shares-$n .* gpu (\d+)/ and $wall = $1 while <$out>;
+		my ($line) = grep /^shares-$n /, <$out> or die;
+		my ($wall) = $line =~ / gpu (\d+)/ or die;
+		my ($launch) = $line =~ / launch (\d+)/ or die;
 		open my $folded, "<", "$name.folded";
 		/^shares-$n;.*;phase_gpu;$regex (\d+)$/ and $sum += $1 while <$folded>;
-		print $wall ? int(1000 * $sum / $wall + 0.5) : -1' "$@"
-}
-
-most() {		# most NAME N REGEX TEXT: at least 90 %, and not more than there is
-	permille=$(share "$1" "$2" "$3")
-	diag "$1, thread $2: $permille of 1000"
-	[ "$permille" -ge 900 ] && [ "$permille" -le 1000 ]
+		print "# $name, thread $n: $sum of 100000000 ns, launched in $launch, phase $wall\n";
+		exit !($sum && $sum >= (100e6 - $launch) * 0.9 && $sum <= $wall)' "$1" "$2" "$3"
 	ok $? "$1, thread $2: $4"
 }
 
@@ -55,10 +53,13 @@ run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "for the kernel before the copy"
 
 # The rest is in the synchronization, and the gaps between the kernels are no waiting.
-run queue -t 1 -r 5000
-permille=$(share queue 0 '.*__cudaLaunchKernel;\[GPU_Wait\]k_work0')
-diag "a full queue: $permille of 1000"
-[ "$permille" -ge 200 ] && [ "$permille" -le 1000 ]
+run queue -t 1 -r 2500
+perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
+	/ launch (\d+) \d+ (-?\d+) / or die;
+	open my $folded, "<", "queue.folded";
+	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and $sum += $1 while <$folded>;
+	print "$sum ns of $1, blocked for $2\n";
+	exit !($sum && $sum >= $2 * 0.9 - 3e6 && $sum <= $1)' queue.out
 ok $? "queue: launches waited for what was in it"
 
 xpumerge -i stream.data -f text -o stream.txt 2>/dev/null

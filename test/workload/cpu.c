@@ -12,14 +12,19 @@
  *	exec		itself anew, with what follows
  *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
  *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
- *			is like it, in this thread and in another one
+ *			is like it, in this thread and in another one; each thread prints for how many
+ *			ns it was blocked in them, and how many it did not run:
+ *			"napped main one BLOCKED OFF two BLOCKED OFF"
  *	vfork		none: 60 ms of waiting for a child in wait_vfork()
  *	context		in burn_context(), on a stack that is no thread's
+ *	wait		none: waits for a line, or the end, of standard input
+ *	memory=MB	none of its own: touches as much, which the kernel has to free in the end
  *
  * At the end it prints how many us of CPU time it has had, its children and former selves included.
  */
 #include <err.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +37,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 #define BURNER __attribute__((noinline, noclone))
 
 static uint64_t burn_ns;
@@ -39,10 +46,7 @@ static volatile uint64_t sink;
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*
@@ -133,14 +137,31 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
+/* How long the calling thread has been blocked since @from, and how long it has not run. */
+static void add_off(int64_t off_ns[2], struct thread_times from)
+{
+	struct thread_times now = thread_times_now();
+
+	off_ns[0] += now.blocked_ns - from.blocked_ns;
+	off_ns[1] += (now.wall_ns - now.cpu_ns) - (from.wall_ns - from.cpu_ns);
+}
+
 static BURNER void *naps(void *arg)
 {
+	int64_t one_ns[2] = { 0 }, two_ns[2] = { 0 };
+	struct thread_times from;
 	int i;
 
 	for (i = 0; i < 20; i++) {
+		from = thread_times_now();
 		nap_one();
+		add_off(one_ns, from);
+		from = thread_times_now();
 		nap_two();
+		add_off(two_ns, from);
 	}
+	printf("napped %s one %" PRId64 " %" PRId64 " two %" PRId64 " %" PRId64 "\n",
+	       (const char *)arg, one_ns[0], one_ns[1], two_ns[0], two_ns[1]);
 	return arg;
 }
 
@@ -148,9 +169,9 @@ static void run_naps(void)
 {
 	pthread_t other;
 
-	if (pthread_create(&other, NULL, naps, NULL))
+	if (pthread_create(&other, NULL, naps, (void *)"other"))
 		errx(1, "no thread");
-	naps(NULL);
+	naps((void *)"main");
 	pthread_join(other, NULL);
 }
 
@@ -218,6 +239,16 @@ static void run_threads(unsigned int nr, void *late)
 	free(threads);
 }
 
+static void touch_memory(size_t mb)
+{
+	char *data = malloc(mb << 20);
+
+	if (!data)
+		errx(1, "no %zu MB", mb);
+	memset(data, 1, mb << 20);
+	sink += data[sink % (mb << 20)];
+}
+
 static void step(const char *arg)
 {
 	if (!strcmp(arg, "user")) {
@@ -246,6 +277,10 @@ static void step(const char *arg)
 		wait_vfork();
 	} else if (!strcmp(arg, "context")) {
 		run_context();
+	} else if (!strcmp(arg, "wait")) {
+		getchar();
+	} else if (!strncmp(arg, "memory=", 7)) {
+		touch_memory(atoi(arg + 7));
 	} else if (!strncmp(arg, "deep=", 5)) {
 		burn_deep(atoi(arg + 5));
 	} else {

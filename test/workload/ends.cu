@@ -23,6 +23,7 @@
  *	vfork		vfork and exec of /bin/true, and goes on with site_again
  *	fork		a child that does nothing and ends by exit(), and goes on with site_again
  *	exec		executes itself with HOW return: a new image with the same pid
+ *	exec=FILE	executes that, without arguments
  *	killed		SIGKILL while other threads launch, from site_other, and count that in the
  *			file "counts": of each how many it has begun, and how many are done
  *	rawexec		the same with /bin/true executed, past the C library
@@ -319,6 +320,8 @@ static void end(const char *how, char **argv)
 		sleep(30);
 	else if (!strcmp(how, "exec"))
 		execl("/proc/self/exe", argv[0], "return", (char *)NULL);
+	else if (!strncmp(how, "exec=", 5))
+		execl(how + 5, how + 5, (char *)NULL);
 	else
 		exit(2);
 }

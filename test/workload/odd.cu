@@ -647,7 +647,8 @@ static void how_seccomp(void)
 		ALLOW(SYS_rt_sigreturn), ALLOW(SYS_mmap), ALLOW(SYS_munmap), ALLOW(SYS_mprotect),
 		ALLOW(SYS_madvise),
 		ALLOW(SYS_clock_nanosleep), ALLOW(SYS_nanosleep), ALLOW(SYS_ioctl),
-		ALLOW(SYS_poll), ALLOW(SYS_sched_yield), ALLOW(SYS_brk), ALLOW(SYS_newfstatat),
+		ALLOW(SYS_poll), ALLOW(SYS_sched_yield), ALLOW(SYS_brk),
+		ALLOW(SYS_newfstatat), ALLOW(SYS_fstat),		/* printf() */
 		ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_gettid), ALLOW(SYS_getpid),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};

@@ -12,9 +12,16 @@
  * WAIT is what it waits in: stream, context, event, copy (a blocking one behind the kernels), or queue
  * (launches of short kernels until the queue is full, and on; use ROUNDS well above 1024).
  *
+ * With WAIT context, all threads begin that phase together.
+ *
  * At the end, one line for each thread, all in ns:
  *
- *	shares-N TID spin WALL CPU sleep WALL CPU ... gpu WALL CPU life WALL CPU
+ *	shares-N TID spin WALL CPU BLOCKED sleep WALL CPU BLOCKED ... gpu WALL CPU BLOCKED
+ *	         launch WALL CPU BLOCKED life WALL CPU BLOCKED whole WALL 0 0
+ *
+ * launch is of phase_gpu, up to the call that waits; whole from before the thread is made until it
+ * is joined. BLOCKED is when it neither ran nor waited for a
+ * CPU, as the kernel tells.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -24,18 +31,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocked.h"
 #include "kernels.h"
 
 #define MAX_THREADS	8
 
-enum { SPIN, SLEEP, LOCK, READ, GPU, NR_PHASES };
+enum { SPIN, SLEEP, LOCK, READ, GPU, LAUNCH_GPU, NR_PHASES };
 
-static const char *const names[NR_PHASES] = { "spin", "sleep", "lock", "read", "gpu" };
-static const long ms[NR_PHASES] = { 300, 200, 150, 100, 250 };
-
-struct times {
-	uint64_t wall_ns, cpu_ns;
-};
+static const char *const names[NR_PHASES] = { "spin", "sleep", "lock", "read", "gpu", "launch" };
+static const long ms[] = { 300, 200, 150, 100, 250 };
 
 struct worker {
 	pthread_t thread, partner;
@@ -46,11 +50,11 @@ struct worker {
 	cudaStream_t stream;
 	cudaEvent_t event;
 	char *device;
-	struct times phases[NR_PHASES], life;
+	struct thread_times phases[NR_PHASES], life, whole;
 };
 
 static struct worker workers[MAX_THREADS];
-static pthread_barrier_t start;
+static pthread_barrier_t start, together;
 static const char *wait_in = "stream";
 static double scale = 1;
 static long rounds = 1;
@@ -77,24 +81,18 @@ static void (*const works[MAX_THREADS])(cudaStream_t s, unsigned long long ns) =
 	work0, work1, work2, work3, work4, work5, work6, work7,
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static struct times times_now(void)
-{
-	struct times t = { clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID) };
-
-	return t;
-}
-
 static uint64_t phase_ns(int phase)
 {
 	return (uint64_t)((double)ms[phase] * 1e6 * scale);
+}
+
+static void add(struct thread_times *to, struct thread_times from)
+{
+	struct thread_times now = thread_times_now();
+
+	to->wall_ns += now.wall_ns - from.wall_ns;
+	to->cpu_ns += now.cpu_ns - from.cpu_ns;
+	to->blocked_ns += now.blocked_ns - from.blocked_ns;
 }
 
 static void nap(uint64_t ns)
@@ -141,14 +139,17 @@ extern "C" NOINLINE void phase_read(struct worker *w)
 
 extern "C" NOINLINE void phase_gpu(struct worker *w)
 {
+	struct thread_times t = thread_times_now();
 	char host[64];
 
 	for (long i = 0; i < rounds; i++)
 		works[w->nr](w->stream, phase_ns(GPU) / (uint64_t)rounds);
+	if (!strcmp(wait_in, "event"))
+		CHECK(cudaEventRecord(w->event, w->stream));
+	add(&w->phases[LAUNCH_GPU], t);
 	if (!strcmp(wait_in, "context")) {
 		CHECK(cudaDeviceSynchronize());
 	} else if (!strcmp(wait_in, "event")) {
-		CHECK(cudaEventRecord(w->event, w->stream));
 		CHECK(cudaEventSynchronize(w->event));
 	} else if (!strcmp(wait_in, "copy")) {
 		CHECK(cudaMemcpy(host, w->device, sizeof(host), cudaMemcpyDeviceToHost));
@@ -175,17 +176,9 @@ static void *partner(void *arg)
 	return NULL;
 }
 
-static void add(struct times *to, struct times from)
-{
-	struct times now = times_now();
-
-	to->wall_ns += now.wall_ns - from.wall_ns;
-	to->cpu_ns += now.cpu_ns - from.cpu_ns;
-}
-
 extern "C" NOINLINE void *worker(void *arg)
 {
-	struct times t, born = times_now();
+	struct thread_times t, born = thread_times_now();
 	struct worker *w = (struct worker *)arg;
 	char name[16];
 
@@ -194,30 +187,37 @@ extern "C" NOINLINE void *worker(void *arg)
 	w->tid = (int)syscall(SYS_gettid);
 	pthread_barrier_wait(&start);
 
-	t = times_now();
+	t = thread_times_now();
 	phase_spin(w);
 	add(&w->phases[SPIN], t);
 
-	t = times_now();
+	t = thread_times_now();
 	phase_sleep();
 	add(&w->phases[SLEEP], t);
 
 	sem_post(&w->go);
 	sem_wait(&w->held);
-	t = times_now();
+	t = thread_times_now();
 	phase_lock(w);
 	add(&w->phases[LOCK], t);
 
 	sem_post(&w->go);
-	t = times_now();
+	t = thread_times_now();
 	phase_read(w);
 	add(&w->phases[READ], t);
 
-	t = times_now();
+	if (!strcmp(wait_in, "context"))
+		pthread_barrier_wait(&together);
+	t = thread_times_now();
 	phase_gpu(w);
 	add(&w->phases[GPU], t);
 	add(&w->life, born);
 	return NULL;
+}
+
+static void print_times(const char *name, const struct thread_times *t)
+{
+	printf(" %s %" PRIu64 " %" PRIu64 " %" PRId64, name, t->wall_ns, t->cpu_ns, t->blocked_ns);
 }
 
 int main(int argc, char **argv)
@@ -243,6 +243,7 @@ int main(int argc, char **argv)
 	if (!strcmp(wait_in, "copy"))
 		flags = cudaStreamDefault;
 	pthread_barrier_init(&start, NULL, (unsigned int)nr_threads);
+	pthread_barrier_init(&together, NULL, (unsigned int)nr_threads);
 	for (int i = 0; i < nr_threads; i++) {
 		struct worker *w = &workers[i];
 
@@ -259,6 +260,7 @@ int main(int argc, char **argv)
 		CHECK(cudaStreamSynchronize(w->stream));
 	}
 	for (int i = 0; i < nr_threads; i++) {
+		workers[i].whole.wall_ns = clock_ns(CLOCK_MONOTONIC);
 		if (pthread_create(&workers[i].partner, NULL, partner, &workers[i]) ||
 		    pthread_create(&workers[i].thread, NULL, worker, &workers[i]))
 			return 1;
@@ -267,13 +269,14 @@ int main(int argc, char **argv)
 		struct worker *w = &workers[i];
 
 		pthread_join(w->thread, NULL);
+		w->whole.wall_ns = clock_ns(CLOCK_MONOTONIC) - w->whole.wall_ns;
 		pthread_join(w->partner, NULL);
 		printf("shares-%d %d", w->nr, w->tid);
 		for (int p = 0; p < NR_PHASES; p++)
-			printf(" %s %lu %lu", names[p], (unsigned long)w->phases[p].wall_ns,
-			       (unsigned long)w->phases[p].cpu_ns);
-		printf(" life %lu %lu\n", (unsigned long)w->life.wall_ns,
-		       (unsigned long)w->life.cpu_ns);
+			print_times(names[p], &w->phases[p]);
+		print_times("life", &w->life);
+		print_times("whole", &w->whole);
+		printf("\n");
 	}
 	return 0;
 }

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+#include "safefile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "invoker.h"
+
+#define MAX_LINKS	40		/* as the kernel follows */
+#define MAX_STEM	200		/* of a temporary name: NAME_MAX is 255 */
+#define RANDOM_DIGITS	16
+#define TMP_SUFFIX	".tmp"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const char *safefile__name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+size_t safefile__stem(const char *name)
+{
+	size_t len = strlen(name), suffix = 1 + RANDOM_DIGITS + strlen(TMP_SUFFIX);
+	const char *p = name + len - suffix;
+	size_t i;
+
+	if (len <= suffix || *p != '.' || strcmp(p + 1 + RANDOM_DIGITS, TMP_SUFFIX))
+		return len;
+	for (i = 1; i <= RANDOM_DIGITS; i++)
+		if (!isdigit((unsigned char)p[i]) && (p[i] < 'a' || p[i] > 'f'))
+			return len;
+	return len - suffix;
+}
+
+/* For who looks from a signal handler, the name is gone before its memory is. */
+static void forget_tmp(struct safefile *f)
+{
+	char *tmp = f->tmp;
+
+	f->tmp = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	free(tmp);
+}
+
+static int make_tmp_name(const char *name, char **tmp)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	if (asprintf(tmp, "%.*s.%0*llx" TMP_SUFFIX, MAX_STEM, name, RANDOM_DIGITS,
+		     (unsigned long long)number) < 0) {
+		*tmp = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Return: a descriptor of the directory that the last component of @path is in. */
+static int open_dir_of(int dir_fd, const char *path)
+{
+	size_t len = safefile__name(path) - path;
+	char *dir;
+	int fd;
+
+	if (len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	dir = len ? strndup(path, len) : strdup(".");
+	if (!dir)
+		return -ENOMEM;
+	fd = openat(dir_fd, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	free(dir);
+	return fd;
+}
+
+const char *safefile__strerror(int err)
+{
+	if (err == -ELOOP)
+		return "it is a symbolic link: name the file itself";
+	return strerror(-err);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int create(struct safefile *f, const char *name, unsigned int flags)
+{
+	struct stat st;
+	int err;
+
+	f->name = strdup(name);
+	if (!f->name)
+		return -ENOMEM;
+	do {
+		forget_tmp(f);
+		/* Known before it exists, lest a signal between the two leaves it behind. */
+		err = make_tmp_name(name, &f->tmp);
+		if (err)
+			return err;
+		f->fd = openat(f->dir_fd, f->tmp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+			       flags & SAFEFILE_PRIVATE ? 0600 : 0666);
+	} while (f->fd < 0 && errno == EEXIST);
+	if (f->fd < 0) {
+		err = -errno;
+		forget_tmp(f);
+		return err;
+	}
+	if (fstat(f->fd, &st))
+		return -errno;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	return 0;
+}
+
+/* It has been seen that @name is no regular file; it may have become one. */
+static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
+{
+	struct stat st;
+
+	f->fd = openat(f->dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC |
+		       (flags & SAFEFILE_NO_WAIT ? O_NONBLOCK : 0));
+	if (f->fd < 0 || fstat(f->fd, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return -EEXIST;
+	if (flags & SAFEFILE_NO_WAIT)
+		fcntl(f->fd, F_SETFL, 0);
+	return 0;
+}
+
+/*
+ * In /proc/self/fd: takes the descriptor of that number, which whoever called this program has
+ * given it. To open the file anew may not be allowed, or not be possible (a socket).
+ * Return: whether it is one to write to.
+ */
+static bool take_descriptor(struct safefile *f, const char *name)
+{
+	struct stat st, ours;
+	char *end;
+	long fd = strtol(name, &end, 10);
+
+	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
+		return false;
+	/* It may be another process's directory. */
+	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
+	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return false;
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return f->fd >= 0;
+}
+
+/* Return: 1 and in @path where the link @name leads to, 0 if what is there is open, or -errno. */
+static int follow(struct safefile *f, const char *name, char *path)
+{
+	struct statfs fs;
+	struct stat st;
+	ssize_t len;
+	int fd, err;
+
+	/* Others may replace a link between two looks at its name. */
+	fd = openat(f->dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || fstatfs(fd, &fs)) {
+		err = -errno;
+		goto out;
+	}
+	/* Others' links lead wherever they like. */
+	err = -ELOOP;
+	if (st.st_uid && st.st_uid != invoker__uid())
+		goto out;
+	if (fs.f_type == PROC_SUPER_MAGIC && take_descriptor(f, name)) {
+		err = 0;
+		goto out;
+	}
+	len = readlinkat(fd, "", path, PATH_MAX);
+	err = len < 0 ? -errno : len == PATH_MAX ? -ENAMETOOLONG : 1;
+	if (err > 0)
+		path[len] = 0;
+out:
+	close(fd);
+	return err;
+}
+
+/* Puts the directory that @path is in in the place of the one that it was relative to. */
+static int enter_dir(struct safefile *f, const char *path)
+{
+	int fd = open_dir_of(f->dir_fd, path);
+
+	if (fd < 0)
+		return fd;
+	if (f->dir_fd >= 0)
+		close(f->dir_fd);
+	f->dir_fd = fd;
+	return 0;
+}
+
+/* Opens what @path names. Return: 1 if that is a link: then @path is where it leads to. */
+static int open_step(struct safefile *f, char *path, bool linked, unsigned int flags)
+{
+	const char *name = safefile__name(path);
+	struct stat st;
+	int err;
+
+	err = enter_dir(f, path);
+	if (err)
+		return err;
+	if (!*name)
+		return *path ? -EISDIR : -ENOENT;
+	if (fstatat(f->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno != ENOENT)
+			return -errno;
+		st.st_mode = S_IFREG;		/* which it is going to be */
+	}
+	if (S_ISLNK(st.st_mode))
+		return follow(f, name, path);
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return open_in_place(f, name, flags);
+	if (linked && !(flags & SAFEFILE_LINKS))
+		return -ELOOP;
+	return create(f, name, flags);
+}
+
+static void reset(struct safefile *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->fd = -1;
+	f->dir_fd = -1;
+}
+
+static int open_as_invoker(struct safefile *f, int dir_fd, const char *path, unsigned int flags)
+{
+	char buf[PATH_MAX];
+	int i, err;
+
+	if ((size_t)snprintf(buf, sizeof(buf), "%s", path) >= sizeof(buf))
+		return -ENAMETOOLONG;
+	if (dir_fd == AT_FDCWD) {
+		f->dir_fd = AT_FDCWD;
+	} else {
+		f->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+		if (f->dir_fd < 0)
+			return -errno;
+	}
+	err = 1;
+	for (i = 0; i < MAX_LINKS && err > 0; i++)
+		err = open_step(f, buf, i > 0, flags);
+	return err > 0 ? -ELOOP : err;
+}
+
+int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned int flags)
+{
+	int err;
+
+	reset(f);
+	err = invoker__enter();
+	if (err)
+		return err;
+	err = open_as_invoker(f, dir_fd, path, flags);
+	if (err) {
+		if (f->fd >= 0)
+			close(f->fd);
+		safefile__close(f);
+	}
+	invoker__leave();
+	return err;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+int safefile__keep_old(struct safefile *f, const char *suffix)
+{
+	struct stat st;
+	char *old;
+	int err;
+
+	if (!f->tmp)
+		return 0;
+	err = invoker__enter();
+	if (err)
+		return err;
+	if (fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW)) {
+		err = errno == ENOENT ? 0 : -errno;
+	} else if (S_ISREG(st.st_mode) && st.st_size) {
+		err = asprintf(&old, "%s%s", f->name, suffix) < 0 ? -ENOMEM : 0;
+		if (!err) {
+			err = renameat(f->dir_fd, f->name, f->dir_fd, old) ? -errno : 1;
+			free(old);
+		}
+	}
+	invoker__leave();
+	return err;
+}
+
+int safefile__commit(struct safefile *f)
+{
+	int err;
+
+	if (!f->tmp)
+		return 0;
+	err = safefile__rename(f->dir_fd, f->tmp, f->name);
+	if (!err)
+		forget_tmp(f);
+	return err;
+}
+
+void safefile__remove(const struct safefile *f)
+{
+	struct stat st;
+
+	if (!f->name || f->tmp || invoker__enter())
+		return;
+	if (!fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == f->dev &&
+	    st.st_ino == f->ino)
+		unlinkat(f->dir_fd, f->name, 0);
+	invoker__leave();
+}
+
+void safefile__abort_from_signal(const struct safefile *f)
+{
+	if (f->tmp)
+		unlinkat(f->dir_fd, f->tmp, 0);
+}
+
+void safefile__close(struct safefile *f)
+{
+	if (f->tmp)
+		safefile__unlink(f->dir_fd, f->tmp, 0);
+	forget_tmp(f);
+	if (f->dir_fd >= 0)
+		close(f->dir_fd);
+	free(f->name);
+	reset(f);
+}
+
+/* ---- directories of our own ------------------------------------------------------------------ */
+
+int safefile__open_parent(const char *path)
+{
+	int err = invoker__enter(), fd;
+
+	if (err)
+		return err;
+	fd = open_dir_of(AT_FDCWD, path);
+	invoker__leave();
+	return fd;
+}
+
+static int open_own_dir(int dir_fd, const char *name, bool make)
+{
+	struct stat st;
+	int fd, err;
+
+	if (make && mkdirat(dir_fd, name, 0700) && errno != EEXIST)
+		return -errno;
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (st.st_uid != invoker__uid())
+		err = -EPERM;
+	else
+		return fd;
+	close(fd);
+	return err;
+}
+
+int safefile__open_dir(int dir_fd, const char *name, bool make)
+{
+	int err = invoker__enter(), fd;
+
+	if (err)
+		return err;
+	fd = open_own_dir(dir_fd, name, make);
+	invoker__leave();
+	return fd;
+}
+
+int safefile__rename(int dir_fd, const char *from, const char *to)
+{
+	int err = invoker__enter();
+
+	if (err)
+		return err;
+	err = renameat(dir_fd, from, dir_fd, to) ? -errno : 0;
+	invoker__leave();
+	return err;
+}
+
+int safefile__unlink(int dir_fd, const char *name, int flags)
+{
+	int err = invoker__enter();
+
+	if (err)
+		return err;
+	err = unlinkat(dir_fd, name, flags) ? -errno : 0;
+	invoker__leave();
+	return err;
+}

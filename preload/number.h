@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * number.h - decimal numbers out of text
+ *
+ * strtoul() and sscanf() are not called in here: compiled with a newer C library they become
+ * __isoc23_strtoul() and __isoc23_sscanf(), which an older one does not have, and then the shim does
+ * not load into a container with that one.
+ */
+#ifndef XPU_PRELOAD_NUMBER_H
+#define XPU_PRELOAD_NUMBER_H
+
+#include <stdbool.h>
+
+/**
+ * number__read - read the digits at *@s
+ * @s: is moved behind them
+ * @n: their value; UINT_MAX of any value beyond that
+ *
+ * Return: whether there are digits.
+ */
+static inline bool number__read(const char **s, unsigned int *n)
+{
+	const char *p = *s;
+
+	for (*n = 0; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(*n, 10u, n) ||
+		    __builtin_add_overflow(*n, (unsigned int)(*p - '0'), n))
+			*n = ~0u;
+	if (p == *s)
+		return false;
+	*s = p;
+	return true;
+}
+
+#endif /* XPU_PRELOAD_NUMBER_H */

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# debian.sh SUITE [COMMAND...]		as in: debian.sh trixie; or debian.sh bookworm make check T=test/t3/odd.sh
+#
+# Runs COMMAND, else make check, on this kernel in a fresh minimal Debian, as root. ROOT= says where that
+# Debian is made or, made before, is used again (build/debian-SUITE without it), MIRROR= where it
+# comes from. The source tree is /src in there and cannot be written to; O is /build.
+#
+# A mount namespace of its own holds all mounts, so that nothing of them is left behind.
+set -e
+
+fail() {
+	echo "debian.sh: $*" >&2
+	exit 1
+}
+
+suite=$1
+[ -n "$suite" ] || fail "expected a SUITE, such as bookworm or trixie"
+shift
+src=$(cd "$(dirname "$0")/.." && pwd)
+root=${ROOT:-$src/build/debian-$suite}
+
+if [ -z "$XPU_IN_NAMESPACE" ]; then
+	[ "$(id -u)" = 0 ] || fail "this needs root"
+	command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
+	if [ ! -e "$root/etc/debian_version" ]; then
+		mkdir -p "$root"
+		debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"}
+	fi
+	exec env XPU_IN_NAMESPACE=1 ROOT="$root" CUDA="$(sh "$src/scripts/find-cupti.sh" || true)" \
+		unshare --mount sh "$0" "$suite" "$@"
+fi
+
+# The root is a mount point, since tests make namespaces of their own in there.
+mount --bind "$root" "$root"
+cd "$root"
+for dir in proc sys dev; do
+	mount --rbind /$dir $dir
+done
+mkdir -p src build opt/cuda/include opt/cuda/extras/CUPTI/include old-root
+mount --bind "$src" src
+mount -o remount,bind,ro src
+to=opt/cuda/include
+for dir in $CUDA; do
+	[ "${dir#/}" != "$dir" ] || continue	# -isystem
+	mount --bind "$dir" $to
+	to=opt/cuda/extras/CUPTI/include
+done
+cp /etc/resolv.conf /etc/hosts etc
+pivot_root . old-root
+cd /src
+umount -l /old-root
+command -v make >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends make; }
+export O=/build LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+[ $# != 0 ] || set -- make check
+exec env -u XPU_IN_NAMESPACE "$@"

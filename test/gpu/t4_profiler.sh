@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# torch.profiler inside the target, three profiles one after the other while other threads go on
+# launching: its counts are those of a run without xpuload, ours says what it did not record, and
+# nothing crashes in XPU_PROFILER_RUNS runs (100 unless told), XPU_PROFILER_JOBS at a time.
+. "$XPU_SRC/test/lib/tap.sh"
+need root gpu bpf torch
+runs=${XPU_PROFILER_RUNS:-100}
+jobs=${XPU_PROFILER_JOBS:-$(nproc)}
+[ "$jobs" -le 16 ] || jobs=16
+# Of run.sh's time, without some for the rest: what has not begun by then is not run.
+export PROFILER_END=$(($(date +%s) + ${XPU_TEST_TIMEOUT:-240} - 60))
+export XPULOAD
+export PROFILER="$XPU_SRC/test/gpu/own_profiles.py"
+
+# What a run says on stderr of CUPTI's errors and of its own end, without pids and times. xpuload's
+# lines are not the run's.
+complaints() {
+	grep -v '^xpuload: ' "$1" | sed 's/[0-9][0-9]*/N/g' | sort |
+		grep -E 'CUPTI|cupti|error|Error|Segmentation|free\(\)|malloc|terminate|Aborted'
+}
+
+timeout 120 python3 "$PROFILER" >want.out 2>want.err
+is $? 0 "without xpuload: status" || diag "$(tail -n 5 want.err)"
+is "$(grep -c '^own_profiles: profile [0-2]: 50 tanh, 50 exp, 50 Memcpy HtoD$' want.out)" 3 \
+	"without xpuload: three whole profiles" || diag "$(cat want.out)"
+complaints want.err >want.complaints
+
+cat >one.sh <<'END'
+[ "$(date +%s)" -lt "$PROFILER_END" ] || exit 0
+timeout -k 5 120 "$XPULOAD" -o "$1.data" python3 "$PROFILER" >"$1.out" 2>"$1.err"
+echo $? >"$1.status"
+[ "$1" = 1 ] || rm -rf "$1.data" "$1.data.files"
+END
+begun=$(date +%s)
+seq "$runs" | xargs -P "$jobs" -n 1 sh one.sh
+diag "$runs runs, $jobs at a time: $(($(date +%s) - begun)) s"
+
+nr_done=0 nr_crashed=0 nr_other=0 nr_complaining=0 nr_silent=0 nr_uncounted=0
+for i in $(seq "$runs"); do
+	[ -e "$i.status" ] || continue
+	nr_done=$((nr_done + 1))
+	status=$(cat "$i.status")
+	if [ "$status" != 0 ]; then
+		nr_crashed=$((nr_crashed + 1))
+		diag "run $i: status $status" "$(tail -n 5 "$i.err")"
+		continue
+	fi
+	cmp -s want.out "$i.out" || {
+		nr_other=$((nr_other + 1))
+		diag "run $i:" "$(diff want.out "$i.out")"
+	}
+	complaints "$i.err" >said
+	cmp -s want.complaints said || {
+		nr_complaining=$((nr_complaining + 1))
+		diag "run $i:" "$(head -n 5 said)"
+	}
+	grep -Eq 'the program uses CUPTI itself \(cupti[A-Za-z_0-9]+\): nothing is recorded until' \
+		"$i.err" || nr_silent=$((nr_silent + 1))
+	# Three profiles of 150 records, and the other threads'.
+	taken=$(sed -n 's/.*the program collected \([0-9]*\) device records itself, which .*/\1/p' \
+		"$i.err" | awk '{ n += $1 } END { print n + 0 }')
+	[ "$taken" -ge 450 ] || {
+		nr_uncounted=$((nr_uncounted + 1))
+		diag "run $i: $taken counted"
+	}
+done
+is $nr_done "$runs" "all runs were made in time (XPU_TEST_TIMEOUT)"
+is $nr_crashed 0 "$nr_done runs: each ends with its own status"
+is $nr_other 0 "$nr_done runs: its counts are those without xpuload"
+is $nr_complaining 0 "$nr_done runs: it complains of nothing else"
+is $nr_silent 0 "$nr_done runs: that nothing is recorded meanwhile is said"
+is $nr_uncounted 0 "$nr_done runs: what was not recorded is counted"
+diag "$(grep '^xpuload: ' 1.err)"
+xpumerge -i 1.data -f folded --unit count -o 1.folded 2>1.mlog
+is $? 0 "what was recorded merges" || diag "$(cat 1.mlog)"
+diag "$(cat 1.mlog)"
+like "$(grep 'launches .* matched' 1.mlog)" 'launches [1-9][0-9]* matched [1-9][0-9]* ' \
+	"what came before is there"
+done_testing

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The arithmetic of a thread's account: its times add up to its life, whatever the clocks say. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tap.h"
+#include "xpu_record.h"
+#include "xpu_time.h"
+#include "xpu.h"
+
+#define US	1000ull
+#define MS	1000000ull
+
+/* A thread that stopped running at 10 ms, for @kind, and was born at 1 ms. */
+static struct xpu_thread_state stopped(uint32_t state, uint32_t kind, uint64_t wake_ns)
+{
+	return (struct xpu_thread_state){
+		.start_ns = 1 * MS, .since_ns = 10 * MS, .wake_ns = wake_ns, .exec_ns = 9 * MS,
+		.state = state, .kind = kind, .time = { .run_ns = 9 * MS },
+	};
+}
+
+static uint64_t sum(const struct xpu_thread_state *t)
+{
+	uint64_t ns = t->time.run_ns;
+	int kind;
+
+	for (kind = 0; kind < XPU_OFF_NR; kind++)
+		ns += t->time.off_ns[kind];
+	return ns;
+}
+
+static void is_whole(const struct xpu_thread_state *t, const char *name)
+{
+	is_int(sum(t), t->since_ns - t->start_ns, "%s: the times add up to the life", name);
+}
+
+static void test_differences(void)
+{
+	is_int(xpu_ns_between(5, 7), 2, "between: later");
+	is_int(xpu_ns_between(7, 5), 0, "between: earlier");
+	is_int(xpu_ns_between(0, UINT64_MAX) == UINT64_MAX, 1, "between: all there is");
+	is_int(xpu_ns_apart(5, 7), 2, "apart");
+	is_int(xpu_ns_apart(7, 5), 2, "apart, the other way round");
+}
+
+static void test_begin(void)
+{
+	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 14 * MS);
+	struct xpu_off_time off = xpu_thread__begin(&t, 15 * MS);
+
+	is_int(off.woken_ns - off.start_ns, 4 * MS, "blocked until it was woken");
+	is_int(off.end_ns - off.woken_ns, 1 * MS, "then runnable");
+	is_int(t.time.off_ns[XPU_OFF_LOCK], 4 * MS, "blocked: summed up");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 1 * MS, "runnable: summed up");
+	is_int(t.state, XPU_THREAD_RUNNING, "it runs");
+	is_whole(&t, "blocked, then runnable");
+
+	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 0);
+	xpu_thread__begin(&t, 15 * MS);
+	is_int(t.time.off_ns[XPU_OFF_IO], 5 * MS, "nobody saw it woken: blocked");
+	is_whole(&t, "nobody saw it woken");
+
+	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
+	xpu_thread__begin(&t, 15 * MS);
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 5 * MS, "preempted: runnable");
+	is_whole(&t, "preempted");
+
+	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_CALL, 14 * MS);
+	xpu_thread__begin(&t, 15 * MS);
+	is_int(t.time.off_ns[XPU_OFF_CALL], 5 * MS, "in a call that waits: all of it");
+	is_whole(&t, "in a call that waits");
+}
+
+/* What came later has the earlier time, by some us. */
+static void test_clocks(void)
+{
+	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);
+	struct xpu_off_time off = xpu_thread__begin(&t, 15 * MS);
+
+	is_int(off.end_ns - off.woken_ns, 0, "woken after it began to run: runnable for nothing");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0, "woken after it began to run: not summed up");
+	is_int(t.time.off_ns[XPU_OFF_SLEEP], 5 * MS + 27081, "asleep until then");
+	is_whole(&t, "woken after it began to run");
+	xpu_thread__ran(&t, 15 * MS + 20000);
+	is_int(t.time.run_ns, 9 * MS, "stopped before that, too: it ran for nothing");
+	is_whole(&t, "stopped before it was woken");
+	xpu_thread__ran(&t, 15 * MS + 30000);
+	is_int(t.time.run_ns, 9 * MS + 2919, "from there on it runs");
+	is_whole(&t, "it runs on");
+
+	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 10 * MS - 50 * US);
+	off = xpu_thread__begin(&t, 10 * MS + 50 * US);
+	is_int(off.woken_ns - off.start_ns, 0, "woken before it stopped: blocked for nothing");
+	is_int(off.end_ns - off.woken_ns, 50 * US, "woken before it stopped: runnable since");
+	is_whole(&t, "woken before it stopped");
+
+	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
+	off = xpu_thread__begin(&t, 10 * MS - 132172);
+	is_int(off.end_ns - off.start_ns, 0, "it began before it stopped: off for nothing");
+	is_whole(&t, "it began before it stopped");
+}
+
+/* Nobody saw it begin: the kernel says for how long it ran. */
+static void test_unseen(void)
+{
+	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
+
+	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 300 * US, 15 * MS));
+	xpu_thread__ran(&t, 15 * MS);
+	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "unseen: blocked until it was woken");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US, "unseen: then runnable");
+	is_int(t.time.run_ns, 9 * MS + 300 * US, "unseen: it ran as long as the kernel says");
+	is_whole(&t, "unseen");
+
+	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
+	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 1 * MS + 27081, 15 * MS));
+	xpu_thread__ran(&t, 15 * MS);
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0, "it ran since before it was woken: 0 runnable");
+	is_int(t.time.run_ns, 10 * MS, "it ran since before it was woken: since then");
+	is_whole(&t, "it ran since before it was woken");
+
+	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
+	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 15 * MS), 10 * MS, "no longer than it was off");
+	is_int(xpu_thread__unseen_begin(&t, 1 * MS, 15 * MS), 15 * MS, "it ran for less than nothing");
+	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS, "and the clock goes back");
+}
+
+/* Many lives by clocks that differ by up to 200 us. */
+static void test_lives(void)
+{
+	uint64_t nr_bad_sums = 0, nr_long = 0, now_ns = 0, exec_ns = 0, i;
+	struct xpu_thread_state t = { 0 };
+	struct xpu_off_time off;
+
+	srand(1);
+#define CLOCK()	(now_ns += rand() % 30000, now_ns + rand() % 200000)
+	for (i = 0; i < 100000; i++) {
+		if (i % 100 == 0) {
+			now_ns = 10 * MS + rand() % MS;
+			exec_ns = 0;
+			t = (struct xpu_thread_state){ .state = XPU_THREAD_RUNNABLE };
+			t.start_ns = t.since_ns = CLOCK();
+		}
+		if (t.state != XPU_THREAD_RUNNING) {
+			if (t.state == XPU_THREAD_BLOCKED && rand() % 8)
+				t.wake_ns = CLOCK();
+			exec_ns += rand() % 30000;
+			off = xpu_thread__begin(&t, rand() % 4 ? CLOCK() :
+						xpu_thread__unseen_begin(&t, exec_ns, CLOCK()));
+			nr_long += off.end_ns - off.start_ns > 500 * US ||
+				   off.woken_ns - off.start_ns > 500 * US ||
+				   off.end_ns - off.woken_ns > 500 * US;
+		} else {
+			xpu_thread__ran(&t, CLOCK());
+			t.exec_ns = exec_ns;
+			t.wake_ns = 0;
+			t.state = rand() % 2 ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
+			t.kind = t.state == XPU_THREAD_RUNNABLE ? XPU_OFF_RUNNABLE :
+				 rand() % XPU_OFF_NR;
+		}
+		nr_bad_sums += sum(&t) != t.since_ns - t.start_ns;
+	}
+#undef CLOCK
+	is_int(nr_bad_sums, 0, "many lives: each adds up at each step");
+	is_int(nr_long, 0, "many lives: no time is longer than the clocks and the steps allow");
+}
+
+int main(void)
+{
+	test_differences();
+	test_begin();
+	test_clocks();
+	test_unseen();
+	test_lives();
+	return done_testing();
+}

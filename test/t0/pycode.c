@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Python code objects that cannot be read when a sample meets them: later they may be. */
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "processes.h"
+#include "pycode.h"
+#include "tap.h"
+#include "writer.h"
+#include "xpu_pylayout.h"
+
+#define PAGE_BYTES	4096
+#define PROC		1
+#define LINE		17
+#define CODE_TYPE	0x1000
+#define UNICODE_TYPE	0x2000
+#define NAME		"function"
+
+static const struct xpu_python layout = {
+	.code_type = CODE_TYPE,
+	.unicode_type = UNICODE_TYPE,
+	.minor = 12,
+	.co_name = 16,
+	.co_filename = 24,
+	.co_linetable = 32,
+	.co_firstlineno = 40,
+	.co_bytes = 48,
+	.ascii_bytes = 48,
+	.compact_bytes = 72,
+};
+
+/* In the writer's place: one record's room, or none. */
+static bool is_full;
+static unsigned int nr_asked;
+static _Alignas(8) uint8_t record[PAGE_BYTES];
+
+void *writer__reserve(struct writer *w, size_t size)
+{
+	(void)w;
+	nr_asked++;
+	return is_full || size > sizeof(record) ? NULL : record;
+}
+
+void writer__append(struct writer *w, const struct xpu_record *r)
+{
+	(void)w;
+	(void)r;
+}
+
+static struct processes *processes;
+static struct process *process;
+
+static uint32_t id_of(struct pycodes *p, const struct xpu_python_frame *f)
+{
+	unsigned int nr_bad = 0;
+
+	return pycodes__id(p, process, f, &nr_bad);
+}
+
+static void put64(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+/* A page with a code object, its name, which is its file's, too, and its line table, without lines. */
+static uint8_t *make_code(struct xpu_python_frame *f)
+{
+	uint8_t *code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
+	uint8_t *name = code + 128, *table = code + 512;
+
+	if (code == MAP_FAILED)
+		bail("no memory");
+	put64(code + OB_TYPE, CODE_TYPE);
+	put64(code + layout.co_name, (uintptr_t)name);
+	put64(code + layout.co_filename, (uintptr_t)name);
+	put64(code + layout.co_linetable, (uintptr_t)table);
+	put64(code + layout.co_firstlineno, LINE);
+	put64(name + OB_TYPE, UNICODE_TYPE);
+	put64(name + STR_LENGTH, strlen(NAME));
+	put64(name + STR_STATE, 1 << 2 | STATE_COMPACT | STATE_ASCII);
+	strcpy((char *)name + layout.ascii_bytes, NAME);
+	f->code = (uintptr_t)code;
+	f->where = 0;
+	f->print = XPU_PYTHON_PRINT((uintptr_t)name, (uintptr_t)table, LINE);
+	return code;
+}
+
+/* Meets it until it has an id, @max times at most. Return: how often that was. */
+static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, unsigned int max,
+			 uint32_t *id)
+{
+	unsigned int i;
+
+	for (i = 1; i <= max; i++) {
+		*id = id_of(p, f);
+		if (*id)
+			break;
+	}
+	return i;
+}
+
+int main(void)
+{
+	const struct xpu_record_pysource *r = (const void *)record;
+	struct pycodes *p;
+	struct xpu_python_frame f;
+	uint8_t *code = make_code(&f);
+	unsigned int nr, i;
+	uint32_t id;
+
+	processes = processes__new(NULL, NULL, NULL);
+	process = processes ? processes__get(processes, PROC) : NULL;
+	p = pycodes__new(NULL, processes);
+	if (!p || !process)
+		bail("no memory");
+	process->pid = getpid();
+	process->python = layout;
+	process->has_python = true;
+	mprotect(code, PAGE_BYTES, PROT_NONE);
+	is_int(id_of(p, &f), 0, "it cannot be read: no id");
+	mprotect(code, PAGE_BYTES, PROT_READ);
+	nr = meet(p, &f, 100, &id);
+	ok(id, "now it can be: it has one, when it was met %u more times", nr);
+	ok(r->id == id && r->first_line == LINE && r->name_bytes == strlen(NAME) &&
+	   !memcmp(r->data, NAME, strlen(NAME)), "and its record");
+	is_int(id_of(p, &f), id, "then always the same");
+
+	code = make_code(&f);
+	is_full = true;
+	is_int(id_of(p, &f), 0, "there is no room for its record");
+	is_full = false;
+	meet(p, &f, 100, &id);
+	ok(id == r->id && id, "there is: it has its id");
+
+	/* What can never be read is not asked for all the time. */
+	make_code(&f);
+	is_full = true;
+	nr_asked = 0;
+	for (i = 0; i < 1000000; i++)
+		id_of(p, &f);
+	ok(nr_asked > 5 && nr_asked < 50, "met a million times: %u tries", nr_asked);
+
+	/* In one sample not many are tried that cannot be. */
+	nr_asked = 0;
+	nr = 0;
+	for (i = 0; i < 1000; i++) {
+		f.print = i;
+		pycodes__id(p, process, &f, &nr);
+	}
+	is_int(nr, LIMIT_BAD_CODES, "a thousand in one sample: so many are tried");
+	is_int(process->maps[MAP_CODES].nr, 3 + LIMIT_BAD_CODES, "and remembered");
+	pycodes__free(p);
+	processes__free(processes);
+	return done_testing();
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The shim is loaded into a process that has threads, as the CUDA driver does it: it leaves the
+ * environment alone, which those threads may be reading. The shim in this test is another one, and
+ * was here first.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "tap.h"
+#include "xpu_slot.h"
+
+static sem_t may_end;
+
+static void *wait_for_end(void *arg)
+{
+	(void)arg;
+	sem_wait(&may_end);
+	return NULL;
+}
+
+/* The environment as it is, and each variable in it. */
+struct picture {
+	char **environ;
+	char *variables[1024];
+	size_t nr;
+};
+
+static void take_picture(struct picture *p)
+{
+	p->environ = environ;
+	for (p->nr = 0; p->nr < 1024 && environ[p->nr]; p->nr++)
+		p->variables[p->nr] = environ[p->nr];
+}
+
+static bool is_as_it_was(const struct picture *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr; i++)
+		if (environ[i] != p->variables[i])
+			return false;
+	return environ == p->environ && !environ[p->nr];
+}
+
+/* In a process that has @nr_threads more. */
+static int load(const char *shim, int nr_threads)
+{
+	struct picture before;
+	pthread_t thread;
+	bool same;
+
+	sem_init(&may_end, 0, 0);
+	if (nr_threads && pthread_create(&thread, NULL, wait_for_end, NULL))
+		return 2;
+	unsetenv("NVTX_INJECTION64_PATH");
+	unsetenv(XPU_INJECTION_ENV);	/* this test's own shim has set it */
+	take_picture(&before);
+	if (!dlopen(shim, RTLD_NOW | RTLD_LOCAL))
+		return 3;
+	same = is_as_it_was(&before);
+	if (nr_threads) {
+		sem_post(&may_end);
+		pthread_join(thread, NULL);
+		return same ? 0 : 4;
+	}
+	return !same && getenv(XPU_INJECTION_ENV) &&
+	       !strcmp(getenv(XPU_INJECTION_ENV), shim) ? 0 : 5;
+}
+
+int main(int argc, char **argv)
+{
+	const char *build = getenv("XPU_BUILD");
+	char path[PATH_MAX], shim[PATH_MAX];
+
+	if (argc > 1)
+		return load(getenv("TEST_SHIM"), !strcmp(argv[1], "threads"));
+	snprintf(path, sizeof(path), "%s/libxpushim.so", build ? build : "build");
+	if (!realpath(path, shim))
+		bail("%s is not there", path);
+	is_int(listener__run(argv[0], "threads", "TEST_SHIM", shim), 0,
+	       "loaded into a process with threads: the environment stays as it is");
+#if defined(__SANITIZE_THREAD__)
+	skip(1, "the sanitizer has a thread of its own");
+#else
+	is_int(listener__run(argv[0], "alone", "TEST_SHIM", shim), 0,
+	       "into one without: the driver shall find the shim");
+#endif
+	return done_testing();
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A signal handler launches for the first time on a thread that holds a lock of the shim's: in
+ * cuInit, while threads end, when the program ends. The signal comes each time that the thread is
+ * about to unlock a mutex, so this waits for no coincidence.
+ */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "listener.h"
+#include "ranges.h"
+#include "tap.h"
+
+#define WAIT_MS		20000		/* for what takes no time, on whatever machine */
+#define FIRST_ID	0x70000000
+
+static __thread bool armed;
+static atomic_uint nr_handled;
+static CUcontext context;
+static CUfunction function;
+
+static void handler(int sig)
+{
+	struct range range = { .name = "in a handler" };
+	bool was_armed = armed;
+
+	(void)sig;
+	armed = false;
+	ranges__push(&range);
+	device__call_back(FIRST_ID + atomic_fetch_add(&nr_handled, 1));
+	ranges__pop(NULL);
+	armed = was_armed;
+}
+
+__attribute__((visibility("default"))) int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	static __typeof__(&pthread_mutex_unlock) real;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	if (armed && mutex != &listener__lock) {
+		armed = false;		/* what follows takes mutexes as well */
+		pthread_kill(pthread_self(), SIGUSR1);
+		armed = true;
+	}
+	return real(mutex);
+}
+
+/* The launch is this thread's first one, and so is its range. */
+static void *new_thread(void *arg)
+{
+	struct range range = { .name = "left open" };
+
+	(void)arg;
+	cuCtxSetCurrent(context);
+	armed = true;
+	ranges__push(&range);
+	device__launch(function, NULL, 1);
+	armed = false;
+	return NULL;
+}
+
+/* alarm() would not do: a thread that waits for itself may have all signals blocked. */
+static void *watchdog(void *arg)
+{
+	(void)arg;
+	pause_ms(WAIT_MS);
+	syscall(SYS_exit_group, 4);
+	return NULL;
+}
+
+static void at_end(void)
+{
+	if (!atomic_load(&nr_handled) || heard(nr_bad))
+		_exit(3);
+}
+
+/* In a process of its own, since it may wait for itself for ever. */
+static int run(const char *when)
+{
+	bool at_start = !strcmp(when, "cuInit"), at_exit = !strcmp(when, "exit");
+	uint32_t heard_before;
+	pthread_t thread;
+	CUmodule module;
+
+	signal(SIGUSR1, handler);
+	pthread_create(&thread, NULL, watchdog, NULL);
+	listener__attach();
+	listener__want_ranges(true);
+	cuInit(0);
+	atexit(at_end);			/* behind the shim's */
+	armed = at_start;
+	InitializeInjection();
+	armed = false;
+	device__start(&context, &module, &function);
+	if (!at_start && !at_exit) {
+		pthread_create(&thread, NULL, new_thread, NULL);
+		pthread_join(thread, NULL);
+	}
+	/* A launch of this thread's, if the handler has left it that. */
+	heard_before = heard(nr_launches);
+	device__launch(function, NULL, 1);
+	cuCtxSynchronize();
+	if (!listener__wait(&listener.nr_launches, heard_before + 1) ||
+	    !listener__wait(&listener.nr_kernels, 1))
+		return 2;
+	armed = at_exit;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return run(argv[1]);
+	is_int(listener__run(argv[0], "cuInit", "XPUSHIM_WAITS", "off"), 0,
+	       "signals under every lock that cuInit takes");
+	is_int(listener__run(argv[0], "thread", "XPUSHIM_WAITS", "off"), 0,
+	       "under every lock that a new thread takes");
+	is_int(listener__run(argv[0], "exit", "XPUSHIM_WAITS", "off"), 0,
+	       "under every lock that is taken when the program ends");
+	return done_testing();
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A program that uses CUPTI itself, and a listener: each gets its own buffers and its own records,
+ * whoever is registered with CUPTI when a buffer comes back; and what is before a buffer of the
+ * program's is never touched.
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "device.h"
+#include "listener.h"
+#include "tap.h"
+
+#define MS		1000000ull
+#define PAGE_BYTES	4096
+#define SHIMS_BYTES	(1024 * 1024)	/* the size of the shim's own buffers */
+#define AT_PAGE		0		/* where in a page a buffer of the program's begins ... */
+#define AT_LINE		64		/* ... as the shim's own do */
+#define NR_SETS		50
+#define SET_BYTES	4096
+
+static CUcontext context;
+static CUfunction function;
+static CUstream stream;
+static CUdeviceptr memory;
+
+static __typeof__(&cuptiActivityFlushAll) flush_all;
+static __typeof__(&cuptiActivityGetNextRecord) get_next_record;
+
+/* ---- the program's profiler ------------------------------------------------------------------ */
+
+static size_t place;				/* AT_PAGE or AT_LINE */
+static atomic_int nr_requested, nr_completed, nr_scribbled;
+static atomic_int nr_sets, nr_kernels, nr_wrong_clock;
+
+/* Nothing can be read before it, or with AT_LINE, a line that nobody may write. */
+static uint8_t *new_buffer(void)
+{
+	uint8_t *pages = mmap(NULL, SHIMS_BYTES + 3 * PAGE_BYTES, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		exit(1);
+	pages += PAGE_BYTES;
+	mprotect(pages, SHIMS_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE);
+	memset(pages, 0xee, SHIMS_BYTES + PAGE_BYTES);
+	return pages + place;
+}
+
+static void CUPTIAPI requested(uint8_t **data, size_t *bytes, size_t *max_records)
+{
+	*data = new_buffer();
+	*bytes = SHIMS_BYTES;
+	*max_records = 0;
+	atomic_fetch_add(&nr_requested, 1);
+}
+
+static uint64_t real_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void CUPTIAPI completed(CUcontext ctx, uint32_t stream_id, uint8_t *data, size_t bytes,
+			       size_t valid_bytes)
+{
+	uint8_t *pages = (uint8_t *)((uintptr_t)data & -(uintptr_t)PAGE_BYTES);
+	CUpti_Activity *record = NULL;
+
+	(void)ctx;
+	(void)stream_id;
+	(void)bytes;
+	while (get_next_record(data, valid_bytes, &record) == CUPTI_SUCCESS) {
+		const CUpti_ActivityKernel10 *kernel = (const void *)record;
+		const CUpti_ActivityMemset4 *set = (const void *)record;
+
+		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+			nr_sets++;
+			nr_wrong_clock += set->end > real_ns() || set->start + 60000 * MS < real_ns();
+		} else if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+			nr_kernels++;
+			nr_wrong_clock += !kernel->end;
+		}
+	}
+	for (; pages < data; pages++)
+		nr_scribbled += *pages != 0xee;
+	nr_completed++;
+}
+
+static void forget(void)
+{
+	nr_sets = nr_kernels = nr_wrong_clock = 0;
+}
+
+static void set_all(void)
+{
+	int i;
+
+	for (i = 0; i < NR_SETS; i++)
+		cuMemsetD8Async(memory, i, SET_BYTES, stream);
+	cuStreamSynchronize(stream);
+}
+
+/* ---- the shim -------------------------------------------------------------------------------- */
+
+/* Launches until one is tagged: the shim is awake. */
+static bool wait_awake(void)
+{
+	uint32_t before = heard(nr_launches);
+	int i;
+
+	for (i = 0; i < 500 && heard(nr_launches) == before; i++) {
+		device__launch(function, stream, 1);
+		cuStreamSynchronize(stream);
+		pause_ms(20);
+	}
+	listener__settle();
+	return i < 500;
+}
+
+/* Whether the shim records all of 100 kernels that are launched now. */
+static bool records(void)
+{
+	uint32_t launches = heard(nr_launches), kernels = heard(nr_kernels);
+	int i;
+
+	for (i = 0; i < 100; i++)
+		device__launch(function, stream, 1);
+	cuStreamSynchronize(stream);
+	return listener__wait(&listener.nr_kernels, kernels + 100) &&
+	       listener__wait(&listener.nr_launches, launches + 100) &&
+	       heard(nr_launches) == launches + 100 && heard(nr_kernels) == kernels + 100;
+}
+
+static bool was_told(const char *what)
+{
+	int i;
+
+	for (i = 0; i < 500 && !strstr(listener.message, what); i++)
+		pause_ms(20);
+	return i < 500;
+}
+
+/* ---- what a program may do ------------------------------------------------------------------- */
+
+/* CUPTI has full buffers of the program's when the shim is back. */
+static void flush_late(size_t where, const char *name)
+{
+	uint32_t sets = heard(nr_memsets);
+
+	place = where;
+	forget();
+	cuptiActivityRegisterCallbacks(requested, completed);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	set_all();
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	ok(wait_awake(), "%s: the program disables, and does not flush: the shim records again", name);
+	flush_all(0);
+	is_int(nr_sets, NR_SETS, "%s: it flushes later, and has all its records", name);
+	is_int(nr_wrong_clock, 0, "%s: with CUPTI's times", name);
+	is_int(nr_scribbled, 0, "%s: nothing is written before its buffers", name);
+	is_int(heard(nr_memsets) - sets, 0, "%s: the listener has none of them", name);
+	ok(records(), "%s: and misses nothing since", name);
+}
+
+/* The shim waits for the program's work to end: else its own records would be the program's. */
+static void unfinished(void)
+{
+	int had_kernels;
+
+	forget();
+	cuptiActivityRegisterCallbacks(requested, completed);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	device__launch(function, stream, 2000 * MS);
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	ok(wait_awake(), "a kernel of the program's profile goes on: the shim records again");
+	had_kernels = nr_kernels;
+	is_int(had_kernels, 1, "once the program has its record");
+	ok(records(), "what is launched then is the listener's");
+	flush_all(0);
+	is_int(nr_kernels, 1, "and not the program's");
+	is_int(nr_wrong_clock, 0, "whose kernel has an end");
+}
+
+/* Some programs disable what they never enabled. */
+static void disable_again(void)
+{
+	is_int(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS,
+	       "disabled once more");
+	ok(records(), "kernels are recorded all the same");
+}
+
+static void nobody_listens(void)
+{
+	forget();
+	listener__detach();
+	listener__settle();
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	set_all();
+	flush_all(0);
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	is_int(nr_sets, NR_SETS, "when the listener has left, the program has its records");
+	is_int(nr_wrong_clock, 0, "with CUPTI's times");
+	listener__attach();
+	ok(wait_awake(), "and a listener may come back");
+}
+
+/*
+ * A thread was about to ask for a buffer when the program took over. It has got one of the shim's,
+ * and fills it with the program's records.
+ */
+static void late_thread(void)
+{
+	CUpti_ActivityMemset4 set = { .kind = CUPTI_ACTIVITY_KIND_MEMSET, .start = real_ns(),
+				      .end = real_ns(), .bytes = SET_BYTES };
+	size_t bytes = 0, max_records = 1;
+	uint8_t *data = NULL;
+
+	forget();
+	activity__requested(&data, &bytes, &max_records);
+	ok(data && bytes == SHIMS_BYTES && !max_records, "a buffer of the shim's");
+	memcpy(data, &set, sizeof(set));
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	activity__completed(NULL, 0, data, bytes, sizeof(set));
+	is_int(nr_sets, 1, "comes back with records of the program's: it has them");
+	is_int(nr_completed, nr_requested, "in a buffer of its own");
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	ok(wait_awake() && records(), "and the shim goes on");
+}
+
+/* CUPTI would not: but who hears of a buffer twice has it once. */
+static void twice(void)
+{
+	size_t bytes, max_records;
+	uint8_t *data;
+	int before = nr_completed;
+
+	activity__requested(&data, &bytes, &max_records);
+	activity__completed(NULL, 0, data, bytes, 0);
+	activity__completed(NULL, 0, data, bytes, 0);
+	is_int(nr_completed, before + 1, "a buffer comes back twice: the shim takes it once");
+	ok(records(), "and goes on");
+}
+
+/* A callback of somebody's whom the shim does not know frees what it gets. */
+static void freed(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(1, "the sanitizer's free() has words of its own");
+#else
+	size_t bytes, max_records;
+	uint8_t *data;
+
+	activity__requested(&data, &bytes, &max_records);
+	free(data);
+	ok(records(), "a stranger can free a buffer of the shim's");
+#endif
+}
+
+/* It did, and there is something else at that address, which CUPTI gives to the shim. */
+static void replaced(void)
+{
+	size_t bytes, max_records, i, nr = 0;
+	int before = nr_completed;
+	uint8_t *data, *pages;
+
+	activity__requested(&data, &bytes, &max_records);
+	pages = mmap(data - AT_LINE, bytes + PAGE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (pages == MAP_FAILED)
+		exit(1);
+	memset(pages, 0xee, bytes + PAGE_BYTES);
+	activity__completed(NULL, 0, data, bytes, 0);
+	is_int(nr_completed, before + 1, "what is where a buffer was that is gone is not the shim's");
+	for (i = 0; i < bytes + PAGE_BYTES; i++)
+		nr += pages[i] != 0xee;
+	is_int(nr, 0, "nothing is written there");
+	ok(records(), "and the shim goes on");
+}
+
+/* ---- without a thread of the shim's ---------------------------------------------------------- */
+
+static bool no_thread;
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
+							  const pthread_attr_t *attr,
+							  void *(*fn)(void *), void *arg)
+{
+	__typeof__(&pthread_create) real;
+
+	if (no_thread)
+		return EAGAIN;
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, fn, arg);
+}
+
+static void find_cupti(void)
+{
+	void *cupti = dlopen("libcupti.so.13", RTLD_NOW);
+
+	if (!cupti)
+		exit(2);
+	*(void **)&flush_all = dlsym(cupti, "cuptiActivityFlushAll");
+	*(void **)&get_next_record = dlsym(cupti, "cuptiActivityGetNextRecord");
+}
+
+static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			     const void *data)
+{
+	(void)userdata;
+	(void)domain;
+	(void)cbid;
+	(void)data;
+}
+
+static int without_thread(void)
+{
+	CUpti_SubscriberHandle subscriber;
+	uint32_t kernels;
+	CUmodule module;
+
+	listener__attach();
+	cuInit(0);
+	no_thread = true;
+	InitializeInjection();
+	no_thread = false;
+	find_cupti();
+	device__start(&context, &module, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	cuMemAlloc(&memory, SET_BYTES);
+	device__launch(function, stream, 1);
+	cuStreamSynchronize(stream);
+	if (cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
+		return 3;
+	kernels = heard(nr_kernels);
+	if (kernels != 1 || heard(nr_launches) != 1)
+		return 4;
+	cuptiActivityRegisterCallbacks(requested, completed);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	set_all();
+	flush_all(0);
+	return nr_sets == NR_SETS && !nr_scribbled && heard(nr_launches) == 1 ? 0 : 5;
+}
+
+int main(int argc, char **argv)
+{
+	uint8_t *strange;
+	CUmodule module;
+
+	if (argc > 1)
+		return without_thread();
+	device__start(&context, &module, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	cuMemAlloc(&memory, SET_BYTES);
+	listener__attach();
+	ok(wait_awake(), "awake");
+	find_cupti();
+
+	strange = new_buffer();
+	activity__completed(NULL, 0, strange, SHIMS_BYTES, 0);
+	ok(was_told("CUPTI gave the shim 1 buffer of activity records"),
+	   "a buffer of nobody known is left alone, and that is said");
+	ok(records(), "the shim goes on");
+
+	flush_late(AT_PAGE, "at a page's start");
+	flush_late(AT_LINE, "where the shim's are");
+	ok(was_told("the program collected 50 device records itself, which are not in the recording"),
+	   "how much that was is said: %s", listener.message);
+	unfinished();
+	disable_again();
+	nobody_listens();
+	late_thread();
+	twice();
+	freed();
+	replaced();
+	is_int(nr_completed, nr_requested + 2, "all of the program's buffers, and those two, are its");
+	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
+	       "without a thread the shim lets go as well");
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
+	return done_testing();
+}

@@ -1,0 +1,310 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Whom an ordinary user may record, with file capabilities: what the kernel would let him read, and
+# only as long as it would. Of other processes nothing gets into the recording.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+
+# An installed copy, as make install leaves it; two users, each with a directory.
+user=65534 other=65533
+umask 022
+chmod 755 .
+mkdir -p inst/bin inst/lib/xpuload home theirs
+cp "$XPULOAD" "$XPUMERGE" inst/bin
+cp "$XPU_SHIM" inst/lib/xpuload
+for program in private exact live; do
+	cp "$XPU_BUILD/workload/$program" inst/bin 2>/dev/null
+done
+chown $user home
+chown $other theirs
+setcap=$(command -v setcap || echo /sbin/setcap)
+caps=bpf,+perfmon ambient=
+if ! "$setcap" cap_bpf,cap_perfmon=p inst/bin/xpuload 2>/dev/null; then
+	diag "no file capabilities here: they are handed down instead"
+	ambient="--inh-caps +$caps --ambient-caps +$caps"
+fi
+
+# as USER COMMAND...: with no more than a user has
+as() {
+	id=$1
+	shift
+	setpriv --reuid "$id" --regid "$id" --clear-groups "$@"
+}
+load() {		# load ARGS...: xpuload, as the user, in his directory
+	# shellcheck disable=SC2086 # options, or none
+	(cd home && as $user $ambient "$OLDPWD/inst/bin/xpuload" "$@")
+}
+load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
+
+# A word of the user's own, and one of others; files of these names are mapped by who has the word.
+word=wordofours drow=sruofodrow
+secret=veryprivate terces=etavirpyrev
+for dir in home theirs .; do
+	cp inst/bin/private $dir/$word
+	cp inst/bin/private $dir/$secret
+	chmod 755 $dir/$word $dir/$secret
+done
+private=$PWD/inst/bin/private
+
+# How often the word is in the recording: of a stack, a name or a mapping.
+count() {
+	grep -aoF "$1" "$2" 2>/dev/null | wc -l
+}
+has() {			# has FILE NAME: what is the user's is there, whole
+	for what in '.' '/'; do
+		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
+		ok $? "$2: the word is there, after '$what'"
+	done
+}
+hasnt() {		# hasnt FILE NAME: nothing of others
+	is "$(count $secret "$1")" 0 "$2: nothing of others is in the recording"
+}
+
+# ---- the user's own
+
+load --cpu-only -F 999 -o own.data "$private" 150 $drow word 2>log
+is $? 0 "a program of the user's: status" || diag "$(cat log)"
+like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
+unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
+has home/own.data "a program of the user's"
+
+# waits USER DIRECTORY DROW [STEP]: a process of the user's, $pid, that has the word
+waits() {
+	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" $3 wait' \
+		"$private" "$2" "$3" "${4:-own}" >ready &
+	pid=$!
+	wait_for grep -q ready ready
+}
+
+waits $user home $drow
+load --cpu-only -F 999 -o attached.data -p $pid --duration 1 2>log
+is $? 0 "-p, a process of the user's: status" || diag "$(cat log)"
+has home/attached.data "-p, a process of the user's"
+kill $pid
+wait $pid 2>/dev/null
+
+# ---- somebody else's
+
+for who in 0 $other; do
+	waits $who theirs $terces
+	load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
+	is $? 125 "-p, a process of user $who: status"
+	is "$(cat log)" "xpuload: pid $pid may not be recorded: it is of user $who, you are user\
+ $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
+	hasnt home/refused.data "-p, a process of user $who"
+	[ $who = 0 ] || {
+		xpuload --cpu-only -F 999 -o root.data -p $pid --duration 1 2>log
+		is "$? $([ "$(count $secret root.data)" -gt 2 ] && echo yes)" "0 yes" \
+			"root records it" || diag "$(cat log)"
+	}
+	kill $pid
+	wait $pid 2>/dev/null
+done
+
+# Root of a container, as it is by default: no more than another user.
+waits $user theirs $terces
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -o refused.data -p $pid --duration 1 2>log
+is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
+ (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
+kill $pid
+wait $pid 2>/dev/null
+
+waits $user theirs $terces hide
+load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
+is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
+ group, or may not be read: run xpuload as root" "-p, a process that hides: refused, and what to do"
+hasnt home/refused.data "-p, a process that hides"
+kill $pid
+wait $pid 2>/dev/null
+
+# ---- programs that become somebody else's
+
+cp inst/bin/private suid
+chmod 4755 suid
+cp inst/bin/private unreadable
+chmod 0711 unreadable
+cp inst/bin/private sgid
+chown 0:$other sgid
+chmod 2755 sgid
+
+# stops NAME STEP...: the word that comes first is there, the one that comes last is not
+stops() {
+	name=$1
+	shift
+	for how in "" "--off-cpu" "--call-graph fp"; do
+		rm -f home/x.data
+		# shellcheck disable=SC2086 # options, or none
+		load --cpu-only -F 999 $how -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
+			"$private" $drow "$@" 2>log
+		is $? 0 "$name $how: status" || diag "$(cat log)"
+		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' "$name $how: it is said" ||
+			diag "$(cat log)"
+		[ "$(count $word home/x.data)" -gt 1 ]
+		ok $? "$name $how: what was before is recorded"
+		hasnt home/x.data "$name $how"
+	done
+}
+stops "a set-user-ID program" "$PWD/suid" 100 $terces word
+stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
+stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
+stops "a program that hides" "$private" 100 $terces own hide word own
+
+# The COMMAND itself.
+load --cpu-only -F 999 -o x.data "$PWD/suid" 100 $terces word 2>log
+is $? 0 "a COMMAND that is set-user-ID: status"
+like "$(cat log)" '^xpuload: warning: 1 process gained privileges' "a COMMAND that is set-user-ID: said"
+like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
+hasnt home/x.data "a COMMAND that is set-user-ID"
+load --strict --cpu-only -o x.data "$PWD/suid" 10 $terces own 2>log
+is $? 125 "a COMMAND that is set-user-ID: --strict fails"
+xpuload --cpu-only -F 999 -o root.data "$PWD/suid" 100 $terces word 2>log
+[ "$(count $secret root.data)" -gt 1 ]
+ok $? "root records it" || diag "$(cat log)"
+
+# Where the kernel keeps its addresses from the user, so does the recording.
+if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
+	skip "addresses of the kernel" "/proc/kallsyms shows them to everybody"
+else
+	for how in "" "--off-cpu"; do
+		# shellcheck disable=SC2086 # options, or none
+		load --cpu-only $how -F 999 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
+		xpumerge -i home/k.data -f folded -o k.folded 2>mlog
+		like "$(cat k.folded)" '[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
+			"the kernel $how: that it was there is recorded"
+		unlike "$(cat k.folded)" '\[kernel\]_\[k\];\[kernel\]_\[k\]' \
+			"the kernel $how: not where in it"
+	done
+fi
+
+# ---- launches
+
+use_sim
+exact="$XPU_BUILD/workload/exact"
+load -o l.data "$exact" -t 4 -n 20000 >/dev/null 2>log
+is $? 0 "launches of the user's: status" || diag "$(cat log)"
+like "$(cat log)" '^xpuload: 20000 launches .* 20000 device records.* lost 0$' \
+	"launches of the user's: none is lost"
+exact home/l 20000 "launches of the user's: exact"
+
+cp /bin/true suid-true
+chmod 4755 suid-true
+load -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/dev/null 2>log
+is $? 0 "launches, then a set-user-ID exec: status" || diag "$(cat log)"
+exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
+like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
+	"launches, then a set-user-ID exec: that it is not recorded is said"
+is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: its name is in the options only"
+
+# A namespace of the user's own, in which he is root, as containers without root have it.
+if as $user unshare -Ur true 2>/dev/null; then
+	load -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
+	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
+	unlike "$(cat log)" 'recorded no further' "in the user's own user namespace: to its end"
+else
+	skip "a user namespace of the user's own" "unshare -U is not allowed"
+fi
+
+# -a takes in what is the user's, and counts the rest.
+shim=$PWD/inst/lib/xpuload/libxpushim.so
+shimmed() {		# shimmed NAME UID GID [OPTION...]: a program with the shim
+	name=$1 uid=$2 gid=$3
+	shift 3
+	start "$name" setpriv --reuid "$uid" --regid "$gid" --clear-groups "$@" \
+		env LD_PRELOAD="$shim" "$live" -s 200
+}
+shimmed mine $user $user
+shimmed roots 0 0
+shimmed others $other $user
+shimmed groups $user $other
+shimmed capable $user $user --inh-caps +net_raw --ambient-caps +net_raw
+# shellcheck disable=SC2086 # options, or none
+(cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
+	"$OLDPWD/inst/bin/xpuload" -o all.data -a) 2>all.log &
+all_pid=$!
+awake home/all
+for name in roots mine others groups capable; do
+	ask $name "burst 300" >/dev/null
+done
+leave all
+is $? 0 "-a: status" || diag "$(cat all.log)"
+exact home/all 303 "-a: each launch of the user's, and no other"
+like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
+like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;.* lost 0$' "-a: of one process"
+inst/bin/xpuload -o roots_all.data -a 2>roots_all.log &
+roots_all_pid=$!
+awake roots_all
+sleep 0.3			# the others' definitions
+for name in roots mine others groups capable; do
+	ask $name "burst 300" >/dev/null
+done
+leave roots_all
+exact roots_all 1515 "-a, root: all of them" || diag "$(cat roots_all.log)"
+unlike "$(cat roots_all.log)" 'left alone' "-a, root: nobody is left alone"
+for name in roots mine others groups capable; do
+	finish $name
+done
+
+# ---- the program's own power
+
+# What COMMAND is given is what the user gave.
+load -q -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
+[ -n "$ambient" ] || is "$(sed 's/^.*:.//' out | sort -u)" 0000000000000000 \
+	"COMMAND has none of the capabilities"
+as $user sh -c 'ls /proc/$$/fd' >want 2>log
+load -q -o x.data sh -c 'ls /proc/$$/fd' >out 2>log
+is "$(tr '\n' ' ' <out)" "$(tr '\n' ' ' <want)" "COMMAND has none of the descriptors"
+
+# A container's bounding set without one of them.
+if [ -z "$ambient" ]; then
+	unbound() {
+		(cd home && setpriv --bounding-set -bpf --reuid $user --regid $user --clear-groups \
+			"$OLDPWD/inst/bin/xpuload" "$@")
+	}
+	like "$(unbound --help 2>&1)" '^usage: xpuload' "without cap_bpf in the bounding set: --help"
+	like "$(unbound --check 2>&1)" \
+		'^MISSING +privileges +without cap_bpf, which a container must be given' \
+		"without cap_bpf in the bounding set: --check says which"
+	unbound -o none.data true 2>log
+	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: one line"
+	like "$(cat log)" 'without cap_bpf, which a container must be given' \
+		"without cap_bpf in the bounding set: what to do"
+
+	# In effect only where it is used: here nothing wants it.
+	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
+		"$live" -s 200 -i
+	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
+		"$OLDPWD/inst/bin/xpuload" -o idle.data -p $idle_pid) 2>idle.log &
+	observer_pid=$!
+	wait_for [ -e home/idle.data ]
+	sleep 0.5
+	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
+		"while it records no capability is in effect"
+	# Its memory has what the kernel says of everybody.
+	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "its memory is root's to look into"
+	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
+	is "$? $(grep -c denied out)" "1 1" "its user may not look into it"
+	kill -INT $observer_pid
+	wait $observer_pid
+	is $? 0 "and it ends as it should"
+	finish idle
+
+	# A shim that its user chose.
+	mkdir home/mine home/mine/bin home/mine/lib home/mine/lib/xpuload
+	ln inst/bin/xpuload home/mine/bin/xpuload
+	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
+	chown -R $user home/mine/lib
+	(cd home && as $user mine/bin/xpuload -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
+	is $? 125 "a shim that the user put there: status"
+	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
+		"a shim that the user put there: refused"
+	rm home/mine/bin/xpuload
+
+	cp "$XPULOAD" inst/bin/suid-xpuload
+	chmod 4755 inst/bin/suid-xpuload
+	as $user inst/bin/suid-xpuload --version >out 2>log
+	is "$? $(cat out)" "125 " "set-user-ID: status"
+	like "$(cat log)" '^xpuload: this program must not be set-user-ID' "set-user-ID: refused"
+fi
+done_testing

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs that profile themselves three times while their threads go on launching: each profile has
+# what it has without xpuload, nothing of the program's is harmed, and what it took is counted.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+own="$XPU_BUILD/workload/own_profiles"
+runs=4
+
+for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
+	name=$(echo "$how" | tr -d ' ')
+	{
+		# shellcheck disable=SC2086 # two arguments
+		"$own" $how >"$name.want" 2>&1
+		echo $? >"$name.wanted"
+	} &
+	for i in $(seq $runs); do
+		{
+			# shellcheck disable=SC2086
+			xpuload -o "$name.$i.data" timeout 100 "$own" $how >"$name.$i.out" \
+				2>"$name.$i.log"
+			echo $? >"$name.$i.status"
+		} &
+	done
+	wait
+	is "$(cat "$name.wanted") $(grep -c ': 100 sets$' "$name.want")" "0 3" \
+		"$how: without xpuload it has its sets, three times"
+	failed=0
+	for i in $(seq $runs); do
+		[ "$(cat "$name.$i.status")" = 0 ] && cmp -s "$name.want" "$name.$i.out" && continue
+		failed=$((failed + 1))
+		diag "run $i: status $(cat "$name.$i.status")" "$(cat "$name.$i.out" "$name.$i.log")"
+	done
+	is $failed 0 "$how: with xpuload too, in each of $runs runs"
+	is "$(cat "$name".*.log | grep -c 'ERROR: \|runtime error: \|sim: ')" 0 \
+		"$how: nothing foreign is touched"
+	like "$(cat "$name.1.log")" 'the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded' \
+		"$how: said"
+	xpumerge -i "$name.1.data" -f folded --unit count -o "$name.folded" 2>"$name.mlog"
+	like "$(cat "$name.mlog")" 'launches ([1-9][0-9]*) matched [1-9][0-9]* unmatched [0-9]+ lost 0' \
+		"$how: and the rest recorded" || diag "$(cat "$name.mlog")"
+	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' "$how: without what it profiled"
+done
+taken() {		# taken LOG: records that the program collected itself, as it says there
+	sed -n 's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
+		"$1" | awk '{ n += $1 } END { print n + 0 }'
+}
+is "$(taken late0.1.log)" 300 "late: what it took is counted" || diag "$(cat late0.1.log)"
+is "$(taken kineto0.1.log)" 300 "kineto: what it took is counted" || diag "$(cat kineto0.1.log)"
+like "$(cat kineto0.1.log)" 'CUPTI was not free again until the end: the program collected' \
+	"kineto: at the end"
+[ "$(taken kineto4.1.log)" -ge 300 ]
+ok $? "kineto: its other threads' records as well"
+
+# Where the shim cannot know of it, nothing can be right but the program's life.
+if [ -n "${XPU_SAN:-}" ]; then
+	skip "stranger" "the sanitizer's free() has words of its own"
+else
+	xpuload -o stranger.data "$own" stranger 4 >stranger.out 2>stranger.log
+	is $? 0 "stranger: it frees buffers of the shim's, and lives" || diag "$(cat stranger.log)"
+fi
+done_testing

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blocked.h - how long a thread was blocked, as the kernel tells: it neither ran nor waited for a CPU
+ *
+ * By this, programs that measure themselves need no quiet machine.
+ */
+#ifndef WORKLOAD_BLOCKED_H
+#define WORKLOAD_BLOCKED_H
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+struct thread_times {
+	uint64_t wall_ns, cpu_ns;
+	int64_t blocked_ns;		/* the rest; less than nothing by what clocks are off */
+};
+
+/* How long the calling thread has waited for a CPU, and how often it got one; 0 if nobody knows. */
+static inline void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (!f || fscanf(f, "%*u %" SCNu64 " %" SCNu64, delay_ns, nr) != 2)
+		*delay_ns = *nr = 0;
+	if (f)
+		fclose(f);
+}
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Of the calling thread, up to now; only differences of two mean anything. */
+static inline struct thread_times thread_times_now(void)
+{
+	uint64_t delay_ns, nr, delay_after_ns, nr_after;
+	struct thread_times t;
+
+	do {				/* all of it at one instant */
+		read_schedstat(&delay_ns, &nr);
+		t.wall_ns = clock_ns(CLOCK_MONOTONIC);
+		t.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		read_schedstat(&delay_after_ns, &nr_after);
+	} while (nr != nr_after);
+	t.blocked_ns = (int64_t)(t.wall_ns - t.cpu_ns - delay_ns);
+	return t;
+}
+
+#endif /* WORKLOAD_BLOCKED_H */
