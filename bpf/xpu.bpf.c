@@ -57,6 +57,17 @@ struct {
 	__type(value, struct xpu_proc);
 } procs SEC(".maps");
 
+/*
+ * What was lost of whom: so that one process, be it broken or hostile, is not taken for another. Of
+ * more processes than these only the sums are known. Nothing is here of those that lose nothing.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 14);
+	__type(key, __u32);
+	__type(value, struct xpu_loss);
+} losses SEC(".maps");
+
 #define FRAMES_BYTES	(XPU_MAX_FRAMES * sizeof(__u64))
 
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
@@ -93,6 +104,30 @@ static __always_inline void drop_many(__u32 kind, __u64 nr)
 static __always_inline void drop(__u32 kind)
 {
 	drop_many(kind, 1);
+}
+
+/* The same of a process that it is to be told of. */
+static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
+{
+	struct xpu_loss *loss, none = {};
+
+	if (!nr || kind >= XPU_LOST_NR)
+		return 0;
+	drop_many(kind, nr);
+	loss = bpf_map_lookup_elem(&losses, &proc_id);
+	if (!loss) {
+		bpf_map_update_elem(&losses, &proc_id, &none, BPF_NOEXIST);
+		loss = bpf_map_lookup_elem(&losses, &proc_id);
+		if (!loss)
+			return 0;
+	}
+	if (kind == XPU_LOST_READ)
+		__sync_fetch_and_add(&loss->nr_unread, nr);
+	else if (kind == XPU_LOST_RANGE)
+		__sync_fetch_and_add(&loss->nr_ranges, nr);
+	else if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_SCRATCH)
+		__sync_fetch_and_add(&loss->nr_launches, nr);
+	return 0;
 }
 
 static __always_inline __u64 ring_flags(void)
@@ -277,8 +312,8 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
 
 	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++)
 		nr_ranges += e[i].path_id >> 31;
-	drop_many(XPU_LOST_RANGE, nr_ranges);
-	drop_many(XPU_LOST_LAUNCH, r->nr - nr_ranges);
+	drop_of(r->proc_id, XPU_LOST_RANGE, nr_ranges);
+	drop_of(r->proc_id, XPU_LOST_LAUNCH, r->nr - nr_ranges);
 	return 0;
 }
 
@@ -302,7 +337,7 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 
 	if (bpf_probe_read_user(&log, sizeof(log), user_log)) {
 		if (!own)
-			drop(XPU_LOST_READ);
+			drop_of(proc_id, XPU_LOST_READ, 1);
 		return;
 	}
 	if (own && (log.size != XPU_LOG_BYTES || log.tid != ns_tid))
@@ -314,14 +349,14 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 	if (end <= log.tail || end - log.tail > XPU_LOG_ENTRIES - at)
 		return;
 	if (log.size != XPU_LOG_BYTES) {	/* of another version */
-		drop_many(XPU_LOST_READ, nr);
+		drop_of(proc_id, XPU_LOST_READ, nr);
 		return;
 	}
 	bytes = nr * sizeof(struct xpu_log_entry);
 	BOUND(bytes, XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry));
 	if (bpf_probe_read_user(r->entries, bytes, user_log + sizeof(log) +
 				at * sizeof(struct xpu_log_entry))) {
-		drop_many(XPU_LOST_READ, nr);
+		drop_of(proc_id, XPU_LOST_READ, nr);
 		return;
 	}
 	r->hdr.type = XPU_RECORD_LOG;
@@ -495,7 +530,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	if (!proc)
 		return 0;
 	if (bpf_probe_read_user(&slot, sizeof(slot), user_slot) || slot.size != sizeof(slot)) {
-		drop(XPU_LOST_READ);
+		drop_of(proc->proc_id, XPU_LOST_READ, 1);
 		return 0;
 	}
 	if (want_accounts && slot.home)
@@ -504,7 +539,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 		return 0;
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
-		drop(XPU_LOST_SCRATCH);
+		drop_of(proc->proc_id, XPU_LOST_SCRATCH, 1);
 		return 0;
 	}
 
@@ -557,7 +592,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	r->nr_frames = bytes / sizeof(__u64);
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()) &&
 	    !(slot.flags & XPU_CHAIN_NO_LAUNCH))
-		drop(slot.wait_ns ? XPU_LOST_WAIT : XPU_LOST_LAUNCH);
+		drop_of(proc->proc_id, slot.wait_ns ? XPU_LOST_WAIT : XPU_LOST_LAUNCH, 1);
 	return 0;
 }
 
@@ -574,7 +609,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 	if (s)
 		send_log(task, proc->proc_id, s, user_log, end, false);
 	else
-		drop(XPU_LOST_SCRATCH);
+		drop_of(proc->proc_id, XPU_LOST_SCRATCH, 1);
 	return 0;
 }
 
@@ -603,7 +638,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 		r->ns_tid = pid_in_own_ns(BPF_CORE_READ(task, thread_pid));	\
 		if (bpf_probe_read_user(r->records, n, records)) {	\
 			bpf_ringbuf_discard(r, 0);			\
-			drop(XPU_LOST_READ);				\
+			drop_of(proc->proc_id, XPU_LOST_READ, 1);	\
 		} else {						\
 			/* Samples wait for where Python is. */		\
 			bpf_ringbuf_submit(r, n == sizeof(struct xpu_record_python) ? \
@@ -625,7 +660,7 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 	if (!proc)
 		return 0;
 	if (size > XPU_BATCH_MAX || size % 8) {
-		drop(XPU_LOST_READ);
+		drop_of(proc->proc_id, XPU_LOST_READ, 1);
 		return 0;
 	}
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))

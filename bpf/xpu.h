@@ -38,6 +38,14 @@ struct xpu_proc {
 	__u64	stop_ns;		/* what is of later than this is not for the recording */
 };
 
+/* What could not be sent of a process image; the key is its proc_id. */
+struct xpu_loss {
+	__u64	nr_launches;		/* the ring was full, or there was no scratch memory */
+	__u64	nr_ranges;		/* the same of events of NVTX ranges */
+	__u64	nr_unread;		/* slots, entries of logs, and batches that could not be
+					 * read, or are of no version that is known here */
+};
+
 enum {
 	XPU_THREAD_RUNNING,
 	XPU_THREAD_RUNNABLE,

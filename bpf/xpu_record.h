@@ -520,6 +520,7 @@ enum xpu_lost_kind {
 	XPU_LOST_OFF_CPU	= 10,	/* off-CPU intervals: maps or ring full */
 	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: the same */
 	XPU_LOST_RANGE		= 12,	/* events of NVTX ranges: ring full */
+	XPU_LOST_MALFORMED	= 13,	/* entries that no shim makes: ignored */
 	XPU_LOST_NR
 };
 

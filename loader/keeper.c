@@ -12,35 +12,47 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "bounds.h"
+#include "clock.h"
+#include "copy.h"
 #include "invoker.h"
+#include "map.h"
 #include "mapped.h"
 #include "safefile.h"
 #include "table.h"
 
 #define HELD_MAX	400		/* files held open: are they still there at the end? */
+#define WAIT_NS		50000000	/* between two looks at whether to stop */
+#define HANG_NS		2000000000ull	/* after that: in a file system that does not answer */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
-/* A mapped file, by its build-id and the path that a process has for it: looked at once. */
-struct seen {
-	UT_hash_handle hh;
-	int fd;				/* of one that is at its path so far; -1: none */
-	uint8_t build_id_len;
-	uint8_t key[];			/* build-id, path and its NUL */
-};
-
-/* A process that has generated code and a /tmp of its own. */
+/* A process that has generated code and perhaps a /tmp of its own. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: the one here */
+	int tmp_fd;			/* its /tmp; -1: the one here ... */
+	bool unknown;			/* ... or it is not known */
 	pid_t ns_pid;			/* what it calls itself */
 	UT_hash_handle hh;
 };
 
+/*
+ * A file to look at and to copy. Looking at a path may take for ever, where its file system is a
+ * program: that is the thread's to do.
+ */
 struct job {
 	struct job *next;
-	int fd;				/* to copy, opened with O_PATH */
+	enum {
+		JOB_COPY,		/* @fd */
+		JOB_LOOK,		/* the same, unless it is at @path here */
+		JOB_JIT,		/* perf-@ns_pid.map in the directory @fd, or -1: in
+					 * @pid's /tmp; if it is there */
+	} kind;
+	int fd;				/* opened with O_PATH; of JOB_LOOK, -1: by @path in @pid */
+	pid_t pid, ns_pid;
+	char *path;
 	char name[NAME_MAX_BYTES];	/* below the directory */
 };
 
@@ -48,12 +60,16 @@ struct keeper {
 	int dir_fd;			/* of the directory that the recording is in */
 	char *name;			/* of the directory for what is kept */
 	int kept_fd;			/* of that one, for the thread; -1: not made yet */
-	struct seen *seen;
+	struct map seen;		/* files: each is looked at once */
+	struct job *held;		/* JOB_LOOK: files that are at their paths so far */
 	unsigned int nr_held;
 	struct jit *jits;
 	pthread_t thread;
 	bool running, finished;
+	bool abandoned;			/* the thread hangs; it has all of this */
+	atomic_bool cancel;		/* copy nothing more */
 	pthread_mutex_t lock;		/* of what follows */
+	unsigned int nr_jobs;
 	pthread_cond_t more;
 	struct job *first, **last;
 	bool stop;
@@ -88,30 +104,9 @@ static int keeper__open_dir(struct keeper *k, const char *name)
 	return k->kept_fd < 0 ? k->kept_fd : make_dirs(k->kept_fd, name);
 }
 
-static int copy_bytes(int from, int to, uint64_t *bytes)
-{
-	char buf[65536];
-	ssize_t n, put, at;
-
-	*bytes = 0;
-	/* Shares the blocks where the file system can; not between all of them. */
-	while ((n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0)) > 0)
-		*bytes += n;
-	if (!n && *bytes)
-		return 0;
-	while ((n = read(from, buf, sizeof(buf))) > 0) {
-		for (at = 0; at < n; at += put) {
-			put = write(to, buf + at, n - at);
-			if (put < 0)
-				return -errno;
-		}
-		*bytes += n;
-	}
-	return n < 0 ? -errno : 0;
-}
-
 /* Copies the file behind @job->fd to its name, which appears when all of it is there. */
-static int keeper__copy(struct keeper *k, const struct job *job, uint64_t *bytes)
+static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_bytes,
+			uint64_t *bytes)
 {
 	struct safefile f;
 	char self[64];
@@ -130,7 +125,7 @@ static int keeper__copy(struct keeper *k, const struct job *job, uint64_t *bytes
 	err = safefile__open(&f, dir_fd, safefile__name(job->name), SAFEFILE_PRIVATE);
 	if (err)
 		goto close_dir;
-	err = copy_bytes(from, f.fd, bytes);
+	err = copy__file(from, f.fd, max_bytes, &k->cancel, bytes);
 	if (close(f.fd) && !err)
 		err = -errno;
 	if (!err)
@@ -143,11 +138,105 @@ close_from:
 	return err;
 }
 
+static void job__free(struct job *job)
+{
+	if (job->fd >= 0)
+		close(job->fd);
+	free(job->path);
+	free(job);
+}
+
+/* Return: 1 if the file behind @fd is at @path here, 0 if not, or a negative errno: who knows. */
+static int is_here(int fd, const char *path, bool cached)
+{
+	struct stat st, here;
+	int here_fd, err;
+
+	err = mapped__stat(fd, &st);
+	if (err)
+		return err;
+	here_fd = mapped__open_here(path, cached);
+	if (here_fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	err = mapped__stat(here_fd, &here);
+	close(here_fd);
+	return err ?: here.st_dev == st.st_dev && here.st_ino == st.st_ino;
+}
+
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return !mapped__stat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+/* Finds the file of a job. Return: 1, 0 if there is nothing to copy, or a negative errno. */
+static int job__find(struct job *job)
+{
+	char name[NAME_MAX_BYTES];
+	int fd, here;
+
+	switch (job->kind) {
+	case JOB_COPY:
+		return 1;
+	case JOB_LOOK:
+		if (job->fd < 0)
+			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
+		if (job->fd < 0)	/* it is gone; that does not matter if its file is here */
+			return access(job->path, F_OK) ? -ESRCH : 0;
+		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
+		return here < 0 ? here : !here;
+	case JOB_JIT:
+		if (job->fd < 0)
+			job->fd = mapped__open_in_root(job->pid, "tmp", O_DIRECTORY, false);
+		if (job->fd < 0)
+			return 0;
+		snprintf(name, sizeof(name), "perf-%d.map", job->ns_pid);
+		fd = openat(job->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		close(job->fd);
+		job->fd = fd;
+		return fd >= 0 && is_regular(fd);
+	}
+	return 0;
+}
+
+/* Return: 1 if it was copied, 0 if there is nothing to copy, or a negative errno. */
+static int keeper__do(struct keeper *k, struct job *job, uint64_t left, uint64_t *bytes)
+{
+	int err;
+
+	*bytes = 0;
+	if (k->cancel)
+		return -EINTR;
+	err = job__find(job);
+	if (err <= 0)
+		return err;
+	if (!left)
+		return -EFBIG;
+	return keeper__copy(k, job, left < LIMIT_KEPT_FILE ? left : LIMIT_KEPT_FILE, bytes) ?: 1;
+}
+
+/* One job is over, by keeper__do()'s @err. */
+static void keeper__count(struct keeper *k, int err, uint64_t bytes)
+{
+	k->nr_jobs--;
+	k->stats.nr_files += err > 0;
+	k->stats.bytes += err > 0 ? bytes : 0;
+	if (err >= 0)
+		return;
+	if (err == -EFBIG || err == -ENOSPC || err == -EINTR) {
+		k->stats.nr_refused++;
+		return;
+	}
+	k->stats.nr_failed++;
+	k->stats.error = k->stats.error ?: -err;
+}
+
 static void *keeper__thread(void *arg)
 {
 	struct keeper *k = arg;
 	struct job *job;
-	uint64_t bytes;
+	uint64_t bytes = 0, left;
 	int entered, err;
 
 	entered = invoker__enter();	/* for good: it reads what is the invoker's to read */
@@ -161,37 +250,31 @@ static void *keeper__thread(void *arg)
 		k->first = job->next;
 		if (!k->first)
 			k->last = &k->first;
+		left = k->stats.nr_files >= LIMIT_KEPT_FILES ||
+		       k->stats.bytes >= LIMIT_KEPT_BYTES ? 0 : LIMIT_KEPT_BYTES - k->stats.bytes;
 		pthread_mutex_unlock(&k->lock);
-		bytes = 0;
-		err = entered ?: keeper__copy(k, job, &bytes);
-		close(job->fd);
-		free(job);
+		err = entered ?: keeper__do(k, job, left, &bytes);
+		job__free(job);
 		pthread_mutex_lock(&k->lock);
-		if (err) {
-			k->stats.nr_failed++;
-			k->stats.error = k->stats.error ?: -err;
-			continue;
-		}
-		k->stats.nr_files++;
-		k->stats.bytes += bytes;
+		keeper__count(k, err, bytes);
 	}
 	pthread_mutex_unlock(&k->lock);
 	return NULL;
 }
 
-static void keeper__fail(struct keeper *k, int error)
+static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 {
 	pthread_mutex_lock(&k->lock);
-	k->stats.nr_failed++;
+	(*counter)++;
 	k->stats.error = k->stats.error ?: error;
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Takes @fd, to be copied to @name. */
-static void keeper__add(struct keeper *k, int fd, const char *name)
+/* Takes @job, which may be NULL without memory. */
+static void keeper__add(struct keeper *k, struct job *job)
 {
-	struct job *job = calloc(1, sizeof(*job));
 	sigset_t all, old;
+	bool full;
 
 	if (job && !k->running) {
 		sigfillset(&all);
@@ -200,107 +283,132 @@ static void keeper__add(struct keeper *k, int fd, const char *name)
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	if (!job || !k->running) {
-		keeper__fail(k, ENOMEM);
-		close(fd);
-		free(job);
+		keeper__refuse(k, &k->stats.nr_failed, ENOMEM);
+		if (job)
+			job__free(job);
 		return;
 	}
-	job->fd = fd;
-	snprintf(job->name, sizeof(job->name), "%s", name);
+	job->next = NULL;
 	pthread_mutex_lock(&k->lock);
-	*k->last = job;
-	k->last = &job->next;
-	pthread_cond_signal(&k->more);
+	full = k->nr_jobs >= LIMIT_KEEPING;
+	if (full) {
+		k->stats.nr_refused++;
+	} else {
+		k->nr_jobs++;
+		*k->last = job;
+		k->last = &job->next;
+		pthread_cond_signal(&k->more);
+	}
 	pthread_mutex_unlock(&k->lock);
+	if (full)
+		job__free(job);
 }
 
 /* ---- what to keep ---------------------------------------------------------------------------- */
 
-static bool same_file(const char *path, const struct stat *st)
+/* Return: whether it was not met before. */
+static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 {
-	struct stat here;
+	__u64 words[(XPU_BUILD_ID_LEN + PATH_MAX) / 8 + 2] = { 0 };
+	size_t path = strnlen(r->filename, PATH_MAX);
+	struct map_key key;
 
-	return !stat(path, &here) && here.st_dev == st->st_dev && here.st_ino == st->st_ino;
+	memcpy(words, r->build_id, sizeof(r->build_id));
+	memcpy((char *)words + sizeof(r->build_id), r->filename, path);
+	key = map__hash(words, (sizeof(r->build_id) + path) / 8 + 1);
+	if (map__find(&k->seen, key))
+		return false;
+	if (k->seen.nr < LIMIT_MAPPED_FILES && !map__add(&k->seen, key, 1))
+		return true;
+	keeper__refuse(k, &k->stats.nr_refused, 0);
+	return false;
 }
 
-/* Return: the file, or NULL if it was met before (or memory is out). */
-static struct seen *keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
+/* A job that has @fd, or NULL without memory: then @fd is closed. */
+static struct job *job__new(const struct xpu_record_mmap *r, int fd)
 {
-	size_t path = strlen(r->filename) + 1, bytes = sizeof(r->build_id) + path;
-	struct seen *s = malloc(sizeof(*s) + bytes), *old;
-
-	if (!s)
-		return NULL;
-	s->fd = -1;
-	s->build_id_len = r->build_id_len;
-	memcpy(s->key, r->build_id, sizeof(r->build_id));
-	memcpy(s->key + sizeof(r->build_id), r->filename, path);
-	HASH_FIND(hh, k->seen, s->key, bytes, old);
-	if (!old)
-		HASH_ADD_KEYPTR(hh, k->seen, s->key, bytes, s);
-	if (!old && s->hh.tbl)
-		return s;
-	free(s);
-	return NULL;
-}
-
-static const char *seen__path(const struct seen *s)
-{
-	return (const char *)s->key + XPU_BUILD_ID_LEN;
-}
-
-/* Has the file, which @fd is, copied. */
-static void keeper__keep(struct keeper *k, const struct seen *s, int fd)
-{
-	char name[NAME_MAX_BYTES];
+	struct job *job = calloc(1, sizeof(*job));
 	size_t i, at;
 
-	at = snprintf(name, sizeof(name), ".build-id/%02x/", s->key[0]);
-	for (i = 1; i < s->build_id_len; i++)
-		at += snprintf(name + at, sizeof(name) - at, "%02x", s->key[i]);
-	snprintf(name + at, sizeof(name) - at, "/elf");
-	keeper__add(k, fd, name);
+	if (job)
+		job->path = strdup(r->filename);
+	if (!job || !job->path) {
+		free(job);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	job->kind = JOB_LOOK;
+	job->fd = fd;
+	job->pid = r->pid;
+	at = snprintf(job->name, sizeof(job->name), ".build-id/%02x/", r->build_id[0]);
+	for (i = 1; i < r->build_id_len; i++)
+		at += snprintf(job->name + at, sizeof(job->name) - at, "%02x", r->build_id[i]);
+	snprintf(job->name + at, sizeof(job->name) - at, "/elf");
+	return job;
+}
+
+static void keeper__hold(struct keeper *k, struct job *job)
+{
+	if (k->nr_held >= HELD_MAX) {
+		job__free(job);
+		return;
+	}
+	job->next = k->held;
+	k->held = job;
+	k->nr_held++;
+}
+
+/* @job has a file. */
+static void keeper__look(struct keeper *k, struct job *job, bool hold)
+{
+	int here = is_here(job->fd, job->path, true);
+
+	if (here <= 0) {
+		job->kind = here ? JOB_LOOK : JOB_COPY;
+		keeper__add(k, job);
+	} else if (hold) {
+		keeper__hold(k, job);
+	} else {
+		job__free(job);
+	}
 }
 
 static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 {
-	struct seen *s = keeper__meet(k, r);
-	struct stat st;
-	int fd;
+	struct job *job;
+	int fd, here_fd;
 
-	if (!s)
+	if (!keeper__meet(k, r))
 		return;
-	fd = mapped__open(r->pid, r->start, r->len, r->filename);
-	if (fd < 0) {
+	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
+	if (fd < 0 && errno != EAGAIN) {
 		/* It is gone already. That does not matter if its file is here. */
-		if (stat(r->filename, &st))
-			keeper__fail(k, ESRCH);
-	} else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-	} else if (!same_file(r->filename, &st)) {
-		keeper__keep(k, s, fd);
-	} else if (k->nr_held < HELD_MAX) {
-		s->fd = fd;
-		k->nr_held++;
-	} else {
-		close(fd);
+		here_fd = mapped__open_here(r->filename, true);
+		if (here_fd >= 0) {
+			close(here_fd);
+			return;
+		}
 	}
+	if (fd >= 0 && !is_regular(fd)) {
+		close(fd);
+		return;
+	}
+	job = job__new(r, fd);
+	if (job && fd >= 0)
+		keeper__look(k, job, true);
+	else
+		keeper__add(k, job);
 }
 
 /* Copies those that have been unlinked or replaced since. */
 static void keeper__look_again(struct keeper *k)
 {
-	struct seen *s;
-	struct stat st;
+	struct job *job;
 
-	for (s = k->seen; s; s = s->hh.next) {
-		if (s->fd < 0)
-			continue;
-		if (fstat(s->fd, &st) || same_file(seen__path(s), &st))
-			close(s->fd);
-		else
-			keeper__keep(k, s, s->fd);
-		s->fd = -1;
+	while ((job = k->held)) {
+		k->held = job->next;
+		keeper__look(k, job, false);
 	}
 }
 
@@ -336,19 +444,22 @@ static void jit__close(struct jit *j)
 /* Generated code: keeps hold of where its names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
-	struct stat st;
 	struct jit *j;
 
 	table_find(k->jits, pid, pid, j);
 	if (j)
 		return;
+	if (HASH_COUNT(k->jits) >= LIMIT_JITS) {
+		keeper__refuse(k, &k->stats.nr_refused, 0);
+		return;
+	}
 	table_get(k->jits, pid, pid, j);
 	if (!j)
 		return;
 	j->ns_pid = innermost_pid(pid);
-	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY);
-	if (j->tmp_fd >= 0 && j->ns_pid == pid && !fstat(j->tmp_fd, &st) &&
-	    same_file("/tmp", &st)) {
+	j->tmp_fd = mapped__open_in_root(pid, "tmp", O_DIRECTORY, true);
+	j->unknown = j->tmp_fd < 0 && errno == EAGAIN;
+	if (j->tmp_fd >= 0 && j->ns_pid == pid && is_here(j->tmp_fd, "/tmp", true) == 1) {
 		close(j->tmp_fd);
 		j->tmp_fd = -1;
 	}
@@ -362,25 +473,36 @@ void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__jit(k, r->pid);
 }
 
-/* Copies the names of the generated code of one process, if it has left any. */
-static void keeper__jit_map(struct keeper *k, const struct jit *j)
+/* Copies the names of the generated code of one process, if it has left any; it takes its /tmp. */
+static void keeper__jit_map(struct keeper *k, struct jit *j)
 {
-	char name[NAME_MAX_BYTES];
-	struct stat st;
-	int fd;
+	struct job *job;
 
-	if (j->tmp_fd < 0)
+	if (j->tmp_fd < 0 && !j->unknown)
 		return;
-	snprintf(name, sizeof(name), "perf-%d.map", j->ns_pid);
-	fd = openat(j->tmp_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return;
+	job = calloc(1, sizeof(*job));
+	if (!job) {
+		jit__close(j);
+	} else {
+		job->kind = JOB_JIT;
+		job->fd = j->tmp_fd;
+		job->pid = j->pid;
+		job->ns_pid = j->ns_pid;
+		snprintf(job->name, sizeof(job->name), "perf-%d.map", j->pid);
 	}
-	snprintf(name, sizeof(name), "perf-%d.map", j->pid);
-	keeper__add(k, fd, name);
+	keeper__add(k, job);
+	j->tmp_fd = -1;
+}
+
+void keeper__process_exit(struct keeper *k, pid_t pid)
+{
+	struct jit *j;
+
+	table_find(k->jits, pid, pid, j);
+	if (!j)
+		return;
+	keeper__jit_map(k, j);
+	table_remove(k->jits, j);
 }
 
 /* ---- removing -------------------------------------------------------------------------------- */
@@ -511,26 +633,53 @@ free_keeper:
 	return err;
 }
 
-void keeper__finish(struct keeper *k, struct keeper_stats *stats)
+/* Waits for the thread. Return: false if it hangs. */
+static bool keeper__join(struct keeper *k, keeper_stop_fn stopped, void *ctx)
+{
+	uint64_t start_ns = clock__now(), cancel_ns = 0, now = start_ns;
+	struct timespec until;
+
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += WAIT_NS;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		if (!pthread_timedjoin_np(k->thread, NULL, &until))
+			return true;
+		now = clock__now();
+		if (!cancel_ns && (now - start_ns > LIMIT_KEEPING_NS || (stopped && stopped(ctx)))) {
+			k->cancel = true;
+			cancel_ns = now;
+		}
+		if (cancel_ns && now - cancel_ns > HANG_NS)
+			return false;
+	}
+}
+
+void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped, void *ctx)
 {
 	struct jit *j;
 
-	*stats = k->stats;
-	if (k->finished)
-		return;
-	k->finished = true;
-	keeper__look_again(k);
-	for (j = k->jits; j; j = j->hh.next)
-		keeper__jit_map(k, j);
-	if (k->running) {
+	if (!k->finished) {
+		k->finished = true;
+		keeper__look_again(k);
+		for (j = k->jits; j; j = j->hh.next)
+			keeper__jit_map(k, j);
 		pthread_mutex_lock(&k->lock);
 		k->stop = true;
 		pthread_cond_signal(&k->more);
 		pthread_mutex_unlock(&k->lock);
-		pthread_join(k->thread, NULL);
-		k->running = false;
+		if (k->running && !keeper__join(k, stopped, ctx)) {
+			pthread_detach(k->thread);
+			k->abandoned = true;
+		}
 	}
+	pthread_mutex_lock(&k->lock);
 	*stats = k->stats;
+	stats->nr_refused += k->nr_jobs;
+	pthread_mutex_unlock(&k->lock);
 }
 
 void keeper__remove(struct keeper *k)
@@ -574,8 +723,11 @@ void keeper__free(struct keeper *k)
 
 	if (!k)
 		return;
-	keeper__finish(k, &stats);
-	table_free(k->seen, table_free_nothing);
+	k->cancel = true;
+	keeper__finish(k, &stats, NULL, NULL);
+	if (k->abandoned)
+		return;
+	map__free(&k->seen);
 	table_free(k->jits, jit__close);
 	if (k->kept_fd >= 0)
 		close(k->kept_fd);

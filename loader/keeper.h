@@ -12,10 +12,13 @@
  * Nothing is read but to be copied, and nothing is copied that the invoker (lib/invoker.h) may not
  * read: a thread does both with the invoker's rights. What it makes nobody else can read. It makes
  * nothing below FILE.files, and removes nothing there, if that is a link or another user's.
+ * How much is in bounds.h: what a target maps is a stranger's. Nobody waits for a file system that
+ * does not answer, which may be a program of the target's.
  */
 #ifndef XPU_LOADER_KEEPER_H
 #define XPU_LOADER_KEEPER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +28,7 @@ struct keeper;
 
 struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
+	uint64_t nr_refused;		/* beyond a limit of bounds.h, or given up */
 	uint64_t nr_failed;		/* that should have been */
 	int error;			/* the first reason, as errno */
 };
@@ -35,8 +39,14 @@ int keeper__new(const char *path, struct keeper **k);
 /* Told of each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
 
-/* Waits until all is copied. */
-void keeper__finish(struct keeper *k, struct keeper_stats *stats);
+/* A process has ended. */
+void keeper__process_exit(struct keeper *k, pid_t pid);
+
+/* Return: whether to give up. */
+typedef bool (*keeper_stop_fn)(void *ctx);
+
+/* Waits until all is copied, or @stopped() says so, or it has taken too long. */
+void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped, void *ctx);
 
 /* Removes what was copied: the recording is not kept either. */
 void keeper__remove(struct keeper *k);

@@ -1,41 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launches.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chains.h"
 #include "events.h"
 #include "parts.h"
 #include "processes.h"
 #include "recorder.h"
-#include "table.h"
 #include "threads.h"
 #include "writer.h"
 #include "xpu_slot.h"
 
-/* A thread's log of launches: how much of it is here. */
-struct log {
-	UT_hash_handle hh;
-	struct log_key {
-		uint32_t proc_id, log_id;
-	} key;
-	uint64_t next;
-};
-
-/* A call path that a log has and that the shim has not told of yet, or that was lost. */
-struct untold {
-	UT_hash_handle hh;
-	uint32_t path_id;
-	uint64_t nr_launches;
-};
+/*
+ * What is known of a call path that a shim has a number for: the recording's id of it, how many
+ * launches wait for the shim to tell of it, and one of these.
+ */
+#define PATH_ID(path)	((uint32_t)(path))
+#define PATH_UNTOLD	(1ull << 63)	/* the shim has not told of it yet, or that was lost */
+#define PATH_BEYOND	(1ull << 62)	/* told of, beyond the limit: nobody knows the frames */
+#define PATH_WAITS	(1ull << 32)	/* one launch that waits */
+#define PATH_MAX_WAITS	((1u << 30) - 1)
+#define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
 
 struct launches {
 	struct parts parts;
 	bool want_ranges;
-	struct log *logs;
-	struct untold *untold;
-	uint64_t nr_no_memory;
+	uint64_t nr_no_memory;		/* of processes for which there is none either */
 };
 
 struct launches *launches__new(const struct parts *parts, bool ranges)
@@ -51,78 +43,77 @@ struct launches *launches__new(const struct parts *parts, bool ranges)
 
 void launches__free(struct launches *l)
 {
-	if (!l)
-		return;
-	table_free(l->logs, table_free_nothing);
-	table_free(l->untold, table_free_nothing);
 	free(l);
 }
 
 void launches__stats(const struct launches *l, struct recorder_stats *stats)
 {
-	const struct untold *u;
-
-	for (u = l->untold; u; u = u->hh.next)
-		stats->nr_untold += u->nr_launches;
-	stats->nr_no_memory = l->nr_no_memory;
+	stats->nr_no_memory += l->nr_no_memory;
 }
 
 /* ---- paths that shims have numbers for ------------------------------------------------------- */
 
-/* Where the recording's id of the shim's path @number is; NULL: no such number, or no memory. */
-static uint32_t *process__path(struct process *p, uint32_t number)
+static bool is_path(uint32_t number)
 {
-	if (!number || number > XPU_MAX_PATHS || array_reserve(&p->paths, number + 1))
-		return NULL;
-	if (number >= p->paths.nr) {
-		memset(p->paths.v + p->paths.nr, 0,
-		       (number + 1 - p->paths.nr) * sizeof(*p->paths.v));
-		p->paths.nr = number + 1;
-	}
-	return &p->paths.v[number];
+	return number && number <= XPU_MAX_PATHS;
 }
 
 /* The shim says what a number stands for. It may have been used before, and said before. */
 static void launches__name_path(struct launches *l, struct process *p,
 				const struct xpu_ring_launch *launch, const struct chain *chain)
 {
-	uint32_t *path_id = process__path(p, launch->path_id);
-	struct untold *u;
+	const struct map_key key = { .a = launch->path_id };
+	struct chains *chains = l->parts.chains;
+	uint64_t nr_beyond = p->nr_beyond, *path;
+	uint32_t id;
 
-	if (!path_id)
-		return;
-	if (!*path_id) {
-		*path_id = chains__id(l->parts.chains, chain, launch->frames, launch->time_ns,
-				      true);
+	if (!is_path(launch->path_id)) {
+		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
-	table_find(l->untold, path_id, *path_id, u);
-	if (!u)
+	path = process__find(p, MAP_PATHS, key);
+	if (path && *path & PATH_UNTOLD) {
+		chains__tell(chains, p, chain, launch->frames, launch->time_ns, PATH_ID(*path));
+		p->nr_untold -= PATH_NR_WAITS(*path);
+		*path = PATH_ID(*path);
+	}
+	if (path)
 		return;
-	chains__tell(l->parts.chains, chain, launch->frames, launch->time_ns, u->path_id);
-	table_remove(l->untold, u);
+	id = chains__id(chains, p, chain, launch->frames, launch->time_ns, true);
+	if (id)
+		processes__add(l->parts.processes, p, MAP_PATHS, key,
+			       id | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
+	p->nr_beyond = nr_beyond;	/* launches are counted, this may be none */
 }
 
-/* The recording's id of path @number, which may be told of later. 0: no memory, or no path. */
-static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number)
+/*
+ * The recording's id of path @number, which may be told of later; beyond the limit, one without
+ * frames. 0: no memory.
+ */
+static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
+					uint64_t time_ns)
 {
-	uint32_t *path_id = process__path(p, number), id;
-	struct untold *u;
+	const struct map_key key = { .a = number };
+	const struct chain unknown = { .proc_id = p->proc_id };
+	uint64_t *path = process__find(p, MAP_PATHS, key);
+	uint32_t id;
+	int err;
 
-	if (!path_id)
-		return 0;
-	if (*path_id) {
-		table_find(l->untold, path_id, *path_id, u);
-	} else {
-		id = chains__promise(l->parts.chains);
-		table_get(l->untold, path_id, id, u);
-		if (!u)
-			return 0;
-		*path_id = id;
+	if (path) {
+		if (*path & PATH_UNTOLD && PATH_NR_WAITS(*path) < PATH_MAX_WAITS) {
+			*path += PATH_WAITS;
+			p->nr_untold++;
+		}
+		p->nr_beyond += !!(*path & PATH_BEYOND);
+		return PATH_ID(*path);
 	}
-	if (u)
-		u->nr_launches++;
-	return *path_id;
+	id = chains__promise(l->parts.chains);
+	err = processes__add(l->parts.processes, p, MAP_PATHS, key, id | PATH_UNTOLD | PATH_WAITS);
+	p->nr_untold += !err;
+	if (err != -ENOSPC)
+		return err ? 0 : id;
+	p->nr_beyond++;
+	return chains__unknown(l->parts.chains, p, &unknown, time_ns, true);
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
@@ -178,13 +169,16 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 	events__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
 }
 
+/* What of a slot's flags is the target's to say. */
+#define SLOT_FLAGS	(XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED)
+
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size)
 {
 	const struct chain chain = {
 		.proc_id = launch->proc_id,
 		.cbid = launch->cbid,
 		.domain = launch->domain,
-		.flags = launch->flags & ~XPU_CHAIN_NO_LAUNCH,
+		.flags = launch->flags & SLOT_FLAGS,
 		.nr_frames = launch->nr_frames,
 	};
 	const struct parts *parts = &l->parts;
@@ -199,12 +193,16 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 		launches__name_path(l, p, launch, &chain);
 	if (launch->flags & XPU_CHAIN_NO_LAUNCH)
 		return;
-	threads__learn(parts->threads, launch->proc_id, launch->tid, launch->ns_tid);
-	thread_id = threads__id(parts->threads, launch->proc_id, launch->tid);
-	path_id = chains__id(parts->chains, &chain, launch->frames, launch->time_ns,
-			     launch->hdr.type == XPU_RECORD_LAUNCH);
-	if (!p || !thread_id || !path_id) {
+	if (!p) {
 		l->nr_no_memory++;
+		return;
+	}
+	threads__learn(parts->threads, p, launch->tid, launch->ns_tid);
+	thread_id = threads__id(parts->threads, p, launch->tid);
+	path_id = chains__id(parts->chains, p, &chain, launch->frames, launch->time_ns,
+			     launch->hdr.type == XPU_RECORD_LAUNCH);
+	if (!thread_id || !path_id) {
+		p->nr_no_memory++;
 		return;
 	}
 	if (launch->hdr.type == XPU_RECORD_LAUNCH_WAIT)
@@ -222,20 +220,21 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 
 /*
  * How many of a log's entries are here already: its sender was killed before it could say so, and
- * the thread's end sent them again. -1: no memory.
+ * the thread's end sent them again. Of a log beyond the limit nothing is known.
  */
-static int64_t launches__nr_known(struct launches *l, const struct xpu_ring_log *log)
+static uint32_t launches__nr_known(struct launches *l, struct process *p,
+				   const struct xpu_ring_log *log)
 {
-	const struct log_key key = { log->proc_id, log->log_id };
-	uint64_t end = log->first + log->nr, known;
-	struct log *seen;
+	const struct map_key key = { .a = log->log_id };
+	uint64_t end = log->first + log->nr, *next = process__find(p, MAP_LOGS, key), known;
 
-	table_get(l->logs, key, key, seen);
-	if (!seen)
-		return -1;
-	known = seen->next > log->first ? seen->next - log->first : 0;
-	if (end > seen->next)
-		seen->next = end;
+	if (!next) {
+		processes__add(l->parts.processes, p, MAP_LOGS, key, end);
+		return 0;
+	}
+	known = *next > log->first ? *next - log->first : 0;
+	if (end > *next)
+		*next = end;
 	return known < log->nr ? known : log->nr;
 }
 
@@ -250,32 +249,48 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 	events__add_range(l->parts.events, time_ns, range);
 }
 
+static bool is_range_event(uint32_t path_id)
+{
+	uint16_t what = XPU_LOG_RANGE_WHAT(path_id);
+
+	return what >= XPU_RANGE_PUSH && what <= XPU_RANGE_SET;
+}
+
 void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size)
 {
 	const struct xpu_clock clock = { log->clock_ticks, log->clock_ns, log->clock_rate };
 	const struct xpu_log_entry *e = (const struct xpu_log_entry *)log->entries, *end;
-	uint32_t tid, thread_id, path_id, range_id = log->range_id;
+	uint32_t tid, thread_id, path_id, range_id = log->range_id, nr_known;
 	struct process *p;
-	int64_t nr_known;
 	uint64_t time_ns;
 
-	if (log->nr > XPU_LOG_ENTRIES || size < sizeof(*log) + log->nr * sizeof(*e))
+	if (!log->nr || log->nr > XPU_LOG_ENTRIES || size < sizeof(*log) + log->nr * sizeof(*e))
 		return;
-	/* In a pid namespace of its own a thread has told of itself with its first path. */
-	tid = log->tid ?: threads__tid(l->parts.threads, log->proc_id, log->ns_tid);
 	p = processes__get(l->parts.processes, log->proc_id);
-	thread_id = threads__id(l->parts.threads, log->proc_id, tid);
-	nr_known = launches__nr_known(l, log);
-	if (!p || !thread_id || nr_known < 0) {
+	if (!p) {
 		l->nr_no_memory += log->nr;
 		return;
 	}
-	for (end = e + log->nr; e < end; e++, nr_known--) {
+	if (log->first > UINT64_MAX - log->nr) {
+		processes__add_malformed(l->parts.processes, p, log->nr);
+		return;
+	}
+	/* In a pid namespace of its own a thread has told of itself with its first path. */
+	tid = log->tid ?: threads__tid(p, log->ns_tid);
+	thread_id = threads__id(l->parts.threads, p, tid);
+	if (!thread_id) {
+		p->nr_no_memory += log->nr;
+		return;
+	}
+	nr_known = launches__nr_known(l, p, log);
+	for (end = e + log->nr; e < end; e++) {
+		bool known = nr_known && nr_known--;
+
 		time_ns = xpu_log__ns(&clock, e->time);
-		if (e->path_id & XPU_LOG_RANGE) {
+		if (e->path_id & XPU_LOG_RANGE && is_range_event(e->path_id)) {
 			if (XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK)
 				range_id = e->correlation_id;
-			if (nr_known <= 0)
+			if (!known)
 				launches__add_range(l, p, time_ns, (struct xpu_range_event){
 					.range_id = e->correlation_id, .thread_id = thread_id,
 					.what = XPU_LOG_RANGE_WHAT(e->path_id),
@@ -283,15 +298,19 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 				});
 			continue;
 		}
-		if (nr_known > 0)
+		if (known)
 			continue;
-		path_id = launches__numbered_path(l, p, e->path_id);
+		if (!is_path(e->path_id)) {
+			processes__add_malformed(l->parts.processes, p, 1);
+			continue;
+		}
+		path_id = launches__numbered_path(l, p, e->path_id, time_ns);
 		if (path_id)
 			launches__add(l, p, time_ns, (struct xpu_launch){
 				.correlation_id = e->correlation_id, .path_id = path_id,
 				.thread_id = thread_id,
 			}, range_id);
 		else
-			l->nr_no_memory++;
+			p->nr_no_memory++;
 	}
 }

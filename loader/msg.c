@@ -3,20 +3,27 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "escape.h"
 
 bool msg__quiet;
 int msg__verbosity;
 
-/* One write, so that the target's own lines do not end up in the middle. */
+/*
+ * Names of files and processes are in many lines, and come from the target: whatever is said goes
+ * through here and is made safe for a terminal. One write, so that the target's own lines do not
+ * end up in the middle.
+ */
 __attribute__((format(printf, 2, 0)))
 static void say(const char *kind, const char *fmt, va_list args)
 {
-	char line[4096];
-	int n;
+	char line[4096], safe[2 * sizeof(line)];
 
-	n = vsnprintf(line, sizeof(line), fmt, args);
-	if (n >= 0)
-		fprintf(stderr, "xpuload: %s%s\n", kind, line);
+	if (vsnprintf(line, sizeof(line), fmt, args) < 0)
+		return;
+	escape__line(safe, sizeof(safe), line, ESCAPE_TEXT);
+	fprintf(stderr, "xpuload: %s%s\n", kind, safe);
 }
 
 #define SAY(kind)			\
@@ -53,14 +60,8 @@ void msg__debug(const char *fmt, ...)
 void msg__from_target(pid_t pid, bool warning, const char *text, size_t len)
 {
 	char line[1024];
-	size_t i;
 
-	for (i = 0; i < len && i < sizeof(line) - 1 && text[i]; i++) {
-		unsigned char c = text[i];
-
-		line[i] = c < ' ' || c == 0x7f ? '?' : c;
-	}
-	line[i] = '\0';
+	snprintf(line, sizeof(line), "%.*s", (int)strnlen(text, len), text);
 	if (warning)
 		msg__warn("pid %d: %s", pid, line);
 	else

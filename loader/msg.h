@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* msg.h - what xpuload says, on stderr, a line at a time; stdout is the target's */
+/*
+ * msg.h - what xpuload says, on stderr, a line at a time; stdout is the target's
+ *
+ * In all of it control characters and what is no UTF-8 are made harmless: see escape.h.
+ */
 #ifndef XPU_LOADER_MSG_H
 #define XPU_LOADER_MSG_H
 
@@ -17,7 +21,7 @@ MSG_FORMAT void msg__warn(const char *fmt, ...);
 MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);
 
-/* A line that came from inside process @pid; control characters are made harmless. */
+/* A line that came from inside process @pid: at most 1023 of @len bytes, up to a NUL. */
 void msg__from_target(pid_t pid, bool warning, const char *text, size_t len);
 
 #endif /* XPU_LOADER_MSG_H */

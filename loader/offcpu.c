@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "offcpu.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "chains.h"
 #include "parts.h"
+#include "processes.h"
 #include "samples.h"
-#include "table.h"
 #include "threads.h"
 #include "writer.h"
 
-/* A stack as the kernel names it. */
-struct off_stack {
-	UT_hash_handle hh;
-	struct off_stack_key {
-		uint64_t hash[2];
-		uint64_t proc_id;
-	} key;
-	uint32_t path_id;
-};
+#define NO_PATH	(1ull << 32)		/* beyond all ids: memory is short */
 
 struct offcpu {
 	struct parts parts;
 	struct samples *samples;
-	struct off_stack *stacks;
 };
 
 struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples)
@@ -40,25 +32,21 @@ struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples)
 
 void offcpu__free(struct offcpu *o)
 {
-	if (!o)
-		return;
-	table_free(o->stacks, table_free_nothing);
 	free(o);
 }
 
-static struct off_stack_key stack_key(uint32_t proc_id, const __u64 *hash)
+/* A stack by the kernel's name for it. */
+static struct map_key stack_key(const __u64 *hash)
 {
-	return (struct off_stack_key){ .hash = { hash[0], hash[1] }, .proc_id = proc_id };
+	return (struct map_key){ hash[0], hash[1] };
 }
 
 /* Return: 0 if it is not known. */
-static uint32_t offcpu__path_id(const struct offcpu *o, uint32_t proc_id, const __u64 *hash)
+static uint32_t process__off_path(const struct process *p, const __u64 *hash)
 {
-	const struct off_stack_key key = stack_key(proc_id, hash);
-	struct off_stack *s;
+	const uint64_t *path_id = process__find(p, MAP_OFF_STACKS, stack_key(hash));
 
-	table_find(o->stacks, key, key, s);
-	return s ? s->path_id : 0;
+	return path_id && *path_id != NO_PATH ? *path_id : 0;
 }
 
 void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack, size_t size)
@@ -68,33 +56,41 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 		.nr_frames = stack->nr_frames,
 	};
 	size_t bytes = sizeof(*stack) + stack->nr_frames * sizeof(stack->frames[0]);
-	const struct off_stack_key key = stack_key(stack->proc_id, stack->hash);
+	struct process *p = processes__get(o->parts.processes, stack->proc_id);
 	bool copied = stack->flags & XPU_CHAIN_STACK, own;
-	struct off_stack *s;
-	uint32_t thread_id;
+	uint32_t thread_id, path_id;
+	int err;
 
 	if (copied)
 		bytes += samples__copy_bytes(stack->nr_python, stack->stack_bytes);
 	if (stack->nr_frames > XPU_MAX_FRAMES || stack->stack_bytes > XPU_STACK_MAX ||
 	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
-	table_get(o->stacks, key, key, s);
-	if (!s || s->path_id)
+	if (!p || process__off_path(p, stack->hash))
 		return;			/* its time is without a stack; or it has one already */
+	/* Its place is made sure of first. */
+	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
+			     NO_PATH);
+	p->nr_beyond += err == -ENOSPC;
+	if (err)
+		return;
 	/* What tells stacks that are copied apart is not among the frames that are here. */
 	own = copied && (!stack->nr_frames ||
 			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));
-	s->path_id = own ?
-		chains__add(o->parts.chains, &chain, stack->frames, stack->time_ns, false) :
-		chains__id(o->parts.chains, &chain, stack->frames, stack->time_ns, false);
-	thread_id = threads__id(o->parts.threads, stack->proc_id, stack->tid);
-	if (copied && s->path_id && thread_id)
-		samples__take_off_stack(o->samples, stack, thread_id, s->path_id);
+	path_id = own ?
+		chains__add(o->parts.chains, p, &chain, stack->frames, stack->time_ns, false) :
+		chains__id(o->parts.chains, p, &chain, stack->frames, stack->time_ns, false);
+	if (path_id)
+		*process__find(p, MAP_OFF_STACKS, stack_key(stack->hash)) = path_id;
+	thread_id = threads__id(o->parts.threads, p, stack->tid);
+	if (copied && path_id && thread_id)
+		samples__take_off_stack(o->samples, stack, thread_id, path_id);
 }
 
 void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off)
 {
-	uint32_t thread_id = threads__id(o->parts.threads, off->proc_id, off->tid);
+	struct process *p = processes__get(o->parts.processes, off->proc_id);
+	uint32_t thread_id = p ? threads__id(o->parts.threads, p, off->tid) : 0;
 	struct xpu_record_off *r = writer__reserve(o->parts.writer, sizeof(*r));
 
 	if (r)
@@ -102,7 +98,7 @@ void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off)
 			.hdr = { XPU_RECORD_OFF, off->hdr.misc, sizeof(*r) },
 			.start_ns = off->start_ns,
 			.duration_ns = off->duration_ns,
-			.path_id = offcpu__path_id(o, off->proc_id, off->hash),
+			.path_id = p ? process__off_path(p, off->hash) : 0,
 			.thread_id = thread_id,
 		};
 }
@@ -110,7 +106,8 @@ void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off)
 void offcpu__take_sum(struct offcpu *o, const struct xpu_off_key *key,
 		      const struct xpu_off_sum *sum)
 {
-	uint32_t thread_id = threads__id(o->parts.threads, key->proc_id, key->tid);
+	struct process *p = processes__get(o->parts.processes, key->proc_id);
+	uint32_t thread_id = p ? threads__id(o->parts.threads, p, key->tid) : 0;
 	struct xpu_record_off_cpu *r = writer__reserve(o->parts.writer, sizeof(*r));
 
 	if (r)
@@ -120,14 +117,15 @@ void offcpu__take_sum(struct offcpu *o, const struct xpu_off_key *key,
 			.nr = sum->nr,
 			.sum_ns = sum->sum_ns,
 			.max_ns = sum->max_ns,
-			.path_id = offcpu__path_id(o, key->proc_id, key->hash),
+			.path_id = p ? process__off_path(p, key->hash) : 0,
 			.thread_id = thread_id,
 		};
 }
 
 void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *account)
 {
-	uint32_t thread_id = threads__id(o->parts.threads, account->proc_id, account->tid);
+	struct process *p = processes__get(o->parts.processes, account->proc_id);
+	uint32_t thread_id = p ? threads__id(o->parts.threads, p, account->tid) : 0;
 	struct xpu_record_account *r = writer__reserve(o->parts.writer, sizeof(*r));
 
 	if (r)

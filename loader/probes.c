@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,9 +42,17 @@ struct followed {			/* a child of an attached process */
 	struct attachments at;
 };
 
+/* What a ring may give at a time. */
+struct budget {
+	struct probes *probes;
+	uint64_t bytes, left;
+};
+
 struct probes {
 	struct xpu_bpf *skel;
-	struct ring_buffer *ring;
+	struct ring_buffer *ring, *sample_ring;	/* the latter may be NULL */
+	struct budget budget, sample_budget;
+	int epoll_fd;			/* of both */
 	bool multi;
 	int shim_fd;			/* ours, held; -1: without */
 	char *shim;
@@ -231,9 +240,12 @@ static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
 
 static int ring_record(void *ctx, void *data, size_t size)
 {
-	struct probes *p = ctx;
+	struct budget *b = ctx;
 
-	p->fn(p->ctx, data, size);
+	b->probes->fn(b->probes->ctx, data, size);
+	if (b->left < size)
+		return -EAGAIN;			/* this record is taken all the same */
+	b->left -= size;
 	return 0;
 }
 
@@ -343,13 +355,30 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	}
 }
 
+static int map_ring(struct probes *p, const struct bpf_map *map, struct budget *budget,
+		    struct ring_buffer **ring)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	budget->probes = p;
+	budget->bytes = bpf_map__max_entries(map);
+	*ring = ring_buffer__new(bpf_map__fd(map), ring_record, budget, NULL);
+	if (!*ring)
+		return -errno;
+	return epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, bpf_map__fd(map), &ev) ? -errno : 0;
+}
+
 static int map_rings(struct probes *p, bool sample)
 {
-	p->ring = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), ring_record, p, NULL);
-	if (!p->ring)
+	int err;
+
+	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll_fd < 0)
 		return -errno;
-	return sample ? ring_buffer__add(p->ring, bpf_map__fd(p->skel->maps.sample_ring),
-					 ring_record, p) : 0;
+	err = map_ring(p, p->skel->maps.ring, &p->budget, &p->ring);
+	if (err || !sample)
+		return err;
+	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
 }
 
 /* Return: 0 or a negative errno; then *@what is what could not be done. */
@@ -410,6 +439,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->fn = fn;
 	p->ctx = ctx;
 	p->multi = multi;
+	p->epoll_fd = -1;
 	if (opts->shim) {
 		p->shim_fd = err = shim_file__open(opts->shim, &p->sites, why, len);
 		if (err < 0)
@@ -456,6 +486,9 @@ void probes__close(struct probes *p)
 	if (p->shim_fd >= 0)
 		close(p->shim_fd);
 	ring_buffer__free(p->ring);
+	ring_buffer__free(p->sample_ring);
+	if (p->epoll_fd >= 0)
+		close(p->epoll_fd);
 	xpu_bpf__destroy(p->skel);
 	free(p);
 }
@@ -573,12 +606,30 @@ uint64_t probes__nr_samples(const struct probes *p)
 
 int probes__fd(const struct probes *p)
 {
-	return ring_buffer__epoll_fd(p->ring);
+	return p->epoll_fd;
 }
 
-void probes__drain(struct probes *p)
+static bool drain_ring(struct ring_buffer *ring, struct budget *b)
 {
-	ring_buffer__consume(p->ring);
+	b->left = b->bytes;
+	return ring_buffer__consume(ring) >= 0;
+}
+
+bool probes__drain(struct probes *p)
+{
+	bool all = drain_ring(p->ring, &p->budget);
+
+	if (p->sample_ring)
+		all &= drain_ring(p->sample_ring, &p->sample_budget);
+	return all;
+}
+
+void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss)
+{
+	struct xpu_loss found;
+
+	if (!bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.losses), &proc_id, &found))
+		*loss = found;
 }
 
 uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind)

@@ -106,8 +106,14 @@ uint64_t probes__nr_samples(const struct probes *p);
 /* Polls readable when the ring is a quarter full; owned by @p. */
 int probes__fd(const struct probes *p);
 
-/* Takes what is in the ring. */
-void probes__drain(struct probes *p);
+/*
+ * Takes what is in the rings; of what comes meanwhile no more than fits into them, for who fills them
+ * may be faster. Return: whether all was taken.
+ */
+bool probes__drain(struct probes *p);
+
+/* What could not be sent of an image so far; as it is where nothing was lost. */
+void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss);
 
 /* Absolute counts, by enum xpu_lost_kind. */
 uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind);

@@ -1,67 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pycode.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "table.h"
+#include "processes.h"
 #include "writer.h"
 #include "xpu_pylayout.h"
 
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; else lines are not known */
 
-struct python {				/* an image's interpreter */
-	UT_hash_handle hh;
-	uint32_t proc_id;
-	struct xpu_python layout;
-};
+#define MAX_MET		(1u << 16)	/* what cannot be read by then never is */
 
-struct pycode {
-	UT_hash_handle hh;
-	struct pycode_key {
-		uint64_t code, print;
-		uint64_t image;		/* a child's code objects are its own after the fork */
-	} key;
-	uint32_t id;			/* 0: it could not be read so far ... */
-	uint32_t nr_met;		/* ... and was met so often, up to MAX_MET */
-};
-
-#define MAX_MET	(1u << 16)		/* what cannot be read by then never is */
+/* In the place of an id: it could not be read so far, and was met so often, up to MAX_MET. */
+#define UNREAD		(1ull << 63)
 
 struct pycodes {
-	struct python *pythons;
-	struct pycode *codes;
+	struct writer *writer;
+	struct processes *processes;
 	uint32_t last_id;
 	uint8_t buf[sizeof(struct xpu_record_pysource) + 2 * MAX_NAME + MAX_TABLE + 8];
 };
 
-struct pycodes *pycodes__new(void)
+struct pycodes *pycodes__new(struct writer *w, struct processes *ps)
 {
-	return calloc(1, sizeof(struct pycodes));
+	struct pycodes *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->writer = w;
+	c->processes = ps;
+	return c;
 }
 
-void pycodes__free(struct pycodes *p)
+void pycodes__free(struct pycodes *c)
 {
-	if (!p)
-		return;
-	table_free(p->pythons, table_free_nothing);
-	table_free(p->codes, table_free_nothing);
-	free(p);
-}
-
-int pycodes__add_python(struct pycodes *p, uint32_t proc_id, const struct xpu_python *layout)
-{
-	struct python *python;
-
-	table_get(p->pythons, proc_id, proc_id, python);
-	if (!python)
-		return -ENOMEM;
-	python->layout = *layout;
-	return 0;
+	free(c);
 }
 
 static bool read_target(pid_t pid, uint64_t addr, void *to, size_t bytes)
@@ -144,43 +121,57 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
  * or the recorder may have been short of memory. It is tried when it is met for the second time, the fourth, the
  * eighth, and so on, so that one that never can be read costs next to nothing.
  */
-static bool try_again(struct pycode *c)
+static bool try_again(uint64_t *unread)
 {
-	if (c->nr_met >= MAX_MET)
+	uint32_t nr_met = *unread & ~UNREAD;
+
+	if (nr_met >= MAX_MET)
 		return false;
-	c->nr_met++;
-	return !(c->nr_met & (c->nr_met - 1));
+	++*unread;
+	nr_met++;
+	return !(nr_met & (nr_met - 1));
 }
 
-uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, pid_t pid,
-		     const struct xpu_python_frame *f, struct writer *w)
+/* Return: the id; 0 if it is not readable. */
+static uint32_t pycodes__write(struct pycodes *c, struct process *p,
+			       const struct xpu_python_frame *f)
 {
-	const struct pycode_key key = { f->code, f->print, proc_id };
+	const struct process *from = p->has_python ? p : p->python_from;
 	struct xpu_record_pysource *r;
-	struct python *python;
-	struct pycode *c;
 	size_t size;
 
-	table_find(p->codes, key, key, c);
-	if (c && (c->id || !try_again(c)))
-		return c->id;
-	table_find(p->pythons, proc_id, proc_id, python);
-	if (!python)
-		table_find(p->pythons, proc_id, python_from, python);
-	if (!python)
-		return 0;
-	if (!c) {
-		table_get(p->codes, key, key, c);
-		if (!c)
-			return 0;
-		c->nr_met = 1;
-	}
-	size = pycodes__read(p, pid, &python->layout, f);
-	r = size ? writer__reserve(w, size) : NULL;
+	size = pycodes__read(c, p->pid, &from->python, f);
+	r = size ? writer__reserve(c->writer, size) : NULL;
 	if (!r)
 		return 0;
-	c->id = ++p->last_id;
-	memcpy(r, p->buf, size);
-	r->id = c->id;
-	return c->id;
+	p->code_bytes += size;
+	memcpy(r, c->buf, size);
+	r->id = ++c->last_id;
+	return r->id;
+}
+
+uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
+		     unsigned int *nr_bad)
+{
+	/* A child's code objects are its own after the fork; so they are by process. */
+	const struct map_key key = { f->code, f->print };
+	uint64_t *known = process__find(p, MAP_CODES, key);
+	uint32_t id;
+
+	if (known && !(*known & UNREAD))
+		return *known;
+	if (*nr_bad >= LIMIT_BAD_CODES || (known && !try_again(known)))
+		return 0;
+	if (!p->has_python && (!p->python_from || !p->python_from->has_python))
+		return 0;
+	if (p->code_bytes > LIMIT_CODE_BYTES ||
+	    (!known && processes__add(c->processes, p, MAP_CODES, key, UNREAD | 1))) {
+		p->nr_beyond++;
+		return 0;
+	}
+	id = pycodes__write(c, p, f);
+	if (id)
+		*process__find(p, MAP_CODES, key) = id;
+	*nr_bad += !id;
+	return id;
 }

@@ -13,25 +13,24 @@
 
 #include "xpu_record.h"
 
+struct process;
+struct processes;
 struct pycodes;
 struct writer;
 
 /* Return: NULL without memory. */
-struct pycodes *pycodes__new(void);
-void pycodes__free(struct pycodes *p);
-
-/* Remembers where things are in the interpreter of an image. Return: 0 or -ENOMEM. */
-int pycodes__add_python(struct pycodes *p, uint32_t proc_id, const struct xpu_python *python);
+struct pycodes *pycodes__new(struct writer *w, struct processes *ps);
+void pycodes__free(struct pycodes *c);
 
 /**
  * pycodes__id - the id of a code object
- * @proc_id, @pid: the process
- * @python_from: the image whose interpreter it has by a fork, 0 if it is its own
+ * @p: its process
  * @f: the frame that it is of
+ * @nr_bad: becomes one more if it is not readable; beyond LIMIT_BAD_CODES nothing is read
  *
- * Return: 0 if it cannot be told: it is gone, or never was one.
+ * Return: 0 if it cannot be told: it is gone, never was one, or is beyond a limit.
  */
-uint32_t pycodes__id(struct pycodes *p, uint32_t proc_id, uint32_t python_from, pid_t pid,
-		     const struct xpu_python_frame *f, struct writer *w);
+uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
+		     unsigned int *nr_bad);
 
 #endif /* XPU_LOADER_PYCODE_H */

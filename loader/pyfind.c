@@ -252,7 +252,7 @@ void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r)
 
 	if (f->fd < 0 || !is_python(r->filename, &request.minor))
 		return;
-	fd = mapped__open(r->pid, r->start, r->len, r->filename);
+	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0)
 		return;
 	c->cmsg_level = SOL_SOCKET;

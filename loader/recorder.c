@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recorder.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,17 @@ struct recorder {
 	struct offcpu *offcpu;
 	struct found_python *found;
 	struct recorder_listener listener;
+	bool off_cpu;			/* time off the CPU is accounted for */
 	uint64_t lost[XPU_LOST_NR];
 };
+
+static void recorder__loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
+{
+	struct recorder *rec = ctx;
+
+	if (rec->listener.loss)
+		rec->listener.loss(rec->listener.ctx, proc_id, loss);
+}
 
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
 			       const struct recorder_listener *listener)
@@ -46,13 +56,11 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 		return NULL;
 	rec->listener = *listener;
 	parts = &rec->parts;
-	*parts = (struct parts){
-		.writer = w,
-		.chains = chains__new(w),
-		.threads = threads__new(w),
-		.events = events__new(w, sample_period_ns),
-		.processes = processes__new(w),
-	};
+	parts->writer = w;
+	parts->processes = processes__new(w, recorder__loss, rec);
+	parts->chains = chains__new(w, parts->processes);
+	parts->threads = threads__new(w, parts->processes);
+	parts->events = events__new(w, sample_period_ns);
 	rec->launches = launches__new(parts, ranges);
 	rec->samples = samples__new(parts, sample_period_ns);
 	rec->offcpu = offcpu__new(parts, rec->samples);
@@ -91,6 +99,12 @@ void recorder__detaching(struct recorder *rec, uint64_t time_ns)
 void recorder__flush(struct recorder *rec)
 {
 	events__flush(rec->parts.events);
+	recorder__lost(rec, XPU_LOST_MALFORMED, processes__nr_malformed(rec->parts.processes));
+}
+
+void recorder__drained(struct recorder *rec, uint64_t now_ns)
+{
+	processes__drained(rec->parts.processes, now_ns, rec->off_cpu);
 }
 
 void recorder__finish(struct recorder *rec)
@@ -104,7 +118,13 @@ void recorder__finish(struct recorder *rec)
 static void recorder__python(struct recorder *rec, uint32_t proc_id,
 			     const struct xpu_python *python)
 {
-	if (!samples__add_python(rec->samples, proc_id, python) && rec->listener.python)
+	struct process *p = processes__get(rec->parts.processes, proc_id);
+
+	if (!p)
+		return;
+	p->python = *python;
+	p->has_python = true;
+	if (rec->listener.python)
 		rec->listener.python(rec->listener.ctx, proc_id, python);
 }
 
@@ -171,7 +191,12 @@ static void recorder__process(struct recorder *rec, const struct xpu_record_proc
 
 static void recorder__process_exit(struct recorder *rec, const struct xpu_record_process_exit *r)
 {
+	struct found_python *f;
+
 	processes__exit(rec->parts.processes, r);
+	table_find(rec->found, pid, r->pid, f);
+	if (f)
+		table_remove(rec->found, f);
 	if (rec->listener.process_exit)
 		rec->listener.process_exit(rec->listener.ctx, r);
 }
@@ -198,6 +223,7 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 			samples__take(rec->samples, data, size);
 		break;
 	case XPU_RECORD_OFF_STACK:
+		rec->off_cpu = true;
 		if (HAS(xpu_ring_off_stack))
 			offcpu__take_stack(rec->offcpu, data, size);
 		break;
@@ -206,6 +232,7 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 			offcpu__take_long(rec->offcpu, data);
 		break;
 	case XPU_RECORD_RING_ACCOUNT:
+		rec->off_cpu = true;
 		if (HAS(xpu_ring_account))
 			offcpu__take_account(rec->offcpu, data);
 		break;
@@ -257,6 +284,8 @@ void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
 			.count = total - rec->lost[kind],
 		};
 	rec->lost[kind] = total;
+	if (kind == XPU_LOST_PROCESS)
+		processes__look_for_ends(rec->parts.processes, clock__now());
 }
 
 unsigned int recorder__nr_awake(const struct recorder *rec)
@@ -264,9 +293,8 @@ unsigned int recorder__nr_awake(const struct recorder *rec)
 	return processes__nr_awake(rec->parts.processes);
 }
 
-void recorder__stats(const struct recorder *rec, struct recorder_stats *stats)
+void recorder__stats(struct recorder *rec, struct recorder_stats *stats)
 {
-	memset(stats, 0, sizeof(*stats));
 	processes__stats(rec->parts.processes, stats);
 	launches__stats(rec->launches, stats);
 	samples__stats(rec->samples, stats);

@@ -57,17 +57,20 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 
 static void drain(struct recording *r)
 {
-	uint64_t until_ns = clock__now();
+	uint64_t start_ns = clock__now();
+	bool all;
 	int kind, err;
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
-	probes__drain(r->probes);
-	sideband__drain(r->sideband, until_ns, r->writer);
+	all = probes__drain(r->probes);
+	sideband__drain(r->sideband, start_ns, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
-	for (kind = 1; kind < XPU_LOST_NR; kind++)
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+	if (all)
+		recorder__drained(r->recorder, start_ns);
 	writer__flush(r->writer);
 
 	err = writer__error(r->writer);
@@ -98,7 +101,8 @@ static void detach(struct recording *r)
 	probes__detach_launches(r->probes);
 	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
-		drain(r);
+		if (!writer__is_behind(r->writer))
+			drain(r);
 	}
 	drain(r);
 }
@@ -171,17 +175,33 @@ void recording__run(struct recording *r)
 	datafile__end(r->writer, r->target.wait_status);
 }
 
+/* Whether somebody wants it to end who has seen the recording end. */
+static bool is_interrupted(void *ctx)
+{
+	struct recording *r = ctx;
+	struct signalfd_siginfo info;
+	bool interrupted = false;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+		interrupted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+			       info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP;
+	return interrupted;
+}
+
 static void finish_keeper(struct recording *r)
 {
 	struct keeper_stats st;
 
 	if (!r->keeper)
 		return;
-	keeper__finish(r->keeper, &st);
+	keeper__finish(r->keeper, &st, is_interrupted, r);
 	if (st.nr_files && !r->opts->merge)
 		msg__info("%llu mapped files that are not at their paths here: kept in %s"
 			  XPU_KEPT_SUFFIX ", %.1f MB", (unsigned long long)st.nr_files,
 			  r->opts->data, st.bytes / 1e6);
+	if (st.nr_refused)
+		msg__warn("%llu mapped files are not kept: beyond a limit, or given up; see LIMITS "
+			  "in xpuload(1)", (unsigned long long)st.nr_refused);
 	if (st.nr_failed)
 		msg__info("%llu mapped files are not at their paths here and could not be kept: "
 			  "%s", (unsigned long long)st.nr_failed, safefile__strerror(-st.error));
@@ -200,7 +220,7 @@ int recording__finish(struct recording *r)
 	int kind, err;
 
 	finish_keeper(r);
-	for (kind = 1; kind < XPU_LOST_NR; kind++)
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		report.lost[kind] = nr_lost(r, kind);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;

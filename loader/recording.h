@@ -24,6 +24,7 @@ struct recording {
 	int pid_fd;			/* PROBES_PID: readable when it ends; else -1 */
 	bool stop;			/* attached: a signal says so */
 	bool told_disk;
+	unsigned int nr_not_followed;	/* children that could not be attached to */
 	bool sampled;			/* there was a sampler */
 };
 

@@ -46,11 +46,12 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH || p->hdr.misc == XPU_MISC_PROCESS_EXEC)
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
-		sideband__adopt(r->sideband, p->pid, r->writer);
+		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
 	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID &&
 		   permit__check(p->pid) != -EACCES) {
 		err = probes__follow(r->probes, p->pid);
-		if (err && err != -ESRCH)	/* it may be over already */
+		/* It may be over already; and there is no end of children, if somebody wants that. */
+		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
 			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
 				  r->opts->pid, strerror(-err));
 	}
@@ -63,6 +64,8 @@ static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
 	sideband__hear(r->sideband, p->pid, p->hdr.misc == XPU_MISC_EXIT_STOPPED ?
 		       SIDEBAND_STOPPED : SIDEBAND_ENDED, p->time_ns);
 	probes__unfollow(r->probes, p->pid);
+	if (r->keeper)
+		keeper__process_exit(r->keeper, p->pid);
 }
 
 static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *python)
@@ -71,6 +74,13 @@ static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *pyth
 
 	if (r->sampled || r->opts->off_cpu)
 		probes__set_python(r->probes, proc_id, python);
+}
+
+static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
+{
+	struct recording *r = ctx;
+
+	probes__loss(r->probes, proc_id, loss);
 }
 
 /* ---- what all recordings have ---------------------------------------------------------------- */
@@ -151,7 +161,7 @@ static int start_recorder(struct recording *r)
 	};
 	struct recorder_listener listener = {
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,
-		.ctx = r,
+		.loss = on_loss, .ctx = r,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
@@ -264,7 +274,7 @@ static int attach(struct recording *r)
 	if (status)
 		return status;
 	if (opts->mode == PROBES_PID)
-		sideband__adopt(r->sideband, opts->pid, r->writer);
+		sideband__adopt(r->sideband, opts->pid, clock__now(), r->writer);
 	caps__settle(opts->mode == PROBES_PID);
 	/* Who waits for this line, a person or a script, misses nothing from here on. */
 	msg__info("attached to %s, Ctrl-C ends",

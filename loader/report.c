@@ -12,7 +12,7 @@
 
 struct losses {
 	uint64_t nr;			/* of all kinds, but bytes */
-	char text[1024];
+	char text[2048];
 };
 
 /* @what: a format without numbers, which @nr goes before */
@@ -58,14 +58,12 @@ static void count_losses(const struct report *r, struct losses *l)
 			add_loss(l, r->lost[kind], kernel[kind]);
 	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");
 	add_loss(l, st->nr_no_memory, "launches for want of memory");
-	add_loss(l, missing(st->nr_tagged, st->nr_launches + r->lost[XPU_LOST_LAUNCH] +
-			    r->lost[XPU_LOST_READ] + r->lost[XPU_LOST_SCRATCH] +
-			    st->nr_no_memory), "launches tagged but not seen");
+	add_loss(l, st->nr_malformed, "malformed entries");
+	add_loss(l, st->nr_beyond, "launches, samples, stacks or frames beyond a limit");
+	add_loss(l, st->nr_missing, "launches tagged but not seen");
 	if (r->opts->nvtx) {
 		add_loss(l, st->nr_ranges_dropped, "events of NVTX ranges dropped by the shim");
-		add_loss(l, missing(st->nr_ranges_logged,
-				    st->nr_ranges + r->lost[XPU_LOST_RANGE]),
-			 "events of NVTX ranges logged but not seen");
+		add_loss(l, st->nr_ranges_missing, "events of NVTX ranges logged but not seen");
 	}
 	add_loss(l, st->nr_samples_no_memory, "CPU samples for want of memory");
 	add_loss(l, missing(r->nr_samples_taken, st->nr_samples + r->lost[XPU_LOST_SAMPLE]),
@@ -77,6 +75,32 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
 	l->nr -= r->lost[XPU_LOST_DISK];	/* they are of records of every kind */
+}
+
+/* Whose losses these are, where more than one process was recorded or one is to blame. */
+static void print_blame(const struct recorder_stats *st)
+{
+	const struct recorder_blame *b;
+	uint64_t nr = 0;
+
+	for (b = st->blamed; b < st->blamed + LIMIT_BLAMED; b++) {
+		struct losses l = { 0 };
+
+		if (!b->nr)
+			continue;
+		add_loss(&l, b->nr_malformed, "malformed entries");
+		add_loss(&l, b->nr_unread, "slots unreadable");
+		add_loss(&l, b->nr_beyond, "launches, samples, stacks or frames beyond a limit");
+		add_loss(&l, b->nr_lost, "launches (ring full: try -m)");
+		add_loss(&l, b->nr_untold, "call paths of launches (ring full: try -m)");
+		add_loss(&l, b->nr_missing, "launches tagged but not seen");
+		add_loss(&l, b->nr_dropped_cupti, "device records dropped by CUPTI");
+		add_loss(&l, b->nr_dropped_shim, "device records dropped by the shim");
+		msg__warn("lost of pid %u (%.*s): %s", b->pid, XPU_COMM_LEN, b->comm, l.text);
+		nr++;
+	}
+	if (st->nr_blamed > nr)
+		msg__warn("and of %llu more processes", U(st->nr_blamed - nr));
 }
 
 /* Return: whether CUDA was there to be recorded. */
@@ -146,5 +170,11 @@ bool report__print(const struct report *r)
 			   U(st->nr_at_edges));
 	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);
+	if (st->nr_processes > 1 || st->nr_cuda_processes > 1 || st->nr_malformed ||
+	    r->lost[XPU_LOST_READ])
+		print_blame(st);
+	if (st->nr_messages_hidden)
+		msg__warn("%llu more messages from processes are not shown",
+			  U(st->nr_messages_hidden));
 	return !losses.text[0] && !nothing && !stopped;
 }

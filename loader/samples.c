@@ -32,7 +32,7 @@ struct samples *samples__new(const struct parts *parts, uint32_t period_ns)
 		return NULL;
 	s->parts = *parts;
 	s->period_ns = period_ns;
-	s->pycodes = pycodes__new();
+	s->pycodes = pycodes__new(parts->writer, parts->processes);
 	s->stacks = stacks__new(parts->writer);
 	if (s->pycodes && s->stacks)
 		return s;
@@ -49,11 +49,6 @@ void samples__free(struct samples *s)
 	free(s);
 }
 
-int samples__add_python(struct samples *s, uint32_t proc_id, const struct xpu_python *python)
-{
-	return pycodes__add_python(s->pycodes, proc_id, python);
-}
-
 void samples__stats(const struct samples *s, struct recorder_stats *stats)
 {
 	stats->nr_samples = s->nr;
@@ -66,6 +61,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 {
 	struct process *p = nr_frames ? processes__get(s->parts.processes, proc_id) : NULL;
 	const struct xpu_python_frame *end = p ? f + nr_frames : f;
+	unsigned int nr_bad = 0;
 	uint32_t nr = 0, id;
 
 	for (; f < end; f++) {
@@ -73,8 +69,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 			s->words[nr++] = f->where >> 56 ? 0 : f->where;
 			continue;
 		}
-		id = pycodes__id(s->pycodes, proc_id, p->python_from, p->pid, f,
-				 s->parts.writer);
+		id = pycodes__id(s->pycodes, p, f, &nr_bad);
 		/* Without an id there is a frame all the same: of unknown code. */
 		s->words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
 	}
@@ -114,6 +109,7 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 	size_t bytes = sizeof(*sample) + sample->nr_frames * sizeof(sample->frames[0]);
 	bool stack = sample->flags & XPU_CHAIN_STACK, has_chain = sample->nr_frames || !stack;
 	struct xpu_record_stack r;
+	struct process *p;
 	uint32_t thread_id, path_id = 0;
 
 	if (stack)
@@ -122,9 +118,10 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 	    sample->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
 	s->nr++;
-	thread_id = threads__id(s->parts.threads, sample->proc_id, sample->tid);
-	if (has_chain)
-		path_id = chains__id(s->parts.chains, &chain, sample->frames, sample->time_ns,
+	p = processes__get(s->parts.processes, sample->proc_id);
+	thread_id = p ? threads__id(s->parts.threads, p, sample->tid) : 0;
+	if (p && has_chain)
+		path_id = chains__id(s->parts.chains, p, &chain, sample->frames, sample->time_ns,
 				     false);
 	if (!thread_id || (has_chain && !path_id)) {
 		s->nr_no_memory++;

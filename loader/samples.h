@@ -16,9 +16,6 @@ struct samples;
 struct samples *samples__new(const struct parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);
 
-/* Where the interpreter of an image is. Return: 0 or -ENOMEM. */
-int samples__add_python(struct samples *s, uint32_t proc_id, const struct xpu_python *python);
-
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size);
 
 /* The same of a stack that a thread was blocked with: no sample. */

@@ -199,7 +199,7 @@ int shim_file__open_mapped(pid_t pid, const char *ours)
 		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2)
 			continue;
 		name[strcspn(name, "\n")] = '\0';
-		fd = mapped__open(pid, start, end - start, name);
+		fd = mapped__open(pid, start, end - start, name, false);
 		if (fd < 0)
 			fd = errno == ENOENT ? -ESTALE : -errno;	/* replaced since */
 	}

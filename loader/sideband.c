@@ -30,6 +30,7 @@
 #include "xpu_time.h"
 
 #define VERDICT_NS	5000000000ull	/* an exec takes no longer, or is not told of */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* that long after its end nothing is told of a process */
 #define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
 
 /* Not in the headers of every supported distribution. */
@@ -48,10 +49,10 @@ struct adopted {
 	UT_hash_handle hh;
 	pid_t pid;
 	uint64_t since_ns;
+	uint64_t ended_ns;		/* 0: it lives */
 	/* Restricted: what was heard of it last, or 0. */
 	uint64_t allowed_ns;		/* its image is still its user's */
 	uint64_t stopped_ns;		/* it is not any more */
-	uint64_t ended_ns;
 	bool denied;			/* nothing more of it is wanted */
 };
 
@@ -63,6 +64,7 @@ struct sideband {
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
+	uint64_t swept_ns;		/* when those who have ended were looked for */
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
 	struct keeper *keeper;		/* the caller's, or NULL */
@@ -248,6 +250,20 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 		return false;
 	a->since_ns = time_ns;
 	return true;
+}
+
+/* Forgets those who have ended, and whose numbers no new ones have. */
+static void sideband__sweep(struct sideband *s, uint64_t now_ns)
+{
+	struct adopted *a, *next;
+
+	if (now_ns - s->swept_ns < SWEEP_NS)
+		return;
+	s->swept_ns = now_ns;
+	HASH_ITER(hh, s->adopted, a, next)
+		if (a->ended_ns && a->since_ns <= a->ended_ns && a->allowed_ns <= a->ended_ns &&
+		    now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
+			table_remove(s->adopted, a);
 }
 
 /* Return: the process's entry, if it is adopted. */
@@ -526,6 +542,7 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 		sideband__look(s, ring);
 	}
+	sideband__sweep(s, clock__now());
 }
 
 /* ---- processes that run already -------------------------------------------------------------- */
@@ -651,15 +668,15 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 	memcpy(r->comm, comm, sizeof(r->comm) - 1);
 }
 
-void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w)
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
 {
 	/* A little early, so that it holds for the launches already on their way. */
-	uint64_t now_ns = clock__now(), time_ns = xpu_ns_between(1000000000, now_ns);
+	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
 	struct dirent *d;
 	char path[64];
 	DIR *dir;
 
-	if (permit__check(pid) == -EACCES || !adopt(s, pid, now_ns))
+	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
 		return;
 	synthesize_maps(s, pid, time_ns, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -680,9 +697,10 @@ void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint
 {
 	struct adopted *a;
 
-	if (!s->restricted)
-		return;
-	table_get(s->adopted, pid, pid, a);
+	if (s->restricted)
+		table_get(s->adopted, pid, pid, a);
+	else
+		table_find(s->adopted, pid, pid, a);
 	if (!a)
 		return;
 	switch (word) {

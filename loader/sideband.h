@@ -27,11 +27,15 @@ void sideband__close(struct sideband *s);
 
 /**
  * sideband__adopt - take up a process that runs already
+ * @since_ns: when it was known to run
  *
  * Writes what it has mapped and what it and its threads are called, as /proc tells it now; nothing
  * of a process that permit__check() refuses.
  */
-void sideband__adopt(struct sideband *s, pid_t pid, struct writer *w);
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
+
+/* A process has ended, at @time_ns: soon there are no more events of it. */
+void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns);
 
 /* Takes up the process that sideband__open() was given, of which there is nothing to be told yet. */
 void sideband__follow(struct sideband *s, pid_t pid);

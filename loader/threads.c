@@ -1,54 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "threads.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "table.h"
+#include "processes.h"
 #include "writer.h"
-
-struct key {
-	uint32_t proc_id, tid;
-};
-
-struct thread {
-	UT_hash_handle hh;
-	struct key key;
-	uint32_t id;
-};
-
-struct ns_thread {
-	UT_hash_handle hh;
-	struct key key;			/* by its own number */
-	uint32_t tid;
-};
 
 struct threads {
 	struct writer *writer;
-	struct thread *all;
-	struct ns_thread *renamed;	/* that have another number in their own namespace */
-	const struct thread *last;	/* most come several times in a row */
+	struct processes *processes;
 	uint32_t last_id;
 };
 
-struct threads *threads__new(struct writer *w)
+struct threads *threads__new(struct writer *w, struct processes *ps)
 {
 	struct threads *t = calloc(1, sizeof(*t));
 
-	if (t)
-		t->writer = w;
+	if (!t)
+		return NULL;
+	t->writer = w;
+	t->processes = ps;
 	return t;
 }
 
 void threads__free(struct threads *t)
 {
-	if (!t)
-		return;
-	table_free(t->all, table_free_nothing);
-	table_free(t->renamed, table_free_nothing);
 	free(t);
 }
 
-static void threads__define(struct threads *t, uint32_t id, struct key key, uint32_t ns_tid)
+static void threads__define(struct threads *t, uint32_t id, const struct process *p, uint32_t tid,
+			    uint32_t ns_tid)
 {
 	struct xpu_record_thread *r = writer__reserve(t->writer, sizeof(*r));
 
@@ -56,52 +38,60 @@ static void threads__define(struct threads *t, uint32_t id, struct key key, uint
 		*r = (struct xpu_record_thread){
 			.hdr = { XPU_RECORD_THREAD, 0, sizeof(*r) },
 			.thread_id = id,
-			.proc_id = key.proc_id,
-			.tid = key.tid,
+			.proc_id = p->proc_id,
+			.tid = tid,
 			.ns_tid = ns_tid,
 		};
 }
 
-uint32_t threads__id(struct threads *t, uint32_t proc_id, uint32_t tid)
+static uint32_t threads__beyond(struct threads *t, struct process *p)
 {
-	struct key key = { proc_id, tid };
-	struct thread *thread;
-
-	if (t->last && t->last->key.proc_id == proc_id && t->last->key.tid == tid)
-		return t->last->id;
-	table_get(t->all, key, key, thread);
-	if (!thread)
-		return 0;
-	if (!thread->id) {
-		thread->id = ++t->last_id;
-		threads__define(t, thread->id, key, 0);
+	p->nr_beyond++;
+	if (!p->other_threads) {
+		p->other_threads = ++t->last_id;
+		threads__define(t, p->other_threads, p, 0, 0);
 	}
-	t->last = thread;
-	return thread->id;
+	return p->other_threads;
 }
 
-void threads__learn(struct threads *t, uint32_t proc_id, uint32_t tid, uint32_t ns_tid)
+uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid)
 {
-	struct key key = { proc_id, ns_tid };
-	struct ns_thread *n;
+	const struct map_key key = { .a = tid };
+	const uint64_t *id = process__find(p, MAP_THREADS, key);
+	int err;
+
+	if (id)
+		return *id;
+	err = processes__add(t->processes, p, MAP_THREADS, key, t->last_id + 1);
+	if (err)
+		return err == -ENOSPC ? threads__beyond(t, p) : 0;
+	threads__define(t, ++t->last_id, p, tid, 0);
+	return t->last_id;
+}
+
+void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t ns_tid)
+{
+	const struct map_key key = { .a = ns_tid };
+	uint64_t *known;
 	uint32_t id;
 
-	if (ns_tid == tid)
+	if (ns_tid == tid || !tid)
 		return;
-	table_get(t->renamed, key, key, n);
-	if (!n || n->tid == tid)
+	known = process__find(p, MAP_NS_THREADS, key);
+	if (known && *known == tid)
 		return;
-	n->tid = tid;
-	id = threads__id(t, proc_id, tid);
-	if (id)
-		threads__define(t, id, (struct key){ proc_id, tid }, ns_tid);
+	if (known)
+		*known = tid;
+	else if (processes__add(t->processes, p, MAP_NS_THREADS, key, tid))
+		return;
+	id = threads__id(t, p, tid);
+	if (id && id != p->other_threads)
+		threads__define(t, id, p, tid, ns_tid);
 }
 
-uint32_t threads__tid(const struct threads *t, uint32_t proc_id, uint32_t ns_tid)
+uint32_t threads__tid(const struct process *p, uint32_t ns_tid)
 {
-	struct key key = { proc_id, ns_tid };
-	struct ns_thread *n;
+	const uint64_t *tid = process__find(p, MAP_NS_THREADS, (struct map_key){ .a = ns_tid });
 
-	table_find(t->renamed, key, key, n);
-	return n ? n->tid : ns_tid;
+	return tid ? *tid : ns_tid;
 }

@@ -225,16 +225,26 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 		$(O)/libmerge.a $(MERGE_LIBS)
 
 # The loader's side of the file, without BPF.
-RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c chains.c threads.c \
-			events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c msg.c))
+RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c map.c chains.c \
+			threads.c events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c \
+			msg.c))
 
-$(O)/test/t0/recorder.t: $(RECORDER_OBJ)
-$(O)/test/t0/recorder.t: T0_EXTRA = -Iloader
-$(O)/test/t0/recorder.t: T0_OBJ = $(RECORDER_OBJ)
+RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
 
-$(O)/test/t0/pycode.t: $(O)/loader/pycode.o
+$(RECORDER_TESTS): $(RECORDER_OBJ)
+$(RECORDER_TESTS): T0_EXTRA = -Iloader
+$(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
+
+$(O)/test/t0/copy.t: $(O)/loader/copy.o
+$(O)/test/t0/copy.t: T0_EXTRA = -Iloader
+$(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/copy.o
+
+# With a writer of its own.
+PYCODE_OBJ	= $(call obj,$(addprefix loader/,pycode.c processes.c map.c msg.c))
+
+$(O)/test/t0/pycode.t: $(PYCODE_OBJ)
 $(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
-$(O)/test/t0/pycode.t: T0_OBJ = $(O)/loader/pycode.o
+$(O)/test/t0/pycode.t: T0_OBJ = $(PYCODE_OBJ)
 
 $(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader

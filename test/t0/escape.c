@@ -90,13 +90,20 @@ int main(void)
 	test_print(ESCAPE_SCRIPT);
 	test_script();
 	FILE *f;
-	char *buf = NULL;
+	char *buf = NULL, line[6];
 	size_t size = 0;
 
 	test_utf8();
 	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_FOLDED), "a:b?c?[31m? d", "folded");
 	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_TEXT), "a;b?c?[31m? d", "text");
 	is_str(escaped("\xc2\x9b" "31m", ESCAPE_TEXT), "?31m", "an escape of the C1 set");
+	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_TEXT),
+	       "a?b?c?d?", "what shows text in another order");
+	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"), "and its neighbours as they are");
+	is_str(escaped("a\xe2\x80\xae", ESCAPE_JSON), "a\xe2\x80\xae", "but data for programs has all of it");
+	is_int(escape__line(line, sizeof(line), "ab\x1b\xe2\x82\xac", ESCAPE_TEXT), 3,
+	       "a line: what fits, in whole characters");
+	is_str(line, "ab?", "with a NUL behind it");
 	is_str(escaped("q\"b\\n\nt\tc\x01\x7f\xc2\x85", ESCAPE_JSON),
 	       "q\\\"b\\\\n\\u000at\\u0009c\\u0001\\u007f\\u0085", "JSON");
 	is_str(escaped("", ESCAPE_JSON), "", "nothing");

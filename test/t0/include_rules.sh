@@ -47,7 +47,7 @@ may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes itself" "lib" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" preload/*.[chS]
 may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
-	"xpu.skel.h version.h util.h escape.h cmdline.h" loader/*.[ch]
+	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]
 may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" merge/*.[ch]
 
 is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \

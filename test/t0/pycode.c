@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "processes.h"
 #include "pycode.h"
 #include "tap.h"
 #include "writer.h"
@@ -40,6 +41,22 @@ void *writer__reserve(struct writer *w, size_t size)
 	(void)w;
 	nr_asked++;
 	return is_full || size > sizeof(record) ? NULL : record;
+}
+
+void writer__append(struct writer *w, const struct xpu_record *r)
+{
+	(void)w;
+	(void)r;
+}
+
+static struct processes *processes;
+static struct process *process;
+
+static uint32_t id_of(struct pycodes *p, const struct xpu_python_frame *f)
+{
+	unsigned int nr_bad = 0;
+
+	return pycodes__id(p, process, f, &nr_bad);
 }
 
 static void put64(uint8_t *at, uint64_t value)
@@ -78,7 +95,7 @@ static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, un
 	unsigned int i;
 
 	for (i = 1; i <= max; i++) {
-		*id = pycodes__id(p, PROC, 0, getpid(), f, NULL);
+		*id = id_of(p, f);
 		if (*id)
 			break;
 	}
@@ -88,26 +105,32 @@ static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, un
 int main(void)
 {
 	const struct xpu_record_pysource *r = (const void *)record;
-	struct pycodes *p = pycodes__new();
+	struct pycodes *p;
 	struct xpu_python_frame f;
 	uint8_t *code = make_code(&f);
 	unsigned int nr, i;
 	uint32_t id;
 
-	if (!p || pycodes__add_python(p, PROC, &layout))
+	processes = processes__new(NULL, NULL, NULL);
+	process = processes ? processes__get(processes, PROC) : NULL;
+	p = pycodes__new(NULL, processes);
+	if (!p || !process)
 		bail("no memory");
+	process->pid = getpid();
+	process->python = layout;
+	process->has_python = true;
 	mprotect(code, PAGE_BYTES, PROT_NONE);
-	is_int(pycodes__id(p, PROC, 0, getpid(), &f, NULL), 0, "it cannot be read: no id");
+	is_int(id_of(p, &f), 0, "it cannot be read: no id");
 	mprotect(code, PAGE_BYTES, PROT_READ);
 	nr = meet(p, &f, 100, &id);
 	ok(id, "now it can be: it has one, when it was met %u more times", nr);
 	ok(r->id == id && r->first_line == LINE && r->name_bytes == strlen(NAME) &&
 	   !memcmp(r->data, NAME, strlen(NAME)), "and its record");
-	is_int(pycodes__id(p, PROC, 0, getpid(), &f, NULL), id, "then always the same");
+	is_int(id_of(p, &f), id, "then always the same");
 
 	code = make_code(&f);
 	is_full = true;
-	is_int(pycodes__id(p, PROC, 0, getpid(), &f, NULL), 0, "there is no room for its record");
+	is_int(id_of(p, &f), 0, "there is no room for its record");
 	is_full = false;
 	meet(p, &f, 100, &id);
 	ok(id == r->id && id, "there is: it has its id");
@@ -117,8 +140,19 @@ int main(void)
 	is_full = true;
 	nr_asked = 0;
 	for (i = 0; i < 1000000; i++)
-		pycodes__id(p, PROC, 0, getpid(), &f, NULL);
+		id_of(p, &f);
 	ok(nr_asked > 5 && nr_asked < 50, "met a million times: %u tries", nr_asked);
+
+	/* In one sample not many are tried that cannot be. */
+	nr_asked = 0;
+	nr = 0;
+	for (i = 0; i < 1000; i++) {
+		f.print = i;
+		pycodes__id(p, process, &f, &nr);
+	}
+	is_int(nr, LIMIT_BAD_CODES, "a thousand in one sample: so many are tried");
+	is_int(process->maps[MAP_CODES].nr, 3 + LIMIT_BAD_CODES, "and remembered");
 	pycodes__free(p);
+	processes__free(processes);
 	return done_testing();
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SPDX-License-Identifier: MIT */
 /*
  * escape.h - names from outside, made safe for where they are printed
  *
@@ -6,14 +6,17 @@
  * bytes that are no UTF-8. Everything is printed through here. Bytes that are no UTF-8 become
  * U+FFFD, one for each byte, in all outputs.
  */
-#ifndef MERGE_ESCAPE_H
-#define MERGE_ESCAPE_H
+#ifndef LIB_ESCAPE_H
+#define LIB_ESCAPE_H
 
 #include <stddef.h>
 #include <stdio.h>
 
 enum escape {
-	/* For people: control characters become '?'. */
+	/*
+	 * For people: control characters become '?', and so do the characters by which text is
+	 * shown in another order than it has (bidirectional controls).
+	 */
 	ESCAPE_TEXT,
 	/* A frame of a folded line: as TEXT, and ';', which separates frames, becomes ':'. */
 	ESCAPE_FOLDED,
@@ -45,4 +48,10 @@ size_t escape__plain(const char *s);
 /* Prints all of @s; errors stay in @f's error flag. */
 void escape__print(FILE *f, const char *s, enum escape how);
 
-#endif /* MERGE_ESCAPE_H */
+/*
+ * Puts @s into @to, of @len bytes (not 0), as far as whole characters fit, with a NUL. Return: the
+ * bytes before the NUL.
+ */
+size_t escape__line(char *to, size_t len, const char *s, enum escape how);
+
+#endif /* LIB_ESCAPE_H */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: MIT
 #include "escape.h"
 
 #include <stdbool.h>
@@ -31,6 +31,30 @@ static size_t utf8__len(const unsigned char *s)
 	return len;
 }
 
+/*
+ * Whether a terminal acts on this character instead of showing it: the control characters of ASCII,
+ * and U+0080..U+009F, which are control characters as well.
+ */
+static bool is_control(const unsigned char *s)
+{
+	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+/*
+ * Whether this character shows the text around it in another order, or breaks the line: U+061C,
+ * U+200E, U+200F, U+2028..U+202E and U+2066..U+2069.
+ */
+static bool is_direction(const unsigned char *s)
+{
+	if (s[0] == 0xd8)
+		return s[1] == 0x9c;
+	if (s[0] != 0xe2)
+		return false;
+	if (s[1] == 0x80)
+		return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae);
+	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
+}
+
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 {
 	const unsigned char *p = (const unsigned char *)*s;
@@ -44,10 +68,9 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 		memcpy(out, "\xef\xbf\xbd", 4);
 		return 3;
 	}
-	/* U+0080..U+009F are control characters as well: terminals act on them. */
-	if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) {
-		if (json)
-			return snprintf(out, ESCAPE_MAX, "\\u%04x", len == 2 ? p[1] : *p);
+	if (is_control(p) && json)
+		return snprintf(out, ESCAPE_MAX, "\\u%04x", len == 2 ? p[1] : *p);
+	if (is_control(p) || (!json && is_direction(p))) {
 		memcpy(out, "?", 2);
 		return 1;
 	}
@@ -95,4 +118,17 @@ void escape__print(FILE *f, const char *s, enum escape how)
 			return;
 		fwrite(out, 1, len, f);
 	}
+}
+
+size_t escape__line(char *to, size_t len, const char *s, enum escape how)
+{
+	char out[ESCAPE_MAX];
+	size_t nr = 0, n;
+
+	while ((n = escape__next(&s, how, out)) && nr + n < len) {
+		memcpy(to + nr, out, n);
+		nr += n;
+	}
+	to[nr] = 0;
+	return nr;
 }

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A hostile process in the same recording of all processes: it does not make the recorder's memory, disk
+# or terminal its own, what it does is said to be its doing, and the others are exact meanwhile.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf shim
+use_sim
+hostile="$XPU_BUILD/workload/hostile"
+exact="$XPU_BUILD/workload/exact"
+mb=1024				# in kB, as /proc has it
+
+kb() {			# kb WHAT: a figure of the recorder
+	awk -v what="$1:" '$1 == what { print $2 }' "/proc/$all_pid/status"
+}
+
+less() {		# less NUMBER MAXIMUM NAME
+	[ "${1:-999999999}" -lt "$2" ]
+	ok $? "$3" && return
+	diag "$1 is not less than $2"
+}
+
+# alongside WHAT N: hostile does it while exact launches 4000; all.log, all.data
+alongside() {
+	attach all -a --gpu-only
+	wait_for grep -qs . all.data
+	sleep 0.5
+	LD_PRELOAD=$XPU_SHIM "$hostile" "$@" &
+	hostile_pid=$!
+	LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 4000 >exact.out 2>&1 &
+	honest_pid=$!
+	wait "$honest_pid"
+	is $? 0 "$1: the other process is unharmed"
+	wait "$hostile_pid"
+	is $? 0 "$1: done"
+	hwm=$(kb VmHWM)
+	leave all
+}
+
+# honest NAME: of exact, all is there, under its own sites
+honest() {
+	xpumerge -i all.data -f folded --unit count -o all.folded 2>all.mlog
+	grep '^exact;' all.folded >exact.folded
+	is "$(awk '{ n += $NF } END { print n }' exact.folded)" 4000 "$1: all launches of the other process"
+	echo "launches 4000 matched 4000 unmatched 0 lost 0" >exact.mlog
+	is "$("$XPU_SRC/test/lib/verdict.sh" exact.folded exact.mlog)" \
+		"launches 4000 matched 4000 wrong 0 unmatched 0 lost 0" "$1: each under its own site"
+	unlike "$(cat all.log)" '\(exact\)' "$1: nothing is lost of the other process"
+	unlike "$(cat all.log)" 'want of memory' "$1: no word of memory"
+}
+
+alongside entries 1000
+honest entries
+like "$(cat all.log)" 'lost: .*1000 malformed entries' "entries: counted"
+like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches " \
+	"entries: and whose they are"
+
+alongside unread 500
+honest unread
+like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 slots unreadable" "unread: whose they are"
+
+alongside says 100
+honest says
+is "$(grep -c "pid $hostile_pid: " all.log)" 8 "says: as many lines as a process may have"
+like "$(cat all.log)" '^xpuload: warning: 92 more messages from processes are not shown' "says: the others are counted"
+LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log
+is $? 1 "says: nothing that a terminal acts on"
+unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in another order"
+
+# It takes more than that of the disk; memory is bounded all the same.
+alongside paths 300000
+less "$hwm" $((600 * mb)) "paths: memory is bounded ($hwm kB)"
+like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" "paths: what was lost is said to be its doing"
+unlike "$(cat all.log)" '\(exact\)' "paths: the other process is not blamed, or lost nothing" ||
+	diag "$(cat all.log)"
+rm -f all.data*
+
+# Processes that come and go, each with the highest number of a path.
+attach all -a --gpu-only
+wait_for grep -qs . all.data
+sleep 0.5
+LD_PRELOAD=$XPU_SHIM "$hostile" numbers 500
+sleep 2
+before=$(kb VmRSS)
+LD_PRELOAD=$XPU_SHIM "$hostile" numbers 3000
+sleep 2
+after=$(kb VmRSS)
+LD_PRELOAD=$XPU_SHIM "$hostile" numbers 1
+leave all
+less "$after" $((before + 16 * mb)) "numbers: memory is flat (from $before to $after kB)"
+like "$(cat all.log)" ' 3501 launches from 3501 call paths, .* lost 0$' "numbers: none is lost"
+
+# A file of 4 GB, most of it holes, that is unlinked as soon as it is mapped: it is kept as it is.
+cp "$hostile" sparse
+truncate -s 4G sparse
+if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
+	mkfifo lines
+	xpuload --cpu-only -F 49 -o map.data "$hostile" map sparse <>lines >map.out 2>map.log &
+	map_pid=$!
+	wait_for grep -qs ready map.out
+	sleep 0.2
+	echo >lines
+	wait $map_pid
+	is $? 0 "map: status"
+	like "$(cat map.log)" '1 mapped files that are not at their paths here: kept' "map: kept"
+	elf=$(find map.data.files -name elf)
+	is "$(stat -c %s "$elf")" 4294967296 "map: as long as it was"
+	less "$(du -k "$elf" | cut -f 1)" $mb "map: and as little on the disk"
+else
+	skip "map: a file with holes" "this file system has none"
+fi
+
+done_testing
