@@ -43,7 +43,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	struct recording *r = ctx;
 	int err;
 
-	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH || p->hdr.misc == XPU_MISC_PROCESS_EXEC)
+	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* that is this program still */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);

@@ -290,6 +290,18 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 		a->ended_ns = 0;
 }
 
+/*
+ * Whether a child of @p becomes one of ours. Restricted, those made before @p was ours are if they
+ * were heard of: of others nothing is recorded, and no word would come.
+ */
+static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
+			uint64_t time_ns)
+{
+	if (!p || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
+		return false;
+	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
+}
+
 /* A process is made: of one that was adopted, or with the number of one that has ended. */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
@@ -299,7 +311,7 @@ static void adopt_child(struct sideband *s, const struct task_event *fork)
 	table_find(s->adopted, pid, child, c);
 	if (c)
 		adopted__forget(c, fork->time_ns);
-	if (p && !p->denied && !(p->stopped_ns && p->stopped_ns <= fork->time_ns))
+	if (takes_child(s, p, c, fork->time_ns))
 		adopt(s, child, fork->time_ns);
 	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns)
 		table_remove(s->adopted, c);
@@ -441,7 +453,8 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 
 	if (!s->restricted)
 		return true;
-	if (a->denied || (a->stopped_ns && time_ns >= a->stopped_ns))
+	/* What was before it was taken up is in what /proc told then. */
+	if (a->denied || time_ns < a->since_ns || (a->stopped_ns && time_ns >= a->stopped_ns))
 		return false;
 	if ((!exec || time_ns < a->allowed_ns) &&
 	    (a->stopped_ns || permit__check(a->pid) != -EACCES))
