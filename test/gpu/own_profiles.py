@@ -43,7 +43,7 @@ def other_thread():
 
 
 steps()
-threads = [threading.Thread(target=other_thread)
+threads = [threading.Thread(target=other_thread, daemon=True)
            for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 4)]
 for thread in threads:
     thread.start()
