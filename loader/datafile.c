@@ -112,9 +112,15 @@ int datafile__create(const struct options *opts, struct writer **w)
 
 	keep_old(opts->data);
 	err = writer__open(opts->data, &hdr, w);
-	if (!err)
-		write_infos(*w, opts);
-	return err;
+	if (err)
+		return err;
+	err = writer__set_level(*w, opts->level);
+	if (err) {
+		writer__close(*w, NULL, NULL);
+		return err;
+	}
+	write_infos(*w, opts);
+	return 0;
 }
 
 void datafile__end(struct writer *w, int wait_status)

@@ -197,9 +197,10 @@ $(O)/names: test/lib/names.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
 		$(MERGE_LIBS)
 
-$(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(O)/flags
+$(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
 	$(call say,CC)
-	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC))
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
 $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
@@ -379,6 +380,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
+	@$(TEST_ENV) sh test/bench/recorder.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py
 	@$(TEST_ENV) sh test/bench/formats.sh
@@ -394,9 +396,9 @@ bench-gpu: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-		  -fno-sanitize-recover=all -Ibpf -Imerge -Iloader -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
 
-$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
+$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)

@@ -52,11 +52,11 @@ attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.
 	observer=$1
 	shift
 	rm -f "$observer.data"
-	"$XPULOAD" -o "$observer.data" "$@" 2>"$observer.log" &
+	"$XPULOAD" -z 0 -o "$observer.data" "$@" 2>"$observer.log" &
 	eval "${observer}_pid=$!"
 }
 
-# Definitions are the first thing that an awake shim sends.
+# Definitions are the first thing that an awake shim sends. attach() leaves them legible.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data"
 }
