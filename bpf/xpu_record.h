@@ -10,6 +10,8 @@
  *    multiple of 8. Records follow one another without gaps.
  *  - Structures grow only at their end. A reader uses what it knows, takes fields beyond .size as
  *    zero, skips unknown types by .size, and refuses a file whose major version is newer.
+ *  - Version 1: the records follow the file's header. Version 2: blocks follow it, struct
+ *    xpu_record_block and nothing else, and the records are in them. Readers know both.
  *  - Strings, streams, API names, threads and call chains are interned: defined once per process
  *    (and possibly again, identically), referred to by id. Id 0 means "none" everywhere. A
  *    definition may come after its first use: a reader collects definitions before it resolves.
@@ -30,8 +32,10 @@
 
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
-#define XPU_VERSION_MAJOR	1
-#define XPU_VERSION_MINOR	2
+#define XPU_VERSION_MAJOR	2
+#define XPU_VERSION_MINOR	0
+#define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
+#define XPU_VERSION_PLAIN_MINOR	2
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
@@ -51,7 +55,8 @@ struct xpu_file_header {
 	__u64	start_mono_ns;		/* the same instant on the two clocks */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	reserved;
+	__u32	crc;			/* version 2: of header_bytes with this field as 0; the CRC-32
+					 * of zlib, as all that are here */
 	__u64	reserved2[2];
 };
 
@@ -84,6 +89,7 @@ enum xpu_record_type {
 	XPU_RECORD_OFF_CPU	= 19,
 	XPU_RECORD_OFF		= 20,
 	XPU_RECORD_ACCOUNT	= 21,
+	XPU_RECORD_BLOCK	= 22,	/* version 2: what the file consists of */
 
 	XPU_RECORD_PYSOURCE	= 24,
 	XPU_RECORD_RANGES	= 28,
@@ -114,6 +120,75 @@ enum xpu_record_type {
 	XPU_RECORD_REFUSED	= 78,
 	XPU_RECORD_RANGE	= 80,
 };
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL: to find the next one by */
+#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block: a record is in one */
+
+enum {	/* misc of BLOCK; a reader gives up those that it does not know */
+	XPU_MISC_BLOCK_ZSTD	= 1,	/* data is one frame of Zstandard */
+	XPU_MISC_BLOCK_COLUMNS	= 2,	/* below that, data is struct xpu_columns */
+};
+
+/*
+ * Whole records, raw_bytes of them, perhaps packed. data ends with the record, padded to 8 bytes,
+ * and the header is what stands before it. Damage costs the records of one block: the next one
+ * is where .size says, or, if the header itself is damaged, where the next magic has a header_crc
+ * that is right. What is missing between two blocks can be counted by .number and .launches_before.
+ */
+struct xpu_record_block {
+	struct xpu_record hdr;
+	__u8	magic[8];
+	__u32	header_crc;		/* of the header with this field as 0 */
+	__u32	crc;			/* of data: stored_bytes, without the padding */
+	__u32	stored_bytes;
+	__u32	packed_bytes;		/* with ZSTD: of data as it was before; else stored_bytes */
+	__u32	raw_bytes;		/* of records; without COLUMNS packed_bytes */
+	__u32	nr_launches;		/* in the block's LAUNCHES records */
+	__u64	number;			/* of blocks before it */
+	__u64	launches_before;	/* nr_launches of them all */
+	__u8	data[];
+};
+
+/*
+ * Rows of equal size, which the most frequent records are, told column by column: tables of 32-bit
+ * words, and pieces that say what the records consist of. Piece by piece that is the next so many
+ * bytes of the literals and, behind them, the next so many rows of a table.
+ *
+ * In the order of data: this, pieces, tables with their columns, literals, planes. A column has up
+ * to four planes: the lowest byte of each of its numbers, then all the next bytes, and so on; what
+ * has no plane is 0. The planes follow in the order of the tables, their columns, and from the
+ * lowest byte. The number n is the zigzag code of a difference, n >> 1 ^ -(n & 1) modulo 2^32: to
+ * the word above, which is base for the first row, with XPU_COLUMN_DELTA; else to base.
+ */
+struct xpu_columns {
+	__u32	nr_pieces;
+	__u32	nr_tables;		/* XPU_TABLES_MAX at most */
+	__u32	literal_bytes;
+	__u32	reserved;
+};
+
+struct xpu_piece {
+	__u32	literal_bytes;
+	__u16	table;
+	__u16	nr_rows;
+};
+
+struct xpu_table {
+	__u32	nr_rows;
+	__u32	nr_columns;		/* 1 to XPU_COLUMNS_MAX: of struct xpu_column, behind this */
+};
+
+struct xpu_column {
+	__u32	base;
+	__u16	nr_planes;		/* 0 to 4 */
+	__u16	flags;			/* XPU_COLUMN_* */
+};
+
+#define XPU_COLUMN_DELTA	1
+#define XPU_TABLES_MAX		32
+#define XPU_COLUMNS_MAX		16
 
 /* ---- top level ------------------------------------------------------------------------------ */
 
@@ -819,6 +894,11 @@ struct xpu_record_message {		/* misc is the level; for the user, one line */
 
 XPU_STATIC_ASSERT(sizeof(struct xpu_file_header) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_block) == 56);
+XPU_STATIC_ASSERT(sizeof(struct xpu_columns) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_piece) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_table) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_column) == 8);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_info) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_process) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_process_exit) == 32);

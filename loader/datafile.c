@@ -166,6 +166,11 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 		close(f->fd);
 		goto close_file;
 	}
+	err = writer__set_level(*w, opts->level);
+	if (err) {
+		complain("write", opts->data, err);
+		goto close_writer;
+	}
 	err = take_name(opts, f);
 	if (err)
 		goto close_writer;

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "check.h"
 #include "cmdline.h"
 #include "msg.h"
@@ -51,6 +52,7 @@ static const struct option longs[] = {
 	{ "probe", required_argument, NULL, OPT_PROBE },
 	{ "nvtx", optional_argument, NULL, OPT_NVTX },
 	{ "ring-size", required_argument, NULL, 'm' },
+	{ "compression-level", required_argument, NULL, 'z' },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "no-buildid-cache", no_argument, NULL, 'N' },
@@ -94,6 +96,9 @@ static const char usage_text[] =
 "      --probe WHEN       path (default): the kernel is entered for new call paths and for\n"
 "                         many launches at once; launch: at each one. Both are exact\n"
 "  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
+"  -z, --compression-level N\n"
+"                         of the recording: 1 (default, the fastest) to 22 (the smallest), or 0:\n"
+"                         not compressed\n"
 "      --strict           fail (status 125) when anything was lost or not recorded\n"
 "      --check            say what this machine allows, and what to do about the rest\n"
 "  -N, --no-buildid-cache keep no copies of mapped files that are not at their paths here\n"
@@ -185,6 +190,19 @@ static uint64_t parse_bytes(const char *arg)
 	}
 	msg__error("-m %s: a size of 64K to 2G is wanted", arg);
 	return 0;
+}
+
+/* Return: the level, or -1. */
+static int parse_level(const char *arg)
+{
+	char *end;
+	long level;
+
+	level = strtol(arg, &end, 10);
+	if (isdigit((unsigned char)arg[0]) && !*end && level <= BLOCK_LEVEL_MAX)
+		return level;
+	msg__error("-z %s: a level of 0 to %d is wanted", arg, BLOCK_LEVEL_MAX);
+	return -1;
 }
 
 static uint32_t parse_freq(const char *arg)
@@ -292,6 +310,9 @@ static bool take_option(struct options *opts, int c, char *arg)
 	case 'm':
 		opts->ring_bytes = parse_bytes(arg);
 		return opts->ring_bytes;
+	case 'z':
+		opts->level = parse_level(arg);
+		return opts->level >= 0;
 	case 'N':
 		opts->no_cache = true;
 		break;
@@ -401,11 +422,11 @@ int options__parse(struct options *opts, int argc, char **argv)
 	*opts = (struct options){
 		.output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
-		.blind_stack_bytes = BLIND_STACK_BYTES,
+		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 	};
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+:o:p:aF:gm:NqvVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:o:p:aF:gm:z:NqvVh", longs, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(usage_text, stdout);
 			return 0;

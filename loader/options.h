@@ -28,6 +28,7 @@ struct options {
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
 	uint64_t ring_bytes;
+	int level;			/* of the recording's compression; 0: none */
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recording.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -55,6 +56,22 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 	recorder__found_python(r->recorder, pid, time_ns, python);
 }
 
+/* @err: an errno of the writer's; @when: what becomes of the recording then */
+static void tell_disk(struct recording *r, int err, const char *when)
+{
+	if (r->told_disk)
+		return;
+	r->told_disk = true;
+	if (err == ENOLINK)
+		msg__error("%s was removed or replaced while it was recorded: nothing of this "
+			   "recording is left", r->opts->data);
+	else if (err == ENODATA)
+		msg__error("%s was made shorter by another program while it was recorded: what it "
+			   "held beyond that is lost", r->opts->data);
+	else
+		msg__error("cannot write %s: %s%s", r->opts->data, strerror(err), when);
+}
+
 static void drain(struct recording *r)
 {
 	uint64_t start_ns = clock__now();
@@ -74,11 +91,8 @@ static void drain(struct recording *r)
 	writer__flush(r->writer);
 
 	err = writer__error(r->writer);
-	if (err && !r->told_disk) {
-		msg__error("cannot write %s: %s: nothing more is recorded; what is there stays "
-			   "readable", r->opts->data, strerror(err));
-		r->told_disk = true;
-	}
+	if (err)
+		tell_disk(r, err, ": nothing more is recorded; what is there stays readable");
 }
 
 /*
@@ -224,8 +238,8 @@ int recording__finish(struct recording *r)
 		report.lost[kind] = nr_lost(r, kind);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
-	if (err && !r->told_disk)
-		msg__error("cannot write %s: %s", r->opts->data, strerror(-err));
+	if (err)
+		tell_disk(r, -err, "");
 	recorder__stats(r->recorder, &report.stats);
 	whole = report__print(&report);
 	if (err || report.stats.nr_errors)

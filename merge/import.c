@@ -30,8 +30,8 @@ void import__init(struct import *im)
 	struct xpu_file_header h = {
 		.magic = XPU_FILE_MAGIC,
 		.endian = XPU_FILE_ENDIAN,
-		.version_major = XPU_VERSION_MAJOR,
-		.version_minor = XPU_VERSION_MINOR,
+		.version_major = XPU_VERSION_PLAIN,
+		.version_minor = XPU_VERSION_PLAIN_MINOR,
 		.header_bytes = sizeof(h),
 		.clockid = 1,
 	};

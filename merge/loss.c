@@ -47,6 +47,10 @@ static const struct loss_line lines[] = {
 	LINE(bad_calls, "API calls without valid times: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
+	LINE(bad_header, "damaged header of the recording: its times may be wrong"),
+	LINE(damaged_blocks, "blocks of records lost: damaged; names may be missing or old"),
+	LINE(damaged_launches, "launches that were in these blocks"),
+	LINE(damaged_bytes, "bytes left out within the recording: damaged"),
 	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
 	LINE(cut_bytes, "bytes ignored at the end of the recording: cut off inside a record"),
 	LINE(not_closed, "recording not closed in good order: its end may be missing"),
@@ -96,8 +100,10 @@ uint64_t loss__lost(const struct loss *l)
 			    !!l->recorder[XPU_LOST_DISK];
 	uint64_t missing = l->missing_launches +
 			   max_t(uint64_t, l->missing_works + l->missing_calls, l->missing_batches);
+	uint64_t damaged = max_t(uint64_t, l->damaged_blocks, !!l->damaged_bytes);
 	uint64_t unread = !!l->cut_bytes + !!l->corrupt_bytes + l->bad_batches;
 
+	unread += max_t(uint64_t, damaged, l->damaged_launches);
 	missing = max_t(uint64_t, missing, unread);
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +

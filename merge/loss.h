@@ -45,6 +45,10 @@ struct loss {
 	uint64_t bad_calls;		/* API calls without times */
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t bad_batches;		/* damaged inside, used up to there */
+	uint64_t bad_header;		/* 1: the file's header is damaged */
+	uint64_t damaged_blocks;	/* of records, or missing */
+	uint64_t damaged_launches;	/* in them, as the blocks say */
+	uint64_t damaged_bytes;		/* of the file, not at its end */
 	uint64_t cut_bytes;		/* at the end of the file, not a whole record */
 	uint64_t corrupt_bytes;		/* the same, after damage */
 	uint64_t not_closed;		/* 1: there is no END record */

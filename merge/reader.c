@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "util.h"
 
 /*
@@ -137,7 +138,11 @@ static int reader__check_header(struct reader *r)
 		return reader__fail(r, -EINVAL,
 				    "is too short to be a recording: %zu bytes, header %u",
 				    r->size, h->header_bytes);
-	return 0;
+	if (h->version_major <= XPU_VERSION_PLAIN)
+		return 0;
+	r->bad_header = !file_header__is_sealed((const void *)r->base);
+	r->blocks = blocks__new(r->base, r->size, r->mapped);
+	return r->blocks ? 0 : reader__fail(r, -ENOMEM, "cannot be read: out of memory");
 }
 
 static int write_all(int fd, const char *buf, size_t size)
@@ -242,6 +247,8 @@ int reader__open_mem(struct reader *r, const void *buf, size_t size, const char 
 
 void reader__close(struct reader *r)
 {
+	blocks__free(r->blocks);
+	r->blocks = NULL;
 	if (r->mapped)
 		munmap((void *)r->base, r->size);
 	r->base = NULL;
@@ -253,15 +260,31 @@ void reader__rewind(const struct reader *r, struct record_iter *it)
 {
 	memset(it, 0, sizeof(*it));
 	it->base = r->base;
+	it->blocks = r->blocks;
+	it->in_block = it->blocks;
+	if (it->blocks) {
+		blocks__start(it->blocks, r->header.header_bytes);
+		return;
+	}
 	it->size = r->size;
 	it->offset = r->header.header_bytes;
+}
+
+const struct damages *reader__damages(const struct reader *r)
+{
+	return r->blocks ? blocks__damages(r->blocks) : NULL;
+}
+
+const void *reader__keep(const struct reader *r, const void *rec)
+{
+	return r->blocks ? blocks__keep(r->blocks, rec) : rec;
 }
 
 void reader__release(const struct reader *r, struct record_iter *it)
 {
 	uint64_t upto;
 
-	if (!r->mapped || it->offset < it->released + 2 * RELEASE_BYTES)
+	if (!r->mapped || r->blocks || it->offset < it->released + 2 * RELEASE_BYTES)
 		return;
 	/* A whole number of huge pages, so that this splits none. */
 	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
@@ -275,7 +298,10 @@ void record_iter__enter(struct record_iter *it, const struct record_iter *outer,
 	memset(it, 0, sizeof(*it));
 	it->base = batch->records;
 	it->size = batch->bytes;
-	it->file_offset = outer->file_offset + (batch->records - outer->base);
+	it->file_offset = outer->file_offset;
+	if (!outer->in_block)
+		it->file_offset += batch->records - outer->base;
+	it->in_block = outer->in_block;
 	it->nested = true;
 }
 
@@ -441,42 +467,104 @@ static const struct xpu_record *record_iter__stop(struct record_iter *it, enum r
 	return NULL;
 }
 
-const struct xpu_record *record_iter__next(struct record_iter *it)
+/* Goes on to the records of the next block, or stops. */
+static void record_iter__next_block(struct record_iter *it)
+{
+	struct blocks *blocks = it->blocks;
+	struct block block;
+	int err;
+
+	it->passed += it->size;
+	it->offset = it->size = 0;
+	err = blocks__next(blocks, &block);
+	it->nr_damages = blocks__damages(blocks)->nr;
+	if (err > 0) {
+		it->base = block.records;
+		it->size = block.bytes;
+		it->file_offset = block.offset;
+		return;
+	}
+	/* What is left, if anything is, is bytes of the file. */
+	it->blocks = NULL;
+	it->in_block = false;
+	it->file_offset = 0;
+	it->offset = blocks__end(blocks);
+	it->size = blocks__size(blocks);
+	if (err)
+		record_iter__stop(it, RECORDS_NO_MEMORY, "out of memory");
+	else if (blocks__is_cut(blocks))
+		record_iter__stop(it, RECORDS_CUT, "block cut");
+	else if (it->offset < it->size)
+		record_iter__stop(it, RECORDS_CORRUPT, "no block begins here");
+	else
+		record_iter__stop(it, RECORDS_WHOLE, NULL);
+}
+
+/* Stops at something that is not right; in a block, that ends the block alone. */
+static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
+{
+	if (!it->blocks) {
+		record_iter__stop(it, end, what);
+		return;
+	}
+	blocks__damaged_inside(it->blocks, what);
+	it->offset = it->size;
+}
+
+/* Return: NULL if the record at the walk's place is one, else what it is not. */
+static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
+				      uint64_t left, enum records_end *end, bool *known)
 {
 	const struct record_type *types = it->nested ? batch_types : file_types;
 	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
+	uint32_t max = RECORD_MAX;
+
+	*end = RECORDS_CUT;
+	if (left < sizeof(*rec))
+		return "record header cut";
+	*end = RECORDS_CORRUPT;
+	if (rec->size < sizeof(*rec) || rec->size % 8)
+		return "impossible record size";
+	if (!rec->type)
+		return "record of type 0";
+	*known = rec->type < nr_types && types[rec->type].min;
+	if (*known) {
+		max = types[rec->type].max;
+		if (rec->size < types[rec->type].min)
+			return "record too small for its type";
+	}
+	if (rec->size > max)
+		return "record too big for its type";
+	if (rec->size > left) {
+		*end = RECORDS_CUT;
+		return "record cut";
+	}
+	if (!*known)
+		return NULL;
+	return it->nested ? record__check_nested(rec) : record__check(rec);
+}
+
+const struct xpu_record *record_iter__next(struct record_iter *it)
+{
+	const struct xpu_record *rec;
+	enum records_end end;
+	const char *what;
+	uint64_t left;
+	bool known;
 
 	while (it->end == RECORDS_MORE) {
-		const struct xpu_record *rec = (const void *)(it->base + it->offset);
-		uint64_t left = it->size - it->offset;
-		uint32_t max = RECORD_MAX;
-		bool known = false;
-		const char *what;
-
+		rec = (const void *)(it->base + it->offset);
+		left = it->size - it->offset;
+		if (!left && it->blocks) {
+			record_iter__next_block(it);
+			continue;
+		}
 		if (!left)
 			return record_iter__stop(it, RECORDS_WHOLE, NULL);
-		if (left < sizeof(*rec))
-			return record_iter__stop(it, RECORDS_CUT, "record header cut");
-		if (rec->size < sizeof(*rec) || rec->size % 8)
-			return record_iter__stop(it, RECORDS_CORRUPT, "impossible record size");
-		if (!rec->type)
-			return record_iter__stop(it, RECORDS_CORRUPT, "record of type 0");
-		if (rec->type < nr_types && types[rec->type].min) {
-			known = true;
-			max = types[rec->type].max;
-			if (rec->size < types[rec->type].min)
-				return record_iter__stop(it, RECORDS_CORRUPT,
-							 "record too small for its type");
-		}
-		if (rec->size > max)
-			return record_iter__stop(it, RECORDS_CORRUPT,
-						 "record too big for its type");
-		if (rec->size > left)
-			return record_iter__stop(it, RECORDS_CUT, "record cut");
-		if (known) {
-			what = it->nested ? record__check_nested(rec) : record__check(rec);
-			if (what)
-				return record_iter__stop(it, RECORDS_CORRUPT, what);
+		what = record_iter__check(it, rec, left, &end, &known);
+		if (what) {
+			record_iter__fail(it, end, what);
+			continue;
 		}
 		it->offset += rec->size;
 		if (known)

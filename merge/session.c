@@ -125,6 +125,11 @@ void session__exit(struct session *s)
 static int session__stream_record(struct session *s, const struct record_iter *it,
 				  const struct xpu_record *rec)
 {
+	/* What a thread's stack was like last is not known when records are missing. */
+	if (it->nr_damages != s->tables->nr_damages) {
+		s->tables->nr_damages = it->nr_damages;
+		unwind__next(&s->unwind);
+	}
 	switch (rec->type) {
 	case XPU_RECORD_LAUNCHES:
 		return session__launches(s, (const void *)rec);
@@ -175,6 +180,7 @@ static void session__next_input(struct session *s)
 	t->first_thread = s->threads.nr;
 	t->first_chain = s->chains.nr;
 	t->first_proc = s->machine.procs.nr;
+	t->nr_damages = 0;
 	t->first_account = s->accounts.nr;
 	s->nvtx.first_range = s->nvtx.ranges.nr;
 	waits__exit(&s->waits);

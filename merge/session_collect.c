@@ -78,24 +78,56 @@ static void counters__read(struct xpu_record_counters *to, const struct xpu_reco
 }
 
 /* Running totals, so the bigger is the later: two threads may send at a time. */
-static void account__read(struct account *a, const struct xpu_record_batch *batch,
+static void account__read(struct account *a, uint64_t place,
 			  const struct xpu_record_counters *sent)
 {
 	if (sent->nr_batches >= a->sent.nr_batches)
 		counters__read(&a->sent, sent);
 	if (!a->baseline || sent->nr_batches < a->first.nr_batches) {
 		counters__read(&a->first, sent);
-		a->baseline = batch;
+		a->baseline = place;
 	}
 }
 
+/* Makes @*rec last if it is one that is referred to until the end. Return: 0 or -ENOMEM. */
+static int session__keep(const struct session *s, const struct xpu_record **rec)
+{
+	switch ((*rec)->type) {
+	case XPU_RECORD_INFO:
+	case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM:
+	case XPU_RECORD_FORK:
+	case XPU_RECORD_EXIT:
+	case XPU_RECORD_CALLCHAIN:
+	case XPU_RECORD_GRAPH_NODE:
+	case XPU_RECORD_WAIT:
+	case XPU_RECORD_RANGES:
+	case XPU_RECORD_ACCOUNT:
+	case XPU_RECORD_PYSOURCE:
+	case XPU_RECORD_KSYM:
+	case XPU_RECORD_STRING:
+	case XPU_RECORD_STREAM:
+	case XPU_RECORD_DEVICE:
+	case XPU_RECORD_PYCODE:
+	case XPU_RECORD_RANGE:
+	case XPU_RECORD_MESSAGE:
+		*rec = reader__keep(s->reader, *rec);
+		return *rec ? 0 : -ENOMEM;
+	default:
+		return 0;
+	}
+}
+
+/* @place: of the batch that the record is in */
 static int session__collect_nested(struct session *s, uint32_t proc, struct account *account,
-				   const struct xpu_record_batch *batch,
-				   const struct xpu_record *rec)
+				   uint64_t place, const struct xpu_record *rec)
 {
 	struct session_tables *t = s->tables;
 	int err;
 
+	err = session__keep(s, &rec);
+	if (err)
+		return err;
 	switch (rec->type) {
 	case XPU_RECORD_STRING: {
 		const struct xpu_record_string *str = (const void *)rec;
@@ -146,7 +178,7 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 		return err <= 0 ? err : array_push(&t->pycode_defs, code);
 	}
 	case XPU_RECORD_COUNTERS:
-		account__read(account, batch, (const void *)rec);
+		account__read(account, place, (const void *)rec);
 		return 0;
 	case XPU_RECORD_RANGE:
 		return session__collect_range(s, proc, (const void *)rec);
@@ -181,7 +213,7 @@ static int session__collect_batch(struct session *s, const struct record_iter *o
 	account->seen_ns = max_t(uint64_t, account->seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);
 	while ((rec = record_iter__next(&it))) {
-		err = session__collect_nested(s, proc, account, batch, rec);
+		err = session__collect_nested(s, proc, account, record_iter__place(outer), rec);
 		if (err)
 			return err;
 	}
@@ -207,7 +239,11 @@ static int session__collect_record(struct session *s, const struct record_iter *
 				   const struct xpu_record *rec)
 {
 	struct input *in;
+	int err;
 
+	err = session__keep(s, &rec);
+	if (err)
+		return err;
 	switch (rec->type) {
 	case XPU_RECORD_INFO:
 		s->inputs.v[s->machine.recording].nr_infos++;
@@ -263,6 +299,35 @@ static int session__collect_record(struct session *s, const struct record_iter *
 	}
 }
 
+static void session__tell_damages(struct session *s, const struct damages *all)
+{
+	uint64_t i;
+
+	if (s->reader->bad_header) {
+		s->loss.bad_header = 1;
+		s->status = -EBADMSG;
+		msgs__add(&s->msgs, "%s: damaged in its first %" PRIu32 " bytes: the time of day, and "
+			  "where the recording began, may be wrong", s->reader->name,
+			  s->reader->header.header_bytes);
+	}
+	if (!all || !all->nr)
+		return;
+	s->status = -EBADMSG;
+	s->loss.damaged_bytes = all->bytes;
+	s->loss.damaged_blocks = all->nr_blocks;
+	s->loss.damaged_launches = all->nr_launches;
+	for (i = 0; i < all->nr && i < DAMAGES_MAX; i++) {
+		const struct damage *d = &all->v[i];
+
+		msgs__add(&s->msgs, "%s: damaged at offset %" PRIu64 ", %" PRIu64 " bytes: %s: %" PRIu64
+			  " blocks with %" PRIu64 " launches lost", s->reader->name, d->offset,
+			  d->bytes, d->what, d->nr_blocks, d->nr_launches);
+	}
+	if (i < all->nr)
+		msgs__add(&s->msgs, "%s: damaged in %" PRIu64 " more places", s->reader->name,
+			  all->nr - i);
+}
+
 int session__collect(struct session *s)
 {
 	struct record_iter it;
@@ -271,6 +336,7 @@ int session__collect(struct session *s)
 	err = session__pass(s, session__collect_record, 0, 300, &it);
 	if (err)
 		return err;
+	session__tell_damages(s, reader__damages(s->reader));
 	s->loss.not_closed = !s->inputs.v[s->machine.recording].ended;
 	if (it.end == RECORDS_CUT) {
 		s->loss.cut_bytes = it.size - it.offset;

@@ -247,7 +247,7 @@ int session__batch(struct session *s, const struct record_iter *outer,
 	if (!err)
 		err = session__account(s, proc, &account);
 	/* What was sent with the baseline is not among what was sent after it. */
-	if (!err && account->baseline == batch)
+	if (!err && account->baseline == record_iter__place(outer))
 		account->nr_works = account->nr_calls = 0;
 	return err;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "session_pass.h"
 
+#include <errno.h>
+
 #include "session_tables.h"
 
 static void session__progress(struct session *s, const struct record_iter *it, unsigned int from,
 			      unsigned int to)
 {
-	unsigned int permille = from + (to - from) * (it->offset >> 10) / ((it->size >> 10) + 1);
+	unsigned int permille = from + (to - from) * (record_iter__file_offset(it) >> 10) /
+					((s->reader->size >> 10) + 1);
 
 	permille = (permille + 1000 * (s->machine.recording)) / s->inputs.nr;
 	if (!s->opts.progress || permille == s->tables->permille)
@@ -27,5 +30,5 @@ int session__pass(struct session *s, session_record_fn record, unsigned int from
 		reader__release(s->reader, it);
 		session__progress(s, it, from, to);
 	}
-	return err;
+	return err || it->end != RECORDS_NO_MEMORY ? err : -ENOMEM;
 }

@@ -36,7 +36,7 @@ int session__resolve_accounts(struct session *s, bool ends_known)
 							     WINDOW_MAX_THREADS));
 			continue;
 		}
-		account->baseline = NULL;
+		account->baseline = 0;
 		memset(&account->first, 0, sizeof(account->first));
 		if (ends_known && !s->machine.procs.v[i].exited)
 			window__open(&account->window, min_t(uint64_t, account->sent.nr_slots,
@@ -88,7 +88,7 @@ void session__settle(struct session *s)
 		l->missing_calls += missing(a->sent.nr_calls, a->first.nr_calls, a->nr_calls);
 		l->bad_calls += SINCE(a, nr_bad_calls);
 		l->missing_batches += missing(a->sent.nr_batches, a->first.nr_batches,
-					      a->nr_batches - (a->baseline != NULL));
+					      a->nr_batches - (a->baseline != 0));
 		l->dropped_cupti += SINCE(a, nr_dropped_cupti);
 		l->dropped_shim += SINCE(a, nr_dropped_shim);
 		if (a->nr_ranges)	/* else it was another recording that wanted them */

@@ -56,7 +56,7 @@ enum label {
 struct account {
 	struct xpu_record_counters sent;	/* nr_batches 0: it never said */
 	struct xpu_record_counters first;	/* what it had sent when the recording began ... */
-	const struct xpu_record_batch *baseline;	/* ... this batch included */
+	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	struct window window;
 	uint64_t nr_launches;
 	uint64_t nr_works;
@@ -91,6 +91,7 @@ struct session_tables {
 	ARRAY(struct stream_def) stream_defs;
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(const struct xpu_record_wait *) wait_recs;
+	uint64_t nr_damages;			/* of the recording, in the pass so far */
 
 	/* session_settle.c */
 	ARRAY(struct account) accounts;	/* by process */

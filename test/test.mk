@@ -198,9 +198,10 @@ $(O)/names: test/lib/names.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
 		$(MERGE_LIBS)
 
-$(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(O)/flags
+$(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
 	$(call say,CC)
-	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC))
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
 $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
@@ -210,13 +211,13 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-# With nothing else: lib/ needs the C library alone.
+# lib/ needs nothing of ours.
 LIB_TEST	:= test/t0/safefile.c
 
 $(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) -lpthread
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) $(ZSTD_LIBS) $(ZLIB_LIBS) -lpthread
 
 $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
 	$(call say,CC)
@@ -403,6 +404,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
+	@$(TEST_ENV) sh test/bench/recorder.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py
 	@$(TEST_ENV) sh test/bench/formats.sh

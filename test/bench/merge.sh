@@ -9,6 +9,7 @@
 #	records first	the same, and records come before their launches
 #	by thread	launches come 4,096 of one thread at a time, as threads hand in their logs
 #
+# The recordings are of blocks, as xpuload writes them; "plain" ones have none, as before version 2.
 # "ns each" is CPU time per launch, "x linear" that to the one of the fewest launches. Then other
 # recordings and results, of the fewest.
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +23,8 @@ line() {
 bench() {
 	name=$1 launches=$2 output=$3
 	shift 3
-	"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 "$@" || exit 1
+	"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 --blocks 262144 "$@" ||
+		exit 1
 	rm -f figures
 	for _ in 1 2 3; do
 		$time -f '%e %U %S %M' -a -o figures "$XPU_BUILD/xpumerge" -i bench.data -o "$output" \
@@ -52,6 +54,7 @@ each_size() {		# each_size NAME SIZES GEN_ARGS...
 echo "merging, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
 line launches order "wall s" "CPU s" "ns each" "peak MB" "x linear" "input MB"
 each_size near "$*"
+each_size "near, plain" "$*" --blocks 0
 each_size fifo "$*" --window 200000 --jitter 64
 each_size random "$*" --window 200000
 each_size "records first" "$*" --window 200000 --early

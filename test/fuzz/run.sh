@@ -20,6 +20,9 @@ seed_reader() {
 	--procs 2 --reuse --threads 4 --launches 6
 	--gpus 2 --streams 3 --shim --no-end
 	--map $XPU_BUILD/gen_data --frames 12
+	--blocks 600
+	--blocks 1200 --level 0 --threads 2
+	--blocks 100000 --memcpy-every 2 --launches 60 --api
 	END
 	# The golden recordings have one of nearly everything.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then

@@ -83,8 +83,8 @@ void gen__header(struct gen *g)
 	struct xpu_file_header h = {
 		.magic = XPU_FILE_MAGIC,
 		.endian = XPU_FILE_ENDIAN,
-		.version_major = XPU_VERSION_MAJOR,
-		.version_minor = XPU_VERSION_MINOR,
+		.version_major = XPU_VERSION_PLAIN,
+		.version_minor = XPU_VERSION_PLAIN_MINOR,
 		.header_bytes = sizeof(h),
 		.clockid = 1,
 		.start_mono_ns = 1000,
@@ -93,6 +93,48 @@ void gen__header(struct gen *g)
 	};
 
 	gen__bytes(g, &h, sizeof(h));
+}
+
+void gen__seal(struct gen *g)
+{
+	struct xpu_file_header *h = (void *)g->v;
+
+	h->version_major = XPU_VERSION_MAJOR;
+	h->version_minor = XPU_VERSION_MINOR;
+	file_header__seal(h);
+}
+
+void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
+	       size_t block_bytes)
+{
+	const uint8_t *at = records, *end = at + bytes;
+	const struct xpu_record_block *b;
+	size_t nr, size;
+
+	for (; at < end; at += nr) {
+		for (nr = 0; at + nr < end; nr += size) {
+			size = ((const struct xpu_record *)(at + nr))->size;
+			if (nr && nr + size > block_bytes)
+				break;
+		}
+		b = block_packer__pack(p, at, nr);
+		if (!b)
+			abort();
+		gen__bytes(g, b, b->hdr.size);
+	}
+}
+
+void gen__blocks(struct gen *g, const struct gen *plain, int level, size_t block_bytes)
+{
+	struct block_packer *p = block_packer__new(level);
+
+	if (!p)
+		abort();
+	gen__bytes(g, plain->v, sizeof(struct xpu_file_header));
+	gen__seal(g);
+	gen__pack(g, p, plain->v + sizeof(struct xpu_file_header),
+		  plain->nr - sizeof(struct xpu_file_header), block_bytes);
+	block_packer__free(p);
 }
 
 void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes)

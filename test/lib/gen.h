@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "block.h"
 #include "xpu_record.h"
 
 struct gen {
@@ -45,6 +46,13 @@ void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 		 size_t fixed_bytes, const void *tail, size_t tail_bytes);
 
 void gen__header(struct gen *g);
+/* Makes the header at @g's begin one of a recording of blocks. */
+void gen__seal(struct gen *g);
+/* Records, as blocks of @block_bytes of them, or of one record that is longer. */
+void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
+	       size_t block_bytes);
+/* A whole recording without blocks as one that has them. */
+void gen__blocks(struct gen *g, const struct gen *plain, int level, size_t block_bytes);
 void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes);
 void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
 		  uint32_t parent_proc_id, const char *comm);

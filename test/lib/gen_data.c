@@ -40,6 +40,8 @@ struct options {
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;
+	uint64_t block_bytes;		/* as blocks of so many bytes of records; 0: none */
+	uint64_t level;			/* of their compression */
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, and each execs */
 	bool shim;			/* call chains unwound in the process */
@@ -77,6 +79,8 @@ struct state {
 	uint64_t now_ns;
 	uint64_t random;
 	uint64_t nr_records, nr_launched;
+	struct block_packer *packer;
+	struct gen packed;
 	int fd;
 };
 
@@ -138,6 +142,20 @@ static void emit_batch(struct state *s)
 	s->batch.nr = 0;
 }
 
+/* Writes out what there is, all but the last bytes that are to be cut. */
+static void flush(struct state *s)
+{
+	struct gen *g = &s->g;
+
+	if (s->packer) {
+		gen__pack(&s->packed, s->packer, g->v, g->nr, s->o->block_bytes);
+		g->nr = 0;
+		g = &s->packed;
+	}
+	g->nr = g->nr > s->o->cut ? g->nr - s->o->cut : 0;
+	gen__flush(g, s->fd);
+}
+
 static void emit(struct state *s)
 {
 	if (s->o->early) {
@@ -148,7 +166,7 @@ static void emit(struct state *s)
 		emit_batch(s);
 	}
 	if (s->g.nr >= FLUSH_BYTES && !s->o->cut)
-		gen__flush(&s->g, s->fd);
+		flush(s);
 }
 
 /* Around the launch, as far as the next one of that thread allows. */
@@ -437,21 +455,30 @@ static int generate(const struct options *o)
 		goto out;
 	}
 	gen__header(&s.g);
+	if (o->block_bytes) {
+		s.packer = block_packer__new(o->level);
+		if (!s.packer) {
+			perror("blocks");
+			goto out;
+		}
+		gen__seal(&s.g);
+		gen__flush(&s.g, s.fd);
+	}
 	gen__info(&s.g, XPU_INFO_HOSTNAME, "host", 4);
 	gen__info(&s.g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline));
 	for (s.proc_id = 1; s.proc_id <= o->procs; s.proc_id++)
 		emit_process(&s);
 	if (!o->no_end)
 		gen__end(&s.g, s.now_ns, 0);
-	if (o->cut)
-		s.g.nr = s.g.nr > o->cut ? s.g.nr - o->cut : 0;
-	gen__flush(&s.g, s.fd);
+	flush(&s);
 	err = 0;
 out:
 	for (i = 0; s.held && i < nr; i++)
 		free(s.held[i].launches);
 	free(s.held);
 	free(s.window);
+	block_packer__free(s.packer);
+	gen__free(&s.packed);
 	gen__free(&s.batch);
 	gen__free(&s.g);
 	if (s.fd >= 0 && close(s.fd)) {
@@ -465,7 +492,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {
 		.launches = 1000, .paths = 9, .frames = 20, .threads = 1, .procs = 1, .streams = 4,
-		.gpus = 1, .window = 64, .graph_nodes = 5, .seed = 1,
+		.gpus = 1, .window = 64, .graph_nodes = 5, .seed = 1, .level = BLOCK_LEVEL_DEFAULT,
 		.map = "/nonexistent/app", .output = "xpu.data",
 	};
 	const struct {
@@ -478,7 +505,8 @@ int main(int argc, char **argv)
 		{ "thread-batch", &o.thread_batch }, { "memcpy-every", &o.memcpy_every },
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
-		{ "seed", &o.seed }, { "cut", &o.cut },
+		{ "seed", &o.seed }, { "cut", &o.cut }, { "blocks", &o.block_bytes },
+		{ "level", &o.level },
 	};
 	const struct {
 		const char *name;

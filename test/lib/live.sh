@@ -52,7 +52,7 @@ attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.
 	observer=$1
 	shift
 	rm -f "$observer.data"
-	"$XPULOAD" -o "$observer.data" "$@" 2>"$observer.log" &
+	"$XPULOAD" -z 0 -o "$observer.data" "$@" 2>"$observer.log" &
 	eval "${observer}_pid=$!"
 }
 
@@ -65,7 +65,7 @@ attached() {		# attached OBSERVER: waits until it is, also where no shim is to a
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# Definitions are the first thing that an awake shim sends.
+# Definitions are the first thing that an awake shim sends. attach() leaves them legible.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data"
 }

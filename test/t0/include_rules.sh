@@ -44,7 +44,7 @@ done
 
 may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
-may "lib/ includes itself" "lib" "" lib/*.[ch]
+may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" preload/*.[chS]
 may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
 	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]

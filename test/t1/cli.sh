@@ -102,8 +102,8 @@ echo '[{"ph":"X"}]' >trace.json
 refuse trace.json 'not a recording .*: --gpu reads' "a trace in JSON"
 printf 'SQLite format 3\000and more' >export.sqlite
 refuse export.sqlite 'not a recording .*: --nsys reads' "an SQLite file"
-{ head -c 12 xpu.data; printf '\002\000'; tail -c +15 xpu.data; } >newer.data
-refuse newer.data 'version 2.[0-9]*, newer than the 1.x' "a newer version"
+{ head -c 12 xpu.data; printf '\003\000'; tail -c +15 xpu.data; } >newer.data
+refuse newer.data 'version 3.[0-9]*, newer than the 2.x' "a newer version"
 { head -c 8 xpu.data; printf '\001\002\003\004'; tail -c +13 xpu.data; } >endian.data
 refuse endian.data 'other endianness' "another endianness"
 refuse . 'not a regular file' "a directory"
@@ -203,6 +203,41 @@ is $? 2 "damaged: status"
 like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: where"
 [ -s damaged.folded ] && grep -q '^launches [1-9]' log
 ok $? "damaged: what is before the damage is merged and written"
+
+# ---- recordings of blocks
+
+"$gen" -o blocks.data --launches 2000 --threads 4 --memcpy-every 4 --blocks 10000
+xpumerge blocks.data -f folded -o blocks.folded 2>log
+is "$?$(cat log)" "0$(xpumerge -f folded 2>&1 >/dev/null)" "blocks: status and account"
+cmp -s blocks.folded a.folded
+ok $? "blocks: the same"
+# shellcheck disable=SC2002 # it is to be a pipe
+cat blocks.data | xpumerge -f folded - 2>log | cmp -s - a.folded
+ok $? "blocks: through a pipe, too"
+size=$(stat -c %s blocks.data)
+cp blocks.data hit.data
+head -c 400 /dev/zero | dd of=hit.data bs=1 seek=$((size / 2)) conv=notrunc status=none
+xpumerge hit.data -f folded --unit count -o hit.folded 2>log
+is $? 2 "blocks: 400 bytes in the middle are others: status"
+like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks with [1-9][0-9]* launches lost$' \
+	"blocks: which, and what they held"
+n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
+is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all others are there"
+[ "$(account log | sed 's/.* lost //')" -ge "$n" ]
+ok $? "blocks: and these are lost"
+head -c $((size - 20)) blocks.data >cut.data
+xpumerge cut.data -f folded -o cut.folded 2>log
+is $? 1 "blocks: cut: status"
+like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' "blocks: cut: where"
+head -c 30 blocks.data >short.data
+refuse short.data 'too short' "blocks: a cut header"
+
+# A recording of version 1, as xpuload wrote them before there were blocks.
+xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
+is $? 0 "version 1: status"
+diff "$XPU_SRC/test/t1/golden/version1.folded" old.folded >diff.log
+ok $? "version 1: as it was" || diag "$(cat diff.log)"
+is "$(account log)" "120 matched 120 unmatched 0 lost 0" "version 1: all there"
 
 # ---- output that cannot be written
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Merging streams: memory follows what is in flight and not how much there is. Two million launches,
 # with records far behind them or before them, fit in the recording's own size and 48 MB beside it,
-# which would not do for as little as 24 bytes a launch.
+# which would not do for as little as 24 bytes a launch. Of a recording of blocks, whose size is less,
+# that goes for what is in the blocks.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=2000000
@@ -19,7 +20,8 @@ limited() {
 
 [ -n "${XPU_SAN:-}" ] && skip_all "sanitizers need address space of their own"
 for order in "near" "far --window 50000" "early --window 50000 --early" \
-		"by_thread --thread-batch 2048"; do
+		"by_thread --thread-batch 2048" "blocks --window 50000 --blocks 262144" \
+		"large_blocks --blocks 8000000"; do
 	# shellcheck disable=SC2086
 	limited $order
 	is $? 0 "$order: merged" || diag "$(cat "$name.log")"

@@ -23,7 +23,10 @@ load "there is no option --gpuonly, perhaps --gpu-only: see --help" "--gpuonly t
 load "there is no option --frequency, perhaps --freq: see --help" "--frequency=99 true"
 load "there is no option --all-cpus, perhaps --all: see --help" "--all-cpus"
 load "there is no option --zzz: see --help" "--zzz true"
-load "there is no option -z: see --help" "--strict -qz true"
+load "there is no option -y: see --help" "--strict -qy true"
+for level in 23 -1 x 1x ""; do
+	load "-z $level: a level of 0 to 22 is wanted" "--compression-level=$level true"
+done
 load "--off can be --off-cpu or --off-cpu-min" "--off true"
 load "--strict takes no argument: see --help" "--strict=yes true"
 load "-o wants an argument: see --help" "-qo"

@@ -55,16 +55,23 @@ there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ 
 missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
 diag "a small ring: $sent sent, $there there, ${missing:-0} missing"
 is $((there + ${missing:-0})) "$sent" "a small ring: calls that are not there are counted"
-for how in '' --api; do
-	# shellcheck disable=SC2086 # none, or one
-	xpuload --gpu-only $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 -n 10000 -u 0 >size.out \
-		2>load.log
-done
-sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
-bytes=$((($(wc -c <size--api.data) - $(wc -c <size.data)) * 100 / sent))
-diag "$bytes hundredths of a byte for each of $sent calls"
-[ $bytes -ge 1600 ] && [ $bytes -lt 1750 ]
-ok $? "a call takes 16 bytes of the recording"
+call_bytes() {		# call_bytes LEVEL: hundredths of a byte that a call takes of the recording
+	for how in '' --api; do
+		# shellcheck disable=SC2086 # none, or one
+		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 \
+			-n 10000 -u 0 >size.out 2>load.log
+	done
+	sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
+	echo $((($(wc -c <size--api.data) - $(wc -c <size.data)) * 100 / sent))
+}
+bytes=$(call_bytes 0)
+diag "$bytes hundredths of a byte for each call"
+[ "$bytes" -ge 1600 ] && [ "$bytes" -lt 1750 ]
+ok $? "a call takes 16 bytes of a recording that is not compressed"
+bytes=$(call_bytes 1)
+diag "$bytes hundredths of a byte for each call, compressed"
+[ "$bytes" -lt 1000 ]
+ok $? "and less than 10 of one that is"
 
 # A program that runs: as long as somebody wants them, while another one does not.
 start_dormant a -t 2

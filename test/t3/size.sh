@@ -1,21 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a launch and its kernel take on the disk, everything included: call paths, names, headers,
-# process and mapping records.
+# process and mapping records. Threads launch from random call paths, which is the worst case.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-for mode in path launch; do
-	xpuload --gpu-only --probe $mode -o run.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 160000 \
+# size LIMIT THREADS OPTION...: at most so many bytes each
+size() {
+	limit=$1 threads=$2
+	shift 2
+	name="$threads threads, $*"
+	xpuload --gpu-only "$@" -o run.data "$XPU_BUILD/workload/exact" -t "$threads" -s 16 -n 160000 \
 		>/dev/null 2>load.log
 	like "$(cat load.log)" '^xpuload: 160000 launches .* 160000 device records,.* lost 0$' \
-		"--probe $mode: all there"
+		"$name: all there"
 	bytes=$(stat -c %s run.data)
-	diag "--probe $mode: $bytes bytes for 160,000 launches and kernels: $(echo "$bytes" |
+	diag "$name: $bytes bytes for 160,000 launches and kernels: $(echo "$bytes" |
 		awk '{ print $1 / 160000 }') each"
-	[ "$bytes" -le $((160000 * (24 + 40))) ]
-	ok $? "--probe $mode: at most 24 bytes for a launch and 40 for a kernel"
+	[ "$bytes" -le $((160000 * limit)) ]
+	ok $? "$name: at most $limit bytes for a launch and its kernel"
+}
+for mode in path launch; do
+	size 24 8 --probe $mode
+	size 24 32 --probe $mode
+	size 64 8 --probe $mode -z 0
 done
 
 done_testing

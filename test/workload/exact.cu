@@ -2,12 +2,13 @@
 /*
  * exact.cu - the exactness workload: every launch site has a kernel of its own
  *
- *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-d] [-m]
+ *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] [-d] [-m]
  *
  * Threads launch at once, each from random sites into random streams of its own, from call depths
  * that vary; kernels last differently, so they end in another order than they were launched in.
  * kernel_NN is launched by site_NN alone. A profile is exact if every kernel sits under its site.
  *
+ *	-p	so many launches a second, of all threads together; without it as fast as they can
  *	-d	every fourth launch by the driver API, cuLaunchKernel
  *	-m	copies and sets as well, one for every eight launches, by site_h2d, site_d2h,
  *		site_d2d and site_set
@@ -15,6 +16,7 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernels.h"
@@ -23,6 +25,7 @@
 #define NR_STREAMS	4		/* of a thread */
 #define COPY_BYTES	4096
 #define MAX_DEPTH	5
+#define PACE_NS		1000000		/* how often a thread looks whether it is too fast */
 
 struct worker {
 	pthread_t thread;
@@ -45,6 +48,7 @@ static int nr_threads = 8;
 static int nr_sites = 16;
 static long nr_launches = 160000;
 static uint64_t seed = 1;
+static long rate;			/* launches a second, of all threads; 0: as fast as they can */
 static bool use_driver;
 static bool use_copies;
 static launch_fn driver_launch;		/* not linked: its address comes from the runtime */
@@ -170,16 +174,34 @@ static void launch_one(struct worker *w, long i)
 	}
 }
 
+/* Sleeps until @start is so long ago that @nr launches of one thread are its share of the rate. */
+static void pace(const struct timespec *start, long nr)
+{
+	uint64_t ns = (uint64_t)start->tv_nsec +
+		      (uint64_t)nr * 1000000000u / (uint64_t)rate * (uint64_t)nr_threads;
+	struct timespec until = { start->tv_sec + (time_t)(ns / 1000000000u),
+				  (long)(ns % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
+		;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = (struct worker *)arg;
+	long per_look = rate ? rate / nr_threads * PACE_NS / 1000000000 + 1 : 0;
+	struct timespec start;
 
 	for (int i = 0; i < NR_STREAMS; i++)
 		CHECK(cudaStreamCreateWithFlags(&w->streams[i], cudaStreamNonBlocking));
 	CHECK(cudaMallocHost((void **)&w->host, COPY_BYTES));
 	CHECK(cudaMalloc((void **)&w->device, 2 * COPY_BYTES));
-	for (long i = 0; i < w->nr_launches; i++)
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (long i = 0; i < w->nr_launches; i++) {
+		if (rate && i % per_look == 0)
+			pace(&start, i);
 		launch_one(w, i);
+	}
 	CHECK(cudaGetLastError());
 	for (int i = 0; i < NR_STREAMS; i++)
 		CHECK(cudaStreamSynchronize(w->streams[i]));
@@ -206,7 +228,7 @@ static void parse_options(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "t:s:n:r:dm")) != -1) {
+	while ((opt = getopt(argc, argv, "t:s:n:r:p:dm")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = (int)number(optarg, 1, 1024);
@@ -220,6 +242,9 @@ static void parse_options(int argc, char **argv)
 		case 'r':
 			seed = (uint64_t)number(optarg, 0, 1000000000);
 			break;
+		case 'p':
+			rate = number(optarg, 1, 1000000000);
+			break;
 		case 'd':
 			use_driver = true;
 			break;
@@ -227,8 +252,8 @@ static void parse_options(int argc, char **argv)
 			use_copies = true;
 			break;
 		default:
-			fputs("usage: exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-d] "
-			      "[-m]\n", stderr);
+			fputs("usage: exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] "
+			      "[-d] [-m]\n", stderr);
 			exit(2);
 		}
 	}

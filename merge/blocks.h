@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * blocks.h - the records of a recording that consists of blocks, one block after the other
+ *
+ * A thread unpacks the next blocks while the caller looks at the records of one. Damage costs the
+ * records of the blocks that it is in, and is told of.
+ */
+#ifndef MERGE_BLOCKS_H
+#define MERGE_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+#define DAMAGES_MAX	16		/* told one by one */
+
+/* A part of the file that is not right. */
+struct damage {
+	uint64_t offset, bytes;		/* in the file; bytes may be 0: blocks are missing there */
+	uint64_t nr_blocks;		/* lost by it, as far as can be told */
+	uint64_t nr_launches;		/* in them */
+	const char *what;
+};
+
+/* What was damaged in the walk so far. */
+struct damages {
+	struct damage v[DAMAGES_MAX];	/* the first ones */
+	uint64_t nr;
+	uint64_t bytes, nr_blocks, nr_launches;		/* of all */
+};
+
+struct block {
+	const uint8_t *records;		/* aligned to 8, until the next is asked for */
+	size_t bytes;
+	uint64_t offset;		/* of the block in the file */
+};
+
+struct blocks;
+
+/**
+ * blocks__new - for the blocks of one file
+ * @base: the whole file, of @size bytes, which must stay
+ * @mapped: memory behind the walk may be given back to the kernel
+ *
+ * Return: NULL if there is no memory.
+ */
+struct blocks *blocks__new(const uint8_t *base, size_t size, bool mapped);
+void blocks__free(struct blocks *b);
+
+/* Starts, or starts again, with the block at @offset, without any damage. */
+void blocks__start(struct blocks *b, uint64_t offset);
+
+/**
+ * blocks__next - go on to the next block that is right
+ * @block: it
+ *
+ * Return: 1, 0 at the end, or -ENOMEM.
+ */
+int blocks__next(struct blocks *b, struct block *block);
+
+/* Where the walk has ended: at the end of the file, or before bytes that are no whole block. */
+uint64_t blocks__end(const struct blocks *b);
+/* Whether those bytes are a block that was cut off, or the beginning of one. */
+bool blocks__is_cut(const struct blocks *b);
+
+uint64_t blocks__size(const struct blocks *b);		/* of the file */
+
+/* Tells of damage to the records of the block that was returned last: not all were used. */
+void blocks__damaged_inside(struct blocks *b, const char *what);
+
+const struct damages *blocks__damages(const struct blocks *b);
+
+/* Return: a copy of @rec that lives as long as @b, or NULL. */
+const void *blocks__keep(struct blocks *b, const struct xpu_record *rec);
+
+#endif /* MERGE_BLOCKS_H */

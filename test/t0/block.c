@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Blocks: any records come out as they went in, and no bytes do harm. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block.h"
+#include "columns.h"
+#include "gen.h"
+#include "tap.h"
+
+static unsigned int seed = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+	return ((uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed)) % n;
+}
+
+/* A record with contents of little, or of no order. Batches are filled with others like it. */
+static void add_record(struct gen *g, bool nested)
+{
+	static const uint16_t types[] = {
+		XPU_RECORD_LAUNCHES, XPU_RECORD_LAUNCHES, XPU_RECORD_RANGES, XPU_RECORD_SAMPLES,
+		XPU_RECORD_BATCH, XPU_RECORD_KERNEL, XPU_RECORD_KERNEL, XPU_RECORD_MEMCPY,
+		XPU_RECORD_MEMSET, XPU_RECORD_CALLS, XPU_RECORD_WAIT, XPU_RECORD_OFF,
+		XPU_RECORD_STRING, XPU_RECORD_CALLCHAIN, 9999,
+	};
+	uint16_t type = types[random_below(sizeof(types) / sizeof(types[0]))];
+	uint32_t words = random_below(4) ? random_below(30) : random_below(3000), i, word = 0;
+	uint32_t range = random_below(4) ? 100 : UINT32_MAX;
+	size_t at = g->nr;
+	struct xpu_record rec = { type, random_below(3), 0 };
+
+	if (type == XPU_RECORD_KERNEL && random_below(4))
+		words = 8;
+	gen__bytes(g, &rec, sizeof(rec));
+	if (type == XPU_RECORD_BATCH && !nested) {
+		struct xpu_record_batch batch = { .hdr = rec };
+
+		gen__bytes(g, &batch.time_ns, sizeof(batch) - sizeof(rec));
+		for (i = random_below(200); i; i--)
+			add_record(g, true);
+		((struct xpu_record_batch *)(g->v + at))->bytes =
+			g->nr - at - sizeof(batch) - (random_below(8) ? 0 : random_below(16));
+	} else {
+		for (i = 0; i < words; i++) {
+			word = random_below(2) ? word + 1 : random_below(range);
+			gen__bytes(g, &word, sizeof(word));
+		}
+		/* The count of an array may be any. */
+		if (words > 4 && random_below(8))
+			((struct xpu_record_launches *)(g->v + at))->nr = (words - 4) / 4;
+	}
+	while ((g->nr - at) % 8)
+		gen__bytes(g, "", 1);
+	((struct xpu_record *)(g->v + at))->size = g->nr - at;
+}
+
+/* Return: whether @g comes out of a block of its own as it is. */
+static bool survives(struct block_packer *p, struct block_unpacker *u, const struct gen *g,
+		     size_t *block_bytes)
+{
+	const struct xpu_record_block *b = block_packer__pack(p, g->v, g->nr);
+	struct xpu_record_block header;
+	void *out = malloc(g->nr + 1);
+	size_t header_bytes;
+	bool same = false;
+
+	if (!b || !out)
+		abort();
+	*block_bytes = b->hdr.size;
+	header_bytes = block__header(b, b->hdr.size, &header);
+	if (header_bytes == sizeof(header) && header.raw_bytes == g->nr)
+		same = !block_unpacker__unpack(u, &header, b->data, out) &&
+		       !memcmp(out, g->v, g->nr);
+	free(out);
+	return same;
+}
+
+static void test_any_records(void)
+{
+	static const int levels[] = { 0, 1, 19 };
+	struct block_unpacker *u = block_unpacker__new();
+	struct block_packer *p;
+	struct gen g = { 0 };
+	size_t i, k, nr, bytes;
+	bool same;
+
+	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		p = block_packer__new(levels[i]);
+		same = true;
+		for (k = 0; k < (levels[i] > 1 ? 20 : 200); k++) {
+			g.nr = 0;
+			for (nr = random_below(40) + 1; nr && g.nr < XPU_BLOCK_MAX / 2; nr--)
+				add_record(&g, false);
+			same &= survives(p, u, &g, &bytes);
+		}
+		ok(same, "level %d: any records are the same afterwards", levels[i]);
+		block_packer__free(p);
+	}
+	block_unpacker__free(u);
+	gen__free(&g);
+}
+
+static void test_none(void)
+{
+	struct block_unpacker *u = block_unpacker__new();
+	struct block_packer *p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	struct gen g = { 0 };
+	size_t bytes;
+
+	gen__bytes(&g, "", 0);
+	ok(survives(p, u, &g, &bytes), "a block without records");
+	gen__launches(&g, 1000, NULL, 0);
+	ok(survives(p, u, &g, &bytes), "a record of no launches");
+	gen__free(&g);
+	block_packer__free(p);
+	block_unpacker__free(u);
+}
+
+/* What most recordings are made of, in the order that makes it hardest. */
+static void test_small(void)
+{
+	enum { NR = 4096 };
+	struct block_unpacker *u = block_unpacker__new();
+	struct block_packer *p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	struct xpu_launch *launches = calloc(NR, sizeof(*launches));
+	struct gen g = { 0 };
+	size_t i, bytes;
+
+	for (i = 0; i < NR; i++)
+		launches[i] = (struct xpu_launch){
+			1000 + i + random_below(8), 1 + random_below(1000),
+			i * 900 + random_below(900), 1 + i / 128 % 8,
+		};
+	gen__launches(&g, 1000, launches, NR);
+	for (i = 0; i < NR; i++) {
+		if (i % 1024 == 0)
+			gen__batch_begin(&g, 2000, 1, 7);
+		gen__kernel(&g, 0, 5000 + i * 900 + random_below(9000), 2000 + random_below(4000),
+			    1000 + i, 1 + random_below(16), 1 + random_below(32));
+		if (i % 1024 == 1023)
+			gen__batch_end(&g);
+	}
+	ok(survives(p, u, &g, &bytes), "launches and kernels are the same afterwards");
+	if (!ok(bytes <= 16 * NR, "and 16 bytes at most, of %zu", g.nr / NR))
+		diag("%zu bytes, %.1f each", bytes, (double)bytes / NR);
+	free(launches);
+	gen__free(&g);
+	block_packer__free(p);
+	block_unpacker__free(u);
+}
+
+static void test_header(void)
+{
+	struct block_packer *p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	struct gen g = { 0 };
+	struct xpu_record_block header, *b;
+	bool noticed = true, refused = true;
+	size_t i, bit;
+
+	gen__end(&g, 1, 0);
+	b = (void *)block_packer__pack(p, g.v, g.nr);
+	is_int(block__header(b, b->hdr.size, &header), sizeof(header), "a header is found");
+	for (i = 0; i < sizeof(header); i++)
+		refused &= !block__header(b, i, &header);
+	ok(refused, "but not if it is cut");
+	for (i = 0; i < sizeof(header); i++)
+		for (bit = 0; bit < 8; bit++) {
+			((uint8_t *)b)[i] ^= 1 << bit;
+			noticed &= !block__header(b, b->hdr.size, &header);
+			((uint8_t *)b)[i] ^= 1 << bit;
+		}
+	ok(noticed, "nor if any bit of it is another");
+	gen__free(&g);
+	block_packer__free(p);
+}
+
+/* Packed columns that are not what was packed: no harm, and most of them noticed. */
+static void test_noise(void)
+{
+	struct columns *c = columns__new();
+	struct gen g = { 0 };
+	const void *packed;
+	uint8_t *copy, *out;
+	size_t i, k, bytes, some;
+	int nr_refused = 0, nr = 0;
+
+	for (i = 0; i < 200; i++) {
+		for (g.nr = 0; g.nr < 2000;)
+			add_record(&g, false);
+		packed = columns__pack(c, g.v, g.nr, &bytes);
+		copy = malloc(bytes);
+		out = malloc(g.nr);
+		for (k = 0; k < 200; k++, nr++) {
+			memcpy(copy, packed, bytes);
+			for (some = random_below(4) + 1; some; some--)
+				copy[random_below(random_below(2) ? bytes : 200 < bytes ? 200 : bytes)] =
+					random_below(3) ? random_below(256) : 255;
+			nr_refused += !!columns__unpack(copy, random_below(9) ? bytes :
+							random_below(bytes), out, g.nr);
+		}
+		free(copy);
+		free(out);
+	}
+	ok(nr_refused > nr / 10, "of %d changed ones %d are refused, and none does harm", nr,
+	   nr_refused);
+	gen__free(&g);
+	columns__free(c);
+}
+
+int main(void)
+{
+	test_any_records();
+	test_none();
+	test_small();
+	test_header();
+	test_noise();
+	return done_testing();
+}

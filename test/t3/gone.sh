@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What others do to a recording while it is written: what is lost is said and counted, and the status
+# fails; the target goes on.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+
+# A recording is begun when its file holds some blocks.
+begun() {
+	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ]
+}
+
+# record NAME COMMAND...: COMMAND in the middle of recording NAME.data, 30,000 launches in 1.5 s
+record() {
+	name=$1
+	shift
+	xpuload --gpu-only -o "$name.data" "$XPU_BUILD/workload/exact" -t 2 -s 4 -p 20000 -n 30000 \
+		>"$name.out" 2>"$name.log" &
+	pid=$!
+	tries=0
+	until begun "$name.data" || [ $tries = 1000 ]; do
+		tries=$((tries + 1))
+		sleep 0.01
+	done
+	begun "$name.data"
+	ok $? "$name: it is being recorded"
+	"$@"
+	wait $pid
+	status=$?
+	is "$(cat "$name.out")" "exact: threads 2 sites 4 launches 30000" "$name: the target goes on"
+	diag "$(cat "$name.log")"
+}
+
+nr_lost() {		# nr_lost LOG: bytes
+	sed -n 's/.* lost 0 and \([0-9]*\) bytes$/\1/p' "$1"
+}
+
+record removed rm removed.data
+is $status 125 "removed: status"
+is "$(grep -c 'removed.data was removed or replaced while it was recorded: nothing of this recording is left' \
+	removed.log)" 1 "removed: said, once"
+[ "$(nr_lost removed.log)" -gt 20000 ]
+ok $? "removed: all is lost"
+
+echo other >other
+record replaced mv other replaced.data
+is $status 125 "replaced: status"
+is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 "replaced: said, once"
+is "$(cat replaced.data)" other "replaced: the other file is as it was"
+
+record emptied truncate -s 0 emptied.data
+is $status 125 "emptied: status"
+is "$(grep -c 'emptied.data was made shorter by another program' emptied.log)" 1 "emptied: said, once"
+[ "$(nr_lost emptied.log)" -gt 20000 ]
+ok $? "emptied: all is lost"
+
+record shorter truncate -s 15000 shorter.data
+is $status 125 "made shorter: status"
+is "$(grep -c 'shorter.data was made shorter by another program' shorter.log)" 1 "made shorter: said, once"
+is "$(stat -c %s shorter.data)" 15000 "made shorter: nothing is written behind a gap"
+xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
+is $? 1 "made shorter: what is left can be read"
+
+record moved mv moved.data elsewhere.data
+is $status 0 "moved: it stays the recording"
+like "$(cat moved.log)" 'lost 0$' "moved: nothing is lost"
+xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
+is "$?$(sed -n 's/^launches //p' merge.log)" "030000 matched 30000 unmatched 0 lost 0" "moved: it is whole"
+
+# Killed, as nothing can be done about: all but the last second is there.
+xpuload --gpu-only -o killed.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -p 2000 -n 100000 >/dev/null 2>&1 &
+pid=$!
+tries=0
+until begun killed.data || [ $tries = 1000 ]; do
+	tries=$((tries + 1))
+	sleep 0.01
+done
+sleep 3
+kill -9 $pid
+wait $pid 2>/dev/null
+xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
+is $? 1 "killed: what is there can be read"
+launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)
+[ "${launches:-0}" -ge 2000 ]
+ok $? "killed: it is there: ${launches:-0} launches"
+unlike "$(cat merge.log)" 'damaged' "killed: nothing is damaged"
+done_testing
