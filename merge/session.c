@@ -73,7 +73,6 @@ void session__exit(struct session *s)
 	array_free(&t->pycode_defs);
 	array_free(&t->stream_defs);
 	array_free(&t->device_defs);
-	array_free(&t->api_defs);
 	array_free(&t->string_defs);
 	idmap__free(&t->refused);
 	idmap__free(&t->pycodes);
@@ -81,6 +80,7 @@ void session__exit(struct session *s)
 	idmap__free(&t->chains);
 	idmap__free(&t->apis);
 	session__free_calls(s);
+	idmap__free(&t->call_names);
 	idmap__free(&t->streams);
 	idmap__free(&t->strings);
 	idmap__free(&t->threads);

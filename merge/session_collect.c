@@ -107,10 +107,11 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 	}
 	case XPU_RECORD_API: {
 		const struct xpu_record_api *api = (const void *)rec;
-		struct api_def def = { proc, api->name };
 
-		err = idmap__add(&t->apis, ID_KEY(api->domain, api->cbid), t->api_defs.nr);
-		return err <= 0 ? err : array_push(&t->api_defs, def);
+		if (!API_KEY_FITS(api->domain, api->cbid))
+			return 0;
+		err = idmap__add(&t->apis, API_KEY(proc, api->domain, api->cbid), api->name);
+		return min_t(int, err, 0);
 	}
 	case XPU_RECORD_STREAM: {
 		const struct xpu_record_stream *stream = (const void *)rec;
@@ -300,22 +301,28 @@ const char *session__string(const struct session *s, uint32_t proc, uint32_t id)
 	return s->tables->string_defs.v[idx].s;
 }
 
+const char *session__api_name(const struct session *s, uint32_t proc, uint32_t domain,
+			      uint32_t cbid)
+{
+	uint32_t id;
+
+	if (!API_KEY_FITS(domain, cbid) ||
+	    !idmap__get(&s->tables->apis, API_KEY(proc, domain, cbid), &id))
+		return NULL;
+	return session__string(s, proc, id);
+}
+
 static int session__resolve_path(struct session *s, struct path *path)
 {
 	const struct xpu_record_callchain *rec = path->rec;
 	const struct proc *proc = &s->machine.procs.v[path->proc];
-	const char *name = NULL;
-	uint32_t idx;
+	const char *name;
 
 	if (proc->pid)
 		path->image = machine__image(&s->machine, proc->pid, rec->time_ns);
 	if (rec->hdr.misc & XPU_CHAIN_CPU)
 		return 0;
-	if (idmap__get(&s->tables->apis, ID_KEY(rec->domain, rec->cbid), &idx)) {
-		const struct api_def *def = &s->tables->api_defs.v[idx];
-
-		name = session__string(s, def->proc, def->name);
-	}
+	name = session__api_name(s, path->proc, rec->domain, rec->cbid);
 	/* A graph launch owns the records of all its nodes; an unknown call may be one. */
 	path->one_record = name && !strcasestr(name, "graph");
 	if (name && *name)

@@ -31,4 +31,8 @@ int session__resolve(struct session *s);
  */
 const char *session__string(const struct session *s, uint32_t proc, uint32_t id);
 
+/* Return: what a process says that a callback id of CUPTI's is called, or NULL. */
+const char *session__api_name(const struct session *s, uint32_t proc, uint32_t domain,
+			      uint32_t cbid);
+
 #endif /* MERGE_SESSION_COLLECT_H */
