@@ -83,7 +83,9 @@ uint32_t chains__add(struct chains *c, const struct chain *chain, const __u64 *f
 	uint32_t i;
 
 	c->nr_others += !launch;
-	for (i = 0; i < chain->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
+	/* Frames of launches come from the target: it does not get to ask for the kernel's names. */
+	for (i = 0; i < chain->nr_frames && chain->flags & XPU_CHAIN_CPU &&
+		    XPU_FRAME_IS_KERNEL(frames[i]); i++)
 		ksyms__write(c->ksyms, frames[i], c->writer);
 	chains__tell(c, chain, frames, time_ns, ++c->last_id);
 	return c->last_id;

@@ -184,7 +184,8 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 		.proc_id = launch->proc_id,
 		.cbid = launch->cbid,
 		.domain = launch->domain,
-		.flags = launch->flags & ~XPU_CHAIN_NO_LAUNCH,
+		/* They come from the target's slot, which might say that this is no launch's. */
+		.flags = launch->flags & (XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED),
 		.nr_frames = launch->nr_frames,
 	};
 	const struct parts *parts = &l->parts;
