@@ -45,6 +45,7 @@ static const struct loss_line lines[] = {
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
 	LINE(bad_calls, "API calls without valid times: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
+	LINE(crowded, "waits, device records or mappings left out: more than any program has at once"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
 	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
 	LINE(cut_bytes, "bytes ignored at the end of the recording: cut off inside a record"),

@@ -358,6 +358,46 @@ static int session__resolve_waits(struct session *s)
 	return waits__ready(&s->waits);
 }
 
+static int exit_at__cmp(const void *va, const void *vb)
+{
+	const struct exit_at *a = va, *b = vb;
+
+	return cmp3(a->pid, b->pid) ?: cmp3(a->exit_ns, b->exit_ns);
+}
+
+static int session__sort_exits(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	size_t i;
+	int err = 0;
+
+	for (i = t->first_proc; i < s->machine.procs.nr && !err; i++) {
+		const struct proc *p = &s->machine.procs.v[i];
+
+		if (p->exited)
+			err = array_push(&t->exits, ((struct exit_at){ p->pid, p->exit_ns }));
+	}
+	if (!err && t->exits.nr)
+		qsort(t->exits.v, t->exits.nr, sizeof(*t->exits.v), exit_at__cmp);
+	return err;
+}
+
+uint64_t session__exit_ns(const struct session *s, uint32_t pid, uint64_t from_ns)
+{
+	const struct session_tables *t = s->tables;
+	const struct exit_at from = { pid, from_ns };
+	size_t lo = 0, hi = t->exits.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (exit_at__cmp(&t->exits.v[mid], &from) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->exits.nr && t->exits.v[lo].pid == pid ? t->exits.v[lo].exit_ns : UINT64_MAX;
+}
+
 int session__resolve(struct session *s)
 {
 	struct session_tables *t = s->tables;
@@ -381,8 +421,10 @@ int session__resolve(struct session *s)
 		    idmap__get(&s->machine.procs_by_id, p->parent_proc_id, &replaced))
 			s->machine.procs.v[replaced].exited = true;
 	}
-	err = session__resolve_accounts(s, ends_seen &&
-				       s->inputs.v[s->machine.recording].ended);
+	err = session__sort_exits(s);
+	if (!err)
+		err = session__resolve_accounts(s, ends_seen &&
+						s->inputs.v[s->machine.recording].ended);
 	if (err)
 		return err;
 	for (i = 0; i < t->device_defs.nr; i++) {

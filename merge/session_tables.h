@@ -71,6 +71,12 @@ struct account {
 	uint32_t unknown_stream;
 };
 
+/* When a process ended that had that number. */
+struct exit_at {
+	uint32_t pid;
+	uint64_t exit_ns;
+};
+
 /* A sample in a call of which it turns out later whether it was a wait. */
 struct waiting_sample {
 	struct launch at;
@@ -92,6 +98,7 @@ struct session_tables {
 	ARRAY(struct stream_def) stream_defs;
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(const struct xpu_record_wait *) wait_recs;
+	ARRAY(struct exit_at) exits;	/* by pid, then time */
 
 	/* session_settle.c */
 	ARRAY(struct account) accounts;	/* by process */

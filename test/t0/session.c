@@ -137,6 +137,40 @@ static void test_api_names(void)
 	fixture__end(&f);
 }
 
+/* What one process says that it has sent does not hide what another one has lost. */
+static void test_false_account(void)
+{
+	struct xpu_record_counters honest = {
+		.nr_batches = 3, .nr_launches = 10, .nr_kernels = 4, .nr_dropped_cupti = 7,
+		.nr_dropped_shim = 8, .nr_calls = 9,
+	};
+	struct xpu_record_counters lies = {
+		.nr_batches = UINT64_MAX - 2, .nr_launches = UINT64_MAX - 9,
+		.nr_kernels = UINT64_MAX - 3, .nr_dropped_cupti = UINT64_MAX - 6,
+		.nr_dropped_shim = UINT64_MAX - 7, .nr_calls = UINT64_MAX - 8,
+	};
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__batch_begin(&f.g, 300, 1, 10);
+	gen__counters(&f.g, &honest);
+	gen__batch_end(&f.g);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 90, 2, 20, 0, "liar");
+	gen__batch_begin(&f.g, 300, 2, 20);
+	gen__counters(&f.g, &lies);
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	ok(s->loss.missing_launches >= 10, "false accounts: launches are missing");
+	ok(s->loss.missing_works >= 4, "false accounts: device records");
+	ok(s->loss.missing_batches >= 1, "false accounts: batches");
+	ok(s->loss.missing_calls >= 9, "false accounts: calls");
+	ok(s->loss.dropped_cupti >= 7, "false accounts: what CUPTI dropped");
+	ok(s->loss.dropped_shim >= 8, "false accounts: what the shim dropped");
+	ok(loss__lost(&s->loss) > 15, "false accounts: it is in the sum");
+	fixture__end(&f);
+}
+
 static void test_late(void)
 {
 	struct session *s;
@@ -769,6 +803,7 @@ int main(void)
 {
 	test_refs();
 	test_api_names();
+	test_false_account();
 	test_late();
 	test_refused();
 	test_gpus();
