@@ -298,7 +298,7 @@ void processes__batch(struct processes *ps, const struct xpu_record_batch *batch
 	if (!p || batch->bytes < sizeof(p->counters))
 		return;
 	r = (const struct xpu_record *)batch->records;
-	if (r->type != XPU_RECORD_COUNTERS || r->size < sizeof(p->counters))
+	if (r->type != XPU_RECORD_COUNTERS || r->size < sizeof(p->counters) || r->size % 8)
 		return;
 	memcpy(&p->counters, r, sizeof(p->counters));
 	if (!p->nr_batches++ && p->attached)

@@ -203,6 +203,7 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 
 /* What comes behind the struct is of no fixed size, and looked at where it is taken. */
 #define HAS(type)	(size >= sizeof(struct type))
+#define IS(type)	(HAS(type) && r->size == sizeof(struct type))
 
 void recorder__record(struct recorder *rec, const void *data, size_t size)
 {
@@ -241,11 +242,11 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 			recorder__batch(rec, data, size);
 		break;
 	case XPU_RECORD_PROCESS:
-		if (HAS(xpu_record_process))
+		if (IS(xpu_record_process))
 			recorder__process(rec, data);
 		break;
 	case XPU_RECORD_PROCESS_EXIT:
-		if (HAS(xpu_record_process_exit))
+		if (IS(xpu_record_process_exit))
 			recorder__process_exit(rec, data);
 		break;
 	}

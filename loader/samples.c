@@ -83,6 +83,9 @@ static void samples__write_stack(struct samples *s, struct xpu_record_stack *r, 
 	const __u64 *regs = (const __u64 *)(python + r->nr_python);
 
 	memcpy(r->regs, regs, sizeof(r->regs));
+	/* Whole blocks of it must end before addresses do. */
+	if (r->regs[XPU_REG_SP] > UINT64_MAX - XPU_STACK_MAX - XPU_STACK_BLOCK)
+		r->bytes = 0;
 	r->nr_python = samples__python_words(s, proc_id, python, r->nr_python);
 	stacks__write(s->stacks, r, s->words, regs + XPU_NR_REGS);
 }

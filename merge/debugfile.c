@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* of MiniDebugInfo; libtorch would have 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* of one file's; libtorch would have 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -161,23 +161,24 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 	return NULL;
 }
 
-int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f)
+int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left)
 {
 	struct elf_bytes packed = elf_file__section_bytes(main, ".gnu_debugdata");
 	size_t bytes = packed.nr < 4096 ? 16 * 4096 : packed.nr * 4, in = 0, out = 0;
+	uint64_t memory, max = min_t(uint64_t, *left, UNPACKED_MAX);
 	uint8_t *image = NULL, *grown;
-	uint64_t memory;
 	lzma_ret ret;
 
 	if (!packed.nr)
 		return -ENOENT;
 	/* How much there will be is not said in front; it is some three times as much. */
 	for (;; bytes *= 2) {
-		grown = bytes > UNPACKED_MAX ? NULL : realloc(image, bytes);
+		grown = bytes > max ? NULL : realloc(image, bytes);
 		if (!grown) {
 			free(image);
-			return bytes > UNPACKED_MAX ? -EINVAL : -ENOMEM;
+			return bytes > max ? -EINVAL : -ENOMEM;
 		}
+		*left -= min_t(uint64_t, *left, bytes - out);
 		image = grown;
 		memory = UNPACKED_MAX;
 		in = out = 0;
@@ -185,6 +186,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f)
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
+		out = bytes;		/* what was counted so far */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

@@ -59,10 +59,14 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
  * elf_file__open_minidebug - unpack .gnu_debugdata, MiniDebugInfo
  * @main: the file
  * @f: opened; its symbols add to .dynsym
+ * @left: bytes that may be unpacked; becomes less by what was. A few kilobytes of a file unpack to
+ *	hundreds of megabytes if somebody has made them so, and a program has many files.
  *
- * Return: 0, -ENOENT if it has none, -EINVAL if that is damaged, or -ENOMEM.
+ * Return: 0, -ENOENT if it has none, -EINVAL if that is damaged or too large, or -ENOMEM.
  */
-int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f);
+int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
+
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* of all files, unpacked */
 
 /* Searches what was kept beside the recording at @path, too. Return: 0 or -ENOMEM. */
 int symbol_paths__add_kept(struct symbol_paths *p, const char *path);

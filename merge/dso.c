@@ -22,6 +22,7 @@ void dsos__init(struct dsos *d, struct strpool *strings)
 {
 	memset(d, 0, sizeof(*d));
 	d->strings = strings;
+	d->unpack_left = MINIDEBUG_MAX;
 }
 
 static void dso__unload(struct dso *dso)
@@ -188,7 +189,7 @@ static int dsos__add_debug(struct dsos *d, struct dso *dso)
 		free(path);
 		if (!dso->debug_path)
 			return -ENOMEM;
-	} else if (elf_file__open_minidebug(&dso->file, &dso->debug)) {
+	} else if (elf_file__open_minidebug(&dso->file, &dso->debug, &d->unpack_left)) {
 		return 0;
 	}
 	dso->debug_bias = elf_file__base(&dso->file) - elf_file__base(&dso->debug);

@@ -75,6 +75,7 @@ struct dsos {
 	struct strpool *strings;	/* the caller's, and must outlive it */
 	struct symbol_paths paths;	/* where else to look; set after dsos__init() */
 	struct dso_entry *entries;
+	uint64_t unpack_left;		/* of MINIDEBUG_MAX */
 };
 
 void dsos__init(struct dsos *d, struct strpool *strings);

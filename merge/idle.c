@@ -224,6 +224,8 @@ static int idles__gap(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t f
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
+		if (now_ns == to_ns)	/* what else it says that it did then, it did not */
+			break;
 	}
 	return idles__share_rest(i, gpu, thread, from_ns, to_ns, rest_ns + to_ns - now_ns);
 }

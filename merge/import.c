@@ -51,7 +51,9 @@ void import__exit(struct import *im)
 	HASH_CLEAR(hh, im->streams);
 	arena__free(&im->arena);
 	array_free(&im->words);
-	strpool__free(&im->apis);
+	for (i = 0; i < im->apis.nr; i++)
+		strpool__free(&im->apis.v[i]);
+	array_free(&im->apis);
 	for (i = 0; i < im->strings.nr; i++)
 		strpool__free(&im->strings.v[i]);
 	array_free(&im->strings);
@@ -172,6 +174,7 @@ uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint
 	};
 
 	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
+	im->err = im->err ?: array_push(&im->apis, (struct strpool){ 0 });
 	if (im->err)
 		return 0;
 	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
@@ -200,16 +203,24 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 	PUT(im, XPU_RECORD_COMM, 0, rec);
 }
 
-/* Return: the callback id of an API function's name. */
+/* Return: the callback id that the process has for an API function's name. */
 static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 {
-	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT, .cbid = im->apis.nr + 1 };
-	const char *pooled = strpool__intern(&im->apis, name, strlen(name));
+	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT };
+	struct strpool *told;
+	const char *pooled;
 
-	if (!pooled)
-		im->err = im->err ?: -ENOMEM;
-	if (im->err || im->apis.nr < rec.cbid)
-		return im->err ? 0 : strpool__id(pooled) + 1;
+	if (im->err)
+		return 0;
+	told = &im->apis.v[proc - 1];
+	rec.cbid = told->nr + 1;
+	pooled = strpool__intern(told, name, strlen(name));
+	if (!pooled) {
+		im->err = -ENOMEM;
+		return 0;
+	}
+	if (told->nr < rec.cbid)
+		return strpool__id(pooled) + 1;
 	rec.name = import__string(im, proc, span__of(name));
 	import__enter_batch(im, proc);
 	PUT_NESTED(im, XPU_RECORD_API, 0, rec);

@@ -44,7 +44,7 @@ struct import {
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
 	ARRAY(struct strpool) strings;	/* by process: the strings that it has been told */
-	struct strpool apis;		/* functions of CUDA */
+	ARRAY(struct strpool) apis;	/* the same: functions of CUDA */
 	ARRAY(uint64_t) words;
 	struct import_stream *streams;
 	struct arena arena;

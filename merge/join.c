@@ -42,6 +42,8 @@ struct join_waiting {
 
 #define CHAIN_MAX	((1u << 30) - 1)
 #define MIN_SLOTS	1024
+#define LONG_WALK	1024		/* slots: ids that a program counts up never take that many */
+#define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
 
 void join__init(struct join *j, const struct join_ops *ops, void *ctx)
@@ -49,6 +51,7 @@ void join__init(struct join *j, const struct join_ops *ops, void *ctx)
 	memset(j, 0, sizeof(*j));
 	j->ops = ops;
 	j->ctx = ctx;
+	j->spread = GOLDEN;
 }
 
 void join__exit(struct join *j)
@@ -65,7 +68,7 @@ void join__exit(struct join *j)
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {
-	return (key * 0x9e3779b97f4a7c15ull >> j->hash_shift) & ~(size_t)1;
+	return (key * j->spread >> j->hash_shift) & ~(size_t)1;
 }
 
 void join__prefetch(const struct join *j, uint64_t key)
@@ -96,12 +99,14 @@ static struct join_entry *join__find(const struct join *j, uint64_t key)
 	return e && e->key ? e : NULL;
 }
 
-static int join__grow(struct join *j)
+/* Makes the table anew, with so many slots, a power of two. Return: 0 or -ENOMEM. */
+static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 {
 	struct join old = *j;
 	size_t i, bytes;
 
-	j->nr_slots = old.nr_slots ? old.nr_slots * 2 : MIN_SLOTS;
+	j->nr_slots = nr_slots;
+	j->spread = spread;
 	j->hash_shift = 64 - __builtin_ctzl(j->nr_slots);
 	bytes = j->nr_slots * sizeof(*j->slots);
 	j->slots = aligned_alloc(bytes < HUGE_PAGE ? 64 : HUGE_PAGE, bytes);
@@ -123,11 +128,19 @@ static int join__grow(struct join *j)
 /* Return: a new entry with its key set, valid until the next one is made or freed; NULL: -ENOMEM */
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
+	size_t nr_slots = j->nr_slots ? j->nr_slots * 2 : MIN_SLOTS;
 	struct join_entry *e;
 
-	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__grow(j))
+	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__rebuild(j, nr_slots, j->spread))
 		return NULL;
 	e = join__slot(j, key);
+	/* Somebody has chosen ids that meet: they do not under a number that nobody knew. */
+	if (((e - j->slots - join__home(j, key)) & (j->nr_slots - 1)) > LONG_WALK &&
+	    j->spread == GOLDEN) {
+		if (join__rebuild(j, j->nr_slots, secret() | 1))
+			return NULL;
+		e = join__slot(j, key);
+	}
 	e->key = key;
 	j->nr_entries++;
 	return e;

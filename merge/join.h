@@ -58,6 +58,7 @@ struct join {
 	unsigned int hash_shift;
 	struct join_waiting *free_waiting;
 	struct arena arena;		/* of those that wait */
+	uint64_t spread;		/* what keys are multiplied by */
 
 	uint64_t nr_launches;
 	uint64_t nr_matched;		/* launches that own at least one record */

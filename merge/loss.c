@@ -46,6 +46,7 @@ static const struct loss_line lines[] = {
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
 	LINE(bad_calls, "API calls without valid times: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
+	LINE(crowded, "waits, device records or mappings left out: more than any program has at once"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
 	LINE(bad_header, "damaged header of the recording: its times may be wrong"),
 	LINE(damaged_blocks, "blocks of records lost: damaged; names may be missing or old"),

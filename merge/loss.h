@@ -44,6 +44,7 @@ struct loss {
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_calls;		/* API calls without times */
 	uint64_t bad_refs;		/* ids that no record defines */
+	uint64_t crowded;		/* beyond what is compared with one another */
 	uint64_t bad_batches;		/* damaged inside, used up to there */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
 	uint64_t damaged_blocks;	/* of records, or missing */

@@ -13,6 +13,12 @@
  */
 #define IMAGE_MAX_DEPTH	64
 
+/*
+ * Maps of one image that others have replaced and that meant something else. A look-up may go
+ * through all of them, and programs that unload libraries have a few.
+ */
+#define IMAGE_MAX_DEAD	4096
+
 struct machine_task {
 	uint64_t key;				/* pid << 32 | tid */
 	ARRAY(struct comm_at { uint64_t time_ns; const char *comm; }) comms;
@@ -52,6 +58,7 @@ void machine__next(struct machine *m)
 	free(m->events);
 	m->events = NULL;
 	m->nr_events = m->cap_events = 0;
+	m->nr_crowded = 0;
 	idmap__free(&m->procs_by_id);
 	arena__free(&m->arena);
 	m->recording++;
@@ -377,11 +384,15 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 }
 
 /* What of @old lies in [@start, @end), which something else covers now, ends in @epoch_to. */
-static int image__bury(struct image *image, const struct map *old, uint64_t start, uint64_t end,
-		       uint32_t epoch_to)
+static int image__bury(struct machine *m, struct image *image, const struct map *old,
+		       uint64_t start, uint64_t end, uint32_t epoch_to)
 {
 	struct map cut = *old;
 
+	if (image->dead.nr >= IMAGE_MAX_DEAD) {
+		m->nr_crowded++;
+		return 0;
+	}
 	cut.start = max_t(uint64_t, old->start, start);
 	cut.end = min_t(uint64_t, old->end, end);
 	cut.pgoff += cut.start - old->start;
@@ -411,7 +422,7 @@ static int image__clear(struct image *image, struct arena *arena, uint64_t start
 	return 0;
 }
 
-static int image__mmap(struct image *image, struct arena *arena, const struct xpu_record_mmap *rec)
+static int image__mmap(struct machine *m, struct image *image, const struct xpu_record_mmap *rec)
 {
 	uint64_t start = rec->start, end = rec->start + rec->len;
 	struct map_node *first, *node;
@@ -444,12 +455,12 @@ static int image__mmap(struct image *image, struct arena *arena, const struct xp
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;
-		err = image__bury(image, &node->map, start, end, image->epochs.nr - conflict);
+		err = image__bury(m, image, &node->map, start, end, image->epochs.nr - conflict);
 		if (err)
 			return err;
 	}
-	err = image__clear(image, arena, start, end);
-	return err ?: maps__insert(&image->live, arena, &(struct map){
+	err = image__clear(image, &m->arena, start, end);
+	return err ?: maps__insert(&image->live, &m->arena, &(struct map){
 		.start = start,
 		.end = end,
 		.pgoff = rec->pgoff,
@@ -480,7 +491,7 @@ static int machine__mmap(struct machine *m, const struct xpu_record_mmap *rec)
 		if (err)
 			return err;
 	}
-	return image__mmap(image, &m->arena, rec);
+	return image__mmap(m, image, rec);
 }
 
 static int machine__comm_event(struct machine *m, const struct xpu_record_comm *rec)

@@ -64,6 +64,8 @@ struct machine {
 	} *events;
 	size_t nr_events, cap_events;
 
+	uint64_t nr_crowded;			/* replaced maps beyond what an image keeps */
+
 	struct machine_task *tasks;		/* threads by (pid, tid) */
 	struct machine_pid *pids;
 	struct arena arena;

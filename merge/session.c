@@ -70,10 +70,10 @@ void session__exit(struct session *s)
 	array_free(&t->waiting_samples);
 	array_free(&t->wait_leaves);
 	array_free(&t->wait_recs);
+	array_free(&t->exits);
 	array_free(&t->pycode_defs);
 	array_free(&t->stream_defs);
 	array_free(&t->device_defs);
-	array_free(&t->api_defs);
 	array_free(&t->string_defs);
 	idmap__free(&t->refused);
 	idmap__free(&t->pycodes);
@@ -81,6 +81,7 @@ void session__exit(struct session *s)
 	idmap__free(&t->chains);
 	idmap__free(&t->apis);
 	session__free_calls(s);
+	idmap__free(&t->call_names);
 	idmap__free(&t->streams);
 	idmap__free(&t->strings);
 	idmap__free(&t->threads);
@@ -175,7 +176,7 @@ static void session__next_input(struct session *s)
 	session__free_calls(s);
 	idmap__free(&t->refused);
 	idmap__free(&t->pycodes);
-	t->stream_defs.nr = t->device_defs.nr = 0;
+	t->stream_defs.nr = t->device_defs.nr = t->exits.nr = 0;
 	t->first_path = s->paths.nr;
 	t->first_thread = s->threads.nr;
 	t->first_chain = s->chains.nr;

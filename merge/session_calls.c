@@ -57,20 +57,20 @@ static size_t api_name__len(const char *name)
 	return end < len && end > 2 && !strncmp(name + end - 2, "_v", 2) ? end - 2 : len;
 }
 
-/* The index in s->calls of what @cbid, with XPU_CALL_RUNTIME or without, is the call of. */
-static int session__call_stats(struct session *s, uint16_t cbid, uint32_t *idx)
+/*
+ * The index in s->calls of what @cbid, with XPU_CALL_RUNTIME or without, is the call of. Processes
+ * that have one name for it share one.
+ */
+static int session__call_stats(struct session *s, uint32_t proc, uint16_t cbid, uint32_t *idx)
 {
-	uint32_t domain = cbid & XPU_CALL_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER, api;
-	const char *name = NULL;
-	int err;
+	uint32_t domain = cbid & XPU_CALL_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER;
+	struct session_tables *t = s->tables;
+	const char *name;
+	int err = 0;
 
-	if (idmap__get(&s->tables->calls, cbid, idx))
+	if (idmap__get(&t->calls, ID_KEY(proc, cbid), idx))
 		return 0;
-	if (idmap__get(&s->tables->apis, ID_KEY(domain, cbid & ~XPU_CALL_RUNTIME), &api)) {
-		const struct api_def *def = &s->tables->api_defs.v[api];
-
-		name = session__string(s, def->proc, def->name);
-	}
+	name = session__api_name(s, proc, domain, cbid & ~XPU_CALL_RUNTIME);
 	if (!name || !*name)
 		name = strpool__internf(&s->strings, "[api %u:%u]", domain,
 				       cbid & ~XPU_CALL_RUNTIME);
@@ -79,12 +79,13 @@ static int session__call_stats(struct session *s, uint16_t cbid, uint32_t *idx)
 				       api_name__len(name) : strlen(name));
 	if (!name)
 		return -ENOMEM;
-	/* Another recording may have had it. */
-	for (*idx = 0; *idx < s->calls.nr && s->calls.v[*idx].name != name; ++*idx)
-		;
-	err = *idx < s->calls.nr ? 0 :
-	      array_push(&s->calls, ((struct call_stats){ .name = name }));
-	return err ?: idmap__put(&s->tables->calls, cbid, *idx);
+	if (!idmap__get(&t->call_names, (uintptr_t)name, idx)) {
+		*idx = s->calls.nr;
+		err = array_push(&s->calls, ((struct call_stats){ .name = name }));
+		if (!err)
+			err = idmap__put(&t->call_names, (uintptr_t)name, *idx);
+	}
+	return err ?: idmap__put(&t->calls, ID_KEY(proc, cbid), *idx);
 }
 
 static int session__call(struct session *s, struct slice *call, uint16_t cbid, uint64_t duration_ns)
@@ -96,7 +97,7 @@ static int session__call(struct session *s, struct slice *call, uint16_t cbid, u
 	int keep, err;
 	uint32_t idx;
 
-	err = session__call_stats(s, cbid, &idx);
+	err = session__call_stats(s, thread->proc, cbid, &idx);
 	if (err)
 		return err;
 	stats = &s->calls.v[idx];

@@ -139,10 +139,11 @@ static int session__collect_nested(struct session *s, uint32_t proc, struct acco
 	}
 	case XPU_RECORD_API: {
 		const struct xpu_record_api *api = (const void *)rec;
-		struct api_def def = { proc, api->name };
 
-		err = idmap__add(&t->apis, ID_KEY(api->domain, api->cbid), t->api_defs.nr);
-		return err <= 0 ? err : array_push(&t->api_defs, def);
+		if (!API_KEY_FITS(api->domain, api->cbid))
+			return 0;
+		err = idmap__add(&t->apis, API_KEY(proc, api->domain, api->cbid), api->name);
+		return min_t(int, err, 0);
 	}
 	case XPU_RECORD_STREAM: {
 		const struct xpu_record_stream *stream = (const void *)rec;
@@ -366,22 +367,28 @@ const char *session__string(const struct session *s, uint32_t proc, uint32_t id)
 	return s->tables->string_defs.v[idx].s;
 }
 
+const char *session__api_name(const struct session *s, uint32_t proc, uint32_t domain,
+			      uint32_t cbid)
+{
+	uint32_t id;
+
+	if (!API_KEY_FITS(domain, cbid) ||
+	    !idmap__get(&s->tables->apis, API_KEY(proc, domain, cbid), &id))
+		return NULL;
+	return session__string(s, proc, id);
+}
+
 static int session__resolve_path(struct session *s, struct path *path)
 {
 	const struct xpu_record_callchain *rec = path->rec;
 	const struct proc *proc = &s->machine.procs.v[path->proc];
-	const char *name = NULL;
-	uint32_t idx;
+	const char *name;
 
 	if (proc->pid)
 		path->image = machine__image(&s->machine, proc->pid, rec->time_ns);
 	if (rec->hdr.misc & XPU_CHAIN_CPU)
 		return 0;
-	if (idmap__get(&s->tables->apis, ID_KEY(rec->domain, rec->cbid), &idx)) {
-		const struct api_def *def = &s->tables->api_defs.v[idx];
-
-		name = session__string(s, def->proc, def->name);
-	}
+	name = session__api_name(s, path->proc, rec->domain, rec->cbid);
 	/* A graph launch owns the records of all its nodes; an unknown call may be one. */
 	path->one_record = name && !strcasestr(name, "graph");
 	if (name && *name)
@@ -417,6 +424,46 @@ static int session__resolve_waits(struct session *s)
 	return waits__ready(&s->waits);
 }
 
+static int exit_at__cmp(const void *va, const void *vb)
+{
+	const struct exit_at *a = va, *b = vb;
+
+	return cmp3(a->pid, b->pid) ?: cmp3(a->exit_ns, b->exit_ns);
+}
+
+static int session__sort_exits(struct session *s)
+{
+	struct session_tables *t = s->tables;
+	size_t i;
+	int err = 0;
+
+	for (i = t->first_proc; i < s->machine.procs.nr && !err; i++) {
+		const struct proc *p = &s->machine.procs.v[i];
+
+		if (p->exited)
+			err = array_push(&t->exits, ((struct exit_at){ p->pid, p->exit_ns }));
+	}
+	if (!err && t->exits.nr)
+		qsort(t->exits.v, t->exits.nr, sizeof(*t->exits.v), exit_at__cmp);
+	return err;
+}
+
+uint64_t session__exit_ns(const struct session *s, uint32_t pid, uint64_t from_ns)
+{
+	const struct session_tables *t = s->tables;
+	const struct exit_at from = { pid, from_ns };
+	size_t lo = 0, hi = t->exits.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (exit_at__cmp(&t->exits.v[mid], &from) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->exits.nr && t->exits.v[lo].pid == pid ? t->exits.v[lo].exit_ns : UINT64_MAX;
+}
+
 int session__resolve(struct session *s)
 {
 	struct session_tables *t = s->tables;
@@ -440,8 +487,10 @@ int session__resolve(struct session *s)
 		    idmap__get(&s->machine.procs_by_id, p->parent_proc_id, &replaced))
 			s->machine.procs.v[replaced].exited = true;
 	}
-	err = session__resolve_accounts(s, ends_seen &&
-				       s->inputs.v[s->machine.recording].ended);
+	err = session__sort_exits(s);
+	if (!err)
+		err = session__resolve_accounts(s, ends_seen &&
+						s->inputs.v[s->machine.recording].ended);
 	if (err)
 		return err;
 	for (i = 0; i < t->device_defs.nr; i++) {

@@ -31,4 +31,11 @@ int session__resolve(struct session *s);
  */
 const char *session__string(const struct session *s, uint32_t proc, uint32_t id);
 
+/* Return: what a process says that a callback id of CUPTI's is called, or NULL. */
+const char *session__api_name(const struct session *s, uint32_t proc, uint32_t domain,
+			      uint32_t cbid);
+
+/* Return: when the process that had @pid at @from_ns has ended; UINT64_MAX if that is not known. */
+uint64_t session__exit_ns(const struct session *s, uint32_t pid, uint64_t from_ns);
+
 #endif /* MERGE_SESSION_COLLECT_H */

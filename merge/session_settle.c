@@ -58,10 +58,24 @@ bool session__outlived(const struct session *s, uint32_t proc)
 	return s->tables->accounts.v[proc].window.nr_threads && !s->machine.procs.v[proc].exited;
 }
 
-/* Never counts backwards: the shim's last total may be older than what came last. */
+#define MAX_COUNT	(1ull << 48)	/* of anything, in one process: what it says may be a lie */
+
+/*
+ * Never counts backwards: the shim's last total may be older than what came last. Nor so far that
+ * one process's number makes the sum of all a small one.
+ */
 static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 {
-	return sent > first && sent - first > arrived ? sent - first - arrived : 0;
+	if (sent <= first || sent - first <= arrived)
+		return 0;
+	return min_t(uint64_t, sent - first - arrived, MAX_COUNT);
+}
+
+/* Of three counters that are one sum. */
+static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
+{
+	return min_t(uint64_t, a, MAX_COUNT) + min_t(uint64_t, b, MAX_COUNT) +
+	       min_t(uint64_t, c, MAX_COUNT);
 }
 
 #define SINCE(a, member)	missing((a)->sent.member, (a)->first.member, 0)
@@ -81,10 +95,10 @@ void session__settle(struct session *s)
 			l->at_edges += nr_missing;
 		else
 			l->missing_launches += nr_missing;
-		l->missing_works += missing(a->sent.nr_kernels + a->sent.nr_memcpys +
-					    a->sent.nr_memsets, a->first.nr_kernels +
-					    a->first.nr_memcpys + a->first.nr_memsets,
-					    a->nr_works);
+		l->missing_works += missing(count3(a->sent.nr_kernels, a->sent.nr_memcpys,
+						   a->sent.nr_memsets),
+					    count3(a->first.nr_kernels, a->first.nr_memcpys,
+						   a->first.nr_memsets), a->nr_works);
 		l->missing_calls += missing(a->sent.nr_calls, a->first.nr_calls, a->nr_calls);
 		l->bad_calls += SINCE(a, nr_bad_calls);
 		l->missing_batches += missing(a->sent.nr_batches, a->first.nr_batches,
@@ -108,6 +122,7 @@ void session__settle(struct session *s)
 	l->nr_duplicates = s->join.nr_duplicates;
 	l->nr_works = s->join.nr_works;
 	l->nr_orphans = s->join.nr_orphans - l->before_attach - l->after_detach;
+	l->crowded = s->waits.nr_crowded + s->machine.nr_crowded;
 }
 
 void session__print_loss(const struct session *s, FILE *f)

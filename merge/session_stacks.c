@@ -39,21 +39,11 @@ static const char *session__jit(void *ctx, const struct image *image, bool ran_b
 {
 	struct session *s = ctx;
 	const char *name = NULL;
-	const struct proc *p;
-	uint64_t to_ns;
-	size_t i;
 
 	/* A forked process goes on with its parent's code. */
-	for (; image && !name; image = image->parent) {
-		to_ns = UINT64_MAX;
-		for (i = s->tables->first_proc; i < s->machine.procs.nr; i++) {
-			p = &s->machine.procs.v[i];
-			if (p->pid == image->pid && p->exited && p->exit_ns >= image->time_ns)
-				to_ns = min_t(uint64_t, to_ns, p->exit_ns);
-		}
+	for (; image && !name; image = image->parent)
 		name = jitmaps__find(&s->jitmaps, image->pid, ran_before ? 0 : image->time_ns,
-				     to_ns, addr);
-	}
+				     session__exit_ns(s, image->pid, image->time_ns), addr);
 	return name;
 }
 

@@ -21,15 +21,17 @@
 /* Ids of one process only have its index in the upper half of their key. */
 #define ID_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
+/*
+ * What a process says that a function of CUDA's API is called holds for that process alone. CUPTI's
+ * domains and callback ids are small numbers.
+ */
+#define API_KEY(proc, domain, cbid)	ID_KEY(proc, (domain) << 24 | (cbid))
+#define API_KEY_FITS(domain, cbid)	((domain) < 1u << 8 && (cbid) < 1u << 24)
+
 /* An interned string of the shim's: a kernel's name, most of them. */
 struct string_def {
 	const char *s;			/* in the recording */
 	uint32_t leaf, leaf_gpu;	/* the kernel of this name that was looked up last */
-};
-
-struct api_def {
-	uint32_t proc;
-	uint32_t name;			/* string id */
 };
 
 struct device_def {
@@ -69,6 +71,12 @@ struct account {
 	uint32_t unknown_stream;
 };
 
+/* When a process ended that had that number. */
+struct exit_at {
+	uint32_t pid;
+	uint64_t exit_ns;
+};
+
 /* A sample in a call of which it turns out later whether it was a wait. */
 struct waiting_sample {
 	struct launch at;
@@ -82,16 +90,16 @@ struct session_tables {
 	struct idmap threads;
 	struct idmap strings;		/* (proc, id) */
 	struct idmap streams;		/* (proc, id) */
-	struct idmap apis;		/* (domain, cbid) */
+	struct idmap apis;		/* API_KEY(): string id of the name */
 	struct idmap pycodes;		/* (proc, id) */
 	struct idmap refused;		/* (proc, correlation id): launches, and CUDA's answer */
 	ARRAY(struct string_def) string_defs;
-	ARRAY(struct api_def) api_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(const struct xpu_record_wait *) wait_recs;
 	uint64_t nr_damages;			/* of the recording, in the pass so far */
+	ARRAY(struct exit_at) exits;	/* by pid, then time */
 
 	/* session_settle.c */
 	ARRAY(struct account) accounts;	/* by process */
@@ -111,7 +119,8 @@ struct session_tables {
 	/* session_calls.c */
 	struct idmap tids;		/* (proc, tid) */
 	struct idmap ns_tids;		/* the same, as its own pid namespace has it */
-	struct idmap calls;		/* cbid, perhaps with XPU_CALL_RUNTIME: index in s->calls */
+	struct idmap calls;		/* (proc, cbid), perhaps with XPU_CALL_RUNTIME: index in s->calls */
+	struct idmap call_names;	/* interned name: the same; of all recordings */
 
 	/* session_samples.c */
 	struct unwound_entry *unwound;

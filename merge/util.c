@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #define HUGE_BYTES	(2ul << 20)
@@ -243,7 +244,7 @@ void strpool__free(struct strpool *p)
 
 static void idmap__insert(struct idmap *m, uint64_t key, uint32_t value)
 {
-	size_t i = idmap__hash(key);
+	size_t i = idmap__hash(m, key);
 
 	while (m->slots[i & (m->nr_slots - 1)].used)
 		i++;
@@ -257,6 +258,7 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 
 	if (m->nr >= m->nr_slots / 2) {
 		m->nr_slots = old.nr_slots ? old.nr_slots * 2 : 16;
+		m->secret = secret();
 		m->slots = huge__zalloc(m->nr_slots, sizeof(*m->slots));
 		if (!m->slots) {
 			*m = old;
@@ -285,6 +287,16 @@ void idmap__free(struct idmap *m)
 {
 	free(m->slots);
 	memset(m, 0, sizeof(*m));
+}
+
+uint64_t secret(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t value = 0;
+
+	if (random)
+		memcpy(&value, random, sizeof(value));
+	return value;
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */

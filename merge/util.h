@@ -62,6 +62,9 @@ void array__sort(void *v, size_t nr, size_t elem_bytes,
 /* Three-way comparison that cannot overflow, for qsort comparators. */
 #define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
 
+/* Return: a number that nobody can know who wrote what is read: one for each run. */
+uint64_t secret(void);
+
 /* ---- arena ---------------------------------------------------------------------------------- */
 
 struct arena_chunk;
@@ -113,19 +116,21 @@ struct idmap_slot {
 
 /*
  * 64-bit id to 32-bit index, open addressing. The ids come from a file and need not be dense: its
- * size follows the number of ids put, never their values. Zero it to start.
+ * size follows the number of ids put, never their values. Nor can who wrote them know which of them
+ * meet in one slot. Zero it to start.
  */
 struct idmap {
 	struct idmap_slot *slots;
 	size_t nr_slots;		/* 0 or a power of two */
 	size_t nr;
+	uint64_t secret;		/* another one in each run, once there are slots */
 };
 
-static inline uint64_t idmap__hash(uint64_t key)
+static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
 {
-	key ^= key >> 32;
-	key *= 0x9e3779b97f4a7c15ull;
-	return key ^ key >> 29;
+	unsigned __int128 product = (unsigned __int128)(key ^ m->secret) * 0x9e3779b97f4a7c15ull;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* Return: whether @key is there; its value in *@value. */
@@ -135,7 +140,7 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 
 	if (!m->nr_slots)
 		return false;
-	for (i = idmap__hash(key);; i++) {
+	for (i = idmap__hash(m, key);; i++) {
 		const struct idmap_slot *slot = &m->slots[i & (m->nr_slots - 1)];
 
 		if (!slot->used)

@@ -7,6 +7,13 @@
 
 #define WAIT_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
+/*
+ * No device does so many things at a time in one context, and no process waits in so many threads.
+ * Each wait is compared with all that goes on meanwhile: a recording that has everything at once
+ * would take the square of its size.
+ */
+#define MAX_AT_ONCE	4096
+
 struct span {
 	uint64_t from_ns, to_ns;
 };
@@ -31,6 +38,12 @@ struct candidate {
 	uint64_t share_ns;
 	uint32_t leaf;
 	bool own;			/* of what was waited for */
+};
+
+/* What goes on at a time, by when it ends. */
+struct crowd {
+	size_t nr;
+	uint64_t end_ns[MAX_AT_ONCE];
 };
 
 /* Scratch memory of waits__share(). */
@@ -342,13 +355,47 @@ static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn
 	return err;
 }
 
+/* Those that come are in order of their begins. Return: false if there are too many. */
+static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < c->nr; i++)
+		if (c->end_ns[i] > start_ns)
+			c->end_ns[left++] = c->end_ns[i];
+	c->nr = left;
+	if (left == MAX_AT_ONCE)
+		return false;
+	c->end_ns[c->nr++] = end_ns;
+	return true;
+}
+
+/* Adds to sh->live what begins before @end_ns, from *@next on. Return: 0 or -ENOMEM. */
+static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
+			    const struct wait_group *g, size_t *next, uint64_t end_ns)
+{
+	int err = 0;
+
+	for (; *next < g->pieces.nr && !err && g->pieces.v[*next].start_ns < end_ns; ++*next) {
+		const struct piece *p = &g->pieces.v[*next];
+
+		if (crowd__enter(works, p->start_ns, p->end_ns))
+			err = array_push(&sh->live, *p);
+		else
+			w->nr_crowded++;
+	}
+	return err;
+}
+
 int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
 {
 	const struct wait_group *g = NULL;
+	struct crowd works, waits;	/* of the group */
 	struct sharing sh = { 0 };
 	size_t i, next = 0;
 	int err = 0;
 
+	works.nr = waits.nr = 0;
 	for (i = 0; i < w->groups.nr; i++)
 		if (w->groups.v[i].pieces.nr)
 			qsort(w->groups.v[i].pieces.v, w->groups.v[i].pieces.nr,
@@ -359,11 +406,13 @@ int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
 		if (g != &w->groups.v[wait->group]) {
 			g = &w->groups.v[wait->group];
 			next = 0;
-			sh.live.nr = 0;
+			sh.live.nr = works.nr = waits.nr = 0;
 		}
-		for (; next < g->pieces.nr && !err &&
-		       g->pieces.v[next].start_ns < wait__end_ns(wait); next++)
-			err = array_push(&sh.live, g->pieces.v[next]);
+		if (!crowd__enter(&waits, wait->start_ns, wait__end_ns(wait))) {
+			w->nr_crowded++;
+			continue;
+		}
+		err = waits__add_works(w, &sh, &works, g, &next, wait__end_ns(wait));
 		if (!err)
 			err = sharing__collect(&sh, wait, i);
 		if (!err)

@@ -47,6 +47,7 @@ struct waits {
 	struct idmap group_of;		/* (process, context) */
 	struct idmap launches;		/* (process, correlation id): waits in launches */
 	ARRAY(uint32_t) by_thread;	/* indices in the list, by thread id, then start */
+	uint64_t nr_crowded;		/* waits and works that waits__share() left out */
 };
 
 void waits__init(struct waits *w);

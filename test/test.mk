@@ -100,6 +100,9 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
 
+# It speaks to the probe sites itself.
+$(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
+
 # The same without frame pointers, and linked statically.
 CPU_VARIANTS	:= $(O)/workload/cpu_nofp $(O)/workload/cpu_static
 $(O)/workload/cpu_nofp: CPU_FLAGS = -fomit-frame-pointer
@@ -428,10 +431,18 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
 
 $(O)/fuzz/fuzz_pyelf: loader/pyelf.c
+$(O)/fuzz/fuzz_ring: $(filter-out loader/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \
 	$(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
+
+# A hostile program under a real recorder: another seed each time, or HOSTILE_SEED=.
+.PHONY: fuzz-live
+fuzz-live: test-build
+	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \
+		XPU_TEST_TIMEOUT=$$(($(FUZZ_SECONDS) * 3 + 600)) \
+		prove --verbose --timer --exec 'sh test/lib/run.sh' test/t3/hostile_probes.sh
 
 -include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d)

@@ -125,6 +125,14 @@ seed_nsys() {
 	END
 }
 
+# Any bytes are steps: many of them meet more than few.
+seed_ring() {
+	for n in $(seq 24); do
+		perl -e 'srand($ARGV[0]); print chr(int(rand(256))) for 1 .. 100 * $ARGV[0]' "$n" \
+			>"$1/seed-$n"
+	done
+}
+
 for fuzzer; do
 	name=$(basename "$fuzzer")
 	corpus=$XPU_BUILD/fuzz/corpus-$name seeds=$XPU_BUILD/fuzz/seeds-$name
@@ -136,6 +144,7 @@ for fuzzer; do
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
+	fuzz_ring)	seed_ring "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac

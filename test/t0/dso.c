@@ -2,14 +2,17 @@
 /* Symbols of files: what gcc and ld make, what has a mind of its own, and what is damaged. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <link.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "debugfile.h"
 #include "dso.h"
 #include "gen.h"
 #include "tap.h"
@@ -564,6 +567,73 @@ static void test_damaged(void)
 	end();
 }
 
+/* ---- what is packed -------------------------------------------------------------------------- */
+
+/* A file with nothing in it but MiniDebugInfo, which is @bytes long when it is unpacked. */
+static void make_packed(struct gen *g, size_t bytes)
+{
+	static const char names[] = "\0.gnu_debugdata\0.shstrtab";
+	static const struct gen_symbol symbol = { "packed", 0x1000, 16, STT_FUNC };
+	uint8_t *plain = calloc(1, bytes), packed[65536];
+	Elf64_Ehdr ehdr = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+		.e_ehsize = sizeof(ehdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3,
+		.e_shstrndx = 2,
+	};
+	Elf64_Shdr shdrs[3] = {
+		[1] = { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = sizeof(ehdr) },
+		[2] = { .sh_name = 16, .sh_type = SHT_STRTAB, .sh_size = sizeof(names) },
+	};
+	struct gen elf = { 0 };
+	size_t out = 0;
+
+	gen__elf(&elf, &symbol, 1, NULL, 0);
+	if (!plain || elf.nr > bytes)
+		bail("no memory");
+	memcpy(plain, elf.v, elf.nr);
+	if (lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, plain, bytes, packed, &out,
+				    sizeof(packed)))
+		bail("it cannot be packed");
+	shdrs[1].sh_size = out;
+	shdrs[2].sh_offset = sizeof(ehdr) + out;
+	ehdr.e_shoff = (sizeof(ehdr) + out + sizeof(names) + 7) & ~7ul;
+	gen__bytes(g, &ehdr, sizeof(ehdr));
+	gen__bytes(g, packed, out);
+	gen__bytes(g, names, sizeof(names));
+	gen__bytes(g, "\0\0\0\0\0\0\0", ehdr.e_shoff - g->nr);
+	gen__bytes(g, shdrs, sizeof(shdrs));
+	gen__free(&elf);
+	free(plain);
+}
+
+/* A little in the file may be much when it is unpacked, and there may be many such files. */
+static void test_packed(void)
+{
+	uint64_t left = 3 << 20, before;
+	struct elf_file file, debug;
+	struct gen g = { 0 };
+	int nr;
+
+	make_packed(&g, 1 << 20);
+	if (elf_file__open_memory(&file, memcpy(malloc(g.nr), g.v, g.nr), g.nr))
+		bail("the file is none");
+	for (nr = 0; nr < 10; nr++) {
+		before = left;
+		if (elf_file__open_minidebug(&file, &debug, &left))
+			break;
+		if (before - left < 1 << 20)
+			nr = 100;
+		elf_file__close(&debug);
+	}
+	ok(nr > 0, "packed symbols: they are unpacked");
+	ok(nr <= 3, "packed symbols: no more than is left");
+	is_int(elf_file__open_minidebug(&file, &debug, &left), -EINVAL,
+	       "packed symbols: then there are none");
+	elf_file__close(&file);
+	gen__free(&g);
+}
+
 int main(void)
 {
 	test_compiled();
@@ -574,5 +644,6 @@ int main(void)
 	test_no_file();
 	test_vdso();
 	test_damaged();
+	test_packed();
 	return done_testing();
 }

@@ -270,6 +270,86 @@ static void test_living(const struct xpu_file_header *header)
 	unlink(path);
 }
 
+/*
+ * What a target can choose, and what a damaged record of our own would have. The kernel's names are
+ * told of for what the kernel has found, not for addresses that a target asks about.
+ */
+static void test_forged(const struct xpu_file_header *header)
+{
+	struct {
+		struct xpu_ring_launch l;
+		uint64_t frames[2];
+	} forged = {
+		.l = {
+			.hdr = { XPU_RECORD_LAUNCH, 0, sizeof(forged) },
+			.time_ns = 1, .proc_id = 1, .tid = 101, .ns_tid = 101, .correlation_id = 1,
+			.cbid = 307, .domain = 2, .nr_frames = 2,
+			.flags = 0xffff & ~XPU_CHAIN_NO_LAUNCH,
+		},
+		.frames = { 0xffffffff81000000, 0xffffffffffffff00 },
+	};
+	struct xpu_record_process odd = {
+		.hdr = { XPU_RECORD_PROCESS, XPU_MISC_PROCESS_FORK, 1 << 20 }, .proc_id = 9,
+	};
+	struct xpu_record_process_exit odd_exit = {
+		.hdr = { XPU_RECORD_PROCESS_EXIT, 0, 1 << 20 }, .proc_id = 1,
+	};
+	struct {
+		struct xpu_ring_sample s;
+		uint64_t regs[XPU_NR_REGS], stack[8];
+	} sample = {
+		.s = {
+			.hdr = { XPU_RECORD_SAMPLE, 0, sizeof(sample) }, .time_ns = 1, .proc_id = 1,
+			.tid = 101, .flags = XPU_CHAIN_CPU | XPU_CHAIN_STACK,
+			.stack_bytes = sizeof(sample.stack),
+		},
+		.regs = { [XPU_REG_SP] = UINT64_MAX - 15 },
+	};
+	char path[] = "/tmp/recorder.XXXXXX";
+	const struct xpu_record *record;
+	int flags = -1, nr_ksyms = 0, nr_processes = 0, stack_bytes = -1;
+	struct record_iter it;
+	struct writer *w;
+	struct reader r;
+
+	if (writer__open(mkstemp(path), header, &w) ||
+	    !(rec = recorder__new(w, 1000000, true, &nobody)))
+		bail("cannot begin");
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	recorder__record(rec, &forged, sizeof(forged));
+	forged.l.hdr.type = XPU_RECORD_LAUNCH_WAIT;
+	forged.l.wait_ns = 1;
+	forged.l.cbid++;
+	recorder__record(rec, &forged, sizeof(forged));
+	recorder__record(rec, &odd, sizeof(odd));
+	recorder__record(rec, &odd_exit, sizeof(odd_exit));
+	recorder__record(rec, &sample, sizeof(sample));
+	launch(1, 2, 100);
+	recorder__flush(rec);
+	recorder__finish(rec);
+	if (writer__close(w, NULL, NULL) || reader__open(&r, path))
+		bail("cannot read it");
+	recorder__free(rec);
+	reader__rewind(&r, &it);
+	while ((record = record_iter__next(&it))) {
+		if (record->type == XPU_RECORD_CALLCHAIN && flags < 0)
+			flags = record->misc;
+		if (record->type == XPU_RECORD_STACK)
+			stack_bytes = ((const struct xpu_record_stack *)record)->bytes;
+		nr_ksyms += record->type == XPU_RECORD_KSYM;
+		nr_processes += record->type == XPU_RECORD_PROCESS ||
+				record->type == XPU_RECORD_PROCESS_EXIT;
+	}
+	is_int(it.end, RECORDS_WHOLE, "forged records: what is written is whole");
+	is_int(flags, XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED,
+	       "forged records: a launch's call chain stays one");
+	is_int(nr_ksyms, 0, "forged records: it gets no names of the kernel's");
+	is_int(nr_processes, 1, "forged records: of another size, they are none");
+	is_int(stack_bytes, 0, "forged records: a stack beyond all addresses is not copied");
+	reader__close(&r);
+	unlink(path);
+}
+
 int main(void)
 {
 	static const struct xpu_file_header header = {
@@ -331,5 +411,6 @@ int main(void)
 	test_ranges(&header, true);
 	test_ranges(&header, false);
 	test_living(&header);
+	test_forged(&header);
 	return done_testing();
 }

@@ -91,6 +91,86 @@ static void test_refs(void)
 	fixture__end(&f);
 }
 
+/* A process that lies about what a call of CUDA's is named does so for its own launches. */
+static void test_api_names(void)
+{
+	static const struct xpu_call honest_call = { 0, 9, 10, 0, 307 };
+	static const struct xpu_call lying_call = { 0, 10, 10, 0, 307 };
+	struct session *s;
+	struct fixture f;
+
+	memset(&f, 0, sizeof(f));
+	gen__header(&f.g);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 90, 2, 20, 0, "liar");
+	gen__thread(&f.g, 3, 2, 20);
+	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 3, 2, 1, 307, NULL, 0);
+	gen__batch_begin(&f.g, 300, 2, 20);
+	gen__string(&f.g, 1, "cuGraphLaunch of nothing");
+	gen__api(&f.g, 1, 307, 1);
+	/* Ids that no CUPTI has: they are not to be taken for others. */
+	gen__api(&f.g, 1u << 8 | 1, 307, 1);
+	gen__api(&f.g, 1, 1u << 24 | 307, 1);
+	gen__calls(&f.g, 1000, 20, &lying_call, 1);
+	gen__batch_end(&f.g);
+	gen__launch(&f.g, 1000, 1, 3, 3);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 100, 1, 10, 0, "app");
+	gen__thread(&f.g, 1, 1, 10);
+	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 1, 1, 1, 307, NULL, 0);
+	gen__batch_begin(&f.g, 300, 1, 12);
+	gen__string(&f.g, 1, "cuLaunchKernel");
+	gen__api(&f.g, 1, 307, 1);
+	gen__calls(&f.g, 1000, 10, &honest_call, 1);
+	gen__batch_end(&f.g);
+	gen__launch(&f.g, 1000, 1, 1, 1);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 100, 3, 30, 0, "silent");
+	gen__thread(&f.g, 4, 3, 30);
+	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 4, 3, 1, 307, NULL, 0);
+	gen__launch(&f.g, 1000, 1, 4, 4);
+	s = fixture__run(&f);
+	is_str(s->paths.v[0].api, "cuGraphLaunch of nothing", "API names: as a process has them");
+	is_str(s->paths.v[1].api, "cuLaunchKernel", "API names: and another one its own");
+	ok(s->paths.v[1].one_record, "API names: by which it is known what a launch can own");
+	is_str(s->paths.v[2].api, "[api 1:307]", "API names: of others nothing is taken");
+	is_int(s->calls.nr, 2, "API names: calls are summed up by name");
+	is_str(s->calls.v[0].name, "cuGraphLaunch of nothing", "API names: of one process");
+	is_str(s->calls.v[1].name, "cuLaunchKernel", "API names: and of the other");
+	fixture__end(&f);
+}
+
+/* What one process says that it has sent does not hide what another one has lost. */
+static void test_false_account(void)
+{
+	struct xpu_record_counters honest = {
+		.nr_batches = 3, .nr_launches = 10, .nr_kernels = 4, .nr_dropped_cupti = 7,
+		.nr_dropped_shim = 8, .nr_calls = 9,
+	};
+	struct xpu_record_counters lies = {
+		.nr_batches = UINT64_MAX - 2, .nr_launches = UINT64_MAX - 9,
+		.nr_kernels = UINT64_MAX - 3, .nr_dropped_cupti = UINT64_MAX - 6,
+		.nr_dropped_shim = UINT64_MAX - 7, .nr_calls = UINT64_MAX - 8,
+	};
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__batch_begin(&f.g, 300, 1, 10);
+	gen__counters(&f.g, &honest);
+	gen__batch_end(&f.g);
+	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 90, 2, 20, 0, "liar");
+	gen__batch_begin(&f.g, 300, 2, 20);
+	gen__counters(&f.g, &lies);
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	ok(s->loss.missing_launches >= 10, "false accounts: launches are missing");
+	ok(s->loss.missing_works >= 4, "false accounts: device records");
+	ok(s->loss.missing_batches >= 1, "false accounts: batches");
+	ok(s->loss.missing_calls >= 9, "false accounts: calls");
+	ok(s->loss.dropped_cupti >= 7, "false accounts: what CUPTI dropped");
+	ok(s->loss.dropped_shim >= 8, "false accounts: what the shim dropped");
+	ok(loss__lost(&s->loss) > 15, "false accounts: it is in the sum");
+	fixture__end(&f);
+}
+
 static void test_late(void)
 {
 	struct session *s;
@@ -722,6 +802,8 @@ static void test_below_zero(void)
 int main(void)
 {
 	test_refs();
+	test_api_names();
+	test_false_account();
 	test_late();
 	test_refused();
 	test_gpus();

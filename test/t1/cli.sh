@@ -307,6 +307,35 @@ is "$(cat big.json)" kept "terminated: the older result is untouched"
 is "$(leftovers)" 0 "terminated: nothing temporary is left"
 rm -f big.json
 
+# ---- a recording that becomes shorter while it is read
+
+cat >shorten.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <unistd.h>
+/* Called when the recording has been mapped. */
+int madvise(void *addr, size_t bytes, int advice)
+{
+	int (*next)(void *, size_t, int) = (int (*)(void *, size_t, int))dlsym(RTLD_NEXT, "madvise");
+
+	if (truncate("short.data", 4096))
+		_exit(99);
+	return next(addr, bytes, advice);
+}
+END
+if [ -z "${XPU_SAN:-}" ] && ${CC:-cc} -shared -fPIC -o shorten.so shorten.c -ldl 2>log; then
+	cp big.data short.data
+	echo kept >short.folded
+	LD_PRELOAD=$PWD/shorten.so "$XPUMERGE" -i short.data -o short.folded >out 2>log
+	is "$?$(cat out)" 2 "it becomes shorter meanwhile: status"
+	like "$(cat log)" '^xpumerge: a file became shorter while it was being read: nothing written' \
+		"it becomes shorter meanwhile: said"
+	is "$(cat short.folded)$(leftovers)" kept0 "it becomes shorter meanwhile: the older result is untouched"
+else
+	skip "it becomes shorter meanwhile" "no library can be preloaded: $(head -n 1 log)"
+fi
+
 # ---- several recordings
 
 "$gen" -o rank0.data --launches 1000 --threads 2 --procs 2

@@ -584,7 +584,11 @@ static void make_api(const char *name)
 	gen__batch_end(&g);
 	g.ns_tid = 9;
 	gen__batch_begin(&g, 90000, 2, 202);
-	gen__string(&g, 10, "_Z9vectorAddPKfS0_Pf");
+	add_names(&g);
+	gen__string(&g, 30, "cudaLaunchKernel_v7000");
+	gen__api(&g, 2, LAUNCH, 30);
+	gen__string(&g, 31, "cudaGetLastError_v3020");
+	gen__api(&g, 2, GET, 31);
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__kernel(&g, 0, 17000, 1000, 1, 10, 1);
 	gen__calls(&g, 10000, 7, far_calls, NR(far_calls));

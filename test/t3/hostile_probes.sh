@@ -1,0 +1,154 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A target that does its worst, as another user, beside honest ones in the same recording: theirs
+# stays exact, xpuload ends with its account, and what it wrote can be read.
+#
+# HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live does it for longer.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+seconds=${HOSTILE_SECONDS:-10}
+seed=${HOSTILE_SEED:-1}
+rate=$((seconds > 60 ? 1200 / seconds : 20))		# MB/s: a recording of a size that can be read
+[ $rate -gt 0 ] || rate=1
+launches=4000
+hostile=$XPU_BUILD/workload/hostile_probes
+exact=$XPU_BUILD/workload/exact
+
+# Lines of printable text: what a terminal takes for anything else is not there.
+printable() {
+	perl -e 'use Encode; local $/; $_ = <STDIN>;
+		$_ = eval { decode("UTF-8", $_, Encode::FB_CROAK) } // exit 1;
+		exit(/[^\n\t\P{Cc}]/ ? 1 : 0)' <"$1"
+}
+
+# Honest programs, one after the other, until the hostile one has ended: their pids go to NAME.pids.
+beside() {		# beside NAME PID
+	: >"$1.pids"
+	while kill -0 "$2" 2>/dev/null || [ ! -s "$1.pids" ]; do
+		"$exact" -t 4 -n $launches -m >"$1.exact" &
+		echo $! >>"$1.pids"
+		wait $! || echo failed >>"$1.pids"
+	done
+}
+
+# What a recording has of the honest programs: launches, and how many of them are wrong.
+honest() {		# honest NAME PID
+	xpumerge -i "$1.data" --pid "$2" -f folded --unit count -o honest.folded 2>honest.log
+	perl -ne '
+		my ($path, $n) = /^(.*) (\d+)$/ or next;
+		my @frames = split /;/, $path;
+		my $leaf = pop @frames;
+		next if $leaf =~ /^\[GPU\d*_Mem/;	# test/lib/verdict.sh knows of kernels only
+		my ($nr) = $leaf =~ /^\[GPU\d*_Kernel\](?:.*::)?kernel_(\w+)/;
+		my ($site) = $path =~ /.*;site_(\w+)[;(]/;
+		$all += $n;
+		$wrong += $n unless defined $nr && defined $site && $nr eq $site && $frames[0] eq "exact";
+		END { printf "launches %d wrong %d", $all, $wrong }' honest.folded
+}
+
+check_honest() {	# check_honest NAME TEST
+	bad=0 nr=0
+	while read -r pid; do
+		nr=$((nr + 1))
+		line=$(honest "$1" "$pid")
+		[ "$line" = "launches $launches wrong 0" ] || {
+			bad=$((bad + 1))
+			diag "pid $pid: $line"
+		}
+	done <"$1.pids"
+	is $bad 0 "$2: each of $nr honest processes has its $launches launches, each in its place"
+}
+
+# The recording as a whole: whatever is in there, it is read to its end.
+check_merge() {		# check_merge NAME TEST
+	failed=0
+	for format in folded chrome pprof perf text html; do
+		timeout 120 "$XPUMERGE" -i "$1.data" -f $format -o "$1.$format" 2>"$1.mlog"
+		status=$?
+		# Batches that are nonsense are damage, and said to be.
+		[ $status -le 2 ] || {
+			failed=$((failed + 1))
+			diag "-f $format: status $status: $(tail -n 3 "$1.mlog")"
+		}
+	done
+	is $failed 0 "$2: xpumerge reads it, for each format"
+	printable "$1.mlog" && printable "$1.text" && printable "$1.folded"
+	ok $? "$2: and lets nothing through to the terminal"
+}
+
+check_xpuload() {	# check_xpuload NAME STATUS TEST
+	# That a process says of itself that it cannot be recorded is a failure, too.
+	[ "$2" = 0 ] || [ "$2" = 125 ]
+	ok $? "$3: xpuload ends as it should" || diag "status $2: $(tail -n 5 "$1.log")"
+	like "$(cat "$1.log")" '^xpuload: [0-9]+ launches from .* processes.*; lost [0-9]+' \
+		"$3: with its account"
+	printable "$1.log"
+	ok $? "$3: nothing that a terminal would obey is printed"
+}
+
+# All shimmed programs on the machine. One that does nothing tells when the probes are there.
+start_dormant idle
+attach all -a --off-cpu --nvtx --api
+awake all
+LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -d $((seconds * 6 / 10)) -r $rate -p "$idle_pid" >hostile.out 2>&1 &
+hostile_pid=$!
+LD_PRELOAD=$XPU_SHIM beside all $hostile_pid
+wait $hostile_pid
+is $? 0 "-a: the hostile program comes to its end" || diag "$(cat hostile.out)"
+diag "$(cat hostile.out)"
+is "$(ask idle "burst 100")" "burst 100" "-a: a program beside it goes on"
+peak=$(sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$all_pid/status")
+diag "xpuload: $((peak / 1024)) MiB at most"
+[ "$peak" -lt $((768 * 1024)) ]
+ok $? "-a: its memory has a bound"
+leave all
+check_xpuload all $? "-a"
+finish idle
+check_honest all "-a"
+check_merge all "-a"
+
+# One tree of processes, which xpuload has started.
+cat >both.sh <<'END'
+"$1" -s "$2" -d "$3" -r "$4" -p $$ >hostile.out 2>&1 &
+hostile_pid=$!
+. ./beside.sh
+beside run $hostile_pid
+wait $hostile_pid
+END
+{
+	echo "exact='$exact' launches=$launches"
+	sed -n '/^beside()/,/^}/p' "$XPU_SRC/test/t3/hostile_probes.sh"
+} >beside.sh
+xpuload -o run.data --off-cpu sh both.sh "$hostile" "$((seed + 1))" $((seconds * 4 / 10)) $rate 2>run.log
+status=$?
+diag "$(cat hostile.out)"
+check_xpuload run $status "one tree"
+check_honest run "one tree"
+check_merge run "one tree"
+
+# As fast as it can: then launches of others may be lost, but none is wrong, and it is said.
+attach flood -a --gpu-only -m 1M
+start_dormant idle
+awake flood
+LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -r 0 -d 2 >hostile.out 2>&1 &
+hostile_pid=$!
+LD_PRELOAD=$XPU_SHIM beside flood $hostile_pid
+wait $hostile_pid
+finish idle
+leave flood
+check_xpuload flood $? "a flood"
+lost=$(sed -n 's/.*; lost \([0-9]*\).*/\1/p' flood.log)
+bad=0
+while read -r pid; do
+	line=$(honest flood "$pid")
+	diag "pid $pid: $line of $launches, lost $lost"
+	set -- $line
+	# Those whose call path or whose work was lost are under no site.
+	[ "${lost:-0}" != 0 ] || [ "$line" = "launches $launches wrong 0" ] || bad=$((bad + 1))
+	[ "${2:-0}" -le $launches ] || bad=$((bad + 1))
+done <flood.pids
+is $bad 0 "a flood: what is missing of honest processes is counted"
+done_testing
