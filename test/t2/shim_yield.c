@@ -145,13 +145,21 @@ static bool records(void)
 	       heard(nr_launches) == launches + 100 && heard(nr_kernels) == kernels + 100;
 }
 
+static char message[sizeof(listener.message)];	/* the last one that was looked at */
+
 static bool was_told(const char *what)
 {
 	int i;
 
-	for (i = 0; i < 500 && !strstr(listener.message, what); i++)
+	for (i = 0; i < 500; i++) {
+		pthread_mutex_lock(&listener__lock);
+		memcpy(message, listener.message, sizeof(message));
+		pthread_mutex_unlock(&listener__lock);
+		if (strstr(message, what))
+			return true;
 		pause_ms(20);
-	return i < 500;
+	}
+	return false;
 }
 
 /* ---- what a program may do ------------------------------------------------------------------- */
@@ -379,7 +387,7 @@ int main(int argc, char **argv)
 	flush_late(AT_PAGE, "at a page's start");
 	flush_late(AT_LINE, "where the shim's are");
 	ok(was_told("the program collected 50 device records itself, which are not in the "
-		    "recording"), "how much that was is said: %s", listener.message);
+		    "recording"), "how much that was is said: %s", message);
 	unfinished();
 	disable_again();
 	nobody_listens();
