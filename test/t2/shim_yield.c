@@ -19,6 +19,7 @@
 #include "activity.h"
 #include "device.h"
 #include "listener.h"
+#include "sim.h"
 #include "tap.h"
 
 #define MS		1000000ull
@@ -188,12 +189,15 @@ static void flush_late(size_t where, const char *name)
 /* The shim waits for the program's work to end: else its own records would be the program's. */
 static void unfinished(void)
 {
+	CUstream another;
 	int had_kernels;
 
+	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);	/* they take as long as is said */
+	cuStreamCreate(&another, CU_STREAM_NON_BLOCKING);
 	forget();
 	cuptiActivityRegisterCallbacks(requested, completed);
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-	device__launch(function, stream, 2000 * MS);
+	device__launch(function, another, 2000 * MS);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	ok(wait_awake(), "a kernel of the program's profile goes on: the shim records again");
 	had_kernels = nr_kernels;
@@ -202,6 +206,7 @@ static void unfinished(void)
 	flush_all(0);
 	is_int(nr_kernels, 1, "and not the program's");
 	is_int(nr_wrong_clock, 0, "whose kernel has an end");
+	cuStreamDestroy(another);
 }
 
 /* Some programs disable what they never enabled. */
