@@ -53,10 +53,10 @@
 struct buffer {
 	struct buffer *next;
 	size_t bytes, valid_bytes;	/* of the data */
-	uint64_t mark;			/* see buffer__mark() */
 	CUcontext context;
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
+	uint64_t reserved;
 	size_t chunk_before;		/* bytes of the mapping before chunk_before itself ... */
 	size_t chunk_bytes;		/* ... and from there to its end, with CHUNK_IS_MAPPED */
 	uint8_t data[];
@@ -155,22 +155,17 @@ static bool own__has(const struct buffer *b)
 	return false;
 }
 
-/* What tells @b from another mapping that came to its place after a stranger had freed it. */
-static uint64_t buffer__mark(const struct buffer *b)
-{
-	return ((uintptr_t)b ^ (uintptr_t)own) * 0x9e3779b97f4a7c15ull;
-}
-
 /*
  * The buffer of ours that CUPTI had and @data is; NULL: it is somebody else's. What is before data
- * of others' is not even read.
+ * of others' is not even read; but where a stranger has freed one of ours and something else has come
+ * to its place, which does not say that it is a buffer of that size and out.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {
 	struct buffer *b = (struct buffer *)((uintptr_t)data - offsetof(struct buffer, data));
 
-	if ((uintptr_t)b % PAGE || !own__has(b) || b->mark != buffer__mark(b) ||
-	    b->bytes != bytes || !atomic_exchange(&b->is_out, false))
+	if ((uintptr_t)b % PAGE || !own__has(b) || b->bytes != bytes ||
+	    !atomic_exchange(&b->is_out, false))
 		return NULL;
 	return b;
 }
@@ -193,7 +188,6 @@ static struct buffer *buffer__new(int map_flags)
 	if (b == MAP_FAILED)
 		goto undo;
 	b->bytes = bytes;
-	b->mark = buffer__mark(b);
 	b->chunk_before = offsetof(struct buffer, chunk_before);
 	b->chunk_bytes = (buffer__mapped(bytes) - b->chunk_before) | CHUNK_IS_MAPPED;
 	if (own__change(NULL, b))
