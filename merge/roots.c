@@ -109,11 +109,15 @@ static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_
  */
 static bool calls_routine(struct elf_bytes code)
 {
-	enum { RDI = 7 };
+	enum { RDI = 7, CODE_MAX = 2048 };
 	struct load arg, fn;
+	unsigned int called = 0, reg;		/* through which registers: a bit each */
 	uint32_t disp;
 	size_t i, k;
 
+	code.nr = min_t(size_t, code.nr, CODE_MAX);
+	for (reg = 0; reg < 16; reg++)
+		called |= calls_through(code, reg, NULL) << reg;
 	for (i = 0; i < code.nr; i++) {
 		if (!load__read(&arg, code, i) || arg.reg != RDI)
 			continue;
@@ -122,7 +126,7 @@ static bool calls_routine(struct elf_bytes code)
 			return true;
 		for (k = 0; k < code.nr; k++)
 			if (load__read(&fn, code, k) && fn.base == arg.base && fn.disp == disp &&
-			    fn.reg != RDI && calls_through(code, fn.reg, NULL))
+			    fn.reg != RDI && called & 1u << fn.reg)
 				return true;
 	}
 	return false;
@@ -137,10 +141,18 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-/* Adds up in @found and @nr what a function loads the address of that may be a thread's first. */
-static void find_routines(const struct symtab *t, const struct elf_file *f,
-			  const extents_t *extents, struct elf_bytes code,
-			  const struct extent **found, size_t *nr)
+#define READ_MAX	64		/* of a damaged file all might be too much to look at */
+
+/* What a thread may begin with. */
+struct routines {
+	const struct extent *found;	/* one of them */
+	size_t nr;
+	size_t nr_read;			/* functions, be they such or not; beyond READ_MAX: not all */
+};
+
+/* Adds what a function loads the address of. */
+static void routines__add(struct routines *r, const struct symtab *t, const struct elf_file *f,
+			  const extents_t *extents, struct elf_bytes code)
 {
 	const struct extent *e;
 	int32_t disp;
@@ -153,10 +165,11 @@ static void find_routines(const struct symtab *t, const struct elf_file *f,
 			continue;
 		memcpy(&disp, code.v + i + 3, sizeof(disp));
 		e = nameless_at(t, extents, code.addr + i + 7 + (int64_t)disp);
-		if (e && e != *found && calls_routine(function_code(f, e->start, e->end))) {
-			*found = e;
-			++*nr;
-		}
+		if (!e || e == r->found || r->nr_read++ >= READ_MAX ||
+		    !calls_routine(function_code(f, e->start, e->end)))
+			continue;
+		r->found = e;
+		r->nr++;
 	}
 }
 
@@ -167,25 +180,27 @@ static void find_routines(const struct symtab *t, const struct elf_file *f,
 static int add_start_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
 	const struct dso_symbol *create = symtab__named(t, "pthread_create");
-	const struct extent *found = NULL, *e;
+	struct routines routines = { 0 };
+	const struct extent *e;
 	struct elf_bytes code;
-	size_t nr = 0, i;
 	int32_t disp;
+	size_t i;
 
 	if (!create)
 		return 0;
 	code = function_code(f, create->start, create->end);
-	find_routines(t, f, extents, code, &found, &nr);
+	routines__add(&routines, t, f, extents, code);
 	for (i = 0; i + 5 <= code.nr; i++) {
 		if (code.v[i] != 0xe8)
 			continue;
 		memcpy(&disp, code.v + i + 1, sizeof(disp));
 		e = nameless_at(t, extents, code.addr + i + 5 + (int64_t)disp);
 		if (e)
-			find_routines(t, f, extents, function_code(f, e->start, e->end), &found,
-				      &nr);
+			routines__add(&routines, t, f, extents,
+				      function_code(f, e->start, e->end));
 	}
-	return nr == 1 ? add_extent(t, found, "start_thread") : 0;
+	return routines.nr == 1 && routines.nr_read <= READ_MAX ?
+		add_extent(t, routines.found, "start_thread") : 0;
 }
 
 /* Return: whether a function in [@start, @start + @code.nr) calls @target, directly. */

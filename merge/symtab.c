@@ -57,7 +57,7 @@ static size_t table__open(const struct elf_file *f, Elf_Scn *scn, const GElf_Shd
 	return min_t(size_t, nr, INT32_MAX);
 }
 
-/* Return: the versions of the symbols of @scn, or NULL: none of a file's symbols may have one. */
+/* Return: the versions of the symbols in @scn, or NULL if they have none. */
 static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
 {
 	Elf_Scn *versions = NULL;
