@@ -90,7 +90,7 @@ check_xpuload() {	# check_xpuload NAME STATUS TEST
 }
 
 # All shimmed programs on the machine. One that does nothing tells when the probes are there.
-start_dormant idle
+start idle env LD_PRELOAD="$XPU_SHIM" "$live" -s $((seconds * 3 + 200))
 attach all -a --off-cpu --nvtx --api
 awake all
 LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -d $((seconds * 6 / 10)) -r $rate -p "$idle_pid" >hostile.out 2>&1 &
