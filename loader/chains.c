@@ -78,8 +78,9 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 	uint32_t i;
 
 	c->nr_others += !launch;
-	/* Of launches frames are what the target says: none of them is the kernel's. */
-	for (i = 0; !launch && i < chain->nr_frames && XPU_FRAME_IS_KERNEL(frames[i]); i++)
+	/* Frames of launches and waits come from the target: it does not get the kernel's names. */
+	for (i = 0; i < chain->nr_frames && chain->flags & XPU_CHAIN_CPU &&
+		    XPU_FRAME_IS_KERNEL(frames[i]); i++)
 		ksyms__write(c->ksyms, frames[i], c->writer);
 	chains__tell(c, p, chain, frames, time_ns, ++c->last_id);
 	return c->last_id;
