@@ -84,7 +84,7 @@ static uint32_t count_launches(const uint8_t *at, size_t bytes)
 
 	for (; bytes >= sizeof(r->hdr); at += r->hdr.size, bytes -= r->hdr.size) {
 		r = (const struct xpu_record_launches *)at;
-		if (r->hdr.size < sizeof(r->hdr) || r->hdr.size > bytes)
+		if (r->hdr.size < sizeof(r->hdr) || r->hdr.size % 8 || r->hdr.size > bytes)
 			break;
 		if (r->hdr.type == XPU_RECORD_LAUNCHES && r->hdr.size >= sizeof(*r))
 			nr += r->nr;
