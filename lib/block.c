@@ -133,9 +133,12 @@ const struct xpu_record_block *block_packer__pack(struct block_packer *p, const 
 	const void *data = records;
 	size_t packed = bytes;
 
-	if (p->level)
+	if (p->level) {
 		data = columns__pack(p->columns, records, bytes, &packed);
-	if (!data || block_packer__compress(p, data, packed))
+		if (!data)
+			return NULL;
+	}
+	if (block_packer__compress(p, data, packed))
 		return NULL;
 	b = p->out;
 	b->hdr.type = XPU_RECORD_BLOCK;
