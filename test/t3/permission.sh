@@ -48,7 +48,7 @@ for dir in home theirs .; do
 done
 private=$PWD/inst/bin/private
 
-# How often the word is in the recording: of a stack, a name or a mapping.
+# How often the word is in the recording, which is not compressed: of a stack, a name or a mapping.
 count() {
 	grep -aoF "$1" "$2" 2>/dev/null | wc -l
 }
@@ -64,7 +64,7 @@ hasnt() {		# hasnt FILE NAME: nothing of others
 
 # ---- the user's own
 
-load --cpu-only -F 999 -o own.data "$private" 150 $drow word 2>log
+load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
 is $? 0 "a program of the user's: status" || diag "$(cat log)"
 like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
 unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
@@ -79,7 +79,7 @@ waits() {
 }
 
 waits $user home $drow
-load --cpu-only -F 999 -o attached.data -p $pid --duration 1 2>log
+load --cpu-only -F 999 -z 0 -o attached.data -p $pid --duration 1 2>log
 is $? 0 "-p, a process of the user's: status" || diag "$(cat log)"
 has home/attached.data "-p, a process of the user's"
 kill $pid
@@ -89,13 +89,13 @@ wait $pid 2>/dev/null
 
 for who in 0 $other; do
 	waits $who theirs $terces
-	load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
+	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: status"
 	is "$(cat log)" "xpuload: pid $pid may not be recorded: it is of user $who, you are user\
  $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
 	hasnt home/refused.data "-p, a process of user $who"
 	[ $who = 0 ] || {
-		xpuload --cpu-only -F 999 -o root.data -p $pid --duration 1 2>log
+		xpuload --cpu-only -F 999 -z 0 -o root.data -p $pid --duration 1 2>log
 		is "$? $([ "$(count $secret root.data)" -gt 2 ] && echo yes)" "0 yes" \
 			"root records it" || diag "$(cat log)"
 	}
@@ -105,14 +105,14 @@ done
 
 # Root of a container, as it is by default: no more than another user.
 waits $user theirs $terces
-setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -o refused.data -p $pid --duration 1 2>log
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
  (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
 kill $pid
 wait $pid 2>/dev/null
 
 waits $user theirs $terces hide
-load --cpu-only -F 999 -o refused.data -p $pid --duration 1 2>log
+load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
  group, or may not be read: run xpuload as root" "-p, a process that hides: refused, and what to do"
 hasnt home/refused.data "-p, a process that hides"
@@ -136,7 +136,7 @@ stops() {
 	for how in "" "--off-cpu" "--call-graph fp"; do
 		rm -f home/x.data
 		# shellcheck disable=SC2086 # options, or none
-		load --cpu-only -F 999 $how -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
+		load --cpu-only -F 999 $how -z 0 -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
 			"$private" $drow "$@" 2>log
 		is $? 0 "$name $how: status" || diag "$(cat log)"
 		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' "$name $how: it is said" ||
@@ -158,7 +158,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 		until [ -e go ]; do sleep 0.05; done; exec "$1" 100 "$0" word' "$1" "$2" &
 	pid=$!
 	(wait_for [ -s home/x.data ]; sleep 1; : >home/go) &
-	load --cpu-only --off-cpu -F 999 -o x.data -p $pid 2>log
+	load --cpu-only --off-cpu -F 999 -z 0 -o x.data -p $pid 2>log
 }
 later $drow "$private"
 is $? 0 "an attached process that executes a program: status" || diag "$(cat log)"
@@ -175,14 +175,14 @@ like "$(cat log)" 'warning: 1 process gained privileges' \
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
 # The COMMAND itself.
-load --cpu-only -F 999 -o x.data "$PWD/suid" 100 $terces word 2>log
+load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: status"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' "a COMMAND that is set-user-ID: said"
 like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
 hasnt home/x.data "a COMMAND that is set-user-ID"
-load --strict --cpu-only -o x.data "$PWD/suid" 10 $terces own 2>log
+load --strict --cpu-only -z 0 -o x.data "$PWD/suid" 10 $terces own 2>log
 is $? 125 "a COMMAND that is set-user-ID: --strict fails"
-xpuload --cpu-only -F 999 -o root.data "$PWD/suid" 100 $terces word 2>log
+xpuload --cpu-only -F 999 -z 0 -o root.data "$PWD/suid" 100 $terces word 2>log
 [ "$(count $secret root.data)" -gt 1 ]
 ok $? "root records it" || diag "$(cat log)"
 
@@ -192,7 +192,7 @@ if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
 else
 	for how in "" "--off-cpu"; do
 		# shellcheck disable=SC2086 # options, or none
-		load --cpu-only $how -F 999 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
+		load --cpu-only $how -F 999 -z 0 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
 		xpumerge -i home/k.data -f folded -o k.folded 2>mlog
 		like "$(cat k.folded)" '[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
 			"the kernel $how: that it was there is recorded"
@@ -205,7 +205,7 @@ fi
 
 use_sim
 exact="$XPU_BUILD/workload/exact"
-load -o l.data "$exact" -t 4 -n 20000 >/dev/null 2>log
+load -z 0 -o l.data "$exact" -t 4 -n 20000 >/dev/null 2>log
 is $? 0 "launches of the user's: status" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 20000 launches .* 20000 device records.* lost 0$' \
 	"launches of the user's: none is lost"
@@ -213,7 +213,7 @@ exact home/l 20000 "launches of the user's: exact"
 
 cp /bin/true suid-true
 chmod 4755 suid-true
-load -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/dev/null 2>log
+load -z 0 -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/dev/null 2>log
 is $? 0 "launches, then a set-user-ID exec: status" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
@@ -222,7 +222,7 @@ is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: its na
 
 # A namespace of the user's own, in which he is root, as containers without root have it.
 if as $user unshare -Ur true 2>/dev/null; then
-	load -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
+	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
 	unlike "$(cat log)" 'recorded no further' "in the user's own user namespace: to its end"
 else
@@ -248,7 +248,7 @@ shimmed groups $user $other
 shimmed capable $user $user --inh-caps +net_raw --ambient-caps +net_raw
 # shellcheck disable=SC2086 # options, or none
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
-	"$OLDPWD/inst/bin/xpuload" -o all.data -a) 2>all.log &
+	"$OLDPWD/inst/bin/xpuload" -z 0 -o all.data -a) 2>all.log &
 all_pid=$!
 awake home/all
 for name in roots mine others groups capable; do
@@ -259,7 +259,7 @@ is $? 0 "-a: status" || diag "$(cat all.log)"
 all_in home/all 303 "-a: each launch of the user's, and no other"
 like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process"
-inst/bin/xpuload -o roots_all.data -a 2>roots_all.log &
+inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
 awake roots_all
 sleep 0.3			# the others' definitions
@@ -276,11 +276,11 @@ done
 # ---- the program's own power
 
 # What COMMAND is given is what the user gave.
-load -q -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
+load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
 [ -n "$ambient" ] || is "$(sed 's/^.*:.//' out | sort -u)" 0000000000000000 \
 	"COMMAND has none of the capabilities"
 as $user sh -c 'ls /proc/$$/fd' >want 2>log
-load -q -o x.data sh -c 'ls /proc/$$/fd' >out 2>log
+load -q -z 0 -o x.data sh -c 'ls /proc/$$/fd' >out 2>log
 is "$(tr '\n' ' ' <out)" "$(tr '\n' ' ' <want)" "COMMAND has none of the descriptors"
 
 # A container's bounding set without one of them.
@@ -293,7 +293,7 @@ if [ -z "$ambient" ]; then
 	like "$(unbound --check 2>&1)" \
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: --check says which"
-	unbound -o none.data true 2>log
+	unbound -z 0 -o none.data true 2>log
 	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: one line"
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: what to do"
@@ -302,7 +302,7 @@ if [ -z "$ambient" ]; then
 	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
 		"$live" -s 200 -i
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
-		"$OLDPWD/inst/bin/xpuload" -o idle.data -p $idle_pid) 2>idle.log &
+		"$OLDPWD/inst/bin/xpuload" -z 0 -o idle.data -p $idle_pid) 2>idle.log &
 	observer_pid=$!
 	wait_for [ -e home/idle.data ]
 	sleep 0.5
@@ -322,7 +322,7 @@ if [ -z "$ambient" ]; then
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
 	chown -R $user home/mine/lib
-	(cd home && as $user mine/bin/xpuload -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
+	(cd home && as $user mine/bin/xpuload -z 0 -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
 	is $? 125 "a shim that the user put there: status"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
 		"a shim that the user put there: refused"
