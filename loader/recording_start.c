@@ -267,10 +267,12 @@ static int attach(struct recording *r)
 	const struct options *opts = r->opts;
 	int status = opts->mode == PROBES_PID ? find_process(r) : 0;
 
+	/*
+	 * Everybody's mappings come by, and loading the probes takes a while in which nobody takes
+	 * them. So this is opened last: who is taken in by then has a map to be read.
+	 */
 	if (!status)
-		status = start_sideband(r, -1);
-	if (!status)
-		status = start_recorder(r) ?: start_keeper(r);
+		status = start_recorder(r) ?: start_sideband(r, -1) ?: start_keeper(r);
 	if (status)
 		return status;
 	if (opts->mode == PROBES_PID)
