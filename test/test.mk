@@ -307,10 +307,19 @@ check:
 	@sh scripts/deps.sh
 	@$(MAKE) --no-print-directory check-built
 
+# Tests run side by side, but for those that say in a line of their own that they have to be alone: they
+# hold shares of time against the clock ("# timing"), or take in every program with this shim.
+JOBS		?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+ALONE		= $(shell grep -lE '^# (timing|alone)$$' $(T_SH))
+PROVE		= $(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh'
+
 .PHONY: check-built
 check-built: test-build
 	@rm -f $(O)/notrun.log
-	@$(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh' $(if $(T),$(T),$(TESTS)); status=$$?; \
+	@status=0; \
+	$(if $(T),$(PROVE) $(T) || status=1;,\
+		$(PROVE) -j$(JOBS) $(filter-out $(ALONE),$(TESTS)) || status=1; \
+		$(PROVE) $(ALONE) || status=1;) \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
