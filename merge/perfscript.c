@@ -81,12 +81,6 @@ static int event__cmp(const void *va, const void *vb)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Whether @out is U+2028 or U+2029, which end a line to some readers. */
-static bool is_separator(const char *out)
-{
-	return !strcmp(out, "\xe2\x80\xa8") || !strcmp(out, "\xe2\x80\xa9");
-}
-
 /* Whether @out is a blank to any of the readers: Unicode has many. */
 static bool is_blank(const char *out)
 {
@@ -140,10 +134,7 @@ static void print_function(FILE *f, const char *name, size_t nr, bool first)
 			*out = '}';
 			inside = false;
 		}
-		if (is_separator(out))
-			fputc('?', f);
-		else
-			fwrite(out, 1, len, f);
+		fwrite(out, 1, len, f);
 	}
 }
 

@@ -307,10 +307,10 @@ check:
 	@sh scripts/deps.sh
 	@$(MAKE) --no-print-directory check-built
 
-# Tests run side by side, but for those that say in a line of their own that they have to be alone: they
-# hold shares of time against the clock ("# timing"), or take in every program with this shim.
+# Tests run side by side, but for those with real probes: they share the shim's file, so that one's
+# attaching would wake another one's shim.
 JOBS		?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
-ALONE		= $(shell grep -lE '^# (timing|alone)$$' $(T_SH))
+ALONE		= $(filter test/t3/%,$(T_SH))
 PROVE		= $(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built

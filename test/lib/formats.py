@@ -22,7 +22,7 @@ sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 def frame(name):
     """A name as a folded line has it."""
-    return re.sub("[\0-\x1f\x7f-\x9f]", "?", name).replace(";", ":")
+    return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name).replace(";", ":")
 
 
 def pprof(path, unit):

@@ -28,11 +28,10 @@ only_kernels() {
 	sed -n 's/.*;\(\[GPU_Kernel\]\)/\1/p' | sum_lines
 }
 
-# For perf, blanks in the names of threads are '_', and what ends a line to JavaScript is '?'.
+# For perf, blanks in the names of threads are '_'.
 blank_comm() {
-	sed 's/\xe2\x80\xa8/?/g' | awk -F';' -v OFS=';' '{
+	awk -F';' -v OFS=';' '{
 		gsub(/^[#{]| |\357\273\277/, "_", $1)
-		if ($1 ~ /^line/) sub(/\?/, "_", $1)
 		print }' | sum_lines
 }
 

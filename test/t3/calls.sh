@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # --api: every call of CUDA's API once, by the thread that made it and as long as it took. Real BPF
 # and real uprobes on the simulated device.
-# alone
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

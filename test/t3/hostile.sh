@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # A hostile process in the same recording of all processes: it does not make the recorder's memory, disk
 # or terminal its own, what it does is said to be its doing, and the others are exact meanwhile.
-# alone
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf shim

@@ -4,7 +4,6 @@
 # stays exact, xpuload ends with its account, and what it wrote can be read.
 #
 # HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live does it for longer.
-# alone
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Programs that run already: asleep until somebody attaches, awake until the last one leaves, and
 # unharmed by all of it.
-# alone
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
