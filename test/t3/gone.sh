@@ -69,7 +69,9 @@ xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
 is "$?$(sed -n 's/^launches //p' merge.log)" "030000 matched 30000 unmatched 0 lost 0" "moved: it is whole"
 
 # Killed, as nothing can be done about: all but the last second is there.
-xpuload --gpu-only -o killed.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -p 2000 -n 100000 >/dev/null 2>&1 &
+# shellcheck disable=SC2016 # in the other shell
+"$XPULOAD" --gpu-only -o killed.data sh -c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
+	"$XPU_BUILD/workload/exact" >/dev/null 2>&1 &
 pid=$!
 tries=0
 until begun killed.data || [ $tries = 1000 ]; do
@@ -79,6 +81,8 @@ done
 sleep 3
 kill -9 $pid
 wait $pid 2>/dev/null
+kill "$(cat target.pid)"
+ok $? "killed: the target goes on"
 xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
 is $? 1 "killed: what is there can be read"
 launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)
