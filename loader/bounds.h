@@ -51,7 +51,7 @@
 #define LIMIT_BAD_CODES		16
 
 /* Lines that shims have for the user: of one process, and of all. Beyond: counted. */
-#define LIMIT_MESSAGES		8
+#define LIMIT_MESSAGES		32
 #define LIMIT_ALL_MESSAGES	64
 
 /* Processes that are named in the end for what was lost of them. Beyond: counted. */

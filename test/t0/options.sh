@@ -67,14 +67,14 @@ sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p
 	done | sort -u >limits
 [ "$(wc -l <limits)" -gt 2 ]
 ok $? "xpuload: $(wc -l <limits) limits of tables"
-grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_SRC/doc/xpuload.1" | grep -v '^8 ' | sort -u >man
+grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_SRC/doc/xpuload.1" | grep -v '^32 ' | sort -u >man
 cmp -s limits man
 ok $? "xpuload: the manual page has them" || diag "$(diff limits man)"
 limit() {
 	sed -n "s/^#define LIMIT_$1[\t ][\t ]*//p" "$bounds"
 }
 is "$(limit CHAIN_BYTES) $(limit CODE_BYTES) $(limit MESSAGES) $(limit ALL_MESSAGES) $(limit BLAMED)" \
-	"(1ull << 30) (1ull << 28) 8 64 8" "xpuload: the other limits are those of the manual page"
+	"(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the other limits are those of the manual page"
 is "$(limit KEPT_FILE) $(limit KEPT_BYTES) $(limit KEPT_FILES) $(limit MAPPED_FILES) $(limit KEEPING)" \
 	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" "xpuload: and those of what is kept"
 done_testing

@@ -60,8 +60,8 @@ like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 slots unreadab
 
 alongside says 100
 honest says
-is "$(grep -c "pid $hostile_pid: " all.log)" 8 "says: as many lines as a process may have"
-like "$(cat all.log)" '^xpuload: warning: 92 more messages from processes are not shown' "says: the others are counted"
+is "$(grep -c "pid $hostile_pid: " all.log)" 32 "says: as many lines as a process may have"
+like "$(cat all.log)" '^xpuload: warning: 68 more messages from processes are not shown' "says: the others are counted"
 LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log
 is $? 1 "says: nothing that a terminal acts on"
 unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in another order"
