@@ -79,6 +79,9 @@ void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
 /* Sends every definition again: somebody new is listening. */
 void activity__repeat_definitions(void);
 
+/* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
+unsigned int activity__progress(void);
+
 /* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake(), too. */
 void activity__wait(long timeout_ns);
 void activity__wake(void);
