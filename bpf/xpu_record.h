@@ -870,7 +870,7 @@ struct xpu_record_counters {
 	__u64	nr_calls;		/* packed; from here on: since version 1.2 */
 	__u64	nr_bad_calls;		/* without valid times: not packed */
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
-	__u64	nr_dropped_ranges;	/* that were not: see preload/ranges.h */
+	__u64	nr_dropped_ranges;	/* that were not: see preload/nvtx/ranges.h */
 };
 
 enum xpu_message_level {

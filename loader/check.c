@@ -13,11 +13,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "caps.h"
-#include "kernel.h"
-#include "probes.h"
-#include "sampler.h"
-#include "sideband.h"
+#include "attach/caps.h"
+#include "attach/kernel.h"
+#include "attach/probes.h"
+#include "attach/sampler.h"
+#include "target/sideband.h"
 
 enum verdict { OK, MISSING, NOTE };
 

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "complain.h"
-#include "diff.h"
-#include "importer.h"
+#include "write/diff.h"
+#include "import/importer.h"
 #include "options.h"
-#include "output.h"
-#include "reader.h"
-#include "session.h"
+#include "write/output.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "writers.h"
 
 enum {

@@ -23,9 +23,9 @@
 
 #include "gen.h"
 #include "gen_merge.h"
-#include "ksyms.h"
-#include "recorder.h"
-#include "writer.h"
+#include "record/ksyms.h"
+#include "record/recorder.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,16 +14,16 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "chrome.h"
-#include "diff.h"
-#include "folded.h"
-#include "html.h"
-#include "pftrace.h"
-#include "pprof.h"
+#include "write/chrome.h"
+#include "write/diff.h"
+#include "write/folded.h"
+#include "write/html.h"
+#include "write/pftrace.h"
+#include "write/pprof.h"
 #include "profile.pb-c.h"
-#include "reader.h"
-#include "session.h"
-#include "text.h"
+#include "read/reader.h"
+#include "join/session.h"
+#include "write/text.h"
 
 struct merged {
 	int open_err;			/* of reader__open_mem; error says why */

@@ -35,9 +35,14 @@ licence() {
 	is "$bad" "" "$name"
 }
 
+lib=$(find lib -name '*.[chS]' | sort)
+preload=$(find preload -name '*.[chS]' | sort)
+loader=$(find loader -name '*.[chS]' | sort)
+merge=$(find merge -name '*.[chS]' | sort)
+
 # Nothing below passes because there was nothing to look at.
 for room in merge preload loader lib; do
-	nr=$(includes $room/*.[ch] | wc -l)
+	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
 	[ "$nr" -gt 2 ]
 	ok $? "$room/: $nr includes found"
 done
@@ -45,22 +50,21 @@ done
 may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
-may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" preload/*.[chS]
-may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
-	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]
-may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" merge/*.[ch]
+may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
+may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
+may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" $merge
 
-is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \
-	merge/session.c "what the passes of a session share is theirs alone"
-is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch] lib/*.[ch])" merge/libbfd.c \
-	"libbfd is behind merge/libbfd.c"
+is "$(grep -l '#include "join/session_tables.h"' $merge test/*/*.[ch] | grep -v '^merge/join/session_')" \
+	merge/join/session.c "what the passes of a session share is theirs alone"
+is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
+	"libbfd is behind merge/symbols/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
-is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] loader/*.[ch] \
-	preload/*.[ch] lib/*.[ch] | grep -v -e '^loader/shim_file.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
-	"libelf comes through merge/elf_file.h, libdw through merge/cfi.h"
+is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
+	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/cfi.c$')" "" \
+	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/cfi.h"
 
-licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]
-licence "preload/, lib/ and bpf/*.h are MIT" MIT preload/*.[chS] lib/*.[ch] bpf/*.h
+licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
+licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h
 
 # What makes, renames or removes files, or gives them away.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'
@@ -69,7 +73,7 @@ writes='O_CREAT|O_TRUNC|O_WRONLY|O_RDWR|fopen\(.*"[^r][^"]*"\)'
 changing() {
 	grep -nE "(^|[^a-z_.>])$changes|$writes" "$@" | grep -vF 'open("/dev/null", O_RDWR'
 }
-is "$(changing loader/*.c merge/*.c preload/*.c)" "" \
+is "$(changing $loader $merge $preload)" "" \
 	"files are made, renamed and removed through lib/safefile.h alone"
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
 ok $? "as lib/ does"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join.h"
+#include "join/join.h"
 #include "tap.h"
 
 /* What the join told, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */

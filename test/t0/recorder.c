@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder.h"
-#include "session.h"
+#include "record/recorder.h"
+#include "join/session.h"
 #include "tap.h"
-#include "writer.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 #define DETACH_NS	1000000

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "gen.h"
-#include "reader.h"
-#include "session.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "tap.h"
 
 struct fixture {

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "timeline.h"
+#include "write/timeline.h"
 #include "tap.h"
 
 static struct session session;

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "gen.h"
-#include "reader.h"
-#include "session.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "tap.h"
 
 #define TRIES		5
