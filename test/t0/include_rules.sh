@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Who may know whom: the rooms meet through bpf/'s headers and lib/, and symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
+work=$PWD
 cd "$XPU_SRC" || exit 1
 
 # Lines "FILE HEADER" for each #include "HEADER" in the files.
@@ -54,6 +55,46 @@ may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
 may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
 may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" $merge
 
+# arrows FILE...: lines "FILE HEADER'S FILE" for each #include of ours, and whatever else was found.
+arrows() {
+	includes "$@" | while read -r file header; do
+		for dir in "${file%%/*}" lib bpf; do
+			[ -e "$dir/$header" ] && echo "$file $dir/$header" && break
+		done
+	done
+}
+arrows $preload $loader $merge $lib >"$work/arrows"
+
+# floors PROGRAM ROOM...: the rooms from the top floor down. Nothing includes what is above it; rooms
+# joined by + share a floor and know nothing of each other. The program's own files are above all.
+floors() {
+	program=$1
+	shift
+	is "$(awk -v program="$program" -v rooms="$*" '
+		function room(file, part) {
+			split(file, part, "/")
+			return part[3] == "" ? "." : part[2]
+		}
+		BEGIN {
+			floor["."] = 0
+			nr = split(rooms, floors, " ")
+			for (i = 1; i <= nr; i++) {
+				nr_rooms = split(floors[i], names, "+")
+				for (k = 1; k <= nr_rooms; k++)
+					floor[names[k]] = i
+			}
+		}
+		index($1, program "/") == 1 && index($2, program "/") == 1 {
+			from = room($1)
+			to = room($2)
+			if (!(from in floor) || !(to in floor))
+				print "no floor is known for", $1, "or", $2
+			else if (floor[from] > floor[to] || from != to && floor[from] == floor[to])
+				print $1, "includes", $2
+		}' "$work/arrows")" "" "in $program/ no include goes upward: $*"
+}
+
+floors merge write join+import read symbols model
 is "$(grep -l '#include "join/session_tables.h"' $merge test/*/*.[ch] | grep -v '^merge/join/session_')" \
 	merge/join/session.c "what the passes of a session share is theirs alone"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
