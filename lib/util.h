@@ -126,6 +126,9 @@ struct idmap {
 	uint64_t secret;		/* another one in each run, once there are slots */
 };
 
+/* Two ids of 32 bits as one; a process's own ids have its index in the upper half. */
+#define ID_KEY(high, low)	((uint64_t)(high) << 32 | (low))
+
 static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ m->secret) * 0x9e3779b97f4a7c15ull;

@@ -14,7 +14,6 @@
 #define PROC_SHIFT	24		/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
 #define TID(global)	((uint32_t)((global) & 0xffffff))
 #define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
-#define ID_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
 /* ---- SQLite ------------------------------------------------------------------------------------- */
 

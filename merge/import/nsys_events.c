@@ -20,7 +20,6 @@
 #define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
 #define TID(global)	((uint32_t)((global) & 0xffffff))
 #define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
-#define ID_KEY(a, b)	((uint64_t)(a) << 32 | (b))
 
 struct nsys_event {
 	const char *pid, *tid;		/* interned */

@@ -46,11 +46,9 @@ struct join_waiting {
 #define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
 
-void join__init(struct join *j, const struct join_ops *ops, void *ctx)
+void join__init(struct join *j)
 {
 	memset(j, 0, sizeof(*j));
-	j->ops = ops;
-	j->ctx = ctx;
 	j->spread = GOLDEN;
 }
 
@@ -170,60 +168,48 @@ static struct launch join_entry__launch(const struct join_entry *e)
 	return (struct launch){ e->time_ns, e->comm, e->chain, e->thread };
 }
 
-static int join__matched(struct join *j, uint64_t key, const struct launch *l,
-			 const struct work *w, bool first)
+/* Return: 1: join__next() tells of it. */
+static int join__tell_pending(struct join *j, uint64_t key, const struct launch *l)
 {
-	j->nr_works_matched++;
-	j->nr_matched += first;
-	return j->ops->matched(j->ctx, key, l, w, first);
+	j->nr_pending++;
+	j->match = (struct match){ .kind = MATCH_PENDING, .key = key, .launch = *l };
+	j->is_new = true;
+	return 1;
 }
 
-/* Gives the records that wait at @e to @l. */
+/* The records that wait at @e are those of @l. Return: 1: join__next() tells of them. */
 static int join__serve_waiting(struct join *j, struct join_entry *e, const struct launch *l,
 			       bool first)
 {
-	struct join_waiting *w;
-	int err = 0;
-
-	while (!err && (w = e->first)) {
-		err = join__matched(j, e->key, l, &w->work, first);
-		first = false;
-		e->first = w->next;
-		w->next = j->free_waiting;
-		j->free_waiting = w;
-		j->nr_waiting--;
-	}
-	return err;
+	j->serving = e->first;
+	e->first = NULL;
+	j->first = first;
+	j->match = (struct match){ .kind = MATCH_WORK, .key = e->key, .launch = *l };
+	return 1;
 }
 
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record)
 {
 	struct join_entry *e;
 	bool served;
-	int err;
 
 	j->nr_launches++;
 	if (l->chain > CHAIN_MAX)
 		return -EOVERFLOW;
-	if (!JOIN_KEY_ID(key)) {
-		j->nr_pending++;
-		return j->ops->pending(j->ctx, key, l);
-	}
+	if (!JOIN_KEY_ID(key))
+		return join__tell_pending(j, key, l);
 	e = join__find(j, key);
 	if (e && e->state != ENTRY_WAITING) {
 		j->nr_duplicates++;
-		j->nr_pending++;
-		return j->ops->pending(j->ctx, key, l);
+		return join__tell_pending(j, key, l);
 	}
 	served = e != NULL;
 	if (served) {
-		err = join__serve_waiting(j, e, l, true);
-		if (err)
-			return err;
+		join__serve_waiting(j, e, l, true);
 		if (one_record) {
 			join__free_entry(j, e);
 			j->nr_forgotten++;
-			return 0;
+			return 1;
 		}
 	} else {
 		e = join__new_entry(j, key);
@@ -235,7 +221,7 @@ int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool 
 	e->chain = l->chain;
 	e->thread = l->thread;
 	e->state = served ? ENTRY_SERVED : one_record ? ENTRY_ONE : ENTRY_MANY;
-	return 0;
+	return served;
 }
 
 static int join__wait(struct join *j, struct join_entry *e, uint64_t key, const struct work *w)
@@ -266,27 +252,34 @@ static int join__wait(struct join *j, struct join_entry *e, uint64_t key, const 
 
 int join__add_work(struct join *j, uint64_t key, const struct work *w)
 {
-	struct join_entry *e;
-	struct launch l;
-	bool first;
+	struct join_entry *e = NULL;
 
 	j->nr_works++;
-	if (!JOIN_KEY_ID(key)) {
-		j->nr_orphans++;
-		return j->ops->orphan(j->ctx, key, w);
+	if (JOIN_KEY_ID(key)) {
+		e = join__find(j, key);
+		if (!e || e->state == ENTRY_WAITING)
+			return join__wait(j, e, key, w);
 	}
-	e = join__find(j, key);
-	if (!e || e->state == ENTRY_WAITING)
-		return join__wait(j, e, key, w);
-	l = join_entry__launch(e);
-	first = e->state != ENTRY_SERVED;
+	j->match.key = key;
+	j->match.work = *w;
+	j->is_new = true;
+	if (!e) {
+		j->nr_orphans++;
+		j->match.kind = MATCH_ORPHAN;
+		return 1;
+	}
+	j->nr_works_matched++;
+	j->match.kind = MATCH_WORK;
+	j->match.launch = join_entry__launch(e);
+	j->match.first = e->state != ENTRY_SERVED;
+	j->nr_matched += j->match.first;
 	if (e->state == ENTRY_ONE) {
 		join__free_entry(j, e);
 		j->nr_forgotten++;
 	} else {
 		e->state = ENTRY_SERVED;
 	}
-	return join__matched(j, key, &l, w, first);
+	return 1;
 }
 
 bool join__wants_rescan(const struct join *j)
@@ -297,15 +290,14 @@ bool join__wants_rescan(const struct join *j)
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 {
 	struct join_entry *e = join__find(j, key);
-	uint64_t nr_waiting = j->nr_waiting;
-	int err;
+	struct join_waiting *w;
 
 	if (!e || e->state != ENTRY_WAITING)
 		return 0;
+	for (w = e->first; w; w = w->next)
+		j->nr_late++;
 	/* It was counted when its first record came. */
-	err = join__serve_waiting(j, e, l, false);
-	j->nr_late += nr_waiting - j->nr_waiting;
-	return err;
+	return join__serve_waiting(j, e, l, false);
 }
 
 static int join_entry__cmp(const void *va, const void *vb)
@@ -317,37 +309,67 @@ static int join_entry__cmp(const void *va, const void *vb)
 
 int join__finish(struct join *j)
 {
-	struct join_waiting *w;
-	struct join_entry *e;
-	struct launch l;
 	size_t i, nr = 0;
-	int err;
 
 	for (i = 0; i < j->nr_slots; i++)
 		if (j->slots[i].key && j->slots[i].state != ENTRY_SERVED)
 			j->slots[nr++] = j->slots[i];
 	if (nr)
 		qsort(j->slots, nr, sizeof(*j->slots), join_entry__cmp);
-	for (e = j->slots; nr; e++, nr--) {
+	/* What is left is no table any more. */
+	j->nr_slots = j->nr_entries = 0;
+	j->left = j->slots;
+	j->nr_left = nr;
+	return 1;
+}
+
+/* The next of what join__finish() has left. */
+static const struct match *join__next_left(struct join *j)
+{
+	struct match *m = &j->match;
+
+	for (; j->nr_left; j->left++, j->nr_left--) {
+		struct join_entry *e = j->left;
+
+		m->key = e->key;
 		if (e->state != ENTRY_WAITING) {
-			l = join_entry__launch(e);
 			j->nr_pending++;
-			err = j->ops->pending(j->ctx, e->key, &l);
-			if (err)
-				return err;
-			continue;
+			m->kind = MATCH_PENDING;
+			m->launch = join_entry__launch(e);
+			j->left++;
+			j->nr_left--;
+			return m;
 		}
-		for (w = e->first; w; w = w->next) {
+		if (e->first) {
 			j->nr_orphans++;
 			j->nr_waiting--;
-			err = j->ops->orphan(j->ctx, e->key, &w->work);
-			if (err)
-				return err;
+			m->kind = MATCH_ORPHAN;
+			m->work = e->first->work;
+			e->first = e->first->next;
+			return m;
 		}
 	}
-	/* What is left is no table any more. */
-	free(j->slots);
-	j->slots = NULL;
-	j->nr_slots = j->nr_entries = 0;
-	return 0;
+	return NULL;
+}
+
+const struct match *join__next(struct join *j)
+{
+	struct join_waiting *w = j->serving;
+
+	if (j->is_new) {
+		j->is_new = false;
+		return &j->match;
+	}
+	if (!w)
+		return join__next_left(j);
+	j->nr_works_matched++;
+	j->nr_matched += j->first;
+	j->nr_waiting--;
+	j->match.first = j->first;
+	j->match.work = w->work;
+	j->first = false;
+	j->serving = w->next;
+	w->next = j->free_waiting;
+	j->free_waiting = w;
+	return &j->match;
 }

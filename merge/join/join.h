@@ -37,21 +37,38 @@ struct work {
 	uint32_t node;			/* of a CUDA graph; NO_INDEX: of none that is known */
 };
 
-/* Told as it turns out; each returns 0, or -errno to stop. */
-struct join_ops {
-	/* @first: no record of this launch has been seen before. */
-	int (*matched)(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
-		       bool first);
-	int (*pending)(void *ctx, uint64_t key, const struct launch *l);
-	int (*orphan)(void *ctx, uint64_t key, const struct work *w);
+enum match_kind {
+	MATCH_WORK,			/* a launch, and a device record of it */
+	MATCH_PENDING,			/* a launch without any */
+	MATCH_ORPHAN,			/* a device record without a launch */
+};
+
+/* What the join has found out. */
+struct match {
+	enum match_kind kind;
+	bool first;			/* MATCH_WORK: it is the launch's first record */
+	uint64_t key;
+	struct launch launch;
+	struct work work;
 };
 
 struct join_entry;
 struct join_waiting;
 
+/*
+ *	if (join__add_work(j, key, &w) > 0)
+ *		while ((match = join__next(j)))
+ *			...
+ *
+ * A call that adds says whether there are matches; all are taken before the next such call.
+ */
 struct join {
-	const struct join_ops *ops;
-	void *ctx;
+	struct match match;		/* the one that join__next() tells of */
+	bool is_new;			/* it is not told yet */
+	bool first;			/* of the serving: none has been told of yet */
+	struct join_waiting *serving;	/* device records for match.launch */
+	size_t nr_left;			/* join__finish(): entries that are not told yet, ... */
+	struct join_entry *left;	/* ... the first of them */
 	struct join_entry *slots;	/* by key */
 	size_t nr_slots;		/* 0 or a power of two */
 	size_t nr_entries;		/* in use */
@@ -76,7 +93,7 @@ struct join {
 #define JOIN_KEY_PROC(key)		((uint32_t)((key) >> 32))
 #define JOIN_KEY_ID(key)		((uint32_t)(key))
 
-void join__init(struct join *j, const struct join_ops *ops, void *ctx);
+void join__init(struct join *j);
 void join__exit(struct join *j);
 
 /**
@@ -89,7 +106,7 @@ void join__exit(struct join *j);
  * A second launch under a key that is still in the table is pending at once (and counted in
  * nr_duplicates): the first keeps the records, since nothing says which launch they are of.
  *
- * Return: 0, -ENOMEM, -EOVERFLOW (more than 2^30 chains), or what an op returned.
+ * Return: 1 if join__next() has matches, 0, -ENOMEM, or -EOVERFLOW (more than 2^30 chains).
  */
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
@@ -102,16 +119,22 @@ void join__prefetch(const struct join *j, uint64_t key);
 /* How many records ahead is worth it. */
 #define JOIN_PREFETCH	12
 
-/* One device record, copied. Return: 0, -ENOMEM, or what an op returned. */
+/* One device record, copied. Return: 1 if join__next() has a match, 0, or -ENOMEM. */
 int join__add_work(struct join *j, uint64_t key, const struct work *w);
 
 /* Return: whether records wait whose launch may have been forgotten. */
 bool join__wants_rescan(const struct join *j);
 
-/* One launch that join__add_launch() has had already. Return: 0, or what an op returned. */
+/* One launch that join__add_launch() has had already. Return: 1 if join__next() has matches, or 0. */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
 
-/* Everything has been added: tells what is pending and what is an orphan, in order of the keys. */
+/*
+ * Everything has been added: what is pending and what is an orphan comes up, in order of the keys.
+ * Return: 1: join__next() tells; nothing can be added any more.
+ */
 int join__finish(struct join *j);
+
+/* Return: the next match, good until the next call; NULL: there are no more for now. */
+const struct match *join__next(struct join *j);
 
 #endif /* MERGE_JOIN_H */

@@ -2,23 +2,22 @@
 #include "join/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "join/session_calls.h"
-#include "join/session_collect.h"
-#include "join/session_device.h"
-#include "join/session_leaf.h"
-#include "join/session_nvtx.h"
-#include "join/session_off.h"
-#include "join/session_pass.h"
-#include "join/session_samples.h"
-#include "join/session_settle.h"
-#include "join/session_stacks.h"
-#include "join/session_sum.h"
-#include "join/session_tables.h"
+#include "escape.h"
+#include "join/device.h"
+#include "join/losses.h"
+#include "join/off.h"
+#include "join/ranges.h"
+#include "join/samples.h"
+#include "join/second_pass.h"
+#include "join/stacks.h"
+#include "read/collect.h"
+#include "read/resolve.h"
 #include "xpu_time.h"
 
 /* Two boot times this close to one another are one boot's, seen before and after a clock step. */
@@ -28,175 +27,64 @@ int session__init(struct session *s, const struct session_opts *opts)
 {
 	memset(s, 0, sizeof(*s));
 	s->opts = *opts;
-	s->tables = calloc(1, sizeof(*s->tables));
-	if (!s->tables)
-		return -ENOMEM;
-	s->tables->permille = UINT32_MAX;
-	machine__init(&s->machine, &s->strings);
-	dsos__init(&s->dsos, &s->strings);
+	s->passes = (struct passes){
+		.tell = opts->progress, .ctx = opts->progress_ctx, .permille = UINT32_MAX,
+	};
+	model__init(&s->model);
+	dsos__init(&s->dsos, &s->model.strings);
 	s->dsos.paths.symfs = opts->symfs;
 	s->dsos.paths.debug_dirs = opts->debug_dirs;
 	s->dsos.paths.buildid_dir = opts->buildid_dir;
-	callchains__init(&s->callchains, &s->dsos, &s->strings, opts->trim);
+	callchains__init(&s->callchains, &s->dsos, &s->model.strings, opts->trim);
 	s->callchains.python_style = opts->python_style;
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
-	session__init_stacks(s);
 	unwind__init(&s->unwind, &s->dsos);
-	pysources__init(&s->pysources, &s->strings);
-	join__init(&s->join, &session_join_ops, s);
-	graphs__init(&s->graphs);
-	waits__init(&s->waits);
-	idles__init(&s->idles);
-	gpus__init(&s->gpus, &s->strings);
-	return 0;
+	return sums__init(&s->sums);
 }
 
 void session__exit(struct session *s)
 {
-	struct session_tables *t = s->tables;
-	size_t i;
-
-	if (!t)
-		return;
-	session__forget_unwound(s);
-	array_free(&t->unwound_key);
-	session__free_leaves(s);
-	session__free_sums(s);
-	arena__free(&t->arena);
-	for (i = 0; i < t->accounts.nr; i++)
-		window__exit(&t->accounts.v[i].window);
-	array_free(&t->accounts);
-	array_free(&t->waiting_samples);
-	array_free(&t->wait_leaves);
-	array_free(&t->wait_recs);
-	array_free(&t->exits);
-	array_free(&t->pycode_defs);
-	array_free(&t->stream_defs);
-	array_free(&t->device_defs);
-	array_free(&t->string_defs);
-	idmap__free(&t->refused);
-	idmap__free(&t->pycodes);
-	idmap__free(&t->joined_chains);
-	idmap__free(&t->chains);
-	idmap__free(&t->apis);
-	session__free_calls(s);
-	idmap__free(&t->call_names);
-	idmap__free(&t->streams);
-	idmap__free(&t->strings);
-	idmap__free(&t->threads);
-	idmap__free(&t->paths);
-	free(t);
-	s->tables = NULL;
-	array_free(&s->accounts);
-	array_free(&s->messages);
-	array_free(&s->aggregates);
-	for (i = 0; i < s->calls.nr; i++)
-		stats__free(&s->calls.v[i].ns);
-	array_free(&s->calls);
-	for (i = 0; i < s->leaf_stats.nr; i++) {
-		stats__free(&s->leaf_stats.v[i].ns);
-		stats__free(&s->leaf_stats.v[i].bytes);
-	}
-	array_free(&s->leaf_stats);
-	array_free(&s->leaves);
-	array_free(&s->streams);
-	array_free(&s->chains);
-	array_free(&s->threads);
-	array_free(&s->paths);
-	array_free(&s->infos);
-	array_free(&s->inputs);
-	nvtx__exit(&s->nvtx);
-	gpus__exit(&s->gpus);
-	idles__exit(&s->idles);
-	waits__exit(&s->waits);
 	jitmaps__exit(&s->jitmaps);
-	kallsyms__free(&s->kallsyms);
-	graphs__exit(&s->graphs);
-	join__exit(&s->join);
 	unwind__exit(&s->unwind);
-	pysources__exit(&s->pysources);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
-	machine__exit(&s->machine);
+	sums__exit(&s->sums);
+	model__exit(&s->model);
 	msgs__free(&s->msgs);
-	strpool__free(&s->strings);
 }
 
-static int session__stream_record(struct session *s, const struct record_iter *it,
-				  const struct xpu_record *rec)
+static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {
+	struct second_pass *p = ctx;
+
 	/* What a thread's stack was like last is not known when records are missing. */
-	if (it->nr_damages != s->tables->nr_damages) {
-		s->tables->nr_damages = it->nr_damages;
-		unwind__next(&s->unwind);
+	if (it->nr_damages != p->nr_damages) {
+		p->nr_damages = it->nr_damages;
+		unwind__next(p->unwind);
 	}
 	switch (rec->type) {
 	case XPU_RECORD_LAUNCHES:
-		return session__launches(s, (const void *)rec);
+		return device__launches(p, (const void *)rec);
 	case XPU_RECORD_BATCH:
-		return session__batch(s, it, (const void *)rec);
+		return device__batch(p, it, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
-		return session__samples(s, (const void *)rec);
+		return samples__read(p, (const void *)rec);
 	case XPU_RECORD_STACK:
-		return session__stack(s, (const void *)rec);
+		return samples__stack(p, (const void *)rec);
 	case XPU_RECORD_OFF_CPU:
-		return session__off_cpu(s, (const void *)rec);
+		return off__sum(p, (const void *)rec);
 	case XPU_RECORD_OFF:
-		return session__off(s, (const void *)rec);
+		return off__span(p, (const void *)rec);
 	default:
 		return 0;
 	}
 }
 
-static int session__rescan_record(struct session *s, const struct record_iter *it,
-				  const struct xpu_record *rec)
+static int rescan_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {
 	(void)it;
-	if (rec->type != XPU_RECORD_LAUNCHES)
-		return 0;
-	return session__relaunches(s, (const void *)rec);
-}
-
-/* The pass that follows knows nothing of the ids and pids of the one before. */
-static void session__next_input(struct session *s)
-{
-	struct session_tables *t = s->tables;
-	size_t i;
-
-	for (i = t->first_proc; i < s->machine.procs.nr; i++)
-		s->machine.procs.v[i].name = session__proc_name(s, i);
-	for (i = t->first_path; i < s->paths.nr; i++)
-		s->paths.v[i].image = NULL;
-	idmap__free(&t->paths);
-	idmap__free(&t->threads);
-	idmap__free(&t->strings);
-	idmap__free(&t->streams);
-	idmap__free(&t->apis);
-	session__free_calls(s);
-	idmap__free(&t->refused);
-	idmap__free(&t->pycodes);
-	t->stream_defs.nr = t->device_defs.nr = t->exits.nr = 0;
-	t->first_path = s->paths.nr;
-	t->first_thread = s->threads.nr;
-	t->first_chain = s->chains.nr;
-	t->first_proc = s->machine.procs.nr;
-	t->nr_damages = 0;
-	t->first_account = s->accounts.nr;
-	s->nvtx.first_range = s->nvtx.ranges.nr;
-	waits__exit(&s->waits);
-	waits__init(&s->waits);
-	graphs__exit(&s->graphs);
-	graphs__init(&s->graphs);
-	jitmaps__exit(&s->jitmaps);
-	kallsyms__free(&s->kallsyms);
-	unwind__next(&s->unwind);
-	pysources__exit(&s->pysources);
-	pysources__init(&s->pysources, &s->strings);
-	session__forget_unwound(s);
-	join__exit(&s->join);
-	join__init(&s->join, &session_join_ops, s);
-	machine__next(&s->machine);
+	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
 }
 
 /* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
@@ -214,49 +102,102 @@ static void session__open_jitmaps(struct session *s, const struct input *in)
 
 	gethostname(host, sizeof(host) - 1);
 	s->jitmaps = (struct jitmaps){
-		.kept = strpool__internf(&s->strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
+		.kept = strpool__internf(&s->model.strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
 		.here = !strcmp(host, in->host),
 		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
 		.real_ns = input__boot_ns(in),
 	};
 }
 
+/* The first pass, and what follows from it. Return: 0 or -ENOMEM. */
+static int session__first_pass(struct session *s, struct found *found)
+{
+	struct collect c = {
+		.found = found, .model = &s->model, .loss = &s->sums.loss, .msgs = &s->msgs,
+	};
+	int err;
+
+	err = collect__run(&c, &s->passes);
+	if (c.status)
+		s->status = c.status;
+	s->sums.idles.wanted |= found->accounts.nr != 0;
+	return err ?: found__resolve(found, &s->model);
+}
+
+/* The second, and the third where it is needed. Return: 0, -ENOMEM or what a sink returned. */
+static int session__second_pass(struct session *s, struct second_pass *p)
+{
+	const struct reader *r = p->found->reader;
+	struct record_iter it;
+	int err;
+
+	err = second_pass__open_windows(p);
+	if (!err)
+		err = off__open_waits(p);
+	if (!err)
+		err = ranges__open(p);
+	if (!err)
+		err = pass__run(r, &s->passes, stream_record, p, 300, 950, &it);
+	if (!err && join__wants_rescan(p->join))
+		err = pass__run(r, &s->passes, rescan_record, p, 950, 950, &it);
+	if (!err)
+		err = device__finish(p);
+	if (!err)
+		err = off__share_waits(p);
+	if (!err)
+		err = samples__finish(p);
+	if (!err)
+		err = ranges__finish(p);
+	if (!err)
+		err = off__finish(p);
+	if (!err)
+		err = stacks__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
+	if (!err)
+		losses__settle(p);
+	return err;
+}
+
+/* The recording that follows knows nothing of the ids and pids of those before. */
+static void session__next_input(struct session *s)
+{
+	struct model *m = &s->model;
+	size_t i;
+
+	for (i = 0; i < m->machine.procs.nr; i++)
+		m->machine.procs.v[i].name = model__proc_name(m, i);
+	for (i = 0; i < m->paths.nr; i++)
+		m->paths.v[i].image = NULL;
+	m->nvtx.first_range = m->nvtx.ranges.nr;
+	machine__next(&m->machine);
+	unwind__next(&s->unwind);
+	jitmaps__exit(&s->jitmaps);
+}
+
 static int session__input(struct session *s, size_t nr)
 {
-	struct input *in = &s->inputs.v[nr];
-	struct record_iter it;
+	struct input *in = &s->model.inputs.v[nr];
+	struct second_pass pass;
+	struct found found;
 	int err;
 
 	if (nr)
 		session__next_input(s);
-	memset(&s->loss, 0, sizeof(s->loss));
-	s->reader = in->reader;
-	s->shift_ns = in->shift_ns;
-	s->gpus.host = in->host_nr;
+	memset(&s->sums.loss, 0, sizeof(s->sums.loss));
+	s->passes.input = nr;
+	s->model.gpus.host = in->host_nr;
 	session__open_jitmaps(s, in);
-	in->first_info = s->infos.nr;
-	err = session__collect(s);
+	in->first_info = s->model.infos.nr;
+	found__init(&found, &s->model, in);
+	join__init(&s->join);
+	second_pass__init(&pass, &s->opts, &found, &s->model, &s->sums, &s->join, &s->unwind);
+	err = session__first_pass(s, &found);
 	if (!err)
-		err = session__resolve(s);
-	if (!err)
-		err = session__pass(s, session__stream_record, 300, 950, &it);
-	if (!err && join__wants_rescan(&s->join))
-		err = session__pass(s, session__rescan_record, 950, 950, &it);
-	if (!err)
-		err = join__finish(&s->join);
-	if (!err)
-		err = waits__share(&s->waits, session__wait_share, s);
-	if (!err)
-		err = session__waiting_samples(s);
-	if (!err)
-		err = session__nvtx_finish(s);
-	if (!err)
-		err = session__finish_accounts(s);
-	if (!err)
-		err = session__resolve_chains(s);
-	if (!err)
-		session__settle(s);
-	in->loss = s->loss;
+		err = session__second_pass(s, &pass);
+	in->loss = s->sums.loss;
+	samples__exit(&pass);
+	second_pass__exit(&pass);
+	join__exit(&s->join);
+	found__exit(&found);
 	return err;
 }
 
@@ -271,10 +212,10 @@ static const char *session__hostname(struct session *s, const struct reader *r)
 	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
 		info = (const void *)rec;
 		if (info->key == XPU_INFO_HOSTNAME)
-			return strpool__intern(&s->strings, info->data,
+			return strpool__intern(&s->model.strings, info->data,
 					       strnlen(info->data, info->bytes));
 	}
-	return strpool__intern(&s->strings, "", 0);
+	return strpool__intern(&s->model.strings, "", 0);
 }
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -299,22 +240,22 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 		if (!in.host)
 			return -ENOMEM;
 		for (k = 0; k < i; k++)
-			if (s->inputs.v[k].host == in.host)
+			if (s->model.inputs.v[k].host == in.host)
 				in.host_nr = min_t(uint32_t, in.host_nr, k);
-		s->nr_hosts += in.host_nr == i;
-		err = array_push(&s->inputs, in);
+		s->model.nr_hosts += in.host_nr == i;
+		err = array_push(&s->model.inputs, in);
 		if (err)
 			return err;
-		s->realtime |= !input__same_boot(&s->inputs.v[0], &s->inputs.v[i]);
+		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
 	}
-	for (i = 0; i < nr && s->realtime; i++) {
-		for (k = 0; !input__same_boot(&s->inputs.v[k], &s->inputs.v[i]); k++)
+	for (i = 0; i < nr && s->model.realtime; i++) {
+		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
 			;
-		s->inputs.v[i].shift_ns = input__boot_ns(&s->inputs.v[k]);
+		s->model.inputs.v[i].shift_ns = input__boot_ns(&s->model.inputs.v[k]);
 	}
-	s->start_ns = UINT64_MAX;
+	s->model.start_ns = UINT64_MAX;
 	for (i = 0; i < nr; i++)
-		s->start_ns = min_t(uint64_t, s->start_ns, s->inputs.v[i].shift_ns +
+		s->model.start_ns = min_t(uint64_t, s->model.start_ns, s->model.inputs.v[i].shift_ns +
 				    r[i].header.start_mono_ns);
 	return 0;
 }
@@ -325,33 +266,44 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	size_t i;
 	int err;
 
-	s->first_ns = UINT64_MAX;
 	s->ended = true;
+	s->passes.nr_inputs = nr;
 	err = session__open_inputs(s, r, nr);
 	for (i = 0; i < nr && !err; i++) {
 		err = session__input(s, i);
-		loss__add(&loss, &s->loss);
-		s->ended &= s->inputs.v[i].ended;
+		loss__add(&loss, &s->sums.loss);
+		s->ended &= s->model.inputs.v[i].ended;
 	}
-	s->loss = loss;
+	s->sums.loss = loss;
 	if (!err)
 		dsos__report(&s->dsos, &s->msgs);
-	if (s->first_ns > s->last_ns)
-		s->first_ns = s->last_ns = 0;
+	if (s->sums.first_ns > s->sums.last_ns)
+		s->sums.first_ns = s->sums.last_ns = 0;
 	return err;
 }
 
-uint32_t session__freq_hz(const struct session *s)
+void session__print_loss(const struct session *s, FILE *f)
 {
 	size_t i;
 
-	for (i = 0; i < s->inputs.nr; i++)
-		if (s->inputs.v[i].sample_period_ns)
-			return 1000000000 / s->inputs.v[i].sample_period_ns;
-	return 0;
-}
+	loss__print(&s->sums.loss, f, "");
+	if (filter__active(s->opts.filter)) {
+		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
+			" launches without any; asked for: ", s->sums.nr_left_out, s->sums.loss.nr_works,
+			s->sums.nr_pending_left_out);
+		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
+		fputc('\n', f);
+	}
+	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
+		struct loss l = s->model.inputs.v[i].loss;
 
-const char *session__host(const struct session *s, uint32_t proc)
-{
-	return s->nr_hosts > 1 ? s->inputs.v[s->machine.procs.v[proc].recording].host : "";
+		/* Hardly any has a name for every frame. */
+		l.unsymbolized = 0;
+		if (loss__clean(&l))
+			continue;
+		fputs("of these, in ", f);
+		escape__print(f, s->model.inputs.v[i].reader->name, ESCAPE_TEXT);
+		fputs(":\n", f);
+		loss__print(&s->model.inputs.v[i].loss, f, "  ");
+	}
 }

@@ -22,12 +22,6 @@ struct graph_node {
 	uint32_t original;		/* what it is a copy of, NO_INDEX: of nothing */
 	uint32_t origin;		/* the first of them, NO_INDEX: not known */
 	uint32_t visit;			/* graphs__finish(): the walk that came by */
-
-	/* The caller's, of an origin: where it was made and by whom. */
-	bool resolved;
-	uint32_t chain;
-	uint32_t thread;
-	const char *comm;
 };
 
 struct graphs {

@@ -43,6 +43,7 @@ struct proc {
 	uint32_t exit_code;			/* as wait(2) encodes it */
 	uint64_t time_ns;
 	uint64_t exit_ns;
+	uint64_t seen_ns;			/* the last time it launched or sent something */
 	const char *comm;			/* at its start; interned */
 	const char *name;			/* its last; machine__next() keeps it */
 	uint32_t recording;			/* which one it is of */

@@ -20,6 +20,7 @@
 #include "util.h"
 
 #define NVTX_NO_RANGE	0		/* the index of none */
+#define NVTX_MAX_PATH	(XPU_RANGE_DEPTH + 1)	/* a mark in as many ranges as can be open */
 
 struct nvtx_range {
 	const struct xpu_record_range *rec; /* NULL: nothing defines it */
@@ -38,31 +39,63 @@ struct nvtx_name {
 	int8_t wanted;			/* by the filter; -1: not asked yet */
 };
 
-struct nvtx_thread;
+/* A range that is open on a thread. */
+struct open_range {
+	uint32_t range;
+	uint64_t start_ns;
+};
+
+/* The range that a thread is in from a time on. */
+struct range_change {
+	uint64_t time_ns;
+	uint32_t range;
+};
+
+struct nvtx_thread {
+	ARRAY(struct open_range) open;
+	ARRAY(struct range_change) changes;	/* by time */
+};
 
 struct nvtx {
 	ARRAY(struct nvtx_range) ranges;	/* [NVTX_NO_RANGE] is none */
 	ARRAY(struct nvtx_name) names;
 	ARRAY(struct nvtx_thread) threads;	/* by thread; those that had events */
-	ARRAY(const struct xpu_record_ranges *) recs;	/* of the recording that is being read */
 	struct idmap by_id;		/* (proc, id) -> range */
 	struct idmap by_name;		/* address of the name -> names */
-	struct idmap chains;		/* (chain, range) -> chain */
 	size_t first_range;		/* of the recording that is being read */
 	uint64_t last_ns;		/* the latest event */
 };
 
 void nvtx__exit(struct nvtx *n);
 
-/* Ranges from the first to the last of the path. Return: how many, XPU_RANGE_DEPTH + 1 at most. */
-uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[XPU_RANGE_DEPTH + 1]);
+/* Takes a RANGE record, which must stay valid; its name goes into @strings. Return: 0 or -ENOMEM. */
+int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
+		 const struct xpu_record_range *rec);
+
+/**
+ * nvtx__range - the range that a process has under an id
+ * @id: 0 for none
+ * @idx: set to its index in @n->ranges; one that nothing defines gets one that says so
+ *
+ * Return: the number of ids that nothing defines, or -ENOMEM.
+ */
+int nvtx__range(struct nvtx *n, struct strpool *strings, uint32_t proc, uint32_t id, uint32_t *idx);
+
+/*
+ * When all of a recording are defined: what each was opened in. Return: the number of ids that
+ * nothing defines, or -ENOMEM.
+ */
+int64_t nvtx__resolve_parents(struct nvtx *n, struct strpool *strings);
+
+/* Ranges from the first to the last of the path. Return: how many. */
+uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[NVTX_MAX_PATH]);
 
 static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
 {
 	return n->names.v[n->ranges.v[range].name].name;
 }
 
-/* Return: the range that was open on that thread then. After session__nvtx_resolve(). */
+/* Return: the range that was open on that thread then. When all events were read. */
 uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns);
 
 #endif /* MERGE_NVTX_H */

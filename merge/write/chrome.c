@@ -147,7 +147,7 @@ static void put_metadata(struct writer *w, uint64_t pid, uint64_t tid, const cha
 
 static uint64_t writer__gpu_pid(const struct writer *w, uint32_t stream)
 {
-	return PID_GPU + w->s->streams.v[stream].gpu;
+	return PID_GPU + w->s->model.streams.v[stream].gpu;
 }
 
 static int writer__number_stacks(struct writer *w)
@@ -158,8 +158,8 @@ static int writer__number_stacks(struct writer *w)
 	size_t i;
 	uint32_t k;
 
-	for (i = 0; i < w->s->chains.nr; i++) {
-		const struct stack *stack = w->s->chains.v[i].stack;
+	for (i = 0; i < w->s->model.chains.nr; i++) {
+		const struct stack *stack = w->s->model.chains.v[i].stack;
 		uint64_t parent = 0;
 
 		for (k = 0; k < stack->nr; k++) {
@@ -214,23 +214,23 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 
 	put(w, "\"otherData\":{\"source\":");
 	put(w, "\"");
-	for (i = 0; i < s->inputs.nr; i++) {
+	for (i = 0; i < s->model.inputs.nr; i++) {
 		put(w, i ? ", " : "");
-		put_escaped(w, s->inputs.v[i].reader->name);
+		put_escaped(w, s->model.inputs.v[i].reader->name);
 	}
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
-	put(w, s->realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
+	put(w, s->model.realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
 			     "\",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
 	put_u64(w, t->first_ns);
 	put(w, t->has_calls ? "\",\"launches\":" :
 	       "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
-	put_u64(w, s->loss.nr_launches);
+	put_u64(w, s->sums.loss.nr_launches);
 	put(w, ",\"matched\":");
-	put_u64(w, s->loss.nr_matched);
+	put_u64(w, s->sums.loss.nr_matched);
 	put(w, ",\"unmatched\":");
-	put_u64(w, loss__unmatched(&s->loss));
+	put_u64(w, loss__unmatched(&s->sums.loss));
 	put(w, ",\"lost\":");
-	put_u64(w, loss__lost(&s->loss));
+	put_u64(w, loss__lost(&s->sums.loss));
 	put(w, ",\"without_times\":");
 	put_u64(w, t->nr_untimed);
 	put(w, "},\n");
@@ -239,7 +239,7 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 /* " on node1", where there are several. */
 static void put_host(struct writer *w, uint32_t proc)
 {
-	const char *host = session__host(w->s, proc);
+	const char *host = model__host(&w->s->model, proc);
 
 	put(w, *host ? " on " : "");
 	put_escaped(w, host);
@@ -249,9 +249,9 @@ static void write_process(struct writer *w, uint32_t proc)
 {
 	put_metadata(w, w->t->pids[proc], 0, "process_name", "name");
 	put(w, "\"");
-	put_escaped(w, session__proc_name(w->s, proc));
+	put_escaped(w, model__proc_name(&w->s->model, proc));
 	put(w, " (pid ");
-	put_u64(w, w->s->machine.procs.v[proc].pid);
+	put_u64(w, w->s->model.machine.procs.v[proc].pid);
 	put_host(w, proc);
 	put(w, ")\"}}");
 }
@@ -262,7 +262,7 @@ static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
 	const char *comm = "unknown thread";
 
 	if (thread != NO_INDEX)
-		comm = s->threads.v[thread].comm ?: session__proc_name(s, proc);
+		comm = s->model.threads.v[thread].comm ?: model__proc_name(&s->model, proc);
 	put_metadata(w, w->t->pids[proc], timeline__tid(w->s, thread), "thread_name", "name");
 	put_string(w, comm);
 	put(w, "}}");
@@ -271,7 +271,7 @@ static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
 static void write_stream(struct writer *w, uint32_t idx)
 {
 	const struct session *s = w->s;
-	const struct stream *stream = &s->streams.v[idx];
+	const struct stream *stream = &s->model.streams.v[idx];
 	uint32_t lane;
 
 	for (lane = 0; lane < w->t->nr_lanes[idx]; lane++) {
@@ -291,9 +291,9 @@ static void write_stream(struct writer *w, uint32_t idx)
 			put_u64(w, lane);
 		}
 		put(w, " (");
-		put_escaped(w, session__proc_name(s, stream->proc));
+		put_escaped(w, model__proc_name(&s->model, stream->proc));
 		put(w, " ");
-		put_u64(w, s->machine.procs.v[stream->proc].pid);
+		put_u64(w, s->model.machine.procs.v[stream->proc].pid);
 		put_host(w, stream->proc);
 		put(w, ")\"}}");
 		put_metadata(w, writer__gpu_pid(w, idx), tid, "thread_sort_index", "sort_index");
@@ -307,8 +307,8 @@ static void write_gpus(struct writer *w)
 	const struct session *s = w->s;
 	size_t i;
 
-	for (i = 0; i < s->gpus.list.nr; i++) {
-		const struct gpu *gpu = &s->gpus.list.v[i];
+	for (i = 0; i < s->model.gpus.list.nr; i++) {
+		const struct gpu *gpu = &s->model.gpus.list.v[i];
 		uint64_t pid = PID_GPU + i;
 
 		if (!gpu->nr_works)
@@ -343,7 +343,7 @@ static void put_slice(struct writer *w, const struct timeline_track *track, uint
 /* "sf":1,"args":{"correlation":2,"caller":"main"  the caller closes it. */
 static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
-	const struct stack *stack = chain != NO_INDEX ? w->s->chains.v[chain].stack : NULL;
+	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
 
 	if (stack) {
 		put(w, "\"sf\":");
@@ -362,7 +362,7 @@ static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 static void write_launch(struct writer *w, const struct track_walk *walk)
 {
 	const struct host_event *e = walk->event;
-	const struct stack *stack = w->s->chains.v[e->chain].stack;
+	const struct stack *stack = w->s->model.chains.v[e->chain].stack;
 
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, "launch",
 		  stack->frames[stack->nr - 1]->name);
@@ -385,7 +385,7 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 /* A moment of a thread on a CPU: the format's own samples are not what its viewers show. */
 static void write_sample(struct writer *w, const struct host_event *e)
 {
-	const struct stack *stack = w->s->chains.v[e->chain].stack;
+	const struct stack *stack = w->s->model.chains.v[e->chain].stack;
 
 	put_event(w, "i", w->t->pids[JOIN_KEY_PROC(e->key)], timeline__tid(w->s, e->thread));
 	put_ts(w, e->time_ns);
@@ -451,7 +451,7 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 		[LEAF_MEMCPY] = "memcpy",
 		[LEAF_MEMSET] = "memset",
 	};
-	const struct leaf *leaf = &w->s->leaves.v[e->leaf];
+	const struct leaf *leaf = &w->s->model.leaves.v[e->leaf];
 	uint64_t pid = writer__gpu_pid(w, e->stream);
 	uint64_t tid = w->t->first_track[e->stream] + e->lane;
 
@@ -477,7 +477,7 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	put_u64(w, JOIN_KEY_ID(e->key));
 	if (e->made != NO_INDEX) {
 		put(w, ",\"captured_at\":");
-		put_string(w, stack__caller(w->s->chains.v[e->made].stack));
+		put_string(w, stack__caller(w->s->model.chains.v[e->made].stack));
 	}
 	if (leaf->kind != LEAF_KERNEL) {
 		put(w, ",\"bytes\":");
@@ -498,7 +498,7 @@ static int write_counters(struct writer *w)
 	int err = 0;
 	size_t i;
 
-	for (gpu = 0; gpu < w->s->gpus.list.nr; gpu++) {
+	for (gpu = 0; gpu < w->s->model.gpus.list.nr; gpu++) {
 		for (what = 0; what < NR_COUNTERS && !err; what++) {
 			counter_points_t points = { 0 };
 
@@ -525,7 +525,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	size_t i;
 
 	/* One more, so that it is not empty. */
-	w.stack_ids = calloc(s->chains.nr + 1, sizeof(*w.stack_ids));
+	w.stack_ids = calloc(s->model.chains.nr + 1, sizeof(*w.stack_ids));
 	w.buf = malloc(BUFFER_BYTES);
 	if (!w.stack_ids || !w.buf)
 		goto out;
@@ -540,7 +540,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	write_stacks(&w);
 	put(&w, "\"traceEvents\":[");
 	write_gpus(&w);
-	for (i = 0; i < s->streams.nr; i++)
+	for (i = 0; i < s->model.streams.nr; i++)
 		write_stream(&w, i);
 	err = write_tracks(&w, t);
 	for (i = 0; i < t->device.nr; i++)

@@ -47,7 +47,7 @@ static uint64_t diff__total(const struct diff *d, unsigned int side)
 	size_t i;
 
 	if (d->opts.normalize == NORMALIZE_LAUNCHES)
-		return d->sides[side]->loss.nr_launches;
+		return d->sides[side]->sums.loss.nr_launches;
 	for (i = 0; i < d->tree.cells.nr; i++)
 		sum += diff__raw(d, &d->tree.cells.v[i], side);
 	return sum;
@@ -319,8 +319,8 @@ int diff__write_text(const struct diff *d, FILE *f)
 		const struct session *s = d->sides[side];
 
 		fprintf(f, "%s%c\n", side ? "\n" : "", 'A' + side);
-		for (k = 0; k < s->inputs.nr; k++)
-			text__write_head(s, &s->inputs.v[k], f);
+		for (k = 0; k < s->model.inputs.nr; k++)
+			text__write_head(s, &s->model.inputs.v[k], f);
 		session__print_loss(s, f);
 	}
 	diff__describe(d, words, sizeof(words));

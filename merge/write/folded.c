@@ -56,7 +56,7 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 {
 	char label[LEAF_LABEL_MAX];
 
-	leaf__label(s, leaf, numbered, label);
+	leaf__label(&s->model.gpus, leaf, numbered, label);
 	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 }
 
@@ -64,7 +64,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
-	return by == BY_NVTX ? nvtx__path(&s->nvtx, s->chains.v[a->chain].range, path) ?: 1 : 1;
+	return by == BY_NVTX ? nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
 /* @nr: of the ranges, from the first one opened */
@@ -72,16 +72,16 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
-	if (nr >= nvtx__path(&s->nvtx, range, path))
+	if (nr >= nvtx__path(&s->model.nvtx, range, path))
 		return buf__put(buf, "[no NVTX range]", 15);
-	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->nvtx, path[nr]));
+	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
 }
 
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
 		     enum by by, uint32_t nr)
 {
-	const struct leaf *leaf = &s->leaves.v[a->leaf];
-	uint32_t number = 0, proc = s->chains.v[a->chain].proc;
+	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
+	uint32_t number = 0, proc = s->model.chains.v[a->chain].proc;
 	const char *what = NULL, *host = "";
 	bool known = false;
 	char label[64];
@@ -90,12 +90,12 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 	switch (by) {
 	case BY_PID:
 		what = "pid";
-		number = s->machine.procs.v[proc].pid;
+		number = s->model.machine.procs.v[proc].pid;
 		known = number;
-		host = session__host(s, proc);
+		host = model__host(&s->model, proc);
 		break;
 	case BY_HOST:
-		host = s->inputs.v[s->machine.procs.v[proc].recording].host;
+		host = s->model.inputs.v[s->model.machine.procs.v[proc].recording].host;
 		err = buf__put(buf, "[host ", 6);
 		if (!err)
 			err = buf__put_name(buf, *host ? host : "unknown");
@@ -103,20 +103,20 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 	case BY_TID:
 		what = "tid";
 		known = a->thread != NO_INDEX;
-		number = known ? s->threads.v[a->thread].tid : 0;
+		number = known ? s->model.threads.v[a->thread].tid : 0;
 		break;
 	case BY_DEVICE:
 		what = "GPU";
 		known = leaf_kind__is_device(leaf->kind);
-		number = known ? s->gpus.list.v[leaf->gpu].number : 0;
+		number = known ? s->model.gpus.list.v[leaf->gpu].number : 0;
 		break;
 	case BY_STREAM:
 		what = "stream";
-		known = a->stream != NO_INDEX && s->streams.v[a->stream].known;
-		number = known ? s->streams.v[a->stream].stream : 0;
+		known = a->stream != NO_INDEX && s->model.streams.v[a->stream].known;
+		number = known ? s->model.streams.v[a->stream].stream : 0;
 		break;
 	case BY_NVTX:
-		return buf__put_range(buf, s, s->chains.v[a->chain].range, nr);
+		return buf__put_range(buf, s, s->model.chains.v[a->chain].range, nr);
 	default:
 		return buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
 	}
@@ -134,7 +134,7 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
 			 const struct folded_opts *opts, bool numbered)
 {
-	const struct stack *stack = s->chains.v[a->chain].stack;
+	const struct stack *stack = s->model.chains.v[a->chain].stack;
 	uint32_t i, k;
 	int err = 0;
 
@@ -153,9 +153,9 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 		if (!err)
 			err = buf__put_name(buf, stack->frames[i]->name);
 	}
-	if (!err && s->leaves.v[a->leaf].kind != LEAF_CPU)
+	if (!err && s->model.leaves.v[a->leaf].kind != LEAF_CPU)
 		err = buf__put(buf, ";", 1) ?:
-		      buf__put_leaf(buf, s, &s->leaves.v[a->leaf], numbered);
+		      buf__put_leaf(buf, s, &s->model.leaves.v[a->leaf], numbered);
 	return err ?: buf__put(buf, "", 1);
 }
 
@@ -199,8 +199,8 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
 		  struct folded_result *result)
 {
-	uint32_t recorded_hz = session__freq_hz(s), freq_hz = opts->freq_hz ?: recorded_hz ?: 99;
-	bool numbered = gpus__nr_used(&s->gpus) > 1;
+	uint32_t recorded_hz = model__freq_hz(&s->model), freq_hz = opts->freq_hz ?: recorded_hz ?: 99;
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	ARRAY(struct line) lines = { 0 };
 	struct arena texts = { 0 };
 	buf_t buf = { 0 };
@@ -208,13 +208,13 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 	int err = 0;
 
 	memset(result, 0, sizeof(*result));
-	for (i = 0; i < s->aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
-		enum leaf_kind kind = s->leaves.v[a->leaf].kind;
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
 		bool counted = kind == LEAF_CPU && freq_hz == recorded_hz;
 		char *text;
 
-		if (!folded__wants(s, opts->unit, s->leaves.v[a->leaf].kind))
+		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
 			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered);

@@ -97,7 +97,7 @@ static int print_text(FILE *f, const struct session *s, size_t nr,
 
 static void write_head(const struct session *s, size_t nr, FILE *f)
 {
-	text__write_head(s, &s->inputs.v[nr], f);
+	text__write_head(s, &s->model.inputs.v[nr], f);
 }
 
 static void write_loss(const struct session *s, size_t nr, FILE *f)
@@ -124,8 +124,8 @@ static void print_gpus(FILE *f, const struct session *s)
 {
 	size_t i, nr = 0;
 
-	for (i = 0; i < s->gpus.list.nr; i++) {
-		const struct gpu *gpu = &s->gpus.list.v[i];
+	for (i = 0; i < s->model.gpus.list.nr; i++) {
+		const struct gpu *gpu = &s->model.gpus.list.v[i];
 
 		if (!gpu->nr_works)
 			continue;
@@ -138,7 +138,7 @@ static void print_gpus(FILE *f, const struct session *s)
 static int print_side(FILE *f, const struct html_side *side)
 {
 	const struct session *s = side->session;
-	struct loss l = s->loss;
+	struct loss l = s->sums.loss;
 	size_t i;
 	int err = 0;
 
@@ -146,13 +146,13 @@ static int print_side(FILE *f, const struct html_side *side)
 	l.unsymbolized = 0;
 
 	fputs("{\"recordings\":[", f);
-	for (i = 0; i < s->inputs.nr && !err; i++) {
+	for (i = 0; i < s->model.inputs.nr && !err; i++) {
 		fputs(i ? "],\n[" : "[", f);
 		err = print_text(f, s, i, write_head, print_pair);
 	}
 	fprintf(f, "%s],\n\"totals\":{\"launches\":%" PRIu64 ",\"matched\":%" PRIu64
 		",\"unmatched\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"clean\":%s},\n\"account\":[",
-		s->inputs.nr ? "]" : "", l.nr_launches, l.nr_matched, loss__unmatched(&l),
+		s->model.inputs.nr ? "]" : "", l.nr_launches, l.nr_matched, loss__unmatched(&l),
 		loss__lost(&l), loss__clean(&l) ? "true" : "false");
 	err = err ?: print_text(f, s, 0, write_loss, print_line);
 	fputs("],\n\"messages\":[", f);
@@ -302,7 +302,7 @@ int html__write_session(FILE *f, const struct session *s, const struct html_opts
 	int err;
 
 	err = tree__init(&t) ?:
-	      tree__add(&t, s, 0, &opts->by, gpus__nr_used(&s->gpus) > 1) ?:
+	      tree__add(&t, s, 0, &opts->by, gpus__nr_used(&s->model.gpus) > 1) ?:
 	      tree__sort(&t);
 	err = err ?: html__write(f, &t, &side, 1, opts);
 	tree__exit(&t);

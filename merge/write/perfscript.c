@@ -31,11 +31,11 @@ struct perfscript {
 	struct text *leaves;		/* by leaf */
 };
 
-static int perfscript__placed(void *ctx, const struct session *s, const struct placed *placed)
+static int perfscript__placed(void *ctx, const struct model *m, const struct placed *placed)
 {
 	struct perfscript *p = ctx;
 
-	(void)s;
+	(void)m;
 	return array_push(&p->events, ((struct event){
 		.time_ns = placed->time_ns,
 		.duration_ns = placed->duration_ns,
@@ -195,7 +195,7 @@ static int text__leaf(struct text *text, const struct session *s, const struct l
 
 	if (!f)
 		return -ENOMEM;
-	leaf__label(s, leaf, numbered, label);
+	leaf__label(&s->model.gpus, leaf, numbered, label);
 	if (*label) {
 		fprintf(f, "\t0 %s", label);
 		print_function(f, leaf->name, strlen(leaf->name), false);
@@ -219,20 +219,20 @@ static int perfscript__write_event(struct perfscript *p, const struct session *s
 		[LEAF_GPU_WAIT] = "gpu-wait",
 	};
 	struct text *stack = &p->stacks[e->chain], *leaf = &p->leaves[e->leaf];
-	const struct proc *proc = &s->machine.procs.v[s->chains.v[e->chain].proc];
+	const struct proc *proc = &s->model.machine.procs.v[s->model.chains.v[e->chain].proc];
 	int err = 0;
 
 	if (!stack->v)
-		err = text__stack(stack, s->chains.v[e->chain].stack);
+		err = text__stack(stack, s->model.chains.v[e->chain].stack);
 	if (!err && !leaf->v)
-		err = text__leaf(leaf, s, &s->leaves.v[e->leaf], numbered);
+		err = text__leaf(leaf, s, &s->model.leaves.v[e->leaf], numbered);
 	if (err)
 		return err;
 	print_comm(f, e->comm);
 	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " %s:\n", proc->pid,
-		e->thread != NO_INDEX ? s->threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
+		e->thread != NO_INDEX ? s->model.threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
 		(unsigned int)(e->time_ns % 1000000000), e->duration_ns,
-		names[s->leaves.v[e->leaf].kind]);
+		names[s->model.leaves.v[e->leaf].kind]);
 	fwrite_unlocked(leaf->v, 1, leaf->len, f);
 	fwrite_unlocked(stack->v, 1, stack->len, f);
 	fputc_unlocked('\n', f);
@@ -241,13 +241,13 @@ static int perfscript__write_event(struct perfscript *p, const struct session *s
 
 int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
 {
-	bool numbered = gpus__nr_used(&s->gpus) > 1;
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	int err = -ENOMEM;
 	size_t i;
 
 	/* One more of each, so that none is empty. */
-	p->stacks = calloc(s->chains.nr + 1, sizeof(*p->stacks));
-	p->leaves = calloc(s->leaves.nr + 1, sizeof(*p->leaves));
+	p->stacks = calloc(s->model.chains.nr + 1, sizeof(*p->stacks));
+	p->leaves = calloc(s->model.leaves.nr + 1, sizeof(*p->leaves));
 	if (!p->stacks || !p->leaves)
 		goto out;
 	err = 0;
@@ -256,9 +256,9 @@ int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
 	for (i = 0; i < p->events.nr && !err; i++)
 		err = perfscript__write_event(p, s, &p->events.v[i], numbered, f);
 out:
-	for (i = 0; p->stacks && i < s->chains.nr; i++)
+	for (i = 0; p->stacks && i < s->model.chains.nr; i++)
 		free(p->stacks[i].v);
-	for (i = 0; p->leaves && i < s->leaves.nr; i++)
+	for (i = 0; p->leaves && i < s->model.leaves.nr; i++)
 		free(p->leaves[i].v);
 	free(p->stacks);
 	free(p->leaves);

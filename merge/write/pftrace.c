@@ -343,13 +343,13 @@ static uint32_t pftrace__function(struct pftrace *p, const char *name)
 		p->failed = true;
 	pftrace__intern(p, INTERNED_FUNCTION_NAMES, iid, name);
 	/* Events have names of their own; those of leaves come first. */
-	pftrace__intern(p, INTERNED_EVENT_NAMES, p->s->leaves.nr + iid, name);
+	pftrace__intern(p, INTERNED_EVENT_NAMES, p->s->model.leaves.nr + iid, name);
 	return iid;
 }
 
 static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
 {
-	const struct leaf *leaf = &p->s->leaves.v[idx];
+	const struct leaf *leaf = &p->s->model.leaves.v[idx];
 
 	if (!p->has_leaf[idx]) {
 		p->has_leaf[idx] = true;
@@ -366,7 +366,7 @@ static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
 /* A call path as one string. */
 static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 {
-	const struct stack *stack = p->s->chains.v[chain].stack;
+	const struct stack *stack = p->s->model.chains.v[chain].stack;
 	uint32_t i;
 
 	if (!p->has_path[chain]) {
@@ -426,7 +426,7 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 /* A call path as a call stack, root first, as the format has it. */
 static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 {
-	const struct stack *stack = p->s->chains.v[chain].stack;
+	const struct stack *stack = p->s->model.chains.v[chain].stack;
 	struct msg callstack = { 0 };
 	uint32_t i;
 
@@ -456,10 +456,10 @@ static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent
 static void pftrace__process(struct pftrace *p, uint32_t proc)
 {
 	pftrace__clear_text(p);
-	pftrace__add_text(p, session__proc_name(p->s, proc), ESCAPE_TEXT);
-	if (*session__host(p->s, proc)) {
+	pftrace__add_text(p, model__proc_name(&p->s->model, proc), ESCAPE_TEXT);
+	if (*model__host(&p->s->model, proc)) {
 		pftrace__add_text(p, " on ", ESCAPE_TEXT);
-		pftrace__add_text(p, session__host(p->s, proc), ESCAPE_TEXT);
+		pftrace__add_text(p, model__host(&p->s->model, proc), ESCAPE_TEXT);
 	}
 	msg__uint(&p->event, PROCESS_PID, p->t->pids[proc]);
 	msg__bytes(&p->event, PROCESS_NAME, p->text.v, p->text.nr);
@@ -477,7 +477,7 @@ static void pftrace__thread(struct pftrace *p, uint32_t proc, uint32_t thread)
 	const char *comm = "unknown thread";
 
 	if (thread != NO_INDEX)
-		comm = p->s->threads.v[thread].comm ?: session__proc_name(p->s, proc);
+		comm = p->s->model.threads.v[thread].comm ?: model__proc_name(&p->s->model, proc);
 	pftrace__clear_text(p);
 	pftrace__add_text(p, comm, ESCAPE_TEXT);
 	msg__uint(&p->event, THREAD_PID, p->t->pids[proc]);
@@ -506,8 +506,8 @@ static void pftrace__gpus(struct pftrace *p)
 {
 	size_t i;
 
-	for (i = 0; i < p->s->gpus.list.nr; i++) {
-		const struct gpu *gpu = &p->s->gpus.list.v[i];
+	for (i = 0; i < p->s->model.gpus.list.nr; i++) {
+		const struct gpu *gpu = &p->s->model.gpus.list.v[i];
 
 		if (!gpu->nr_works)
 			continue;
@@ -523,8 +523,8 @@ static void pftrace__streams(struct pftrace *p)
 {
 	uint32_t i, lane;
 
-	for (i = 0; i < p->s->streams.nr; i++) {
-		const struct stream *stream = &p->s->streams.v[i];
+	for (i = 0; i < p->s->model.streams.nr; i++) {
+		const struct stream *stream = &p->s->model.streams.v[i];
 
 		for (lane = 0; lane < p->t->nr_lanes[i]; lane++) {
 			pftrace__clear_text(p);
@@ -537,8 +537,8 @@ static void pftrace__streams(struct pftrace *p)
 			if (lane)
 				pftrace__add_number(p, " +", lane);
 			pftrace__add_text(p, " (", ESCAPE_TEXT);
-			pftrace__add_text(p, session__proc_name(p->s, stream->proc), ESCAPE_TEXT);
-			pftrace__add_number(p, " ", p->s->machine.procs.v[stream->proc].pid);
+			pftrace__add_text(p, model__proc_name(&p->s->model, stream->proc), ESCAPE_TEXT);
+			pftrace__add_number(p, " ", p->s->model.machine.procs.v[stream->proc].pid);
 			pftrace__add_text(p, ")", ESCAPE_TEXT);
 			pftrace__named_track(p, UUID_STREAM | (p->t->first_track[i] + lane),
 					     UUID_GPU | stream->gpu);
@@ -647,10 +647,10 @@ static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 
 static void pftrace__launch(struct pftrace *p, const struct host_event *e)
 {
-	const struct stack *stack = p->s->chains.v[e->chain].stack;
+	const struct stack *stack = p->s->model.chains.v[e->chain].stack;
 
 	msg__uint(&p->event, EVENT_CATEGORY_IIDS, CATEGORY_LAUNCH);
-	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr +
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr +
 		  pftrace__function(p, stack->frames[stack->nr - 1]->name));
 	pftrace__call(p, e->key, e->chain);
 }
@@ -659,7 +659,7 @@ static void pftrace__slice(struct pftrace *p, const struct slice *slice)
 {
 	msg__uint(&p->event, EVENT_CATEGORY_IIDS,
 		  slice->chain != NO_INDEX ? CATEGORY_LAUNCH : CATEGORY_SLICES + slice->kind);
-	msg__uint(&p->event, EVENT_NAME_IID, p->s->leaves.nr + pftrace__function(p, slice->name));
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr + pftrace__function(p, slice->name));
 	if (slice->kind == SLICE_API)
 		pftrace__call(p, slice->key, slice->chain);
 }
@@ -720,7 +720,7 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 		[LEAF_MEMSET] = CATEGORY_MEMSET,
 	};
 	uint64_t track = UUID_STREAM | (p->t->first_track[e->stream] + e->lane);
-	enum leaf_kind kind = p->s->leaves.v[e->leaf].kind;
+	enum leaf_kind kind = p->s->model.leaves.v[e->leaf].kind;
 
 	msg__uint(&p->event, EVENT_CATEGORY_IIDS, categories[kind]);
 	msg__uint(&p->event, EVENT_NAME_IID, pftrace__leaf_name(p, e->leaf));
@@ -779,7 +779,7 @@ static int pftrace__counters(struct pftrace *p)
 	uint32_t gpu, what;
 	int err = 0;
 
-	for (gpu = 0; gpu < p->s->gpus.list.nr; gpu++)
+	for (gpu = 0; gpu < p->s->model.gpus.list.nr; gpu++)
 		for (what = 0; what < NR_COUNTERS && !err; what++)
 			err = pftrace__counter(p, gpu, what);
 	return err;
@@ -797,7 +797,7 @@ static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 /* What the clocks show at the beginning. */
 static void pftrace__clocks(struct pftrace *p)
 {
-	uint32_t absolute = p->s->realtime ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID, id;
+	uint32_t absolute = p->s->model.realtime ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID, id;
 
 	pftrace__clock(p, absolute, p->t->first_ns);
 	for (id = CLOCK_DELTAS; id <= CLOCK_SINCE_START; id++)
@@ -830,9 +830,9 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	int err = -ENOMEM;
 
 	/* One more of each, so that none is empty. */
-	p.has_path = calloc(s->chains.nr + 1, sizeof(*p.has_path));
-	p.has_stack = calloc(s->chains.nr + 1, sizeof(*p.has_stack));
-	p.has_leaf = calloc(s->leaves.nr + 1, sizeof(*p.has_leaf));
+	p.has_path = calloc(s->model.chains.nr + 1, sizeof(*p.has_path));
+	p.has_stack = calloc(s->model.chains.nr + 1, sizeof(*p.has_stack));
+	p.has_leaf = calloc(s->model.leaves.nr + 1, sizeof(*p.has_leaf));
 	if (!p.has_path || !p.has_stack || !p.has_leaf)
 		goto out;
 	err = timeline__prepare(t, s);

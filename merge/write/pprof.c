@@ -276,12 +276,12 @@ out:
 /* The location of what ran, 0 where the call path says it all. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
-	const struct leaf *leaf = &p->s->leaves.v[idx];
+	const struct leaf *leaf = &p->s->model.leaves.v[idx];
 	char label[LEAF_LABEL_MAX], *name;
 
 	if (leaf->kind == LEAF_CPU || p->leaf_locations[idx])
 		return p->leaf_locations[idx];
-	leaf__label(p->s, leaf, numbered, label);
+	leaf__label(&p->s->model.gpus, leaf, numbered, label);
 	if (asprintf(&name, "%s%s", label, leaf->name) < 0) {
 		p->err = -ENOMEM;
 		return 0;
@@ -318,7 +318,7 @@ static void labels__add_number(struct labels *l, struct pprof *p, const char *ke
 /* "step;forward", the range that was opened first before the others. */
 static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l)
 {
-	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->nvtx, range, path), i;
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->model.nvtx, range, path), i;
 	char *text = NULL;
 	size_t size;
 	FILE *f;
@@ -332,7 +332,7 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l
 	}
 	for (i = 0; i < nr; i++) {
 		fputs(i ? ";" : "", f);
-		escape__print(f, nvtx__name(&p->s->nvtx, path[i]), ESCAPE_FOLDED);
+		escape__print(f, nvtx__name(&p->s->model.nvtx, path[i]), ESCAPE_FOLDED);
 	}
 	if (fclose(f))
 		p->err = -ENOMEM;
@@ -344,22 +344,22 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l
 static void pprof__labels(struct pprof *p, const struct aggregate *a, struct labels *l)
 {
 	const struct session *s = p->s;
-	uint32_t proc = s->chains.v[a->chain].proc, pid = s->machine.procs.v[proc].pid;
-	const struct leaf *leaf = &s->leaves.v[a->leaf];
+	uint32_t proc = s->model.chains.v[a->chain].proc, pid = s->model.machine.procs.v[proc].pid;
+	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 
 	l->nr = 0;
 	labels__add(l, p, "comm", *a->comm ? a->comm : "[unknown]");
 	if (pid)
 		labels__add_number(l, p, "pid", pid);
 	if (a->thread != NO_INDEX)
-		labels__add_number(l, p, "tid", s->threads.v[a->thread].tid);
+		labels__add_number(l, p, "tid", s->model.threads.v[a->thread].tid);
 	if (leaf_kind__is_device(leaf->kind))
-		labels__add_number(l, p, "device", s->gpus.list.v[leaf->gpu].number);
-	if (a->stream != NO_INDEX && s->streams.v[a->stream].known)
-		labels__add_number(l, p, "stream", s->streams.v[a->stream].stream);
-	pprof__range_label(p, s->chains.v[a->chain].range, l);
-	if (*session__host(s, proc))
-		labels__add(l, p, "host", session__host(s, proc));
+		labels__add_number(l, p, "device", s->model.gpus.list.v[leaf->gpu].number);
+	if (a->stream != NO_INDEX && s->model.streams.v[a->stream].known)
+		labels__add_number(l, p, "stream", s->model.streams.v[a->stream].stream);
+	pprof__range_label(p, s->model.chains.v[a->chain].range, l);
+	if (*model__host(&s->model, proc))
+		labels__add(l, p, "host", model__host(&s->model, proc));
 }
 
 static void aggregate__values(const struct aggregate *a, enum leaf_kind kind, int64_t *values)
@@ -390,7 +390,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 {
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *ps = &sample;
-	const struct stack *stack = p->s->chains.v[a->chain].stack;
+	const struct stack *stack = p->s->model.chains.v[a->chain].stack;
 	int64_t values[NR_VALUES];
 	struct labels labels;
 	uint64_t leaf;
@@ -411,7 +411,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 		p->stack.v[p->stack.nr++] = pprof__location(p, &stack->frames[i - nr], nr);
 	}
 	pprof__labels(p, a, &labels);
-	aggregate__values(a, p->s->leaves.v[a->leaf].kind, values);
+	aggregate__values(a, p->s->model.leaves.v[a->leaf].kind, values);
 	sample.n_location_id = p->stack.nr;
 	sample.location_id = p->stack.v;
 	sample.n_value = NR_VALUES - !p->has_wait;
@@ -433,8 +433,8 @@ static void pprof__main_mapping(struct pprof *p)
 	size_t i;
 	uint32_t k;
 
-	for (i = 0; i < s->aggregates.nr; i++) {
-		const struct stack *stack = s->chains.v[s->aggregates.v[i].chain].stack;
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct stack *stack = s->model.chains.v[s->sums.aggregates.v[i].chain].stack;
 
 		for (k = 0; k < stack->nr; k++) {
 			const struct frame *f = stack->frames[k];
@@ -466,7 +466,7 @@ static void pprof__head(struct pprof *p)
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES];
 	const struct session *s = p->s;
-	const struct xpu_file_header *h = &s->inputs.v[0].reader->header;
+	const struct xpu_file_header *h = &s->model.inputs.v[0].reader->header;
 	char account[128];
 	int64_t comment;
 	size_t i;
@@ -484,13 +484,13 @@ static void pprof__head(struct pprof *p)
 	/* Every nanosecond counts; some servers want to be told. */
 	profile.period_type = pv[VALUE_GPU];
 	profile.period = 1;
-	profile.time_nanos = s->first_ns;
-	if (!s->realtime)
+	profile.time_nanos = s->sums.first_ns;
+	if (!s->model.realtime)
 		profile.time_nanos += h->start_real_ns - h->start_mono_ns;
-	profile.duration_nanos = s->last_ns - s->first_ns;
+	profile.duration_nanos = s->sums.last_ns - s->sums.first_ns;
 	snprintf(account, sizeof(account), "launches %" PRIu64 " matched %" PRIu64 " unmatched %"
-		 PRIu64 " lost %" PRIu64, s->loss.nr_launches, s->loss.nr_matched,
-		 loss__unmatched(&s->loss), loss__lost(&s->loss));
+		 PRIu64 " lost %" PRIu64, s->sums.loss.nr_launches, s->sums.loss.nr_matched,
+		 loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
 	comment = pprof__string(p, account);
 	profile.n_comment = 1;
 	profile.comment = &comment;
@@ -508,13 +508,13 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	/* One more, so that it is not empty. */
-	p->leaf_locations = calloc(s->leaves.nr + 1, sizeof(*p->leaf_locations));
+	p->leaf_locations = calloc(s->model.leaves.nr + 1, sizeof(*p->leaf_locations));
 	if (!p->leaf_locations) {
 		deflateEnd(&p->gzip.z);
 		return -ENOMEM;
 	}
-	for (i = 0; i < s->aggregates.nr; i++) {
-		enum leaf_kind kind = s->leaves.v[s->aggregates.v[i].leaf].kind;
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		enum leaf_kind kind = s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind;
 
 		p->has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
 	}
@@ -539,7 +539,7 @@ static void pprof__close(struct pprof *p)
 
 int pprof__write(const struct session *s, FILE *f)
 {
-	bool numbered = gpus__nr_used(&s->gpus) > 1;
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	struct pprof *p = malloc(sizeof(*p));
 	size_t i;
 	int err;
@@ -551,8 +551,8 @@ int pprof__write(const struct session *s, FILE *f)
 		goto out;
 	pprof__head(p);
 	pprof__main_mapping(p);
-	for (i = 0; i < s->aggregates.nr && !p->err; i++)
-		pprof__sample(p, &s->aggregates.v[i], numbered);
+	for (i = 0; i < s->sums.aggregates.nr && !p->err; i++)
+		pprof__sample(p, &s->sums.aggregates.v[i], numbered);
 	pprof__close(p);
 	err = p->err;
 out:

@@ -62,8 +62,8 @@ static const struct xpu_record_info *session__info(const struct session *s,
 	uint32_t i;
 
 	for (i = in->first_info; i < in->first_info + in->nr_infos; i++)
-		if (s->infos.v[i]->key == key)
-			return s->infos.v[i];
+		if (s->model.infos.v[i]->key == key)
+			return s->model.infos.v[i];
 	return NULL;
 }
 
@@ -81,8 +81,8 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	};
 	time_t start = in->reader->header.start_real_ns / 1000000000;
 	const struct xpu_record_info *info;
-	uint64_t span_ns = s->last_ns - s->first_ns;
-	uint64_t from_ns = xpu_ns_between(s->start_ns, s->first_ns);
+	uint64_t span_ns = s->sums.last_ns - s->sums.first_ns;
+	uint64_t from_ns = xpu_ns_between(s->model.start_ns, s->sums.first_ns);
 	char date[64];
 	struct tm tm;
 	size_t i;
@@ -102,7 +102,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
 	/* Of all of them, so once. */
-	if (in == &s->inputs.v[s->inputs.nr - 1])
+	if (in == &s->model.inputs.v[s->model.inputs.nr - 1])
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
 			from_ns / 1000000000, (unsigned int)(from_ns / 1000 % 1000000));
@@ -126,13 +126,13 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 	};
 	size_t i;
 
-	for (i = 0; i < s->messages.nr; i++) {
-		const struct shim_message *m = &s->messages.v[i];
+	for (i = 0; i < s->model.messages.nr; i++) {
+		const struct shim_message *m = &s->model.messages.v[i];
 
 		fprintf(f, "%s%s: ", prefix, m->level && m->level < ARRAY_SIZE(levels) ?
 			levels[m->level] : "message");
-		escape__print(f, session__proc_name(s, m->proc), ESCAPE_TEXT);
-		fprintf(f, " (pid %" PRIu32 "): ", s->machine.procs.v[m->proc].pid);
+		escape__print(f, model__proc_name(&s->model, m->proc), ESCAPE_TEXT);
+		fprintf(f, " (pid %" PRIu32 "): ", s->model.machine.procs.v[m->proc].pid);
 		escape__print(f, m->text, ESCAPE_TEXT);
 		fputc('\n', f);
 	}
@@ -203,40 +203,40 @@ static void text__stacks(const struct session *s, FILE *f)
 	uint64_t nr_shim = 0, nr_bpf = 0, nr_launches = 0;
 	size_t i;
 
-	for (i = 0; i < s->chains.nr; i++) {
-		const struct chain *chain = &s->chains.v[i];
+	for (i = 0; i < s->model.chains.nr; i++) {
+		const struct chain *chain = &s->model.chains.v[i];
 
 		if (chain->no_launch || !chain->nr_launches)
 			continue;
 		nr_launches += chain->nr_launches;
 		if (chain->path == NO_INDEX)
 			continue;
-		if (s->paths.v[chain->path].rec->hdr.misc & XPU_CHAIN_SHIM)
+		if (s->model.paths.v[chain->path].rec->hdr.misc & XPU_CHAIN_SHIM)
 			nr_shim += chain->nr_launches;
 		else
 			nr_bpf += chain->nr_launches;
 	}
-	fprintf(f, "\nstacks: %zu call paths", s->paths.nr);
+	fprintf(f, "\nstacks: %zu call paths", s->model.paths.nr);
 	if (nr_launches)
 		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " were unwound in the process, %"
 			PRIu64 " by frame pointers, %" PRIu64 " have no stack, %" PRIu64
-			" are truncated", nr_launches, nr_shim, nr_bpf, s->loss.no_stack,
-			s->loss.truncated);
+			" are truncated", nr_launches, nr_shim, nr_bpf, s->sums.loss.no_stack,
+			s->sums.loss.truncated);
 	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
-		s->loss.nr_frames, s->loss.unsymbolized);
+		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
 /* As session__print_loss(), but not of launches where nothing was to be launched. */
 static void text__write_loss(const struct session *s, FILE *f)
 {
-	const struct loss *l = &s->loss;
+	const struct loss *l = &s->sums.loss;
 
 	if (l->nr_launches || l->nr_works || l->missing_launches || l->missing_works ||
-	    !s->nr_samples) {
+	    !s->sums.nr_samples) {
 		session__print_loss(s, f);
 		return;
 	}
-	fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->nr_samples, loss__lost(l));
+	fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples, loss__lost(l));
 	loss__print_lines(l, f, "");
 }
 
@@ -245,8 +245,8 @@ static int text__write_json(const struct session *s, FILE *f, const struct text_
 	int err;
 
 	fprintf(f, "{\n\"account\": {\"launches\": %" PRIu64 ", \"matched\": %" PRIu64
-		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->loss.nr_launches,
-		s->loss.nr_matched, loss__unmatched(&s->loss), loss__lost(&s->loss));
+		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->sums.loss.nr_launches,
+		s->sums.loss.nr_matched, loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
 	err = text__write_tables(s, f, opts);
 	fputs("\n}\n", f);
 	return err;
@@ -261,8 +261,8 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 		return text__write_json(s, f, opts);
 	if (opts->format == TABLE_CSV || opts->table)
 		return text__write_tables(s, f, opts);
-	for (i = 0; i < s->inputs.nr; i++) {
-		text__write_head(s, &s->inputs.v[i], f);
+	for (i = 0; i < s->model.inputs.nr; i++) {
+		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
 	text__write_loss(s, f);
@@ -270,7 +270,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	if (err)
 		return err;
 	text__stacks(s, f);
-	if (s->messages.nr)
+	if (s->model.messages.nr)
 		fputs("\nmessages of the shim:\n", f);
 	text__write_messages(s, f, "  ");
 	return 0;

@@ -19,11 +19,11 @@ static int api_calls__collect(struct section_rows *to)
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < s->calls.nr && !err; i++) {
-		if (!s->calls.v[i].ns.nr)
+	for (i = 0; i < s->sums.calls.nr && !err; i++) {
+		if (!s->sums.calls.v[i].ns.nr)
 			continue;
-		err = array_push(&rows, &s->calls.v[i]);
-		to->sum_ns += s->calls.v[i].ns.sum;
+		err = array_push(&rows, &s->sums.calls.v[i]);
+		to->sum_ns += s->sums.calls.v[i].ns.sum;
 	}
 	if (rows.nr)
 		qsort(rows.v, rows.nr, sizeof(*rows.v), call_stats__cmp);
@@ -34,7 +34,7 @@ static int api_calls__collect(struct section_rows *to)
 
 static void api_calls__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "API calls: %" PRIu64 " of %zu names, times in %s\n", rows->s->nr_calls,
+	fprintf(f, "API calls: %" PRIu64 " of %zu names, times in %s\n", rows->s->sums.nr_calls,
 		rows->nr, rows->unit);
 }
 

@@ -45,9 +45,9 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < s->leaf_stats.nr && !err; i++) {
-		const struct leaf_stats *stats = &s->leaf_stats.v[i];
-		const struct leaf *leaf = &s->leaves.v[i];
+	for (i = 0; i < s->sums.leaf_stats.nr && !err; i++) {
+		const struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
+		const struct leaf *leaf = &s->model.leaves.v[i];
 		/* Names are interned; a set has none, as no copy has. */
 		uint64_t key = (uintptr_t)leaf->name;
 		uint32_t idx;
@@ -99,7 +99,7 @@ static int kernels__collect(struct section_rows *rows)
 static void kernels__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "kernels: %" PRIu64 " of %zu names, times in %s\n",
-		rows->s->nr_works[LEAF_KERNEL], rows->nr, rows->unit);
+		rows->s->sums.nr_works[LEAF_KERNEL], rows->nr, rows->unit);
 }
 
 static int kernels__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -122,7 +122,7 @@ static int memory_time__collect(struct section_rows *rows)
 static void memory_time__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "memory operations: %" PRIu64 " copies, %" PRIu64 " sets, times in %s\n",
-		rows->s->nr_works[LEAF_MEMCPY], rows->s->nr_works[LEAF_MEMSET], rows->unit);
+		rows->s->sums.nr_works[LEAF_MEMCPY], rows->s->sums.nr_works[LEAF_MEMSET], rows->unit);
 }
 
 static int memory_time__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -182,9 +182,9 @@ static int devices__collect(struct section_rows *to)
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < s->gpus.list.nr && !err; i++)
-		if (s->gpus.list.v[i].nr_works)
-			err = array_push(&rows, &s->gpus.list.v[i]);
+	for (i = 0; i < s->model.gpus.list.nr && !err; i++)
+		if (s->model.gpus.list.v[i].nr_works)
+			err = array_push(&rows, &s->model.gpus.list.v[i]);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -221,7 +221,7 @@ static int stream__cmp(const void *va, const void *vb, void *ctx)
 	const struct stream *b = *(const struct stream *const *)vb;
 	const struct session *s = ctx;
 
-	return cmp3(s->gpus.list.v[a->gpu].number, s->gpus.list.v[b->gpu].number) ?:
+	return cmp3(s->model.gpus.list.v[a->gpu].number, s->model.gpus.list.v[b->gpu].number) ?:
 	       cmp3(b->busy_ns, a->busy_ns) ?: cmp3(a, b);
 }
 
@@ -232,9 +232,9 @@ static int streams__collect(struct section_rows *to)
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < s->streams.nr && !err; i++)
-		if (s->streams.v[i].nr_works)
-			err = array_push(&rows, &s->streams.v[i]);
+	for (i = 0; i < s->model.streams.nr && !err; i++)
+		if (s->model.streams.v[i].nr_works)
+			err = array_push(&rows, &s->model.streams.v[i]);
 	if (rows.nr)
 		qsort_r(rows.v, rows.nr, sizeof(*rows.v), stream__cmp, (void *)s);
 	to->v = rows.v;
@@ -251,8 +251,8 @@ static int streams__row(const struct section_rows *rows, const void *row, struct
 {
 	const struct stream *stream = *(const struct stream *const *)row;
 	const struct session *s = rows->s;
-	const char *process = session__proc_name(s, stream->proc);
-	uint32_t pid = s->machine.procs.v[stream->proc].pid;
+	const char *process = model__proc_name(&s->model, stream->proc);
+	uint32_t pid = s->model.machine.procs.v[stream->proc].pid;
 	char *name;
 	int len;
 
@@ -265,7 +265,7 @@ static int streams__row(const struct section_rows *rows, const void *row, struct
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
 		{ .n = stream->busy_ns }, { .n = stream->nr_works },
-		{ .n = s->gpus.list.v[stream->gpu].number },
+		{ .n = s->model.gpus.list.v[stream->gpu].number },
 		{ .n = stream->known ? stream->context : CELL_NONE },
 		{ .n = stream->known ? stream->stream : CELL_NONE }, { .n = pid },
 		{ .s = process }, { .s = name },

@@ -41,7 +41,7 @@ static void nvtx_ranges__add(const struct nvtx *n, struct nvtx_row *rows, uint32
 static int nvtx_ranges__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
-	const struct nvtx *n = &s->nvtx;
+	const struct nvtx *n = &s->model.nvtx;
 	struct nvtx_row *rows;
 	size_t i;
 
@@ -57,8 +57,8 @@ static int nvtx_ranges__collect(struct section_rows *to)
 			rows[to->nr++] = rows[i];
 	qsort(rows, to->nr, sizeof(*rows), nvtx_row__cmp);
 	to->v = rows;
-	for (i = 0; i < s->gpus.list.nr; i++)
-		to->sum_ns += s->gpus.list.v[i].busy_ns;
+	for (i = 0; i < s->model.gpus.list.nr; i++)
+		to->sum_ns += s->model.gpus.list.v[i].busy_ns;
 	return 0;
 }
 

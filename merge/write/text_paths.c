@@ -116,7 +116,7 @@ static void print_folded(FILE *f, const struct stack *stack)
 static char *launch_site__name(const struct session *s, const struct row *row,
 			       enum table_format format)
 {
-	const struct stack *stack = s->chains.v[row->a->chain].stack;
+	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
 	char *name = NULL;
 	size_t size;
 	FILE *f = open_memstream(&name, &size);
@@ -144,12 +144,12 @@ static int launch_sites__collect(struct section_rows *to)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
-		enum leaf_kind kind = s->leaves.v[a->leaf].kind;
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
 
 		if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
-			err = rows__add(&rows, a, (uintptr_t)s->chains.v[a->chain].stack,
+			err = rows__add(&rows, a, (uintptr_t)s->model.chains.v[a->chain].stack,
 					(uintptr_t)a->comm, kind == LEAF_PENDING);
 	}
 	return rows__finish(&rows, err, to);
@@ -197,11 +197,11 @@ static int cpu_functions__collect(struct section_rows *to)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
-		const struct stack *stack = s->chains.v[a->chain].stack;
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+		const struct stack *stack = s->model.chains.v[a->chain].stack;
 
-		if (s->leaves.v[a->leaf].kind == LEAF_CPU)
+		if (s->model.leaves.v[a->leaf].kind == LEAF_CPU)
 			err = rows__add(&rows, a, (uintptr_t)stack->frames[stack->nr - 1]->name, 0,
 					0);
 	}
@@ -211,7 +211,7 @@ static int cpu_functions__collect(struct section_rows *to)
 static void cpu_functions__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "CPU time: %" PRIu64 " samples in %zu functions, times in %s\n",
-		rows->s->nr_samples, rows->nr, rows->unit);
+		rows->s->sums.nr_samples, rows->nr, rows->unit);
 }
 
 static int cpu_functions__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -23,7 +23,7 @@ static struct life thread_account__life(const struct session *s, const struct th
 	struct life l = {
 		.life_ns = xpu_ns_between(a->rec->start_ns, a->rec->end_ns),
 		.on_cpu_ns = t->run_ns,
-		.wait_ns = s->threads.v[a->thread].gpu_wait_ns,
+		.wait_ns = s->model.threads.v[a->thread].gpu_wait_ns,
 	};
 	uint64_t spun_ns;
 	int kind;
@@ -62,11 +62,11 @@ static int threads__collect(struct section_rows *rows)
 {
 	const struct session *s = rows->s;
 
-	rows->v = copy_rows(s->accounts.v, s->accounts.nr, sizeof(*s->accounts.v));
+	rows->v = copy_rows(s->sums.accounts.v, s->sums.accounts.nr, sizeof(*s->sums.accounts.v));
 	if (!rows->v)
 		return -ENOMEM;
-	rows->nr = s->accounts.nr;
-	qsort(rows->v, rows->nr, sizeof(*s->accounts.v), thread_account__cmp);
+	rows->nr = s->sums.accounts.nr;
+	qsort(rows->v, rows->nr, sizeof(*s->sums.accounts.v), thread_account__cmp);
 	return 0;
 }
 
@@ -79,7 +79,7 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 {
 	const struct session *s = rows->s;
 	const struct thread_account *a = row;
-	const struct thread *thread = &s->threads.v[a->thread];
+	const struct thread *thread = &s->model.threads.v[a->thread];
 	struct life l = thread_account__life(s, a);
 
 	table__row(t, (struct cell[]){
@@ -89,7 +89,7 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 		{ .n = l.off_ns[XPU_OFF_OTHER] }, { .n = l.off_ns[XPU_OFF_RUNNABLE] },
 		{ .n = l.wait_ns }, { .n = table__share(l.sum_ns, l.life_ns) },
 		{ .n = a->time.nr_switches },
-		{ .n = s->machine.procs.v[thread->proc].pid }, { .n = thread->tid },
+		{ .n = s->model.machine.procs.v[thread->proc].pid }, { .n = thread->tid },
 		{ .s = a->comm && *a->comm ? a->comm : "[unknown]" },
 	});
 	return 0;
@@ -114,7 +114,7 @@ SECTION(threads, struct thread_account);
 /* Where the thread was; NULL if that is not known. */
 static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)
 {
-	return row->chain != NO_INDEX ? stack__place(s->chains.v[row->chain].stack) : NULL;
+	return row->chain != NO_INDEX ? stack__place(s->model.chains.v[row->chain].stack) : NULL;
 }
 
 /* Rows of one thread in one place become one: whole stacks are too many to read. */
@@ -166,9 +166,9 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 	if (!f)
 		return NULL;
 	if (row->thread != NO_INDEX) {
-		thread = &s->threads.v[row->thread];
+		thread = &s->model.threads.v[row->thread];
 		fprintf(f, "%s (tid %" PRIu32 "): ",
-			thread->comm ?: session__proc_name(s, thread->proc), thread->tid);
+			thread->comm ?: model__proc_name(&s->model, thread->proc), thread->tid);
 	}
 	print_idle(s, f, row);
 	if (fclose(f)) {
@@ -181,10 +181,10 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 static int idle__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
-	size_t i, k = 0, nr = s->idles.rows.nr;
+	size_t i, k = 0, nr = s->sums.idles.rows.nr;
 	struct idle_row *rows;
 
-	rows = copy_rows(s->idles.rows.v, nr, sizeof(*rows));
+	rows = copy_rows(s->sums.idles.rows.v, nr, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	to->v = rows;
@@ -209,7 +209,7 @@ static int idle__collect(struct section_rows *to)
 static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu,
 			   const struct idle_row *rows, size_t nr)
 {
-	const struct idle_gpu *gpu = &s->idles.gpus.v[nr_gpu];
+	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[nr_gpu];
 	uint64_t span_ns = gpu->to_ns - gpu->from_ns;
 	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
 	size_t i, told = 0;
@@ -218,7 +218,7 @@ static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu,
 	FILE *m;
 
 	fprintf(f, "GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
-		".%03u ms from its first to its last work", s->gpus.list.v[nr_gpu].number,
+		".%03u ms from its first to its last work", s->model.gpus.list.v[nr_gpu].number,
 		permille / 10, permille % 10, span_ns / 1000000,
 		(unsigned int)(span_ns / 1000 % 1000));
 	for (i = 0; i < nr && told < 4; i++) {
@@ -245,8 +245,8 @@ static void idle__head(const struct section_rows *rows, FILE *f)
 	const char *before = "";
 	size_t i;
 
-	for (i = 0; i < s->idles.gpus.nr; i++) {
-		if (!s->idles.gpus.v[i].busy_ns)
+	for (i = 0; i < s->sums.idles.gpus.nr; i++) {
+		if (!s->sums.idles.gpus.v[i].busy_ns)
 			continue;
 		fputs(before, f);
 		print_idle_gpu(s, f, i, rows->v, rows->nr);
@@ -258,14 +258,14 @@ static int idle__row(const struct section_rows *rows, const void *vrow, struct t
 {
 	const struct session *s = rows->s;
 	const struct idle_row *row = vrow;
-	const struct idle_gpu *gpu = &s->idles.gpus.v[row->gpu];
+	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[row->gpu];
 	char *name = idle_row__name(s, row);
 
 	if (!name)
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, gpu->to_ns - gpu->from_ns) }, { .n = row->ns },
-		{ .n = row->nr_gaps }, { .n = s->gpus.list.v[row->gpu].number }, { .s = name },
+		{ .n = row->nr_gaps }, { .n = s->model.gpus.list.v[row->gpu].number }, { .s = name },
 	});
 	free(name);
 	return 0;

@@ -9,22 +9,22 @@
 
 #define MARKER_NS	1000		/* widest launch slice */
 
-static int timeline__launch(void *ctx, const struct session *s, uint64_t key, const struct launch *l)
+static int timeline__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
 {
 	struct timeline *t = ctx;
 
-	(void)s;
+	(void)m;
 	return array_push(&t->host, ((struct host_event){
 		.time_ns = l->time_ns, .key = key, .thread = l->thread, .chain = l->chain,
 	}));
 }
 
-static int timeline__placed(void *ctx, const struct session *s, const struct placed *p)
+static int timeline__placed(void *ctx, const struct model *m, const struct placed *p)
 {
-	uint64_t key = JOIN_KEY(s->chains.v[p->chain].proc, 0);
+	uint64_t key = JOIN_KEY(m->chains.v[p->chain].proc, 0);
 	struct timeline *t = ctx;
 
-	if (s->leaves.v[p->leaf].kind != LEAF_CPU)
+	if (m->leaves.v[p->leaf].kind != LEAF_CPU)
 		return 0;
 	return array_push(&t->host, ((struct host_event){
 		.time_ns = p->time_ns, .key = key, .thread = p->thread, .chain = p->chain,
@@ -32,12 +32,12 @@ static int timeline__placed(void *ctx, const struct session *s, const struct pla
 	}));
 }
 
-static int timeline__work(void *ctx, const struct session *s, uint64_t key, const struct work *w,
+static int timeline__work(void *ctx, const struct model *m, uint64_t key, const struct work *w,
 			  const struct launch *l, uint32_t made, bool first)
 {
 	struct timeline *t = ctx;
 
-	(void)s;
+	(void)m;
 	if (!w->start_ns) {
 		t->nr_untimed++;
 		return 0;
@@ -57,11 +57,11 @@ static int timeline__work(void *ctx, const struct session *s, uint64_t key, cons
 	}));
 }
 
-static int timeline__slice(void *ctx, const struct session *s, const struct slice *slice)
+static int timeline__slice(void *ctx, const struct model *m, const struct slice *slice)
 {
 	struct timeline *t = ctx;
 
-	(void)s;
+	(void)m;
 	t->has_calls |= slice->kind == SLICE_API;
 	return array_push(&t->slices, *slice);
 }
@@ -206,7 +206,7 @@ static size_t host_event__thread_key(const void *v, const void *ctx)
 	const struct session *s = ctx;
 	const struct host_event *e = v;
 
-	return min_t(size_t, e->thread, s->threads.nr);
+	return min_t(size_t, e->thread, s->model.threads.nr);
 }
 
 static size_t host_event__proc_key(const void *v, const void *ctx)
@@ -222,7 +222,7 @@ static size_t slice__thread_key(const void *v, const void *ctx)
 	const struct session *s = ctx;
 	const struct slice *slice = v;
 
-	return min_t(size_t, slice->thread, s->threads.nr);
+	return min_t(size_t, slice->thread, s->model.threads.nr);
 }
 
 static size_t slice__proc_key(const void *v, const void *ctx)
@@ -289,11 +289,11 @@ static int timeline__sort(struct timeline *t, const struct session *s)
 {
 	int err;
 
-	err = distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->threads.nr + 1,
+	err = distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.threads.nr + 1,
 			 host_event__thread_key, s) ?:
-	      distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->machine.procs.nr,
+	      distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.machine.procs.nr,
 			 host_event__proc_key, s) ?:
-	      distribute((void **)&t->device.v, t->device.nr, sizeof(*t->device.v), s->streams.nr,
+	      distribute((void **)&t->device.v, t->device.nr, sizeof(*t->device.v), s->model.streams.nr,
 			 device_event__stream_key, s);
 	if (err)
 		return err;
@@ -410,9 +410,9 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
-	err = err ?: distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->threads.nr + 1,
+	err = err ?: distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.threads.nr + 1,
 				slice__thread_key, s) ?:
-	      distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->machine.procs.nr,
+	      distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.machine.procs.nr,
 			 slice__proc_key, s);
 	if (err)
 		return err;
@@ -475,7 +475,7 @@ static int timeline__number_pids(struct timeline *t, const struct session *s)
 		proc = t->tracks.v[i].proc;
 		if (t->pids[proc])
 			continue;
-		pid = s->machine.procs.v[proc].pid;
+		pid = s->model.machine.procs.v[proc].pid;
 		if (!pid || pid >= PID_REUSED || idmap__get(&taken, pid, &other)) {
 			t->pids[proc] = PID_REUSED + proc;
 			continue;
@@ -489,7 +489,7 @@ static int timeline__number_pids(struct timeline *t, const struct session *s)
 
 uint32_t timeline__tid(const struct session *s, uint32_t thread)
 {
-	return thread == NO_INDEX ? 0 : s->threads.v[thread].tid;
+	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
 }
 
 int timeline__prepare(struct timeline *t, const struct session *s)
@@ -501,9 +501,9 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	if (t->pids)
 		return 0;
 	/* One more of each, so that none is empty. */
-	t->pids = calloc(s->machine.procs.nr + 1, sizeof(*t->pids));
-	t->nr_lanes = calloc(s->streams.nr + 1, sizeof(*t->nr_lanes));
-	t->first_track = calloc(s->streams.nr + 1, sizeof(*t->first_track));
+	t->pids = calloc(s->model.machine.procs.nr + 1, sizeof(*t->pids));
+	t->nr_lanes = calloc(s->model.streams.nr + 1, sizeof(*t->nr_lanes));
+	t->first_track = calloc(s->model.streams.nr + 1, sizeof(*t->first_track));
 	if (!t->pids || !t->nr_lanes || !t->first_track)
 		return -ENOMEM;
 	err = timeline__sort(t, s);
@@ -511,14 +511,14 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 		return err;
 	if (filter__active(s->opts.filter))
 		timeline__drop_duplicates(t);
-	t->first_ns = s->last_ns ? s->first_ns : UINT64_MAX;
+	t->first_ns = s->sums.last_ns ? s->sums.first_ns : UINT64_MAX;
 	err = timeline__prepare_slices(t, s) ?: timeline__find_tracks(t);
 	if (err)
 		return err;
 	err = timeline__assign_lanes(t);
 	if (err)
 		return err;
-	for (i = 0; i < s->streams.nr; i++) {
+	for (i = 0; i < s->model.streams.nr; i++) {
 		t->first_track[i] = next_track;
 		next_track += t->nr_lanes[i];
 	}
@@ -640,13 +640,13 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 	for (i = 0; i < t->device.nr && !err; i++) {
 		const struct device_event *e = &t->device.v[i];
 
-		if (s->streams.v[e->stream].gpu != gpu)
+		if (s->model.streams.v[e->stream].gpu != gpu)
 			continue;
 		/* By the clocks it may have begun before it was launched. */
 		if (what == COUNTER_IN_FLIGHT && !e->orphan)
 			err = changes__add(changes, min_t(uint64_t, e->launch_ns, e->start_ns),
 					   e->end_ns, 1);
-		else if (what == COUNTER_COPYING && s->leaves.v[e->leaf].kind == LEAF_MEMCPY)
+		else if (what == COUNTER_COPYING && s->model.leaves.v[e->leaf].kind == LEAF_MEMCPY)
 			err = changes__add(changes, e->start_ns, e->end_ns, e->bytes);
 	}
 	return err ?: changes__sort(changes);

@@ -91,7 +91,7 @@ const char *timeline_counter__name(enum timeline_counter what);
  * timeline__count - a counter of one GPU over time
  * @t: prepared
  * @s: its session
- * @gpu: index in s->gpus
+ * @gpu: index in s->model.gpus
  * @what: which counter
  * @points: empty; by time. Where there are very many, peaks stand for what is too short to see.
  *

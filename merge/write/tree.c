@@ -14,7 +14,7 @@ struct adder {
 	struct tree *tree;
 	const struct session *session;
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
-	ARRAY(uint32_t) leaves;		/* of each of session.leaves, NO_INDEX until used */
+	ARRAY(uint32_t) leaves;		/* of each of session.model.leaves, NO_INDEX until used */
 	folded_text_t buf, root;
 	const struct by_list *by;
 	bool numbered;
@@ -118,12 +118,12 @@ static int adder__root(struct adder *a, const struct aggregate *agg, enum by by,
 
 static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 {
-	const struct leaf *leaf = &a->session->leaves.v[leaf_idx];
+	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
 	char label[LEAF_LABEL_MAX];
 	int err = 0;
 
 	if (a->leaves.v[leaf_idx] == NO_INDEX) {
-		leaf__label(a->session, leaf, a->numbered, label);
+		leaf__label(&a->session->model.gpus, leaf, a->numbered, label);
 		err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
 	}
 	*idx = a->leaves.v[leaf_idx];
@@ -171,8 +171,8 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
 {
 	const struct session *s = a->session;
-	const struct stack *stack = s->chains.v[agg->chain].stack;
-	const struct leaf *leaf = &s->leaves.v[agg->leaf];
+	const struct stack *stack = s->model.chains.v[agg->chain].stack;
+	const struct leaf *leaf = &s->model.leaves.v[agg->leaf];
 	uint32_t node = TREE_ROOT, frame, i, k;
 	int err = 0;
 
@@ -187,7 +187,7 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
 	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
 				      leaf_kind__is_device(leaf->kind) ?
-				      s->gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
+				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
 }
 
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
@@ -197,10 +197,10 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->leaves.nr && !err; i++)
+	for (i = 0; i < s->model.leaves.nr && !err; i++)
 		err = array_push(&a.leaves, NO_INDEX);
-	for (i = 0; i < s->aggregates.nr && !err; i++)
-		err = adder__add(&a, &s->aggregates.v[i], side);
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++)
+		err = adder__add(&a, &s->sums.aggregates.v[i], side);
 	idmap__free(&a.by_frame);
 	array_free(&a.leaves);
 	array_free(&a.buf);

@@ -95,8 +95,8 @@ floors() {
 }
 
 floors merge write join+import read symbols model
-is "$(grep -l '#include "join/session_tables.h"' $merge test/*/*.[ch] | grep -v '^merge/join/session_')" \
-	merge/join/session.c "what the passes of a session share is theirs alone"
+is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|stacks)\.h"' $merge test/*/*.[ch] |
+	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"libbfd is behind merge/symbols/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.

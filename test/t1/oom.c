@@ -192,7 +192,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 		      diff__write_folded(&d, out, &result) ?: diff__write_text(&d, out);
 		diff__exit(&d);
 	}
-	*loss = s.loss;
+	*loss = s.sums.loss;
 	session__exit(&s);
 out:
 	filter__free(&filter);
