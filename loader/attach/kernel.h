@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kernel.h - what this kernel has, and what it allows us */
+/* kernel.h - what this kernel has */
 #ifndef XPU_LOADER_KERNEL_H
 #define XPU_LOADER_KERNEL_H
 
@@ -12,8 +12,5 @@ bool kernel__has_btf(void);
 
 /* Whether /proc/kallsyms tells us where the kernel's functions are. */
 bool kernel__shows_addresses(void);
-
-/* What @err of bpf() or perf_event_open() most likely means to the user: ": ...", or "". */
-const char *kernel__advice(int err);
 
 #endif /* XPU_LOADER_KERNEL_H */

@@ -15,6 +15,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "attach/advice.h"
 #include "attach/caps.h"
 #include "attach/kernel.h"
 #include "base/msg.h"
@@ -458,7 +459,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 		*pp = p;
 		return 0;
 	}
-	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), kernel__advice(err));
+	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), advice_on_error(err));
 out:
 	probes__close(p);
 	return err;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "attach/caps.h"
-#include "target/mapped.h"
+#include "base/mapped.h"
 #include "xpu_slot.h"
 
 /* For processes that xpuload starts, and for others; some are for one of these only. */

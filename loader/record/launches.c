@@ -8,7 +8,7 @@
 #include "record/events.h"
 #include "record/parts.h"
 #include "record/processes.h"
-#include "record/recorder.h"
+#include "record/recorder_stats.h"
 #include "record/threads.h"
 #include "record/writer.h"
 #include "xpu_slot.h"

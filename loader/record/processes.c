@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/msg.h"
-#include "record/recorder.h"
+#include "record/recorder_stats.h"
 #include "util.h"
 #include "record/writer.h"
 

@@ -10,7 +10,7 @@
 #include "record/parts.h"
 #include "record/processes.h"
 #include "record/pycode.h"
-#include "record/recorder.h"
+#include "record/recorder_stats.h"
 #include "record/stacks.h"
 #include "record/threads.h"
 

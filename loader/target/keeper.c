@@ -20,7 +20,7 @@
 #include "target/copy.h"
 #include "invoker.h"
 #include "base/map.h"
-#include "target/mapped.h"
+#include "base/mapped.h"
 #include "safefile.h"
 #include "base/table.h"
 

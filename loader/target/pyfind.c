@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/mapped.h"
+#include "base/mapped.h"
 #include "base/msg.h"
 #include "target/pyelf.h"
 

@@ -82,7 +82,8 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 		err = leaves__get(&m->leaves, LEAF_OFF_CPU, NO_INDEX,
 				    name, leaf);
 	at->time_ns += p->found->shift_ns;
-	return err ?: wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, at->time_ns, NULL);
+	return err ?: wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm,
+				   at->time_ns, NULL);
 }
 
 /* Tells those who want single events of time of a thread, from @time_ns on. */
@@ -139,8 +140,8 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 		p->sums->loss.bad_refs++;
 		return 0;
 	}
-	return idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name, at.chain,
-			  at.time_ns, end_ns);
+	return idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+			  at.chain, at.time_ns, end_ns);
 }
 
 /* For waits__share(): so long did a wait wait for that leaf. */

@@ -83,7 +83,7 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 
 /* The one at @place is closed; those behind it stay open, on other paths. */
 static int range__end(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
-			      uint32_t place, uint32_t range, uint64_t time_ns)
+		      uint32_t place, uint32_t range, uint64_t time_ns)
 {
 	struct model *m = p->model;
 	const struct nvtx_range *ranges = m->nvtx.ranges.v;
@@ -127,7 +127,8 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 		return 0;
 	}
 	t = range__thread(p, thread);
-	err = t ? nvtx__range(&m->nvtx, &m->strings, m->threads.v[thread].proc, e->range_id, &range) : -ENOMEM;
+	err = t ? nvtx__range(&m->nvtx, &m->strings, m->threads.v[thread].proc, e->range_id,
+			      &range) : -ENOMEM;
 	if (err < 0)
 		return err;
 	p->sums->loss.bad_refs += err;

@@ -13,7 +13,9 @@
  */
 int ranges__open(struct second_pass *p);
 
-/* After the last pass: those that nobody has closed. Return: 0, -ENOMEM, or what the sink returned. */
+/*
+ * After the last pass: those that nobody has closed. Return: 0, -ENOMEM, or what the sink returned.
+ */
 int ranges__finish(struct second_pass *p);
 
 /**

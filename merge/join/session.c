@@ -289,8 +289,8 @@ void session__print_loss(const struct session *s, FILE *f)
 	loss__print(&s->sums.loss, f, "");
 	if (filter__active(s->opts.filter)) {
 		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
-			" launches without any; asked for: ", s->sums.nr_left_out, s->sums.loss.nr_works,
-			s->sums.nr_pending_left_out);
+			" launches without any; asked for: ", s->sums.nr_left_out,
+			s->sums.loss.nr_works, s->sums.nr_pending_left_out);
 		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
 		fputc('\n', f);
 	}

@@ -40,7 +40,7 @@ static const char *stacks__string(void *ctx, uint32_t id)
 }
 
 static const char *stacks__jit(void *ctx, const struct image *image, bool ran_before,
-				uint64_t addr)
+			       uint64_t addr)
 {
 	const struct stacks *s = ctx;
 	const char *name = NULL;

@@ -80,7 +80,7 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
 /*
- * All but FILTER_NVTX, which session_nvtx.h asks for.
+ * All but FILTER_NVTX, which wanted__range() asks for.
  * Return: 1 if @e is wanted, 0 if not, or -ENOMEM.
  */
 int filter__keeps(struct filter *f, const struct filter_event *e);

@@ -120,10 +120,63 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	}
 }
 
-/* @place: of the batch that the record is in */
-static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent,
-				   uint64_t place, const struct xpu_record *rec)
+static int collect__string(struct found *f, uint32_t proc, const struct xpu_record_string *rec)
 {
+	int err = 0;
+
+	if (rec->id)
+		err = idmap__add(&f->strings, ID_KEY(proc, rec->id), f->string_defs.nr);
+	return err > 0 ? array_push(&f->string_defs, rec->data) : err;
+}
+
+static int collect__api(struct found *f, uint32_t proc, const struct xpu_record_api *rec)
+{
+	int err = 0;
+
+	if (API_KEY_FITS(rec->domain, rec->cbid))
+		err = idmap__add(&f->apis, API_KEY(proc, rec->domain, rec->cbid), rec->name);
+	return min_t(int, err, 0);
+}
+
+static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_record_stream *rec)
+{
+	struct stream_def def = { proc, rec };
+	struct found *f = c->found;
+	int err = 0;
+
+	/* The same index as in the model, which has them when the GPUs are known. */
+	if (rec->id)
+		err = idmap__add(&f->streams, ID_KEY(proc, rec->id),
+				 c->model->streams.nr + f->stream_defs.nr);
+	return err > 0 ? array_push(&f->stream_defs, def) : err;
+}
+
+static int collect__pycode(struct found *f, uint32_t proc, const struct xpu_record_pycode *rec)
+{
+	int err = 0;
+
+	if (rec->id)
+		err = idmap__add(&f->pycodes, ID_KEY(proc, rec->id), f->pycode_defs.nr);
+	return err > 0 ? array_push(&f->pycode_defs, rec) : err;
+}
+
+static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
+{
+	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
+
+	return min_t(int, err, 0);
+}
+
+static int collect__message(struct model *m, uint32_t proc, const struct xpu_record_message *rec)
+{
+	return array_push(&m->messages, ((struct shim_message){ proc, rec->hdr.misc, rec->data }));
+}
+
+/* @place: of the batch that the record is in */
+static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
+			   const struct xpu_record *rec)
+{
+	const struct xpu_record_graph_clone *clone;
 	struct found *f = c->found;
 	int err;
 
@@ -131,73 +184,36 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent,
 	if (err)
 		return err;
 	switch (rec->type) {
-	case XPU_RECORD_STRING: {
-		const struct xpu_record_string *str = (const void *)rec;
-
-		err = !str->id ? 0 :
-		      idmap__add(&f->strings, ID_KEY(proc, str->id), f->string_defs.nr);
-		return err <= 0 ? err : array_push(&f->string_defs, str->data);
-	}
-	case XPU_RECORD_API: {
-		const struct xpu_record_api *api = (const void *)rec;
-
-		if (!API_KEY_FITS(api->domain, api->cbid))
-			return 0;
-		err = idmap__add(&f->apis, API_KEY(proc, api->domain, api->cbid), api->name);
-		return min_t(int, err, 0);
-	}
-	case XPU_RECORD_STREAM: {
-		const struct xpu_record_stream *stream = (const void *)rec;
-		struct stream_def def = { proc, stream };
-
-		/* The same index as in the model, which is filled when the GPUs are known. */
-		err = !stream->id ? 0 : idmap__add(&f->streams, ID_KEY(proc, stream->id),
-						   c->model->streams.nr + f->stream_defs.nr);
-		return err <= 0 ? err : array_push(&f->stream_defs, def);
-	}
-	case XPU_RECORD_DEVICE: {
-		struct device_def def = { proc, (const void *)rec };
-
-		return array_push(&f->device_defs, def);
-	}
-	case XPU_RECORD_GRAPH_CLONE: {
-		const struct xpu_record_graph_clone *clone = (const void *)rec;
-
-		return graphs__add_clone(&c->found->graphs, proc, clone->node_id, clone->original_id);
-	}
-	case XPU_RECORD_REFUSED: {
-		const struct xpu_record_refused *refused = (const void *)rec;
-
-		err = idmap__add(&f->refused, ID_KEY(proc, refused->correlation_id),
-				 refused->result);
-		return min_t(int, err, 0);
-	}
-	case XPU_RECORD_PYCODE: {
-		const struct xpu_record_pycode *code = (const void *)rec;
-
-		err = !code->id ? 0 :
-		      idmap__add(&f->pycodes, ID_KEY(proc, code->id), f->pycode_defs.nr);
-		return err <= 0 ? err : array_push(&f->pycode_defs, code);
-	}
+	case XPU_RECORD_STRING:
+		return collect__string(f, proc, (const void *)rec);
+	case XPU_RECORD_API:
+		return collect__api(f, proc, (const void *)rec);
+	case XPU_RECORD_STREAM:
+		return collect__stream(c, proc, (const void *)rec);
+	case XPU_RECORD_DEVICE:
+		return array_push(&f->device_defs,
+				  ((struct device_def){ proc, (const void *)rec }));
+	case XPU_RECORD_GRAPH_CLONE:
+		clone = (const void *)rec;
+		return graphs__add_clone(&f->graphs, proc, clone->node_id, clone->original_id);
+	case XPU_RECORD_REFUSED:
+		return collect__refused(f, proc, (const void *)rec);
+	case XPU_RECORD_PYCODE:
+		return collect__pycode(f, proc, (const void *)rec);
 	case XPU_RECORD_COUNTERS:
 		sent__read(sent, place, (const void *)rec);
 		return 0;
 	case XPU_RECORD_RANGE:
 		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
-	case XPU_RECORD_MESSAGE: {
-		struct shim_message msg = {
-			proc, rec->misc, ((const struct xpu_record_message *)rec)->data,
-		};
-
-		return array_push(&c->model->messages, msg);
-	}
+	case XPU_RECORD_MESSAGE:
+		return collect__message(c->model, proc, (const void *)rec);
 	default:
 		return 0;
 	}
 }
 
 static int collect__batch(struct collect *c, const struct record_iter *outer,
-				  const struct xpu_record_batch *batch)
+			  const struct xpu_record_batch *batch)
 {
 	const struct xpu_record *rec = (const void *)batch->records;
 	struct record_iter it;

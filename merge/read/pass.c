@@ -4,7 +4,7 @@
 #include <errno.h>
 
 static void passes__tell(struct passes *p, const struct reader *r,
-			   const struct record_iter *it, unsigned int from, unsigned int to)
+			 const struct record_iter *it, unsigned int from, unsigned int to)
 {
 	unsigned int permille = from + (to - from) * (record_iter__file_offset(it) >> 10) /
 					((r->size >> 10) + 1);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "python/python.h"
+#include "python/mode.h"
 #include "xpu_record.h"
 #include "xpu_pylayout.h"
 

@@ -2,7 +2,7 @@
 /*
  * aligner.h - what the steps of align__run() share
  *
- * align.c prepares both sides, align_offset.c finds the offset between their clocks, align_match.c
+ * aligner.c prepares both sides, align_offset.c finds the offset between their clocks, align_match.c
  * matches what is left to match once that is known.
  */
 #ifndef MERGE_ALIGNER_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "target/mapped.h"
+#include "base/mapped.h"
 
 #include <errno.h>
 #include <fcntl.h>
