@@ -6,11 +6,11 @@
 
 live="$XPU_BUILD/workload/live"
 
-wait_for() {		# wait_for COMMAND...: until it succeeds, for ten seconds at most
+wait_for() {		# wait_for COMMAND...: until it succeeds, for a minute at most
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
-		[ $tries -lt 500 ] || return 1
+		[ $tries -lt 3000 ] || return 1
 		sleep 0.02
 	done
 }
@@ -75,6 +75,11 @@ awake() {		# awake OBSERVER...: waits until what it recorded says that the shim 
 		wait_for is_awake "$observer" ||
 			diag "$observer hears nothing: $(cat "$observer.log")"
 	done
+}
+
+# Whether the recording that is being written has so many launches, and what became of them.
+holds() {		# holds FILE NUMBER
+	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
 leave() {		# leave OBSERVER [SIGNAL]: its status
