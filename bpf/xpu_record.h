@@ -125,6 +125,11 @@ enum xpu_record_type {
 
 #define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL: to find the next one by */
 #define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block: a record is in one */
+/*
+ * Records, packed or not, are at most so many times as long as what is stored of them: a small
+ * file cannot make whoever reads it busy for hours. What would be packed closer is stored as it is.
+ */
+#define XPU_BLOCK_RATIO	256
 
 enum {	/* misc of BLOCK; a reader gives up those that it does not know */
 	XPU_MISC_BLOCK_ZSTD	= 1,	/* data is one frame of Zstandard */
