@@ -403,6 +403,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;
 	stats->nr_bad_times += beyond(c->nr_bad_times, f->nr_bad_times);
+	stats->nr_taken += beyond(c->nr_taken, f->nr_taken);
 	stats->nr_unfinished += beyond(c->nr_unfinished, f->nr_unfinished);
 	stats->nr_errors += p->failed;
 }

@@ -48,6 +48,7 @@ struct recorder_stats {
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
 	uint64_t nr_bad_times;
+	uint64_t nr_taken;		/* device records that programs collected themselves */
 	uint64_t nr_unfinished;
 	uint64_t nr_paths;		/* of launches */
 	uint64_t nr_untold;		/* launches whose call path did not arrive */

@@ -136,17 +136,27 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
+/* Return: whether programs had CUPTI for themselves, and so much of what devices did. */
+static bool warn_of_taken(const struct recorder_stats *st)
+{
+	if (st->nr_taken)
+		msg__warn("not recorded: %llu device record%s that programs collected themselves",
+			  U(st->nr_taken), st->nr_taken == 1 ? "" : "s");
+	return st->nr_taken;
+}
+
 bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
 	char calls[64] = "", samples[64] = "", end[4200];
 	struct losses losses;
-	bool nothing, stopped;
+	bool nothing, stopped, taken;
 	int n;
 
 	count_losses(r, &losses);
 	stopped = warn_of_others(r);
+	taken = warn_of_taken(st);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
@@ -176,5 +186,5 @@ bool report__print(const struct report *r)
 	if (st->nr_messages_hidden)
 		msg__warn("%llu more messages from processes are not shown",
 			  U(st->nr_messages_hidden));
-	return !losses.text[0] && !nothing && !stopped;
+	return !losses.text[0] && !nothing && !stopped && !taken;
 }
