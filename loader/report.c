@@ -33,12 +33,15 @@ static uint64_t missing(uint64_t counted, uint64_t accounted)
 	return counted > accounted ? counted - accounted : 0;
 }
 
+static const char lost_batches[] = "batches of device records (ring full: try -m)";
+static const char lost_waits[] = "waits for the device (ring full: try -m)";
+
 static void count_losses(const struct report *r, struct losses *l)
 {
 	static const char *const kernel[XPU_LOST_NR] = {
 		[XPU_LOST_LAUNCH] = "launches (ring full: try -m)",
-		[XPU_LOST_BATCH] = "batches of device records (ring full: try -m)",
-		[XPU_LOST_WAIT] = "waits for the device (ring full: try -m)",
+		[XPU_LOST_BATCH] = lost_batches,
+		[XPU_LOST_WAIT] = lost_waits,
 		[XPU_LOST_OFF_CPU] = 
 			"off-CPU intervals or their stacks (maps or ring full: try -m)",
 		[XPU_LOST_ACCOUNT] = "accounts of threads (maps or ring full: try -m)",
@@ -92,6 +95,8 @@ static void print_blame(const struct recorder_stats *st)
 		add_loss(&l, b->nr_unread, "slots unreadable");
 		add_loss(&l, b->nr_beyond, "launches, samples, stacks or frames beyond a limit");
 		add_loss(&l, b->nr_lost, "launches (ring full: try -m)");
+		add_loss(&l, b->nr_batches, lost_batches);
+		add_loss(&l, b->nr_waits, lost_waits);
 		add_loss(&l, b->nr_untold, "call paths of launches (ring full: try -m)");
 		add_loss(&l, b->nr_missing, "launches tagged but not seen");
 		add_loss(&l, b->nr_dropped_cupti, "device records dropped by CUPTI");
