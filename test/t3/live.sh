@@ -209,7 +209,7 @@ awake after
 ask e "burst 100" >/dev/null
 leave after
 exact after 103 "the orphaned target can be attached to"
-echo quit >e.cmd
+tell e quit
 wait_for grep -q '^live: launches 300' e.out
 ok $? "and comes to its end with its results"
 is "$(wc -c <e.err)" 0 "silently"
@@ -222,5 +222,20 @@ for i in 1 2 3 4; do ask f "burst 3200" >/dev/null; done
 leave threads
 exact threads 12812 "threads that come and go"
 finish f
+
+# What these tests are made of: a target that is dead is not waited for.
+start_dormant dead
+kill -KILL "$dead_pid"
+wait "$dead_pid" 2>/dev/null
+(ask dead "burst 1" >ask.out; echo $? >asked) >log 2>&1 &
+asker=$!
+wait_for [ -s asked ]
+is "$(cat asked 2>/dev/null)" 1 "a target that was killed: nobody waits for its answer"
+is "$(cat ask.out)" "# dead does not answer 'burst 1'" "which is said"
+(finish dead; echo $? >finished) >log 2>&1 &
+finisher=$!
+wait_for [ -s finished ]
+ok $? "nor for its end"
+kill $asker $finisher 2>/dev/null
 
 done_testing
