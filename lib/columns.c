@@ -353,7 +353,8 @@ const void *columns__pack(struct columns *c, const void *records, size_t bytes, 
 
 		pieces[i] = p->told;
 		head->literal_bytes += p->told.literal_bytes;
-		memcpy(to, p->literals, p->told.literal_bytes);
+		if (p->told.literal_bytes)
+			memcpy(to, p->literals, p->told.literal_bytes);
 		to += p->told.literal_bytes;
 	}
 	for (i = 0; i < c->nr_tables; i++) {

@@ -77,7 +77,7 @@ static bool survives(struct block_packer *p, struct block_unpacker *u, const str
 	header_bytes = block__header(b, b->hdr.size, &header);
 	if (header_bytes == sizeof(header) && header.raw_bytes == g->nr)
 		same = !block_unpacker__unpack(u, &header, b->data, out) &&
-		       !memcmp(out, g->v, g->nr);
+		       (!g->nr || !memcmp(out, g->v, g->nr));
 	free(out);
 	return same;
 }
