@@ -242,6 +242,7 @@ static void tell_of_programs_records(void)
 		return;
 	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which "
 		 "are not in the recording", until, (unsigned long long)nr);
+	activity__count_taken(nr);	/* it goes with the message */
 	/* Whether the process counts as recorded is as its last message has it. */
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }

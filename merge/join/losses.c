@@ -45,6 +45,7 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 				      sent->nr_batches - (sent->baseline != 0));
 	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
 	l->dropped_shim += SINCE(sent, nr_dropped_shim);
+	l->taken += SINCE(sent, nr_taken);
 	if (a->nr_ranges)	/* else it was another recording that wanted them */
 		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
 	if (a->nr_ranges && !a->window.nr_threads)

@@ -25,6 +25,8 @@
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
+	int err;
+
 	memset(s, 0, sizeof(*s));
 	s->opts = *opts;
 	s->passes = (struct passes){
@@ -40,7 +42,10 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
 	unwind__init(&s->unwind, &s->dsos);
-	return sums__init(&s->sums);
+	err = sums__init(&s->sums);
+	if (err)
+		session__exit(s);
+	return err;
 }
 
 void session__exit(struct session *s)

@@ -720,6 +720,15 @@ void activity__yield(void)
 	have_clock = false;
 }
 
+void activity__count_taken(uint64_t nr)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__counters.nr_taken += nr;
+	lock__give(&lock, &old);
+}
+
 void activity__message(int level, const char *text)
 {
 	sigset_t old;

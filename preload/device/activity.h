@@ -67,6 +67,9 @@ void activity__yield(void);
  */
 void activity__drain(bool last);
 
+/* Device records that the program collected itself: what is sent next says how many. */
+void activity__count_taken(uint64_t nr);
+
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void activity__message(int level, const char *text);
 

@@ -9,7 +9,7 @@
 need root bpf
 quiet_sanitizers
 use_sim
-seconds=${HOSTILE_SECONDS:-10}
+seconds=${HOSTILE_SECONDS:-4}
 seed=${HOSTILE_SEED:-1}
 rate=$((seconds > 60 ? 1200 / seconds : 20))		# MB/s: a recording of a size that can be read
 [ $rate -gt 0 ] || rate=1
