@@ -13,6 +13,7 @@
 #include "block.h"
 #include "check.h"
 #include "cmdline.h"
+#include "formats.h"
 #include "base/msg.h"
 #include "base/paths.h"
 #include "attach/sampler.h"
@@ -396,15 +397,14 @@ static bool options__check_shim(const struct options *opts, int err)
 /* Where the recording goes; beside the merged result, if that is what is wanted. */
 static int options__choose_data(struct options *opts)
 {
-	static const char *const merged[] = {
-		".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace", ".txt", ".csv",
-		".svg",
-	};
+#define SUFFIX(id, name, suffix)	suffix,
+	static const char *const merged[] = { FORMATS(SUFFIX) ".svg" };
+#undef SUFFIX
 	uint32_t number;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(merged); i++)
-		opts->merge |= has_suffix(opts->output, merged[i]);
+		opts->merge |= has_suffix(opts->output, merged[i]) && strcmp(merged[i], ".data");
 	if (!opts->merge)
 		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
 	/* A name that nobody can have taken. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * formats.h - what xpumerge writes: a line for each format, in the order of help and messages
+ *
+ * FORMAT(IDENTIFIER, NAME, SUFFIX): IDENTIFIER_format is its struct format, in a file of
+ * merge/write/formats/; -f takes the NAME; a file with that SUFFIX is of the format.
+ */
+#ifndef LIB_FORMATS_H
+#define LIB_FORMATS_H
+
+#define FORMATS(FORMAT)					\
+	FORMAT(folded, "folded", ".folded")		\
+	FORMAT(chrome, "chrome", ".json")		\
+	FORMAT(text, "text", ".txt")			\
+	FORMAT(pprof, "pprof", ".pb.gz")		\
+	FORMAT(html, "html", ".html")			\
+	FORMAT(perf, "perf", ".perf")			\
+	FORMAT(pftrace, "pftrace", ".pftrace")		\
+	FORMAT(data, "data", ".data")			\
+	FORMAT(csv, "csv", ".csv")
+
+#endif /* LIB_FORMATS_H */
