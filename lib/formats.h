@@ -17,6 +17,7 @@
 	FORMAT(perf, "perf", ".perf")			\
 	FORMAT(pftrace, "pftrace", ".pftrace")		\
 	FORMAT(data, "data", ".data")			\
-	FORMAT(csv, "csv", ".csv")
+	FORMAT(csv, "csv", ".csv")			\
+	FORMAT(collapsed_json, "collapsed-json", ".collapsed.json")
 
 #endif /* LIB_FORMATS_H */
