@@ -17,7 +17,6 @@
 	FORMAT(perf, "perf", ".perf")			\
 	FORMAT(pftrace, "pftrace", ".pftrace")		\
 	FORMAT(data, "data", ".data")			\
-	FORMAT(csv, "csv", ".csv")			\
-	FORMAT(collapsed_json, "collapsed-json", ".collapsed.json")
+	FORMAT(csv, "csv", ".csv")
 
 #endif /* LIB_FORMATS_H */
