@@ -12,6 +12,7 @@
 
 #include "cmdline.h"
 #include "complain.h"
+#include "formats.h"
 #include "version.h"
 #include "write/text.h"
 
@@ -27,8 +28,8 @@ static const char usage[] =
 "\n"
 "  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
 "  -f, --format FORMAT  %1$s"
-"  -o, --output FILE    write there; %2$s\n"
-"                       imply the format (default: standard output)\n"
+"  -o, --output FILE    write there; %2$s:\n"
+"                       the suffix implies the format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
@@ -114,7 +115,6 @@ static const char *formats__list(uint32_t options, bool diff, char buf[128])
 }
 
 #define HELP_COLUMN	23
-#define HELP_WIDTH	86
 
 /* Adds to @buf the formats, a line or more for each, from HELP_COLUMN on. */
 static void help__formats(char *buf, size_t size)
@@ -134,32 +134,13 @@ static void help__formats(char *buf, size_t size)
 	}
 }
 
-/* Adds to @buf the suffixes: ".folded, .json and .html", in lines from HELP_COLUMN on. */
-static void help__suffixes(char *buf, size_t size)
-{
-	size_t len = 0, column = HELP_COLUMN + strlen("write there; ");
-	const struct named_format *f;
-	const char *before;
-
-	for (f = formats; f->name; f++) {
-		before = f == formats ? "" : f[1].name ? ", " : " and ";
-		column += strlen(before) + strlen(f->suffix);
-		if (column > HELP_WIDTH) {
-			column = HELP_COLUMN + strlen(f->suffix);
-			len += snprintf(buf + len, size - len, "%.*s\n%*s",
-					(int)strlen(before) - 1, before, HELP_COLUMN, "");
-			before += strlen(before);
-		}
-		len += snprintf(buf + len, size - len, "%s%s", before, f->suffix);
-	}
-}
-
 static void print_usage(void)
 {
 	char list[2048] = "", suffixes[512] = "";
 
 	help__formats(list, sizeof(list));
-	help__suffixes(suffixes, sizeof(suffixes));
+	formats__suffixes(suffixes, sizeof(suffixes), "", HELP_COLUMN + strlen("write there; "),
+			  HELP_COLUMN);
 	printf(usage, list, suffixes);
 }
 
