@@ -36,7 +36,7 @@ xpuload -o no/such/dir/a.data true 2>log
 is $? 125 "output directory missing: status"
 is "$(lines log)" 1 "output directory missing: one line"
 mkfifo fifo
-timeout 5 "$XPULOAD" -o fifo true 2>log
+timeout 300 "$XPULOAD" -o fifo true 2>log
 is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" "a FIFO that nobody reads"
 cat fifo >read.data &
 sleep 0.2

@@ -159,7 +159,7 @@ for args in "" --cpu-only; do
 done
 kill $keeper
 thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
-timeout 20 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
+timeout 300 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
 is $? 125 "a thread: status"
 like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: said"
 [ ! -e none.data ]

@@ -19,7 +19,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	for i in $(seq $runs); do
 		{
 			# shellcheck disable=SC2086
-			xpuload -o "$name.$i.data" timeout 100 "$own" $how >"$name.$i.out" \
+			xpuload -o "$name.$i.data" timeout 300 "$own" $how >"$name.$i.out" \
 				2>"$name.$i.log"
 			echo $? >"$name.$i.status"
 		} &

@@ -54,10 +54,10 @@ cmp inside outside
 ok $? "so they are for xpumerge, which Ctrl-C ends"
 
 # Started by a program that does not want to hear of its children.
-timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
 is $? 3 "SIGCHLD ignored: exit status"
-timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data grep SigIgn /proc/self/status >inside 2>log
 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outside
 cmp inside outside
