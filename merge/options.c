@@ -314,10 +314,10 @@ static int set_t(struct options *o, const struct spec *spec, const struct args *
 
 	(void)spec;
 	if (activity) {
-		o->importer.events.activities |= activity;
+		o->importer.opts.events.activities |= activity;
 		while (optind < args->argc &&
 		       (activity = nsys_activity__parse(args->argv[optind]))) {
-			o->importer.events.activities |= activity;
+			o->importer.opts.events.activities |= activity;
 			optind++;
 		}
 		return 0;
@@ -328,14 +328,14 @@ static int set_t(struct options *o, const struct spec *spec, const struct args *
 			 "nvtx-kernel and cuda-api", args->arg);
 		return -EINVAL;
 	}
-	o->importer.tolerance_ns = ms * 1e6;
+	o->importer.opts.tolerance_ns = ms * 1e6;
 	return 0;
 }
 
 /* All arguments up to the next option. */
 static int set_prefixes(struct options *o, const struct spec *spec, const struct args *args)
 {
-	struct nsys_events_opts *e = &o->importer.events;
+	struct nsys_events_opts *e = &o->importer.opts.events;
 
 	(void)spec;
 	if (!e->prefixes)
@@ -429,14 +429,14 @@ static const struct spec specs[] = {
 	{ "table", ARG(set_table), .options = FORMAT_TABLES, .use = USE_MERGE },
 	{ "limit", NUMBER(write.max_rows, 0), .options = FORMAT_TABLES },
 	{ "strict", FLAG(strict) },
-	{ "gpu", STRING(importer.gpu), .use = USE_MERGE },
-	{ "cpu", STRING(importer.cpu), .use = USE_MERGE },
+	{ "gpu", STRING(importer.opts.gpu), .use = USE_MERGE },
+	{ "cpu", STRING(importer.opts.cpu), .use = USE_MERGE },
 	{ "tolerance", 't', ARG(set_t), .use = USE_IMPORT },
 	{ "activity-type", 't', ARG(set_t), .use = USE_IMPORT },
-	{ "summary", 's', FLAG(importer.summary), .use = USE_GPU },
-	{ "nsys", STRING(importer.nsys), .use = USE_MERGE },
+	{ "summary", 's', FLAG(importer.opts.summary), .use = USE_GPU },
+	{ "nsys", STRING(importer.opts.nsys), .use = USE_MERGE },
 	{ "nvtx-event-prefix", ARG(set_prefixes), .use = USE_NSYS },
-	{ "nvtx-color-scheme", STRING(importer.events.colors), .use = USE_NSYS },
+	{ "nvtx-color-scheme", STRING(importer.opts.events.colors), .use = USE_NSYS },
 	{ "version", 'V', .set = show_version },
 	{ "help", 'h', .set = show_help },
 };
@@ -466,7 +466,7 @@ bool options__has_by(const struct options *o, enum by by)
 /* Return: why an option has nothing to do, or NULL. */
 static const char *spec__refuses(const struct spec *spec, const struct options *o)
 {
-	const struct importer *im = &o->importer;
+	const struct import_opts *im = &o->importer.opts;
 
 	switch (spec->use) {
 	case USE_MERGE:
@@ -474,7 +474,7 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 	case USE_DIFF:
 		return o->diff ? NULL : "is for xpumerge diff";
 	case USE_IMPORT:
-		return importer__wanted(im) ? NULL : "is for --gpu and --nsys";
+		return importer__wanted(&o->importer) ? NULL : "is for --gpu and --nsys";
 	case USE_GPU:
 		return im->gpu ? NULL : "is for --gpu";
 	case USE_NSYS:
@@ -500,7 +500,7 @@ static int options__check_given(const struct options *o)
 			complain("--%s %s", specs[i].name, why);
 			return -EINVAL;
 		}
-		if (specs[i].options && o->importer.events_only) {
+		if (specs[i].options && o->importer.opts.events_only) {
 			complain("--%s is not for what Nsight Systems exported as it is: "
 				 "-o x.data makes a recording of it", specs[i].name);
 			return -EINVAL;
@@ -542,23 +542,23 @@ static int options__complete_import(struct options *o)
 		return 0;
 	if (o->nr_inputs) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
-			 o->importer.nsys ? "nsys" : "gpu");
+			 importer__option(&o->importer));
 		return -EINVAL;
 	}
-	if (o->importer.nsys && (o->importer.cpu || o->importer.gpu)) {
+	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
 		complain("--nsys beside --cpu or --gpu: one or the other");
 		return -EINVAL;
 	}
-	if (!o->importer.nsys && !o->importer.gpu) {
+	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {
 		complain("--cpu has stacks only: give the device records with --gpu");
 		return -EINVAL;
 	}
-	if (!o->importer.nsys && o->importer.events.activities) {
+	if (!o->importer.opts.nsys && o->importer.opts.events.activities) {
 		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
 		return -EINVAL;
 	}
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
-	o->importer.events_only = o->importer.nsys && o->format->format->exports_events;
+	o->importer.opts.events_only = o->importer.opts.nsys && o->format->format->exports_events;
 	return 0;
 }
 
@@ -678,7 +678,7 @@ static int options__read(struct options *o, int argc, char **argv)
 int options__parse(struct options *o, int argc, char **argv)
 {
 	*o = (struct options){
-		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.tolerance_ns = 10000000,
+		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
 	};
 	/* No more of them than arguments, or the default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));

@@ -95,17 +95,16 @@ static int write_import(const struct job *job, FILE *f)
 	struct msgs msgs = { 0 };
 	int err;
 
-	if (!importer->events_only) {
+	if (!importer->opts.events_only) {
 		err = importer__write_recording(importer, f);
 		if (err)
 			complain("%s: %s", importer__name(importer), strerror(-err));
 		return err;
 	}
-	importer->nsys_export.msgs = &msgs;
-	err = importer__write_events(importer, f);
+	err = importer__write_events(importer, f, &msgs);
 	complain_msgs(&msgs);
 	if (err && !msgs.lines.nr)
-		complain("%s: %s", importer->nsys, strerror(-err));
+		complain("%s: %s", importer__name(importer), strerror(-err));
 	msgs__free(&msgs);
 	return err;
 }

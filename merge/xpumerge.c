@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
 					    open_inputs(&o, readers))
 		goto out;
-	if (o.importer.events_only || o.format->format->imported)
+	if (o.importer.opts.events_only || o.format->format->imported)
 		ret = convert(&o);
 	else
 		ret = o.diff ? compare(&o, readers) : merge(&o, readers);
