@@ -35,7 +35,7 @@
 #include "base/lock.h"
 #include "device/names.h"
 #include "nvtx/nvtx.h"
-#include "base/options.h"
+#include "base/environment.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "python/python.h"
@@ -201,7 +201,7 @@ static bool calls_are_wanted(void)
 	if (probe__live)
 		return probe__live_api();
 	if (told < 0) {
-		env = options__get(XPU_API_ENV);
+		env = environment__get(XPU_API_ENV);
 		told = env && !strcmp(env, "on");
 	}
 	return told;
@@ -573,7 +573,7 @@ static void chain_injection(void)
 
 static void initialize(void)
 {
-	options__read();
+	environment__read();
 	chain_injection();
 	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
 	activity__init();

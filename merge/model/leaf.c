@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "hash.h"
-#include "model/wait.h"
+#include "model/waits.h"
 #include "xpu_record.h"
 
 struct leaf_entry {

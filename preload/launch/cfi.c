@@ -50,7 +50,7 @@ struct bytes {
 	bool bad;
 };
 
-struct entry {			/* one FDE with its CIE */
+struct fde {			/* one FDE with its CIE */
 	struct bytes initial, insns;
 	uint64_t pc, range, code_align;
 	int64_t data_align;
@@ -221,7 +221,7 @@ static struct bytes entry_bytes(const uint8_t *at, const uint8_t *start, const u
 	return b;
 }
 
-static int read_cie(struct bytes b, struct entry *e, uint8_t *enc)
+static int read_cie(struct bytes b, struct fde *e, uint8_t *enc)
 {
 	struct bytes aug;
 	const char *s;
@@ -267,7 +267,7 @@ static int read_cie(struct bytes b, struct entry *e, uint8_t *enc)
 	return b.bad || e->return_reg != CFI_RIP ? -EINVAL : 0;
 }
 
-static int find_entry(uint64_t pc, struct entry *e)
+static int find_entry(uint64_t pc, struct fde *e)
 {
 	const uint8_t *start, *end, *fde;
 	struct dl_find_object found;
@@ -337,7 +337,7 @@ static void set_cfa(struct cfi_row *row, uint64_t reg, int64_t off, struct bytes
 }
 
 /* Runs instructions until they are about code behind @pc. */
-static bool run(struct machine *m, const struct entry *e, struct bytes b, uint64_t pc)
+static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	struct cfi_row *row = m->row;
 	int64_t da = e->data_align;
@@ -470,7 +470,7 @@ static bool run(struct machine *m, const struct entry *e, struct bytes b, uint64
 int cfi__find(uint64_t pc, struct cfi_row *row)
 {
 	struct machine m;
-	struct entry e;
+	struct fde e;
 	int err = find_entry(pc, &e);
 
 	if (err)

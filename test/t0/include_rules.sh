@@ -106,8 +106,8 @@ is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/li
 	"libbfd is behind merge/symbols/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
-	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/cfi.c$')" "" \
-	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/cfi.h"
+	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
+	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h

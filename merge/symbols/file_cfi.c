@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "symbols/cfi.h"
+#include "symbols/file_cfi.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -17,7 +17,7 @@ struct place {
 	UT_hash_handle hh;
 };
 
-struct cfi {
+struct file_cfi {
 	Dwarf_CFI *dwarf;
 	struct place *places;
 };
@@ -33,9 +33,9 @@ struct machine_state {
 	bool is_value;			/* the result is the value itself, not where it is */
 };
 
-struct cfi *cfi__new(const struct elf_file *f)
+struct file_cfi *file_cfi__new(const struct elf_file *f)
 {
-	struct cfi *c = calloc(1, sizeof(*c));
+	struct file_cfi *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -46,7 +46,7 @@ struct cfi *cfi__new(const struct elf_file *f)
 	return NULL;
 }
 
-void cfi__free(struct cfi *c)
+void file_cfi__free(struct file_cfi *c)
 {
 	struct place *p, *next;
 
@@ -176,7 +176,7 @@ static bool evaluate(struct machine_state *m, const Dwarf_Op *ops, size_t nr, ui
 	return true;
 }
 
-static Dwarf_Frame *cfi__frame(struct cfi *c, uint64_t pc)
+static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 {
 	struct place *p;
 	bool oom = false;
@@ -198,11 +198,11 @@ static Dwarf_Frame *cfi__frame(struct cfi *c, uint64_t pc)
 	return NULL;
 }
 
-enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, bool *interrupted,
-			  cfi_read_fn read, void *ctx)
+enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
+			       bool *interrupted, cfi_read_fn read, void *ctx)
 {
 	struct machine_state m = { .regs = regs, .read = read, .ctx = ctx };
-	Dwarf_Frame *frame = cfi__frame(c, pc);
+	Dwarf_Frame *frame = file_cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;
 	bool in_register = false;
