@@ -13,17 +13,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "device/activity.h"
+#include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "device/names.h"
+#include "launch/in_range.h"
+#include "launch/names.h"
+#include "launch/notes.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "python/python.h"
-#include "nvtx/ranges.h"
 #include "launch/refused.h"
-#include "shim.h"
+#include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "xpu_record.h"

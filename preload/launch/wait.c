@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 #include "base/environment.h"
 #include "xpu_record.h"
 

@@ -96,11 +96,12 @@ floors() {
 
 floors merge write join+import read symbols model
 floors loader target attach record base
+floors preload device nvtx launch python wire base
 
-# A file and its header are one. (In preload/, launches, ranges and CUPTI's records call each other.)
-is "$(grep -v '^preload/' "$work/arrows" | sed -E 's/\.[chS]( |$)/\1/g' | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
+# A file and its header are one.
+is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
 	"no includes go round in a circle"
-is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|stacks)\.h"' $merge test/*/*.[ch] |
+is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' $merge test/*/*.[ch] |
 	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"libbfd is behind merge/symbols/libbfd.c"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 
 #include <dlfcn.h>
 #include <errno.h>
