@@ -3,6 +3,8 @@
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
 # Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why.
 
+# What programs say and how they sort is as the tests expect it.
+export LC_ALL=C.UTF-8
 test=$(readlink -f "$1")
 name=${1#"$XPU_SRC"/}
 name=${name#"$XPU_BUILD"/}
