@@ -347,6 +347,22 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
+/* What a shim says in @now, of which it had said @first when the recording began. */
+static void stats__add_counters(struct recorder_stats *stats,
+				const struct xpu_record_counters *now,
+				const struct xpu_record_counters *first)
+{
+	stats->nr_ranges_dropped += beyond(now->nr_dropped_ranges, first->nr_dropped_ranges);
+	stats->nr_device_records += beyond(now->nr_kernels, first->nr_kernels) +
+				    beyond(now->nr_memcpys, first->nr_memcpys) +
+				    beyond(now->nr_memsets, first->nr_memsets);
+	stats->nr_calls += beyond(now->nr_calls, first->nr_calls);
+	stats->nr_bad_calls += beyond(now->nr_bad_calls, first->nr_bad_calls);
+	stats->nr_bad_times += beyond(now->nr_bad_times, first->nr_bad_times);
+	stats->nr_taken += beyond(now->nr_taken, first->nr_taken);
+	stats->nr_unfinished += beyond(now->nr_unfinished, first->nr_unfinished);
+}
+
 static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats)
 {
 	const struct xpu_record_counters *c = &p->counters, *f = &p->first;
@@ -397,17 +413,10 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_ranges += p->nr_ranges;
 	if (!p->attached)		/* else some were not for us */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
-	stats->nr_ranges_dropped += beyond(c->nr_dropped_ranges, f->nr_dropped_ranges);
-	stats->nr_device_records += beyond(c->nr_kernels, f->nr_kernels) +
-		beyond(c->nr_memcpys, f->nr_memcpys) + beyond(c->nr_memsets, f->nr_memsets);
-	stats->nr_calls += beyond(c->nr_calls, f->nr_calls);
-	stats->nr_bad_calls += beyond(c->nr_bad_calls, f->nr_bad_calls);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;
-	stats->nr_bad_times += beyond(c->nr_bad_times, f->nr_bad_times);
-	stats->nr_taken += beyond(c->nr_taken, f->nr_taken);
-	stats->nr_unfinished += beyond(c->nr_unfinished, f->nr_unfinished);
 	stats->nr_errors += p->failed;
+	stats__add_counters(stats, c, f);
 }
 
 void processes__stats(struct processes *ps, struct recorder_stats *stats)

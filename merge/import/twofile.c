@@ -717,6 +717,61 @@ static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes,
 	return err ?: reader.err;
 }
 
+/* What the match was like. */
+static void twofiles__summarize(const struct twofiles *t, const struct align *a)
+{
+	struct twofile *out = t->out;
+	uint32_t i;
+
+	out->offset_ns = a->offset_ns;
+	out->jitter_ns = a->jitter_ns;
+	out->drift_ppm = a->drift_ppm;
+	out->nr_offsets = a->nr_offsets;
+	out->nr_stacks = t->events.nr;
+	out->nr_launches = t->launches.nr;
+	out->nr_calls = t->gpu.calls.nr;
+	out->nr_works = t->gpu.works.nr;
+	out->nr_stack_threads = t->cpu_lanes.nr;
+	out->nr_launch_threads = t->gpu_lanes.nr;
+	for (i = 0; i < t->gpu_lanes.nr; i++)
+		out->nr_pairs += a->pair[i] != NO_INDEX;
+	if (t->events.nr)
+		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
+}
+
+static void twofiles__explain(const struct twofiles *t, const struct align *a,
+			      const struct twofile_opts *opts)
+{
+	if (a->nr_offsets > 1)
+		msgs__add(t->msgs, "%s: several clock offsets fit equally well, %.3f ms and %.3f ms "
+			  "for two: nothing is matched", opts->cpu, a->offset_ns / 1e6,
+			  a->other_offset_ns / 1e6);
+	else if (!a->nr_offsets && t->events.nr && t->launches.nr)
+		msgs__add(t->msgs, "%s: no clock offset brings its stacks near the calls in %s: "
+			  "nothing is matched", opts->cpu, opts->gpu);
+}
+
+static void twofiles__exit(struct twofiles *t)
+{
+	array_free(&t->frames);
+	array_free(&t->gpu_lane_of);
+	array_free(&t->cpu_lane_of);
+	array_free(&t->gpu_lanes);
+	array_free(&t->cpu_lanes);
+	array_free(&t->pids);
+	array_free(&t->launches);
+	array_free(&t->events);
+	array_free(&t->stacks);
+	array_free(&t->paths);
+	strpool__free(&t->path_keys);
+	idmap__free(&t->procs);
+	idmap__free(&t->calls);
+	strpool__free(&t->lines);
+	strpool__free(&t->strings);
+	free(t->launched);
+	gputrace__exit(&t->gpu);
+}
+
 int twofile__read(struct twofile *out, struct import *im, const struct twofile_opts *opts,
 		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
 		  struct msgs *msgs)
@@ -744,27 +799,8 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 		err = twofiles__align(&t, &a, &align_opts);
 	if (err)
 		goto out;
-	out->offset_ns = a.offset_ns;
-	out->jitter_ns = a.jitter_ns;
-	out->drift_ppm = a.drift_ppm;
-	out->nr_offsets = a.nr_offsets;
-	out->nr_stacks = t.events.nr;
-	out->nr_launches = t.launches.nr;
-	out->nr_calls = t.gpu.calls.nr;
-	out->nr_works = t.gpu.works.nr;
-	out->nr_stack_threads = t.cpu_lanes.nr;
-	out->nr_launch_threads = t.gpu_lanes.nr;
-	for (i = 0; i < t.gpu_lanes.nr; i++)
-		out->nr_pairs += a.pair[i] != NO_INDEX;
-	if (t.events.nr)
-		out->stacks_ns = t.events.v[t.events.nr - 1].time_ns - t.events.v[0].time_ns;
-	if (a.nr_offsets > 1)
-		msgs__add(msgs, "%s: several clock offsets fit equally well, %.3f ms and %.3f ms for "
-			  "two: nothing is matched", opts->cpu, a.offset_ns / 1e6,
-			  a.other_offset_ns / 1e6);
-	else if (!a.nr_offsets && t.events.nr && t.launches.nr)
-		msgs__add(msgs, "%s: no clock offset brings its stacks near the calls in %s: nothing "
-			  "is matched", opts->cpu, opts->gpu);
+	twofiles__summarize(&t, &a);
+	twofiles__explain(&t, &a, opts);
 	/* Names of processes first: a stack tells them. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
@@ -774,23 +810,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	err = im->err;
 out:
 	align__exit(&a);
-	array_free(&t.frames);
-	array_free(&t.gpu_lane_of);
-	array_free(&t.cpu_lane_of);
-	array_free(&t.gpu_lanes);
-	array_free(&t.cpu_lanes);
-	array_free(&t.pids);
-	array_free(&t.launches);
-	array_free(&t.events);
-	array_free(&t.stacks);
-	array_free(&t.paths);
-	strpool__free(&t.path_keys);
-	idmap__free(&t.procs);
-	idmap__free(&t.calls);
-	strpool__free(&t.lines);
-	strpool__free(&t.strings);
-	free(t.launched);
-	gputrace__exit(&t.gpu);
+	twofiles__exit(&t);
 	return err;
 }
 

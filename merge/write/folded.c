@@ -196,56 +196,67 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 	return true;
 }
 
-int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
-		  struct folded_result *result)
+/* What a line each is made of, sorted by what they read. */
+struct lines {
+	ARRAY(struct line) list;
+	struct arena texts;
+};
+
+static int lines__collect(struct lines *lines, const struct session *s,
+			  const struct folded_opts *opts, uint32_t freq_hz)
 {
-	uint32_t recorded_hz = model__freq_hz(&s->model), freq_hz = opts->freq_hz ?: recorded_hz ?: 99;
 	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
-	ARRAY(struct line) lines = { 0 };
-	struct arena texts = { 0 };
+	bool as_recorded = freq_hz == model__freq_hz(&s->model);
 	buf_t buf = { 0 };
-	size_t i, j;
+	size_t i;
 	int err = 0;
 
-	memset(result, 0, sizeof(*result));
 	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
 		const struct aggregate *a = &s->sums.aggregates.v[i];
 		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
-		bool counted = kind == LEAF_CPU && freq_hz == recorded_hz;
+		bool counted = kind == LEAF_CPU && as_recorded;
 		char *text;
 
-		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
+		if (!folded__wants(s, opts->unit, kind))
 			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered);
 		if (err)
 			break;
-		text = arena__alloc(&texts, buf.nr);
+		text = arena__alloc(&lines->texts, buf.nr);
 		if (!text) {
 			err = -ENOMEM;
 			break;
 		}
 		memcpy(text, buf.v, buf.nr);
-		err = array_push(&lines, ((struct line){
+		err = array_push(&lines->list, ((struct line){
 			text, a->sum_ns, a->nr, a->bytes, counted ? a->nr : 0,
 			counted ? a->sum_ns : 0, kind != LEAF_KERNEL,
 		}));
 	}
-	if (err)
-		goto out;
-	if (lines.nr)
-		qsort(lines.v, lines.nr, sizeof(*lines.v), line__cmp);
-	for (i = 0; i < lines.nr; i = j) {
-		struct line sum = lines.v[i];
-		uint64_t value;
+	array_free(&buf);
+	if (!err && lines->list.nr)
+		qsort(lines->list.v, lines->list.nr, sizeof(*lines->list.v), line__cmp);
+	return err;
+}
+
+static void lines__write(const struct lines *lines, FILE *f, const struct folded_opts *opts,
+			 uint32_t freq_hz, struct folded_result *result)
+{
+	const struct line *v = lines->list.v;
+	size_t i, j, nr = lines->list.nr;
+	uint64_t value;
+
+	for (i = 0; i < nr; i = j) {
+		struct line sum = v[i];
 
 		/* Call paths that differ in addresses only read alike. */
-		for (j = i + 1; j < lines.nr && !strcmp(lines.v[j].text, sum.text); j++) {
-			sum.sum_ns += lines.v[j].sum_ns;
-			sum.nr += lines.v[j].nr;
-			sum.bytes += lines.v[j].bytes;
-			sum.nr_samples += lines.v[j].nr_samples;
-			sum.samples_ns += lines.v[j].samples_ns;
+		for (j = i + 1; j < nr && !strcmp(v[j].text, sum.text); j++) {
+			sum.sum_ns += v[j].sum_ns;
+			sum.nr += v[j].nr;
+			sum.bytes += v[j].bytes;
+			sum.nr_samples += v[j].nr_samples;
+			sum.samples_ns += v[j].samples_ns;
 		}
 		value = line__value(&sum, opts, freq_hz);
 		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
@@ -257,9 +268,20 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 			result->rounded_away_ns += sum.sum_ns;
 		}
 	}
-out:
-	array_free(&buf);
-	array_free(&lines);
-	arena__free(&texts);
+}
+
+int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
+		  struct folded_result *result)
+{
+	uint32_t freq_hz = opts->freq_hz ?: model__freq_hz(&s->model) ?: 99;
+	struct lines lines = { 0 };
+	int err;
+
+	memset(result, 0, sizeof(*result));
+	err = lines__collect(&lines, s, opts, freq_hz);
+	if (!err)
+		lines__write(&lines, f, opts, freq_hz, result);
+	array_free(&lines.list);
+	arena__free(&lines.texts);
 	return err;
 }
