@@ -71,7 +71,7 @@ finish() {		# finish NAME: ends it; its status
 attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.data
 	observer=$1
 	shift
-	rm -f "$observer.data"
+	rm -f "$observer.data" "$observer.log"	# what the last one said is not this one's
 	"$XPULOAD" -z 0 -o "$observer.data" "$@" 2>"$observer.log" &
 	eval "${observer}_pid=$!"
 }
