@@ -18,11 +18,13 @@
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
+"       xpumerge dump [-o FILE] [FILE]\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --nsys FILE [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
-"and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
+"and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
+"dump: every record of one as a line of text, with its offset.\n"
 "\n"
 "  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
 "  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
@@ -152,6 +154,7 @@ static const char *formats__list(uint32_t wanted, char buf[128])
 /* When an option means something. */
 enum use {
 	USE_ANY,
+	USE_ALWAYS,			/* with dump, too */
 	USE_MERGE,			/* not with diff */
 	USE_DIFF,
 	USE_IMPORT,
@@ -405,9 +408,9 @@ static const char *const normalize_names[] = {
 #define FILTER(kind)	ARG(set_filter), .value = kind, .formats = MERGED
 
 static const struct spec specs[] = {
-	{ "input", 'i', ARG(set_input), .formats = ALL },
+	{ "input", 'i', ARG(set_input), .formats = ALL, .use = USE_ALWAYS },
 	{ "format", 'f', ARG(set_format), .formats = ALL },
-	{ "output", 'o', STRING(output), .formats = ALL },
+	{ "output", 'o', STRING(output), .formats = ALL, .use = USE_ALWAYS },
 	{ "unit", NAME(unit, unit_names), .formats = FOLDED | HTML | TEXT },
 	{ "by", ARG(set_by), .names = by_names, .formats = FOLDED | HTML | PPROF },
 	{ "freq", 'F', NUMBER(freq_hz, 1), .formats = FOLDED, .use = USE_MERGE },
@@ -444,8 +447,8 @@ static const struct spec specs[] = {
 	{ "nsys", STRING(importer.nsys), .formats = ALL, .use = USE_MERGE },
 	{ "nvtx-event-prefix", ARG(set_prefixes), .formats = ALL, .use = USE_NSYS },
 	{ "nvtx-color-scheme", STRING(importer.events.colors), .formats = ALL, .use = USE_NSYS },
-	{ "version", 'V', .set = show_version, .formats = ALL },
-	{ "help", 'h', .set = show_help, .formats = ALL },
+	{ "version", 'V', .set = show_version, .formats = ALL, .use = USE_ALWAYS },
+	{ "help", 'h', .set = show_help, .formats = ALL, .use = USE_ALWAYS },
 };
 
 static bool options__given(const struct options *o, const char *name)
@@ -475,6 +478,8 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 {
 	const struct importer *im = &o->importer;
 
+	if (o->dump)
+		return spec->use == USE_ALWAYS ? NULL : "is not for dump";
 	switch (spec->use) {
 	case USE_MERGE:
 		return o->diff ? "is not for diff" : NULL;
@@ -487,6 +492,7 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 	case USE_NSYS:
 		return im->nsys ? NULL : "is for --nsys";
 	case USE_ANY:
+	case USE_ALWAYS:
 		break;
 	}
 	return NULL;
@@ -598,10 +604,30 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
+/* The command "dump" takes one recording and writes text. */
+static int options__complete_dump(struct options *o)
+{
+	if (options__check_given(o))
+		return -EINVAL;
+	if (o->nr_inputs > 1) {
+		complain("dump prints one recording: xpumerge dump FILE");
+		return -EINVAL;
+	}
+	if (!o->nr_inputs)
+		o->inputs[o->nr_inputs++] = "xpu.data";
+	if (o->output && !strcmp(o->output, "-"))
+		o->output = NULL;
+	/* As private as the recording. */
+	o->format = FORMAT_DATA;
+	return 0;
+}
+
 static int options__complete(struct options *o)
 {
 	char list[128];
 
+	if (o->dump)
+		return options__complete_dump(o);
 	if (o->diff && o->nr_inputs != TREE_SIDES) {
 		complain("diff compares two recordings: xpumerge diff A B");
 		return -EINVAL;
@@ -701,8 +727,9 @@ int options__parse(struct options *o, int argc, char **argv)
 		complain("out of memory");
 		return -ENOMEM;
 	}
-	if (argc > 1 && !strcmp(argv[1], "diff")) {
-		o->diff = true;
+	if (argc > 1 && (!strcmp(argv[1], "diff") || !strcmp(argv[1], "dump"))) {
+		o->diff = !strcmp(argv[1], "diff");
+		o->dump = !o->diff;
 		argv[1] = argv[0];
 		argc--;
 		argv++;

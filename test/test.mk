@@ -206,6 +206,11 @@ $(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
 		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
+$(O)/gen_corpus: test/lib/gen_corpus.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
+
 $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
@@ -299,7 +304,7 @@ TEST_ENV	= SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath 
 
 .PHONY: test-build
 test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
-	$(O)/gen_data $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check
