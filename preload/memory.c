@@ -9,7 +9,6 @@
 
 #include "libc.h"
 
-
 void *memory__map(size_t bytes)
 {
 	int saved_errno = errno;
