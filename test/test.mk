@@ -298,6 +298,7 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 
 # Under sudo, tests and demo are root's own: what they record is not the caller's.
 TEST_ENV	= SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
@@ -320,11 +321,12 @@ PROVE		= $(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built
 check-built: test-build
-	@rm -f $(O)/notrun.log
+	@rm -f $(O)/notrun.log $(O)/times.log
 	@status=0; \
 	$(if $(T),$(PROVE) $(T) || status=1;,\
 		$(PROVE) -j$(JOBS) $(filter-out $(ALONE),$(TESTS)) || status=1; \
 		$(PROVE) $(ALONE) || status=1;) \
+	echo; echo 'the slowest, in seconds:'; sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
@@ -361,7 +363,7 @@ check-formats:
 # With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
-	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN=) NVCC='$(NVCC)' \
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) NVCC='$(NVCC)' \
 		sh test/gpu/check.sh
 
 # ---- demo ----------------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why.
+# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why; and how many seconds
+# the test took, at the end of the log named by XPU_TEST_TIMES.
 
 test=$(readlink -f "$1")
 name=${1#"$XPU_SRC"/}
 name=${name#"$XPU_BUILD"/}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/xputest.XXXXXX") || exit 1
+started=$(date +%s.%N)
 trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
@@ -42,4 +44,6 @@ if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all that was said, diagnostics included
 fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
 	>>"$XPU_TEST_NOTRUN"
+[ -n "${XPU_TEST_TIMES:-}" ] &&
+	echo "$(date +%s.%N) $started $name" | awk '{ printf "%.1f %s\n", $1 - $2, $3 }' >>"$XPU_TEST_TIMES"
 exit "$status"
