@@ -4,7 +4,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need bash
 
-# complete LINE: what bash offers for its last word, sorted, in one line.
+# completed LINE: what bash offers for its last word, sorted, in one line.
 cat >complete.bash <<'END'
 . "$1"
 COMP_LINE=$2
@@ -15,18 +15,18 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 "_${COMP_WORDS[0]}"
 printf '%s\n' "${COMPREPLY[@]}" | sort -u
 END
-complete() {
+completed() {
 	bash complete.bash "$XPU_BUILD/completion/${1%% *}" "$1" | tr '\n' ' ' | sed 's/ $//'
 }
 offers() {		# offers LINE EXPECTED
-	is "$(complete "$1")" "$2" "$1"
+	is "$(completed "$1")" "$2" "$1"
 }
 
 for program in xpuload xpumerge; do
 	bash -n "$XPU_BUILD/completion/$program"
 	ok $? "$program: bash takes it"
 	"$XPU_BUILD/$program" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
-	complete "$program --" | tr ' ' '\n' >offered
+	completed "$program --" | tr ' ' '\n' >offered
 	is "$(cat offered)" "$(cat help)" "$program: all options of --help"
 	# Each that is offered is one: the program takes it.
 	while read -r option; do
@@ -46,8 +46,8 @@ offers "xpuload --freq " ""
 offers "xpuload -o a" "a.data"
 offers "xpuload -o b" "b c.data"
 offers "xpuload -q --freq 99 ./app a" "a.data"
-like "$(complete "xpuload --pid ")" '(^| )1( |$)' "xpuload --pid: processes"
-like "$(complete "xpuload -q x")" '(^| )xargs( |$)' "xpuload: a COMMAND"
+like "$(completed "xpuload --pid ")" '(^| )1( |$)' "xpuload --pid: processes"
+like "$(completed "xpuload -q x")" '(^| )xargs( |$)' "xpuload: a COMMAND"
 offers "xpumerge --table api" "api_calls"
 offers "xpumerge -f p" "perf pftrace pprof"
 offers "xpumerge --by pid,st" "pid,stream"
