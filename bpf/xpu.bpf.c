@@ -125,6 +125,10 @@ static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 		__sync_fetch_and_add(&loss->nr_unread, nr);
 	else if (kind == XPU_LOST_RANGE)
 		__sync_fetch_and_add(&loss->nr_ranges, nr);
+	else if (kind == XPU_LOST_BATCH)
+		__sync_fetch_and_add(&loss->nr_batches, nr);
+	else if (kind == XPU_LOST_WAIT)
+		__sync_fetch_and_add(&loss->nr_waits, nr);
 	else if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_SCRATCH)
 		__sync_fetch_and_add(&loss->nr_launches, nr);
 	return 0;
@@ -191,6 +195,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 					const struct xpu_proc *parent)
 {
 	struct xpu_record_process *r;
+	struct task_struct *leader;
 	struct xpu_proc proc = {};
 	__u32 parent_id = parent ? parent->proc_id : 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -228,7 +233,9 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	r->pid = proc.pid;
 	r->parent_proc_id = parent_id;
 	r->reserved = 0;
-	bpf_core_read_str(r->comm, sizeof(r->comm), &task->comm);
+	/* Of running processes it is the shim's thread, as a rule, that calls first. */
+	leader = BPF_CORE_READ(task, group_leader);
+	bpf_core_read_str(r->comm, sizeof(r->comm), &leader->comm);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -670,7 +677,7 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 	else
 		sent = BATCH_RECORD(XPU_BATCH_MAX + sizeof(struct xpu_record_batch));
 	if (!sent)
-		drop(XPU_LOST_BATCH);
+		drop_of(proc->proc_id, XPU_LOST_BATCH, 1);
 	return 0;
 }
 

@@ -44,6 +44,8 @@ struct xpu_loss {
 	__u64	nr_ranges;		/* the same of events of NVTX ranges */
 	__u64	nr_unread;		/* slots, entries of logs, and batches that could not be
 					 * read, or are of no version that is known here */
+	__u64	nr_batches;		/* the ring was full */
+	__u64	nr_waits;		/* the same of waits for the device */
 };
 
 enum {

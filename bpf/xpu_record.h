@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	0
+#define XPU_VERSION_MINOR	1
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -125,6 +125,11 @@ enum xpu_record_type {
 
 #define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL: to find the next one by */
 #define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block: a record is in one */
+/*
+ * Records, packed or not, are at most so many times as long as what is stored of them: a small
+ * file cannot make whoever reads it busy for hours. What would be packed closer is stored as it is.
+ */
+#define XPU_BLOCK_RATIO	256
 
 enum {	/* misc of BLOCK; a reader gives up those that it does not know */
 	XPU_MISC_BLOCK_ZSTD	= 1,	/* data is one frame of Zstandard */
@@ -871,6 +876,7 @@ struct xpu_record_counters {
 	__u64	nr_bad_calls;		/* without valid times: not packed */
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
 	__u64	nr_dropped_ranges;	/* that were not: see preload/ranges.h */
+	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */
 };
 
 enum xpu_message_level {
@@ -943,7 +949,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 120);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 128);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 

@@ -17,6 +17,11 @@ static size_t padded(size_t bytes)
 	return (bytes + 7) & ~(size_t)7;
 }
 
+static bool is_in_proportion(size_t stored_bytes, size_t bytes)
+{
+	return bytes / XPU_BLOCK_RATIO <= stored_bytes;
+}
+
 /* The CRC of @bytes with the four at @field as 0. */
 static uint32_t crc_without(const void *data, size_t bytes, size_t field)
 {
@@ -104,18 +109,18 @@ static int block_packer__reserve(struct block_packer *p, size_t bytes)
 	return p->out ? 0 : -ENOMEM;
 }
 
-/* Packs @bytes at @data into p->out; as they are if that makes nothing smaller. */
-static int block_packer__compress(struct block_packer *p, const void *data, size_t bytes)
+/* Packs @bytes at @data into p->out; with @level 0, or if that makes nothing smaller, as they are. */
+static int block_packer__compress(struct block_packer *p, const void *data, size_t bytes, int level)
 {
-	size_t bound = p->level ? ZSTD_compressBound(bytes) : bytes, stored = 0;
+	size_t bound = level ? ZSTD_compressBound(bytes) : bytes, stored = 0;
 
 	if (block_packer__reserve(p, bound > bytes ? bound : bytes))
 		return -ENOMEM;
 	p->out->hdr.misc = 0;
 	p->out->packed_bytes = bytes;
-	if (p->level)
-		stored = ZSTD_compressCCtx(p->zstd, p->out->data, bound, data, bytes, p->level);
-	if (p->level && !ZSTD_isError(stored) && stored < bytes) {
+	if (level)
+		stored = ZSTD_compressCCtx(p->zstd, p->out->data, bound, data, bytes, level);
+	if (level && !ZSTD_isError(stored) && stored < bytes) {
 		p->out->hdr.misc = XPU_MISC_BLOCK_ZSTD;
 	} else {
 		memcpy(p->out->data, data, bytes);
@@ -130,19 +135,25 @@ const struct xpu_record_block *block_packer__pack(struct block_packer *p, const 
 						  size_t bytes)
 {
 	struct xpu_record_block *b;
+	bool columns = p->level;
 	const void *data = records;
 	size_t packed = bytes;
 
-	if (p->level) {
+	if (columns) {
 		data = columns__pack(p->columns, records, bytes, &packed);
 		if (!data)
 			return NULL;
 	}
-	if (block_packer__compress(p, data, packed))
+	if (block_packer__compress(p, data, packed, p->level))
 		return NULL;
+	if (!is_in_proportion(p->out->stored_bytes, bytes > packed ? bytes : packed)) {
+		columns = false;
+		if (block_packer__compress(p, records, bytes, 0))
+			return NULL;
+	}
 	b = p->out;
 	b->hdr.type = XPU_RECORD_BLOCK;
-	b->hdr.misc |= p->level ? XPU_MISC_BLOCK_COLUMNS : 0;
+	b->hdr.misc |= columns ? XPU_MISC_BLOCK_COLUMNS : 0;
 	b->hdr.size = sizeof(*b) + padded(b->stored_bytes);
 	memcpy(b->magic, XPU_BLOCK_MAGIC, sizeof(b->magic));
 	b->crc = crc32(0, b->data, b->stored_bytes);
@@ -168,6 +179,8 @@ size_t block__header(const void *at, size_t left, struct xpu_record_block *heade
 	    memcmp(header->magic, XPU_BLOCK_MAGIC, sizeof(header->magic)) ||
 	    header->raw_bytes > XPU_BLOCK_MAX || header->packed_bytes > PACKED_MAX ||
 	    header->stored_bytes > PACKED_MAX ||
+	    !is_in_proportion(header->stored_bytes, header->raw_bytes) ||
+	    !is_in_proportion(header->stored_bytes, header->packed_bytes) ||
 	    header->hdr.size < sizeof(*header) + padded(header->stored_bytes))
 		return 0;
 	bytes = header->hdr.size - padded(header->stored_bytes);

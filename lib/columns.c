@@ -353,7 +353,8 @@ const void *columns__pack(struct columns *c, const void *records, size_t bytes, 
 
 		pieces[i] = p->told;
 		head->literal_bytes += p->told.literal_bytes;
-		memcpy(to, p->literals, p->told.literal_bytes);
+		if (p->told.literal_bytes)
+			memcpy(to, p->literals, p->told.literal_bytes);
 		to += p->told.literal_bytes;
 	}
 	for (i = 0; i < c->nr_tables; i++) {
@@ -446,7 +447,15 @@ struct unpacking {
 	const struct xpu_table *tables[XPU_TABLES_MAX];
 	uint32_t nr_tables;
 	uint8_t *records;
+	/* The columns of each table: their planes, and the word above the next row. */
+	const uint8_t *planes[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
+	uint32_t last[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 };
+
+static const struct xpu_column *table__column(const struct xpu_table *t, uint32_t column)
+{
+	return (const struct xpu_column *)(t + 1) + column;
+}
 
 /* Puts the literals where they belong. Return: whether the pieces are as many bytes as wanted. */
 static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, size_t left,
@@ -484,36 +493,52 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 	return !left && !bytes;
 }
 
-/* Return: whether the planes of the column are there. */
-static bool unpacking__column(const struct unpacking *u, uint32_t table, uint32_t column,
-			      struct packed *packed)
+/* Return: whether the planes of all columns are there, and nothing behind them. */
+static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 {
-	const struct xpu_table *t = u->tables[table];
-	const struct xpu_column *c = (const struct xpu_column *)(t + 1) + column;
-	size_t row_bytes = t->nr_columns * sizeof(uint32_t), i, row = 0;
-	uint8_t *to = u->records;
-	const uint8_t *planes;
-	uint32_t last = c->base;
+	const struct xpu_column *c;
+	uint32_t t, k;
 
-	if (c->nr_planes > 4)
-		return false;
-	planes = packed__take(packed, (size_t)t->nr_rows * c->nr_planes, 1);
-	if (!planes)
-		return false;
+	for (t = 0; t < u->nr_tables; t++) {
+		for (k = 0; k < u->tables[t]->nr_columns; k++) {
+			c = table__column(u->tables[t], k);
+			if (c->nr_planes > 4)
+				return false;
+			u->planes[t][k] = packed__take(packed, (size_t)u->tables[t]->nr_rows *
+							    c->nr_planes, 1);
+			if (!u->planes[t][k])
+				return false;
+			u->last[t][k] = c->base;
+		}
+	}
+	return !packed->left;
+}
+
+/* Puts the rows where they belong. Each piece is looked at once: there may be a million of them. */
+static void unpacking__rows(struct unpacking *u)
+{
+	size_t rows[XPU_TABLES_MAX] = { 0 }, row_bytes, i;
+	uint8_t *to = u->records;
+	uint32_t k;
+
 	for (i = 0; i < u->nr_pieces; i++) {
 		const struct xpu_piece *p = &u->pieces[i];
+		const struct xpu_table *t;
 
 		to += p->literal_bytes;
 		if (!p->nr_rows)
 			continue;
-		if (p->table == table) {
-			last = column__scatter(c, planes, row, p->nr_rows, t->nr_rows, last,
-					       to + column * sizeof(uint32_t), row_bytes);
-			row += p->nr_rows;
-		}
-		to += p->nr_rows * u->tables[p->table]->nr_columns * sizeof(uint32_t);
+		t = u->tables[p->table];
+		row_bytes = t->nr_columns * sizeof(uint32_t);
+		for (k = 0; k < t->nr_columns; k++)
+			u->last[p->table][k] =
+				column__scatter(table__column(t, k), u->planes[p->table][k],
+						rows[p->table], p->nr_rows, t->nr_rows,
+						u->last[p->table][k], to + k * sizeof(uint32_t),
+						row_bytes);
+		rows[p->table] += p->nr_rows;
+		to += p->nr_rows * row_bytes;
 	}
-	return true;
 }
 
 int columns__unpack(const void *packed, size_t packed_bytes, void *records, size_t bytes)
@@ -522,7 +547,6 @@ int columns__unpack(const void *packed, size_t packed_bytes, void *records, size
 	struct unpacking u = { .records = records };
 	const struct xpu_columns *head = packed__take(&in, 1, sizeof(*head));
 	const uint8_t *literals;
-	uint32_t t, k;
 
 	if (!head || head->nr_tables > XPU_TABLES_MAX)
 		return -EBADMSG;
@@ -541,9 +565,8 @@ int columns__unpack(const void *packed, size_t packed_bytes, void *records, size
 	literals = packed__take(&in, head->literal_bytes, 1);
 	if (!literals || !unpacking__literals(&u, literals, head->literal_bytes, bytes))
 		return -EBADMSG;
-	for (t = 0; t < u.nr_tables; t++)
-		for (k = 0; k < u.tables[t]->nr_columns; k++)
-			if (!unpacking__column(&u, t, k, &in))
-				return -EBADMSG;
-	return in.left ? -EBADMSG : 0;
+	if (!unpacking__planes(&u, &in))
+		return -EBADMSG;
+	unpacking__rows(&u);
+	return 0;
 }

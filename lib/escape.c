@@ -55,6 +55,14 @@ static bool is_direction(const unsigned char *s)
 	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
 }
 
+/* Return: the number of the well-formed character at @s, of 2 or 3 bytes. */
+static unsigned int code_point(const unsigned char *s, size_t len)
+{
+	if (len == 2)
+		return (s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+	return (s[0] & 0x0f) << 12 | (s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+}
+
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 {
 	const unsigned char *p = (const unsigned char *)*s;
@@ -68,9 +76,10 @@ size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX])
 		memcpy(out, "\xef\xbf\xbd", 4);
 		return 3;
 	}
-	if (is_control(p) && json)
-		return snprintf(out, ESCAPE_MAX, "\\u%04x", len == 2 ? p[1] : *p);
-	if (is_control(p) || (!json && is_direction(p))) {
+	if (is_control(p) || is_direction(p)) {
+		if (json)
+			return snprintf(out, ESCAPE_MAX, "\\u%04x",
+					len == 1 ? *p : code_point(p, len));
 		memcpy(out, "?", 2);
 		return 1;
 	}

@@ -20,7 +20,7 @@ enum escape {
 	ESCAPE_TEXT,
 	/* A frame of a folded line: as TEXT, and ';', which separates frames, becomes ':'. */
 	ESCAPE_FOLDED,
-	/* Inside the quotes of a JSON string: \", \\ and \u00XX. */
+	/* Inside the quotes of a JSON string: \", \\, and \uXXXX for all that TEXT has as '?'. */
 	ESCAPE_JSON,
 	/*
 	 * The same inside a script element of HTML: no '<', so nothing in it can end the element.

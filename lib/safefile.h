@@ -7,6 +7,9 @@
  * by rename: nothing that exists is written to, whatever links there are. All of it is done with
  * the rights of the invoker (invoker.h).
  *
+ * Links that take the place of a directory on the way are followed, as by any program; the invoker's
+ * rights decide where they may lead.
+ *
  * What is no regular file (a FIFO, a device) is written in place, and never made. /dev/stdout and
  * the like are the descriptors that the program was given.
  *

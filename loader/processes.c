@@ -375,6 +375,8 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	blame.nr_missing = beyond(tagged, p->nr_launches + loss.nr_launches + loss.nr_unread +
 				  p->nr_no_memory);
 	blame.nr_lost = loss.nr_launches;
+	blame.nr_batches = loss.nr_batches;
+	blame.nr_waits = loss.nr_waits;
 	blame.nr_unread = loss.nr_unread;
 	blame.nr_untold = p->nr_untold;
 	blame.nr_malformed = p->nr_malformed;
@@ -383,7 +385,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	blame.nr_dropped_shim = beyond(c->nr_dropped_shim, f->nr_dropped_shim);
 	blame.nr = blame.nr_missing + blame.nr_lost + blame.nr_untold + blame.nr_unread +
 		   blame.nr_malformed + blame.nr_beyond + blame.nr_dropped_cupti +
-		   blame.nr_dropped_shim;
+		   blame.nr_dropped_shim + blame.nr_batches + blame.nr_waits;
 	if (blame.nr)
 		stats__blame(stats, &blame);
 	stats->nr_tagged += tagged;
@@ -403,6 +405,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;
 	stats->nr_bad_times += beyond(c->nr_bad_times, f->nr_bad_times);
+	stats->nr_taken += beyond(c->nr_taken, f->nr_taken);
 	stats->nr_unfinished += beyond(c->nr_unfinished, f->nr_unfinished);
 	stats->nr_errors += p->failed;
 }

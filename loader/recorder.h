@@ -25,6 +25,8 @@ struct recorder_blame {
 	uint64_t nr;			/* all of what follows */
 	uint64_t nr_missing;		/* launches tagged and not seen */
 	uint64_t nr_lost;		/* launches that did not fit into the ring */
+	uint64_t nr_batches;		/* of device records, that did not, either */
+	uint64_t nr_waits;
 	uint64_t nr_dropped_cupti;	/* device records */
 	uint64_t nr_dropped_shim;
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
@@ -48,6 +50,7 @@ struct recorder_stats {
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
 	uint64_t nr_bad_times;
+	uint64_t nr_taken;		/* device records that programs collected themselves */
 	uint64_t nr_unfinished;
 	uint64_t nr_paths;		/* of launches */
 	uint64_t nr_untold;		/* launches whose call path did not arrive */

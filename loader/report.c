@@ -33,12 +33,15 @@ static uint64_t missing(uint64_t counted, uint64_t accounted)
 	return counted > accounted ? counted - accounted : 0;
 }
 
+static const char lost_batches[] = "batches of device records (ring full: try -m)";
+static const char lost_waits[] = "waits for the device (ring full: try -m)";
+
 static void count_losses(const struct report *r, struct losses *l)
 {
 	static const char *const kernel[XPU_LOST_NR] = {
 		[XPU_LOST_LAUNCH] = "launches (ring full: try -m)",
-		[XPU_LOST_BATCH] = "batches of device records (ring full: try -m)",
-		[XPU_LOST_WAIT] = "waits for the device (ring full: try -m)",
+		[XPU_LOST_BATCH] = lost_batches,
+		[XPU_LOST_WAIT] = lost_waits,
 		[XPU_LOST_OFF_CPU] =
 			"off-CPU intervals or their stacks (maps or ring full: try -m)",
 		[XPU_LOST_ACCOUNT] = "accounts of threads (maps or ring full: try -m)",
@@ -92,6 +95,8 @@ static void print_blame(const struct recorder_stats *st)
 		add_loss(&l, b->nr_unread, "slots unreadable");
 		add_loss(&l, b->nr_beyond, "launches, samples, stacks or frames beyond a limit");
 		add_loss(&l, b->nr_lost, "launches (ring full: try -m)");
+		add_loss(&l, b->nr_batches, lost_batches);
+		add_loss(&l, b->nr_waits, lost_waits);
 		add_loss(&l, b->nr_untold, "call paths of launches (ring full: try -m)");
 		add_loss(&l, b->nr_missing, "launches tagged but not seen");
 		add_loss(&l, b->nr_dropped_cupti, "device records dropped by CUPTI");
@@ -136,17 +141,27 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
+/* Return: whether programs had CUPTI for themselves, and so much of what devices did. */
+static bool warn_of_taken(const struct recorder_stats *st)
+{
+	if (st->nr_taken)
+		msg__warn("not recorded: %llu device record%s that programs collected themselves",
+			  U(st->nr_taken), st->nr_taken == 1 ? "" : "s");
+	return st->nr_taken;
+}
+
 bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
 	char calls[64] = "", samples[64] = "", end[4200];
 	struct losses losses;
-	bool nothing, stopped;
+	bool nothing, stopped, taken;
 	int n;
 
 	count_losses(r, &losses);
 	stopped = warn_of_others(r);
+	taken = warn_of_taken(st);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
@@ -176,5 +191,5 @@ bool report__print(const struct report *r)
 	if (st->nr_messages_hidden)
 		msg__warn("%llu more messages from processes are not shown",
 			  U(st->nr_messages_hidden));
-	return !losses.text[0] && !nothing && !stopped;
+	return !losses.text[0] && !nothing && !stopped && !taken;
 }

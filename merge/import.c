@@ -10,12 +10,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "block.h"
 #include "hash.h"
 
 /* Functions of the API get callback ids of their own, all as if they were the driver's. */
 #define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
+#define BLOCK_BYTES		(256u << 10)	/* of records, unless one is longer */
 
 struct import_stream {
 	struct import_stream_key {
@@ -431,6 +433,64 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
+}
+
+/* Return: the bytes of as many records at @at as make one block, of @left. */
+static size_t block_bytes(const uint8_t *at, size_t left)
+{
+	size_t bytes = 0, size;
+
+	for (; bytes < left; bytes += size) {
+		size = ((const struct xpu_record *)(at + bytes))->size;
+		if (bytes && bytes + size > BLOCK_BYTES)
+			break;
+	}
+	return bytes;
+}
+
+/* Return: whether each record fits into a block. A name may be of any length in others' files. */
+static bool fits_blocks(const uint8_t *at, size_t left)
+{
+	size_t size;
+
+	for (; left; at += size, left -= size) {
+		size = ((const struct xpu_record *)at)->size;
+		if (size > XPU_BLOCK_MAX)
+			return false;
+	}
+	return true;
+}
+
+int import__write(const struct import *im, FILE *f)
+{
+	struct xpu_file_header h = *(const struct xpu_file_header *)im->records.v;
+	const uint8_t *at = im->records.v + sizeof(h);
+	size_t left = im->records.nr - sizeof(h), bytes;
+	const struct xpu_record_block *b;
+	struct block_packer *p;
+	int err = 0;
+
+	if (!fits_blocks(at, left)) {
+		fwrite(im->records.v, 1, im->records.nr, f);
+		return 0;
+	}
+	p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	if (!p)
+		return -ENOMEM;
+	h.version_major = XPU_VERSION_MAJOR;
+	h.version_minor = XPU_VERSION_MINOR;
+	file_header__seal(&h);
+	fwrite(&h, 1, sizeof(h), f);
+	for (; left && !err; at += bytes, left -= bytes) {
+		bytes = block_bytes(at, left);
+		b = block_packer__pack(p, at, bytes);
+		if (b)
+			fwrite(b, 1, b->hdr.size, f);
+		else
+			err = -ENOMEM;
+	}
+	block_packer__free(p);
+	return err;
 }
 
 int import__load(const char *path, char **buf, size_t *size)

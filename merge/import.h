@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "reader.h"
 #include "span.h"
@@ -114,6 +115,12 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 
 /* Nothing more comes: opens @r on the recording. Return: 0 or -errno; r->error says why. */
 int import__finish(struct import *im, struct reader *r, const char *name);
+
+/*
+ * Writes what import__finish() has finished as a recording of today's version, for another time.
+ * Return: 0 or -ENOMEM; errors of @f stay in its error flag.
+ */
+int import__write(const struct import *im, FILE *f);
 
 /*
  * Reads a file as a whole, unpacked if it is gzip's; *@buf is to be freed. Return: 0 or -errno;

@@ -70,9 +70,9 @@ int importer__write_events(struct importer *im, FILE *f)
 	return nsys__write_events(&im->nsys_export, f, &im->events);
 }
 
-void importer__write_recording(const struct importer *im, FILE *f)
+int importer__write_recording(const struct importer *im, FILE *f)
 {
-	fwrite(im->import.records.v, 1, im->import.records.nr, f);
+	return import__write(&im->import, f);
 }
 
 void importer__close(struct importer *im)

@@ -45,8 +45,8 @@ void importer__close(struct importer *im);
 /* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */
 int importer__write_events(struct importer *im, FILE *f);
 
-/* Writes what was imported as a recording, for another time. Errors stay in @f's error flag. */
-void importer__write_recording(const struct importer *im, FILE *f);
+/* Writes what was imported as a recording, for another time: as import__write(). */
+int importer__write_recording(const struct importer *im, FILE *f);
 
 /* Prints what the user should know of how it went. */
 void importer__print(const struct importer *im, FILE *f);

@@ -42,6 +42,7 @@ static const struct loss_line lines[] = {
 	LINE(missing_batches, "batches that the shim sent are not in the recording"),
 	LINE(dropped_cupti, "device records dropped by CUPTI"),
 	LINE(dropped_shim, "device records dropped by the shim: no memory"),
+	LINE(taken, "device records that programs collected themselves: not recorded"),
 	LINE(unfinished, "device records of work that still ran when the process ended"),
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
 	LINE(bad_calls, "API calls without valid times: left out"),

@@ -38,6 +38,7 @@ struct loss {
 	uint64_t dropped_ranges;
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
+	uint64_t taken;			/* device records that programs collected themselves */
 	uint64_t unfinished;
 	uint64_t unfinished_at_detach;
 

@@ -105,6 +105,7 @@ void session__settle(struct session *s)
 					      a->nr_batches - (a->baseline != 0));
 		l->dropped_cupti += SINCE(a, nr_dropped_cupti);
 		l->dropped_shim += SINCE(a, nr_dropped_shim);
+		l->taken += SINCE(a, nr_taken);
 		if (a->nr_ranges)	/* else it was another recording that wanted them */
 			l->dropped_ranges += SINCE(a, nr_dropped_ranges);
 		if (a->nr_ranges && !a->window.nr_threads)

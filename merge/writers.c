@@ -201,8 +201,10 @@ static int write_import(const struct job *job, FILE *f)
 	int err;
 
 	if (!importer->events_only) {
-		importer__write_recording(importer, f);
-		return 0;
+		err = importer__write_recording(importer, f);
+		if (err)
+			complain("%s: %s", importer__name(importer), strerror(-err));
+		return err;
 	}
 	importer->nsys_export.msgs = &msgs;
 	err = importer__write_events(importer, f);

@@ -108,6 +108,7 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static atomic_uint nr_packed;		/* buffers: a sign of life */
 static atomic_uint nr_strange;		/* buffers of nobody known, not yet told of */
 static bool want_calls;			/* by the shim's thread alone, as the next */
 static bool have_calls;
@@ -429,6 +430,12 @@ static void pack_buffer(struct buffer *b)
 	if (cupti->activity_get_num_dropped(b->context, b->stream_id, &nr_dropped) ==
 	    CUPTI_SUCCESS)
 		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
+	atomic_fetch_add(&nr_packed, 1);
+}
+
+unsigned int activity__progress(void)
+{
+	return atomic_load(&nr_completed) + atomic_load(&nr_packed);
 }
 
 /*
@@ -711,6 +718,15 @@ void activity__yield(void)
 	if (have_clock)
 		cupti->activity_register_timestamp(yield__clock() ?: realtime_ns);
 	have_clock = false;
+}
+
+void activity__count_taken(uint64_t nr)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__counters.nr_taken += nr;
+	lock__give(&lock, &old);
 }
 
 void activity__message(int level, const char *text)

@@ -67,6 +67,9 @@ void activity__yield(void);
  */
 void activity__drain(bool last);
 
+/* Device records that the program collected itself: what is sent next says how many. */
+void activity__count_taken(uint64_t nr);
+
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void activity__message(int level, const char *text);
 
@@ -78,6 +81,9 @@ void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
 
 /* Sends every definition again: somebody new is listening. */
 void activity__repeat_definitions(void);
+
+/* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
+unsigned int activity__progress(void);
 
 /* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake(), too. */
 void activity__wait(long timeout_ns);

@@ -52,9 +52,11 @@
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
 #define MAX_WAITS	5		/* of those, for the program's buffers to come back to it */
-#define EXIT_WAIT_S	5		/* for the shim's thread, when the process ends */
-#define YIELD_WAIT_S	5		/* the same, when the program wants CUPTI for itself */
-#define END_WAIT_S	1		/* the same, when it ends without exit handlers */
+/* For the shim's thread, which packs nothing meanwhile: */
+#define EXIT_WAIT_S	5		/* when the process ends */
+#define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
+#define END_WAIT_S	1		/* when it ends without exit handlers */
+#define MAX_WAIT_S	60		/* in all, while it does */
 
 #define MAX_CBID	4096		/* twice CUDA 13's; the rest is refused by CUPTI */
 
@@ -97,7 +99,7 @@ HOT_DATA bool probe__live;
 EXPORT int InitializeInjection(void);
 
 /* Return: whether @sem was posted before @seconds were over. */
-static bool wait_for(sem_t *sem, int seconds)
+static bool wait_seconds(sem_t *sem, int seconds)
 {
 	struct timespec deadline;
 
@@ -107,6 +109,26 @@ static bool wait_for(sem_t *sem, int seconds)
 		if (errno != EINTR)
 			return false;
 	return true;
+}
+
+/*
+ * Return: whether the shim's thread posted @sem. The wait ends when that thread has packed no buffer
+ * for @seconds: on a busy machine it may have thousands of buffers to pack, but a thread that is
+ * stuck in CUPTI packs none.
+ */
+static bool wait_for(sem_t *sem, int seconds)
+{
+	unsigned int seen, progress = activity__progress();
+	int waited = 0;
+
+	do {
+		if (wait_seconds(sem, seconds))
+			return true;
+		seen = progress;
+		progress = activity__progress();
+		waited += seconds;
+	} while (progress != seen && waited < MAX_WAIT_S);
+	return false;
 }
 
 /* ---- awake and dormant ----------------------------------------------------------------------- */
@@ -220,6 +242,7 @@ static void tell_of_programs_records(void)
 		return;
 	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which "
 		 "are not in the recording", until, (unsigned long long)nr);
+	activity__count_taken(nr);	/* it goes with the message */
 	/* Whether the process counts as recorded is as its last message has it. */
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }

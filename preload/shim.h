@@ -7,7 +7,7 @@
 
 /*
  * The process is about to end, or to run another program, without exit handlers: what is finished
- * on the devices is sent, if that can be done within a second. Async-signal-safe; does nothing in a
+ * on the devices is sent, as long as a second brings that further. Async-signal-safe; does nothing in a
  * process that does not use CUDA, in a forked or vforked child, and when nobody listens.
  */
 void shim__before_end(void);

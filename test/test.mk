@@ -296,8 +296,11 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Ipreload $(ALL_LDFLAGS) \
 		-rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
+# Where python3 is a script that looks for the interpreter, tests start the interpreter itself.
+PYTHON_DIR	= $$(dirname "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")
+
 # Under sudo, tests and demo are root's own: what they record is not the caller's.
-TEST_ENV	= SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
@@ -311,21 +314,19 @@ test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RA
 .PHONY: check
 check:
 	@sh scripts/deps.sh
+	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(MAKE) --no-print-directory check-built
 
-# Tests run side by side, but for those with real probes: they share the shim's file, so that one's
-# attaching would wake another one's shim.
-JOBS		?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
-ALONE		= $(filter test/t3/%,$(T_SH))
-PROVE		= $(TEST_ENV) prove --timer --exec 'sh test/lib/run.sh'
+# Tests run side by side, those with real probes first: they take longest, and mostly wait.
+CPUS		:= $(shell nproc)
+JOBS		?= $(shell n=$$(($(CPUS) + 1)); echo $$((n < 5 ? n : 5)))
+PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built
 check-built: test-build
 	@rm -f $(O)/notrun.log $(O)/times.log
-	@status=0; \
-	$(if $(T),$(PROVE) $(T) || status=1;,\
-		$(PROVE) -j$(JOBS) $(filter-out $(ALONE),$(TESTS)) || status=1; \
-		$(PROVE) $(ALONE) || status=1;) \
+	@status=0; $(PROVE) $(or $(T),$(filter test/t3/%,$(TESTS)) $(filter-out test/t3/%,$(TESTS))) || \
+		status=1; \
 	echo; echo 'the slowest, in seconds:'; sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status

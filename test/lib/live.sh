@@ -7,11 +7,11 @@
 
 live="$XPU_BUILD/workload/live"
 
-wait_for() {		# wait_for COMMAND...: until it succeeds, for ten seconds at most
+wait_for() {		# wait_for COMMAND...: until it succeeds, for a minute at most
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
-		[ $tries -lt 500 ] || return 1
+		[ $tries -lt 3000 ] || return 1
 		sleep 0.02
 	done
 }
@@ -37,15 +37,35 @@ has_lines() {		# has_lines FILE NUMBER
 	[ "$(wc -l <"$1")" -ge "$2" ]
 }
 
-ask() {			# ask NAME COMMAND: the last line of the answer
+# is_over NAME: it has ended, and so nobody reads its FIFO
+is_over() {
+	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
+}
+
+has_answered() {	# has_answered NAME LINES: or cannot
+	has_lines "$1.out" "$2" || is_over "$1"
+}
+
+# Opened like this, a FIFO that nobody reads any more is not waited for.
+tell() {		# tell NAME COMMAND
+	echo "$2" 1<>"$1.cmd"
+}
+
+# ask NAME COMMAND: the last line of the answer; fails without one
+ask() {
 	nr_lines=$(wc -l <"$1.out")
-	echo "$2" >"$1.cmd"
-	wait_for has_lines "$1.out" $((nr_lines + 1)) || diag "$1 does not answer '$2'"
-	tail -n 1 "$1.out"
+	tell "$1" "$2"
+	wait_for has_answered "$1" $((nr_lines + 1))
+	if has_lines "$1.out" $((nr_lines + 1)); then
+		tail -n 1 "$1.out"
+	else
+		diag "$1 does not answer '$2'"
+		return 1
+	fi
 }
 
 finish() {		# finish NAME: ends it; its status
-	echo quit >"$1.cmd"
+	tell "$1" quit
 	eval "wait \$${1}_pid"
 }
 
@@ -76,6 +96,11 @@ awake() {		# awake OBSERVER...: waits until what it recorded says that the shim 
 		wait_for is_awake "$observer" ||
 			diag "$observer hears nothing: $(cat "$observer.log")"
 	done
+}
+
+# Whether the recording that is being written has so many launches, and what became of them.
+holds() {		# holds FILE NUMBER
+	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
 leave() {		# leave OBSERVER [SIGNAL]: its status

@@ -2,13 +2,15 @@
 # shellcheck shell=sh
 # tap.sh - TAP from shell tests: . "$XPU_SRC/test/lib/tap.sh"
 #
-# run.sh gives a test: a fresh directory to be in, XPU_SRC (the source tree), XPU_BUILD (the build).
+# run.sh gives a test: a fresh directory to be in, XPU_SRC (the source tree), XPU_BUILD (the build),
+# and one with probes XPU_OWN (xpuload and the shim, for this test alone).
 
 tap_nr=0
 tap_failed=0
 
 # A build tree has the programs at its top, an installed or portable one in bin.
-XPULOAD=$XPU_BUILD/xpuload XPUMERGE=$XPU_BUILD/xpumerge XPU_SHIM=$XPU_BUILD/libxpushim.so
+XPULOAD=${XPU_OWN:-$XPU_BUILD}/xpuload XPUMERGE=$XPU_BUILD/xpumerge
+XPU_SHIM=${XPU_OWN:-$XPU_BUILD}/libxpushim.so
 if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPULOAD=$XPU_BUILD/bin/xpuload XPUMERGE=$XPU_BUILD/bin/xpumerge
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so

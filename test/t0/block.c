@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "block.h"
 #include "columns.h"
@@ -74,7 +77,7 @@ static bool survives(struct block_packer *p, struct block_unpacker *u, const str
 	header_bytes = block__header(b, b->hdr.size, &header);
 	if (header_bytes == sizeof(header) && header.raw_bytes == g->nr)
 		same = !block_unpacker__unpack(u, &header, b->data, out) &&
-		       !memcmp(out, g->v, g->nr);
+		       (!g->nr || !memcmp(out, g->v, g->nr));
 	free(out);
 	return same;
 }
@@ -178,6 +181,86 @@ static void test_header(void)
 	block_packer__free(p);
 }
 
+/* A small block is not of a great many records: not one of ours, and none that others have made. */
+static void test_proportion(void)
+{
+	enum { BYTES = XPU_BLOCK_MAX / 2 };
+	struct block_unpacker *u = block_unpacker__new();
+	struct block_packer *p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	struct xpu_record rec = { 9999, 0, BYTES };
+	struct xpu_record_block *b, header;
+	struct gen g = { 0 };
+	size_t bytes, i;
+
+	gen__bytes(&g, &rec, sizeof(rec));
+	for (i = sizeof(rec); i < BYTES; i += 8)
+		gen__bytes(&g, "\0\0\0\0\0\0\0", 8);
+	ok(survives(p, u, &g, &bytes), "4 MB of nothing are the same afterwards");
+	ok(bytes >= BYTES / XPU_BLOCK_RATIO, "and as long as a reader wants: %zu bytes", bytes);
+
+	/* The same, as others may pack it: all is right but how much it becomes. */
+	b = calloc(1, sizeof(*b) + 8192);
+	*b = (struct xpu_record_block){
+		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,
+		.packed_bytes = BYTES, .raw_bytes = BYTES,
+	};
+	b->stored_bytes = ZSTD_compress(b->data, 8192, g.v, BYTES, 1);
+	b->hdr.size = sizeof(*b) + (b->stored_bytes + 7) / 8 * 8;
+	b->crc = crc32(0, b->data, b->stored_bytes);
+	b->header_crc = crc32(0, (const void *)b, sizeof(*b));
+	ok(!block__header(b, b->hdr.size, &header), "%u bytes that become 4 MB: refused",
+	   b->stored_bytes);
+	b->packed_bytes = b->raw_bytes = b->stored_bytes * XPU_BLOCK_RATIO;
+	b->header_crc = 0;
+	b->header_crc = crc32(0, (const void *)b, sizeof(*b));
+	is_int(block__header(b, b->hdr.size, &header), sizeof(header), "%u times as many are not",
+	       XPU_BLOCK_RATIO);
+	free(b);
+	gen__free(&g);
+	block_packer__free(p);
+	block_unpacker__free(u);
+}
+
+/* Return: the processor's time, in ns, for as many pieces as go in, of so many columns. */
+static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
+{
+	size_t bytes = XPU_BLOCK_MAX, i;
+	uint8_t *packed = calloc(1, bytes), *at = packed + bytes;
+	struct xpu_columns *head = (struct xpu_columns *)packed;
+	struct timespec from, to;
+	struct xpu_table *table;
+
+	head->nr_tables = nr_tables;
+	at -= nr_tables * (sizeof(*table) + nr_columns * sizeof(struct xpu_column));
+	head->nr_pieces = (at - (uint8_t *)(head + 1)) / sizeof(struct xpu_piece);
+	at = (uint8_t *)(head + 1) + head->nr_pieces * sizeof(struct xpu_piece);
+	for (i = 0; i < nr_tables; i++) {
+		table = (struct xpu_table *)at;
+		table->nr_columns = nr_columns;
+		at += sizeof(*table) + nr_columns * sizeof(struct xpu_column);
+	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	if (columns__unpack(packed, at - packed, packed, 0))
+		bail("pieces without rows are not unpacked");
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	free(packed);
+	return (to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec;
+}
+
+/* Each is looked at once, not once for each column that there is. */
+static void test_pieces(void)
+{
+	double ratio, best = 1e9;
+	int i;
+
+	for (i = 0; i < 5 && best >= 20; i++) {
+		ratio = (double)unpack_pieces(XPU_TABLES_MAX, XPU_COLUMNS_MAX) /
+			(unpack_pieces(1, 1) + 1);
+		best = ratio < best ? ratio : best;
+	}
+	ok(best < 20, "a million pieces take 512 columns %.1f times as long as one", best);
+}
+
 /* Packed columns that are not what was packed: no harm, and most of them noticed. */
 static void test_noise(void)
 {
@@ -217,6 +300,8 @@ int main(void)
 	test_none();
 	test_small();
 	test_header();
+	test_proportion();
+	test_pieces();
 	test_noise();
 	return done_testing();
 }

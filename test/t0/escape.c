@@ -100,7 +100,8 @@ int main(void)
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_TEXT),
 	       "a?b?c?d?", "what shows text in another order");
 	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"), "and its neighbours as they are");
-	is_str(escaped("a\xe2\x80\xae", ESCAPE_JSON), "a\xe2\x80\xae", "but data for programs has all of it");
+	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_JSON),
+	       "a\\u202eb\\u2066c\\u061cd\\u200f", "data for programs has all of it, legibly");
 	is_int(escape__line(line, sizeof(line), "ab\x1b\xe2\x82\xac", ESCAPE_TEXT), 3,
 	       "a line: what fits, in whole characters");
 	is_str(line, "ab?", "with a NUL behind it");

@@ -537,6 +537,7 @@ static void test_attach(void)
 	c.nr_kernels += 4;
 	c.nr_dropped_cupti += 7;
 	c.nr_dropped_shim += 9;
+	c.nr_taken += 13;
 	c.nr_unfinished += 1;
 	counters(&f, 1, c);
 	s = fixture__run(&f);
@@ -544,6 +545,7 @@ static void test_attach(void)
 	is_int(s->loss.missing_works, 4, "attach: device records missing since");
 	is_int(s->loss.dropped_cupti, 7, "attach: dropped by CUPTI since");
 	is_int(s->loss.dropped_shim, 9, "attach: dropped by the shim since");
+	is_int(s->loss.taken, 13, "attach: collected by the program since");
 	is_int(s->loss.at_edges, 3, "attach: launches at the edges");
 	is_int(s->loss.missing_launches, 0, "attach: which were not lost");
 	is_int(s->loss.unfinished_at_detach, 1, "attach: still running at the detach");

@@ -155,6 +155,11 @@ done
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns -o direct.folded 2>/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o imported.data 2>log
 is $? 0 "-o .data: status"
+"$XPU_BUILD/gen_data" -o new.data --launches 1 --blocks 65536
+version() {		# version FILE: of a recording
+	od -An -tu2 -j 12 -N 4 "$1"
+}
+is "$(version imported.data)" "$(version new.data)" "-o .data: of the version that recordings have today"
 like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account"
 xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
@@ -166,6 +171,13 @@ is $? 0 "-o .data: diff takes it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
 is "$? $(cat log)" "2 xpumerge: data: only what is imported is written as a recording" \
 	"-o .data: not of a recording"
+# No block has room for this name.
+perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
+	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json
+xpumerge --gpu long.json -o long.data 2>log
+xpumerge long.data -f folded --unit ns -o long.folded 2>mlog
+is "$? $(tr -cd Q <long.folded | wc -c)" "0 9000000" "-o .data: a name that is longer than a block" ||
+	diag "$(cat log mlog)"
 xpumerge --cpu cpu.txt --gpu gpu.json --table api_calls --csv 2>/dev/null | cut -d, -f2,3,9 >out
 cat >expected <<'END'
 total_ns,calls,name

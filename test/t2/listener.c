@@ -24,6 +24,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
+volatile unsigned int listener__batch_ms;
 pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* as in lock.h */
 
 void listener__attach(void)
@@ -510,6 +511,7 @@ void xpu_live_batch(const void *records, size_t bytes)
 		goto out;
 	}
 	COUNT(nr_batches, 1);
+	pause_ms(listener__batch_ms);
 	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8 ||
 	      ((const struct xpu_record *)at)->type != XPU_RECORD_COUNTERS);
 	for (; at < end; at += r->size) {

@@ -110,6 +110,9 @@ extern void (*listener__interrupt)(void);
 /* The same, when a log is sent, before it is read. */
 extern void (*listener__interrupt_log)(void);
 
+/* How long each batch takes. */
+extern volatile unsigned int listener__batch_ms;
+
 /* Held while a probe is hit. */
 extern pthread_mutex_t listener__lock;
 

@@ -393,6 +393,9 @@ int main(int argc, char **argv)
 	flush_late(AT_LINE, "where the shim's are");
 	ok(was_told("the program collected 50 device records itself, which are not in the "
 		    "recording"), "how much that was is said: %s", message);
+	pthread_mutex_lock(&listener__lock);
+	is_int(listener.counters.nr_taken, 100, "and counted, with those of the other flush");
+	pthread_mutex_unlock(&listener__lock);
 	unfinished();
 	disable_again();
 	nobody_listens();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What goes wrong is told in one clear line, with a failing status, and costs nothing recorded.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 
 lines() {		# of what was said, without the summary
@@ -35,7 +36,7 @@ xpuload -o no/such/dir/a.data true 2>log
 is $? 125 "output directory missing: status"
 is "$(lines log)" 1 "output directory missing: one line"
 mkfifo fifo
-timeout 5 "$XPULOAD" -o fifo true 2>log
+timeout 300 "$XPULOAD" -o fifo true 2>log
 is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" "a FIFO that nobody reads"
 cat fifo >read.data &
 sleep 0.2
@@ -144,6 +145,28 @@ if grep -q 'ring full' log; then
 else
 	is "$got" 100000 "ring never full: all recorded"
 fi
+
+# Whose batches they were: nobody reads the ring while two programs work.
+start_dormant busy
+start_dormant other
+attach two -a --gpu-only -m 64K
+awake two
+kill -STOP "$two_pid"
+ask busy "burst 30000" >/dev/null
+sleep 1
+kill -CONT "$two_pid"
+leave two
+batches() {		# batches PATTERN: the sum of all that lines which match say
+	grep "$1" two.log | grep -o '[0-9]* batches of device' | awk '{ n += $1 } END { print n + 0 }'
+}
+all=$(batches 'warning: lost: ')
+[ "$all" -gt 0 ]
+ok $? "nobody reads the ring: batches are lost, and counted" || diag "$(cat two.log)"
+is "$(batches 'warning: lost of pid ')" "$all" "and each is told of a process" || diag "$(cat two.log)"
+[ "$(batches "warning: lost of pid $busy_pid (live): ")" -gt 0 ]
+ok $? "under its pid and name" || diag "$(cat two.log)"
+finish busy
+finish other
 
 # Dropped by CUPTI, times that are none: counted.
 XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log

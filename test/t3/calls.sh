@@ -80,11 +80,11 @@ awake plain
 ask a "burst 100" >/dev/null
 attach one --api -p "$a_pid"
 awake one
-sleep 0.3			# the shim looks ten times a second
+sleep 1			# the shim looks ten times a second
 ask a "burst 100" >/dev/null
 leave one
 like "$(cat one.log)" '^xpuload: 103 launches .* [0-9]+ API calls, ' "attached: its account"
-sleep 0.3
+sleep 1
 ask a "burst 100" >/dev/null
 leave plain
 xpumerge -i one.data --table api_calls --csv --limit 0 >one.csv 2>merge.log

@@ -121,15 +121,19 @@ is "$nr_all" $((nr_matched + nr_unmatched)) "threads, a slow flush: every launch
 rm -f wait.out
 setsid env --default-signal=INT "$XPULOAD" -o group.data "$ends" wait >wait.out 2>group.log &
 pid=$!
-wait_for grep -qs 'launches 1000' wait.out
-sleep 0.6
+wait_for holds group.data 1000
 kill -INT -$pid
 wait $pid 2>/dev/null
 is $? 130 "SIGINT to the group: status"
 exact group 1000 "SIGINT to the group: all that was delivered is there"
 like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: the account is printed"
 
-timeout -s INT 3 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log
+# The time is over when SIGALRM says so.
+timeout -s INT 600 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log &
+pid=$!
+wait_for holds timeout.data 1000
+kill -ALRM $pid
+wait $pid
 is $? 124 "timeout -s INT: status"
 exact timeout 1000 "timeout -s INT: all that was delivered is there"
 

@@ -3,6 +3,7 @@
 # What others do to a recording while it is written: what is lost is said and counted, and the status
 # fails; the target goes on.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 
@@ -18,12 +19,7 @@ record() {
 	xpuload --gpu-only -o "$name.data" "$XPU_BUILD/workload/exact" -t 2 -s 4 -p 20000 -n 30000 \
 		>"$name.out" 2>"$name.log" &
 	pid=$!
-	tries=0
-	until begun "$name.data" || [ $tries = 1000 ]; do
-		tries=$((tries + 1))
-		sleep 0.01
-	done
-	begun "$name.data"
+	wait_for begun "$name.data"
 	ok $? "$name: it is being recorded"
 	"$@"
 	wait $pid
@@ -73,12 +69,10 @@ is "$?$(sed -n 's/^launches //p' merge.log)" "030000 matched 30000 unmatched 0 l
 "$XPULOAD" --gpu-only -o killed.data sh -c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
 	"$XPU_BUILD/workload/exact" >/dev/null 2>&1 &
 pid=$!
-tries=0
-until begun killed.data || [ $tries = 1000 ]; do
-	tries=$((tries + 1))
-	sleep 0.01
-done
-sleep 3
+enough() {
+	[ "$(xpumerge -i killed.data -f folded 2>&1 >/dev/null | sed -n 's/^launches \([0-9]*\) .*/\1/p')" -ge 2000 ]
+}
+wait_for enough
 kill -9 $pid
 wait $pid 2>/dev/null
 kill "$(cat target.pid)"

@@ -9,7 +9,7 @@
 need root bpf
 quiet_sanitizers
 use_sim
-seconds=${HOSTILE_SECONDS:-10}
+seconds=${HOSTILE_SECONDS:-4}
 seed=${HOSTILE_SEED:-1}
 rate=$((seconds > 60 ? 1200 / seconds : 20))		# MB/s: a recording of a size that can be read
 [ $rate -gt 0 ] || rate=1
@@ -68,7 +68,7 @@ check_honest() {	# check_honest NAME TEST
 check_merge() {		# check_merge NAME TEST
 	failed=0
 	for format in folded chrome pprof perf text html; do
-		timeout 120 "$XPUMERGE" -i "$1.data" -f $format -o "$1.$format" 2>"$1.mlog"
+		timeout 300 "$XPUMERGE" -i "$1.data" -f $format -o "$1.$format" 2>"$1.mlog"
 		status=$?
 		# Batches that are nonsense are damage, and said to be.
 		[ $status -le 2 ] || {

@@ -49,7 +49,7 @@ is "$(echo at_once*)" at_once.folded "and nothing is left but the result"
 cp "$stacks" program
 cat >gone.sh <<-'END'
 	./program "$@" &
-	sleep 0.3
+	until [ "$(readlink /proc/$!/exe)" = "$PWD/program" ]; do sleep 0.02; done
 	rm program
 	echo other >program
 	wait

@@ -44,7 +44,7 @@ is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
 start_dormant b -t 4
 ask b on >/dev/null
 sleep 0.2
-xpuload -o busy.data -p "$b_pid" --duration 0.7 2>busy.log
+xpuload -o busy.data -p "$b_pid" --duration 2 2>busy.log
 is $? 0 "--duration: status"
 line=$(verdict busy)
 diag "$line"
@@ -112,7 +112,7 @@ start_dormant d -t 2
 start stranger "$live" -s 200
 attach all -a
 wait_for is_awake all
-sleep 0.3			# the other one's definitions
+sleep 1				# the other one's definitions
 ask c "burst 300" >/dev/null
 ask d "burst 400" >/dev/null
 ask stranger "burst 500" >/dev/null
@@ -144,9 +144,12 @@ wait $gone
 xpuload -o none.data -p $gone 2>log
 is $? 125 "a process that is not there: status"
 like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that is not there: said"
-sh -c 'true & echo $! >zombie; exec sleep 3' &
+is_zombie() {
+	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
+}
+sh -c 'true & echo $! >zombie; exec sleep 600' &
 keeper=$!
-sleep 0.5
+wait_for is_zombie
 for args in "" --cpu-only; do
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload $args -o none.data -p "$(cat zombie)" 2>log
@@ -156,7 +159,7 @@ for args in "" --cpu-only; do
 done
 kill $keeper
 thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
-timeout 20 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
+timeout 300 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
 is $? 125 "a thread: status"
 like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: said"
 [ ! -e none.data ]
@@ -180,7 +183,7 @@ sleep 0.2
 leave killed KILL
 is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target goes on"
 ask d off >/dev/null
-sleep 0.4
+sleep 1
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
 is $? 1 "what it had written can be read, and is not called all"
 attach after -p "$d_pid"
@@ -206,7 +209,7 @@ awake after
 ask e "burst 100" >/dev/null
 leave after
 exact after 103 "the orphaned target can be attached to"
-echo quit >e.cmd
+tell e quit
 wait_for grep -q '^live: launches 300' e.out
 ok $? "and comes to its end with its results"
 is "$(wc -c <e.err)" 0 "silently"
@@ -219,5 +222,20 @@ for i in 1 2 3 4; do ask f "burst 3200" >/dev/null; done
 leave threads
 exact threads 12812 "threads that come and go"
 finish f
+
+# What these tests are made of: a target that is dead is not waited for.
+start_dormant dead
+kill -KILL "$dead_pid"
+wait "$dead_pid" 2>/dev/null
+(ask dead "burst 1" >ask.out; echo $? >asked) >log 2>&1 &
+asker=$!
+wait_for [ -s asked ]
+is "$(cat asked 2>/dev/null)" 1 "a target that was killed: nobody waits for its answer"
+is "$(cat ask.out)" "# dead does not answer 'burst 1'" "which is said"
+(finish dead; echo $? >finished) >log 2>&1 &
+finisher=$!
+wait_for [ -s finished ]
+ok $? "nor for its end"
+kill $asker $finisher 2>/dev/null
 
 done_testing

@@ -86,7 +86,7 @@ LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
 pid=$!
 sleep 0.5
 for time in first second; do
-	xpuload -p $pid --duration 1 -o live.data 2>live.log
+	xpuload -p $pid --duration 3 -o live.data 2>live.log
 	is $? 0 "attached, the $time time: status" || diag "$(cat live.log)"
 	diag "$(tail -n 1 live.log)"
 	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing lost"

@@ -13,9 +13,9 @@ odd="$XPU_BUILD/workload/odd"
 as_ever() {
 	name=$1
 	shift
-	timeout 60 "$@" >"$name.want" 2>"$name.werr"
+	timeout 300 "$@" >"$name.want" 2>"$name.werr"
 	want=$?
-	timeout 60 "$XPULOAD" -o "$name.data" "$@" >"$name.out" 2>"$name.log"
+	timeout 300 "$XPULOAD" -o "$name.data" "$@" >"$name.out" 2>"$name.log"
 	is $? $want "$name: status" || diag "$(cat "$name.log")"
 	cmp "$name.want" "$name.out"
 	ok $? "$name: output"

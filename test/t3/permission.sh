@@ -153,11 +153,11 @@ stops "a program that hides" "$private" 100 $terces own hide word own
 
 # A process that is attached to and executes a program then, with children before and after.
 later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and after
-	rm -f home/go home/x.data
+	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
 		until [ -e go ]; do sleep 0.05; done; exec "$1" 100 "$0" word' "$1" "$2" &
 	pid=$!
-	(wait_for [ -s home/x.data ]; sleep 1; : >home/go) &
+	(wait_for grep -qs 'Ctrl-C ends' log; sleep 0.2; : >home/go) &
 	load --cpu-only --off-cpu -F 999 -z 0 -o x.data -p $pid 2>log
 }
 later $drow "$private"
@@ -262,7 +262,7 @@ like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process
 inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
 awake roots_all
-sleep 0.3			# the others' definitions
+sleep 1				# the others' definitions
 for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done

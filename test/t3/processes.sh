@@ -154,7 +154,7 @@ start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
 		[ "$n" = quit ] && exit
-		sh -c "sleep 0.5; exec $0 -t 2 -n $n" >/dev/null && echo "did $n"
+		sh -c "sleep 2; exec $0 -t 2 -n $n" >/dev/null && echo "did $n"
 	done' "$exact"
 attach parent -p "$family_pid"
 attached parent

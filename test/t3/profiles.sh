@@ -19,7 +19,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	for i in $(seq $runs); do
 		{
 			# shellcheck disable=SC2086
-			xpuload -o "$name.$i.data" timeout 100 "$own" $how >"$name.$i.out" \
+			xpuload -o "$name.$i.data" timeout 300 "$own" $how >"$name.$i.out" \
 				2>"$name.$i.log"
 			echo $? >"$name.$i.status"
 		} &
@@ -51,6 +51,13 @@ is "$(taken late0.1.log)" 300 "late: what it took is counted" || diag "$(cat lat
 is "$(taken kineto0.1.log)" 300 "kineto: what it took is counted" || diag "$(cat kineto0.1.log)"
 like "$(cat kineto0.1.log)" 'CUPTI was not free again until the end: the program collected' \
 	"kineto: at the end"
+is "$(sed -n 's/.*not recorded: \([0-9]*\) device records that programs collected.*/\1/p' kineto0.1.log)" \
+	300 "kineto: the summary has it"
+is "$(sed -n 's/^ *\([0-9]*\) device records that programs collected themselves: .*/\1/p' kineto0.mlog)" \
+	300 "kineto: xpumerge has it"
+xpuload --strict -o strict.data "$own" kineto 0 >strict.out 2>strict.log
+is $? 125 "kineto: --strict fails" || diag "$(cat strict.log)"
+like "$(cat strict.log)" '^xpuload: [0-9]+ launches .*; lost 0$' "kineto: though nothing is lost"
 [ "$(taken kineto4.1.log)" -ge 300 ]
 ok $? "kineto: its other threads' records as well"
 

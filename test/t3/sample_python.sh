@@ -125,7 +125,7 @@ for i in $(seq 200); do
 	[ -s running.data ] && [ "$(cat child)" = "$nobody" ] && break
 	sleep 0.1
 done
-sleep 0.5		# until it has found what it looks for
+sleep 2			# until it has found what it looks for
 touch go
 wait $loader
 is $? 0 "attached: status"

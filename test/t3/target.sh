@@ -54,10 +54,10 @@ cmp inside outside
 ok $? "so they are for xpumerge, which Ctrl-C ends"
 
 # Started by a program that does not want to hear of its children.
-timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
 is $? 3 "SIGCHLD ignored: exit status"
-timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
+timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data grep SigIgn /proc/self/status >inside 2>log
 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outside
 cmp inside outside
@@ -103,13 +103,17 @@ while [ $i -lt 15 ]; do sleep 0.1; i=$((i + 1)); done
 echo $n >caught
 exit 7
 END
-setsid timeout -s INT 0.7 "$XPULOAD" -q -o a.data sh group.sh 2>log
+setsid timeout -s INT 600 "$XPULOAD" -q -o a.data sh group.sh 2>log &
+pid=$!
+while [ ! -e ready ]; do sleep 0.05; done
+kill -ALRM $pid			# the time is over
+wait $pid
 is "$(cat caught)" 1 "a signal to the group arrives once"
 
 # SIGTERM to xpuload ends the target, and the recording is closed in good order.
 "$XPULOAD" -o a.data sleep 30 2>log &
 pid=$!
-sleep 0.7
+until pgrep -P $pid -x sleep >/dev/null; do sleep 0.05; done
 kill -TERM $pid
 wait $pid 2>/dev/null
 is $? 143 "SIGTERM ends both, status as without xpuload"

@@ -81,7 +81,7 @@ unlike "$(cat run.folded)" truncated "recursion: whole"
 record --max-stack 40 "$stacks" recursion
 like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' "--max-stack 40: visibly cut"
 
-out=$(timeout 60 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
+out=$(timeout 300 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
 is $? 0 "launches in constructors while other threads load and unload: no deadlock"
 is "$out" "" "and nothing on stdout"
 xpumerge -i run.data -f text >run.txt 2>merge.log

@@ -7,7 +7,8 @@
  * A round is a launch, a copy to the device and, every tenth time, a synchronization of the stream;
  * a kernel takes US microseconds. Then one thread more asks for errors only, and launches nothing.
  * Prints, at the end, "calls NAME COUNT" of each function, "thread NAME TID COUNT" of each thread and
- * all of its calls, and "time NAME NS" of what was measured around the calls of one function.
+ * all of its calls, and "time NAME NS DELAYED_NS" of what was measured around the calls of one
+ * function, and how much of it the threads may have waited for a CPU.
  */
 #include <pthread.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct worker {
 	pid_t tid;
 	long nr_calls;
 	unsigned long long sync_ns;
+	unsigned long long delayed_ns;	/* of that, it waited for a CPU at most so long */
 };
 
 KERNEL(kernel_round)
@@ -46,12 +48,28 @@ static unsigned long long now_ns(void)
 
 #define COUNTED(call)	do { CHECK(call); w->nr_calls++; } while (0)
 
+/* How long the calling thread could have run and others did, as the kernel counts it; 0: not known. */
+static unsigned long long delayed_ns(void)
+{
+	unsigned long long ns = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (f) {
+		if (fscanf(f, "%*u %llu", &ns) != 1)
+			ns = 0;
+		fclose(f);
+	}
+	return ns;
+}
+
 static void synchronize(struct worker *w, cudaStream_t stream)
 {
+	unsigned long long delayed = delayed_ns();
 	unsigned long long begin = now_ns();
 
 	COUNTED(cudaStreamSynchronize(stream));
 	w->sync_ns += now_ns() - begin;
+	w->delayed_ns += delayed_ns() - delayed;
 }
 
 extern "C" NOINLINE void site_round(struct worker *w, cudaStream_t stream, void *memory)
@@ -106,7 +124,7 @@ static void *ask(void *arg)
 
 int main(int argc, char **argv)
 {
-	unsigned long long sync_ns = 0;
+	unsigned long long sync_ns = 0, delayed_ns = 0;
 	int c, i;
 
 	while ((c = getopt(argc, argv, "t:n:u:")) != -1) {
@@ -129,6 +147,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_threads; i++) {
 		pthread_join(workers[i].thread, NULL);
 		sync_ns += workers[i].sync_ns;
+		delayed_ns += workers[i].delayed_ns;
 	}
 	pthread_create(&workers[nr_threads].thread, NULL, ask, &workers[nr_threads]);
 	pthread_join(workers[nr_threads].thread, NULL);
@@ -143,6 +162,6 @@ int main(int argc, char **argv)
 	for (i = 0; i <= nr_threads; i++)
 		printf("thread %s %d %ld\n", workers[i].name, (int)workers[i].tid,
 		       workers[i].nr_calls);
-	printf("time cudaStreamSynchronize %llu\n", sync_ns);
+	printf("time cudaStreamSynchronize %llu %llu\n", sync_ns, delayed_ns);
 	return 0;
 }
