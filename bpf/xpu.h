@@ -12,7 +12,7 @@
 
 #define XPU_SIGNALS		65	/* 1..64 */
 
-/* The last signal that reached the root process, by number: see loader/target.c. */
+/* The last signal that reached the root process, by number: see loader/target/target.c. */
 struct xpu_signal {
 	__u64	time_ns;
 	__u32	sender_pid;		/* si_pid, as the receiver's namespace numbers it */

@@ -875,7 +875,7 @@ struct xpu_record_counters {
 	__u64	nr_calls;		/* packed; from here on: since version 1.2 */
 	__u64	nr_bad_calls;		/* without valid times: not packed */
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
-	__u64	nr_dropped_ranges;	/* that were not: see preload/ranges.h */
+	__u64	nr_dropped_ranges;	/* that were not: see preload/nvtx/ranges.h */
 	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */
 };
 

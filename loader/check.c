@@ -13,11 +13,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "caps.h"
-#include "kernel.h"
-#include "probes.h"
-#include "sampler.h"
-#include "sideband.h"
+#include "attach/advice.h"
+#include "attach/caps.h"
+#include "attach/kernel.h"
+#include "attach/probes.h"
+#include "attach/sampler.h"
+#include "target/sideband.h"
 
 enum verdict { OK, MISSING, NOTE };
 
@@ -100,7 +101,7 @@ static void check_probes(const char *shim)
 
 	err = sideband__open(getpid(), &s);
 	if (err)
-		report(MISSING, "perf events", "%s%s", strerror(-err), kernel__advice(err));
+		report(MISSING, "perf events", "%s%s", strerror(-err), advice_on_error(err));
 	else
 		report(OK, "perf events",
 		       "mmap, comm, fork and exit of the target can be followed");

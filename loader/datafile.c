@@ -10,14 +10,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "invoker.h"
-#include "keeper.h"
-#include "msg.h"
+#include "target/keeper.h"
+#include "base/msg.h"
 #include "options.h"
 #include "safefile.h"
 #include "version.h"
-#include "writer.h"
+#include "record/writer.h"
 
 #define OLD_SUFFIX	".old"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "invoker.h"
-#include "msg.h"
+#include "base/msg.h"
 #include "options.h"
-#include "paths.h"
-#include "target.h"
+#include "base/paths.h"
+#include "target/target.h"
 
 #define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not whole */
 

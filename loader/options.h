@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "probes.h"
+#include "attach/probes.h"
 
 #define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */

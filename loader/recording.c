@@ -8,19 +8,19 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "datafile.h"
-#include "keeper.h"
-#include "msg.h"
+#include "target/keeper.h"
+#include "base/msg.h"
 #include "options.h"
-#include "probes.h"
-#include "pyfind.h"
-#include "recorder.h"
+#include "attach/probes.h"
+#include "target/pyfind.h"
+#include "record/recorder.h"
 #include "report.h"
-#include "sampler.h"
-#include "sideband.h"
+#include "attach/sampler.h"
+#include "target/sideband.h"
 #include "util.h"
-#include "writer.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 #define POLL_MS			100

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "safefile.h"
-#include "target.h"
+#include "target/target.h"
 
 struct recording {
 	const struct options *opts;

@@ -12,20 +12,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "caps.h"
-#include "clock.h"
+#include "attach/advice.h"
+#include "attach/caps.h"
+#include "base/clock.h"
 #include "datafile.h"
-#include "keeper.h"
-#include "kernel.h"
-#include "msg.h"
+#include "target/keeper.h"
+#include "base/msg.h"
 #include "options.h"
-#include "permit.h"
-#include "probes.h"
-#include "pyfind.h"
-#include "recorder.h"
-#include "sampler.h"
-#include "shim_file.h"
-#include "sideband.h"
+#include "attach/permit.h"
+#include "attach/probes.h"
+#include "target/pyfind.h"
+#include "record/recorder.h"
+#include "attach/sampler.h"
+#include "attach/shim_file.h"
+#include "target/sideband.h"
 #include "util.h"
 #include "xpu_slot.h"
 
@@ -131,10 +131,10 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 		return 0;
 	if (r->opts->cpu_only || r->opts->freq_given) {
 		msg__error("cannot sample CPUs: perf_event_open: %s%s", strerror(-err),
-			   kernel__advice(err));
+			   advice_on_error(err));
 		return STATUS_FAILED;
 	}
-	msg__warn("no CPU samples: perf_event_open: %s%s", strerror(-err), kernel__advice(err));
+	msg__warn("no CPU samples: perf_event_open: %s%s", strerror(-err), advice_on_error(err));
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 
 	if (err) {
 		msg__error("cannot follow the targets' mappings: perf_event_open: %s%s",
-			   strerror(-err), kernel__advice(err));
+			   strerror(-err), advice_on_error(err));
 		return STATUS_FAILED;
 	}
 	if (pid != -1)

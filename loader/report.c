@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "msg.h"
+#include "base/msg.h"
 #include "options.h"
 
 #define U(x) ((unsigned long long)(x))

@@ -9,14 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "caps.h"
+#include "attach/caps.h"
 #include "invoker.h"
-#include "keeper.h"
+#include "target/keeper.h"
 #include "merger.h"
-#include "msg.h"
+#include "base/msg.h"
 #include "options.h"
 #include "recording.h"
-#include "target.h"
+#include "target/target.h"
 
 #define NICE	(-10)			/* of the one who drains the ring, if allowed */
 

@@ -12,7 +12,7 @@
 
 #include "cmdline.h"
 #include "complain.h"
-#include "text.h"
+#include "write/text.h"
 #include "version.h"
 
 static const char usage[] =

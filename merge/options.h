@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "diff.h"
-#include "filter.h"
-#include "folded.h"
-#include "importer.h"
-#include "session.h"
-#include "table.h"
+#include "write/diff.h"
+#include "model/filter.h"
+#include "write/folded.h"
+#include "import/importer.h"
+#include "join/session.h"
+#include "write/table.h"
 
 enum format {
 	FORMAT_NONE,

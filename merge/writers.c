@@ -6,15 +6,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "chrome.h"
+#include "write/chrome.h"
 #include "complain.h"
-#include "html.h"
-#include "output.h"
-#include "perfscript.h"
-#include "pftrace.h"
-#include "pprof.h"
-#include "text.h"
-#include "timeline.h"
+#include "write/html.h"
+#include "write/output.h"
+#include "write/perfscript.h"
+#include "write/pftrace.h"
+#include "write/pprof.h"
+#include "write/text.h"
+#include "write/timeline.h"
 
 int writers__init(struct writers *w, enum format format, struct session_sink **sink)
 {

@@ -5,11 +5,11 @@
 #ifndef MERGE_WRITERS_H
 #define MERGE_WRITERS_H
 
-#include "diff.h"
-#include "dump.h"
-#include "folded.h"
+#include "write/diff.h"
+#include "write/dump.h"
+#include "write/folded.h"
 #include "options.h"
-#include "session.h"
+#include "join/session.h"
 
 /* Those that want each event, not sums only. */
 struct writers {

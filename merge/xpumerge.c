@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "complain.h"
-#include "diff.h"
-#include "importer.h"
+#include "write/diff.h"
+#include "import/importer.h"
 #include "options.h"
-#include "output.h"
-#include "reader.h"
-#include "session.h"
+#include "write/output.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "writers.h"
 
 enum {
@@ -103,12 +103,12 @@ static void report(const struct session *s, const struct folded_result *folded)
 	size_t i;
 
 	complain_msgs(&s->msgs);
-	for (i = 0; i < s->messages.nr; i++)
-		if (s->messages.v[i].level >= XPU_MESSAGE_WARNING)
+	for (i = 0; i < s->model.messages.nr; i++)
+		if (s->model.messages.v[i].level >= XPU_MESSAGE_WARNING)
 			complain("%s (pid %" PRIu32 "): %s",
-				 session__proc_name(s, s->messages.v[i].proc),
-				 s->machine.procs.v[s->messages.v[i].proc].pid,
-				 s->messages.v[i].text);
+				 model__proc_name(&s->model, s->model.messages.v[i].proc),
+				 s->model.machine.procs.v[s->model.messages.v[i].proc].pid,
+				 s->model.messages.v[i].text);
 	if (folded->nr_rounded_away)
 		complain("%" PRIu64 " lines show 0 for less than half a unit each, %" PRIu64
 			 " ns in all: --unit ns shows them", folded->nr_rounded_away,
@@ -147,7 +147,7 @@ static int session__exit_status(const struct session *s, bool strict)
 {
 	if (s->status)
 		return EXIT_BAD;
-	if (s->loss.cut_bytes || s->loss.not_closed || (strict && !loss__clean(&s->loss)))
+	if (s->sums.loss.cut_bytes || s->sums.loss.not_closed || (strict && !loss__clean(&s->sums.loss)))
 		return EXIT_LOSS;
 	return EXIT_OK;
 }

@@ -234,9 +234,7 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 		$(O)/libmerge.a $(MERGE_LIBS)
 
 # The loader's side of the file, without BPF.
-RECORDER_OBJ	= $(call obj,$(addprefix loader/,recorder.c launches.c processes.c map.c chains.c \
-			threads.c events.c samples.c stacks.c offcpu.c ksyms.c pycode.c writer.c \
-			msg.c))
+RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/map.c loader/base/msg.c)
 
 RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
 
@@ -244,20 +242,23 @@ $(RECORDER_TESTS): $(RECORDER_OBJ)
 $(RECORDER_TESTS): T0_EXTRA = -Iloader
 $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
-$(O)/test/t0/copy.t: $(O)/loader/copy.o
+# With the shim's clock in it.
+$(O)/test/t0/clock.t: T0_EXTRA = -Ipreload
+
+$(O)/test/t0/copy.t: $(O)/loader/target/copy.o
 $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
-$(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/copy.o
+$(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
 # With a writer of its own.
-PYCODE_OBJ	= $(call obj,$(addprefix loader/,pycode.c processes.c map.c msg.c))
+PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c base/map.c base/msg.c))
 
 $(O)/test/t0/pycode.t: $(PYCODE_OBJ)
 $(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pycode.t: T0_OBJ = $(PYCODE_OBJ)
 
-$(O)/test/t0/pyelf.t: $(O)/loader/pyelf.o
+$(O)/test/t0/pyelf.t: $(O)/loader/target/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
-$(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/pyelf.o
+$(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/target/pyelf.o
 
 $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
@@ -287,8 +288,8 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
 # The unwinder alone; -rdynamic, for plug-ins call back.
-UNWIND_TEST_OBJ	= $(call obj,preload/unwind.c preload/rule.c preload/cfi.c preload/generation.c \
-		  preload/memory.c preload/options.c)
+UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
+		  launch/generation.c base/memory.c base/options.c))
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)
@@ -447,8 +448,8 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
 
-$(O)/fuzz/fuzz_pyelf: loader/pyelf.c
-$(O)/fuzz/fuzz_ring: $(filter-out loader/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
+$(O)/fuzz/fuzz_pyelf: loader/target/pyelf.c
+$(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "paths.h"
-#include "probe.h"
-#include "python.h"
-#include "unwind.h"
+#include "launch/paths.h"
+#include "wire/probe.h"
+#include "python/python.h"
+#include "launch/unwind.h"
 
 #define ROUNDS		1000
 #define WALKS		100		/* in each */

@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "cupti_lib.h"
-#include "launch.h"
-#include "paths.h"
-#include "probe.h"
-#include "unwind.h"
-#include "wait.h"
+#include "base/clock.h"
+#include "device/cupti_lib.h"
+#include "launch/launch.h"
+#include "launch/paths.h"
+#include "wire/probe.h"
+#include "launch/unwind.h"
+#include "launch/wait.h"
 #include "xpu_record.h"
 
 #define ROUNDS		2000

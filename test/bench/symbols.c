@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "dso.h"
+#include "symbols/dso.h"
 #include "gen.h"
 
 #define NR_ADDRESSES	100000

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "unwind.h"
+#include "launch/unwind.h"
 #include "xpu_record.h"
 
 #define ROUNDS		3000

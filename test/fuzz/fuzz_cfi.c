@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cfi.h"
+#include "symbols/cfi.h"
 
 #define STACK		0x7000
 #define STACK_BYTES	0x400

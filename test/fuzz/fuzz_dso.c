@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dso.h"
+#include "symbols/dso.h"
 #include "gen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "gen_merge.h"
-#include "nsys.h"
+#include "import/nsys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

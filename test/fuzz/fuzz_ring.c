@@ -23,9 +23,9 @@
 
 #include "gen.h"
 #include "gen_merge.h"
-#include "ksyms.h"
-#include "recorder.h"
-#include "writer.h"
+#include "record/ksyms.h"
+#include "record/recorder.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -789,15 +789,15 @@ static const struct honest *find_honest(uint32_t proc_id)
 static unsigned int check_aggregate(const struct session *s, const struct aggregate *a,
 				    const struct honest *h)
 {
-	const struct chain *chain = &s->chains.v[a->chain];
-	const struct leaf *leaf = &s->leaves.v[a->leaf];
+	const struct chain *chain = &s->model.chains.v[a->chain];
+	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 	const struct path *path;
 	unsigned int site;
 	char name[32];
 
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
 		fail("something that is no kernel of a launch", h->proc_id);
-	path = &s->paths.v[chain->path];
+	path = &s->model.paths.v[chain->path];
 	if (path->rec->nr_frames != 2 || path->rec->frames[1] != CODE + 0x800)
 		fail("a call path that it does not have", h->proc_id);
 	if (strcmp(path->api, "cuLaunchKernel"))
@@ -806,10 +806,10 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	honest__kernel_name(h, site, name, sizeof(name));
 	if (site >= NR_SITES || strcmp(leaf->name, name))
 		fail("a kernel under another call path", h->proc_id);
-	if (a->thread == NO_INDEX || s->threads.v[a->thread].tid != h->pid)
+	if (a->thread == NO_INDEX || s->model.threads.v[a->thread].tid != h->pid)
 		fail("a thread that is not its own", h->proc_id);
 	honest__range_name(h, name, sizeof(name));
-	if (chain->range == NVTX_NO_RANGE || strcmp(nvtx__name(&s->nvtx, chain->range), name))
+	if (chain->range == NVTX_NO_RANGE || strcmp(nvtx__name(&s->model.nvtx, chain->range), name))
 		fail("a range that is not its own", h->proc_id);
 	if (strcmp(a->comm, "app"))
 		fail("a name that is not its own", h->proc_id);
@@ -823,10 +823,10 @@ static void check_honest(const struct session *s)
 	uint32_t id;
 	size_t i;
 
-	for (i = 0; i < s->aggregates.nr; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
 
-		h = find_honest(s->machine.procs.v[s->chains.v[a->chain].proc].proc_id);
+		h = find_honest(s->model.machine.procs.v[s->model.chains.v[a->chain].proc].proc_id);
 		if (h)
 			nr[h - honest][check_aggregate(s, a, h)] += a->nr;
 	}
@@ -884,7 +884,7 @@ static void check_file(const char *path)
 		fail(r.error, 0);
 	if (session__init(&s, &opts) || session__process(&s, &r, 1))
 		abort();
-	if (s.loss.corrupt_bytes || s.loss.cut_bytes)
+	if (s.sums.loss.corrupt_bytes || s.sums.loss.cut_bytes)
 		fail("the recorder wrote something that is no record", 0);
 	check_honest(&s);
 	session__exit(&s);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "gen_merge.h"
-#include "twofile.h"
+#include "import/twofile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,17 +14,17 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "chrome.h"
-#include "diff.h"
-#include "dump.h"
-#include "folded.h"
-#include "html.h"
-#include "pftrace.h"
-#include "pprof.h"
+#include "write/chrome.h"
+#include "write/diff.h"
+#include "write/dump.h"
+#include "write/folded.h"
+#include "write/html.h"
+#include "write/pftrace.h"
+#include "write/pprof.h"
 #include "profile.pb-c.h"
-#include "reader.h"
-#include "session.h"
-#include "text.h"
+#include "read/reader.h"
+#include "join/session.h"
+#include "write/text.h"
 
 struct merged {
 	int open_err;			/* of reader__open_mem; error says why */
@@ -140,12 +140,12 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	}
 	m->status = s.status;
 	m->ended = s.ended;
-	m->loss = s.loss;
-	for (i = 0; i < s.aggregates.nr; i++) {
-		if (!leaf_kind__is_device(s.leaves.v[s.aggregates.v[i].leaf].kind))
+	m->loss = s.sums.loss;
+	for (i = 0; i < s.sums.aggregates.nr; i++) {
+		if (!leaf_kind__is_device(s.model.leaves.v[s.sums.aggregates.v[i].leaf].kind))
 			continue;
-		m->sum_ns += s.aggregates.v[i].sum_ns;
-		m->nr_records += s.aggregates.v[i].nr;
+		m->sum_ns += s.sums.aggregates.v[i].sum_ns;
+		m->nr_records += s.sums.aggregates.v[i].nr;
 	}
 	if (!m->err) {
 		f = open_memstream(&m->pprof, &m->pprof_size);

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dso.h"
+#include "symbols/dso.h"
 #include "gen.h"
-#include "srcline.h"
+#include "symbols/srcline.h"
 
 /* Return: where in the file the code at @vaddr is, UINT64_MAX if it is not in it. */
 static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)

@@ -5,7 +5,7 @@
  */
 #include <time.h>
 
-#include "align.h"
+#include "import/align/align.h"
 #include "gen_launches.h"
 #include "tap.h"
 

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "map.h"
-#include "reader.h"
-#include "recorder.h"
+#include "base/map.h"
+#include "read/reader.h"
+#include "record/recorder.h"
 #include "tap.h"
-#include "writer.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 #define MB		1024		/* in kB, as /proc has it */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "callchain.h"
+#include "symbols/callchain.h"
 #include "gen.h"
 #include "tap.h"
 

@@ -47,7 +47,7 @@ static int fake_clock_gettime(clockid_t id, struct timespec *ts)
 
 #define __rdtsc fake_ticks
 #define clock_gettime fake_clock_gettime
-#include "../../preload/clock.c"
+#include "base/clock.c"
 
 /* ---- a log, as paths.c has one --------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "copy.h"
+#include "target/copy.h"
 #include "tap.h"
 
 #define GB		(1ull << 30)

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "debugfile.h"
-#include "dso.h"
+#include "symbols/debugfile.h"
+#include "symbols/dso.h"
 #include "gen.h"
 #include "tap.h"
 

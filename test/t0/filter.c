@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filter.h"
+#include "model/filter.h"
 #include "tap.h"
 
 static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graph nodes: of what each is a copy in the end, whatever order and nonsense the file has. */
-#include "graph.h"
+#include "model/graph.h"
 #include "tap.h"
 
 static void add(struct graphs *g, struct xpu_record_graph_node *rec, uint64_t node, uint32_t id)

@@ -2,7 +2,7 @@
 /* Idle gaps: their sum is exact, and each is laid at the right door. */
 #include <stdlib.h>
 
-#include "idle.h"
+#include "model/idle.h"
 #include "tap.h"
 
 #define MS	1000000ull

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Who may know whom: the rooms meet through bpf/'s headers and lib/, and symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
+work=$PWD
 cd "$XPU_SRC" || exit 1
 
 # Lines "FILE HEADER" for each #include "HEADER" in the files.
@@ -35,9 +36,14 @@ licence() {
 	is "$bad" "" "$name"
 }
 
+lib=$(find lib -name '*.[chS]' | sort)
+preload=$(find preload -name '*.[chS]' | sort)
+loader=$(find loader -name '*.[chS]' | sort)
+merge=$(find merge -name '*.[chS]' | sort)
+
 # Nothing below passes because there was nothing to look at.
 for room in merge preload loader lib; do
-	nr=$(includes $room/*.[ch] | wc -l)
+	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
 	[ "$nr" -gt 2 ]
 	ok $? "$room/: $nr includes found"
 done
@@ -45,22 +51,66 @@ done
 may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
-may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" preload/*.[chS]
-may "loader/ includes bpf/, lib/, itself and merge's small utilities" "loader bpf lib" \
-	"xpu.skel.h version.h util.h cmdline.h" loader/*.[ch]
-may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" merge/*.[ch]
+may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
+may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
+may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" $merge
 
-is "$(grep -l '#include "session_tables.h"' merge/*.[ch] test/*/*.[ch] | grep -v '^merge/session_')" \
-	merge/session.c "what the passes of a session share is theirs alone"
-is "$(grep -l '#include <bfd.h>' merge/*.[ch] loader/*.[ch] preload/*.[ch] lib/*.[ch])" merge/libbfd.c \
-	"libbfd is behind merge/libbfd.c"
+# arrows FILE...: lines "FILE HEADER'S FILE" for each #include of ours, and whatever else was found.
+arrows() {
+	includes "$@" | while read -r file header; do
+		for dir in "${file%%/*}" lib bpf; do
+			[ -e "$dir/$header" ] && echo "$file $dir/$header" && break
+		done
+	done
+}
+arrows $preload $loader $merge $lib >"$work/arrows"
+
+# floors PROGRAM ROOM...: the rooms from the top floor down. Nothing includes what is above it; rooms
+# joined by + share a floor and know nothing of each other. The program's own files are above all.
+floors() {
+	program=$1
+	shift
+	is "$(awk -v program="$program" -v rooms="$*" '
+		function room(file, part) {
+			split(file, part, "/")
+			return part[3] == "" ? "." : part[2]
+		}
+		BEGIN {
+			floor["."] = 0
+			nr = split(rooms, floors, " ")
+			for (i = 1; i <= nr; i++) {
+				nr_rooms = split(floors[i], names, "+")
+				for (k = 1; k <= nr_rooms; k++)
+					floor[names[k]] = i
+			}
+		}
+		index($1, program "/") == 1 && index($2, program "/") == 1 {
+			from = room($1)
+			to = room($2)
+			if (!(from in floor) || !(to in floor))
+				print "no floor is known for", $1, "or", $2
+			else if (floor[from] > floor[to] || from != to && floor[from] == floor[to])
+				print $1, "includes", $2
+		}' "$work/arrows")" "" "in $program/ no include goes upward: $*"
+}
+
+floors merge write join+import read symbols model
+floors loader target attach record base
+
+# A file and its header are one. (In preload/, launches, ranges and CUPTI's records call each other.)
+is "$(grep -v '^preload/' "$work/arrows" | sed -E 's/\.[chS]( |$)/\1/g' | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
+	"no includes go round in a circle"
+is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|stacks)\.h"' $merge test/*/*.[ch] |
+	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
+is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
+	"libbfd is behind merge/symbols/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
-is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' merge/*.[ch] loader/*.[ch] \
-	preload/*.[ch] lib/*.[ch] | grep -v -e '^loader/shim_file.c$' -e '^merge/elf_file\.[ch]$' -e '^merge/cfi.c$')" "" \
-	"libelf comes through merge/elf_file.h, libdw through merge/cfi.h"
+is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
+	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/cfi.c$')" "" \
+	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/cfi.h"
 
-licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later merge/*.[ch] loader/*.[ch]
-licence "preload/, lib/ and bpf/*.h are MIT" MIT preload/*.[chS] lib/*.[ch] bpf/*.h
+licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
+licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h
 
 # What makes, renames or removes files, or gives them away.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'
@@ -69,7 +119,7 @@ writes='O_CREAT|O_TRUNC|O_WRONLY|O_RDWR|fopen\(.*"[^r][^"]*"\)'
 changing() {
 	grep -nE "(^|[^a-z_.>])$changes|$writes" "$@" | grep -vF 'open("/dev/null", O_RDWR'
 }
-is "$(changing loader/*.c merge/*.c preload/*.c)" "" \
+is "$(changing $loader $merge $preload)" "" \
 	"files are made, renamed and removed through lib/safefile.h alone"
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
 ok $? "as lib/ does"

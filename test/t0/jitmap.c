@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jitmap.h"
+#include "symbols/jitmap.h"
 #include "tap.h"
 
 static struct jitmap map;

@@ -4,49 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join.h"
+#include "join/join.h"
 #include "tap.h"
 
 /* What the join told, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
 static char said[4096];
 
-static int on_matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
-		      bool first)
+/* Takes what the join found; @more: what the call that added something returned. */
+static void take(struct join *j, int more)
 {
-	size_t len = strlen(said);
+	const struct match *m;
+	size_t len;
 
-	(void)ctx;
-	(void)key;
-	snprintf(said + len, sizeof(said) - len, "%s%u/%u ", first ? "m" : "+", l->chain, w->leaf);
-	return 0;
+	if (more < 0)
+		bail("out of memory");
+	while (more && (m = join__next(j))) {
+		len = strlen(said);
+		if (m->kind == MATCH_WORK)
+			snprintf(said + len, sizeof(said) - len, "%s%u/%u ", m->first ? "m" : "+",
+				 m->launch.chain, m->work.leaf);
+		else if (m->kind == MATCH_PENDING)
+			snprintf(said + len, sizeof(said) - len, "p%u ", m->launch.chain);
+		else
+			snprintf(said + len, sizeof(said) - len, "o%u ", m->work.leaf);
+	}
+	ok(!join__next(j), "all was told");
 }
-
-static int on_pending(void *ctx, uint64_t key, const struct launch *l)
-{
-	size_t len = strlen(said);
-
-	(void)ctx;
-	(void)key;
-	snprintf(said + len, sizeof(said) - len, "p%u ", l->chain);
-	return 0;
-}
-
-static int on_orphan(void *ctx, uint64_t key, const struct work *w)
-{
-	size_t len = strlen(said);
-
-	(void)ctx;
-	(void)key;
-	snprintf(said + len, sizeof(said) - len, "o%u ", w->leaf);
-	return 0;
-}
-
-static const struct join_ops ops = { on_matched, on_pending, on_orphan };
 
 static void begin(struct join *j)
 {
 	said[0] = 0;
-	join__init(j, &ops, NULL);
+	join__init(j);
 }
 
 /* The number after the key tells launches and records apart in what is said. */
@@ -54,29 +42,26 @@ static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, 
 {
 	struct launch l = { .chain = number };
 
-	if (join__add_launch(j, JOIN_KEY(proc, id), &l, one_record))
-		bail("out of memory");
+	take(j, join__add_launch(j, JOIN_KEY(proc, id), &l, one_record));
 }
 
 static void work(struct join *j, uint32_t proc, uint32_t id, uint32_t number)
 {
 	struct work w = { .leaf = number };
 
-	if (join__add_work(j, JOIN_KEY(proc, id), &w))
-		bail("out of memory");
+	take(j, join__add_work(j, JOIN_KEY(proc, id), &w));
 }
 
 static void again(struct join *j, uint32_t proc, uint32_t id, uint32_t number)
 {
 	struct launch l = { .chain = number };
 
-	if (join__rescan_launch(j, JOIN_KEY(proc, id), &l))
-		bail("out of memory");
+	take(j, join__rescan_launch(j, JOIN_KEY(proc, id), &l));
 }
 
 static void end(struct join *j, const char *expected, const char *name)
 {
-	join__finish(j);
+	take(j, join__finish(j));
 	is_str(said, expected, "%s", name);
 	is_int(j->nr_launches, j->nr_matched + j->nr_pending,
 	       "%s: each launch is matched or pending", name);
@@ -230,62 +215,43 @@ struct check {
 	uint64_t nr_right, nr_wrong;
 };
 
-static int check_matched(void *ctx, uint64_t key, const struct launch *l, const struct work *w,
-			 bool first)
+static void check(struct check *check, struct join *j, int more)
 {
-	struct check *check = ctx;
+	const struct match *m;
 
-	(void)first;
-	if (l->time_ns == key && w->start_ns == key)
-		check->nr_right++;
-	else
-		check->nr_wrong++;
-	return 0;
-}
-
-static int check_none_pending(void *ctx, uint64_t key, const struct launch *l)
-{
-	struct check *check = ctx;
-
-	(void)key;
-	(void)l;
-	check->nr_wrong++;
-	return 0;
-}
-
-static int check_no_orphan(void *ctx, uint64_t key, const struct work *w)
-{
-	struct check *check = ctx;
-
-	(void)key;
-	(void)w;
-	check->nr_wrong++;
-	return 0;
+	if (more < 0)
+		bail("out of memory");
+	while (more && (m = join__next(j))) {
+		if (m->kind == MATCH_WORK && m->launch.time_ns == m->key &&
+		    m->work.start_ns == m->key)
+			check->nr_right++;
+		else
+			check->nr_wrong++;
+	}
 }
 
 static void test_storm(void)
 {
 	enum { NR = 200000, WINDOW = 5000, STEP = 4 };
-	static const struct join_ops check_ops = {
-		check_matched, check_none_pending, check_no_orphan,
-	};
 	static uint64_t window[WINDOW];
-	struct check check = { 0 };
+	struct check c = { 0 };
 	size_t nr_window = 0, at;
 	unsigned int seed = 1;
 	struct join j;
 	uint64_t key;
 	int i, early;
 
-	join__init(&j, &check_ops, &check);
+	join__init(&j);
 	for (i = 0; i < NR || nr_window; i++) {
 		if (i < NR) {
 			/* Ids go up in steps, as CUPTI's do, over three processes. */
 			key = JOIN_KEY(i % 3, (uint32_t)(i / 3 + 1) * STEP);
 			early = rand_r(&seed) % 8 == 0;
 			if (early)
-				join__add_work(&j, key, &(struct work){ .start_ns = key });
-			join__add_launch(&j, key, &(struct launch){ .time_ns = key }, true);
+				check(&c, &j, join__add_work(&j, key,
+							     &(struct work){ .start_ns = key }));
+			check(&c, &j, join__add_launch(&j, key,
+						       &(struct launch){ .time_ns = key }, true));
 			if (!early)
 				window[nr_window++] = key;
 		}
@@ -293,12 +259,13 @@ static void test_storm(void)
 			at = rand_r(&seed) % nr_window;
 			key = window[at];
 			window[at] = window[--nr_window];
-			join__add_work(&j, key, &(struct work){ .start_ns = key });
+			check(&c, &j, join__add_work(&j, key,
+						     &(struct work){ .start_ns = key }));
 		}
 	}
-	join__finish(&j);
-	is_int(check.nr_right, NR, "storm: each record under its own launch");
-	is_int(check.nr_wrong, 0, "storm: none elsewhere");
+	check(&c, &j, join__finish(&j));
+	is_int(c.nr_right, NR, "storm: each record under its own launch");
+	is_int(c.nr_wrong, 0, "storm: none elsewhere");
 	is_int(j.nr_matched, NR, "storm: all launches matched");
 	join__exit(&j);
 }

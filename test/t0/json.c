@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "import/json.h"
 #include "tap.h"
 
 /* @meant: NULL if @text is no string at all. The buffer ends behind @text, to be seen by sanitizers. */

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "gen.h"
-#include "machine.h"
-#include "reader.h"
+#include "model/machine.h"
+#include "read/reader.h"
 #include "tap.h"
 
 struct fixture {

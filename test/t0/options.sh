@@ -47,7 +47,7 @@ undocumented() {	# undocumented PAGE: those of the lines on stdin that it has no
 	done
 }
 
-grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/loss.c" | tr -d '"' | grep -v '^struct' |
+grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/model/loss.c" | tr -d '"' | grep -v '^struct' |
 	sed 's/: under $//' >counters
 [ "$(wc -l <counters)" -gt 30 ]
 ok $? "xpumerge: $(wc -l <counters) counters"
@@ -60,7 +60,7 @@ ok $? "xpuload: $(wc -l <counters) counters"
 is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has them all"
 
 # The limits, and what the manual page says of them.
-bounds=$XPU_SRC/loader/bounds.h
+bounds=$XPU_SRC/loader/base/bounds.h
 sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p' "$bounds" |
 	while read -r a b c d e f; do
 		# shellcheck disable=SC1102,SC2086 # the operator is in a variable, too

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "processes.h"
-#include "pycode.h"
+#include "record/processes.h"
+#include "record/pycode.h"
 #include "tap.h"
-#include "writer.h"
+#include "record/writer.h"
 #include "xpu_pylayout.h"
 
 #define PAGE_BYTES	4096

@@ -10,7 +10,7 @@
 
 #include "xpu_record.h"
 #include "xpu_pylayout.h"
-#include "pyelf.h"
+#include "target/pyelf.h"
 #include "tap.h"
 
 /* What 3.13 says of itself, as far as it is looked at. */

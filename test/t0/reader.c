@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "gen.h"
-#include "reader.h"
+#include "read/reader.h"
 #include "tap.h"
 
 static struct xpu_file_header *header(struct gen *g)

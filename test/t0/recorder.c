@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder.h"
-#include "session.h"
+#include "record/recorder.h"
+#include "join/session.h"
 #include "tap.h"
-#include "writer.h"
+#include "record/writer.h"
 #include "xpu_slot.h"
 
 #define DETACH_NS	1000000
@@ -399,11 +399,11 @@ int main(void)
 	if (writer__close(w, NULL, NULL) || reader__open(&r, path) || session__init(&s, &opts) ||
 	    session__process(&s, &r, 1))
 		bail("cannot read it");
-	is_int(s.loss.nr_launches, 2, "in the recording");
-	is_int(s.loss.nr_matched, 2, "with their work");
-	is_int(s.loss.nr_orphans, 0, "no work without a launch");
-	is_int(s.loss.after_detach, 3, "but of launches after the detach");
-	is_int(s.loss.missing_launches, 0, "which are not missing");
+	is_int(s.sums.loss.nr_launches, 2, "in the recording");
+	is_int(s.sums.loss.nr_matched, 2, "with their work");
+	is_int(s.sums.loss.nr_orphans, 0, "no work without a launch");
+	is_int(s.sums.loss.after_detach, 3, "but of launches after the detach");
+	is_int(s.sums.loss.missing_launches, 0, "which are not missing");
 	session__exit(&s);
 	reader__close(&r);
 	recorder__free(rec);

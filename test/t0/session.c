@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "gen.h"
-#include "reader.h"
-#include "session.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "tap.h"
 
 struct fixture {
@@ -83,10 +83,10 @@ static void test_refs(void)
 	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* neither name nor stream */
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->loss.bad_refs, 7, "references: those that lead nowhere are counted");
-	is_int(s->loss.nr_matched, 5, "references: all but the launch of nobody are matched");
-	is_int(s->loss.nr_orphans, 1, "references: its record is an orphan");
-	is_int(s->loss.no_stack, 6, "references: no call path to show");
+	is_int(s->sums.loss.bad_refs, 7, "references: those that lead nowhere are counted");
+	is_int(s->sums.loss.nr_matched, 5, "references: all but the launch of nobody are matched");
+	is_int(s->sums.loss.nr_orphans, 1, "references: its record is an orphan");
+	is_int(s->sums.loss.no_stack, 6, "references: no call path to show");
 	is_int(s->status, 0, "references: no damage");
 	fixture__end(&f);
 }
@@ -127,13 +127,13 @@ static void test_api_names(void)
 	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 4, 3, 1, 307, NULL, 0);
 	gen__launch(&f.g, 1000, 1, 4, 4);
 	s = fixture__run(&f);
-	is_str(s->paths.v[0].api, "cuGraphLaunch of nothing", "API names: as a process has them");
-	is_str(s->paths.v[1].api, "cuLaunchKernel", "API names: and another one its own");
-	ok(s->paths.v[1].one_record, "API names: by which it is known what a launch can own");
-	is_str(s->paths.v[2].api, "[api 1:307]", "API names: of others nothing is taken");
-	is_int(s->calls.nr, 2, "API names: calls are summed up by name");
-	is_str(s->calls.v[0].name, "cuGraphLaunch of nothing", "API names: of one process");
-	is_str(s->calls.v[1].name, "cuLaunchKernel", "API names: and of the other");
+	is_str(s->model.paths.v[0].api, "cuGraphLaunch of nothing", "API names: as a process has them");
+	is_str(s->model.paths.v[1].api, "cuLaunchKernel", "API names: and another one its own");
+	ok(s->model.paths.v[1].one_record, "API names: by which it is known what a launch can own");
+	is_str(s->model.paths.v[2].api, "[api 1:307]", "API names: of others nothing is taken");
+	is_int(s->sums.calls.nr, 2, "API names: calls are summed up by name");
+	is_str(s->sums.calls.v[0].name, "cuGraphLaunch of nothing", "API names: of one process");
+	is_str(s->sums.calls.v[1].name, "cuLaunchKernel", "API names: and of the other");
 	fixture__end(&f);
 }
 
@@ -161,13 +161,13 @@ static void test_false_account(void)
 	gen__counters(&f.g, &lies);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	ok(s->loss.missing_launches >= 10, "false accounts: launches are missing");
-	ok(s->loss.missing_works >= 4, "false accounts: device records");
-	ok(s->loss.missing_batches >= 1, "false accounts: batches");
-	ok(s->loss.missing_calls >= 9, "false accounts: calls");
-	ok(s->loss.dropped_cupti >= 7, "false accounts: what CUPTI dropped");
-	ok(s->loss.dropped_shim >= 8, "false accounts: what the shim dropped");
-	ok(loss__lost(&s->loss) > 15, "false accounts: it is in the sum");
+	ok(s->sums.loss.missing_launches >= 10, "false accounts: launches are missing");
+	ok(s->sums.loss.missing_works >= 4, "false accounts: device records");
+	ok(s->sums.loss.missing_batches >= 1, "false accounts: batches");
+	ok(s->sums.loss.missing_calls >= 9, "false accounts: calls");
+	ok(s->sums.loss.dropped_cupti >= 7, "false accounts: what CUPTI dropped");
+	ok(s->sums.loss.dropped_shim >= 8, "false accounts: what the shim dropped");
+	ok(loss__lost(&s->sums.loss) > 15, "false accounts: it is in the sum");
 	fixture__end(&f);
 }
 
@@ -186,9 +186,9 @@ static void test_late(void)
 	s = fixture__run(&f);
 	is_int(s->join.nr_forgotten, 1, "kernel launch: forgotten when matched");
 	is_int(s->join.nr_late, 1, "kernel launch: a second record finds it by a second look");
-	is_int(s->loss.nr_launches, 2, "kernel launch: counted once");
-	is_int(s->loss.nr_matched, 1, "kernel launch: matched once");
-	is_int(s->loss.nr_orphans, 1, "kernel launch: the other record is an orphan");
+	is_int(s->sums.loss.nr_launches, 2, "kernel launch: counted once");
+	is_int(s->sums.loss.nr_matched, 1, "kernel launch: matched once");
+	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the other record is an orphan");
 	fixture__end(&f);
 
 	/* A graph launch is kept. */
@@ -200,9 +200,9 @@ static void test_late(void)
 	s = fixture__run(&f);
 	is_int(s->join.nr_late, 0, "graph launch: no second look");
 	is_int(s->join.nr_works_matched, 3, "graph launch: all its records");
-	is_int(s->aggregates.nr, 1, "graph launch: one line");
-	is_int(s->aggregates.v[0].nr, 3, "graph launch: of three records");
-	is_int(s->aggregates.v[0].sum_ns, 300, "graph launch: their time");
+	is_int(s->sums.aggregates.nr, 1, "graph launch: one line");
+	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: of three records");
+	is_int(s->sums.aggregates.v[0].sum_ns, 300, "graph launch: their time");
 	fixture__end(&f);
 }
 
@@ -225,10 +225,10 @@ static void test_refused(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_refused, 1, "refused: apart");
-	is_int(s->loss.nr_launches, 2, "refused: not among the launches");
-	is_int(s->loss.nr_matched, 2, "refused: work that is there is matched");
-	is_int(s->loss.nr_pending, 0, "refused: none is pending");
+	is_int(s->sums.loss.nr_refused, 1, "refused: apart");
+	is_int(s->sums.loss.nr_launches, 2, "refused: not among the launches");
+	is_int(s->sums.loss.nr_matched, 2, "refused: work that is there is matched");
+	is_int(s->sums.loss.nr_pending, 0, "refused: none is pending");
 	fixture__end(&f);
 }
 
@@ -249,7 +249,7 @@ static void device(struct fixture *f, uint32_t proc, uint32_t ordinal, const cha
 
 static uint32_t gpu_index(struct session *s, uint32_t stream)
 {
-	return s->gpus.list.v[s->streams.v[stream].gpu].number;
+	return s->model.gpus.list.v[s->model.streams.v[stream].gpu].number;
 }
 
 static void test_gpus(void)
@@ -265,7 +265,7 @@ static void test_gpus(void)
 	device(&f, 3, 0, "GPU-A", 1);
 	device(&f, 4, 2, "GPU-B", 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->gpus), 2, "GPUs: two");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two");
 	is_int(gpu_index(s, 0), 0, "GPUs: the first is 0");
 	is_int(gpu_index(s, 1), 1, "GPUs: another of the same number gets the next free one");
 	is_int(gpu_index(s, 2), 0, "GPUs: known again by its UUID");
@@ -279,7 +279,7 @@ static void test_gpus(void)
 	device(&f, 1, 3, NULL, 2);
 	device(&f, 2, 3, NULL, 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->gpus), 2, "GPUs without UUID: two");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs without UUID: two");
 	is_int(gpu_index(s, 1), 3, "GPUs without UUID: by number");
 	is_int(gpu_index(s, 2), 3, "GPUs without UUID: in all processes");
 	fixture__end(&f);
@@ -293,7 +293,7 @@ static void test_gpus(void)
 	gen__stream(&f.g, 9, 1, 1, 7);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->gpus), 1, "GPUs: one without work does not count");
+	is_int(gpus__nr_used(&s->model.gpus), 1, "GPUs: one without work does not count");
 	fixture__end(&f);
 }
 
@@ -330,15 +330,15 @@ static void test_account(void)
 	gen__kernel(&f.g, 0, 0, 5, 52, 3, 1);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->loss.missing_launches, 4, "account: launches missing, of the last total");
-	is_int(s->loss.missing_works, 2, "account: device records missing");
-	is_int(s->loss.missing_batches, 2, "account: batches missing");
-	is_int(s->loss.dropped_cupti, 110, "account: dropped by CUPTI, over all processes");
-	is_int(s->loss.dropped_shim, 20, "account: dropped by the shim");
-	is_int(s->loss.unfinished, 1, "account: unfinished");
-	is_int(s->loss.bad_times, 2, "account: without times, but for the unfinished");
-	is_int(loss__lost(&s->loss), 4 + 2 + 110 + 20, "account: lost in all");
-	ok(!loss__clean(&s->loss), "account: not clean");
+	is_int(s->sums.loss.missing_launches, 4, "account: launches missing, of the last total");
+	is_int(s->sums.loss.missing_works, 2, "account: device records missing");
+	is_int(s->sums.loss.missing_batches, 2, "account: batches missing");
+	is_int(s->sums.loss.dropped_cupti, 110, "account: dropped by CUPTI, over all processes");
+	is_int(s->sums.loss.dropped_shim, 20, "account: dropped by the shim");
+	is_int(s->sums.loss.unfinished, 1, "account: unfinished");
+	is_int(s->sums.loss.bad_times, 2, "account: without times, but for the unfinished");
+	is_int(loss__lost(&s->sums.loss), 4 + 2 + 110 + 20, "account: lost in all");
+	ok(!loss__clean(&s->sums.loss), "account: not clean");
 	fixture__end(&f);
 }
 
@@ -357,9 +357,9 @@ static void test_old_account(void)
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
 	is_int(s->status, 0, "old account: no damage");
-	is_int(s->loss.missing_launches, 2, "old account: what it says is missing");
-	is_int(s->loss.missing_calls, 0, "old account: it says nothing of calls");
-	is_int(s->loss.bad_calls, 0, "old account: nothing at all");
+	is_int(s->sums.loss.missing_launches, 2, "old account: what it says is missing");
+	is_int(s->sums.loss.missing_calls, 0, "old account: it says nothing of calls");
+	is_int(s->sums.loss.bad_calls, 0, "old account: nothing at all");
 	fixture__end(&f);
 }
 
@@ -393,11 +393,11 @@ static uint64_t path_ns(const struct session *s, uint32_t path_id)
 	uint64_t sum_ns = 0;
 	size_t i;
 
-	for (i = 0; i < s->aggregates.nr; i++) {
-		const struct chain *chain = &s->chains.v[s->aggregates.v[i].chain];
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct chain *chain = &s->model.chains.v[s->sums.aggregates.v[i].chain];
 
-		if (chain->path != NO_INDEX && s->paths.v[chain->path].rec->path_id == path_id)
-			sum_ns += s->aggregates.v[i].sum_ns;
+		if (chain->path != NO_INDEX && s->model.paths.v[chain->path].rec->path_id == path_id)
+			sum_ns += s->sums.aggregates.v[i].sum_ns;
 	}
 	return sum_ns;
 }
@@ -412,20 +412,20 @@ static void test_graph(void)
 	is_int(path_ns(s, 1), 100, "graph: a captured node's work is the capturing launch's");
 	is_int(path_ns(s, 3), 30, "graph: a node made by hand has its maker's path");
 	is_int(path_ns(s, 2), 5, "graph: one that nobody saw being made stays at the launch");
-	is_int(s->loss.unknown_nodes, 1, "graph: which is counted");
-	is_int(s->loss.nr_launches, 1, "graph: a captured launch is not among the launches");
-	is_int(s->loss.nr_captured, 1, "graph: it is counted apart");
-	is_int(s->loss.nr_matched, 1, "graph: its launch is matched");
-	is_int(s->loss.nr_pending, 0, "graph: nothing is pending");
-	is_int(s->loss.no_stack, 3, "graph: launches and nodes without a stack");
+	is_int(s->sums.loss.unknown_nodes, 1, "graph: which is counted");
+	is_int(s->sums.loss.nr_launches, 1, "graph: a captured launch is not among the launches");
+	is_int(s->sums.loss.nr_captured, 1, "graph: it is counted apart");
+	is_int(s->sums.loss.nr_matched, 1, "graph: its launch is matched");
+	is_int(s->sums.loss.nr_pending, 0, "graph: nothing is pending");
+	is_int(s->sums.loss.no_stack, 3, "graph: launches and nodes without a stack");
 	fixture__end(&f);
 
 	graph_begin(&f);
 	f.opts.graph = GRAPH_LAUNCH;
 	s = fixture__run(&f);
 	is_int(path_ns(s, 2), 135, "graph, by launch: all is the graph launch's");
-	is_int(s->loss.unknown_nodes, 0, "graph, by launch: no node need be known");
-	is_int(s->loss.nr_captured, 1, "graph, by launch: the captured launch is not pending");
+	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node need be known");
+	is_int(s->sums.loss.nr_captured, 1, "graph, by launch: the captured launch is not pending");
 	fixture__end(&f);
 
 	graph_begin(&f);
@@ -433,7 +433,7 @@ static void test_graph(void)
 	s = fixture__run(&f);
 	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: no line without its launch");
 	is_int(path_ns(s, 2), 5, "graph, both: an unknown node has its launch only");
-	is_int(s->aggregates.nr, 3, "graph, both: a line for each pair");
+	is_int(s->sums.aggregates.nr, 3, "graph, both: a line for each pair");
 	fixture__end(&f);
 
 	/* Without its launch a node's work is an orphan, but where it was captured is known. */
@@ -443,7 +443,7 @@ static void test_graph(void)
 	gen__kernel(&f.g, XPU_MISC_GRAPH_NODE, 1500, 1000, 77, 3, 1);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_orphans, 1, "graph, launch lost: an orphan");
+	is_int(s->sums.loss.nr_orphans, 1, "graph, launch lost: an orphan");
 	is_int(path_ns(s, 1), 1100, "graph, launch lost: under the capture path");
 	fixture__end(&f);
 
@@ -451,8 +451,8 @@ static void test_graph(void)
 	graph_begin(&f);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_launches, 2, "graph: a captured launch with work of its own counts");
-	is_int(s->loss.nr_captured, 0, "graph: and is not counted apart");
+	is_int(s->sums.loss.nr_launches, 2, "graph: a captured launch with work of its own counts");
+	is_int(s->sums.loss.nr_captured, 0, "graph: and is not counted apart");
 	fixture__end(&f);
 }
 
@@ -499,15 +499,15 @@ static void test_attach(void)
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	counters(&f, 1, c);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_launches, 10, "attach: launches with work");
-	is_int(s->loss.nr_matched, 10, "attach: all of them matched");
-	is_int(s->loss.at_detach, 1, "attach: one in flight at the detach");
-	is_int(s->loss.before_attach, 2, "attach: two records from before");
-	is_int(loss__unmatched(&s->loss), 0, "attach: which is no loss");
-	is_int(loss__lost(&s->loss), 0, "attach: nor is what was sent before");
-	is_int(s->loss.unfinished, 0, "attach: nor what was unfinished before");
-	s->loss.no_stack = s->loss.unsymbolized = 0;
-	ok(loss__clean(&s->loss), "attach: so it is clean");
+	is_int(s->sums.loss.nr_launches, 10, "attach: launches with work");
+	is_int(s->sums.loss.nr_matched, 10, "attach: all of them matched");
+	is_int(s->sums.loss.at_detach, 1, "attach: one in flight at the detach");
+	is_int(s->sums.loss.before_attach, 2, "attach: two records from before");
+	is_int(loss__unmatched(&s->sums.loss), 0, "attach: which is no loss");
+	is_int(loss__lost(&s->sums.loss), 0, "attach: nor is what was sent before");
+	is_int(s->sums.loss.unfinished, 0, "attach: nor what was unfinished before");
+	s->sums.loss.no_stack = s->sums.loss.unsymbolized = 0;
+	ok(loss__clean(&s->sums.loss), "attach: so it is clean");
 	fixture__end(&f);
 
 	/* Threads overtake each other between their id and the probe, by one launch each. */
@@ -518,16 +518,16 @@ static void test_attach(void)
 	batch(&f, 1, 115);
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
-	is_int(s->loss.before_attach, 3, "edges: another thread was inside a launch");
-	is_int(s->loss.after_detach, 2, "edges: the same at the other end");
-	is_int(s->loss.nr_orphans, 2, "edges: what is between was lost");
+	is_int(s->sums.loss.before_attach, 3, "edges: another thread was inside a launch");
+	is_int(s->sums.loss.after_detach, 2, "edges: the same at the other end");
+	is_int(s->sums.loss.nr_orphans, 2, "edges: what is between was lost");
 	fixture__end(&f);
 	attach_begin(&f, 4);
 	batch(&f, 1, 115);
 	batch(&f, 1, 175);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_orphans, 1, "edges: as wide as the process has threads");
+	is_int(s->sums.loss.nr_orphans, 1, "edges: as wide as the process has threads");
 	fixture__end(&f);
 
 	/* What is lost in between is lost. */
@@ -541,14 +541,14 @@ static void test_attach(void)
 	c.nr_unfinished += 1;
 	counters(&f, 1, c);
 	s = fixture__run(&f);
-	is_int(s->loss.missing_batches, 2, "attach: batches missing since");
-	is_int(s->loss.missing_works, 4, "attach: device records missing since");
-	is_int(s->loss.dropped_cupti, 7, "attach: dropped by CUPTI since");
-	is_int(s->loss.dropped_shim, 9, "attach: dropped by the shim since");
-	is_int(s->loss.taken, 13, "attach: collected by the program since");
-	is_int(s->loss.at_edges, 3, "attach: launches at the edges");
-	is_int(s->loss.missing_launches, 0, "attach: which were not lost");
-	is_int(s->loss.unfinished_at_detach, 1, "attach: still running at the detach");
+	is_int(s->sums.loss.missing_batches, 2, "attach: batches missing since");
+	is_int(s->sums.loss.missing_works, 4, "attach: device records missing since");
+	is_int(s->sums.loss.dropped_cupti, 7, "attach: dropped by CUPTI since");
+	is_int(s->sums.loss.dropped_shim, 9, "attach: dropped by the shim since");
+	is_int(s->sums.loss.taken, 13, "attach: collected by the program since");
+	is_int(s->sums.loss.at_edges, 3, "attach: launches at the edges");
+	is_int(s->sums.loss.missing_launches, 0, "attach: which were not lost");
+	is_int(s->sums.loss.unfinished_at_detach, 1, "attach: still running at the detach");
 	fixture__end(&f);
 
 	/* One that ends while it is recorded has no detach. */
@@ -558,9 +558,9 @@ static void test_attach(void)
 	counters(&f, 1, c);
 	gen__process_exit(&f.g, 3000, 1, 10, 0);
 	s = fixture__run(&f);
-	is_int(s->loss.at_detach, 0, "attach, then exit: no detach");
-	is_int(s->loss.nr_pending, 1, "attach, then exit: a launch without work is pending");
-	is_int(s->loss.unfinished, 1, "attach, then exit: unfinished at exit");
+	is_int(s->sums.loss.at_detach, 0, "attach, then exit: no detach");
+	is_int(s->sums.loss.nr_pending, 1, "attach, then exit: a launch without work is pending");
+	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished at exit");
 	fixture__end(&f);
 
 	/* So has one that execs. */
@@ -568,7 +568,7 @@ static void test_attach(void)
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	gen__process(&f.g, XPU_MISC_PROCESS_EXEC, 2500, 2, 10, 1, "next");
 	s = fixture__run(&f);
-	is_int(s->loss.nr_pending, 1, "attach, then exec: a launch without work is pending");
+	is_int(s->sums.loss.nr_pending, 1, "attach, then exec: a launch without work is pending");
 	fixture__end(&f);
 
 	/* One that was there from its beginning has no such excuse. */
@@ -577,8 +577,8 @@ static void test_attach(void)
 	batch(&f, 1, 90);
 	batch(&f, 1, 110);
 	s = fixture__run(&f);
-	is_int(s->loss.nr_orphans, 2, "no attach: a record without a launch is an orphan");
-	is_int(s->loss.nr_pending, 1, "no attach: a launch without work is pending");
+	is_int(s->sums.loss.nr_orphans, 2, "no attach: a record without a launch is an orphan");
+	is_int(s->sums.loss.nr_pending, 1, "no attach: a launch without work is pending");
 	fixture__end(&f);
 }
 
@@ -631,33 +631,33 @@ static void test_several(void)
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
 	    session__process(&s, readers, 2))
 		bail("out of memory");
-	is_int(s.loss.nr_matched, 3, "two recordings: all matched");
-	is_int(s.loss.nr_orphans, 0, "two recordings: ids are each one's own");
-	is_int(s.machine.procs.nr, 2, "two recordings: a process each, of one pid");
-	is_str(session__proc_name(&s, 0), "one", "two recordings: the first one's name");
-	is_str(session__proc_name(&s, 1), "two", "two recordings: the second one's name");
-	is_int(s.aggregates.nr, 2, "two recordings: a line each");
-	is_str(s.aggregates.v[1].comm, "two", "two recordings: with the second one's name");
-	is_int(gpus__nr_used(&s.gpus), 1, "two recordings of one host: one GPU");
-	is_int(s.realtime, false, "one boot: the monotonic clock is common to both");
-	is_int(s.first_ns, 5000500, "one boot: the first launch");
-	is_int(s.last_ns, 7002100, "one boot: the end");
-	is_int(loss__lost(&s.inputs.v[0].loss), 0, "two recordings: nothing lost in one");
-	is_int(loss__lost(&s.inputs.v[1].loss), 3, "two recordings: the other one lost some");
-	is_int(loss__lost(&s.loss), 3, "two recordings: lost in all");
-	is_str(session__host(&s, 1), "", "one host need not be named");
+	is_int(s.sums.loss.nr_matched, 3, "two recordings: all matched");
+	is_int(s.sums.loss.nr_orphans, 0, "two recordings: ids are each one's own");
+	is_int(s.model.machine.procs.nr, 2, "two recordings: a process each, of one pid");
+	is_str(model__proc_name(&s.model, 0), "one", "two recordings: the first one's name");
+	is_str(model__proc_name(&s.model, 1), "two", "two recordings: the second one's name");
+	is_int(s.sums.aggregates.nr, 2, "two recordings: a line each");
+	is_str(s.sums.aggregates.v[1].comm, "two", "two recordings: with the second one's name");
+	is_int(gpus__nr_used(&s.model.gpus), 1, "two recordings of one host: one GPU");
+	is_int(s.model.realtime, false, "one boot: the monotonic clock is common to both");
+	is_int(s.sums.first_ns, 5000500, "one boot: the first launch");
+	is_int(s.sums.last_ns, 7002100, "one boot: the end");
+	is_int(loss__lost(&s.model.inputs.v[0].loss), 0, "two recordings: nothing lost in one");
+	is_int(loss__lost(&s.model.inputs.v[1].loss), 3, "two recordings: the other one lost some");
+	is_int(loss__lost(&s.sums.loss), 3, "two recordings: lost in all");
+	is_str(model__host(&s.model, 1), "", "one host need not be named");
 	session__exit(&s);
 
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
 	    session__process(&s, readers, 3))
 		bail("out of memory");
-	is_int(s.loss.nr_matched, 7, "two hosts: all matched");
-	is_int(gpus__nr_used(&s.gpus), 2, "two hosts: two GPUs, though both are number 0");
-	is_int(s.realtime, true, "two hosts: no monotonic clock in common");
-	is_int(s.first_ns, 1700000005000500, "two hosts: the first launch in real time");
-	is_int(s.last_ns, 1700000007002100, "two hosts: of one boot both by the first one's word");
-	is_str(session__host(&s, 2), "node2", "two hosts: the name of one");
-	is_str(s.aggregates.v[2].comm, "three", "two hosts: names of threads, whatever the clock");
+	is_int(s.sums.loss.nr_matched, 7, "two hosts: all matched");
+	is_int(gpus__nr_used(&s.model.gpus), 2, "two hosts: two GPUs, though both are number 0");
+	is_int(s.model.realtime, true, "two hosts: no monotonic clock in common");
+	is_int(s.sums.first_ns, 1700000005000500, "two hosts: the first launch in real time");
+	is_int(s.sums.last_ns, 1700000007002100, "two hosts: of one boot both by the first one's word");
+	is_str(model__host(&s.model, 2), "node2", "two hosts: the name of one");
+	is_str(s.sums.aggregates.v[2].comm, "three", "two hosts: names of threads, whatever the clock");
 	session__exit(&s);
 	for (i = 0; i < 3; i++)
 		gen__free(&gens[i]);
@@ -691,10 +691,10 @@ static void test_lost(void)
 		gen__lost(&f.g, 2000, kind, 4);
 		s = fixture__run(&f);
 		/* What no shim makes was no launch of anybody's. */
-		ok((loss__lost(&s->loss) > 0) == (kind != XPU_LOST_MALFORMED),
+		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
 		   "lost, kind %u: is lost, or was nothing", kind);
 		out = open_memstream(&text, &size);
-		loss__print(&s->loss, out, "");
+		loss__print(&s->sums.loss, out, "");
 		fclose(out);
 		ok(strstr(text, "\n           7 "), "lost, kind %u: is told", kind);
 		free(text);
@@ -702,7 +702,7 @@ static void test_lost(void)
 	}
 	fixture__begin(&f);
 	s = fixture__run(&f);
-	ok(loss__clean(&s->loss), "nothing lost: clean");
+	ok(loss__clean(&s->sums.loss), "nothing lost: clean");
 	fixture__end(&f);
 }
 
@@ -725,8 +725,8 @@ static void test_bad_batch(void)
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
 	is_int(s->status, -EBADMSG, "a batch damaged inside: the status says so");
-	is_int(s->loss.bad_batches, 1, "a batch damaged inside: counted");
-	is_int(s->loss.nr_matched, 2, "a batch damaged inside: what is around it counts");
+	is_int(s->sums.loss.bad_batches, 1, "a batch damaged inside: counted");
+	is_int(s->sums.loss.nr_matched, 2, "a batch damaged inside: what is around it counts");
 	is_int(s->msgs.lines.nr, 1, "a batch damaged inside: one message");
 	fixture__end(&f);
 }
@@ -737,10 +737,10 @@ static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, 
 	size_t i;
 
 	*nr = *max_ns = 0;
-	for (i = 0; i < s->aggregates.nr; i++) {
-		const struct aggregate *a = &s->aggregates.v[i];
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
 
-		if (strcmp(s->leaves.v[a->leaf].name, kind))
+		if (strcmp(s->model.leaves.v[a->leaf].name, kind))
 			continue;
 		*nr += a->nr;
 		sum_ns += a->sum_ns;
@@ -774,8 +774,8 @@ static void test_below_zero(void)
 	gen__account(&f.g, 1000, 1000 + 6005000 - 27081, 1, &one);
 	gen__account(&f.g, 1000, 1000 - 3, 2, &two);
 	s = fixture__run(&f);
-	ok(loss__clean(&s->loss), "less than nothing: no loss");
-	is_int(s->loss.bad_refs, 0, "less than nothing: no damage");
+	ok(loss__clean(&s->sums.loss), "less than nothing: no loss");
+	is_int(s->sums.loss.bad_refs, 0, "less than nothing: no damage");
 	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "less than nothing: is nothing");
 	is_int(nr, 1, "less than nothing: is counted");
 	is_int(max_ns, 0, "less than nothing: the longest one");
@@ -783,13 +783,13 @@ static void test_below_zero(void)
 	is_int(nr, 3, "among others: all are counted");
 	is_int(max_ns, (60000 - 27081) / 3, "among others: the longest one is the average");
 	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000, "before it: as it is");
-	is_int(s->accounts.nr, 2, "accounts: both");
-	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0, "account: runnable");
-	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
+	is_int(s->sums.accounts.nr, 2, "accounts: both");
+	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0, "account: runnable");
+	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
 	       "account: the longest time pays for it");
-	is_int(s->accounts.v[0].time.off_ns[XPU_OFF_IO], 5000, "account: others do not");
-	is_int(s->accounts.v[0].time.run_ns, 1000000, "account: nor does its time on the CPU");
-	is_int(s->accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
+	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_IO], 5000, "account: others do not");
+	is_int(s->sums.accounts.v[0].time.run_ns, 1000000, "account: nor does its time on the CPU");
+	is_int(s->sums.accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
 	fixture__end(&f);
 
 	/* What is that much less than nothing is no matter of clocks. */
@@ -798,8 +798,8 @@ static void test_below_zero(void)
 	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);
 	gen__account(&f.g, 2000001000, 1000, 1, &two);
 	s = fixture__run(&f);
-	is_int(s->loss.bad_refs, 2, "by far less than nothing: damage");
-	is_int(s->accounts.nr, 0, "by far less than nothing: no account");
+	is_int(s->sums.loss.bad_refs, 2, "by far less than nothing: damage");
+	is_int(s->sums.accounts.nr, 0, "by far less than nothing: no account");
 	fixture__end(&f);
 }
 

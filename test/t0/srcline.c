@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gen.h"
-#include "srcline.h"
+#include "symbols/srcline.h"
 #include "tap.h"
 
 static struct strpool strings;

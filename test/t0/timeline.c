@@ -5,14 +5,14 @@
  */
 #include <stdlib.h>
 
-#include "timeline.h"
+#include "write/timeline.h"
 #include "tap.h"
 
 static struct session session;
 
 static void add_proc(uint32_t pid)
 {
-	if (array_push(&session.machine.procs, ((struct proc){ .pid = pid })))
+	if (array_push(&session.model.machine.procs, ((struct proc){ .pid = pid })))
 		bail("out of memory");
 }
 
@@ -21,7 +21,7 @@ static void launch(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thre
 {
 	struct launch l = { .time_ns = time_ns, .thread = thread, .chain = 100 + id };
 
-	is_int(t->sink.launch(t->sink.ctx, &session, JOIN_KEY(proc, id), &l), 0, "launch %u", id);
+	is_int(t->sink.launch(t->sink.ctx, &session.model, JOIN_KEY(proc, id), &l), 0, "launch %u", id);
 }
 
 static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread,
@@ -32,7 +32,7 @@ static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t t
 		.thread = thread, .chain = NO_INDEX, .kind = SLICE_API, .launch_only = launch_only,
 	};
 
-	is_int(t->sink.slice(t->sink.ctx, &session, &s), 0, "slice %s", name);
+	is_int(t->sink.slice(t->sink.ctx, &session.model, &s), 0, "slice %s", name);
 }
 
 /* "+10 name" begins, "-20" ends, "!15" is a launch of its own. */
@@ -71,7 +71,7 @@ static void nesting(void)
 	launch(t, 0, 7, 1, 13);
 	launch(t, 0, 8, 1, 45);
 	launch(t, 0, 9, 0, 44);
-	session.first_ns = 13;
+	session.sums.first_ns = 13;
 	is_int(timeline__prepare(t, &session), 0, "prepared");
 	is_int(t->first_ns, 5, "the earliest is a slice");
 	is_int(t->tracks.nr, 3, "three tracks");
@@ -102,9 +102,9 @@ static void calls(void)
 	launch(t, 0, 7, 1, 150);
 	launch(t, 0, 8, 1, 150);
 	launch(t, 0, 9, 1, 350);
-	is_int(t->sink.work(t->sink.ctx, &session, JOIN_KEY(0, 7), &w, &l, NO_INDEX, true), 0,
+	is_int(t->sink.work(t->sink.ctx, &session.model, JOIN_KEY(0, 7), &w, &l, NO_INDEX, true), 0,
 	       "work");
-	session.first_ns = 95;
+	session.sums.first_ns = 95;
 	is_int(timeline__prepare(t, &session), 0, "prepared");
 	is_int(t->tracks.nr, 2, "two tracks");
 	is_str(walk(t, 0), "+100seven* !150 -200 -200 +300nine* -400 +410eleven -420",
@@ -121,11 +121,11 @@ int main(void)
 {
 	add_proc(42);
 	add_proc(42);
-	if (array_push(&session.streams, ((struct stream){ .proc = 0 })))
+	if (array_push(&session.model.streams, ((struct stream){ .proc = 0 })))
 		bail("out of memory");
 	nesting();
 	calls();
-	array_free(&session.streams);
-	array_free(&session.machine.procs);
+	array_free(&session.model.streams);
+	array_free(&session.model.machine.procs);
 	return done_testing();
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "wait.h"
+#include "model/wait.h"
 
 #define US		1000
 #define MAX_WAITS	64

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "gen.h"
-#include "reader.h"
-#include "session.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "tap.h"
 
 #define TRIES		5
@@ -158,7 +158,7 @@ static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, u
 	if (session__process(&s, &r, 1))
 		bail("out of memory");
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	*crowded = s.loss.crowded;
+	*crowded = s.sums.loss.crowded;
 	session__exit(&s);
 	gen__free(&g);
 	ns = (to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec;

@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chrome.h"
-#include "diff.h"
-#include "folded.h"
-#include "html.h"
+#include "write/chrome.h"
+#include "write/diff.h"
+#include "write/folded.h"
+#include "write/html.h"
 #include "gen.h"
-#include "perfscript.h"
-#include "pftrace.h"
-#include "pprof.h"
-#include "reader.h"
-#include "session.h"
+#include "write/perfscript.h"
+#include "write/pftrace.h"
+#include "write/pprof.h"
+#include "read/reader.h"
+#include "join/session.h"
 #include "tap.h"
-#include "text.h"
+#include "write/text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
@@ -192,7 +192,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 		      diff__write_folded(&d, out, &result) ?: diff__write_text(&d, out);
 		diff__exit(&d);
 	}
-	*loss = s.loss;
+	*loss = s.sums.loss;
 	session__exit(&s);
 out:
 	filter__free(&filter);

@@ -10,7 +10,7 @@
 #include <cupti.h>
 #include <stdint.h>
 
-#include "launch.h"
+#include "launch/launch.h"
 
 int InitializeInjection(void);
 

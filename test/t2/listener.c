@@ -9,8 +9,8 @@
 
 #include <cupti.h>
 
-#include "lock.h"
-#include "probe.h"
+#include "base/lock.h"
+#include "wire/probe.h"
 
 struct listener listener;
 void (*listener__interrupt)(void);

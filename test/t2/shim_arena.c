@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "arena.h"
+#include "base/arena.h"
 #include "tap.h"
 
 #define PAGE_BYTES	4096u

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "calls.h"
+#include "device/calls.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"

@@ -16,7 +16,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "ranges.h"
+#include "nvtx/ranges.h"
 #include "tap.h"
 
 static CUcontext context;

@@ -12,8 +12,8 @@
 
 #include "device.h"
 #include "listener.h"
-#include "nvtx_abi.h"
-#include "ranges.h"
+#include "nvtx/nvtx_abi.h"
+#include "nvtx/ranges.h"
 #include "tap.h"
 #include "xpu_slot.h"
 

@@ -12,9 +12,9 @@
 
 #include "device.h"
 #include "listener.h"
-#include "paths.h"
+#include "launch/paths.h"
 #include "tap.h"
-#include "unwind.h"
+#include "launch/unwind.h"
 #include "xpu_slot.h"
 
 #define BITS		14		/* of a call path: which function is called at each level */

@@ -15,7 +15,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "ranges.h"
+#include "nvtx/ranges.h"
 #include "tap.h"
 
 #define WAIT_MS		20000		/* for what takes no time, on whatever machine */

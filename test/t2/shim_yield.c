@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "activity.h"
+#include "device/activity.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"

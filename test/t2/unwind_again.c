@@ -14,7 +14,7 @@
 #include <ucontext.h>
 
 #include "tap.h"
-#include "unwind.h"
+#include "launch/unwind.h"
 #include "xpu_record.h"
 
 #define NOINLINE	__attribute__((noinline))

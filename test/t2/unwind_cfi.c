@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cfi.h"
+#include "launch/cfi.h"
 #include "tap.h"
 
 #define NR_PCS		2000

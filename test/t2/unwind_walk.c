@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "tap.h"
-#include "unwind.h"
+#include "launch/unwind.h"
 #include "xpu_record.h"
 
 #define NOINLINE	__attribute__((noinline))

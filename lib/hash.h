@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hash.h - uthash, as merge/ uses it
+ *
+ * Where memory is short, the entry is not added, and a variable named oom, which is in scope there,
+ * is set.
+ */
+#ifndef LIB_HASH_H
+#define LIB_HASH_H
+
+#include <stdbool.h>
+
+#define HASH_NONFATAL_OOM		1
+#define uthash_nonfatal_oom(e)		(oom = true)
+#include <uthash.h>
+
+#endif /* LIB_HASH_H */

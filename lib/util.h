@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * util.h - large memory, growing arrays, an arena, interned strings, an id map, kept messages
+ *
+ * Nothing here prints, exits or aborts: what can fail returns -errno (or NULL for -ENOMEM).
+ */
+#ifndef LIB_UTIL_H
+#define LIB_UTIL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define min_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ < b_ ? a_ : b_; })
+#define max_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/*
+ * malloc() and calloc() for what may be large and is used all over: in huge pages, as far as the
+ * kernel has them. To be freed, or reallocated, as any other.
+ */
+void *huge__alloc(size_t bytes);
+void *huge__zalloc(size_t nr, size_t elem_bytes);
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+/**
+ * array__reserve - make room for at least @need elements, growing by half
+ * @v: address of the array pointer, kept as it was on failure
+ * @cap: its capacity in elements
+ * @need: elements wanted
+ * @elem_bytes: size of one
+ *
+ * Return: 0 or -ENOMEM (also when the size would overflow).
+ */
+int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
+
+void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
+
+/* struct { type *v; size_t nr, cap; } a; array_push(&a, value) is 0 or -ENOMEM. */
+#define ARRAY(type)	struct { type *v; size_t nr, cap; }
+#define array_reserve(a, need) \
+	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
+#define array_push(a, value) \
+	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
+/* Gives back what is behind the last element. */
+#define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
+#define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
+
+/* qsort_r() of what mostly is in order already: then it is one pass over it. */
+void array__sort(void *v, size_t nr, size_t elem_bytes,
+		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
+
+/* An index that leads nowhere. */
+#define NO_INDEX	UINT32_MAX
+
+/* Three-way comparison that cannot overflow, for qsort comparators. */
+#define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
+
+/* Return: a number that nobody can know who wrote what is read: one for each run. */
+uint64_t secret(void);
+
+/* ---- arena ---------------------------------------------------------------------------------- */
+
+struct arena_chunk;
+
+/* Memory that is freed all at once; zero it to start. */
+struct arena {
+	struct arena_chunk *head;
+	size_t used;			/* bytes of head's payload */
+};
+
+/* Return: @size zeroed bytes aligned to 8, valid until arena__free(), or NULL. */
+void *arena__alloc(struct arena *a, size_t size);
+void arena__free(struct arena *a);
+
+/* ---- interned strings ----------------------------------------------------------------------- */
+
+struct strpool_slot;
+
+/* One copy of each distinct string: equal strings are equal pointers. Zero it to start. */
+struct strpool {
+	struct strpool_slot *slots;	/* open addressing: a look-up meets little memory */
+	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr;
+	struct arena arena;
+};
+
+/* Return: the pool's own copy of @s[0..@len), with a NUL, until strpool__free(); or NULL. */
+const char *strpool__intern(struct strpool *p, const char *s, size_t len);
+/* Return: how many different strings the pool had before this one of its copies. */
+static inline uint32_t strpool__id(const char *copy)
+{
+	uint32_t id;
+
+	memcpy(&id, copy - sizeof(id), sizeof(id));
+	return id;
+}
+
+const char *strpool__internf(struct strpool *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void strpool__free(struct strpool *p);
+
+/* ---- id map --------------------------------------------------------------------------------- */
+
+struct idmap_slot {
+	uint64_t key;
+	uint32_t value;
+	uint32_t used;
+};
+
+/*
+ * 64-bit id to 32-bit index, open addressing. The ids come from a file and need not be dense: its
+ * size follows the number of ids put, never their values. Nor can who wrote them know which of them
+ * meet in one slot. Zero it to start.
+ */
+struct idmap {
+	struct idmap_slot *slots;
+	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr;
+	uint64_t secret;		/* another one in each run, once there are slots */
+};
+
+/* Two ids of 32 bits as one; a process's own ids have its index in the upper half. */
+#define ID_KEY(high, low)	((uint64_t)(high) << 32 | (low))
+
+static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
+{
+	unsigned __int128 product = (unsigned __int128)(key ^ m->secret) * 0x9e3779b97f4a7c15ull;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Return: whether @key is there; its value in *@value. */
+static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *value)
+{
+	size_t i;
+
+	if (!m->nr_slots)
+		return false;
+	for (i = idmap__hash(m, key);; i++) {
+		const struct idmap_slot *slot = &m->slots[i & (m->nr_slots - 1)];
+
+		if (!slot->used)
+			return false;
+		if (slot->key == key) {
+			*value = slot->value;
+			return true;
+		}
+	}
+}
+
+/* Adds @key, which must not be there yet. Return: 0 or -ENOMEM. */
+int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
+
+/* Adds @key unless it is there. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
+void idmap__free(struct idmap *m);
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/*
+ * Lines to tell the user, kept until somebody prints them: merging works on hostile files and
+ * inside a fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX are kept; the rest
+ * are counted.
+ */
+#define MSGS_MAX	64
+
+struct msgs {
+	ARRAY(char *) lines;
+	uint64_t nr_dropped;
+};
+
+void msgs__add(struct msgs *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void msgs__free(struct msgs *m);
+
+#endif /* LIB_UTIL_H */

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* advice.h - what to do when the kernel refuses something */
+#ifndef XPU_LOADER_ADVICE_H
+#define XPU_LOADER_ADVICE_H
+
+/* What @err of bpf() or perf_event_open() most likely means to the user: ": ...", or "". */
+const char *advice_on_error(int err);
+
+#endif /* XPU_LOADER_ADVICE_H */

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "attach/permit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "attach/caps.h"
+
+/*
+ * Following this link is checked with PTRACE_MODE_READ, security modules included. (Files that show
+ * what a process has mapped are open to CAP_PERFMON in newer kernels, and filters of system calls
+ * in containers forbid kcmp().)
+ */
+int permit__check(pid_t pid)
+{
+	char path[64], to[1];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	caps__raise();		/* the process may have what its user has */
+	err = readlink(path, to, sizeof(to)) < 0 ? errno : 0;
+	caps__lower();
+	switch (err) {
+	case EPERM:
+		return -EACCES;
+	case ENOENT:
+		return -ESRCH;
+	}
+	return -err;
+}
+
+/* Return: the real user id of @pid, or -1. */
+static uid_t user_of(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned int uid = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Uid: %u", &uid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return uid;
+}
+
+void permit__explain(pid_t pid, char *buf, size_t size)
+{
+	uid_t uid = user_of(pid);
+
+	if (!getuid())
+		snprintf(buf, size, "root needs cap_sys_ptrace for that (docker run --cap-add "
+			 "SYS_PTRACE)");
+	else if (uid != getuid())
+		snprintf(buf, size, "it is of user %d, you are user %d: run xpuload as that user, "
+			 "or as root", uid, getuid());
+	else
+		snprintf(buf, size, "it has, or had, privileges or another group, or may not be "
+			 "read: run xpuload as root");
+}

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "attach/probes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "attach/advice.h"
+#include "attach/caps.h"
+#include "attach/kernel.h"
+#include "base/msg.h"
+#include "attach/shim_file.h"
+#include "base/table.h"
+#include "xpu.skel.h"
+#include "xpu_slot.h"
+
+#define MIN_ENTRIES	4096
+
+/* One program on its sites: a multi link where the kernel has them, else one link a site. */
+struct attachment {
+	int multi_fd;			/* 0 without */
+	struct bpf_link *links[MAX_SITES];
+};
+
+/* The programs on the sites of one process, or of all. */
+struct attachments {
+	struct attachment at[NR_SITE_KINDS];
+};
+
+struct followed {			/* a child of an attached process */
+	UT_hash_handle hh;
+	pid_t pid;
+	struct attachments at;
+};
+
+/* What a ring may give at a time. */
+struct budget {
+	struct probes *probes;
+	uint64_t bytes, left;
+};
+
+struct probes {
+	struct xpu_bpf *skel;
+	struct ring_buffer *ring, *sample_ring;	/* the latter may be NULL */
+	struct budget budget, sample_budget;
+	int epoll_fd;			/* of both */
+	bool multi;
+	int shim_fd;			/* ours, held; -1: without */
+	char *shim;
+	struct sites sites;		/* that are wanted; of others there are none */
+	struct attachments at;
+	struct followed *followed;
+	probes_record_fn fn;
+	void *ctx;
+};
+
+__attribute__((format(printf, 2, 0)))
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (msg__verbosity < (level == LIBBPF_DEBUG ? 2 : 1))
+		return 0;
+	return vfprintf(stderr, fmt, args);
+}
+
+/* ---- probe sites ----------------------------------------------------------------------------- */
+
+/* Leaves those that are to be attached to. */
+static void choose_sites(struct sites *sites, const struct probes_options *opts)
+{
+	bool run = opts->mode == PROBES_RUN;
+	const bool unwanted[NR_SITE_KINDS] = {
+		[SITE_EARLY] = !run || !opts->sample,
+		[SITE_API] = run || !opts->api,
+		[SITE_RANGE] = !opts->ranges,
+		[SITE_HELLO] = run,
+	};
+	int kind;
+
+	for (kind = 0; kind < NR_SITE_KINDS; kind++)
+		if (unwanted[kind])
+			sites->nr[kind] = 0;
+		else if (run && sites->nr[kind])
+			sites->nr[kind] = 1;
+}
+
+/* On those that are only to be there the program does not matter: it never runs. */
+static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_kind kind)
+{
+	switch (kind) {
+	case SITE_LOG:
+		return skel->progs.on_log;
+	case SITE_PATH:
+	case SITE_LAUNCH:
+		return skel->progs.on_launch;
+	default:
+		return skel->progs.on_batch;
+	}
+}
+
+/*
+ * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and runs the program
+ * with less in between; a perf event wants cap_sys_admin. The libbpf and the headers of the
+ * supported distributions are older than it, so its part of union bpf_attr is spelled out.
+ */
+#define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
+
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, link_flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, flags, pid, reserved;
+};
+
+static int attach_multi(struct probes *p, int prog_fd, const struct site *sites, size_t nr_sites,
+			pid_t pid, struct attachment *a)
+{
+	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = prog_fd,
+		.attach_type = UPROBE_MULTI_ATTACH,
+		.path = (uintptr_t)p->shim,
+		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
+		.cnt = nr_sites,
+		.pid = pid,
+	};
+	size_t i;
+	int fd;
+
+	for (i = 0; i < nr_sites; i++) {
+		offsets[i] = sites[i].func;
+		ref_ctr_offsets[i] = sites[i].semaphore;
+	}
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	a->multi_fd = fd;
+	return 0;
+}
+
+/* @pid: 0 for every process */
+static int attach(struct probes *p, enum site_kind kind, pid_t pid, struct attachment *a)
+{
+	struct bpf_program *prog = program_for(p->skel, kind);
+	const struct site *sites = p->sites.at[kind];
+	size_t i;
+
+	if (p->multi && p->sites.nr[kind])
+		return attach_multi(p, bpf_program__fd(prog), sites, p->sites.nr[kind], pid, a);
+	for (i = 0; i < p->sites.nr[kind]; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
+
+		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
+							      sites[i].func, &opts);
+		if (!a->links[i])
+			return -errno;
+	}
+	return 0;
+}
+
+static void detach(struct attachment *a)
+{
+	size_t i;
+
+	if (a->multi_fd)
+		close(a->multi_fd);
+	for (i = 0; i < MAX_SITES; i++)
+		bpf_link__destroy(a->links[i]);
+	memset(a, 0, sizeof(*a));
+}
+
+static void *detach_copy(void *arg)
+{
+	detach(arg);
+	free(arg);
+	return NULL;
+}
+
+/* Return: whether a thread does it, *@thread. */
+static bool detach_aside(struct attachment *a, pthread_t *thread)
+{
+	struct attachment *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = *a;
+	if (!copy || pthread_create(thread, NULL, detach_copy, copy)) {
+		free(copy);
+		detach(a);
+		return false;
+	}
+	memset(a, 0, sizeof(*a));
+	return true;
+}
+
+/*
+ * To let go of a probe takes the kernel some 40 ms, of many at the same time no longer; and the one
+ * who drains the ring should not have to @wait for it.
+ */
+static void detach_all(struct attachments *at, bool wait)
+{
+	pthread_t threads[NR_SITE_KINDS];
+	bool aside[NR_SITE_KINDS];
+	int kind;
+
+	for (kind = 0; kind < NR_SITE_KINDS; kind++)
+		aside[kind] = (at->at[kind].multi_fd || at->at[kind].links[0]) &&
+			      detach_aside(&at->at[kind], &threads[kind]);
+	for (kind = 0; kind < NR_SITE_KINDS; kind++) {
+		if (aside[kind] && wait)
+			pthread_join(threads[kind], NULL);
+		else if (aside[kind])
+			pthread_detach(threads[kind]);
+	}
+}
+
+static void followed__detach(struct followed *f)
+{
+	detach_all(&f->at, false);
+}
+
+/* All but the hello, which is for who runs already. */
+static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
+{
+	int kind, err = 0;
+
+	for (kind = 0; p->shim && kind < SITE_HELLO && !err; kind++)
+		err = attach(p, kind, pid, &at->at[kind]);
+	return err;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static int ring_record(void *ctx, void *data, size_t size)
+{
+	struct budget *b = ctx;
+
+	b->probes->fn(b->probes->ctx, data, size);
+	if (b->left < size)
+		return -EAGAIN;			/* this record is taken all the same */
+	b->left -= size;
+	return 0;
+}
+
+static uint64_t ring_size(uint64_t bytes)
+{
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	while (size < bytes && size < 1ull << 31)
+		size *= 2;
+	return size;
+}
+
+/* What samplers need, or that they are not there. */
+static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
+			    uint64_t ring_bytes, bool old_kernel)
+{
+	if (!opts->sample) {
+		bpf_program__set_autoload(skel->progs.on_sample, false);
+		bpf_map__set_autocreate(skel->maps.sample_ring, false);
+		bpf_map__set_autocreate(skel->maps.sample_scratches, false);
+		bpf_map__set_autocreate(skel->maps.pythons, false);
+		return;
+	}
+	bpf_map__set_max_entries(skel->maps.sample_ring, ring_bytes);
+	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
+	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
+	skel->rodata->sample_stack_bytes = opts->stack_bytes;
+	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
+	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
+	if (old_kernel)
+		bpf_map__set_map_flags(skel->maps.procs, 0);
+}
+
+/* As many as there are times so many bytes in the ring: who has many asks for a larger one. */
+static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
+{
+	uint64_t nr = opts->ring_bytes / bytes;
+
+	return nr > MIN_ENTRIES ? nr : MIN_ENTRIES;
+}
+
+/* The same of what accounts for time off the CPU. */
+static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
+{
+	struct bpf_program *progs[] = {
+		skel->progs.on_switch, skel->progs.on_wakeup, skel->progs.on_thread_start,
+		skel->progs.on_thread_exec, skel->progs.on_thread_exit,
+	};
+	struct bpf_map *maps[] = {
+		skel->maps.thread_states, skel->maps.off_sums, skel->maps.off_stacks,
+		skel->maps.off_scratches, skel->maps.off_places,
+	};
+	size_t i;
+
+	skel->rodata->want_accounts = opts->off_cpu;
+	bpf_map__set_max_entries(skel->maps.off_sums, max_entries(opts, 1024));
+	bpf_map__set_max_entries(skel->maps.off_stacks, max_entries(opts, 1024));
+	bpf_map__set_max_entries(skel->maps.thread_states, max_entries(opts, 2048));
+	skel->rodata->off_min_ns = opts->off_min_ns;
+	bpf_map__set_max_entries(skel->maps.off_scratches, sysconf(_SC_NPROCESSORS_CONF));
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !opts->off_cpu; i++)
+		bpf_program__set_autoload(progs[i], false);
+	for (i = 0; i < sizeof(maps) / sizeof(maps[0]) && !opts->off_cpu; i++)
+		bpf_map__set_autocreate(maps[i], false);
+}
+
+static int identify(struct xpu_bpf *skel)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
+}
+
+/* Whether this kernel has a tracepoint: what is not there cannot be loaded for. */
+static bool has_tracepoint(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char type[64];
+	bool has;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+	btf__free(btf);
+	return has;
+}
+
+/* Before the programs are loaded. */
+static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool multi)
+{
+	uint64_t ring_bytes = ring_size(opts->ring_bytes);
+
+	bpf_map__set_max_entries(skel->maps.ring, ring_bytes);
+	skel->rodata->ring_wakeup_bytes = ring_bytes / 8;
+	if (opts->max_frames)
+		skel->rodata->max_frames = opts->max_frames;
+	skel->rodata->want_waits = opts->waits;
+	bpf_program__set_autoload(skel->progs.on_prepare_exec,
+				  has_tracepoint("sched_prepare_exec"));
+	skel->rodata->restricted = caps__restricted();
+	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();
+	set_up_off_cpu(skel, opts);
+	set_up_sampling(skel, opts, ring_size(opts->ring_bytes / 4), !multi);
+	if (multi) {
+		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
+		bpf_program__set_expected_attach_type(skel->progs.on_log, UPROBE_MULTI_ATTACH);
+		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
+	}
+}
+
+static int map_ring(struct probes *p, const struct bpf_map *map, struct budget *budget,
+		    struct ring_buffer **ring)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	budget->probes = p;
+	budget->bytes = bpf_map__max_entries(map);
+	*ring = ring_buffer__new(bpf_map__fd(map), ring_record, budget, NULL);
+	if (!*ring)
+		return -errno;
+	return epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, bpf_map__fd(map), &ev) ? -errno : 0;
+}
+
+static int map_rings(struct probes *p, bool sample)
+{
+	int err;
+
+	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll_fd < 0)
+		return -errno;
+	err = map_ring(p, p->skel->maps.ring, &p->budget, &p->ring);
+	if (err || !sample)
+		return err;
+	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
+}
+
+/* Return: 0 or a negative errno; then *@what is what could not be done. */
+static int load(struct probes *p, const struct probes_options *opts, const char **what)
+{
+	struct xpu_bpf *skel;
+	int err;
+
+	*what = "open the BPF object";
+	skel = p->skel = xpu_bpf__open();
+	if (!skel)
+		return -errno;
+	set_up(skel, opts, p->multi);
+	*what = "load the BPF programs";
+	err = xpu_bpf__load(skel);
+	if (err)
+		return err;
+	*what = "run a BPF program";
+	err = identify(skel);
+	if (err)
+		return err;
+	*what = "tell on this kernel which processes are yours: run xpuload as root";
+	if (caps__restricted() && !skel->bss->invoker.knows_dumpable)
+		return -EOPNOTSUPP;
+	*what = "map the ring buffers";
+	err = map_rings(p, opts->sample);
+	if (err)
+		return err;
+	skel->bss->attach_all = opts->mode == PROBES_ALL;
+	skel->bss->attach_pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	*what = "attach to the sched tracepoints";
+	return xpu_bpf__attach(skel);	/* the uprobes say where themselves */
+}
+
+/* @what: as load() has it */
+static int attach_uprobes(struct probes *p, const struct probes_options *opts, const char **what)
+{
+	pid_t pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	int err;
+
+	*what = "attach uprobes to the shim";
+	err = p->shim ? attach(p, SITE_HELLO, pid, &p->at.at[SITE_HELLO]) : 0;
+	return err ?: attach_all(p, pid, &p->at);
+}
+
+static int open_with(const struct probes_options *opts, bool multi, probes_record_fn fn,
+		     void *ctx, struct probes **pp, char *why, size_t len)
+{
+	struct probes *p = calloc(1, sizeof(*p));
+	const char *what;
+	char self[64];
+	int err = -ENOMEM;
+
+	snprintf(why, len, "out of memory");
+	if (!p)
+		return err;
+	p->shim_fd = -1;
+	p->fn = fn;
+	p->ctx = ctx;
+	p->multi = multi;
+	p->epoll_fd = -1;
+	if (opts->shim) {
+		p->shim_fd = err = shim_file__open(opts->shim, &p->sites, why, len);
+		if (err < 0)
+			goto out;
+		choose_sites(&p->sites, opts);
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", p->shim_fd);
+		p->shim = strdup(opts->mapped_shim ?: self);
+		err = -ENOMEM;
+		if (!p->shim)
+			goto out;
+	}
+	caps__raise();
+	err = load(p, opts, &what) ?: attach_uprobes(p, opts, &what);
+	caps__lower();
+	if (!err) {
+		*pp = p;
+		return 0;
+	}
+	snprintf(why, len, "cannot %s: %s%s", what, strerror(-err), advice_on_error(err));
+out:
+	probes__close(p);
+	return err;
+}
+
+int probes__open(const struct probes_options *opts, probes_record_fn fn, void *ctx,
+		 struct probes **p, char *why, size_t len)
+{
+	int err;
+
+	libbpf_set_print(print_libbpf);
+	err = open_with(opts, true, fn, ctx, p, why, len);
+	if (err == -EINVAL || err == -E2BIG || err == -EOPNOTSUPP)
+		err = open_with(opts, false, fn, ctx, p, why, len);	/* before Linux 6.6 */
+	return err;
+}
+
+void probes__close(struct probes *p)
+{
+	if (!p)
+		return;
+	table_free(p->followed, followed__detach);
+	detach_all(&p->at, true);
+	free(p->shim);
+	if (p->shim_fd >= 0)
+		close(p->shim_fd);
+	ring_buffer__free(p->ring);
+	ring_buffer__free(p->sample_ring);
+	if (p->epoll_fd >= 0)
+		close(p->epoll_fd);
+	xpu_bpf__destroy(p->skel);
+	free(p);
+}
+
+int probes__follow(struct probes *p, pid_t pid)
+{
+	struct followed *f;
+	int err;
+
+	table_get(p->followed, pid, pid, f);
+	if (!f)
+		return -ENOMEM;
+	caps__raise();
+	err = attach_all(p, pid, &f->at);
+	caps__lower();
+	if (err)
+		probes__unfollow(p, pid);
+	return err;
+}
+
+void probes__unfollow(struct probes *p, pid_t pid)
+{
+	struct followed *f;
+
+	table_find(p->followed, pid, pid, f);
+	if (!f)
+		return;
+	followed__detach(f);
+	table_remove(p->followed, f);
+}
+
+void probes__detach_launches(struct probes *p)
+{
+	struct followed *f;
+
+	detach(&p->at.at[SITE_LAUNCH]);
+	for (f = p->followed; f; f = f->hh.next)
+		detach(&f->at.at[SITE_LAUNCH]);
+}
+
+void probes__end_hello(struct probes *p)
+{
+	detach(&p->at.at[SITE_HELLO]);
+}
+
+void probes__adopt_next_child(struct probes *p)
+{
+	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);
+}
+
+void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(p->skel->maps.off_sums);
+	struct xpu_off_key key, next;
+	struct xpu_off_sum sum;
+	void *from = NULL;
+
+	caps__raise();
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		if (!bpf_map_lookup_elem(fd, &next, &sum))
+			fn(ctx, &next, &sum);
+		key = next;
+		from = &key;
+	}
+	caps__lower();
+}
+
+void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(p->skel->maps.thread_states);
+	struct xpu_thread_state t;
+	uint32_t key, next;
+	void *from = NULL;
+
+	caps__raise();
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		if (!bpf_map_lookup_elem(fd, &next, &t))
+			fn(ctx, &t);
+		key = next;
+		from = &key;
+	}
+	caps__lower();
+}
+
+int probes__sample_fd(const struct probes *p)
+{
+	return bpf_program__fd(p->skel->progs.on_sample);
+}
+
+void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python)
+{
+	int err;
+
+	caps__raise();
+	err = bpf_map_update_elem(bpf_map__fd(p->skel->maps.pythons), &proc_id, python, BPF_ANY);
+	caps__lower();
+	if (err)
+		msg__debug("no Python frames of image %u: %s", proc_id, strerror(-err));
+}
+
+uint64_t probes__nr_stopped(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_stopped, __ATOMIC_RELAXED);
+}
+
+uint64_t probes__nr_left_alone(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_left_alone, __ATOMIC_RELAXED);
+}
+
+uint64_t probes__nr_samples(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_samples, __ATOMIC_RELAXED);
+}
+
+int probes__fd(const struct probes *p)
+{
+	return p->epoll_fd;
+}
+
+static bool drain_ring(struct ring_buffer *ring, struct budget *b)
+{
+	b->left = b->bytes;
+	return ring_buffer__consume(ring) >= 0;
+}
+
+bool probes__drain(struct probes *p)
+{
+	bool all = drain_ring(p->ring, &p->budget);
+
+	if (p->sample_ring)
+		all &= drain_ring(p->sample_ring, &p->sample_budget);
+	return all;
+}
+
+void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss)
+{
+	struct xpu_loss found;
+
+	if (!bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.losses), &proc_id, &found))
+		*loss = found;
+}
+
+uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind)
+{
+	return __atomic_load_n(&p->skel->bss->dropped[kind], __ATOMIC_RELAXED);
+}
+
+void probes__signal(const struct probes *p, int sig, struct xpu_signal *s)
+{
+	*s = p->skel->bss->root_signals[sig];
+}
+
+int probes__check(const char *shim, char *why, size_t len)
+{
+	struct probes_options opts = { .shim = shim };
+	struct probes *p;
+	int err;
+
+	err = probes__open(&opts, NULL, NULL, &p, why, len);
+	if (!err)
+		probes__close(p);
+	return err;
+}

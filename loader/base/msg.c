@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/msg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "escape.h"
+
+bool msg__quiet;
+int msg__verbosity;
+
+/*
+ * Names of files and processes are in many lines, and come from the target: whatever is said goes
+ * through here and is made safe for a terminal. One write, so that the target's own lines do not
+ * end up in the middle.
+ */
+__attribute__((format(printf, 2, 0)))
+static void say(const char *kind, const char *fmt, va_list args)
+{
+	char line[4096], safe[2 * sizeof(line)];
+
+	if (vsnprintf(line, sizeof(line), fmt, args) < 0)
+		return;
+	escape__line(safe, sizeof(safe), line, ESCAPE_TEXT);
+	fprintf(stderr, "xpuload: %s%s\n", kind, safe);
+}
+
+#define SAY(kind)			\
+do {					\
+	va_list args;			\
+					\
+	va_start(args, fmt);		\
+	say(kind, fmt, args);		\
+	va_end(args);			\
+} while (0)
+
+void msg__error(const char *fmt, ...)
+{
+	SAY("");
+}
+
+void msg__warn(const char *fmt, ...)
+{
+	SAY("warning: ");
+}
+
+void msg__info(const char *fmt, ...)
+{
+	if (!msg__quiet)
+		SAY("");
+}
+
+void msg__debug(const char *fmt, ...)
+{
+	if (msg__verbosity)
+		SAY("");
+}
+
+void msg__from_target(pid_t pid, bool warning, const char *text, size_t len)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%.*s", (int)strnlen(text, len), text);
+	if (warning)
+		msg__warn("pid %d: %s", pid, line);
+	else
+		msg__info("pid %d: %s", pid, line);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record/events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/writer.h"
+
+#define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
+#define MAX_SAMPLES	1024		/* the same: 16 KiB */
+#define MAX_RANGES	1024		/* the same */
+
+/* The events of one record: their times are told by how far they are from its own. */
+struct pack {
+	uint64_t base_ns;
+	uint32_t nr;
+};
+
+struct events {
+	struct writer *writer;
+	uint32_t sample_period_ns;
+
+	struct pack launches;
+	bool in_ranges;			/* some launches are */
+	struct xpu_launch launch[MAX_LAUNCHES];
+	uint32_t launch_range[MAX_LAUNCHES];
+
+	struct pack ranges;
+	struct xpu_range_event range[MAX_RANGES];
+
+	struct pack samples;
+	struct xpu_sample sample[MAX_SAMPLES];
+};
+
+struct events *events__new(struct writer *w, uint32_t sample_period_ns)
+{
+	struct events *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->writer = w;
+	e->sample_period_ns = sample_period_ns;
+	return e;
+}
+
+void events__free(struct events *e)
+{
+	free(e);
+}
+
+static void events__flush_launches(struct events *e)
+{
+	size_t bytes = e->launches.nr * sizeof(e->launch[0]);
+	size_t range_bytes = e->in_ranges ? e->launches.nr * sizeof(e->launch_range[0]) : 0;
+	size_t size = (sizeof(struct xpu_record_launches) + bytes + range_bytes + 7) & ~(size_t)7;
+	struct xpu_record_launches *r;
+
+	if (!e->launches.nr)
+		return;
+	r = writer__reserve(e->writer, size);
+	if (r) {
+		*r = (struct xpu_record_launches){
+			.hdr = { XPU_RECORD_LAUNCHES, e->in_ranges ? XPU_MISC_LAUNCHES_RANGES : 0,
+				 size },
+			.time_ns = e->launches.base_ns,
+			.nr = e->launches.nr,
+		};
+		memcpy(r->launches, e->launch, bytes);
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* it may be half used */
+		memcpy(r->launches + e->launches.nr, e->launch_range, range_bytes);
+	}
+	e->launches.nr = 0;
+	e->in_ranges = false;
+}
+
+static void events__flush_ranges(struct events *e)
+{
+	size_t bytes = e->ranges.nr * sizeof(e->range[0]);
+	struct xpu_record_ranges *r;
+
+	if (!e->ranges.nr)
+		return;
+	r = writer__reserve(e->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_ranges){
+			.hdr = { XPU_RECORD_RANGES, 0, sizeof(*r) + bytes },
+			.time_ns = e->ranges.base_ns,
+			.nr = e->ranges.nr,
+		};
+		memcpy(r->events, e->range, bytes);
+	}
+	e->ranges.nr = 0;
+}
+
+static void events__flush_samples(struct events *e)
+{
+	size_t bytes = e->samples.nr * sizeof(e->sample[0]);
+	struct xpu_record_samples *r;
+
+	if (!e->samples.nr)
+		return;
+	r = writer__reserve(e->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_samples){
+			.hdr = { XPU_RECORD_SAMPLES, 0, sizeof(*r) + bytes },
+			.time_ns = e->samples.base_ns,
+			.nr = e->samples.nr,
+			.period_ns = e->sample_period_ns,
+		};
+		memcpy(r->samples, e->sample, bytes);
+	}
+	e->samples.nr = 0;
+}
+
+void events__flush(struct events *e)
+{
+	events__flush_launches(e);
+	events__flush_ranges(e);
+	events__flush_samples(e);
+}
+
+/*
+ * Makes room for an event, by @flush if there is none in @pack, or none for how far away it is.
+ * Return: its delta_ns.
+ */
+static int32_t events__place(struct events *e, struct pack *pack, uint32_t max, uint64_t time_ns,
+			     void (*flush)(struct events *e))
+{
+	int64_t delta = time_ns - pack->base_ns;
+
+	if (pack->nr == max || delta > INT32_MAX || delta < INT32_MIN)
+		flush(e);
+	if (pack->nr)
+		return delta;
+	pack->base_ns = time_ns;
+	return 0;
+}
+
+void events__add_launch(struct events *e, uint64_t time_ns, struct xpu_launch launch,
+			uint32_t range_id)
+{
+	launch.delta_ns = events__place(e, &e->launches, MAX_LAUNCHES, time_ns,
+					events__flush_launches);
+	e->in_ranges |= range_id != 0;
+	e->launch_range[e->launches.nr] = range_id;
+	e->launch[e->launches.nr++] = launch;
+}
+
+void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_event range)
+{
+	range.delta_ns = events__place(e, &e->ranges, MAX_RANGES, time_ns, events__flush_ranges);
+	e->range[e->ranges.nr++] = range;
+}
+
+void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample)
+{
+	sample.delta_ns = events__place(e, &e->samples, MAX_SAMPLES, time_ns,
+					events__flush_samples);
+	e->sample[e->samples.nr++] = sample;
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record/launches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "record/chains.h"
+#include "record/events.h"
+#include "record/parts.h"
+#include "record/processes.h"
+#include "record/recorder_stats.h"
+#include "record/threads.h"
+#include "record/writer.h"
+#include "xpu_slot.h"
+
+/*
+ * What is known of a call path that a shim has a number for: the recording's id of it, how many
+ * launches wait for the shim to tell of it, and one of these.
+ */
+#define PATH_ID(path)	((uint32_t)(path))
+#define PATH_UNTOLD	(1ull << 63)	/* the shim has not told of it yet, or that was lost */
+#define PATH_BEYOND	(1ull << 62)	/* told of, beyond the limit: nobody knows the frames */
+#define PATH_WAITS	(1ull << 32)	/* one launch that waits */
+#define PATH_MAX_WAITS	((1u << 30) - 1)
+#define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
+
+struct launches {
+	struct parts parts;
+	bool want_ranges;
+	uint64_t nr_no_memory;		/* of processes for which there is none either */
+};
+
+struct launches *launches__new(const struct parts *parts, bool ranges)
+{
+	struct launches *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->parts = *parts;
+	l->want_ranges = ranges;
+	return l;
+}
+
+void launches__free(struct launches *l)
+{
+	free(l);
+}
+
+void launches__stats(const struct launches *l, struct recorder_stats *stats)
+{
+	stats->nr_no_memory += l->nr_no_memory;
+}
+
+/* ---- paths that shims have numbers for ------------------------------------------------------- */
+
+static bool is_path(uint32_t number)
+{
+	return number && number <= XPU_MAX_PATHS;
+}
+
+/* The shim says what a number stands for. It may have been used before, and said before. */
+static void launches__name_path(struct launches *l, struct process *p,
+				const struct xpu_ring_launch *launch, const struct chain *chain)
+{
+	const struct map_key key = { .a = launch->path_id };
+	struct chains *chains = l->parts.chains;
+	uint64_t nr_beyond = p->nr_beyond, *path;
+	uint32_t id;
+
+	if (!is_path(launch->path_id)) {
+		processes__add_malformed(l->parts.processes, p, 1);
+		return;
+	}
+	path = process__find(p, MAP_PATHS, key);
+	if (path && *path & PATH_UNTOLD) {
+		chains__tell(chains, p, chain, launch->frames, launch->time_ns, PATH_ID(*path));
+		p->nr_untold -= PATH_NR_WAITS(*path);
+		*path = PATH_ID(*path);
+	}
+	if (path)
+		return;
+	id = chains__id(chains, p, chain, launch->frames, launch->time_ns, true);
+	if (id)
+		processes__add(l->parts.processes, p, MAP_PATHS, key,
+			       id | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
+	p->nr_beyond = nr_beyond;	/* launches are counted, this may be none */
+}
+
+/*
+ * The recording's id of path @number, which may be told of later; beyond the limit, one without
+ * frames. 0: no memory.
+ */
+static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
+					uint64_t time_ns)
+{
+	const struct map_key key = { .a = number };
+	const struct chain unknown = { .proc_id = p->proc_id };
+	uint64_t *path = process__find(p, MAP_PATHS, key);
+	uint32_t id;
+	int err;
+
+	if (path) {
+		if (*path & PATH_UNTOLD && PATH_NR_WAITS(*path) < PATH_MAX_WAITS) {
+			*path += PATH_WAITS;
+			p->nr_untold++;
+		}
+		p->nr_beyond += !!(*path & PATH_BEYOND);
+		return PATH_ID(*path);
+	}
+	id = chains__promise(l->parts.chains);
+	err = processes__add(l->parts.processes, p, MAP_PATHS, key, id | PATH_UNTOLD | PATH_WAITS);
+	p->nr_untold += !err;
+	if (err != -ENOSPC)
+		return err ? 0 : id;
+	p->nr_beyond++;
+	return chains__unknown(l->parts.chains, p, &unknown, time_ns, true);
+}
+
+/* ---- one by one ------------------------------------------------------------------------------ */
+
+static void launches__graph_node(struct launches *l, const struct xpu_ring_launch *launch,
+				 uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_graph_node *r = writer__reserve(l->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_graph_node){
+			.hdr = { XPU_RECORD_GRAPH_NODE, 0, sizeof(*r) },
+			.time_ns = launch->time_ns,
+			.node_id = launch->graph_node_id,
+			.proc_id = launch->proc_id,
+			.correlation_id = launch->correlation_id,
+			.path_id = path_id,
+			.thread_id = thread_id,
+		};
+}
+
+static void launches__wait(struct launches *l, const struct xpu_ring_launch *wait,
+			   uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_wait *r = writer__reserve(l->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_wait){
+			.hdr = { XPU_RECORD_WAIT, wait->hdr.misc, sizeof(*r) },
+			.start_ns = wait->time_ns,
+			.duration_ns = wait->wait_ns,
+			.path_id = path_id,
+			.thread_id = thread_id,
+			.context = wait->wait_context,
+			.stream = wait->wait_stream,
+			.correlation_id = wait->correlation_id,
+			.range_id = l->want_ranges ? wait->range_id : 0,
+		};
+}
+
+static void launches__add(struct launches *l, struct process *p, uint64_t time_ns,
+			  struct xpu_launch launch, uint32_t range_id)
+{
+	/*
+	 * Logged before, or told of after: of others we have not heard. While a probe comes or
+	 * goes, its semaphore is up already, or up still, and nobody is there.
+	 */
+	if (!processes__is_after_attach(l->parts.processes, p, time_ns) ||
+	    !processes__is_before_detach(l->parts.processes, time_ns))
+		return;
+	p->nr_launches++;
+	/* Where ranges are not wanted, somebody else on this machine may want them. */
+	events__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
+}
+
+/* What of a slot's flags is the target's to say. */
+#define SLOT_FLAGS	(XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED)
+
+void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size)
+{
+	const struct chain chain = {
+		.proc_id = launch->proc_id,
+		.cbid = launch->cbid,
+		.domain = launch->domain,
+		.flags = launch->flags & SLOT_FLAGS,
+		.nr_frames = launch->nr_frames,
+	};
+	const struct parts *parts = &l->parts;
+	uint32_t thread_id, path_id;
+	struct process *p;
+
+	if (launch->nr_frames > XPU_MAX_FRAMES ||
+	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
+		return;
+	p = processes__get(parts->processes, launch->proc_id);
+	if (p && launch->path_id)
+		launches__name_path(l, p, launch, &chain);
+	if (launch->flags & XPU_CHAIN_NO_LAUNCH)
+		return;
+	if (!p) {
+		l->nr_no_memory++;
+		return;
+	}
+	threads__learn(parts->threads, p, launch->tid, launch->ns_tid);
+	thread_id = threads__id(parts->threads, p, launch->tid);
+	path_id = chains__id(parts->chains, p, &chain, launch->frames, launch->time_ns,
+			     launch->hdr.type == XPU_RECORD_LAUNCH);
+	if (!thread_id || !path_id) {
+		p->nr_no_memory++;
+		return;
+	}
+	if (launch->hdr.type == XPU_RECORD_LAUNCH_WAIT)
+		launches__wait(l, launch, path_id, thread_id);
+	else if (launch->graph_node_id)
+		launches__graph_node(l, launch, path_id, thread_id);
+	else
+		launches__add(l, p, launch->time_ns, (struct xpu_launch){
+			.correlation_id = launch->correlation_id, .path_id = path_id,
+			.thread_id = thread_id,
+		}, launch->range_id);
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+/*
+ * How many of a log's entries are here already: its sender was killed before it could say so, and
+ * the thread's end sent them again. Of a log beyond the limit nothing is known.
+ */
+static uint32_t launches__nr_known(struct launches *l, struct process *p,
+				   const struct xpu_ring_log *log)
+{
+	const struct map_key key = { .a = log->log_id };
+	uint64_t end = log->first + log->nr, *next = process__find(p, MAP_LOGS, key), known;
+
+	if (!next) {
+		processes__add(l->parts.processes, p, MAP_LOGS, key, end);
+		return 0;
+	}
+	known = *next > log->first ? *next - log->first : 0;
+	if (end > *next)
+		*next = end;
+	return known < log->nr ? known : log->nr;
+}
+
+static void launches__add_range(struct launches *l, struct process *p, uint64_t time_ns,
+				struct xpu_range_event range)
+{
+	if (!l->want_ranges || (p->attached &&
+				(!processes__is_after_attach(l->parts.processes, p, time_ns) ||
+				 !processes__is_before_detach(l->parts.processes, time_ns))))
+		return;
+	p->nr_ranges++;
+	events__add_range(l->parts.events, time_ns, range);
+}
+
+static bool is_range_event(uint32_t path_id)
+{
+	uint16_t what = XPU_LOG_RANGE_WHAT(path_id);
+
+	return what >= XPU_RANGE_PUSH && what <= XPU_RANGE_SET;
+}
+
+void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size)
+{
+	const struct xpu_clock clock = { log->clock_ticks, log->clock_ns, log->clock_rate };
+	const struct xpu_log_entry *e = (const struct xpu_log_entry *)log->entries, *end;
+	uint32_t tid, thread_id, path_id, range_id = log->range_id, nr_known;
+	struct process *p;
+	uint64_t time_ns;
+
+	if (!log->nr || log->nr > XPU_LOG_ENTRIES || size < sizeof(*log) + log->nr * sizeof(*e))
+		return;
+	p = processes__get(l->parts.processes, log->proc_id);
+	if (!p) {
+		l->nr_no_memory += log->nr;
+		return;
+	}
+	if (log->first > UINT64_MAX - log->nr) {
+		processes__add_malformed(l->parts.processes, p, log->nr);
+		return;
+	}
+	/* In a pid namespace of its own a thread has told of itself with its first path. */
+	tid = log->tid ?: threads__tid(p, log->ns_tid);
+	thread_id = threads__id(l->parts.threads, p, tid);
+	if (!thread_id) {
+		p->nr_no_memory += log->nr;
+		return;
+	}
+	nr_known = launches__nr_known(l, p, log);
+	for (end = e + log->nr; e < end; e++) {
+		bool known = nr_known && nr_known--;
+
+		time_ns = xpu_log__ns(&clock, e->time);
+		if (e->path_id & XPU_LOG_RANGE && is_range_event(e->path_id)) {
+			if (XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK)
+				range_id = e->correlation_id;
+			if (!known)
+				launches__add_range(l, p, time_ns, (struct xpu_range_event){
+					.range_id = e->correlation_id, .thread_id = thread_id,
+					.what = XPU_LOG_RANGE_WHAT(e->path_id),
+					.place = XPU_LOG_RANGE_PLACE(e->path_id),
+				});
+			continue;
+		}
+		if (known)
+			continue;
+		if (!is_path(e->path_id)) {
+			processes__add_malformed(l->parts.processes, p, 1);
+			continue;
+		}
+		path_id = launches__numbered_path(l, p, e->path_id, time_ns);
+		if (path_id)
+			launches__add(l, p, time_ns, (struct xpu_launch){
+				.correlation_id = e->correlation_id, .path_id = path_id,
+				.thread_id = thread_id,
+			}, range_id);
+		else
+			p->nr_no_memory++;
+	}
+}

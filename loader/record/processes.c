@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record/processes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/msg.h"
+#include "record/recorder_stats.h"
+#include "util.h"
+#include "record/writer.h"
+
+/*
+ * The last records of a process come some microseconds behind its exit, from CPUs that run its other
+ * threads, and from the ring of samples, which is read after the other one.
+ */
+#define SETTLE_NS	1000000000ull
+#define SETTLE_ROUNDS	2		/* of reading all that there is */
+
+#define MAX_COUNT	(1ull << 48)	/* of anything, in one process */
+
+struct processes {
+	struct writer *writer;
+	struct process *all;
+	struct process *last;		/* most come several times in a row */
+	struct process *gone, **last_gone;	/* not settled; in the order in which they went */
+	struct process *kept, **last_kept;	/* settled, with threads and stacks; the same */
+	uint32_t nr_kept;
+	uint64_t round;
+	uint64_t from_ns, until_ns;	/* launches between these are all heard of */
+	uint64_t nr[NR_MAPS];		/* entries of all processes */
+	uint64_t nr_malformed;
+	uint64_t nr_messages;
+	processes_loss_fn loss;
+	void *ctx;
+	struct recorder_stats past;	/* of those who are settled */
+};
+
+static const struct limit {
+	uint32_t process, all, floor;
+} limits[NR_MAPS] = {
+#define LIMIT_ROW(name, process, all, floor)	[MAP_##name] = { process, all, floor },
+	LIMIT_ROWS(LIMIT_ROW)
+#undef LIMIT_ROW
+};
+
+struct processes *processes__new(struct writer *w, processes_loss_fn loss, void *ctx)
+{
+	struct processes *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return NULL;
+	ps->writer = w;
+	ps->until_ns = UINT64_MAX;
+	ps->last_gone = &ps->gone;
+	ps->last_kept = &ps->kept;
+	ps->loss = loss;
+	ps->ctx = ctx;
+	return ps;
+}
+
+static void process__free_inside(struct process *p)
+{
+	int map;
+
+	for (map = 0; map < NR_MAPS; map++)
+		map__free(&p->maps[map]);
+}
+
+void processes__free(struct processes *ps)
+{
+	if (!ps)
+		return;
+	table_free(ps->all, process__free_inside);
+	free(ps);
+}
+
+/* ---- what is known of one -------------------------------------------------------------------- */
+
+int processes__add(struct processes *ps, struct process *p, enum process_map map,
+		   struct map_key key, uint64_t value)
+{
+	const struct limit *limit = &limits[map];
+	uint32_t nr = p->maps[map].nr;
+	int err;
+
+	if (nr >= limit->process || (ps->nr[map] >= limit->all && nr >= limit->floor))
+		return -ENOSPC;
+	err = map__add(&p->maps[map], key, value);
+	if (!err)
+		ps->nr[map]++;
+	return err;
+}
+
+void processes__forget(struct processes *ps, struct process *p, enum process_map map)
+{
+	ps->nr[map] -= p->maps[map].nr;
+	map__free(&p->maps[map]);
+}
+
+void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr)
+{
+	p->nr_malformed += nr;
+	ps->nr_malformed += nr;
+}
+
+uint64_t processes__nr_malformed(const struct processes *ps)
+{
+	return ps->nr_malformed;
+}
+
+/* ---- their lives ----------------------------------------------------------------------------- */
+
+void processes__attached(struct processes *ps, uint64_t time_ns)
+{
+	ps->from_ns = time_ns;
+}
+
+void processes__detaching(struct processes *ps, uint64_t time_ns)
+{
+	ps->until_ns = time_ns;
+}
+
+bool processes__is_after_attach(const struct processes *ps, const struct process *p,
+				uint64_t time_ns)
+{
+	return !p->attached || time_ns >= ps->from_ns;
+}
+
+bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns)
+{
+	return time_ns < ps->until_ns;
+}
+
+struct process *processes__get(struct processes *ps, uint32_t proc_id)
+{
+	struct process *p = ps->last;
+
+	if (p && p->proc_id == proc_id)
+		return p;
+	table_get(ps->all, proc_id, proc_id, p);
+	if (p)
+		ps->last = p;
+	return p;
+}
+
+struct process *processes__living(const struct processes *ps, pid_t pid)
+{
+	struct process *p, *image = NULL;
+
+	for (p = ps->all; p; p = p->hh.next)
+		if (p->pid == (uint32_t)pid && !p->gone &&
+		    (!image || p->proc_id > image->proc_id))
+			image = p;
+	return image;
+}
+
+/* @ended: there is no more of it than was recorded */
+static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
+{
+	if (p->gone)
+		return;
+	p->gone = true;
+	p->ended = ended && processes__is_before_detach(ps, time_ns);
+	p->gone_ns = time_ns;
+	p->gone_round = ps->round;
+	*ps->last_gone = p;
+	ps->last_gone = &p->next_gone;
+}
+
+/* Nobody needs @p any more, unless for its interpreter: then it goes with the last who does. */
+static void processes__drop(struct processes *ps, struct process *p)
+{
+	struct process *from = p->python_from;
+	int map;
+
+	p->dropped = true;
+	for (map = 0; map < NR_MAPS; map++)
+		processes__forget(ps, p, map);
+	if (p->nr_python_to)
+		return;
+	if (ps->last == p)
+		ps->last = NULL;
+	table_remove(ps->all, p);
+	/* @from has none from another, so this ends here. */
+	if (from && !--from->nr_python_to && from->dropped)
+		processes__drop(ps, from);
+}
+
+static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats);
+
+/* Its numbers are final. Time off the CPU is summed up until the end, by thread and stack. */
+static void processes__settle(struct processes *ps, struct process *p, bool keep_threads)
+{
+	int map;
+
+	process__stats(ps, p, &ps->past);
+	p->settled = true;
+	if (!keep_threads) {
+		processes__drop(ps, p);
+		return;
+	}
+	for (map = 0; map < NR_MAPS; map++)
+		if (map != MAP_THREADS && map != MAP_OFF_STACKS)
+			processes__forget(ps, p, map);
+	p->next_gone = NULL;
+	*ps->last_kept = p;
+	ps->last_kept = &p->next_gone;
+	if (++ps->nr_kept <= LIMIT_ENDED)
+		return;
+	p = ps->kept;
+	ps->kept = p->next_gone;
+	ps->nr_kept--;
+	processes__drop(ps, p);
+}
+
+void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads)
+{
+	struct process *p;
+
+	ps->round++;
+	while ((p = ps->gone) && ps->round - p->gone_round > SETTLE_ROUNDS &&
+	       now_ns > p->gone_ns && now_ns - p->gone_ns > SETTLE_NS) {
+		ps->gone = p->next_gone;
+		if (!ps->gone)
+			ps->last_gone = &ps->gone;
+		processes__settle(ps, p, keep_threads);
+	}
+}
+
+void processes__look_for_ends(struct processes *ps, uint64_t now_ns)
+{
+	struct process *p;
+
+	for (p = ps->all; p; p = p->hh.next)
+		if (!p->gone && p->pid && kill(p->pid, 0) && errno == ESRCH)
+			processes__gone(ps, p, now_ns, true);
+}
+
+void processes__start(struct processes *ps, const struct xpu_record_process *r)
+{
+	struct process *parent = r->parent_proc_id ? processes__get(ps, r->parent_proc_id) : NULL;
+	struct process *p = processes__get(ps, r->proc_id);
+	struct xpu_record_process new = *r;
+	bool is_exec = r->hdr.misc == XPU_MISC_PROCESS_EXEC;
+
+	if (parent && is_exec)
+		processes__gone(ps, parent, r->time_ns, true);
+	if (p) {
+		p->pid = r->pid;
+		memcpy(p->comm, r->comm, sizeof(p->comm) - 1);
+		p->forked = !is_exec;
+		p->attached = r->hdr.misc == XPU_MISC_PROCESS_ATTACH;
+		if (parent && r->hdr.misc == XPU_MISC_PROCESS_FORK && !p->python_from) {
+			p->python_from = parent->python_from ?: parent;
+			p->python_from->nr_python_to++;
+		}
+	}
+	/* Who was there at the detach launched more than there is here: that has no end, either. */
+	if (is_exec && !processes__is_before_detach(ps, r->time_ns))
+		new.parent_proc_id = 0;
+	writer__append(ps->writer, &new.hdr);
+}
+
+void processes__exit(struct processes *ps, const struct xpu_record_process_exit *r)
+{
+	struct process *p = processes__get(ps, r->proc_id);
+
+	bool stopped = r->hdr.misc == XPU_MISC_EXIT_STOPPED;
+
+	if (p)
+		processes__gone(ps, p, r->time_ns, !stopped);
+	if (p && stopped)
+		p->stopped_ns = r->time_ns;
+	if (processes__is_before_detach(ps, r->time_ns))
+		writer__append(ps->writer, &r->hdr);
+}
+
+/* A line for the user, whatever it says. There is no end to them where somebody wants that. */
+static void processes__message(struct processes *ps, struct process *p,
+			       const struct xpu_record_message *m)
+{
+	p->failed = m->hdr.misc == XPU_MESSAGE_ERROR;
+	if (p->nr_messages++ < LIMIT_MESSAGES && ps->nr_messages++ < LIMIT_ALL_MESSAGES)
+		msg__from_target(p->pid, m->hdr.misc != XPU_MESSAGE_INFO, m->data, m->bytes - 1);
+	else
+		ps->past.nr_messages_hidden++;
+}
+
+/* The counters are the first record of a batch, a message the second. The rest is the merger's. */
+void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
+{
+	struct process *p = processes__get(ps, batch->proc_id);
+	const struct xpu_record_message *m;
+	const struct xpu_record *r;
+
+	if (!p || batch->bytes < sizeof(p->counters))
+		return;
+	r = (const struct xpu_record *)batch->records;
+	if (r->type != XPU_RECORD_COUNTERS || r->size < sizeof(p->counters) || r->size % 8)
+		return;
+	memcpy(&p->counters, r, sizeof(p->counters));
+	if (!p->nr_batches++ && p->attached)
+		p->first = p->counters;
+
+	if (batch->bytes < sizeof(*m) || batch->bytes - sizeof(*m) < r->size)
+		return;
+	m = (const struct xpu_record_message *)(batch->records + r->size);
+	if (m->hdr.type == XPU_RECORD_MESSAGE && m->bytes &&
+	    batch->bytes - r->size - sizeof(*m) >= m->bytes)
+		processes__message(ps, p, m);
+}
+
+unsigned int processes__nr_awake(const struct processes *ps)
+{
+	const struct process *p;
+	unsigned int nr = 0;
+
+	for (p = ps->all; p; p = p->hh.next)
+		nr += p->nr_batches && !p->gone &&
+			!(p->counters.hdr.misc & XPU_MISC_COUNTERS_LAST);
+	return nr;
+}
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+/*
+ * What @now counts beyond @before. Totals grow, as shims count, and no process counts so far that
+ * the sum of all is none; a stranger's need not.
+ */
+static uint64_t beyond(uint64_t now, uint64_t before)
+{
+	return now <= before ? 0 : now - before < MAX_COUNT ? now - before : MAX_COUNT;
+}
+
+/* What was lost of one process: those of whom most was lost are named. */
+static void stats__blame(struct recorder_stats *stats, const struct recorder_blame *blame)
+{
+	struct recorder_blame *least = &stats->blamed[0], *b;
+
+	stats->nr_blamed++;
+	for (b = stats->blamed; b < stats->blamed + LIMIT_BLAMED; b++)
+		if (b->nr < least->nr)
+			least = b;
+	if (blame->nr > least->nr)
+		*least = *blame;
+}
+
+static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats)
+{
+	const struct xpu_record_counters *c = &p->counters, *f = &p->first;
+	uint64_t tagged = beyond(c->nr_launches, f->nr_launches);
+	struct recorder_blame blame = { .pid = p->pid };
+	struct xpu_loss loss = { 0 };
+
+	if (ps->loss)
+		ps->loss(ps->ctx, p->proc_id, &loss);
+	/*
+	 * A shim tells what a number stands for before it logs it. Where none of its launches were
+	 * lost on the way here, there is no such number.
+	 */
+	if (p->nr_untold && !p->attached && !loss.nr_launches) {
+		processes__add_malformed(ps, p, p->nr_untold);
+		p->nr_untold = 0;
+	}
+	memcpy(blame.comm, p->comm, sizeof(blame.comm));
+	stats->nr_processes += p->forked;
+	stats->nr_cuda_processes += p->nr_batches != 0;
+	stats->nr_launches += p->nr_launches;
+	if ((p->attached || !p->ended) && tagged > p->nr_launches) {
+		stats->nr_at_edges += tagged - p->nr_launches;
+		tagged = p->nr_launches;
+	}
+	blame.nr_missing = beyond(tagged, p->nr_launches + loss.nr_launches + loss.nr_unread +
+				  p->nr_no_memory);
+	blame.nr_lost = loss.nr_launches;
+	blame.nr_batches = loss.nr_batches;
+	blame.nr_waits = loss.nr_waits;
+	blame.nr_unread = loss.nr_unread;
+	blame.nr_untold = p->nr_untold;
+	blame.nr_malformed = p->nr_malformed;
+	blame.nr_beyond = p->nr_beyond;
+	blame.nr_dropped_cupti = beyond(c->nr_dropped_cupti, f->nr_dropped_cupti);
+	blame.nr_dropped_shim = beyond(c->nr_dropped_shim, f->nr_dropped_shim);
+	blame.nr = blame.nr_missing + blame.nr_lost + blame.nr_untold + blame.nr_unread +
+		   blame.nr_malformed + blame.nr_beyond + blame.nr_dropped_cupti +
+		   blame.nr_dropped_shim + blame.nr_batches + blame.nr_waits;
+	if (blame.nr)
+		stats__blame(stats, &blame);
+	stats->nr_tagged += tagged;
+	stats->nr_missing += blame.nr_missing;
+	stats->nr_malformed += p->nr_malformed;
+	stats->nr_beyond += p->nr_beyond;
+	stats->nr_untold += p->nr_untold;
+	stats->nr_no_memory += p->nr_no_memory;
+	stats->nr_ranges += p->nr_ranges;
+	if (!p->attached)		/* else some were not for us */
+		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
+	stats->nr_ranges_dropped += beyond(c->nr_dropped_ranges, f->nr_dropped_ranges);
+	stats->nr_device_records += beyond(c->nr_kernels, f->nr_kernels) +
+		beyond(c->nr_memcpys, f->nr_memcpys) + beyond(c->nr_memsets, f->nr_memsets);
+	stats->nr_calls += beyond(c->nr_calls, f->nr_calls);
+	stats->nr_bad_calls += beyond(c->nr_bad_calls, f->nr_bad_calls);
+	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
+	stats->nr_dropped_shim += blame.nr_dropped_shim;
+	stats->nr_bad_times += beyond(c->nr_bad_times, f->nr_bad_times);
+	stats->nr_taken += beyond(c->nr_taken, f->nr_taken);
+	stats->nr_unfinished += beyond(c->nr_unfinished, f->nr_unfinished);
+	stats->nr_errors += p->failed;
+}
+
+void processes__stats(struct processes *ps, struct recorder_stats *stats)
+{
+	struct process *p;
+
+	*stats = ps->past;
+	for (p = ps->all; p; p = p->hh.next)
+		if (!p->settled)
+			process__stats(ps, p, stats);
+}

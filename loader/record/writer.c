@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "base/clock.h"
+
+#define CHUNK_BYTES	(256 * 1024)		/* of records in a block */
+#define MAX_QUEUED	(256ull * 1024 * 1024)	/* behind: the ring is the next buffer */
+#define MAX_SPARE	8
+/*
+ * Records are on their way after so long at most, and sooner while the recording is young: less
+ * than a part of its age is lost if everything is killed.
+ */
+#define FLUSH_NS	1000000000ull
+#define FLUSH_PART	8
+
+/* Records that become one block. */
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	uint64_t time_ns;		/* of the first */
+	uint8_t data[];
+};
+
+struct writer {
+	int fd;
+	struct chunk *current;		/* the appender's */
+	uint64_t start_ns;
+	struct block_packer *packer;	/* the thread's, as soon as there is something to write */
+
+	pthread_t thread;
+	pthread_mutex_t lock;		/* all below */
+	pthread_cond_t more;
+	struct chunk *first, **last;
+	struct chunk *spare;		/* of CHUNK_BYTES: their pages are there already */
+	unsigned int nr_spare;
+	uint64_t queued_bytes;
+	uint64_t written_bytes;		/* whole blocks: where the file ends */
+	uint64_t lost_bytes;		/* of records; of blocks, once they were in the file */
+	int error;			/* negative errno */
+	bool closing;
+};
+
+/* Writes all of @data; on failure *@done tells how far it got. */
+static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
+{
+	ssize_t n;
+
+	for (*done = 0; *done < len; *done += n) {
+		n = write(fd, data + *done, len - *done);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/*
+ * Looks whether all that was written is there still; what is not is lost. Return: 0, -ENOLINK: the
+ * file was removed, or replaced by another, -ENODATA: somebody made it shorter.
+ */
+static int writer__check(struct writer *w)
+{
+	struct stat st;
+	uint64_t left;
+	int err = 0;
+
+	if (fstat(w->fd, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	left = st.st_nlink ? st.st_size : 0;
+	pthread_mutex_lock(&w->lock);
+	if (left < w->written_bytes) {
+		err = st.st_nlink ? -ENODATA : -ENOLINK;
+		w->lost_bytes += w->written_bytes - left;
+		w->written_bytes = left;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+/*
+ * Writes the records as one block. Return: 0 with its *@bytes, none if there is no memory to pack it
+ * in; or -errno, with the file as it was.
+ */
+static int writer__write(struct writer *w, const struct chunk *c, size_t *bytes)
+{
+	const struct xpu_record_block *b;
+	size_t done;
+	int err;
+
+	err = writer__check(w);
+	if (err)
+		return err;
+	b = block_packer__pack(w->packer, c->data, c->used);
+	if (!b)
+		return 0;
+	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
+	*bytes = b->hdr.size;
+	/* A pipe or a device cannot be mended. */
+	if (err && ftruncate(w->fd, w->written_bytes))
+		return err;
+	return err;
+}
+
+static void writer__recycle(struct writer *w, struct chunk *c)
+{
+	if (c->size != CHUNK_BYTES || w->nr_spare == MAX_SPARE) {
+		free(c);
+		return;
+	}
+	c->next = w->spare;
+	w->spare = c;
+	w->nr_spare++;
+}
+
+static void *writer_thread(void *arg)
+{
+	struct writer *w = arg;
+	struct chunk *c;
+	size_t bytes;
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		while (!w->first && !w->closing)
+			pthread_cond_wait(&w->more, &w->lock);
+		c = w->first;
+		if (!c)
+			break;
+		w->first = c->next;
+		if (!w->first)
+			w->last = &w->first;
+		err = w->error;
+		pthread_mutex_unlock(&w->lock);
+
+		bytes = 0;
+		if (!err)
+			err = writer__write(w, c, &bytes);
+
+		pthread_mutex_lock(&w->lock);
+		w->queued_bytes -= c->size;
+		if (!err)
+			w->written_bytes += bytes;
+		if (err || !bytes)
+			w->lost_bytes += c->used;
+		if (!w->error)
+			w->error = err;
+		writer__recycle(w, c);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
+{
+	struct xpu_file_header sealed = *hdr;
+	struct writer *w;
+	sigset_t all, old;
+	size_t done;
+	int err;
+
+	file_header__seal(&sealed);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	w->last = &w->first;
+	w->start_ns = clock__now();
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->more, NULL);
+
+	/* Should somebody make the file shorter, what follows leaves no hole. */
+	fcntl(w->fd, F_SETFL, O_APPEND);
+	err = write_all(w->fd, (const uint8_t *)&sealed, sizeof(sealed), &done);
+	if (err)
+		goto free_writer;
+	w->written_bytes = sizeof(sealed);
+	err = writer__set_level(w, BLOCK_LEVEL_DEFAULT);
+	if (err)
+		goto free_writer;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&w->thread, NULL, writer_thread, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		goto free_packer;
+	*wp = w;
+	return 0;
+
+free_packer:
+	block_packer__free(w->packer);
+free_writer:
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->more);
+	free(w);
+	return err;
+}
+
+int writer__set_level(struct writer *w, int level)
+{
+	struct block_packer *packer = block_packer__new(level);
+
+	if (!packer)
+		return -ENOMEM;
+	block_packer__free(w->packer);
+	w->packer = packer;
+	return 0;
+}
+
+/* Hands what is there to the thread. */
+static void writer__hand_over(struct writer *w)
+{
+	struct chunk *c = w->current;
+
+	if (!c || !c->used)
+		return;
+	w->current = NULL;
+	pthread_mutex_lock(&w->lock);
+	c->next = NULL;
+	*w->last = c;
+	w->last = &c->next;
+	w->queued_bytes += c->size;
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writer__flush(struct writer *w)
+{
+	struct chunk *c = w->current;
+	uint64_t now, old;
+
+	if (!c || !c->used)
+		return;
+	now = clock__now();
+	old = (now - w->start_ns) / FLUSH_PART;
+	if (now - c->time_ns >= (old < FLUSH_NS ? old : FLUSH_NS))
+		writer__hand_over(w);
+}
+
+static void writer__count_lost(struct writer *w, size_t size)
+{
+	pthread_mutex_lock(&w->lock);
+	w->lost_bytes += size;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Return: an empty chunk for a record of @size, or NULL: no memory, or nothing can be written. */
+static struct chunk *writer__chunk(struct writer *w, size_t size)
+{
+	size_t bytes = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+	struct chunk *c = NULL;
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = w->error;
+	if (!err && bytes == CHUNK_BYTES && w->spare) {
+		c = w->spare;
+		w->spare = c->next;
+		w->nr_spare--;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (err || size > XPU_BLOCK_MAX)
+		return NULL;
+	c = c ?: malloc(sizeof(*c) + bytes);
+	if (!c)
+		return NULL;
+	c->used = 0;
+	c->size = bytes;
+	c->time_ns = clock__now();
+	return c;
+}
+
+void *writer__reserve(struct writer *w, size_t size)
+{
+	struct chunk *c = w->current;
+	void *room;
+
+	if (c && c->size - c->used < size) {
+		writer__hand_over(w);
+		c = NULL;
+	}
+	if (!c) {
+		c = writer__chunk(w, size);
+		if (!c) {
+			writer__count_lost(w, size);
+			return NULL;
+		}
+		w->current = c;
+	}
+	room = c->data + c->used;
+	c->used += size;
+	return room;
+}
+
+void writer__append(struct writer *w, const struct xpu_record *r)
+{
+	void *room = writer__reserve(w, r->size);
+
+	if (room)
+		memcpy(room, r, r->size);
+}
+
+bool writer__is_behind(struct writer *w)
+{
+	bool behind;
+
+	pthread_mutex_lock(&w->lock);
+	behind = w->queued_bytes > MAX_QUEUED;
+	pthread_mutex_unlock(&w->lock);
+	return behind;
+}
+
+int writer__error(struct writer *w)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = -w->error;
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+int writer__close(struct writer *w, uint64_t *bytes, uint64_t *lost_bytes)
+{
+	struct chunk *c, *next;
+	int err;
+
+	if (!w)
+		return 0;
+	writer__hand_over(w);
+	pthread_mutex_lock(&w->lock);
+	w->closing = true;
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+
+	err = w->error ?: writer__check(w);
+	if (close(w->fd) && !err)
+		err = -errno;		/* NFS and quotas tell only now */
+	if (bytes)
+		*bytes = w->written_bytes;
+	if (lost_bytes)
+		*lost_bytes = w->lost_bytes;
+	for (c = w->spare; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(w->current);
+	block_packer__free(w->packer);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->more);
+	free(w);
+	return err;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "target/pyfind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mapped.h"
+#include "base/msg.h"
+#include "target/pyelf.h"
+
+#define NOBODY		65534
+#define MAX_MEMORY	(512ull << 20)
+#define MAX_CPU_S	60		/* in its life: a file takes a millisecond or two */
+#define SOCKET_FD	3		/* the child's */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CONFINED	false		/* a sanitizer wants memory and system calls of its own */
+#else
+#define CONFINED	true
+#endif
+
+struct request {			/* with a file */
+	uint64_t time_ns, start, pgoff;
+	uint32_t pid;
+	uint32_t minor;
+};
+
+struct answer {
+	uint64_t time_ns;
+	uint32_t pid;
+	int32_t err;
+	struct xpu_python python;
+};
+
+struct pyfind {
+	pid_t pid;
+	int fd;				/* -1: the child is gone */
+};
+
+/* ---- the child ------------------------------------------------------------------------------- */
+
+#define ALLOW(name)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* No system calls but those that reading a file and answering take. */
+static int forbid_system_calls(void)
+{
+	static struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(recvmsg), ALLOW(sendto), ALLOW(openat), ALLOW(pread64), ALLOW(close),
+		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
+		ALLOW(exit_group),
+		/* Memory, but none to run. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+
+	/* Where there is none of that, the rest must do. */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+static void set_limit(int what, rlim_t limit)
+{
+	struct rlimit r = { limit, limit };
+
+	setrlimit(what, &r);
+}
+
+/* Leaves all that this process could do harm with, for good. */
+static int drop_everything(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	set_limit(RLIMIT_CORE, 0);
+	set_limit(RLIMIT_FSIZE, 0);
+	set_limit(RLIMIT_NOFILE, 16);
+	set_limit(RLIMIT_CPU, MAX_CPU_S);
+	if (CONFINED)
+		set_limit(RLIMIT_AS, MAX_MEMORY);
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			   setresuid(NOBODY, NOBODY, NOBODY)))
+		return -errno;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, none))
+		return -errno;
+	return CONFINED ? forbid_system_calls() : 0;
+}
+
+/* Return: the file that comes with the request, -1 if there is none, -2 at the end. */
+static int take_request(struct request *r)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { r, sizeof(*r) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	int fd = -1;
+	ssize_t n;
+
+	n = recvmsg(SOCKET_FD, &msg, MSG_CMSG_CLOEXEC);
+	if (n != sizeof(*r))
+		return -2;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static _Noreturn void run_child(int fd)
+{
+	struct request r;
+	struct answer a;
+	char path[64];
+	sigset_t all;
+	int file;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);	/* whoever stops xpuload stops this by it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	file = open("/dev/null", O_RDWR);
+	if (file < 0 || dup2(file, 0) < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0 ||
+	    dup2(fd, SOCKET_FD) < 0 || syscall(SYS_close_range, SOCKET_FD + 1, ~0u, 0) ||
+	    drop_everything())
+		_exit(1);
+	while ((fd = take_request(&r)) != -2) {
+		memset(&a, 0, sizeof(a));
+		a.pid = r.pid;
+		a.time_ns = r.time_ns;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		a.err = file < 0 ? -errno :
+			pyelf__find(file, r.start, r.pgoff, r.minor, &a.python);
+		if (file >= 0)
+			close(file);
+		if (fd >= 0)
+			close(fd);
+		if (send(SOCKET_FD, &a, sizeof(a), 0) != sizeof(a))
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- the parent ------------------------------------------------------------------------------ */
+
+struct pyfind *pyfind__new(void)
+{
+	struct pyfind *f = calloc(1, sizeof(*f));
+	int fds[2];
+
+	if (!f)
+		return NULL;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
+		free(f);
+		return NULL;
+	}
+	fflush(NULL);
+	f->pid = fork();
+	if (!f->pid)
+		run_child(fds[1]);
+	close(fds[1]);
+	f->fd = fds[0];
+	if (f->pid > 0)
+		return f;
+	close(f->fd);
+	free(f);
+	return NULL;
+}
+
+static void pyfind__end(struct pyfind *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	kill(f->pid, SIGKILL);
+	waitpid(f->pid, NULL, 0);
+}
+
+void pyfind__free(struct pyfind *f)
+{
+	if (!f)
+		return;
+	pyfind__end(f);
+	free(f);
+}
+
+int pyfind__fd(const struct pyfind *f)
+{
+	return f ? f->fd : -1;
+}
+
+/* Return: whether it is a name that CPython goes by. @minor: of Python 3, 0 if it does not say. */
+static bool is_python(const char *path, uint32_t *minor)
+{
+	const char *name = strrchr(path, '/');
+
+	*minor = 0;
+	if (!name)
+		return false;
+	name++;
+	if (!strncmp(name, "lib", 3))
+		name += 3;
+	if (strncmp(name, "python", 6))
+		return false;
+	if (!strncmp(name, "python3.", 8))
+		*minor = strtoul(name + 8, NULL, 10) & 0xff;
+	return true;
+}
+
+void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r)
+{
+	struct request request = {
+		.time_ns = r->time_ns, .start = r->start, .pgoff = r->pgoff, .pid = r->pid,
+	};
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &request, sizeof(request) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd;
+
+	if (f->fd < 0 || !is_python(r->filename, &request.minor))
+		return;
+	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
+	if (fd < 0)
+		return;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	if (sendmsg(f->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		msg__debug("no Python frames of pid %u: %s", r->pid, strerror(errno));
+	close(fd);
+}
+
+void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
+{
+	struct answer a;
+	ssize_t n;
+
+	if (!f || f->fd < 0)
+		return;
+	while ((n = recv(f->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a)) {
+		if (!a.err)
+			fn(ctx, a.pid, a.time_ns, &a.python);
+		else if (a.err != -ENOENT)	/* a program that has it in a library */
+			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
+	}
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+		msg__warn("what finds Python has ended: of processes from now on there are no "
+			  "Python frames");
+		pyfind__end(f);
+	}
+}

@@ -1,0 +1,735 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "target/sideband.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/caps.h"
+#include "base/clock.h"
+#include "target/keeper.h"
+#include "attach/permit.h"
+#include "target/pyfind.h"
+#include "base/table.h"
+#include "record/writer.h"
+#include "xpu_time.h"
+
+#define VERDICT_NS	5000000000ull	/* an exec takes no longer, or is not told of */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* that long after its end nothing is told of a process */
+#define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
+
+/* Not in the headers of every supported distribution. */
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID	(1 << 14)
+#endif
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+	uint64_t head, tail;		/* of what is being drained */
+	uint64_t next_ns;		/* of the event at tail */
+};
+
+struct adopted {
+	UT_hash_handle hh;
+	pid_t pid;
+	uint64_t since_ns;
+	uint64_t ended_ns;		/* 0: it lives */
+	/* Restricted: what was heard of it last, or 0. */
+	uint64_t allowed_ns;		/* its image is still its user's */
+	uint64_t stopped_ns;		/* it is not any more */
+	bool denied;			/* nothing more of it is wanted */
+};
+
+struct sideband {
+	bool restricted;		/* see caps__restricted() */
+	bool chooses;			/* events are wanted of those adopted only */
+	bool waits;			/* for a verdict */
+	struct adopted *adopted;
+	int epoll_fd;
+	int nr_rings;
+	struct cpu_ring *rings;
+	uint64_t swept_ns;		/* when those who have ended were looked for */
+	uint64_t nr_lost;
+	uint8_t *event;			/* one event, made contiguous */
+	struct keeper *keeper;		/* the caller's, or NULL */
+	struct pyfind *pyfind;		/* the same */
+};
+
+/* What sample_id_all puts behind every event, with TID and TIME. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+struct mmap2_event {
+	struct perf_event_header hdr;
+	uint32_t pid, tid;
+	uint64_t start, len, pgoff;
+	union {
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_size;
+			uint8_t reserved[3];
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char filename[];
+};
+
+struct comm_event {
+	struct perf_event_header hdr;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct task_event {
+	struct perf_event_header hdr;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time_ns;
+};
+
+struct lost_event {
+	struct perf_event_header hdr;
+	uint64_t id, nr;
+};
+
+static size_t page_bytes(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+static int open_event(pid_t pid, int cpu, bool build_id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.inherit = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.exclude_kernel = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		/* At once, for the keeper to find it alive; of all processes, now and then. */
+		.wakeup_watermark = pid == -1 ? RING_PAGES * page_bytes() / 4 : 1,
+		.build_id = build_id,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
+{
+	struct cpu_ring *ring = &s->rings[s->nr_rings];
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = s->nr_rings };
+	void *page;
+	int err;
+
+	caps__raise();
+	ring->fd = open_event(pid, cpu, true);
+	if (ring->fd < 0 && errno == EINVAL)
+		ring->fd = open_event(pid, cpu, false);	/* before Linux 5.12 */
+	err = ring->fd < 0 ? -errno : 0;
+	caps__lower();
+	if (err)
+		return err == -ENODEV ? 0 : err;	/* an offline CPU */
+	page = mmap(NULL, (RING_PAGES + 1) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    ring->fd, 0);
+	if (page == MAP_FAILED) {
+		err = -errno;
+		close(ring->fd);
+		return err;
+	}
+	ring->page = page;
+	s->nr_rings++;
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring->fd, &ev) ? -errno : 0;
+}
+
+int sideband__open(pid_t pid, struct sideband **sp)
+{
+	int cpu, nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err = -ENOMEM;
+	struct sideband *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->restricted = caps__restricted();
+	s->chooses = pid == -1 || s->restricted;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	s->rings = calloc(nr_cpus, sizeof(*s->rings));
+	s->event = malloc(UINT16_MAX + 1);
+	if (!s->rings || !s->event)
+		goto out;
+	for (cpu = 0; cpu < nr_cpus; cpu++) {
+		err = cpu_ring__open(s, pid, cpu);
+		if (err)
+			goto out;
+	}
+	*sp = s;
+	return 0;
+out:
+	sideband__close(s);
+	return err;
+}
+
+void sideband__close(struct sideband *s)
+{
+	int i;
+
+	if (!s)
+		return;
+	table_free(s->adopted, table_free_nothing);
+	for (i = 0; i < s->nr_rings; i++) {
+		munmap(s->rings[i].page, (RING_PAGES + 1) * page_bytes());
+		close(s->rings[i].fd);
+	}
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	free(s->rings);
+	free(s->event);
+	free(s);
+}
+
+void sideband__set_keeper(struct sideband *s, struct keeper *k)
+{
+	s->keeper = k;
+}
+
+void sideband__set_pyfind(struct sideband *s, struct pyfind *f)
+{
+	s->pyfind = f;
+}
+
+int sideband__fd(const struct sideband *s)
+{
+	return s->epoll_fd;
+}
+
+uint64_t sideband__nr_lost(const struct sideband *s)
+{
+	return s->nr_lost;
+}
+
+/* Return: whether it was not yet. */
+static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
+{
+	struct adopted *a;
+
+	table_get(s->adopted, pid, pid, a);
+	if (!a || a->since_ns)
+		return false;
+	a->since_ns = time_ns;
+	return true;
+}
+
+/* Forgets those who have ended, and whose numbers no new ones have. */
+static void sideband__sweep(struct sideband *s, uint64_t now_ns)
+{
+	struct adopted *a, *next;
+
+	if (now_ns - s->swept_ns < SWEEP_NS)
+		return;
+	s->swept_ns = now_ns;
+	HASH_ITER(hh, s->adopted, a, next)
+		if (a->ended_ns && a->since_ns <= a->ended_ns && a->allowed_ns <= a->ended_ns &&
+		    now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
+			table_remove(s->adopted, a);
+}
+
+/* Return: the process's entry, if it is adopted. */
+static struct adopted *find_adopted(const struct sideband *s, pid_t pid)
+{
+	struct adopted *a;
+
+	table_find(s->adopted, pid, pid, a);
+	return a && a->since_ns ? a : NULL;
+}
+
+/* Forgets what is known of a process that had this number before @time_ns. */
+static void adopted__forget(struct adopted *a, uint64_t time_ns)
+{
+	if (a->since_ns < time_ns) {
+		a->since_ns = 0;
+		a->denied = false;
+	}
+	if (a->allowed_ns < time_ns)
+		a->allowed_ns = 0;
+	if (a->stopped_ns < time_ns)
+		a->stopped_ns = 0;
+	if (a->ended_ns < time_ns)
+		a->ended_ns = 0;
+}
+
+/*
+ * Whether a child of @p becomes one of ours. Restricted, those made before @p was ours are if they
+ * were heard of: of others nothing is recorded, and no word would come.
+ */
+static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
+			uint64_t time_ns)
+{
+	if (!p || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
+		return false;
+	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
+}
+
+/* A process is made: of one that was adopted, or with the number of one that has ended. */
+static void adopt_child(struct sideband *s, const struct task_event *fork)
+{
+	struct adopted *p = find_adopted(s, fork->ppid), *c;
+	pid_t child = fork->pid;
+
+	table_find(s->adopted, pid, child, c);
+	if (c)
+		adopted__forget(c, fork->time_ns);
+	if (takes_child(s, p, c, fork->time_ns))
+		adopt(s, child, fork->time_ns);
+	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns)
+		table_remove(s->adopted, c);
+}
+
+static uint64_t event_time(const struct perf_event_header *hdr)
+{
+	const struct sample_id *id = (const void *)((const uint8_t *)hdr + hdr->size - sizeof(*id));
+
+	return id->time_ns;
+}
+
+/* The kernel leaves the build-id zero where there is no file: [vdso], JIT code. */
+static bool has_build_id(const struct mmap2_event *e)
+{
+	static const uint8_t none[sizeof(e->build_id)];
+
+	return (e->hdr.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) &&
+	       memcmp(e->build_id, none, sizeof(none));
+}
+
+/*
+ * The vdso comes without a build-id, but the kernel gives every process of our kind the same one,
+ * so that of our own tells xpumerge whether it has it, too. A 32-bit process has another.
+ */
+static void add_vdso_build_id(struct xpu_record_mmap *r)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR), *note, *end;
+	const ElfW(Ehdr) *ehdr = (const void *)base;
+	const ElfW(Phdr) *phdr = (const void *)(base + (base ? ehdr->e_phoff : 0));
+	const ElfW(Nhdr) *n;
+	size_t i;
+
+	if (!base || strcmp(r->filename, "[vdso]") || r->start <= UINT32_MAX)
+		return;
+	for (i = 0; i < ehdr->e_phnum; i++) {
+		if (phdr[i].p_type != PT_NOTE)
+			continue;
+		end = base + phdr[i].p_offset + phdr[i].p_filesz;
+		for (note = base + phdr[i].p_offset; note + sizeof(*n) <= end;
+		     note += sizeof(*n) + ((n->n_namesz + 3) & ~3u) + ((n->n_descsz + 3) & ~3u)) {
+			n = (const void *)note;
+			if (n->n_type != NT_GNU_BUILD_ID || n->n_descsz > XPU_BUILD_ID_LEN)
+				continue;
+			r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
+			r->build_id_len = n->n_descsz;
+			memcpy(r->build_id, note + sizeof(*n) + ((n->n_namesz + 3) & ~3u),
+			       n->n_descsz);
+			return;
+		}
+	}
+}
+
+static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
+{
+	if (s->keeper)
+		keeper__mmap(s->keeper, r);
+	if (s->pyfind)
+		pyfind__mmap(s->pyfind, r);
+}
+
+static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
+{
+	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
+	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
+	size_t size = (sizeof(struct xpu_record_mmap) + len + 7) & ~(size_t)7;
+	struct xpu_record_mmap *r = writer__reserve(w, size);
+
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_MMAP;
+	r->hdr.size = size;
+	r->time_ns = event_time(&e->hdr);
+	r->pid = e->pid;
+	r->tid = e->tid;
+	r->start = e->start;
+	r->len = e->len;
+	r->pgoff = e->pgoff;
+	r->prot = e->prot;
+	r->flags = e->flags;
+	if (has_build_id(e)) {
+		r->hdr.misc = XPU_MISC_MMAP_BUILD_ID;
+		r->build_id_len = e->build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN :
+			e->build_id_size;
+		memcpy(r->build_id, e->build_id, r->build_id_len);
+	} else if (!(e->hdr.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		r->dev_major = e->maj;
+		r->dev_minor = e->min;
+		r->ino = e->ino;
+	}
+	memcpy(r->filename, e->filename, len - 1);
+	if (!r->build_id_len)
+		add_vdso_build_id(r);
+	tell_of_mmap(s, r);
+}
+
+static void write_comm(const struct comm_event *e, struct writer *w)
+{
+	struct xpu_record_comm *r = writer__reserve(w, sizeof(*r));
+
+	if (!r)
+		return;
+	memset(r, 0, sizeof(*r));
+	r->hdr.type = XPU_RECORD_COMM;
+	r->hdr.misc = e->hdr.misc & PERF_RECORD_MISC_COMM_EXEC ? XPU_MISC_COMM_EXEC : 0;
+	r->hdr.size = sizeof(*r);
+	r->time_ns = event_time(&e->hdr);
+	r->pid = e->pid;
+	r->tid = e->tid;
+	strncpy(r->comm, e->comm, sizeof(r->comm) - 1);
+}
+
+static void write_task(const struct task_event *e, struct writer *w)
+{
+	struct xpu_record_task *r = writer__reserve(w, sizeof(*r));
+
+	if (!r)
+		return;
+	memset(r, 0, sizeof(*r));
+	r->hdr.type = e->hdr.type == PERF_RECORD_FORK ? XPU_RECORD_FORK : XPU_RECORD_EXIT;
+	r->hdr.size = sizeof(*r);
+	r->time_ns = e->time_ns;
+	r->pid = e->pid;
+	r->tid = e->tid;
+	r->ppid = e->ppid;
+	r->ptid = e->ptid;
+}
+
+/*
+ * Whether what the event says of the adopted process is for the recording. An exec tells of itself,
+ * and of what it maps, before anybody has looked at whose the new image is: that is waited for. So
+ * is until when a process was its user's that is not any more.
+ */
+static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
+{
+	bool exec = hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
+	uint64_t time_ns = event_time(hdr);
+
+	if (!s->restricted)
+		return true;
+	/* What was before it was taken up is in what /proc told then. */
+	if (a->denied || time_ns < a->since_ns || (a->stopped_ns && time_ns >= a->stopped_ns))
+		return false;
+	if ((!exec || time_ns < a->allowed_ns) &&
+	    (a->stopped_ns || permit__check(a->pid) != -EACCES))
+		return true;
+	s->waits = !a->stopped_ns && time_ns > a->ended_ns && clock__now() < time_ns + VERDICT_NS;
+	a->denied = !s->waits;
+	return false;
+}
+
+/* Whether the event's process is one of ours; a child of one becomes one. */
+static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
+{
+	const struct task_event *task = (const void *)hdr;
+	struct adopted *a;
+
+	if (!s->chooses || hdr->type == PERF_RECORD_LOST)
+		return true;
+	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
+	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
+		return false;
+	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
+		adopt_child(s, task);
+	a = find_adopted(s, task->pid);		/* it is the first field of them all */
+	return a && allowed(s, a, hdr);
+}
+
+static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
+{
+	if (!wanted(s, hdr))
+		return;
+	switch (hdr->type) {
+	case PERF_RECORD_MMAP2:
+		write_mmap(s, (const void *)hdr, w);
+		break;
+	case PERF_RECORD_COMM:
+		write_comm((const void *)hdr, w);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		write_task((const void *)hdr, w);
+		break;
+	case PERF_RECORD_LOST:
+		s->nr_lost += ((const struct lost_event *)hdr)->nr;
+		break;
+	default:
+		break;
+	}
+}
+
+/* The event that is next, in one piece. */
+static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *ring, uint8_t *buf)
+{
+	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
+	size_t size = RING_PAGES * page_bytes(), at = ring->tail % size, head_room = size - at;
+	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
+
+	if (hdr->size <= head_room)
+		return hdr;
+	memcpy(buf, hdr, head_room);
+	memcpy(buf + head_room, data, hdr->size - head_room);
+	return (const void *)buf;
+}
+
+/* Return: the ring whose next event is the oldest; NULL when there are none. */
+static struct cpu_ring *sideband__oldest(struct sideband *s)
+{
+	struct cpu_ring *ring, *oldest = NULL;
+
+	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++)
+		if (ring->tail < ring->head && (!oldest || ring->next_ns < oldest->next_ns))
+			oldest = ring;
+	return oldest;
+}
+
+static void sideband__look(struct sideband *s, struct cpu_ring *ring)
+{
+	if (ring->tail < ring->head)
+		ring->next_ns = event_time(cpu_ring__next(ring, s->event));
+}
+
+/* In the order of their times: whether a process is wanted may be told on another CPU, before. */
+void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
+{
+	const struct perf_event_header *hdr;
+	struct cpu_ring *ring;
+
+	s->waits = false;
+	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++) {
+		ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+		sideband__look(s, ring);
+	}
+	while ((ring = sideband__oldest(s)) && ring->next_ns < until_ns) {
+		hdr = cpu_ring__next(ring, s->event);
+		write_event(s, hdr, w);
+		if (s->waits)
+			break;
+		ring->tail += hdr->size;
+		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+		sideband__look(s, ring);
+	}
+	sideband__sweep(s, clock__now());
+}
+
+/* ---- processes that run already -------------------------------------------------------------- */
+
+/*
+ * Linux 6.11: the kernel reads the build-id of a mapping, so that this process need not read other
+ * people's files. Not in the headers of the supported distributions.
+ */
+struct procmap_query {
+	uint64_t size, query_flags, query_addr;
+	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+	uint64_t vma_name_addr, build_id_addr;
+};
+
+#define PROCMAP_QUERY_IOCTL	_IOWR('f', 17, struct procmap_query)
+
+static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
+{
+	uint8_t id[64];
+	struct procmap_query q = {
+		.size = sizeof(q),
+		.query_addr = addr,
+		.build_id_size = sizeof(id),
+		.build_id_addr = (uintptr_t)id,
+	};
+
+	if (maps_fd < 0 || ioctl(maps_fd, PROCMAP_QUERY_IOCTL, &q) || !q.build_id_size)
+		return;
+	r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
+	r->build_id_len = q.build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN : q.build_id_size;
+	memcpy(r->build_id, id, r->build_id_len);
+}
+
+/* One line of /proc/PID/maps, if it is executable. */
+static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd,
+			    uint64_t time_ns, struct writer *w)
+{
+	uint64_t start, end, pgoff, ino;
+	unsigned int major, minor;
+	struct xpu_record_mmap *r;
+	size_t len, size;
+	char prot[5];
+	int name = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
+		return;
+	if (!line[name])
+		line = "//anon";		/* as perf names it */
+	else
+		line += name;
+	len = strcspn(line, "\n") + 1;
+	size = (sizeof(*r) + len + 7) & ~(size_t)7;
+	r = writer__reserve(w, size);
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr.type = XPU_RECORD_MMAP;
+	r->hdr.misc = XPU_MISC_MMAP_SYNTH;
+	r->hdr.size = size;
+	r->time_ns = time_ns;
+	r->pid = pid;
+	r->tid = pid;
+	r->start = start;
+	r->len = end - start;
+	r->pgoff = pgoff;
+	r->ino = ino;
+	r->dev_major = major;
+	r->dev_minor = minor;
+	r->prot = PROT_EXEC | (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0);
+	r->flags = prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	memcpy(r->filename, line, len - 1);
+	add_vdso_build_id(r);
+	if (ino)
+		read_build_id(maps_fd, start, r);
+	tell_of_mmap(s, r);
+}
+
+static void synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
+{
+	char path[64], *line = NULL;
+	size_t cap = 0;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (getline(&line, &cap, f) > 0)
+		synthesize_mmap(s, pid, line, fd, time_ns, w);
+	free(line);
+	if (fd >= 0)
+		close(fd);
+	fclose(f);
+}
+
+static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct writer *w)
+{
+	struct xpu_record_comm *r;
+	char path[64], comm[XPU_COMM_LEN + 1] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	r = writer__reserve(w, sizeof(*r));
+	if (!r)
+		return;
+	*r = (struct xpu_record_comm){
+		.hdr = { XPU_RECORD_COMM, 0, sizeof(*r) },
+		.time_ns = time_ns,
+		.pid = pid,
+		.tid = tid,
+	};
+	memcpy(r->comm, comm, sizeof(r->comm) - 1);
+}
+
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
+{
+	/* A little early, so that it holds for the launches already on their way. */
+	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
+	struct dirent *d;
+	char path[64];
+	DIR *dir;
+
+	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
+		return;
+	synthesize_maps(s, pid, time_ns, w);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]))
+			synthesize_comm(pid, atoi(d->d_name), time_ns, w);
+	if (dir)
+		closedir(dir);
+}
+
+void sideband__follow(struct sideband *s, pid_t pid)
+{
+	adopt(s, pid, clock__now());
+}
+
+void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint64_t time_ns)
+{
+	struct adopted *a;
+
+	if (s->restricted)
+		table_get(s->adopted, pid, pid, a);
+	else
+		table_find(s->adopted, pid, pid, a);
+	if (!a)
+		return;
+	switch (word) {
+	case SIDEBAND_ALLOWED:
+		a->allowed_ns = time_ns;
+		break;
+	case SIDEBAND_STOPPED:
+		a->stopped_ns = time_ns;
+		break;
+	case SIDEBAND_ENDED:
+		a->ended_ns = time_ns;
+		break;
+	}
+}
+
+bool sideband__waits(const struct sideband *s)
+{
+	return s->waits;
+}

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The offset between two clocks: differences of times vote for candidates, which are followed
+ * through the recording and compared by how well they explain it.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/align/aligner.h"
+
+#define NR_BINS		(1u << 20)	/* of the histogram of time differences, at most ... */
+#define FEW_BINS	(1u << 12)	/* ... and at least */
+#define BINS_PER_GAP	64		/* of launches; in a wide range, none are finer than that */
+#define VOTES		12		/* differences for each bin are enough */
+#define NEAR_BINS	(1u << 14)	/* of the histogram of differences near an offset */
+#define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
+#define PEAKS		4		/* kept for each scale and window */
+#define NR_WINDOWS	2		/* places in the recording that are asked for an offset */
+#define WINDOW_EVENTS	1024
+#define FIT_EVENTS	256		/* of them, that candidates are compared by */
+#define CLEAR		1.0		/* a score of so much for each stack */
+#define DENSE		16		/* more launches than that in a peak's width: no use */
+#define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
+#define MAX_TRACKS	16		/* candidates that are followed through the recording */
+#define WORTH		0.4		/* of the best track's score: less is no rival */
+#define SLACK		0.02		/* a share of the stacks that tells nothing */
+#define MASS_MIN	0.75		/* of the smaller side, that an offset must pair */
+#define CHUNK		256		/* stacks that share one offset */
+#define REACH		8.0		/* how far out a match may be, in jitters */
+#define NR_DECAY	1024		/* exp(-x) as a table, up to REACH */
+#define JITTER_MIN	100.0		/* ns: clocks are read no finer */
+#define NOISE		0.05		/* share of the stacks that may have no launch */
+#define DRIFT_MAX	200e-6
+
+struct candidate {
+	double offset;
+	double jitter;
+	double score;
+	uint32_t at;			/* stack around which it was found */
+};
+
+/* A candidate followed through the recording. */
+struct track {
+	struct candidate c;
+	double *offsets;		/* of each chunk */
+	double score;
+	double scored_by;		/* the jitter that its score is with */
+	double mass;			/* how many stacks it finds a launch for */
+};
+
+struct finder {
+	struct aligner *al;
+	uint32_t nr_chunks;
+	uint32_t *histogram;
+	double decay[NR_DECAY + 2];
+	struct track tracks[MAX_TRACKS];
+	uint32_t nr_tracks;
+};
+
+/*
+ * finder__fit - how well an offset explains some stacks, and a better one
+ * @offset, @jitter: the guess, moved towards a better one if @learn
+ * @mass: how many of the stacks are at a launch
+ *
+ * Each stack is either at some launch, off by the offset and a bit, or it is stray. The score is
+ * the logarithm of how much more probable that makes their times than if they had nothing to do
+ * with one another; 0 tells nothing.
+ */
+static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *offset,
+			  double *jitter, bool learn, double *mass)
+{
+	struct aligner *al = f->al;
+	double b = *jitter, o = *offset, score = 0, product = 1, sum_r = 0, sum_d = 0, sum_abs = 0;
+	double norm = (1 - NOISE) / (2 * b * al->rate), inverse = NR_DECAY / (REACH * b);
+	double at, d, w, p, s, sd, sa;
+	uint32_t i, k, end;
+
+	aligner__rewind(al);
+	for (i = from; i < to; i++) {
+		at = al->cpu.time[i] - o;
+		s = sd = sa = 0;
+		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
+			d = at - al->time[k];
+			/* Where times are so large that REACH * b is rounded off, d may be more. */
+			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
+			s += w;
+			sd += w * d;
+			sa += w * fabs(d);
+		}
+		p = NOISE + s * norm;
+		w = norm / p;
+		sum_r += s * w;
+		sum_d += sd * w;
+		sum_abs += sa * w;
+		/* One logarithm for some of them. */
+		product *= p;
+		if (i % 8 == 0 || i == to - 1) {
+			score += log(product);
+			product = 1;
+		}
+	}
+	*mass = sum_r;
+	if (learn && sum_r > 0) {
+		*offset += sum_d / sum_r;
+		*jitter = fmax(sum_abs / sum_r, JITTER_MIN);
+	}
+	return score;
+}
+
+/* The same up to @times, until there is little left to learn. */
+static void finder__learn(struct finder *f, uint32_t from, uint32_t to, double *offset,
+			  double *jitter, double min_jitter, uint32_t times, double *mass)
+{
+	double moved, widened;
+	uint32_t i;
+
+	for (i = 0; i < times; i++) {
+		moved = *offset;
+		widened = *jitter;
+		finder__fit(f, from, to, offset, jitter, true, mass);
+		*jitter = fmax(*jitter, min_jitter);
+		if (fabs(*offset - moved) + fabs(*jitter - widened) < 0.01 * *jitter)
+			break;
+	}
+}
+
+/* ---- candidates ----------------------------------------------------------------------------- */
+
+static int candidate__compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return cmp3(y->score, x->score);
+}
+
+/* The highest peaks of the histogram as candidates around stack @at. Return: how many. */
+static uint32_t finder__peaks(const struct finder *f, double from, double bin, uint32_t nr_bins,
+			      uint32_t at, struct candidate *out)
+{
+	uint32_t nr = 0, scale, width = 1, i, k, n;
+	const uint32_t *sums = f->histogram;		/* of the bins before each */
+
+	for (scale = 0; scale < NR_SCALES; scale++, width *= 4) {
+		struct candidate top[PEAKS];
+
+		if (scale && f->al->rate * width * bin > DENSE)
+			break;
+		memset(top, 0, sizeof(top));
+		for (i = 0; i + width <= nr_bins; i += (width + 1) / 2) {
+			double near = 2 * width * bin;
+			uint32_t a = i > 2048 ? i - 2048 : 0;
+			uint32_t z = min_t(uint32_t, i + 2048, nr_bins);
+			double votes = sums[i + width] - sums[i], more, expected, least;
+			struct candidate c;
+
+			/* Few are far above what is around them: the others cost no root. */
+			expected = (double)(sums[z] - sums[a]) * width / (z - a);
+			more = votes - expected;
+			least = top[PEAKS - 1].score;
+			if (more <= 0 || more * more <= least * least * (expected + 1))
+				continue;
+			c = (struct candidate){
+				.offset = from + (i + width / 2.0) * bin,
+				.jitter = fmax(width * bin / 4, JITTER_MIN),
+				.score = more / sqrt(expected + 1),
+				.at = at,
+			};
+			/* One for each peak. */
+			for (k = 0; k < PEAKS - 1; k++)
+				if (top[k].score && fabs(top[k].offset - c.offset) <= near)
+					break;
+			if (top[k].score >= c.score)
+				continue;
+			top[k] = c;
+			qsort(top, PEAKS, sizeof(*top), candidate__compare);
+		}
+		for (n = 0; n < PEAKS && top[n].score > 0; n++)
+			out[nr++] = top[n];
+	}
+	return nr;
+}
+
+/* Candidates out of some stacks around one place, offsets within [@from, @to]. */
+static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
+			     double to, uint32_t nr_bins, struct candidate *out)
+{
+	double bin = (to - from) / nr_bins, per_ns = nr_bins / (to - from), mass;
+	uint32_t i, k, votes = 0, sum = 0, last, nr, at, end, first_vote;
+	struct aligner *al = f->al;
+
+	aligner__rewind(al);
+	memset(f->histogram, 0, (nr_bins + 1) * sizeof(*f->histogram));
+	for (i = first; i < first + nr_events && votes < VOTES * nr_bins; i++) {
+		double last_time = al->cpu.time[i] - from;
+
+		first_vote = aligner__seek(al, i, al->cpu.time[i] - to, &end);
+		for (k = first_vote; k < end && al->time[k] <= last_time; k++) {
+			at = (last_time - al->time[k]) * per_ns;
+			f->histogram[min_t(uint32_t, at, nr_bins - 1)]++;
+		}
+		votes += k - first_vote;
+	}
+	last = min_t(uint32_t, i, first + FIT_EVENTS);
+	for (i = 0; i <= nr_bins; i++) {
+		at = f->histogram[i];
+		f->histogram[i] = sum;
+		sum += at;
+	}
+	nr = finder__peaks(f, from, bin, nr_bins, first + (last - first) / 2, out);
+	for (i = 0; i < nr; i++) {
+		finder__learn(f, first, last, &out[i].offset, &out[i].jitter, 0, 8, &mass);
+		/* Comparable between windows of more and fewer stacks. */
+		out[i].score = finder__fit(f, first, last, &out[i].offset, &out[i].jitter, false,
+					   &mass) / (last - first);
+	}
+	return nr;
+}
+
+/*
+ * Offsets in [@from, @to] that are worth following, the best first.
+ * @wide: any that fit; if not, all near one that is known
+ */
+static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
+				   struct candidate *out)
+{
+	uint32_t nr_events = f->al->cpu.in->nr, nr = 0, i, k, first, kept = 0, w;
+	uint32_t nr_bins = FEW_BINS, max_bins = wide ? NR_BINS : NEAR_BINS;
+	double bin = wide ? 1 / (f->al->rate * BINS_PER_GAP) : 0;
+	uint64_t differences = (uint64_t)nr_events * f->al->gpu.in->nr;
+	uint32_t per_window = min_t(uint32_t, nr_events, WINDOW_EVENTS);
+	uint32_t nr_windows = nr_events <= WINDOW_EVENTS ? 1 : NR_WINDOWS;
+
+	if (to <= from)
+		return 0;
+	/* Few differences need no fine histogram: one of them is alone in its bin anyway. */
+	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
+		nr_bins *= 2;
+	/* One place that leaves no doubt is enough. */
+	for (w = 0; w < nr_windows && !(wide && nr && out[0].score > CLEAR); w++) {
+		first = (uint64_t)(nr_events - per_window) * (2 * w + 1) / (2 * nr_windows);
+		nr += finder__vote(f, first, per_window, from, to, nr_bins, out + nr);
+		qsort(out, nr, sizeof(*out), candidate__compare);
+	}
+	for (i = 0; i < nr && kept < MAX_TRACKS; i++) {
+		for (k = 0; k < kept; k++)
+			if (fabs(out[k].offset - out[i].offset) <=
+			    3 * fmax(out[k].jitter, out[i].jitter))
+				break;
+		if (k == kept && out[i].score >= out[0].score * 0.7)
+			out[kept++] = out[i];
+	}
+	return kept;
+}
+
+/* ---- tracks --------------------------------------------------------------------------------- */
+
+/* Stacks of a chunk: up to, not including, the one returned. */
+static uint32_t finder__chunk_end(const struct finder *f, uint32_t chunk)
+{
+	return min_t(uint32_t, (chunk + 1) * CHUNK, f->al->cpu.in->nr);
+}
+
+/* Return: the middle of a chunk, by the stacks' clock. */
+static double finder__chunk_time(const struct finder *f, uint32_t chunk)
+{
+	const double *time = f->al->cpu.time;
+
+	return (time[chunk * CHUNK] + time[finder__chunk_end(f, chunk) - 1]) / 2;
+}
+
+/* Return: the offset of a track at a time of the stacks' clock. */
+static double finder__offset(const struct finder *f, const struct track *t, double time,
+			     uint32_t chunk)
+{
+	double here = finder__chunk_time(f, chunk), there;
+	uint32_t other = time < here ? chunk - 1 : chunk + 1;
+
+	if (other >= f->nr_chunks)
+		return t->offsets[chunk];
+	there = finder__chunk_time(f, other);
+	if (there == here)
+		return t->offsets[chunk];
+	return t->offsets[chunk] +
+	       (t->offsets[other] - t->offsets[chunk]) * (time - here) / (there - here);
+}
+
+/* One chunk, from what its neighbour has. */
+static double finder__track_chunk(struct finder *f, const struct track *t, uint32_t chunk,
+				  double offset, double gap)
+{
+	uint32_t from = chunk * CHUNK, to = finder__chunk_end(f, chunk);
+	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass = 0;
+
+	finder__learn(f, from, to, &guess, &jitter, t->c.jitter, 4, &mass);
+	/* Too little to learn from, or further off than clocks drift. */
+	if (mass < (to - from) * 0.2 || fabs(guess - offset) > 4 * wide)
+		return offset;
+	return guess;
+}
+
+static int finder__track(struct finder *f, struct track *t, const struct candidate *c)
+{
+	uint32_t start = c->at / CHUNK, i;
+	double jitter = 0, chunk_mass, chunk_jitter, slope = 0, gap;
+	const double *time = f->al->cpu.time;
+
+	*t = (struct track){ .c = *c };
+	t->offsets = calloc(f->nr_chunks + 1, sizeof(*t->offsets));
+	if (!t->offsets)
+		return -ENOMEM;
+	t->offsets[start] = finder__track_chunk(f, t, start, c->offset, 0);
+	for (i = start + 1; i < f->nr_chunks; i++) {
+		gap = time[i * CHUNK] - time[(i - 1) * CHUNK];
+		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i - 1] + slope * gap, gap);
+		/* After a while the slope is known better than from one chunk to the next. */
+		if (i >= start + 4)
+			slope = (t->offsets[i] - t->offsets[start]) /
+				fmax(time[i * CHUNK] - time[start * CHUNK], 1);
+		slope = fmax(fmin(slope, DRIFT_MAX), -DRIFT_MAX);
+	}
+	for (i = start; i--;) {
+		gap = time[(i + 1) * CHUNK] - time[i * CHUNK];
+		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i + 1] - slope * gap, gap);
+	}
+	/* One jitter for all of it. */
+	for (i = 0; i < f->nr_chunks; i++) {
+		chunk_jitter = t->c.jitter;
+		gap = t->offsets[i];
+		finder__fit(f, i * CHUNK, finder__chunk_end(f, i), &gap, &chunk_jitter, true,
+			    &chunk_mass);
+		jitter += chunk_jitter * chunk_mass;
+		t->mass += chunk_mass;
+	}
+	if (t->mass > 0)
+		t->c.jitter = fmax(jitter / t->mass, JITTER_MIN);
+	return 0;
+}
+
+static void finder__score_track(struct finder *f, struct track *t, double jitter)
+{
+	double offset, b, mass;
+	uint32_t i;
+
+	if (t->scored_by == jitter)
+		return;
+	t->scored_by = jitter;
+	t->score = 0;
+	for (i = 0; i < f->nr_chunks; i++) {
+		offset = t->offsets[i];
+		b = jitter;
+		t->score += finder__fit(f, i * CHUNK, finder__chunk_end(f, i), &offset, &b, false,
+					&mass);
+	}
+}
+
+static int track__compare(const void *a, const void *b)
+{
+	const struct track *x = a, *y = b;
+
+	return cmp3(y->score, x->score);
+}
+
+/* Follows candidates and keeps those that lead elsewhere than the ones before. */
+static int finder__add_tracks(struct finder *f, const struct candidate *candidates,
+			      uint32_t nr_candidates)
+{
+	uint32_t i, k, middle = f->nr_chunks / 2;
+	int err;
+
+	for (i = 0; i < nr_candidates && f->nr_tracks < MAX_TRACKS; i++) {
+		struct track *t = &f->tracks[f->nr_tracks];
+
+		err = finder__track(f, t, &candidates[i]);
+		if (err)
+			return err;
+		for (k = 0; k < f->nr_tracks; k++)
+			if (fabs(f->tracks[k].offsets[middle] - t->offsets[middle]) <=
+			    3 * fmin(f->tracks[k].c.jitter, t->c.jitter))
+				break;
+		if (k < f->nr_tracks)
+			free(t->offsets);
+		else
+			f->nr_tracks++;
+	}
+	return 0;
+}
+
+/* Scores all tracks by the jitter of the best one, and puts that first. */
+static void finder__compare_tracks(struct finder *f)
+{
+	double jitter;
+	uint32_t i, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		jitter = f->tracks[0].c.jitter;
+		for (i = 0; i < f->nr_tracks; i++)
+			finder__score_track(f, &f->tracks[i], jitter);
+		qsort(f->tracks, f->nr_tracks, sizeof(*f->tracks), track__compare);
+		if (jitter == f->tracks[0].c.jitter)
+			break;
+	}
+}
+
+/* A few events more or less, as at the ends of the recording, decide nothing. */
+static double finder__limit(const struct finder *f)
+{
+	double n = f->al->cpu.in->nr;
+
+	return f->tracks[0].score - fmax(fmin(60, 2.5 * n), 0.005 * n);
+}
+
+/* ---- the offset ----------------------------------------------------------------------------- */
+
+/*
+ * Looks for other offsets as good as the first track's: launches that follow one another in equal
+ * times, or steps that repeat, fit just as well one further. So it looks near, then ever farther.
+ */
+static int finder__find_others(struct finder *f, struct candidate *candidates)
+{
+	double best = f->tracks[0].offsets[f->nr_chunks / 2], gap = 1 / f->al->rate, range, off;
+	uint32_t i, k, n;
+	int err = 0;
+
+	for (range = 4 * gap; !err && range < 8 * f->al->opts->max_offset_ns; range *= 8) {
+		n = finder__candidates(f, best - range, best + range, false, candidates);
+		for (i = k = 0; i < n; i++) {
+			off = fabs(candidates[i].offset - best);
+			if (off > 3 * f->tracks[0].c.jitter && off <= range &&
+			    candidates[i].score >= WORTH * f->tracks[0].score / f->al->cpu.in->nr)
+				candidates[k++] = candidates[i];
+		}
+		if (!k)
+			continue;
+		err = finder__add_tracks(f, candidates, min_t(uint32_t, k, 2));
+		finder__compare_tracks(f);
+		/* One is enough to know; or this one is better, to be looked around, too. */
+		if (f->tracks[1].score >= finder__limit(f) ||
+		    f->tracks[0].offsets[f->nr_chunks / 2] != best)
+			break;
+	}
+	return err;
+}
+
+/*
+ * A thread that launches in a loop is at its next launch always the same time after the last one,
+ * so each stack may fit the call before its own even better. But not all do: what finds a launch
+ * for more stacks is right, if it is any good. Puts that first.
+ */
+static void finder__prefer_mass(struct finder *f)
+{
+	uint32_t best = 0, i;
+	struct track first;
+
+	for (i = 1; i < f->nr_tracks; i++)
+		if (f->tracks[i].score >= f->tracks[0].score / 2 &&
+		    f->tracks[i].mass > f->tracks[best].mass + SLACK * f->al->cpu.in->nr)
+			best = i;
+	first = f->tracks[best];
+	f->tracks[best] = f->tracks[0];
+	f->tracks[0] = first;
+}
+
+/* What the first track says, and which others are about as good. */
+static void finder__conclude(const struct finder *f, double ahead)
+{
+	struct aligner *al = f->al;
+	const struct track *t = &f->tracks[0];
+	double limit = finder__limit(f), time;
+	uint32_t i;
+
+	al->jitter = t->c.jitter;
+	al->out->nr_offsets = 1;
+	for (i = 1; i < f->nr_tracks; i++)
+		if (f->tracks[i].score >= limit &&
+		    f->tracks[i].mass > t->mass - SLACK * al->cpu.in->nr &&
+		    al->out->nr_offsets++ == 1)
+			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
+	/* Either side may have lost much, but hardly both of them. */
+	if (al->out->nr_offsets == 1 &&
+	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
+		al->out->nr_offsets = 0;
+	for (i = 0; i < al->cpu.in->nr; i++) {
+		time = al->cpu.time[i];
+		al->stack_time[i] = time - finder__offset(f, t, time, i / CHUNK);
+		if (i)
+			al->stack_time[i] = fmax(al->stack_time[i], al->stack_time[i - 1]);
+	}
+	al->out->offset_ns = llround(al->cpu.time[0] - al->stack_time[0] + ahead);
+	al->out->jitter_ns = al->jitter;
+	al->out->drift_ppm = (t->offsets[f->nr_chunks - 1] - t->offsets[0]) /
+			     fmax(al->cpu.span, 1) * 1e6;
+}
+
+int aligner__find_offset(struct aligner *al)
+{
+	struct finder *f = calloc(1, sizeof(*f));
+	double from, to, ahead, range = al->opts->max_offset_ns, *best;
+	struct candidate candidates[MAX_CANDIDATES];
+	uint32_t nr, i;
+	int err = -ENOMEM;
+
+	if (!f)
+		return -ENOMEM;
+	f->al = al;
+	f->nr_chunks = (al->cpu.in->nr + CHUNK - 1) / CHUNK;
+	f->histogram = huge__alloc((NR_BINS + 1) * sizeof(*f->histogram));
+	if (!f->histogram)
+		goto out;
+	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
+		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
+	/* How much later by its clock the first stack is than the first launch by its own. */
+	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
+		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
+		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);
+	from = fmax(-range - ahead, -al->gpu.span - 1e6);
+	to = fmin(range - ahead, al->cpu.span + 1e6);
+	nr = finder__candidates(f, from, to, true, candidates);
+	/* Clocks that have nothing in common: whatever brings the two recordings together. */
+	if (!nr || candidates[0].score < 0.1)
+		nr = finder__candidates(f, -al->gpu.span - 1e6, al->cpu.span + 1e6, true,
+					candidates);
+	err = finder__add_tracks(f, candidates, min_t(uint32_t, nr, 4));
+	if (err || !f->nr_tracks)
+		goto out;
+	finder__compare_tracks(f);
+	do {
+		best = f->tracks[0].offsets;
+		err = finder__find_others(f, candidates);
+		if (err)
+			goto out;
+	} while (f->tracks[0].offsets != best && f->nr_tracks < MAX_TRACKS);
+	finder__prefer_mass(f);
+	finder__conclude(f, ahead);
+out:
+	for (i = 0; i < f->nr_tracks; i++)
+		free(f->tracks[i].offsets);
+	free(f->histogram);
+	free(f);
+	return err;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * aligner.h - what the steps of align__run() share
+ *
+ * aligner.c prepares both sides, align_offset.c finds the offset between their clocks, align_match.c
+ * matches what is left to match once that is known.
+ */
+#ifndef MERGE_ALIGNER_H
+#define MERGE_ALIGNER_H
+
+#include "import/align/align.h"
+
+#define ALIGNER_NEAR	512		/* so many launches around a stack tell something */
+
+/* Times in ns since the first event of each side. */
+struct side {
+	const struct align_side *in;
+	double *time;
+	double span;
+};
+
+struct aligner {
+	struct align *out;
+	const struct align_opts *opts;
+	struct side cpu, gpu;
+	bool tids_agree;		/* threads have the same ids on both sides */
+	/*
+	 * Launches that a stack may be of, times aside, are a group. By group, then by time:
+	 */
+	double *time;
+	uint32_t *launch;		/* which one it is */
+	uint32_t *begin;		/* by group, and one more: where it begins */
+	uint32_t *group;		/* by stack */
+	uint32_t nr_groups;
+	uint32_t *cursor;		/* by group: see aligner__seek() */
+	double rate;			/* launches that a stack may be of, per ns */
+	/* Set by aligner__find_offset(): */
+	double *stack_time;		/* of each stack, by the launches' clock */
+	double jitter;			/* mean distance between a stack and its launch, ns */
+};
+
+/* A pass over stacks in order of time begins. */
+static inline void aligner__rewind(struct aligner *al)
+{
+	uint32_t i;
+
+	for (i = 0; i < al->nr_groups; i++)
+		al->cursor[i] = NO_INDEX;
+}
+
+/* Return: the first place in [@from, @to) of al->time that is at @time or later, or @to. */
+static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from, uint32_t to,
+					 double time)
+{
+	uint32_t mid;
+
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		if (al->time[mid] < time)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/*
+ * Return: where in al->time the launches begin that @stack may be of, at @time or later; they end
+ * with *@end. @time must not be less than at the last call for that group.
+ */
+static inline uint32_t aligner__seek(struct aligner *al, uint32_t stack, double time, uint32_t *end)
+{
+	uint32_t group = al->group[stack], from = al->cursor[group];
+
+	*end = al->begin[group + 1];
+	if (from == NO_INDEX)
+		from = aligner__first_at(al, al->begin[group], *end, time);
+	while (from < *end && al->time[from] < time)
+		from++;
+	return al->cursor[group] = from;
+}
+
+/*
+ * The same for those no further than @reach from @time, which may not be less than before; none if
+ * there are so many, as where clocks are coarse, that they tell nothing.
+ */
+static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
+				     uint32_t *end)
+{
+	uint32_t from = aligner__seek(al, stack, time - reach, end), to = from;
+
+	while (to < *end && al->time[to] <= time + reach && to - from <= ALIGNER_NEAR)
+		to++;
+	*end = to - from <= ALIGNER_NEAR ? to : from;
+	return from;
+}
+
+/**
+ * aligner__find_offset - the offset between the clocks, all along the recording
+ *
+ * Sets al->stack_time, al->jitter and, in al->out, what is said about the offset: nr_offsets other
+ * than 1 says that nothing can be matched.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int aligner__find_offset(struct aligner *al);
+
+/* Matches, with the offset known: sets the rest of al->out. Return: 0 or -ENOMEM. */
+int aligner__match(struct aligner *al);
+
+#endif /* MERGE_ALIGNER_H */

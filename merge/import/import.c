@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "block.h"
+#include "hash.h"
+
+/* Functions of the API get callback ids of their own, all as if they were the driver's. */
+#define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
+#define BATCH_BYTES		(1u << 20)
+#define LAUNCHES_MAX		1024
+#define BLOCK_BYTES		(256u << 10)	/* of records, unless one is longer */
+
+struct import_stream {
+	struct import_stream_key {
+		uint32_t proc, device, context, stream;
+	} key;
+	uint32_t id;
+	UT_hash_handle hh;
+};
+
+void import__init(struct import *im)
+{
+	struct xpu_file_header h = {
+		.magic = XPU_FILE_MAGIC,
+		.endian = XPU_FILE_ENDIAN,
+		.version_major = XPU_VERSION_PLAIN,
+		.version_minor = XPU_VERSION_PLAIN_MINOR,
+		.header_bytes = sizeof(h),
+		.clockid = 1,
+	};
+
+	memset(im, 0, sizeof(*im));
+	im->err = array_reserve(&im->records, sizeof(h));
+	if (im->err)
+		return;
+	memcpy(im->records.v, &h, sizeof(h));
+	im->records.nr = sizeof(h);
+}
+
+void import__exit(struct import *im)
+{
+	size_t i;
+
+	HASH_CLEAR(hh, im->streams);
+	arena__free(&im->arena);
+	array_free(&im->words);
+	for (i = 0; i < im->apis.nr; i++)
+		strpool__free(&im->apis.v[i]);
+	array_free(&im->apis);
+	for (i = 0; i < im->strings.nr; i++)
+		strpool__free(&im->strings.v[i]);
+	array_free(&im->strings);
+	array_free(&im->samples);
+	array_free(&im->launches);
+	array_free(&im->batch);
+	array_free(&im->records);
+}
+
+/* Appends a record, at the top level or to the batch: @fixed begins with room for its header. */
+static void import__put(struct import *im, bool nested, uint16_t type, uint16_t misc,
+			const void *fixed, size_t fixed_bytes, const void *tail, size_t tail_bytes)
+{
+	size_t bytes = fixed_bytes + tail_bytes, padded = (bytes + 7) / 8 * 8;
+	struct xpu_record hdr = { type, misc, padded };
+	uint8_t *p;
+
+	if (!im->err && padded > INT32_MAX)
+		im->err = -E2BIG;
+	if (!im->err)
+		im->err = nested ? array_reserve(&im->batch, im->batch.nr + padded) :
+				   array_reserve(&im->records, im->records.nr + padded);
+	if (im->err)
+		return;
+	if (nested) {
+		p = im->batch.v + im->batch.nr;
+		im->batch.nr += padded;
+	} else {
+		p = im->records.v + im->records.nr;
+		im->records.nr += padded;
+	}
+	memcpy(p, fixed, fixed_bytes);
+	memcpy(p, &hdr, sizeof(hdr));
+	if (tail_bytes)
+		memcpy(p + fixed_bytes, tail, tail_bytes);
+	memset(p + bytes, 0, padded - bytes);
+}
+
+#define PUT(im, type, misc, rec) \
+	import__put(im, false, type, misc, &(rec), sizeof(rec), NULL, 0)
+#define PUT_NESTED(im, type, misc, rec) \
+	import__put(im, true, type, misc, &(rec), sizeof(rec), NULL, 0)
+
+static void import__flush_batch(struct import *im)
+{
+	struct xpu_record_batch batch = {
+		.time_ns = im->last_ns, .proc_id = im->batch_proc, .bytes = im->batch.nr,
+	};
+
+	if (im->batch.nr)
+		import__put(im, false, XPU_RECORD_BATCH, 0, &batch, sizeof(batch), im->batch.v,
+			    im->batch.nr);
+	im->batch.nr = 0;
+}
+
+/* What is put into the batch from now on is of that process. */
+static void import__enter_batch(struct import *im, uint32_t proc)
+{
+	if (im->batch_proc != proc || im->batch.nr > BATCH_BYTES)
+		import__flush_batch(im);
+	im->batch_proc = proc;
+}
+
+static void import__flush_launches(struct import *im)
+{
+	struct xpu_record_launches rec = { .time_ns = im->launches_ns, .nr = im->launches.nr };
+
+	if (im->launches.nr)
+		import__put(im, false, XPU_RECORD_LAUNCHES, 0, &rec, sizeof(rec), im->launches.v,
+			    im->launches.nr * sizeof(*im->launches.v));
+	im->launches.nr = 0;
+}
+
+static void import__flush_samples(struct import *im)
+{
+	struct xpu_record_samples rec = {
+		.time_ns = im->samples_ns, .nr = im->samples.nr, .period_ns = im->sample_period_ns,
+	};
+
+	if (im->samples.nr)
+		import__put(im, false, XPU_RECORD_SAMPLES, 0, &rec, sizeof(rec), im->samples.v,
+			    im->samples.nr * sizeof(*im->samples.v));
+	im->samples.nr = 0;
+}
+
+static void import__see(struct import *im, uint64_t time_ns)
+{
+	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
+}
+
+/* Return: the id of a string, which the process has been told, or 0 for want of memory. */
+static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
+{
+	struct xpu_record_string rec = { .bytes = s.len + 1 };
+	struct strpool *told;
+	const char *pooled;
+
+	if (im->err)
+		return 0;
+	told = &im->strings.v[proc - 1];
+	rec.id = told->nr + 1;
+	pooled = strpool__intern(told, s.s, s.len);
+	if (!pooled) {
+		im->err = -ENOMEM;
+		return 0;
+	}
+	if (told->nr < rec.id)
+		return strpool__id(pooled) + 1;
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), pooled, s.len + 1);
+	return im->err ? 0 : rec.id;
+}
+
+uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns)
+{
+	struct xpu_record_process rec = {
+		.time_ns = time_ns, .proc_id = im->strings.nr + 1, .pid = pid,
+	};
+
+	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
+	im->err = im->err ?: array_push(&im->apis, (struct strpool){ 0 });
+	if (im->err)
+		return 0;
+	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
+	PUT(im, XPU_RECORD_PROCESS, XPU_MISC_PROCESS_ROOT, rec);
+	return rec.proc_id;
+}
+
+uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
+{
+	struct xpu_record_thread rec = {
+		.thread_id = im->nr_threads + 1, .proc_id = proc, .tid = tid,
+	};
+
+	if (im->err)
+		return 0;
+	PUT(im, XPU_RECORD_THREAD, 0, rec);
+	return ++im->nr_threads;
+}
+
+void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		  const char *comm)
+{
+	struct xpu_record_comm rec = { .time_ns = time_ns, .pid = pid, .tid = tid };
+
+	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
+	PUT(im, XPU_RECORD_COMM, 0, rec);
+}
+
+/* Return: the callback id that the process has for an API function's name. */
+static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
+{
+	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT };
+	struct strpool *told;
+	const char *pooled;
+
+	if (im->err)
+		return 0;
+	told = &im->apis.v[proc - 1];
+	rec.cbid = told->nr + 1;
+	pooled = strpool__intern(told, name, strlen(name));
+	if (!pooled) {
+		im->err = -ENOMEM;
+		return 0;
+	}
+	if (told->nr < rec.cbid)
+		return strpool__id(pooled) + 1;
+	rec.name = import__string(im, proc, span__of(name));
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_API, 0, rec);
+	return rec.cbid;
+}
+
+/* @api: NULL for a sample's. */
+static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
+			      const struct span *frames, size_t nr)
+{
+	struct xpu_record_callchain rec = {
+		.path_id = im->nr_paths + 1,
+		.proc_id = proc,
+		.time_ns = time_ns,
+		.nr_frames = min_t(size_t, nr, XPU_MAX_FRAMES),
+	};
+	uint16_t flags = api ? 0 : XPU_CHAIN_CPU;
+	size_t i;
+
+	if (rec.nr_frames < nr)
+		flags |= XPU_CHAIN_TRUNCATED;
+	if (api) {
+		rec.domain = DOMAIN_IMPORT;
+		rec.cbid = import__api(im, proc, api);
+	}
+	im->words.nr = 0;
+	for (i = 0; i < rec.nr_frames && !im->err; i++) {
+		struct span name = frames[nr - 1 - i];
+		uint64_t word = XPU_FRAME_NAMED;
+
+		if (name.s)
+			word |= import__string(im, proc, name);
+		im->err = im->err ?: array_push(&im->words, word);
+	}
+	if (im->err)
+		return 0;
+	import__put(im, false, XPU_RECORD_CALLCHAIN, flags, &rec, sizeof(rec), im->words.v,
+		    im->words.nr * sizeof(*im->words.v));
+	return ++im->nr_paths;
+}
+
+uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
+		      const struct span *frames, size_t nr)
+{
+	return import__chain(im, proc, time_ns, api, frames, nr);
+}
+
+uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
+			  const struct span *frames, size_t nr)
+{
+	return import__chain(im, proc, time_ns, NULL, frames, nr);
+}
+
+uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
+			uint32_t stream)
+{
+	struct import_stream_key key = { proc, device, context, stream };
+	struct xpu_record_stream rec = {
+		.id = im->nr_streams + 1, .device = device, .context = context, .stream = stream,
+	};
+	struct import_stream *e;
+	bool oom = false;
+
+	HASH_FIND(hh, im->streams, &key, sizeof(key), e);
+	if (e || im->err)
+		return e ? e->id : 0;
+	e = arena__alloc(&im->arena, sizeof(*e));
+	if (e) {
+		e->key = key;
+		HASH_ADD(hh, im->streams, key, sizeof(key), e);
+	}
+	if (!e || oom) {
+		im->err = -ENOMEM;
+		return 0;
+	}
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_STREAM, 0, rec);
+	return e->id = ++im->nr_streams;
+}
+
+void import__device(struct import *im, uint32_t proc, uint32_t device, const char *name,
+		    const uint8_t uuid[16])
+{
+	struct xpu_record_device rec = { .device = device };
+
+	rec.name = import__string(im, proc, span__of(name));
+	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_DEVICE, 0, rec);
+}
+
+void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
+		    uint32_t thread)
+{
+	struct xpu_launch l = {
+		.correlation_id = correlation_id, .path_id = path, .thread_id = thread,
+	};
+	int64_t delta;
+
+	if (im->err)
+		return;
+	import__see(im, time_ns);
+	delta = time_ns - im->launches_ns;
+	if (im->launches.nr == LAUNCHES_MAX || delta > INT32_MAX || delta < INT32_MIN)
+		import__flush_launches(im);
+	if (!im->launches.nr) {
+		im->launches_ns = time_ns;
+		delta = 0;
+	}
+	l.delta_ns = delta;
+	im->err = im->err ?: array_push(&im->launches, l);
+}
+
+void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
+		  uint64_t duration_ns, uint32_t correlation_id, const char *api)
+{
+	uint32_t cbid = import__api(im, proc, api);
+	struct xpu_record_calls rec = { .time_ns = start_ns, .tid = tid, .nr = 1 };
+	const struct xpu_call call = {
+		.correlation_id = correlation_id,
+		.duration_ns = duration_ns,
+		.duration_high = min_t(uint64_t, duration_ns, XPU_CALL_MAX_NS) >> 32,
+		.cbid = min_t(uint32_t, cbid, XPU_CALL_RUNTIME - 1),
+	};
+
+	if (im->err)
+		return;
+	import__see(im, start_ns);
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_CALLS, 0, &rec, sizeof(rec), &call, sizeof(call));
+}
+
+void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
+		    uint32_t cpu, uint32_t period_ns)
+{
+	struct xpu_sample sample = { .path_id = path, .thread_id = thread, .cpu = cpu };
+	int64_t delta;
+
+	if (im->err)
+		return;
+	import__see(im, time_ns);
+	delta = time_ns - im->samples_ns;
+	if (im->samples.nr == LAUNCHES_MAX || delta > INT32_MAX || delta < INT32_MIN ||
+	    im->sample_period_ns != period_ns)
+		import__flush_samples(im);
+	if (!im->samples.nr) {
+		im->samples_ns = time_ns;
+		im->sample_period_ns = period_ns;
+		delta = 0;
+	}
+	sample.delta_ns = delta;
+	im->err = im->err ?: array_push(&im->samples, sample);
+}
+
+void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
+		    struct span name)
+{
+	struct xpu_record_kernel rec = {
+		.start_ns = w->start_ns,
+		.duration_ns = w->duration_ns,
+		.correlation_id = w->correlation_id,
+		.stream = w->stream,
+		.graph_id = w->graph_id,
+	};
+
+	import__see(im, w->start_ns);
+	rec.name = import__string(im, proc, name);
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_KERNEL, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec,
+		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);
+}
+
+static void import__memory(struct import *im, uint16_t type, uint32_t proc,
+			   const struct import_work *w)
+{
+	struct xpu_record_memory rec = {
+		.start_ns = w->start_ns,
+		.duration_ns = w->duration_ns,
+		.correlation_id = w->correlation_id,
+		.stream = w->stream,
+		.bytes = w->bytes,
+		.copy_kind = w->copy_kind,
+		.graph_id = w->graph_id,
+	};
+
+	import__see(im, w->start_ns);
+	import__enter_batch(im, proc);
+	import__put(im, true, type, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec, sizeof(rec),
+		    &w->graph_node_id, w->graph_node_id ? 8 : 0);
+}
+
+void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w)
+{
+	import__memory(im, XPU_RECORD_MEMCPY, proc, w);
+}
+
+void import__memset(struct import *im, uint32_t proc, const struct import_work *w)
+{
+	import__memory(im, XPU_RECORD_MEMSET, proc, w);
+}
+
+int import__finish(struct import *im, struct reader *r, const char *name)
+{
+	struct xpu_record_end end = { .time_ns = im->last_ns };
+
+	import__flush_launches(im);
+	import__flush_samples(im);
+	import__flush_batch(im);
+	PUT(im, XPU_RECORD_END, 0, end);
+	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
+}
+
+/* Return: the bytes of as many records at @at as make one block, of @left. */
+static size_t block_bytes(const uint8_t *at, size_t left)
+{
+	size_t bytes = 0, size;
+
+	for (; bytes < left; bytes += size) {
+		size = ((const struct xpu_record *)(at + bytes))->size;
+		if (bytes && bytes + size > BLOCK_BYTES)
+			break;
+	}
+	return bytes;
+}
+
+/* Return: whether each record fits into a block. A name may be of any length in others' files. */
+static bool fits_blocks(const uint8_t *at, size_t left)
+{
+	size_t size;
+
+	for (; left; at += size, left -= size) {
+		size = ((const struct xpu_record *)at)->size;
+		if (size > XPU_BLOCK_MAX)
+			return false;
+	}
+	return true;
+}
+
+int import__write(const struct import *im, FILE *f)
+{
+	struct xpu_file_header h = *(const struct xpu_file_header *)im->records.v;
+	const uint8_t *at = im->records.v + sizeof(h);
+	size_t left = im->records.nr - sizeof(h), bytes;
+	const struct xpu_record_block *b;
+	struct block_packer *p;
+	int err = 0;
+
+	if (!fits_blocks(at, left)) {
+		fwrite(im->records.v, 1, im->records.nr, f);
+		return 0;
+	}
+	p = block_packer__new(BLOCK_LEVEL_DEFAULT);
+	if (!p)
+		return -ENOMEM;
+	h.version_major = XPU_VERSION_MAJOR;
+	h.version_minor = XPU_VERSION_MINOR;
+	file_header__seal(&h);
+	fwrite(&h, 1, sizeof(h), f);
+	for (; left && !err; at += bytes, left -= bytes) {
+		bytes = block_bytes(at, left);
+		b = block_packer__pack(p, at, bytes);
+		if (b)
+			fwrite(b, 1, b->hdr.size, f);
+		else
+			err = -ENOMEM;
+	}
+	block_packer__free(p);
+	return err;
+}
+
+int import__load(const char *path, char **buf, size_t *size)
+{
+	ARRAY(char) bytes = { 0 };
+	struct stat st;
+	gzFile gz;
+	int fd, nr, err = 0, gz_err;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Reads what is not compressed as it is. */
+	gz = gzdopen(fd, "rb");
+	if (!gz) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+		bytes.v = huge__alloc((size_t)st.st_size + 1);
+		bytes.cap = bytes.v ? (size_t)st.st_size + 1 : 0;
+	}
+	while (!err) {
+		err = array_reserve(&bytes, bytes.nr + 1);
+		if (err)
+			break;
+		nr = gzread(gz, bytes.v + bytes.nr, min_t(size_t, bytes.cap - bytes.nr, INT_MAX));
+		gzerror(gz, &gz_err);
+		if (nr < 0)
+			err = gz_err == Z_ERRNO ? -errno : -EBADMSG;
+		if (!nr && gz_err == Z_BUF_ERROR)
+			err = -EBADMSG;
+		if (nr <= 0)
+			break;
+		bytes.nr += nr;
+	}
+	gzclose_r(gz);
+	if (err) {
+		array_free(&bytes);
+		return err;
+	}
+	*buf = bytes.v;
+	*size = bytes.nr;
+	return 0;
+}
+
+uint8_t import__copy_kind(const char *s, size_t len)
+{
+	static const struct {
+		const char *name;
+		uint8_t kind;
+	} kinds[] = {
+		{ "HtoD", 1 }, { "DtoH", 2 }, { "HtoA", 3 }, { "AtoH", 4 }, { "AtoA", 5 },
+		{ "AtoD", 6 }, { "DtoA", 7 }, { "DtoD", 8 }, { "HtoH", 9 }, { "PtoP", 10 },
+		{ "Host-to-Device", 1 }, { "Device-to-Host", 2 }, { "Device-to-Device", 8 },
+		{ "Host-to-Host", 9 }, { "Peer-to-Peer", 10 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strlen(kinds[i].name) <= len &&
+		    memmem(s, len, kinds[i].name, strlen(kinds[i].name)))
+			return kinds[i].kind;
+	return 0;
+}

@@ -1,0 +1,897 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/nsys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/gputrace.h"
+
+#define STRING_BYTES	(16 << 20)	/* no name is longer */
+#define FRAMES_MAX	4096
+#define PROC_SHIFT	24		/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
+#define TID(global)	((uint32_t)((global) & 0xffffff))
+#define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
+
+/* ---- SQLite ------------------------------------------------------------------------------------- */
+
+static int nsys__fail(struct nsys *n, const char *what)
+{
+	int err = sqlite3_errcode(n->db);
+
+	if (err == SQLITE_NOMEM)
+		return -ENOMEM;
+	msgs__add(n->msgs, "%s: %s: %s", n->path, what, n->db ? sqlite3_errmsg(n->db) : "no memory");
+	return -EINVAL;
+}
+
+/* Whether there is a table of that name: a real one, for views run whatever their author likes. */
+static bool nsys__has_table(struct nsys *n, const char *table)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 "
+			       "AND rootpage > 0", -1, &stmt, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+		found = sqlite3_step(stmt) == SQLITE_ROW;
+	}
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+static bool nsys__has_column(struct nsys *n, const char *table, const char *column)
+{
+	return sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL, NULL,
+					     NULL) == SQLITE_OK;
+}
+
+/*
+ * nsys__select - all rows of a table
+ * @columns: separated by blanks; NULL stands in for those that the table does not have, but for the
+ *	     first @nr_needed
+ * @order: ORDER BY, or ""
+ *
+ * Return: 0 with *@stmt NULL if there is no such table, 0, or -errno.
+ */
+static int nsys__select(struct nsys *n, const char *table, const char *columns,
+			unsigned int nr_needed, const char *order, sqlite3_stmt **stmt)
+{
+	char *copy = strdup(columns), *sql = NULL, *name, *rest = NULL;
+	unsigned int nr = 0;
+	size_t size;
+	FILE *f;
+	int err = 0;
+
+	*stmt = NULL;
+	if (!copy)
+		return -ENOMEM;
+	if (!nsys__has_table(n, table))
+		goto out;
+	f = open_memstream(&sql, &size);
+	if (!f) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest), nr++) {
+		bool there = nsys__has_column(n, table, name);
+
+		if (!there && nr < nr_needed && !err) {
+			msgs__add(n->msgs, "%s: table %s has no column %s: no version of Nsight "
+				  "Systems that is known here", n->path, table, name);
+			err = -EINVAL;
+		}
+		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
+	}
+	fprintf(f, " FROM \"%s\" %s", table, order);
+	if (fclose(f))
+		err = -ENOMEM;
+	if (!err && sqlite3_prepare_v2(n->db, sql, -1, stmt, NULL) != SQLITE_OK)
+		err = nsys__fail(n, table);
+out:
+	free(sql);
+	free(copy);
+	return err;
+}
+
+/* Return: whether there is another row; at the end 0 or what failed in *@err. */
+static bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
+{
+	int status;
+
+	if (!stmt || *err)
+		return false;
+	status = sqlite3_step(stmt);
+	if (status == SQLITE_ROW)
+		return true;
+	if (status != SQLITE_DONE)
+		*err = nsys__fail(n, table);
+	return false;
+}
+
+static bool column__is_null(sqlite3_stmt *stmt, int i)
+{
+	return sqlite3_column_type(stmt, i) == SQLITE_NULL;
+}
+
+static uint32_t column__u32(sqlite3_stmt *stmt, int i)
+{
+	return sqlite3_column_int64(stmt, i);
+}
+
+/* Times of a row, which must not be negative and have an end. */
+static bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, uint64_t *start_ns, uint64_t *end_ns)
+{
+	sqlite3_int64 start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
+
+	if (start < 0 || end < start) {
+		n->nr_strange++;
+		return false;
+	}
+	*start_ns = start;
+	*end_ns = end;
+	if ((uint64_t)end > n->last_ns)
+		n->last_ns = end;
+	return true;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+
+static int nsys__read_strings(struct nsys *n)
+{
+	sqlite3_stmt *stmt;
+	int err = nsys__select(n, "StringIds", "id value", 2, "", &stmt);
+	const char *s;
+	uint32_t known;
+
+	while (nsys__next(n, stmt, "StringIds", &err)) {
+		uint64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (idmap__get(&n->string_ids, id, &known))
+			continue;
+		s = (const char *)sqlite3_column_text(stmt, 1) ?: "";
+		s = strpool__intern(&n->strings, s, strlen(s));
+		err = s ? idmap__put(&n->string_ids, id, n->string_values.nr) : -ENOMEM;
+		if (!err)
+			err = array_push(&n->string_values, s);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Return: the string that a column refers to, or NULL. */
+static const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i)
+{
+	uint32_t idx;
+
+	if (column__is_null(stmt, i) ||
+	    !idmap__get(&n->string_ids, sqlite3_column_int64(stmt, i), &idx))
+		return NULL;
+	return n->string_values.v[idx];
+}
+
+/* The process of a globalTid or globalPid. */
+static int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc)
+{
+	struct nsys_proc new = { .id = global >> PROC_SHIFT };
+	int err;
+
+	if (idmap__get(&n->proc_ids, new.id, proc))
+		return 0;
+	*proc = n->procs.nr;
+	err = idmap__put(&n->proc_ids, new.id, *proc);
+	return err ?: array_push(&n->procs, new);
+}
+
+static int nsys__read_names(struct nsys *n)
+{
+	sqlite3_stmt *stmt;
+	const char *name;
+	uint32_t proc, known;
+	int err;
+
+	err = nsys__select(n, "PROCESSES", "globalPid name", 2, "", &stmt);
+	while (nsys__next(n, stmt, "PROCESSES", &err)) {
+		err = nsys__proc(n, sqlite3_column_int64(stmt, 0), &proc);
+		name = (const char *)sqlite3_column_text(stmt, 1);
+		if (err || !name)
+			continue;
+		name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+		n->procs.v[proc].name = strpool__intern(&n->strings, name, strlen(name));
+		if (!n->procs.v[proc].name)
+			err = -ENOMEM;
+	}
+	sqlite3_finalize(stmt);
+	if (!err)
+		err = nsys__select(n, "ThreadNames", "globalTid nameId priority", 2,
+				   "ORDER BY 3 DESC", &stmt);
+	else
+		stmt = NULL;
+	while (nsys__next(n, stmt, "ThreadNames", &err)) {
+		uint64_t tid = sqlite3_column_int64(stmt, 0);
+
+		/* The one of the highest priority. */
+		if (!nsys__string(n, stmt, 1) || idmap__get(&n->thread_names, tid, &known) ||
+		    !idmap__get(&n->string_ids, sqlite3_column_int64(stmt, 1), &known))
+			continue;
+		err = idmap__put(&n->thread_names, tid, known);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *w)
+{
+	struct nsys_proc *p;
+	uint64_t key;
+	uint32_t head;
+	int err = 0;
+
+	if (!nsys__times(n, stmt, &w->start_ns, &w->end_ns))
+		return 0;
+	w->device = column__u32(stmt, 2);
+	w->context = column__u32(stmt, 3);
+	w->stream = column__u32(stmt, 4);
+	w->correlation_id = column__u32(stmt, 5);
+	w->proc = w->next = NO_INDEX;
+	if (!column__is_null(stmt, 6))
+		err = nsys__proc(n, sqlite3_column_int64(stmt, 6), &w->proc);
+	else if (n->procs.nr == 1)
+		w->proc = 0;
+	if (err)
+		return err;
+	if (w->proc != NO_INDEX) {
+		p = &n->procs.v[w->proc];
+		if (w->type == XPU_RECORD_KERNEL) {
+			if (!p->nr_devices)
+				p->device = w->device;
+			if (p->nr_devices < 2 && (!p->nr_devices || p->device != w->device))
+				p->nr_devices++;
+		}
+		key = ID_KEY(w->proc, w->correlation_id);
+		if (!w->correlation_id) {
+			/* Of no call. */
+		} else if (idmap__get(&n->work_ids, key, &head)) {
+			w->next = n->works.v[head].next;
+			n->works.v[head].next = n->works.nr;
+		} else {
+			err = idmap__put(&n->work_ids, key, n->works.nr);
+		}
+	}
+	return err ?: array_push(&n->works, *w);
+}
+
+static int nsys__read_kernels(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_KERNEL";
+	sqlite3_stmt *stmt;
+	int err, i;
+
+	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
+			   "shortName demangledName mangledName gridX gridY gridZ blockX blockY blockZ "
+			   "registersPerThread staticSharedMemory dynamicSharedMemory", 2, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
+
+		w.full_name = nsys__string(n, stmt, 8) ?: nsys__string(n, stmt, 9);
+		w.name = nsys__string(n, stmt, 7) ?: w.full_name ?: "[unknown]";
+		for (i = 0; i < 3; i++) {
+			w.grid[i] = column__u32(stmt, 10 + i);
+			w.block[i] = column__u32(stmt, 13 + i);
+		}
+		w.registers = column__u32(stmt, 16);
+		w.shared_bytes = (uint64_t)column__u32(stmt, 17) + column__u32(stmt, 18);
+		err = nsys__add_work(n, stmt, &w);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
+{
+	static const char *const kinds[] = {
+		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
+		"PtoP",
+	};
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
+			   "bytes copyKind", 2, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_work w = { .type = type };
+
+		w.bytes = sqlite3_column_int64(stmt, 7);
+		w.name = "Memset";
+		if (type == XPU_RECORD_MEMCPY) {
+			w.copy_kind = column__u32(stmt, 8) < ARRAY_SIZE(kinds) ?
+				      column__u32(stmt, 8) : 0;
+			w.name = strpool__internf(&n->strings, "Memcpy %s", kinds[w.copy_kind]);
+		}
+		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* A frame, with its columns as in the queries below; @kernel_mode: its column, or 0. */
+static void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode,
+			struct nsys_frame *f)
+{
+	/* Frames are compared as bytes. */
+	memset(f, 0, sizeof(*f));
+	f->symbol = nsys__string(n, stmt, 1);
+	f->module = nsys__string(n, stmt, 3);
+	f->unresolved = sqlite3_column_int64(stmt, 4) != 0;
+	f->kernel = kernel_mode && sqlite3_column_int64(stmt, kernel_mode);
+}
+
+static int nsys__read_chains(struct nsys *n)
+{
+	static const char table[] = "CUDA_CALLCHAINS";
+	struct nsys_chain *chain = NULL;
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "id symbol stackDepth module unresolved", 3, "ORDER BY 1, 3",
+			   &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		uint64_t id = sqlite3_column_int64(stmt, 0);
+		struct nsys_frame frame;
+
+		nsys__frame(n, stmt, 0, &frame);
+		if (!chain || chain->id != id) {
+			struct nsys_chain new = { .id = id, .first = n->frames.nr };
+
+			err = idmap__put(&n->chain_ids, id, n->chains.nr);
+			if (!err)
+				err = array_push(&n->chains, new);
+			if (err)
+				break;
+			chain = &n->chains.v[n->chains.nr - 1];
+		}
+		if (chain->nr == FRAMES_MAX)
+			continue;
+		chain->nr++;
+		err = array_push(&n->frames, frame);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__read_calls(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_RUNTIME";
+	sqlite3_stmt *stmt;
+	uint32_t other;
+	uint64_t key;
+	int err;
+
+	err = nsys__select(n, table, "start end globalTid correlationId nameId callchainId", 2,
+			   "ORDER BY 1, 2 DESC", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_call c = { .callchain = NO_INDEX };
+
+		if (!nsys__times(n, stmt, &c.start_ns, &c.end_ns))
+			continue;
+		c.tid = sqlite3_column_int64(stmt, 2);
+		c.correlation_id = column__u32(stmt, 3);
+		c.name = nsys__string(n, stmt, 4) ?: "[unknown]";
+		if (!column__is_null(stmt, 5))
+			idmap__get(&n->chain_ids, sqlite3_column_int64(stmt, 5), &c.callchain);
+		err = nsys__proc(n, c.tid, &c.proc);
+		key = ID_KEY(c.proc, c.correlation_id);
+		/* In order of time: a call comes before those that it makes. */
+		if (!err && c.correlation_id && !idmap__get(&n->call_ids, key, &other))
+			err = idmap__put(&n->call_ids, key, n->calls.nr);
+		if (!err)
+			err = array_push(&n->calls, c);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__read_samples(struct nsys *n)
+{
+	static const char table[] = "COMPOSITE_EVENTS";
+	sqlite3_stmt *stmt;
+	uint32_t known, proc;
+	int err;
+
+	err = nsys__select(n, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_sample s = { .tid = sqlite3_column_int64(stmt, 2),
+					 .cpu = column__u32(stmt, 3) };
+		uint64_t id = sqlite3_column_int64(stmt, 0);
+
+		if (sqlite3_column_int64(stmt, 1) < 0 || idmap__get(&n->sample_ids, id, &known)) {
+			n->nr_strange++;
+			continue;
+		}
+		s.time_ns = sqlite3_column_int64(stmt, 1);
+		err = nsys__proc(n, s.tid, &proc);
+		if (!err)
+			err = idmap__put(&n->sample_ids, id, n->samples.nr);
+		if (!err)
+			err = array_push(&n->samples, s);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int nsys__read_ranges(struct nsys *n)
+{
+	static const char table[] = "NVTX_EVENTS";
+	sqlite3_stmt *stmt;
+	int err;
+
+	n->has_nvtx = nsys__has_table(n, table);
+	/* 59 is NvtxPushPopRange. */
+	err = nsys__select(n, table, "start end eventType globalTid text textId", 3,
+			   "WHERE eventType = 59 ORDER BY start, \"end\" IS NOT NULL, \"end\" DESC", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_range r = { .open = column__is_null(stmt, 1) };
+		const char *text = (const char *)sqlite3_column_text(stmt, 4);
+
+		if (r.open)
+			r.start_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
+		else if (!nsys__times(n, stmt, &r.start_ns, &r.end_ns))
+			continue;
+		r.tid = sqlite3_column_int64(stmt, 3);
+		r.name = text ? strpool__intern(&n->strings, text, strlen(text)) :
+				nsys__string(n, stmt, 5) ?: "";
+		err = r.name ? nsys__proc(n, r.tid, &r.proc) : -ENOMEM;
+		if (!err)
+			err = array_push(&n->ranges, r);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int nsys__read(struct nsys *n)
+{
+	size_t i;
+	int err;
+
+	if (!n->db)
+		return -ENOMEM;
+	sqlite3_limit(n->db, SQLITE_LIMIT_LENGTH, STRING_BYTES);
+	sqlite3_limit(n->db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_db_config(n->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(n->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (sqlite3_exec(n->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
+			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
+		return nsys__fail(n, "is no SQLite file that can be read (nsys export --type sqlite "
+				  "makes one)");
+	if (!nsys__has_table(n, "StringIds")) {
+		msgs__add(n->msgs, "%s: is no export of Nsight Systems: there is no table StringIds "
+			  "(nsys export --type sqlite makes one)", n->path);
+		return -EINVAL;
+	}
+	err = nsys__read_strings(n);
+	if (!err)
+		err = nsys__read_names(n);
+	if (!err)
+		err = nsys__read_chains(n);
+	if (!err)
+		err = nsys__read_calls(n);
+	if (!err)
+		err = nsys__read_kernels(n);
+	if (!err)
+		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMCPY", XPU_RECORD_MEMCPY);
+	if (!err)
+		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
+	if (!err)
+		err = nsys__read_ranges(n);
+	if (!err)
+		err = nsys__read_samples(n);
+	if (err)
+		return err;
+	/* What was never popped lasts to the end. */
+	for (i = 0; i < n->ranges.nr; i++)
+		if (n->ranges.v[i].open)
+			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
+	if (n->nr_strange)
+		msgs__add(n->msgs, "%s: %" PRIu64 " rows with impossible times ignored", n->path,
+			  n->nr_strange);
+	return 0;
+}
+
+static void nsys__init(struct nsys *n, const char *path, struct msgs *msgs)
+{
+	memset(n, 0, sizeof(*n));
+	n->path = path;
+	n->msgs = msgs;
+}
+
+int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
+{
+	char *uri, *p;
+
+	nsys__init(n, path, msgs);
+	/* Nothing is written, not even a journal beside it; '%' quotes in a URI. */
+	uri = malloc(3 * strlen(path) + 64);
+	if (!uri)
+		return -ENOMEM;
+	p = stpcpy(uri, *path == '/' ? "file://" : "file:");
+	for (; *path; path++)
+		p += strchr("?#%", *path) ? sprintf(p, "%%%02x", *path) : (*p = *path, 1);
+	strcpy(p, "?mode=ro&immutable=1");
+	if (sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
+		free(uri);
+		return nsys__fail(n, "cannot be opened");
+	}
+	free(uri);
+	return nsys__read(n);
+}
+
+int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs)
+{
+	nsys__init(n, "memory", msgs);
+	if (sqlite3_open_v2(":memory:", &n->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	    sqlite3_deserialize(n->db, "main", buf, size, size, SQLITE_DESERIALIZE_READONLY) !=
+	    SQLITE_OK)
+		return nsys__fail(n, "cannot be opened");
+	return nsys__read(n);
+}
+
+void nsys__close(struct nsys *n)
+{
+	array_free(&n->samples);
+	array_free(&n->regions);
+	array_free(&n->frames);
+	array_free(&n->chains);
+	array_free(&n->procs);
+	array_free(&n->ranges);
+	array_free(&n->calls);
+	array_free(&n->works);
+	array_free(&n->string_values);
+	idmap__free(&n->sample_ids);
+	idmap__free(&n->thread_names);
+	idmap__free(&n->work_ids);
+	idmap__free(&n->call_ids);
+	idmap__free(&n->chain_ids);
+	idmap__free(&n->proc_ids);
+	idmap__free(&n->string_ids);
+	strpool__free(&n->strings);
+	sqlite3_close(n->db);
+	n->db = NULL;
+}
+
+/* ---- as a recording ----------------------------------------------------------------------------- */
+
+static const char *nsys__thread_name(const struct nsys *n, uint64_t tid, uint32_t proc)
+{
+	uint32_t idx;
+
+	if (idmap__get(&n->thread_names, tid, &idx))
+		return n->string_values.v[idx];
+	return n->procs.v[proc].name;
+}
+
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/* Whether a frame is CUDA's or the profiler's own, as callchain.c trims them from our stacks. */
+static bool nsys_frame__is_cuda(const struct nsys_frame *f)
+{
+	static const char *const modules[] = {
+		"libcuda.so", "libcudart", "libcupti", "libToolsInjection", "libnvidia",
+	};
+	const char *name;
+	size_t i, len;
+
+	for (i = 0; f->module && i < ARRAY_SIZE(modules); i++)
+		if (!strncmp(base_name(f->module), modules[i], strlen(modules[i])))
+			return true;
+	return f->symbol && cuda_api__parse(f->symbol, strlen(f->symbol), &name, &len);
+}
+
+static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
+{
+	if (f->symbol && !f->unresolved)
+		return f->kernel ? strpool__internf(&n->strings, "%s_[k]", f->symbol) : f->symbol;
+	/* Addresses mean nothing any more. */
+	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
+}
+
+struct nsys_importer {
+	struct nsys *n;
+	struct import *im;
+	struct idmap threads;		/* globalTid: thread of the recording */
+	struct idmap paths;		/* interned description of a path: path */
+	ARRAY(struct span) names;
+};
+
+static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
+{
+	return i->n->procs.v[proc].import_proc;
+}
+
+/* Return: the thread of a globalTid. */
+static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc)
+{
+	const char *name = nsys__thread_name(i->n, tid, proc);
+	uint32_t thread;
+	int err;
+
+	if (idmap__get(&i->threads, tid, &thread))
+		return thread;
+	thread = import__thread(i->im, nsys_importer__proc(i, proc), TID(tid));
+	err = idmap__put(&i->threads, tid, thread);
+	i->im->err = i->im->err ?: err;
+	if (name)
+		import__comm(i->im, PID(i->n->procs.v[proc].id), TID(tid), 0, name);
+	return thread;
+}
+
+/* Puts frames, given innermost first, into i->names, root first. */
+static void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames,
+				 uint32_t nr)
+{
+	const char *name;
+	int err = 0;
+
+	i->names.nr = 0;
+	for (; nr && !err; nr--) {
+		name = nsys__frame_name(i->n, &frames[nr - 1]);
+		err = array_push(&i->names, name ? span__of(name) : (struct span){ 0 });
+	}
+	i->im->err = i->im->err ?: err;
+}
+
+/* Return: the path of a call, made once for each chain and function. */
+static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
+{
+	const struct nsys_chain *chain =
+		c->callchain == NO_INDEX ? NULL : &i->n->chains.v[c->callchain];
+	const struct nsys_frame *frames = chain ? &i->n->frames.v[chain->first] : NULL;
+	uint32_t nr = chain ? chain->nr : 0, path = 0;
+	const char *api = c->name, *key;
+	size_t len = strlen(api);
+	int err;
+
+	cuda_api__parse(api, len, &api, &len);
+	api = strpool__intern(&i->n->strings, api, len);
+	/* The same string for the same three, and so the same address. */
+	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
+			       (const void *)api);
+	if (!api || !key) {
+		i->im->err = -ENOMEM;
+		return 0;
+	}
+	if (idmap__get(&i->paths, (uintptr_t)key, &path))
+		return path;
+	for (; nr && nsys_frame__is_cuda(frames); nr--)
+		frames++;
+	nsys_importer__names(i, frames, nr);
+	path = import__path(i->im, nsys_importer__proc(i, c->proc), c->start_ns, api, i->names.v,
+			    i->names.nr);
+	err = idmap__put(&i->paths, (uintptr_t)key, path);
+	i->im->err = i->im->err ?: err;
+	return path;
+}
+
+static void nsys_importer__calls(struct nsys_importer *i)
+{
+	struct nsys *n = i->n;
+	uint32_t k, outer, work;
+
+	for (k = 0; k < n->calls.nr && !i->im->err; k++) {
+		const struct nsys_call *c = &n->calls.v[k];
+		uint64_t key = ID_KEY(c->proc, c->correlation_id);
+
+		if (!idmap__get(&n->call_ids, key, &outer) || outer != k)
+			continue;
+		if (!idmap__get(&n->work_ids, key, &work) &&
+		    cuda_api__kind(c->name, strlen(c->name)) == CALL_OTHER)
+			continue;
+		import__launch(i->im, c->start_ns, c->correlation_id, nsys_importer__path(i, c),
+			       nsys_importer__thread(i, c->tid, c->proc));
+	}
+}
+
+/* All of them; but not what a call does in the driver, which has its id. */
+static void nsys_importer__api(struct nsys_importer *i)
+{
+	const struct nsys *n = i->n;
+	uint32_t k, outer;
+
+	for (k = 0; k < n->calls.nr && !i->im->err; k++) {
+		const struct nsys_call *c = &n->calls.v[k];
+		const char *name = c->name;
+		size_t len = strlen(name);
+
+		if (c->correlation_id &&
+		    idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) && outer != k)
+			continue;
+		cuda_api__parse(name, len, &name, &len);
+		name = strpool__intern(&i->n->strings, name, len);
+		if (!name)
+			i->im->err = -ENOMEM;
+		nsys_importer__thread(i, c->tid, c->proc);
+		import__call(i->im, nsys_importer__proc(i, c->proc), TID(c->tid), c->start_ns,
+			     c->end_ns - c->start_ns, c->correlation_id, name);
+	}
+}
+
+static void nsys_importer__works(struct nsys_importer *i)
+{
+	uint32_t k, unknown = 0, proc;
+
+	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
+		const struct nsys_work *from = &i->n->works.v[k];
+		struct import_work w = {
+			/* Time 0 is when the session began, and says here that there is none. */
+			.start_ns = from->start_ns + !from->start_ns,
+			.duration_ns = from->end_ns - from->start_ns,
+			.correlation_id = from->correlation_id,
+			.bytes = from->bytes,
+			.copy_kind = from->copy_kind,
+		};
+
+		/* Several processes, and nothing says of which one it is. */
+		if (from->proc == NO_INDEX && !unknown)
+			unknown = import__process(i->im, 0, "", 0);
+		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
+		w.stream = import__stream(i->im, proc, from->device, from->context, from->stream);
+		if (from->type == XPU_RECORD_KERNEL)
+			import__kernel(i->im, proc, &w, span__of(from->full_name ?: from->name));
+		else if (from->type == XPU_RECORD_MEMCPY)
+			import__memcpy(i->im, proc, &w);
+		else
+			import__memset(i->im, proc, &w);
+	}
+}
+
+/* One sample, with frames that must not hold padding: they are compared as bytes. */
+static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_sample *s,
+				 const struct nsys_frame *frames, uint32_t nr, uint32_t period_ns)
+{
+	uint32_t path = 0, proc = 0;
+	const char *bytes;
+	int err;
+
+	err = nsys__proc(i->n, s->tid, &proc);
+	if (err)
+		return err;
+	if (nr) {
+		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
+		/* Of one process: where it is in the pool tells the stack. */
+		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
+						 (const void *)bytes) : NULL;
+		if (!bytes)
+			return -ENOMEM;
+		if (!idmap__get(&i->paths, (uintptr_t)bytes, &path)) {
+			nsys_importer__names(i, frames, nr);
+			path = import__cpu_path(i->im, nsys_importer__proc(i, proc), s->time_ns,
+						i->names.v, i->names.nr);
+			err = idmap__put(&i->paths, (uintptr_t)bytes, path);
+		}
+	}
+	import__sample(i->im, s->time_ns, path, nsys_importer__thread(i, s->tid, proc), s->cpu,
+		       period_ns);
+	return err ?: i->im->err;
+}
+
+static int gap__compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return cmp3(*x, *y);
+}
+
+/*
+ * nsys__sample_period - how far apart samples of a thread that runs are
+ *
+ * The export does not tell; and a thread that is off the CPU in between has longer gaps. So it is
+ * the median of all.
+ */
+static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
+{
+	uint64_t *gaps = calloc(n->samples.nr + 1, sizeof(*gaps));
+	struct idmap threads = { 0 };
+	ARRAY(uint64_t) last = { 0 };
+	uint32_t i, thread;
+	size_t nr = 0;
+	int err = gaps ? 0 : -ENOMEM;
+
+	for (i = 0; i < n->samples.nr && !err; i++) {
+		const struct nsys_sample *s = &n->samples.v[i];
+
+		if (idmap__get(&threads, s->tid, &thread)) {
+			gaps[nr++] = s->time_ns - last.v[thread];
+			last.v[thread] = s->time_ns;
+			continue;
+		}
+		err = idmap__put(&threads, s->tid, last.nr);
+		if (!err)
+			err = array_push(&last, s->time_ns);
+	}
+	if (nr)
+		qsort(gaps, nr, sizeof(*gaps), gap__compare);
+	*period_ns = nr ? min_t(uint64_t, gaps[nr / 2], 1000000000) : 1000000;
+	array_free(&last);
+	idmap__free(&threads);
+	free(gaps);
+	return err;
+}
+
+/* CPU samples: what threads did beside launching. Their chains may be many: one at a time. */
+static int nsys_importer__samples(struct nsys_importer *i)
+{
+	static const char table[] = "SAMPLING_CALLCHAINS";
+	ARRAY(struct nsys_frame) frames = { 0 };
+	struct nsys *n = i->n;
+	uint32_t period_ns, at = NO_INDEX, k, next;
+	sqlite3_stmt *stmt = NULL;
+	bool *done = NULL;
+	int err = 0;
+
+	if (!n->samples.nr)
+		return 0;
+	err = nsys__sample_period(n, &period_ns);
+	done = calloc(n->samples.nr, sizeof(*done));
+	if (!done)
+		err = -ENOMEM;
+	if (!err)
+		err = nsys__select(n, table, "id symbol stackDepth module unresolved kernelMode", 3,
+				   "ORDER BY 1, 3", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_frame frame;
+
+		if (!idmap__get(&n->sample_ids, sqlite3_column_int64(stmt, 0), &next))
+			continue;
+		if (next != at) {
+			if (at != NO_INDEX)
+				err = nsys_importer__sample(i, &n->samples.v[at], frames.v,
+							    frames.nr, period_ns);
+			frames.nr = 0;
+			at = next;
+			done[at] = true;
+		}
+		if (err || frames.nr == FRAMES_MAX)
+			continue;
+		nsys__frame(n, stmt, 5, &frame);
+		err = array_push(&frames, frame);
+	}
+	if (!err && at != NO_INDEX)
+		err = nsys_importer__sample(i, &n->samples.v[at], frames.v, frames.nr, period_ns);
+	for (k = 0; k < n->samples.nr && !err; k++)
+		if (!done[k])
+			err = nsys_importer__sample(i, &n->samples.v[k], NULL, 0, period_ns);
+	sqlite3_finalize(stmt);
+	array_free(&frames);
+	free(done);
+	if (!err)
+		msgs__add(n->msgs, "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
+			  "distance of two in one thread", n->path, n->samples.nr, period_ns / 1000);
+	return err;
+}
+
+int nsys__import(struct nsys *n, struct import *im)
+{
+	struct nsys_importer i = { .n = n, .im = im };
+	uint32_t k;
+	int err;
+
+	for (k = 0; k < n->procs.nr; k++) {
+		struct nsys_proc *p = &n->procs.v[k];
+
+		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
+	}
+	nsys_importer__calls(&i);
+	nsys_importer__api(&i);
+	nsys_importer__works(&i);
+	err = im->err ?: nsys_importer__samples(&i);
+	array_free(&i.names);
+	idmap__free(&i.paths);
+	idmap__free(&i.threads);
+	return err ?: im->err;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nsys.h - Nsight Systems' SQLite export
+ *
+ *	nsys__open(&n, "report.sqlite", &msgs);
+ *	nsys__import(&n, &import);		a recording, for all writers, or
+ *	nsys__write_events(&n, f, &opts);	the events of nsys2json
+ *	nsys__close(&n);
+ *
+ * The tables and columns that an export has depend on what was traced and on the version: what is
+ * not there is done without. Processes are told apart by the upper bits of globalTid and globalPid
+ * (hardware, VM, pid), and a correlation id means something only within one.
+ */
+#ifndef MERGE_NSYS_H
+#define MERGE_NSYS_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "import/import.h"
+#include "util.h"
+
+struct sqlite3;
+
+enum nsys_activity {
+	NSYS_KERNEL	= 1 << 0,
+	NSYS_NVTX	= 1 << 1,
+	NSYS_NVTX_KERNEL = 1 << 2,
+	NSYS_CUDA_API	= 1 << 3,
+};
+
+/* A kernel, copy or set. */
+struct nsys_work {
+	uint64_t start_ns, end_ns;
+	uint32_t proc;			/* NO_INDEX: not told */
+	uint32_t correlation_id;
+	uint32_t device, context, stream;
+	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
+	uint8_t copy_kind;
+	const char *name;		/* as nsys2json shows it */
+	const char *full_name;		/* demangled, with parameters; NULL: none */
+	uint64_t bytes;
+	uint32_t grid[3], block[3];
+	uint32_t registers;
+	uint64_t shared_bytes;		/* static and dynamic */
+	uint32_t next;			/* of the same call */
+	uint32_t first_region, nr_regions;	/* in regions */
+};
+
+struct nsys_call {
+	uint64_t start_ns, end_ns;
+	uint64_t tid;			/* globalTid */
+	uint32_t proc;
+	uint32_t correlation_id;
+	uint32_t callchain;		/* in chains, NO_INDEX: none */
+	const char *name;
+};
+
+struct nsys_range {			/* NVTX push and pop */
+	uint64_t start_ns, end_ns;
+	uint64_t tid;
+	uint32_t proc;
+	bool open;			/* never popped */
+	const char *name;
+};
+
+struct nsys_proc {
+	uint64_t id;			/* the upper bits */
+	const char *name;
+	uint32_t device, nr_devices;	/* that its kernels ran on; 2 for more than one */
+	uint32_t import_proc;
+};
+
+struct nsys_chain {
+	uint64_t id;
+	uint32_t first, nr;		/* in frames, innermost first */
+};
+
+struct nsys_frame {
+	const char *symbol, *module;
+	bool unresolved;
+	bool kernel;
+};
+
+struct nsys_sample {			/* of a CPU */
+	uint64_t time_ns;
+	uint64_t tid;			/* globalTid */
+	uint32_t cpu;
+};
+
+struct nsys {
+	struct sqlite3 *db;
+	const char *path;
+	struct msgs *msgs;
+	struct strpool strings;
+	struct idmap string_ids;
+	ARRAY(const char *) string_values;
+	ARRAY(struct nsys_work) works;
+	ARRAY(struct nsys_call) calls;
+	ARRAY(struct nsys_range) ranges;
+	ARRAY(struct nsys_proc) procs;
+	ARRAY(struct nsys_chain) chains;
+	ARRAY(struct nsys_frame) frames;
+	ARRAY(struct nsys_sample) samples;	/* by time */
+	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
+	struct idmap proc_ids;
+	struct idmap chain_ids;
+	struct idmap call_ids;		/* (process, correlation id): its outermost call */
+	struct idmap work_ids;		/* (process, correlation id): its first work */
+	struct idmap sample_ids;
+	struct idmap thread_names;	/* globalTid: string */
+	uint64_t last_ns;
+	uint64_t nr_strange;		/* rows with impossible values */
+	bool has_nvtx;
+};
+
+struct nsys_color {
+	const char *pattern;		/* extended regular expression */
+	const char *color;
+	regex_t regex;
+};
+
+struct nsys_events_opts {
+	uint32_t activities;		/* enum nsys_activity; 0: kernel and nvtx-kernel */
+	const char **prefixes;		/* NVTX names must begin with one of them */
+	size_t nr_prefixes;
+	const char *colors;		/* JSON: {"pattern": "color", ...}, or NULL */
+};
+
+/**
+ * nsys__open - read what an export holds
+ * @n: filled in; nsys__close() is due in any case
+ * @path: of an SQLite file; it is not written to
+ * @msgs: why it failed, and what is odd
+ *
+ * Return: 0, -EINVAL for something else than an export, or -ENOMEM.
+ */
+int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
+
+/* The same of @size bytes at @buf. */
+int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs);
+void nsys__close(struct nsys *n);
+
+/* Tells all of it to @im. Return: 0 or -ENOMEM. */
+int nsys__import(struct nsys *n, struct import *im);
+
+/* Writes the events as a JSON array. Return: 0, -EINVAL for bad colors (said), or -errno. */
+int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
+
+/* Return: the activity of that name, or 0. */
+enum nsys_activity nsys_activity__parse(const char *name);
+
+#endif /* MERGE_NSYS_H */

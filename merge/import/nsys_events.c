@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * nsys_events.c - the timeline events that people know from nsys2json, from the same tables
+ *
+ * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on tracks of their threads,
+ * under the device that their process used; one that used several, or none, has a name of its own.
+ * A range is projected on the kernels whose launches its own thread made inside of it, on each
+ * device for itself.
+ */
+#include "import/nsys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "import/json.h"
+
+#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
+#define TID(global)	((uint32_t)((global) & 0xffffff))
+#define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
+
+struct nsys_event {
+	const char *pid, *tid;		/* interned */
+	enum nsys_activity activity;
+	uint32_t idx;			/* in works, ranges, calls or projections */
+	uint32_t seq;
+};
+
+/* What a range caused on one device. */
+struct projection {
+	uint32_t range, device;
+	uint64_t start_ns, end_ns;
+};
+
+struct nsys_events {
+	struct nsys *n;
+	const struct nsys_events_opts *opts;
+	ARRAY(struct nsys_event) events;
+	ARRAY(struct projection) projections;
+	struct idmap projection_ids;	/* (range, device) */
+	bool *wanted;			/* by range */
+	ARRAY(struct nsys_color) colors;
+	struct strpool strings;
+};
+
+enum nsys_activity nsys_activity__parse(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum nsys_activity activity;
+	} names[] = {
+		{ "kernel", NSYS_KERNEL }, { "nvtx", NSYS_NVTX },
+		{ "nvtx-kernel", NSYS_NVTX_KERNEL }, { "cuda-api", NSYS_CUDA_API },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i].name, name))
+			return names[i].activity;
+	return 0;
+}
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+static bool nsys_events__matches(const struct nsys_events_opts *opts, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < opts->nr_prefixes; i++)
+		if (!strncmp(name, opts->prefixes[i], strlen(opts->prefixes[i])))
+			return true;
+	return !opts->nr_prefixes;
+}
+
+static const char *decode(struct strpool *strings, struct span raw)
+{
+	char *buf = malloc(raw.len + 1);
+	const char *s = NULL;
+
+	if (buf)
+		s = strpool__intern(strings, buf, json_string__decode(raw, buf));
+	free(buf);
+	return s;
+}
+
+static int nsys_events__read_colors(struct nsys_events *e)
+{
+	struct msgs *msgs = e->n->msgs;
+	struct span key, value;
+	struct json j;
+	char why[128];
+	int err;
+
+	if (!e->opts->colors)
+		return 0;
+	json__init(&j, e->opts->colors, strlen(e->opts->colors));
+	json__enter(&j, '{');
+	while (!j.what && json__next_key(&j, &key) && json__string(&j, &value)) {
+		struct nsys_color c = {
+			.pattern = decode(&e->strings, key), .color = decode(&e->strings, value),
+		};
+
+		if (!c.pattern || !c.color)
+			return -ENOMEM;
+		err = regcomp(&c.regex, c.pattern, REG_EXTENDED | REG_NOSUB);
+		if (err) {
+			regerror(err, &c.regex, why, sizeof(why));
+			msgs__add(msgs, "--nvtx-color-scheme: '%s': %s", c.pattern, why);
+			return -EINVAL;
+		}
+		err = array_push(&e->colors, c);
+		if (err) {
+			regfree(&c.regex);
+			return err;
+		}
+	}
+	if (!j.what)
+		return 0;
+	msgs__add(msgs, "--nvtx-color-scheme: %s: it is JSON such as '{\"send\": "
+		  "\"thread_state_iowait\"}'", j.what);
+	return -EINVAL;
+}
+
+/* ---- projection --------------------------------------------------------------------------------- */
+
+static int range__compare(const void *a, const void *b, void *ctx)
+{
+	const struct nsys_range *ranges = ctx;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	/* They are in order of time, outer ones first. */
+	return cmp3(ranges[i].tid, ranges[k].tid) ?: cmp3(i, k);
+}
+
+static int call__compare(const void *a, const void *b, void *ctx)
+{
+	const struct nsys_call *calls = ctx;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return cmp3(calls[i].tid, calls[k].tid) ?: cmp3(i, k);
+}
+
+static int nsys_events__project(struct nsys_events *e, uint32_t range, const struct nsys_work *w)
+{
+	struct projection new = {
+		.range = range, .device = w->device, .start_ns = w->start_ns, .end_ns = w->end_ns,
+	};
+	struct projection *p;
+	uint32_t idx;
+	int err;
+
+	if (idmap__get(&e->projection_ids, ID_KEY(range, w->device), &idx)) {
+		p = &e->projections.v[idx];
+		p->start_ns = min_t(uint64_t, p->start_ns, w->start_ns);
+		p->end_ns = max_t(uint64_t, p->end_ns, w->end_ns);
+		return 0;
+	}
+	err = idmap__put(&e->projection_ids, ID_KEY(range, w->device), e->projections.nr);
+	return err ?: array_push(&e->projections, new);
+}
+
+/* The kernels of one call, which began inside of the @nr ranges @open. */
+static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call *c,
+				  const uint32_t *open, uint32_t nr)
+{
+	struct nsys *n = e->n;
+	uint32_t work, i;
+	int err = 0;
+
+	if (!nr || !idmap__get(&n->work_ids, ID_KEY(c->proc, c->correlation_id), &work))
+		return 0;
+	for (; work != NO_INDEX && !err; work = n->works.v[work].next) {
+		struct nsys_work *w = &n->works.v[work];
+
+		if (w->type != XPU_RECORD_KERNEL)
+			continue;
+		w->first_region = n->regions.nr;
+		w->nr_regions = nr;
+		for (i = 0; i < nr && !err; i++) {
+			err = array_push(&n->regions, open[i]);
+			if (!err)
+				err = nsys_events__project(e, open[i], w);
+		}
+	}
+	return err;
+}
+
+static int nsys_events__project_all(struct nsys_events *e)
+{
+	struct nsys *n = e->n;
+	uint32_t *ranges = calloc(n->ranges.nr + 1, sizeof(*ranges));
+	uint32_t *calls = calloc(n->calls.nr + 1, sizeof(*calls));
+	uint32_t open[NESTED_MAX], nr_open = 0, nr_ranges = 0, next = 0, i, k, kept, outer;
+	uint64_t tid = 0;
+	int err = ranges && calls ? 0 : -ENOMEM;
+
+	for (i = 0; i < n->ranges.nr && !err; i++)
+		if (e->wanted[i])
+			ranges[nr_ranges++] = i;
+	for (i = 0; i < n->calls.nr && !err; i++)
+		calls[i] = i;
+	if (!err && nr_ranges)
+		qsort_r(ranges, nr_ranges, sizeof(*ranges), range__compare, n->ranges.v);
+	if (!err && n->calls.nr)
+		qsort_r(calls, n->calls.nr, sizeof(*calls), call__compare, n->calls.v);
+	for (i = 0; i < n->calls.nr && !err; i++) {
+		const struct nsys_call *c = &n->calls.v[calls[i]];
+
+		if (c->tid != tid)
+			nr_open = 0;
+		tid = c->tid;
+		for (; next < nr_ranges; next++) {
+			const struct nsys_range *r = &n->ranges.v[ranges[next]];
+
+			if (r->tid > tid || (r->tid == tid && r->start_ns > c->start_ns))
+				break;
+			if (r->tid != tid || r->end_ns <= c->start_ns)
+				continue;
+			if (nr_open < NESTED_MAX)
+				open[nr_open++] = ranges[next];
+		}
+		for (k = kept = 0; k < nr_open; k++)
+			if (n->ranges.v[open[k]].end_ns > c->start_ns)
+				open[kept++] = open[k];
+		nr_open = kept;
+		/* Of calls within calls only the outermost, which has the same id. */
+		if (idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
+		    outer == calls[i])
+			err = nsys_events__attribute(e, c, open, nr_open);
+	}
+	free(calls);
+	free(ranges);
+	return err;
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static int nsys_events__add(struct nsys_events *e, enum nsys_activity activity, uint32_t idx,
+			    const char *pid, const char *tid)
+{
+	struct nsys_event event = {
+		.pid = pid, .tid = tid, .activity = activity, .idx = idx, .seq = e->events.nr,
+	};
+
+	return pid && tid ? array_push(&e->events, event) : -ENOMEM;
+}
+
+static const char *nsys_events__device(struct nsys_events *e, uint32_t device)
+{
+	return strpool__internf(&e->strings, "Device %" PRIu32, device);
+}
+
+/* Where the threads of a process are shown. */
+static const char *nsys_events__proc(struct nsys_events *e, uint32_t proc)
+{
+	const struct nsys_proc *p = &e->n->procs.v[proc];
+
+	if (p->nr_devices == 1)
+		return nsys_events__device(e, p->device);
+	return strpool__internf(&e->strings, "Process %" PRIu32, PID(p->id));
+}
+
+static int nsys_events__collect(struct nsys_events *e, uint32_t activities)
+{
+	struct nsys *n = e->n;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; activities & NSYS_KERNEL && i < n->works.nr && !err; i++)
+		err = nsys_events__add(e, NSYS_KERNEL, i,
+				       nsys_events__device(e, n->works.v[i].device),
+				       strpool__internf(&e->strings, "Stream %" PRIu32,
+							n->works.v[i].stream));
+	for (i = 0; activities & NSYS_NVTX && i < n->ranges.nr && !err; i++)
+		if (e->wanted[i])
+			err = nsys_events__add(e, NSYS_NVTX, i,
+					       nsys_events__proc(e, n->ranges.v[i].proc),
+					       strpool__internf(&e->strings, "NVTX Thread %" PRIu32,
+								TID(n->ranges.v[i].tid)));
+	for (i = 0; activities & NSYS_CUDA_API && i < n->calls.nr && !err; i++)
+		err = nsys_events__add(e, NSYS_CUDA_API, i,
+				       nsys_events__proc(e, n->calls.v[i].proc),
+				       strpool__internf(&e->strings, "CUDA API Thread %" PRIu32,
+							TID(n->calls.v[i].tid)));
+	for (i = 0; activities & NSYS_NVTX_KERNEL && i < e->projections.nr && !err; i++) {
+		const struct projection *p = &e->projections.v[i];
+
+		err = nsys_events__add(e, NSYS_NVTX_KERNEL, i, nsys_events__device(e, p->device),
+				       strpool__internf(&e->strings,
+							"NVTX Kernel Thread %" PRIu32,
+							TID(n->ranges.v[p->range].tid)));
+	}
+	return err;
+}
+
+static int nsys_event__compare(const void *a, const void *b)
+{
+	const struct nsys_event *x = a, *y = b;
+
+	return strcmp(x->pid, y->pid) ?: strcmp(x->tid, y->tid) ?: cmp3(x->seq, y->seq);
+}
+
+static void print_string(FILE *f, const char *s)
+{
+	putc('"', f);
+	escape__print(f, s, ESCAPE_JSON);
+	putc('"', f);
+}
+
+static void print_us(FILE *f, const char *key, uint64_t ns)
+{
+	fprintf(f, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned int)(ns % 1000));
+}
+
+static void print_work_args(const struct nsys_events *e, FILE *f, const struct nsys_work *w)
+{
+	const struct nsys *n = e->n;
+	uint32_t i;
+
+	if (w->type != XPU_RECORD_KERNEL) {
+		fprintf(f, "\"bytes\": %" PRIu64 ", ", w->bytes);
+	} else {
+		if (w->full_name && w->full_name != w->name) {
+			fputs("\"demangled\": ", f);
+			print_string(f, w->full_name);
+			fputs(", ", f);
+		}
+		fprintf(f, "\"grid\": [%" PRIu32 ", %" PRIu32 ", %" PRIu32 "], \"block\": [%" PRIu32
+			", %" PRIu32 ", %" PRIu32 "], \"registersPerThread\": %" PRIu32
+			", \"sharedMemory\": %" PRIu64 ", ", w->grid[0], w->grid[1], w->grid[2],
+			w->block[0], w->block[1], w->block[2], w->registers, w->shared_bytes);
+	}
+	fprintf(f, "\"correlationId\": %" PRIu32, w->correlation_id);
+	for (i = 0; i < w->nr_regions; i++) {
+		fputs(i ? ", " : ", \"NVTXRegions\": [", f);
+		print_string(f, n->ranges.v[n->regions.v[w->first_region + i]].name);
+	}
+	if (i)
+		putc(']', f);
+}
+
+static void print_color(const struct nsys_events *e, FILE *f, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < e->colors.nr; i++) {
+		if (regexec(&e->colors.v[i].regex, name, 0, NULL, 0))
+			continue;
+		fputs(", \"cname\": ", f);
+		print_string(f, e->colors.v[i].color);
+		break;
+	}
+}
+
+static void print_event(const struct nsys_events *e, FILE *f, const struct nsys_event *event)
+{
+	const struct nsys *n = e->n;
+	const struct nsys_work *w = NULL;
+	const struct nsys_call *c = NULL;
+	const struct nsys_range *r = NULL;
+	uint64_t start_ns, end_ns;
+	const char *name, *category;
+
+	switch (event->activity) {
+	case NSYS_KERNEL:
+		w = &n->works.v[event->idx];
+		name = w->name;
+		start_ns = w->start_ns;
+		end_ns = w->end_ns;
+		category = "cuda";
+		break;
+	case NSYS_CUDA_API:
+		c = &n->calls.v[event->idx];
+		name = c->name;
+		start_ns = c->start_ns;
+		end_ns = c->end_ns;
+		category = "cuda_api";
+		break;
+	case NSYS_NVTX:
+		r = &n->ranges.v[event->idx];
+		name = r->name;
+		start_ns = r->start_ns;
+		end_ns = r->end_ns;
+		category = "nvtx";
+		break;
+	default:
+		r = &n->ranges.v[e->projections.v[event->idx].range];
+		name = r->name;
+		start_ns = e->projections.v[event->idx].start_ns;
+		end_ns = e->projections.v[event->idx].end_ns;
+		category = "nvtx-kernel";
+	}
+	fputs("{\"name\": ", f);
+	print_string(f, name);
+	fprintf(f, ", \"ph\": \"X\", \"cat\": \"%s\"", category);
+	print_us(f, "ts", start_ns);
+	print_us(f, "dur", end_ns - start_ns);
+	fprintf(f, ", \"tid\": \"%s\", \"pid\": \"%s\", \"args\": {", event->tid, event->pid);
+	if (w)
+		print_work_args(e, f, w);
+	else if (c)
+		fprintf(f, "\"correlationId\": %" PRIu32, c->correlation_id);
+	else if (r->open && event->activity == NSYS_NVTX)
+		fputs("\"open\": true", f);
+	putc('}', f);
+	if (event->activity == NSYS_NVTX)
+		print_color(e, f, name);
+	putc('}', f);
+}
+
+int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts)
+{
+	uint32_t activities = opts->activities ?: NSYS_KERNEL | NSYS_NVTX_KERNEL;
+	struct nsys_events e = { .n = n, .opts = opts };
+	size_t i;
+	int err;
+
+	err = nsys_events__read_colors(&e);
+	if (err)
+		goto out;
+	if (!n->has_nvtx && activities & (NSYS_NVTX | NSYS_NVTX_KERNEL))
+		msgs__add(n->msgs, "%s: NVTX was not traced: no ranges", n->path);
+	e.wanted = calloc(n->ranges.nr + 1, sizeof(*e.wanted));
+	if (!e.wanted) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (i = 0; i < n->ranges.nr; i++)
+		e.wanted[i] = nsys_events__matches(opts, n->ranges.v[i].name);
+	if (activities & NSYS_NVTX_KERNEL)
+		err = nsys_events__project_all(&e);
+	if (!err)
+		err = nsys_events__collect(&e, activities);
+	if (err)
+		goto out;
+	if (e.events.nr)
+		qsort(e.events.v, e.events.nr, sizeof(*e.events.v), nsys_event__compare);
+	putc('[', f);
+	for (i = 0; i < e.events.nr; i++) {
+		fputs(i ? ",\n" : "\n", f);
+		print_event(&e, f, &e.events.v[i]);
+	}
+	fputs("\n]\n", f);
+out:
+	for (i = 0; i < e.colors.nr; i++)
+		regfree(&e.colors.v[i].regex);
+	array_free(&e.colors);
+	array_free(&e.events);
+	array_free(&e.projections);
+	idmap__free(&e.projection_ids);
+	free(e.wanted);
+	strpool__free(&e.strings);
+	return err;
+}

@@ -1,0 +1,824 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/twofile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/align/align.h"
+#include "import/gputrace.h"
+#include "xpu_time.h"
+
+#define MAX_OFFSET_NS	1100000000ull	/* clocks are said to be off by up to a second */
+
+/* A call path as the file has it. */
+struct folded_stack {
+	const char *text;		/* without what is called; not NUL-terminated */
+	size_t len;
+	const char *api;		/* interned; NULL: the path does not end with a CUDA function */
+	enum call_kind kind;
+};
+
+struct stack_event {
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint32_t stack;
+	const char *comm;		/* interned */
+};
+
+/* One thread of either side. */
+struct lane {
+	uint32_t pid;
+	uint64_t tid;
+	uint32_t thread;		/* of the recording, 0: none yet ... */
+	uint32_t told_tid;		/* ... which has this number there */
+	const char *comm;		/* as told last */
+};
+
+/* What makes a path; compared as bytes, so there must be no padding in it. */
+struct path_key {
+	const char *api;
+	uint32_t stack, proc;
+};
+
+struct twofiles {
+	struct twofile *out;
+	struct import *im;
+	struct msgs *msgs;
+	struct gputrace gpu;
+	struct strpool strings;
+	struct strpool lines;		/* call paths as the file has them, by number ... */
+	ARRAY(struct folded_stack) stacks;	/* ... and as they are */
+	ARRAY(struct stack_event) events;	/* by time, once they are read */
+	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
+	bool *launched;			/* by call: it launched work, or should have */
+	struct idmap calls;		/* (pid, correlation id): the outermost call */
+	ARRAY(uint32_t) pids;		/* of the calls */
+	struct idmap procs;		/* pid: process of the recording */
+	ARRAY(struct lane) cpu_lanes, gpu_lanes;
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, by launch */
+	struct strpool path_keys;	/* struct path_key, by number: ... */
+	ARRAY(uint32_t) paths;		/* ... a path of the recording */
+	ARRAY(struct span) frames;
+	uint32_t other_pid;		/* both sides have one process, by two numbers: the GPU's */
+	uint64_t nr_strange;
+};
+
+
+/* ---- stacks ----------------------------------------------------------------------------------- */
+
+/* One number, with blanks before it. Return: what is behind it, or NULL. */
+static const char *read_field(const char *p, const char *end, uint64_t *value)
+{
+	const char *from;
+
+	while (p < end && isblank((unsigned char)*p))
+		p++;
+	for (from = p, *value = 0; p < end && isdigit((unsigned char)*p); p++)
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    __builtin_add_overflow(*value, *p - '0', value))
+			return NULL;
+	return p > from && (p == end || isblank((unsigned char)*p)) ? p : NULL;
+}
+
+/*
+ * "pid tid cpu" behind the name of the thread, which may hold blanks and digits: the last three
+ * numbers in a row before the frames for which what is before them can be a name.
+ * Return: where the frames begin, or NULL.
+ */
+static const char *find_ids(const char *p, const char *end, struct stack_event *e,
+			    const char **comm_end)
+{
+	const char *limit, *at, *q, *found = NULL;
+	uint64_t pid, tid, cpu;
+
+	if (p >= end)
+		return NULL;
+	limit = memchr(p, ';', end - p) ?: end;
+	for (at = p; at < limit; at++) {
+		if (at > p && !isblank((unsigned char)at[-1]))
+			continue;
+		if (!isdigit((unsigned char)*at))
+			continue;
+		/* A name has 15 bytes at most; longer only if there is no other reading. */
+		if (found && at - p > XPU_COMM_LEN)
+			break;
+		q = read_field(at, end, &pid);
+		q = q ? read_field(q, end, &tid) : NULL;
+		q = q ? read_field(q, end, &cpu) : NULL;
+		if (!q || q > limit || pid > UINT32_MAX || tid > UINT32_MAX || cpu > 65535)
+			continue;
+		found = q;
+		e->pid = pid;
+		e->tid = tid;
+		*comm_end = at;
+	}
+	return found;
+}
+
+/* Cuts terminal colours out of a line. Return: its new length. */
+static size_t drop_escapes(char *s, size_t len)
+{
+	size_t i, out = 0;
+
+	for (i = 0; i < len; i++) {
+		if (s[i] != '\033') {
+			s[out++] = s[i];
+			continue;
+		}
+		if (i + 1 < len && s[i + 1] == '[')
+			for (i += 2; i < len && !(s[i] >= '@' && s[i] <= '~'); i++)
+				;
+		else
+			i++;
+	}
+	return out;
+}
+
+static void trim(struct span *s)
+{
+	while (s->len && isspace((unsigned char)*s->s)) {
+		s->s++;
+		s->len--;
+	}
+	while (s->len && isspace((unsigned char)s->s[s->len - 1]))
+		s->len--;
+}
+
+/* Takes what is called off the end of a path, which may be several functions of CUDA's. */
+static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
+{
+	const char *name = NULL;
+	size_t name_len = 0;
+
+	for (;;) {
+		const char *last = memrchr(s->text, ';', s->len);
+		size_t rest = last ? (size_t)(last - s->text) : 0;
+		struct span frame = { .s = last ? last + 1 : s->text };
+
+		frame.len = s->text + s->len - frame.s;
+		trim(&frame);
+		if (frame.len && !cuda_api__parse(frame.s, frame.len, &name, &name_len))
+			break;
+		if (frame.len)
+			s->kind = cuda_api__kind(name, name_len);
+		s->len = rest;
+		if (!rest)
+			break;
+	}
+	/* Stacks are taken at launches, unless they say otherwise. */
+	if (!name || s->kind == CALL_OTHER)
+		s->kind = CALL_KERNEL;
+	if (name) {
+		s->api = strpool__intern(&t->strings, name, name_len);
+		if (!s->api)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Return: 0, 1 if the line is none of ours, or -ENOMEM. */
+static int twofiles__read_line(struct twofiles *t, struct span s)
+{
+	const char *end = s.s + s.len, *p, *comm_end, *line;
+	struct stack_event e = { 0 };
+	struct span comm, path;
+	int err;
+
+	p = read_field(s.s, end, &e.time_ns);
+	if (!p)
+		return 1;
+	while (p < end && isblank((unsigned char)*p))
+		p++;
+	comm.s = p;
+	p = find_ids(p, end, &e, &comm_end);
+	if (!p)
+		return 1;
+	comm.len = comm_end - comm.s;
+	trim(&comm);
+	path = (struct span){ p, end - p };
+	trim(&path);
+	line = strpool__intern(&t->lines, path.s, path.len);
+	e.comm = strpool__intern(&t->strings, comm.s, strnlen(comm.s, comm.len));
+	if (!line || !e.comm)
+		return -ENOMEM;
+	e.stack = strpool__id(line);
+	if (e.stack == t->stacks.nr) {
+		struct folded_stack stack = { .text = line, .len = path.len };
+
+		err = twofiles__split_stack(t, &stack);
+		if (!err)
+			err = array_push(&t->stacks, stack);
+		if (err)
+			return err;
+	}
+	return array_push(&t->events, e);
+}
+
+static int stack_event__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
+{
+	const struct stack_event *x = a, *y = b;
+
+	return cmp3(x->time_ns, y->time_ns);
+}
+
+static int twofiles__read_stacks(struct twofiles *t, const char *buf, size_t size)
+{
+	const char *end = buf + size, *p, *eol;
+	int err = 0;
+
+	for (p = buf; p < end && err >= 0; p = eol + 1) {
+		struct span s = { .s = p };
+		char *copy = NULL;
+
+		eol = memchr(p, '\n', end - p) ?: end;
+		s.len = eol - p;
+		if (memchr(p, '\033', s.len)) {
+			s.s = copy = malloc(s.len);
+			if (!copy)
+				return -ENOMEM;
+			memcpy(copy, p, s.len);
+			s.len = drop_escapes(copy, s.len);
+		}
+		trim(&s);
+		err = s.len ? twofiles__read_line(t, s) : 0;
+		t->nr_strange += err > 0;
+		free(copy);
+	}
+	if (err < 0)
+		return err;
+	array__sort(t->events.v, t->events.nr, sizeof(*t->events.v), stack_event__compare, NULL);
+	return 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* Which call a correlation id means: of a runtime call and the driver's in it, the runtime's. */
+static int twofiles__index_calls(struct twofiles *t)
+{
+	uint32_t i, k, other;
+	int err = 0;
+
+	for (i = 0; i < t->gpu.calls.nr && !err; i++) {
+		const struct gpu_call *c = &t->gpu.calls.v[i];
+		uint64_t key = ID_KEY(c->pid, c->correlation_id);
+
+		for (k = 0; k < t->pids.nr && t->pids.v[k] != c->pid; k++)
+			;
+		if (k == t->pids.nr)
+			err = array_push(&t->pids, c->pid);
+		if (err || !c->correlation_id)
+			continue;
+		if (!idmap__get(&t->calls, key, &other)) {
+			err = idmap__put(&t->calls, key, i);
+			t->launched[i] = c->kind != CALL_OTHER;
+			continue;
+		}
+		if (t->gpu.calls.v[other].driver && !c->driver) {
+			/* Its place, with the time and the name of the outer one. */
+			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
+
+			*o = *c;
+			t->gpu.calls.v[i] = inner;
+			t->launched[other] |= o->kind != CALL_OTHER;
+		}
+	}
+	return err;
+}
+
+/* Whether another call has its id: it is the driver's, in that one. */
+static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
+{
+	const struct gpu_call *c = &t->gpu.calls.v[call];
+	uint32_t outer;
+
+	return c->correlation_id && idmap__get(&t->calls, ID_KEY(c->pid, c->correlation_id), &outer) &&
+	       outer != call;
+}
+
+/*
+ * twofiles__find_call - the call that device work is of
+ * @pid: set to its process; 0 if that is not known
+ *
+ * Records of device work tell no process: where several have that id, there is no telling.
+ */
+static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
+				    uint32_t *pid)
+{
+	uint32_t i, call, found = NO_INDEX;
+
+	*pid = w->pid;
+	if (w->pid)
+		return idmap__get(&t->calls, ID_KEY(w->pid, w->w.correlation_id), &call) ?
+			call : NO_INDEX;
+	for (i = 0; i < t->pids.nr; i++) {
+		if (!idmap__get(&t->calls, ID_KEY(t->pids.v[i], w->w.correlation_id), &call))
+			continue;
+		if (found != NO_INDEX)
+			return NO_INDEX;
+		found = call;
+		*pid = t->pids.v[i];
+	}
+	return found;
+}
+
+static int launch__compare(const void *a, const void *b, void *ctx)
+{
+	const struct gpu_call *calls = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return cmp3(calls[x].start_ns, calls[y].start_ns) ?: cmp3(x, y);
+}
+
+/* The calls that stacks may be of: those of the kinds that the stacks' paths end with. */
+static int twofiles__list_launches(struct twofiles *t)
+{
+	bool kinds[CALL_MEMSET + 1] = { false };
+	uint32_t i, call, pid;
+	int err = 0;
+
+	for (i = 0; i < t->stacks.nr; i++)
+		kinds[t->stacks.v[i].kind] = true;
+	for (i = 0; i < t->gpu.works.nr; i++) {
+		call = twofiles__find_call(t, &t->gpu.works.v[i], &pid);
+		if (call != NO_INDEX)
+			t->launched[call] = true;
+	}
+	for (i = 0; i < t->gpu.calls.nr && !err; i++)
+		if (t->launched[i] && kinds[t->gpu.calls.v[i].kind])
+			err = array_push(&t->launches, i);
+	array__sort(t->launches.v, t->launches.nr, sizeof(*t->launches.v), launch__compare,
+		    t->gpu.calls.v);
+	return err;
+}
+
+/* ---- the match ---------------------------------------------------------------------------------- */
+
+/* The number of a process, the same for both sides. */
+static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
+{
+	return t->other_pid && pid == t->other_pid && t->events.nr ? t->events.v[0].pid : pid;
+}
+
+static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint32_t pid,
+			  uint64_t tid, uint32_t *lane)
+{
+	/* Thread ids have 32 bits on either side. */
+	struct lane new = { .pid = pid, .tid = (uint32_t)tid };
+	uint64_t key = ID_KEY(pid, (uint32_t)tid);
+	int err;
+
+	if (idmap__get(ids, key, lane))
+		return 0;
+	*lane = gpu ? t->gpu_lanes.nr : t->cpu_lanes.nr;
+	err = idmap__put(ids, key, *lane);
+	return err ?: gpu ? array_push(&t->gpu_lanes, new) : array_push(&t->cpu_lanes, new);
+}
+
+/* Whether both sides tell processes by the same numbers. */
+static bool twofiles__compare_pids(struct twofiles *t)
+{
+	uint32_t cpu_pid = t->events.nr ? t->events.v[0].pid : 0, i, k;
+	bool same = true, one = true;
+
+	for (i = 0; i < t->events.nr; i++) {
+		one &= t->events.v[i].pid == cpu_pid;
+		for (k = 0; k < t->pids.nr && t->pids.v[k] != t->events.v[i].pid; k++)
+			;
+		same &= k < t->pids.nr;
+	}
+	/* As in a container, where one side sees other numbers. */
+	if (!same && one && t->pids.nr == 1)
+		t->other_pid = t->pids.v[0];
+	return same;
+}
+
+static int twofiles__align(struct twofiles *t, struct align *a, const struct align_opts *opts)
+{
+	size_t nr_cpu = t->events.nr, nr_gpu = t->launches.nr;
+	struct align_event *events = calloc(nr_cpu + nr_gpu + 1, sizeof(*events));
+	struct align_side cpu = { .events = events, .nr = nr_cpu };
+	struct align_side gpu = { .events = events + nr_cpu, .nr = nr_gpu };
+	struct idmap cpu_ids = { 0 }, gpu_ids = { 0 };
+	bool pids_agree = twofiles__compare_pids(t);
+	uint64_t *tids = NULL;
+	uint32_t i, lane;
+	int err = events ? 0 : -ENOMEM;
+
+	for (i = 0; i < nr_cpu && !err; i++) {
+		const struct stack_event *e = &t->events.v[i];
+
+		err = twofiles__lane(t, false, &cpu_ids, e->pid, e->tid, &lane);
+		events[i] = (struct align_event){
+			.time_ns = e->time_ns, .thread = lane, .label = e->stack,
+			.kind = t->stacks.v[e->stack].kind,
+		};
+		if (pids_agree)
+			events[i].kind += e->pid << 3;
+		if (!err)
+			err = array_push(&t->cpu_lane_of, lane);
+	}
+	for (i = 0; i < nr_gpu && !err; i++) {
+		const struct gpu_call *c = &t->gpu.calls.v[t->launches.v[i]];
+
+		err = twofiles__lane(t, true, &gpu_ids, twofiles__pid(t, c->pid), c->tid, &lane);
+		events[nr_cpu + i] = (struct align_event){
+			.time_ns = c->start_ns, .thread = lane, .kind = c->kind,
+		};
+		if (pids_agree)
+			events[nr_cpu + i].kind += c->pid << 3;
+		if (!err)
+			err = array_push(&t->gpu_lane_of, lane);
+	}
+	cpu.nr_threads = t->cpu_lanes.nr;
+	gpu.nr_threads = t->gpu_lanes.nr;
+	if (!err)
+		tids = calloc(cpu.nr_threads + gpu.nr_threads + 1, sizeof(*tids));
+	if (tids) {
+		for (i = 0; i < cpu.nr_threads; i++)
+			tids[i] = ID_KEY(t->cpu_lanes.v[i].pid, t->cpu_lanes.v[i].tid);
+		for (i = 0; i < gpu.nr_threads; i++)
+			tids[cpu.nr_threads + i] = ID_KEY(t->gpu_lanes.v[i].pid,
+							  t->gpu_lanes.v[i].tid);
+		cpu.tids = tids;
+		gpu.tids = tids + cpu.nr_threads;
+		err = align__run(a, &cpu, &gpu, opts);
+	} else if (!err) {
+		err = -ENOMEM;
+	}
+	free(tids);
+	free(events);
+	idmap__free(&cpu_ids);
+	idmap__free(&gpu_ids);
+	return err;
+}
+
+/* ---- what comes out ----------------------------------------------------------------------------- */
+
+static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *comm)
+{
+	uint32_t proc;
+
+	if (idmap__get(&t->procs, pid, &proc))
+		return proc;
+	proc = import__process(t->im, pid, comm, 0);
+	if (!t->im->err)
+		t->im->err = idmap__put(&t->procs, pid, proc);
+	return proc;
+}
+
+/*
+ * twofiles__path - a path of the recording, the same for the same things
+ * @stack: or ALIGN_NONE, ALIGN_UNCERTAIN
+ * @api: what was called, if the stack does not say; one of the interned names
+ */
+static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
+			       uint64_t time_ns)
+{
+	const struct folded_stack *s = stack < t->stacks.nr ? &t->stacks.v[stack] : NULL;
+	const struct path_key key = { .api = s && s->api ? s->api : api, .stack = stack, .proc = proc };
+	const char *known = strpool__intern(&t->path_keys, (const char *)&key, sizeof(key));
+	const char *p, *end;
+	uint32_t path;
+	int err = 0;
+
+	if (!known)
+		t->im->err = t->im->err ?: -ENOMEM;
+	if (t->im->err)
+		return 0;
+	if (strpool__id(known) < t->paths.nr)
+		return t->paths.v[strpool__id(known)];
+	t->frames.nr = 0;
+	if (stack == ALIGN_UNCERTAIN)
+		err = array_push(&t->frames, span__of("[uncertain]"));
+	for (p = s ? s->text : NULL, end = p ? p + s->len : NULL; p && p < end && !err;) {
+		struct span frame = { .s = p };
+
+		p = memchr(p, ';', end - p) ?: end;
+		frame.len = p++ - frame.s;
+		trim(&frame);
+		if (!frame.len)
+			continue;
+		frame.len = strnlen(frame.s, frame.len);
+		if (span__is(frame, "<no-symbol>"))
+			frame.s = NULL;
+		err = array_push(&t->frames, frame);
+	}
+	if (!err && s && !t->frames.nr)
+		err = array_push(&t->frames, (struct span){ 0 });
+	t->im->err = err;
+	path = import__path(t->im, proc, time_ns, key.api, t->frames.v, t->frames.nr);
+	t->im->err = t->im->err ?: array_push(&t->paths, path);
+	return path;
+}
+
+/* Return: the thread of the recording that a lane is, called @comm from now on unless NULL. */
+static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
+				 const char *comm, uint64_t time_ns)
+{
+	uint32_t proc = twofiles__proc(t, lane->pid, comm ?: "");
+
+	if (!lane->thread) {
+		lane->thread = import__thread(t->im, proc, tid);
+		lane->told_tid = tid;
+	}
+	if (comm && comm != lane->comm) {
+		/* Also for what came before its first stack. */
+		import__comm(t->im, lane->pid, tid, lane->comm ? time_ns : 0, comm);
+		lane->comm = comm;
+	}
+	return lane->thread;
+}
+
+static void twofiles__write_launches(struct twofiles *t, const struct align *a)
+{
+	struct twofile *out = t->out;
+	uint32_t i, tid;
+
+	for (i = 0; i < t->launches.nr; i++) {
+		const struct gpu_call *c = &t->gpu.calls.v[t->launches.v[i]];
+		struct lane *lane = &t->gpu_lanes.v[t->gpu_lane_of.v[i]];
+		uint32_t pair = a->pair[t->gpu_lane_of.v[i]], match = a->match[i];
+		const struct stack_event *e = match < t->events.nr ? &t->events.v[match] : NULL;
+
+		if (e)
+			out->nr_certain++;
+		else if (match == ALIGN_UNCERTAIN)
+			out->nr_uncertain++;
+		else
+			out->nr_no_stack++;
+		/* What the system calls the thread is worth more than what CUPTI does. */
+		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
+		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
+		import__launch(t->im, c->start_ns, c->correlation_id,
+			       twofiles__path(t, twofiles__proc(t, lane->pid, ""),
+					      e ? e->stack : match, c->name, c->start_ns),
+			       lane->thread);
+		if (pair != NO_INDEX)
+			t->cpu_lanes.v[pair].thread = lane->thread;
+	}
+	for (i = 0; i < t->events.nr; i++) {
+		const struct stack_event *e = &t->events.v[i];
+		struct lane *lane = &t->cpu_lanes.v[t->cpu_lane_of.v[i]];
+		/* It may have been before the other clock's beginning. */
+		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
+				   xpu_ns_between(out->offset_ns, e->time_ns);
+
+		if (a->match_back[i] != ALIGN_NONE)
+			continue;
+		out->nr_no_launch++;
+		if (!lane->thread)
+			twofiles__thread(t, lane, lane->tid, e->comm, time_ns);
+		import__launch(t->im, time_ns, 0,
+			       twofiles__path(t, twofiles__proc(t, lane->pid, e->comm), e->stack,
+					      "cudaLaunchKernel", time_ns), lane->thread);
+	}
+}
+
+/* Launches at which no stacks were taken, and how long calls took, where that is told. */
+static void twofiles__write_others(struct twofiles *t)
+{
+	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
+	struct idmap ids = { 0 };
+	uint32_t i, proc, lane = 0;
+	bool timed;
+
+	if (!done) {
+		t->im->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < t->launches.nr; i++)
+		done[t->launches.v[i]] = true;
+	for (i = 0; i < t->gpu_lanes.nr && !t->im->err; i++)
+		t->im->err = idmap__put(&ids, ID_KEY(t->gpu_lanes.v[i].pid, t->gpu_lanes.v[i].tid),
+					i);
+	for (i = 0; i < t->gpu.calls.nr && !t->im->err; i++) {
+		const struct gpu_call *c = &t->gpu.calls.v[i];
+
+		timed = c->end_ns > c->start_ns && !twofiles__is_inner(t, i);
+		if (!timed && (!t->launched[i] || done[i]))
+			continue;
+		t->im->err = twofiles__lane(t, true, &ids, twofiles__pid(t, c->pid), c->tid, &lane);
+		if (t->im->err)
+			break;
+		twofiles__thread(t, &t->gpu_lanes.v[lane], c->tid, NULL, c->start_ns);
+		proc = twofiles__proc(t, t->gpu_lanes.v[lane].pid, "");
+		if (timed)
+			import__call(t->im, proc, t->gpu_lanes.v[lane].told_tid, c->start_ns,
+				     c->end_ns - c->start_ns, c->correlation_id, c->name);
+		if (t->launched[i] && !done[i])
+			import__launch(t->im, c->start_ns, c->correlation_id,
+				       twofiles__path(t, proc, ALIGN_NONE, c->name, c->start_ns),
+				       t->gpu_lanes.v[lane].thread);
+	}
+	idmap__free(&ids);
+	free(done);
+}
+
+static void twofiles__write_works(struct twofiles *t)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	uint32_t i, pid, proc;
+
+	for (i = 0; i < t->gpu.works.nr; i++) {
+		struct gpu_work *w = &t->gpu.works.v[i];
+
+		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
+			/* An orphan, of whichever process. */
+			pid = t->pids.nr ? t->pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
+			if (t->pids.nr > 1)
+				w->w.correlation_id = 0;
+		}
+		proc = twofiles__proc(t, twofiles__pid(t, pid), "");
+		w->w.stream = import__stream(t->im, proc, w->device, w->context, w->stream);
+		if (w->kind == WORK_KERNEL)
+			import__kernel(t->im, proc, &w->w, w->name);
+		else if (w->kind == WORK_MEMCPY)
+			import__memcpy(t->im, proc, &w->w);
+		else
+			import__memset(t->im, proc, &w->w);
+		t->out->work_ns += w->w.duration_ns;
+		if (w->w.start_ns)
+			first_ns = min_t(uint64_t, first_ns, w->w.start_ns);
+		last_ns = max_t(uint64_t, last_ns, w->w.start_ns + w->w.duration_ns);
+	}
+	for (i = 0; i < t->gpu.calls.nr; i++) {
+		first_ns = min_t(uint64_t, first_ns, t->gpu.calls.v[i].start_ns);
+		last_ns = max_t(uint64_t, last_ns, t->gpu.calls.v[i].end_ns);
+	}
+	t->out->gpu_ns = xpu_ns_between(first_ns, last_ns);
+}
+
+/* Says what is odd. Return: 0 or -EINVAL if that is all there is. */
+static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
+{
+	if (opts->cpu && !t->events.nr) {
+		msgs__add(t->msgs, "%s: no stacks in it: lines are 'timestamp_ns comm pid tid cpu "
+			  "frame;frame;...'", opts->cpu);
+		return -EINVAL;
+	}
+	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
+		msgs__add(t->msgs, t->gpu.damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
+			  "%s: no CUDA events in it: Chrome JSON, JSON lines and the text of CUPTI's "
+			  "samples are known", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
+		return -EINVAL;
+	}
+	if (t->nr_strange)
+		msgs__add(t->msgs, "%s: %" PRIu64 " lines are no stacks: ignored", opts->cpu,
+			  t->nr_strange);
+	if (t->gpu.nr_strange)
+		msgs__add(t->msgs, "%s: %" PRIu64 " %s could not be read: ignored", opts->gpu,
+			  t->gpu.nr_strange, t->gpu.format == GPU_CHROME ? "events" : "lines");
+	if (t->gpu.damage) {
+		msgs__add(t->msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there",
+			  opts->gpu, t->gpu.damage_offset, t->gpu.damage);
+		t->out->damaged = true;
+	}
+	if (opts->cpu && !t->launches.nr)
+		msgs__add(t->msgs, "%s: no API calls in it that the stacks could be of", opts->gpu);
+	return 0;
+}
+
+struct gpu_reader {
+	struct gputrace *trace;
+	const char *buf;
+	size_t size;
+	int err;
+};
+
+static void *gpu_reader__run(void *arg)
+{
+	struct gpu_reader *r = arg;
+
+	r->err = gputrace__read(r->trace, r->buf, r->size);
+	return NULL;
+}
+
+/* Reads both files, at the same time if there are both. Return: 0 or -ENOMEM. */
+static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes, const char *gpu,
+			  size_t gpu_bytes)
+{
+	struct gpu_reader reader = { .trace = &t->gpu, .buf = gpu, .size = gpu_bytes };
+	bool alone = !cpu;
+	pthread_t thread;
+	int err = 0;
+
+	if (!alone)
+		alone = pthread_create(&thread, NULL, gpu_reader__run, &reader);
+	if (alone)
+		gpu_reader__run(&reader);
+	if (cpu)
+		err = twofiles__read_stacks(t, cpu, cpu_bytes);
+	if (!alone)
+		pthread_join(thread, NULL);
+	return err ?: reader.err;
+}
+
+int twofile__read(struct twofile *out, struct import *im, const struct twofile_opts *opts,
+		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
+		  struct msgs *msgs)
+{
+	struct align_opts align_opts = {
+		.tolerance_ns = opts->tolerance_ns, .max_offset_ns = MAX_OFFSET_NS,
+	};
+	struct twofiles t = { .out = out, .im = im, .msgs = msgs };
+	struct align a = { 0 };
+	uint32_t i;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = twofiles__read(&t, cpu, cpu_bytes, gpu, gpu_bytes);
+	t.launched = calloc(t.gpu.calls.nr + 1, sizeof(*t.launched));
+	if (!err && !t.launched)
+		err = -ENOMEM;
+	if (!err)
+		err = twofiles__index_calls(&t);
+	if (!err)
+		err = twofiles__list_launches(&t);
+	if (!err)
+		err = twofiles__complain(&t, opts);
+	if (!err)
+		err = twofiles__align(&t, &a, &align_opts);
+	if (err)
+		goto out;
+	out->offset_ns = a.offset_ns;
+	out->jitter_ns = a.jitter_ns;
+	out->drift_ppm = a.drift_ppm;
+	out->nr_offsets = a.nr_offsets;
+	out->nr_stacks = t.events.nr;
+	out->nr_launches = t.launches.nr;
+	out->nr_calls = t.gpu.calls.nr;
+	out->nr_works = t.gpu.works.nr;
+	out->nr_stack_threads = t.cpu_lanes.nr;
+	out->nr_launch_threads = t.gpu_lanes.nr;
+	for (i = 0; i < t.gpu_lanes.nr; i++)
+		out->nr_pairs += a.pair[i] != NO_INDEX;
+	if (t.events.nr)
+		out->stacks_ns = t.events.v[t.events.nr - 1].time_ns - t.events.v[0].time_ns;
+	if (a.nr_offsets > 1)
+		msgs__add(msgs, "%s: several clock offsets fit equally well, %.3f ms and %.3f ms for "
+			  "two: nothing is matched", opts->cpu, a.offset_ns / 1e6,
+			  a.other_offset_ns / 1e6);
+	else if (!a.nr_offsets && t.events.nr && t.launches.nr)
+		msgs__add(msgs, "%s: no clock offset brings its stacks near the calls in %s: nothing "
+			  "is matched", opts->cpu, opts->gpu);
+	/* Names of processes first: a stack tells them. */
+	for (i = 0; i < t.events.nr; i++)
+		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
+	twofiles__write_launches(&t, &a);
+	twofiles__write_others(&t);
+	twofiles__write_works(&t);
+	err = im->err;
+out:
+	align__exit(&a);
+	array_free(&t.frames);
+	array_free(&t.gpu_lane_of);
+	array_free(&t.cpu_lane_of);
+	array_free(&t.gpu_lanes);
+	array_free(&t.cpu_lanes);
+	array_free(&t.pids);
+	array_free(&t.launches);
+	array_free(&t.events);
+	array_free(&t.stacks);
+	array_free(&t.paths);
+	strpool__free(&t.path_keys);
+	idmap__free(&t.procs);
+	idmap__free(&t.calls);
+	strpool__free(&t.lines);
+	strpool__free(&t.strings);
+	free(t.launched);
+	gputrace__exit(&t.gpu);
+	return err;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+void twofile__print(const struct twofile *t, FILE *f, bool summary)
+{
+	if (t->nr_stacks)
+		fprintf(f, "by time: launches %" PRIu64 " certain %" PRIu64 " uncertain %" PRIu64
+			" without stack %" PRIu64 "; stacks %" PRIu64 " without launch %" PRIu64 "\n",
+			t->nr_launches, t->nr_certain, t->nr_uncertain, t->nr_no_stack,
+			t->nr_stacks, t->nr_no_launch);
+	if (!summary)
+		return;
+	fprintf(f, "  %" PRIu64 " API calls and %" PRIu64 " device records in %.3f ms, %.3f ms of "
+		"device time\n", t->nr_calls, t->nr_works, t->gpu_ns / 1e6, t->work_ns / 1e6);
+	if (!t->nr_stacks)
+		return;
+	fprintf(f, "  %" PRIu64 " stacks in %.3f ms, of %" PRIu32 " threads; launches of %" PRIu32
+		", %" PRIu32 " of them told apart\n", t->nr_stacks, t->stacks_ns / 1e6,
+		t->nr_stack_threads, t->nr_launch_threads, t->nr_pairs);
+	if (t->nr_offsets == 1)
+		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f ppm, "
+			"jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm, t->jitter_ns / 1e3);
+	fprintf(f, "  certain %.2f %%, uncertain %.2f %%, without stack %.2f %% of the launches\n",
+		percent(t->nr_certain, t->nr_launches), percent(t->nr_uncertain, t->nr_launches),
+		percent(t->nr_no_stack, t->nr_launches));
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "join/tell.h"
+#include "join/wanted.h"
+
+#define DOMAIN_DRIVER	1		/* CUPTI_CB_DOMAIN_DRIVER_API */
+#define DOMAIN_RUNTIME	2		/* CUPTI_CB_DOMAIN_RUNTIME_API */
+
+/*
+ * The thread that its process calls @tid. In a pid namespace of its own that means nothing here,
+ * and threads that have launched nothing are known by it alone.
+ */
+static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
+			uint32_t tid, uint32_t *thread)
+{
+	struct model *m = p->model;
+	bool own_ns = batch->ns_tid && batch->ns_tid != batch->tid;
+	const struct idmap *found = own_ns ? &p->found->ns_tids : &p->found->tids;
+	struct idmap *others = &p->calls.tids[own_ns];
+	int err;
+
+	if (idmap__get(found, ID_KEY(proc, tid), thread) ||
+	    idmap__get(others, ID_KEY(proc, tid), thread))
+		return 0;
+	*thread = m->threads.nr;
+	err = idmap__put(others, ID_KEY(proc, tid), *thread);
+	return err ?: array_push(&m->threads, ((struct thread){ .proc = proc, .tid = tid }));
+}
+
+/*
+ * Return: how much of a name is the function's: the runtime's end in "_v" and CUDA's version then.
+ */
+static size_t api_name__len(const char *name)
+{
+	size_t len = strlen(name), end = len;
+
+	while (end && name[end - 1] >= '0' && name[end - 1] <= '9')
+		end--;
+	return end < len && end > 2 && !strncmp(name + end - 2, "_v", 2) ? end - 2 : len;
+}
+
+/*
+ * The index in sums.calls of what @cbid, with XPU_CALL_RUNTIME or without, is the call of. Processes
+ * that have one name for it share one.
+ */
+static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)
+{
+	struct model *m = p->model;
+	uint32_t domain = cbid & XPU_CALL_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER;
+	const char *name;
+	int err = 0;
+
+	if (idmap__get(&p->calls.stats, ID_KEY(proc, cbid), idx))
+		return 0;
+	name = found__api_name(p->found, proc, domain, cbid & ~XPU_CALL_RUNTIME);
+	if (!name || !*name)
+		name = strpool__internf(&m->strings, "[api %u:%u]", domain,
+				       cbid & ~XPU_CALL_RUNTIME);
+	else
+		name = strpool__intern(&m->strings, name, domain == DOMAIN_RUNTIME ?
+				       api_name__len(name) : strlen(name));
+	if (!name)
+		return -ENOMEM;
+	if (!idmap__get(&p->sums->call_names, (uintptr_t)name, idx)) {
+		*idx = p->sums->calls.nr;
+		err = array_push(&p->sums->calls, ((struct call_stats){ .name = name }));
+		if (!err)
+			err = idmap__put(&p->sums->call_names, (uintptr_t)name, *idx);
+	}
+	return err ?: idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
+}
+
+static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, uint64_t duration_ns)
+{
+	struct model *m = p->model;
+	struct thread *thread = &m->threads.v[call->thread];
+	const char *comm = model__thread_comm(m, thread, call->start_ns - p->found->shift_ns);
+	struct call_stats *stats;
+	int keep, err;
+	uint32_t idx;
+
+	err = call__stats(p, thread->proc, cbid, &idx);
+	if (err)
+		return err;
+	stats = &p->sums->calls.v[idx];
+	call->name = stats->name;
+	keep = wanted__call(p->opts->filter, m, call->thread, comm, call->start_ns);
+	if (keep < 0)
+		return keep;
+	if (keep) {
+		p->sums->nr_calls++;
+		err = p->opts->stats ? stats__add(&stats->ns, duration_ns) : 0;
+	}
+	/* One that the filter does not want may be a launch whose work it wants. */
+	call->launch_only = !keep;
+	return err ?: tell__slice(p, call);
+}
+
+int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
+		const struct xpu_record_calls *rec)
+{
+	struct arrived *arrived;
+	uint32_t thread, i;
+	int err;
+
+	err = second_pass__arrived(p, proc, &arrived);
+	if (err)
+		return err;
+	arrived->nr_calls += rec->nr;
+	if (p->opts->without & 1u << LEAF_PENDING)
+		return 0;
+	err = call__thread(p, proc, batch, rec->tid, &thread);
+	for (i = 0; i < rec->nr && !err; i++) {
+		const struct xpu_call *c = &rec->calls[i];
+		uint64_t duration_ns = (uint64_t)c->duration_high << 32 | c->duration_ns;
+		struct slice call = {
+			.start_ns = rec->time_ns + (int64_t)c->delta_ns + p->found->shift_ns,
+			.key = JOIN_KEY(proc, c->correlation_id),
+			.thread = thread,
+			.chain = NO_INDEX,
+			.kind = SLICE_API,
+		};
+
+		if (__builtin_add_overflow(call.start_ns, duration_ns, &call.end_ns))
+			p->sums->loss.bad_calls++;
+		else
+			err = call__add(p, &call, c->cbid, duration_ns);
+	}
+	return err;
+}

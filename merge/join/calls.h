@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * calls.h - the second pass: calls of CUDA's API, as recorded with --api
+ */
+#ifndef MERGE_CALLS_H
+#define MERGE_CALLS_H
+
+#include "join/second_pass.h"
+
+/* Return: 0, -ENOMEM or what a sink returned. */
+int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
+		const struct xpu_record_calls *rec);
+
+#endif /* MERGE_CALLS_H */

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join/calls.h"
+#include "join/origin.h"
+#include "join/place.h"
+#include "join/ranges.h"
+#include "join/tell.h"
+#include "symbols/demangle.h"
+
+/* Takes what the join has found, if @more is not 0 or an error. */
+static int take(struct second_pass *p, int more)
+{
+	const struct match *match;
+	int err = min_t(int, more, 0);
+
+	while (more > 0 && !err && (match = join__next(p->join)))
+		err = place__match(p, match);
+	return err;
+}
+
+/* ---- launches ------------------------------------------------------------------------------- */
+
+/* Launch @i with its ids resolved. Return: the number of ids that nothing defines, or -errno. */
+static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches, uint32_t i,
+		       struct launch *l, uint64_t *key, bool *one_record)
+{
+	struct model *m = p->model;
+	const struct xpu_launch *rec = &launches->launches[i];
+	const __u32 *range_ids = (const void *)&launches->launches[launches->nr];
+	uint32_t path, proc = NO_INDEX;
+	int nr_bad, err = 0;
+
+	*l = (struct launch){ .time_ns = launches->time_ns + (int64_t)rec->delta_ns };
+	nr_bad = origin__read(p->found, m, rec->path_id, rec->thread_id, l, &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	*key = JOIN_KEY(proc, rec->correlation_id);
+	*one_record = path != NO_INDEX && m->paths.v[path].one_record;
+	if (launches->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
+		err = ranges__chain(p, proc, range_ids[i], &l->chain);
+	return err < 0 ? err : nr_bad + err;
+}
+
+int device__launches(struct second_pass *p, const struct xpu_record_launches *rec)
+{
+	struct model *m = p->model;
+	struct arrived *arrived;
+	struct launch l;
+	uint64_t key = 0, *seen_ns;
+	bool one_record;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < rec->nr; i++) {
+		/* Most likely of the process of the one before. */
+		if (rec->nr - i > JOIN_PREFETCH)
+			join__prefetch(p->join,
+				       JOIN_KEY(JOIN_KEY_PROC(key),
+						rec->launches[i + JOIN_PREFETCH].correlation_id));
+		err = read_launch(p, rec, i, &l, &key, &one_record);
+		if (err < 0)
+			return err;
+		p->sums->loss.bad_refs += err;
+		err = second_pass__arrived(p, JOIN_KEY_PROC(key), &arrived);
+		if (err)
+			return err;
+		arrived->nr_launches++;
+		if (arrived->window.nr_threads) {
+			err = window__see(&arrived->window, JOIN_KEY_ID(key));
+			if (err)
+				return err;
+		}
+		seen_ns = &m->machine.procs.v[JOIN_KEY_PROC(key)].seen_ns;
+		*seen_ns = max_t(uint64_t, *seen_ns, l.time_ns);
+		l.time_ns += p->found->shift_ns;
+		m->chains.v[l.chain].nr_launches++;
+		if (l.thread != NO_INDEX)
+			m->threads.v[l.thread].nr_launches++;
+		sums__see_time(p->sums, l.time_ns, l.time_ns);
+		/* With a filter, it is told as soon as it is known to be wanted. */
+		if (!filter__active(p->opts->filter))
+			err = tell__launch(p, key, &l);
+		if (!err)
+			err = take(p, join__add_launch(p->join, key, &l, one_record));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec)
+{
+	struct launch l;
+	bool one_record;
+	uint64_t key;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < rec->nr; i++) {
+		err = read_launch(p, rec, i, &l, &key, &one_record);
+		l.time_ns += p->found->shift_ns;
+		if (err >= 0)
+			err = take(p, join__rescan_launch(p->join, key, &l));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- device records ------------------------------------------------------------------------- */
+
+static int work__stream(struct second_pass *p, uint32_t proc, uint32_t id, uint32_t *idx)
+{
+	struct model *m = p->model;
+	struct stream stream = { .proc = proc };
+	struct arrived *arrived;
+	int err;
+
+	if (id && idmap__get(&p->found->streams, ID_KEY(proc, id), idx))
+		return 0;
+	p->sums->loss.bad_refs++;
+	err = second_pass__arrived(p, proc, &arrived);
+	if (err)
+		return err;
+	if (arrived->unknown_stream == NO_INDEX) {
+		err = gpus__get(&m->gpus, proc, 0, &stream.gpu);
+		arrived->unknown_stream = m->streams.nr;
+		if (!err)
+			err = array_push(&m->streams, stream);
+		if (err)
+			return err;
+	}
+	*idx = arrived->unknown_stream;
+	return 0;
+}
+
+/* Return: the correlation id of a device record, 0 for other records. */
+static uint32_t work__correlation_id(const struct xpu_record *rec)
+{
+	if (rec->type == XPU_RECORD_KERNEL)
+		return ((const struct xpu_record_kernel *)rec)->correlation_id;
+	if (rec->type == XPU_RECORD_MEMCPY || rec->type == XPU_RECORD_MEMSET)
+		return ((const struct xpu_record_memory *)rec)->correlation_id;
+	return 0;
+}
+
+/* The origin of the graph node that a device record is of, NO_INDEX if it is of none or unknown. */
+static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)
+{
+	uint64_t id;
+	uint32_t node;
+
+	if (!(rec->misc & XPU_MISC_GRAPH_NODE))
+		return NO_INDEX;
+	if (rec->type == XPU_RECORD_KERNEL)
+		id = ((const struct xpu_record_kernel *)rec)->graph_node_id[0];
+	else
+		id = ((const struct xpu_record_memory *)rec)->graph_node_id[0];
+	node = graphs__origin(&p->found->graphs, proc, id);
+	if (node == NO_INDEX && p->opts->graph != GRAPH_LAUNCH)
+		p->sums->loss.unknown_nodes++;
+	return node;
+}
+
+/* When it ran, for @w and for who waited for it. */
+static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
+		      struct work *w)
+{
+	struct model *m = p->model;
+	const struct stream *stream = &m->streams.v[w->stream];
+	/* All device records begin alike: times first. */
+	const struct xpu_record_kernel *k = (const void *)rec;
+	uint64_t end_ns;
+
+	if (rec->misc & XPU_MISC_BAD_TIME || !k->start_ns ||
+	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
+	    __builtin_add_overflow(end_ns, p->found->shift_ns, &end_ns)) {
+		p->sums->loss.bad_times++;
+		return 0;
+	}
+	w->start_ns = k->start_ns + p->found->shift_ns;
+	w->duration_ns = k->duration_ns;
+	sums__see_time(p->sums, w->start_ns, end_ns);
+	return waits__work(&p->waits, &(struct wait_work){
+		.start_ns = w->start_ns,
+		.end_ns = end_ns,
+		.proc = proc,
+		.context = stream->context,
+		.stream = stream->stream,
+		.correlation_id = work__correlation_id(rec),
+		.leaf = w->leaf,
+		.kernel = rec->type == XPU_RECORD_KERNEL,
+	});
+}
+
+/* The leaf of a kernel, by the id of its mangled name. Return: 0 or -ENOMEM. */
+static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint32_t name,
+			uint32_t *idx)
+{
+	static const struct kernel_leaf none = { NO_INDEX, NO_INDEX };
+	struct leaves *leaves = &p->model->leaves;
+	const struct found *f = p->found;
+	struct kernel_leaf *kernel;
+	const char *mangled;
+	uint32_t string;
+	char *pretty;
+	int err = 0;
+
+	if (!name || !idmap__get(&f->strings, ID_KEY(proc, name), &string)) {
+		p->sums->loss.bad_refs++;
+		return leaves__get(leaves, LEAF_KERNEL, gpu, UNKNOWN, idx);
+	}
+	while (!err && p->device.kernels.nr <= string)
+		err = array_push(&p->device.kernels, none);
+	if (err)
+		return err;
+	kernel = &p->device.kernels.v[string];
+	if (kernel->leaf == NO_INDEX || kernel->gpu != gpu) {
+		mangled = f->string_defs.v[string];
+		pretty = demangle(mangled);
+		err = leaves__get(leaves, LEAF_KERNEL, gpu, pretty ?: mangled, &kernel->leaf);
+		free(pretty);
+		if (err)
+			return err;
+		kernel->gpu = gpu;
+	}
+	*idx = kernel->leaf;
+	return 0;
+}
+
+static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)
+{
+	struct model *m = p->model;
+	const struct xpu_record_memory *mem = (const void *)rec;
+	const struct xpu_record_kernel *k = (const void *)rec;
+	bool kernel = rec->type == XPU_RECORD_KERNEL, copy = rec->type == XPU_RECORD_MEMCPY;
+	struct arrived *arrived;
+	struct work w = { 0 };
+	const char *name;
+	uint32_t gpu;
+	int err;
+
+	err = second_pass__arrived(p, proc, &arrived);
+	if (err)
+		return err;
+	arrived->nr_works++;
+	w.node = work__node(p, proc, rec);
+	err = work__stream(p, proc, kernel ? k->stream : mem->stream, &w.stream);
+	if (err)
+		return err;
+	gpu = m->streams.v[w.stream].gpu;
+	if (kernel) {
+		err = kernel__leaf(p, proc, gpu, k->name, &w.leaf);
+	} else {
+		name = copy ? memcpy_kind__name(mem->copy_kind) : "";
+		err = leaves__get(&m->leaves, copy ? LEAF_MEMCPY : LEAF_MEMSET, gpu, name, &w.leaf);
+		w.bytes = mem->bytes;
+	}
+	if (!err)
+		err = work__time(p, proc, rec, &w);
+	if (err)
+		return err;
+	m->gpus.list.v[gpu].used = true;
+	return take(p, join__add_work(p->join, JOIN_KEY(proc, work__correlation_id(rec)), &w));
+}
+
+int device__batch(struct second_pass *p, const struct record_iter *outer,
+		  const struct xpu_record_batch *batch)
+{
+	struct model *m = p->model;
+	const struct xpu_record *rec, *next;
+	struct record_iter it, ahead;
+	struct arrived *arrived;
+	uint32_t proc;
+	int err, i;
+
+	err = machine__proc(&m->machine, batch->proc_id, &proc);
+	record_iter__enter(&it, outer, batch);
+	ahead = it;
+	for (i = 0; i < JOIN_PREFETCH; i++)
+		record_iter__next(&ahead);
+	while (!err && (rec = record_iter__next(&it))) {
+		next = record_iter__next(&ahead);
+		if (next)
+			join__prefetch(p->join, JOIN_KEY(proc, work__correlation_id(next)));
+		if (rec->type == XPU_RECORD_KERNEL || rec->type == XPU_RECORD_MEMCPY ||
+		    rec->type == XPU_RECORD_MEMSET)
+			err = device__work(p, proc, rec);
+		else if (rec->type == XPU_RECORD_CALLS)
+			err = calls__read(p, proc, batch, (const void *)rec);
+	}
+	if (!err)
+		err = second_pass__arrived(p, proc, &arrived);
+	/* What was sent with the baseline is not among what was sent after it. */
+	if (!err && found__sent(p->found, proc)->baseline == record_iter__place(outer))
+		arrived->nr_works = arrived->nr_calls = 0;
+	return err;
+}
+
+int device__finish(struct second_pass *p)
+{
+	return take(p, join__finish(p->join));
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/losses.h"
+
+#define MAX_COUNT	(1ull << 48)	/* of anything, in one process: what it says may be a lie */
+
+/*
+ * Never counts backwards: the shim's last total may be older than what came last. Nor so far that
+ * one process's number makes the sum of all a small one.
+ */
+static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
+{
+	if (sent <= first || sent - first <= arrived)
+		return 0;
+	return min_t(uint64_t, sent - first - arrived, MAX_COUNT);
+}
+
+/* Of three counters that are one sum. */
+static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
+{
+	return min_t(uint64_t, a, MAX_COUNT) + min_t(uint64_t, b, MAX_COUNT) +
+	       min_t(uint64_t, c, MAX_COUNT);
+}
+
+#define SINCE(sent, member)	missing((sent)->last.member, (sent)->first.member, 0)
+
+/* Adds what of one process's is missing. Return: how many device records had not ended. */
+static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
+				bool outlived)
+{
+	const struct xpu_record_counters *last = &sent->last, *first = &sent->first;
+	uint64_t nr_missing, nr_unfinished = SINCE(sent, nr_unfinished);
+
+	/* While probes come and go, the shim's idea of who listens is an instant off. */
+	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
+	if (a->window.nr_threads)
+		l->at_edges += nr_missing;
+	else
+		l->missing_launches += nr_missing;
+	l->missing_works += missing(count3(last->nr_kernels, last->nr_memcpys, last->nr_memsets),
+				    count3(first->nr_kernels, first->nr_memcpys, first->nr_memsets),
+				    a->nr_works);
+	l->missing_calls += missing(last->nr_calls, first->nr_calls, a->nr_calls);
+	l->bad_calls += SINCE(sent, nr_bad_calls);
+	l->missing_batches += missing(last->nr_batches, first->nr_batches,
+				      sent->nr_batches - (sent->baseline != 0));
+	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
+	l->dropped_shim += SINCE(sent, nr_dropped_shim);
+	l->taken += SINCE(sent, nr_taken);
+	if (a->nr_ranges)	/* else it was another recording that wanted them */
+		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
+	if (a->nr_ranges && !a->window.nr_threads)
+		l->missing_ranges += missing(last->nr_ranges, 0, a->nr_ranges);
+	if (outlived)
+		l->unfinished_at_detach += nr_unfinished;
+	return nr_unfinished;
+}
+
+void losses__settle(struct second_pass *p)
+{
+	const struct found *f = p->found;
+	struct loss *l = &p->sums->loss;
+	uint64_t nr_unfinished = 0;
+	size_t i;
+
+	for (i = 0; i < p->arrived.nr; i++)
+		nr_unfinished += losses__process(l, found__sent(f, f->first_proc + i),
+						 &p->arrived.v[i],
+						 second_pass__outlived(p, f->first_proc + i));
+	l->unfinished = nr_unfinished - l->unfinished_at_detach;
+	/* Work that still ran has no valid times either; it has a line of its own. */
+	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
+	l->nr_launches = p->join->nr_launches - l->nr_captured - l->nr_refused - l->at_detach;
+	l->nr_matched = p->join->nr_matched;
+	l->nr_pending = p->join->nr_pending - l->nr_captured - l->nr_refused - l->at_detach;
+	l->nr_duplicates = p->join->nr_duplicates;
+	l->nr_works = p->join->nr_works;
+	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
+	l->crowded = p->waits.nr_crowded + p->model->machine.nr_crowded;
+}

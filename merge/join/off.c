@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/off.h"
+
+#include <errno.h>
+
+#include "join/origin.h"
+#include "join/ranges.h"
+#include "join/tell.h"
+#include "join/wanted.h"
+#include "xpu_time.h"
+
+/*
+ * Older recordings hold times that are less than nothing, by some us: a thread had been woken by
+ * the clock of one CPU and begun to run by that of another one. These count as 0, and nothing is
+ * lost with them. What is less than nothing by more than this is damaged.
+ */
+#define CLOCKS_APART_NS	1000000000ull
+
+static bool is_below_zero(uint64_t ns)
+{
+	return ns > -CLOCKS_APART_NS;
+}
+
+static void off_sum__mend(struct xpu_record_off_cpu *sum)
+{
+	if (is_below_zero(sum->sum_ns))
+		sum->sum_ns = 0;
+	/* Which one was the longest is not known then; it was no shorter than the average. */
+	if (is_below_zero(sum->max_ns) && sum->nr)
+		sum->max_ns = sum->sum_ns / sum->nr;
+}
+
+/* Return: how much *@ns is less than nothing. It is 0 then. */
+static uint64_t take_debt(__u64 *ns)
+{
+	uint64_t debt_ns = is_below_zero(*ns) ? -*ns : 0;
+
+	*ns += debt_ns;
+	return debt_ns;
+}
+
+/* The times of a thread add up to its life: the longest one pays for those that are less than 0. */
+static void thread_time__mend(struct xpu_thread_time *t)
+{
+	uint64_t debt_ns = take_debt(&t->run_ns);
+	__u64 *longest = &t->run_ns;
+	int kind;
+
+	for (kind = 0; kind < XPU_OFF_NR; kind++) {
+		debt_ns += take_debt(&t->off_ns[kind]);
+		if (t->off_ns[kind] > *longest)
+			longest = &t->off_ns[kind];
+	}
+	*longest = xpu_ns_between(debt_ns, *longest);
+}
+
+/*
+ * off__where - who was off the CPU, and where
+ * @at: its time is known; the rest is filled in
+ * @leaf: set to that of the kind
+ *
+ * Return: 1, 0 if the record makes no sense or the filter does not let it pass, or -errno.
+ */
+static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, uint32_t thread_id,
+		      struct launch *at, uint32_t *leaf)
+{
+	struct model *m = p->model;
+	const char *name = off_kind__name(kind);
+	uint32_t path, proc = NO_INDEX;
+	int err;
+
+	if (!name) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	err = origin__read(p->found, m, path_id, thread_id, at, &proc, &path);
+	if (err < 0)
+		return err;
+	p->sums->loss.bad_refs += err;
+	err = path == NO_INDEX ? chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at->chain) : 0;
+	if (!err)
+		err = leaves__get(&m->leaves, LEAF_OFF_CPU, NO_INDEX,
+				    name, leaf);
+	at->time_ns += p->found->shift_ns;
+	return err ?: wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm,
+				   at->time_ns, NULL);
+}
+
+/* Tells those who want single events of time of a thread, from @time_ns on. */
+static int tell_time(struct second_pass *p, const struct launch *l, uint64_t time_ns,
+		     uint32_t leaf, uint64_t ns)
+{
+	return tell__placed(p, &(struct placed){
+		.time_ns = time_ns,
+		.duration_ns = ns,
+		.comm = l->comm,
+		.chain = l->chain,
+		.thread = l->thread,
+		.leaf = leaf,
+	});
+}
+
+int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
+{
+	struct xpu_record_off_cpu sum = *rec;
+	struct work w = { .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch at = { .time_ns = rec->last_ns };
+	uint32_t leaf;
+	int err;
+
+	off_sum__mend(&sum);
+	w.duration_ns = sum.max_ns;
+	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || !rec->nr || p->opts->without & 1u << LEAF_OFF_CPU)
+		return min_t(int, err, 0);
+	/* One for the longest, and then the others. */
+	err = tell__sum(p, at.chain, at.comm, at.thread, leaf, &w);
+	if (err)
+		return err;
+	sums__add_more(p->sums, at.chain, at.comm, leaf, rec->nr - 1,
+			  xpu_ns_between(sum.max_ns, sum.sum_ns));
+	return tell_time(p, &at, at.time_ns, leaf,
+				  max_t(uint64_t, sum.sum_ns, sum.max_ns));
+}
+
+int off__span(struct second_pass *p, const struct xpu_record_off *rec)
+{
+	struct model *m = p->model;
+	struct launch at = { .time_ns = rec->start_ns };
+	uint64_t end_ns;
+	uint32_t leaf;
+	int err;
+
+	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || at.thread == NO_INDEX)
+		return min_t(int, err, 0);
+	if (is_below_zero(rec->duration_ns))
+		return 0;
+	if (__builtin_add_overflow(at.time_ns, rec->duration_ns, &end_ns)) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	return idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+			  at.chain, at.time_ns, end_ns);
+}
+
+/* For waits__share(): so long did a wait wait for that leaf. */
+static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns)
+{
+	struct second_pass *p = ctx;
+	struct model *m = p->model;
+	struct work share = { .duration_ns = ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct launch l = { .time_ns = wait->rec->start_ns };
+	uint32_t path, leaf, proc = wait->proc;
+	int err;
+
+	err = leaves__wait(&m->leaves, device_leaf, &leaf);
+	if (err)
+		return err;
+	err = origin__read(p->found, m, wait->rec->path_id, wait->rec->thread_id, &l, &proc, &path);
+	if (err < 0)
+		return err;
+	p->sums->loss.bad_refs += err;
+	err = ranges__chain(p, proc, wait->rec->range_id, &l.chain);
+	if (err < 0)
+		return err;
+	p->sums->loss.bad_refs += err;
+	if (l.thread != NO_INDEX)
+		m->threads.v[l.thread].gpu_wait_ns += ns;
+	err = wanted__work(p->opts->filter, m, l.chain, l.thread, l.comm, wait->start_ns, NULL);
+	if (err <= 0)
+		return err;
+	err = tell__sum(p, l.chain, l.comm, l.thread, leaf, &share);
+	return err ?: tell_time(p, &l, wait->start_ns, leaf, ns);
+}
+
+int off__open_waits(struct second_pass *p)
+{
+	const struct found *f = p->found;
+	uint32_t thread;
+	size_t i;
+	int err;
+
+	for (i = 0; i < f->waits.nr; i++) {
+		const struct xpu_record_wait *rec = f->waits.v[i];
+
+		err = -EINVAL;
+		if (idmap__get(&f->threads, rec->thread_id, &thread))
+			err = waits__add(&p->waits, p->model->threads.v[thread].proc,
+					 rec->start_ns + f->shift_ns, rec);
+		if (err == -EINVAL)
+			p->sums->loss.bad_refs++;
+		else if (err)
+			return err;
+	}
+	return waits__ready(&p->waits);
+}
+
+int off__share_waits(struct second_pass *p)
+{
+	return waits__share(&p->waits, wait__share, p);
+}
+
+/* What threads did that waited for a device. */
+static int off__idle_waits(struct second_pass *p)
+{
+	uint32_t path, proc;
+	size_t i;
+	int err;
+
+	for (i = 0; i < p->waits.list.nr; i++) {
+		const struct wait *wait = &p->waits.list.v[i];
+		struct launch l = { .time_ns = wait->rec->start_ns };
+
+		if (!wait->counts)
+			continue;
+		proc = wait->proc;
+		err = origin__read(p->found, p->model, wait->rec->path_id, wait->rec->thread_id,
+				   &l, &proc, &path);
+		if (err >= 0 && l.thread != NO_INDEX)
+			err = idles__did(&p->sums->idles, l.thread, IDLE_WAITED, "", l.chain,
+					 wait->start_ns, wait->start_ns + wait->rec->duration_ns);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* The life of a thread. Return: 0, -ENOMEM or what a sink returned. */
+static int off__account(struct second_pass *p, const struct xpu_record_account *rec)
+{
+	struct thread_account a = { .rec = rec, .time = rec->time };
+	struct model *m = p->model;
+	int err;
+
+	if (!idmap__get(&p->found->threads, rec->thread_id, &a.thread) ||
+	    xpu_ns_between(rec->end_ns, rec->start_ns) >= CLOCKS_APART_NS) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	thread_time__mend(&a.time);
+	a.comm = model__thread_comm(m, &m->threads.v[a.thread], rec->end_ns - 1);
+	err = wanted__thread(p->opts->filter, m, a.thread, a.comm);
+	return err <= 0 ? err : array_push(&p->sums->accounts, a);
+}
+
+int off__finish(struct second_pass *p)
+{
+	size_t i;
+	int err = 0;
+
+	if (p->sums->idles.wanted)
+		err = off__idle_waits(p);
+	if (!err)
+		err = idles__finish(&p->sums->idles);
+	for (i = 0; i < p->found->accounts.nr && !err; i++)
+		err = off__account(p, p->found->accounts.v[i]);
+	return err;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * opts.h - how recordings are to be joined and summed up, and who is told of single events
+ */
+#ifndef MERGE_OPTS_H
+#define MERGE_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "join/join.h"
+#include "model/filter.h"
+#include "model/model.h"
+#include "model/slice.h"
+#include "symbols/callchain.h"
+
+/*
+ * Device work, a launch without any, or a CPU sample, with the call path and thread that it is
+ * summed up under.
+ */
+struct placed {
+	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
+	uint64_t duration_ns;
+	const char *comm;
+	uint32_t chain, thread, leaf;
+};
+
+/*
+ * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those
+ * that are not wanted may be NULL. With a filter, launches are told when their work passes it, and
+ * so again with each further work.
+ */
+struct session_sink {
+	void *ctx;
+	int (*launch)(void *ctx, const struct model *m, uint64_t key, const struct launch *l);
+	/*
+	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first:
+	 * of the launch, in no order.
+	 */
+	int (*work)(void *ctx, const struct model *m, uint64_t key, const struct work *w,
+		    const struct launch *l, uint32_t made, bool first);
+	int (*placed)(void *ctx, const struct model *m, const struct placed *placed);
+	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
+};
+
+/* Under which call path the work of a CUDA graph's node belongs. */
+enum graph_mode {
+	GRAPH_CAPTURE,			/* the one that made the node */
+	GRAPH_LAUNCH,			/* the one that launched the graph */
+	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
+};
+
+struct session_opts {
+	uint32_t without;		/* leave these out: 1 << enum leaf_kind, or'ed */
+	enum graph_mode graph;
+	bool by_thread;			/* one sum for each thread, not for each thread name */
+	bool by_stream;			/* the same for each stream */
+	bool by_range;			/* the same for each path of NVTX ranges: chain.range */
+	bool stats;			/* collect leaf_stats */
+	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
+	enum python_style python_style;
+	struct filter *filter;		/* or NULL */
+	bool show_inline, show_srcline;	/* see struct callchains */
+	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
+	struct session_sink *sink;	/* or NULL */
+	/* Told now and then how far it is, of 1000; may be NULL. */
+	void (*progress)(void *ctx, unsigned int permille);
+	void *progress_ctx;
+};
+
+#endif /* MERGE_OPTS_H */

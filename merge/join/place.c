@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/place.h"
+
+#include "join/origin.h"
+#include "join/tell.h"
+#include "join/wanted.h"
+
+/* Where and by whom a graph node was made, looked up once. */
+static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *origin)
+{
+	static const struct node_origin none;
+	const struct graph_node *node = &p->found->graphs.nodes.v[idx];
+	struct launch made = { .time_ns = node->rec->time_ns };
+	uint32_t path, proc = node->proc;
+	int nr_bad, err = 0;
+
+	while (!err && p->device.nodes.nr <= idx)
+		err = array_push(&p->device.nodes, none);
+	if (err)
+		return err;
+	*origin = p->device.nodes.v[idx];
+	if (origin->known)
+		return 0;
+	nr_bad = origin__read(p->found, p->model, node->rec->path_id, node->rec->thread_id, &made,
+			      &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	p->sums->loss.bad_refs += nr_bad;
+	/* A captured launch is among the launches of its own call path. */
+	if (!node->rec->correlation_id)
+		p->model->chains.v[made.chain].nr_nodes++;
+	*origin = (struct node_origin){
+		.known = true, .chain = made.chain, .thread = made.thread, .comm = made.comm,
+	};
+	p->device.nodes.v[idx] = *origin;
+	return 0;
+}
+
+static int add_stats(struct second_pass *p, const struct work *w)
+{
+	static const struct leaf_stats none;
+	struct leaf_stats *stats;
+	int err = 0;
+
+	while (!err && p->sums->leaf_stats.nr <= w->leaf)
+		err = array_push(&p->sums->leaf_stats, none);
+	if (err)
+		return err;
+	stats = &p->sums->leaf_stats.v[w->leaf];
+	return stats__add(&stats->ns, w->duration_ns) ?: stats__add(&stats->bytes, w->bytes);
+}
+
+static int count_work(struct second_pass *p, const struct work *w)
+{
+	struct model *m = p->model;
+	struct stream *stream = &m->streams.v[w->stream];
+	struct gpu *gpu = &m->gpus.list.v[stream->gpu];
+
+	stream->nr_works++;
+	stream->busy_ns += w->duration_ns;
+	gpu->nr_works++;
+	gpu->busy_ns += w->duration_ns;
+	p->sums->nr_works[m->leaves.v[w->leaf].kind]++;
+	return p->opts->stats ? add_stats(p, w) : 0;
+}
+
+/*
+ * Device work under its call path: that of its launch, @chain, or the one that made the graph node
+ * it is of, or both. Tells the sink, too.
+ */
+static int place__work(struct second_pass *p, uint64_t key, const struct work *w,
+		       const struct launch *l, uint32_t chain, const char *comm, bool first)
+{
+	struct model *m = p->model;
+	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
+	struct node_origin node = { .chain = NO_INDEX };
+	int err = 0;
+
+	if (w->node != NO_INDEX) {
+		err = place__node(p, w->node, &node);
+		if (!err && p->opts->graph == GRAPH_CAPTURE) {
+			chain = node.chain;
+			comm = node.comm;
+			thread = node.thread;
+			err = chains__in_range(&m->chains, range, &chain);	/* its launch's */
+		} else if (!err && p->opts->graph == GRAPH_BOTH) {
+			err = chains__joined(&m->chains, chain, node.chain, &chain);
+		}
+	}
+	if (err || p->opts->without & 1u << m->leaves.v[w->leaf].kind)
+		return err;
+	err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
+	if (!err)
+		p->sums->nr_left_out++;
+	if (err <= 0)
+		return err;
+	err = count_work(p, w);
+	if (range != NVTX_NO_RANGE) {
+		m->nvtx.ranges.v[range].nr_works++;
+		m->nvtx.ranges.v[range].gpu_ns += w->duration_ns;
+	}
+	if (!err && w->start_ns)
+		err = idles__work(&p->sums->idles, m->streams.v[w->stream].gpu,
+				  l ? l->thread : NO_INDEX, w->start_ns,
+				  w->start_ns + w->duration_ns);
+	if (!err)
+		err = tell__sum(p, chain, comm, thread, w->leaf, w);
+	if (!err)
+		err = tell__placed(p, &(struct placed){
+			.time_ns = l ? l->time_ns : w->start_ns,
+			.duration_ns = w->duration_ns,
+			.comm = comm,
+			.chain = chain,
+			.thread = thread,
+			.leaf = w->leaf,
+		});
+	/* With a filter, a launch is told now that it is known to be wanted. */
+	if (!err && l && filter__active(p->opts->filter))
+		err = tell__launch(p, key, l);
+	return err ?: tell__work(p, key, w, l, node.chain, first);
+}
+
+static int place__pending(struct second_pass *p, uint64_t key, const struct launch *l)
+{
+	struct model *m = p->model;
+	uint32_t leaf, result;
+	int keep, err;
+
+	keep = wanted__work(p->opts->filter, m, l->chain, l->thread, l->comm, l->time_ns, NULL);
+	if (keep > 0)
+		keep = (filter__active(p->opts->filter) ? tell__launch(p, key, l) : 0) ?: 1;
+	if (keep < 0)
+		return keep;
+	if (graphs__captured(&p->found->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
+		p->sums->loss.nr_captured++;
+		return 0;
+	}
+	if (idmap__get(&p->found->refused, key, &result)) {
+		p->sums->loss.nr_refused++;
+		return 0;
+	}
+	p->sums->loss.at_detach += second_pass__outlived(p, JOIN_KEY_PROC(key));
+	m->chains.v[l->chain].nr_pending++;
+	if (!keep) {
+		p->sums->nr_pending_left_out++;
+		return 0;
+	}
+	err = leaves__get(&m->leaves, LEAF_PENDING, NO_INDEX, "", &leaf);
+	if (!err)
+		err = tell__sum(p, l->chain, l->comm, l->thread, leaf, NULL);
+	return err ?: tell__placed(p, &(struct placed){
+		.time_ns = l->time_ns, .comm = l->comm, .chain = l->chain, .thread = l->thread,
+		.leaf = leaf,
+	});
+}
+
+static int place__orphan(struct second_pass *p, uint64_t key, const struct work *w)
+{
+	struct model *m = p->model;
+	uint32_t chain, proc = JOIN_KEY_PROC(key);
+	enum label label = LABEL_NO_LAUNCH;
+	const char *comm;
+	int err;
+
+	switch (window__place(&p->arrived.v[proc - p->found->first_proc].window, JOIN_KEY_ID(key))) {
+	case WINDOW_BEFORE:
+		p->sums->loss.before_attach++;
+		label = LABEL_BEFORE;
+		break;
+	case WINDOW_AFTER:
+		p->sums->loss.after_detach++;
+		label = LABEL_AFTER;
+		break;
+	case WINDOW_INSIDE:
+		break;
+	}
+	err = chains__of_label(&m->chains, proc, label, &chain);
+	if (err)
+		return err;
+	comm = w->start_ns ? model__proc_comm(m, proc, w->start_ns - p->found->shift_ns) :
+			     model__proc_name(m, proc);
+	return place__work(p, key, w, NULL, chain, comm, true);
+}
+
+int place__match(struct second_pass *p, const struct match *match)
+{
+	const struct launch *l = &match->launch;
+
+	switch (match->kind) {
+	case MATCH_WORK:
+		return place__work(p, match->key, &match->work, l, l->chain, l->comm, match->first);
+	case MATCH_PENDING:
+		return place__pending(p, match->key, l);
+	case MATCH_ORPHAN:
+		break;
+	}
+	return place__orphan(p, match->key, &match->work);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/ranges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join/tell.h"
+#include "join/wanted.h"
+
+static int range__wanted(struct second_pass *p, uint32_t thread_idx, uint32_t range,
+			 uint64_t time_ns)
+{
+	struct model *m = p->model;
+	struct thread *thread = &m->threads.v[thread_idx];
+	const char *comm;
+	int keeps;
+
+	if (!filter__active(p->opts->filter))
+		return 1;
+	comm = model__thread_comm(m, thread, time_ns - p->found->shift_ns);
+	keeps = wanted__range(p->opts->filter, m, range);
+	return keeps <= 0 ? keeps : wanted__call(p->opts->filter, m, thread_idx, comm, time_ns);
+}
+
+/* ---- events become ranges -------------------------------------------------------------------- */
+
+static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
+		       uint64_t start_ns, uint64_t end_ns)
+{
+	struct model *m = p->model;
+	struct slice slice = {
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.key = JOIN_KEY(m->threads.v[thread].proc, 0),
+		.name = nvtx__name(&m->nvtx, range),
+		.thread = thread,
+		.chain = NO_INDEX,
+		.kind = SLICE_NVTX,
+	};
+
+	return tell__slice(p, &slice);
+}
+
+static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
+			size_t place, uint64_t time_ns)
+{
+	struct model *m = p->model;
+	struct open_range open = t->open.v[place];
+	struct nvtx_name *name = &m->nvtx.names.v[m->nvtx.ranges.v[open.range].name];
+	int keeps;
+
+	/* It may have been ended by another thread, which looked at the clock earlier. */
+	time_ns = max_t(uint64_t, time_ns, open.start_ns);
+	t->open.nr--;
+	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
+	keeps = range__wanted(p, thread, open.range, open.start_ns);
+	if (keeps <= 0)
+		return keeps;
+	return stats__add(&name->ns, time_ns - open.start_ns) ?:
+	       range__tell(p, thread, open.range, open.start_ns, time_ns);
+}
+
+/*
+ * From now on what is open is the path of @range. One event opens or closes one; where some are
+ * missing, all that differs is closed and opened.
+ */
+static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
+		      uint32_t range, uint64_t time_ns)
+{
+	struct model *m = p->model;
+	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), same = 0;
+	int err = 0;
+
+	while (same < nr && same < t->open.nr && t->open.v[same].range == path[same])
+		same++;
+	while (t->open.nr > same && !err)
+		err = range__close(p, thread, t, t->open.nr - 1, time_ns);
+	for (; same < nr && !err; same++)
+		err = array_push(&t->open, ((struct open_range){ path[same], time_ns }));
+	return err;
+}
+
+/* The one at @place is closed; those behind it stay open, on other paths. */
+static int range__end(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
+		      uint32_t place, uint32_t range, uint64_t time_ns)
+{
+	struct model *m = p->model;
+	const struct nvtx_range *ranges = m->nvtx.ranges.v;
+	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), i;
+	int err;
+
+	if (place < t->open.nr && t->open.nr == nr + 1) {
+		err = range__close(p, thread, t, place, time_ns);
+		if (err)
+			return err;
+		for (i = place; i < nr; i++)
+			if (ranges[t->open.v[i].range].name == ranges[path[i]].name)
+				t->open.v[i].range = path[i];
+	}
+	return range__set(p, thread, t, range, time_ns);
+}
+
+static struct nvtx_thread *range__thread(struct second_pass *p, uint32_t thread)
+{
+	struct model *m = p->model;
+	static const struct nvtx_thread none;
+
+	while (m->nvtx.threads.nr <= thread)
+		if (array_push(&m->nvtx.threads, none))
+			return NULL;
+	return &m->nvtx.threads.v[thread];
+}
+
+static int range__event(struct second_pass *p, const struct xpu_range_event *e,
+			uint64_t time_ns)
+{
+	struct model *m = p->model;
+	struct nvtx *n = &m->nvtx;
+	uint32_t thread, range;
+	struct arrived *arrived;
+	struct nvtx_thread *t;
+	int err;
+
+	if (!idmap__get(&p->found->threads, e->thread_id, &thread)) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	t = range__thread(p, thread);
+	err = t ? nvtx__range(&m->nvtx, &m->strings, m->threads.v[thread].proc, e->range_id,
+			      &range) : -ENOMEM;
+	if (err < 0)
+		return err;
+	p->sums->loss.bad_refs += err;
+	err = second_pass__arrived(p, m->threads.v[thread].proc, &arrived);
+	if (err)
+		return err;
+	arrived->nr_ranges++;
+	n->last_ns = max_t(uint64_t, n->last_ns, time_ns);
+	switch (e->what) {
+	case XPU_RANGE_MARK:
+		if (range == NVTX_NO_RANGE)
+			return 0;
+		err = range__wanted(p, thread, range, time_ns);
+		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns);
+	case XPU_RANGE_POP:
+	case XPU_RANGE_END:
+		err = range__end(p, thread, t, e->place, range, time_ns);
+		break;
+	default:
+		err = range__set(p, thread, t, range, time_ns);
+		break;
+	}
+	if (err || !p->opts->by_range)
+		return err;
+	if (t->changes.nr)	/* as above */
+		time_ns = max_t(uint64_t, time_ns, t->changes.v[t->changes.nr - 1].time_ns);
+	return array_push(&t->changes, ((struct range_change){ time_ns, range }));
+}
+
+int ranges__open(struct second_pass *p)
+{
+	struct model *m = p->model;
+	int64_t nr_bad;
+	uint64_t time_ns;
+	int err = 0;
+	size_t i;
+
+	nr_bad = nvtx__resolve_parents(&m->nvtx, &m->strings);
+	if (nr_bad < 0)
+		return nr_bad;
+	p->sums->loss.bad_refs += nr_bad;
+	for (i = 0; i < p->found->ranges.nr && !err; i++) {
+		const struct xpu_record_ranges *rec = p->found->ranges.v[i];
+		uint32_t k;
+
+		for (k = 0; k < rec->nr && !err; k++) {
+			time_ns = rec->time_ns + (int64_t)rec->events[k].delta_ns +
+				  p->found->shift_ns;
+			err = range__event(p, &rec->events[k], time_ns);
+		}
+	}
+	return err;
+}
+
+int ranges__finish(struct second_pass *p)
+{
+	struct model *m = p->model;
+	struct nvtx *n = &m->nvtx;
+	size_t i = p->found->first_thread;
+	int err = 0;
+
+	for (; i < n->threads.nr && !err; i++) {
+		const struct proc *proc = &m->machine.procs.v[m->threads.v[i].proc];
+		struct nvtx_thread *t = &n->threads.v[i];
+		uint64_t end_ns = max_t(uint64_t, n->last_ns, p->sums->last_ns);
+
+		if (proc->exited && proc->exit_ns)
+			end_ns = proc->exit_ns + p->found->shift_ns;
+		while (t->open.nr && !err) {
+			n->names.v[n->ranges.v[t->open.v[t->open.nr - 1].range].name].nr_unclosed++;
+			err = range__close(p, i, t, t->open.nr - 1, end_ns);
+		}
+		array_free(&t->changes);
+	}
+	return err;
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+int ranges__chain(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain)
+{
+	struct model *m = p->model;
+	uint32_t range;
+	int nr_bad, err;
+
+	if (!range_id || !p->opts->by_range)
+		return 0;
+	nr_bad = nvtx__range(&m->nvtx, &m->strings, proc, range_id, &range);
+	if (nr_bad < 0)
+		return nr_bad;
+	err = chains__in_range(&m->chains, range, chain);
+	return err ?: nr_bad;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/samples.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hash.h"
+#include "join/origin.h"
+#include "join/tell.h"
+#include "join/wanted.h"
+
+/* A call chain that was unwound here: equal ones are one path. */
+struct unwound_entry {
+	UT_hash_handle hh;
+	uint32_t path;
+	struct unwound_key {
+		struct image *image;
+		struct xpu_record_callchain rec;
+	} key;
+};
+
+/*
+ * Sums up one sample. @at: its chain, thread and name, and its time, of the recording; @period_ns:
+ * what it stands for.
+ */
+static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
+{
+	struct model *m = p->model;
+	/* A stretch of CPU time is summed up as device work is: it is of no stream. */
+	struct work w = { .duration_ns = period_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	uint32_t leaf;
+	int err;
+
+	at->time_ns += p->found->shift_ns;
+	sums__see_time(p->sums, at->time_ns, at->time_ns);
+	if (p->opts->by_range) {
+		err = chains__in_range(&m->chains, nvtx__at(&m->nvtx, at->thread, at->time_ns),
+					    &at->chain);
+		if (err)
+			return err;
+	}
+	m->chains.v[at->chain].nr_samples++;
+	if (p->opts->without & 1u << LEAF_CPU)
+		return 0;
+	err = wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, at->time_ns, NULL);
+	if (err <= 0)
+		return err;
+	p->sums->nr_samples++;
+	if (at->thread != NO_INDEX)
+		m->threads.v[at->thread].nr_samples++;
+	err = leaves__get(&m->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
+	if (!err)
+		err = tell__sum(p, at->chain, at->comm, at->thread, leaf, &w);
+	if (!err && at->thread != NO_INDEX)
+		err = idles__sample(&p->sums->idles, at->thread, at->chain, at->time_ns);
+	if (!err)
+		err = tell__placed(p, &(struct placed){
+			.time_ns = at->time_ns,
+			.duration_ns = period_ns,
+			.comm = at->comm,
+			.chain = at->chain,
+			.thread = at->thread,
+			.leaf = leaf,
+		});
+	return err;
+}
+
+/* A thread that waits for the device may spin; that time is told of as waiting. */
+static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
+		       uint32_t period_ns)
+{
+	const struct wait *wait = waits__at(&p->waits, thread_id, at->time_ns + p->found->shift_ns);
+
+	if (!wait)
+		return sample__add(p, at, period_ns);
+	return array_push(&p->samples.waiting,
+			  ((struct waiting_sample){ *at, period_ns, wait }));
+}
+
+int samples__finish(struct second_pass *p)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < p->samples.waiting.nr && !err; i++) {
+		struct waiting_sample *sample = &p->samples.waiting.v[i];
+
+		if (!sample->wait->counts)
+			err = sample__add(p, &sample->at, sample->period_ns);
+	}
+	array_free(&p->samples.waiting);
+	return err;
+}
+
+int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
+{
+	struct model *m = p->model;
+	uint32_t i, path, proc;
+	struct launch at;
+	int err, nr_bad;
+
+	for (i = 0; i < rec->nr; i++) {
+		const struct xpu_sample *sample = &rec->samples[i];
+
+		at = (struct launch){ .time_ns = rec->time_ns + (int64_t)sample->delta_ns };
+		proc = NO_INDEX;
+		nr_bad = origin__read(p->found, m, sample->path_id, sample->thread_id, &at, &proc,
+					      &path);
+		if (nr_bad < 0)
+			return nr_bad;
+		p->sums->loss.bad_refs += nr_bad;
+		err = path == NO_INDEX ?
+		      chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at.chain) : 0;
+		if (!err)
+			err = sample__see(p, sample->thread_id, &at, rec->period_ns);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- stacks that are unwound here ----------------------------------------------------------- */
+
+static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
+{
+	uint32_t nr;
+
+	for (nr = 0; nr < rec->nr_frames && XPU_FRAME_IS_KERNEL(rec->frames[nr]); nr++)
+		;
+	return nr;
+}
+
+/*
+ * The path of the first @nr frames of p->unwind, with those of @kernel, if it is not NULL, before
+ * them. Equal ones in one image are one path.
+ */
+static int unwound__path(struct second_pass *p, uint32_t proc, struct image *image,
+			 const struct xpu_record_callchain *kernel, uint16_t nr, uint16_t flags,
+			 uint32_t *idx)
+{
+	struct model *m = p->model;
+	uint32_t nr_kernel = kernel ? kernel->nr_frames : 0;
+	size_t frames_bytes = (nr_kernel + nr) * sizeof(p->unwind->frames[0]);
+	size_t key_bytes = sizeof(struct unwound_key) + frames_bytes;
+	struct path path = { .proc = proc, .image = image, .chain = NO_INDEX };
+	struct unwound_entry *e;
+	struct unwound_key *key;
+	bool oom = false;
+	int err;
+
+	err = array_reserve(&p->samples.unwound_key, key_bytes);
+	if (err)
+		return err;
+	key = (void *)p->samples.unwound_key.v;
+	memset(key, 0, sizeof(*key));
+	key->image = image;
+	key->rec.hdr = (struct xpu_record){ XPU_RECORD_CALLCHAIN, flags, 0 };
+	key->rec.proc_id = m->machine.procs.v[proc].proc_id;
+	key->rec.nr_frames = min_t(uint32_t, nr_kernel + nr, UINT16_MAX);
+	if (nr_kernel)
+		memcpy(key->rec.frames, kernel->frames, nr_kernel * sizeof(kernel->frames[0]));
+	memcpy(key->rec.frames + nr_kernel, p->unwind->frames, nr * sizeof(p->unwind->frames[0]));
+	HASH_FIND(hh, p->samples.unwound, key, key_bytes, e);
+	if (e) {
+		*idx = e->path;
+		return 0;
+	}
+	e = arena__alloc(&m->arena, sizeof(*e) + frames_bytes);
+	if (!e)
+		return -ENOMEM;
+	memcpy(&e->key, key, key_bytes);
+	path.rec = &e->key.rec;
+	*idx = e->path = m->paths.nr;
+	err = array_push(&m->paths, path);
+	if (err)
+		return err;
+	HASH_ADD_KEYPTR(hh, p->samples.unwound, &e->key, key_bytes, e);
+	return oom ? -ENOMEM : 0;
+}
+
+/*
+ * Puts into a call path along frame pointers those frames that have none, behind its innermost one:
+ * the first @nr of p->unwind up to the path's next one.
+ */
+static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
+{
+	const struct xpu_record_callchain *old = path->rec;
+	struct xpu_record_callchain *new;
+	uint32_t next = callchain__nr_kernel(old) + 1, k;
+
+	if (next > old->nr_frames)
+		return 0;
+	for (k = 1; k < nr && next < old->nr_frames; k++)
+		if (p->unwind->frames[k] == old->frames[next])
+			break;
+	/* Nothing is missing, or this is not the same stack. */
+	if (k < 2 || k >= nr || old->nr_frames + k - 1 > UINT16_MAX)
+		return 0;
+	new = arena__alloc(&p->model->arena, sizeof(*new) +
+			   (old->nr_frames + k - 1) * sizeof(new->frames[0]));
+	if (!new)
+		return -ENOMEM;
+	*new = *old;
+	new->nr_frames = old->nr_frames + k - 1;
+	memcpy(new->frames, old->frames, next * sizeof(new->frames[0]));
+	memcpy(new->frames + next, p->unwind->frames + 1, (k - 1) * sizeof(new->frames[0]));
+	memcpy(new->frames + next + k - 1, old->frames + next,
+	       (old->nr_frames - next) * sizeof(new->frames[0]));
+	path->rec = new;
+	return 0;
+}
+
+/* Puts the first @nr of p->unwind in the place of all of a call path's frames but the kernel's. */
+static int path__replace(struct second_pass *p, struct path *path, uint16_t nr, uint16_t flags)
+{
+	const struct xpu_record_callchain *old = path->rec;
+	uint32_t nr_kernel = callchain__nr_kernel(old);
+	uint32_t all = min_t(uint32_t, nr_kernel + nr, UINT16_MAX);
+	struct xpu_record_callchain *new;
+
+	new = arena__alloc(&p->model->arena, sizeof(*new) + all * sizeof(new->frames[0]));
+	if (!new)
+		return -ENOMEM;
+	*new = *old;
+	new->hdr.misc = (old->hdr.misc & ~(XPU_CHAIN_TRUNCATED | XPU_CHAIN_FAILED)) | flags;
+	new->nr_frames = all;
+	memcpy(new->frames, old->frames, nr_kernel * sizeof(new->frames[0]));
+	memcpy(new->frames + nr_kernel, p->unwind->frames,
+	       (all - nr_kernel) * sizeof(new->frames[0]));
+	path->rec = new;
+	return 0;
+}
+
+int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec)
+{
+	struct model *m = p->model;
+	const struct xpu_record_callchain *kernel = NULL;
+	uint16_t nr = 0, flags = XPU_CHAIN_CPU, i;
+	struct launch at = { .time_ns = rec->time_ns };
+	uint32_t path, proc = NO_INDEX, epoch = 0;
+	struct image *image = NULL;
+	int err, nr_bad;
+
+	nr_bad = origin__read(p->found, m, rec->path_id, rec->thread_id, &at, &proc, &path);
+	if (nr_bad < 0)
+		return nr_bad;
+	p->sums->loss.bad_refs += nr_bad;
+	if (path != NO_INDEX)
+		kernel = m->paths.v[path].rec;
+	if (m->machine.procs.v[proc].pid)
+		image = machine__image(&m->machine, m->machine.procs.v[proc].pid, rec->time_ns);
+	if (image && image->epochs.nr)
+		epoch = image__epoch(image, rec->time_ns);
+	err = unwind__record(p->unwind, rec, image, epoch, &nr, &flags);
+	if (err < 0)
+		return err;
+	p->sums->loss.bad_refs += err;
+	if (!rec->period_ns && path == NO_INDEX)
+		return 0;
+	if (!rec->period_ns && !rec->nr_python && callchain__nr_kernel(kernel) < kernel->nr_frames)
+		return path__complete(p, &m->paths.v[path], nr);
+	for (i = 0; i < nr; i++)
+		if (XPU_WORD_IS_PYTHON(p->unwind->frames[i]))
+			p->unwind->frames[i] = pysources__frame(&p->found->pysources,
+							       p->unwind->frames[i]);
+	if (!rec->period_ns)
+		return path__replace(p, &m->paths.v[path], nr, flags);
+	err = unwound__path(p, proc, image, kernel, nr, flags, &path);
+	if (!err)
+		err = chains__of_path(&m->chains, &m->paths.v[path], path, rec->time_ns, &at.chain);
+	return err ?: sample__see(p, rec->thread_id, &at, rec->period_ns);
+}
+
+void samples__exit(struct second_pass *p)
+{
+	HASH_CLEAR(hh, p->samples.unwound);
+	array_free(&p->samples.unwound_key);
+	array_free(&p->samples.waiting);
+}

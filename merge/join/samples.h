@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * samples.h - the second pass: CPU samples, and stacks that are unwound here
+ */
+#ifndef MERGE_SAMPLES_H
+#define MERGE_SAMPLES_H
+
+#include "join/second_pass.h"
+
+/* Each returns 0, or -ENOMEM or what a sink returned. */
+int samples__read(struct second_pass *p, const struct xpu_record_samples *rec);
+int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec);
+
+/* When it is known which calls were waits: the samples in the others. */
+int samples__finish(struct second_pass *p);
+
+/* Frees p->samples. */
+void samples__exit(struct second_pass *p);
+
+#endif /* MERGE_SAMPLES_H */

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/second_pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void second_pass__init(struct second_pass *p, const struct session_opts *opts,
+		       const struct found *found, struct model *model, struct sums *sums,
+		       struct join *join, struct unwind *unwind)
+{
+	memset(p, 0, sizeof(*p));
+	p->opts = opts;
+	p->found = found;
+	p->model = model;
+	p->sums = sums;
+	p->join = join;
+	p->unwind = unwind;
+	waits__init(&p->waits);
+}
+
+void second_pass__exit(struct second_pass *p)
+{
+	size_t i;
+
+	idmap__free(&p->calls.stats);
+	idmap__free(&p->calls.tids[0]);
+	idmap__free(&p->calls.tids[1]);
+	array_free(&p->device.nodes);
+	array_free(&p->device.kernels);
+	for (i = 0; i < p->arrived.nr; i++)
+		window__exit(&p->arrived.v[i].window);
+	array_free(&p->arrived);
+	waits__exit(&p->waits);
+}
+
+int second_pass__arrived(struct second_pass *p, uint32_t proc, struct arrived **arrived)
+{
+	static const struct arrived none = { .unknown_stream = NO_INDEX };
+	size_t i = proc - p->found->first_proc;
+	int err = 0;
+
+	while (!err && p->arrived.nr <= i)
+		err = array_push(&p->arrived, none);
+	if (!err)
+		*arrived = &p->arrived.v[i];
+	return err;
+}
+
+int second_pass__open_windows(struct second_pass *p)
+{
+	const struct found *f = p->found;
+	const struct model *m = p->model;
+	struct arrived *arrived;
+	uint32_t nr_slots;
+	size_t i;
+	int err;
+
+	for (i = f->first_thread; i < m->threads.nr; i++) {
+		err = second_pass__arrived(p, m->threads.v[i].proc, &arrived);
+		if (err)
+			return err;
+		arrived->nr_threads++;
+	}
+	for (i = f->first_proc; i < m->machine.procs.nr; i++) {
+		const struct proc *proc = &m->machine.procs.v[i];
+
+		err = second_pass__arrived(p, i, &arrived);
+		if (err)
+			return err;
+		if (proc->how != XPU_MISC_PROCESS_ATTACH && (!f->ends_known || proc->exited))
+			continue;
+		nr_slots = min_t(uint64_t, found__sent(f, i)->last.nr_slots, WINDOW_MAX_THREADS);
+		window__open(&arrived->window, max_t(uint32_t, arrived->nr_threads, nr_slots));
+	}
+	return 0;
+}
+
+bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
+{
+	return p->arrived.v[proc - p->found->first_proc].window.nr_threads &&
+	       !p->model->machine.procs.v[proc].exited;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "escape.h"
+#include "join/device.h"
+#include "join/losses.h"
+#include "join/off.h"
+#include "join/ranges.h"
+#include "join/samples.h"
+#include "join/second_pass.h"
+#include "join/stacks.h"
+#include "read/collect.h"
+#include "read/resolve.h"
+#include "xpu_time.h"
+
+/* Two boot times this close to one another are one boot's, seen before and after a clock step. */
+#define SAME_BOOT_NS	1000000000
+
+int session__init(struct session *s, const struct session_opts *opts)
+{
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->opts = *opts;
+	s->passes = (struct passes){
+		.tell = opts->progress, .ctx = opts->progress_ctx, .permille = UINT32_MAX,
+	};
+	model__init(&s->model);
+	dsos__init(&s->dsos, &s->model.strings);
+	s->dsos.paths.symfs = opts->symfs;
+	s->dsos.paths.debug_dirs = opts->debug_dirs;
+	s->dsos.paths.buildid_dir = opts->buildid_dir;
+	callchains__init(&s->callchains, &s->dsos, &s->model.strings, opts->trim);
+	s->callchains.python_style = opts->python_style;
+	s->callchains.show_inline = opts->show_inline;
+	s->callchains.show_srcline = opts->show_srcline;
+	unwind__init(&s->unwind, &s->dsos);
+	err = sums__init(&s->sums);
+	if (err)
+		session__exit(s);
+	return err;
+}
+
+void session__exit(struct session *s)
+{
+	jitmaps__exit(&s->jitmaps);
+	unwind__exit(&s->unwind);
+	callchains__exit(&s->callchains);
+	dsos__exit(&s->dsos);
+	sums__exit(&s->sums);
+	model__exit(&s->model);
+	msgs__free(&s->msgs);
+}
+
+static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	struct second_pass *p = ctx;
+
+	/* What a thread's stack was like last is not known when records are missing. */
+	if (it->nr_damages != p->nr_damages) {
+		p->nr_damages = it->nr_damages;
+		unwind__next(p->unwind);
+	}
+	switch (rec->type) {
+	case XPU_RECORD_LAUNCHES:
+		return device__launches(p, (const void *)rec);
+	case XPU_RECORD_BATCH:
+		return device__batch(p, it, (const void *)rec);
+	case XPU_RECORD_SAMPLES:
+		return samples__read(p, (const void *)rec);
+	case XPU_RECORD_STACK:
+		return samples__stack(p, (const void *)rec);
+	case XPU_RECORD_OFF_CPU:
+		return off__sum(p, (const void *)rec);
+	case XPU_RECORD_OFF:
+		return off__span(p, (const void *)rec);
+	default:
+		return 0;
+	}
+}
+
+static int rescan_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	(void)it;
+	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
+}
+
+/* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
+static uint64_t input__boot_ns(const struct input *in)
+{
+	const struct xpu_file_header *h = &in->reader->header;
+
+	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
+}
+
+static void session__open_jitmaps(struct session *s, const struct input *in)
+{
+	char host[256] = "";
+	struct stat st;
+
+	gethostname(host, sizeof(host) - 1);
+	s->jitmaps = (struct jitmaps){
+		.kept = strpool__internf(&s->model.strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
+		.here = !strcmp(host, in->host),
+		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
+		.real_ns = input__boot_ns(in),
+	};
+}
+
+/* The first pass, and what follows from it. Return: 0 or -ENOMEM. */
+static int session__first_pass(struct session *s, struct found *found)
+{
+	struct collect c = {
+		.found = found, .model = &s->model, .loss = &s->sums.loss, .msgs = &s->msgs,
+	};
+	int err;
+
+	err = collect__run(&c, &s->passes);
+	if (c.status)
+		s->status = c.status;
+	s->sums.idles.wanted |= found->accounts.nr != 0;
+	return err ?: found__resolve(found, &s->model);
+}
+
+/* The second, and the third where it is needed. Return: 0, -ENOMEM or what a sink returned. */
+static int session__second_pass(struct session *s, struct second_pass *p)
+{
+	const struct reader *r = p->found->reader;
+	struct record_iter it;
+	int err;
+
+	err = second_pass__open_windows(p);
+	if (!err)
+		err = off__open_waits(p);
+	if (!err)
+		err = ranges__open(p);
+	if (!err)
+		err = pass__run(r, &s->passes, stream_record, p, 300, 950, &it);
+	if (!err && join__wants_rescan(p->join))
+		err = pass__run(r, &s->passes, rescan_record, p, 950, 950, &it);
+	if (!err)
+		err = device__finish(p);
+	if (!err)
+		err = off__share_waits(p);
+	if (!err)
+		err = samples__finish(p);
+	if (!err)
+		err = ranges__finish(p);
+	if (!err)
+		err = off__finish(p);
+	if (!err)
+		err = stacks__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
+	if (!err)
+		losses__settle(p);
+	return err;
+}
+
+/* The recording that follows knows nothing of the ids and pids of those before. */
+static void session__next_input(struct session *s)
+{
+	struct model *m = &s->model;
+	size_t i;
+
+	for (i = 0; i < m->machine.procs.nr; i++)
+		m->machine.procs.v[i].name = model__proc_name(m, i);
+	for (i = 0; i < m->paths.nr; i++)
+		m->paths.v[i].image = NULL;
+	m->nvtx.first_range = m->nvtx.ranges.nr;
+	machine__next(&m->machine);
+	unwind__next(&s->unwind);
+	jitmaps__exit(&s->jitmaps);
+}
+
+static int session__input(struct session *s, size_t nr)
+{
+	struct input *in = &s->model.inputs.v[nr];
+	struct second_pass pass;
+	struct found found;
+	int err;
+
+	if (nr)
+		session__next_input(s);
+	memset(&s->sums.loss, 0, sizeof(s->sums.loss));
+	s->passes.input = nr;
+	s->model.gpus.host = in->host_nr;
+	session__open_jitmaps(s, in);
+	in->first_info = s->model.infos.nr;
+	found__init(&found, &s->model, in);
+	join__init(&s->join);
+	second_pass__init(&pass, &s->opts, &found, &s->model, &s->sums, &s->join, &s->unwind);
+	err = session__first_pass(s, &found);
+	if (!err)
+		err = session__second_pass(s, &pass);
+	in->loss = s->sums.loss;
+	samples__exit(&pass);
+	second_pass__exit(&pass);
+	join__exit(&s->join);
+	found__exit(&found);
+	return err;
+}
+
+/* The host's name is among the first things in a recording. Return: it, "" or NULL (no memory). */
+static const char *session__hostname(struct session *s, const struct reader *r)
+{
+	const struct xpu_record_info *info;
+	const struct xpu_record *rec;
+	struct record_iter it;
+
+	reader__rewind(r, &it);
+	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
+		info = (const void *)rec;
+		if (info->key == XPU_INFO_HOSTNAME)
+			return strpool__intern(&s->model.strings, info->data,
+					       strnlen(info->data, info->bytes));
+	}
+	return strpool__intern(&s->model.strings, "", 0);
+}
+
+static bool input__same_boot(const struct input *a, const struct input *b)
+{
+	return a->host_nr == b->host_nr &&
+	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
+}
+
+/* Hosts and the clock that all have in common. */
+static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
+{
+	size_t i, k;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		struct input in = { .reader = &r[i], .host_nr = i };
+
+		err = symbol_paths__add_kept(&s->dsos.paths, r[i].name);
+		if (err)
+			return err;
+		in.host = session__hostname(s, &r[i]);
+		if (!in.host)
+			return -ENOMEM;
+		for (k = 0; k < i; k++)
+			if (s->model.inputs.v[k].host == in.host)
+				in.host_nr = min_t(uint32_t, in.host_nr, k);
+		s->model.nr_hosts += in.host_nr == i;
+		err = array_push(&s->model.inputs, in);
+		if (err)
+			return err;
+		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
+	}
+	for (i = 0; i < nr && s->model.realtime; i++) {
+		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
+			;
+		s->model.inputs.v[i].shift_ns = input__boot_ns(&s->model.inputs.v[k]);
+	}
+	s->model.start_ns = UINT64_MAX;
+	for (i = 0; i < nr; i++)
+		s->model.start_ns = min_t(uint64_t, s->model.start_ns, s->model.inputs.v[i].shift_ns +
+				    r[i].header.start_mono_ns);
+	return 0;
+}
+
+int session__process(struct session *s, const struct reader *r, size_t nr)
+{
+	struct loss loss = { 0 };
+	size_t i;
+	int err;
+
+	s->ended = true;
+	s->passes.nr_inputs = nr;
+	err = session__open_inputs(s, r, nr);
+	for (i = 0; i < nr && !err; i++) {
+		err = session__input(s, i);
+		loss__add(&loss, &s->sums.loss);
+		s->ended &= s->model.inputs.v[i].ended;
+	}
+	s->sums.loss = loss;
+	if (!err)
+		dsos__report(&s->dsos, &s->msgs);
+	if (s->sums.first_ns > s->sums.last_ns)
+		s->sums.first_ns = s->sums.last_ns = 0;
+	return err;
+}
+
+void session__print_loss(const struct session *s, FILE *f)
+{
+	size_t i;
+
+	loss__print(&s->sums.loss, f, "");
+	if (filter__active(s->opts.filter)) {
+		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
+			" launches without any; asked for: ", s->sums.nr_left_out,
+			s->sums.loss.nr_works, s->sums.nr_pending_left_out);
+		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
+		fputc('\n', f);
+	}
+	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
+		struct loss l = s->model.inputs.v[i].loss;
+
+		/* Hardly any has a name for every frame. */
+		l.unsymbolized = 0;
+		if (loss__clean(&l))
+			continue;
+		fputs("of these, in ", f);
+		escape__print(f, s->model.inputs.v[i].reader->name, ESCAPE_TEXT);
+		fputs(":\n", f);
+		loss__print(&s->model.inputs.v[i].loss, f, "  ");
+	}
+}

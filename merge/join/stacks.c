@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/stacks.h"
+
+#include <errno.h>
+
+/* Where the names are that a recording has itself: Python's, a JIT's. */
+struct stacks {
+	const struct found *found;
+	struct jitmaps *jitmaps;
+	struct callchains *callchains;
+	uint32_t proc;			/* whose chain is being resolved */
+};
+
+static bool stacks__pycode(void *ctx, uint32_t id, struct pycode *code)
+{
+	const struct xpu_record_pycode *rec;
+	const struct stacks *s = ctx;
+	uint32_t proc = s->proc, idx;
+	const struct pysource *source;
+
+	if (id & PYSOURCE_ID) {
+		source = pysources__find(&s->found->pysources, id);
+		if (source)
+			*code = (struct pycode){ source->name, source->filename };
+		return source;
+	}
+	if (!idmap__get(&s->found->pycodes, ID_KEY(proc, id), &idx))
+		return false;
+	rec = s->found->pycode_defs.v[idx];
+	code->name = found__string(s->found, proc, rec->name);
+	code->filename = found__string(s->found, proc, rec->filename);
+	return code->name && code->filename;
+}
+
+static const char *stacks__string(void *ctx, uint32_t id)
+{
+	const struct stacks *s = ctx;
+
+	return found__string(s->found, s->proc, id);
+}
+
+static const char *stacks__jit(void *ctx, const struct image *image, bool ran_before,
+			       uint64_t addr)
+{
+	const struct stacks *s = ctx;
+	const char *name = NULL;
+
+	/* A forked process goes on with its parent's code. */
+	for (; image && !name; image = image->parent)
+		name = jitmaps__find(s->jitmaps, image->pid, ran_before ? 0 : image->time_ns,
+				     found__exit_ns(s->found, image->pid, image->time_ns), addr);
+	return name;
+}
+
+/* Names the frames of a chain of the model's. Return: 0 or -ENOMEM. */
+static int stacks__resolve(struct stacks *s, struct model *m, struct chain *chain)
+{
+	struct callchains *c = s->callchains;
+	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
+
+	s->proc = chain->proc;
+	if (chain->launched != NO_INDEX)	/* both are of lower indices */
+		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
+						  "[captured at]",
+						  m->chains.v[chain->captured].stack);
+	else if (chain->no_launch)
+		chain->stack = callchains__label(c, chain->no_launch);
+	else if (chain->range != NVTX_NO_RANGE)
+		chain->stack = m->chains.v[chain->in_range].stack;	/* is lower */
+	else
+		chain->stack = callchains__resolve(c, path ? path->rec : NULL,
+						   path ? path->image : NULL, chain->epoch,
+						   path ? path->api : NULL);
+	return chain->stack ? 0 : -ENOMEM;
+}
+
+/* Counts a stack that is not there or not whole. */
+static void stacks__count(const struct model *m, const struct chain *chain, struct loss *loss)
+{
+	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
+
+	if (chain->launched != NO_INDEX)
+		return;
+	if (chain->no_launch) {
+		loss->samples_no_stack += chain->nr_samples;
+	} else if (!path || !path->rec->nr_frames || path->rec->hdr.misc & XPU_CHAIN_FAILED) {
+		loss->no_stack += chain->nr_launches + chain->nr_nodes;
+		loss->samples_no_stack += chain->nr_samples;
+	} else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED) {
+		loss->truncated += chain->nr_launches + chain->nr_nodes;
+		loss->samples_truncated += chain->nr_samples;
+	}
+}
+
+int stacks__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
+		struct model *m, struct loss *loss)
+{
+	struct stacks s = { .found = found, .jitmaps = jitmaps, .callchains = callchains };
+	size_t i;
+	int err = 0;
+
+	callchains->pycode = stacks__pycode;
+	callchains->jit = stacks__jit;
+	callchains->kallsyms = &found->kallsyms;
+	callchains->string = stacks__string;
+	callchains->lookup_ctx = &s;
+	callchains->nr_frames = callchains->nr_unsymbolized = 0;
+	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
+		err = stacks__resolve(&s, m, &m->chains.v[i]);
+		stacks__count(m, &m->chains.v[i], loss);
+	}
+	callchains->lookup_ctx = NULL;
+	loss->nr_frames = callchains->nr_frames;
+	loss->unsymbolized = callchains->nr_unsymbolized;
+	return err;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/tell.h"
+
+static bool leaves_out(const struct second_pass *p, uint32_t leaf)
+{
+	return p->opts->without & 1u << p->model->leaves.v[leaf].kind;
+}
+
+int tell__sum(struct second_pass *p, uint32_t chain, const char *comm, uint32_t thread,
+	      uint32_t leaf, const struct work *w)
+{
+	return leaves_out(p, leaf) ? 0 : sums__add(p->sums, p->opts, chain, comm, thread, leaf, w);
+}
+
+int tell__placed(struct second_pass *p, const struct placed *placed)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->placed || leaves_out(p, placed->leaf))
+		return 0;
+	return sink->placed(sink->ctx, p->model, placed);
+}
+
+int tell__slice(struct second_pass *p, const struct slice *slice)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	return sink && sink->slice ? sink->slice(sink->ctx, p->model, slice) : 0;
+}
+
+int tell__launch(struct second_pass *p, uint64_t key, const struct launch *l)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->launch || p->opts->without & 1u << LEAF_PENDING)
+		return 0;
+	return sink->launch(sink->ctx, p->model, key, l);
+}
+
+int tell__work(struct second_pass *p, uint64_t key, const struct work *w, const struct launch *l,
+	       uint32_t made, bool first)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->work)
+		return 0;
+	return sink->work(sink->ctx, p->model, key, w, l, made, first);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/wanted.h"
+
+#include "xpu_time.h"
+
+int wanted__range(struct filter *f, struct model *m, uint32_t range)
+{
+	struct nvtx *n = &m->nvtx;
+	uint32_t path[NVTX_MAX_PATH], nr, i;
+
+	if (!filter__given(f, FILTER_NVTX))
+		return 1;
+	nr = range == NVTX_NO_RANGE ? 0 : nvtx__path(n, range, path);
+	for (i = 0; i < nr; i++) {
+		struct nvtx_name *name = &n->names.v[n->ranges.v[path[i]].name];
+		int matches = name->wanted;
+
+		if (matches < 0) {
+			matches = filter__matches(f, FILTER_NVTX, name->name);
+			if (matches < 0)
+				return matches;
+			name->wanted = matches;
+		}
+		if (matches)
+			return 1;
+	}
+	return 0;
+}
+
+int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+		 const char *comm, uint64_t time_ns, const struct work *w)
+{
+	struct filter_event e = {
+		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,
+		.tid = thread != NO_INDEX ? m->threads.v[thread].tid : NO_INDEX,
+		.comm = comm,
+		.timed = time_ns,
+		.time_ns = xpu_ns_between(m->start_ns, time_ns),
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+	int keeps;
+
+	if (!filter__active(f))
+		return 1;
+	keeps = wanted__range(f, m, m->chains.v[chain].range);
+	if (keeps <= 0)
+		return keeps;
+	if (w) {
+		const struct stream *stream = &m->streams.v[w->stream];
+		const struct leaf *leaf = &m->leaves.v[w->leaf];
+
+		e.device = m->gpus.list.v[stream->gpu].number;
+		e.stream = stream->known ? stream->stream : NO_INDEX;
+		e.kernel = leaf->kind == LEAF_KERNEL ? leaf->name : NULL;
+	}
+	return filter__keeps(f, &e);
+}
+
+int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
+		 uint64_t time_ns)
+{
+	struct filter_event e = {
+		.pid = m->machine.procs.v[m->threads.v[thread].proc].pid,
+		.tid = m->threads.v[thread].tid,
+		.comm = comm,
+		.timed = true,
+		.time_ns = xpu_ns_between(m->start_ns, time_ns),
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+
+	return filter__active(f) ? filter__keeps(f, &e) : 1;
+}
+
+int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm)
+{
+	const struct thread *thread = &m->threads.v[thread_idx];
+	struct filter_event e = {
+		.pid = m->machine.procs.v[thread->proc].pid,
+		.tid = thread->tid,
+		.comm = comm,
+		.device = NO_INDEX,
+		.stream = NO_INDEX,
+	};
+
+	return filter__active(f) ? filter__keeps(f, &e) : 1;
+}

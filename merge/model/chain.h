@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * chain.h - the call paths that things are summed up under
+ */
+#ifndef MERGE_CHAIN_H
+#define MERGE_CHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/machine.h"
+#include "util.h"
+#include "xpu_record.h"
+
+struct stack;
+
+/* A call path as recorded: addresses and what was called. */
+struct path {
+	const struct xpu_record_callchain *rec;
+	uint32_t proc;
+	struct image *image;		/* NULL: its maps are not known */
+	const char *api;		/* interned */
+	bool one_record;		/* the call can own one device record at most */
+	uint32_t chain;			/* in remap epoch 0, NO_INDEX until used */
+};
+
+/* A call path in one remap epoch, or one of the labels that stand for none. */
+struct chain {
+	uint32_t proc;
+	uint32_t path;			/* NO_INDEX: a launch without call path, or no launch */
+	uint32_t epoch;
+	const char *no_launch;		/* "[no launch]" and the like; NULL: a launch's */
+	uint32_t launched;		/* GRAPH_BOTH: this one's stack, ... */
+	uint32_t captured;		/* ... "[captured at]", and this one's; else NO_INDEX */
+	uint32_t range;			/* by_range: in nvtx.ranges, or NVTX_NO_RANGE; ... */
+	uint32_t in_range;		/* ... the chain that it is, in that range */
+	uint64_t nr_launches;
+	uint64_t nr_nodes;		/* of CUDA graphs, made here by an explicit call */
+	uint64_t nr_pending;
+	uint64_t nr_samples;
+	const struct stack *stack;
+};
+
+/* What stands in the place of a call path, or of a launch. */
+enum label {
+	LABEL_NO_PATH,
+	LABEL_NO_LAUNCH,
+	LABEL_BEFORE,
+	LABEL_AFTER,
+	LABEL_NO_STACK,			/* of a sample */
+	NR_LABELS
+};
+
+struct label_chains {
+	uint32_t idx[NR_LABELS];	/* NO_INDEX: not used yet */
+};
+
+/* All chains, and what finds one again. Zero it to start. */
+struct chains {
+	struct chain *v;
+	size_t nr, cap;
+	struct idmap by_epoch;		/* (path, epoch), epoch > 0 */
+	struct idmap joined;		/* (chain of the launch, chain of the capture) */
+	struct idmap in_ranges;		/* (chain, range) */
+	ARRAY(struct label_chains) labels;	/* by process */
+};
+
+void chains__exit(struct chains *c);
+
+/* The chain of the call path @path_idx, which is @path, at a time. Return: 0 or -ENOMEM. */
+int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint64_t time_ns,
+		    uint32_t *idx);
+
+/* The chain of what has no call path in that process. Return: 0 or -ENOMEM. */
+int chains__of_label(struct chains *c, uint32_t proc, enum label label, uint32_t *idx);
+
+/* The chain of what one call path launched and another one captured. Return: 0 or -ENOMEM. */
+int chains__joined(struct chains *c, uint32_t launched, uint32_t captured, uint32_t *idx);
+
+/* *@idx becomes the chain of the same call path in that NVTX range. Return: 0 or -ENOMEM. */
+int chains__in_range(struct chains *c, uint32_t range, uint32_t *idx);
+
+#endif /* MERGE_CHAIN_H */

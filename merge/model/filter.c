@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/filter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *filter_kind__name(enum filter_kind kind)
+{
+	static const char *const names[NR_FILTERS] = {
+		[FILTER_PID] = "pid", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
+		[FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
+		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_FROM] = "from",
+		[FILTER_TO] = "to",
+	};
+
+	return names[kind];
+}
+
+void filter__free(struct filter *f)
+{
+	size_t i;
+
+	for (i = 0; i < NR_FILTERS; i++)
+		array_free(&f->numbers[i]);
+	for (i = 0; i < f->comms.nr; i++)
+		free(f->comms.v[i]);
+	array_free(&f->comms);
+	if (f->given[FILTER_KERNEL])
+		regfree(&f->regex[FILTER_KERNEL]);
+	if (f->given[FILTER_NVTX])
+		regfree(&f->regex[FILTER_NVTX]);
+	idmap__free(&f->kernels);
+	array_free(&f->text);
+}
+
+/* " --pid 1,2" */
+static int filter__add_text(struct filter *f, enum filter_kind kind, const char *arg)
+{
+	size_t len = f->text.nr + strlen(arg) + 32;
+
+	if (array_reserve(&f->text, len))
+		return -ENOMEM;
+	f->text.nr += snprintf(f->text.v + f->text.nr, len - f->text.nr, "%s--%s %s",
+			       f->text.nr ? " " : "", filter_kind__name(kind), arg);
+	return 0;
+}
+
+static int filter__add_numbers(struct filter *f, enum filter_kind kind, const char *arg,
+			       char why[128])
+{
+	unsigned long long n;
+	char *end;
+
+	for (;; arg = end + 1) {
+		errno = 0;
+		n = strtoull(arg, &end, 10);
+		if (errno || *arg < '0' || *arg > '9' || (*end && *end != ',') || n >= NO_INDEX) {
+			snprintf(why, 128, "'%.60s' is no list of numbers, as 1,2 is", arg);
+			return -EINVAL;
+		}
+		if (array_push(&f->numbers[kind], n))
+			return -ENOMEM;
+		if (!*end)
+			return 0;
+	}
+}
+
+static int filter__add_comms(struct filter *f, const char *arg, char why[128])
+{
+	size_t len;
+	char *comm;
+
+	for (;; arg += len + 1) {
+		len = strcspn(arg, ",");
+		if (!len) {
+			snprintf(why, 128, "a name is empty");
+			return -EINVAL;
+		}
+		comm = strndup(arg, len);
+		if (!comm || array_push(&f->comms, comm)) {
+			free(comm);
+			return -ENOMEM;
+		}
+		if (!arg[len])
+			return 0;
+	}
+}
+
+static int filter__set_regex(struct filter *f, enum filter_kind kind, const char *arg,
+			     char why[128])
+{
+	char what[64];
+	int err;
+
+	if (f->given[kind]) {
+		snprintf(why, 128, "given twice: one expression may have several branches, as a|b");
+		return -EINVAL;
+	}
+	err = regcomp(&f->regex[kind], arg, REG_EXTENDED | REG_NOSUB);
+	if (err == REG_ESPACE)
+		return -ENOMEM;
+	if (!err)
+		return 0;
+	regerror(err, &f->regex[kind], what, sizeof(what));
+	snprintf(why, 128, "'%.60s': %.50s", arg, what);
+	return -EINVAL;
+}
+
+static int filter__set_time(uint64_t *ns, const char *arg, char why[128])
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = {
+		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 }, { "m", 60e9 },
+	};
+	double value;
+	char *end;
+	size_t i;
+
+	value = strtod(arg, &end);
+	for (i = 0; i < ARRAY_SIZE(units); i++)
+		if (!strcmp(end, units[i].suffix))
+			break;
+	/* 2^63 ns are 292 years; a NaN is not less either. */
+	if (end == arg || i == ARRAY_SIZE(units) || value < 0 || !(value * units[i].ns < 0x1p63)) {
+		snprintf(why, 128, "'%.60s' is no time, as 1.5, 1500ms or 2m are", arg);
+		return -EINVAL;
+	}
+	*ns = value * units[i].ns + 0.5;
+	return 0;
+}
+
+int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char why[128])
+{
+	int err;
+
+	switch (kind) {
+	case FILTER_COMM:
+		err = filter__add_comms(f, arg, why);
+		break;
+	case FILTER_KERNEL:
+	case FILTER_NVTX:
+		err = filter__set_regex(f, kind, arg, why);
+		break;
+	case FILTER_FROM:
+		err = filter__set_time(&f->from_ns, arg, why);
+		break;
+	case FILTER_TO:
+		err = filter__set_time(&f->to_ns, arg, why);
+		break;
+	default:
+		err = filter__add_numbers(f, kind, arg, why);
+		break;
+	}
+	if (err)
+		return err;
+	f->given[kind] = true;
+	return filter__add_text(f, kind, arg);
+}
+
+bool filter__active(const struct filter *f)
+{
+	return f && f->text.nr;
+}
+
+static bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < f->numbers[kind].nr; i++)
+		if (f->numbers[kind].v[i] == number)
+			return true;
+	return !f->given[kind];
+}
+
+static bool filter__has_comm(const struct filter *f, const char *comm)
+{
+	size_t i;
+
+	for (i = 0; i < f->comms.nr; i++)
+		if (!strcmp(f->comms.v[i], comm))
+			return true;
+	return !f->given[FILTER_COMM];
+}
+
+int filter__matches(const struct filter *f, enum filter_kind kind, const char *name)
+{
+	int err = regexec(&f->regex[kind], name, 0, NULL, 0);
+
+	return err == REG_ESPACE ? -ENOMEM : !err;
+}
+
+static int filter__has_kernel(struct filter *f, const char *name)
+{
+	uint32_t matches;
+	int match;
+
+	if (!f->given[FILTER_KERNEL])
+		return 1;
+	if (!name)
+		return 0;
+	if (idmap__get(&f->kernels, (uintptr_t)name, &matches))
+		return matches;
+	match = filter__matches(f, FILTER_KERNEL, name);
+	if (match < 0)
+		return match;
+	return idmap__put(&f->kernels, (uintptr_t)name, match) ?: match;
+}
+
+int filter__keeps(struct filter *f, const struct filter_event *e)
+{
+	bool timed = f->given[FILTER_FROM] || f->given[FILTER_TO];
+
+	if (timed && (!e->timed || e->time_ns < f->from_ns ||
+		      (f->given[FILTER_TO] && e->time_ns >= f->to_ns)))
+		return 0;
+	if (!filter__has_number(f, FILTER_PID, e->pid) ||
+	    !filter__has_number(f, FILTER_TID, e->tid) ||
+	    !filter__has_number(f, FILTER_DEVICE, e->device) ||
+	    !filter__has_number(f, FILTER_STREAM, e->stream) || !filter__has_comm(f, e->comm))
+		return 0;
+	return filter__has_kernel(f, e->kernel);
+}

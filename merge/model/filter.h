@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * filter.h - which part of a recording is wanted
+ *
+ * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel,
+ * --nvtx, --from and --to; what passes has to pass each of those that were given. The session asks
+ * it for everything that it has joined, before summing up: so joins and the account are of the
+ * whole recording, and all formats see the same part of it.
+ */
+#ifndef MERGE_FILTER_H
+#define MERGE_FILTER_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+
+enum filter_kind {
+	FILTER_PID,
+	FILTER_TID,
+	FILTER_COMM,
+	FILTER_DEVICE,
+	FILTER_STREAM,
+	FILTER_KERNEL,
+	FILTER_NVTX,
+	FILTER_FROM,
+	FILTER_TO,
+	NR_FILTERS
+};
+
+struct filter {
+	bool given[NR_FILTERS];
+	ARRAY(uint32_t) numbers[NR_FILTERS];
+	ARRAY(char *) comms;
+	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
+	struct idmap kernels;		/* address of an interned name -> whether it matches */
+	uint64_t from_ns, to_ns;	/* after the recording's start */
+	ARRAY(char) text;		/* as it was given */
+};
+
+/* Something that was joined. Zeroed members that are not numbers are "none". */
+struct filter_event {
+	uint32_t pid;
+	uint32_t tid;			/* NO_INDEX: not known */
+	const char *comm;
+	bool timed;
+	uint64_t time_ns;		/* its begin, after the recording's start */
+	uint32_t device, stream;	/* NO_INDEX: none, or not known */
+	const char *kernel;		/* interned; NULL: it is none */
+};
+
+/* Return: the option's name without its dashes, as "pid". */
+const char *filter_kind__name(enum filter_kind kind);
+
+/* Zero it to start. */
+void filter__free(struct filter *f);
+
+/**
+ * filter__set - one option of the command line
+ * @f: the filter
+ * @kind: which one; given twice, the values of a list add up
+ * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular
+ *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
+ * @why: on -EINVAL, what is wrong with it
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char why[128]);
+
+/* Return: whether anything was asked for; false for NULL. */
+bool filter__active(const struct filter *f);
+
+static inline bool filter__given(const struct filter *f, enum filter_kind kind)
+{
+	return f && f->given[kind];
+}
+
+/* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
+int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
+
+/*
+ * All but FILTER_NVTX, which wanted__range() asks for.
+ * Return: 1 if @e is wanted, 0 if not, or -ENOMEM.
+ */
+int filter__keeps(struct filter *f, const struct filter_event *e);
+
+#endif /* MERGE_FILTER_H */

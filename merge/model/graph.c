@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DONE	UINT32_MAX
+#define CAPTURED_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
+
+void graphs__init(struct graphs *g)
+{
+	memset(g, 0, sizeof(*g));
+}
+
+void graphs__exit(struct graphs *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->by_id.nr; i++)
+		idmap__free(&g->by_id.v[i]);
+	array_free(&g->by_id);
+	array_free(&g->nodes);
+	idmap__free(&g->captured);
+}
+
+/* The node of that id, made if there is none. */
+static int graphs__node(struct graphs *g, uint32_t proc, uint64_t node_id, uint32_t *idx)
+{
+	struct graph_node node = { .proc = proc, .original = NO_INDEX, .origin = NO_INDEX };
+	struct idmap empty = { 0 };
+	int err;
+
+	while (g->by_id.nr <= proc) {
+		err = array_push(&g->by_id, empty);
+		if (err)
+			return err;
+	}
+	if (idmap__get(&g->by_id.v[proc], node_id, idx))
+		return 0;
+	*idx = g->nodes.nr;
+	err = array_push(&g->nodes, node);
+	return err ?: idmap__put(&g->by_id.v[proc], node_id, *idx);
+}
+
+int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec)
+{
+	uint64_t key = CAPTURED_KEY(proc, rec->correlation_id);
+	uint32_t idx;
+	int err;
+
+	err = graphs__node(g, proc, rec->node_id, &idx);
+	if (err)
+		return err;
+	if (!g->nodes.v[idx].rec)
+		g->nodes.v[idx].rec = rec;
+	/* One captured call may make several nodes. */
+	return rec->correlation_id ? min_t(int, idmap__add(&g->captured, key, idx), 0) : 0;
+}
+
+int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id)
+{
+	uint32_t idx, original;
+	int err;
+
+	err = graphs__node(g, proc, node_id, &idx);
+	if (!err)
+		err = graphs__node(g, proc, original_id, &original);
+	if (!err && g->nodes.v[idx].original == NO_INDEX)
+		g->nodes.v[idx].original = original;
+	return err;
+}
+
+void graphs__finish(struct graphs *g)
+{
+	struct graph_node *v = g->nodes.v;
+	uint32_t i, at, walk, origin;
+
+	for (i = 0; i < g->nodes.nr; i++) {
+		walk = i + 1;
+		for (at = i; !v[at].visit; at = v[at].original) {
+			v[at].visit = walk;
+			if (v[at].original == NO_INDEX)
+				break;
+		}
+		if (v[at].original == NO_INDEX)
+			origin = v[at].rec ? at : NO_INDEX;
+		else
+			origin = v[at].visit == walk ? NO_INDEX : v[at].origin;
+		for (at = i; v[at].visit == walk; at = v[at].original) {
+			v[at].visit = DONE;
+			v[at].origin = origin;
+			if (v[at].original == NO_INDEX)
+				break;
+		}
+	}
+}
+
+uint32_t graphs__origin(const struct graphs *g, uint32_t proc, uint64_t node_id)
+{
+	uint32_t idx;
+
+	if (proc >= g->by_id.nr || !idmap__get(&g->by_id.v[proc], node_id, &idx))
+		return NO_INDEX;
+	return g->nodes.v[idx].origin;
+}
+
+bool graphs__captured(const struct graphs *g, uint32_t proc, uint32_t correlation_id)
+{
+	uint32_t idx;
+
+	return idmap__get(&g->captured, CAPTURED_KEY(proc, correlation_id), &idx);
+}

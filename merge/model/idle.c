@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As many pieces of work are kept, then those without a gap between them become one. */
+#define MAX_SPANS	(1u << 20)
+
+struct idle_span {
+	uint64_t start_ns, end_ns;
+	uint64_t short_ns;		/* of short gaps within */
+	uint32_t thread;		/* of the work that it begins with */
+};
+
+struct idle_spans {
+	ARRAY(struct idle_span) list;
+	size_t compact_at;
+};
+
+struct idle_deed {
+	uint64_t start_ns, end_ns;
+	const char *kind;
+	uint32_t thread;
+	uint32_t chain;
+	enum idle_doing doing;
+};
+
+struct idle_sample {
+	uint64_t time_ns;
+	uint32_t thread;
+	uint32_t chain;
+};
+
+void idles__init(struct idles *i)
+{
+	memset(i, 0, sizeof(*i));
+}
+
+static void idles__forget(struct idles *i)
+{
+	size_t k;
+
+	for (k = 0; k < i->spans.nr; k++)
+		array_free(&i->spans.v[k].list);
+	array_free(&i->spans);
+	array_free(&i->deeds);
+	array_free(&i->samples);
+}
+
+void idles__exit(struct idles *i)
+{
+	idles__forget(i);
+	array_free(&i->gpus);
+	array_free(&i->rows);
+}
+
+static int span__cmp(const void *va, const void *vb)
+{
+	const struct idle_span *a = va, *b = vb;
+
+	return cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns) ?:
+	       cmp3(a->thread, b->thread);
+}
+
+/* Leaves spans that are IDLE_MIN_NS or more apart, in order. */
+static void spans__compact(struct idle_spans *spans)
+{
+	size_t i, nr = 0;
+
+	if (!spans->list.nr)
+		return;
+	qsort(spans->list.v, spans->list.nr, sizeof(*spans->list.v), span__cmp);
+	for (i = 1; i < spans->list.nr; i++) {
+		struct idle_span *last = &spans->list.v[nr], *next = &spans->list.v[i];
+
+		if (next->start_ns > last->end_ns &&
+		    next->start_ns - last->end_ns >= IDLE_MIN_NS) {
+			spans->list.v[++nr] = *next;
+			continue;
+		}
+		last->short_ns += next->short_ns;
+		if (next->start_ns > last->end_ns)
+			last->short_ns += next->start_ns - last->end_ns;
+		last->end_ns = max_t(uint64_t, last->end_ns, next->end_ns);
+	}
+	spans->list.nr = nr + 1;
+}
+
+int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_ns, uint64_t end_ns)
+{
+	struct idle_spans *spans;
+	int err = 0;
+
+	if (!i->wanted)
+		return 0;
+	while (!err && i->spans.nr <= gpu)
+		err = array_push(&i->spans, ((struct idle_spans){ .compact_at = MAX_SPANS }));
+	if (err)
+		return err;
+	spans = &i->spans.v[gpu];
+	if (spans->list.nr >= spans->compact_at) {
+		spans__compact(spans);
+		spans->compact_at = 2 * spans->list.nr + MAX_SPANS;
+	}
+	return array_push(&spans->list, ((struct idle_span){
+		.start_ns = start_ns, .end_ns = end_ns, .thread = thread,
+	}));
+}
+
+int idles__did(struct idles *i, uint32_t thread, enum idle_doing doing, const char *kind,
+	       uint32_t chain, uint64_t start_ns, uint64_t end_ns)
+{
+	if (!i->wanted || end_ns <= start_ns)
+		return 0;
+	return array_push(&i->deeds, ((struct idle_deed){
+		.start_ns = start_ns, .end_ns = end_ns, .kind = kind, .thread = thread,
+		.chain = chain, .doing = doing,
+	}));
+}
+
+int idles__sample(struct idles *i, uint32_t thread, uint32_t chain, uint64_t time_ns)
+{
+	if (!i->wanted)
+		return 0;
+	return array_push(&i->samples, ((struct idle_sample){ time_ns, thread, chain }));
+}
+
+static int deed__cmp(const void *va, const void *vb)
+{
+	const struct idle_deed *a = va, *b = vb;
+
+	return cmp3(a->thread, b->thread) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->chain, b->chain);
+}
+
+static int sample__cmp(const void *va, const void *vb)
+{
+	const struct idle_sample *a = va, *b = vb;
+
+	return cmp3(a->thread, b->thread) ?: cmp3(a->time_ns, b->time_ns) ?:
+	       cmp3(a->chain, b->chain);
+}
+
+/* Return: index of the first deed of @thread that ends after @time_ns, or where it would be. */
+static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t time_ns)
+{
+	size_t low = 0, high = i->deeds.nr, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		/* A thread does one thing at a time, so ends are in order as begins are. */
+		if (i->deeds.v[mid].thread < thread ||
+		    (i->deeds.v[mid].thread == thread && i->deeds.v[mid].end_ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static size_t idles__find_sample(const struct idles *i, uint32_t thread, uint64_t time_ns)
+{
+	size_t low = 0, high = i->samples.nr, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (i->samples.v[mid].thread < thread ||
+		    (i->samples.v[mid].thread == thread && i->samples.v[mid].time_ns < time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int idles__row(struct idles *i, uint32_t gpu, enum idle_doing doing, const char *kind,
+		      uint32_t thread, uint32_t chain, uint64_t ns)
+{
+	return ns ? array_push(&i->rows, ((struct idle_row){
+		gpu, doing, kind, thread, chain, ns, 1,
+	})) : 0;
+}
+
+/* What of the gap is left for CPU samples. */
+static int idles__share_rest(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
+			     uint64_t to_ns, uint64_t rest_ns)
+{
+	size_t first = idles__find_sample(i, thread, from_ns), nr, k;
+	int err = 0;
+
+	for (nr = 0; first + nr < i->samples.nr && i->samples.v[first + nr].thread == thread &&
+		     i->samples.v[first + nr].time_ns < to_ns; nr++)
+		;
+	if (!nr)
+		return idles__row(i, gpu, IDLE_UNSEEN, "", thread, NO_INDEX, rest_ns);
+	for (k = 0; k < nr && !err; k++)
+		err = idles__row(i, gpu, IDLE_ON_CPU, "", thread, i->samples.v[first + k].chain,
+				 rest_ns / nr + (k < rest_ns % nr));
+	return err;
+}
+
+static int idles__gap(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
+		      uint64_t to_ns)
+{
+	uint64_t now_ns = from_ns, rest_ns = 0, start_ns, end_ns;
+	size_t k;
+	int err;
+
+	if (thread == NO_INDEX)
+		return idles__row(i, gpu, IDLE_NOBODY, "", NO_INDEX, NO_INDEX, to_ns - from_ns);
+	for (k = idles__find_deed(i, thread, from_ns); k < i->deeds.nr; k++) {
+		const struct idle_deed *deed = &i->deeds.v[k];
+
+		if (deed->thread != thread || deed->start_ns >= to_ns)
+			break;
+		start_ns = max_t(uint64_t, deed->start_ns, now_ns);
+		end_ns = min_t(uint64_t, deed->end_ns, to_ns);
+		if (end_ns <= start_ns)
+			continue;
+		err = idles__row(i, gpu, deed->doing, deed->kind, thread, deed->chain,
+				 end_ns - start_ns);
+		if (err)
+			return err;
+		rest_ns += start_ns - now_ns;
+		now_ns = end_ns;
+		if (now_ns == to_ns)	/* what else it says that it did then, it did not */
+			break;
+	}
+	return idles__share_rest(i, gpu, thread, from_ns, to_ns, rest_ns + to_ns - now_ns);
+}
+
+static int row__cmp(const void *va, const void *vb)
+{
+	const struct idle_row *a = va, *b = vb;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(a->doing, b->doing) ?: cmp3(a->kind, b->kind) ?:
+	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
+}
+
+/* Rows of the same become one. */
+static void idles__sum_rows(struct idles *i)
+{
+	size_t k, nr = 0;
+
+	if (!i->rows.nr)
+		return;
+	qsort(i->rows.v, i->rows.nr, sizeof(*i->rows.v), row__cmp);
+	for (k = 1; k < i->rows.nr; k++) {
+		if (row__cmp(&i->rows.v[nr], &i->rows.v[k])) {
+			i->rows.v[++nr] = i->rows.v[k];
+			continue;
+		}
+		i->rows.v[nr].ns += i->rows.v[k].ns;
+		i->rows.v[nr].nr_gaps += i->rows.v[k].nr_gaps;
+	}
+	i->rows.nr = nr + 1;
+}
+
+static int idles__finish_gpu(struct idles *i, uint32_t gpu)
+{
+	struct idle_spans *spans = &i->spans.v[gpu];
+	struct idle_gpu *sum = &i->gpus.v[gpu];
+	uint64_t short_ns = 0;
+	size_t k;
+	int err = 0;
+
+	spans__compact(spans);
+	for (k = 0; k < spans->list.nr && !err; k++) {
+		const struct idle_span *span = &spans->list.v[k];
+
+		if (!sum->from_ns || span->start_ns < sum->from_ns)
+			sum->from_ns = span->start_ns;
+		sum->to_ns = max_t(uint64_t, sum->to_ns, span->end_ns);
+		sum->busy_ns += span->end_ns - span->start_ns - span->short_ns;
+		short_ns += span->short_ns;
+		if (!k)
+			continue;
+		sum->nr_gaps++;
+		err = idles__gap(i, gpu, span->thread, span[-1].end_ns, span->start_ns);
+		if (i->rows.nr > MAX_SPANS)
+			idles__sum_rows(i);
+	}
+	return err ?: idles__row(i, gpu, IDLE_SHORT, "", NO_INDEX, NO_INDEX, short_ns);
+}
+
+int idles__finish(struct idles *i)
+{
+	uint32_t gpu;
+	int err = 0;
+
+	if (i->deeds.nr)
+		qsort(i->deeds.v, i->deeds.nr, sizeof(*i->deeds.v), deed__cmp);
+	if (i->samples.nr)
+		qsort(i->samples.v, i->samples.nr, sizeof(*i->samples.v), sample__cmp);
+	while (!err && i->gpus.nr < i->spans.nr)
+		err = array_push(&i->gpus, ((struct idle_gpu){ 0 }));
+	for (gpu = 0; gpu < i->spans.nr && !err; gpu++)
+		err = idles__finish_gpu(i, gpu);
+	idles__sum_rows(i);
+	idles__forget(i);
+	i->wanted = false;
+	return err;
+}

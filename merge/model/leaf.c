@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/leaf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+#include "model/wait.h"
+#include "xpu_record.h"
+
+struct leaf_entry {
+	struct leaf_key {
+		uint32_t kind;
+		uint32_t gpu;
+		const char *name;
+	} key;
+	uint32_t leaf;
+	UT_hash_handle hh;
+};
+
+const char *memcpy_kind__name(uint8_t kind)
+{
+	static const char *const names[] = {	/* by CUpti_ActivityMemcpyKind */
+		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
+		"PtoP",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : names[0];
+}
+
+const char *off_kind__name(uint32_t kind)
+{
+	static const char *const names[XPU_OFF_NR] = {
+		[XPU_OFF_LOCK] = "lock",
+		[XPU_OFF_IO] = "io",
+		[XPU_OFF_SLEEP] = "sleep",
+		[XPU_OFF_POLL] = "poll",
+		[XPU_OFF_CHILD] = "child",
+		[XPU_OFF_OTHER] = "other",
+		[XPU_OFF_RUNNABLE] = "runnable",
+		[XPU_OFF_CALL] = "CUDA call",
+	};
+
+	return kind < XPU_OFF_NR ? names[kind] : NULL;
+}
+
+void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf)
+{
+	static const char *const kinds[NR_LEAF_KINDS] = {
+		[LEAF_KERNEL] = "Kernel",
+		[LEAF_MEMCPY] = "Memcpy",
+		[LEAF_MEMSET] = "Memset",
+		[LEAF_PENDING] = "[GPU_Launch_Pending]",
+		[LEAF_CPU] = "",
+		[LEAF_OFF_CPU] = "[Off_CPU]",
+		[LEAF_GPU_WAIT] = "[GPU_Wait]",
+	};
+
+	if (!leaf_kind__is_device(leaf->kind))
+		snprintf(buf, LEAF_LABEL_MAX, "%s", kinds[leaf->kind]);
+	else if (numbered)
+		snprintf(buf, LEAF_LABEL_MAX, "[GPU%" PRIu32 "_%s]",
+			 gpus->list.v[leaf->gpu].number, kinds[leaf->kind]);
+	else
+		snprintf(buf, LEAF_LABEL_MAX, "[GPU_%s]", kinds[leaf->kind]);
+}
+
+void leaves__init(struct leaves *l, struct strpool *strings)
+{
+	memset(l, 0, sizeof(*l));
+	l->strings = strings;
+}
+
+void leaves__exit(struct leaves *l)
+{
+	HASH_CLEAR(hh, l->by_key);
+	arena__free(&l->arena);
+	array_free(&l->waits);
+	array_free(l);
+}
+
+/* @name is interned; NULL is taken for want of memory. */
+static int leaves__find(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
+			uint32_t *idx)
+{
+	struct leaf leaf = { kind, gpu, name };
+	struct leaf_key key = { kind, gpu, name };
+	struct leaf_entry *e;
+	bool oom = false;
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	HASH_FIND(hh, l->by_key, &key, sizeof(key), e);
+	if (e) {
+		*idx = e->leaf;
+		return 0;
+	}
+	e = arena__alloc(&l->arena, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->key = key;
+	*idx = e->leaf = l->nr;
+	err = array_push(l, leaf);
+	if (err)
+		return err;
+	HASH_ADD(hh, l->by_key, key, sizeof(key), e);
+	return oom ? -ENOMEM : 0;
+}
+
+int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
+		uint32_t *idx)
+{
+	return leaves__find(l, kind, gpu, strpool__intern(l->strings, name, strlen(name)), idx);
+}
+
+int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
+{
+	const char *name;
+	int err = 0;
+
+	if (leaf == WAIT_LEAF_IDLE || leaf == WAIT_LEAF_OTHER)
+		return leaves__get(l, LEAF_GPU_WAIT, NO_INDEX,
+				   leaf == WAIT_LEAF_IDLE ? "(idle)" : "(other streams)", idx);
+	while (!err && l->waits.nr <= leaf)
+		err = array_push(&l->waits, NO_INDEX);
+	if (err)
+		return err;
+	if (l->waits.v[leaf] == NO_INDEX) {
+		name = l->v[leaf].name;
+		if (l->v[leaf].kind == LEAF_MEMCPY)
+			name = strpool__internf(l->strings, "memcpy %s", name);
+		else if (l->v[leaf].kind == LEAF_MEMSET)
+			name = strpool__intern(l->strings, "memset", strlen("memset"));
+		err = leaves__find(l, LEAF_GPU_WAIT, NO_INDEX, name, &l->waits.v[leaf]);
+	}
+	*idx = l->waits.v[leaf];
+	return err;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * leaf.h - what ran, or what a thread did meanwhile: the end of a folded line
+ */
+#ifndef MERGE_LEAF_H
+#define MERGE_LEAF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/gpu.h"
+#include "util.h"
+
+enum leaf_kind {
+	LEAF_KERNEL,
+	LEAF_MEMCPY,
+	LEAF_MEMSET,
+	LEAF_PENDING,			/* a launch whose device work was never seen */
+	LEAF_CPU,			/* a thread ran: the stack says where; no name */
+	LEAF_OFF_CPU,			/* it was blocked: "lock", "io", "sleep", "runnable", ... */
+	LEAF_GPU_WAIT,			/* it waited for the device: the name of the work */
+	NR_LEAF_KINDS
+};
+
+#define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | \
+			 1u << LEAF_PENDING)
+#define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
+
+/* Device work is of a GPU; the others have gpu NO_INDEX. */
+static inline bool leaf_kind__is_device(enum leaf_kind kind)
+{
+	return kind <= LEAF_MEMSET;
+}
+
+struct leaf {
+	enum leaf_kind kind;
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX if it is no device work */
+	const char *name;		/* kernel, demangled; "HtoD"; "" */
+};
+
+struct leaf_entry;
+
+/* All leaves, each once. */
+struct leaves {
+	struct leaf *v;
+	size_t nr, cap;
+	struct strpool *strings;	/* the caller's */
+	struct leaf_entry *by_key;
+	ARRAY(uint32_t) waits;		/* by leaf: that of waiting for it, or NO_INDEX */
+	struct arena arena;
+};
+
+void leaves__init(struct leaves *l, struct strpool *strings);
+void leaves__exit(struct leaves *l);
+
+/**
+ * leaves__get - the leaf of that kind, device and name
+ * @gpu: index in gpus.list, or NO_INDEX
+ * @name: copied
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
+		uint32_t *idx);
+
+/*
+ * The leaf of waiting for @leaf, which is one of the device's or WAIT_LEAF_*. Return: 0 or -ENOMEM.
+ */
+int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
+
+/**
+ * leaf__label - what stands before the name: "[GPU_Kernel]", "[GPU1_Memcpy]", "[Off_CPU]"
+ * @buf: at least LEAF_LABEL_MAX bytes; "" for LEAF_CPU
+ * @numbered: tell devices apart, for there is more than one
+ */
+#define LEAF_LABEL_MAX	32
+void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
+
+/* Return: "lock", "io", ...; NULL for a kind that is not known. */
+const char *off_kind__name(uint32_t kind);
+
+/* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
+const char *memcpy_kind__name(uint8_t kind);
+
+#endif /* MERGE_LEAF_H */

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/loss.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "util.h"
+
+struct loss_line {
+	size_t offset;			/* of the counter in struct loss */
+	const char *text;
+	bool note;			/* says how it was, not what is missing */
+};
+
+#define LINE(member, text_)	{ offsetof(struct loss, member), text_, false }
+#define NOTE(member, text_)	{ offsetof(struct loss, member), text_, true }
+
+static const struct loss_line lines[] = {
+	LINE(nr_pending, "launches without device work in the recording (pending)"),
+	LINE(nr_duplicates, "of these have a correlation id that another launch had (duplicate)"),
+	LINE(nr_orphans, "device records whose launch is not in the recording (orphans)"),
+	LINE(recorder[XPU_LOST_LAUNCH], "launches lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_SCRATCH], "launches lost: no memory for a call chain"),
+	LINE(recorder[XPU_LOST_BATCH], "batches of device records lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_READ], "slots or batches lost: not readable in the target"),
+	LINE(recorder[XPU_LOST_MALFORMED], "entries of logs that no shim makes: ignored"),
+	LINE(recorder[XPU_LOST_PROCESS], "process records lost: ring buffer or process table full"),
+	LINE(recorder[XPU_LOST_SIDEBAND],
+	     "mmap, comm, fork or exit events lost: names may be missing or old"),
+	LINE(recorder[XPU_LOST_DISK], "bytes lost: could not be written to the recording"),
+	LINE(recorder[XPU_LOST_WAIT], "waits for the device lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_SAMPLE], "CPU samples lost: ring buffer full"),
+	LINE(recorder[XPU_LOST_OFF_CPU], "times off the CPU, or their call paths, lost: no room"),
+	LINE(recorder[XPU_LOST_ACCOUNT], "accounts of threads lost: no room"),
+	LINE(recorder[XPU_LOST_RANGE], "events of NVTX ranges lost: ring buffer full"),
+	LINE(dropped_ranges, "events of NVTX ranges dropped by the shim"),
+	LINE(missing_ranges, "events of NVTX ranges that the shim logged are not in the recording"),
+	LINE(recorder_other, "losses of a kind that this version does not know"),
+	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
+	LINE(missing_works, "device records that the shim sent are not in the recording"),
+	LINE(missing_calls, "API calls that the shim sent are not in the recording"),
+	LINE(missing_batches, "batches that the shim sent are not in the recording"),
+	LINE(dropped_cupti, "device records dropped by CUPTI"),
+	LINE(dropped_shim, "device records dropped by the shim: no memory"),
+	LINE(taken, "device records that programs collected themselves: not recorded"),
+	LINE(unfinished, "device records of work that still ran when the process ended"),
+	LINE(bad_times, "device records without valid times: counted, their time is not"),
+	LINE(bad_calls, "API calls without valid times: left out"),
+	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
+	LINE(crowded, "waits, device records or mappings left out: more than any program has at once"),
+	LINE(bad_batches, "batches damaged inside: used up to the damage"),
+	LINE(bad_header, "damaged header of the recording: its times may be wrong"),
+	LINE(damaged_blocks, "blocks of records lost: damaged; names may be missing or old"),
+	LINE(damaged_launches, "launches that were in these blocks"),
+	LINE(damaged_bytes, "bytes left out within the recording: damaged"),
+	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
+	LINE(cut_bytes, "bytes ignored at the end of the recording: cut off inside a record"),
+	LINE(not_closed, "recording not closed in good order: its end may be missing"),
+	LINE(no_stack, "launches or graph nodes without a call path ([no stack])"),
+	LINE(truncated, "launches whose call path is deeper than recorded ([truncated])"),
+	LINE(samples_no_stack, "CPU samples without a call path ([no stack])"),
+	LINE(samples_truncated,
+	     "CPU samples whose call path is deeper than recorded ([truncated])"),
+	LINE(unsymbolized, "frames without a function name"),
+	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
+	NOTE(nr_refused, "launches that CUDA refused with an error: not among the launches"),
+	NOTE(before_attach, "device records of launches before the attach ([before attach])"),
+	NOTE(after_detach, "device records of launches after the detach ([after detach])"),
+	NOTE(at_detach, "launches in flight at the detach: not among the launches"),
+	NOTE(at_edges, "launches tagged, not recorded, while the probes came or went"),
+	NOTE(unfinished_at_detach, "device records of work that still ran at the detach"),
+	NOTE(unknown_nodes, "device records of graph nodes whose making was not recorded: under "
+	     "their launch"),
+};
+
+static uint64_t loss__counter(const struct loss *l, const struct loss_line *line)
+{
+	return *(const uint64_t *)((const char *)l + line->offset);
+}
+
+void loss__add(struct loss *to, const struct loss *l)
+{
+	const uint64_t *from = (const uint64_t *)l;
+	uint64_t *sum = (uint64_t *)to;
+	size_t i;
+
+	_Static_assert(sizeof(*l) % sizeof(uint64_t) == 0, "struct loss is all counters");
+	for (i = 0; i < sizeof(*l) / sizeof(uint64_t); i++)
+		sum[i] += from[i];
+}
+
+uint64_t loss__lost(const struct loss *l)
+{
+	/*
+	 * What the recorder saw itself lose and what the shim says it sent are two accounts of the
+	 * same launches and records; the bigger one is nearer to the truth, their sum is not. A
+	 * lost batch counts as one here, since nobody but the shim knows how much was in it, and
+	 * so do bytes that did not get to the disk, or that are there and no whole record.
+	 */
+	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
+			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
+			    !!l->recorder[XPU_LOST_DISK];
+	uint64_t missing = l->missing_launches +
+			   max_t(uint64_t, l->missing_works + l->missing_calls, l->missing_batches);
+	uint64_t damaged = max_t(uint64_t, l->damaged_blocks, !!l->damaged_bytes);
+	uint64_t unread = !!l->cut_bytes + !!l->corrupt_bytes + l->bad_batches;
+
+	unread += max_t(uint64_t, damaged, l->damaged_launches);
+	missing = max_t(uint64_t, missing, unread);
+	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
+	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
+	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +
+	       l->recorder[XPU_LOST_SAMPLE] + l->dropped_ranges +
+	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) +
+	       l->recorder_other + l->dropped_cupti + l->dropped_shim;
+}
+
+bool loss__clean(const struct loss *l)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		if (!lines[i].note && loss__counter(l, &lines[i]))
+			return false;
+	return true;
+}
+
+void loss__print(const struct loss *l, FILE *f, const char *prefix)
+{
+	fprintf(f, "%slaunches %" PRIu64 " matched %" PRIu64 " unmatched %" PRIu64 " lost %" PRIu64
+		"\n", prefix, l->nr_launches, l->nr_matched, loss__unmatched(l), loss__lost(l));
+	loss__print_lines(l, f, prefix);
+}
+
+void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		uint64_t n = loss__counter(l, &lines[i]);
+
+		if (n && lines[i].offset == offsetof(struct loss, unsymbolized))
+			fprintf(f, "%s%12" PRIu64 " of %" PRIu64 " %s\n", prefix, n, l->nr_frames,
+				lines[i].text);
+		else if (n)
+			fprintf(f, "%s%12" PRIu64 " %s\n", prefix, n, lines[i].text);
+	}
+}

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+
+/*
+ * Forks without an exec between them that a lookup follows back. Only a damaged or hostile file
+ * goes deeper, and each step costs every lookup.
+ */
+#define IMAGE_MAX_DEPTH	64
+
+/*
+ * Maps of one image that others have replaced and that meant something else. A look-up may go
+ * through all of them, and programs that unload libraries have a few.
+ */
+#define IMAGE_MAX_DEAD	4096
+
+struct machine_task {
+	uint64_t key;				/* pid << 32 | tid */
+	ARRAY(struct comm_at { uint64_t time_ns; const char *comm; }) comms;
+	UT_hash_handle hh;
+};
+
+struct machine_pid {
+	uint32_t pid;
+	ARRAY(struct image *) images;		/* in order of time */
+	UT_hash_handle hh;
+};
+
+void machine__init(struct machine *m, struct strpool *strings)
+{
+	memset(m, 0, sizeof(*m));
+	m->strings = strings;
+}
+
+void machine__next(struct machine *m)
+{
+	struct machine_task *task, *tmp_task;
+	struct machine_pid *pid, *tmp_pid;
+	size_t i;
+
+	HASH_ITER(hh, m->tasks, task, tmp_task) {
+		HASH_DEL(m->tasks, task);
+		array_free(&task->comms);
+	}
+	HASH_ITER(hh, m->pids, pid, tmp_pid) {
+		HASH_DEL(m->pids, pid);
+		for (i = 0; i < pid->images.nr; i++) {
+			array_free(&pid->images.v[i]->dead);
+			array_free(&pid->images.v[i]->epochs);
+		}
+		array_free(&pid->images);
+	}
+	free(m->events);
+	m->events = NULL;
+	m->nr_events = m->cap_events = 0;
+	m->nr_crowded = 0;
+	idmap__free(&m->procs_by_id);
+	arena__free(&m->arena);
+	m->recording++;
+}
+
+void machine__exit(struct machine *m)
+{
+	machine__next(m);
+	array_free(&m->procs);
+}
+
+int machine__add_event(struct machine *m, const struct xpu_record *rec)
+{
+	const uint64_t *time_ns = (const uint64_t *)(rec + 1);
+	int err;
+
+	/* All four kinds of events have their time first. */
+	if (m->nr_events == m->cap_events) {
+		err = array__reserve(&m->events, &m->cap_events, m->nr_events + 1,
+				     sizeof(*m->events));
+		if (err)
+			return err;
+	}
+	m->events[m->nr_events] = (struct machine_event){ *time_ns, m->nr_events, rec };
+	m->nr_events++;
+	return 0;
+}
+
+int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx)
+{
+	struct proc proc = { .proc_id = proc_id, .recording = m->recording };
+	int err;
+
+	if (idmap__get(&m->procs_by_id, proc_id, idx))
+		return 0;
+	*idx = m->procs.nr;
+	err = array_push(&m->procs, proc);
+	if (!err)
+		err = idmap__put(&m->procs_by_id, proc_id, *idx);
+	return err;
+}
+
+int machine__add_process(struct machine *m, const struct xpu_record_process *rec)
+{
+	struct proc *p;
+	uint32_t idx;
+	int err;
+
+	err = machine__proc(m, rec->proc_id, &idx);
+	if (err)
+		return err;
+	p = &m->procs.v[idx];
+	if (p->comm)
+		return 0;
+	p->comm = strpool__intern(m->strings, rec->comm, strnlen(rec->comm, XPU_COMM_LEN));
+	if (!p->comm)
+		return -ENOMEM;
+	p->pid = rec->pid;
+	p->parent_proc_id = rec->parent_proc_id;
+	p->how = rec->hdr.misc;
+	p->time_ns = rec->time_ns;
+	return 0;
+}
+
+int machine__add_process_exit(struct machine *m, const struct xpu_record_process_exit *rec)
+{
+	uint32_t idx;
+	int err;
+
+	err = machine__proc(m, rec->proc_id, &idx);
+	if (err)
+		return err;
+	m->procs.v[idx].exited = true;
+	m->procs.v[idx].exit_ns = rec->time_ns;
+	m->procs.v[idx].exit_code = rec->exit_code;
+	return 0;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static struct machine_task *machine__find_task(const struct machine *m, uint32_t pid, uint32_t tid)
+{
+	uint64_t key = (uint64_t)pid << 32 | tid;
+	struct machine_task *task;
+
+	HASH_FIND(hh, m->tasks, &key, sizeof(key), task);
+	return task;
+}
+
+static const char *machine_task__comm(const struct machine_task *task)
+{
+	return task && task->comms.nr ? task->comms.v[task->comms.nr - 1].comm : NULL;
+}
+
+static int machine__set_comm(struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			     const char *comm)
+{
+	struct machine_task *task = machine__find_task(m, pid, tid);
+	bool oom = false;
+
+	if (!task) {
+		task = arena__alloc(&m->arena, sizeof(*task));
+		if (!task)
+			return -ENOMEM;
+		task->key = (uint64_t)pid << 32 | tid;
+		HASH_ADD(hh, m->tasks, key, sizeof(task->key), task);
+		if (oom)
+			return -ENOMEM;
+	}
+	if (machine_task__comm(task) == comm)
+		return 0;
+	return array_push(&task->comms, ((struct comm_at){ time_ns, comm }));
+}
+
+const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			  uint64_t *from, uint64_t *to)
+{
+	const struct machine_task *task = machine__find_task(m, pid, tid);
+	size_t lo = 0, hi, mid;
+
+	*from = 0;
+	*to = UINT64_MAX;
+	if (!task || !task->comms.nr)
+		return NULL;
+	/* The name before the first one after time_ns; the first one holds backwards, too. */
+	for (hi = task->comms.nr; lo < hi;) {
+		mid = lo + (hi - lo) / 2;
+		if (task->comms.v[mid].time_ns <= time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < task->comms.nr)
+		*to = task->comms.v[lo].time_ns;
+	if (lo > 0)
+		*from = task->comms.v[--lo].time_ns;
+	return task->comms.v[lo].comm;
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static struct machine_pid *machine__find_pid(struct machine *m, uint32_t pid)
+{
+	struct machine_pid *p;
+
+	HASH_FIND(hh, m->pids, &pid, sizeof(pid), p);
+	return p;
+}
+
+static struct image *machine__current_image(struct machine *m, uint32_t pid)
+{
+	struct machine_pid *p = machine__find_pid(m, pid);
+
+	return p ? p->images.v[p->images.nr - 1] : NULL;
+}
+
+static int machine__new_image(struct machine *m, uint32_t pid, uint64_t time_ns,
+			      struct image *parent, struct image **imagep)
+{
+	struct machine_pid *p = machine__find_pid(m, pid);
+	struct image *image;
+	bool oom = false;
+	int err;
+
+	image = arena__alloc(&m->arena, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image->pid = pid;
+	image->time_ns = time_ns;
+	/* One that mapped nothing itself adds nothing but a step to every lookup. */
+	while (parent && !parent->live.first[0] && !parent->dead.nr) {
+		image->parent_epoch = parent->parent_epoch;
+		parent = parent->parent;
+		image->parent = parent;
+	}
+	if (parent && parent->depth < IMAGE_MAX_DEPTH) {
+		if (image->parent != parent)
+			image->parent_epoch = parent->epochs.nr;
+		image->parent = parent;
+		image->depth = parent->depth + 1;
+	} else {
+		image->parent = NULL;
+	}
+	if (!p) {
+		p = arena__alloc(&m->arena, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->pid = pid;
+		err = array_push(&p->images, image);
+		if (err)
+			return err;
+		HASH_ADD(hh, m->pids, pid, sizeof(p->pid), p);
+		if (oom) {
+			array_free(&p->images);
+			return -ENOMEM;
+		}
+	} else {
+		err = array_push(&p->images, image);
+		if (err)
+			return err;
+	}
+	*imagep = image;
+	return 0;
+}
+
+struct image *machine__image(struct machine *m, uint32_t pid, uint64_t time_ns)
+{
+	struct machine_pid *p = machine__find_pid(m, pid);
+	size_t lo = 0, hi, mid;
+
+	if (!p)
+		return NULL;
+	for (hi = p->images.nr; lo < hi;) {
+		mid = lo + (hi - lo) / 2;
+		if (p->images.v[mid]->time_ns <= time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return p->images.v[lo ? lo - 1 : 0];
+}
+
+uint32_t image__epoch(const struct image *image, uint64_t time_ns)
+{
+	size_t lo = 0, hi, mid;
+
+	for (hi = image->epochs.nr; lo < hi;) {
+		mid = lo + (hi - lo) / 2;
+		if (image->epochs.v[mid] <= time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Return: index of the first dead map that lived in @epoch or later. */
+static size_t image__first_dead(const struct image *image, uint32_t epoch)
+{
+	size_t lo = 0, hi, mid;
+
+	for (hi = image->dead.nr; lo < hi;) {
+		mid = lo + (hi - lo) / 2;
+		if (image->dead.v[mid].epoch_to < epoch)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct map *image__find_own_map(struct image *image, uint32_t epoch, uint64_t addr)
+{
+	struct map_node *node = maps__first_after(&image->live, addr);
+	struct map *map;
+	size_t i;
+
+	if (node && node->map.start <= addr && node->map.epoch_from <= epoch)
+		return &node->map;
+	/* Replaced maps are rare. */
+	for (i = image__first_dead(image, epoch); i < image->dead.nr; i++) {
+		map = &image->dead.v[i];
+		if (map->start <= addr && addr < map->end && map->epoch_from <= epoch)
+			return map;
+	}
+	return NULL;
+}
+
+struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
+{
+	struct map *map;
+
+	for (; image; epoch = image->parent_epoch, image = image->parent) {
+		map = image__find_own_map(image, epoch, addr);
+		if (map)
+			return map;
+	}
+	return NULL;
+}
+
+/* Return: whether both are of one file, by the best evidence both have. */
+static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
+{
+	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
+	bool id_b = b->hdr.misc & XPU_MISC_MMAP_BUILD_ID && b->build_id_len;
+
+	if (id_a && id_b)
+		return a->build_id_len == b->build_id_len &&
+		       !memcmp(a->build_id, b->build_id, a->build_id_len);
+	return !strcmp(a->filename, b->filename);
+}
+
+/* Return: whether the new map says of old's addresses what old says, so that nothing changed. */
+static bool map__means(const struct map *old, uint64_t start, const struct xpu_record_mmap *rec)
+{
+	/* Modulo 2^64 on purpose: only the difference between address and offset matters. */
+	return old->start - old->pgoff == start - rec->pgoff && mmap__same_file(old->rec, rec);
+}
+
+/* Return: whether [start, end) holds anything inherited that differs from the new map. */
+static bool image__conflicts_inherited(const struct image *image, uint64_t start, uint64_t end,
+				       const struct xpu_record_mmap *rec)
+{
+	uint32_t epoch = image->parent_epoch;
+	const struct map_node *node;
+	const struct image *from;
+	size_t i;
+
+	for (from = image->parent; from; epoch = from->parent_epoch, from = from->parent) {
+		node = maps__first_after(&from->live, start);
+		for (; node && node->map.start < end; node = node->next[0])
+			if (node->map.epoch_from <= epoch && !map__means(&node->map, start, rec))
+				return true;
+		for (i = image__first_dead(from, epoch); i < from->dead.nr; i++) {
+			const struct map *old = &from->dead.v[i];
+
+			if (old->start < end && start < old->end && old->epoch_from <= epoch &&
+			    !map__means(old, start, rec))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What of @old lies in [@start, @end), which something else covers now, ends in @epoch_to. */
+static int image__bury(struct machine *m, struct image *image, const struct map *old,
+		       uint64_t start, uint64_t end, uint32_t epoch_to)
+{
+	struct map cut = *old;
+
+	if (image->dead.nr >= IMAGE_MAX_DEAD) {
+		m->nr_crowded++;
+		return 0;
+	}
+	cut.start = max_t(uint64_t, old->start, start);
+	cut.end = min_t(uint64_t, old->end, end);
+	cut.pgoff += cut.start - old->start;
+	cut.epoch_to = epoch_to;
+	return array_push(&image->dead, cut);
+}
+
+/* Only what sticks out on either side of [@start, @end) stays. Return: 0 or -ENOMEM. */
+static int image__clear(struct image *image, struct arena *arena, uint64_t start, uint64_t end)
+{
+	struct map_node *node = maps__first_after(&image->live, start), *next;
+
+	for (; node && node->map.start < end; node = next) {
+		struct map right = node->map;
+
+		next = node->next[0];
+		if (node->map.start < start)
+			node->map.end = start;
+		else
+			maps__remove(&image->live, node);
+		if (right.end <= end)
+			continue;
+		right.pgoff += end - right.start;
+		right.start = end;
+		return maps__insert(&image->live, arena, &right);
+	}
+	return 0;
+}
+
+static int image__mmap(struct machine *m, struct image *image, const struct xpu_record_mmap *rec)
+{
+	uint64_t start = rec->start, end = rec->start + rec->len;
+	struct map_node *first, *node;
+	bool conflict, covers;
+	int err;
+
+	if (end < start)
+		end = UINT64_MAX;
+	if (start == end)
+		return 0;
+	first = maps__first_after(&image->live, start);
+	covers = first && first->map.start < end;
+	/* Seen already, as a whole: read from /proc and as an event, or mapped twice alike. */
+	if (covers && first->map.start <= start && end <= first->map.end &&
+	    map__means(&first->map, start, rec))
+		return 0;
+
+	conflict = image__conflicts_inherited(image, start, end, rec);
+	for (node = first; node && node->map.start < end; node = node->next[0])
+		conflict |= !map__means(&node->map, start, rec);
+	if (conflict) {
+		err = array_push(&image->epochs, rec->time_ns);
+		if (err)
+			return err;
+	}
+	for (node = first; node && node->map.start < end; node = node->next[0]) {
+		/*
+		 * What lies under the new map ends with the epoch before; if it means the same,
+		 * with this one, which then has it twice, and alike.
+		 */
+		if (!conflict && node->map.epoch_from == image->epochs.nr)
+			continue;
+		err = image__bury(m, image, &node->map, start, end, image->epochs.nr - conflict);
+		if (err)
+			return err;
+	}
+	err = image__clear(image, &m->arena, start, end);
+	return err ?: maps__insert(&image->live, &m->arena, &(struct map){
+		.start = start,
+		.end = end,
+		.pgoff = rec->pgoff,
+		.rec = rec,
+		/* Where nothing was before, addresses mean nothing else in earlier epochs. */
+		.epoch_from = conflict || covers ? image->epochs.nr : 0,
+		.epoch_to = UINT32_MAX,
+	});
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static int machine_event__cmp(const void *va, const void *vb)
+{
+	const struct machine_event *a = va, *b = vb;
+
+	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->seq, b->seq);
+}
+
+static int machine__mmap(struct machine *m, const struct xpu_record_mmap *rec)
+{
+	struct image *image = machine__current_image(m, rec->pid);
+	int err;
+
+	if (!image) {
+		/* Its fork was before the recording, or lost. */
+		err = machine__new_image(m, rec->pid, 0, NULL, &image);
+		if (err)
+			return err;
+	}
+	return image__mmap(m, image, rec);
+}
+
+static int machine__comm_event(struct machine *m, const struct xpu_record_comm *rec)
+{
+	const char *comm = strpool__intern(m->strings, rec->comm,
+					   strnlen(rec->comm, XPU_COMM_LEN));
+	struct image *image;
+	int err;
+
+	if (!comm)
+		return -ENOMEM;
+	if (rec->hdr.misc & XPU_MISC_COMM_EXEC) {
+		err = machine__new_image(m, rec->pid, rec->time_ns, NULL, &image);
+		if (err)
+			return err;
+	}
+	return machine__set_comm(m, rec->pid, rec->tid, rec->time_ns, comm);
+}
+
+static int machine__fork(struct machine *m, const struct xpu_record_task *rec)
+{
+	const char *comm = machine_task__comm(machine__find_task(m, rec->ppid, rec->ptid));
+	struct image *parent, *image;
+	int err;
+
+	if (rec->pid != rec->ppid) {
+		parent = machine__current_image(m, rec->ppid);
+		err = machine__new_image(m, rec->pid, rec->time_ns, parent, &image);
+		if (err)
+			return err;
+	}
+	/* A new task is called what its parent is called, until it says otherwise. */
+	return comm ? machine__set_comm(m, rec->pid, rec->tid, rec->time_ns, comm) : 0;
+}
+
+int machine__finish(struct machine *m)
+{
+	size_t i;
+	int err;
+
+	if (m->nr_events)
+		qsort(m->events, m->nr_events, sizeof(*m->events), machine_event__cmp);
+	for (i = 0; i < m->nr_events; i++) {
+		const struct xpu_record *rec = m->events[i].rec;
+
+		switch (rec->type) {
+		case XPU_RECORD_MMAP:
+			err = machine__mmap(m, (const void *)rec);
+			break;
+		case XPU_RECORD_COMM:
+			err = machine__comm_event(m, (const void *)rec);
+			break;
+		case XPU_RECORD_FORK:
+			err = machine__fork(m, (const void *)rec);
+			break;
+		default:
+			err = 0;
+			break;
+		}
+		if (err)
+			return err;
+	}
+	free(m->events);
+	m->events = NULL;
+	m->nr_events = m->cap_events = 0;
+	return 0;
+}

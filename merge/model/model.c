@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void model__init(struct model *m)
+{
+	memset(m, 0, sizeof(*m));
+	machine__init(&m->machine, &m->strings);
+	gpus__init(&m->gpus, &m->strings);
+	leaves__init(&m->leaves, &m->strings);
+}
+
+void model__exit(struct model *m)
+{
+	arena__free(&m->arena);
+	array_free(&m->messages);
+	leaves__exit(&m->leaves);
+	array_free(&m->streams);
+	chains__exit(&m->chains);
+	array_free(&m->paths);
+	array_free(&m->threads);
+	nvtx__exit(&m->nvtx);
+	gpus__exit(&m->gpus);
+	machine__exit(&m->machine);
+	strpool__free(&m->strings);
+	array_free(&m->infos);
+	array_free(&m->inputs);
+}
+
+uint32_t model__freq_hz(const struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->inputs.nr; i++)
+		if (m->inputs.v[i].sample_period_ns)
+			return 1000000000 / m->inputs.v[i].sample_period_ns;
+	return 0;
+}
+
+const char *model__host(const struct model *m, uint32_t proc)
+{
+	return m->nr_hosts > 1 ? m->inputs.v[m->machine.procs.v[proc].recording].host : "";
+}
+
+const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns)
+{
+	const struct proc *p = &m->machine.procs.v[proc];
+	const char *comm = NULL;
+	uint64_t from, to;
+
+	if (p->pid)
+		comm = machine__comm(&m->machine, p->pid, p->pid, time_ns, &from, &to);
+	return comm ?: p->comm ?: UNKNOWN;
+}
+
+const char *model__proc_name(const struct model *m, uint32_t proc)
+{
+	const struct proc *p = &m->machine.procs.v[proc];
+	const char *comm = NULL;
+	uint64_t from, to;
+
+	if (p->name)
+		return p->name;
+	/* At a time when it surely was this image: its pid may have had others. */
+	if (p->pid && p->seen_ns)
+		comm = machine__comm(&m->machine, p->pid, p->pid, p->seen_ns, &from, &to);
+	comm = comm ?: p->comm;
+	return comm && *comm ? comm : UNKNOWN;
+}
+
+const char *model__thread_comm(const struct model *m, struct thread *thread, uint64_t time_ns)
+{
+	const struct proc *p = &m->machine.procs.v[thread->proc];
+
+	if (thread->comm && thread->from_ns <= time_ns && time_ns < thread->to_ns)
+		return thread->comm;
+	thread->comm = NULL;
+	if (p->pid)
+		thread->comm = machine__comm(&m->machine, p->pid, thread->tid, time_ns,
+					     &thread->from_ns, &thread->to_ns);
+	if (!thread->comm) {
+		/* Never heard of that thread: it goes by its process's name at that time. */
+		thread->from_ns = thread->to_ns = 0;
+		if (p->pid)
+			thread->comm = machine__comm(&m->machine, p->pid, p->pid, time_ns,
+						     &thread->from_ns, &thread->to_ns);
+	}
+	if (!thread->comm) {
+		thread->comm = p->comm ?: UNKNOWN;
+		thread->from_ns = 0;
+		thread->to_ns = UINT64_MAX;
+	}
+	return thread->comm;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * model.h - what recordings tell of: processes and threads, call paths, devices, what ran
+ *
+ * Nouns alone. The first pass over a recording adds those that it defines, the second those that
+ * only show as launches, device work and samples come by; the writers read them all.
+ */
+#ifndef MERGE_MODEL_H
+#define MERGE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/chain.h"
+#include "model/gpu.h"
+#include "model/leaf.h"
+#include "model/loss.h"
+#include "model/machine.h"
+#include "model/nvtx.h"
+#include "util.h"
+#include "xpu_record.h"
+
+/* Stands for a name that is not known. */
+#define UNKNOWN		"[unknown]"
+
+struct reader;
+
+struct thread {
+	uint32_t proc;			/* index in machine.procs */
+	uint32_t tid;
+	const char *comm;		/* at the time asked for last ... */
+	uint64_t from_ns, to_ns;	/* ... and how long before and after it holds */
+	uint64_t nr_launches;
+	uint64_t gpu_wait_ns;
+	uint64_t nr_samples;
+};
+
+struct stream {
+	uint32_t proc;
+	uint32_t gpu;			/* index in gpus.list */
+	uint32_t context;
+	uint32_t stream;
+	bool known;			/* false: stands for a stream that no record defines */
+	uint64_t busy_ns;
+	uint64_t nr_works;
+};
+
+/* Words of the shim to the user. */
+struct shim_message {
+	uint32_t proc;
+	uint16_t level;			/* enum xpu_message_level */
+	const char *text;
+};
+
+/* One of the recordings. */
+struct input {
+	const struct reader *reader;
+	const char *host;		/* interned, "" if not told */
+	uint32_t host_nr;		/* index of the first input of that host */
+	uint64_t shift_ns;		/* from its clock to the common one */
+	uint32_t first_info, nr_infos;	/* in infos */
+	struct loss loss;
+	bool ended;			/* an END record was there */
+	bool attached;			/* to processes that ran: there was no command */
+	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
+	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
+};
+
+struct model {
+	ARRAY(struct input) inputs;
+	uint32_t nr_hosts;
+	bool realtime;			/* times are CLOCK_REALTIME's: there are several hosts */
+	uint64_t start_ns;		/* of the recording, or of the earliest */
+	ARRAY(const struct xpu_record_info *) infos;
+	struct strpool strings;
+	struct machine machine;
+	struct gpus gpus;
+	struct nvtx nvtx;
+	ARRAY(struct thread) threads;
+	ARRAY(struct path) paths;
+	struct chains chains;
+	ARRAY(struct stream) streams;
+	struct leaves leaves;
+	ARRAY(struct shim_message) messages;
+	struct arena arena;		/* of call paths that no record has as they are */
+};
+
+void model__init(struct model *m);
+void model__exit(struct model *m);
+
+/* Return: the recording that is being read. */
+static inline struct input *model__input(const struct model *m)
+{
+	return &m->inputs.v[m->machine.recording];
+}
+
+/*
+ * Return: how many CPU samples a second were recorded, of the first recording that has some; or 0.
+ */
+uint32_t model__freq_hz(const struct model *m);
+
+/* Return: the host that a process ran on; "" if there is one only. */
+const char *model__host(const struct model *m, uint32_t proc);
+
+/* Return: name of a process to show: what it was called last, never NULL or empty. */
+const char *model__proc_name(const struct model *m, uint32_t proc);
+
+/* Return: the name of a process at a time, never NULL. */
+const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns);
+
+/* Return: the name of a thread at a time, or else its process's; never NULL. */
+const char *model__thread_comm(const struct model *m, struct thread *thread, uint64_t time_ns);
+
+#endif /* MERGE_MODEL_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nvtx.h - the program's NVTX ranges: which were open at a launch, and how long each was
+ *
+ * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its
+ * last. A launch has the number of the path that was open on its thread, told by the process itself
+ * at that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open
+ * on its thread at its time, by one clock.
+ *
+ * Times are those of all recordings together (s->shift_ns is added).
+ */
+#ifndef MERGE_NVTX_H
+#define MERGE_NVTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+#include "stats.h"
+#include "util.h"
+
+#define NVTX_NO_RANGE	0		/* the index of none */
+#define NVTX_MAX_PATH	(XPU_RANGE_DEPTH + 1)	/* a mark in as many ranges as can be open */
+
+struct nvtx_range {
+	const struct xpu_record_range *rec; /* NULL: nothing defines it */
+	uint32_t proc;
+	uint32_t parent;		/* NVTX_NO_RANGE: it was the first one opened */
+	uint32_t name;			/* index in names */
+	uint64_t nr_works;		/* device records of launches in it, not within others */
+	uint64_t gpu_ns;		/* their time */
+};
+
+/* All ranges of one name. */
+struct nvtx_name {
+	const char *name;		/* interned; behind "domain:" if it is of one */
+	struct stats ns;		/* from opening to closing */
+	uint64_t nr_unclosed;		/* of them, those that were open at the end */
+	int8_t wanted;			/* by the filter; -1: not asked yet */
+};
+
+/* A range that is open on a thread. */
+struct open_range {
+	uint32_t range;
+	uint64_t start_ns;
+};
+
+/* The range that a thread is in from a time on. */
+struct range_change {
+	uint64_t time_ns;
+	uint32_t range;
+};
+
+struct nvtx_thread {
+	ARRAY(struct open_range) open;
+	ARRAY(struct range_change) changes;	/* by time */
+};
+
+struct nvtx {
+	ARRAY(struct nvtx_range) ranges;	/* [NVTX_NO_RANGE] is none */
+	ARRAY(struct nvtx_name) names;
+	ARRAY(struct nvtx_thread) threads;	/* by thread; those that had events */
+	struct idmap by_id;		/* (proc, id) -> range */
+	struct idmap by_name;		/* address of the name -> names */
+	size_t first_range;		/* of the recording that is being read */
+	uint64_t last_ns;		/* the latest event */
+};
+
+void nvtx__exit(struct nvtx *n);
+
+/* Takes a RANGE record, which must stay valid; its name goes into @strings. Return: 0 or -ENOMEM. */
+int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
+		 const struct xpu_record_range *rec);
+
+/**
+ * nvtx__range - the range that a process has under an id
+ * @id: 0 for none
+ * @idx: set to its index in @n->ranges; one that nothing defines gets one that says so
+ *
+ * Return: the number of ids that nothing defines, or -ENOMEM.
+ */
+int nvtx__range(struct nvtx *n, struct strpool *strings, uint32_t proc, uint32_t id, uint32_t *idx);
+
+/*
+ * When all of a recording are defined: what each was opened in. Return: the number of ids that
+ * nothing defines, or -ENOMEM.
+ */
+int64_t nvtx__resolve_parents(struct nvtx *n, struct strpool *strings);
+
+/* Ranges from the first to the last of the path. Return: how many. */
+uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[NVTX_MAX_PATH]);
+
+static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
+{
+	return n->names.v[n->ranges.v[range].name].name;
+}
+
+/* Return: the range that was open on that thread then. When all events were read. */
+uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns);
+
+#endif /* MERGE_NVTX_H */

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/wait.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
+
+/*
+ * No device does so many things at a time in one context, and no process waits in so many threads.
+ * Each wait is compared with all that goes on meanwhile: a recording that has everything at once
+ * would take the square of its size.
+ */
+#define MAX_AT_ONCE	4096
+
+struct span {
+	uint64_t from_ns, to_ns;
+};
+
+struct piece {				/* of device work */
+	uint64_t start_ns, end_ns;
+	uint32_t leaf;
+	uint32_t stream;
+	uint32_t not_for;		/* wait that is in this one's own launch, or NO_INDEX */
+};
+
+struct wait_group {
+	uint32_t proc, context;
+	ARRAY(struct span) spans;	/* when anybody waited here; in order, disjoint */
+	size_t recent;			/* where the last work fell: the next one is near */
+	ARRAY(struct piece) pieces;
+};
+
+/* One piece beside one wait. */
+struct candidate {
+	uint64_t start_ns, end_ns;
+	uint64_t share_ns;
+	uint32_t leaf;
+	bool own;			/* of what was waited for */
+};
+
+/* What goes on at a time, by when it ends. */
+struct crowd {
+	size_t nr;
+	uint64_t end_ns[MAX_AT_ONCE];
+};
+
+/* Scratch memory of waits__share(). */
+struct sharing {
+	ARRAY(struct piece) live;	/* those that may overlap this wait or a later one */
+	ARRAY(struct candidate) candidates;	/* by start */
+	ARRAY(uint32_t) active;		/* of candidates: running at the instant */
+	uint64_t idle_ns, other_ns;
+};
+
+void waits__init(struct waits *w)
+{
+	memset(w, 0, sizeof(*w));
+}
+
+void waits__exit(struct waits *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->groups.nr; i++) {
+		array_free(&w->groups.v[i].spans);
+		array_free(&w->groups.v[i].pieces);
+	}
+	array_free(&w->by_thread);
+	array_free(&w->groups);
+	array_free(&w->list);
+	idmap__free(&w->launches);
+	idmap__free(&w->group_of);
+}
+
+static uint64_t wait__end_ns(const struct wait *wait)
+{
+	return wait->start_ns + wait->rec->duration_ns;
+}
+
+int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
+	       const struct xpu_record_wait *rec)
+{
+	uint64_t key = WAIT_KEY(proc, rec->context), end_ns;
+	bool by_stream = rec->hdr.misc & XPU_WAIT_STREAM;
+	uint32_t group;
+	int err;
+
+	if (!start_ns || __builtin_add_overflow(start_ns, rec->duration_ns, &end_ns))
+		return -EINVAL;
+	if (!idmap__get(&w->group_of, key, &group)) {
+		group = w->groups.nr;
+		err = array_push(&w->groups, ((struct wait_group){ .proc = proc,
+							    .context = rec->context }));
+		if (!err)
+			err = idmap__put(&w->group_of, key, group);
+		if (err)
+			return err;
+	}
+	return array_push(&w->list, ((struct wait){
+		.rec = rec,
+		.start_ns = start_ns,
+		.proc = proc,
+		.group = group,
+		.stream = by_stream ? rec->stream : NO_INDEX,
+	}));
+}
+
+static int wait__cmp(const void *va, const void *vb)
+{
+	const struct wait *a = va, *b = vb;
+
+	return cmp3(a->group, b->group) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->rec->duration_ns, b->rec->duration_ns) ?: cmp3(a->rec, b->rec);
+}
+
+static int wait__cmp_thread(const void *va, const void *vb, void *ctx)
+{
+	const struct waits *w = ctx;
+	const struct wait *a = &w->list.v[*(const uint32_t *)va];
+	const struct wait *b = &w->list.v[*(const uint32_t *)vb];
+
+	return cmp3(a->rec->thread_id, b->rec->thread_id) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a, b);
+}
+
+int waits__ready(struct waits *w)
+{
+	uint64_t key;
+	size_t i;
+	int err = 0;
+
+	if (w->list.nr)
+		qsort(w->list.v, w->list.nr, sizeof(*w->list.v), wait__cmp);
+	for (i = 0; i < w->list.nr; i++) {
+		const struct wait *wait = &w->list.v[i];
+		struct wait_group *g = &w->groups.v[wait->group];
+		struct span span = { wait->start_ns, wait__end_ns(wait) };
+		struct span *last = g->spans.nr ? &g->spans.v[g->spans.nr - 1] : NULL;
+
+		key = WAIT_KEY(wait->proc, wait->rec->correlation_id);
+		if (wait->rec->hdr.misc & XPU_WAIT_LAUNCH)
+			err = idmap__add(&w->launches, key, i);
+		if (err < 0)
+			return err;
+		if (last && span.from_ns <= last->to_ns) {
+			last->to_ns = max_t(uint64_t, last->to_ns, span.to_ns);
+			continue;
+		}
+		err = array_push(&g->spans, span);
+		if (err)
+			return err;
+	}
+	err = 0;
+	for (i = 0; i < w->list.nr && !err; i++)
+		err = array_push(&w->by_thread, (uint32_t)i);
+	if (!err && w->by_thread.nr)
+		qsort_r(w->by_thread.v, w->by_thread.nr, sizeof(*w->by_thread.v), wait__cmp_thread,
+			w);
+	return err;
+}
+
+const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns)
+{
+	size_t low = 0, high = w->by_thread.nr, mid;
+	const struct wait *wait;
+
+	/* The last one of the thread that began by then: those of one thread do not overlap. */
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		wait = &w->list.v[w->by_thread.v[mid]];
+		if (wait->rec->thread_id < thread_id ||
+		    (wait->rec->thread_id == thread_id && wait->start_ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	wait = &w->list.v[w->by_thread.v[low - 1]];
+	return wait->rec->thread_id == thread_id && time_ns < wait__end_ns(wait) ? wait : NULL;
+}
+
+/* Return: whether anybody waited at some time of [start_ns, end_ns). */
+static bool wait_group__waited(struct wait_group *g, uint64_t start_ns, uint64_t end_ns)
+{
+	size_t low = 0, high = g->spans.nr, mid;
+
+	/* The first span that ends after the start; most likely it is near the last one found. */
+	if (g->recent < high && g->spans.v[g->recent].to_ns <= start_ns) {
+		low = g->recent + 1;
+		if (low < high && g->spans.v[low].to_ns > start_ns)
+			high = low;
+	} else if (g->recent < high &&
+		   (!g->recent || g->spans.v[g->recent - 1].to_ns <= start_ns)) {
+		low = high = g->recent;
+	}
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (g->spans.v[mid].to_ns > start_ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (low == g->spans.nr)
+		return false;
+	g->recent = low;
+	return g->spans.v[low].from_ns < end_ns;
+}
+
+int waits__work(struct waits *w, const struct wait_work *work)
+{
+	uint32_t group, launch = NO_INDEX;
+
+	if (!w->list.nr)
+		return 0;
+	if (w->launches.nr &&
+	    idmap__get(&w->launches, WAIT_KEY(work->proc, work->correlation_id), &launch))
+		w->list.v[launch].stream = work->stream;
+	if (!idmap__get(&w->group_of, WAIT_KEY(work->proc, work->context), &group) ||
+	    !wait_group__waited(&w->groups.v[group], work->start_ns, work->end_ns))
+		return 0;
+	return array_push(&w->groups.v[group].pieces, ((struct piece){
+		.start_ns = work->start_ns,
+		.end_ns = work->end_ns,
+		.leaf = work->leaf,
+		.stream = work->stream,
+		.not_for = work->kernel ? launch : NO_INDEX,
+	}));
+}
+
+static int piece__cmp(const void *va, const void *vb)
+{
+	const struct piece *a = va, *b = vb;
+
+	return cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns) ?:
+	       cmp3(a->leaf, b->leaf) ?: cmp3(a->stream, b->stream);
+}
+
+static int candidate__cmp_leaf(const void *va, const void *vb)
+{
+	const struct candidate *a = va, *b = vb;
+
+	return cmp3(a->leaf, b->leaf);
+}
+
+/* Fills sh->candidates: what ran during @wait. Pieces that are over for good leave sh->live. */
+static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_t index)
+{
+	bool by_stream = wait->rec->hdr.misc & (XPU_WAIT_STREAM | XPU_WAIT_LAUNCH);
+	uint64_t from_ns = wait->start_ns, to_ns = wait__end_ns(wait);
+	size_t i, left = 0;
+	int err;
+
+	sh->candidates.nr = 0;
+	for (i = 0; i < sh->live.nr; i++) {
+		struct piece p = sh->live.v[i];
+
+		if (p.end_ns <= from_ns)
+			continue;	/* later waits do not begin earlier */
+		sh->live.v[left++] = p;
+		if (p.start_ns >= to_ns || p.not_for == index)
+			continue;
+		err = array_push(&sh->candidates, ((struct candidate){
+			.start_ns = max_t(uint64_t, p.start_ns, from_ns),
+			.end_ns = min_t(uint64_t, p.end_ns, to_ns),
+			.leaf = p.leaf,
+			.own = !by_stream || p.stream == wait->stream,
+		}));
+		if (err)
+			return err;
+	}
+	sh->live.nr = left;
+	return 0;
+}
+
+/* Goes through the wait from one begin or end of work to the next. */
+static int sharing__sweep(struct sharing *sh, const struct wait *wait)
+{
+	uint64_t now_ns = wait->start_ns, to_ns = wait__end_ns(wait), next_ns, each_ns, rest_ns;
+	bool others = wait->rec->hdr.misc & XPU_WAIT_OTHERS, all;
+	struct candidate *c = sh->candidates.v;
+	size_t i = 0, k, left;
+	uint32_t nr_own, nr;
+	int err;
+
+	sh->active.nr = 0;
+	sh->idle_ns = sh->other_ns = 0;
+	while (now_ns < to_ns) {
+		for (; i < sh->candidates.nr && c[i].start_ns <= now_ns; i++) {
+			err = array_push(&sh->active, (uint32_t)i);
+			if (err)
+				return err;
+		}
+		next_ns = i < sh->candidates.nr ? c[i].start_ns : to_ns;
+		for (k = left = nr_own = 0; k < sh->active.nr; k++) {
+			const struct candidate *a = &c[sh->active.v[k]];
+
+			if (a->end_ns <= now_ns)
+				continue;
+			sh->active.v[left++] = sh->active.v[k];
+			next_ns = min_t(uint64_t, next_ns, a->end_ns);
+			nr_own += a->own;
+		}
+		sh->active.nr = left;
+		all = !nr_own && others;
+		nr = all ? left : nr_own;
+		if (!left) {
+			sh->idle_ns += next_ns - now_ns;
+		} else if (!nr) {
+			sh->other_ns += next_ns - now_ns;
+		} else {
+			each_ns = (next_ns - now_ns) / nr;
+			rest_ns = (next_ns - now_ns) % nr;
+			for (k = 0; k < left; k++) {
+				struct candidate *a = &c[sh->active.v[k]];
+
+				if (!a->own && !all)
+					continue;
+				a->share_ns += each_ns + (rest_ns > 0);
+				rest_ns -= rest_ns > 0;
+			}
+		}
+		now_ns = next_ns;
+	}
+	return 0;
+}
+
+static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn, void *ctx)
+{
+	uint64_t not_working_ns = sh->other_ns + sh->idle_ns;
+	struct candidate *c = sh->candidates.v;
+	size_t i, k;
+	int err = 0;
+
+	wait->counts = !(wait->rec->hdr.misc & XPU_WAIT_WORK) ||
+		       not_working_ns < wait->rec->duration_ns / 2;
+	if (!wait->counts)
+		return 0;
+	if (sh->candidates.nr)
+		qsort(c, sh->candidates.nr, sizeof(*c), candidate__cmp_leaf);
+	for (i = 0; i < sh->candidates.nr && !err; i = k) {
+		uint64_t ns = 0;
+
+		for (k = i; k < sh->candidates.nr && c[k].leaf == c[i].leaf; k++)
+			ns += c[k].share_ns;
+		if (ns)
+			err = fn(ctx, wait, c[i].leaf, ns);
+	}
+	if (!err && sh->other_ns)
+		err = fn(ctx, wait, WAIT_LEAF_OTHER, sh->other_ns);
+	if (!err && sh->idle_ns)
+		err = fn(ctx, wait, WAIT_LEAF_IDLE, sh->idle_ns);
+	return err;
+}
+
+/* Those that come are in order of their begins. Return: false if there are too many. */
+static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < c->nr; i++)
+		if (c->end_ns[i] > start_ns)
+			c->end_ns[left++] = c->end_ns[i];
+	c->nr = left;
+	if (left == MAX_AT_ONCE)
+		return false;
+	c->end_ns[c->nr++] = end_ns;
+	return true;
+}
+
+/* Adds to sh->live what begins before @end_ns, from *@next on. Return: 0 or -ENOMEM. */
+static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
+			    const struct wait_group *g, size_t *next, uint64_t end_ns)
+{
+	int err = 0;
+
+	for (; *next < g->pieces.nr && !err && g->pieces.v[*next].start_ns < end_ns; ++*next) {
+		const struct piece *p = &g->pieces.v[*next];
+
+		if (crowd__enter(works, p->start_ns, p->end_ns))
+			err = array_push(&sh->live, *p);
+		else
+			w->nr_crowded++;
+	}
+	return err;
+}
+
+int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
+{
+	const struct wait_group *g = NULL;
+	struct crowd works, waits;	/* of the group */
+	struct sharing sh = { 0 };
+	size_t i, next = 0;
+	int err = 0;
+
+	works.nr = waits.nr = 0;
+	for (i = 0; i < w->groups.nr; i++)
+		if (w->groups.v[i].pieces.nr)
+			qsort(w->groups.v[i].pieces.v, w->groups.v[i].pieces.nr,
+			      sizeof(*w->groups.v[i].pieces.v), piece__cmp);
+	for (i = 0; i < w->list.nr && !err; i++) {
+		struct wait *wait = &w->list.v[i];
+
+		if (g != &w->groups.v[wait->group]) {
+			g = &w->groups.v[wait->group];
+			next = 0;
+			sh.live.nr = works.nr = waits.nr = 0;
+		}
+		if (!crowd__enter(&waits, wait->start_ns, wait__end_ns(wait))) {
+			w->nr_crowded++;
+			continue;
+		}
+		err = waits__add_works(w, &sh, &works, g, &next, wait__end_ns(wait));
+		if (!err)
+			err = sharing__collect(&sh, wait, i);
+		if (!err)
+			err = sharing__sweep(&sh, wait);
+		if (!err)
+			err = sharing__tell(&sh, wait, fn, ctx);
+	}
+	array_free(&sh.active);
+	array_free(&sh.candidates);
+	array_free(&sh.live);
+	return err;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "read/collect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "read/reader.h"
+
+/* How a record of calls may name this thread. Return: 0 or -ENOMEM. */
+static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
+			uint32_t thread)
+{
+	int err;
+
+	err = idmap__add(&f->tids, ID_KEY(proc, rec->tid), thread);
+	if (err >= 0 && rec->ns_tid)
+		err = idmap__add(&f->ns_tids, ID_KEY(proc, rec->ns_tid), thread);
+	return min_t(int, err, 0);
+}
+
+static int collect__callchain(struct collect *c, const struct xpu_record_callchain *rec)
+{
+	struct path path = { .rec = rec, .chain = NO_INDEX };
+	uint32_t idx;
+	int err;
+
+	if (!rec->path_id || idmap__get(&c->found->paths, rec->path_id, &idx))
+		return 0;
+	err = machine__proc(&c->model->machine, rec->proc_id, &path.proc);
+	if (!err)
+		err = idmap__put(&c->found->paths, rec->path_id, c->model->paths.nr);
+	if (!err)
+		err = array_push(&c->model->paths, path);
+	return err;
+}
+
+static int collect__thread(struct collect *c, const struct xpu_record_thread *rec)
+{
+	struct thread thread = { .tid = rec->tid };
+	uint32_t idx;
+	int err;
+
+	if (!rec->thread_id)
+		return 0;
+	/* It may be told of again, with more. */
+	if (idmap__get(&c->found->threads, rec->thread_id, &idx))
+		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
+	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
+	if (!err)
+		err = idmap__put(&c->found->threads, rec->thread_id, c->model->threads.nr);
+	if (!err)
+		err = collect__tid(c->found, rec, thread.proc, c->model->threads.nr);
+	if (!err)
+		err = array_push(&c->model->threads, thread);
+	return err;
+}
+
+static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
+{
+	if (rec->kind && rec->kind < XPU_LOST_NR)
+		c->loss->recorder[rec->kind] += rec->count;
+	else
+		c->loss->recorder_other += rec->count;
+}
+
+static int collect__graph_node(struct collect *c, const struct xpu_record_graph_node *rec)
+{
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
+	return err ?: graphs__add_node(&c->found->graphs, proc, rec);
+}
+
+/* Older shims have fewer of them. */
+static void counters__read(struct xpu_record_counters *to, const struct xpu_record_counters *rec)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, rec, min_t(size_t, sizeof(*to), rec->hdr.size));
+}
+
+/* Running totals, so the bigger is the later: two threads may send at a time. */
+static void sent__read(struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
+{
+	if (rec->nr_batches >= s->last.nr_batches)
+		counters__read(&s->last, rec);
+	if (!s->baseline || rec->nr_batches < s->first.nr_batches) {
+		counters__read(&s->first, rec);
+		s->baseline = place;
+	}
+}
+
+/* Makes @*rec last if it is one that is referred to until the end. Return: 0 or -ENOMEM. */
+static int collect__keep(const struct collect *c, const struct xpu_record **rec)
+{
+	switch ((*rec)->type) {
+	case XPU_RECORD_INFO:
+	case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM:
+	case XPU_RECORD_FORK:
+	case XPU_RECORD_EXIT:
+	case XPU_RECORD_CALLCHAIN:
+	case XPU_RECORD_GRAPH_NODE:
+	case XPU_RECORD_WAIT:
+	case XPU_RECORD_RANGES:
+	case XPU_RECORD_ACCOUNT:
+	case XPU_RECORD_PYSOURCE:
+	case XPU_RECORD_KSYM:
+	case XPU_RECORD_STRING:
+	case XPU_RECORD_STREAM:
+	case XPU_RECORD_DEVICE:
+	case XPU_RECORD_PYCODE:
+	case XPU_RECORD_RANGE:
+	case XPU_RECORD_MESSAGE:
+		*rec = reader__keep(c->found->reader, *rec);
+		return *rec ? 0 : -ENOMEM;
+	default:
+		return 0;
+	}
+}
+
+static int collect__string(struct found *f, uint32_t proc, const struct xpu_record_string *rec)
+{
+	int err = 0;
+
+	if (rec->id)
+		err = idmap__add(&f->strings, ID_KEY(proc, rec->id), f->string_defs.nr);
+	return err > 0 ? array_push(&f->string_defs, rec->data) : err;
+}
+
+static int collect__api(struct found *f, uint32_t proc, const struct xpu_record_api *rec)
+{
+	int err = 0;
+
+	if (API_KEY_FITS(rec->domain, rec->cbid))
+		err = idmap__add(&f->apis, API_KEY(proc, rec->domain, rec->cbid), rec->name);
+	return min_t(int, err, 0);
+}
+
+static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_record_stream *rec)
+{
+	struct stream_def def = { proc, rec };
+	struct found *f = c->found;
+	int err = 0;
+
+	/* The same index as in the model, which has them when the GPUs are known. */
+	if (rec->id)
+		err = idmap__add(&f->streams, ID_KEY(proc, rec->id),
+				 c->model->streams.nr + f->stream_defs.nr);
+	return err > 0 ? array_push(&f->stream_defs, def) : err;
+}
+
+static int collect__pycode(struct found *f, uint32_t proc, const struct xpu_record_pycode *rec)
+{
+	int err = 0;
+
+	if (rec->id)
+		err = idmap__add(&f->pycodes, ID_KEY(proc, rec->id), f->pycode_defs.nr);
+	return err > 0 ? array_push(&f->pycode_defs, rec) : err;
+}
+
+static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
+{
+	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
+
+	return min_t(int, err, 0);
+}
+
+static int collect__message(struct model *m, uint32_t proc, const struct xpu_record_message *rec)
+{
+	return array_push(&m->messages, ((struct shim_message){ proc, rec->hdr.misc, rec->data }));
+}
+
+/* @place: of the batch that the record is in */
+static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
+			   const struct xpu_record *rec)
+{
+	const struct xpu_record_graph_clone *clone;
+	struct found *f = c->found;
+	int err;
+
+	err = collect__keep(c, &rec);
+	if (err)
+		return err;
+	switch (rec->type) {
+	case XPU_RECORD_STRING:
+		return collect__string(f, proc, (const void *)rec);
+	case XPU_RECORD_API:
+		return collect__api(f, proc, (const void *)rec);
+	case XPU_RECORD_STREAM:
+		return collect__stream(c, proc, (const void *)rec);
+	case XPU_RECORD_DEVICE:
+		return array_push(&f->device_defs,
+				  ((struct device_def){ proc, (const void *)rec }));
+	case XPU_RECORD_GRAPH_CLONE:
+		clone = (const void *)rec;
+		return graphs__add_clone(&f->graphs, proc, clone->node_id, clone->original_id);
+	case XPU_RECORD_REFUSED:
+		return collect__refused(f, proc, (const void *)rec);
+	case XPU_RECORD_PYCODE:
+		return collect__pycode(f, proc, (const void *)rec);
+	case XPU_RECORD_COUNTERS:
+		sent__read(sent, place, (const void *)rec);
+		return 0;
+	case XPU_RECORD_RANGE:
+		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
+	case XPU_RECORD_MESSAGE:
+		return collect__message(c->model, proc, (const void *)rec);
+	default:
+		return 0;
+	}
+}
+
+static int collect__batch(struct collect *c, const struct record_iter *outer,
+			  const struct xpu_record_batch *batch)
+{
+	const struct xpu_record *rec = (const void *)batch->records;
+	struct record_iter it;
+	uint64_t *seen_ns;
+	struct sent *sent;
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&c->model->machine, batch->proc_id, &proc);
+	if (!err)
+		err = found__add_sent(c->found, proc, &sent);
+	if (err)
+		return err;
+	/* The shim does not count those that have one RANGE each. */
+	sent->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
+	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
+	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
+	record_iter__enter(&it, outer, batch);
+	while ((rec = record_iter__next(&it))) {
+		err = collect__nested(c, proc, sent, record_iter__place(outer), rec);
+		if (err)
+			return err;
+	}
+	if (it.end != RECORDS_WHOLE) {
+		c->loss->bad_batches++;
+		c->status = -EBADMSG;
+		msgs__add(c->msgs, "%s: damaged at offset %" PRIu64
+			  ", in a batch: %s; skipped to the batch's end", c->found->reader->name,
+			  record_iter__file_offset(&it), it.what);
+	}
+	return 0;
+}
+
+static void collect__see_period(struct collect *c, uint32_t period_ns)
+{
+	struct input *in = model__input(c->model);
+
+	if (!in->sample_period_ns)
+		in->sample_period_ns = period_ns;
+}
+
+static int collect__record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	struct collect *c = ctx;
+	struct input *in;
+	int err;
+
+	err = collect__keep(c, &rec);
+	if (err)
+		return err;
+	switch (rec->type) {
+	case XPU_RECORD_INFO:
+		model__input(c->model)->nr_infos++;
+		return array_push(&c->model->infos, (const void *)rec);
+	case XPU_RECORD_PROCESS:
+		if (rec->misc == XPU_MISC_PROCESS_ATTACH)
+			model__input(c->model)->attached = true;
+		return machine__add_process(&c->model->machine, (const void *)rec);
+	case XPU_RECORD_PROCESS_EXIT:
+		return machine__add_process_exit(&c->model->machine, (const void *)rec);
+	case XPU_RECORD_THREAD:
+		return collect__thread(c, (const void *)rec);
+	case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM:
+	case XPU_RECORD_FORK:
+	case XPU_RECORD_EXIT:
+		return machine__add_event(&c->model->machine, rec);
+	case XPU_RECORD_CALLCHAIN:
+		return collect__callchain(c, (const void *)rec);
+	case XPU_RECORD_BATCH:
+		return collect__batch(c, it, (const void *)rec);
+	case XPU_RECORD_GRAPH_NODE:
+		return collect__graph_node(c, (const void *)rec);
+	case XPU_RECORD_WAIT:
+		return array_push(&c->found->waits, (const void *)rec);
+	case XPU_RECORD_RANGES:
+		return array_push(&c->found->ranges, (const void *)rec);
+	case XPU_RECORD_ACCOUNT:
+		return array_push(&c->found->accounts, (const void *)rec);
+	case XPU_RECORD_PYSOURCE:
+		return pysources__add(&c->found->pysources, (const void *)rec);
+	case XPU_RECORD_KSYM:
+		return kallsyms__add(&c->found->kallsyms, (const void *)rec);
+	case XPU_RECORD_SAMPLES:
+		collect__see_period(c, ((const struct xpu_record_samples *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_STACK:
+		collect__see_period(c, ((const struct xpu_record_stack *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_LOST:
+		collect__lost(c, (const void *)rec);
+		return 0;
+	case XPU_RECORD_END:
+		in = model__input(c->model);
+		in->ended = true;
+		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void collect__tell_damages(struct collect *c, const struct damages *all)
+{
+	uint64_t i;
+
+	if (c->found->reader->bad_header) {
+		c->loss->bad_header = 1;
+		c->status = -EBADMSG;
+		msgs__add(c->msgs, "%s: damaged in its first %" PRIu32 " bytes: the time of day, and "
+			  "where the recording began, may be wrong", c->found->reader->name,
+			  c->found->reader->header.header_bytes);
+	}
+	if (!all || !all->nr)
+		return;
+	c->status = -EBADMSG;
+	c->loss->damaged_bytes = all->bytes;
+	c->loss->damaged_blocks = all->nr_blocks;
+	c->loss->damaged_launches = all->nr_launches;
+	for (i = 0; i < all->nr && i < DAMAGES_MAX; i++) {
+		const struct damage *d = &all->v[i];
+
+		msgs__add(c->msgs, "%s: damaged at offset %" PRIu64 ", %" PRIu64 " bytes: %s: %" PRIu64
+			  " blocks with %" PRIu64 " launches lost", c->found->reader->name, d->offset,
+			  d->bytes, d->what, d->nr_blocks, d->nr_launches);
+	}
+	if (i < all->nr)
+		msgs__add(c->msgs, "%s: damaged in %" PRIu64 " more places", c->found->reader->name,
+			  all->nr - i);
+}
+
+int collect__run(struct collect *c, struct passes *passes)
+{
+	struct record_iter it;
+	int err;
+
+	err = pass__run(c->found->reader, passes, collect__record, c, 0, 300, &it);
+	if (err)
+		return err;
+	collect__tell_damages(c, reader__damages(c->found->reader));
+	c->loss->not_closed = !model__input(c->model)->ended;
+	if (it.end == RECORDS_CUT) {
+		c->loss->cut_bytes = it.size - it.offset;
+		msgs__add(c->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored, "
+			  "all before them used", c->found->reader->name, it.offset, it.size - it.offset);
+	} else if (it.end == RECORDS_CORRUPT) {
+		c->loss->corrupt_bytes = it.size - it.offset;
+		c->status = -EBADMSG;
+		msgs__add(c->msgs, "%s: damaged at offset %" PRIu64 ": %s; %" PRIu64
+			  " bytes ignored", c->found->reader->name, it.offset, it.what,
+			  it.size - it.offset);
+	} else if (c->loss->not_closed) {
+		msgs__add(c->msgs, "%s: not closed: cut, or still being recorded; all that is "
+			  "there was used", c->found->reader->name);
+	}
+	return 0;
+}
+

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * collect.h - the first pass: what other records refer to, and what the ids in them mean
+ */
+#ifndef MERGE_COLLECT_H
+#define MERGE_COLLECT_H
+
+#include "read/found.h"
+#include "read/pass.h"
+
+struct collect {
+	struct found *found;		/* filled */
+	struct model *model;		/* grows */
+	struct loss *loss;		/* where the recording is cut or damaged, and ... */
+	struct msgs *msgs;		/* ... the same in words */
+	int status;			/* -EBADMSG: the recording is damaged; else 0 */
+};
+
+/**
+ * collect__run - read the definitions: processes, threads, maps, call paths, names, waits, losses
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int collect__run(struct collect *c, struct passes *passes);
+
+#endif /* MERGE_COLLECT_H */

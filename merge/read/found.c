@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "read/found.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void found__init(struct found *f, struct model *m, const struct input *in)
+{
+	memset(f, 0, sizeof(*f));
+	f->reader = in->reader;
+	f->shift_ns = in->shift_ns;
+	f->first_path = m->paths.nr;
+	f->first_thread = m->threads.nr;
+	f->first_chain = m->chains.nr;
+	f->first_proc = m->machine.procs.nr;
+	graphs__init(&f->graphs);
+	pysources__init(&f->pysources, &m->strings);
+}
+
+void found__exit(struct found *f)
+{
+	pysources__exit(&f->pysources);
+	kallsyms__free(&f->kallsyms);
+	graphs__exit(&f->graphs);
+	array_free(&f->exits);
+	array_free(&f->sent);
+	array_free(&f->accounts);
+	array_free(&f->ranges);
+	array_free(&f->waits);
+	array_free(&f->stream_defs);
+	array_free(&f->device_defs);
+	array_free(&f->pycode_defs);
+	array_free(&f->string_defs);
+	idmap__free(&f->refused);
+	idmap__free(&f->pycodes);
+	idmap__free(&f->apis);
+	idmap__free(&f->streams);
+	idmap__free(&f->strings);
+	idmap__free(&f->ns_tids);
+	idmap__free(&f->tids);
+	idmap__free(&f->threads);
+	idmap__free(&f->paths);
+}
+
+int found__add_sent(struct found *f, uint32_t proc, struct sent **sent)
+{
+	static const struct sent none;
+	size_t i = proc - f->first_proc;
+	int err = 0;
+
+	while (!err && f->sent.nr <= i)
+		err = array_push(&f->sent, none);
+	if (!err)
+		*sent = &f->sent.v[i];
+	return err;
+}
+
+const struct sent *found__sent(const struct found *f, uint32_t proc)
+{
+	static const struct sent none;
+	size_t i = proc - f->first_proc;
+
+	return i < f->sent.nr ? &f->sent.v[i] : &none;
+}
+
+const char *found__string(const struct found *f, uint32_t proc, uint32_t id)
+{
+	uint32_t idx;
+
+	return id && idmap__get(&f->strings, ID_KEY(proc, id), &idx) ? f->string_defs.v[idx] : NULL;
+}
+
+const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid)
+{
+	uint32_t id;
+
+	if (!API_KEY_FITS(domain, cbid) || !idmap__get(&f->apis, API_KEY(proc, domain, cbid), &id))
+		return NULL;
+	return found__string(f, proc, id);
+}
+
+static int exit_at__cmp(const void *va, const void *vb)
+{
+	const struct exit_at *a = va, *b = vb;
+
+	return cmp3(a->pid, b->pid) ?: cmp3(a->exit_ns, b->exit_ns);
+}
+
+void found__sort_exits(struct found *f)
+{
+	if (f->exits.nr)
+		qsort(f->exits.v, f->exits.nr, sizeof(*f->exits.v), exit_at__cmp);
+}
+
+uint64_t found__exit_ns(const struct found *f, uint32_t pid, uint64_t from_ns)
+{
+	const struct exit_at from = { pid, from_ns };
+	size_t lo = 0, hi = f->exits.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (exit_at__cmp(&f->exits.v[mid], &from) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < f->exits.nr && f->exits.v[lo].pid == pid ? f->exits.v[lo].exit_ns : UINT64_MAX;
+}

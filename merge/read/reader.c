@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "read/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "util.h"
+
+/*
+ * Sizes beyond these are taken for damage, not for a record that the end of the file cut: a damaged
+ * size in the middle of a file must not make the rest of it look merely cut off. A fixed-size
+ * record may grow in later versions.
+ */
+#define GROWTH_BYTES	4096u
+#define RECORD_MAX	(256u << 20)
+
+#define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
+
+struct record_type {
+	uint32_t min;			/* the fixed part */
+	uint32_t max;
+};
+
+#define FIXED(type)		{ sizeof(type), sizeof(type) + GROWTH_BYTES }
+#define UP_TO(type, bytes)	{ sizeof(type), sizeof(type) + (bytes) + GROWTH_BYTES }
+
+static const struct record_type file_types[] = {
+	[XPU_RECORD_INFO]	  = UP_TO(struct xpu_record_info, 16u << 20),
+	[XPU_RECORD_PROCESS]	  = FIXED(struct xpu_record_process),
+	[XPU_RECORD_PROCESS_EXIT] = FIXED(struct xpu_record_process_exit),
+	[XPU_RECORD_THREAD]	  = FIXED(struct xpu_record_thread),
+	[XPU_RECORD_MMAP]	  = UP_TO(struct xpu_record_mmap, 64u << 10),
+	[XPU_RECORD_COMM]	  = FIXED(struct xpu_record_comm),
+	[XPU_RECORD_FORK]	  = FIXED(struct xpu_record_task),
+	[XPU_RECORD_EXIT]	  = FIXED(struct xpu_record_task),
+	[XPU_RECORD_CALLCHAIN]	  = UP_TO(struct xpu_record_callchain, UINT16_MAX * 8u),
+	[XPU_RECORD_LAUNCHES]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
+	[XPU_RECORD_BATCH]	  = UP_TO(struct xpu_record_batch, RECORD_MAX / 2),
+	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
+	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
+	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
+	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
+	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
+	[XPU_RECORD_PYSOURCE]	  = UP_TO(struct xpu_record_pysource, 1u << 20),
+	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
+	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
+	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
+	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
+	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
+	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
+};
+
+static const struct record_type batch_types[] = {
+	[XPU_RECORD_STRING]	= UP_TO(struct xpu_record_string, RECORD_MAX / 2),
+	[XPU_RECORD_API]	= FIXED(struct xpu_record_api),
+	[XPU_RECORD_STREAM]	= FIXED(struct xpu_record_stream),
+	[XPU_RECORD_KERNEL]	= FIXED(struct xpu_record_kernel),
+	[XPU_RECORD_MEMCPY]	= FIXED(struct xpu_record_memory),
+	[XPU_RECORD_MEMSET]	= FIXED(struct xpu_record_memory),
+	/* Those of version 1.1 end before nr_calls. */
+	[XPU_RECORD_COUNTERS]	= { offsetof(struct xpu_record_counters, nr_calls),
+				    sizeof(struct xpu_record_counters) + GROWTH_BYTES },
+	[XPU_RECORD_CALLS]	= UP_TO(struct xpu_record_calls, RECORD_MAX / 2),
+	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
+	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
+	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
+	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
+	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
+	[XPU_RECORD_RANGE]	= UP_TO(struct xpu_record_range,
+					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX),
+};
+
+static int reader__fail(struct reader *r, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int reader__fail(struct reader *r, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, args);
+	va_end(args);
+	reader__close(r);
+	return err;
+}
+
+/* Return: how what others made is read, or "". */
+static const char *reader__advice(const struct reader *r)
+{
+	static const char sqlite[] = "SQLite format 3";
+
+	if (!memcmp(r->base, sqlite, min_t(size_t, r->size, sizeof(sqlite))))
+		return ": --nsys reads exports of Nsight Systems";
+	if (r->base[0] == '{' || r->base[0] == '[')
+		return ": --gpu reads traces in JSON";
+	return "";
+}
+
+static int reader__check_header(struct reader *r)
+{
+	static const char magic[8] = XPU_FILE_MAGIC;
+	struct xpu_file_header *h = &r->header;
+
+	if (!r->size)
+		return reader__fail(r, -EINVAL, "is empty: nothing was recorded");
+	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic))))
+		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)%s",
+				    reader__advice(r));
+	if (r->size < sizeof(*h))
+		return reader__fail(r, -EINVAL,
+				    "is too short to be a recording: %zu bytes, header %zu",
+				    r->size, sizeof(*h));
+	memcpy(h, r->base, sizeof(*h));
+	if (h->endian == __builtin_bswap32(XPU_FILE_ENDIAN))
+		return reader__fail(r, -EPROTO,
+				    "was recorded on a machine of the other endianness");
+	if (h->endian != XPU_FILE_ENDIAN)
+		return reader__fail(r, -EINVAL, "has a damaged header (endian mark %#x)",
+				    h->endian);
+	if (h->version_major > XPU_VERSION_MAJOR)
+		return reader__fail(r, -EPROTO,
+				    "has format version %u.%u, newer than the %u.x known here: "
+				    "use a newer xpumerge", h->version_major, h->version_minor,
+				    XPU_VERSION_MAJOR);
+	if (h->version_major < 1)
+		return reader__fail(r, -EINVAL, "has a damaged header (version %u.%u)",
+				    h->version_major, h->version_minor);
+	if (h->header_bytes < sizeof(*h) || h->header_bytes % 8)
+		return reader__fail(r, -EINVAL, "has a damaged header (%u bytes)", h->header_bytes);
+	if (h->header_bytes > r->size)
+		return reader__fail(r, -EINVAL,
+				    "is too short to be a recording: %zu bytes, header %u",
+				    r->size, h->header_bytes);
+	if (h->version_major <= XPU_VERSION_PLAIN)
+		return 0;
+	r->bad_header = !file_header__is_sealed((const void *)r->base);
+	r->blocks = blocks__new(r->base, r->size, r->mapped);
+	return r->blocks ? 0 : reader__fail(r, -ENOMEM, "cannot be read: out of memory");
+}
+
+static int write_all(int fd, const char *buf, size_t size)
+{
+	ssize_t nr;
+
+	for (; size; buf += nr, size -= nr) {
+		nr = write(fd, buf, size);
+		if (nr < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* What comes through a pipe is kept: it is read more than once. Return: a file, or -errno. */
+static int open_stdin(void)
+{
+	char buf[64 * 1024];
+	struct stat st;
+	ssize_t nr;
+	int fd, err = 0;
+
+	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode)) {
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = memfd_create("xpu.data", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (!err && (nr = read(STDIN_FILENO, buf, sizeof(buf)))) {
+		if (nr > 0)
+			err = write_all(fd, buf, nr);
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int reader__open(struct reader *r, const char *path)
+{
+	struct stat st;
+	void *base;
+	int fd, err;
+
+	memset(r, 0, sizeof(*r));
+	r->name = path;
+	if (!strcmp(path, "-")) {
+		r->name = "standard input";
+		fd = open_stdin();
+		if (fd < 0)
+			return reader__fail(r, fd, "cannot be read: %s", strerror(-fd));
+	} else {
+		/* O_NONBLOCK: a FIFO must be refused below, not waited for here. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd < 0) {
+		err = -errno;
+		return reader__fail(r, err, "cannot be opened: %s", strerror(-err));
+	}
+	if (fstat(fd, &st)) {
+		err = reader__fail(r, -errno, "cannot be examined: %s", strerror(errno));
+		goto out_close;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err = reader__fail(r, -EINVAL, "is not a regular file");
+		goto out_close;
+	}
+	if ((uintmax_t)st.st_size > SIZE_MAX) {
+		err = reader__fail(r, -EFBIG, "is too big for this machine's address space");
+		goto out_close;
+	}
+	r->size = st.st_size;
+	if (r->size) {
+		base = mmap(NULL, r->size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (base == MAP_FAILED) {
+			err = reader__fail(r, -errno, "cannot be mapped: %s", strerror(errno));
+			goto out_close;
+		}
+		r->base = base;
+		r->mapped = true;
+		madvise(base, r->size, MADV_SEQUENTIAL);
+	}
+	err = reader__check_header(r);
+out_close:
+	close(fd);
+	return err;
+}
+
+int reader__open_mem(struct reader *r, const void *buf, size_t size, const char *name)
+{
+	memset(r, 0, sizeof(*r));
+	r->name = name;
+	if ((uintptr_t)buf % 8)
+		return reader__fail(r, -EINVAL, "is not aligned to 8 bytes");
+	r->base = buf;
+	r->size = size;
+	return reader__check_header(r);
+}
+
+void reader__close(struct reader *r)
+{
+	blocks__free(r->blocks);
+	r->blocks = NULL;
+	if (r->mapped)
+		munmap((void *)r->base, r->size);
+	r->base = NULL;
+	r->size = 0;
+	r->mapped = false;
+}
+
+void reader__rewind(const struct reader *r, struct record_iter *it)
+{
+	memset(it, 0, sizeof(*it));
+	it->base = r->base;
+	it->blocks = r->blocks;
+	it->in_block = it->blocks;
+	if (it->blocks) {
+		blocks__start(it->blocks, r->header.header_bytes);
+		return;
+	}
+	it->size = r->size;
+	it->offset = r->header.header_bytes;
+}
+
+const struct damages *reader__damages(const struct reader *r)
+{
+	return r->blocks ? blocks__damages(r->blocks) : NULL;
+}
+
+const void *reader__keep(const struct reader *r, const void *rec)
+{
+	return r->blocks ? blocks__keep(r->blocks, rec) : rec;
+}
+
+void reader__release(const struct reader *r, struct record_iter *it)
+{
+	uint64_t upto;
+
+	if (!r->mapped || r->blocks || it->offset < it->released + 2 * RELEASE_BYTES)
+		return;
+	/* A whole number of huge pages, so that this splits none. */
+	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
+	madvise((void *)(r->base + it->released), upto - it->released, MADV_DONTNEED);
+	it->released = upto;
+}
+
+void record_iter__enter(struct record_iter *it, const struct record_iter *outer,
+			const struct xpu_record_batch *batch)
+{
+	memset(it, 0, sizeof(*it));
+	it->base = batch->records;
+	it->size = batch->bytes;
+	it->file_offset = outer->file_offset;
+	if (!outer->in_block)
+		it->file_offset += batch->records - outer->base;
+	it->in_block = outer->in_block;
+	it->nested = true;
+}
+
+/* Return: whether data[0..bytes) lies inside the record and ends with a NUL. */
+static bool record__string_fits(const struct xpu_record *rec, const char *data, uint32_t bytes)
+{
+	size_t room = (const char *)rec + rec->size - data;
+
+	return bytes && bytes <= room && !data[bytes - 1];
+}
+
+/* Return: whether the blocks that the record says are there are. */
+static bool stack__fits(const struct xpu_record_stack *s)
+{
+	uint64_t sp = s->regs[XPU_REG_SP];
+	size_t nr = 0, words, i, there = 0;
+	const uint64_t *bitmap = (const uint64_t *)s->data + s->nr_python;
+
+	if (s->bytes > XPU_STACK_MAX || s->nr_python > XPU_MAX_PYTHON)
+		return false;
+	if (s->bytes)
+		nr = (sp % XPU_STACK_BLOCK + s->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK;
+	words = (nr + 63) / 64;
+	if ((s->hdr.size - sizeof(*s)) / sizeof(s->data[0]) < s->nr_python + words)
+		return false;
+	for (i = 0; i < words; i++)
+		there += __builtin_popcountll(bitmap[i]);
+	/* A bit beyond the last block would have one more read. */
+	if (nr % 64 && bitmap[words - 1] >> nr % 64)
+		return false;
+	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
+	       there * XPU_STACK_BLOCK;
+}
+
+/* Return: whether @nr elements fit behind the fixed part of a record. */
+static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr, size_t bytes)
+{
+	return nr <= (rec->size - fixed) / bytes;
+}
+
+/* Return: NULL if the counts and strings of a record fit its size, else what does not. */
+static const char *record__check(const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_INFO: {
+		const struct xpu_record_info *info = (const void *)rec;
+
+		return record__fits(rec, sizeof(*info), info->bytes, 1) ? NULL :
+		       "INFO data longer than its record";
+	}
+	case XPU_RECORD_MMAP: {
+		const struct xpu_record_mmap *map = (const void *)rec;
+
+		if (!memchr(map->filename, 0, rec->size - sizeof(*map)))
+			return "MMAP file name without an end";
+		return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
+	}
+	case XPU_RECORD_CALLCHAIN: {
+		const struct xpu_record_callchain *chain = (const void *)rec;
+
+		return record__fits(rec, sizeof(*chain), chain->nr_frames,
+				    sizeof(chain->frames[0])) ? NULL :
+		       "CALLCHAIN with more frames than its record holds";
+	}
+	case XPU_RECORD_LAUNCHES: {
+		const struct xpu_record_launches *l = (const void *)rec;
+		size_t bytes = sizeof(l->launches[0]);
+
+		if (rec->misc & XPU_MISC_LAUNCHES_RANGES)
+			bytes += sizeof(__u32);
+		return record__fits(rec, sizeof(*l), l->nr, bytes) ? NULL :
+		       "LAUNCHES with more launches than its record holds";
+	}
+	case XPU_RECORD_RANGES: {
+		const struct xpu_record_ranges *r = (const void *)rec;
+
+		return record__fits(rec, sizeof(*r), r->nr, sizeof(r->events[0])) ? NULL :
+		       "RANGES with more events than its record holds";
+	}
+	case XPU_RECORD_SAMPLES: {
+		const struct xpu_record_samples *s = (const void *)rec;
+
+		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->samples[0])) ? NULL :
+		       "SAMPLES with more samples than its record holds";
+	}
+	case XPU_RECORD_PYSOURCE: {
+		const struct xpu_record_pysource *p = (const void *)rec;
+
+		if (!record__fits(rec, sizeof(*p), (uint64_t)p->name_bytes + p->file_bytes +
+				  p->table_bytes, 1))
+			return "PYSOURCE with more text than its record holds";
+		return p->name_width && p->name_width <= 4 && p->file_width &&
+		       p->file_width <= 4 ? NULL : "PYSOURCE with characters of no known width";
+	}
+	case XPU_RECORD_STACK:
+		return stack__fits((const void *)rec) ? NULL :
+		       "STACK with more of it than its record holds";
+	case XPU_RECORD_KSYM: {
+		const struct xpu_record_ksym *k = (const void *)rec;
+
+		return record__string_fits(rec, k->name, k->bytes) ? NULL :
+		       "KSYM name that does not end inside its record";
+	}
+	case XPU_RECORD_BATCH: {
+		const struct xpu_record_batch *batch = (const void *)rec;
+
+		return record__fits(rec, sizeof(*batch), batch->bytes, 1) ? NULL :
+		       "BATCH with more bytes than its record holds";
+	}
+	default:
+		return NULL;
+	}
+}
+
+/* The same of a record inside a batch. */
+static const char *record__check_nested(const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_STRING: {
+		const struct xpu_record_string *s = (const void *)rec;
+
+		return record__string_fits(rec, s->data, s->bytes) ? NULL :
+		       "STRING that does not end inside its record";
+	}
+	case XPU_RECORD_MESSAGE: {
+		const struct xpu_record_message *m = (const void *)rec;
+
+		return record__string_fits(rec, m->data, m->bytes) ? NULL :
+		       "MESSAGE that does not end inside its record";
+	}
+	case XPU_RECORD_RANGE: {
+		const struct xpu_record_range *r = (const void *)rec;
+
+		return record__string_fits(rec, r->data, r->name_bytes) &&
+		       record__string_fits(rec, r->data + r->name_bytes, r->domain_bytes) ? NULL :
+		       "RANGE name that does not end inside its record";
+	}
+	case XPU_RECORD_CALLS: {
+		const struct xpu_record_calls *c = (const void *)rec;
+
+		return record__fits(rec, sizeof(*c), c->nr, sizeof(c->calls[0])) ? NULL :
+		       "CALLS with more calls than its record holds";
+	}
+	case XPU_RECORD_KERNEL:
+		return rec->misc & XPU_MISC_GRAPH_NODE &&
+		       !record__fits(rec, sizeof(struct xpu_record_kernel), 1, sizeof(__u64)) ?
+		       "KERNEL without its graph node id" : NULL;
+	case XPU_RECORD_MEMCPY:
+	case XPU_RECORD_MEMSET:
+		return rec->misc & XPU_MISC_GRAPH_NODE &&
+		       !record__fits(rec, sizeof(struct xpu_record_memory), 1, sizeof(__u64)) ?
+		       "MEMCPY or MEMSET without its graph node id" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const struct xpu_record *record_iter__stop(struct record_iter *it, enum records_end end,
+						  const char *what)
+{
+	it->end = end;
+	it->what = what;
+	return NULL;
+}
+
+/* Goes on to the records of the next block, or stops. */
+static void record_iter__next_block(struct record_iter *it)
+{
+	struct blocks *blocks = it->blocks;
+	struct block block;
+	int err;
+
+	it->passed += it->size;
+	it->offset = it->size = 0;
+	err = blocks__next(blocks, &block);
+	it->nr_damages = blocks__damages(blocks)->nr;
+	if (err > 0) {
+		it->base = block.records;
+		it->size = block.bytes;
+		it->file_offset = block.offset;
+		return;
+	}
+	/* What is left, if anything is, is bytes of the file. */
+	it->blocks = NULL;
+	it->in_block = false;
+	it->file_offset = 0;
+	it->offset = blocks__end(blocks);
+	it->size = blocks__size(blocks);
+	if (err)
+		record_iter__stop(it, RECORDS_NO_MEMORY, "out of memory");
+	else if (blocks__is_cut(blocks))
+		record_iter__stop(it, RECORDS_CUT, "block cut");
+	else if (it->offset < it->size)
+		record_iter__stop(it, RECORDS_CORRUPT, "no block begins here");
+	else
+		record_iter__stop(it, RECORDS_WHOLE, NULL);
+}
+
+/* Stops at something that is not right; in a block, that ends the block alone. */
+static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
+{
+	if (!it->blocks) {
+		record_iter__stop(it, end, what);
+		return;
+	}
+	blocks__damaged_inside(it->blocks, what);
+	it->offset = it->size;
+}
+
+/* Return: NULL if the record at the walk's place is one, else what it is not. */
+static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
+				      uint64_t left, enum records_end *end)
+{
+	const struct record_type *types = it->nested ? batch_types : file_types;
+	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
+	uint32_t max = RECORD_MAX;
+
+	*end = RECORDS_CUT;
+	if (left < sizeof(*rec))
+		return "record header cut";
+	*end = RECORDS_CORRUPT;
+	if (rec->size < sizeof(*rec) || rec->size % 8)
+		return "impossible record size";
+	if (!rec->type)
+		return "record of type 0";
+	it->known = rec->type < nr_types && types[rec->type].min;
+	if (it->known) {
+		max = types[rec->type].max;
+		if (rec->size < types[rec->type].min)
+			return "record too small for its type";
+	}
+	if (rec->size > max)
+		return "record too big for its type";
+	if (rec->size > left) {
+		*end = RECORDS_CUT;
+		return "record cut";
+	}
+	if (!it->known)
+		return NULL;
+	return it->nested ? record__check_nested(rec) : record__check(rec);
+}
+
+const struct xpu_record *record_iter__next(struct record_iter *it)
+{
+	const struct xpu_record *rec;
+	enum records_end end;
+	const char *what;
+	uint64_t left;
+
+	while (it->end == RECORDS_MORE) {
+		rec = (const void *)(it->base + it->offset);
+		left = it->size - it->offset;
+		if (!left && it->blocks) {
+			record_iter__next_block(it);
+			continue;
+		}
+		if (!left)
+			return record_iter__stop(it, RECORDS_WHOLE, NULL);
+		what = record_iter__check(it, rec, left, &end);
+		if (what) {
+			record_iter__fail(it, end, what);
+			continue;
+		}
+		it->offset += rec->size;
+		it->nr_skipped += !it->known;
+		if (it->known || it->unknown_too)
+			return rec;
+	}
+	return NULL;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "read/resolve.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* How the shim names an explicit call that makes a graph node: it knows no better. */
+#define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
+#define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
+
+static int resolve_path(const struct found *f, struct model *m, struct path *path)
+{
+	const struct xpu_record_callchain *rec = path->rec;
+	const struct proc *proc = &m->machine.procs.v[path->proc];
+	const char *name;
+
+	if (proc->pid)
+		path->image = machine__image(&m->machine, proc->pid, rec->time_ns);
+	if (rec->hdr.misc & XPU_CHAIN_CPU)
+		return 0;
+	name = found__api_name(f, path->proc, rec->domain, rec->cbid);
+	/* A graph launch owns the records of all its nodes; an unknown call may be one. */
+	path->one_record = name && !strcasestr(name, "graph");
+	if (name && *name)
+		path->api = strpool__intern(&m->strings, name, strlen(name));
+	else if (rec->domain == DOMAIN_RESOURCE && rec->cbid == CBID_GRAPHNODE_CREATED)
+		path->api = strpool__internf(&m->strings, "[graph node made]");
+	else
+		path->api = strpool__internf(&m->strings, "[api %u:%u]", rec->domain, rec->cbid);
+	return path->api ? 0 : -ENOMEM;
+}
+
+static int resolve_paths(const struct found *f, struct model *m)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = f->first_path; i < m->paths.nr && !err; i++)
+		err = resolve_path(f, m, &m->paths.v[i]);
+	return err;
+}
+
+/* Which processes have ended, and when. */
+static int resolve_exits(struct found *f, struct machine *m)
+{
+	bool ends_seen = false;
+	uint32_t replaced;
+	size_t i;
+	int err = 0;
+
+	for (i = f->first_proc; i < m->procs.nr; i++)
+		ends_seen |= m->procs.v[i].exited;
+	/* An image that is replaced by an exec has ended, too. */
+	for (i = f->first_proc; i < m->procs.nr; i++) {
+		const struct proc *p = &m->procs.v[i];
+
+		if (p->how == XPU_MISC_PROCESS_EXEC &&
+		    idmap__get(&m->procs_by_id, p->parent_proc_id, &replaced))
+			m->procs.v[replaced].exited = true;
+	}
+	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
+		const struct proc *p = &m->procs.v[i];
+
+		if (p->exited)
+			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
+	}
+	found__sort_exits(f);
+	f->ends_known = ends_seen;
+	return err;
+}
+
+/* All that a process has sent counts, if it was recorded from its beginning. */
+static int resolve_sent(struct found *f, const struct machine *m)
+{
+	struct sent *sent;
+	size_t i;
+	int err = 0;
+
+	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
+		err = found__add_sent(f, i, &sent);
+		if (err || m->procs.v[i].how == XPU_MISC_PROCESS_ATTACH)
+			continue;
+		sent->baseline = 0;
+		memset(&sent->first, 0, sizeof(sent->first));
+	}
+	return err;
+}
+
+static int resolve_devices(const struct found *f, struct model *m)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < f->device_defs.nr && !err; i++) {
+		const struct device_def *def = &f->device_defs.v[i];
+
+		err = gpus__define(&m->gpus, def->proc, def->rec->device, def->rec->uuid,
+				   found__string(f, def->proc, def->rec->name));
+	}
+	for (i = 0; i < f->stream_defs.nr && !err; i++) {
+		const struct stream_def *def = &f->stream_defs.v[i];
+		struct stream stream = {
+			.proc = def->proc,
+			.context = def->rec->context,
+			.stream = def->rec->stream,
+			.known = true,
+		};
+
+		err = gpus__get(&m->gpus, def->proc, def->rec->device, &stream.gpu);
+		if (!err)
+			err = array_push(&m->streams, stream);
+	}
+	return err;
+}
+
+int found__resolve(struct found *f, struct model *m)
+{
+	int err;
+
+	err = machine__finish(&m->machine);
+	if (err)
+		return err;
+	graphs__finish(&f->graphs);
+	kallsyms__finish(&f->kallsyms);
+	err = resolve_exits(f, &m->machine);
+	f->ends_known &= model__input(m)->ended;
+	if (!err)
+		err = resolve_sent(f, &m->machine);
+	if (!err)
+		err = resolve_devices(f, m);
+	return err ?: resolve_paths(f, m);
+}

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "symbols/callchain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "symbols/demangle.h"
+#include "hash.h"
+
+struct frame_key {
+	const char *name;
+	struct dso *dso;
+};
+
+struct frame_entry {
+	struct frame_key key;
+	struct frame frame;
+	UT_hash_handle hh;
+};
+
+/* What an address is shown as, where that is more than one name: innermost first. */
+struct place_key {
+	const struct dso *dso;
+	uint64_t vaddr;
+};
+
+struct place_entry {
+	struct place_key key;
+	UT_hash_handle hh;
+	uint32_t nr;
+	const struct frame *frames[];
+};
+
+struct stack_entry {
+	UT_hash_handle hh;
+	struct stack stack;
+};
+
+void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim)
+{
+	memset(c, 0, sizeof(*c));
+	c->dsos = dsos;
+	c->strings = strings;
+	c->trim = trim;
+	srclines__init(&c->srclines, strings);
+}
+
+void callchains__exit(struct callchains *c)
+{
+	HASH_CLEAR(hh, c->frames);
+	HASH_CLEAR(hh, c->stacks);
+	HASH_CLEAR(hh, c->places);
+	srclines__exit(&c->srclines);
+	array_free(&c->chain);
+	array_free(&c->scratch);
+	arena__free(&c->arena);
+}
+
+static const struct frame *callchains__frame(struct callchains *c, const char *name,
+					     struct dso *dso, bool symbolized)
+{
+	struct frame_key key = { name, dso };
+	struct frame_entry *e;
+	bool oom = false;
+
+	if (!name)
+		return NULL;
+	HASH_FIND(hh, c->frames, &key, sizeof(key), e);
+	if (e)
+		return &e->frame;
+	e = arena__alloc(&c->arena, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->key = key;
+	e->frame = (struct frame){ name, dso, symbolized };
+	HASH_ADD(hh, c->frames, key, sizeof(e->key), e);
+	return oom ? NULL : &e->frame;
+}
+
+static const struct frame *callchains__label_frame(struct callchains *c, const char *name)
+{
+	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
+}
+
+/* Return: whether a mapping is memory that the process has filled itself, maybe with code. */
+static bool dso__is_memory(const struct dso *dso)
+{
+	static const char *const prefixes[] = { "//anon", "/memfd:", "/dev/zero", "/SYSV", "[heap]",
+						"[stack", "[anon" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(dso->path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !dso->path[0];
+}
+
+/* Return: the frame of generated code, NULL if its name is not known (or memory is out). */
+static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
+					   const struct map *map, uint64_t addr)
+{
+	const char *name;
+	char *pretty;
+
+	if (!c->jit || !dso__is_memory(map->dso))
+		return NULL;
+	name = c->jit(c->lookup_ctx, image, map->rec->hdr.misc & XPU_MISC_MMAP_SYNTH, addr);
+	if (!name)
+		return NULL;
+	pretty = demangle(name);
+	name = strpool__intern(c->strings, pretty ?: name, strlen(pretty ?: name));
+	free(pretty);
+	return callchains__frame(c, name, map->dso, true);
+}
+
+/*
+ * Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr.
+ */
+static const struct frame *callchains__address(struct callchains *c, struct image *image,
+					       uint32_t epoch, uint64_t addr,
+					       uint64_t *vaddr)
+{
+	struct map *map = image__find_map(image, epoch, addr);
+	const struct frame *generated;
+	struct dso_symbol *sym;
+	const char *name;
+
+	if (!map)
+		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
+					 false);
+	if (!map->dso)
+		map->dso = dsos__get(c->dsos, map->rec);
+	if (!map->dso)
+		return NULL;
+	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, vaddr);
+	if (sym)
+		return callchains__frame(c, dsos__symbol_name(c->dsos, sym), map->dso, true);
+	generated = callchains__jit(c, image, map, addr);
+	if (generated)
+		return generated;
+	/* Places in [anon] and the like are as good as random: one frame for all of them. */
+	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
+		name = map->dso->name;
+	else
+		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
+					(unsigned long long)dso__function(map->dso, *vaddr));
+	return callchains__frame(c, name, map->dso, false);
+}
+
+/* Return: the frame of an address in the kernel, as callchains__address(). */
+static const struct frame *callchains__kernel(struct callchains *c, uint64_t addr)
+{
+	const char *name = c->kallsyms ? kallsyms__find(c->kallsyms, addr) : NULL;
+
+	return callchains__frame(c, strpool__internf(c->strings, "%s_[k]", name ?: "[kernel]"),
+				 NULL, name);
+}
+
+/* Return: the frame of one of Python's words, as callchains__address(). */
+static const struct frame *callchains__python(struct callchains *c, uint64_t word)
+{
+	uint32_t line = XPU_FRAME_LINE(word), id = XPU_FRAME_CODE(word);
+	struct pycode code;
+	const char *file, *name;
+
+	if (id == XPU_CODE_NATIVE)
+		return callchains__label_frame(c, "[native]");
+	if (!c->pycode || !c->pycode(c->lookup_ctx, id, &code))
+		return callchains__frame(c, strpool__intern(c->strings, "[python]", 8), NULL,
+					 false);
+	file = strrchr(code.filename, '/');
+	file = file && file[1] && c->python_style != PYTHON_FULL ? file + 1 : code.filename;
+	if (!line || c->python_style == PYTHON_NO_LINE)
+		name = strpool__internf(c->strings, "%s:%s", file, code.name);
+	else
+		name = strpool__internf(c->strings, "%s:%s:%u", file, code.name, line);
+	return callchains__frame(c, name, NULL, true);
+}
+
+/* Return: the frame of a word that leads to a name, as callchains__address(). */
+static const struct frame *callchains__named(struct callchains *c, uint64_t word)
+{
+	const char *name = c->string ? c->string(c->lookup_ctx, XPU_FRAME_STRING(word)) : NULL;
+
+	if (!name || !*name || !strcmp(name, "[unknown]"))
+		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
+					 false);
+	return callchains__label_frame(c, name);
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+/* Return: whether the frame is a function that the CUDA library exports for programs to call. */
+static bool frame__is_api(const struct frame *f)
+{
+	if (!f->symbolized || !f->dso)
+		return false;
+	if (f->dso->role == DSO_CUDA)
+		return has_prefix(f->name, "cu") && is_upper(f->name[2]);
+	if (f->dso->role == DSO_CUDART)
+		return (has_prefix(f->name, "cuda") && is_upper(f->name[4])) ||
+		       (has_prefix(f->name, "__cuda") && is_upper(f->name[6]));
+	return false;
+}
+
+/* Return: whether the frame is inside a runtime that is linked into the program statically. */
+static bool frame__is_static_cudart(const struct frame *f)
+{
+	return f->symbolized &&
+	       (has_prefix(f->name, "libcudart_static_") || has_prefix(f->name, "__cudart"));
+}
+
+/*
+ * Return: whether the frame is the statically linked API function itself. A program may have
+ * functions of its own called cudaSomething, so only what is watched is taken for the real one.
+ */
+static bool frame__is_static_api(const struct frame *f)
+{
+	static const char *const prefixes[] = {
+		"cudaLaunch", "__cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch",
+		"cudaMemPrefetch", "cudaStreamSynchronize", "cudaDeviceSynchronize",
+		"cudaEventSynchronize", "cudaThreadSynchronize",
+	};
+	size_t i;
+
+	/* A demangled C++ function of that name has parameters behind it. */
+	if (!f->symbolized || strpbrk(f->name, "(<: "))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (has_prefix(f->name, prefixes[i]))
+			return true;
+	return false;
+}
+
+/*
+ * callchain__trim - find where the program ends and CUDA begins
+ * @v, @nr: frames, innermost first
+ * @api: set to the API function's frame if it is among those to trim, else untouched
+ *
+ * Return: how many frames to leave out, counted from the innermost.
+ */
+static size_t callchain__trim(const struct chain_frame *v, size_t nr, const struct frame **api)
+{
+	const struct frame *outermost = NULL;
+	bool runtime = false;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		enum dso_role role = v[i].f->dso ? v[i].f->dso->role : DSO_PLAIN;
+
+		if (role == DSO_SHIM || role == DSO_CUPTI)
+			continue;
+		if (role == DSO_CUDA || role == DSO_CUDART) {
+			outermost = v[i].f;
+			runtime = role == DSO_CUDART;
+			continue;
+		}
+		/* In the program itself, and only next to what was trimmed. */
+		if (!i || runtime)
+			break;
+		if (frame__is_static_cudart(v[i].f)) {
+			outermost = v[i].f;
+			continue;
+		}
+		if (frame__is_static_api(v[i].f)) {
+			*api = v[i].f;
+			return i + 1;
+		}
+		break;
+	}
+	if (outermost && frame__is_api(outermost))
+		*api = outermost;
+	return i;
+}
+
+/* Return: whether the frame is inside the interpreter, which is @f's file or a part of it. */
+static bool frame__is_interpreter(const struct frame *f)
+{
+	static const char *const prefixes[] = {
+		"_Py", "Py_", "PyEval_", "PyObject_", "PyRun_", "PyVectorcall_",
+	};
+	const char *name;
+	size_t i;
+
+	if (!f->dso)
+		return false;
+	name = f->dso->name;
+	if (has_prefix(name, "libpython3"))
+		return true;
+	if (has_prefix(name, "python")) {
+		name += strlen("python");
+		if (!name[strspn(name, "0123456789.")])
+			return true;
+	}
+	/* What python -X perf makes for each function, which has a frame of its own. */
+	if (f->symbolized && dso__is_memory(f->dso) && has_prefix(f->name, "py::"))
+		return true;
+	/* In a program that has it built in. */
+	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)
+		if (has_prefix(f->name, prefixes[i]))
+			return true;
+	return false;
+}
+
+static bool frame__is_entry(const struct frame *f)
+{
+	return f->symbolized && !strcmp(f->name, "_start");
+}
+
+/*
+ * callchain__trim_python - leave out how the interpreter came to call
+ * @v: @nr frames, innermost first
+ *
+ * The program's entry point stays, although it is the interpreter's: it tells that the path is
+ * whole.
+ *
+ * Return: how many are left.
+ */
+static size_t callchain__trim_python(struct chain_frame *v, size_t nr)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < nr && !XPU_FRAME_IS_PYTHON(v[i].word); i++)
+		;
+	if (i == nr)
+		return nr;
+	for (i = 0; i < nr; i++)
+		if (XPU_FRAME_IS_PYTHON(v[i].word) || !frame__is_interpreter(v[i].f) ||
+		    (i == nr - 1 && frame__is_entry(v[i].f)))
+			v[left++] = v[i];
+	return left;
+}
+
+/* Return: the interned path of the frames in scratch, which are in order, or NULL. */
+static const struct stack *callchains__intern(struct callchains *c)
+{
+	size_t bytes = c->scratch.nr * sizeof(*c->scratch.v);
+	struct stack_entry *e;
+	bool oom = false;
+
+	HASH_FIND(hh, c->stacks, c->scratch.v, bytes, e);
+	if (e)
+		return &e->stack;
+	e = arena__alloc(&c->arena, sizeof(*e) + bytes);
+	if (!e)
+		return NULL;
+	e->stack.nr = c->scratch.nr;
+	memcpy(e->stack.frames, c->scratch.v, bytes);
+	HASH_ADD_KEYPTR(hh, c->stacks, e->stack.frames, bytes, e);
+	return oom ? NULL : &e->stack;
+}
+
+static int callchains__push(struct callchains *c, const struct frame *f)
+{
+	return f ? array_push(&c->scratch, f) : -1;
+}
+
+/* Return: the frame of one of the functions at a place, NULL when memory is out. */
+static const struct frame *callchains__line(struct callchains *c, const struct chain_frame *cf,
+					    const char *name, const struct srcline *line,
+					    bool inlined)
+{
+	const char *tail = inlined ? " (inlined)" : "";
+
+	if (c->show_srcline && line->file && line->line)
+		name = strpool__internf(c->strings, "%s (%s:%" PRIu32 ")%s", name, line->file,
+					line->line, tail);
+	else
+		name = strpool__internf(c->strings, "%s%s", name, tail);
+	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
+}
+
+/* Looks a place up, with the functions that are inlined there. Return: NULL when memory is out. */
+static const struct place_entry *callchains__place(struct callchains *c,
+						   const struct chain_frame *cf)
+{
+	struct place_key key = { cf->f->dso, cf->vaddr };
+	struct srcline lines[SRCLINE_MAX];
+	struct place_entry *e;
+	bool oom = false;
+	int nr, i;
+
+	HASH_FIND(hh, c->places, &key, sizeof(key), e);
+	if (e)
+		return e;
+	nr = srclines__find(&c->srclines, cf->f->dso, cf->vaddr, lines);
+	e = arena__alloc(&c->arena, sizeof(*e) + (nr + 1) * sizeof(e->frames[0]));
+	if (!e)
+		return NULL;
+	e->key = key;
+	for (i = 0; c->show_inline && i < nr - 1; i++) {
+		if (!lines[i].function)
+			continue;
+		e->frames[e->nr] = callchains__line(c, cf, lines[i].function, &lines[i], true);
+		if (!e->frames[e->nr++])
+			return NULL;
+	}
+	/* The function itself is called as its symbol, which tells parts and copies apart. */
+	e->frames[e->nr] = !nr ? cf->f :
+			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
+					    false);
+	if (!e->frames[e->nr++])
+		return NULL;
+	HASH_ADD(hh, c->places, key, sizeof(e->key), e);
+	return oom ? NULL : e;
+}
+
+/* Adds what is shown of a frame that trimming has left. Return: 0, or not when memory is out. */
+static int callchains__show(struct callchains *c, const struct chain_frame *cf)
+{
+	const struct place_entry *e;
+	uint32_t i;
+
+	if (!cf->f->dso || (!c->show_inline && !c->show_srcline))
+		return callchains__push(c, cf->f);
+	e = callchains__place(c, cf);
+	for (i = 0; e && i < e->nr; i++)
+		if (callchains__push(c, e->frames[i]))
+			return -ENOMEM;
+	return e ? 0 : -ENOMEM;
+}
+
+const struct stack *callchains__label(struct callchains *c, const char *name)
+{
+	c->scratch.nr = 0;
+	if (callchains__push(c, callchains__label_frame(c, name)))
+		return NULL;
+	return callchains__intern(c);
+}
+
+const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
+				       const char *name, const struct stack *b)
+{
+	uint32_t i;
+
+	c->scratch.nr = 0;
+	for (i = 0; i < a->nr; i++)
+		if (callchains__push(c, a->frames[i]))
+			return NULL;
+	if (callchains__push(c, callchains__label_frame(c, name)))
+		return NULL;
+	for (i = 0; i < b->nr; i++)
+		if (callchains__push(c, b->frames[i]))
+			return NULL;
+	return callchains__intern(c);
+}
+
+static bool frame__is_python(const struct frame *f)
+{
+	/* As the perf map of python3 -X perf has it, and as the shim's. */
+	return has_prefix(f->name, "py::") || (!f->dso && strstr(f->name, ".py:"));
+}
+
+/* Return: whether it is of the kernel, the C library or CUDA, which work for anybody. */
+static bool frame__is_anybodys(const struct frame *f)
+{
+	static const char *const libraries[] = {
+		"libc.so", "libc-2", "libpthread", "libm.so", "librt.so", "ld-linux", "[vdso]",
+		"linux-vdso",
+	};
+	size_t i, len = strlen(f->name);
+
+	if (!f->dso)
+		return !f->symbolized || (len > 4 && !strcmp(f->name + len - 4, "_[k]"));
+	if (f->dso->role != DSO_PLAIN)
+		return true;
+	for (i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (has_prefix(f->dso->name, libraries[i]))
+			return true;
+	return frame__is_interpreter(f);
+}
+
+const struct frame *stack__place(const struct stack *stack)
+{
+	uint32_t i;
+
+	for (i = stack->nr; i--;)
+		if (frame__is_python(stack->frames[i]))
+			return stack->frames[i];
+	for (i = stack->nr; i--;)
+		if (!frame__is_anybodys(stack->frames[i]))
+			return stack->frames[i];
+	for (i = stack->nr; i--;)
+		if (stack->frames[i]->dso)
+			return stack->frames[i];
+	return stack->nr ? stack->frames[stack->nr - 1] : NULL;
+}
+
+/* Return: how many innermost frames are the scheduler's, and those of who looks on. */
+static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
+{
+	static const char *const prefixes[] = {
+		"__schedule", "bpf_", "__bpf_", "__traceiter_", "__probestub_", "trace_event_raw_",
+		"perf_trace_", "[kernel]",
+	};
+	size_t i, k;
+
+	for (i = 0; i < nr && !v[i].f->dso; i++) {
+		for (k = 0; k < ARRAY_SIZE(prefixes); k++)
+			if (has_prefix(v[i].f->name, prefixes[k]))
+				break;
+		if (k == ARRAY_SIZE(prefixes))
+			break;
+	}
+	return i;
+}
+
+/*
+ * Reads the frames of @rec into c->chain, innermost first, as they come.
+ * Return: how many of them are addresses, or -ENOMEM.
+ */
+static ssize_t callchains__read(struct callchains *c, const struct xpu_record_callchain *rec,
+				struct image *image, uint32_t epoch)
+{
+	bool cpu = rec->hdr.misc & XPU_CHAIN_CPU, entry = true;
+	size_t i, nr_native = 0;
+
+	if (array_reserve(&c->chain, rec->nr_frames))
+		return -ENOMEM;
+	for (i = 0; i < rec->nr_frames; i++) {
+		struct chain_frame *cf = &c->chain.v[i];
+		uint64_t addr = rec->frames[i];
+
+		*cf = (struct chain_frame){ .word = addr };
+		/* Where a frame pointer was none: nothing beyond is a frame. */
+		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
+			break;
+		if (XPU_FRAME_IS_PYTHON(addr)) {
+			cf->f = callchains__python(c, addr);
+		} else if (XPU_FRAME_IS_NAMED(addr)) {
+			cf->f = callchains__named(c, addr);
+		} else if (cpu && XPU_FRAME_IS_KERNEL(addr)) {
+			nr_native++;
+			cf->f = callchains__kernel(c, i ? addr - 1 : addr);
+		} else {
+			nr_native++;
+			/* A return address is behind its call; only the innermost may be none. */
+			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
+				addr--;
+			entry = false;
+			cf->f = callchains__address(c, image, epoch, addr, &cf->vaddr);
+		}
+		if (!cf->f)
+			return -ENOMEM;
+	}
+	c->chain.nr = i;
+	return nr_native;
+}
+
+/* Leaves out of c->chain what is not the program's. @api_frame: as callchain__trim() */
+static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)
+{
+	size_t trimmed = 0;
+
+	if (!(misc & XPU_CHAIN_CPU))
+		trimmed = callchain__trim(c->chain.v, c->chain.nr, api_frame);
+	else if (misc & XPU_CHAIN_OFF)
+		trimmed = callchain__trim_scheduler(c->chain.v, c->chain.nr);
+	c->chain.nr -= trimmed;
+	if (trimmed)
+		memmove(c->chain.v, c->chain.v + trimmed, c->chain.nr * sizeof(*c->chain.v));
+	if (c->chain.nr)
+		c->chain.nr = callchain__trim_python(c->chain.v, c->chain.nr);
+}
+
+const struct stack *callchains__resolve(struct callchains *c,
+					const struct xpu_record_callchain *rec,
+					struct image *image, uint32_t epoch, const char *api)
+{
+	bool failed = !rec || !rec->nr_frames || rec->hdr.misc & XPU_CHAIN_FAILED;
+	const struct frame *api_frame = NULL, *f;
+	ssize_t nr_native = 0;
+	size_t i;
+
+	c->scratch.nr = c->chain.nr = 0;
+	if (!failed)
+		nr_native = callchains__read(c, rec, image, epoch);
+	if (nr_native < 0)
+		return NULL;
+	if (!failed && c->trim)
+		callchains__trim(c, rec->hdr.misc, &api_frame);
+	for (i = 0; i < c->chain.nr; i++)
+		if (callchains__show(c, &c->chain.v[i]))
+			return NULL;
+	for (i = 0; i < c->scratch.nr; i++) {
+		f = c->scratch.v[i];
+		c->nr_frames++;
+		c->nr_unsymbolized += !f->symbolized;
+		if (f->dso && !f->symbolized)
+			f->dso->nr_unnamed++;
+	}
+	/* A stack is never empty, as one of the scheduler alone would be. */
+	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
+	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
+	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))
+		return NULL;
+	for (i = 0; i < c->scratch.nr / 2; i++) {
+		f = c->scratch.v[i];
+		c->scratch.v[i] = c->scratch.v[c->scratch.nr - 1 - i];
+		c->scratch.v[c->scratch.nr - 1 - i] = f;
+	}
+	/* Untrimmed, the API function is among the frames already, unless there are none. */
+	if (!(rec && rec->hdr.misc & XPU_CHAIN_CPU) && (c->trim || !nr_native)) {
+		if (!api_frame)
+			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");
+		if (callchains__push(c, api_frame))
+			return NULL;
+	}
+	return callchains__intern(c);
+}

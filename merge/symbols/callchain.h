@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * callchain.h - from return addresses to the frames of a call path, trimmed for reading
+ *
+ * What a launch's stack holds, innermost first: the shim, CUPTI, the CUDA driver, the runtime, and
+ * then the program. The first four are how we came to know, not what the user asked about: they
+ * are trimmed and one frame stands for them, the API function that the program called.
+ *
+ * Where Python runs, the recording has its frames in the place of the evaluation loop's. The other
+ * frames of the interpreter, by which one Python function comes to call another, are trimmed, too.
+ */
+#ifndef MERGE_CALLCHAIN_H
+#define MERGE_CALLCHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+#include "symbols/dso.h"
+#include "symbols/kallsyms.h"
+#include "model/machine.h"
+#include "symbols/srcline.h"
+#include "util.h"
+
+struct frame {
+	const char *name;		/* demangled, interned; "libfoo.so+0x1a2b", "[unknown]" */
+	struct dso *dso;		/* NULL: unknown, or no place in a file */
+	bool symbolized;
+};
+
+/* How Python's frames are shown. */
+enum python_style {
+	PYTHON_SHORT,			/* train.py:step:41 */
+	PYTHON_FULL,			/* /home/me/train.py:step:41 */
+	PYTHON_NO_LINE,			/* train.py:step */
+};
+
+struct pycode {				/* a Python code object */
+	const char *name;
+	const char *filename;
+};
+
+/* A call path, root first. Equal paths are equal pointers. */
+struct stack {
+	uint32_t nr;
+	const struct frame *frames[];
+};
+
+/* A frame of the call path that is being resolved. */
+struct chain_frame {
+	const struct frame *f;
+	uint64_t word;			/* as recorded */
+	uint64_t vaddr;			/* in f->dso, if that is known */
+};
+
+struct frame_entry;
+struct stack_entry;
+struct place_entry;
+
+struct callchains {
+	struct dsos *dsos;		/* the caller's */
+	struct strpool *strings;	/* the caller's */
+	bool trim;
+	enum python_style python_style;
+	/* Looks up a code object of the process whose path is resolved; may be NULL. */
+	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
+	/* Names generated code of the image's process, or returns NULL; may be NULL. */
+	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
+	const struct kallsyms *kallsyms;	/* the caller's; NULL: the kernel has no names */
+	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
+	const char *(*string)(void *ctx, uint32_t id);
+	void *lookup_ctx;
+	bool show_inline;		/* inlined functions as frames: "f (inlined)" */
+	bool show_srcline;		/* "f (file.c:12)" */
+	struct srclines srclines;
+	struct frame_entry *frames;
+	struct stack_entry *stacks;
+	struct place_entry *places;	/* whose lines are known */
+	struct arena arena;
+	ARRAY(struct chain_frame) chain;
+	ARRAY(const struct frame *) scratch;
+	uint64_t nr_frames;		/* shown, over all call paths */
+	uint64_t nr_unsymbolized;	/* of them */
+};
+
+void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
+void callchains__exit(struct callchains *c);
+
+/**
+ * callchains__resolve - name the frames of one call path
+ * @c: all call paths
+ * @rec: addresses, innermost first, or NULL for a launch of which no call path is known
+ * @image: the address space they are in, or NULL if that is not known
+ * @epoch: remap epoch of @image
+ * @api: name of the API call by its callback id, or NULL
+ *
+ * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
+ * instruction before, so they are looked up one byte earlier. The chain of a sample may have two
+ * innermost frames, the kernel's and the program's; nothing of it is trimmed but Python's own, and
+ * the kernel's functions are shown as name_[k].
+ *
+ * Return: the path, owned by @c, or NULL when memory is out.
+ */
+const struct stack *callchains__resolve(struct callchains *c,
+					const struct xpu_record_callchain *rec,
+					struct image *image, uint32_t epoch, const char *api);
+
+/*
+ * Return: the path that begins with @a, goes on with a frame called @name and ends with @b, or
+ * NULL.
+ */
+const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
+				       const char *name, const struct stack *b);
+
+/*
+ * Return: the frame that says best where @stack is: the innermost of Python's, or else of the
+ * program's own, not of the kernel, the C library, CUDA; or the innermost, if there are only those.
+ * NULL: none.
+ */
+const struct frame *stack__place(const struct stack *stack);
+
+/* Return: the path of one frame called @name, as for "[no launch]", or NULL. */
+const struct stack *callchains__label(struct callchains *c, const char *name);
+
+#endif /* MERGE_CALLCHAIN_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * debugfile.h - where the symbols of a stripped file are kept, and files that are kept by build-id
+ *
+ * Searched, in this order, for what has the wanted build-id:
+ *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
+ *	DIR/.build-id/xx/yyyy/debug	the same of perf's cache (~/.debug)
+ *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
+ *	.gnu_debuglink			a file of that name beside the stripped one, in .debug
+ *					beside it, or under a debug directory; its CRC must agree
+ *					where there is no build-id
+ */
+#ifndef MERGE_DEBUGFILE_H
+#define MERGE_DEBUGFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/elf_file.h"
+#include "util.h"
+
+struct symbol_paths {
+	const char *symfs;		/* put before each path; NULL or "": none */
+	const char *debug_dirs;		/* separated by ':'; NULL: the default */
+	const char *buildid_dir;	/* perf's cache; NULL: the default */
+	ARRAY(char *) kept;		/* directories like buildid_dir, beside the recordings */
+};
+
+enum build_id_want {
+	WANT_FILE,			/* the file itself */
+	WANT_DEBUG,			/* what was stripped off it */
+};
+
+/**
+ * symbol_paths__open_build_id - find a file by build-id
+ * @p: where to look
+ * @id, @len: its build-id, @len > 2
+ * @want: which of the two
+ * @f: opened
+ *
+ * Return: the path, for the caller to free(), or NULL if there is none.
+ */
+char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *id, size_t len,
+				  enum build_id_want want, struct elf_file *f);
+
+/**
+ * symbol_paths__open_debuglink - find what the .gnu_debuglink section of a file names
+ * @p: where to look
+ * @path: of the file
+ * @main: the file
+ * @f: opened
+ *
+ * Return: as above.
+ */
+char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *path,
+				   const struct elf_file *main, struct elf_file *f);
+
+/**
+ * elf_file__open_minidebug - unpack .gnu_debugdata, MiniDebugInfo
+ * @main: the file
+ * @f: opened; its symbols add to .dynsym
+ * @left: bytes that may be unpacked; becomes less by what was. A few kilobytes of a file unpack to
+ *	hundreds of megabytes if somebody has made them so, and a program has many files.
+ *
+ * Return: 0, -ENOENT if it has none, -EINVAL if that is damaged or too large, or -ENOMEM.
+ */
+int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
+
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* of all files, unpacked */
+
+/* Searches what was kept beside the recording at @path, too. Return: 0 or -ENOMEM. */
+int symbol_paths__add_kept(struct symbol_paths *p, const char *path);
+void symbol_paths__free(struct symbol_paths *p);
+
+#endif /* MERGE_DEBUGFILE_H */

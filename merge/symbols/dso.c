@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "symbols/dso.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/demangle.h"
+#include "hash.h"
+#include "symbols/roots.h"
+
+#define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
+
+/* Two files of one path (replaced while it was recorded) are told apart by build-id or inode. */
+struct dso_entry {
+	struct dso dso;
+	UT_hash_handle hh;
+	char key[];
+};
+
+void dsos__init(struct dsos *d, struct strpool *strings)
+{
+	memset(d, 0, sizeof(*d));
+	d->strings = strings;
+	d->unpack_left = MINIDEBUG_MAX;
+}
+
+static void dso__unload(struct dso *dso)
+{
+	symtab__free(&dso->symtab);
+	array_free(&dso->extents);
+	elf_file__close(&dso->debug);
+	elf_file__close(&dso->file);
+	free(dso->segments);
+	dso->segments = NULL;
+	dso->nr_segments = 0;
+}
+
+void dsos__exit(struct dsos *d)
+{
+	struct dso_entry *e, *tmp;
+
+	HASH_ITER(hh, d->entries, e, tmp) {
+		HASH_DEL(d->entries, e);
+		dso__unload(&e->dso);
+		free(e);
+	}
+	symbol_paths__free(&d->paths);
+}
+
+static enum dso_role dso__role(const char *name)
+{
+	static const struct {
+		const char *prefix;
+		enum dso_role role;
+	} roles[] = {
+		{ "libxpushim.so", DSO_SHIM },
+		{ "libcupti.so", DSO_CUPTI },
+		{ "libcuda.so", DSO_CUDA },
+		{ "libcudart.so", DSO_CUDART },
+		/* As auditwheel renames what it packs into a wheel: libcudart-d0da41ae.so.11.0. */
+		{ "libcupti-", DSO_CUPTI },
+		{ "libcudart-", DSO_CUDART },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(roles); i++)
+		if (!strncmp(name, roles[i].prefix, strlen(roles[i].prefix)))
+			return roles[i].role;
+	return DSO_PLAIN;
+}
+
+/* Return: what stands for the file in a frame, interned. */
+static const char *dso__short_name(struct strpool *strings, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t len;
+
+	if (!*path || !strncmp(path, "//anon", 6))
+		return "[anon]";
+	name = name && name[1] ? name + 1 : path;
+	len = strlen(name);
+	if (len > strlen(DELETED) && !strcmp(name + len - strlen(DELETED), DELETED))
+		len -= strlen(DELETED);
+	return strpool__intern(strings, name, len);
+}
+
+struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
+{
+	struct dso_entry *e;
+	/* A file may be there under one path and not under another, so the path counts always. */
+	struct {
+		uint64_t ino;
+		uint32_t dev_major, dev_minor;
+		uint8_t build_id_len;
+		uint8_t build_id[XPU_BUILD_ID_LEN];
+	} which;
+	size_t path_bytes = strlen(rec->filename), bytes = sizeof(which) + path_bytes;
+	bool oom = false;
+	char *key;
+
+	memset(&which, 0, sizeof(which));
+	if (rec->hdr.misc & XPU_MISC_MMAP_BUILD_ID && rec->build_id_len) {
+		which.build_id_len = rec->build_id_len;
+		memcpy(which.build_id, rec->build_id, rec->build_id_len);
+	} else {
+		which.ino = rec->ino;
+		which.dev_major = rec->dev_major;
+		which.dev_minor = rec->dev_minor;
+	}
+	key = malloc(bytes);
+	if (!key)
+		return NULL;
+	memcpy(key, &which, sizeof(which));
+	memcpy(key + sizeof(which), rec->filename, path_bytes);
+	HASH_FIND(hh, d->entries, key, bytes, e);
+	if (e)
+		goto out;
+	e = calloc(1, sizeof(*e) + bytes);
+	if (!e)
+		goto out;
+	memcpy(e->key, key, bytes);
+	e->dso.path = strpool__intern(d->strings, rec->filename, path_bytes);
+	e->dso.name = dso__short_name(d->strings, rec->filename);
+	if (!e->dso.path || !e->dso.name)
+		goto out_free;
+	e->dso.role = dso__role(e->dso.name);
+	e->dso.pid = rec->pid;
+	e->dso.build_id_len = which.build_id_len;
+	memcpy(e->dso.build_id, which.build_id, sizeof(which.build_id));
+	HASH_ADD_KEYPTR(hh, d->entries, e->key, bytes, e);
+	if (!oom)
+		goto out;
+out_free:
+	free(e);
+	e = NULL;
+out:
+	free(key);
+	return e ? &e->dso : NULL;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int dso__read_segments(struct dso *dso)
+{
+	ARRAY(struct dso_segment) segments = { 0 };
+	GElf_Phdr phdr;
+	size_t nr, i;
+	int err, pass;
+
+	if (elf_getphdrnum(dso->file.elf, &nr))
+		return -EINVAL;
+	/* Executable ones first: neighbours share a page of the file, and code is asked for. */
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < nr; i++) {
+			if (!gelf_getphdr(dso->file.elf, i, &phdr) || phdr.p_type != PT_LOAD ||
+			    (phdr.p_flags & PF_X ? 0 : 1) != pass ||
+			    phdr.p_offset + phdr.p_filesz < phdr.p_offset)
+				continue;
+			err = array_push(&segments, ((struct dso_segment){
+				phdr.p_offset, phdr.p_offset + phdr.p_filesz, phdr.p_vaddr }));
+			if (err) {
+				free(segments.v);
+				return err;
+			}
+		}
+	}
+	dso->segments = segments.v;
+	dso->nr_segments = segments.nr;
+	return 0;
+}
+
+/* The symbols that were stripped off the file, where they are to be had. Return: 0 or -ENOMEM. */
+static int dsos__add_debug(struct dsos *d, struct dso *dso)
+{
+	char *path = NULL;
+	const uint8_t *id;
+	size_t len;
+	int nr;
+
+	len = elf_file__build_id(&dso->file, &id);
+	if (len)
+		path = symbol_paths__open_build_id(&d->paths, id, len, WANT_DEBUG, &dso->debug);
+	if (!path && dso->file_path)
+		path = symbol_paths__open_debuglink(&d->paths, dso->file_path, &dso->file,
+						    &dso->debug);
+	if (path) {
+		dso->debug_path = strpool__intern(d->strings, path, strlen(path));
+		free(path);
+		if (!dso->debug_path)
+			return -ENOMEM;
+	} else if (elf_file__open_minidebug(&dso->file, &dso->debug, &d->unpack_left)) {
+		return 0;
+	}
+	dso->debug_bias = elf_file__base(&dso->file) - elf_file__base(&dso->debug);
+	nr = symtab__add_table(&dso->symtab, &dso->debug, SHT_SYMTAB, dso->debug_bias);
+	return nr < 0 ? nr : 0;
+}
+
+static int dsos__read_symbols(struct dsos *d, struct dso *dso)
+{
+	int nr, err;
+
+	/* .symtab has all that .dynsym has, and the local functions. */
+	nr = symtab__add_table(&dso->symtab, &dso->file, SHT_SYMTAB, 0);
+	if (!nr) {
+		nr = symtab__add_table(&dso->symtab, &dso->file, SHT_DYNSYM, 0);
+		err = nr < 0 ? nr : dsos__add_debug(d, dso);
+		if (err)
+			return err;
+	}
+	if (nr < 0)
+		return nr;
+	return symtab__add_plt(&dso->symtab, &dso->file) ?:
+	       symtab__build(&dso->symtab) ?:
+	       roots__add(&dso->symtab, &dso->file);
+}
+
+/* Return: whether the file at hand is the one that was mapped, as far as anybody can tell. */
+static bool dso__same_build(const struct dso *dso)
+{
+	const uint8_t *id = NULL;
+	size_t len;
+
+	if (!dso->build_id_len)
+		return true;
+	len = elf_file__build_id(&dso->file, &id);
+	return len == dso->build_id_len && !memcmp(id, dso->build_id, len);
+}
+
+/* Opens the file at @path. Return: 0, -ESTALE if it is another one now, or -errno. */
+static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
+{
+	int err;
+
+	if (!path)
+		return -ENOMEM;
+	err = elf_file__open(&dso->file, path);
+	if (!err && !dso__same_build(dso)) {
+		elf_file__close(&dso->file);
+		err = -ESTALE;
+	}
+	if (!err)
+		dso->file_path = strpool__intern(d->strings, path, strlen(path));
+	return err;
+}
+
+/* Opens the file behind @dso. Return: 0, -ENXIO if there is none by its nature, or -errno. */
+static int dsos__open(struct dsos *d, struct dso *dso)
+{
+	size_t len = strlen(dso->path);
+	const char *path;
+	char *found;
+	int err;
+
+	if (!strcmp(dso->path, "[vdso]")) {
+		/*
+		 * The kernel gives every process the same one, so ours will do if its build-id says
+		 * so; without a build-id to compare nothing says that it is this kernel's.
+		 */
+		err = dso->build_id_len ? elf_file__open_vdso(&dso->file) : -ENXIO;
+		if (err || dso__same_build(dso))
+			return err;
+		elf_file__close(&dso->file);
+		return -ESTALE;
+	}
+	if (dso->path[0] != '/' || dso->path[1] == '/')
+		return -ENXIO;
+	/* Unlinked or replaced while it ran: the build-id tells whether the new one is the same. */
+	if (dso->build_id_len && len > strlen(DELETED) &&
+	    !strcmp(dso->path + len - strlen(DELETED), DELETED))
+		len -= strlen(DELETED);
+	path = strpool__internf(d->strings, "%s%.*s", d->paths.symfs ?: "", (int)len, dso->path);
+	err = dsos__open_path(d, dso, path);
+	if (!err || !dso->build_id_len)
+		return err;
+	/* It may have had another root directory. If it still runs, that leads to its files. */
+	if (!d->paths.symfs && dso->pid) {
+		path = strpool__internf(d->strings, "/proc/%u/root%.*s", (unsigned int)dso->pid,
+					(int)len, dso->path);
+		if (!dsos__open_path(d, dso, path))
+			return 0;
+	}
+	found = symbol_paths__open_build_id(&d->paths, dso->build_id, dso->build_id_len, WANT_FILE,
+					    &dso->file);
+	if (!found)
+		return err;
+	dso->file_path = strpool__intern(d->strings, found, strlen(found));
+	free(found);
+	return 0;
+}
+
+/* Return: the reason to show for not reading a file. */
+static const char *dsos__why(struct dsos *d, int err)
+{
+	switch (err) {
+	case -ENXIO:
+		return NULL;
+	case -ESTALE:
+		return ", it has changed since the recording (build-id differs)";
+	case -ENOEXEC:
+		return ", not an ELF file";
+	case -EINVAL:
+		return ", cannot be read: not a regular file";
+	default:
+		return strpool__internf(d->strings, ", cannot be read: %s", strerror(-err));
+	}
+}
+
+/* Reads the file; leaves the reason in dso->why when it cannot be used. */
+static void dsos__load(struct dsos *d, struct dso *dso)
+{
+	int err;
+
+	err = dsos__open(d, dso);
+	if (err) {
+		dso->state = err == -ESTALE ? DSO_MISMATCH : err == -ENOEXEC ? DSO_NO_ELF :
+			     DSO_NO_FILE;
+		dso->why = dsos__why(d, err);
+		return;
+	}
+	err = dso__read_segments(dso);
+	if (!err)
+		err = dsos__read_symbols(d, dso);
+	if (err) {
+		dso__unload(dso);
+		dso->state = DSO_NO_ELF;
+		dso->why = err == -EINVAL ? ": damaged ELF file" : ": out of memory";
+		return;
+	}
+	dso->state = DSO_LOADED;
+}
+
+struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t offset,
+				     uint64_t *vaddr)
+{
+	size_t i;
+
+	*vaddr = offset;
+	if (dso->state == DSO_UNTRIED)
+		dsos__load(d, dso);
+	if (dso->state != DSO_LOADED)
+		return NULL;
+	for (i = 0; i < dso->nr_segments; i++) {
+		const struct dso_segment *seg = &dso->segments[i];
+
+		if (seg->offset <= offset && offset < seg->end) {
+			*vaddr = offset - seg->offset + seg->vaddr;
+			break;
+		}
+	}
+	if (i == dso->nr_segments)
+		return NULL;
+	return symtab__find(&dso->symtab, *vaddr);
+}
+
+uint64_t dso__function(struct dso *dso, uint64_t vaddr)
+{
+	const struct extent *e;
+
+	if (dso->state != DSO_LOADED)
+		return vaddr;
+	/* Without memory for all of them some are as good as none. */
+	if (!dso->has_extents && extents__read(&dso->extents, &dso->file))
+		array_free(&dso->extents);
+	dso->has_extents = true;
+	e = extents__find(&dso->extents, vaddr);
+	return e ? e->start : vaddr;
+}
+
+const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
+{
+	char *name, *pretty = NULL;
+
+	if (sym->pretty)
+		return sym->pretty;
+	/* .symtab of a library has the version behind the name: memcpy@@GLIBC_2.14. */
+	name = strndup(sym->name, strcspn(sym->name + 1, "@") + 1);
+	if (!name)
+		return NULL;
+	pretty = demangle(name);
+	sym->pretty = strpool__internf(d->strings, "%s%s", pretty ?: name, sym->plt ? "@plt" : "");
+	free(pretty);
+	free(name);
+	return sym->pretty;
+}
+
+void dsos__report(const struct dsos *d, struct msgs *msgs)
+{
+	const struct dso_entry *e;
+
+	for (e = d->entries; e; e = e->hh.next)
+		if (e->dso.why && e->dso.nr_unnamed)
+			msgs__add(msgs, "%s: no symbols%s", e->dso.path, e->dso.why);
+		else if (e->dso.no_lines)
+			msgs__add(msgs, "%s: no source lines: %s", e->dso.path, e->dso.no_lines);
+}

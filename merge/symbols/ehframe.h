@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ehframe.h - where functions begin and end, by the unwind information of a file
+ *
+ * It is in every file, also in those that are stripped of all names.
+ */
+#ifndef MERGE_EHFRAME_H
+#define MERGE_EHFRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbols/elf_file.h"
+#include "util.h"
+
+struct extent {
+	uint64_t start, end;
+	bool no_caller;			/* its return address is undefined, as far as is read */
+};
+
+typedef ARRAY(struct extent) extents_t;
+
+/**
+ * extents__read - read .eh_frame
+ * @out: empty; filled with what could be read, by address; for the caller to free
+ * @f: the file
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int extents__read(extents_t *out, const struct elf_file *f);
+
+/* Return: the one that covers @addr, or NULL. */
+const struct extent *extents__find(const extents_t *e, uint64_t addr);
+
+#endif /* MERGE_EHFRAME_H */

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "symbols/kallsyms.h"
+
+#include <stdlib.h>
+
+int kallsyms__add(struct kallsyms *k, const struct xpu_record_ksym *rec)
+{
+	return array_push(&k->syms, rec);
+}
+
+void kallsyms__free(struct kallsyms *k)
+{
+	array_free(&k->syms);
+}
+
+static int ksym__cmp(const void *va, const void *vb)
+{
+	const struct xpu_record_ksym *a = *(const struct xpu_record_ksym *const *)va;
+	const struct xpu_record_ksym *b = *(const struct xpu_record_ksym *const *)vb;
+
+	/* Records of one start: the first one in the file holds. */
+	return cmp3(a->start, b->start) ?: cmp3(b, a);
+}
+
+void kallsyms__finish(struct kallsyms *k)
+{
+	if (k->syms.nr)
+		qsort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__cmp);
+}
+
+const char *kallsyms__find(const struct kallsyms *k, uint64_t addr)
+{
+	size_t lo = 0, hi, mid;
+
+	for (hi = k->syms.nr; lo < hi;) {
+		mid = lo + (hi - lo) / 2;
+		if (k->syms.v[mid]->start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < k->syms.v[lo - 1]->end ? k->syms.v[lo - 1]->name : NULL;
+}

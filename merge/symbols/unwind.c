@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "symbols/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+
+#include "symbols/cfi.h"
+
+struct unwind_tables {			/* of a file */
+	const struct dso *dso;
+	struct cfi *cfi;		/* NULL: it has none */
+	UT_hash_handle hh;
+};
+
+struct unwind_stack {			/* of a thread */
+	uint32_t thread_id;
+	uint64_t start;			/* multiple of XPU_STACK_BLOCK */
+	uint64_t from, to;		/* [from, to) is known */
+	size_t nr_blocks;
+	uint8_t *blocks;
+	UT_hash_handle hh;
+};
+
+void unwind__init(struct unwind *u, struct dsos *dsos)
+{
+	memset(u, 0, sizeof(*u));
+	u->dsos = dsos;
+}
+
+void unwind__next(struct unwind *u)
+{
+	struct unwind_stack *s, *next;
+
+	HASH_ITER(hh, u->stacks, s, next) {
+		HASH_DEL(u->stacks, s);
+		free(s->blocks);
+		free(s);
+	}
+}
+
+void unwind__exit(struct unwind *u)
+{
+	struct unwind_tables *t, *next;
+
+	unwind__next(u);
+	HASH_ITER(hh, u->tables, t, next) {
+		HASH_DEL(u->tables, t);
+		cfi__free(t->cfi);
+		free(t);
+	}
+}
+
+static struct unwind_stack *unwind__stack(struct unwind *u, uint32_t thread_id)
+{
+	struct unwind_stack *s;
+	bool oom = false;
+
+	HASH_FIND(hh, u->stacks, &thread_id, sizeof(thread_id), s);
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->thread_id = thread_id;
+	HASH_ADD(hh, u->stacks, thread_id, sizeof(s->thread_id), s);
+	if (!oom)
+		return s;
+	free(s);
+	return NULL;
+}
+
+/* Makes @s what the record says. Return: as unwind__record(). */
+static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_stack *rec)
+{
+	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
+	size_t nr = !rec->bytes ? 0 :
+		    (sp - start + rec->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK;
+	const __u64 *bitmap = rec->data + rec->nr_python;
+	const uint8_t *from = (const uint8_t *)(bitmap + (nr + 63) / 64);
+	uint8_t *blocks;
+	size_t i, old;
+	int bad = 0;
+
+	blocks = calloc(nr ?: 1, XPU_STACK_BLOCK);
+	if (!blocks)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		if (bitmap[i / 64] & 1ull << i % 64) {
+			memcpy(blocks + i * XPU_STACK_BLOCK, from, XPU_STACK_BLOCK);
+			from += XPU_STACK_BLOCK;
+			continue;
+		}
+		at = start + i * XPU_STACK_BLOCK;
+		old = (at - s->start) / XPU_STACK_BLOCK;
+		if (!(rec->hdr.misc & XPU_MISC_STACK_DELTA) || at < s->start || old >= s->nr_blocks)
+			bad = 1;
+		else
+			memcpy(blocks + i * XPU_STACK_BLOCK, s->blocks + old * XPU_STACK_BLOCK,
+			       XPU_STACK_BLOCK);
+	}
+	free(s->blocks);
+	s->blocks = blocks;
+	s->nr_blocks = nr;
+	s->start = start;
+	s->from = sp;
+	s->to = sp + rec->bytes;
+	return bad;
+}
+
+static bool unwind_stack__read(void *ctx, uint64_t addr, uint64_t *value)
+{
+	const struct unwind_stack *s = ctx;
+
+	if (addr < s->from || s->to < s->from || addr >= s->to || s->to - addr < sizeof(*value))
+		return false;
+	memcpy(value, s->blocks + (addr - s->start), sizeof(*value));
+	return true;
+}
+
+static struct cfi *unwind__cfi(struct unwind *u, const struct dso *dso)
+{
+	struct unwind_tables *t;
+	bool oom = false;
+
+	HASH_FIND_PTR(u->tables, &dso, t);
+	if (t)
+		return t->cfi;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->dso = dso;
+	t->cfi = dso->state == DSO_LOADED ? cfi__new(&dso->file) : NULL;
+	HASH_ADD_PTR(u->tables, dso, t);
+	if (!oom)
+		return t->cfi;
+	cfi__free(t->cfi);
+	free(t);
+	return NULL;
+}
+
+/* By the frame pointer, if it can be one. */
+static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwind_stack *s)
+{
+	uint64_t bp = regs->v[XPU_REG_BP], ip;
+
+	/* The ABI has 0 where a stack begins. */
+	if (regs->known & 1u << XPU_REG_BP && !bp)
+		return CFI_ROOT;
+	if (!(regs->known & 1u << XPU_REG_BP) || bp < regs->v[XPU_REG_SP] || bp % 8 ||
+	    !unwind_stack__read(s, bp + 8, &ip) ||
+	    !unwind_stack__read(s, bp, &regs->v[XPU_REG_BP]))
+		return CFI_LOST;
+	regs->v[XPU_REG_IP] = ip;
+	regs->v[XPU_REG_SP] = bp + 16;
+	regs->known = 1u << XPU_REG_IP | 1u << XPU_REG_SP | 1u << XPU_REG_BP;
+	return CFI_STEPPED;
+}
+
+static enum cfi_result unwind__step(struct unwind *u, struct image *image, uint32_t epoch,
+				    struct cfi_regs *regs, bool *exact, bool *loop,
+				    struct unwind_stack *s)
+{
+	uint64_t addr = regs->v[XPU_REG_IP] - !*exact, vaddr;
+	struct map *map = image__find_map(image, epoch, addr);
+	enum cfi_result result = CFI_NO_TABLE;
+	const struct dso_symbol *symbol;
+	struct cfi *cfi;
+
+	*exact = false;
+	if (map && !map->dso)
+		map->dso = dsos__get(u->dsos, map->rec);
+	if (map && map->dso) {
+		/* It also loads the file. */
+		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
+					   &vaddr);
+		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
+		cfi = unwind__cfi(u, map->dso);
+		if (cfi)
+			result = cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
+	}
+	return result == CFI_NO_TABLE ? step_by_frame_pointer(regs, s) : result;
+}
+
+static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words, size_t nr_words)
+{
+	memcpy(u->frames + *nr, words, nr_words * sizeof(*words));
+	*nr += nr_words;
+}
+
+/*
+ * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a
+ * frame of Python's, one.
+ */
+static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stack *rec,
+				  uint16_t nr_native, uint16_t *nr)
+{
+	size_t i, done = 0;
+
+	*nr = 0;
+	for (i = 0; i < nr_native; i++)
+		u->frames[(*nr)++] = u->loop[i] && done < rec->nr_python ? rec->data[done++] :
+									   u->native[i];
+	while (done < rec->nr_python)
+		u->frames[(*nr)++] = rec->data[done++];
+}
+
+/*
+ * Puts Python's frames in the place of the evaluation loops in u->native. Both are in the same
+ * order, so both are gone through once. Loops that are not met, because the native chain was cut
+ * short of them, are further out than all of it.
+ */
+static void unwind__merge(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
+			  bool truncated, uint16_t *nr)
+{
+	size_t i = 0, loop, word, done = 0;
+
+	*nr = 0;
+	for (word = 0; word < rec->nr_python; word++) {
+		if (XPU_WORD_IS_PYTHON(rec->data[word]))
+			continue;
+		for (loop = i; loop + 1 < nr_native; loop++)
+			if (u->sp[loop] <= rec->data[word] && rec->data[word] < u->sp[loop + 1])
+				break;
+		if (loop + 1 >= nr_native) {
+			if (truncated)
+				break;
+			continue;	/* its frames go with the next one's */
+		}
+		unwind__append(u, nr, u->native + i, loop - i);
+		for (; done < word; done++)
+			if (XPU_WORD_IS_PYTHON(rec->data[done]))
+				u->frames[(*nr)++] = rec->data[done];
+		i = loop + 1;
+	}
+	unwind__append(u, nr, u->native + i, nr_native - i);
+	for (; done < rec->nr_python; done++)
+		if (XPU_WORD_IS_PYTHON(rec->data[done]))
+			u->frames[(*nr)++] = rec->data[done];
+}
+
+int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct image *image,
+		   uint32_t epoch, uint16_t *nr, uint16_t *flags)
+{
+	struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
+	struct unwind_stack *s = unwind__stack(u, rec->thread_id);
+	enum cfi_result result = CFI_STEPPED;
+	uint32_t loops;
+	uint16_t n;
+	bool exact = true;
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = unwind_stack__update(s, rec);
+	if (err < 0)
+		return err;
+	memcpy(regs.v, rec->regs, sizeof(regs.v));
+	u->native[0] = regs.v[XPU_REG_IP];
+	u->sp[0] = regs.v[XPU_REG_SP];
+	u->loop[0] = false;
+	for (n = 1; n < UNWIND_MAX_FRAMES; n++) {
+		result = image ? unwind__step(u, image, epoch, &regs, &exact, &u->loop[n - 1], s) :
+				 CFI_LOST;
+		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
+			break;
+		if (regs.v[XPU_REG_IP] >> 56) {		/* no program's */
+			result = CFI_LOST;
+			break;
+		}
+		/* All but the first are looked up a byte earlier. */
+		u->native[n] = regs.v[XPU_REG_IP] + exact;
+		u->sp[n] = regs.v[XPU_REG_SP];
+		u->loop[n] = false;
+	}
+	if (result == CFI_LOST || n == UNWIND_MAX_FRAMES || rec->nr_python == XPU_MAX_PYTHON)
+		*flags |= XPU_CHAIN_TRUNCATED;
+	for (loops = 0; loops < rec->nr_python && XPU_WORD_IS_PYTHON(rec->data[loops]); loops++)
+		;
+	if (loops < rec->nr_python)
+		unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
+	else
+		unwind__merge_by_name(u, rec, n, nr);
+	return err;
+}

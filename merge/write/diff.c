@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "write/html.h"
+#include "write/text.h"
+
+enum { A, B };
+
+/* Of a call path this many frames are shown, the innermost ones. */
+#define SHOWN_FRAMES	6
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* What the unit is of: ns, records or bytes. */
+static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, unsigned int side)
+{
+	const struct tree_value *v = &cell->v[side];
+
+	if (!folded__wants(d->sides[side], d->opts.unit, cell->kind))
+		return 0;
+	return d->opts.unit == UNIT_COUNT ? v->nr : d->opts.unit == UNIT_BYTES ? v->bytes : v->ns;
+}
+
+/* Normalized and in the unit asked for, rounded once, to nearest, halves up. */
+static uint64_t diff__value(const struct diff *d, uint64_t raw, unsigned int side)
+{
+	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 :
+				d->opts.unit == UNIT_MS ? 1000000 : 1;
+	unsigned __int128 num = raw;
+
+	if (side == A) {
+		num *= d->num;
+		den *= d->den;
+	}
+	return (num + den / 2) / den;
+}
+
+static uint64_t diff__total(const struct diff *d, unsigned int side)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	if (d->opts.normalize == NORMALIZE_LAUNCHES)
+		return d->sides[side]->sums.loss.nr_launches;
+	for (i = 0; i < d->tree.cells.nr; i++)
+		sum += diff__raw(d, &d->tree.cells.v[i], side);
+	return sum;
+}
+
+int diff__init(struct diff *d, const struct session *a, const struct session *b,
+	       const struct diff_opts *opts)
+{
+	int err;
+
+	memset(d, 0, sizeof(*d));
+	d->opts = *opts;
+	d->sides[A] = a;
+	d->sides[B] = b;
+	d->num = d->den = 1;
+	err = tree__init(&d->tree) ?: tree__add(&d->tree, a, A, &opts->by, false) ?:
+	      tree__add(&d->tree, b, B, &opts->by, false) ?: tree__sort(&d->tree);
+	if (err || opts->normalize == NORMALIZE_NONE)
+		return err;
+	d->num = diff__total(d, B);
+	d->den = diff__total(d, A);
+	return d->den ? 0 : -EDOM;
+}
+
+void diff__exit(struct diff *d)
+{
+	tree__exit(&d->tree);
+}
+
+/* ---- folded --------------------------------------------------------------------------------- */
+
+/* The names from the root to @node; @path has room for all levels. Return: how many. */
+static uint32_t diff__path(const struct diff *d, uint32_t node, const char **path)
+{
+	uint32_t nr = d->tree.nodes.v[node].depth, n;
+
+	for (n = node; n != TREE_ROOT; n = d->tree.nodes.v[n].parent)
+		path[d->tree.nodes.v[n].depth - 1] =
+			d->tree.frames.v[d->tree.nodes.v[n].frame].name;
+	return nr;
+}
+
+/* Return: room for the longest path, or NULL. */
+static const char **diff__new_path(const struct diff *d)
+{
+	uint32_t deepest = 0;
+	size_t i;
+
+	for (i = 0; i < d->tree.nodes.nr; i++)
+		deepest = max_t(uint32_t, deepest, d->tree.nodes.v[i].depth);
+	return calloc(deepest + 1, sizeof(const char *));
+}
+
+int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result)
+{
+	const char **path = diff__new_path(d);
+	const struct tree *t = &d->tree;
+	size_t i, j;
+
+	memset(result, 0, sizeof(*result));
+	if (!path)
+		return -ENOMEM;
+	for (i = 0; i < t->cells.nr; i = j) {
+		uint64_t raw[TREE_SIDES] = { 0 }, value[TREE_SIDES], ns = 0;
+		bool wanted = false;
+		uint32_t nr, side, k;
+
+		/* The same work on several devices. */
+		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
+			for (side = 0; side < TREE_SIDES; side++) {
+				raw[side] += diff__raw(d, &t->cells.v[j], side);
+				ns += t->cells.v[j].v[side].ns;
+				wanted |= folded__wants(d->sides[side], d->opts.unit,
+							t->cells.v[j].kind);
+			}
+		if (!wanted)
+			continue;
+		nr = diff__path(d, t->cells.v[i].node, path);
+		for (k = 0; k < nr; k++)
+			fprintf(f, "%s%s", k ? ";" : "", path[k]);
+		for (side = 0; side < TREE_SIDES; side++)
+			value[side] = diff__value(d, raw[side], side);
+		fprintf(f, " %" PRIu64 " %" PRIu64 "\n", value[A], value[B]);
+		result->nr_lines++;
+		if (d->opts.unit != UNIT_BYTES && !value[A] && !value[B] && ns) {
+			result->nr_rounded_away++;
+			result->rounded_away_ns += ns;
+		}
+	}
+	free(path);
+	return 0;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* A line of a table. */
+struct row {
+	uint32_t key;			/* a frame, or a node */
+	uint64_t ns[TREE_SIDES];	/* A normalized */
+	uint64_t nr[TREE_SIDES];	/* as they are */
+};
+
+typedef ARRAY(struct row) rows_t;
+
+static int row__cmp_key(const void *va, const void *vb)
+{
+	const struct row *a = va, *b = vb;
+
+	return cmp3(a->key, b->key);
+}
+
+static uint64_t row__change(const struct row *row)
+{
+	return row->ns[A] > row->ns[B] ? row->ns[A] - row->ns[B] : row->ns[B] - row->ns[A];
+}
+
+/* Largest change first; then the larger ones. */
+static int row__cmp_change(const void *va, const void *vb)
+{
+	const struct row *a = va, *b = vb;
+
+	return cmp3(row__change(b), row__change(a)) ?: cmp3(b->ns[B], a->ns[B]) ?:
+	       cmp3(a->key, b->key);
+}
+
+static int rows__add(rows_t *rows, uint32_t key, const struct tree_cell *cell)
+{
+	return array_push(rows, ((struct row){
+		key, { cell->v[A].ns, cell->v[B].ns }, { cell->v[A].nr, cell->v[B].nr },
+	}));
+}
+
+/* One row for each key, in order of change. */
+static void rows__sum(rows_t *rows, const struct diff *d)
+{
+	size_t i, nr = 0;
+
+	if (!rows->nr)
+		return;
+	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_key);
+	for (i = 1; i < rows->nr; i++) {
+		struct row *to = &rows->v[nr], *from = &rows->v[i];
+		unsigned int side;
+
+		if (to->key != from->key) {
+			rows->v[++nr] = *from;
+			continue;
+		}
+		for (side = 0; side < TREE_SIDES; side++) {
+			to->ns[side] += from->ns[side];
+			to->nr[side] += from->nr[side];
+		}
+	}
+	rows->nr = nr + 1;
+	for (i = 0; i < rows->nr; i++)
+		rows->v[i].ns[A] = ((unsigned __int128)rows->v[i].ns[A] * d->num + d->den / 2) /
+				   d->den;
+	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);
+}
+
+static void print_ns(FILE *f, const char *sign, uint64_t ns, enum unit unit)
+{
+	uint64_t per = unit == UNIT_NS ? 1 : unit == UNIT_MS ? 1000000 : 1000;
+	char cell[40];
+
+	if (unit == UNIT_NS)
+		snprintf(cell, sizeof(cell), "%s%" PRIu64, sign, ns);
+	else
+		snprintf(cell, sizeof(cell), "%s%" PRIu64 ".%03u", sign, ns / per,
+			 (unsigned int)(ns % per * 1000 / per));
+	fprintf(f, " %15s", cell);
+}
+
+/* How much B is above or below A, in percent of A. */
+static void print_change(FILE *f, const struct row *row)
+{
+	const char *sign = row->ns[B] < row->ns[A] ? "-" : "+";
+	uint64_t tenths;
+	char cell[40];
+
+	if (!row->ns[A] || !row->ns[B]) {
+		fprintf(f, " %9s", row->ns[B] ? "new" : row->ns[A] ? "gone" : "");
+		return;
+	}
+	tenths = ((unsigned __int128)row__change(row) * 1000 + row->ns[A] / 2) / row->ns[A];
+	snprintf(cell, sizeof(cell), "%s%" PRIu64 ".%u%%", sign, tenths / 10,
+		 (unsigned int)(tenths % 10));
+	fprintf(f, " %9s", cell);
+}
+
+static void print_path(const struct diff *d, FILE *f, uint32_t node, const char **path)
+{
+	uint32_t nr = diff__path(d, node, path);
+	uint32_t from = nr > SHOWN_FRAMES + 1 ? nr - SHOWN_FRAMES : 1, i;
+
+	fprintf(f, "%s: %s", path[0], from > 1 ? "... > " : "");
+	for (i = from; i < nr; i++)
+		fprintf(f, "%s%s", path[i], i + 1 < nr ? " > " : "");
+}
+
+static void print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *title,
+		       const char **path)
+{
+	const char *unit = d->opts.unit == UNIT_NS ? "ns" : d->opts.unit == UNIT_MS ? "ms" : "us";
+	size_t nr_differ = 0, shown, i;
+
+	rows__sum(rows, d);
+	for (i = 0; i < rows->nr; i++)
+		nr_differ += row__change(&rows->v[i]) != 0;
+	fprintf(f, "\n%s: %zu, of which %zu differ, times in %s\n", title, rows->nr, nr_differ,
+		unit);
+	if (rows->nr)
+		fprintf(f, " %15s %9s %15s %15s %10s %10s  %s\n", "B - A", "", "A", "B", "count A",
+			"count B", path ? "path" : "name");
+	shown = d->opts.max_rows ? min_t(size_t, d->opts.max_rows, rows->nr) : rows->nr;
+	for (i = 0; i < shown; i++) {
+		const struct row *row = &rows->v[i];
+
+		print_ns(f, row->ns[B] < row->ns[A] ? "-" : row->ns[B] > row->ns[A] ? "+" : "",
+			 row__change(row), d->opts.unit);
+		print_change(f, row);
+		print_ns(f, "", row->ns[A], d->opts.unit);
+		print_ns(f, "", row->ns[B], d->opts.unit);
+		fprintf(f, " %10" PRIu64 " %10" PRIu64 "  ", row->nr[A], row->nr[B]);
+		if (path)
+			print_path(d, f, row->key, path);
+		else
+			fputs(d->tree.frames.v[row->key].name, f);
+		fputc('\n', f);
+	}
+	if (shown < rows->nr)
+		fprintf(f, "  ... %zu more\n", rows->nr - shown);
+}
+
+/* In words, for people; "" if it is not normalized. */
+static void diff__describe(const struct diff *d, char *buf, size_t size)
+{
+	buf[0] = 0;
+	if (d->opts.normalize != NORMALIZE_NONE)
+		snprintf(buf, size, "A is multiplied by %.6g, as if both had the same %s",
+			 (double)d->num / d->den, d->opts.normalize == NORMALIZE_LAUNCHES ?
+			 "number of launches" : "total");
+}
+
+int diff__write_text(const struct diff *d, FILE *f)
+{
+	const struct tree *t = &d->tree;
+	const char **path = diff__new_path(d);
+	rows_t work = { 0 }, paths = { 0 };
+	unsigned int side;
+	char words[128];
+	int err = path ? 0 : -ENOMEM;
+	size_t i, k;
+
+	for (i = 0; i < t->cells.nr && !err; i++) {
+		const struct tree_cell *cell = &t->cells.v[i];
+		const struct tree_node *n = &t->nodes.v[cell->node];
+
+		/* CPU time has no name of its own, and its call path is where it is. */
+		if (cell->kind != LEAF_CPU)
+			err = rows__add(&work, n->frame, cell) ?:
+			      rows__add(&paths, n->parent, cell);
+		else
+			err = rows__add(&paths, cell->node, cell);
+	}
+	if (err)
+		goto out;
+	for (side = 0; side < TREE_SIDES; side++) {
+		const struct session *s = d->sides[side];
+
+		fprintf(f, "%s%c\n", side ? "\n" : "", 'A' + side);
+		for (k = 0; k < s->model.inputs.nr; k++)
+			text__write_head(s, &s->model.inputs.v[k], f);
+		session__print_loss(s, f);
+	}
+	diff__describe(d, words, sizeof(words));
+	if (words[0])
+		fprintf(f, "\n%s\n", words);
+	print_rows(d, f, &work, "kernels and other work", NULL);
+	print_rows(d, f, &paths, "call paths", path);
+out:
+	free(path);
+	array_free(&work);
+	array_free(&paths);
+	return err;
+}
+
+/* ---- html ----------------------------------------------------------------------------------- */
+
+int diff__write_html(const struct diff *d, FILE *f, const char *unit)
+{
+	const struct html_side sides[TREE_SIDES] = {
+		{ d->sides[A], (double)d->num / d->den }, { d->sides[B], 1 },
+	};
+	char words[128];
+
+	diff__describe(d, words, sizeof(words));
+	return html__write(f, &d->tree, sides, TREE_SIDES,
+			   &(struct html_opts){
+				   .unit = unit, .normalize = words, .by = d->opts.by,
+			   });
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * diff.h - two recordings, compared by names
+ *
+ * Call paths of A and B are the same when they read the same: pids, hosts and addresses may differ,
+ * and only struct diff_opts.by tells devices apart. What is compared are sums: device time, or the
+ * count of device records, or bytes.
+ */
+#ifndef MERGE_DIFF_H
+#define MERGE_DIFF_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "write/folded.h"
+#include "join/session.h"
+#include "write/tree.h"
+
+enum normalize {
+	NORMALIZE_NONE,
+	NORMALIZE_TOTAL,		/* as if both had the same total */
+	NORMALIZE_LAUNCHES,		/* as if both had the same number of launches */
+};
+
+struct diff_opts {
+	enum normalize normalize;
+	enum unit unit;			/* not UNIT_SAMPLES */
+	uint32_t max_rows;		/* of each table of the text; 0: all */
+	struct by_list by;		/* the roots; not BY_PID and BY_TID */
+};
+
+struct diff {
+	struct diff_opts opts;
+	const struct session *sides[TREE_SIDES];
+	struct tree tree;
+	uint64_t num, den;		/* values of A count num/den times */
+};
+
+/**
+ * diff__init - bring two sessions together
+ * @a, @b: processed; must outlive @d
+ *
+ * Return: 0, -ENOMEM, or -EDOM if A has nothing to normalize by. diff__exit() after any of them.
+ */
+int diff__init(struct diff *d, const struct session *a, const struct session *b,
+	       const struct diff_opts *opts);
+void diff__exit(struct diff *d);
+
+/*
+ * Lines "thread;frame;...;leaf A B", as difffolded.pl makes them and flamegraph.pl draws them.
+ * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
+int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result);
+
+/* What differs most: kernels and other work, and call paths. Return: the same. */
+int diff__write_text(const struct diff *d, FILE *f);
+
+/* The page with both; @unit: as html_opts.unit. Return: the same. */
+int diff__write_html(const struct diff *d, FILE *f, const char *unit);
+
+#endif /* MERGE_DIFF_H */

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "util.h"
+
+struct line {
+	const char *text;
+	uint64_t sum_ns;
+	uint64_t nr;
+	uint64_t bytes;
+	uint64_t nr_samples;		/* CPU samples of sample_ns, if both are among these */
+	uint64_t samples_ns;
+	bool has_bytes;
+};
+
+typedef folded_text_t buf_t;
+
+static int buf__put(buf_t *buf, const char *s, size_t len)
+{
+	int err = array_reserve(buf, buf->nr + len);
+
+	if (err || !len)
+		return err;		/* there may be no buffer yet */
+	memcpy(buf->v + buf->nr, s, len);
+	buf->nr += len;
+	return 0;
+}
+
+static int buf__put_name(buf_t *buf, const char *name)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+	int err;
+
+	for (;;) {
+		len = escape__plain(name);
+		err = len ? buf__put(buf, name, len) : 0;
+		name += len;
+		len = err ? 0 : escape__next(&name, ESCAPE_FOLDED, out);
+		if (!len)
+			return err;
+		err = buf__put(buf, out, len);
+		if (err)
+			return err;
+	}
+}
+
+static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,
+			 bool numbered)
+{
+	char label[LEAF_LABEL_MAX];
+
+	leaf__label(&s->model.gpus, leaf, numbered, label);
+	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
+}
+
+uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1];
+
+	return by == BY_NVTX ? nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
+}
+
+/* @nr: of the ranges, from the first one opened */
+static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1];
+
+	if (nr >= nvtx__path(&s->model.nvtx, range, path))
+		return buf__put(buf, "[no NVTX range]", 15);
+	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
+}
+
+int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
+		     enum by by, uint32_t nr)
+{
+	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
+	uint32_t number = 0, proc = s->model.chains.v[a->chain].proc;
+	const char *what = NULL, *host = "";
+	bool known = false;
+	char label[64];
+	int len, err;
+
+	switch (by) {
+	case BY_PID:
+		what = "pid";
+		number = s->model.machine.procs.v[proc].pid;
+		known = number;
+		host = model__host(&s->model, proc);
+		break;
+	case BY_HOST:
+		host = s->model.inputs.v[s->model.machine.procs.v[proc].recording].host;
+		err = buf__put(buf, "[host ", 6);
+		if (!err)
+			err = buf__put_name(buf, *host ? host : "unknown");
+		return err ?: buf__put(buf, "]", 1);
+	case BY_TID:
+		what = "tid";
+		known = a->thread != NO_INDEX;
+		number = known ? s->model.threads.v[a->thread].tid : 0;
+		break;
+	case BY_DEVICE:
+		what = "GPU";
+		known = leaf_kind__is_device(leaf->kind);
+		number = known ? s->model.gpus.list.v[leaf->gpu].number : 0;
+		break;
+	case BY_STREAM:
+		what = "stream";
+		known = a->stream != NO_INDEX && s->model.streams.v[a->stream].known;
+		number = known ? s->model.streams.v[a->stream].stream : 0;
+		break;
+	case BY_NVTX:
+		return buf__put_range(buf, s, s->model.chains.v[a->chain].range, nr);
+	default:
+		return buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
+	}
+	if (known)
+		len = snprintf(label, sizeof(label), "[%s %" PRIu32, what, number);
+	else
+		len = snprintf(label, sizeof(label), "[%s unknown", what);
+	err = buf__put(buf, label, len);
+	if (!err && *host)
+		err = buf__put(buf, " on ", 4) ?: buf__put_name(buf, host);
+	return err ?: buf__put(buf, "]", 1);
+}
+
+/* comm;frame;...;leaf, with its NUL */
+static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
+			 const struct folded_opts *opts, bool numbered)
+{
+	const struct stack *stack = s->model.chains.v[a->chain].stack;
+	uint32_t i, k;
+	int err = 0;
+
+	for (i = 0; i < by_list__nr(&opts->by); i++) {
+		enum by by = opts->by.v[i];
+
+		for (k = 0; k < folded__nr_roots(s, a, by) && !err; k++) {
+			if (i || k)
+				err = buf__put(buf, ";", 1);
+			if (!err)
+				err = folded__put_root(buf, s, a, by, k);
+		}
+	}
+	for (i = 0; i < stack->nr && !err; i++) {
+		err = buf__put(buf, ";", 1);
+		if (!err)
+			err = buf__put_name(buf, stack->frames[i]->name);
+	}
+	if (!err && s->model.leaves.v[a->leaf].kind != LEAF_CPU)
+		err = buf__put(buf, ";", 1) ?:
+		      buf__put_leaf(buf, s, &s->model.leaves.v[a->leaf], numbered);
+	return err ?: buf__put(buf, "", 1);
+}
+
+static int line__cmp(const void *va, const void *vb)
+{
+	const struct line *a = va, *b = vb;
+
+	return strcmp(a->text, b->text);
+}
+
+/* To nearest, halves up. */
+static uint64_t line__value(const struct line *line, const struct folded_opts *opts,
+			    uint32_t freq_hz)
+{
+	switch (opts->unit) {
+	case UNIT_NS:
+		return line->sum_ns;
+	case UNIT_US:
+		return line->sum_ns / 1000 + (line->sum_ns % 1000 >= 500);
+	case UNIT_MS:
+		return line->sum_ns / 1000000 + (line->sum_ns % 1000000 >= 500000);
+	case UNIT_SAMPLES:
+		return line->nr_samples + ((unsigned __int128)(line->sum_ns - line->samples_ns) *
+					   freq_hz + 500000000) / 1000000000;
+	case UNIT_COUNT:
+		return line->nr;
+	case UNIT_BYTES:
+		return line->bytes;
+	}
+	return 0;
+}
+
+bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
+{
+	if (unit == UNIT_BYTES ||
+	    (unit == UNIT_COUNT && (s->opts.without & LEAVES_DEVICE) != LEAVES_DEVICE))
+		return LEAVES_DEVICE & 1u << kind;
+	return true;
+}
+
+int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
+		  struct folded_result *result)
+{
+	uint32_t recorded_hz = model__freq_hz(&s->model), freq_hz = opts->freq_hz ?: recorded_hz ?: 99;
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
+	ARRAY(struct line) lines = { 0 };
+	struct arena texts = { 0 };
+	buf_t buf = { 0 };
+	size_t i, j;
+	int err = 0;
+
+	memset(result, 0, sizeof(*result));
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
+		bool counted = kind == LEAF_CPU && freq_hz == recorded_hz;
+		char *text;
+
+		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
+			continue;
+		buf.nr = 0;
+		err = buf__put_line(&buf, s, a, opts, numbered);
+		if (err)
+			break;
+		text = arena__alloc(&texts, buf.nr);
+		if (!text) {
+			err = -ENOMEM;
+			break;
+		}
+		memcpy(text, buf.v, buf.nr);
+		err = array_push(&lines, ((struct line){
+			text, a->sum_ns, a->nr, a->bytes, counted ? a->nr : 0,
+			counted ? a->sum_ns : 0, kind != LEAF_KERNEL,
+		}));
+	}
+	if (err)
+		goto out;
+	if (lines.nr)
+		qsort(lines.v, lines.nr, sizeof(*lines.v), line__cmp);
+	for (i = 0; i < lines.nr; i = j) {
+		struct line sum = lines.v[i];
+		uint64_t value;
+
+		/* Call paths that differ in addresses only read alike. */
+		for (j = i + 1; j < lines.nr && !strcmp(lines.v[j].text, sum.text); j++) {
+			sum.sum_ns += lines.v[j].sum_ns;
+			sum.nr += lines.v[j].nr;
+			sum.bytes += lines.v[j].bytes;
+			sum.nr_samples += lines.v[j].nr_samples;
+			sum.samples_ns += lines.v[j].samples_ns;
+		}
+		value = line__value(&sum, opts, freq_hz);
+		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
+		result->nr_lines++;
+		if (opts->unit == UNIT_BYTES) {
+			result->nr_without_bytes += !sum.has_bytes;
+		} else if (!value && sum.sum_ns) {
+			result->nr_rounded_away++;
+			result->rounded_away_ns += sum.sum_ns;
+		}
+	}
+out:
+	array_free(&buf);
+	array_free(&lines);
+	arena__free(&texts);
+	return err;
+}

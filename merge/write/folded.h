@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * folded.h - folded stacks, one line a call path, for flamegraph.pl and its like
+ *
+ *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
+ *
+ * Root first, in byte order of the lines. Other roots than the comm, or several, with struct
+ * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD;
+ * [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never seen; [no launch] as
+ * the parent of device work whose launch was never seen. In names, ';' becomes ':', control
+ * characters '?' and bytes that are no UTF-8 U+FFFD.
+ *
+ * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
+ * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps
+ * its line with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts
+ * launches.
+ */
+#ifndef MERGE_FOLDED_H
+#define MERGE_FOLDED_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "join/session.h"
+
+enum unit {
+	UNIT_NS,
+	UNIT_US,
+	UNIT_MS,
+	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen; CPU samples are
+					 * counted if that is how they were recorded */
+	UNIT_COUNT,
+	UNIT_BYTES,			/* moved or set; kernels have none */
+};
+
+/* What the frames at the root may tell, beside the call path. */
+enum by {
+	BY_COMM,			/* app */
+	BY_HOST,			/* [host node1] */
+	BY_PID,				/* [pid 123]; [pid 123 on node1] with several hosts */
+	BY_TID,				/* [tid 123]; needs session_opts.by_thread */
+	BY_DEVICE,			/* [GPU 0] */
+	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
+	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that
+					 * was open; needs session_opts.by_range */
+	NR_BY
+};
+
+/* Root first; an empty one is BY_COMM. */
+struct by_list {
+	uint32_t nr;
+	enum by v[NR_BY];
+};
+
+static inline uint32_t by_list__nr(const struct by_list *by)
+{
+	return by->nr ?: 1;		/* zeroed, v[0] is BY_COMM */
+}
+
+struct folded_opts {
+	enum unit unit;
+	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
+	struct by_list by;
+};
+
+struct folded_result {
+	uint64_t nr_lines;
+	uint64_t nr_rounded_away;	/* lines with time that show 0 ... */
+	uint64_t rounded_away_ns;	/* ... and how much that is in all */
+	uint64_t nr_without_bytes;	/* UNIT_BYTES: lines of kernels */
+};
+
+/*
+ * Writes all of @s. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
+int folded__write(const struct session *s, FILE *f, const struct folded_opts *opts,
+		  struct folded_result *result);
+
+/*
+ * Return: whether the unit is of that kind of work: device records are counted and have bytes, not
+ * what threads did beside; unless only that is there.
+ */
+bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
+
+/* A text that grows; zero it to start, array_free() it. */
+typedef ARRAY(char) folded_text_t;
+
+/* How many frames at the root tell @by of @a: one, but for ranges. */
+uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
+
+/*
+ * Appends number @nr of the root frames that tell @by of @a, as lines have it, without a NUL.
+ * Return: 0 or -ENOMEM.
+ */
+int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
+		     enum by by, uint32_t nr);
+
+#endif /* MERGE_FOLDED_H */

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/page.h"
+
+/* Relative to the root of the source, which is where make runs the compiler. */
+#define EMBED(name, file)				\
+	__asm__(".pushsection .rodata\n"		\
+		".globl " #name "\n"			\
+		".type " #name ", @object\n"		\
+		#name ":\n"				\
+		".incbin \"" file "\"\n"		\
+		".byte 0\n"				\
+		".size " #name ", . - " #name "\n"	\
+		".popsection\n")
+
+EMBED(page_html, "merge/write/page/page.html");
+EMBED(page_css, "merge/write/page/page.css");
+EMBED(page_script, "merge/write/page/page.js");
+EMBED(page_library, "third_party/d3-flame-graph/d3-flame-graph.min.js");

@@ -1,0 +1,868 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/pftrace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "util.h"
+
+#define SEQUENCE	1		/* all packets are of one writer */
+
+/* The fields that are written, by message. */
+enum {
+	TRACE_PACKET		= 1,
+
+	PACKET_CLOCK_SNAPSHOT	= 6,
+	PACKET_TIMESTAMP	= 8,
+	PACKET_SEQUENCE_ID	= 10,
+	PACKET_TRACK_EVENT	= 11,
+	PACKET_INTERNED_DATA	= 12,
+	PACKET_SEQUENCE_FLAGS	= 13,
+	PACKET_CLOCK_ID		= 58,
+	PACKET_DEFAULTS		= 59,
+	PACKET_TRACK_DESCRIPTOR	= 60,
+	PACKET_PERF_SAMPLE	= 66,
+
+	FLAG_STATE_CLEARED	= 1,
+	FLAG_NEEDS_STATE	= 2,
+
+	DEFAULTS_EVENT		= 11,
+	DEFAULTS_CLOCK_ID	= 58,
+
+	EVENT_DEFAULTS_TRACK	= 11,
+
+	SNAPSHOT_CLOCKS		= 1,
+	SNAPSHOT_PRIMARY	= 2,
+
+	CLOCK_ID		= 1,
+	CLOCK_TIMESTAMP		= 2,
+	CLOCK_IS_INCREMENTAL	= 3,
+
+	EVENT_CATEGORY_IIDS	= 3,
+	EVENT_DEBUG_ANNOTATIONS	= 4,
+	EVENT_TYPE		= 9,
+	EVENT_NAME_IID		= 10,
+	EVENT_TRACK_UUID	= 11,
+	EVENT_COUNTER_VALUE	= 30,
+	EVENT_FLOW_IDS		= 47,
+
+	TYPE_SLICE_BEGIN	= 1,
+	TYPE_SLICE_END		= 2,
+	TYPE_COUNTER		= 4,
+
+	ANNOTATION_NAME_IID	= 1,
+	ANNOTATION_UINT		= 3,
+	ANNOTATION_STRING_IID	= 17,
+
+	TRACK_UUID		= 1,
+	TRACK_NAME		= 2,
+	TRACK_PROCESS		= 3,
+	TRACK_THREAD		= 4,
+	TRACK_PARENT_UUID	= 5,
+	TRACK_COUNTER		= 8,
+
+	PROCESS_PID		= 1,
+	PROCESS_NAME		= 6,
+
+	THREAD_PID		= 1,
+	THREAD_TID		= 2,
+	THREAD_NAME		= 5,
+
+	INTERNED_CATEGORIES	= 1,
+	INTERNED_EVENT_NAMES	= 2,
+	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_FUNCTION_NAMES	= 5,
+	INTERNED_FRAMES		= 6,
+	INTERNED_CALLSTACKS	= 7,
+	INTERNED_BUILD_IDS	= 16,
+	INTERNED_MAPPING_PATHS	= 17,
+	INTERNED_MAPPINGS	= 19,
+	INTERNED_ANNOTATION_STRINGS = 29,
+
+	NAME_IID		= 1,	/* of all that have an id and a string */
+	NAME_STRING		= 2,
+
+	FRAME_IID		= 1,
+	FRAME_FUNCTION		= 2,
+	FRAME_MAPPING		= 3,
+	FRAME_REL_PC		= 4,
+
+	CALLSTACK_IID		= 1,
+	CALLSTACK_FRAMES	= 2,
+
+	MAPPING_IID		= 1,
+	MAPPING_BUILD_ID	= 2,
+	MAPPING_PATHS		= 7,
+
+	SAMPLE_PID		= 2,
+	SAMPLE_TID		= 3,
+	SAMPLE_CALLSTACK	= 4,
+};
+
+/*
+ * Clocks. Most of what a packet takes is its time, so the first tracks have clocks of their own, each
+ * of whose times is what has passed since the one before; the last of the sequence's clocks tells
+ * what has passed since the beginning.
+ */
+enum {
+	CLOCK_REALTIME_ID	= 1,
+	CLOCK_MONOTONIC_ID	= 3,
+	CLOCK_DELTAS		= 64,
+	CLOCK_SINCE_START	= 127,
+};
+
+/* Ids of what there is little of. */
+enum category {
+	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
+	CATEGORY_SLICES,		/* one for each enum slice_kind */
+};
+enum annotation { ANNOTATION_CORRELATION = 1, ANNOTATION_PATH, ANNOTATION_CAPTURED, ANNOTATION_BYTES };
+
+/* Tracks: what it is in the upper bits, which one in the lower 32. */
+#define UUID_PROCESS	(1ull << 40)	/* process */
+#define UUID_THREAD	(2ull << 40)	/* thread */
+#define UUID_NO_THREAD	(3ull << 40)	/* process, whose thread is not known */
+#define UUID_GPU	(4ull << 40)	/* GPU */
+#define UUID_STREAM	(5ull << 40)	/* track number */
+#define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
+
+/* A message in the making. */
+struct msg {
+	ARRAY(uint8_t) bytes;
+	bool failed;			/* no memory */
+};
+
+/* Arrows from one launch, beside the first: a flow leads through all that has its id. */
+struct fan {
+	uint32_t nr;
+	uint32_t next;			/* the number of the next one to end */
+};
+
+struct pftrace {
+	FILE *f;
+	const struct session *s;
+	struct timeline *t;
+	struct msg packet, event, inner;
+	struct msg interned;		/* what the next packet defines */
+	struct msg out;			/* what is yet to be written */
+	uint64_t track;			/* of events that do not tell theirs */
+	uint32_t clock;			/* of packets that do not tell theirs */
+	uint32_t next_clock;
+	uint64_t last_ns;		/* what the clock's next time adds to */
+	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
+	struct idmap frames;		/* frame -> iid */
+	struct idmap mappings;		/* dso -> iid */
+	struct idmap graphs;		/* key of a launch of much work -> index in fans */
+	ARRAY(struct fan) fans;
+	uint32_t next_arrow;
+	bool *has_path, *has_stack;	/* by chain: its interned forms are written */
+	bool *has_leaf;			/* by leaf: its name is */
+	bool started;
+	ARRAY(char) text;
+	bool failed;
+};
+
+static uint64_t address(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* ---- protobuf ------------------------------------------------------------------------------- */
+
+#define VARINT_MAX	10		/* bytes */
+
+/* Return: where the next @len bytes go, NULL if there is no memory for them. */
+static inline uint8_t *msg__room(struct msg *m, size_t len)
+{
+	if (array_reserve(&m->bytes, m->bytes.nr + len)) {
+		m->failed = true;
+		return NULL;
+	}
+	return m->bytes.v + m->bytes.nr;
+}
+
+static void msg__raw(struct msg *m, const void *bytes, size_t len)
+{
+	uint8_t *to = msg__room(m, len);
+
+	if (!to || !len)
+		return;
+	memcpy(to, bytes, len);
+	m->bytes.nr += len;
+}
+
+static inline void msg__varint(struct msg *m, uint64_t value)
+{
+	uint8_t *to = msg__room(m, VARINT_MAX), *end = to;
+
+	if (!to)
+		return;
+	for (; value >= 0x80; value >>= 7)
+		*end++ = value | 0x80;
+	*end++ = value;
+	m->bytes.nr += end - to;
+}
+
+static size_t varint__len(uint64_t value)
+{
+	size_t len = 1;
+
+	for (; value >= 0x80; value >>= 7)
+		len++;
+	return len;
+}
+
+static inline void msg__uint(struct msg *m, unsigned int field, uint64_t value)
+{
+	msg__varint(m, field << 3);
+	msg__varint(m, value);
+}
+
+static void msg__fixed64(struct msg *m, unsigned int field, uint64_t value)
+{
+	uint8_t bytes[8];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = value >> (8 * i);
+	msg__varint(m, field << 3 | 1);
+	msg__raw(m, bytes, sizeof(bytes));
+}
+
+static void msg__bytes(struct msg *m, unsigned int field, const void *bytes, size_t len)
+{
+	msg__varint(m, field << 3 | 2);
+	msg__varint(m, len);
+	msg__raw(m, bytes, len);
+}
+
+/* Puts @from into @m and empties it. */
+static void msg__message(struct msg *m, unsigned int field, struct msg *from)
+{
+	msg__bytes(m, field, from->bytes.v, from->bytes.nr);
+	m->failed |= from->failed;
+	from->bytes.nr = 0;
+}
+
+/* ---- packets and interned data --------------------------------------------------------------- */
+
+#define OUT_BYTES	(64 * 1024)
+
+static void pftrace__flush(struct pftrace *p)
+{
+	if (p->out.bytes.nr)
+		fwrite(p->out.bytes.v, 1, p->out.bytes.nr, p->f);
+	p->out.bytes.nr = 0;
+}
+
+/*
+ * Completes p->packet with @body, as its @field, and with what was interned for it; all of them are
+ * empty afterwards.
+ */
+static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct msg *body)
+{
+	size_t len = body->bytes.nr;
+
+	msg__uint(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	msg__uint(&p->packet, PACKET_SEQUENCE_FLAGS,
+		  p->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
+	p->started = true;
+	if (p->interned.bytes.nr)
+		msg__message(&p->packet, PACKET_INTERNED_DATA, &p->interned);
+	msg__varint(&p->out, TRACE_PACKET << 3 | 2);
+	msg__varint(&p->out, p->packet.bytes.nr + varint__len(field << 3) + varint__len(len) + len);
+	msg__raw(&p->out, p->packet.bytes.v, p->packet.bytes.nr);
+	msg__message(&p->out, field, body);
+	p->failed |= p->packet.failed || p->out.failed;
+	p->packet.bytes.nr = 0;
+	if (p->out.bytes.nr >= OUT_BYTES)
+		pftrace__flush(p);
+}
+
+/* From here on events are of @track, and times its clock's, unless they say otherwise. */
+static void pftrace__enter_track(struct pftrace *p, uint64_t track)
+{
+	p->track = track;
+	p->clock = p->next_clock;
+	p->last_ns = p->t->first_ns;
+	if (p->next_clock < CLOCK_SINCE_START)
+		p->next_clock++;
+	msg__uint(&p->inner, EVENT_DEFAULTS_TRACK, track);
+	msg__message(&p->event, DEFAULTS_EVENT, &p->inner);
+	msg__uint(&p->event, DEFAULTS_CLOCK_ID, p->clock);
+	pftrace__finish_packet(p, PACKET_DEFAULTS, &p->event);
+}
+
+static void pftrace__clear_text(struct pftrace *p)
+{
+	p->text.nr = 0;
+}
+
+/* Strings have to be UTF-8. */
+static void pftrace__add_text(struct pftrace *p, const char *s, enum escape how)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	while ((len = escape__next(&s, how, out))) {
+		if (array_reserve(&p->text, p->text.nr + len)) {
+			p->failed = true;
+			return;
+		}
+		memcpy(p->text.v + p->text.nr, out, len);
+		p->text.nr += len;
+	}
+}
+
+/* Interns what is in p->text. */
+static void pftrace__intern_text(struct pftrace *p, unsigned int field, uint64_t iid)
+{
+	msg__uint(&p->inner, NAME_IID, iid);
+	msg__bytes(&p->inner, NAME_STRING, p->text.v, p->text.nr);
+	msg__message(&p->interned, field, &p->inner);
+}
+
+static void pftrace__intern(struct pftrace *p, unsigned int field, uint64_t iid, const char *s)
+{
+	pftrace__clear_text(p);
+	pftrace__add_text(p, s, ESCAPE_TEXT);
+	pftrace__intern_text(p, field, iid);
+}
+
+static uint32_t pftrace__function(struct pftrace *p, const char *name)
+{
+	uint32_t iid;
+
+	if (idmap__get(&p->functions, address(name), &iid))
+		return iid;
+	iid = p->functions.nr + 1;
+	if (idmap__put(&p->functions, address(name), iid))
+		p->failed = true;
+	pftrace__intern(p, INTERNED_FUNCTION_NAMES, iid, name);
+	/* Events have names of their own; those of leaves come first. */
+	pftrace__intern(p, INTERNED_EVENT_NAMES, p->s->model.leaves.nr + iid, name);
+	return iid;
+}
+
+static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
+{
+	const struct leaf *leaf = &p->s->model.leaves.v[idx];
+
+	if (!p->has_leaf[idx]) {
+		p->has_leaf[idx] = true;
+		pftrace__clear_text(p);
+		if (leaf->kind != LEAF_KERNEL)
+			pftrace__add_text(p, leaf->kind == LEAF_MEMCPY ? "memcpy " : "memset",
+					  ESCAPE_TEXT);
+		pftrace__add_text(p, leaf->name, ESCAPE_TEXT);
+		pftrace__intern_text(p, INTERNED_EVENT_NAMES, 1 + idx);
+	}
+	return 1 + idx;
+}
+
+/* A call path as one string. */
+static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
+{
+	const struct stack *stack = p->s->model.chains.v[chain].stack;
+	uint32_t i;
+
+	if (!p->has_path[chain]) {
+		p->has_path[chain] = true;
+		pftrace__clear_text(p);
+		for (i = 0; i < stack->nr; i++) {
+			pftrace__add_text(p, i ? ";" : "", ESCAPE_TEXT);
+			pftrace__add_text(p, stack->frames[i]->name, ESCAPE_FOLDED);
+		}
+		pftrace__intern_text(p, INTERNED_ANNOTATION_STRINGS, 1 + (uint64_t)chain);
+	}
+	return 1 + (uint64_t)chain;
+}
+
+/* The file of a frame; those of none have one, too, for the format wants it. */
+static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
+{
+	uint32_t iid;
+
+	if (idmap__get(&p->mappings, address(dso), &iid))
+		return iid;
+	iid = p->mappings.nr + 1;
+	if (idmap__put(&p->mappings, address(dso), iid))
+		p->failed = true;
+	pftrace__intern(p, INTERNED_MAPPING_PATHS, iid, dso ? dso->path : "[unknown]");
+	/* The raw bytes. */
+	msg__uint(&p->inner, NAME_IID, iid);
+	msg__bytes(&p->inner, NAME_STRING, dso ? dso->build_id : NULL, dso ? dso->build_id_len : 0);
+	msg__message(&p->interned, INTERNED_BUILD_IDS, &p->inner);
+	msg__uint(&p->inner, MAPPING_IID, iid);
+	msg__uint(&p->inner, MAPPING_BUILD_ID, iid);
+	msg__uint(&p->inner, MAPPING_PATHS, iid);
+	msg__message(&p->interned, INTERNED_MAPPINGS, &p->inner);
+	return iid;
+}
+
+static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
+{
+	uint32_t iid, function, mapping;
+
+	if (idmap__get(&p->frames, address(frame), &iid))
+		return iid;
+	function = pftrace__function(p, frame->name);
+	mapping = pftrace__mapping(p, frame->dso);
+	iid = p->frames.nr + 1;
+	if (idmap__put(&p->frames, address(frame), iid))
+		p->failed = true;
+	msg__uint(&p->inner, FRAME_IID, iid);
+	msg__uint(&p->inner, FRAME_FUNCTION, function);
+	msg__uint(&p->inner, FRAME_MAPPING, mapping);
+	/* It has to be there; names tell frames apart. */
+	msg__uint(&p->inner, FRAME_REL_PC, 0);
+	msg__message(&p->interned, INTERNED_FRAMES, &p->inner);
+	return iid;
+}
+
+/* A call path as a call stack, root first, as the format has it. */
+static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
+{
+	const struct stack *stack = p->s->model.chains.v[chain].stack;
+	struct msg callstack = { 0 };
+	uint32_t i;
+
+	if (!p->has_stack[chain]) {
+		p->has_stack[chain] = true;
+		msg__uint(&callstack, CALLSTACK_IID, 1 + (uint64_t)chain);
+		for (i = 0; i < stack->nr; i++)
+			msg__uint(&callstack, CALLSTACK_FRAMES,
+				  pftrace__frame(p, stack->frames[i]));
+		msg__message(&p->interned, INTERNED_CALLSTACKS, &callstack);
+		array_free(&callstack.bytes);
+	}
+	return 1 + (uint64_t)chain;
+}
+
+/* ---- tracks --------------------------------------------------------------------------------- */
+
+/* p->inner: the descriptor but for these two. */
+static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
+{
+	msg__uint(&p->inner, TRACK_UUID, uuid);
+	if (parent)
+		msg__uint(&p->inner, TRACK_PARENT_UUID, parent);
+	pftrace__finish_packet(p, PACKET_TRACK_DESCRIPTOR, &p->inner);
+}
+
+static void pftrace__process(struct pftrace *p, uint32_t proc)
+{
+	pftrace__clear_text(p);
+	pftrace__add_text(p, model__proc_name(&p->s->model, proc), ESCAPE_TEXT);
+	if (*model__host(&p->s->model, proc)) {
+		pftrace__add_text(p, " on ", ESCAPE_TEXT);
+		pftrace__add_text(p, model__host(&p->s->model, proc), ESCAPE_TEXT);
+	}
+	msg__uint(&p->event, PROCESS_PID, p->t->pids[proc]);
+	msg__bytes(&p->event, PROCESS_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_PROCESS, &p->event);
+	pftrace__put_track(p, UUID_PROCESS | proc, 0);
+}
+
+static uint64_t thread_uuid(uint32_t proc, uint32_t thread)
+{
+	return thread == NO_INDEX ? UUID_NO_THREAD | proc : UUID_THREAD | thread;
+}
+
+static void pftrace__thread(struct pftrace *p, uint32_t proc, uint32_t thread)
+{
+	const char *comm = "unknown thread";
+
+	if (thread != NO_INDEX)
+		comm = p->s->model.threads.v[thread].comm ?: model__proc_name(&p->s->model, proc);
+	pftrace__clear_text(p);
+	pftrace__add_text(p, comm, ESCAPE_TEXT);
+	msg__uint(&p->event, THREAD_PID, p->t->pids[proc]);
+	msg__uint(&p->event, THREAD_TID, timeline__tid(p->s, thread));
+	msg__bytes(&p->event, THREAD_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_THREAD, &p->event);
+	pftrace__put_track(p, thread_uuid(proc, thread), UUID_PROCESS | proc);
+	pftrace__enter_track(p, thread_uuid(proc, thread));
+}
+
+static void pftrace__named_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
+{
+	msg__bytes(&p->inner, TRACK_NAME, p->text.v, p->text.nr);
+	pftrace__put_track(p, uuid, parent);
+}
+
+static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%" PRIu32, before, number);
+	pftrace__add_text(p, text, ESCAPE_TEXT);
+}
+
+static void pftrace__gpus(struct pftrace *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->s->model.gpus.list.nr; i++) {
+		const struct gpu *gpu = &p->s->model.gpus.list.v[i];
+
+		if (!gpu->nr_works)
+			continue;
+		pftrace__clear_text(p);
+		pftrace__add_number(p, "GPU ", gpu->number);
+		pftrace__add_text(p, gpu->name ? " " : "", ESCAPE_TEXT);
+		pftrace__add_text(p, gpu->name ? gpu->name : "", ESCAPE_TEXT);
+		pftrace__named_track(p, UUID_GPU | i, 0);
+	}
+}
+
+static void pftrace__streams(struct pftrace *p)
+{
+	uint32_t i, lane;
+
+	for (i = 0; i < p->s->model.streams.nr; i++) {
+		const struct stream *stream = &p->s->model.streams.v[i];
+
+		for (lane = 0; lane < p->t->nr_lanes[i]; lane++) {
+			pftrace__clear_text(p);
+			if (stream->known) {
+				pftrace__add_number(p, "stream ", stream->stream);
+				pftrace__add_number(p, " context ", stream->context);
+			} else {
+				pftrace__add_text(p, "unknown stream", ESCAPE_TEXT);
+			}
+			if (lane)
+				pftrace__add_number(p, " +", lane);
+			pftrace__add_text(p, " (", ESCAPE_TEXT);
+			pftrace__add_text(p, model__proc_name(&p->s->model, stream->proc), ESCAPE_TEXT);
+			pftrace__add_number(p, " ", p->s->model.machine.procs.v[stream->proc].pid);
+			pftrace__add_text(p, ")", ESCAPE_TEXT);
+			pftrace__named_track(p, UUID_STREAM | (p->t->first_track[i] + lane),
+					     UUID_GPU | stream->gpu);
+		}
+	}
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void pftrace__annotate(struct pftrace *p, enum annotation name, unsigned int field,
+			      uint64_t value)
+{
+	size_t len = varint__len(ANNOTATION_NAME_IID << 3) + varint__len(name) +
+		     varint__len(field << 3) + varint__len(value);
+
+	msg__varint(&p->event, EVENT_DEBUG_ANNOTATIONS << 3 | 2);
+	msg__varint(&p->event, len);
+	msg__uint(&p->event, ANNOTATION_NAME_IID, name);
+	msg__uint(&p->event, field, value);
+}
+
+static void pftrace__put_time(struct pftrace *p, uint64_t time_ns)
+{
+	if (p->clock != CLOCK_SINCE_START && time_ns >= p->last_ns) {
+		msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->last_ns);
+		p->last_ns = time_ns;
+		return;
+	}
+	msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->t->first_ns);
+	if (p->clock != CLOCK_SINCE_START)
+		msg__uint(&p->packet, PACKET_CLOCK_ID, CLOCK_SINCE_START);
+}
+
+static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type, uint64_t track)
+{
+	msg__uint(&p->event, EVENT_TYPE, type);
+	if (track != p->track)
+		msg__uint(&p->event, EVENT_TRACK_UUID, track);
+	pftrace__put_time(p, time_ns);
+	pftrace__finish_packet(p, PACKET_TRACK_EVENT, &p->event);
+}
+
+/* Unique by launch: the process and its correlation id. */
+static uint64_t flow_id(uint64_t key)
+{
+	return key + (1ull << 32);
+}
+
+static uint64_t arrow_id(uint32_t nr)
+{
+	return 1ull << 63 | nr;
+}
+
+/* Counts the arrows of launches that have more than one. */
+static void pftrace__count_arrows(struct pftrace *p)
+{
+	const struct timeline *t = p->t;
+	uint32_t idx;
+	size_t i;
+
+	for (i = 0; i < t->device.nr && !p->failed; i++) {
+		if (t->device.v[i].first || t->device.v[i].orphan)
+			continue;
+		if (!idmap__get(&p->graphs, t->device.v[i].key, &idx)) {
+			idx = p->fans.nr;
+			p->failed |= idmap__put(&p->graphs, t->device.v[i].key, idx) ||
+				     array_push(&p->fans, (struct fan){ 0 });
+		}
+		if (!p->failed)
+			p->fans.v[idx].nr++;
+	}
+}
+
+/* To all that was launched. */
+static void pftrace__put_arrows(struct pftrace *p, uint64_t key)
+{
+	uint32_t idx, i;
+
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(key));
+	if (!idmap__get(&p->graphs, key, &idx))
+		return;
+	p->fans.v[idx].next = p->next_arrow;
+	for (i = 0; i < p->fans.v[idx].nr; i++)
+		msg__fixed64(&p->event, EVENT_FLOW_IDS, arrow_id(p->next_arrow++));
+}
+
+static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
+{
+	uint64_t id = flow_id(e->key);
+	uint32_t idx;
+
+	if (!e->first && idmap__get(&p->graphs, e->key, &idx))
+		id = arrow_id(p->fans.v[idx].next++);
+	msg__fixed64(&p->event, EVENT_FLOW_IDS, id);
+}
+
+/* The rest of p->event is told by the caller. */
+static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
+{
+	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(key));
+	if (chain == NO_INDEX)
+		return;
+	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, chain));
+	pftrace__put_arrows(p, key);
+}
+
+static void pftrace__launch(struct pftrace *p, const struct host_event *e)
+{
+	const struct stack *stack = p->s->model.chains.v[e->chain].stack;
+
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS, CATEGORY_LAUNCH);
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr +
+		  pftrace__function(p, stack->frames[stack->nr - 1]->name));
+	pftrace__call(p, e->key, e->chain);
+}
+
+static void pftrace__slice(struct pftrace *p, const struct slice *slice)
+{
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS,
+		  slice->chain != NO_INDEX ? CATEGORY_LAUNCH : CATEGORY_SLICES + slice->kind);
+	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr + pftrace__function(p, slice->name));
+	if (slice->kind == SLICE_API)
+		pftrace__call(p, slice->key, slice->chain);
+}
+
+static void pftrace__sample(struct pftrace *p, const struct host_event *e)
+{
+	uint64_t callstack = pftrace__callstack(p, e->chain);
+
+	msg__uint(&p->event, SAMPLE_PID, p->t->pids[JOIN_KEY_PROC(e->key)]);
+	msg__uint(&p->event, SAMPLE_TID, timeline__tid(p->s, e->thread));
+	msg__uint(&p->event, SAMPLE_CALLSTACK, callstack);
+	pftrace__put_time(p, e->time_ns);
+	pftrace__finish_packet(p, PACKET_PERF_SAMPLE, &p->event);
+}
+
+static void pftrace__track(struct pftrace *p, const struct timeline_track *track)
+{
+	struct track_walk walk = { .t = p->t, .track = track };
+	uint64_t uuid = thread_uuid(track->proc, track->thread);
+	int step;
+
+	pftrace__thread(p, track->proc, track->thread);
+	do {
+		step = track_walk__next(&walk);
+		if (step == TRACK_SAMPLE) {
+			pftrace__sample(p, walk.event);
+		} else if (step == TRACK_BEGIN) {
+			if (walk.slice)
+				pftrace__slice(p, walk.slice);
+			else
+				pftrace__launch(p, walk.event);
+			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_BEGIN, uuid);
+		} else if (step == TRACK_END) {
+			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_END, uuid);
+		}
+	} while (step >= 0 && step != TRACK_DONE);
+	p->failed |= step < 0;
+	track_walk__exit(&walk);
+}
+
+static void pftrace__tracks(struct pftrace *p)
+{
+	const struct timeline *t = p->t;
+	size_t i;
+
+	for (i = 0; i < t->tracks.nr && !p->failed; i++) {
+		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc)
+			pftrace__process(p, t->tracks.v[i].proc);
+		pftrace__track(p, &t->tracks.v[i]);
+	}
+}
+
+static void pftrace__work(struct pftrace *p, const struct device_event *e)
+{
+	static const enum category categories[] = {
+		[LEAF_KERNEL] = CATEGORY_KERNEL,
+		[LEAF_MEMCPY] = CATEGORY_MEMCPY,
+		[LEAF_MEMSET] = CATEGORY_MEMSET,
+	};
+	uint64_t track = UUID_STREAM | (p->t->first_track[e->stream] + e->lane);
+	enum leaf_kind kind = p->s->model.leaves.v[e->leaf].kind;
+
+	msg__uint(&p->event, EVENT_CATEGORY_IIDS, categories[kind]);
+	msg__uint(&p->event, EVENT_NAME_IID, pftrace__leaf_name(p, e->leaf));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(e->key));
+	if (kind != LEAF_KERNEL)
+		pftrace__annotate(p, ANNOTATION_BYTES, ANNOTATION_UINT, e->bytes);
+	if (e->made != NO_INDEX)
+		pftrace__annotate(p, ANNOTATION_CAPTURED, ANNOTATION_STRING_IID,
+				  pftrace__path(p, e->made));
+	if (!e->orphan)
+		pftrace__end_arrow(p, e);
+	pftrace__put_event(p, e->start_ns, TYPE_SLICE_BEGIN, track);
+	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
+}
+
+static void pftrace__device(struct pftrace *p)
+{
+	const struct timeline *t = p->t;
+	uint32_t stream = NO_INDEX;
+	size_t i;
+
+	for (i = 0; i < t->device.nr && !p->failed; i++) {
+		if (t->device.v[i].stream != stream) {
+			stream = t->device.v[i].stream;
+			pftrace__enter_track(p, UUID_STREAM | t->first_track[stream]);
+		}
+		pftrace__work(p, &t->device.v[i]);
+	}
+}
+
+static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_counter what)
+{
+	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * NR_COUNTERS + what);
+	counter_points_t points = { 0 };
+	size_t i;
+	int err;
+
+	err = timeline__count(p->t, p->s, gpu, what, &points);
+	if (!err && points.nr) {
+		msg__bytes(&p->inner, TRACK_COUNTER, NULL, 0);
+		pftrace__clear_text(p);
+		pftrace__add_text(p, timeline_counter__name(what), ESCAPE_TEXT);
+		pftrace__named_track(p, uuid, UUID_GPU | gpu);
+		pftrace__enter_track(p, uuid);
+	}
+	for (i = 0; i < points.nr && !err; i++) {
+		msg__uint(&p->event, EVENT_COUNTER_VALUE, points.v[i].value);
+		pftrace__put_event(p, points.v[i].time_ns, TYPE_COUNTER, uuid);
+	}
+	array_free(&points);
+	return err;
+}
+
+static int pftrace__counters(struct pftrace *p)
+{
+	uint32_t gpu, what;
+	int err = 0;
+
+	for (gpu = 0; gpu < p->s->model.gpus.list.nr; gpu++)
+		for (what = 0; what < NR_COUNTERS && !err; what++)
+			err = pftrace__counter(p, gpu, what);
+	return err;
+}
+
+static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
+{
+	msg__uint(&p->event, CLOCK_ID, id);
+	msg__uint(&p->event, CLOCK_TIMESTAMP, time_ns);
+	if (id >= CLOCK_DELTAS && id < CLOCK_SINCE_START)
+		msg__uint(&p->event, CLOCK_IS_INCREMENTAL, true);
+	msg__message(&p->inner, SNAPSHOT_CLOCKS, &p->event);
+}
+
+/* What the clocks show at the beginning. */
+static void pftrace__clocks(struct pftrace *p)
+{
+	uint32_t absolute = p->s->model.realtime ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID, id;
+
+	pftrace__clock(p, absolute, p->t->first_ns);
+	for (id = CLOCK_DELTAS; id <= CLOCK_SINCE_START; id++)
+		pftrace__clock(p, id, 0);
+	msg__uint(&p->inner, SNAPSHOT_PRIMARY, absolute);
+	pftrace__finish_packet(p, PACKET_CLOCK_SNAPSHOT, &p->inner);
+}
+
+/* They are told with the next packet. */
+static void pftrace__names(struct pftrace *p)
+{
+	enum slice_kind kind;
+
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_LAUNCH, "launch");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_KERNEL, "kernel");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMCPY, "memcpy");
+	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMSET, "memset");
+	for (kind = 0; kind < NR_SLICE_KINDS; kind++)
+		pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_SLICES + kind,
+				slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
+	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
+}
+
+int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
+{
+	struct pftrace p = { .f = f, .s = s, .t = t, .next_clock = CLOCK_DELTAS };
+	int err = -ENOMEM;
+
+	/* One more of each, so that none is empty. */
+	p.has_path = calloc(s->model.chains.nr + 1, sizeof(*p.has_path));
+	p.has_stack = calloc(s->model.chains.nr + 1, sizeof(*p.has_stack));
+	p.has_leaf = calloc(s->model.leaves.nr + 1, sizeof(*p.has_leaf));
+	if (!p.has_path || !p.has_stack || !p.has_leaf)
+		goto out;
+	err = timeline__prepare(t, s);
+	if (err)
+		goto out;
+	pftrace__count_arrows(&p);
+	pftrace__names(&p);
+	pftrace__clocks(&p);
+	pftrace__gpus(&p);
+	pftrace__streams(&p);
+	pftrace__tracks(&p);
+	pftrace__device(&p);
+	err = pftrace__counters(&p);
+	pftrace__flush(&p);
+	if (p.failed)
+		err = -ENOMEM;
+out:
+	array_free(&p.text);
+	array_free(&p.interned.bytes);
+	array_free(&p.inner.bytes);
+	array_free(&p.event.bytes);
+	array_free(&p.packet.bytes);
+	array_free(&p.out.bytes);
+	array_free(&p.fans);
+	idmap__free(&p.graphs);
+	idmap__free(&p.mappings);
+	idmap__free(&p.frames);
+	idmap__free(&p.functions);
+	free(p.has_leaf);
+	free(p.has_stack);
+	free(p.has_path);
+	return err;
+}

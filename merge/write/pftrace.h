@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * pftrace.h - a timeline in Perfetto's own format, for recordings too large for JSON
+ *
+ * Tracks and slices as in chrome.h. Names, call paths and files are written once and referred to. A
+ * launch carries its call path as the annotation "call path", root first; a CPU sample has it as a
+ * call stack. A flow leads from a launch to its work; where that is several records, as of a graph,
+ * on from one to the next. Times are ns of the recording's clock.
+ *
+ * Source: the .proto files that Perfetto publishes, protos/perfetto/trace.
+ */
+#ifndef MERGE_PFTRACE_H
+#define MERGE_PFTRACE_H
+
+#include <stdio.h>
+
+#include "write/timeline.h"
+
+/* Writes what @t's sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+int pftrace__write(struct timeline *t, const struct session *s, FILE *f);
+
+#endif /* MERGE_PFTRACE_H */

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/pprof.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "escape.h"
+#include "model/loss.h"
+#include "profile.pb-c.h"
+#include "util.h"
+
+#define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
+#define CHUNK_BYTES	(64 * 1024)
+#define INLINED		" (inlined)"	/* as callchain.h marks functions that are */
+
+/* In the order of Sample.value. */
+enum value {
+	VALUE_GPU,
+	VALUE_CPU,
+	VALUE_LAUNCHES,
+	VALUE_BYTES,
+	VALUE_WAIT,
+	NR_VALUES
+};
+
+struct gzip {
+	FILE *f;
+	z_stream z;
+	size_t nr_in;
+	uint8_t in[CHUNK_BYTES], out[CHUNK_BYTES];
+};
+
+/*
+ * Messages of one type written one after the other are the same as one that holds all their
+ * repeated fields. So each thing goes out as soon as it is known, in a profile of its own, and
+ * nothing need be kept but what it is called by.
+ */
+struct pprof {
+	const struct session *s;
+	struct gzip gzip;
+	struct strpool names;
+	struct strpool groups;		/* of frames that are one location */
+	struct idmap strings;		/* address in names -> index in the string table */
+	struct idmap functions;		/* strings of its name and its file -> id */
+	struct idmap mappings;		/* dso -> id */
+	struct idmap locations;		/* frame, or group -> id */
+	uint64_t *leaf_locations;	/* by leaf, 0: not written yet */
+	uint32_t nr_locations;
+	ARRAY(char) escaped;
+	ARRAY(uint8_t) packed;
+	ARRAY(uint64_t) stack;
+	bool has_wait;
+	int err;			/* -ENOMEM: nothing that follows counts */
+};
+
+static void gzip__put(struct gzip *gz, int flush)
+{
+	gz->z.next_in = gz->in;
+	gz->z.avail_in = gz->nr_in;
+	do {
+		gz->z.next_out = gz->out;
+		gz->z.avail_out = sizeof(gz->out);
+		deflate(&gz->z, flush);
+		fwrite(gz->out, 1, sizeof(gz->out) - gz->z.avail_out, gz->f);
+	} while (!gz->z.avail_out);
+	gz->nr_in = 0;
+}
+
+static void gzip__append(struct gzip *gz, const uint8_t *data, size_t len)
+{
+	size_t n;
+
+	for (; len; len -= n, data += n) {
+		if (gz->nr_in == sizeof(gz->in))
+			gzip__put(gz, Z_NO_FLUSH);
+		n = min_t(size_t, len, sizeof(gz->in) - gz->nr_in);
+		memcpy(gz->in + gz->nr_in, data, n);
+		gz->nr_in += n;
+	}
+}
+
+static void pprof__put(struct pprof *p, const Perftools__Profiles__Profile *profile)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(profile);
+
+	if (p->err || array_reserve(&p->packed, size)) {
+		p->err = -ENOMEM;
+		return;
+	}
+	perftools__profiles__profile__pack(profile, p->packed.v);
+	gzip__append(&p->gzip, p->packed.v, size);
+}
+
+static uintptr_t address(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* Return: index of @s in the string table. */
+static int64_t pprof__string(struct pprof *p, const char *s)
+{
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	const char *name;
+	char out[ESCAPE_MAX], *text;
+	uint32_t idx;
+	size_t len;
+
+	p->escaped.nr = 0;
+	while ((len = escape__next(&s, ESCAPE_TEXT, out))) {
+		if (array_reserve(&p->escaped, p->escaped.nr + len))
+			goto nomem;
+		memcpy(p->escaped.v + p->escaped.nr, out, len);
+		p->escaped.nr += len;
+	}
+	name = strpool__intern(&p->names, p->escaped.nr ? p->escaped.v : "", p->escaped.nr);
+	if (!name)
+		goto nomem;
+	if (idmap__get(&p->strings, address(name), &idx))
+		return idx;
+	idx = p->strings.nr;
+	if (idmap__put(&p->strings, address(name), idx))
+		goto nomem;
+	text = (char *)name;
+	profile.n_string_table = 1;
+	profile.string_table = &text;
+	pprof__put(p, &profile);
+	return idx;
+nomem:
+	p->err = -ENOMEM;
+	return 0;
+}
+
+static uint64_t pprof__function(struct pprof *p, const char *name, const char *file)
+{
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Function f = PERFTOOLS__PROFILES__FUNCTION__INIT, *pf = &f;
+	uint32_t id;
+
+	f.name = f.system_name = pprof__string(p, name);
+	f.filename = pprof__string(p, file);
+	if (idmap__get(&p->functions, (uint64_t)f.filename << 32 | f.name, &id))
+		return id;
+	f.id = id = p->functions.nr + 1;
+	if (idmap__put(&p->functions, (uint64_t)f.filename << 32 | f.name, id))
+		p->err = -ENOMEM;
+	profile.n_function = 1;
+	profile.function = &pf;
+	pprof__put(p, &profile);
+	return id;
+}
+
+static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
+{
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Mapping m = PERFTOOLS__PROFILES__MAPPING__INIT, *pm = &m;
+	char hex[2 * XPU_BUILD_ID_LEN + 1] = "";
+	uint32_t id, i;
+
+	if (!dso)
+		return 0;
+	if (idmap__get(&p->mappings, address(dso), &id))
+		return id;
+	for (i = 0; i < dso->build_id_len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", dso->build_id[i]);
+	m.id = id = p->mappings.nr + 1;
+	m.filename = pprof__string(p, dso->path);
+	m.build_id = pprof__string(p, hex);
+	/* Also where a name is no more than file and offset: there is none better to be had. */
+	m.has_functions = true;
+	m.has_inline_frames = p->s->callchains.show_inline;
+	m.has_filenames = m.has_line_numbers = p->s->callchains.show_srcline;
+	if (idmap__put(&p->mappings, address(dso), id))
+		p->err = -ENOMEM;
+	profile.n_mapping = 1;
+	profile.mapping = &pm;
+	pprof__put(p, &profile);
+	return id;
+}
+
+/* One place in @dso, with @nr functions there: the innermost inlined one first. */
+static uint64_t pprof__put_location(struct pprof *p, Perftools__Profiles__Line **lines, size_t nr,
+				    const struct dso *dso)
+{
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Location l = PERFTOOLS__PROFILES__LOCATION__INIT, *pl = &l;
+
+	l.id = ++p->nr_locations;
+	l.mapping_id = pprof__mapping(p, dso);
+	l.n_line = nr;
+	l.line = lines;
+	profile.n_location = 1;
+	profile.location = &pl;
+	pprof__put(p, &profile);
+	return l.id;
+}
+
+static uint64_t pprof__new_location(struct pprof *p, const char *name)
+{
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *pline = &line;
+
+	line.function_id = pprof__function(p, name, "");
+	return pprof__put_location(p, &pline, 1, NULL);
+}
+
+static bool frame__is_inlined(const struct frame *f)
+{
+	size_t len = strlen(f->name), tail = strlen(INLINED);
+
+	return f->dso && len > tail && !strcmp(f->name + len - tail, INLINED);
+}
+
+/* Takes apart what callchain.h puts together: "function (file.c:12) (inlined)". */
+static void pprof__line(struct pprof *p, const struct frame *f, Perftools__Profiles__Line *line)
+{
+	char *name = strdup(f->name), *file = NULL, *colon;
+	size_t len;
+
+	if (!name) {
+		p->err = -ENOMEM;
+		return;
+	}
+	len = strlen(name);
+	if (frame__is_inlined(f))
+		name[len -= strlen(INLINED)] = 0;
+	if (p->s->callchains.show_srcline && len && name[len - 1] == ')') {
+		colon = strrchr(name, ':');
+		file = strrchr(name, '(');
+		if (file && file > name && file[-1] == ' ' && colon > file &&
+		    strspn(colon + 1, "0123456789") == strlen(colon + 1) - 1) {
+			line->line = strtoull(colon + 1, NULL, 10);
+			file[-1] = *colon = 0;
+			file++;
+		} else {
+			file = NULL;
+		}
+	}
+	line->function_id = pprof__function(p, name, file ? file : "");
+	free(name);
+}
+
+/* The place of @nr frames, outermost first: a function and what is inlined there. */
+static uint64_t pprof__location(struct pprof *p, const struct frame *const *frames, uint32_t nr)
+{
+	Perftools__Profiles__Line *lines, **ptrs;
+	const void *key = frames[0];
+	uint32_t id, i;
+
+	if (nr > 1)
+		key = strpool__intern(&p->groups, (const char *)frames, nr * sizeof(*frames));
+	if (key && idmap__get(&p->locations, address(key), &id))
+		return id;
+	lines = calloc(nr, sizeof(*lines));
+	ptrs = calloc(nr, sizeof(*ptrs));
+	if (!key || !lines || !ptrs) {
+		p->err = -ENOMEM;
+		id = 0;
+		goto out;
+	}
+	for (i = 0; i < nr; i++) {
+		perftools__profiles__line__init(&lines[i]);
+		pprof__line(p, frames[nr - 1 - i], &lines[i]);
+		ptrs[i] = &lines[i];
+	}
+	id = pprof__put_location(p, ptrs, nr, frames[0]->dso);
+	if (idmap__put(&p->locations, address(key), id))
+		p->err = -ENOMEM;
+out:
+	free(ptrs);
+	free(lines);
+	return id;
+}
+
+/* The location of what ran, 0 where the call path says it all. */
+static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
+{
+	const struct leaf *leaf = &p->s->model.leaves.v[idx];
+	char label[LEAF_LABEL_MAX], *name;
+
+	if (leaf->kind == LEAF_CPU || p->leaf_locations[idx])
+		return p->leaf_locations[idx];
+	leaf__label(&p->s->model.gpus, leaf, numbered, label);
+	if (asprintf(&name, "%s%s", label, leaf->name) < 0) {
+		p->err = -ENOMEM;
+		return 0;
+	}
+	p->leaf_locations[idx] = pprof__new_location(p, name);
+	free(name);
+	return p->leaf_locations[idx];
+}
+
+struct labels {
+	Perftools__Profiles__Label v[8];
+	Perftools__Profiles__Label *p[8];
+	size_t nr;
+};
+
+static void labels__add(struct labels *l, struct pprof *p, const char *key, const char *value)
+{
+	Perftools__Profiles__Label *label = &l->v[l->nr];
+
+	perftools__profiles__label__init(label);
+	label->key = pprof__string(p, key);
+	label->str = pprof__string(p, value);
+	l->p[l->nr++] = label;
+}
+
+static void labels__add_number(struct labels *l, struct pprof *p, const char *key, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, number);
+	labels__add(l, p, key, text);
+}
+
+/* "step;forward", the range that was opened first before the others. */
+static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l)
+{
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->model.nvtx, range, path), i;
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (!nr)
+		return;
+	f = open_memstream(&text, &size);
+	if (!f) {
+		p->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < nr; i++) {
+		fputs(i ? ";" : "", f);
+		escape__print(f, nvtx__name(&p->s->model.nvtx, path[i]), ESCAPE_FOLDED);
+	}
+	if (fclose(f))
+		p->err = -ENOMEM;
+	else
+		labels__add(l, p, "nvtx", text);
+	free(text);
+}
+
+static void pprof__labels(struct pprof *p, const struct aggregate *a, struct labels *l)
+{
+	const struct session *s = p->s;
+	uint32_t proc = s->model.chains.v[a->chain].proc, pid = s->model.machine.procs.v[proc].pid;
+	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
+
+	l->nr = 0;
+	labels__add(l, p, "comm", *a->comm ? a->comm : "[unknown]");
+	if (pid)
+		labels__add_number(l, p, "pid", pid);
+	if (a->thread != NO_INDEX)
+		labels__add_number(l, p, "tid", s->model.threads.v[a->thread].tid);
+	if (leaf_kind__is_device(leaf->kind))
+		labels__add_number(l, p, "device", s->model.gpus.list.v[leaf->gpu].number);
+	if (a->stream != NO_INDEX && s->model.streams.v[a->stream].known)
+		labels__add_number(l, p, "stream", s->model.streams.v[a->stream].stream);
+	pprof__range_label(p, s->model.chains.v[a->chain].range, l);
+	if (*model__host(&s->model, proc))
+		labels__add(l, p, "host", model__host(&s->model, proc));
+}
+
+static void aggregate__values(const struct aggregate *a, enum leaf_kind kind, int64_t *values)
+{
+	memset(values, 0, NR_VALUES * sizeof(*values));
+	switch (kind) {
+	case LEAF_KERNEL:
+	case LEAF_MEMCPY:
+	case LEAF_MEMSET:
+	case LEAF_PENDING:
+		values[VALUE_GPU] = a->sum_ns;
+		values[VALUE_LAUNCHES] = a->nr;
+		values[VALUE_BYTES] = a->bytes;
+		break;
+	case LEAF_CPU:
+		values[VALUE_CPU] = a->sum_ns;
+		break;
+	case LEAF_OFF_CPU:
+	case LEAF_GPU_WAIT:
+		values[VALUE_WAIT] = a->sum_ns;
+		break;
+	case NR_LEAF_KINDS:
+		break;
+	}
+}
+
+static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbered)
+{
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *ps = &sample;
+	const struct stack *stack = p->s->model.chains.v[a->chain].stack;
+	int64_t values[NR_VALUES];
+	struct labels labels;
+	uint64_t leaf;
+	uint32_t i, nr;
+
+	if (array_reserve(&p->stack, stack->nr + 1)) {
+		p->err = -ENOMEM;
+		return;
+	}
+	p->stack.nr = 0;
+	leaf = pprof__leaf(p, a->leaf, numbered);
+	if (leaf)
+		p->stack.v[p->stack.nr++] = leaf;
+	for (i = stack->nr; i; i -= nr) {
+		for (nr = 1; nr < i && frame__is_inlined(stack->frames[i - nr]) &&
+		     stack->frames[i - nr - 1]->dso == stack->frames[i - nr]->dso; nr++)
+			;
+		p->stack.v[p->stack.nr++] = pprof__location(p, &stack->frames[i - nr], nr);
+	}
+	pprof__labels(p, a, &labels);
+	aggregate__values(a, p->s->model.leaves.v[a->leaf].kind, values);
+	sample.n_location_id = p->stack.nr;
+	sample.location_id = p->stack.v;
+	sample.n_value = NR_VALUES - !p->has_wait;
+	sample.value = values;
+	sample.n_label = labels.nr;
+	sample.label = labels.p;
+	profile.n_sample = 1;
+	profile.sample = &ps;
+	pprof__put(p, &profile);
+}
+
+/*
+ * The first mapping is taken for the program: the file of main, or where there is none of _start.
+ */
+static void pprof__main_mapping(struct pprof *p)
+{
+	const struct session *s = p->s;
+	const struct dso *program = NULL;
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct stack *stack = s->model.chains.v[s->sums.aggregates.v[i].chain].stack;
+
+		for (k = 0; k < stack->nr; k++) {
+			const struct frame *f = stack->frames[k];
+
+			if (!f->dso || !f->symbolized)
+				continue;
+			if (!strcmp(f->name, "main")) {
+				pprof__mapping(p, f->dso);
+				return;
+			}
+			if (!program && !strcmp(f->name, "_start"))
+				program = f->dso;
+		}
+	}
+	pprof__mapping(p, program);
+}
+
+static void pprof__head(struct pprof *p)
+{
+	static const struct {
+		const char *type, *unit;
+	} types[NR_VALUES] = {
+		[VALUE_GPU] = { "gpu", "nanoseconds" },
+		[VALUE_CPU] = { "cpu", "nanoseconds" },
+		[VALUE_LAUNCHES] = { "launches", "count" },
+		[VALUE_BYTES] = { "bytes", "bytes" },
+		[VALUE_WAIT] = { "wait", "nanoseconds" },
+	};
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES];
+	const struct session *s = p->s;
+	const struct xpu_file_header *h = &s->model.inputs.v[0].reader->header;
+	char account[128];
+	int64_t comment;
+	size_t i;
+
+	pprof__string(p, "");		/* the table begins with it */
+	for (i = 0; i < NR_VALUES; i++) {
+		perftools__profiles__value_type__init(&v[i]);
+		v[i].type = pprof__string(p, types[i].type);
+		v[i].unit = pprof__string(p, types[i].unit);
+		pv[i] = &v[i];
+	}
+	profile.n_sample_type = NR_VALUES - !p->has_wait;
+	profile.sample_type = pv;
+	profile.default_sample_type = v[VALUE_GPU].type;
+	/* Every nanosecond counts; some servers want to be told. */
+	profile.period_type = pv[VALUE_GPU];
+	profile.period = 1;
+	profile.time_nanos = s->sums.first_ns;
+	if (!s->model.realtime)
+		profile.time_nanos += h->start_real_ns - h->start_mono_ns;
+	profile.duration_nanos = s->sums.last_ns - s->sums.first_ns;
+	snprintf(account, sizeof(account), "launches %" PRIu64 " matched %" PRIu64 " unmatched %"
+		 PRIu64 " lost %" PRIu64, s->sums.loss.nr_launches, s->sums.loss.nr_matched,
+		 loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
+	comment = pprof__string(p, account);
+	profile.n_comment = 1;
+	profile.comment = &comment;
+	pprof__put(p, &profile);
+}
+
+static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
+{
+	size_t i;
+
+	memset(p, 0, sizeof(*p));
+	p->s = s;
+	p->gzip.f = f;
+	if (deflateInit2(&p->gzip.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	/* One more, so that it is not empty. */
+	p->leaf_locations = calloc(s->model.leaves.nr + 1, sizeof(*p->leaf_locations));
+	if (!p->leaf_locations) {
+		deflateEnd(&p->gzip.z);
+		return -ENOMEM;
+	}
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		enum leaf_kind kind = s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind;
+
+		p->has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
+	}
+	return 0;
+}
+
+static void pprof__close(struct pprof *p)
+{
+	gzip__put(&p->gzip, Z_FINISH);
+	deflateEnd(&p->gzip.z);
+	array_free(&p->stack);
+	array_free(&p->escaped);
+	array_free(&p->packed);
+	free(p->leaf_locations);
+	idmap__free(&p->locations);
+	idmap__free(&p->mappings);
+	idmap__free(&p->functions);
+	idmap__free(&p->strings);
+	strpool__free(&p->groups);
+	strpool__free(&p->names);
+}
+
+int pprof__write(const struct session *s, FILE *f)
+{
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
+	struct pprof *p = malloc(sizeof(*p));
+	size_t i;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	err = pprof__open(p, s, f);
+	if (err)
+		goto out;
+	pprof__head(p);
+	pprof__main_mapping(p);
+	for (i = 0; i < s->sums.aggregates.nr && !p->err; i++)
+		pprof__sample(p, &s->sums.aggregates.v[i], numbered);
+	pprof__close(p);
+	err = p->err;
+out:
+	free(p);
+	return err;
+}

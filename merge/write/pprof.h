@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * pprof.h - the sums as a profile for pprof and what reads its format, gzipped
+ *
+ * One sample a call path, device work, thread and stream, with the values
+ *
+ *	gpu/nanoseconds		device time
+ *	cpu/nanoseconds		time of the thread on a CPU
+ *	launches/count		device records; launches whose work was never seen
+ *	bytes/bytes		moved or set
+ *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
+ *
+ * and the labels comm, pid, tid, device, stream, and host where there are several: strings, which
+ * every reader shows. The innermost location is what ran, named as in a folded line. Every location
+ * has its function: readers need not, and should not, look for symbols themselves.
+ *
+ * Source: third_party/pprof/profile.proto.
+ */
+#ifndef MERGE_PPROF_H
+#define MERGE_PPROF_H
+
+#include <stdio.h>
+
+#include "join/session.h"
+
+/*
+ * Writes all of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an error of
+ * @f stays in its error flag.
+ */
+int pprof__write(const struct session *s, FILE *f);
+
+#endif /* MERGE_PPROF_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * section.h - what a table of the summary is made of
+ *
+ * Each table is one struct section, in one of the text_*.c; text.c has the list of them and writes
+ * them all alike: a line above it for people, its columns, so many of its rows.
+ */
+#ifndef MERGE_SECTION_H
+#define MERGE_SECTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "join/session.h"
+#include "write/table.h"
+#include "util.h"
+
+/* The rows of one table. */
+struct section_rows {
+	const struct session *s;
+	const char *unit;		/* of times, for people */
+	void *v;			/* allocated; nr of struct section's row_bytes, in order */
+	size_t nr;
+	uint64_t sum_ns;		/* what shares are of */
+};
+
+struct section {
+	const char *name;		/* for --table and for programs */
+	const struct column *columns;
+	size_t nr_columns;
+	size_t row_bytes;
+
+	/* Sets v, nr and sum_ns; the caller frees them. Return: 0 or -ENOMEM. */
+	int (*collect)(struct section_rows *rows);
+	/* What stands above it, for people: whole lines. There is a row at least. */
+	void (*head)(const struct section_rows *rows, FILE *f);
+	/* Calls table__row(). Return: 0 or -ENOMEM. */
+	int (*row)(const struct section_rows *rows, const void *row, struct table *t);
+	/* Frees what a row owns; may be NULL. */
+	void (*exit_row)(void *row);
+};
+
+/* What took times, as nsys stats has it. */
+#define TIME_COLUMNS(count, name) { \
+	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
+	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
+	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME }, \
+	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME }, \
+	{ name, name, COLUMN_NAME }, \
+}
+
+/* A row of TIME_COLUMNS. */
+void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
+			 struct table *t);
+
+/* A section of that name, of what is called after it: name_columns, name__collect() and so on. */
+#define SECTION(name_, row_type, ...) \
+	const struct section section_##name_ = { \
+		.name = #name_, \
+		.columns = name_##_columns, \
+		.nr_columns = ARRAY_SIZE(name_##_columns), \
+		.row_bytes = sizeof(row_type), \
+		.collect = name_##__collect, \
+		.head = name_##__head, \
+		.row = name_##__row, \
+		__VA_ARGS__ \
+	}
+
+/* text_device.c: what ran on the devices, and where */
+extern const struct section section_kernels,
+	section_memory_time, section_memory_size;
+extern const struct section section_devices, section_streams;
+/* text_paths.c: what caused it */
+extern const struct section section_launch_sites, section_cpu_functions;
+/* text_calls.c: calls of CUDA's API */
+extern const struct section section_api_calls;
+/* text_nvtx.c: the program's own ranges */
+extern const struct section section_nvtx_ranges;
+/* text_threads.c: what threads did, and devices did not */
+extern const struct section section_threads, section_idle;
+
+#endif /* MERGE_SECTION_H */

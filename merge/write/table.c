@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "escape.h"
+#include "util.h"
+
+/* Columns of a terminal that a name has, however narrow that is. */
+#define LEAST_NAME	32
+
+uint64_t table__share(uint64_t part, uint64_t whole)
+{
+	/* 128 bits because a sum of ns times 1000 may need them. */
+	return whole ? ((unsigned __int128)part * 1000 + whole / 2) / whole : 0;
+}
+
+static int column__width(const struct column *c)
+{
+	switch (c->type) {
+	case COLUMN_COUNT:
+		return 10;
+	case COLUMN_TIME:
+		return 14;
+	case COLUMN_BYTES:
+		return 16;
+	case COLUMN_SHARE:
+		return 8;
+	case COLUMN_NAME:
+		break;
+	}
+	return 0;
+}
+
+/* A time in integers: no digit is rounded away but in ms, where three stay. */
+static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
+{
+	if (unit == UNIT_NS)
+		snprintf(buf, size, "%" PRIu64, ns);
+	else if (unit == UNIT_MS)
+		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000000,
+			 (unsigned int)(ns / 1000 % 1000));
+	else
+		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
+}
+
+/* What is no name. */
+static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
+			 uint64_t n)
+{
+	if (n == CELL_NONE)
+		snprintf(buf, size, "%s", t->format == TABLE_JSON ? "null" : "");
+	else if (c->type == COLUMN_SHARE)
+		snprintf(buf, size, "%" PRIu64 ".%u", n / 10, (unsigned int)(n % 10));
+	else if (c->type == COLUMN_TIME && t->format == TABLE_TEXT)
+		time__format(buf, size, n, t->unit);
+	else
+		snprintf(buf, size, "%" PRIu64, n);
+}
+
+/* The end of a kernel's name tells as much as its beginning, and that of a call path more. */
+static void print_cut(FILE *f, const char *s, size_t width)
+{
+	const char *at = s;
+	char out[ESCAPE_MAX];
+	size_t nr = 0, i;
+
+	while (escape__next(&at, ESCAPE_TEXT, out))
+		nr++;
+	for (i = 0, at = s; escape__next(&at, ESCAPE_TEXT, out); i++) {
+		if (nr <= width || i < width / 2 || i >= nr - (width - width / 2 - 3))
+			fputs(out, f);
+		else if (i == width / 2)
+			fputs("...", f);
+	}
+}
+
+static void print_csv(FILE *f, const char *s)
+{
+	char out[ESCAPE_MAX];
+	size_t len;
+
+	fputc('"', f);
+	while ((len = escape__next(&s, ESCAPE_TEXT, out))) {
+		if (*out == '"')
+			fputc('"', f);
+		fwrite(out, 1, len, f);
+	}
+	fputc('"', f);
+}
+
+static void print_json(FILE *f, const char *s)
+{
+	fputc('"', f);
+	escape__print(f, s, ESCAPE_JSON);
+	fputc('"', f);
+}
+
+void table__begin(struct table *t, const char *name, const struct column *columns,
+		  size_t nr_columns)
+{
+	size_t i;
+
+	t->columns = columns;
+	t->nr_columns = nr_columns;
+	t->nr_rows = 0;
+	if (t->format == TABLE_JSON) {
+		fputs(t->nr_tables++ ? ",\n" : "", t->f);
+		print_json(t->f, name);
+		fputs(": [", t->f);
+		return;
+	}
+	if (t->format == TABLE_CSV && !t->alone)
+		fprintf(t->f, "%s\n", name);
+	for (i = 0; i < nr_columns; i++) {
+		const struct column *c = &columns[i];
+
+		if (t->format == TABLE_CSV)
+			fprintf(t->f, "%s%s", i ? "," : "", c->key);
+		else if (c->title)
+			fprintf(t->f, "%s %*s", c->type == COLUMN_NAME ? " " : "", column__width(c),
+				c->title);
+	}
+	fputc('\n', t->f);
+	t->nr_tables++;
+}
+
+static void table__json_row(struct table *t, const struct cell *cells)
+{
+	char buf[32];
+	size_t i;
+
+	fputs(t->nr_rows ? ",\n  {" : "\n  {", t->f);
+	for (i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->columns[i];
+
+		fprintf(t->f, "%s\"%s\": ", i ? ", " : "", c->key);
+		if (c->type == COLUMN_NAME) {
+			print_json(t->f, cells[i].s);
+			continue;
+		}
+		cell__format(buf, sizeof(buf), t, c, cells[i].n);
+		fputs(buf, t->f);
+	}
+	fputc('}', t->f);
+}
+
+void table__row(struct table *t, const struct cell *cells)
+{
+	unsigned int column = 0;
+	char buf[32];
+	size_t i;
+
+	if (t->format == TABLE_JSON) {
+		table__json_row(t, cells);
+		t->nr_rows++;
+		return;
+	}
+	for (i = 0; i < t->nr_columns; i++) {
+		const struct column *c = &t->columns[i];
+		bool csv = t->format == TABLE_CSV;
+
+		if (!csv && !c->title)
+			continue;
+		if (csv && i)
+			fputc(',', t->f);
+		if (c->type != COLUMN_NAME) {
+			cell__format(buf, sizeof(buf), t, c, cells[i].n);
+			if (csv)
+				fputs(buf, t->f);
+			else
+				column += fprintf(t->f, " %*s", column__width(c), buf);
+		} else if (csv) {
+			print_csv(t->f, cells[i].s);
+		} else {
+			fputs("  ", t->f);
+			column += 2;
+			print_cut(t->f, cells[i].s, !t->width ? SIZE_MAX :
+				  t->width < column + LEAST_NAME ? LEAST_NAME : t->width - column);
+		}
+	}
+	fputc('\n', t->f);
+	t->nr_rows++;
+}
+
+void table__end(struct table *t)
+{
+	if (t->format == TABLE_JSON)
+		fputs(t->nr_rows ? "\n]" : "]", t->f);
+	else if (t->format == TABLE_CSV && !t->alone)
+		fputc('\n', t->f);
+}

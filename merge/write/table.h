@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * table.h - tables for people, as CSV, as JSON
+ *
+ *	table__begin(&t, "kernels", columns, nr_columns);
+ *	table__row(&t, cells);			any number of times
+ *	table__end(&t);
+ *
+ * CSV (RFC 4180, but for its line ends) begins a table with a line of its name and one of its
+ * columns' keys, and ends it with an empty line; one that is written alone has its keys and rows
+ * only. JSON has a member of that name, an array of objects. Both have integers of ns and bytes,
+ * whatever the unit for people is.
+ */
+#ifndef MERGE_TABLE_H
+#define MERGE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "write/folded.h"
+
+enum table_format {
+	TABLE_TEXT,
+	TABLE_CSV,
+	TABLE_JSON,
+};
+
+enum column_type {
+	COLUMN_COUNT,
+	COLUMN_TIME,			/* ns */
+	COLUMN_BYTES,
+	COLUMN_SHARE,			/* in tenths of a percent */
+	COLUMN_NAME,			/* not right-aligned: so only the last ones are */
+};
+
+struct column {
+	const char *title;		/* for people; NULL: not for them */
+	const char *key;		/* for programs */
+	enum column_type type;
+};
+
+/* The number of a cell that has none: an empty one, or null. */
+#define CELL_NONE	UINT64_MAX
+
+struct cell {
+	uint64_t n;
+	const char *s;			/* COLUMN_NAME */
+};
+
+struct table {
+	FILE *f;
+	enum table_format format;
+	enum unit unit;			/* TABLE_TEXT: UNIT_NS, UNIT_US or UNIT_MS */
+	bool alone;			/* TABLE_CSV: no other will follow */
+	unsigned int width;		/* TABLE_TEXT: of a terminal, 0: none */
+	const struct column *columns;
+	size_t nr_columns;
+	uint64_t nr_tables, nr_rows;
+};
+
+void table__begin(struct table *t, const char *name, const struct column *columns,
+		  size_t nr_columns);
+/* @cells: one for each column. */
+void table__row(struct table *t, const struct cell *cells);
+void table__end(struct table *t);
+
+/* Return: tenths of a percent, rounded. */
+uint64_t table__share(uint64_t part, uint64_t whole);
+
+#endif /* MERGE_TABLE_H */

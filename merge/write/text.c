@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "escape.h"
+#include "write/section.h"
+#include "util.h"
+#include "xpu_time.h"
+
+/* In the order in which they are written; --help and xpumerge(1) list them, too. */
+static const struct section *const sections[] = {
+	&section_kernels,
+	&section_memory_time,
+	&section_memory_size,
+	&section_api_calls,
+	&section_launch_sites,
+	&section_cpu_functions,
+	&section_nvtx_ranges,
+	&section_devices,
+	&section_streams,
+	&section_threads,
+	&section_idle,
+};
+
+static const char *unit__name(enum unit unit)
+{
+	return unit == UNIT_NS ? "ns" : unit == UNIT_MS ? "ms" : "us";
+}
+
+/* ---- what a recording says of itself --------------------------------------------------------- */
+
+static void print_args(FILE *f, const struct xpu_record_info *info)
+{
+	uint32_t i, from = 0;
+
+	/* NUL between the arguments; the last one may lack its own. */
+	for (i = 0; i < info->bytes; i++) {
+		if (info->data[i])
+			continue;
+		fputs(from ? " " : "", f);
+		escape__print(f, info->data + from, ESCAPE_TEXT);
+		from = i + 1;
+	}
+	if (from < info->bytes) {
+		char *last = strndup(info->data + from, info->bytes - from);
+
+		fputs(from ? " " : "", f);
+		escape__print(f, last ? last : "?", ESCAPE_TEXT);
+		free(last);
+	}
+}
+
+static const struct xpu_record_info *session__info(const struct session *s,
+						   const struct input *in, uint32_t key)
+{
+	uint32_t i;
+
+	for (i = in->first_info; i < in->first_info + in->nr_infos; i++)
+		if (s->model.infos.v[i]->key == key)
+			return s->model.infos.v[i];
+	return NULL;
+}
+
+void text__write_head(const struct session *s, const struct input *in, FILE *f)
+{
+	static const struct {
+		uint32_t key;
+		const char *label;
+	} infos[] = {
+		{ XPU_INFO_CMDLINE, "command" },
+		{ XPU_INFO_HOSTNAME, "host" },
+		{ XPU_INFO_OS_RELEASE, "kernel" },
+		{ XPU_INFO_VERSION, "recorded by xpuload" },
+		{ XPU_INFO_OPTIONS, "options" },
+	};
+	time_t start = in->reader->header.start_real_ns / 1000000000;
+	const struct xpu_record_info *info;
+	uint64_t span_ns = s->sums.last_ns - s->sums.first_ns;
+	uint64_t from_ns = xpu_ns_between(s->model.start_ns, s->sums.first_ns);
+	char date[64];
+	struct tm tm;
+	size_t i;
+
+	fputs("recording: ", f);
+	escape__print(f, in->reader->name, ESCAPE_TEXT);
+	fputc('\n', f);
+	for (i = 0; i < ARRAY_SIZE(infos); i++) {
+		info = session__info(s, in, infos[i].key);
+		if (!info)
+			continue;
+		fprintf(f, "%s: ", infos[i].label);
+		print_args(f, info);
+		fputc('\n', f);
+	}
+	/* UTC, so that one recording reads the same everywhere. */
+	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
+		fprintf(f, "start: %s\n", date);
+	/* Of all of them, so once. */
+	if (in == &s->model.inputs.v[s->model.inputs.nr - 1])
+		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
+			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
+			from_ns / 1000000000, (unsigned int)(from_ns / 1000 % 1000000));
+	if (!in->ended)
+		fputs("end: the recording was not closed in good order\n", f);
+	else if (in->attached)
+		fputs("end: detached\n", f);
+	else if (WIFSIGNALED(in->wait_status))
+		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
+	else if (start)			/* which an import does not have, nor a command */
+		fprintf(f, "end: the command exited with status %d\n",
+			WEXITSTATUS(in->wait_status));
+}
+
+void text__write_messages(const struct session *s, FILE *f, const char *prefix)
+{
+	static const char *const levels[] = {
+		[XPU_MESSAGE_INFO] = "info",
+		[XPU_MESSAGE_WARNING] = "warning",
+		[XPU_MESSAGE_ERROR] = "error",
+	};
+	size_t i;
+
+	for (i = 0; i < s->model.messages.nr; i++) {
+		const struct shim_message *m = &s->model.messages.v[i];
+
+		fprintf(f, "%s%s: ", prefix, m->level && m->level < ARRAY_SIZE(levels) ?
+			levels[m->level] : "message");
+		escape__print(f, model__proc_name(&s->model, m->proc), ESCAPE_TEXT);
+		fprintf(f, " (pid %" PRIu32 "): ", s->model.machine.procs.v[m->proc].pid);
+		escape__print(f, m->text, ESCAPE_TEXT);
+		fputc('\n', f);
+	}
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+size_t text__tables(const char *names[TEXT_MAX_TABLES])
+{
+	size_t i;
+
+	_Static_assert(ARRAY_SIZE(sections) <= TEXT_MAX_TABLES, "each has a name");
+	for (i = 0; i < ARRAY_SIZE(sections); i++)
+		names[i] = sections[i]->name;
+	return i;
+}
+
+/* People see no table without rows; programs see its columns. */
+static int section__write(const struct section *section, const struct session *s, struct table *t,
+			  const struct text_opts *opts)
+{
+	bool people = opts->format == TABLE_TEXT;
+	struct section_rows rows = { .s = s, .unit = unit__name(opts->unit) };
+	size_t i, shown;
+	int err;
+
+	err = section->collect(&rows);
+	if (err || (people && !rows.nr))
+		goto out;
+	if (people) {
+		fputc('\n', t->f);
+		section->head(&rows, t->f);
+	}
+	shown = opts->max_rows ? min_t(size_t, opts->max_rows, rows.nr) : rows.nr;
+	table__begin(t, section->name, section->columns, section->nr_columns);
+	for (i = 0; i < shown && !err; i++)
+		err = section->row(&rows, (char *)rows.v + i * section->row_bytes, t);
+	table__end(t);
+	if (people && shown < rows.nr)
+		fprintf(t->f, "  ... and %zu more\n", rows.nr - shown);
+out:
+	for (i = 0; i < rows.nr && section->exit_row; i++)
+		section->exit_row((char *)rows.v + i * section->row_bytes);
+	free(rows.v);
+	return err;
+}
+
+/* All tables, or the one that is asked for. */
+static int text__write_tables(const struct session *s, FILE *f, const struct text_opts *opts)
+{
+	struct table t = {
+		.f = f, .format = opts->format, .unit = opts->unit, .alone = opts->table,
+		.width = opts->width,
+	};
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++)
+		if (!opts->table || !strcmp(opts->table, sections[i]->name))
+			err = section__write(sections[i], s, &t, opts);
+	return err;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static void text__stacks(const struct session *s, FILE *f)
+{
+	uint64_t nr_shim = 0, nr_bpf = 0, nr_launches = 0;
+	size_t i;
+
+	for (i = 0; i < s->model.chains.nr; i++) {
+		const struct chain *chain = &s->model.chains.v[i];
+
+		if (chain->no_launch || !chain->nr_launches)
+			continue;
+		nr_launches += chain->nr_launches;
+		if (chain->path == NO_INDEX)
+			continue;
+		if (s->model.paths.v[chain->path].rec->hdr.misc & XPU_CHAIN_SHIM)
+			nr_shim += chain->nr_launches;
+		else
+			nr_bpf += chain->nr_launches;
+	}
+	fprintf(f, "\nstacks: %zu call paths", s->model.paths.nr);
+	if (nr_launches)
+		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " were unwound in the process, %"
+			PRIu64 " by frame pointers, %" PRIu64 " have no stack, %" PRIu64
+			" are truncated", nr_launches, nr_shim, nr_bpf, s->sums.loss.no_stack,
+			s->sums.loss.truncated);
+	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
+		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
+}
+
+/* As session__print_loss(), but not of launches where nothing was to be launched. */
+static void text__write_loss(const struct session *s, FILE *f)
+{
+	const struct loss *l = &s->sums.loss;
+
+	if (l->nr_launches || l->nr_works || l->missing_launches || l->missing_works ||
+	    !s->sums.nr_samples) {
+		session__print_loss(s, f);
+		return;
+	}
+	fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples, loss__lost(l));
+	loss__print_lines(l, f, "");
+}
+
+static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts)
+{
+	int err;
+
+	fprintf(f, "{\n\"account\": {\"launches\": %" PRIu64 ", \"matched\": %" PRIu64
+		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->sums.loss.nr_launches,
+		s->sums.loss.nr_matched, loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
+	err = text__write_tables(s, f, opts);
+	fputs("\n}\n", f);
+	return err;
+}
+
+int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
+{
+	size_t i;
+	int err;
+
+	if (opts->format == TABLE_JSON)
+		return text__write_json(s, f, opts);
+	if (opts->format == TABLE_CSV || opts->table)
+		return text__write_tables(s, f, opts);
+	for (i = 0; i < s->model.inputs.nr; i++) {
+		text__write_head(s, &s->model.inputs.v[i], f);
+		fputc('\n', f);
+	}
+	text__write_loss(s, f);
+	err = text__write_tables(s, f, opts);
+	if (err)
+		return err;
+	text__stacks(s, f);
+	if (s->model.messages.nr)
+		fputs("\nmessages of the shim:\n", f);
+	text__write_messages(s, f, "  ");
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * text.h - the summary for people, and its tables for programs
+ */
+#ifndef MERGE_TEXT_H
+#define MERGE_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "write/folded.h"
+#include "join/session.h"
+#include "write/table.h"
+
+struct text_opts {
+	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
+	uint32_t max_rows;		/* of each table; 0: all */
+	enum table_format format;
+	const char *table;		/* only that one; NULL: all */
+	unsigned int width;		/* of a terminal, which names are cut for; 0: none */
+};
+
+#define TEXT_MAX_TABLES		16
+
+/* Return: how many tables there are, with their names in @names. */
+size_t text__tables(const char *names[TEXT_MAX_TABLES]);
+
+/*
+ * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
+ */
+int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
+
+/* Writes what one of the recordings says of itself, "label: value" on each line. */
+void text__write_head(const struct session *s, const struct input *in, FILE *f);
+
+/* Writes what the shim has said, a line each, after @prefix. */
+void text__write_messages(const struct session *s, FILE *f, const char *prefix);
+
+#endif /* MERGE_TEXT_H */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/section.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* All ranges of one name, with what was launched in them. */
+struct nvtx_row {
+	const struct nvtx_name *name;
+	uint64_t nr_works, gpu_ns;
+};
+
+static int nvtx_row__cmp(const void *va, const void *vb)
+{
+	const struct nvtx_row *a = va, *b = vb;
+
+	return cmp3(b->gpu_ns, a->gpu_ns) ?: cmp3(b->name->ns.sum, a->name->ns.sum) ?:
+	       cmp3(b->name->ns.nr, a->name->ns.nr) ?: cmp3(a->name, b->name);
+}
+
+/* A name that stands twice on a path has the work below it once. */
+static void nvtx_ranges__add(const struct nvtx *n, struct nvtx_row *rows, uint32_t range)
+{
+	const struct nvtx_range *r = &n->ranges.v[range];
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr, i, k;
+
+	nr = r->nr_works ? nvtx__path(n, range, path) : 0;
+	for (i = 0; i < nr; i++) {
+		uint32_t name = n->ranges.v[path[i]].name;
+
+		for (k = 0; k < i && n->ranges.v[path[k]].name != name; k++)
+			;
+		if (k < i)
+			continue;
+		rows[name].nr_works += r->nr_works;
+		rows[name].gpu_ns += r->gpu_ns;
+	}
+}
+
+static int nvtx_ranges__collect(struct section_rows *to)
+{
+	const struct session *s = to->s;
+	const struct nvtx *n = &s->model.nvtx;
+	struct nvtx_row *rows;
+	size_t i;
+
+	rows = calloc(n->names.nr + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (i = 0; i < n->names.nr; i++)
+		rows[i].name = &n->names.v[i];
+	for (i = 1; i < n->ranges.nr; i++)
+		nvtx_ranges__add(n, rows, i);
+	for (i = 0; i < n->names.nr; i++)	/* not marks, nor what the filter left out */
+		if (rows[i].name->ns.nr || rows[i].nr_works)
+			rows[to->nr++] = rows[i];
+	qsort(rows, to->nr, sizeof(*rows), nvtx_row__cmp);
+	to->v = rows;
+	for (i = 0; i < s->model.gpus.list.nr; i++)
+		to->sum_ns += s->model.gpus.list.v[i].busy_ns;
+	return 0;
+}
+
+static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
+{
+	const struct nvtx_row *r = rows->v;
+	uint64_t nr = 0, nr_unclosed = 0;
+	size_t i;
+
+	for (i = 0; i < rows->nr; i++) {
+		nr += r[i].name->ns.nr;
+		nr_unclosed += r[i].name->nr_unclosed;
+	}
+	fprintf(f, "NVTX ranges: %" PRIu64 " of %zu names, with the time that devices worked for "
+		"launches in them, times in %s", nr, rows->nr, rows->unit);
+	if (nr_unclosed)
+		fprintf(f, "; %" PRIu64 " were open at the end", nr_unclosed);
+	fputc('\n', f);
+}
+
+static int nvtx_ranges__row(const struct section_rows *rows, const void *row, struct table *t)
+{
+	const struct nvtx_row *r = row;
+	const struct stats *ns = &r->name->ns;
+
+	table__row(t, (struct cell[]){
+		{ .n = table__share(r->gpu_ns, rows->sum_ns) }, { .n = r->gpu_ns },
+		{ .n = r->nr_works }, { .n = ns->sum }, { .n = ns->nr }, { .n = stats__mean(ns) },
+		{ .n = stats__median(ns) }, { .n = ns->min }, { .n = ns->max },
+		{ .n = stats__stddev(ns) }, { .s = r->name->name },
+	});
+	return 0;
+}
+
+static const struct column nvtx_ranges_columns[] = {
+	{ "GPU %", "gpu_percent", COLUMN_SHARE }, { "GPU time", "gpu_ns", COLUMN_TIME },
+	{ "GPU ops", "gpu_ops", COLUMN_COUNT }, { "open", "total_ns", COLUMN_TIME },
+	{ "instances", "instances", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
+	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME },
+	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME },
+	{ "range", "range", COLUMN_NAME },
+};
+
+SECTION(nvtx_ranges, struct nvtx_row);

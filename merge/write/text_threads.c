@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/section.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "xpu_time.h"
+
+/* ---- the lives of threads -------------------------------------------------------------------- */
+
+/* Where a thread's life went. Waiting for the device is taken out of what it looked like. */
+struct life {
+	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
+	uint64_t off_ns[XPU_OFF_NR];
+};
+
+static struct life thread_account__life(const struct session *s, const struct thread_account *a)
+{
+	const struct xpu_thread_time *t = &a->time;
+	struct life l = {
+		.life_ns = xpu_ns_between(a->rec->start_ns, a->rec->end_ns),
+		.on_cpu_ns = t->run_ns,
+		.wait_ns = s->model.threads.v[a->thread].gpu_wait_ns,
+	};
+	uint64_t spun_ns;
+	int kind;
+
+	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
+	/* It slept in the calls that waited, and what it did not sleep it spun. */
+	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
+	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -
+				   min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
+	l.off_ns[XPU_OFF_CALL] = 0;
+	l.on_cpu_ns -= min_t(uint64_t, l.on_cpu_ns, spun_ns);
+	l.sum_ns = l.on_cpu_ns + l.wait_ns;
+	for (kind = 0; kind < XPU_OFF_NR; kind++)
+		l.sum_ns += l.off_ns[kind];
+	return l;
+}
+
+static int thread_account__cmp(const void *va, const void *vb)
+{
+	const struct thread_account *a = va, *b = vb;
+
+	return cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
+}
+
+/* Return: a copy of @nr times @bytes at @v, to be sorted, NULL if there is no memory. */
+static void *copy_rows(const void *v, size_t nr, size_t bytes)
+{
+	void *copy = calloc(nr + 1, bytes);
+
+	if (copy && nr)
+		memcpy(copy, v, nr * bytes);
+	return copy;
+}
+
+static int threads__collect(struct section_rows *rows)
+{
+	const struct session *s = rows->s;
+
+	rows->v = copy_rows(s->sums.accounts.v, s->sums.accounts.nr, sizeof(*s->sums.accounts.v));
+	if (!rows->v)
+		return -ENOMEM;
+	rows->nr = s->sums.accounts.nr;
+	qsort(rows->v, rows->nr, sizeof(*s->sums.accounts.v), thread_account__cmp);
+	return 0;
+}
+
+static void threads__head(const struct section_rows *rows, FILE *f)
+{
+	fprintf(f, "threads: %zu, where their lives went, in %s\n", rows->nr, rows->unit);
+}
+
+static int threads__row(const struct section_rows *rows, const void *row, struct table *t)
+{
+	const struct session *s = rows->s;
+	const struct thread_account *a = row;
+	const struct thread *thread = &s->model.threads.v[a->thread];
+	struct life l = thread_account__life(s, a);
+
+	table__row(t, (struct cell[]){
+		{ .n = l.life_ns }, { .n = l.on_cpu_ns }, { .n = l.off_ns[XPU_OFF_LOCK] },
+		{ .n = l.off_ns[XPU_OFF_IO] }, { .n = l.off_ns[XPU_OFF_SLEEP] },
+		{ .n = l.off_ns[XPU_OFF_POLL] }, { .n = l.off_ns[XPU_OFF_CHILD] },
+		{ .n = l.off_ns[XPU_OFF_OTHER] }, { .n = l.off_ns[XPU_OFF_RUNNABLE] },
+		{ .n = l.wait_ns }, { .n = table__share(l.sum_ns, l.life_ns) },
+		{ .n = a->time.nr_switches },
+		{ .n = s->model.machine.procs.v[thread->proc].pid }, { .n = thread->tid },
+		{ .s = a->comm && *a->comm ? a->comm : "[unknown]" },
+	});
+	return 0;
+}
+
+static const struct column threads_columns[] = {
+	{ "life", "life_ns", COLUMN_TIME }, { "on CPU", "on_cpu_ns", COLUMN_TIME },
+	{ "lock", "lock_ns", COLUMN_TIME }, { "io", "io_ns", COLUMN_TIME },
+	{ "sleep", "sleep_ns", COLUMN_TIME }, { "poll", "poll_ns", COLUMN_TIME },
+	{ "child", "child_ns", COLUMN_TIME }, { "other", "other_ns", COLUMN_TIME },
+	{ "runnable", "runnable_ns", COLUMN_TIME },
+	{ "GPU wait", "gpu_wait_ns", COLUMN_TIME },
+	{ "sum %", "sum_percent", COLUMN_SHARE },
+	{ "switches", "switches", COLUMN_COUNT }, { NULL, "pid", COLUMN_COUNT },
+	{ "tid", "tid", COLUMN_COUNT }, { "thread", "name", COLUMN_NAME },
+};
+
+SECTION(threads, struct thread_account);
+
+/* ---- what the devices did not do, and those who could have given them something to do -------- */
+
+/* Where the thread was; NULL if that is not known. */
+static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)
+{
+	return row->chain != NO_INDEX ? stack__place(s->model.chains.v[row->chain].stack) : NULL;
+}
+
+/* Rows of one thread in one place become one: whole stacks are too many to read. */
+static int idle_row__cmp_same(const void *va, const void *vb, void *ctx)
+{
+	const struct idle_row *a = va, *b = vb;
+	const struct session *s = ctx;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(a->doing, b->doing) ?: cmp3(a->kind, b->kind) ?:
+	       cmp3(a->thread, b->thread) ?:
+	       cmp3(idle_row__place(s, a), idle_row__place(s, b));
+}
+
+static int idle_row__cmp_time(const void *va, const void *vb)
+{
+	const struct idle_row *a = va, *b = vb;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(b->ns, a->ns) ?: cmp3(a->doing, b->doing) ?:
+	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
+}
+
+/* "io in SlowDataset.__getitem__" */
+static void print_idle(const struct session *s, FILE *f, const struct idle_row *row)
+{
+	static const char *const doings[] = {
+		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
+		[IDLE_ON_CPU] = "on CPU", [IDLE_UNSEEN] = "unseen",
+		[IDLE_NOBODY] = "nobody knows who launched next",
+		[IDLE_SHORT] = "between works, less than 10 us each",
+	};
+	const struct frame *place = idle_row__place(s, row);
+
+	fputs(*row->kind ? row->kind : doings[row->doing], f);
+	if (place) {
+		fputs(" in ", f);
+		fputs(place->name, f);
+	}
+}
+
+/* Return: what a row is called, for the caller to free(), or NULL. */
+static char *idle_row__name(const struct session *s, const struct idle_row *row)
+{
+	const struct thread *thread;
+	char *name = NULL;
+	size_t size;
+	FILE *f;
+
+	f = open_memstream(&name, &size);
+	if (!f)
+		return NULL;
+	if (row->thread != NO_INDEX) {
+		thread = &s->model.threads.v[row->thread];
+		fprintf(f, "%s (tid %" PRIu32 "): ",
+			thread->comm ?: model__proc_name(&s->model, thread->proc), thread->tid);
+	}
+	print_idle(s, f, row);
+	if (fclose(f)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static int idle__collect(struct section_rows *to)
+{
+	const struct session *s = to->s;
+	size_t i, k = 0, nr = s->sums.idles.rows.nr;
+	struct idle_row *rows;
+
+	rows = copy_rows(s->sums.idles.rows.v, nr, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	to->v = rows;
+	if (!nr)
+		return 0;
+	qsort_r(rows, nr, sizeof(*rows), idle_row__cmp_same, (void *)s);
+	for (i = 1; i < nr; i++) {
+		if (idle_row__cmp_same(&rows[k], &rows[i], (void *)s)) {
+			rows[++k] = rows[i];
+			continue;
+		}
+		rows[k].ns += rows[i].ns;
+		rows[k].nr_gaps += rows[i].nr_gaps;
+		rows[k].chain = min_t(uint32_t, rows[k].chain, rows[i].chain);
+	}
+	to->nr = k + 1;
+	qsort(rows, to->nr, sizeof(*rows), idle_row__cmp_time);
+	return 0;
+}
+
+/* "GPU 0 idle 41.2 % of 9100.301 ms: 28.3 % io in load(), 12.0 % on CPU in step(), ..." */
+static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu,
+			   const struct idle_row *rows, size_t nr)
+{
+	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[nr_gpu];
+	uint64_t span_ns = gpu->to_ns - gpu->from_ns;
+	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
+	size_t i, told = 0;
+	char *text = NULL;
+	size_t size;
+	FILE *m;
+
+	fprintf(f, "GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
+		".%03u ms from its first to its last work", s->model.gpus.list.v[nr_gpu].number,
+		permille / 10, permille % 10, span_ns / 1000000,
+		(unsigned int)(span_ns / 1000 % 1000));
+	for (i = 0; i < nr && told < 4; i++) {
+		if (rows[i].gpu != nr_gpu)
+			continue;
+		permille = table__share(rows[i].ns, span_ns);
+		m = permille ? open_memstream(&text, &size) : NULL;
+		if (!m)
+			break;
+		print_idle(s, m, &rows[i]);
+		fclose(m);
+		fprintf(f, "%s %" PRIu64 ".%" PRIu64 " %% ", told++ ? "," : ":", permille / 10,
+			permille % 10);
+		escape__print(f, text ? text : "", ESCAPE_TEXT);
+		free(text);
+		text = NULL;
+	}
+	fputs(i < nr && rows[i].gpu == nr_gpu ? ", ...\n" : "\n", f);
+}
+
+static void idle__head(const struct section_rows *rows, FILE *f)
+{
+	const struct session *s = rows->s;
+	const char *before = "";
+	size_t i;
+
+	for (i = 0; i < s->sums.idles.gpus.nr; i++) {
+		if (!s->sums.idles.gpus.v[i].busy_ns)
+			continue;
+		fputs(before, f);
+		print_idle_gpu(s, f, i, rows->v, rows->nr);
+		before = "\n";
+	}
+}
+
+static int idle__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct session *s = rows->s;
+	const struct idle_row *row = vrow;
+	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[row->gpu];
+	char *name = idle_row__name(s, row);
+
+	if (!name)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = table__share(row->ns, gpu->to_ns - gpu->from_ns) }, { .n = row->ns },
+		{ .n = row->nr_gaps }, { .n = s->model.gpus.list.v[row->gpu].number }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static const struct column idle_columns[] = {
+	{ "time %", "time_percent", COLUMN_SHARE }, { "idle", "idle_ns", COLUMN_TIME },
+	{ "gaps", "gaps", COLUMN_COUNT }, { "GPU", "device", COLUMN_COUNT },
+	{ "while the thread that launched next was", "name", COLUMN_NAME },
+};
+
+SECTION(idle, struct idle_row);

@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util.h"
+
+#define MARKER_NS	1000		/* widest launch slice */
+
+static int timeline__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
+{
+	struct timeline *t = ctx;
+
+	(void)m;
+	return array_push(&t->host, ((struct host_event){
+		.time_ns = l->time_ns, .key = key, .thread = l->thread, .chain = l->chain,
+	}));
+}
+
+static int timeline__placed(void *ctx, const struct model *m, const struct placed *p)
+{
+	uint64_t key = JOIN_KEY(m->chains.v[p->chain].proc, 0);
+	struct timeline *t = ctx;
+
+	if (m->leaves.v[p->leaf].kind != LEAF_CPU)
+		return 0;
+	return array_push(&t->host, ((struct host_event){
+		.time_ns = p->time_ns, .key = key, .thread = p->thread, .chain = p->chain,
+		.sample = true,
+	}));
+}
+
+static int timeline__work(void *ctx, const struct model *m, uint64_t key, const struct work *w,
+			  const struct launch *l, uint32_t made, bool first)
+{
+	struct timeline *t = ctx;
+
+	(void)m;
+	if (!w->start_ns) {
+		t->nr_untimed++;
+		return 0;
+	}
+	return array_push(&t->device, ((struct device_event){
+		.start_ns = w->start_ns,
+		.end_ns = w->start_ns + w->duration_ns,
+		.launch_ns = l ? l->time_ns : 0,
+		.bytes = w->bytes,
+		.key = key,
+		.leaf = w->leaf,
+		.stream = w->stream,
+		.thread = l ? l->thread : NO_INDEX,
+		.made = made,
+		.orphan = !l,
+		.first = first,
+	}));
+}
+
+static int timeline__slice(void *ctx, const struct model *m, const struct slice *slice)
+{
+	struct timeline *t = ctx;
+
+	(void)m;
+	t->has_calls |= slice->kind == SLICE_API;
+	return array_push(&t->slices, *slice);
+}
+
+struct timeline *timeline__new(void)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->sink = (struct session_sink){
+		.ctx = t,
+		.launch = timeline__launch,
+		.work = timeline__work,
+		.placed = timeline__placed,
+		.slice = timeline__slice,
+	};
+	return t;
+}
+
+void timeline__free(struct timeline *t)
+{
+	if (!t)
+		return;
+	free(t->first_track);
+	free(t->nr_lanes);
+	free(t->pids);
+	array_free(&t->tracks);
+	array_free(&t->slices);
+	array_free(&t->host);
+	array_free(&t->device);
+	free(t);
+}
+
+const char *slice__category(const struct slice *slice)
+{
+	static const char *const names[NR_SLICE_KINDS] = {
+		[SLICE_API] = "api", [SLICE_NVTX] = "nvtx",
+	};
+
+	return slice->chain != NO_INDEX ? "launch" : names[slice->kind];
+}
+
+/* ---- order and lanes ------------------------------------------------------------------------ */
+
+static int host_event__cmp(const void *va, const void *vb)
+{
+	const struct host_event *a = va, *b = vb;
+
+	return cmp3(JOIN_KEY_PROC(a->key), JOIN_KEY_PROC(b->key)) ?: cmp3(a->thread, b->thread) ?:
+	       cmp3(a->time_ns, b->time_ns) ?: cmp3(JOIN_KEY_ID(a->key), JOIN_KEY_ID(b->key)) ?:
+	       cmp3(a->chain, b->chain);
+}
+
+static int device_event__cmp(const void *va, const void *vb)
+{
+	const struct device_event *a = va, *b = vb;
+
+	return cmp3(a->stream, b->stream) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
+}
+
+/* The outer one of two that begin together comes first. */
+static int slice__cmp(const void *va, const void *vb)
+{
+	const struct slice *a = va, *b = vb;
+
+	return cmp3(JOIN_KEY_PROC(a->key), JOIN_KEY_PROC(b->key)) ?: cmp3(a->thread, b->thread) ?:
+	       cmp3(a->start_ns, b->start_ns) ?: cmp3(b->end_ns, a->end_ns) ?:
+	       cmp3(b->kind, a->kind) ?: cmp3(a->key, b->key);
+}
+
+/*
+ * Orders @v by a number below @nr_keys that each event has, otherwise leaving events in their order.
+ * Return: 0, and there may be another array of no more than @nr in place of @v, or -ENOMEM.
+ */
+static int distribute(void **v, size_t nr, size_t size, size_t nr_keys,
+		      size_t (*key)(const void *event, const void *ctx),
+		      const void *ctx)
+{
+	size_t *next = calloc(nr_keys + 1, sizeof(*next));
+	char *from = *v, *to = NULL;
+	bool ordered = true;
+	int err = -ENOMEM;
+	size_t i, k;
+
+	if (!next)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		k = key(from + i * size, ctx);
+		next[k + 1]++;
+		ordered &= !i || key(from + (i - 1) * size, ctx) <= k;
+	}
+	if (!ordered) {
+		to = malloc(nr * size);
+		if (!to)
+			goto out;
+		for (k = 0; k < nr_keys; k++)
+			next[k + 1] += next[k];
+		for (i = 0; i < nr; i++)
+			memcpy(to + next[key(from + i * size, ctx)]++ * size, from + i * size, size);
+		free(*v);
+		*v = to;
+	}
+	err = 0;
+out:
+	free(next);
+	return err;
+}
+
+/* What is sorted. */
+union any_event {
+	struct host_event host;
+	struct device_event device;
+	struct slice slice;
+};
+
+/*
+ * Sorts what is nearly in order, as the events of each track are: by insertion, as long as that is
+ * a matter of a few steps for each.
+ */
+static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
+{
+	char *base = v, event[sizeof(union any_event)];
+	size_t i, to, steps = 0;
+
+	for (i = 1; i < nr && steps < 16 * nr; i++) {
+		for (to = i; to && cmp(base + (to - 1) * size, base + i * size) > 0; to--)
+			steps++;
+		if (to == i)
+			continue;
+		memcpy(event, base + i * size, size);
+		memmove(base + (to + 1) * size, base + to * size, (i - to) * size);
+		memcpy(base + to * size, event, size);
+	}
+	if (i < nr)
+		qsort(v, nr, size, cmp);
+}
+
+static size_t host_event__thread_key(const void *v, const void *ctx)
+{
+	const struct session *s = ctx;
+	const struct host_event *e = v;
+
+	return min_t(size_t, e->thread, s->model.threads.nr);
+}
+
+static size_t host_event__proc_key(const void *v, const void *ctx)
+{
+	const struct host_event *e = v;
+
+	(void)ctx;
+	return JOIN_KEY_PROC(e->key);
+}
+
+static size_t slice__thread_key(const void *v, const void *ctx)
+{
+	const struct session *s = ctx;
+	const struct slice *slice = v;
+
+	return min_t(size_t, slice->thread, s->model.threads.nr);
+}
+
+static size_t slice__proc_key(const void *v, const void *ctx)
+{
+	const struct slice *slice = v;
+
+	(void)ctx;
+	return JOIN_KEY_PROC(slice->key);
+}
+
+static size_t device_event__stream_key(const void *v, const void *ctx)
+{
+	const struct device_event *e = v;
+
+	(void)ctx;
+	return e->stream;
+}
+
+/* The lanes of one stream, as a heap: the one that is free earliest comes first. */
+struct lane {
+	uint64_t end_ns;
+	uint32_t lane;
+};
+
+typedef ARRAY(struct lane) lanes_t;
+
+static bool lane__before(const struct lane *a, const struct lane *b)
+{
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->lane < b->lane;
+}
+
+static void lanes__sift_down(lanes_t *h)
+{
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < h->nr) {
+		struct lane tmp = h->v[i];
+
+		if (child + 1 < h->nr && lane__before(&h->v[child + 1], &h->v[child]))
+			child++;
+		if (!lane__before(&h->v[child], &h->v[i]))
+			break;
+		h->v[i] = h->v[child];
+		h->v[child] = tmp;
+		i = child;
+	}
+}
+
+static int lanes__add(lanes_t *h, struct lane lane)
+{
+	size_t i = h->nr;
+	int err = array_push(h, lane);
+
+	for (; !err && i && lane__before(&h->v[i], &h->v[(i - 1) / 2]); i = (i - 1) / 2) {
+		struct lane tmp = h->v[i];
+
+		h->v[i] = h->v[(i - 1) / 2];
+		h->v[(i - 1) / 2] = tmp;
+	}
+	return err;
+}
+
+static int timeline__sort(struct timeline *t, const struct session *s)
+{
+	int err;
+
+	err = distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.threads.nr + 1,
+			 host_event__thread_key, s) ?:
+	      distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.machine.procs.nr,
+			 host_event__proc_key, s) ?:
+	      distribute((void **)&t->device.v, t->device.nr, sizeof(*t->device.v), s->model.streams.nr,
+			 device_event__stream_key, s);
+	if (err)
+		return err;
+	/* The arrays may have been replaced by ones without room to grow. */
+	t->host.cap = t->host.nr;
+	t->device.cap = t->device.nr;
+	sort_nearly(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
+	sort_nearly(t->device.v, t->device.nr, sizeof(*t->device.v), device_event__cmp);
+	return 0;
+}
+
+/* With a filter, a launch is told once for each of its works. */
+static void timeline__drop_duplicates(struct timeline *t)
+{
+	size_t i, nr = 0;
+
+	for (i = 1; i < t->host.nr; i++)
+		if (host_event__cmp(&t->host.v[nr], &t->host.v[i]))
+			t->host.v[++nr] = t->host.v[i];
+	if (t->host.nr)
+		t->host.nr = nr + 1;
+}
+
+/* Gives each device event a lane on which nothing overlaps it. */
+static int timeline__assign_lanes(struct timeline *t)
+{
+	lanes_t lanes = { 0 };
+	uint32_t stream = NO_INDEX;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->device.nr && !err; i++) {
+		struct device_event *e = &t->device.v[i];
+
+		if (e->stream != stream) {
+			stream = e->stream;
+			lanes.nr = 0;
+		}
+		if (lanes.nr && lanes.v[0].end_ns <= e->start_ns) {
+			e->lane = lanes.v[0].lane;
+			lanes.v[0].end_ns = e->end_ns;
+			lanes__sift_down(&lanes);
+		} else {
+			e->lane = lanes.nr;
+			err = lanes__add(&lanes, (struct lane){ e->end_ns, lanes.nr });
+			t->nr_lanes[stream] = lanes.nr;
+		}
+	}
+	array_free(&lanes);
+	return err;
+}
+
+/* A call that is a launch takes its place: it has the same id, and says how long it took. */
+static int timeline__join_calls(struct timeline *t)
+{
+	struct idmap launches = { 0 };	/* key -> host event */
+	size_t i, nr = 0;
+	uint32_t idx;
+	int err = 0;
+
+	for (i = 0; t->has_calls && i < t->host.nr && err >= 0; i++) {
+		const struct host_event *e = &t->host.v[i];
+
+		if (!e->sample && JOIN_KEY_ID(e->key))
+			err = idmap__add(&launches, e->key, i);
+	}
+	if (err < 0 || !launches.nr)
+		goto out;
+	for (i = 0; i < t->slices.nr; i++) {
+		struct slice *slice = &t->slices.v[i];
+		struct host_event *e;
+
+		if (slice->kind != SLICE_API || !idmap__get(&launches, slice->key, &idx))
+			continue;
+		e = &t->host.v[idx];
+		if (e->is_slice)
+			continue;
+		e->is_slice = true;
+		e->time_ns = slice->start_ns;
+		slice->thread = e->thread;
+		slice->chain = e->chain;
+	}
+	/*
+	 * Arrows begin where the call does. CUPTI may take the time of a call after it has told of it;
+	 * and in the middle of one, Perfetto takes a CPU sample before it for what the arrow is from.
+	 */
+	for (i = 0; i < t->device.nr; i++) {
+		struct device_event *e = &t->device.v[i];
+
+		if (!e->orphan && idmap__get(&launches, e->key, &idx) && t->host.v[idx].is_slice)
+			e->launch_ns = t->host.v[idx].time_ns;
+	}
+	for (i = 0; i < t->host.nr; i++)
+		if (!t->host.v[i].is_slice)
+			t->host.v[nr++] = t->host.v[i];
+	t->host.nr = nr;
+	array_shrink(&t->host);
+out:
+	idmap__free(&launches);
+	return err < 0 ? err : 0;
+}
+
+static int timeline__prepare_slices(struct timeline *t, const struct session *s)
+{
+	size_t i, nr = 0;
+	int err;
+
+	err = timeline__join_calls(t);
+	for (i = 0; i < t->slices.nr; i++)
+		if (!t->slices.v[i].launch_only || t->slices.v[i].chain != NO_INDEX)
+			t->slices.v[nr++] = t->slices.v[i];
+	t->slices.nr = nr;
+	for (i = 0; i < nr; i++)
+		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
+	if (t->first_ns == UINT64_MAX)
+		t->first_ns = 0;
+	err = err ?: distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.threads.nr + 1,
+				slice__thread_key, s) ?:
+	      distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.machine.procs.nr,
+			 slice__proc_key, s);
+	if (err)
+		return err;
+	t->slices.cap = nr;
+	sort_nearly(t->slices.v, nr, sizeof(*t->slices.v), slice__cmp);
+	return 0;
+}
+
+static bool track__has(const struct timeline_track *track, uint64_t key, uint32_t thread)
+{
+	return track->proc == JOIN_KEY_PROC(key) && track->thread == thread;
+}
+
+/* Whose events come next in two arrays that are in order. */
+static struct timeline_track timeline__next_track(const struct timeline *t, size_t host, size_t slice)
+{
+	const struct host_event *e = host < t->host.nr ? &t->host.v[host] : NULL;
+	const struct slice *p = slice < t->slices.nr ? &t->slices.v[slice] : NULL;
+	bool is_slice = p && (!e || (cmp3(JOIN_KEY_PROC(p->key), JOIN_KEY_PROC(e->key)) ?:
+				     cmp3(p->thread, e->thread)) < 0);
+
+	return (struct timeline_track){
+		.proc = JOIN_KEY_PROC(is_slice ? p->key : e->key),
+		.thread = is_slice ? p->thread : e->thread,
+		.host = host,
+		.slice = slice,
+	};
+}
+
+static int timeline__find_tracks(struct timeline *t)
+{
+	size_t host = 0, slice = 0;
+	int err = 0;
+
+	while (!err && (host < t->host.nr || slice < t->slices.nr)) {
+		struct timeline_track track = timeline__next_track(t, host, slice);
+
+		while (host < t->host.nr && track__has(&track, t->host.v[host].key,
+						       t->host.v[host].thread))
+			host++;
+		while (slice < t->slices.nr && track__has(&track, t->slices.v[slice].key,
+							  t->slices.v[slice].thread))
+			slice++;
+		track.host_end = host;
+		track.slice_end = slice;
+		err = array_push(&t->tracks, track);
+	}
+	return err;
+}
+
+/* Numbers the processes that have tracks, in the order of these. */
+static int timeline__number_pids(struct timeline *t, const struct session *s)
+{
+	struct idmap taken = { 0 };
+	uint32_t proc, pid, other;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->tracks.nr && !err; i++) {
+		proc = t->tracks.v[i].proc;
+		if (t->pids[proc])
+			continue;
+		pid = s->model.machine.procs.v[proc].pid;
+		if (!pid || pid >= PID_REUSED || idmap__get(&taken, pid, &other)) {
+			t->pids[proc] = PID_REUSED + proc;
+			continue;
+		}
+		t->pids[proc] = pid;
+		err = idmap__put(&taken, pid, proc);
+	}
+	idmap__free(&taken);
+	return err;
+}
+
+uint32_t timeline__tid(const struct session *s, uint32_t thread)
+{
+	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
+}
+
+int timeline__prepare(struct timeline *t, const struct session *s)
+{
+	uint32_t next_track = 1;
+	size_t i;
+	int err;
+
+	if (t->pids)
+		return 0;
+	/* One more of each, so that none is empty. */
+	t->pids = calloc(s->model.machine.procs.nr + 1, sizeof(*t->pids));
+	t->nr_lanes = calloc(s->model.streams.nr + 1, sizeof(*t->nr_lanes));
+	t->first_track = calloc(s->model.streams.nr + 1, sizeof(*t->first_track));
+	if (!t->pids || !t->nr_lanes || !t->first_track)
+		return -ENOMEM;
+	err = timeline__sort(t, s);
+	if (err)
+		return err;
+	if (filter__active(s->opts.filter))
+		timeline__drop_duplicates(t);
+	t->first_ns = s->sums.last_ns ? s->sums.first_ns : UINT64_MAX;
+	err = timeline__prepare_slices(t, s) ?: timeline__find_tracks(t);
+	if (err)
+		return err;
+	err = timeline__assign_lanes(t);
+	if (err)
+		return err;
+	for (i = 0; i < s->model.streams.nr; i++) {
+		t->first_track[i] = next_track;
+		next_track += t->nr_lanes[i];
+	}
+	return timeline__number_pids(t, s);
+}
+
+/* ---- tracks of threads ---------------------------------------------------------------------- */
+
+static int track_walk__begin(struct track_walk *w, uint64_t time_ns, uint64_t end_ns)
+{
+	if (w->open.nr)
+		end_ns = min_t(uint64_t, end_ns, w->open.v[w->open.nr - 1]);
+	w->time_ns = time_ns;
+	w->end_ns = end_ns;
+	return array_push(&w->open, end_ns) ?: TRACK_BEGIN;
+}
+
+int track_walk__next(struct track_walk *w)
+{
+	size_t host = w->track->host + w->nr_host, slice = w->track->slice + w->nr_slices;
+	const struct host_event *e = host < w->track->host_end ? &w->t->host.v[host] : NULL;
+	const struct slice *p = slice < w->track->slice_end ? &w->t->slices.v[slice] : NULL;
+	uint64_t end_ns, slice_ns = p ? p->start_ns : UINT64_MAX;
+	bool is_slice = p && (!e || slice_ns <= e->time_ns);
+
+	if (w->open.nr && ((!e && !p) ||
+			   w->open.v[w->open.nr - 1] <= (is_slice ? slice_ns : e->time_ns))) {
+		w->time_ns = w->open.v[--w->open.nr];
+		return TRACK_END;
+	}
+	w->slice = is_slice ? p : NULL;
+	w->event = is_slice ? NULL : e;
+	if (is_slice) {
+		w->nr_slices++;
+		return track_walk__begin(w, p->start_ns, p->end_ns);
+	}
+	if (!e)
+		return TRACK_DONE;
+	w->nr_host++;
+	if (e->sample) {
+		w->time_ns = e->time_ns;
+		return TRACK_SAMPLE;
+	}
+	/* It is a moment, shown so long that it can be seen, but not over what comes next. */
+	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
+	if (host + 1 < w->track->host_end)
+		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
+	return track_walk__begin(w, e->time_ns, end_ns);
+}
+
+void track_walk__exit(struct track_walk *w)
+{
+	array_free(&w->open);
+}
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
+#define MAX_POINTS	50000		/* beyond these they are thinned out, to twice as many at most */
+
+struct change {
+	uint64_t time_ns;
+	uint64_t by;			/* modulo 2^64 */
+};
+
+typedef ARRAY(struct change) changes_t;
+
+const char *timeline_counter__name(enum timeline_counter what)
+{
+	return what == COUNTER_IN_FLIGHT ? "work in flight" : "bytes being copied";
+}
+
+#define DIGIT_BITS	12
+
+struct digit {
+	uint64_t first_ns;
+	unsigned int shift;
+};
+
+static size_t change__digit(const void *v, const void *ctx)
+{
+	const struct change *c = v;
+	const struct digit *digit = ctx;
+
+	return (c->time_ns - digit->first_ns) >> digit->shift & ((1 << DIGIT_BITS) - 1);
+}
+
+/* By time, digit by digit, from the last one on. */
+static int changes__sort(changes_t *changes)
+{
+	struct digit digit = { .first_ns = UINT64_MAX };
+	uint64_t last_ns = 0;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < changes->nr; i++) {
+		digit.first_ns = min_t(uint64_t, digit.first_ns, changes->v[i].time_ns);
+		last_ns = max_t(uint64_t, last_ns, changes->v[i].time_ns);
+	}
+	for (; !err && digit.shift < 64 && (last_ns - digit.first_ns) >> digit.shift;
+	     digit.shift += DIGIT_BITS)
+		err = distribute((void **)&changes->v, changes->nr, sizeof(*changes->v),
+				 1 << DIGIT_BITS, change__digit, &digit);
+	changes->cap = changes->nr;
+	return err;
+}
+
+static int changes__add(changes_t *changes, uint64_t from_ns, uint64_t to_ns, uint64_t by)
+{
+	return array_push(changes, ((struct change){ from_ns, by })) ?:
+	       array_push(changes, ((struct change){ to_ns, -by }));
+}
+
+static int timeline__changes(const struct timeline *t, const struct session *s, uint32_t gpu,
+			     enum timeline_counter what, changes_t *changes)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->device.nr && !err; i++) {
+		const struct device_event *e = &t->device.v[i];
+
+		if (s->model.streams.v[e->stream].gpu != gpu)
+			continue;
+		/* By the clocks it may have begun before it was launched. */
+		if (what == COUNTER_IN_FLIGHT && !e->orphan)
+			err = changes__add(changes, min_t(uint64_t, e->launch_ns, e->start_ns),
+					   e->end_ns, 1);
+		else if (what == COUNTER_COPYING && s->model.leaves.v[e->leaf].kind == LEAF_MEMCPY)
+			err = changes__add(changes, e->start_ns, e->end_ns, e->bytes);
+	}
+	return err ?: changes__sort(changes);
+}
+
+int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
+		    enum timeline_counter what, counter_points_t *points)
+{
+	uint64_t width_ns = 0, value = 0;
+	struct counter_point skipped;
+	changes_t changes = { 0 };
+	bool has_skipped = false;
+	size_t i;
+	int err;
+
+	err = timeline__changes(t, s, gpu, what, &changes);
+	if (changes.nr > MAX_POINTS)
+		width_ns = (changes.v[changes.nr - 1].time_ns - changes.v[0].time_ns) / MAX_POINTS + 1;
+	for (i = 0; i < changes.nr && !err; i++) {
+		struct counter_point now = { changes.v[i].time_ns, 0 }, *last;
+
+		value += changes.v[i].by;
+		now.value = value;
+		/* All that happens at once is one point. */
+		if (i + 1 < changes.nr && changes.v[i + 1].time_ns == now.time_ns)
+			continue;
+		last = points->nr ? &points->v[points->nr - 1] : NULL;
+		if (last && now.time_ns - last->time_ns < width_ns) {
+			last->value = max_t(uint64_t, last->value, now.value);
+			skipped = now;
+			has_skipped = true;
+			continue;
+		}
+		/* What it came down to after a peak, unless that is over by now. */
+		if (has_skipped && skipped.time_ns > last->time_ns)
+			err = array_push(points, skipped);
+		has_skipped = false;
+		if (!err)
+			err = array_push(points, now);
+	}
+	if (!err && has_skipped)
+		err = array_push(points, skipped);
+	array_free(&changes);
+	return err;
+}

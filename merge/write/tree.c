@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+
+enum { FILE_UNKNOWN, FILE_SEVERAL };
+
+/* What is needed while a session is added. */
+struct adder {
+	struct tree *tree;
+	const struct session *session;
+	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
+	ARRAY(uint32_t) leaves;		/* of each of session.model.leaves, NO_INDEX until used */
+	folded_text_t buf, root;
+	const struct by_list *by;
+	bool numbered;
+};
+
+int tree__init(struct tree *t)
+{
+	memset(t, 0, sizeof(*t));
+	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
+	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 }));
+}
+
+void tree__exit(struct tree *t)
+{
+	array_free(&t->files);
+	array_free(&t->frames);
+	array_free(&t->nodes);
+	array_free(&t->cells);
+	idmap__free(&t->by_file);
+	idmap__free(&t->by_name);
+	idmap__free(&t->by_edge);
+	idmap__free(&t->by_cell);
+	strpool__free(&t->strings);
+}
+
+static int tree__file(struct tree *t, const char *name, uint32_t *idx)
+{
+	const char *s = strpool__intern(&t->strings, name, strlen(name));
+
+	if (!s)
+		return -ENOMEM;
+	if (idmap__get(&t->by_file, (uintptr_t)s, idx))
+		return 0;
+	*idx = t->files.nr;
+	return array_push(&t->files, s) ?: idmap__put(&t->by_file, (uintptr_t)s, *idx);
+}
+
+/* @name: @label and @text as folded stacks have them; @file: NULL if there is none. */
+static int adder__name(struct adder *a, const char *label, const char *text, enum leaf_kind kind,
+		       const char *file, uint32_t *idx)
+{
+	struct tree *t = a->tree;
+	char out[ESCAPE_MAX];
+	uint32_t file_idx = FILE_UNKNOWN;
+	size_t len = strlen(label);
+	const char *name;
+	uint64_t key;
+	int err;
+
+	err = array_reserve(&a->buf, len + 1);
+	if (err)
+		return err;
+	memcpy(a->buf.v, label, len);
+	a->buf.nr = len;
+	while ((len = escape__next(&text, ESCAPE_FOLDED, out))) {
+		err = array_reserve(&a->buf, a->buf.nr + len);
+		if (err)
+			return err;
+		memcpy(a->buf.v + a->buf.nr, out, len);
+		a->buf.nr += len;
+	}
+	name = strpool__intern(&t->strings, a->buf.v, a->buf.nr);
+	if (!name)
+		return -ENOMEM;
+	if (file)
+		err = tree__file(t, file, &file_idx);
+	if (err)
+		return err;
+	/* The kind makes a difference: a function may have any name. */
+	key = (uintptr_t)name | (uint64_t)kind << 56;
+	if (idmap__get(&t->by_name, key, idx)) {
+		if (t->frames.v[*idx].file != file_idx)
+			t->frames.v[*idx].file = FILE_SEVERAL;
+		return 0;
+	}
+	*idx = t->frames.nr;
+	return array_push(&t->frames, ((struct tree_frame){ name, file_idx, kind })) ?:
+	       idmap__put(&t->by_name, key, *idx);
+}
+
+static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *idx)
+{
+	int err;
+
+	if (idmap__get(&a->by_frame, (uintptr_t)frame, idx))
+		return 0;
+	err = adder__name(a, "", frame->name, NR_LEAF_KINDS, frame->dso ? frame->dso->name : NULL,
+			  idx);
+	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
+}
+
+static int adder__root(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,
+		       uint32_t *idx)
+{
+	int err;
+
+	a->root.nr = 0;
+	err = folded__put_root(&a->root, a->session, agg, by, nr) ?: array_push(&a->root, 0);
+	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
+}
+
+static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
+{
+	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
+	char label[LEAF_LABEL_MAX];
+	int err = 0;
+
+	if (a->leaves.v[leaf_idx] == NO_INDEX) {
+		leaf__label(&a->session->model.gpus, leaf, a->numbered, label);
+		err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
+	}
+	*idx = a->leaves.v[leaf_idx];
+	return err;
+}
+
+/* Return: 0 or -ENOMEM; *@node becomes its child. */
+static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
+{
+	uint64_t key = (uint64_t)*node << 32 | frame;
+	uint32_t child = t->nodes.nr;
+
+	if (!idmap__get(&t->by_edge, key, &child)) {
+		uint32_t depth = t->nodes.v[*node].depth + 1;
+
+		if (array_push(&t->nodes, ((struct tree_node){ *node, frame, depth })) ||
+		    idmap__put(&t->by_edge, key, child))
+			return -ENOMEM;
+	}
+	*node = child;
+	return 0;
+}
+
+static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
+			   uint32_t gpu, const struct aggregate *a)
+{
+	/* Kinds are few, and GPUs not so many: NO_INDEX keeps its place among them. */
+	uint64_t key = (uint64_t)node << 32 | (uint32_t)kind << 24 | (gpu & 0xffffff);
+	uint32_t idx = t->cells.nr;
+	struct tree_value *v;
+
+	if (!idmap__get(&t->by_cell, key, &idx)) {
+		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind,
+							       .gpu = gpu })) ||
+		    idmap__put(&t->by_cell, key, idx))
+			return -ENOMEM;
+	}
+	v = &t->cells.v[idx].v[side];
+	v->ns += a->sum_ns;
+	v->nr += a->nr;
+	v->bytes += a->bytes;
+	return 0;
+}
+
+static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
+{
+	const struct session *s = a->session;
+	const struct stack *stack = s->model.chains.v[agg->chain].stack;
+	const struct leaf *leaf = &s->model.leaves.v[agg->leaf];
+	uint32_t node = TREE_ROOT, frame, i, k;
+	int err = 0;
+
+	for (i = 0; i < by_list__nr(a->by); i++)
+		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
+			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
+			      tree__descend(a->tree, &node, frame);
+	for (i = 0; i < stack->nr && !err; i++)
+		err = adder__frame(a, stack->frames[i], &frame) ?:
+		      tree__descend(a->tree, &node, frame);
+	if (!err && leaf->kind != LEAF_CPU)
+		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
+	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
+				      leaf_kind__is_device(leaf->kind) ?
+				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
+}
+
+int tree__add(struct tree *t, const struct session *s, unsigned int side,
+	      const struct by_list *by, bool numbered)
+{
+	struct adder a = { .tree = t, .session = s, .by = by, .numbered = numbered };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->model.leaves.nr && !err; i++)
+		err = array_push(&a.leaves, NO_INDEX);
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++)
+		err = adder__add(&a, &s->sums.aggregates.v[i], side);
+	idmap__free(&a.by_frame);
+	array_free(&a.leaves);
+	array_free(&a.buf);
+	array_free(&a.root);
+	return err;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* Siblings by name, as they are found. */
+struct links {
+	uint32_t first_child, next;
+};
+
+struct sort_key {
+	uint64_t key;			/* parent, then rank of the name */
+	uint32_t idx;
+};
+
+static int frame__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct tree *t = ctx;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	return strcmp(t->frames.v[a].name, t->frames.v[b].name) ?:
+	       cmp3(t->frames.v[a].kind, t->frames.v[b].kind);
+}
+
+static int sort_key__cmp(const void *va, const void *vb)
+{
+	const struct sort_key *a = va, *b = vb;
+
+	return cmp3(a->key, b->key);
+}
+
+static int cell__cmp(const void *va, const void *vb)
+{
+	const struct tree_cell *a = va, *b = vb;
+
+	return cmp3(a->node, b->node) ?: cmp3(a->kind, b->kind) ?: cmp3(a->gpu, b->gpu);
+}
+
+static int tree__link(const struct tree *t, struct links *links)
+{
+	size_t nr_frames = t->frames.nr, nr = t->nodes.nr, i;
+	uint32_t *order = calloc(nr_frames + 1, sizeof(*order));
+	uint32_t *rank = calloc(nr_frames + 1, sizeof(*rank));
+	struct sort_key *keys = calloc(nr, sizeof(*keys));
+	int err = -ENOMEM;
+
+	if (!order || !rank || !keys)
+		goto out;
+	for (i = 0; i < nr_frames; i++)
+		order[i] = i;
+	if (nr_frames)
+		qsort_r(order, nr_frames, sizeof(*order), frame__cmp, (void *)t);
+	for (i = 0; i < nr_frames; i++)
+		rank[order[i]] = i;
+	for (i = 1; i < nr; i++)
+		keys[i - 1] = (struct sort_key){
+			(uint64_t)t->nodes.v[i].parent << 32 | rank[t->nodes.v[i].frame], i,
+		};
+	if (nr > 1)
+		qsort(keys, nr - 1, sizeof(*keys), sort_key__cmp);
+	for (i = 0; i < nr; i++)
+		links[i] = (struct links){ NO_INDEX, NO_INDEX };
+	/* Last to first, so that each goes before those it precedes. */
+	for (i = nr - 1; i > 0; i--) {
+		uint32_t node = keys[i - 1].idx, parent = t->nodes.v[node].parent;
+
+		links[node].next = links[parent].first_child;
+		links[parent].first_child = node;
+	}
+	err = 0;
+out:
+	free(order);
+	free(rank);
+	free(keys);
+	return err;
+}
+
+int tree__sort(struct tree *t)
+{
+	struct tree_node *nodes = calloc(t->nodes.nr, sizeof(*nodes));
+	struct links *links = calloc(t->nodes.nr, sizeof(*links));
+	uint32_t *place = calloc(t->nodes.nr, sizeof(*place));
+	uint32_t node = TREE_ROOT, nr = 0;
+	int err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
+	size_t i;
+
+	if (err)
+		goto out;
+	while (node != NO_INDEX) {
+		const struct tree_node *n = &t->nodes.v[node];
+
+		nodes[nr] = *n;
+		if (node != TREE_ROOT)
+			nodes[nr].parent = place[n->parent];
+		place[node] = nr++;
+		if (links[node].first_child != NO_INDEX) {
+			node = links[node].first_child;
+			continue;
+		}
+		while (node != TREE_ROOT && links[node].next == NO_INDEX)
+			node = t->nodes.v[node].parent;
+		node = links[node].next;
+	}
+	memcpy(t->nodes.v, nodes, nr * sizeof(*nodes));
+	for (i = 0; i < t->cells.nr; i++)
+		t->cells.v[i].node = place[t->cells.v[i].node];
+	if (t->cells.nr)
+		qsort(t->cells.v, t->cells.nr, sizeof(*t->cells.v), cell__cmp);
+out:
+	free(nodes);
+	free(links);
+	free(place);
+	return err;
+}

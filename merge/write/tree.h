@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tree.h - all call paths as one tree, with what ran under each
+ *
+ * Below the root, which has no frame of its own, stand the names of the threads, or what else is
+ * asked for, then their call paths, then what ran: "[GPU_Kernel]name". A frame has the name that it
+ * has in folded stacks, and frames of the same name under the same parent are one, as they are for
+ * whoever reads folded lines.
+ *
+ * There are two sides, so that two recordings can be compared; a single one is side 0.
+ */
+#ifndef MERGE_TREE_H
+#define MERGE_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "write/folded.h"
+#include "join/session.h"
+#include "util.h"
+
+#define TREE_SIDES	2
+#define TREE_ROOT	0		/* index of the root in nodes */
+
+struct tree_value {
+	uint64_t ns;			/* as summed: device time, on-CPU, off-CPU or waiting */
+	uint64_t nr;			/* device records, pending launches, samples */
+	uint64_t bytes;			/* of copies and sets */
+};
+
+/* A name, wherever it stands. */
+struct tree_frame {
+	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
+	uint32_t file;			/* index in files */
+	enum leaf_kind kind;		/* of what ran; NR_LEAF_KINDS for threads and functions */
+};
+
+struct tree_node {
+	uint32_t parent;		/* NO_INDEX: the root */
+	uint32_t frame;			/* NO_INDEX: the root */
+	uint32_t depth;			/* 0: the root */
+};
+
+/* What ran at one node: its own CPU time if it is of a call path, else what it stands for. */
+struct tree_cell {
+	uint32_t node;
+	enum leaf_kind kind;
+	uint32_t gpu;			/* its number; NO_INDEX if it is no device work */
+	struct tree_value v[TREE_SIDES];
+};
+
+struct tree {
+	struct strpool strings;
+	ARRAY(const char *) files;	/* [0]: not told, [1]: several */
+	ARRAY(struct tree_frame) frames;
+	ARRAY(struct tree_node) nodes;	/* [0]: the root; a parent comes before its children */
+	ARRAY(struct tree_cell) cells;
+	struct idmap by_file, by_name, by_edge, by_cell;
+};
+
+/* Return: 0 or -ENOMEM; then, too, tree__exit() frees what there is. */
+int tree__init(struct tree *t);
+void tree__exit(struct tree *t);
+
+/**
+ * tree__add - add all that a session has summed up
+ * @t: initialized, not sorted yet
+ * @s: processed
+ * @side: which side its values count for
+ * @by: what the frames at the root tell
+ * @numbered: tell devices apart by name, as folded stacks do where there are several
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int tree__add(struct tree *t, const struct session *s, unsigned int side,
+	      const struct by_list *by, bool numbered);
+
+/*
+ * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in
+ * byte order of their names. Nothing can be added after. Return: 0 or -ENOMEM.
+ */
+int tree__sort(struct tree *t);
+
+#endif /* MERGE_TREE_H */

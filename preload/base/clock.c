@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "base/clock.h"
+
+#include <cpuid.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+#define READINGS	8		/* the closest of so many ... */
+#define CLOSE_TICKS	300		/* ... or the first within this: some 0.1 us */
+#define APART_TICKS	5000		/* no reading: the thread was interrupted each time */
+#define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
+#define STEADY		2		/* so often in a row the counter was where it should be */
+
+static bool usable;
+static struct xpu_clock watched;	/* of the shim's own thread */
+static unsigned int nr_steady;
+/* As in struct xpu_clock; 0: the counter is not to be gone by. */
+static atomic_uint_fast64_t rate;
+
+/*
+ * Whether ticks are the same on all CPUs, at all speeds, asleep and awake; the kernel knows best.
+ */
+static bool is_usable(void)
+{
+	static const char *const by_counter[] = {
+		"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n",
+	};
+	unsigned int eax, ebx, ecx, edx;
+	char name[64] = "";
+	size_t i;
+	int fd;
+
+	if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) || !(edx & 1 << 8))
+		return false;
+	fd = open(SOURCE, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, name, sizeof(name) - 1) < 0)
+		name[0] = '\0';
+	close(fd);
+	for (i = 0; i < sizeof(by_counter) / sizeof(by_counter[0]); i++)
+		if (!strcmp(name, by_counter[i]))
+			return true;
+	return false;
+}
+
+void clock__init(void)
+{
+	static bool done;
+
+	if (!done)
+		usable = is_usable();
+	done = true;
+	/* Whoever slept meanwhile begins anew. */
+	memset(&watched, 0, sizeof(watched));
+	nr_steady = 0;
+	atomic_store(&rate, 0);
+	clock__watch();
+}
+
+/* Both at one instant, but for the rate. Return: whether they could be read so close together. */
+static bool read_both(struct xpu_clock *c)
+{
+	uint64_t before, ns, apart, least = UINT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < READINGS && least > CLOSE_TICKS; i++) {
+		before = clock__ticks();
+		ns = clock__ns();
+		apart = clock__ticks() - before;
+		if (apart >= least)
+			continue;
+		least = apart;
+		c->ticks = before + apart / 2;
+		c->ns = ns;
+	}
+	return least <= APART_TICKS;
+}
+
+/* Whether the line through @last misses what was read now: by 3 us, and 30 us a second. */
+static bool misses(const struct xpu_clock *last, const struct xpu_clock *now)
+{
+	int64_t off = xpu_clock__ns(last, now->ticks) - now->ns, elapsed = now->ns - last->ns;
+
+	return elapsed < 0 || (off < 0 ? -off : off) > 3000 + (elapsed >> 15);
+}
+
+static uint64_t rate_between(const struct xpu_clock *from, const struct xpu_clock *to)
+{
+	return ((unsigned __int128)(to->ns - from->ns) << XPU_CLOCK_SHIFT) /
+	       (to->ticks - from->ticks);
+}
+
+void clock__watch(void)
+{
+	struct xpu_clock now;
+
+	if (!usable || !read_both(&now))
+		return;
+	if (!watched.ticks || now.ticks <= watched.ticks) {
+		now.rate = 0;
+		watched = now;
+		return;
+	}
+	if (now.ns < watched.ns + RATE_NS)
+		return;
+	now.rate = rate_between(&watched, &now);
+	if (watched.rate && misses(&watched, &now)) {
+		nr_steady = 0;
+		atomic_store(&rate, 0);
+	} else if (atomic_load(&rate) || (watched.rate && ++nr_steady >= STEADY)) {
+		nr_steady = 0;
+		atomic_store(&rate, now.rate);
+	}
+	watched = now;
+}
+
+bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good)
+{
+	uint64_t measured = atomic_load_explicit(&rate, memory_order_relaxed);
+
+	*next = *last;
+	if (!measured)
+		return false;
+	if (!read_both(next)) {
+		*next = *last;
+		return good;
+	}
+	next->rate = measured;
+	if (!good)
+		return true;
+	if (next->ticks <= last->ticks || misses(last, next)) {
+		/* What was logged since is no worse by the last one. */
+		*next = *last;
+		atomic_store(&rate, 0);
+		return false;
+	}
+	if (next->ns - last->ns >= RATE_NS)
+		next->rate = rate_between(last, next);
+	return true;
+}

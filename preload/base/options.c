@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "base/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xpu_slot.h"
+
+static const char *const names[] = {
+	XPU_CALL_GRAPH_ENV, XPU_MAX_FRAMES_ENV, XPU_PROBE_ENV, XPU_PYTHON_ENV, XPU_SAMPLES_ENV,
+	XPU_WAITS_ENV, XPU_API_ENV, "XPUSHIM_CUPTI", "CUDA_HOME", "CUDA_PATH",
+};
+
+#define NR_OPTIONS (sizeof(names) / sizeof(names[0]))
+
+static const char *values[NR_OPTIONS];
+static bool are_read;
+
+void options__read(void)
+{
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < NR_OPTIONS; i++) {
+		value = getenv(names[i]);
+		values[i] = value ? strdup(value) : NULL;
+	}
+	are_read = true;
+}
+
+const char *options__get(const char *name)
+{
+	size_t i;
+
+	if (!are_read)
+		return getenv(name);
+	for (i = 0; i < NR_OPTIONS; i++)
+		if (!strcmp(names[i], name))
+			return values[i];
+	return NULL;
+}

@@ -1,0 +1,778 @@
+// SPDX-License-Identifier: MIT
+#include "device/activity.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "device/calls.h"
+#include "base/clock.h"
+#include "launch/launch.h"
+#include "base/libc.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "device/names.h"
+#include "wire/probe.h"
+#include "python/python.h"
+#include "nvtx/ranges.h"
+#include "launch/refused.h"
+#include "wire/wire.h"
+#include "device/yield.h"
+
+/*
+ * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
+ * small enough that a flush of a quiet program does not touch much.
+ * CUPTI has one for each thread that launches: where there are many, each gets less.
+ */
+#define BUFFER_BYTES	(1024 * 1024)
+#define MANY_BUFFERS	256
+#define SMALL_BYTES	(64 * 1024)
+#define POOL_SLOTS	64
+#define POOL_READY	4		/* kept zeroed and faulted in; more, of a burst, go again */
+#define BUSY_BUFFERS	4		/* between two flushes: CUPTI gives them back without */
+#define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
+#define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
+#define STOP_PAUSES	20		/* ... so many times at most */
+
+/* CUPTI_API_VERSION from which the records carry these. */
+#define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
+#define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
+
+/*
+ * The last words before the data are as the C library's malloc() has them before a block that is a
+ * mapping of its own. So a stranger that CUPTI gives this to may free() it; see own__take().
+ */
+struct buffer {
+	struct buffer *next;
+	size_t bytes, valid_bytes;	/* of the data */
+	CUcontext context;
+	uint32_t stream_id;
+	atomic_bool is_out;		/* CUPTI has it */
+	uint64_t reserved;
+	size_t chunk_before;		/* bytes of the mapping before chunk_before itself ... */
+	size_t chunk_bytes;		/* ... and from there to its end, with CHUNK_IS_MAPPED */
+	uint8_t data[];
+};
+
+#define CHUNK_IS_MAPPED	2
+
+_Static_assert(offsetof(struct buffer, data) == 64, "a cache line, and a power of two for free()");
+_Static_assert(offsetof(struct buffer, chunk_bytes) == 56, "malloc()'s words are the last ones");
+
+/* Where the leading fields sit has not changed since these came; see the prefix casts below. */
+_Static_assert(offsetof(CUpti_ActivityKernel10, start) == 16, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, correlationId) == 92, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphNodeId) == 144, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphId) == 156, "kernel record");
+_Static_assert(offsetof(CUpti_ActivityMemcpy6, correlationId) == 44, "memcpy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpy6, graphId) == 72, "memcpy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, correlationId) == 60, "peer copy record");
+_Static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, graphId) == 80, "peer copy record");
+_Static_assert(offsetof(CUpti_ActivityMemset4, correlationId) == 44, "memset record");
+_Static_assert(offsetof(CUpti_ActivityMemset4, graphId) == 72, "memset record");
+
+static const struct cupti *cupti;
+
+/* Empty, zeroed buffers. Taken and given with an exchange, so nobody waits for anybody. */
+static struct buffer *_Atomic pool[POOL_SLOTS];
+static atomic_int nr_pool, nr_buffers;
+
+/* All of ours, each at one of OWN_WINDOW places from own__place() on. Nobody waits for anybody. */
+#define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
+#define OWN_WINDOW	64
+
+static struct buffer *_Atomic own[OWN_PLACES];
+
+/* CUPTI collects for the shim. If it does not, it gets its buffers from the program. */
+static atomic_bool collecting;
+
+/* Full ones, latest first. */
+static struct buffer *_Atomic completed;
+static atomic_uint nr_completed;
+
+/* Graph nodes and what they are copies of, not yet sent. */
+struct clone {
+	struct clone *next;
+	uint64_t node_id, original_id;
+};
+
+static struct clone *_Atomic clones;
+
+static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static atomic_uint nr_packed;		/* buffers: a sign of life */
+static atomic_uint nr_strange;		/* buffers of nobody known, not yet told of */
+static bool want_calls;			/* by the shim's thread alone, as the next */
+static bool have_calls;
+static atomic_bool forced;		/* CUPTI was made to hand out what is not finished */
+static sem_t wakeup;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
+
+static const CUpti_ActivityKind kinds[] = {
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	CUPTI_ACTIVITY_KIND_MEMCPY,
+	CUPTI_ACTIVITY_KIND_MEMCPY2,
+	CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static size_t own__place(const struct buffer *b)
+{
+	_Static_assert(OWN_PLACES == 1 << 15, "the hash's shift");
+	return ((uintptr_t)b / PAGE * 0x9e3779b97f4a7c15ull) >> (64 - 15);
+}
+
+static bool own__change(struct buffer *from, struct buffer *to)
+{
+	size_t at = own__place(from ?: to), i;
+	struct buffer *was;
+
+	for (i = 0; i < OWN_WINDOW; i++) {
+		was = from;
+		if (atomic_compare_exchange_strong(&own[(at + i) % OWN_PLACES], &was, to))
+			return true;
+	}
+	return false;
+}
+
+static bool own__has(const struct buffer *b)
+{
+	size_t at = own__place(b), i;
+
+	for (i = 0; i < OWN_WINDOW; i++)
+		if (atomic_load(&own[(at + i) % OWN_PLACES]) == b)
+			return true;
+	return false;
+}
+
+/*
+ * The buffer of ours that CUPTI had and @data is; NULL: it is somebody else's. What is before data
+ * of others' is not even read; but where a stranger has freed one of ours and something else has come
+ * to its place, which does not say that it is a buffer of that size and out.
+ */
+static struct buffer *own__take(uint8_t *data, size_t bytes)
+{
+	struct buffer *b = (struct buffer *)((uintptr_t)data - offsetof(struct buffer, data));
+
+	if ((uintptr_t)b % PAGE || !own__has(b) || b->bytes != bytes ||
+	    !atomic_exchange(&b->is_out, false))
+		return NULL;
+	return b;
+}
+
+static size_t buffer__mapped(size_t bytes)
+{
+	return (sizeof(struct buffer) + bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
+static struct buffer *buffer__new(int map_flags)
+{
+	int nr = atomic_fetch_add(&nr_buffers, 1);
+	size_t bytes = nr < MANY_BUFFERS ? BUFFER_BYTES : SMALL_BYTES;
+	struct buffer *b;
+
+	if (nr >= MAX_BUFFERS)
+		goto undo;
+	b = mmap(NULL, buffer__mapped(bytes), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | map_flags, -1, 0);
+	if (b == MAP_FAILED)
+		goto undo;
+	b->bytes = bytes;
+	b->chunk_before = offsetof(struct buffer, chunk_before);
+	b->chunk_bytes = (buffer__mapped(bytes) - b->chunk_before) | CHUNK_IS_MAPPED;
+	if (own__change(NULL, b))
+		return b;
+	munmap(b, buffer__mapped(bytes));
+undo:
+	atomic_fetch_sub(&nr_buffers, 1);
+	return NULL;
+}
+
+static void buffer__free(struct buffer *b)
+{
+	own__change(b, NULL);
+	munmap(b, buffer__mapped(b->bytes));
+	atomic_fetch_sub(&nr_buffers, 1);
+}
+
+static struct buffer *pool__take(void)
+{
+	struct buffer *b;
+	int i;
+
+	for (i = 0; i < POOL_SLOTS; i++) {
+		if (!atomic_load_explicit(&pool[i], memory_order_relaxed))
+			continue;
+		b = atomic_exchange(&pool[i], NULL);
+		if (b) {
+			atomic_fetch_sub(&nr_pool, 1);
+			return b;
+		}
+	}
+	return NULL;
+}
+
+/* Takes @b over: into the pool, its first @used bytes cleared, or freed if that is full. */
+static void pool__give(struct buffer *b, size_t used)
+{
+	struct buffer *empty;
+	int i;
+
+	if (b->bytes < BUFFER_BYTES || atomic_load(&nr_pool) >= POOL_SLOTS) {
+		buffer__free(b);
+		return;
+	}
+	memset(b->data, 0, used);
+	for (i = 0; i < POOL_SLOTS; i++) {
+		empty = NULL;
+		if (atomic_compare_exchange_strong(&pool[i], &empty, b)) {
+			atomic_fetch_add(&nr_pool, 1);
+			return;
+		}
+	}
+	buffer__free(b);
+}
+
+static void pool__empty(void)
+{
+	struct buffer *b;
+
+	while ((b = pool__take()))
+		buffer__free(b);
+}
+
+static void pool__fill(void)
+{
+	struct buffer *b;
+
+	while (atomic_load(&nr_pool) < POOL_READY && atomic_load(&nr_buffers) < MANY_BUFFERS) {
+		b = buffer__new(MAP_POPULATE);
+		if (!b)
+			return;
+		pool__give(b, 0);
+	}
+}
+
+void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records)
+{
+	int saved_errno = errno;
+	struct buffer *b;
+
+	if ((!atomic_load(&collecting) || yield__is_collecting()) &&
+	    yield__request(data, size, max_records))
+		return;
+	b = pool__take();
+	if (!b)
+		b = buffer__new(0);
+	if (b)
+		atomic_store(&b->is_out, true);
+	*data = b ? b->data : NULL;	/* CUPTI drops and counts when there is none */
+	*size = b ? b->bytes : 0;
+	*max_records = 0;		/* as many as fit */
+	errno = saved_errno;
+}
+
+void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data,
+				  size_t size, size_t valid_bytes)
+{
+	int saved_errno = errno;
+	struct buffer *b;
+
+	if (!data)
+		return;
+	b = own__take(data, size);
+	if (!b) {
+		if (!yield__complete(context, stream_id, data, size, valid_bytes))
+			atomic_fetch_add(&nr_strange, 1);
+		return;
+	}
+	if (valid_bytes > b->bytes)
+		valid_bytes = b->bytes;
+	/* A thread was about to ask for it when the program took over: it holds its records. */
+	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
+		buffer__free(b);
+		errno = saved_errno;
+		return;
+	}
+	b->valid_bytes = valid_bytes;
+	b->context = context;
+	b->stream_id = stream_id;
+	b->next = atomic_load(&completed);
+	while (!atomic_compare_exchange_weak(&completed, &b->next, b))
+		;
+	atomic_fetch_add(&nr_completed, 1);
+	sem_post(&wakeup);
+	errno = saved_errno;
+}
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+/* Sets the times of a packed record and returns its misc. */
+static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 *duration_ns)
+{
+	if ((start || forced) && !end) {
+		wire__counters.nr_unfinished++;
+	} else if (!start || end < start) {
+		wire__counters.nr_bad_times++;
+	} else {
+		*start_ns = start;
+		*duration_ns = end - start;
+		return 0;
+	}
+	*start_ns = 0;
+	*duration_ns = 0;
+	return XPU_MISC_BAD_TIME;
+}
+
+static void pack_kernel(const CUpti_Activity *record)
+{
+	const CUpti_ActivityKernel10 *k = (const void *)record;	/* its prefix, see above */
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
+	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
+	uint32_t name = wire__string(names__of(node, k->correlationId) ?: k->name);
+	struct xpu_record_kernel *r;
+
+	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,
+			  sizeof(*r) + (node ? sizeof(node) : 0));
+	r->hdr.misc |= pack_times(k->start, k->end, &r->start_ns, &r->duration_ns);
+	r->correlation_id = k->correlationId;
+	r->name = name;
+	r->stream = stream;
+	if (node) {
+		r->graph_id = cupti->version >= VERSION_GRAPH ? k->graphId : 0;
+		r->graph_node_id[0] = node;
+	}
+	wire__counters.nr_kernels++;
+}
+
+/* What copies and sets have in common, under the same names in each of CUPTI's structures. */
+#define PACK_MEMORY(type, m, async)							\
+({											\
+	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? (m)->graphNodeId : 0;	\
+	uint32_t stream = wire__stream((m)->deviceId, (m)->contextId, (m)->streamId);	\
+	struct xpu_record_memory *r;							\
+											\
+	r = wire__reserve(type, node ? XPU_MISC_GRAPH_NODE : 0,				\
+			  sizeof(*r) + (node ? sizeof(node) : 0));			\
+	r->hdr.misc |= pack_times((m)->start, (m)->end, &r->start_ns, &r->duration_ns);	\
+	r->correlation_id = (m)->correlationId;						\
+	r->stream = stream;								\
+	r->bytes = (m)->bytes;								\
+	r->is_async = !!((m)->flags & (async));						\
+	if (node) {									\
+		r->graph_id = cupti->version >= VERSION_GRAPH ? (m)->graphId : 0;	\
+		r->graph_node_id[0] = node;						\
+	}										\
+	r;										\
+})
+
+#define PACK_COPY(m)									\
+({											\
+	struct xpu_record_memory *copy = PACK_MEMORY(XPU_RECORD_MEMCPY, m,		\
+						     CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);	\
+											\
+	copy->copy_kind = (m)->copyKind;						\
+	copy->src_kind = (m)->srcKind;							\
+	copy->dst_kind = (m)->dstKind;							\
+	wire__counters.nr_memcpys++;							\
+})
+
+static void pack_memset(const CUpti_Activity *record)
+{
+	const CUpti_ActivityMemset4 *m = (const void *)record;
+	struct xpu_record_memory *set = PACK_MEMORY(XPU_RECORD_MEMSET, m,
+						    CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
+
+	set->dst_kind = m->memoryKind;
+	wire__counters.nr_memsets++;
+}
+
+static void pack_buffer(struct buffer *b)
+{
+	CUpti_Activity *record = NULL;
+	size_t nr_dropped = 0;
+
+	while (cupti->activity_get_next_record(b->data, b->valid_bytes, &record) ==
+	       CUPTI_SUCCESS) {
+		switch (record->kind) {
+		case CUPTI_ACTIVITY_KIND_KERNEL:
+		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+			pack_kernel(record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMCPY:
+			PACK_COPY((const CUpti_ActivityMemcpy6 *)record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMCPY2:
+			PACK_COPY((const CUpti_ActivityMemcpyPtoP4 *)record);
+			break;
+		case CUPTI_ACTIVITY_KIND_MEMSET:
+			pack_memset(record);
+			break;
+		case CUPTI_ACTIVITY_KIND_DRIVER:
+		case CUPTI_ACTIVITY_KIND_RUNTIME:
+			calls__pack(cupti, (const void *)record);
+			break;
+		default:
+			break;
+		}
+	}
+	if (cupti->activity_get_num_dropped(b->context, b->stream_id, &nr_dropped) ==
+	    CUPTI_SUCCESS)
+		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
+	atomic_fetch_add(&nr_packed, 1);
+}
+
+unsigned int activity__progress(void)
+{
+	return atomic_load(&nr_completed) + atomic_load(&nr_packed);
+}
+
+/*
+ * Called inside cuGraphInstantiate(), perhaps under locks of the driver, which packing may want,
+ * too: so it must not wait for the packer.
+ */
+void activity__graph_clone(uint64_t node_id, uint64_t original_id)
+{
+	int saved_errno = errno;
+	struct clone *c = malloc(sizeof(*c));
+
+	if (c) {
+		c->node_id = node_id;
+		c->original_id = original_id;
+		c->next = atomic_load(&clones);
+		while (!atomic_compare_exchange_weak(&clones, &c->next, c))
+			;
+	} else {
+		atomic_fetch_add(&nr_dropped_shim, 1);
+	}
+	errno = saved_errno;
+}
+
+/* Sends the clones that were told of. Return: whether there were any. */
+static bool drain_clones(void)
+{
+	struct clone *c, *next, *all = atomic_exchange(&clones, NULL);
+
+	for (c = all; c; c = next) {
+		next = c->next;
+		wire__graph_clone(c->node_id, c->original_id);
+		free(c);
+	}
+	return all != NULL;
+}
+
+/* Under lock. */
+static void tell_of_strangers(void)
+{
+	unsigned int nr = atomic_exchange(&nr_strange, 0);
+	char text[256];
+
+	if (!nr)
+		return;
+	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s of activity records that "
+		 "another user of CUPTI in this program had lent it: that user goes without", nr,
+		 nr == 1 ? "" : "s");
+	wire__message(XPU_MESSAGE_WARNING, text);
+}
+
+void activity__drain(bool last)
+{
+	struct buffer *b, *next, *oldest = NULL;
+	struct launch_totals totals;
+	bool done_any;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	/*
+	 * Launches are sent first, then what became of them; and what has become of some by now is
+	 * taken before, so that nothing is sent whose launch is not. Other threads go on launching,
+	 * to the end and beyond.
+	 */
+	b = atomic_exchange(&completed, NULL);
+	if (last)
+		launch__enable(false);
+	launch__send(&totals);
+	wire__counters.nr_launches = totals.nr_launches;
+	wire__counters.nr_slots = totals.nr_threads;
+	wire__counters.nr_ranges = totals.nr_ranges;
+	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
+	for (; b; b = next) {
+		next = b->next;
+		b->next = oldest;
+		oldest = b;
+	}
+	done_any = python__drain();
+	done_any = drain_clones() || done_any || oldest;
+	done_any = refused__drain() || done_any;
+	tell_of_strangers();
+	for (b = oldest; b; b = next) {
+		next = b->next;
+		pack_buffer(b);
+		pool__give(b, b->bytes);
+	}
+	calls__flush();
+	if (last) {
+		wire__repeat_definitions();
+		launch__repeat_definitions();
+	}
+	wire__counters.hdr.misc = last ? XPU_MISC_COUNTERS_LAST : 0;
+	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
+	wire__counters.nr_dropped_shim = atomic_load(&nr_dropped_shim);
+	if (done_any || last)
+		wire__flush();
+	lock__give(&lock, &old);
+	if (last) {
+		pool__empty();
+	} else {
+		forced = false;		/* an exec has failed, and work goes on */
+		if (!oldest && atomic_load(&nr_pool) > POOL_READY) {
+			b = pool__take();
+			if (b)
+				buffer__free(b);
+		}
+		pool__fill();
+	}
+}
+
+/* ---- starting and stopping ------------------------------------------------------------------- */
+
+static bool have_clock;			/* CUPTI takes times from monotonic_ns() */
+
+static uint64_t CUPTIAPI monotonic_ns(void)
+{
+	return clock__ns();
+}
+
+/* As CUPTI does without a clock of ours. */
+static uint64_t CUPTIAPI realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+void activity__init(void)
+{
+	sem_init(&wakeup, 0, 0);
+}
+
+/*
+ * Whether our buffers are zero, so that CUPTI need not clear them on the application's thread.
+ * Older ones cannot. Those of others are not.
+ */
+static void set_zeroed(uint8_t zeroed)
+{
+	size_t size = sizeof(zeroed);
+
+	cupti->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
+				      &zeroed);
+}
+
+/* From here on CUPTI's buffers are the program's, if it wants to collect. */
+static void give_back(void)
+{
+	set_zeroed(0);
+	atomic_store(&collecting, false);
+}
+
+bool activity__collects(void)
+{
+	return atomic_load(&collecting);
+}
+
+CUptiResult activity__start(const struct cupti *c, const char **what)
+{
+	CUptiResult err;
+	size_t i;
+
+	cupti = c;
+	forced = false;
+	wire__counters.hdr.misc = 0;	/* it no longer stops here */
+	pool__fill();
+	/* Only if it must be: late or again is reported to give zero times. */
+	if (!have_clock) {
+		*what = "cuptiActivityRegisterTimestampCallback";
+		err = c->activity_register_timestamp(monotonic_ns);
+		if (err != CUPTI_SUCCESS)
+			return err;
+		have_clock = true;
+	}
+	atomic_store(&collecting, true);
+	set_zeroed(1);
+	*what = "cuptiActivityRegisterCallbacks";
+	err = c->activity_register_callbacks(activity__requested, activity__completed);
+	if (err != CUPTI_SUCCESS) {
+		give_back();
+		return err;
+	}
+	*what = "cuptiActivityEnable";
+	for (i = 0; i < NR_KINDS; i++) {
+		err = c->activity_enable(kinds[i]);
+		if (err != CUPTI_SUCCESS)
+			goto disable;
+	}
+	return CUPTI_SUCCESS;
+
+disable:
+	while (i--)
+		c->activity_disable(kinds[i]);
+	give_back();
+	return err;
+}
+
+void activity__want_calls(bool want)
+{
+	const char *what = "";
+	CUptiResult err;
+	char text[256];
+
+	if (want == want_calls)
+		return;
+	want_calls = want;
+	if (want == have_calls)
+		return;			/* they could not be had */
+	err = calls__enable(cupti, want, &what);
+	have_calls = want && err == CUPTI_SUCCESS;
+	if (want == have_calls)
+		return;
+	snprintf(text, sizeof(text), "no API calls are recorded: %s failed: %s (error %d)", what,
+		 cupti__strerror(cupti, err), err);
+	activity__message(XPU_MESSAGE_WARNING, text);
+}
+
+/*
+ * A flush holds up every thread that launches meanwhile. While so much is going on that buffers
+ * fill and come back quickly, it is not needed; unless names would have to wait for too long.
+ */
+void activity__flush_if_quiet(void)
+{
+	static unsigned int before;
+
+	if (names__wanted() || atomic_load(&nr_completed) - before < BUSY_BUFFERS)
+		activity__flush(false);
+	before = atomic_load(&nr_completed);
+}
+
+void activity__flush(bool force)
+{
+	if (force)
+		atomic_store(&forced, true);
+	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+}
+
+/* Whether CUPTI has buffers of ours: those with unfinished work it keeps at a flush. */
+static bool buffers_are_out(void)
+{
+	const struct buffer *b;
+	int nr = atomic_load(&nr_buffers) - atomic_load(&nr_pool);
+
+	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
+		nr--;
+	return nr > 0;
+}
+
+void activity__stop(void)
+{
+	const struct timespec pause = { 0, STOP_PAUSE_NS };
+	size_t i;
+
+	activity__flush(false);
+	activity__want_calls(false);
+	for (i = 0; i < NR_KINDS; i++)
+		cupti->activity_disable(kinds[i]);
+	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
+		nanosleep(&pause, NULL);
+		activity__flush(false);
+	}
+	give_back();
+}
+
+bool activity__is_free(const struct cupti *c)
+{
+	if (yield__buffers_are_out())
+		c->activity_flush_all(0);
+	return !yield__buffers_are_out();
+}
+
+void activity__yield(void)
+{
+	if (!cupti)
+		return;
+	/* What CUPTI keeps of ours would hold the program's records, too. */
+	if (buffers_are_out() && !yield__buffers_are_out()) {
+		activity__flush(true);
+		activity__drain(true);
+	}
+	if (have_clock)
+		cupti->activity_register_timestamp(yield__clock() ?: realtime_ns);
+	have_clock = false;
+}
+
+void activity__count_taken(uint64_t nr)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__counters.nr_taken += nr;
+	lock__give(&lock, &old);
+}
+
+void activity__message(int level, const char *text)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__message(level, text);
+	lock__give(&lock, &old);
+}
+
+void activity__name_api(uint32_t domain, uint32_t cbid, const char *name)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__api(domain, cbid, name);
+	lock__give(&lock, &old);
+}
+
+void activity__repeat_definitions(void)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	wire__repeat_definitions();
+	wire__flush();
+	launch__repeat_definitions();
+	lock__give(&lock, &old);
+}
+
+void activity__wait(long timeout_ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += timeout_ns;
+	ts.tv_sec += ts.tv_nsec / 1000000000;
+	ts.tv_nsec %= 1000000000;
+	while (sem_clockwait(&wakeup, CLOCK_MONOTONIC, &ts) && errno == EINTR)
+		;
+	while (!sem_trywait(&wakeup))	/* one drain takes all */
+		;
+}
+
+void activity__wake(void)
+{
+	sem_post(&wakeup);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "device/cupti_lib.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/options.h"
+
+static const int majors[] = { 13, 12, 11 };
+
+struct search {
+	struct cupti *c;
+	int major;			/* CUDA's, wanted before the others; 0 if unknown */
+	char cudart_dir[4096];		/* of the mapped libcudart, or empty */
+};
+
+static bool try_open(struct search *s, const char *path, int flags)
+{
+	void *handle = dlopen(path, flags | RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map;
+
+	if (!handle)
+		return false;
+	s->c->handle = handle;
+	if (!dlinfo(handle, RTLD_DI_LINKMAP, &map) && map->l_name[0])
+		path = map->l_name;
+	snprintf(s->c->path, sizeof(s->c->path), "%s", path);
+	return true;
+}
+
+/* Tries @dir (or the loader's own path, without one) for every major, the wanted one first. */
+static bool try_dir(struct search *s, const char *dir, const char *sub, int flags)
+{
+	char path[4400];
+	size_t i;
+
+	if (s->major) {
+		snprintf(path, sizeof(path), "%s%slibcupti.so.%d", dir, sub, s->major);
+		if (try_open(s, path, flags))
+			return true;
+	}
+	for (i = 0; i < sizeof(majors) / sizeof(majors[0]); i++) {
+		snprintf(path, sizeof(path), "%s%slibcupti.so.%d", dir, sub, majors[i]);
+		if (majors[i] != s->major && try_open(s, path, flags))
+			return true;
+	}
+	return false;
+}
+
+static bool try_toolkit(struct search *s, const char *dir)
+{
+	return dir && dir[0] &&
+	       (try_dir(s, dir, "/extras/CUPTI/lib64/", 0) || try_dir(s, dir, "/lib64/", 0) ||
+		try_dir(s, dir, "/lib/", 0));
+}
+
+static int find_cudart(struct dl_phdr_info *info, size_t size, void *data)
+{
+	static const char name[] = "libcudart.so.";
+	struct search *s = data;
+	const char *slash = strrchr(info->dlpi_name, '/'), *version;
+	unsigned int major;
+
+	(void)size;
+	if (!slash || strncmp(slash + 1, name, sizeof(name) - 1))
+		return 0;
+	snprintf(s->cudart_dir, sizeof(s->cudart_dir), "%.*s", (int)(slash - info->dlpi_name),
+		 info->dlpi_name);
+	version = slash + sizeof(name);
+	s->major = number__read(&version, &major) ? major : 0;
+	return 1;
+}
+
+static int driver_major(void)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	CUresult (*get_version)(int *);
+	int version = 0;
+
+	if (!cuda)
+		return 0;
+	*(void **)&get_version = dlsym(cuda, "cuDriverGetVersion");
+	if (get_version)
+		get_version(&version);
+	dlclose(cuda);
+	return version / 1000;
+}
+
+static bool find_library(struct search *s)
+{
+	const char *named = options__get("XPUSHIM_CUPTI");
+
+	if (named && named[0])
+		return try_open(s, named, 0);
+
+	dl_iterate_phdr(find_cudart, s);
+	if (!s->major)
+		s->major = driver_major();
+
+	if (try_dir(s, "", "", RTLD_NOLOAD))
+		return true;
+	if (s->cudart_dir[0] &&
+	    (try_dir(s, s->cudart_dir, "/", 0) ||			/* pip, CUDA 13; toolkit */
+	     try_dir(s, s->cudart_dir, "/../../cuda_cupti/lib/", 0) ||	/* pip, CUDA 11 and 12 */
+	     try_dir(s, s->cudart_dir, "/../extras/CUPTI/lib64/", 0) ||
+	     try_dir(s, s->cudart_dir, "/../../../extras/CUPTI/lib64/", 0)))
+		return true;
+	return try_dir(s, "", "", 0) || try_toolkit(s, options__get("CUDA_HOME")) ||
+	       try_toolkit(s, options__get("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
+	       try_toolkit(s, "/opt/cuda");
+}
+
+int cupti__open(struct cupti *c, char *why, size_t len)
+{
+	struct search s = { .c = c };
+	const struct {
+		void *func;
+		const char *name;
+		bool optional;
+	} table[] = {
+		{ &c->get_version, "cuptiGetVersion", false },
+		{ &c->get_result_string, "cuptiGetResultString", false },
+		{ &c->subscribe, "cuptiSubscribe", false },
+		{ &c->subscribe_v2, "cuptiSubscribe_v2", true },
+		{ &c->unsubscribe, "cuptiUnsubscribe", false },
+		{ &c->enable_callback, "cuptiEnableCallback", false },
+		{ &c->get_callback_name, "cuptiGetCallbackName", false },
+		{ &c->get_graph_node_id, "cuptiGetGraphNodeId", true },
+		{ &c->get_context_id, "cuptiGetContextId", true },
+		{ &c->get_stream_id, "cuptiGetStreamIdEx", true },
+		{ &c->activity_enable, "cuptiActivityEnable", false },
+		{ &c->activity_disable, "cuptiActivityDisable", false },
+		{ &c->activity_register_callbacks, "cuptiActivityRegisterCallbacks", false },
+		{ &c->activity_get_next_record, "cuptiActivityGetNextRecord", false },
+		{ &c->activity_get_num_dropped, "cuptiActivityGetNumDroppedRecords", false },
+		{ &c->activity_flush_all, "cuptiActivityFlushAll", false },
+		{ &c->activity_set_attribute, "cuptiActivitySetAttribute", false },
+		{ &c->activity_register_timestamp, "cuptiActivityRegisterTimestampCallback",
+		  false },
+		{ &c->set_thread_id_type, "cuptiSetThreadIdType", true },
+		{ &c->activity_enable_driver_api, "cuptiActivityEnableDriverApi", true },
+	};
+	size_t i;
+
+	if (!find_library(&s)) {
+		const char *named = options__get("XPUSHIM_CUPTI");
+
+		if (named && named[0])
+			snprintf(why, len, "XPUSHIM_CUPTI=%s cannot be loaded", named);
+		else
+			snprintf(why, len, "libcupti.so.{13,12,11} not found%s%s, in the "
+				 "library path, CUDA_HOME or /usr/local/cuda: install CUPTI or set "
+				 "XPUSHIM_CUPTI to its path", s.cudart_dir[0] ? " beside " : "",
+				 s.cudart_dir);
+		return -ENOENT;
+	}
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		void *sym = dlsym(c->handle, table[i].name);
+
+		if (!sym && !table[i].optional) {
+			snprintf(why, len, "%s has no %s: too old, CUDA 11.8 or later is needed",
+				 c->path, table[i].name);
+			dlclose(c->handle);
+			c->handle = NULL;
+			return -ENOSYS;
+		}
+		memcpy(table[i].func, &sym, sizeof(sym));
+	}
+	if (c->get_version(&c->version) != CUPTI_SUCCESS)
+		c->version = 0;
+	return 0;
+}
+
+void *cupti__loaded_symbol(const char *name)
+{
+	void *handle, *symbol = NULL;
+	char path[32];
+	size_t i;
+
+	for (i = 0; i < sizeof(majors) / sizeof(majors[0]) && !symbol; i++) {
+		snprintf(path, sizeof(path), "libcupti.so.%d", majors[i]);
+		handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+		if (!handle)
+			continue;
+		symbol = dlsym(handle, name);
+		dlclose(handle);
+	}
+	return symbol;
+}
+
+const char *cupti__strerror(const struct cupti *c, CUptiResult err)
+{
+	const char *s = NULL;
+
+	if (c->get_result_string(err, &s) != CUPTI_SUCCESS || !s)
+		s = "unknown CUPTI error";
+	return s;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs that use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
+ * subscriber, and one owner of activity buffers, so the shim lets go as soon as the program asks
+ * for either, and comes back when the program has let go. What it does in between is as without
+ * the shim.
+ *
+ * CUPTI gives a full buffer to the callback that is registered then, not to the one that it had the
+ * buffer from: a flush of the shim's would give the shim the program's buffers, and the other way
+ * round. So CUPTI never gets the program's callbacks. It gets activity.c's, which know the shim's
+ * own buffers and pass everything else on to the program.
+ *
+ * This works for programs that are linked to CUPTI. Those that look its functions up with dlsym()
+ * find CUPTI in use.
+ */
+#include "device/yield.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "device/activity.h"
+#include "base/clock.h"
+#include "device/cupti_lib.h"
+#include "wire/probe.h"
+#include "shim.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define QUIET_NS	500000000	/* after its last call: another one may follow */
+
+static atomic_int nr_calls;			/* going on */
+static atomic_uint_fast64_t last_call_ns;	/* when the last one ended */
+static atomic_uint_fast64_t kinds;		/* that the program has enabled */
+static _Atomic(CUpti_BuffersCallbackRequestFunc) request;
+static _Atomic(CUpti_BuffersCallbackCompleteFunc) complete;
+static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
+static _Atomic(__typeof__(&cuptiActivityGetNextRecord)) get_next_record;
+
+static atomic_int nr_buffers_out;		/* the program's buffers that CUPTI has */
+static atomic_uint_fast64_t nr_records;		/* of device work, in those that came back */
+
+_Static_assert(CUPTI_ACTIVITY_KIND_COUNT <= 64, "a bit for each kind");
+
+bool yield__is_taken(void)
+{
+	return atomic_load(&nr_calls) || atomic_load(&kinds) ||
+	       clock__ns() - atomic_load(&last_call_ns) < QUIET_NS;
+}
+
+bool yield__is_collecting(void)
+{
+	return atomic_load(&kinds);
+}
+
+bool yield__buffers_are_out(void)
+{
+	return atomic_load(&nr_buffers_out) > 0;
+}
+
+uint64_t yield__take_nr_records(void)
+{
+	return atomic_exchange(&nr_records, 0);
+}
+
+CUpti_TimestampCallbackFunc yield__clock(void)
+{
+	return atomic_load(&timestamp);
+}
+
+/* The function that the program meant. */
+static void *real(const char *name)
+{
+	void *fn = dlsym(RTLD_NEXT, name);
+
+	return fn ? fn : cupti__loaded_symbol(name);
+}
+
+bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
+{
+	CUpti_BuffersCallbackRequestFunc fn = atomic_load(&request);
+
+	if (!fn)
+		return false;
+	fn(data, bytes, max_records);
+	if (*data)
+		atomic_fetch_add(&nr_buffers_out, 1);
+	return true;
+}
+
+/* What the shim does not record: it would have to have been told of the launches, too. */
+static void count_records(uint8_t *data, size_t valid_bytes)
+{
+	__typeof__(&cuptiActivityGetNextRecord) next = atomic_load(&get_next_record);
+	CUpti_Activity *record = NULL;
+	uint64_t nr = 0;
+
+	if (!next || !probe__is_heard())
+		return;
+	while (next(data, valid_bytes, &record) == CUPTI_SUCCESS) {
+		switch (record->kind) {
+		case CUPTI_ACTIVITY_KIND_KERNEL:
+		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		case CUPTI_ACTIVITY_KIND_MEMCPY:
+		case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		case CUPTI_ACTIVITY_KIND_MEMSET:
+			nr++;
+			break;
+		default:
+			break;
+		}
+	}
+	atomic_fetch_add(&nr_records, nr);
+}
+
+bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_t bytes,
+		     size_t valid_bytes)
+{
+	CUpti_BuffersCallbackCompleteFunc fn = atomic_load(&complete);
+
+	if (!fn)
+		return false;
+	count_records(data, valid_bytes);
+	fn(context, stream_id, data, bytes, valid_bytes);
+	atomic_fetch_sub(&nr_buffers_out, 1);
+	return true;
+}
+
+bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, size_t valid_bytes)
+{
+	size_t bytes = 0, max_records = 0;
+	uint8_t *copy = NULL;
+
+	if (!yield__request(&copy, &bytes, &max_records) || !copy)
+		return false;
+	/* A buffer that is too small goes back empty: it is the program's all the same. */
+	if (bytes < valid_bytes)
+		valid_bytes = 0;
+	memcpy(copy, data, valid_bytes);
+	return yield__complete(context, stream_id, copy, bytes, valid_bytes) && valid_bytes;
+}
+
+/* Around a call of the program's; for every thread that is in one, the shim stays away. */
+static void begin(const char *name)
+{
+	atomic_fetch_add(&nr_calls, 1);
+	shim__yield(name);
+}
+
+static CUptiResult end(CUptiResult err)
+{
+	atomic_store(&last_call_ns, clock__ns());
+	atomic_fetch_sub(&nr_calls, 1);
+	return err;
+}
+
+#define REAL(fn)								\
+	__typeof__(&fn) real_##fn;						\
+										\
+	*(void **)&real_##fn = real(#fn);					\
+	if (!real_##fn)								\
+		return CUPTI_ERROR_NOT_INITIALIZED
+
+EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
+					   CUpti_CallbackFunc callback, void *userdata)
+{
+	REAL(cuptiSubscribe);
+	begin("cuptiSubscribe");
+	return end(real_cuptiSubscribe(subscriber, callback, userdata));
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber,
+					      CUpti_CallbackFunc callback, void *userdata,
+					      CUpti_SubscriberParams *params)
+{
+	REAL(cuptiSubscribe_v2);
+	begin("cuptiSubscribe_v2");
+	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
+}
+
+EXPORT CUptiResult CUPTIAPI
+cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+			       CUpti_BuffersCallbackCompleteFunc completed)
+{
+	CUpti_BuffersCallbackRequestFunc old_request = atomic_load(&request);
+	CUpti_BuffersCallbackCompleteFunc old_complete = atomic_load(&complete);
+	__typeof__(&cuptiActivityGetNextRecord) next;
+	CUptiResult err;
+
+	REAL(cuptiActivityRegisterCallbacks);
+	begin("cuptiActivityRegisterCallbacks");
+	if (!requested || !completed)	/* CUPTI has words for that */
+		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
+	*(void **)&next = real("cuptiActivityGetNextRecord");
+	atomic_store(&get_next_record, next);
+	atomic_store(&complete, completed);
+	atomic_store(&request, requested);
+	err = real_cuptiActivityRegisterCallbacks(activity__requested, activity__completed);
+	if (err != CUPTI_SUCCESS) {
+		atomic_store(&request, old_request);
+		atomic_store(&complete, old_complete);
+	}
+	return end(err);
+}
+
+EXPORT CUptiResult CUPTIAPI
+cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
+{
+	CUptiResult err;
+
+	REAL(cuptiActivityRegisterTimestampCallback);
+	begin("cuptiActivityRegisterTimestampCallback");
+	err = real_cuptiActivityRegisterTimestampCallback(clock);
+	if (err == CUPTI_SUCCESS)
+		atomic_store(&timestamp, clock);
+	return end(err);
+}
+
+static CUptiResult enabled(CUpti_ActivityKind kind, CUptiResult err)
+{
+	if (err == CUPTI_SUCCESS && kind < CUPTI_ACTIVITY_KIND_COUNT)
+		atomic_fetch_or(&kinds, UINT64_C(1) << kind);
+	return end(err);
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+	REAL(cuptiActivityEnable);
+	begin("cuptiActivityEnable");
+	return enabled(kind, real_cuptiActivityEnable(kind));
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
+{
+	REAL(cuptiActivityEnableAndDump);
+	begin("cuptiActivityEnableAndDump");
+	return enabled(kind, real_cuptiActivityEnableAndDump(kind));
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind)
+{
+	REAL(cuptiActivityEnableContext);
+	begin("cuptiActivityEnableContext");
+	return enabled(kind, real_cuptiActivityEnableContext(context, kind));
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+	uint64_t bit = kind < CUPTI_ACTIVITY_KIND_COUNT ? UINT64_C(1) << kind : 0;
+	CUptiResult err;
+
+	REAL(cuptiActivityDisable);
+	/* What the program has not enabled would be what the shim has. */
+	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
+		return CUPTI_SUCCESS;
+	atomic_fetch_add(&nr_calls, 1);
+	err = real_cuptiActivityDisable(kind);
+	if (err == CUPTI_SUCCESS)
+		atomic_fetch_and(&kinds, ~bit);
+	return end(err);
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
+ * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock,
+ * no allocation, no system call, no shared line; but where modules are unloaded, see names.h.
+ */
+#include "launch/launch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/activity.h"
+#include "base/hot.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "device/names.h"
+#include "launch/paths.h"
+#include "wire/probe.h"
+#include "python/python.h"
+#include "nvtx/ranges.h"
+#include "launch/refused.h"
+#include "shim.h"
+#include "launch/unwind.h"
+#include "launch/wait.h"
+#include "xpu_record.h"
+
+/* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
+struct thread {
+	struct xpu_slot slot;
+	struct paths *paths;			/* behind this */
+	struct unwinder *unwinder;		/* behind that, or NULL */
+	struct python *python;			/* NULL without Python on this thread */
+	unsigned int level;			/* launches being told of: 2 or more in handlers */
+	atomic_uint range_logged;		/* the log's idea of slot.range_id */
+	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
+	atomic_uint_fast64_t nr_ranges;		/* the same */
+	struct thread *next;
+	atomic_bool dead;			/* its thread has ended */
+} __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
+
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+static __thread struct thread *this_thread INITIAL_EXEC;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
+static struct thread *threads;			/* under lock */
+static struct launch_totals dead;		/* of threads that are gone */
+static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
+static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so missed */
+static HOT_DATA atomic_bool enabled;
+
+const struct cupti *launch__cupti;
+
+void launch__exit(void)
+{
+	struct thread *t = this_thread;
+
+	if (!t)
+		return;
+	this_thread = NULL;
+	paths__send(t->paths);
+	atomic_store_explicit(&t->dead, true, memory_order_release);
+}
+
+static size_t thread_bytes(void)
+{
+	return sizeof(struct thread) + paths__bytes() + unwinder__bytes();
+}
+
+/*
+ * The first launch of a thread. NULL when memory is short: the launch goes untagged. It may be in a
+ * signal handler that interrupted malloc(), and one might come while the lock is held.
+ */
+static __attribute__((noinline, cold)) struct thread *thread__new(void)
+{
+	int saved_errno = errno;
+	struct thread *t;
+	sigset_t old;
+
+	signals__block(&old);
+	t = this_thread;
+	if (t)
+		goto out;		/* a signal handler was quicker */
+	t = memory__map(thread_bytes());
+	if (!t)
+		goto out;
+	if (!shim__watch_thread()) {
+		munmap(t, thread_bytes());
+		t = NULL;
+		goto out;
+	}
+	t->slot.size = sizeof(t->slot);
+	t->slot.home = (uintptr_t)&t->slot;
+	t->paths = (struct paths *)(t + 1);
+	paths__start(t->paths, &t->slot);
+	if (unwinder__bytes())
+		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
+	pthread_mutex_lock(&lock);
+	t->next = threads;
+	threads = t;
+	pthread_mutex_unlock(&lock);
+	this_thread = t;
+	ranges__have_log();
+out:
+	signals__restore(&old);
+	errno = saved_errno;
+	return t;
+}
+
+/* The log says in which ranges the launches behind are: so it must before there is one. */
+static __attribute__((noinline, cold)) void log_range(struct thread *t)
+{
+	if (ranges__sync() && atomic_load(&t->range_logged) != t->slot.range_id)
+		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
+}
+
+/* @slot has its native chain, if there is one: Python's frames, then the log or the probe. @known:
+ * its path may be remembered */
+static __attribute__((noinline)) uint64_t tell_unwound(struct thread *t, struct xpu_slot *slot,
+						       unsigned int level, enum python_mode python,
+						       bool known)
+{
+	if (python != PYTHON_OFF)
+		python__chain(&t->python, level,
+			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
+	if (known && slot->nr_frames && !slot->wait_ns)
+		return paths__launch(t->paths, slot, t->unwinder, t->python, python);
+	if (known && slot->nr_frames)
+		paths__wait(t->paths, slot, t->unwinder, t->python, python);
+	else
+		probe__launch(slot);
+	return 0;
+}
+
+/*
+ * Unwinds, and logs or calls the probe, with no frame of its own. @level: see unwinder__chain().
+ * Return: see paths__launch().
+ */
+static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
+							   unsigned int level)
+{
+	bool known = paths__enabled && !level && !slot->graph_node_id &&
+		     atomic_load_explicit(&t->range_logged, memory_order_relaxed) ==
+		     slot->range_id;
+	const struct unwind_trace *guess = NULL;
+	enum python_mode python;
+	uint64_t ticks = 0;
+
+	t->level = level + 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	python = atomic_load_explicit(&python__mode, memory_order_acquire);
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (known && t->unwinder)
+		guess = paths__guess(t->paths, slot, python);
+	if (t->unwinder && python != PYTHON_ONLY &&
+	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1)) {
+		if (__builtin_expect(!slot->wait_ns, 1))
+			ticks = paths__launch_guessed(t->paths, slot);
+		else
+			paths__wait_guessed(t->paths, slot);
+	} else {
+		ticks = tell_unwound(t, slot, level, python, known);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = level;
+	return ticks;
+}
+
+/* A launch by a signal handler while another one is told of, which must not notice. */
+static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_CallbackId cbid,
+							const CUpti_CallbackData *d)
+{
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.correlation_id = d->correlationId,
+		.cbid = cbid,
+		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+		.home = (uintptr_t)&t->slot,
+		.range_id = t->slot.range_id,
+	};
+
+	tell(t, &slot, t->level);
+	atomic_fetch_add(&nr_nested, 1);
+}
+
+/*
+ * A graph node was made. Within a captured launch the slot still names it, so that its own record
+ * is not waited for; after an explicit call it names none.
+ */
+static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
+{
+	struct thread *t = this_thread;
+	uint32_t cbid, domain;
+	uint64_t node;
+
+	if (!launch__cupti->get_graph_node_id)
+		return;
+	if (!t && !(t = thread__new())) {
+		atomic_fetch_add(&nr_untagged, 1);
+		return;
+	}
+	if (launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS) {
+		if (names__wanted())
+			names__captured(node, t->slot.correlation_id);
+		t->slot.graph_node_id = node;
+		cbid = t->slot.cbid;
+		domain = t->slot.domain;
+		if (!t->slot.correlation_id) {
+			t->slot.cbid = CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
+			t->slot.domain = CUPTI_CB_DOMAIN_RESOURCE;
+		}
+		tell(t, &t->slot, t->level);
+		t->slot.cbid = cbid;
+		t->slot.domain = domain;
+	}
+	t->slot.graph_node_id = 0;
+}
+
+static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphData *graph)
+{
+	uint64_t node, original;
+
+	if (!launch__cupti->get_graph_node_id ||
+	    launch__cupti->get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS ||
+	    launch__cupti->get_graph_node_id(graph->originalNode, &original) != CUPTI_SUCCESS)
+		return;
+	if (names__wanted())
+		names__cloned(node, original);
+	activity__graph_clone(node, original);
+}
+
+static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
+							const CUpti_ResourceData *resource)
+{
+	if (!probe__launch_attached() || !atomic_load(&enabled))
+		return;
+	switch (cbid) {
+	case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+		graph_node_created(resource->resourceDescriptor);
+		break;
+	case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+		graph_node_cloned(resource->resourceDescriptor);
+		break;
+	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+		names__start();
+		break;
+	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+		names__start();
+		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
+		break;
+	}
+}
+
+/* From here on the time is the call's own, or from @ticks on, if it is not 0. */
+static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
+			      uint64_t ticks)
+{
+	if (!wait__call(cbid))
+		return;
+	t->slot.in_call = 1;
+	*d->correlationData = ticks ? ticks : clock__ticks();
+}
+
+/* A call took long: it may have waited for the device. Now it is over, and its thread has time. */
+static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
+						   const CUpti_CallbackData *d)
+{
+	struct thread *t = this_thread;		/* there when the call began to be measured */
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.cbid = cbid,
+		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+	};
+
+	if (!t || !probe__launch_attached() || !atomic_load(&enabled) ||
+	    !wait__describe(&slot, cbid, d, *d->correlationData))
+		return;
+	slot.home = t->slot.home;
+	slot.range_id = t->slot.range_id;
+	tell(t, &slot, t->level);
+}
+
+/* A thread that waits and has launched nothing so far: says where its slot is. */
+static __attribute__((noinline, cold)) struct thread *introduce(void)
+{
+	struct thread *t = thread__new();
+
+	if (t)
+		probe__launch(&t->slot);
+	return t;
+}
+
+/* A call that is no launch: it waits, or says what there is to wait for. */
+static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
+						   const CUpti_CallbackData *d)
+{
+	bool record = wait__call(cbid) >= WAIT_RECORD;
+	struct thread *t = this_thread;
+
+	if (d->callbackSite != CUPTI_API_ENTER) {
+		if (t)
+			t->slot.in_call = 0;
+		if (!record && wait__is_long(*d->correlationData))
+			waited(cbid, d);
+		return;
+	}
+	*d->correlationData = 0;
+	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
+		return;
+	if (record) {
+		wait__event_recorded(cbid, d);
+		return;
+	}
+	if (t || (t = introduce()))
+		begin_call(t, cbid, d, 0);
+}
+
+HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
+					CUpti_CallbackId cbid, const void *data)
+{
+	const CUpti_CallbackData *d = data;
+	struct thread *t = this_thread;
+	const CUresult *result;
+	uint64_t ticks;
+
+	(void)userdata;
+	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
+		if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+			on_resource(cbid, data);
+		return;
+	}
+	if (__builtin_expect(wait__call(cbid) >= WAIT_STREAM, 0)) {
+		on_wait_call(cbid, d);
+		return;
+	}
+	if (d->callbackSite != CUPTI_API_ENTER) {
+		result = d->functionReturnValue;
+		if (result && __builtin_expect(*result, 0))
+			refused__add(d->correlationId, *result);
+		if (t && !t->level) {	/* else a handler's, within one that is being told of */
+			t->slot.correlation_id = 0;	/* the launch is over */
+			t->slot.in_call = 0;
+			if (wait__call(cbid) &&
+			    __builtin_expect(wait__is_long(*d->correlationData), 0))
+				waited(cbid, d);
+		}
+		return;
+	}
+	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
+		return;
+	if (__builtin_expect(!t, 0)) {
+		t = thread__new();
+		if (!t) {
+			atomic_fetch_add(&nr_untagged, 1);
+			return;
+		}
+	}
+	if (__builtin_expect(names__wanted(), 0))
+		names__launch(cbid, d);
+	if (__builtin_expect(t->level, 0)) {
+		tell_nested(t, cbid, d);
+		begin_call(t, cbid, d, 0);
+		return;
+	}
+	if (__builtin_expect(atomic_load_explicit(&t->range_logged, memory_order_relaxed) !=
+			     t->slot.range_id, 0))
+		log_range(t);
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->slot.correlation_id = d->correlationId;
+	t->slot.cbid = cbid;
+	t->slot.domain = domain;
+	ticks = tell(t, &t->slot, 0);
+	/* Behind the launch's record: who sees the count can send what it counts. */
+	atomic_store_explicit(&t->nr_launches,
+			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
+			      memory_order_release);
+	begin_call(t, cbid, d, ticks);
+}
+
+bool launch__is_launch(const char *name)
+{
+	static const char *const prefixes[] = {
+		"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
+	};
+	static const char *const others[] = { "cuLaunchHostFunc" };
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(name, others[i], strlen(others[i])))
+			return false;
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool launch__inside(void)
+{
+	return this_thread && this_thread->level;
+}
+
+bool launch__make_log(void)
+{
+	return this_thread || thread__new();
+}
+
+atomic_uint *launch__range_logged(void)
+{
+	return this_thread ? &this_thread->range_logged : NULL;
+}
+
+bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
+{
+	struct thread *t = this_thread;
+	bool logged;
+
+	if (__builtin_expect(!t, 0) && !(t = thread__new()))
+		return false;
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	logged = paths__range(t->paths, time_ns, id, code);
+	if (logged) {
+		if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK)
+			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
+		atomic_store_explicit(&t->nr_ranges,
+				      atomic_load_explicit(&t->nr_ranges, memory_order_relaxed) + 1,
+				      memory_order_release);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = 0;
+	return logged;
+}
+
+void launch__set_range(uint32_t id, bool logged)
+{
+	struct thread *t = this_thread;
+
+	if (!t)
+		return;
+	t->slot.range_id = id;
+	if (!logged)
+		atomic_store_explicit(&t->range_logged, LAUNCH_RANGE_UNKNOWN, memory_order_relaxed);
+}
+
+void launch__forget_ranges(void)
+{
+	struct thread *t;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	for (t = threads; t; t = t->next)
+		atomic_store(&t->range_logged, LAUNCH_RANGE_UNKNOWN);
+	lock__give(&lock, &old);
+}
+
+void launch__enable(bool on)
+{
+	atomic_store(&enabled, on);
+}
+
+static void add_totals(struct launch_totals *totals, struct thread *t)
+{
+	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
+	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
+	totals->nr_threads++;
+}
+
+void launch__send(struct launch_totals *totals)
+{
+	struct thread **link = &threads, *t;
+	bool is_dead;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	*totals = dead;
+	totals->nr_launches += atomic_load(&nr_untagged) + atomic_load(&nr_nested);
+	while ((t = *link)) {
+		is_dead = atomic_load_explicit(&t->dead, memory_order_acquire);
+		add_totals(totals, t);
+		paths__send(t->paths);
+		if (is_dead) {
+			add_totals(&dead, t);
+			*link = t->next;
+			python__free(t->python);
+			paths__free(t->paths);
+			munmap(t, thread_bytes());
+		} else {
+			link = &t->next;
+		}
+	}
+	lock__give(&lock, &old);
+}
+
+void launch__repeat_definitions(void)
+{
+	struct thread *t;
+	sigset_t old;
+
+	paths__new_listener();
+	lock__take(&lock, &old);
+	for (t = threads; t; t = t->next)
+		paths__repeat(t->paths);
+	lock__give(&lock, &old);
+	if (probe__ranges_wanted())
+		ranges__repeat();
+}
+
+void launch__discard(void)
+{
+	struct thread *t;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	for (t = threads; t; t = t->next) {
+		paths__discard(t->paths);
+		t->slot.range_id = 0;
+	}
+	lock__give(&lock, &old);
+}
+
+void launch__forked(void)
+{
+	atomic_store(&enabled, false);
+	pthread_mutex_init(&lock, NULL);
+	/* What is in its log is the parent's to send, and no probe site may be called here. */
+	this_thread = NULL;
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+#include "launch/paths.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hot.h"
+#include "base/options.h"
+#include "wire/probe.h"
+#include "xpu_record.h"
+
+/*
+ * Memory is taken as paths come: a training step of PyTorch has some 500 of 65 frames, which is
+ * 300 KB. When it is full, all is forgotten and what is still in use comes back.
+ */
+#define PATHS_MAX	(2u << 20)
+#define TRACES_MAX	(8u << 20)
+#define BUCKETS		4096		/* a power of two */
+
+#define MAX_PLACES	16		/* of a path */
+
+struct path {
+	struct path *next;		/* in its bucket */
+	struct path *older;
+	uint64_t hash;
+	struct place *places;
+	uint32_t nr_places;
+	uint32_t id;
+	uint32_t cbid;
+	uint16_t domain, flags;
+	uint32_t nr_frames;
+	bool wait;			/* of calls that waited: has no number, is not told of */
+	uint64_t frames[];
+};
+
+/*
+ * There may be several ways to come by a path: two calls in a line of Python, or one function from
+ * two stacks of unlike size. Each has its own place in the circle that the program goes in. In one
+ * cache line is what a launch needs that comes from where it was expected.
+ */
+struct place {
+	_Alignas(64) struct place *then;	/* of the launch after the last one from here */
+	const struct unwind_trace *unwind;	/* what it is known by; NULL: that is not known */
+	const struct python_trace *python;	/* the same, unless mode is PYTHON_OFF */
+	struct path *path;
+	uint32_t id, cbid;		/* the path's */
+	uint16_t domain;
+	uint8_t mode;			/* enum python_mode */
+	uint32_t traced_bytes;		/* both, from unwind on ... */
+	uint32_t trace_bytes;		/* ... and the room for them */
+	struct place *next;		/* of its path */
+	uint64_t key;			/* another one is another place */
+};
+
+/* What every launch needs is in one cache line, the log's head in it. */
+struct paths {
+	_Alignas(64) struct place *last;	/* of the last launch; NULL: not known */
+	uint64_t end;			/* up to there the log has room */
+	uint32_t listeners;		/* as it was at the last launch */
+	atomic_bool by_ticks;		/* the log's clock is good for what is logged from now on */
+	atomic_bool has_ranges;		/* there were such entries in the log */
+	atomic_bool busy;
+	_Alignas(16) struct xpu_log log;
+	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
+	struct place *wait;		/* of the last call that waited */
+	struct path *_Atomic newest;
+	struct path *buckets[BUCKETS];
+	struct arena arena;		/* of paths */
+	struct arena traces;		/* of places and what they are known by */
+};
+
+_Static_assert(offsetof(struct paths, entries) ==
+	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
+_Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 64, "one line");
+
+HOT_DATA bool paths__enabled;
+static atomic_uint last_path_id, last_log_id;
+static HOT_DATA atomic_uint listeners;		/* how often one has come */
+
+void paths__init(void)
+{
+	const char *mode = options__get(XPU_PROBE_ENV);
+	static bool done;
+
+	if (!done)
+		paths__enabled = !mode || strcmp(mode, "launch");
+	done = true;
+}
+
+size_t paths__bytes(void)
+{
+	return sizeof(struct paths);
+}
+
+/* Under busy. For the log's entries so far, and for some to come. */
+static void paths__read_clock(struct paths *p)
+{
+	struct xpu_log *log = &p->log;
+	unsigned int next = !log->clock;
+	bool good = atomic_load_explicit(&p->by_ticks, memory_order_relaxed);
+
+	good = clock__next(&log->clocks[log->clock], &log->clocks[next], good);
+	__atomic_store_n(&log->clock, next, __ATOMIC_RELEASE);
+	atomic_store_explicit(&p->by_ticks, good, memory_order_release);
+}
+
+void paths__start(struct paths *p, struct xpu_slot *slot)
+{
+	p->log.size = XPU_LOG_BYTES;
+	p->log.tid = gettid();
+	p->log.id = atomic_fetch_add(&last_log_id, 1) + 1;
+	p->end = XPU_LOG_ENTRIES;
+	p->arena.max = PATHS_MAX;
+	p->traces.max = TRACES_MAX;
+	paths__read_clock(p);
+	slot->log = (uintptr_t)&p->log;
+}
+
+void paths__free(struct paths *p)
+{
+	arena__free(&p->arena);
+	arena__free(&p->traces);
+}
+
+static bool paths__take(struct paths *p)
+{
+	return !atomic_exchange_explicit(&p->busy, true, memory_order_acquire);
+}
+
+static void paths__leave(struct paths *p)
+{
+	atomic_store_explicit(&p->busy, false, memory_order_release);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* The kernel and other threads read head, and the entries before it. */
+static uint64_t paths__head(const struct paths *p)
+{
+	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
+}
+
+/* Under busy: the log begins at @head now. */
+static void paths__begin(struct paths *p, uint64_t head)
+{
+	const struct xpu_log_entry *e;
+	uint64_t i = atomic_load_explicit(&p->has_ranges, memory_order_relaxed) ? head : 0;
+
+	for (; i > p->log.tail; i--) {
+		e = &p->entries[(i - 1) % XPU_LOG_ENTRIES];
+		if (e->path_id & XPU_LOG_RANGE &&
+		    XPU_LOG_RANGE_WHAT(e->path_id) != XPU_RANGE_MARK) {
+			p->log.range_id = e->correlation_id;
+			break;
+		}
+	}
+	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
+}
+
+/* Under busy. */
+static void send(struct paths *p)
+{
+	uint64_t head;
+
+	paths__read_clock(p);
+	head = paths__head(p);
+	if (head == p->log.tail)
+		return;
+	probe__log(&p->log, head);
+	paths__begin(p, head);
+}
+
+void paths__send(struct paths *p)
+{
+	if (!paths__take(p))
+		return;
+	send(p);
+	paths__leave(p);
+}
+
+void paths__discard(struct paths *p)
+{
+	if (!paths__take(p))
+		return;
+	paths__begin(p, paths__head(p));
+	paths__leave(p);
+}
+
+/* Begins the log anew behind its end. */
+static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
+{
+	if (!paths__take(p))
+		return false;
+	send(p);
+	paths__leave(p);
+	p->end += XPU_LOG_ENTRIES;
+	return true;
+}
+
+/* @time_ns: 0 for now. Return: the ticks just before, 0 if there is no room. */
+static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
+				  uint32_t path_id)
+{
+	uint64_t head = p->log.head;
+	struct xpu_log_entry *e;
+	uint64_t ticks;
+
+	if (__builtin_expect(head == p->end, 0) && !paths__make_room(p))
+		return 0;
+	e = &p->entries[head % XPU_LOG_ENTRIES];
+	e->correlation_id = correlation_id;
+	e->path_id = path_id;
+	ticks = clock__ticks();
+	if (time_ns)
+		e->time = time_ns;
+	else if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
+		e->time = ticks | XPU_LOG_TICKS;
+	else
+		e->time = clock__ns();
+	__atomic_store_n(&p->log.head, head + 1, __ATOMIC_RELEASE);
+	return ticks;
+}
+
+bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
+{
+	atomic_store_explicit(&p->has_ranges, true, memory_order_relaxed);
+	return paths__log(p, time_ns, id, code) != 0;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static inline bool path__is(const struct path *path, const struct xpu_slot *slot)
+{
+	return path->nr_frames == slot->nr_frames && path->cbid == slot->cbid &&
+	       path->domain == slot->domain && path->flags == slot->flags &&
+	       path->wait == !!slot->wait_ns &&
+	       !memcmp(path->frames, (const void *)(uintptr_t)slot->frames,
+		       slot->nr_frames * sizeof(path->frames[0]));
+}
+
+/* Where to look; what is found is compared whole. */
+static uint64_t hash_slot(const struct xpu_slot *slot)
+{
+	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
+	uint64_t hash = slot->cbid;
+	uint32_t i;
+
+	for (i = 0; i < slot->nr_frames; i++)
+		hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
+
+static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
+{
+	struct path *path;
+
+	for (path = p->buckets[hash % BUCKETS]; path; path = path->next)
+		if (path->hash == hash && path__is(path, slot))
+			return path;
+	return NULL;
+}
+
+/* Forgets all paths; their launches must be gone before, for nobody could be told of them again. */
+static bool paths__clear(struct paths *p)
+{
+	if (!paths__take(p))
+		return false;
+	send(p);
+	memset(p->buckets, 0, sizeof(p->buckets));
+	p->last = p->wait = NULL;
+	arena__clear(&p->traces);
+	arena__clear(&p->arena);
+	atomic_store_explicit(&p->newest, NULL, memory_order_release);
+	paths__leave(p);
+	return true;
+}
+
+/* NULL when there is neither room nor a way to make some. */
+static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
+{
+	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
+	struct path *path;
+
+	if (atomic_load_explicit(&last_path_id, memory_order_relaxed) >= XPU_MAX_PATHS)
+		return NULL;
+	path = arena__alloc(&p->arena, bytes);
+	if (!path && paths__clear(p))
+		path = arena__alloc(&p->arena, bytes);
+	if (!path)
+		return NULL;
+	*path = (struct path){
+		.next = p->buckets[hash % BUCKETS],
+		.older = atomic_load_explicit(&p->newest, memory_order_relaxed),
+		.hash = hash,
+		.id = slot->wait_ns ? 0 :
+		      atomic_fetch_add_explicit(&last_path_id, 1, memory_order_relaxed) + 1,
+		.wait = slot->wait_ns,
+		.cbid = slot->cbid,
+		.domain = slot->domain,
+		.flags = slot->flags,
+		.nr_frames = slot->nr_frames,
+	};
+	memcpy(path->frames, (const void *)(uintptr_t)slot->frames,
+	       slot->nr_frames * sizeof(path->frames[0]));
+	p->buckets[hash % BUCKETS] = path;
+	atomic_store_explicit(&p->newest, path, memory_order_release);
+	return path;
+}
+
+void paths__new_listener(void)
+{
+	atomic_fetch_add(&listeners, 1);
+}
+
+void paths__repeat(struct paths *p)
+{
+	struct xpu_slot slot = { .size = sizeof(slot) };
+	const struct path *path;
+
+	if (!paths__take(p))
+		return;
+	path = atomic_load_explicit(&p->newest, memory_order_acquire);
+	for (; path; path = path->older) {
+		if (path->wait)
+			continue;
+		slot.cbid = path->cbid;
+		slot.domain = path->domain;
+		slot.flags = path->flags | XPU_CHAIN_NO_LAUNCH;
+		slot.path_id = path->id;
+		slot.nr_frames = path->nr_frames;
+		slot.frames = (uintptr_t)path->frames;
+		probe__path(&slot);
+	}
+	paths__leave(p);
+}
+
+/* ---- what they are made from ----------------------------------------------------------------- */
+
+/* Makes room for places and what is known of them: they come back as they are needed. */
+static void paths__forget_places(struct paths *p)
+{
+	struct path *path = atomic_load_explicit(&p->newest, memory_order_relaxed);
+
+	for (; path; path = path->older) {
+		path->places = NULL;
+		path->nr_places = 0;
+	}
+	p->last = p->wait = NULL;
+	arena__clear(&p->traces);
+}
+
+/* Which of its path's it is by @key; a new one, or one that is used again. NULL: no room. */
+static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
+{
+	struct place *place;
+
+	for (place = path->places; place; place = place->next)
+		if (place->key == key)
+			return place;
+	if (path->nr_places == MAX_PLACES) {
+		path->places->key = key;
+		return path->places;
+	}
+	place = arena__alloc(&p->traces, sizeof(*place));
+	if (!place)
+		return NULL;
+	*place = (struct place){
+		.path = path,
+		.id = path->id,
+		.cbid = path->cbid,
+		.domain = path->domain,
+		.next = path->places,
+		.key = key,
+	};
+	path->places = place;
+	path->nr_places++;
+	return place;
+}
+
+/*
+ * Where the last chain, which is @path's, came from. What it was made from is kept there. NULL: no
+ * room.
+ */
+static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
+				       const struct python *python, enum python_mode mode)
+{
+	size_t unwind_bytes = u && mode != PYTHON_ONLY ? unwinder__trace_bytes(u) : 0;
+	size_t python_bytes = mode == PYTHON_ON ? python__trace_bytes(python) : 0;
+	struct place *place;
+	uint64_t key = 0;
+	uint8_t *traces;
+	size_t bytes;
+
+	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's begins a cache line */
+	if (unwind_bytes)
+		key = unwinder__trace_key(u);
+	if (python_bytes)
+		key ^= python__trace_key(python);
+	place = paths__place(p, path, key);
+	if (!place || !unwind_bytes || (mode == PYTHON_ON && !python_bytes))
+		return place;
+	traces = (uint8_t *)place->unwind;
+	if (unwind_bytes + python_bytes > place->trace_bytes) {
+		/* Should it grow, it must be kept elsewhere: there is no room behind it. */
+		bytes = (unwind_bytes + python_bytes) * 5 / 4;
+		traces = arena__alloc(&p->traces, bytes);
+		if (!traces)
+			return NULL;
+		place->trace_bytes = bytes;
+	}
+	place->unwind = (struct unwind_trace *)traces;
+	place->python = (struct python_trace *)(traces + unwind_bytes);
+	place->traced_bytes = unwind_bytes + python_bytes;
+	place->mode = mode;
+	unwinder__trace(u, (struct unwind_trace *)traces);
+	if (python_bytes)
+		python__trace(python, (struct python_trace *)(traces + unwind_bytes));
+	return place;
+}
+
+static struct place *paths__trace(struct paths *p, struct path *path, const struct unwinder *u,
+				  const struct python *python, enum python_mode mode)
+{
+	struct place *place = paths__keep_trace(p, path, u, python, mode);
+
+	if (place)
+		return place;
+	paths__forget_places(p);
+	return paths__keep_trace(p, path, u, python, mode);
+}
+
+HOT_CODE const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
+					enum python_mode mode)
+{
+	const struct place *place = p->last ? p->last->then : NULL;
+
+	if (slot->wait_ns)
+		place = p->wait;
+	if (!place || !place->unwind || place->cbid != slot->cbid ||
+	    place->domain != slot->domain || place->mode != mode ||
+	    (mode == PYTHON_ON && !python__holds(place->python)))
+		return NULL;
+	return place->unwind;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* A path that is not the one that followed the last time. */
+static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
+{
+	uint64_t hash = hash_slot(slot);
+	struct path *path = paths__find(p, slot, hash);
+
+	if (!path) {
+		path = paths__add(p, slot, hash);
+		if (path)
+			slot->path_id = path->id;
+	}
+	return path;
+}
+
+/*
+ * What the next launch is likely to be compared with comes nearer while the program goes on. It has
+ * read much else by then.
+ */
+static inline void place__prefetch(const struct place *place)
+{
+	const char *at = (const char *)place->unwind, *end = at + place->traced_bytes;
+
+	for (; at < end; at += 64)
+		__builtin_prefetch(at, 0, 2);
+}
+
+static void path__describe(const struct path *path, struct xpu_slot *slot)
+{
+	slot->frames = (uintptr_t)path->frames;
+	slot->nr_frames = path->nr_frames;
+	slot->flags = path->flags;
+}
+
+/* @path: NULL if it could not be kept; else @id is its number */
+static inline uint64_t paths__tell(struct paths *p, const struct path *path, uint32_t id,
+				   struct xpu_slot *slot)
+{
+	uint64_t ticks;
+
+	/* The slot says what a listener must know of the thread. */
+	if (__builtin_expect(p->listeners != atomic_load_explicit(&listeners, memory_order_relaxed),
+			     0)) {
+		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
+		slot->path_id = path ? id : 0;
+	}
+	if (__builtin_expect(path && !slot->path_id, 1)) {
+		ticks = paths__log(p, 0, slot->correlation_id, id);
+		if (__builtin_expect(ticks != 0, 1))
+			return ticks;
+	}
+	if (path)
+		path__describe(path, slot);
+	probe__launch(slot);
+	slot->path_id = 0;
+	return 0;
+}
+
+void paths__wait_guessed(struct paths *p, struct xpu_slot *slot)
+{
+	path__describe(p->wait->path, slot);
+	probe__launch(slot);
+}
+
+void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		 const struct python *python, enum python_mode mode)
+{
+	struct path *path = paths__search(p, slot);
+
+	p->wait = path ? paths__trace(p, path, u, python, mode) : NULL;
+	probe__launch(slot);
+}
+
+HOT_CODE uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
+{
+	struct place *place = p->last->then;
+	const struct place *next = place->then;
+	uint64_t ticks;
+
+	p->last = place;
+	ticks = paths__tell(p, place->path, place->id, slot);
+	if (next && next != place)
+		place__prefetch(next);
+	return ticks;
+}
+
+uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+		       const struct python *python, enum python_mode mode)
+{
+	struct place *place = p->last ? p->last->then : NULL;
+	struct path *path = place ? place->path : NULL;
+
+	if (!path || !path__is(path, slot))
+		path = paths__search(p, slot);
+	place = path ? paths__trace(p, path, u, python, mode) : NULL;
+	if (p->last)			/* it may have been forgotten */
+		p->last->then = place;
+	p->last = place;
+	return paths__tell(p, path, path ? path->id : 0, slot);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "launch/refused.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "device/activity.h"
+#include "wire/wire.h"
+#include "xpu_record.h"
+
+/*
+ * In a ring, since there may be no malloc() where a launch is refused. What is pushed out of it, by
+ * a program that does nothing else, is pending in the result.
+ */
+#define NR_REFUSED	65536		/* a power of two */
+#define NR_WAKE		4096
+
+static atomic_uint_fast64_t refused[NR_REFUSED];	/* 0: none; else result and id */
+static atomic_uint next;
+
+void refused__add(uint32_t correlation_id, uint32_t result)
+{
+	uint32_t n = atomic_fetch_add(&next, 1);
+
+	atomic_store(&refused[n % NR_REFUSED], (uint64_t)result << 32 | correlation_id);
+	if (n % NR_WAKE == NR_WAKE - 1)
+		activity__wake();
+}
+
+bool refused__drain(void)
+{
+	static uint32_t done;
+	struct xpu_record_refused *r;
+	uint32_t end = atomic_load(&next);
+	bool any = false;
+	uint64_t what;
+
+	if (end - done > NR_REFUSED)
+		done = end - NR_REFUSED;
+	for (; done != end; done++) {
+		what = atomic_exchange(&refused[done % NR_REFUSED], 0);
+		if (!what)
+			break;		/* it is being written */
+		r = wire__reserve(XPU_RECORD_REFUSED, 0, sizeof(*r));
+		r->correlation_id = (uint32_t)what;
+		r->result = what >> 32;
+		any = true;
+	}
+	return any;
+}

@@ -1,0 +1,928 @@
+// SPDX-License-Identifier: MIT
+#include "launch/unwind.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/cfi.h"
+#include "launch/generation.h"
+#include "base/hot.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/options.h"
+#include "launch/rule.h"
+#include "xpu_record.h"
+
+static bool enabled;
+static unsigned int max_frames = XPU_DEFAULT_FRAMES;
+static int message_level;
+static char message[256];
+
+static __attribute__((format(printf, 2, 3))) void complain(int level, const char *fmt, ...)
+{
+	va_list args;
+
+	message_level = level;
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+}
+
+const char *unwind__message(int *level)
+{
+	*level = message_level;
+	return message[0] ? message : NULL;
+}
+
+struct entry {
+	uint64_t key;		/* the address, plus the generation in the bits above; 0: empty */
+	rule_t rule;
+};
+
+_Static_assert(sizeof(struct entry) == 16, "four in a cache line");
+
+#define WAYS	4
+#define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
+
+_Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
+
+/* What led from one frame of a walk to its caller's. */
+struct step {
+	uint64_t bp;			/* in that frame */
+	uint64_t bp_at;			/* where the caller's was read; 0: it is the same */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: sp or bp say it */
+	uint64_t end;			/* where a return address 0 was read: the walk's end */
+	bool by_bp;			/* bp said where something is */
+	bool unusual;			/* and more than this was looked at */
+};
+
+/* A word of the stack that a walk has read. */
+struct word {
+	uint64_t addr, value;
+};
+
+/*
+ * A frame of the last walk, seen from the outside: whatever is inside of it, a walk that comes to
+ * it goes on as that one did if it comes with the same rsp, the same rip and, should it matter,
+ * the same rbp, and if the words that were read from there on are still the same.
+ */
+struct outer {
+	uint64_t bp;
+	uint32_t nr_words;		/* of the last walk's, to its end */
+	bool bp_matters;
+};
+
+#define MAX_WORDS	3		/* in a step */
+
+struct last_walk {
+	uint64_t *frames, *stack;	/* as the chain has them; stack has one more at the end */
+	unsigned int nr;		/* of frames; 0: none to go by */
+	unsigned int nr_outer;		/* of the outermost frames: those that can be compared */
+	/* The same of where the walk began, in here; nr_words 0: it cannot be compared. */
+	uint64_t sp;
+	struct outer whole;
+};
+
+struct unwinder {
+	struct entry rules[SETS * WAYS];
+	struct spans spans;
+	uint64_t generation;
+	unsigned int nr_filled;
+	struct last_walk last;
+	uint64_t *spare[2];		/* frames and stack for the next walk */
+	uint64_t *stack;		/* of the last walk at level 0, be it whole or not */
+	struct step *steps;		/* of this walk: to its first frame, and from each */
+	struct outer *outer;		/* of the last one, outermost first */
+	struct word *words;		/* the same */
+	uint64_t chains[];		/* see unwinder__start() */
+};
+
+struct context {
+	uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip;
+};
+
+struct walk {
+	struct unwinder *u;
+	struct spans *spans;
+	struct span *span;		/* the one in use ... */
+	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
+	uint64_t *frames, *stack;
+	unsigned int nr, max;
+	uint64_t cfa;			/* see walk__unusual() */
+	uint64_t generation;		/* as it is in keys */
+	bool remember;			/* what is found out; not when a walk was interrupted */
+	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
+	unsigned int join;		/* the last walk's frame there, or to be looked at next */
+	uint32_t nr_same;		/* of its words, from the outside; if compared */
+	bool compared;
+	struct entry unkept;		/* or not to be remembered */
+};
+
+enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
+
+static const char *unavailable(void)
+{
+	if (!cfi__available())
+		return "that needs glibc 2.35 or later";
+	return generation__find() ? NULL : "this C library is not known";
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void walk__use(struct walk *w, struct span *s)
+{
+	w->span = s;
+	w->lo = s->lo;
+	w->bytes = s->hi - 8 - s->lo;
+}
+
+/* Makes 8 bytes at @addr, further up the stack in use, readable. */
+static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
+{
+	if (!span__extend(w->span, addr))
+		return false;
+	walk__use(w, w->span);
+	return true;
+}
+
+/* The same on any stack: the first frame's, and where a signal or a call switched stacks. */
+static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
+{
+	struct span *s = spans__find(w->spans, addr);
+
+	if (!s)
+		s = spans__add(w->spans, addr);
+	if (s)
+		walk__use(w, s);
+	return s;
+}
+
+static __attribute__((noinline, cold)) bool walk__reach(struct walk *w, uint64_t addr)
+{
+	return (!spans__find(w->spans, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
+}
+
+static inline bool walk__has(const struct walk *w, uint64_t addr)
+{
+	return __builtin_expect(addr - w->lo <= w->bytes, 1);
+}
+
+static inline bool walk__read(struct walk *w, uint64_t addr, uint64_t *value)
+{
+	if (!walk__has(w, addr) && !walk__reach(w, addr))
+		return false;
+	*value = load(addr);
+	return true;
+}
+
+static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
+{
+	return walk__read(ctx, addr, value);
+}
+
+/*
+ * For a frame pointer that is only taken for one: upwards, and tried if it might be gone. Or far away:
+ * Go calls C from a stack of its own, by code without information. Then it must be that of a call.
+ */
+static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
+{
+	if (bp % 8)
+		return false;
+	if (sp - bp >= STACK_MAX && bp - sp >= STACK_MAX)
+		return bp >= PAGE && bp < USER_MAX && memory__readable_span(bp, bp + 16) &&
+		       rule__follows_call(load(bp + 8));
+	if (bp < sp)
+		return false;
+	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
+		return false;
+	return w->span->own || memory__readable_span(bp, bp + 16);
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
+{
+	return &u->rules[(pc * 0x9e3779b97f4a7c15ull >> 53) * WAYS];
+}
+
+_Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
+
+/* A rule not met before. */
+static __attribute__((noinline, cold)) struct entry *walk__learn(struct walk *w, uint64_t ip,
+								 bool exact, uint64_t key)
+{
+	struct entry *e = unwinder__set(w->u, ip - !exact);
+	struct cfi_row row;
+	rule_t rule = rule__pack(rule__describe(ip, exact, &row), &row);
+	unsigned int i;
+
+	if (!w->remember || ip < 2 * PAGE || ip >= USER_MAX) {
+		w->unkept.key = 0;
+		w->unkept.rule = rule;
+		return &w->unkept;
+	}
+	for (i = 0; i < WAYS && (e[i].key && e[i].key >> 48 == w->generation >> 48); i++)
+		;
+	if (i == WAYS)
+		i = w->u->nr_filled++ % WAYS;
+	/* A signal handler that launches reads them: an entry is whole or it is empty. */
+	e[i].key = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	e[i].rule = rule;
+	atomic_signal_fence(memory_order_seq_cst);
+	e[i].key = key;
+	return &e[i];
+}
+
+static struct entry *walk__find(struct walk *w, uint64_t ip, bool exact)
+{
+	uint64_t pc = ip - !exact, key = pc + w->generation;
+	struct entry *e = unwinder__set(w->u, pc);
+	unsigned int i;
+
+	if (__builtin_expect(pc - PAGE < USER_MAX - PAGE, 1))
+		for (i = 0; i < WAYS; i++)
+			if (e[i].key == key)
+				return &e[i];
+	return walk__learn(w, ip, exact, key);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+/* Where the interrupted registers are in the struct ucontext; the kernel's ABI. */
+#define UC_GREG(i)	(40 + 8 * (i))
+#define UC_RBP		UC_GREG(10)
+#define UC_RSP		UC_GREG(15)
+#define UC_RIP		UC_GREG(16)
+
+static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
+{
+	if (w->nr == w->max)
+		return false;
+	w->stack[w->nr] = sp;
+	w->frames[w->nr++] = ip;
+	return true;
+}
+
+/* The last address is of an instruction to come, not of one behind a call. */
+static void walk__not_a_return(struct walk *w)
+{
+	if (w->nr)
+		w->frames[w->nr - 1]++;
+}
+
+/* What a rule other than the usual ones says: whether it goes on, and at what w->cfa. */
+static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule_t rule,
+							    uint64_t sp, uint64_t bp)
+{
+	switch (rule__kind(rule)) {
+	case RULE_BP_DEREF:
+		return walk__read(w, bp + rule__cfa_off(rule), &w->cfa) ? GOES_ON : CUT;
+	case RULE_GUESS:
+		if (!bp)
+			return COMPLETE;	/* the ABI's mark of the outermost frame */
+		w->cfa = bp + rule__cfa_off(rule);
+		return walk__is_frame_pointer(w, sp, bp) ? GOES_ON : CUT;
+	case RULE_START:
+		walk__not_a_return(w);
+		return COMPLETE;
+	case RULE_FULL:
+		return NEEDS_FULL;
+	case RULE_UNCALLED:
+		if (!bp) {		/* Go's goexit, where a goroutine's first function returns to */
+			walk__not_a_return(w);
+			return COMPLETE;
+		}
+		/* fall through */
+	default:
+		w->nr -= !!w->nr;
+		return CUT;
+	}
+}
+
+/* How many of @nr words, from the outside, are as they were. */
+static uint32_t nr_same_words(const struct word *w, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	for (; i + 4 <= nr; i += 4)
+		if ((load(w[i].addr) ^ w[i].value) | (load(w[i + 1].addr) ^ w[i + 1].value) |
+		    (load(w[i + 2].addr) ^ w[i + 2].value) | (load(w[i + 3].addr) ^ w[i + 3].value))
+			break;
+	for (; i < nr && load(w[i].addr) == w[i].value; i++)
+		;
+	return i;
+}
+
+/*
+ * Whether the walk, at a frame it has just pushed, goes on as the last one did. Launches that
+ * follow one another share their outer frames, and comparing words whose addresses are known takes
+ * a third of the time of finding out about them one after another.
+ *
+ * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
+ * rules, which are the same as long as the generation is, and of the words it reads. All of these
+ * are compared, but for rbp where nothing was made of it. The words are between this frame and the
+ * end of the span in use, so they can be read. They are compared once, from the outside: frames
+ * inside of the first one that differs are found anew.
+ */
+static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
+{
+	const struct unwinder *u = w->u;
+	const struct last_walk *last = &u->last;
+	const struct outer *o;
+	unsigned int place;
+
+	while (last->stack[w->join] < sp)
+		w->join++;
+	if (last->stack[w->join] != sp || last->frames[w->join] != ip)
+		return false;
+	place = last->nr - 1 - w->join;
+	o = &u->outer[place];
+	if (place >= last->nr_outer || (o->bp_matters && o->bp != bp) ||
+	    w->nr - 1 + last->nr - w->join > w->max)
+		return false;
+	if (!w->compared) {
+		/* Their addresses rise towards the outside, where the first one is. */
+		if (o->nr_words && !walk__has(w, u->words[0].addr))
+			return false;
+		w->nr_same = nr_same_words(u->words, o->nr_words);
+		w->compared = true;
+	}
+	if (o->nr_words > w->nr_same)
+		return false;
+	w->joined = w->nr;
+	return true;
+}
+
+/* The words of a step from the frame at @sp to its caller at @cfa. */
+static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa, uint64_t bp,
+				bool bp_matters, struct word *words)
+{
+	unsigned int nr = 0;
+
+	words[nr++] = (struct word){ cfa - 8, ip };
+	if (s->bp_at && bp_matters)
+		words[nr++] = (struct word){ s->bp_at, bp };
+	if (s->cfa_at)
+		words[nr++] = (struct word){ s->cfa_at, cfa };
+	return nr;
+}
+
+/*
+ * Notes in @o what is read from a step on, which is the one from @sp to frame @to of the last walk.
+ * @outside: the same of that frame; NULL if the walk ended instead
+ *
+ * Return: whether it can be compared.
+ */
+static inline bool walk__note_step(struct unwinder *u, const struct step *s, uint64_t sp,
+				   unsigned int to, const struct outer *outside, struct outer *o)
+{
+	const struct last_walk *last = &u->last;
+	unsigned int nr = outside ? outside->nr_words : 0, nr_more;
+	struct word *words = u->words + nr;
+
+	if (s->unusual)
+		return false;
+	*o = (struct outer){ .bp = s->bp, .bp_matters = s->by_bp };
+	if (s->end) {
+		words[0] = (struct word){ s->end, 0 };
+		nr++;
+	} else if (outside) {
+		o->bp_matters |= !s->bp_at && outside->bp_matters;
+		nr_more = step__words(s, last->frames[to], last->stack[to], outside->bp,
+				      outside->bp_matters, words);
+		nr += nr_more;
+		while (nr_more--)
+			if (words[nr_more].addr < sp ||
+			    words[nr_more].addr > last->stack[to] - 8)
+				return false;
+	}
+	o->nr_words = nr;
+	return true;
+}
+
+/*
+ * Notes what the next walk can be compared with: this one's own frames, outside of them the last's.
+ * @sp: where it began
+ */
+static void walk__note(struct walk *w, uint64_t sp)
+{
+	struct unwinder *u = w->u;
+	struct last_walk *last = &u->last;
+	unsigned int nr_own = w->nr, shared = 0, place, k;
+	struct outer *o;
+
+	last->whole.nr_words = 0;
+	if (w->joined) {
+		nr_own = w->joined - 1;
+		shared = last->nr - w->join;
+		if (nr_own != w->join) {
+			memmove(last->frames + nr_own, last->frames + w->join,
+				shared * sizeof(*last->frames));
+			memmove(last->stack + nr_own, last->stack + w->join,
+				(shared + 1) * sizeof(*last->stack));
+		}
+		memcpy(last->frames, w->frames, nr_own * sizeof(*last->frames));
+		memcpy(last->stack, w->stack, nr_own * sizeof(*last->stack));
+	} else {
+		u->spare[0] = last->frames;
+		u->spare[1] = last->stack;
+		last->frames = w->frames;
+		last->stack = w->stack;
+		last->stack[nr_own] = UINT64_MAX;
+		last->nr_outer = 0;
+	}
+	last->nr = nr_own + shared;
+	last->nr_outer = shared;
+	for (k = nr_own; k--;) {
+		place = last->nr - 1 - k;
+		o = &u->outer[place];
+		if (!walk__note_step(u, &u->steps[k + 1], last->stack[k], k + 1,
+				     place ? o - 1 : NULL, o))
+			return;
+		last->nr_outer = place + 1;
+	}
+	last->sp = sp;
+	if (!last->nr ||
+	    !walk__note_step(u, u->steps, sp, 0, &u->outer[last->nr - 1], &last->whole))
+		last->whole.nr_words = 0;
+}
+
+/*
+ * Along the stack by rules alone; rsp, rbp and rip are all that it follows.
+ *
+ * Most callers are those of the last time. An entry says where its caller's was, so that the rule
+ * can be fetched while the return address, which must confirm it, is still on its way.
+ */
+static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
+								     const struct context *c,
+								     bool note)
+{
+	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
+	struct entry *const rules = w->u->rules, *e, *next;
+	struct step *s = NULL;
+	enum outcome outcome;
+	rule_t rule;
+
+	if (!walk__enter(w, sp))
+		return CUT;
+	e = walk__find(w, ip, true);
+	for (;;) {
+		rule = e->rule;
+		if (note) {
+			s = &w->u->steps[w->nr];
+			*s = (struct step){ .bp = bp };
+		}
+		switch (rule__kind(rule)) {
+		case RULE_SP:
+			cfa = sp + rule__cfa_off(rule);
+			break;
+		case RULE_BP:
+			cfa = bp + rule__cfa_off(rule);
+			if (note)
+				s->by_bp = true;
+			break;
+		case RULE_END:
+			return COMPLETE;
+		case RULE_SIGNAL:
+			if (note)
+				s->unusual = true;
+			walk__not_a_return(w);
+			slot = sp;
+			if (!walk__read(w, slot + UC_RIP, &ip) ||
+			    !walk__read(w, slot + UC_RBP, &bp) ||
+			    !walk__read(w, slot + UC_RSP, &sp) || !walk__enter(w, sp) ||
+			    !walk__push(w, ip + 1, sp))
+				return CUT;
+			e = walk__find(w, ip, true);
+			continue;
+		default:
+			if (note) {
+				s->by_bp = true;
+				s->cfa_at = bp + rule__cfa_off(rule);
+				s->unusual = rule__kind(rule) != RULE_BP_DEREF;
+			}
+			outcome = walk__unusual(w, rule, sp, bp);
+			if (outcome != GOES_ON)
+				return outcome;
+			cfa = w->cfa;
+		}
+		if (!walk__read(w, cfa - 8, &ip))
+			return CUT;
+		/* Callers are further up, unless the stack was switched. */
+		if (__builtin_expect(cfa <= sp, 0)) {
+			if (walk__has(w, sp))
+				return CUT;
+			if (note)
+				s->unusual = true;
+		}
+		if (rule__bp_how(rule) != BP_SAME) {
+			slot = (rule__bp_how(rule) == BP_CFA ? cfa : bp) + rule__bp_off(rule);
+			if (!walk__read(w, slot, &bp))
+				return CUT;
+			if (note) {
+				s->bp_at = slot;
+				s->by_bp |= rule__bp_how(rule) == BP_BP;
+			}
+		}
+		sp = cfa;
+
+		next = &rules[(uint16_t)rule];
+		if (next->key != ip - 1 + generation_bits) {
+			if (!ip) {
+				if (note)
+					s->end = cfa - 8;
+				return COMPLETE;
+			}
+			next = walk__find(w, ip, false);
+			if (w->remember && next != &w->unkept)
+				e->rule = (e->rule & ~0xffffull) | (next - rules);
+		}
+		e = next;
+		if (!walk__push(w, ip, sp))
+			return CUT;
+		if (note && walk__joins(w, ip, sp, bp))
+			return COMPLETE;
+	}
+}
+
+static void unwinder__forget(struct unwinder *u)
+{
+	u->last.nr = u->last.nr_outer = u->last.whole.nr_words = 0;
+	u->last.stack[0] = UINT64_MAX;
+}
+
+static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const struct context *c)
+{
+	return walk__fast(w, c, false);
+}
+
+/*
+ * Level 0: with the last walk in mind, and in mind for the next one. But on the thread's own stack
+ * only: of a coroutine's, what is further up may have gone when another one comes to the same
+ * place.
+ */
+static enum outcome walk__again(struct walk *w, const struct context *c)
+{
+	const struct span *s = spans__find(w->spans, c->rsp);
+	struct unwinder *u = w->u;
+	enum outcome outcome;
+
+	w->frames = u->spare[0];
+	w->stack = u->spare[1];
+	w->join = 0;
+	if (__builtin_expect(!s || !s->own, 0)) {
+		unwinder__forget(u);
+		return walk__alone(w, c);
+	}
+	outcome = walk__fast(w, c, true);
+	if (outcome != COMPLETE) {
+		unwinder__forget(u);
+		return outcome;
+	}
+	walk__note(w, c->rsp);
+	w->frames = u->last.frames;
+	w->stack = u->last.stack;
+	w->nr = u->last.nr;
+	return COMPLETE;
+}
+
+/* The caller's registers by a whole row. */
+static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
+{
+	uint64_t old[CFI_NR_REGS], cfa, slot;
+	const struct cfi_rule *rule;
+	size_t i;
+
+	memcpy(old, regs, sizeof(old));
+	if (!row->cfa_expr)
+		cfa = old[row->cfa_reg] + row->cfa_off;
+	else if (!cfi__eval(row->cfa_expr, old, NULL, read_for_eval, w, &cfa))
+		return false;
+	regs[CFI_RSP] = cfa;
+	for (i = 0; i < CFI_NR_REGS; i++) {
+		rule = &row->regs[i];
+		switch (rule->how) {
+		case CFI_SAME:
+		case CFI_UNDEFINED:
+			break;
+		case CFI_OFFSET:
+			if (!walk__read(w, cfa + rule->v, &regs[i]))
+				return false;
+			break;
+		case CFI_VAL_OFFSET:
+			regs[i] = cfa + rule->v;
+			break;
+		case CFI_REGISTER:
+			if ((uint64_t)rule->v >= CFI_NR_REGS)
+				return false;
+			regs[i] = old[rule->v];
+			break;
+		case CFI_EXPR:
+			if (!cfi__eval(rule->v, old, &cfa, read_for_eval, w, &slot) ||
+			    !walk__read(w, slot, &regs[i]))
+				return false;
+			break;
+		case CFI_VAL_EXPR:
+			if (!cfi__eval(rule->v, old, &cfa, read_for_eval, w, &regs[i]))
+				return false;
+			break;
+		}
+	}
+	return true;
+}
+
+/* All registers of the code that a signal interrupted. */
+static bool walk__apply_signal(struct walk *w, uint64_t *regs)
+{
+	/* DWARF's order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
+	static const uint8_t gregs[CFI_NR_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15,
+						    0, 1, 2, 3, 4, 5, 6, 7, 16 };
+	uint64_t uc = regs[CFI_RSP];
+	size_t i;
+
+	for (i = 0; i < CFI_NR_REGS; i++)
+		if (!walk__read(w, uc + UC_GREG(gregs[i]), &regs[i]))
+			return false;
+	return walk__enter(w, regs[CFI_RSP]);
+}
+
+/* The same walk with every register that a row may use, and nothing remembered: rarely needed. */
+static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
+							       const struct context *c)
+{
+	uint64_t regs[CFI_NR_REGS] = { 0 }, sp;
+	bool exact = true, signal;
+	struct cfi_row row;
+	enum kind kind;
+
+	regs[CFI_RBX] = c->rbx;
+	regs[CFI_RBP] = c->rbp;
+	regs[CFI_RSP] = c->rsp;
+	regs[CFI_R12] = c->r12;
+	regs[CFI_R12 + 1] = c->r13;
+	regs[CFI_R12 + 2] = c->r14;
+	regs[CFI_R12 + 3] = c->r15;
+	regs[CFI_RIP] = c->rip;
+	w->nr = 0;
+	if (!walk__enter(w, c->rsp))
+		return CUT;
+	for (;;) {
+		kind = rule__describe(regs[CFI_RIP], exact, &row);
+		if (kind == RULE_UNCALLED)
+			kind = regs[CFI_RBP] ? RULE_BAD : RULE_START;
+		if (kind == RULE_START)
+			walk__not_a_return(w);
+		if (kind == RULE_END || kind == RULE_START)
+			return COMPLETE;
+		if (kind == RULE_BAD) {
+			w->nr -= !!w->nr;
+			return CUT;
+		}
+		if (kind == RULE_GUESS) {
+			if (!regs[CFI_RBP])
+				return COMPLETE;
+			if (!walk__is_frame_pointer(w, regs[CFI_RSP], regs[CFI_RBP]))
+				return CUT;
+		}
+		sp = regs[CFI_RSP];
+		signal = kind == RULE_SIGNAL || row.signal;
+		if (signal)
+			walk__not_a_return(w);
+		if (kind == RULE_SIGNAL) {
+			if (!walk__apply_signal(w, regs))
+				return CUT;
+		} else {
+			if (!walk__apply(w, &row, regs))
+				return CUT;
+			/* Not up, but not down: vfork() keeps its return address in a register. */
+			if (!signal && regs[CFI_RSP] < sp && walk__has(w, sp))
+				return CUT;
+		}
+		if (!regs[CFI_RIP])
+			return COMPLETE;
+		exact = signal;
+		if (!walk__push(w, regs[CFI_RIP] + signal, regs[CFI_RSP]))
+			return CUT;
+	}
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+/* Room for one chain: one frame is the caller's own, and one is behind the end. */
+static size_t chain_frames(void)
+{
+	return (max_frames + 2 + 7) & ~7u;
+}
+
+/* Frames and stacks for UNWIND_LEVELS walks and for the last one. */
+#define NR_CHAINS	(2 * (UNWIND_LEVELS + 1))
+
+size_t unwinder__bytes(void)
+{
+	struct unwinder *u;
+
+	if (!enabled)
+		return 0;
+	return sizeof(*u) + chain_frames() * (NR_CHAINS * sizeof(u->chains[0]) +
+					      sizeof(*u->steps) + sizeof(*u->outer) +
+					      MAX_WORDS * sizeof(*u->words));
+}
+
+static uint64_t *unwinder__frames(const struct unwinder *u, unsigned int level)
+{
+	return (uint64_t *)u->chains + 2 * level * chain_frames();
+}
+
+/* The first walk of a thread. */
+static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
+{
+	u->spare[0] = unwinder__frames(u, 0);
+	u->spare[1] = u->spare[0] + chain_frames();
+	u->last.stack = unwinder__frames(u, UNWIND_LEVELS) + chain_frames();
+	u->last.stack[0] = UINT64_MAX;
+	u->steps = (struct step *)unwinder__frames(u, UNWIND_LEVELS + 1);
+	u->outer = (struct outer *)(u->steps + chain_frames());
+	u->words = (struct word *)(u->outer + chain_frames());
+	/* Last: a signal handler may interrupt this. */
+	u->last.frames = unwinder__frames(u, UNWIND_LEVELS);
+}
+
+/* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
+static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, uint64_t now)
+{
+	if (now >> 16 != u->generation >> 16)
+		memset(u->rules, 0, sizeof(u->rules));
+	unwinder__forget(u);
+	u->generation = now;
+}
+
+size_t unwinder__trace_bytes(const struct unwinder *u)
+{
+	unsigned int nr = u->last.whole.nr_words, i;
+	uint64_t at;
+
+	for (i = 0; i < nr; i++) {
+		at = u->words[i].addr - u->last.sp;
+		if (at % sizeof(uint64_t) || at / sizeof(uint64_t) > UINT16_MAX)
+			return 0;
+	}
+	return nr ? sizeof(struct unwind_trace) + nr * sizeof(uint64_t) +
+		    (nr * sizeof(uint16_t) + 7) / 8 * 8 : 0;
+}
+
+uint64_t unwinder__trace_key(const struct unwinder *u)
+{
+	return u->last.sp;
+}
+
+void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
+{
+	const struct last_walk *last = &u->last;
+	unsigned int nr = last->whole.nr_words, i;
+	uint16_t *at = (uint16_t *)(trace->words + nr);
+
+	*trace = (struct unwind_trace){
+		.generation = u->generation,
+		.sp = last->sp,
+		.bp = last->whole.bp,
+		.top = u->words[0].addr + 8,
+		.nr = nr,
+		.bp_matters = last->whole.bp_matters,
+	};
+	for (i = 0; i < nr; i++) {
+		trace->words[i] = u->words[nr - 1 - i].value;
+		at[i] = (u->words[nr - 1 - i].addr - last->sp) / sizeof(uint64_t);
+	}
+}
+
+/*
+ * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words
+ * are between there and the end of one span, so they can be read.
+ */
+static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
+				const struct context *c)
+{
+	const uint64_t *v = trace->words;
+	const uint16_t *at = (const uint16_t *)(v + trace->nr);
+	uint64_t sp = c->rsp;
+	const struct span *s;
+	unsigned int i;
+
+	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
+	    trace->generation != generation())
+		return false;
+	s = spans__find(&u->spans, sp);
+	if (!s || trace->top > s->hi)
+		return false;
+	for (i = 0; i + 4 <= trace->nr; i += 4)
+		if ((load_word(sp, at[i]) ^ v[i]) | (load_word(sp, at[i + 1]) ^ v[i + 1]) |
+		    (load_word(sp, at[i + 2]) ^ v[i + 2]) | (load_word(sp, at[i + 3]) ^ v[i + 3]))
+			return false;
+	for (; i < trace->nr; i++)
+		if (load_word(sp, at[i]) != v[i])
+			return false;
+	return true;
+}
+
+/* The chain is another one, or nothing is known of it. */
+static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
+						     struct xpu_slot *slot,
+						     const struct context *c)
+{
+	struct walk w = { .u = u, .spans = &u->spans, .max = max_frames + 1 };
+	struct spans no_spans;
+	enum outcome outcome;
+	uint64_t now;
+
+	if (__builtin_expect(!level && !u->last.frames, 0))
+		unwinder__start(u);
+	w.frames = unwinder__frames(u, level);
+	w.stack = w.frames + chain_frames();
+	w.remember = !level;
+	now = generation();
+	if (__builtin_expect(now != u->generation, 0)) {
+		if (level)
+			return;
+		unwinder__renew(u, now);
+	}
+	w.generation = now << 48;
+	if (level) {
+		memset(&no_spans, 0, sizeof(no_spans));
+		w.spans = &no_spans;
+	}
+	outcome = level ? walk__alone(&w, c) : walk__again(&w, c);
+	if (outcome == NEEDS_FULL)
+		outcome = walk__full(&w, c);
+	if (!level)
+		u->stack = w.stack;
+	if (w.nr < 2)
+		return;
+	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
+	slot->nr_frames = w.nr - 1;
+	if (outcome == CUT)
+		slot->flags = XPU_CHAIN_TRUNCATED;
+}
+
+__attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsigned int level,
+					       struct xpu_slot *slot,
+					       const struct unwind_trace *trace)
+{
+	struct context c;
+
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (level >= UNWIND_LEVELS)
+		return false;
+
+	asm volatile("leaq 1f(%%rip), %%rax\n"
+		     "1:	movq %%rax, 56(%0)\n\t"
+		     "movq %%rbx, (%0)\n\t"
+		     "movq %%rbp, 8(%0)\n\t"
+		     "movq %%r12, 16(%0)\n\t"
+		     "movq %%r13, 24(%0)\n\t"
+		     "movq %%r14, 32(%0)\n\t"
+		     "movq %%r15, 40(%0)\n\t"
+		     "movq %%rsp, 48(%0)"
+		     : : "r"(&c) : "rax", "memory");
+
+	if (trace && trace__holds(trace, u, &c))
+		return true;
+	unwinder__walk(u, level, slot, &c);
+	asm volatile("" : : "r"(&c) : "memory");	/* no tail call: the frame stays */
+	return false;
+}
+
+const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
+{
+	if (!level)
+		return u->stack + 1;
+	return level < UNWIND_LEVELS ? unwinder__frames(u, level) + chain_frames() + 1 : NULL;
+}
+
+void unwind__init(void)
+{
+	const char *mode = options__get(XPU_CALL_GRAPH_ENV), *why;
+	const char *frames = options__get(XPU_MAX_FRAMES_ENV);
+	static bool done;
+	unsigned int n;
+
+	if (done)
+		return;
+	done = true;
+	if (frames && number__read(&frames, &n) && n)
+		max_frames = n < XPU_MAX_FRAMES ? n : XPU_MAX_FRAMES;
+	if (mode && !strcmp(mode, "fp"))
+		return;
+	why = unavailable();
+	enabled = !why;
+	if (why && mode && !strcmp(mode, "dwarf"))
+		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf cannot be had: %s; call chains "
+			 "follow frame pointers", why);
+	else if (why)
+		complain(XPU_MESSAGE_INFO, "call chains follow frame pointers (--call-graph fp): "
+			 "for dwarf, %s", why);
+}

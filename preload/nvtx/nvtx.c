@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#include "nvtx/nvtx.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/libc.h"
+#include "nvtx/nvtx_abi.h"
+#include "wire/probe.h"
+#include "nvtx/ranges.h"
+#include "shim.h"
+#include "xpu_record.h"
+
+#define INJECTION_ENV	"NVTX_INJECTION64_PATH"
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
+
+static const char *why_not;		/* no module of the program's will find the shim */
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
+
+/* What the attributes say, as far as it is used. */
+static struct range describe(const void *domain, const struct nvtx_attributes *a)
+{
+	struct range range = { .domain = domain, .name = "" };
+
+	if (!a || a->size < sizeof(*a))
+		return range;
+	if (!a->message.ascii)
+		return range;
+	switch (a->message_type) {
+	case NVTX_ABI_MESSAGE_ASCII:
+	case NVTX_ABI_MESSAGE_REGISTERED:	/* see register_string() */
+		range.name = a->message.ascii;
+		break;
+	case NVTX_ABI_MESSAGE_UNICODE:
+		range.wide = a->message.unicode;
+		break;
+	}
+	return range;
+}
+
+/* ---- what modules call ----------------------------------------------------------------------- */
+
+static int tracked(int level)
+{
+	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
+}
+
+static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
+{
+	struct range range = describe(domain, a);
+
+	return tracked(ranges__push(&range));
+}
+
+static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
+{
+	struct range range = describe(domain, a);
+
+	return ranges__start(&range);
+}
+
+static __attribute__((noinline)) void mark(const void *domain, const struct nvtx_attributes *a)
+{
+	struct range range = describe(domain, a);
+
+	ranges__mark(&range);
+}
+
+#define ATTRIBUTES(type, field, s)						\
+	(struct nvtx_attributes){ .size = sizeof(struct nvtx_attributes),	\
+				  .message_type = (type), .message.field = (s) }
+#define ASCII(s)	ATTRIBUTES(NVTX_ABI_MESSAGE_ASCII, ascii, s)
+#define UNICODE(s)	ATTRIBUTES(NVTX_ABI_MESSAGE_UNICODE, unicode, s)
+
+static int domain_push_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	return ranges__wanted() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_ex(const struct nvtx_attributes *a)
+{
+	return ranges__wanted() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_a(const char *s)
+{
+	return ranges__wanted() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int push_w(const wchar_t *s)
+{
+	return ranges__wanted() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int domain_pop(const void *domain)
+{
+	return ranges__wanted() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
+}
+
+static int pop(void)
+{
+	return ranges__wanted() ? tracked(ranges__pop(NULL)) : NVTX_ABI_NO_TRACKING;
+}
+
+static uint64_t domain_start_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	return ranges__wanted() ? start(domain, a) : 0;
+}
+
+static uint64_t start_ex(const struct nvtx_attributes *a)
+{
+	return ranges__wanted() ? start(NULL, a) : 0;
+}
+
+static uint64_t start_a(const char *s)
+{
+	return ranges__wanted() ? start(NULL, &ASCII(s)) : 0;
+}
+
+static uint64_t start_w(const wchar_t *s)
+{
+	return ranges__wanted() ? start(NULL, &UNICODE(s)) : 0;
+}
+
+static void end(uint64_t id)
+{
+	if (ranges__wanted())
+		ranges__end(id);
+}
+
+static void domain_end(const void *domain, uint64_t id)
+{
+	(void)domain;
+	if (ranges__wanted())
+		ranges__end(id);
+}
+
+static void domain_mark_ex(const void *domain, const struct nvtx_attributes *a)
+{
+	if (ranges__wanted())
+		mark(domain, a);
+}
+
+static void mark_ex(const struct nvtx_attributes *a)
+{
+	if (ranges__wanted())
+		mark(NULL, a);
+}
+
+static void mark_a(const char *s)
+{
+	if (ranges__wanted())
+		mark(NULL, &ASCII(s));
+}
+
+static void mark_w(const wchar_t *s)
+{
+	if (ranges__wanted())
+		mark(NULL, &UNICODE(s));
+}
+
+/* Handles are for later, so these are there whether somebody listens or not. */
+static const void *domain_create_a(const char *s)
+{
+	return ranges__domain(s ? s : "");
+}
+
+static const void *domain_create_w(const wchar_t *s)
+{
+	char buf[XPU_RANGE_DOMAIN_MAX];
+
+	return ranges__domain(NARROW(s, buf));
+}
+
+static const void *register_string_a(const void *domain, const char *s)
+{
+	(void)domain;
+	return ranges__string(s ? s : "");
+}
+
+static const void *register_string_w(const void *domain, const wchar_t *s)
+{
+	char buf[XPU_RANGE_NAME_MAX];
+
+	(void)domain;
+	return ranges__string(NARROW(s, buf));
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+struct callback {
+	unsigned int id;
+	void *fn;
+};
+
+static const struct callback core[] = {
+	{ NVTX_ABI_MARK_EX, mark_ex },
+	{ NVTX_ABI_MARK_A, mark_a },
+	{ NVTX_ABI_MARK_W, mark_w },
+	{ NVTX_ABI_START_EX, start_ex },
+	{ NVTX_ABI_START_A, start_a },
+	{ NVTX_ABI_START_W, start_w },
+	{ NVTX_ABI_END, end },
+	{ NVTX_ABI_PUSH_EX, push_ex },
+	{ NVTX_ABI_PUSH_A, push_a },
+	{ NVTX_ABI_PUSH_W, push_w },
+	{ NVTX_ABI_POP, pop },
+};
+
+static const struct callback core2[] = {
+	{ NVTX_ABI_DOMAIN_MARK_EX, domain_mark_ex },
+	{ NVTX_ABI_DOMAIN_START_EX, domain_start_ex },
+	{ NVTX_ABI_DOMAIN_END, domain_end },
+	{ NVTX_ABI_DOMAIN_PUSH_EX, domain_push_ex },
+	{ NVTX_ABI_DOMAIN_POP, domain_pop },
+	{ NVTX_ABI_REGISTER_STRING_A, register_string_a },
+	{ NVTX_ABI_REGISTER_STRING_W, register_string_w },
+	{ NVTX_ABI_DOMAIN_CREATE_A, domain_create_a },
+	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
+};
+
+static void fill(const struct nvtx_callbacks *callbacks, int module, const struct callback *from,
+		 size_t nr)
+{
+	unsigned int size = 0;
+	void **table = NULL;
+	size_t i;
+
+	if (!callbacks->get_module_function_table(module, &table, &size) || !table)
+		return;
+	for (i = 0; i < nr; i++)
+		if (from[i].id < size && table[from[i].id])
+			*(void **)table[from[i].id] = from[i].fn;
+}
+
+static void watch_forks(void)
+{
+	__register_atfork(ranges__forking, ranges__has_forked, ranges__forked, &__dso_handle);
+}
+
+/* Called by each module's copy of NVTX, perhaps by several threads at a time. 1 is success. */
+int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct nvtx_callbacks *callbacks = get ? get(NVTX_ABI_TABLE_CALLBACKS) : NULL;
+
+	if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
+		return 0;
+	shim__load();
+	if (!libc__is_glibc())
+		return 0;
+	pthread_once(&once, watch_forks);
+	fill(callbacks, NVTX_ABI_CORE, core, sizeof(core) / sizeof(core[0]));
+	fill(callbacks, NVTX_ABI_CORE2, core2, sizeof(core2) / sizeof(core2[0]));
+	return 1;
+}
+
+/* ---- being found ----------------------------------------------------------------------------- */
+
+void nvtx__init(const char *path, bool may_set)
+{
+	const char *users = getenv(INJECTION_ENV);
+
+	if (!probe__live && !probe__ranges_wanted())
+		return;
+	if (users && !strcmp(users, path))
+		return;
+	if (users && users[0])
+		why_not = "NVTX ranges are not recorded: " INJECTION_ENV " names another library";
+	else if (!may_set)
+		why_not = "NVTX ranges are not recorded: the program had threads before the shim "
+			  "was loaded, so that " INJECTION_ENV " could not be set";
+	else
+		setenv(INJECTION_ENV, path, 1);
+}
+
+const char *nvtx__message(void)
+{
+	return probe__ranges_wanted() ? why_not : NULL;
+}

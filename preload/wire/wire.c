@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+#include "wire/wire.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "wire/probe.h"
+
+/* A definition that may have to be repeated: the finished record, kept. */
+struct definition {
+	struct definition *next;
+	struct xpu_record record[];
+};
+
+struct string {
+	UT_hash_handle hh;		/* by data */
+	uint32_t id;
+	char data[];
+};
+
+struct stream {
+	UT_hash_handle hh;		/* by key */
+	struct {
+		uint32_t device, context, stream;
+	} key;
+	uint32_t id;
+};
+
+struct api {
+	UT_hash_handle hh;
+	struct {
+		uint32_t domain, cbid;
+	} key;
+};
+
+struct device {
+	struct device *next;
+	uint32_t ordinal;
+};
+
+/* CUPTI hands out the same pointer for the same kernel: skip the hash for those, but compare. */
+#define NAME_CACHE	256		/* a power of two */
+
+struct xpu_record_counters wire__counters;
+
+static _Alignas(8) uint8_t batch[XPU_BATCH_MAX];
+static uint32_t batch_bytes;
+
+static struct definition *definitions, **definitions_tail = &definitions;
+static struct string *strings;
+static struct stream *streams;
+static struct api *apis;
+static struct device *devices;
+static uint32_t last_string_id, last_stream_id;
+
+static struct {
+	const char *pointer;
+	const struct string *string;
+} name_cache[NAME_CACHE];
+
+static uint32_t round_up(uint32_t bytes)
+{
+	return (bytes + 7) & ~7u;
+}
+
+void wire__flush(void)
+{
+	if (batch_bytes <= sizeof(wire__counters))
+		return;
+	wire__counters.nr_batches++;
+	wire__counters.hdr.type = XPU_RECORD_COUNTERS;
+	wire__counters.hdr.size = sizeof(wire__counters);
+	memcpy(batch, &wire__counters, sizeof(wire__counters));
+	probe__batch(batch, batch_bytes);
+	batch_bytes = 0;
+}
+
+void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size)
+{
+	struct xpu_record *r;
+
+	size = round_up(size);
+	if (batch_bytes + size > sizeof(batch))
+		wire__flush();
+	if (!batch_bytes)
+		batch_bytes = sizeof(wire__counters);	/* filled in when it goes */
+	r = (struct xpu_record *)(batch + batch_bytes);
+	batch_bytes += size;
+	memset(r, 0, size);
+	r->type = type;
+	r->misc = misc;
+	r->size = size;
+	return r;
+}
+
+static void send_definition(const struct definition *d)
+{
+	memcpy(wire__reserve(d->record->type, 0, d->record->size), d->record, d->record->size);
+}
+
+/* A definition of @size bytes, header filled in; the caller completes and then sends it. */
+static struct definition *definition__new(uint16_t type, uint32_t size)
+{
+	struct definition *d = calloc(1, sizeof(*d) + round_up(size));
+
+	if (!d)
+		return NULL;
+	d->record->type = type;
+	d->record->size = round_up(size);
+	*definitions_tail = d;
+	definitions_tail = &d->next;
+	return d;
+}
+
+void wire__repeat_definitions(void)
+{
+	const struct definition *d;
+
+	for (d = definitions; d; d = d->next)
+		send_definition(d);
+}
+
+/* As wire__reserve(), but never in two places: strings have an upper length. */
+static struct string *string__new(const char *name, size_t len)
+{
+	struct string *s = malloc(sizeof(*s) + len + 1);
+	struct xpu_record_string *r;
+	struct definition *d;
+
+	if (!s)
+		return NULL;
+	memcpy(s->data, name, len);
+	s->data[len] = '\0';
+	s->id = last_string_id + 1;
+	HASH_ADD(hh, strings, data, len, s);
+	if (!s->hh.tbl) {
+		free(s);
+		return NULL;
+	}
+	d = definition__new(XPU_RECORD_STRING, sizeof(*r) + len + 1);
+	if (!d) {
+		HASH_DEL(strings, s);
+		free(s);
+		return NULL;
+	}
+	r = (struct xpu_record_string *)d->record;
+	r->id = s->id;
+	r->bytes = len + 1;
+	memcpy(r->data, s->data, len + 1);
+	send_definition(d);
+	last_string_id++;
+	return s;
+}
+
+uint32_t wire__string(const char *name)
+{
+	size_t slot = ((uintptr_t)name >> 4) % NAME_CACHE, len;
+	struct string *s;
+
+	if (!name)
+		return 0;
+	if (name_cache[slot].pointer == name && !strcmp(name_cache[slot].string->data, name))
+		return name_cache[slot].string->id;
+
+	len = strnlen(name, XPU_STRING_MAX - 1);
+	HASH_FIND(hh, strings, name, len, s);
+	if (!s)
+		s = string__new(name, len);
+	if (!s)
+		return 0;
+	if (!name[len]) {		/* a cut name is not what the pointer says */
+		name_cache[slot].pointer = name;
+		name_cache[slot].string = s;
+	}
+	return s->id;
+}
+
+/* The driver's own name for a device; a record of it, if it tells. */
+static void define_device(uint32_t ordinal)
+{
+	CUresult (*get)(CUdevice *, int), (*get_name)(char *, int, CUdevice);
+	CUresult (*get_uuid)(CUuuid *, CUdevice);
+	struct xpu_record_device *r;
+	struct definition *d;
+	char name[256] = "";
+	CUuuid uuid = {};
+	CUdevice device;
+	uint32_t name_id;
+	void *cuda;
+
+	cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	if (!cuda)
+		return;
+	*(void **)&get = dlsym(cuda, "cuDeviceGet");
+	*(void **)&get_name = dlsym(cuda, "cuDeviceGetName");
+	*(void **)&get_uuid = dlsym(cuda, "cuDeviceGetUuid_v2");
+	if (get && get_name && get(&device, ordinal) == CUDA_SUCCESS) {
+		if (get_name(name, sizeof(name), device) != CUDA_SUCCESS)
+			name[0] = '\0';
+		if (get_uuid)
+			get_uuid(&uuid, device);
+	}
+	dlclose(cuda);
+
+	name_id = wire__string(name);
+	d = definition__new(XPU_RECORD_DEVICE, sizeof(*r));
+	if (!d)
+		return;
+	r = (struct xpu_record_device *)d->record;
+	r->device = ordinal;
+	r->name = name_id;
+	_Static_assert(sizeof(r->uuid) == sizeof(uuid.bytes), "a UUID is 16 bytes");
+	memcpy(r->uuid, uuid.bytes, sizeof(r->uuid));
+	send_definition(d);
+}
+
+static void need_device(uint32_t ordinal)
+{
+	struct device *device;
+
+	for (device = devices; device; device = device->next)
+		if (device->ordinal == ordinal)
+			return;
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return;
+	device->ordinal = ordinal;
+	device->next = devices;
+	devices = device;
+	define_device(ordinal);
+}
+
+uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream)
+{
+	static const struct stream *last;
+	struct stream key = { .key = { device, context, stream } }, *s;
+	struct xpu_record_stream *r;
+	struct definition *d;
+
+	if (last && !memcmp(&last->key, &key.key, sizeof(key.key)))
+		return last->id;
+	HASH_FIND(hh, streams, &key.key, sizeof(key.key), s);
+	if (s) {
+		last = s;
+		return s->id;
+	}
+
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return 0;
+	s->key = key.key;
+	s->id = last_stream_id + 1;
+	HASH_ADD(hh, streams, key, sizeof(s->key), s);
+	if (!s->hh.tbl)
+		goto free_stream;
+	need_device(device);
+	d = definition__new(XPU_RECORD_STREAM, sizeof(*r));
+	if (!d)
+		goto del_stream;
+	r = (struct xpu_record_stream *)d->record;
+	r->id = s->id;
+	r->device = device;
+	r->context = context;
+	r->stream = stream;
+	send_definition(d);
+	last_stream_id++;
+	last = s;
+	return s->id;
+
+del_stream:
+	HASH_DEL(streams, s);
+free_stream:
+	free(s);
+	return 0;
+}
+
+void wire__api(uint32_t domain, uint32_t cbid, const char *name)
+{
+	struct api key = { .key = { domain, cbid } }, *a;
+	uint32_t name_id = wire__string(name);
+	struct xpu_record_api *r;
+	struct definition *d;
+
+	HASH_FIND(hh, apis, &key.key, sizeof(key.key), a);
+	if (a || !name_id)
+		return;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return;
+	a->key = key.key;
+	HASH_ADD(hh, apis, key, sizeof(a->key), a);
+	if (!a->hh.tbl) {
+		free(a);
+		return;			/* the callback id stands in for its name */
+	}
+	d = definition__new(XPU_RECORD_API, sizeof(*r));
+	if (!d) {
+		HASH_DEL(apis, a);	/* there may be memory the next time */
+		free(a);
+		return;
+	}
+	r = (struct xpu_record_api *)d->record;
+	r->domain = domain;
+	r->cbid = cbid;
+	r->name = name_id;
+	send_definition(d);
+}
+
+void wire__graph_clone(uint64_t node_id, uint64_t original_id)
+{
+	struct xpu_record_graph_clone *r = wire__reserve(XPU_RECORD_GRAPH_CLONE, 0, sizeof(*r));
+
+	r->node_id = node_id;
+	r->original_id = original_id;
+}
+
+void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t first_line)
+{
+	uint32_t name_id = wire__string(name), filename_id = wire__string(filename);
+	struct definition *d = definition__new(XPU_RECORD_PYCODE, sizeof(struct xpu_record_pycode));
+	struct xpu_record_pycode *r;
+
+	if (!d)
+		return;			/* the frame goes without a name */
+	r = (struct xpu_record_pycode *)d->record;
+	r->id = id;
+	r->name = name_id;
+	r->filename = filename_id;
+	r->first_line = first_line;
+	send_definition(d);
+}
+
+void wire__message(uint16_t level, const char *text)
+{
+	size_t len = strnlen(text, 1000);
+	struct xpu_record_message *r;
+
+	wire__flush();			/* a message is the second record of its batch */
+	r = wire__reserve(XPU_RECORD_MESSAGE, level, sizeof(*r) + len + 1);
+	r->bytes = len + 1;
+	memcpy(r->data, text, len);
+	wire__flush();
+}
