@@ -541,7 +541,7 @@ MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_bad_times), DECIMAL(xpu_record_counters, nr_unfinished),
 	DECIMAL(xpu_record_counters, nr_slots), DECIMAL(xpu_record_counters, nr_calls),
 	DECIMAL(xpu_record_counters, nr_bad_calls), DECIMAL(xpu_record_counters, nr_ranges),
-	DECIMAL(xpu_record_counters, nr_dropped_ranges));
+	DECIMAL(xpu_record_counters, nr_dropped_ranges), DECIMAL(xpu_record_counters, nr_taken));
 static const struct member no_members[] = { END };
 
 struct type {

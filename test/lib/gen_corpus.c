@@ -127,7 +127,7 @@ static void add_device_work(struct gen *g)
 		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
 		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
 		.nr_unfinished = 1, .nr_slots = 2, .nr_calls = 2, .nr_bad_calls = 1,
-		.nr_ranges = 7, .nr_dropped_ranges = 1,
+		.nr_ranges = 7, .nr_dropped_ranges = 1, .nr_taken = 3,
 	};
 	const struct xpu_call calls[] = {
 		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },

@@ -25,6 +25,7 @@ for file in "$corpus"/*.xpu; do
 	expect "$name" txt "$name.xpu" --unit ns
 	expect "$name" folded "$name.xpu" -f folded --unit ns
 	expect "$name" dump dump "$name.xpu"
+	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " "$name: it is of that version"
 	for format in chrome html pprof perf pftrace; do
 		xpumerge "$name.xpu" -f $format -o out 2>log
 		is $? 0 "$name: -f $format"
@@ -52,4 +53,12 @@ ok $? "$(wc -l <types) record types"
 awk '{ print $3 }' "$now.dump" | sort -u >there
 is "$(comm -23 types there | tr '\n' ' ')" "" "$now: every record type is in it, and dump prints it"
 is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints nothing else"
+
+# What counts is most of what is added at the end of a record.
+awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
+	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
+[ "$(wc -l <counts)" -gt 15 ]
+ok $? "$(wc -l <counts) members nr_*"
+grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there
+is "$(comm -23 counts there | tr '\n' ' ')" "" "$now: dump prints each"
 done_testing
