@@ -13,6 +13,7 @@
 #include "block.h"
 #include "check.h"
 #include "cmdline.h"
+#include "formats.h"
 #include "base/msg.h"
 #include "base/paths.h"
 #include "attach/sampler.h"
@@ -72,8 +73,8 @@ static const char usage_text[] =
 "device worked for it, and samples where its threads spend their CPU time.\n"
 "\n"
 "  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
-"                         xpu.data), .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
-"                         .txt, .csv, .svg the merged result at once\n"
+"                         xpu.data); the merged result at once:\n"
+"                         %s, .svg\n"
 "  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
 "  -a, --all              to every such program on this machine\n"
 "      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
@@ -393,18 +394,25 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
+static void print_usage(void)
+{
+	char suffixes[512] = "";
+
+	formats__suffixes(suffixes, sizeof(suffixes), ".data", 25, 25);
+	printf(usage_text, suffixes);
+}
+
 /* Where the recording goes; beside the merged result, if that is what is wanted. */
 static int options__choose_data(struct options *opts)
 {
-	static const char *const merged[] = {
-		".folded", ".json", ".html", ".pb.gz", ".perf", ".pftrace", ".txt", ".csv",
-		".svg",
-	};
+#define SUFFIX(id, name, suffix)	suffix,
+	static const char *const merged[] = { FORMATS(SUFFIX) ".svg" };
+#undef SUFFIX
 	uint32_t number;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(merged); i++)
-		opts->merge |= has_suffix(opts->output, merged[i]);
+		opts->merge |= has_suffix(opts->output, merged[i]) && strcmp(merged[i], ".data");
 	if (!opts->merge)
 		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
 	/* A name that nobody can have taken. */
@@ -428,7 +436,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 		optind = 2;		/* as perf has it */
 	while ((c = getopt_long(argc, argv, "+:o:p:aF:gm:z:NqvVh", longs, NULL)) != -1) {
 		if (c == 'h') {
-			fputs(usage_text, stdout);
+			print_usage();
 			return 0;
 		}
 		if (c == 'V') {

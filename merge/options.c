@@ -12,9 +12,11 @@
 
 #include "cmdline.h"
 #include "complain.h"
-#include "write/text.h"
+#include "formats.h"
 #include "version.h"
+#include "write/text.h"
 
+/* %1$s: the formats; %2$s: their suffixes. */
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
@@ -27,18 +29,9 @@ static const char usage[] =
 "dump: every record of one as a line of text, with its offset.\n"
 "\n"
 "  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
-"  -f, --format FORMAT  folded: a line for each call path, for flame graphs\n"
-"                       chrome: timeline for Perfetto or chrome://tracing\n"
-"                       html: interactive flame graph, one file for any browser\n"
-"                       pprof: profile for go tool pprof and others of its kind\n"
-"                       perf: device records, CPU samples and waits as perf script prints\n"
-"                       samples\n"
-"                       pftrace: the timeline in Perfetto's own format, a quarter of the size\n"
-"                       text: summary (default); csv: its tables\n"
-"                       data: of an import, a recording to be read again\n"
-"  -o, --output FILE    write there; .folded, .json, .html, .pb.gz, .perf, .pftrace,\n"
-"                       .txt, .csv and .data imply the format (default: standard\n"
-"                       output)\n"
+"  -f, --format FORMAT  %1$s"
+"  -o, --output FILE    write there; %2$s:\n"
+"                       the suffix implies the format (default: standard output)\n"
 "      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
 "                       of device records, samples at --freq, bytes of copies\n"
 "      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
@@ -106,47 +99,51 @@ static const struct cmdline_habit habits[] = {
 
 /* ---- formats -------------------------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	const char *suffix;
-	bool binary;
-} formats[NR_FORMATS] = {
-	[FORMAT_FOLDED] = { "folded", ".folded", false },
-	[FORMAT_CHROME] = { "chrome", ".json", false },
-	[FORMAT_TEXT] = { "text", ".txt", false },
-	[FORMAT_PPROF] = { "pprof", ".pb.gz", true },
-	[FORMAT_HTML] = { "html", ".html", false },
-	[FORMAT_PERF] = { "perf", ".perf", false },
-	[FORMAT_PFTRACE] = { "pftrace", ".pftrace", true },
-	[FORMAT_DATA] = { "data", ".data", true },
-	[FORMAT_CSV] = { "csv", ".csv", false },
-};
-
-#define FOLDED	(1u << FORMAT_FOLDED)
-#define HTML	(1u << FORMAT_HTML)
-#define TEXT	(1u << FORMAT_TEXT)
-#define PPROF	(1u << FORMAT_PPROF)
-/* Those of what was joined and summed up; what is imported may be written as it is, too. */
-#define MERGED	(FOLDED | HTML | TEXT | PPROF | 1u << FORMAT_CHROME | 1u << FORMAT_PERF | \
-		 1u << FORMAT_PFTRACE)
-#define DIFF	(FOLDED | HTML | TEXT)
-#define ALL	UINT32_MAX
-
-/* The names of some formats: "folded, html and text". */
-static const char *formats__list(uint32_t wanted, char buf[128])
+/* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
+static const char *formats__list(uint32_t options, bool diff, char buf[128])
 {
+	const struct named_format *f, *last = NULL;
 	size_t len = 0;
-	unsigned int i;
 
-	wanted &= ((1u << NR_FORMATS) - 1) & ~(1u << FORMAT_NONE);
-	for (i = 0; i < NR_FORMATS; i++) {
-		if (!(wanted & 1u << i))
+	for (f = formats; f->name; f++) {
+		if (options & ~f->format->options || (diff && !f->format->write_diff))
 			continue;
-		wanted &= ~(1u << i);
-		len += snprintf(buf + len, 128 - len, "%s%s", !len ? "" : wanted ? ", " : " and ",
-				formats[i].name);
+		if (last)
+			len += snprintf(buf + len, 128 - len, "%s%s", len ? ", " : "", last->name);
+		last = f;
 	}
+	snprintf(buf + len, 128 - len, "%s%s", len ? " and " : "", last->name);
 	return buf;
+}
+
+#define HELP_COLUMN	23
+
+/* Adds to @buf the formats, a line or more for each, from HELP_COLUMN on. */
+static void help__formats(char *buf, size_t size)
+{
+	const struct named_format *f;
+	const char *at, *end;
+	size_t len = 0;
+
+	for (f = formats; f->name; f++) {
+		len += snprintf(buf + len, size - len, "%*s%s: ", len ? HELP_COLUMN : 0, "", f->name);
+		for (at = f->format->help; *at; at = *end ? end + 1 : end) {
+			end = strchrnul(at, '\n');
+			len += snprintf(buf + len, size - len, "%*s%.*s\n",
+					at == f->format->help ? 0 : HELP_COLUMN, "",
+					(int)(end - at), at);
+		}
+	}
+}
+
+static void print_usage(void)
+{
+	char list[2048] = "", suffixes[512] = "";
+
+	help__formats(list, sizeof(list));
+	formats__suffixes(suffixes, sizeof(suffixes), "", HELP_COLUMN + strlen("write there; "),
+			  HELP_COLUMN);
+	printf(usage, list, suffixes);
 }
 
 /* ---- one option ----------------------------------------------------------------------------- */
@@ -174,7 +171,7 @@ struct spec {
 	bool has_arg;
 	/* Return: 0, 1 if that was all, or -errno with all said. */
 	int (*set)(struct options *o, const struct spec *spec, const struct args *args);
-	uint32_t formats;
+	uint32_t options;		/* FORMAT_*: the group that it is of; 0: of all formats */
 	enum use use;
 	size_t member;			/* of struct options, for the simple ones */
 	const char *const *names;	/* set_name(): what it may be, up to a NULL */
@@ -265,17 +262,13 @@ static int set_input(struct options *o, const struct spec *spec, const struct ar
 
 static int set_format(struct options *o, const struct spec *spec, const struct args *args)
 {
-	unsigned int i;
 	char list[128];
 
 	(void)spec;
-	for (i = 0; i < NR_FORMATS; i++) {
-		if (!formats[i].name || strcmp(formats[i].name, args->arg))
-			continue;
-		o->format = i;
+	o->format = format__find(args->arg);
+	if (o->format)
 		return 0;
-	}
-	complain("unknown --format '%s': %s are known", args->arg, formats__list(ALL, list));
+	complain("unknown --format '%s': %s are known", args->arg, formats__list(0, false, list));
 	return -EINVAL;
 }
 
@@ -286,7 +279,7 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 	size_t len;
 	int by;
 
-	for (o->by.nr = 0; ; at += len + 1) {
+	for (o->write.by.nr = 0; ; at += len + 1) {
 		len = strcspn(at, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)min_t(size_t, len, sizeof(name)), at);
 		by = find_name(spec, name);
@@ -296,7 +289,7 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 			complain("--by: '%s' twice", name);
 			return -EINVAL;
 		}
-		o->by.v[o->by.nr++] = by;
+		o->write.by.v[o->write.by.nr++] = by;
 		if (!at[len])
 			return 0;
 	}
@@ -311,7 +304,7 @@ static int set_table(struct options *o, const struct spec *spec, const struct ar
 	tables.names = names;
 	if (find_name(&tables, args->arg) < 0)
 		return -EINVAL;
-	o->table = args->arg;
+	o->write.table = args->arg;
 	return 0;
 }
 
@@ -324,10 +317,10 @@ static int set_t(struct options *o, const struct spec *spec, const struct args *
 
 	(void)spec;
 	if (activity) {
-		o->importer.events.activities |= activity;
+		o->importer.opts.events.activities |= activity;
 		while (optind < args->argc &&
 		       (activity = nsys_activity__parse(args->argv[optind]))) {
-			o->importer.events.activities |= activity;
+			o->importer.opts.events.activities |= activity;
 			optind++;
 		}
 		return 0;
@@ -338,14 +331,14 @@ static int set_t(struct options *o, const struct spec *spec, const struct args *
 			 "nvtx-kernel and cuda-api", args->arg);
 		return -EINVAL;
 	}
-	o->importer.tolerance_ns = ms * 1e6;
+	o->importer.opts.tolerance_ns = ms * 1e6;
 	return 0;
 }
 
 /* All arguments up to the next option. */
 static int set_prefixes(struct options *o, const struct spec *spec, const struct args *args)
 {
-	struct nsys_events_opts *e = &o->importer.events;
+	struct nsys_events_opts *e = &o->importer.opts.events;
 
 	(void)spec;
 	if (!e->prefixes)
@@ -370,7 +363,7 @@ static int show_version(struct options *o, const struct spec *spec, const struct
 static int show_help(struct options *o, const struct spec *spec, const struct args *args)
 {
 	(void)o, (void)spec, (void)args;
-	fputs(usage, stdout);
+	print_usage();
 	return 1;
 }
 
@@ -405,20 +398,20 @@ static const char *const normalize_names[] = {
 #define STRING(m)	ARG(set_string), .member = offsetof(struct options, m)
 #define NUMBER(m, min)	ARG(set_number), .member = offsetof(struct options, m), .value = min
 #define NAME(m, list)	ARG(set_name), .member = offsetof(struct options, m), .names = list
-#define FILTER(kind)	ARG(set_filter), .value = kind, .formats = MERGED
+#define FILTER(kind)	ARG(set_filter), .value = kind, .options = FORMAT_MERGED
 
 static const struct spec specs[] = {
-	{ "input", 'i', ARG(set_input), .formats = ALL, .use = USE_ALWAYS },
-	{ "format", 'f', ARG(set_format), .formats = ALL },
-	{ "output", 'o', STRING(output), .formats = ALL, .use = USE_ALWAYS },
-	{ "unit", NAME(unit, unit_names), .formats = FOLDED | HTML | TEXT },
-	{ "by", ARG(set_by), .names = by_names, .formats = FOLDED | HTML | PPROF },
-	{ "freq", 'F', NUMBER(freq_hz, 1), .formats = FOLDED, .use = USE_MERGE },
-	{ "gpu-only", FLAG(gpu_only), .formats = MERGED },
-	{ "cpu-only", FLAG(cpu_only), .formats = MERGED },
-	{ "graph", NAME(graph, graph_names), .formats = MERGED },
-	{ "no-trim", FLAG(no_trim), .formats = MERGED },
-	{ "python-frames", NAME(python_style, python_names), .formats = MERGED },
+	{ "input", 'i', ARG(set_input), .use = USE_ALWAYS },
+	{ "format", 'f', ARG(set_format) },
+	{ "output", 'o', STRING(output), .use = USE_ALWAYS },
+	{ "unit", NAME(write.unit, unit_names), .options = FORMAT_UNIT },
+	{ "by", ARG(set_by), .names = by_names, .options = FORMAT_BY },
+	{ "freq", 'F', NUMBER(write.freq_hz, 1), .options = FORMAT_FREQ, .use = USE_MERGE },
+	{ "gpu-only", FLAG(gpu_only), .options = FORMAT_MERGED },
+	{ "cpu-only", FLAG(cpu_only), .options = FORMAT_MERGED },
+	{ "graph", NAME(graph, graph_names), .options = FORMAT_MERGED },
+	{ "no-trim", FLAG(no_trim), .options = FORMAT_MERGED },
+	{ "python-frames", NAME(python_style, python_names), .options = FORMAT_MERGED },
 	{ "pid", FILTER(FILTER_PID) },
 	{ "tid", FILTER(FILTER_TID) },
 	{ "comm", FILTER(FILTER_COMM) },
@@ -428,27 +421,27 @@ static const struct spec specs[] = {
 	{ "nvtx", FILTER(FILTER_NVTX) },
 	{ "from", FILTER(FILTER_FROM) },
 	{ "to", FILTER(FILTER_TO) },
-	{ "inline", FLAG(show_inline), .formats = MERGED },
-	{ "srcline", FLAG(show_srcline), .formats = MERGED },
-	{ "symfs", STRING(symfs), .formats = MERGED },
-	{ "debug-dir", STRING(debug_dirs), .formats = MERGED },
-	{ "buildid-dir", STRING(buildid_dir), .formats = MERGED },
-	{ "normalize", NAME(normalize, normalize_names), .formats = ALL, .use = USE_DIFF },
-	{ "csv", VALUE(table_format, TABLE_CSV), .formats = TEXT, .use = USE_MERGE },
-	{ "json", VALUE(table_format, TABLE_JSON), .formats = TEXT, .use = USE_MERGE },
-	{ "table", ARG(set_table), .formats = TEXT, .use = USE_MERGE },
-	{ "limit", NUMBER(max_rows, 0), .formats = TEXT },
-	{ "strict", FLAG(strict), .formats = ALL },
-	{ "gpu", STRING(importer.gpu), .formats = ALL, .use = USE_MERGE },
-	{ "cpu", STRING(importer.cpu), .formats = ALL, .use = USE_MERGE },
-	{ "tolerance", 't', ARG(set_t), .formats = ALL, .use = USE_IMPORT },
-	{ "activity-type", 't', ARG(set_t), .formats = ALL, .use = USE_IMPORT },
-	{ "summary", 's', FLAG(importer.summary), .formats = ALL, .use = USE_GPU },
-	{ "nsys", STRING(importer.nsys), .formats = ALL, .use = USE_MERGE },
-	{ "nvtx-event-prefix", ARG(set_prefixes), .formats = ALL, .use = USE_NSYS },
-	{ "nvtx-color-scheme", STRING(importer.events.colors), .formats = ALL, .use = USE_NSYS },
-	{ "version", 'V', .set = show_version, .formats = ALL, .use = USE_ALWAYS },
-	{ "help", 'h', .set = show_help, .formats = ALL, .use = USE_ALWAYS },
+	{ "inline", FLAG(show_inline), .options = FORMAT_MERGED },
+	{ "srcline", FLAG(show_srcline), .options = FORMAT_MERGED },
+	{ "symfs", STRING(symfs), .options = FORMAT_MERGED },
+	{ "debug-dir", STRING(debug_dirs), .options = FORMAT_MERGED },
+	{ "buildid-dir", STRING(buildid_dir), .options = FORMAT_MERGED },
+	{ "normalize", NAME(normalize, normalize_names), .use = USE_DIFF },
+	{ "csv", VALUE(write.table_format, TABLE_CSV), .options = FORMAT_TABLES, .use = USE_MERGE },
+	{ "json", VALUE(write.table_format, TABLE_JSON), .options = FORMAT_TABLES, .use = USE_MERGE },
+	{ "table", ARG(set_table), .options = FORMAT_TABLES, .use = USE_MERGE },
+	{ "limit", NUMBER(write.max_rows, 0), .options = FORMAT_TABLES },
+	{ "strict", FLAG(strict) },
+	{ "gpu", STRING(importer.opts.gpu), .use = USE_MERGE },
+	{ "cpu", STRING(importer.opts.cpu), .use = USE_MERGE },
+	{ "tolerance", 't', ARG(set_t), .use = USE_IMPORT },
+	{ "activity-type", 't', ARG(set_t), .use = USE_IMPORT },
+	{ "summary", 's', FLAG(importer.opts.summary), .use = USE_GPU },
+	{ "nsys", STRING(importer.opts.nsys), .use = USE_MERGE },
+	{ "nvtx-event-prefix", ARG(set_prefixes), .use = USE_NSYS },
+	{ "nvtx-color-scheme", STRING(importer.opts.events.colors), .use = USE_NSYS },
+	{ "version", 'V', .set = show_version, .use = USE_ALWAYS },
+	{ "help", 'h', .set = show_help, .use = USE_ALWAYS },
 };
 
 static bool options__given(const struct options *o, const char *name)
@@ -465,8 +458,8 @@ bool options__has_by(const struct options *o, enum by by)
 {
 	uint32_t i;
 
-	for (i = 0; i < o->by.nr; i++)
-		if (o->by.v[i] == by)
+	for (i = 0; i < o->write.by.nr; i++)
+		if (o->write.by.v[i] == by)
 			return true;
 	return false;
 }
@@ -476,7 +469,7 @@ bool options__has_by(const struct options *o, enum by by)
 /* Return: why an option has nothing to do, or NULL. */
 static const char *spec__refuses(const struct spec *spec, const struct options *o)
 {
-	const struct importer *im = &o->importer;
+	const struct import_opts *im = &o->importer.opts;
 
 	if (o->dump)
 		return spec->use == USE_ALWAYS ? NULL : "is not for dump";
@@ -486,7 +479,7 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 	case USE_DIFF:
 		return o->diff ? NULL : "is for xpumerge diff";
 	case USE_IMPORT:
-		return importer__wanted(im) ? NULL : "is for --gpu and --nsys";
+		return importer__wanted(&o->importer) ? NULL : "is for --gpu and --nsys";
 	case USE_GPU:
 		return im->gpu ? NULL : "is for --gpu";
 	case USE_NSYS:
@@ -513,14 +506,14 @@ static int options__check_given(const struct options *o)
 			complain("--%s %s", specs[i].name, why);
 			return -EINVAL;
 		}
-		if (specs[i].formats != ALL && o->importer.events_only) {
+		if (specs[i].options && o->importer.opts.events_only) {
 			complain("--%s is not for what Nsight Systems exported as it is: "
 				 "-o x.data makes a recording of it", specs[i].name);
 			return -EINVAL;
 		}
-		if (!(specs[i].formats & 1u << o->format)) {
+		if (specs[i].options & ~o->format->format->options) {
 			complain("--%s is for -f %s", specs[i].name,
-				 formats__list(specs[i].formats & (o->diff ? DIFF : ALL), list));
+				 formats__list(specs[i].options, o->diff, list));
 			return -EINVAL;
 		}
 	}
@@ -529,23 +522,19 @@ static int options__check_given(const struct options *o)
 
 static int options__check_unit(const struct options *o)
 {
-	static const uint32_t time = 1u << UNIT_NS | 1u << UNIT_US | 1u << UNIT_MS;
-	uint32_t known = time | 1u << UNIT_COUNT | 1u << UNIT_BYTES;
+	const struct format *format = o->format->format;
+	uint32_t known = o->diff ? format->diff_units : format->units;
 
-	if (o->format == FORMAT_TEXT)
-		known = time;
-	else if (o->format == FORMAT_FOLDED && !o->diff)
-		known |= 1u << UNIT_SAMPLES;
-	if (!(known & 1u << o->unit)) {
-		complain("--unit %s is not for %s-f %s", unit_names[o->unit],
-			 o->diff ? "diff " : "", formats[o->format].name);
+	if (known && !(known & 1u << o->write.unit)) {
+		complain("--unit %s is not for %s-f %s", unit_names[o->write.unit],
+			 o->diff ? "diff " : "", o->format->name);
 		return -EINVAL;
 	}
-	if (options__given(o, "freq") && o->unit != UNIT_SAMPLES) {
+	if (options__given(o, "freq") && o->write.unit != UNIT_SAMPLES) {
 		complain("--freq is for --unit samples");
 		return -EINVAL;
 	}
-	if (o->table_format && o->unit_given) {
+	if (o->write.table_format && o->write.unit_given) {
 		complain("--unit is not for --csv and --json: their times are in ns");
 		return -EINVAL;
 	}
@@ -559,43 +548,36 @@ static int options__complete_import(struct options *o)
 		return 0;
 	if (o->nr_inputs) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
-			 o->importer.nsys ? "nsys" : "gpu");
+			 importer__option(&o->importer));
 		return -EINVAL;
 	}
-	if (o->importer.nsys && (o->importer.cpu || o->importer.gpu)) {
+	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
 		complain("--nsys beside --cpu or --gpu: one or the other");
 		return -EINVAL;
 	}
-	if (!o->importer.nsys && !o->importer.gpu) {
+	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {
 		complain("--cpu has stacks only: give the device records with --gpu");
 		return -EINVAL;
 	}
-	if (!o->importer.nsys && o->importer.events.activities) {
+	if (!o->importer.opts.nsys && o->importer.opts.events.activities) {
 		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
 		return -EINVAL;
 	}
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
-	o->importer.events_only = o->importer.nsys && o->format == FORMAT_CHROME;
+	o->importer.opts.events_only = o->importer.opts.nsys && o->format->format->exports_events;
 	return 0;
 }
 
 /* By the suffix of what is written, unless it was given: tables are of one format. */
 static int options__pick_format(struct options *o)
 {
-	size_t i, len, suffix;
-
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
-	if (!o->format && (!o->output || o->table_format || o->table))
-		o->format = FORMAT_TEXT;
+	if (!o->format && (!o->output || o->write.table_format || o->write.table))
+		o->format = format__find("text");
 	if (o->format)
 		return 0;
-	len = strlen(o->output);
-	for (i = 0; i < NR_FORMATS; i++) {
-		suffix = formats[i].suffix ? strlen(formats[i].suffix) : len;
-		if (len > suffix && !strcmp(o->output + len - suffix, formats[i].suffix))
-			o->format = i;
-	}
+	o->format = format__of_file(o->output);
 	if (o->format)
 		return 0;
 	complain(strstr(o->output, ".svg") ?
@@ -607,6 +589,8 @@ static int options__pick_format(struct options *o)
 /* The command "dump" takes one recording and writes text. */
 static int options__complete_dump(struct options *o)
 {
+	/* As private as the recording. */
+	o->format = format__find("data");
 	if (options__check_given(o))
 		return -EINVAL;
 	if (o->nr_inputs > 1) {
@@ -617,13 +601,12 @@ static int options__complete_dump(struct options *o)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
-	/* As private as the recording. */
-	o->format = FORMAT_DATA;
 	return 0;
 }
 
 static int options__complete(struct options *o)
 {
+	const struct format *format;
 	char list[128];
 
 	if (o->dump)
@@ -634,13 +617,15 @@ static int options__complete(struct options *o)
 	}
 	if (options__pick_format(o) || options__complete_import(o))
 		return -EINVAL;
-	if (o->format == FORMAT_CSV && !o->diff) {
-		o->format = FORMAT_TEXT;
-		o->table_format = o->table_format ?: TABLE_CSV;
+	format = o->format->format;
+	if (format->as && !o->diff) {
+		o->write.table_format = o->write.table_format ?: format->table_format;
+		o->format = format__named(format->as);
+		format = format->as;
 	}
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
-	if (o->format == FORMAT_DATA && !importer__wanted(&o->importer)) {
+	if (format->imported && !importer__wanted(&o->importer)) {
 		complain("data: only what is imported is written as a recording");
 		return -EINVAL;
 	}
@@ -652,15 +637,15 @@ static int options__complete(struct options *o)
 		complain("--to: not after --from: nothing is in between");
 		return -EINVAL;
 	}
-	if (o->diff && !(DIFF & 1u << o->format)) {
-		complain("diff: -f %s are its formats", formats__list(DIFF, list));
+	if (o->diff && !format->write_diff) {
+		complain("diff: -f %s are its formats", formats__list(0, true, list));
 		return -EINVAL;
 	}
-	o->unit_given = options__given(o, "unit");
+	o->write.unit_given = options__given(o, "unit");
 	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
-	if (o->format == FORMAT_PPROF && o->by.nr && (o->by.nr > 1 || o->by.v[0] != BY_NVTX)) {
-		complain("-f pprof has labels for all but --by nvtx");
+	if (format->only_by_nvtx && o->write.by.nr && (o->write.by.nr > 1 || o->write.by.v[0] != BY_NVTX)) {
+		complain("-f %s has labels for all but --by nvtx", o->format->name);
 		return -EINVAL;
 	}
 	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
@@ -668,9 +653,9 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	/* Programs read all of it. */
-	if (o->table_format && !options__given(o, "limit"))
-		o->max_rows = 0;
-	if (formats[o->format].binary && !o->output && isatty(STDOUT_FILENO)) {
+	if (o->write.table_format && !options__given(o, "limit"))
+		o->write.max_rows = 0;
+	if (format->binary && !o->output && isatty(STDOUT_FILENO)) {
 		complain("this format is no text: give -o FILE");
 		return -EINVAL;
 	}
@@ -719,7 +704,7 @@ static int options__read(struct options *o, int argc, char **argv)
 int options__parse(struct options *o, int argc, char **argv)
 {
 	*o = (struct options){
-		.unit = UNIT_US, .max_rows = 20, .importer.tolerance_ns = 10000000,
+		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
 	};
 	/* No more of them than arguments, or the default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));

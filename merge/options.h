@@ -8,40 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "write/diff.h"
 #include "model/filter.h"
-#include "write/folded.h"
 #include "import/importer.h"
 #include "join/session.h"
-#include "write/table.h"
-
-enum format {
-	FORMAT_NONE,
-	FORMAT_FOLDED,
-	FORMAT_CHROME,
-	FORMAT_TEXT,
-	FORMAT_PPROF,
-	FORMAT_HTML,
-	FORMAT_PERF,
-	FORMAT_PFTRACE,
-	FORMAT_DATA,			/* of an import: a recording */
-	FORMAT_CSV,			/* text with TABLE_CSV, and called so */
-	NR_FORMATS
-};
+#include "write/diff.h"
+#include "write/format.h"
 
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
 	const char *output;		/* NULL: stdout */
-	enum format format;
-	enum unit unit;
-	bool unit_given;
-	uint32_t freq_hz;
-	uint32_t max_rows;
-	enum table_format table_format;
-	const char *table;		/* NULL: all */
+	const struct named_format *format;
+	struct write_opts write;
 	enum graph_mode graph;
-	struct by_list by;
 	bool no_trim;
 	enum python_style python_style;
 	struct filter filter;

@@ -11,18 +11,11 @@
 #include "options.h"
 #include "join/session.h"
 
-/* Those that want each event, not sums only. */
-struct writers {
-	struct timeline *timeline;
-	struct perfscript *perfscript;
-};
-
-/* Return: 0 or -ENOMEM; what the session is to tell in *@sink, NULL if the format needs nothing. */
-int writers__init(struct writers *w, enum format format, struct session_sink **sink);
-void writers__exit(struct writers *w);
-
-/* Each returns 0, or -errno with all said; then nothing is there that was not before. */
-int writers__write(const struct writers *w, struct options *o, const struct session *s,
+/*
+ * Each returns 0, or -errno with all said; then nothing is there that was not before.
+ * @events: of struct format.listen(), or NULL
+ */
+int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);
 int writers__write_diff(struct options *o, const struct diff *d,
 			struct folded_result *result);

@@ -121,13 +121,15 @@ static void report(const struct session *s, const struct folded_result *folded)
 
 static struct session_opts options__session(struct options *o, struct progress *progress)
 {
+	const struct format *format = o->format->format;
+
 	return (struct session_opts){
 		.graph = o->graph,
-		.by_thread = o->format == FORMAT_PPROF || options__has_by(o, BY_TID),
-		.by_stream = o->format == FORMAT_PPROF || options__has_by(o, BY_STREAM),
-		.by_range = o->format == FORMAT_TEXT || options__has_by(o, BY_NVTX) ||
+		.by_thread = format->by_thread || options__has_by(o, BY_TID),
+		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
+		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||
 			    filter__given(&o->filter, FILTER_NVTX),
-		.stats = o->format == FORMAT_TEXT,
+		.stats = format->stats,
 		.trim = !o->no_trim,
 		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
@@ -157,25 +159,28 @@ static int merge(struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = options__session(o, &progress);
 	struct folded_result folded = { 0 };
-	struct writers writers;
+	const struct format *format = o->format->format;
+	void *events = NULL;
 	struct session s;
 	int err, ret = EXIT_BAD;
 
-	err = writers__init(&writers, o->format, &opts.sink);
-	if (err) {
-		complain("out of memory");
-		return EXIT_BAD;
+	if (format->listen) {
+		events = format->listen(&opts.sink);
+		if (!events) {
+			complain("out of memory");
+			return EXIT_BAD;
+		}
 	}
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
 	if (err)
-		goto out_writers;
+		goto out_events;
 	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
 	if (err)
 		goto out_session;
 
-	if (writers__write(&writers, o, &s, &folded))
+	if (writers__write(o, &s, events, &folded))
 		goto out_said;
 	report(&s, &folded);
 	ret = session__exit_status(&s, o->strict);
@@ -188,8 +193,9 @@ out_session:
 		complain("%s: %s", o->inputs[0], strerror(-err));
 out_said:
 	session__exit(&s);
-out_writers:
-	writers__exit(&writers);
+out_events:
+	if (events)
+		format->free(events);
 	return ret;
 }
 
@@ -199,7 +205,8 @@ static int compare(struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	const struct session_opts opts = options__session(o, &progress);
 	const struct diff_opts diff_opts = {
-		.normalize = o->normalize, .unit = o->unit, .max_rows = o->max_rows, .by = o->by,
+		.normalize = o->normalize, .unit = o->write.unit, .max_rows = o->write.max_rows,
+		.by = o->write.by,
 	};
 	struct folded_result folded = { 0 }, none = { 0 };
 	struct session s[TREE_SIDES];
@@ -336,7 +343,7 @@ int main(int argc, char **argv)
 		goto out;
 	if (o.dump)
 		ret = dump(&o, readers);
-	else if (o.importer.events_only || o.format == FORMAT_DATA)
+	else if (o.importer.opts.events_only || o.format->format->imported)
 		ret = convert(&o);
 	else
 		ret = o.diff ? compare(&o, readers) : merge(&o, readers);

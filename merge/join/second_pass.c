@@ -33,16 +33,13 @@ void second_pass__exit(struct second_pass *p)
 	waits__exit(&p->waits);
 }
 
-int second_pass__arrived(struct second_pass *p, uint32_t proc, struct arrived **arrived)
+int second_pass__expect(struct second_pass *p, uint32_t proc)
 {
 	static const struct arrived none = { .unknown_stream = NO_INDEX };
-	size_t i = proc - p->found->first_proc;
 	int err = 0;
 
-	while (!err && p->arrived.nr <= i)
+	while (!err && p->arrived.nr <= proc - p->found->first_proc)
 		err = array_push(&p->arrived, none);
-	if (!err)
-		*arrived = &p->arrived.v[i];
 	return err;
 }
 

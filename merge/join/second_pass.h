@@ -93,8 +93,20 @@ void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 /* After samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
+/* Makes room for what arrives of all processes up to @proc. Return: 0 or -ENOMEM. */
+int second_pass__expect(struct second_pass *p, uint32_t proc);
+
 /* What of @proc has arrived; good until the next one is asked for. Return: 0 or -ENOMEM. */
-int second_pass__arrived(struct second_pass *p, uint32_t proc, struct arrived **arrived);
+static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
+				       struct arrived **arrived)
+{
+	size_t i = proc - p->found->first_proc;
+	int err = p->arrived.nr <= i ? second_pass__expect(p, proc) : 0;
+
+	if (!err)
+		*arrived = &p->arrived.v[i];
+	return err;
+}
 
 /* Before the pass: the processes that were not recorded from their beginning or to their end. */
 int second_pass__open_windows(struct second_pass *p);

@@ -9,14 +9,53 @@
 
 #include "join/second_pass.h"
 
-/* See sums__add(). */
-int tell__sum(struct second_pass *p, uint32_t chain, const char *comm, uint32_t thread,
-	      uint32_t leaf, const struct work *w);
+static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
+{
+	return p->opts->without & 1u << p->model->leaves.v[leaf].kind;
+}
 
-int tell__placed(struct second_pass *p, const struct placed *placed);
-int tell__slice(struct second_pass *p, const struct slice *slice);
-int tell__launch(struct second_pass *p, uint64_t key, const struct launch *l);
-int tell__work(struct second_pass *p, uint64_t key, const struct work *w, const struct launch *l,
-	       uint32_t made, bool first);
+/* See sums__add(). */
+static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm,
+			    uint32_t thread, uint32_t leaf, const struct work *w)
+{
+	if (tell__leaves_out(p, leaf))
+		return 0;
+	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w);
+}
+
+static inline int tell__placed(struct second_pass *p, const struct placed *placed)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->placed || tell__leaves_out(p, placed->leaf))
+		return 0;
+	return sink->placed(sink->ctx, p->model, placed);
+}
+
+static inline int tell__slice(struct second_pass *p, const struct slice *slice)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	return sink && sink->slice ? sink->slice(sink->ctx, p->model, slice) : 0;
+}
+
+static inline int tell__launch(struct second_pass *p, uint64_t key, const struct launch *l)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->launch || p->opts->without & 1u << LEAF_PENDING)
+		return 0;
+	return sink->launch(sink->ctx, p->model, key, l);
+}
+
+static inline int tell__work(struct second_pass *p, uint64_t key, const struct work *w,
+			     const struct launch *l, uint32_t made, bool first)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->work)
+		return 0;
+	return sink->work(sink->ctx, p->model, key, w, l, made, first);
+}
 
 #endif /* MERGE_TELL_H */

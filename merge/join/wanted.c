@@ -27,8 +27,8 @@ int wanted__range(struct filter *f, struct model *m, uint32_t range)
 	return 0;
 }
 
-int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
-		 const char *comm, uint64_t time_ns, const struct work *w)
+int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+		     const char *comm, uint64_t time_ns, const struct work *w)
 {
 	struct filter_event e = {
 		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,
@@ -41,8 +41,6 @@ int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thr
 	};
 	int keeps;
 
-	if (!filter__active(f))
-		return 1;
 	keeps = wanted__range(f, m, m->chains.v[chain].range);
 	if (keeps <= 0)
 		return keeps;

@@ -13,9 +13,16 @@
 #include "model/filter.h"
 #include "model/model.h"
 
+/* As wanted__work(), where there is a filter. */
+int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+		     const char *comm, uint64_t time_ns, const struct work *w);
+
 /* @w: device work; NULL for a launch, or what a thread did. */
-int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
-		 const char *comm, uint64_t time_ns, const struct work *w);
+static inline int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+			       const char *comm, uint64_t time_ns, const struct work *w)
+{
+	return filter__active(f) ? wanted__ask_work(f, m, chain, thread, comm, time_ns, w) : 1;
+}
 
 /* Something that a thread did or was in. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,

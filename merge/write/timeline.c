@@ -96,6 +96,19 @@ void timeline__free(struct timeline *t)
 	free(t);
 }
 
+void *timeline__listen(struct session_sink **sink)
+{
+	struct timeline *t = timeline__new();
+
+	*sink = t ? &t->sink : NULL;
+	return t;
+}
+
+void timeline__drop(void *events)
+{
+	timeline__free(events);
+}
+
 const char *slice__category(const struct slice *slice)
 {
 	static const char *const names[NR_SLICE_KINDS] = {

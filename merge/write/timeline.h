@@ -68,6 +68,10 @@ struct timeline {
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
+/* For the struct format of those that write one. */
+void *timeline__listen(struct session_sink **sink);
+void timeline__drop(void *events);
+
 /* What the sink was told, into order, if it is not yet. Return: 0, or -ENOMEM: then @t is of no use. */
 int timeline__prepare(struct timeline *t, const struct session *s);
 

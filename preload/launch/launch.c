@@ -118,27 +118,37 @@ static __attribute__((noinline, cold)) void log_range(struct thread *t)
 		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/* @slot has its native chain, if there is one: Python's frames, then the log or the probe. @known:
- * its path may be remembered */
-static __attribute__((noinline)) uint64_t tell_unwound(struct thread *t, struct xpu_slot *slot,
-						       unsigned int level, enum python_mode python,
-						       bool known)
+/*
+ * A chain that was walked, which is in @slot, or none: Python's frames come into it, and it is told
+ * of. @known: its path may be remembered.
+ */
+static __attribute__((noinline)) uint64_t tell_walked(struct thread *t, struct xpu_slot *slot,
+						      unsigned int level, enum python_mode python,
+						      bool known)
 {
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
-	if (known && slot->nr_frames && !slot->wait_ns)
-		return paths__launch(t->paths, slot, t->unwinder, t->python, python);
 	if (known && slot->nr_frames)
-		paths__wait(t->paths, slot, t->unwinder, t->python, python);
-	else
-		probe__launch(slot);
+		return paths__tell_walked(t->paths, slot, t->unwinder, t->python, python);
+	probe__launch(slot);
 	return 0;
 }
 
 /*
- * Unwinds, and logs or calls the probe, with no frame of its own. @level: see unwinder__chain().
- * Return: see paths__launch().
+ * Every launch is told of here, every call that has waited, and every graph node that is made:
+ *
+ *	paths__guess()		which path is it likely to be, by what followed the last time?
+ *	unwinder__chain()	is it that one, or else, what is it?
+ *	paths__tell_guessed()	it is as guessed;
+ *	paths__tell_walked()	it was walked, and is a path that may be remembered: either logs the
+ *				launch, or calls the probe for it;
+ *	probe__launch()		nothing is remembered of what interrupts another launch, of a graph
+ *				node, of a launch whose range the log does not have, and where there
+ *				are no frames.
+ *
+ * It has no frame of its own, which would be one more to unwind. @level: see unwinder__chain().
+ * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
 static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
 							   unsigned int level)
@@ -148,7 +158,7 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 		     slot->range_id;
 	const struct unwind_trace *guess = NULL;
 	enum python_mode python;
-	uint64_t ticks = 0;
+	uint64_t ticks;
 
 	t->level = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -158,14 +168,10 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 	if (known && t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1)) {
-		if (__builtin_expect(!slot->wait_ns, 1))
-			ticks = paths__launch_guessed(t->paths, slot);
-		else
-			paths__wait_guessed(t->paths, slot);
-	} else {
-		ticks = tell_unwound(t, slot, level, python, known);
-	}
+	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1))
+		ticks = paths__tell_guessed(t->paths, slot);
+	else
+		ticks = tell_walked(t, slot, level, python, known);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = level;
 	return ticks;

@@ -483,8 +483,8 @@ static void path__describe(const struct path *path, struct xpu_slot *slot)
 }
 
 /* @path: NULL if it could not be kept; else @id is its number */
-static inline uint64_t paths__tell(struct paths *p, const struct path *path, uint32_t id,
-				   struct xpu_slot *slot)
+static inline uint64_t paths__log_launch(struct paths *p, const struct path *path, uint32_t id,
+					 struct xpu_slot *slot)
 {
 	uint64_t ticks;
 
@@ -506,45 +506,58 @@ static inline uint64_t paths__tell(struct paths *p, const struct path *path, uin
 	return 0;
 }
 
-void paths__wait_guessed(struct paths *p, struct xpu_slot *slot)
+/* A call that has waited, from @path, is not logged: the probe is called for each. */
+static __attribute__((noinline)) uint64_t paths__tell_wait(struct xpu_slot *slot,
+							   const struct path *path)
 {
-	path__describe(p->wait->path, slot);
+	path__describe(path, slot);
 	probe__launch(slot);
+	return 0;
 }
 
-void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
-		 const struct python *python, enum python_mode mode)
+HOT_CODE uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot)
 {
-	struct path *path = paths__search(p, slot);
-
-	p->wait = path ? paths__trace(p, path, u, python, mode) : NULL;
-	probe__launch(slot);
-}
-
-HOT_CODE uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot)
-{
-	struct place *place = p->last->then;
-	const struct place *next = place->then;
+	const struct place *next;
+	struct place *place;
 	uint64_t ticks;
 
+	if (__builtin_expect(slot->wait_ns != 0, 0))
+		return paths__tell_wait(slot, p->wait->path);
+	place = p->last->then;
+	next = place->then;
 	p->last = place;
-	ticks = paths__tell(p, place->path, place->id, slot);
+	ticks = paths__log_launch(p, place->path, place->id, slot);
 	if (next && next != place)
 		place__prefetch(next);
 	return ticks;
 }
 
-uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
-		       const struct python *python, enum python_mode mode)
+static __attribute__((noinline)) uint64_t paths__tell_walked_wait(struct paths *p,
+								  struct xpu_slot *slot,
+								  const struct unwinder *u,
+								  const struct python *python,
+								  enum python_mode mode)
+{
+	struct path *path = paths__search(p, slot);
+
+	p->wait = path ? paths__trace(p, path, u, python, mode) : NULL;
+	probe__launch(slot);
+	return 0;
+}
+
+uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+			    const struct python *python, enum python_mode mode)
 {
 	struct place *place = p->last ? p->last->then : NULL;
 	struct path *path = place ? place->path : NULL;
 
+	if (__builtin_expect(slot->wait_ns != 0, 0))
+		return paths__tell_walked_wait(p, slot, u, python, mode);
 	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
 	place = path ? paths__trace(p, path, u, python, mode) : NULL;
 	if (p->last)			/* it may have been forgotten */
 		p->last->then = place;
 	p->last = place;
-	return paths__tell(p, path, path ? path->id : 0, slot);
+	return paths__log_launch(p, path, path ? path->id : 0, slot);
 }

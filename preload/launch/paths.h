@@ -56,11 +56,14 @@ void paths__free(struct paths *p);
 const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
 					enum python_mode python);
 
-/* The guess was right: logs the launch, or calls the probe for it. Return: as paths__launch(). */
-uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot);
+/*
+ * The guess was right: logs the launch, or calls the probe for it, as it does for each call that
+ * has waited. Return: as paths__tell_walked().
+ */
+uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 
 /**
- * paths__launch - log a launch, or call the probe for it
+ * paths__tell_walked - log a launch, or call the probe for it, or for a call that has waited
  * @p: the calling thread's
  * @slot: complete but for path_id, with frames
  * @u, @python: what they were made with
@@ -69,19 +72,14 @@ uint64_t paths__launch_guessed(struct paths *p, struct xpu_slot *slot);
  * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before
  * the entry was made; 0 if the probe was called.
  */
-uint64_t paths__launch(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
-		       const struct python *python, enum python_mode mode);
+uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+			    const struct python *python, enum python_mode mode);
 
 /*
- * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As paths__launch(),
+ * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. As a launch is logged,
  * but return: false if there is no room now.
  */
 bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
-
-/* The same two for calls that have waited: the probe is called for each. */
-void paths__wait_guessed(struct paths *p, struct xpu_slot *slot);
-void paths__wait(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
-		 const struct python *python, enum python_mode mode);
 
 /* Sends what is in the log, unless somebody else is about to. On any thread. */
 void paths__send(struct paths *p);

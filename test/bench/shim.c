@@ -125,7 +125,7 @@ static __attribute__((noinline)) void find_and_log(void)
 	struct xpu_slot *slot = &slots[++correlation_id % NR_SITES];
 
 	slot->correlation_id = correlation_id;
-	paths__launch(paths, slot, NULL, NULL, PYTHON_OFF);
+	paths__tell_walked(paths, slot, NULL, NULL, PYTHON_OFF);
 }
 
 static __attribute__((noinline)) void get_time(void)

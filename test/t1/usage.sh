@@ -56,6 +56,24 @@ merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
 
+# ---- formats: what help lists is in the manual, and the recorder knows the suffixes, too
+
+xpumerge --help >help
+sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
+	grep -oE '^[a-z-]+:' | tr -d : >names
+sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]' >suffixes
+is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
+[ "$(wc -l <names)" -ge 9 ]
+ok $? "formats are found in the help"
+sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_SRC/doc/xpumerge.1" >listed
+is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" "" \
+	"the manual lists each format"
+is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_SRC/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
+	"and each suffix"
+xpuload --help >help
+is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \
+	"xpuload --help lists each suffix"
+
 # ---- tables for programs, and for terminals
 
 xpumerge --csv >expected 2>log

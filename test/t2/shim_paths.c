@@ -142,10 +142,10 @@ static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 	const struct unwind_trace *guess = paths__guess(own_paths, &slot, PYTHON_OFF);
 
 	if (unwinder__chain(unwinder, 0, &slot, guess)) {
-		paths__launch_guessed(own_paths, &slot);
+		paths__tell_guessed(own_paths, &slot);
 		nr_right++;
 	} else {
-		paths__launch(own_paths, &slot, unwinder, NULL, PYTHON_OFF);
+		paths__tell_walked(own_paths, &slot, unwinder, NULL, PYTHON_OFF);
 	}
 }
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * format.h - one format: what it is called, what it takes, and how it is written
+ *
+ * To add one: a file in formats/ that defines its struct format, and its line in lib/formats.h.
+ */
+#ifndef MERGE_FORMAT_H
+#define MERGE_FORMAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "formats.h"
+#include "join/session.h"
+#include "write/diff.h"
+#include "write/folded.h"
+#include "write/table.h"
+
+/* What is asked for. */
+struct write_opts {
+	enum unit unit;
+	bool unit_given;
+	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
+	struct by_list by;
+	uint32_t max_rows;		/* of each table; 0: all */
+	enum table_format table_format;
+	const char *table;		/* only that one; NULL: all */
+	unsigned int width;		/* of a terminal; 0: none */
+};
+
+/* Groups of options; a format goes with those that mean something to it. */
+#define FORMAT_MERGED	1u		/* those about joining, naming and filtering */
+#define FORMAT_UNIT	2u
+#define FORMAT_FREQ	4u
+#define FORMAT_BY	8u
+#define FORMAT_TABLES	16u		/* --csv, --json, --table, --limit */
+
+#define UNITS_TIME	(1u << UNIT_NS | 1u << UNIT_US | 1u << UNIT_MS)
+#define UNITS_SUMS	(UNITS_TIME | 1u << UNIT_COUNT | 1u << UNIT_BYTES)
+
+struct format {
+	const char *help;		/* for --help; lines end with \n, but for the last */
+	bool binary;			/* not for a terminal */
+	bool imported;			/* only of what is imported, as it is */
+	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
+	const struct format *as;	/* the same as that one, ... */
+	enum table_format table_format;	/* ... with its tables like this */
+	uint32_t options;		/* FORMAT_*, or'ed */
+	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: whatever it is */
+	bool only_by_nvtx;		/* --by knows nvtx alone: labels tell the rest */
+	bool by_thread, by_stream, by_range, stats;	/* as in struct session_opts */
+
+	/*
+	 * Those that need single events: what the session tells. Return: NULL without memory; it is
+	 * what write() gets, and is freed by free().
+	 */
+	void *(*listen)(struct session_sink **sink);
+	void (*free)(void *events);
+
+	/* Each returns 0 or -ENOMEM; an error of @f stays in its error flag. */
+	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
+		     struct folded_result *result);
+	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
+			  struct folded_result *result);	/* NULL: not for diff */
+};
+
+#define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;
+FORMATS(DECLARE_FORMAT)
+
+/* One of all formats. */
+struct named_format {
+	const char *name, *suffix;
+	const struct format *format;
+};
+
+/* Those of lib/formats.h, in its order; the last has no name. */
+extern const struct named_format formats[];
+
+/* Return: the format of that name, or NULL. */
+const struct named_format *format__find(const char *name);
+
+/* Return: what @format is called. */
+const struct named_format *format__named(const struct format *format);
+
+/* Return: the format of which a file has the suffix, the longest one, or NULL. */
+const struct named_format *format__of_file(const char *path);
+
+#endif /* MERGE_FORMAT_H */

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/chrome.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	(void)o, (void)result;
+	return chrome__write(events, s, f);
+}
+
+const struct format chrome_format = {
+	.help = "timeline for Perfetto or chrome://tracing",
+	.exports_events = true,
+	.options = FORMAT_MERGED,
+	.listen = timeline__listen,
+	.free = timeline__drop,
+	.write = write_session,
+};

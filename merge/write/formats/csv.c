@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+
+const struct format csv_format = {
+	.help = "the tables of the summary",
+	.as = &text_format,
+	.table_format = TABLE_CSV,
+};

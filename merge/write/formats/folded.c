@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/diff.h"
+#include "write/folded.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	const struct folded_opts opts = { .unit = o->unit, .freq_hz = o->freq_hz, .by = o->by };
+
+	(void)events;
+	return folded__write(s, f, &opts, result);
+}
+
+static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
+		      struct folded_result *result)
+{
+	(void)o;
+	return diff__write_folded(d, f, result);
+}
+
+const struct format folded_format = {
+	.help = "a line for each call path, for flame graphs",
+	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_FREQ | FORMAT_BY,
+	.units = UNITS_SUMS | 1u << UNIT_SAMPLES,
+	.diff_units = UNITS_SUMS,
+	.write = write_session,
+	.write_diff = write_diff,
+};

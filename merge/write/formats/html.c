@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/diff.h"
+#include "write/html.h"
+
+/* Return: the unit that the page shows first, as its own list of them has it. */
+static const char *page_unit(const struct write_opts *o)
+{
+	static const char *const names[] = {
+		[UNIT_NS] = "ns", [UNIT_US] = "\u00b5s", [UNIT_MS] = "ms", [UNIT_COUNT] = "count",
+		[UNIT_BYTES] = "bytes",
+	};
+
+	return o->unit_given ? names[o->unit] : "auto";
+}
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	const struct html_opts opts = { .unit = page_unit(o), .normalize = "", .by = o->by };
+
+	(void)events, (void)result;
+	return html__write_session(f, s, &opts);
+}
+
+static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
+		      struct folded_result *result)
+{
+	(void)result;
+	return diff__write_html(d, f, page_unit(o));
+}
+
+const struct format html_format = {
+	.help = "interactive flame graph, one file for any browser",
+	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_BY,
+	.units = UNITS_SUMS,
+	.diff_units = UNITS_SUMS,
+	.write = write_session,
+	.write_diff = write_diff,
+};

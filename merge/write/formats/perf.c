@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/perfscript.h"
+
+static void *listen(struct session_sink **sink)
+{
+	struct perfscript *p = perfscript__new();
+
+	*sink = p ? perfscript__sink(p) : NULL;
+	return p;
+}
+
+static void drop(void *events)
+{
+	perfscript__free(events);
+}
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	(void)o, (void)result;
+	return perfscript__write(events, s, f);
+}
+
+const struct format perf_format = {
+	.help = "device records, CPU samples and waits as perf script prints\nsamples",
+	.options = FORMAT_MERGED,
+	.listen = listen,
+	.free = drop,
+	.write = write_session,
+};

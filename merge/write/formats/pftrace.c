@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/pftrace.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	(void)o, (void)result;
+	return pftrace__write(events, s, f);
+}
+
+const struct format pftrace_format = {
+	.help = "the timeline in Perfetto's own format, a quarter of the size",
+	.binary = true,
+	.options = FORMAT_MERGED,
+	.listen = timeline__listen,
+	.free = timeline__drop,
+	.write = write_session,
+};

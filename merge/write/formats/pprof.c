@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/pprof.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	(void)o, (void)events, (void)result;
+	return pprof__write(s, f);
+}
+
+const struct format pprof_format = {
+	.help = "profile for go tool pprof and others of its kind",
+	.binary = true,
+	.options = FORMAT_MERGED | FORMAT_BY,
+	.only_by_nvtx = true,
+	.by_thread = true,
+	.by_stream = true,
+	.write = write_session,
+};

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/diff.h"
+#include "write/text.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	const struct text_opts opts = {
+		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format,
+		.table = o->table, .width = o->width,
+	};
+
+	(void)events, (void)result;
+	return text__write(s, f, &opts);
+}
+
+static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
+		      struct folded_result *result)
+{
+	(void)o, (void)result;
+	return diff__write_text(d, f);
+}
+
+const struct format text_format = {
+	.help = "summary (default)",
+	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES,
+	.units = UNITS_TIME,
+	.diff_units = UNITS_TIME,
+	.by_range = true,
+	.stats = true,
+	.write = write_session,
+	.write_diff = write_diff,
+};
