@@ -31,7 +31,13 @@
 
 #define VERDICT_NS	5000000000ull	/* an exec takes no longer, or is not told of */
 #define SWEEP_NS	(2 * VERDICT_NS)	/* that long after its end nothing is told of a process */
-#define RING_PAGES	64		/* a power of two, per CPU: within perf_event_mlock_kb */
+/*
+ * Of a ring, of which each CPU has one; powers of two. Mappings of the whole machine must find room
+ * while probes come off, which takes the kernel longer the busier the machine is. Who may not lock
+ * so much memory gets what perf_event_mlock_kb allows twice.
+ */
+#define RING_PAGES	256
+#define FEW_RING_PAGES	64
 
 /* Not in the headers of every supported distribution. */
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -64,6 +70,7 @@ struct sideband {
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
+	size_t ring_pages;
 	uint64_t swept_ns;		/* when those who have ended were looked for */
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
@@ -138,7 +145,7 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		/* At once, for the keeper to find it alive; of all processes, now and then. */
-		.wakeup_watermark = pid == -1 ? RING_PAGES * page_bytes() / 4 : 1,
+		.wakeup_watermark = pid == -1 ? FEW_RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
 	};
 
@@ -160,7 +167,7 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	caps__lower();
 	if (err)
 		return err == -ENODEV ? 0 : err;	/* an offline CPU */
-	page = mmap(NULL, (RING_PAGES + 1) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+	page = mmap(NULL, (s->ring_pages + 1) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    ring->fd, 0);
 	if (page == MAP_FAILED) {
 		err = -errno;
@@ -172,9 +179,30 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring->fd, &ev) ? -errno : 0;
 }
 
+static void close_rings(struct sideband *s)
+{
+	while (s->nr_rings--) {
+		munmap(s->rings[s->nr_rings].page, (s->ring_pages + 1) * page_bytes());
+		close(s->rings[s->nr_rings].fd);
+	}
+	s->nr_rings = 0;
+}
+
+static int open_rings(struct sideband *s, pid_t pid, int nr_cpus, size_t pages)
+{
+	int cpu, err = 0;
+
+	s->ring_pages = pages;
+	for (cpu = 0; cpu < nr_cpus && !err; cpu++)
+		err = cpu_ring__open(s, pid, cpu);
+	if (err)
+		close_rings(s);
+	return err;
+}
+
 int sideband__open(pid_t pid, struct sideband **sp)
 {
-	int cpu, nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err = -ENOMEM;
+	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err = -ENOMEM;
 	struct sideband *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -190,11 +218,11 @@ int sideband__open(pid_t pid, struct sideband **sp)
 	s->event = malloc(UINT16_MAX + 1);
 	if (!s->rings || !s->event)
 		goto out;
-	for (cpu = 0; cpu < nr_cpus; cpu++) {
-		err = cpu_ring__open(s, pid, cpu);
-		if (err)
-			goto out;
-	}
+	err = open_rings(s, pid, nr_cpus, RING_PAGES);
+	if (err == -EPERM)
+		err = open_rings(s, pid, nr_cpus, FEW_RING_PAGES);
+	if (err)
+		goto out;
 	*sp = s;
 	return 0;
 out:
@@ -204,15 +232,10 @@ out:
 
 void sideband__close(struct sideband *s)
 {
-	int i;
-
 	if (!s)
 		return;
 	table_free(s->adopted, table_free_nothing);
-	for (i = 0; i < s->nr_rings; i++) {
-		munmap(s->rings[i].page, (RING_PAGES + 1) * page_bytes());
-		close(s->rings[i].fd);
-	}
+	close_rings(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	free(s->rings);
@@ -508,7 +531,7 @@ static void write_event(struct sideband *s, const struct perf_event_header *hdr,
 static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *ring, uint8_t *buf)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
-	size_t size = RING_PAGES * page_bytes(), at = ring->tail % size, head_room = size - at;
+	size_t size = ring->page->data_size, at = ring->tail % size, head_room = size - at;
 	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
 
 	if (hdr->size <= head_room)

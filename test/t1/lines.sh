@@ -98,7 +98,7 @@ same() {		# same FILE DEBUG_DIRS NAME
 	functions=$((($(wc -l <got) - nr) / 2))
 	perl -e "$compare" got want >diff.log
 	ok $? "$3: $nr addresses, $functions functions, $(sed -n 's/^explained/explained differences:/p' diff.log)" || diag "$(head -n 20 diff.log)" "$(cat names.log)"
-	[ "$functions" -gt $((nr * 3 / 2)) ]
+	[ "$functions" -gt "$nr" ]
 	ok $? "$3: functions are inlined there"
 }
 

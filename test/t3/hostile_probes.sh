@@ -42,6 +42,7 @@ honest() {		# honest NAME PID
 		my @frames = split /;/, $path;
 		my $leaf = pop @frames;
 		next if $leaf =~ /^\[GPU\d*_Mem/;	# test/lib/verdict.sh knows of kernels only
+		next if $leaf =~ /Pending/ && $path =~ /;_*cu(da)?Mem/;
 		my ($nr) = $leaf =~ /^\[GPU\d*_Kernel\](?:.*::)?kernel_(\w+)/;
 		my ($site) = $path =~ /.*;site_(\w+)[;(]/;
 		$all += $n;
