@@ -12,7 +12,7 @@
 #include "invoker.h"
 #include "base/msg.h"
 #include "options.h"
-#include "base/paths.h"
+#include "base/own_files.h"
 #include "target/target.h"
 
 #define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not whole */
@@ -58,7 +58,7 @@ bool merger__run(const struct options *opts)
 	int status = 0;
 	pid_t pid;
 
-	if (paths__find(name, tool, sizeof(tool))) {
+	if (own_files__find(name, tool, sizeof(tool))) {
 		msg__error("%s is not there: the recording stays in %s", name, opts->data);
 		return false;
 	}

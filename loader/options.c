@@ -15,7 +15,7 @@
 #include "cmdline.h"
 #include "formats.h"
 #include "base/msg.h"
-#include "base/paths.h"
+#include "base/own_files.h"
 #include "attach/sampler.h"
 #include "util.h"
 #include "version.h"
@@ -452,7 +452,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 		if (c != OPT_CHECK && !take_option(opts, c, optarg))
 			return STATUS_FAILED;
 	}
-	err = paths__find("libxpushim.so", opts->shim, sizeof(opts->shim));
+	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (check)
 		return check__run(err ? NULL : opts->shim);
 	if (opts->mode == PROBES_RUN && optind == argc) {

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim.h"
+#include "base/life.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -26,21 +26,22 @@
 #include <unistd.h>
 
 #include "device/activity.h"
+#include "launch/notes.h"
 #include "device/calls.h"
 #include "base/clock.h"
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "launch/launch.h"
 #include "base/libc.h"
 #include "base/lock.h"
-#include "device/names.h"
+#include "launch/names.h"
 #include "nvtx/nvtx.h"
-#include "base/options.h"
+#include "base/environment.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "python/python.h"
 #include "nvtx/ranges.h"
-#include "shim.h"
+#include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "device/yield.h"
@@ -201,7 +202,7 @@ static bool calls_are_wanted(void)
 	if (probe__live)
 		return probe__live_api();
 	if (told < 0) {
-		env = options__get(XPU_API_ENV);
+		env = environment__get(XPU_API_ENV);
 		told = env && !strcmp(env, "on");
 	}
 	return told;
@@ -573,7 +574,7 @@ static void chain_injection(void)
 
 static void initialize(void)
 {
-	options__read();
+	environment__read();
 	chain_injection();
 	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
 	activity__init();

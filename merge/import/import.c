@@ -12,6 +12,7 @@
 
 #include "block.h"
 #include "hash.h"
+#include "model/leaf.h"
 
 /* Functions of the API get callback ids of their own, all as if they were the driver's. */
 #define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
@@ -542,17 +543,17 @@ uint8_t import__copy_kind(const char *s, size_t len)
 	static const struct {
 		const char *name;
 		uint8_t kind;
-	} kinds[] = {
-		{ "HtoD", 1 }, { "DtoH", 2 }, { "HtoA", 3 }, { "AtoH", 4 }, { "AtoA", 5 },
-		{ "AtoD", 6 }, { "DtoA", 7 }, { "DtoD", 8 }, { "HtoH", 9 }, { "PtoP", 10 },
+	} long_names[] = {
 		{ "Host-to-Device", 1 }, { "Device-to-Host", 2 }, { "Device-to-Device", 8 },
 		{ "Host-to-Host", 9 }, { "Peer-to-Peer", 10 },
 	};
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strlen(kinds[i].name) <= len &&
-		    memmem(s, len, kinds[i].name, strlen(kinds[i].name)))
-			return kinds[i].kind;
+	for (i = 1; i < NR_MEMCPY_KINDS; i++)
+		if (memmem(s, len, memcpy_kind__name(i), strlen(memcpy_kind__name(i))))
+			return i;
+	for (i = 0; i < ARRAY_SIZE(long_names); i++)
+		if (memmem(s, len, long_names[i].name, strlen(long_names[i].name)))
+			return long_names[i].kind;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "import/gputrace.h"
+#include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* no name is longer */
 #define FRAMES_MAX	4096
@@ -291,10 +292,6 @@ static int nsys__read_kernels(struct nsys *n)
 
 static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 {
-	static const char *const kinds[] = {
-		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
-		"PtoP",
-	};
 	sqlite3_stmt *stmt;
 	int err;
 
@@ -306,9 +303,10 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 		w.bytes = sqlite3_column_int64(stmt, 7);
 		w.name = "Memset";
 		if (type == XPU_RECORD_MEMCPY) {
-			w.copy_kind = column__u32(stmt, 8) < ARRAY_SIZE(kinds) ?
+			w.copy_kind = column__u32(stmt, 8) < NR_MEMCPY_KINDS ?
 				      column__u32(stmt, 8) : 0;
-			w.name = strpool__internf(&n->strings, "Memcpy %s", kinds[w.copy_kind]);
+			w.name = strpool__internf(&n->strings, "Memcpy %s",
+						  memcpy_kind__name(w.copy_kind));
 		}
 		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
 	}

@@ -251,7 +251,7 @@ int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec)
 		image = machine__image(&m->machine, m->machine.procs.v[proc].pid, rec->time_ns);
 	if (image && image->epochs.nr)
 		epoch = image__epoch(image, rec->time_ns);
-	err = unwind__record(p->unwind, rec, image, epoch, &nr, &flags);
+	err = copied_stacks__record(p->unwind, rec, image, epoch, &nr, &flags);
 	if (err < 0)
 		return err;
 	p->sums->loss.bad_refs += err;

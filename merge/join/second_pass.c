@@ -6,7 +6,7 @@
 
 void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 		       const struct found *found, struct model *model, struct sums *sums,
-		       struct join *join, struct unwind *unwind)
+		       struct join *join, struct copied_stacks *unwind)
 {
 	memset(p, 0, sizeof(*p));
 	p->opts = opts;

@@ -21,10 +21,10 @@
 #include "join/opts.h"
 #include "join/sums.h"
 #include "model/model.h"
-#include "model/wait.h"
+#include "model/waits.h"
 #include "model/window.h"
 #include "read/found.h"
-#include "symbols/unwind.h"
+#include "symbols/copied_stacks.h"
 #include "util.h"
 
 /* What of one process's has arrived. */
@@ -65,7 +65,7 @@ struct second_pass {
 	const struct found *found;
 	struct model *model;
 	struct sums *sums;
-	struct unwind *unwind;
+	struct copied_stacks *unwind;
 	struct join *join;
 	struct waits waits;
 	uint64_t nr_damages;		/* of the recording, so far */
@@ -89,7 +89,7 @@ struct second_pass {
 
 void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 		       const struct found *found, struct model *model, struct sums *sums,
-		       struct join *join, struct unwind *unwind);
+		       struct join *join, struct copied_stacks *unwind);
 /* After samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 

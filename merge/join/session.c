@@ -15,7 +15,7 @@
 #include "join/ranges.h"
 #include "join/samples.h"
 #include "join/second_pass.h"
-#include "join/stacks.h"
+#include "join/frames.h"
 #include "read/collect.h"
 #include "read/resolve.h"
 #include "xpu_time.h"
@@ -41,7 +41,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.python_style = opts->python_style;
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
-	unwind__init(&s->unwind, &s->dsos);
+	copied_stacks__init(&s->unwind, &s->dsos);
 	err = sums__init(&s->sums);
 	if (err)
 		session__exit(s);
@@ -51,7 +51,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 void session__exit(struct session *s)
 {
 	jitmaps__exit(&s->jitmaps);
-	unwind__exit(&s->unwind);
+	copied_stacks__exit(&s->unwind);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
 	sums__exit(&s->sums);
@@ -66,7 +66,7 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 	/* What a thread's stack was like last is not known when records are missing. */
 	if (it->nr_damages != p->nr_damages) {
 		p->nr_damages = it->nr_damages;
-		unwind__next(p->unwind);
+		copied_stacks__next(p->unwind);
 	}
 	switch (rec->type) {
 	case XPU_RECORD_LAUNCHES:
@@ -156,7 +156,7 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 	if (!err)
 		err = off__finish(p);
 	if (!err)
-		err = stacks__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
+		err = frames__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
 	if (!err)
 		losses__settle(p);
 	return err;
@@ -174,7 +174,7 @@ static void session__next_input(struct session *s)
 		m->paths.v[i].image = NULL;
 	m->nvtx.first_range = m->nvtx.ranges.nr;
 	machine__next(&m->machine);
-	unwind__next(&s->unwind);
+	copied_stacks__next(&s->unwind);
 	jitmaps__exit(&s->jitmaps);
 }
 

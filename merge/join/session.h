@@ -42,7 +42,7 @@
 #include "symbols/callchain.h"
 #include "symbols/dso.h"
 #include "symbols/jitmap.h"
-#include "symbols/unwind.h"
+#include "symbols/copied_stacks.h"
 
 struct session {
 	struct session_opts opts;
@@ -51,7 +51,7 @@ struct session {
 	struct join join;		/* of the recording that was read last */
 	struct dsos dsos;
 	struct callchains callchains;
-	struct unwind unwind;
+	struct copied_stacks unwind;
 	struct jitmaps jitmaps;		/* of the recording that is being read */
 	struct passes passes;
 	struct msgs msgs;		/* for the user, about the input and the files it names */

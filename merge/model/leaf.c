@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "hash.h"
-#include "model/wait.h"
+#include "model/waits.h"
 #include "xpu_record.h"
 
 struct leaf_entry {
@@ -21,14 +21,14 @@ struct leaf_entry {
 	UT_hash_handle hh;
 };
 
-const char *memcpy_kind__name(uint8_t kind)
+const char *memcpy_kind__name(uint32_t kind)
 {
-	static const char *const names[] = {	/* by CUpti_ActivityMemcpyKind */
+	static const char *const names[NR_MEMCPY_KINDS] = {	/* by CUpti_ActivityMemcpyKind */
 		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
 		"PtoP",
 	};
 
-	return kind < ARRAY_SIZE(names) ? names[kind] : names[0];
+	return kind < NR_MEMCPY_KINDS ? names[kind] : names[0];
 }
 
 const char *off_kind__name(uint32_t kind)

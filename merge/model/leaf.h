@@ -80,6 +80,7 @@ void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered
 const char *off_kind__name(uint32_t kind);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
-const char *memcpy_kind__name(uint8_t kind);
+#define NR_MEMCPY_KINDS	11
+const char *memcpy_kind__name(uint32_t kind);
 
 #endif /* MERGE_LEAF_H */

@@ -57,9 +57,9 @@ static uint64_t own_stack_end(uint64_t sp)
 	return (end + PAGE) & ~(PAGE - 1);
 }
 
-struct span *spans__add(struct spans *spans, uint64_t addr)
+struct readable *readables__add(struct readables *spans, uint64_t addr)
 {
-	struct span *s;
+	struct readable *s;
 	uint64_t end;
 	size_t i;
 
@@ -82,7 +82,7 @@ struct span *spans__add(struct spans *spans, uint64_t addr)
 	return s;
 }
 
-bool span__extend(struct span *s, uint64_t addr)
+bool readable__extend(struct readable *s, uint64_t addr)
 {
 	if (s->closed || addr < s->lo || addr - s->lo > STACK_MAX)
 		return false;

@@ -44,7 +44,7 @@ static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 }
 
 /* Memory that could be read when it was tried; the stack is in there. */
-struct span {
+struct readable {
 	uint64_t lo, hi;
 	bool own;		/* the thread's own stack, which stays as long as the thread */
 	bool closed;		/* what is above it cannot be read */
@@ -53,13 +53,13 @@ struct span {
 #define NR_SPANS	8
 
 /* Of one thread; all 0 in the beginning. */
-struct spans {
-	struct span v[NR_SPANS];
+struct readables {
+	struct readable v[NR_SPANS];
 	unsigned int next;	/* to be replaced */
 };
 
 /* The one that holds 8 bytes at @addr; NULL if none is known to. */
-static inline struct span *spans__find(struct spans *s, uint64_t addr)
+static inline struct readable *readables__find(struct readables *s, uint64_t addr)
 {
 	size_t i;
 
@@ -70,9 +70,9 @@ static inline struct span *spans__find(struct spans *s, uint64_t addr)
 }
 
 /* The same, new or made larger downwards; NULL if they cannot be read. */
-struct span *spans__add(struct spans *s, uint64_t addr);
+struct readable *readables__add(struct readables *s, uint64_t addr);
 
 /* Makes it larger upwards, to 8 bytes at @addr. Return: whether they can be read. */
-bool span__extend(struct span *s, uint64_t addr);
+bool readable__extend(struct readable *s, uint64_t addr);
 
 #endif /* XPU_PRELOAD_MEMORY_H */

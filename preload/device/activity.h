@@ -11,18 +11,11 @@
 
 #include <stdbool.h>
 
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
+#include "device/buffers.h"
 
 /* Before anything else here. */
 void activity__init(void);
-
-/*
- * CUPTI's callbacks, for the shim and for the program: see yield.c. They take no lock and, for the
- * shim, wait for nobody.
- */
-void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records);
-void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
-				  size_t valid_bytes);
 
 /**
  * activity__start - let CUPTI collect
@@ -47,9 +40,6 @@ void activity__flush_if_quiet(void);
 /* Collects what is finished and stops. Work that is not finished is not waited for. */
 void activity__stop(void);
 
-/* Whether CUPTI collects for the shim. */
-bool activity__collects(void);
-
 /*
  * Before activity__start(), when the program has let go: makes CUPTI give the program what is
  * finished. Return: whether CUPTI has no buffer of the program's any more, where records of the
@@ -73,9 +63,6 @@ void activity__count_taken(uint64_t nr);
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void activity__message(int level, const char *text);
 
-/* Says that graph node @node_id is a copy of @original_id. On any thread; waits for nobody. */
-void activity__graph_clone(uint64_t node_id, uint64_t original_id);
-
 /* Names a callback id in the records. */
 void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
 
@@ -85,8 +72,7 @@ void activity__repeat_definitions(void);
 /* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
 unsigned int activity__progress(void);
 
-/* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake(), too. */
+/* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake() (notes.h), too. */
 void activity__wait(long timeout_ns);
-void activity__wake(void);
 
 #endif /* XPU_PRELOAD_ACTIVITY_H */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 
 /**
  * calls__enable - let CUPTI measure them, or no longer

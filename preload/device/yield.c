@@ -21,11 +21,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "device/activity.h"
+#include "device/buffers.h"
 #include "base/clock.h"
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 #include "wire/probe.h"
-#include "shim.h"
+#include "base/life.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

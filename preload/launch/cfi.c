@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "dwarf_expr.h"
+
 /* From glibc 2.35. One built with a newer header runs with an older library, and the reverse. */
 #if !__GLIBC_PREREQ(2, 35)
 struct dl_find_object {
@@ -34,14 +36,9 @@ enum {
 };
 
 enum {
-	DW_OP_deref = 0x06, DW_OP_const1u = 0x08, DW_OP_const1s, DW_OP_const2u, DW_OP_const2s,
-	DW_OP_const4u, DW_OP_const4s, DW_OP_const8u, DW_OP_const8s, DW_OP_constu, DW_OP_consts,
-	DW_OP_dup, DW_OP_drop, DW_OP_over, DW_OP_swap = 0x16, DW_OP_rot, DW_OP_and = 0x1a,
-	DW_OP_minus = 0x1c, DW_OP_mul = 0x1e, DW_OP_neg, DW_OP_not, DW_OP_or, DW_OP_plus,
-	DW_OP_plus_uconst, DW_OP_shl, DW_OP_shr, DW_OP_shra, DW_OP_xor, DW_OP_bra, DW_OP_eq,
-	DW_OP_ge, DW_OP_gt, DW_OP_le, DW_OP_lt, DW_OP_ne, DW_OP_skip, DW_OP_lit0 = 0x30,
-	DW_OP_lit31 = 0x4f, DW_OP_breg0 = 0x70, DW_OP_breg31 = 0x8f, DW_OP_bregx = 0x92,
-	DW_OP_nop = 0x96,
+	DW_OP_const1u = 0x08, DW_OP_const8s = 0x0f, DW_OP_constu, DW_OP_consts, DW_OP_bra = 0x28,
+	DW_OP_skip = 0x2f, DW_OP_lit0, DW_OP_lit31 = 0x4f, DW_OP_breg0 = 0x70,
+	DW_OP_breg31 = 0x8f, DW_OP_bregx = 0x92,
 };
 
 /* Bytes being read, and where they end; once bad, always bad. */
@@ -50,7 +47,7 @@ struct bytes {
 	bool bad;
 };
 
-struct entry {			/* one FDE with its CIE */
+struct fde {			/* one FDE with its CIE */
 	struct bytes initial, insns;
 	uint64_t pc, range, code_align;
 	int64_t data_align;
@@ -221,7 +218,7 @@ static struct bytes entry_bytes(const uint8_t *at, const uint8_t *start, const u
 	return b;
 }
 
-static int read_cie(struct bytes b, struct entry *e, uint8_t *enc)
+static int read_cie(struct bytes b, struct fde *e, uint8_t *enc)
 {
 	struct bytes aug;
 	const char *s;
@@ -267,7 +264,7 @@ static int read_cie(struct bytes b, struct entry *e, uint8_t *enc)
 	return b.bad || e->return_reg != CFI_RIP ? -EINVAL : 0;
 }
 
-static int find_entry(uint64_t pc, struct entry *e)
+static int find_entry(uint64_t pc, struct fde *e)
 {
 	const uint8_t *start, *end, *fde;
 	struct dl_find_object found;
@@ -337,7 +334,7 @@ static void set_cfa(struct cfi_row *row, uint64_t reg, int64_t off, struct bytes
 }
 
 /* Runs instructions until they are about code behind @pc. */
-static bool run(struct machine *m, const struct entry *e, struct bytes b, uint64_t pc)
+static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	struct cfi_row *row = m->row;
 	int64_t da = e->data_align;
@@ -470,7 +467,7 @@ static bool run(struct machine *m, const struct entry *e, struct bytes b, uint64
 int cfi__find(uint64_t pc, struct cfi_row *row)
 {
 	struct machine m;
-	struct entry e;
+	struct fde e;
 	int err = find_entry(pc, &e);
 
 	if (err)
@@ -491,8 +488,6 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-#define STACK_DEPTH	16
-
 static struct bytes expr_bytes(uint64_t expr)
 {
 	/* Its bounds were checked when the row was made. */
@@ -510,62 +505,9 @@ bool cfi__is_breg(uint64_t expr, uint8_t reg, bool deref, int64_t *off)
 	if (take(&b, 1) != (uint64_t)DW_OP_breg0 + reg)
 		return false;
 	*off = take_sleb(&b);
-	if (deref && take(&b, 1) != DW_OP_deref)
+	if (deref && take(&b, 1) != EXPR_DEREF)
 		return false;
 	return !b.bad && b.p == b.end;
-}
-
-static bool operate(uint8_t op, uint64_t a, uint64_t b, uint64_t *result)
-{
-	switch (op) {
-	case DW_OP_and:
-		*result = a & b;
-		return true;
-	case DW_OP_minus:
-		*result = a - b;
-		return true;
-	case DW_OP_mul:
-		*result = a * b;
-		return true;
-	case DW_OP_or:
-		*result = a | b;
-		return true;
-	case DW_OP_plus:
-		*result = a + b;
-		return true;
-	case DW_OP_shl:
-		*result = b < 64 ? a << b : 0;
-		return true;
-	case DW_OP_shr:
-		*result = b < 64 ? a >> b : 0;
-		return true;
-	case DW_OP_shra:
-		*result = (int64_t)a >> (b < 64 ? b : 63);
-		return true;
-	case DW_OP_xor:
-		*result = a ^ b;
-		return true;
-	case DW_OP_eq:
-		*result = a == b;
-		return true;
-	case DW_OP_ge:
-		*result = (int64_t)a >= (int64_t)b;
-		return true;
-	case DW_OP_gt:
-		*result = (int64_t)a > (int64_t)b;
-		return true;
-	case DW_OP_le:
-		*result = (int64_t)a <= (int64_t)b;
-		return true;
-	case DW_OP_lt:
-		*result = (int64_t)a < (int64_t)b;
-		return true;
-	case DW_OP_ne:
-		*result = a != b;
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Constants and registers: what an operation pushes without popping. */
@@ -597,72 +539,49 @@ static bool produce(uint8_t op, struct bytes *b, const uint64_t *regs, uint64_t 
 	return false;
 }
 
+/* Where a branch leads. Return: whether that is in the expression. */
+static bool jump(struct bytes *b, const uint8_t *start, int64_t by)
+{
+	if (by < start - b->p || by > b->end - b->p)
+		return false;
+	b->p += by;
+	return true;
+}
+
 bool cfi__eval(uint64_t expr, const uint64_t *regs, const uint64_t *push, cfi_read_fn read,
 	       void *ctx, uint64_t *value)
 {
-	uint64_t stack[STACK_DEPTH + 1], tmp;
+	struct expr e = { .read = read, .ctx = ctx };
 	struct bytes b = expr_bytes(expr);
 	const uint8_t *start = b.p;
-	unsigned int n = 0, steps;
-	int64_t jump;
+	unsigned int steps;
+	uint64_t produced;
+	int64_t by;
 	uint8_t op;
+	bool done;
 
 	if (push)
-		stack[n++] = *push;
+		expr__push(&e, *push);
 	for (steps = 0; b.p < b.end && !b.bad; steps++) {
 		if (steps == 1000)
 			return false;
 		op = take(&b, 1);
-		if (produce(op, &b, regs, &stack[n])) {
-			n++;
-		} else if (op == DW_OP_skip || op == DW_OP_bra) {
-			jump = take_signed(&b, 2);
-			if (op == DW_OP_bra) {
-				if (!n)
-					return false;
-				if (!stack[--n])
-					continue;
-			}
-			if (jump < start - b.p || jump > b.end - b.p)
-				return false;
-			b.p += jump;
-		} else if (op == DW_OP_nop) {
-			;
-		} else if (!n) {
-			return false;
-		} else if (op == DW_OP_dup) {
-			stack[n] = stack[n - 1];
-			n++;
-		} else if (op == DW_OP_drop) {
-			n--;
-		} else if (op == DW_OP_deref) {
-			if (!read(ctx, stack[n - 1], &stack[n - 1]))
-				return false;
-		} else if (op == DW_OP_neg) {
-			stack[n - 1] = -stack[n - 1];
-		} else if (op == DW_OP_not) {
-			stack[n - 1] = ~stack[n - 1];
-		} else if (op == DW_OP_plus_uconst) {
-			stack[n - 1] += take_uleb(&b);
-		} else if (n < 2) {
-			return false;
-		} else if (op == DW_OP_over) {
-			stack[n] = stack[n - 2];
-			n++;
-		} else if (op == DW_OP_swap) {
-			tmp = stack[n - 1];
-			stack[n - 1] = stack[n - 2];
-			stack[n - 2] = tmp;
-		} else if (operate(op, stack[n - 2], stack[n - 1], &stack[n - 2])) {
-			n--;
+		if (produce(op, &b, regs, &produced)) {
+			done = expr__push(&e, produced);
+		} else if (op == DW_OP_skip) {
+			by = take_signed(&b, 2);
+			done = jump(&b, start, by);
+		} else if (op == DW_OP_bra) {
+			by = take_signed(&b, 2);
+			done = e.nr && (!e.v[--e.nr] || jump(&b, start, by));
 		} else {
-			return false;
+			done = expr__operate(&e, op, op == EXPR_PLUS_UCONST ? take_uleb(&b) : 0);
 		}
-		if (n > STACK_DEPTH)
+		if (!done)
 			return false;
 	}
-	if (b.bad || !n)
+	if (b.bad || !e.nr)
 		return false;
-	*value = stack[n - 1];
+	*value = e.v[e.nr - 1];
 	return true;
 }

@@ -13,23 +13,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "device/activity.h"
+#include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "device/names.h"
+#include "launch/in_range.h"
+#include "launch/names.h"
+#include "launch/notes.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "python/python.h"
-#include "nvtx/ranges.h"
 #include "launch/refused.h"
-#include "shim.h"
+#include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "xpu_record.h"
 
 /* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
-struct thread {
+struct launcher {
 	struct xpu_slot slot;
 	struct paths *paths;			/* behind this */
 	struct unwinder *unwinder;		/* behind that, or NULL */
@@ -38,16 +39,16 @@ struct thread {
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
 	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
-	struct thread *next;
+	struct launcher *next;
 	atomic_bool dead;			/* its thread has ended */
 } __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
-static __thread struct thread *this_thread INITIAL_EXEC;
+static __thread struct launcher *this_thread INITIAL_EXEC;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
-static struct thread *threads;			/* under lock */
+static struct launcher *threads;			/* under lock */
 static struct launch_totals dead;		/* of threads that are gone */
 static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
 static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so missed */
@@ -57,7 +58,7 @@ const struct cupti *launch__cupti;
 
 void launch__exit(void)
 {
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 
 	if (!t)
 		return;
@@ -66,30 +67,30 @@ void launch__exit(void)
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
-static size_t thread_bytes(void)
+static size_t launcher_bytes(void)
 {
-	return sizeof(struct thread) + paths__bytes() + unwinder__bytes();
+	return sizeof(struct launcher) + paths__bytes() + unwinder__bytes();
 }
 
 /*
  * The first launch of a thread. NULL when memory is short: the launch goes untagged. It may be in a
  * signal handler that interrupted malloc(), and one might come while the lock is held.
  */
-static __attribute__((noinline, cold)) struct thread *thread__new(void)
+static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 {
 	int saved_errno = errno;
-	struct thread *t;
+	struct launcher *t;
 	sigset_t old;
 
 	signals__block(&old);
 	t = this_thread;
 	if (t)
 		goto out;		/* a signal handler was quicker */
-	t = memory__map(thread_bytes());
+	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;
 	if (!shim__watch_thread()) {
-		munmap(t, thread_bytes());
+		munmap(t, launcher_bytes());
 		t = NULL;
 		goto out;
 	}
@@ -112,7 +113,7 @@ out:
 }
 
 /* The log says in which ranges the launches behind are: so it must before there is one. */
-static __attribute__((noinline, cold)) void log_range(struct thread *t)
+static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 {
 	if (ranges__sync() && atomic_load(&t->range_logged) != t->slot.range_id)
 		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
@@ -122,7 +123,7 @@ static __attribute__((noinline, cold)) void log_range(struct thread *t)
  * A chain that was walked, which is in @slot, or none: Python's frames come into it, and it is told
  * of. @known: its path may be remembered.
  */
-static __attribute__((noinline)) uint64_t tell_walked(struct thread *t, struct xpu_slot *slot,
+static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct xpu_slot *slot,
 						      unsigned int level, enum python_mode python,
 						      bool known)
 {
@@ -150,7 +151,7 @@ static __attribute__((noinline)) uint64_t tell_walked(struct thread *t, struct x
  * It has no frame of its own, which would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
-static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, struct xpu_slot *slot,
+static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, struct xpu_slot *slot,
 							   unsigned int level)
 {
 	bool known = paths__enabled && !level && !slot->graph_node_id &&
@@ -178,7 +179,7 @@ static inline __attribute__((always_inline)) uint64_t tell(struct thread *t, str
 }
 
 /* A launch by a signal handler while another one is told of, which must not notice. */
-static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_CallbackId cbid,
+static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpti_CallbackId cbid,
 							const CUpti_CallbackData *d)
 {
 	struct xpu_slot slot = {
@@ -200,13 +201,13 @@ static __attribute__((noinline, cold)) void tell_nested(struct thread *t, CUpti_
  */
 static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
 {
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 	uint32_t cbid, domain;
 	uint64_t node;
 
 	if (!launch__cupti->get_graph_node_id)
 		return;
-	if (!t && !(t = thread__new())) {
+	if (!t && !(t = launcher__new())) {
 		atomic_fetch_add(&nr_untagged, 1);
 		return;
 	}
@@ -263,7 +264,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 }
 
 /* From here on the time is the call's own, or from @ticks on, if it is not 0. */
-static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
+static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
 			      uint64_t ticks)
 {
 	if (!wait__call(cbid))
@@ -276,7 +277,7 @@ static inline void begin_call(struct thread *t, CUpti_CallbackId cbid, const CUp
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	struct thread *t = this_thread;		/* there when the call began to be measured */
+	struct launcher *t = this_thread;		/* there when the call began to be measured */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.cbid = cbid,
@@ -292,9 +293,9 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 }
 
 /* A thread that waits and has launched nothing so far: says where its slot is. */
-static __attribute__((noinline, cold)) struct thread *introduce(void)
+static __attribute__((noinline, cold)) struct launcher *introduce(void)
 {
-	struct thread *t = thread__new();
+	struct launcher *t = launcher__new();
 
 	if (t)
 		probe__launch(&t->slot);
@@ -306,7 +307,7 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
 	bool record = wait__call(cbid) >= WAIT_RECORD;
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 
 	if (d->callbackSite != CUPTI_API_ENTER) {
 		if (t)
@@ -330,7 +331,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 					CUpti_CallbackId cbid, const void *data)
 {
 	const CUpti_CallbackData *d = data;
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 	const CUresult *result;
 	uint64_t ticks;
 
@@ -360,7 +361,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
 		return;
 	if (__builtin_expect(!t, 0)) {
-		t = thread__new();
+		t = launcher__new();
 		if (!t) {
 			atomic_fetch_add(&nr_untagged, 1);
 			return;
@@ -413,7 +414,7 @@ bool launch__inside(void)
 
 bool launch__make_log(void)
 {
-	return this_thread || thread__new();
+	return this_thread || launcher__new();
 }
 
 atomic_uint *launch__range_logged(void)
@@ -423,10 +424,10 @@ atomic_uint *launch__range_logged(void)
 
 bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
 {
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 	bool logged;
 
-	if (__builtin_expect(!t, 0) && !(t = thread__new()))
+	if (__builtin_expect(!t, 0) && !(t = launcher__new()))
 		return false;
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -445,7 +446,7 @@ bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
 
 void launch__set_range(uint32_t id, bool logged)
 {
-	struct thread *t = this_thread;
+	struct launcher *t = this_thread;
 
 	if (!t)
 		return;
@@ -456,7 +457,7 @@ void launch__set_range(uint32_t id, bool logged)
 
 void launch__forget_ranges(void)
 {
-	struct thread *t;
+	struct launcher *t;
 	sigset_t old;
 
 	lock__take(&lock, &old);
@@ -470,7 +471,7 @@ void launch__enable(bool on)
 	atomic_store(&enabled, on);
 }
 
-static void add_totals(struct launch_totals *totals, struct thread *t)
+static void add_totals(struct launch_totals *totals, struct launcher *t)
 {
 	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
 	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
@@ -479,7 +480,7 @@ static void add_totals(struct launch_totals *totals, struct thread *t)
 
 void launch__send(struct launch_totals *totals)
 {
-	struct thread **link = &threads, *t;
+	struct launcher **link = &threads, *t;
 	bool is_dead;
 	sigset_t old;
 
@@ -495,7 +496,7 @@ void launch__send(struct launch_totals *totals)
 			*link = t->next;
 			python__free(t->python);
 			paths__free(t->paths);
-			munmap(t, thread_bytes());
+			munmap(t, launcher_bytes());
 		} else {
 			link = &t->next;
 		}
@@ -505,7 +506,7 @@ void launch__send(struct launch_totals *totals)
 
 void launch__repeat_definitions(void)
 {
-	struct thread *t;
+	struct launcher *t;
 	sigset_t old;
 
 	paths__new_listener();
@@ -519,7 +520,7 @@ void launch__repeat_definitions(void)
 
 void launch__discard(void)
 {
-	struct thread *t;
+	struct launcher *t;
 	sigset_t old;
 
 	lock__take(&lock, &old);

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hot.h"
-#include "base/options.h"
+#include "base/environment.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
@@ -83,7 +83,7 @@ static HOT_DATA atomic_uint listeners;		/* how often one has come */
 
 void paths__init(void)
 {
-	const char *mode = options__get(XPU_PROBE_ENV);
+	const char *mode = environment__get(XPU_PROBE_ENV);
 	static bool done;
 
 	if (!done)

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "device/activity.h"
+#include "launch/notes.h"
 #include "wire/wire.h"
 #include "xpu_record.h"
 

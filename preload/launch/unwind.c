@@ -12,7 +12,7 @@
 #include "base/hot.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/options.h"
+#include "base/environment.h"
 #include "launch/rule.h"
 #include "xpu_record.h"
 
@@ -37,12 +37,12 @@ const char *unwind__message(int *level)
 	return message[0] ? message : NULL;
 }
 
-struct entry {
+struct known_rule {
 	uint64_t key;		/* the address, plus the generation in the bits above; 0: empty */
 	rule_t rule;
 };
 
-_Static_assert(sizeof(struct entry) == 16, "four in a cache line");
+_Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
@@ -87,8 +87,8 @@ struct last_walk {
 };
 
 struct unwinder {
-	struct entry rules[SETS * WAYS];
-	struct spans spans;
+	struct known_rule rules[SETS * WAYS];
+	struct readables spans;
 	uint64_t generation;
 	unsigned int nr_filled;
 	struct last_walk last;
@@ -106,8 +106,8 @@ struct context {
 
 struct walk {
 	struct unwinder *u;
-	struct spans *spans;
-	struct span *span;		/* the one in use ... */
+	struct readables *spans;
+	struct readable *span;		/* the one in use ... */
 	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
@@ -118,7 +118,7 @@ struct walk {
 	unsigned int join;		/* the last walk's frame there, or to be looked at next */
 	uint32_t nr_same;		/* of its words, from the outside; if compared */
 	bool compared;
-	struct entry unkept;		/* or not to be remembered */
+	struct known_rule unkept;		/* or not to be remembered */
 };
 
 enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
@@ -132,7 +132,7 @@ static const char *unavailable(void)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void walk__use(struct walk *w, struct span *s)
+static void walk__use(struct walk *w, struct readable *s)
 {
 	w->span = s;
 	w->lo = s->lo;
@@ -142,7 +142,7 @@ static void walk__use(struct walk *w, struct span *s)
 /* Makes 8 bytes at @addr, further up the stack in use, readable. */
 static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
 {
-	if (!span__extend(w->span, addr))
+	if (!readable__extend(w->span, addr))
 		return false;
 	walk__use(w, w->span);
 	return true;
@@ -151,10 +151,10 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 /* The same on any stack: the first frame's, and where a signal or a call switched stacks. */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
-	struct span *s = spans__find(w->spans, addr);
+	struct readable *s = readables__find(w->spans, addr);
 
 	if (!s)
-		s = spans__add(w->spans, addr);
+		s = readables__add(w->spans, addr);
 	if (s)
 		walk__use(w, s);
 	return s;
@@ -162,7 +162,7 @@ static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 
 static __attribute__((noinline, cold)) bool walk__reach(struct walk *w, uint64_t addr)
 {
-	return (!spans__find(w->spans, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
+	return (!readables__find(w->spans, addr) && walk__extend(w, addr)) || walk__enter(w, addr);
 }
 
 static inline bool walk__has(const struct walk *w, uint64_t addr)
@@ -203,7 +203,7 @@ static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
+static struct known_rule *unwinder__set(struct unwinder *u, uint64_t pc)
 {
 	return &u->rules[(pc * 0x9e3779b97f4a7c15ull >> 53) * WAYS];
 }
@@ -211,10 +211,10 @@ static struct entry *unwinder__set(struct unwinder *u, uint64_t pc)
 _Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
 
 /* A rule not met before. */
-static __attribute__((noinline, cold)) struct entry *walk__learn(struct walk *w, uint64_t ip,
-								 bool exact, uint64_t key)
+static __attribute__((noinline, cold)) struct known_rule *walk__learn(struct walk *w, uint64_t ip,
+								      bool exact, uint64_t key)
 {
-	struct entry *e = unwinder__set(w->u, ip - !exact);
+	struct known_rule *e = unwinder__set(w->u, ip - !exact);
 	struct cfi_row row;
 	rule_t rule = rule__pack(rule__describe(ip, exact, &row), &row);
 	unsigned int i;
@@ -237,10 +237,10 @@ static __attribute__((noinline, cold)) struct entry *walk__learn(struct walk *w,
 	return &e[i];
 }
 
-static struct entry *walk__find(struct walk *w, uint64_t ip, bool exact)
+static struct known_rule *walk__find(struct walk *w, uint64_t ip, bool exact)
 {
 	uint64_t pc = ip - !exact, key = pc + w->generation;
-	struct entry *e = unwinder__set(w->u, pc);
+	struct known_rule *e = unwinder__set(w->u, pc);
 	unsigned int i;
 
 	if (__builtin_expect(pc - PAGE < USER_MAX - PAGE, 1))
@@ -462,7 +462,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 								     bool note)
 {
 	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
-	struct entry *const rules = w->u->rules, *e, *next;
+	struct known_rule *const rules = w->u->rules, *e, *next;
 	struct step *s = NULL;
 	enum outcome outcome;
 	rule_t rule;
@@ -567,7 +567,7 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
-	const struct span *s = spans__find(w->spans, c->rsp);
+	const struct readable *s = readables__find(w->spans, c->rsp);
 	struct unwinder *u = w->u;
 	enum outcome outcome;
 
@@ -809,13 +809,13 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	const uint64_t *v = trace->words;
 	const uint16_t *at = (const uint16_t *)(v + trace->nr);
 	uint64_t sp = c->rsp;
-	const struct span *s;
+	const struct readable *s;
 	unsigned int i;
 
 	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
 	    trace->generation != generation())
 		return false;
-	s = spans__find(&u->spans, sp);
+	s = readables__find(&u->spans, sp);
 	if (!s || trace->top > s->hi)
 		return false;
 	for (i = 0; i + 4 <= trace->nr; i += 4)
@@ -834,7 +834,7 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 						     const struct context *c)
 {
 	struct walk w = { .u = u, .spans = &u->spans, .max = max_frames + 1 };
-	struct spans no_spans;
+	struct readables no_spans;
 	enum outcome outcome;
 	uint64_t now;
 
@@ -905,8 +905,8 @@ const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level)
 
 void unwind__init(void)
 {
-	const char *mode = options__get(XPU_CALL_GRAPH_ENV), *why;
-	const char *frames = options__get(XPU_MAX_FRAMES_ENV);
+	const char *mode = environment__get(XPU_CALL_GRAPH_ENV), *why;
+	const char *frames = environment__get(XPU_MAX_FRAMES_ENV);
 	static bool done;
 	unsigned int n;
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "device/cupti_lib.h"
-#include "base/options.h"
+#include "base/cupti_lib.h"
+#include "base/environment.h"
 #include "xpu_record.h"
 
 /* Where events were recorded last: by address, so that one may push out another. */
@@ -51,7 +51,7 @@ bool wait__watch(uint32_t cbid, const char *name)
 		{ "cuMemcpy", WAIT_COPY },
 		{ "cuMemset", WAIT_COPY },
 	};
-	const char *wanted = options__get(XPU_WAITS_ENV);
+	const char *wanted = environment__get(XPU_WAITS_ENV);
 	uint8_t call = WAIT_LAUNCH;
 	size_t i;
 

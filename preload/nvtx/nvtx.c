@@ -10,7 +10,7 @@
 #include "nvtx/nvtx_abi.h"
 #include "wire/probe.h"
 #include "nvtx/ranges.h"
-#include "shim.h"
+#include "base/life.h"
 #include "xpu_record.h"
 
 #define INJECTION_ENV	"NVTX_INJECTION64_PATH"

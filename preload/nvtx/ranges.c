@@ -13,10 +13,11 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "launch/in_range.h"
 #include "launch/launch.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "shim.h"
+#include "base/life.h"
 #include "xpu_record.h"
 #include "xpu_utf8.h"
 

@@ -82,20 +82,8 @@ void ranges__end(uint64_t id);
 
 void ranges__mark(struct range *range);
 
-/* For launch.c. This thread has got a log: what waited for it goes there. */
-void ranges__have_log(void);
-
-/*
- * This thread's log does not agree with its slot: another thread has ended a range, or events wait
- * for room. Return: whether all events are in the log now.
- */
-bool ranges__sync(void);
-
 /* This thread ends: so do its ranges. Before launch__exit(), for its log hears of it. */
 void ranges__exit(void);
-
-/* Tells of every path again. On any thread. */
-void ranges__repeat(void);
 
 /* The process ends: what still waits for room is dropped. */
 void ranges__give_up(void);

@@ -14,7 +14,7 @@
 #include "base/hot.h"
 #include "base/libc.h"
 #include "base/number.h"
-#include "base/options.h"
+#include "base/environment.h"
 #include "wire/probe.h"
 #include "wire/wire.h"
 
@@ -144,7 +144,7 @@ static void tell(void *handle, bool early)
 {
 	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
 	const struct py_debug_offsets *d = dlsym(handle, "_PyRuntime");
-	const char *asked = options__get(XPU_PYTHON_ENV);
+	const char *asked = environment__get(XPU_PYTHON_ENV);
 	uintptr_t code = (uintptr_t)dlsym(handle, "PyCode_Type");
 	uintptr_t unicode = (uintptr_t)dlsym(handle, "PyUnicode_Type");
 	struct py_layout l;
@@ -170,7 +170,7 @@ void python__tell(bool early)
 	void *handle;
 
 	/* Who attaches later may take samples, too. */
-	if ((probe__live || options__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
+	if ((probe__live || environment__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
 		tell(handle, early);
 	dlerror();
 	errno = saved_errno;
@@ -238,7 +238,7 @@ void python__look(bool unwound)
 		return;
 	if (!begun) {
 		begun = true;
-		asked = options__get(XPU_PYTHON_ENV);
+		asked = environment__get(XPU_PYTHON_ENV);
 		asked_for_it = asked;
 		if (asked && !strcmp(asked, "only"))
 			wanted = PYTHON_ONLY;

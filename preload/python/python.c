@@ -7,7 +7,7 @@
 
 #include "base/hot.h"
 #include "python/interpreter.h"
-#include "python/pycode.h"
+#include "python/code_names.h"
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
@@ -19,7 +19,7 @@
 #define OWNED_BY_CSTACK		3	/* from 3.12 on: no frame of Python's, but the loop's own */
 
 /* An instruction that was met: one cache line. */
-struct entry {
+struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* bytes into the code; odd in a generator's frame */
 	uint32_t version;		/* of the code object, unique in the process; or its line */
@@ -31,7 +31,7 @@ struct entry {
 	const struct known *known;
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct entry) == 64, "a cache line");
+_Static_assert(sizeof(struct known_line) == 64, "a cache line");
 
 #define SETS	256			/* a power of two */
 #define WAYS	4
@@ -61,7 +61,7 @@ struct python_trace {
 };
 
 struct python {
-	struct entry entries[SETS][WAYS];
+	struct known_line entries[SETS][WAYS];
 	unsigned int nr_filled;
 	unsigned int nr_words, nr_groups;
 	bool cut;			/* there are more */
@@ -78,7 +78,7 @@ struct python {
 static atomic_uint nr_walks;		/* up to PROBATION */
 
 /* Whether the code object that @e remembers is still there, not another one in its place. */
-static inline bool entry__holds(const struct entry *e, uint64_t code)
+static inline bool entry__holds(const struct known_line *e, uint64_t code)
 {
 	uint64_t table;
 
@@ -94,7 +94,7 @@ static inline bool entry__holds(const struct entry *e, uint64_t code)
 		       e->prefix_bytes);
 }
 
-static struct entry *python__set(struct python *p, uint64_t code, uint32_t where)
+static struct known_line *python__set(struct python *p, uint64_t code, uint32_t where)
 {
 	return p->entries[((code >> 4) * 0x9e3779b97f4a7c15ull + where * 0x2545f4914f6cdd1dull) >>
 			  56];
@@ -106,7 +106,7 @@ _Static_assert(SETS == 1 << (64 - 56), "the hash's shift");
 static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
 							      uint32_t where)
 {
-	struct entry fresh = { .code = code, .where = where }, *e = python__set(p, code, where);
+	struct known_line fresh = { .code = code, .where = where }, *e = python__set(p, code, where);
 	const uint8_t *table, *stop;
 	struct known want = { 0 };
 	int addr = (int)where, line;
@@ -176,7 +176,7 @@ unexpected:
 
 static inline void python__push(struct python *p, uint64_t code, uint32_t where)
 {
-	struct entry *e = python__set(p, code, where);
+	struct known_line *e = python__set(p, code, where);
 	uint64_t word;
 	int i;
 

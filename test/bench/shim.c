@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 #include "launch/launch.h"
 #include "launch/paths.h"
 #include "wire/probe.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/cfi.h"
+#include "symbols/file_cfi.h"
 
 #define STACK		0x7000
 #define STACK_BYTES	0x400
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	long page = sysconf(_SC_PAGESIZE);
 	size_t room = (size + page - 1) / page * page;
 	struct elf_file f;
-	struct cfi *c;
+	struct file_cfi *c;
 	uint64_t pc;
 	uint8_t *image, salt = size ? data[size - 1] : 0;
 	bool interrupted;
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f = (struct elf_file){ .image = image, .bytes = size, .mapped = true };
 	elf_version(EV_CURRENT);
 	f.elf = elf_memory((char *)image, size);
-	c = f.elf && elf_kind(f.elf) == ELF_K_ELF ? cfi__new(&f) : NULL;
+	c = f.elf && elf_kind(f.elf) == ELF_K_ELF ? file_cfi__new(&f) : NULL;
 	for (pc = 0x1000; c && pc < 0x1400; pc += 4) {
 		struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
 
@@ -57,11 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		regs.v[XPU_REG_SP] = STACK;
 		regs.v[XPU_REG_IP] = pc;
 		for (i = 0; i < 8; i++)
-			if (cfi__step(c, regs.v[XPU_REG_IP], &regs, &interrupted, read_stack,
-				      &salt))
+			if (file_cfi__step(c, regs.v[XPU_REG_IP], &regs, &interrupted,
+					   read_stack, &salt))
 				break;
 	}
-	cfi__free(c);
+	file_cfi__free(c);
 	elf_end(f.elf);
 	munmap(image, room + page);
 	return 0;

@@ -97,18 +97,19 @@ floors() {
 
 floors merge write join+import read symbols model
 floors loader target attach record base
+floors preload device nvtx launch python wire base
 
-# A file and its header are one. (In preload/, launches, ranges and CUPTI's records call each other.)
-is "$(grep -v '^preload/' "$work/arrows" | sed -E 's/\.[chS]( |$)/\1/g' | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
+# A file and its header are one.
+is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
 	"no includes go round in a circle"
-is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|stacks)\.h"' $merge test/*/*.[ch] |
+is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' $merge test/*/*.[ch] |
 	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"libbfd is behind merge/symbols/libbfd.c"
 # The loader looks for the probe sites in our own shim, and in nobody else's file.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
-	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/cfi.c$')" "" \
-	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/cfi.h"
+	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
+	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h

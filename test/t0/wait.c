@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "model/wait.h"
+#include "model/waits.h"
 
 #define US		1000
 #define MAX_WAITS	64

@@ -9,7 +9,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "shim.h"
+#include "base/life.h"
 #include "tap.h"
 
 #define NR_THREADS	40		/* each has a buffer of CUPTI's */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cfi.h - from a function's registers to its caller's, by the unwind tables of a file (.eh_frame)
+ * file_cfi.h - from a function's registers to its caller's, by the unwind tables of a file (.eh_frame)
  *
  * The only door to libdw. The tables are other people's, and so is the stack: whatever they say,
  * nothing outside of the two is read, and a step ends.
  */
-#ifndef MERGE_CFI_H
-#define MERGE_CFI_H
+#ifndef MERGE_FILE_CFI_H
+#define MERGE_FILE_CFI_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "xpu_record.h"
 #include "symbols/elf_file.h"
 
-struct cfi;
+struct file_cfi;
 
 struct cfi_regs {
 	uint64_t v[XPU_NR_REGS];
@@ -32,18 +32,18 @@ enum cfi_result {
 };
 
 /* Return: the tables of @f, which must stay open, or NULL if it has none, or memory is out. */
-struct cfi *cfi__new(const struct elf_file *f);
-void cfi__free(struct cfi *c);
+struct file_cfi *file_cfi__new(const struct elf_file *f);
+void file_cfi__free(struct file_cfi *c);
 
 /**
- * cfi__step - go to the caller
+ * file_cfi__step - go to the caller
  * @c: the tables
  * @pc: the place, as the file's symbol table counts it
  * @regs: the registers there, and then, if stepped, in the caller, with its place as XPU_REG_IP
  * @interrupted: set to whether a signal struck there: the place is no return address
  * @read, @ctx: the stack
  */
-enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, bool *interrupted,
-			  cfi_read_fn read, void *ctx);
+enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
+			       bool *interrupted, cfi_read_fn read, void *ctx);
 
-#endif /* MERGE_CFI_H */
+#endif /* MERGE_FILE_CFI_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "python/pycode.h"
+#include "python/code_names.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "symbols/cfi.h"
+#include "symbols/file_cfi.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
 
+#include "dwarf_expr.h"
 #include "hash.h"
 
-#define DEPTH	16			/* of an expression's stack; compilers' need four */
 #define MAX_OPS	256			/* of an expression that comes to an end, branches or not */
 
 /* What the tables say of one place; samples come back to it. */
@@ -17,7 +17,7 @@ struct place {
 	UT_hash_handle hh;
 };
 
-struct cfi {
+struct file_cfi {
 	Dwarf_CFI *dwarf;
 	struct place *places;
 };
@@ -26,16 +26,13 @@ struct cfi {
 struct machine_state {
 	const struct cfi_regs *regs;
 	uint64_t cfa;
-	cfi_read_fn read;
-	void *ctx;
-	uint64_t stack[DEPTH];
-	size_t nr;
+	struct expr expr;
 	bool is_value;			/* the result is the value itself, not where it is */
 };
 
-struct cfi *cfi__new(const struct elf_file *f)
+struct file_cfi *file_cfi__new(const struct elf_file *f)
 {
-	struct cfi *c = calloc(1, sizeof(*c));
+	struct file_cfi *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -46,7 +43,7 @@ struct cfi *cfi__new(const struct elf_file *f)
 	return NULL;
 }
 
-void cfi__free(struct cfi *c)
+void file_cfi__free(struct file_cfi *c)
 {
 	struct place *p, *next;
 
@@ -61,59 +58,19 @@ void cfi__free(struct cfi *c)
 	free(c);
 }
 
-static bool push(struct machine_state *m, uint64_t value)
-{
-	if (m->nr == DEPTH)
-		return false;
-	m->stack[m->nr++] = value;
-	return true;
-}
-
 static bool push_reg(struct machine_state *m, uint64_t reg, uint64_t offset)
 {
 	if (reg >= XPU_NR_REGS || !(m->regs->known & 1u << reg))
 		return false;
-	return push(m, m->regs->v[reg] + offset);
-}
-
-/* The two topmost become one. */
-static bool binary(struct machine_state *m, uint8_t atom)
-{
-	uint64_t a, b;
-
-	if (m->nr < 2)
-		return false;
-	b = m->stack[--m->nr];
-	a = m->stack[m->nr - 1];
-	switch (atom) {
-	case DW_OP_plus:	a += b; break;
-	case DW_OP_minus:	a -= b; break;
-	case DW_OP_mul:		a *= b; break;
-	case DW_OP_and:		a &= b; break;
-	case DW_OP_or:		a |= b; break;
-	case DW_OP_xor:		a ^= b; break;
-	case DW_OP_shl:		a = b < 64 ? a << b : 0; break;
-	case DW_OP_shr:		a = b < 64 ? a >> b : 0; break;
-	case DW_OP_eq:		a = a == b; break;
-	case DW_OP_ne:		a = a != b; break;
-	case DW_OP_lt:		a = (int64_t)a < (int64_t)b; break;
-	case DW_OP_le:		a = (int64_t)a <= (int64_t)b; break;
-	case DW_OP_gt:		a = (int64_t)a > (int64_t)b; break;
-	case DW_OP_ge:		a = (int64_t)a >= (int64_t)b; break;
-	default:		return false;
-	}
-	m->stack[m->nr - 1] = a;
-	return true;
+	return expr__push(&m->expr, m->regs->v[reg] + offset);
 }
 
 /* Return: whether the operation was done; those that no unwind table needs are not. */
 static bool operate(struct machine_state *m, const Dwarf_Op *op)
 {
-	uint64_t *top = m->nr ? &m->stack[m->nr - 1] : NULL;
-
 	switch (op->atom) {
 	case DW_OP_lit0 ... DW_OP_lit31:
-		return push(m, op->atom - DW_OP_lit0);
+		return expr__push(&m->expr, op->atom - DW_OP_lit0);
 	case DW_OP_breg0 ... DW_OP_breg31:
 		return push_reg(m, op->atom - DW_OP_breg0, op->number);
 	case DW_OP_bregx:
@@ -135,27 +92,14 @@ static bool operate(struct machine_state *m, const Dwarf_Op *op)
 	case DW_OP_const8s:
 	case DW_OP_constu:
 	case DW_OP_consts:
-		return push(m, op->number);
+		return expr__push(&m->expr, op->number);
 	case DW_OP_call_frame_cfa:
-		return push(m, m->cfa);
-	case DW_OP_dup:
-		return top && push(m, *top);
-	case DW_OP_drop:
-		m->nr -= top != NULL;
-		return top;
-	case DW_OP_plus_uconst:
-		if (top)
-			*top += op->number;
-		return top;
-	case DW_OP_deref:
-		return top && m->read(m->ctx, *top, top);
-	case DW_OP_nop:
-		return true;
+		return expr__push(&m->expr, m->cfa);
 	case DW_OP_stack_value:
 		m->is_value = true;
 		return true;
 	default:
-		return binary(m, op->atom);
+		return expr__operate(&m->expr, op->atom, op->number);
 	}
 }
 
@@ -163,20 +107,20 @@ static bool evaluate(struct machine_state *m, const Dwarf_Op *ops, size_t nr, ui
 {
 	size_t i;
 
-	m->nr = 0;
+	m->expr.nr = 0;
 	m->is_value = false;
 	if (nr > MAX_OPS)
 		return false;
 	for (i = 0; i < nr; i++)
 		if (!operate(m, &ops[i]))
 			return false;
-	if (!m->nr)
+	if (!m->expr.nr)
 		return false;
-	*result = m->stack[m->nr - 1];
+	*result = m->expr.v[m->expr.nr - 1];
 	return true;
 }
 
-static Dwarf_Frame *cfi__frame(struct cfi *c, uint64_t pc)
+static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 {
 	struct place *p;
 	bool oom = false;
@@ -198,11 +142,11 @@ static Dwarf_Frame *cfi__frame(struct cfi *c, uint64_t pc)
 	return NULL;
 }
 
-enum cfi_result cfi__step(struct cfi *c, uint64_t pc, struct cfi_regs *regs, bool *interrupted,
-			  cfi_read_fn read, void *ctx)
+enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
+			       bool *interrupted, cfi_read_fn read, void *ctx)
 {
-	struct machine_state m = { .regs = regs, .read = read, .ctx = ctx };
-	Dwarf_Frame *frame = cfi__frame(c, pc);
+	struct machine_state m = { .regs = regs, .expr = { .read = read, .ctx = ctx } };
+	Dwarf_Frame *frame = file_cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;
 	bool in_register = false;

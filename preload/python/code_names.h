@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pycode.h - what Python's code objects are called, kept for as long as the process lives
+ * code_names.h - what Python's code objects are called, kept for as long as the process lives
  *
  * Launching threads add to these, perhaps in a signal handler that interrupted malloc(): so there
  * is no lock, and memory is the shim's own. The shim's thread sends what was added.
  */
-#ifndef XPU_PRELOAD_PYCODE_H
-#define XPU_PRELOAD_PYCODE_H
+#ifndef XPU_PRELOAD_CODE_NAMES_H
+#define XPU_PRELOAD_CODE_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,4 +60,4 @@ static inline bool text__is(const struct text *t, uint64_t str)
 		       L.ascii_bytes : L.compact_bytes)), t->bytes);
 }
 
-#endif /* XPU_PRELOAD_PYCODE_H */
+#endif /* XPU_PRELOAD_CODE_NAMES_H */

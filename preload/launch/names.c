@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/names.h"
+#include "launch/names.h"
 
 #include <stddef.h>
 #include <string.h>

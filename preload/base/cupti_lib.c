@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/cupti_lib.h"
+#include "base/cupti_lib.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/options.h"
+#include "base/environment.h"
 
 static const int majors[] = { 13, 12, 11 };
 
@@ -93,7 +93,7 @@ static int driver_major(void)
 
 static bool find_library(struct search *s)
 {
-	const char *named = options__get("XPUSHIM_CUPTI");
+	const char *named = environment__get("XPUSHIM_CUPTI");
 
 	if (named && named[0])
 		return try_open(s, named, 0);
@@ -110,8 +110,8 @@ static bool find_library(struct search *s)
 	     try_dir(s, s->cudart_dir, "/../extras/CUPTI/lib64/", 0) ||
 	     try_dir(s, s->cudart_dir, "/../../../extras/CUPTI/lib64/", 0)))
 		return true;
-	return try_dir(s, "", "", 0) || try_toolkit(s, options__get("CUDA_HOME")) ||
-	       try_toolkit(s, options__get("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
+	return try_dir(s, "", "", 0) || try_toolkit(s, environment__get("CUDA_HOME")) ||
+	       try_toolkit(s, environment__get("CUDA_PATH")) || try_toolkit(s, "/usr/local/cuda") ||
 	       try_toolkit(s, "/opt/cuda");
 }
 
@@ -148,7 +148,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	size_t i;
 
 	if (!find_library(&s)) {
-		const char *named = options__get("XPUSHIM_CUPTI");
+		const char *named = environment__get("XPUSHIM_CUPTI");
 
 		if (named && named[0])
 			snprintf(why, len, "XPUSHIM_CUPTI=%s cannot be loaded", named);

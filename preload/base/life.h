@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* shim.h - what the other files of the shim may ask of its life cycle (shim.c) */
-#ifndef XPU_PRELOAD_SHIM_H
-#define XPU_PRELOAD_SHIM_H
+/* life.h - what the rooms may ask of the shim's life cycle, which is shim.c's */
+#ifndef XPU_PRELOAD_LIFE_H
+#define XPU_PRELOAD_LIFE_H
 
 #include <stdbool.h>
 
@@ -34,4 +34,4 @@ void shim__yield(const char *function);
 /* ends.c, called when the shim is loaded. */
 void ends__init(void);
 
-#endif /* XPU_PRELOAD_SHIM_H */
+#endif /* XPU_PRELOAD_LIFE_H */

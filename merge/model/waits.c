@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/wait.h"
+#include "model/waits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
  */
 #define MAX_AT_ONCE	4096
 
-struct span {
+struct stretch {
 	uint64_t from_ns, to_ns;
 };
 
@@ -27,7 +27,7 @@ struct piece {				/* of device work */
 
 struct wait_group {
 	uint32_t proc, context;
-	ARRAY(struct span) spans;	/* when anybody waited here; in order, disjoint */
+	ARRAY(struct stretch) spans;	/* when anybody waited here; in order, disjoint */
 	size_t recent;			/* where the last work fell: the next one is near */
 	ARRAY(struct piece) pieces;
 };
@@ -136,8 +136,8 @@ int waits__ready(struct waits *w)
 	for (i = 0; i < w->list.nr; i++) {
 		const struct wait *wait = &w->list.v[i];
 		struct wait_group *g = &w->groups.v[wait->group];
-		struct span span = { wait->start_ns, wait__end_ns(wait) };
-		struct span *last = g->spans.nr ? &g->spans.v[g->spans.nr - 1] : NULL;
+		struct stretch span = { wait->start_ns, wait__end_ns(wait) };
+		struct stretch *last = g->spans.nr ? &g->spans.v[g->spans.nr - 1] : NULL;
 
 		key = WAIT_KEY(wait->proc, wait->rec->correlation_id);
 		if (wait->rec->hdr.misc & XPU_WAIT_LAUNCH)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * stacks.h - names for the frames of all chains
+ * frames.h - names for the frames of all chains
  */
-#ifndef MERGE_STACKS_H
-#define MERGE_STACKS_H
+#ifndef MERGE_FRAMES_H
+#define MERGE_FRAMES_H
 
 #include "model/model.h"
 #include "read/found.h"
@@ -11,13 +11,13 @@
 #include "symbols/jitmap.h"
 
 /**
- * stacks__run - after the last pass: chain.stack, for each of this recording's
+ * frames__run - after the last pass: chain.stack, for each of this recording's
  *
  * Counts in @loss the stacks that are not there or not whole, and frames without a name.
  *
  * Return: 0 or -ENOMEM.
  */
-int stacks__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
+int frames__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
 		struct model *m, struct loss *loss);
 
-#endif /* MERGE_STACKS_H */
+#endif /* MERGE_FRAMES_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/options.h"
+#include "base/environment.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static const char *const names[] = {
 static const char *values[NR_OPTIONS];
 static bool are_read;
 
-void options__read(void)
+void environment__read(void)
 {
 	const char *value;
 	size_t i;
@@ -30,7 +30,7 @@ void options__read(void)
 	are_read = true;
 }
 
-const char *options__get(const char *name)
+const char *environment__get(const char *name)
 {
 	size_t i;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "symbols/unwind.h"
+#include "symbols/copied_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "hash.h"
 
-#include "symbols/cfi.h"
+#include "symbols/file_cfi.h"
 
 struct unwind_tables {			/* of a file */
 	const struct dso *dso;
-	struct cfi *cfi;		/* NULL: it has none */
+	struct file_cfi *cfi;		/* NULL: it has none */
 	UT_hash_handle hh;
 };
 
@@ -24,13 +24,13 @@ struct unwind_stack {			/* of a thread */
 	UT_hash_handle hh;
 };
 
-void unwind__init(struct unwind *u, struct dsos *dsos)
+void copied_stacks__init(struct copied_stacks *u, struct dsos *dsos)
 {
 	memset(u, 0, sizeof(*u));
 	u->dsos = dsos;
 }
 
-void unwind__next(struct unwind *u)
+void copied_stacks__next(struct copied_stacks *u)
 {
 	struct unwind_stack *s, *next;
 
@@ -41,19 +41,19 @@ void unwind__next(struct unwind *u)
 	}
 }
 
-void unwind__exit(struct unwind *u)
+void copied_stacks__exit(struct copied_stacks *u)
 {
 	struct unwind_tables *t, *next;
 
-	unwind__next(u);
+	copied_stacks__next(u);
 	HASH_ITER(hh, u->tables, t, next) {
 		HASH_DEL(u->tables, t);
-		cfi__free(t->cfi);
+		file_cfi__free(t->cfi);
 		free(t);
 	}
 }
 
-static struct unwind_stack *unwind__stack(struct unwind *u, uint32_t thread_id)
+static struct unwind_stack *copied_stacks__stack(struct copied_stacks *u, uint32_t thread_id)
 {
 	struct unwind_stack *s;
 	bool oom = false;
@@ -72,7 +72,7 @@ static struct unwind_stack *unwind__stack(struct unwind *u, uint32_t thread_id)
 	return NULL;
 }
 
-/* Makes @s what the record says. Return: as unwind__record(). */
+/* Makes @s what the record says. Return: as copied_stacks__record(). */
 static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_stack *rec)
 {
 	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
@@ -120,7 +120,7 @@ static bool unwind_stack__read(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-static struct cfi *unwind__cfi(struct unwind *u, const struct dso *dso)
+static struct file_cfi *copied_stacks__cfi(struct copied_stacks *u, const struct dso *dso)
 {
 	struct unwind_tables *t;
 	bool oom = false;
@@ -132,11 +132,11 @@ static struct cfi *unwind__cfi(struct unwind *u, const struct dso *dso)
 	if (!t)
 		return NULL;
 	t->dso = dso;
-	t->cfi = dso->state == DSO_LOADED ? cfi__new(&dso->file) : NULL;
+	t->cfi = dso->state == DSO_LOADED ? file_cfi__new(&dso->file) : NULL;
 	HASH_ADD_PTR(u->tables, dso, t);
 	if (!oom)
 		return t->cfi;
-	cfi__free(t->cfi);
+	file_cfi__free(t->cfi);
 	free(t);
 	return NULL;
 }
@@ -159,15 +159,15 @@ static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwin
 	return CFI_STEPPED;
 }
 
-static enum cfi_result unwind__step(struct unwind *u, struct image *image, uint32_t epoch,
-				    struct cfi_regs *regs, bool *exact, bool *loop,
-				    struct unwind_stack *s)
+static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image *image, uint32_t epoch,
+					   struct cfi_regs *regs, bool *exact, bool *loop,
+					   struct unwind_stack *s)
 {
 	uint64_t addr = regs->v[XPU_REG_IP] - !*exact, vaddr;
 	struct map *map = image__find_map(image, epoch, addr);
 	enum cfi_result result = CFI_NO_TABLE;
 	const struct dso_symbol *symbol;
-	struct cfi *cfi;
+	struct file_cfi *cfi;
 
 	*exact = false;
 	if (map && !map->dso)
@@ -177,14 +177,15 @@ static enum cfi_result unwind__step(struct unwind *u, struct image *image, uint3
 		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
 					   &vaddr);
 		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
-		cfi = unwind__cfi(u, map->dso);
+		cfi = copied_stacks__cfi(u, map->dso);
 		if (cfi)
-			result = cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
+			result = file_cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
 	}
 	return result == CFI_NO_TABLE ? step_by_frame_pointer(regs, s) : result;
 }
 
-static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words, size_t nr_words)
+static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const uint64_t *words,
+				  size_t nr_words)
 {
 	memcpy(u->frames + *nr, words, nr_words * sizeof(*words));
 	*nr += nr_words;
@@ -194,8 +195,8 @@ static void unwind__append(struct unwind *u, uint16_t *nr, const uint64_t *words
  * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a
  * frame of Python's, one.
  */
-static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stack *rec,
-				  uint16_t nr_native, uint16_t *nr)
+static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct xpu_record_stack *rec,
+					 uint16_t nr_native, uint16_t *nr)
 {
 	size_t i, done = 0;
 
@@ -212,8 +213,8 @@ static void unwind__merge_by_name(struct unwind *u, const struct xpu_record_stac
  * order, so both are gone through once. Loops that are not met, because the native chain was cut
  * short of them, are further out than all of it.
  */
-static void unwind__merge(struct unwind *u, const struct xpu_record_stack *rec, uint16_t nr_native,
-			  bool truncated, uint16_t *nr)
+static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_record_stack *rec,
+				 uint16_t nr_native, bool truncated, uint16_t *nr)
 {
 	size_t i = 0, loop, word, done = 0;
 
@@ -229,23 +230,23 @@ static void unwind__merge(struct unwind *u, const struct xpu_record_stack *rec, 
 				break;
 			continue;	/* its frames go with the next one's */
 		}
-		unwind__append(u, nr, u->native + i, loop - i);
+		copied_stacks__append(u, nr, u->native + i, loop - i);
 		for (; done < word; done++)
 			if (XPU_WORD_IS_PYTHON(rec->data[done]))
 				u->frames[(*nr)++] = rec->data[done];
 		i = loop + 1;
 	}
-	unwind__append(u, nr, u->native + i, nr_native - i);
+	copied_stacks__append(u, nr, u->native + i, nr_native - i);
 	for (; done < rec->nr_python; done++)
 		if (XPU_WORD_IS_PYTHON(rec->data[done]))
 			u->frames[(*nr)++] = rec->data[done];
 }
 
-int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct image *image,
-		   uint32_t epoch, uint16_t *nr, uint16_t *flags)
+int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack *rec,
+			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags)
 {
 	struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
-	struct unwind_stack *s = unwind__stack(u, rec->thread_id);
+	struct unwind_stack *s = copied_stacks__stack(u, rec->thread_id);
 	enum cfi_result result = CFI_STEPPED;
 	uint32_t loops;
 	uint16_t n;
@@ -262,8 +263,10 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	u->sp[0] = regs.v[XPU_REG_SP];
 	u->loop[0] = false;
 	for (n = 1; n < UNWIND_MAX_FRAMES; n++) {
-		result = image ? unwind__step(u, image, epoch, &regs, &exact, &u->loop[n - 1], s) :
-				 CFI_LOST;
+		result = CFI_LOST;
+		if (image)
+			result = copied_stacks__step(u, image, epoch, &regs, &exact,
+						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
 		if (regs.v[XPU_REG_IP] >> 56) {		/* no program's */
@@ -280,8 +283,8 @@ int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct 
 	for (loops = 0; loops < rec->nr_python && XPU_WORD_IS_PYTHON(rec->data[loops]); loops++)
 		;
 	if (loops < rec->nr_python)
-		unwind__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
+		copied_stacks__merge(u, rec, n, *flags & XPU_CHAIN_TRUNCATED, nr);
 	else
-		unwind__merge_by_name(u, rec, n, nr);
+		copied_stacks__merge_by_name(u, rec, n, nr);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/paths.h"
+#include "base/own_files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int paths__find(const char *name, char *path, size_t len)
+int own_files__find(const char *name, char *path, size_t len)
 {
 	static const char *const places[] = { "", "../lib/xpuload/" };
 	char self[PATH_MAX], tried[PATH_MAX + 64], real[PATH_MAX];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unwind.h - call chains out of copies of the stack
+ * copied_stacks.h - call chains out of copies of the stack
  *
  * A STACK record has the registers and the top of a thread's stack, as far as it differs from the
- * one before. struct unwind puts it together again and walks it by the unwind tables of the files
- * that were mapped; where there are none (code made at run time), by the frame pointer.
+ * one before. struct copied_stacks puts it together again and walks it by the unwind tables of the
+ * files that were mapped; where there are none (code made at run time), by the frame pointer.
  */
-#ifndef MERGE_UNWIND_H
-#define MERGE_UNWIND_H
+#ifndef MERGE_COPIED_STACKS_H
+#define MERGE_COPIED_STACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 struct unwind_tables;
 struct unwind_stack;
 
-struct unwind {
+struct copied_stacks {
 	struct dsos *dsos;		/* the caller's, to be closed after this */
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* by thread: what it was last */
@@ -32,14 +32,14 @@ struct unwind {
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 
-void unwind__init(struct unwind *u, struct dsos *dsos);
-void unwind__exit(struct unwind *u);
+void copied_stacks__init(struct copied_stacks *u, struct dsos *dsos);
+void copied_stacks__exit(struct copied_stacks *u);
 
 /* Forgets the stacks: what follows is another recording. */
-void unwind__next(struct unwind *u);
+void copied_stacks__next(struct copied_stacks *u);
 
 /**
- * unwind__record - the call chain of a sample
+ * copied_stacks__record - the call chain of a sample
  * @u: all of it; records of a thread must come in the order of the file
  * @rec: the sample, checked by the reader
  * @image: the address space it is of, or NULL: then only where it was is known
@@ -50,7 +50,7 @@ void unwind__next(struct unwind *u);
  *
  * Return: 0; 1 if the record leans on one that is not there; or -ENOMEM.
  */
-int unwind__record(struct unwind *u, const struct xpu_record_stack *rec, struct image *image,
-		   uint32_t epoch, uint16_t *nr, uint16_t *flags);
+int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack *rec,
+			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags);
 
-#endif /* MERGE_UNWIND_H */
+#endif /* MERGE_COPIED_STACKS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * wait.h - what the device did while threads waited for it
+ * waits.h - what the device did while threads waited for it
  *
  *	waits__add(&w, ...);		every wait, then
  *	waits__ready(&w);
@@ -15,8 +15,8 @@
  * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when
  * the device worked for it half of the time, and not at all otherwise.
  */
-#ifndef MERGE_WAIT_H
-#define MERGE_WAIT_H
+#ifndef MERGE_WAITS_H
+#define MERGE_WAITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,4 +81,4 @@ typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, 
 /* Return: 0, -ENOMEM or what @fn returned. */
 int waits__share(struct waits *w, wait_share_fn fn, void *ctx);
 
-#endif /* MERGE_WAIT_H */
+#endif /* MERGE_WAITS_H */

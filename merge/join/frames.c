@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/stacks.h"
+#include "join/frames.h"
 
 #include <errno.h>
 
 /* Where the names are that a recording has itself: Python's, a JIT's. */
-struct stacks {
+struct frames {
 	const struct found *found;
 	struct jitmaps *jitmaps;
 	struct callchains *callchains;
 	uint32_t proc;			/* whose chain is being resolved */
 };
 
-static bool stacks__pycode(void *ctx, uint32_t id, struct pycode *code)
+static bool frames__pycode(void *ctx, uint32_t id, struct pycode *code)
 {
 	const struct xpu_record_pycode *rec;
-	const struct stacks *s = ctx;
+	const struct frames *s = ctx;
 	uint32_t proc = s->proc, idx;
 	const struct pysource *source;
 
@@ -32,17 +32,17 @@ static bool stacks__pycode(void *ctx, uint32_t id, struct pycode *code)
 	return code->name && code->filename;
 }
 
-static const char *stacks__string(void *ctx, uint32_t id)
+static const char *frames__string(void *ctx, uint32_t id)
 {
-	const struct stacks *s = ctx;
+	const struct frames *s = ctx;
 
 	return found__string(s->found, s->proc, id);
 }
 
-static const char *stacks__jit(void *ctx, const struct image *image, bool ran_before,
+static const char *frames__jit(void *ctx, const struct image *image, bool ran_before,
 			       uint64_t addr)
 {
-	const struct stacks *s = ctx;
+	const struct frames *s = ctx;
 	const char *name = NULL;
 
 	/* A forked process goes on with its parent's code. */
@@ -53,7 +53,7 @@ static const char *stacks__jit(void *ctx, const struct image *image, bool ran_be
 }
 
 /* Names the frames of a chain of the model's. Return: 0 or -ENOMEM. */
-static int stacks__resolve(struct stacks *s, struct model *m, struct chain *chain)
+static int frames__resolve(struct frames *s, struct model *m, struct chain *chain)
 {
 	struct callchains *c = s->callchains;
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
@@ -75,7 +75,7 @@ static int stacks__resolve(struct stacks *s, struct model *m, struct chain *chai
 }
 
 /* Counts a stack that is not there or not whole. */
-static void stacks__count(const struct model *m, const struct chain *chain, struct loss *loss)
+static void frames__count(const struct model *m, const struct chain *chain, struct loss *loss)
 {
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
 
@@ -92,22 +92,22 @@ static void stacks__count(const struct model *m, const struct chain *chain, stru
 	}
 }
 
-int stacks__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
+int frames__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
 		struct model *m, struct loss *loss)
 {
-	struct stacks s = { .found = found, .jitmaps = jitmaps, .callchains = callchains };
+	struct frames s = { .found = found, .jitmaps = jitmaps, .callchains = callchains };
 	size_t i;
 	int err = 0;
 
-	callchains->pycode = stacks__pycode;
-	callchains->jit = stacks__jit;
+	callchains->pycode = frames__pycode;
+	callchains->jit = frames__jit;
 	callchains->kallsyms = &found->kallsyms;
-	callchains->string = stacks__string;
+	callchains->string = frames__string;
 	callchains->lookup_ctx = &s;
 	callchains->nr_frames = callchains->nr_unsymbolized = 0;
 	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
-		err = stacks__resolve(&s, m, &m->chains.v[i]);
-		stacks__count(m, &m->chains.v[i], loss);
+		err = frames__resolve(&s, m, &m->chains.v[i]);
+		frames__count(m, &m->chains.v[i], loss);
 	}
 	callchains->lookup_ctx = NULL;
 	loss->nr_frames = callchains->nr_frames;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* own_files.h - where xpuload's own files are: installed, portable or in a build tree */
+#ifndef XPU_LOADER_OWN_FILES_H
+#define XPU_LOADER_OWN_FILES_H
+
+#include <stddef.h>
+
+/**
+ * own_files__find - find a file that belongs to xpuload
+ * @name: "libxpushim.so", "xpumerge" or "fold.sh"
+ * @path: filled in, absolute; @len bytes
+ *
+ * Looks beside xpuload, as in a build, and in ../lib/xpuload, as installed.
+ *
+ * Return: 0, -ENOENT, or -ENAMETOOLONG.
+ */
+int own_files__find(const char *name, char *path, size_t len);
+
+#endif /* XPU_LOADER_OWN_FILES_H */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buffers.h - CUPTI's buffers, as yield.c shares them between the shim, activity.c, and the program
+ */
+#ifndef XPU_PRELOAD_BUFFERS_H
+#define XPU_PRELOAD_BUFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+/*
+ * CUPTI's callbacks, for the shim and for the program: see yield.c. They take no lock and, for the
+ * shim, wait for nobody.
+ */
+void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records);
+void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
+				  size_t valid_bytes);
+
+/* Whether CUPTI collects for the shim. */
+bool activity__collects(void);
+
+#endif /* XPU_PRELOAD_BUFFERS_H */
