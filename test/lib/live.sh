@@ -30,7 +30,7 @@ start() {
 start_dormant() {	# start_dormant NAME ARGS...: with the shim, by nobody's session
 	name=$1
 	shift
-	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 200 "$@"
+	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 "$@"
 }
 
 has_lines() {		# has_lines FILE NUMBER

@@ -9,7 +9,7 @@ quiet_sanitizers
 use_sim
 
 # What the target says of its work without any of this.
-start plain "$live" -s 200 -t 2
+start plain "$live" -s 1800 -t 2
 for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
 finish plain
 want=$(tail -n 1 plain.out)
@@ -109,7 +109,7 @@ exact second 503 "who comes as another one leaves has all"
 
 # Every shimmed process on the machine, and processes of which xpuload must not hear.
 start_dormant d -t 2
-start stranger "$live" -s 200
+start stranger "$live" -s 1800
 attach all -a
 wait_for is_awake all
 sleep 1				# the other one's definitions
@@ -123,7 +123,7 @@ like "$(cat all.log)" ' 2 processes;' "-a: of two processes"
 finish stranger
 
 # Programs that cannot be attached to.
-start stranger "$live" -s 200
+start stranger "$live" -s 1800
 xpuload -o none.data -p "$stranger_pid" 2>log
 is $? 125 "a process without the shim: status"
 like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it with LD_PRELOAD=" \
@@ -132,7 +132,7 @@ is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
 finish stranger
 # The shim of another version: only ours is looked into.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
-start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 200
+start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 1800
 xpuload -o none.data -p "$other_pid" 2>log
 is $? 125 "a process with another shim: status"
 like "$(cat log)" "^xpuload: pid $other_pid runs with a libxpushim.so of another version" \
@@ -195,7 +195,7 @@ finish d
 is $? 0 "and ends as it should"
 
 # The same for a target that xpuload has started; the next session does not take it for its own.
-start e "$XPULOAD" -o started.data "$live" -s 200 -t 2
+start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
 target=$(pgrep -P "$e_pid")
 ask e "burst 100" >/dev/null
 kill -KILL "$e_pid"

@@ -239,7 +239,7 @@ shimmed() {		# shimmed NAME UID GID [OPTION...]: a program with the shim
 	name=$1 uid=$2 gid=$3
 	shift 3
 	start "$name" setpriv --reuid "$uid" --regid "$gid" --clear-groups "$@" \
-		env LD_PRELOAD="$shim" "$live" -s 200
+		env LD_PRELOAD="$shim" "$live" -s 1800
 }
 shimmed mine $user $user
 shimmed roots 0 0
@@ -300,7 +300,7 @@ if [ -z "$ambient" ]; then
 
 	# In effect only where it is used: here nothing wants it.
 	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
-		"$live" -s 200 -i
+		"$live" -s 1800 -i
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
 		"$OLDPWD/inst/bin/xpuload" -z 0 -o idle.data -p $idle_pid) 2>idle.log &
 	observer_pid=$!

@@ -235,7 +235,7 @@ static size_t put_record(struct prng *r, uint8_t *to, size_t room)
 {
 	static const char text[] = "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "31m\nxpuload: all is well";
 	struct xpu_record_message message = { .bytes = sizeof(text) };
-	struct xpu_record *hdr = (struct xpu_record *)to;
+	struct xpu_record hdr;		/* copied: @to may be at any address */
 	size_t bytes = 16 + below(r, 16) * 8, i;
 
 	if (bytes > room)
@@ -245,18 +245,22 @@ static size_t put_record(struct prng *r, uint8_t *to, size_t room)
 
 		memcpy(to + i, &word, 8);
 	}
-	*hdr = (struct xpu_record){
+	hdr = (struct xpu_record){
 		.type = one_in(r, 4) ? below(r, 100) : XPU_RECORD_STRING + below(r, 17),
 		.misc = one_in(r, 2) ? 0 : any(r), .size = bytes,
 	};
-	if (hdr->type == XPU_RECORD_MESSAGE && bytes >= 104) {
-		message.hdr = *hdr;
+	memcpy(to, &hdr, sizeof(hdr));
+	if (hdr.type == XPU_RECORD_MESSAGE && bytes >= 104) {
+		message.hdr = hdr;
 		message.hdr.misc = 1 + below(r, 2);
 		memcpy(to, &message, sizeof(message));
 		memcpy(to + sizeof(message), text, sizeof(text));
 	}
-	if (one_in(r, 30))
-		hdr->size = odd_value(r);
+	if (one_in(r, 30)) {
+		memcpy(&hdr, to, sizeof(hdr));
+		hdr.size = odd_value(r);
+		memcpy(to, &hdr, sizeof(hdr));
+	}
 	return bytes;
 }
 
