@@ -104,7 +104,7 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
 
 # Its leak checker could not look into it where its image is a set-group-ID one.
-$(O)/workload/private: SANFLAGS :=
+$(O)/workload/private: private SANFLAGS :=
 
 # The same without frame pointers, and linked statically.
 CPU_VARIANTS	:= $(O)/workload/cpu_nofp $(O)/workload/cpu_static
