@@ -11,28 +11,40 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev 
 	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev
 	perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
-	musl-tools clang-format cppcheck shellcheck mandoc nodejs"
+	musl-tools"
+# What make lint runs, where it can be had.
+lint="clang-format cppcheck shellcheck mandoc"
 
-missing=
-for p in $packages "$@"; do
-	dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' ||
-		missing="$missing $p"
-done
-[ -n "$missing" ] || exit 0
+# absent PACKAGE...: those that are not there
+absent() {
+	for p; do
+		dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || printf ' %s' "$p"
+	done
+}
+# shellcheck disable=SC2086 # lists
+missing=$(absent $packages "$@")
+# shellcheck disable=SC2086
+wished=$(absent $lint)
+[ -n "$missing$wished" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-	echo "deps: not a Debian system; the build needs what these packages hold:$missing" >&2
+	[ -z "$missing" ] ||
+		echo "deps: not a Debian system; the build needs what these packages hold:$missing" >&2
 	exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
-	echo "deps: missing packages; as root: apt-get install$missing" >&2
+	[ -z "$missing" ] || echo "deps: missing packages; as root: apt-get install$missing" >&2
 	exit 0
 fi
-echo "deps: installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
-# The package lists may be old or absent: fetch them only if the packages cannot be had without.
+# The package lists may be old or absent: they are fetched only if the packages cannot be had without.
+get() {
+	apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >/dev/null
+}
+echo "deps: installing$missing$wished" >&2
 # shellcheck disable=SC2086
-apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
-	{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } \
-		>/dev/null ||
-	{ echo "deps: apt-get could not install$missing" >&2; exit 1; }
+get $missing $wished 2>/dev/null && exit 0
+# shellcheck disable=SC2086
+[ -z "$missing" ] || get $missing || { echo "deps: apt-get could not install$missing" >&2; exit 1; }
+[ -z "$wished" ] || echo "deps: apt-get could not install$wished: make lint does without" >&2
