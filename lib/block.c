@@ -123,7 +123,8 @@ static int block_packer__compress(struct block_packer *p, const void *data, size
 	if (level && !ZSTD_isError(stored) && stored < bytes) {
 		p->out->hdr.misc = XPU_MISC_BLOCK_ZSTD;
 	} else {
-		memcpy(p->out->data, data, bytes);
+		if (bytes)
+			memcpy(p->out->data, data, bytes);
 		stored = bytes;
 	}
 	memset(p->out->data + stored, 0, padded(stored) - stored);

@@ -430,9 +430,11 @@ static uint32_t column__scatter(const struct xpu_column *c, const uint8_t *plane
 	case planes_ << 1 | delta_: \
 		return column__scatter_n(planes, from, nr, all, planes_, delta_, last, to, row_bytes)
 
+	/* clang-format off */
 	switch (c->nr_planes << 1 | (c->flags & XPU_COLUMN_DELTA)) {
 	CASE(1, 0); CASE(1, 1); CASE(2, 0); CASE(2, 1);
 	CASE(3, 0); CASE(3, 1); CASE(4, 0); CASE(4, 1);
+	/* clang-format on */
 	default:
 		return column__scatter_n(planes, from, nr, all, 0, 0, last, to, row_bytes);
 	}

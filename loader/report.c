@@ -42,7 +42,7 @@ static void count_losses(const struct report *r, struct losses *l)
 		[XPU_LOST_LAUNCH] = "launches (ring full: try -m)",
 		[XPU_LOST_BATCH] = lost_batches,
 		[XPU_LOST_WAIT] = lost_waits,
-		[XPU_LOST_OFF_CPU] = 
+		[XPU_LOST_OFF_CPU] =
 			"off-CPU intervals or their stacks (maps or ring full: try -m)",
 		[XPU_LOST_ACCOUNT] = "accounts of threads (maps or ring full: try -m)",
 		[XPU_LOST_PROCESS] = "process events",

@@ -20,11 +20,13 @@
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
+"       xpumerge dump [-o FILE] [FILE]\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --nsys FILE [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
-"and writes a summary, folded stacks or a timeline; diff: what differs between two.\n"
+"and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
+"dump: every record of one as a line of text, with its offset.\n"
 "\n"
 "  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
 "  -f, --format FORMAT  %1$s"
@@ -149,6 +151,7 @@ static void print_usage(void)
 /* When an option means something. */
 enum use {
 	USE_ANY,
+	USE_ALWAYS,			/* with dump, too */
 	USE_MERGE,			/* not with diff */
 	USE_DIFF,
 	USE_IMPORT,
@@ -398,9 +401,9 @@ static const char *const normalize_names[] = {
 #define FILTER(kind)	ARG(set_filter), .value = kind, .options = FORMAT_MERGED
 
 static const struct spec specs[] = {
-	{ "input", 'i', ARG(set_input) },
+	{ "input", 'i', ARG(set_input), .use = USE_ALWAYS },
 	{ "format", 'f', ARG(set_format) },
-	{ "output", 'o', STRING(output) },
+	{ "output", 'o', STRING(output), .use = USE_ALWAYS },
 	{ "unit", NAME(write.unit, unit_names), .options = FORMAT_UNIT },
 	{ "by", ARG(set_by), .names = by_names, .options = FORMAT_BY },
 	{ "freq", 'F', NUMBER(write.freq_hz, 1), .options = FORMAT_FREQ, .use = USE_MERGE },
@@ -437,8 +440,8 @@ static const struct spec specs[] = {
 	{ "nsys", STRING(importer.opts.nsys), .use = USE_MERGE },
 	{ "nvtx-event-prefix", ARG(set_prefixes), .use = USE_NSYS },
 	{ "nvtx-color-scheme", STRING(importer.opts.events.colors), .use = USE_NSYS },
-	{ "version", 'V', .set = show_version },
-	{ "help", 'h', .set = show_help },
+	{ "version", 'V', .set = show_version, .use = USE_ALWAYS },
+	{ "help", 'h', .set = show_help, .use = USE_ALWAYS },
 };
 
 static bool options__given(const struct options *o, const char *name)
@@ -468,6 +471,8 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 {
 	const struct import_opts *im = &o->importer.opts;
 
+	if (o->dump)
+		return spec->use == USE_ALWAYS ? NULL : "is not for dump";
 	switch (spec->use) {
 	case USE_MERGE:
 		return o->diff ? "is not for diff" : NULL;
@@ -480,6 +485,7 @@ static const char *spec__refuses(const struct spec *spec, const struct options *
 	case USE_NSYS:
 		return im->nsys ? NULL : "is for --nsys";
 	case USE_ANY:
+	case USE_ALWAYS:
 		break;
 	}
 	return NULL;
@@ -580,11 +586,31 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
+/* The command "dump" takes one recording and writes text. */
+static int options__complete_dump(struct options *o)
+{
+	/* As private as the recording. */
+	o->format = format__find("data");
+	if (options__check_given(o))
+		return -EINVAL;
+	if (o->nr_inputs > 1) {
+		complain("dump prints one recording: xpumerge dump FILE");
+		return -EINVAL;
+	}
+	if (!o->nr_inputs)
+		o->inputs[o->nr_inputs++] = "xpu.data";
+	if (o->output && !strcmp(o->output, "-"))
+		o->output = NULL;
+	return 0;
+}
+
 static int options__complete(struct options *o)
 {
 	const struct format *format;
 	char list[128];
 
+	if (o->dump)
+		return options__complete_dump(o);
 	if (o->diff && o->nr_inputs != TREE_SIDES) {
 		complain("diff compares two recordings: xpumerge diff A B");
 		return -EINVAL;
@@ -686,8 +712,9 @@ int options__parse(struct options *o, int argc, char **argv)
 		complain("out of memory");
 		return -ENOMEM;
 	}
-	if (argc > 1 && !strcmp(argv[1], "diff")) {
-		o->diff = true;
+	if (argc > 1 && (!strcmp(argv[1], "diff") || !strcmp(argv[1], "dump"))) {
+		o->diff = !strcmp(argv[1], "diff");
+		o->dump = !o->diff;
 		argv[1] = argv[0];
 		argc--;
 		argv++;

@@ -29,6 +29,7 @@ struct options {
 	bool gpu_only, cpu_only;
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
+	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	struct importer importer;
 	uint64_t given;			/* options, by their place in the list of all */

@@ -22,8 +22,10 @@ struct job {
 	struct options *o;
 	const struct session *session;
 	const struct diff *diff;
+	const struct reader *reader;
 	void *events;
 	struct folded_result *folded;
+	struct dump_result *dump;
 };
 
 typedef int (*write_fn)(const struct job *job, FILE *f);
@@ -87,6 +89,23 @@ int writers__write_diff(struct options *o, const struct diff *d,
 	const struct job job = { .o = o, .diff = d, .folded = result };
 
 	return write_output(o->output, &job, write_diff);
+}
+
+static int write_dump(const struct job *job, FILE *f)
+{
+	int err = dump__write(job->reader, f, job->dump);
+
+	if (err)
+		complain("%s: %s", job->reader->name, strerror(-err));
+	return err;
+}
+
+int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result)
+{
+	const struct job job = { .o = o, .reader = r, .dump = result };
+
+	memset(result, 0, sizeof(*result));
+	return write_output(o->output, &job, write_dump);
 }
 
 static int write_import(const struct job *job, FILE *f)

@@ -6,6 +6,7 @@
 #define MERGE_WRITERS_H
 
 #include "write/diff.h"
+#include "write/dump.h"
 #include "write/folded.h"
 #include "options.h"
 #include "join/session.h"
@@ -18,6 +19,9 @@ int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);
 int writers__write_diff(struct options *o, const struct diff *d,
 			struct folded_result *result);
+
+/* Writes each record of @r as text. dump_result__free() is due in any case. */
+int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);
 
 /* What was imported, as it is: the events of an export of Nsight Systems, or a recording. */
 int writers__write_import(struct options *o);

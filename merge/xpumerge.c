@@ -247,6 +247,19 @@ out:
 	return ret;
 }
 
+/* The command "dump". */
+static int dump(struct options *o, const struct reader *r)
+{
+	struct dump_result result;
+	int err = writers__write_dump(o, r, &result);
+
+	complain_msgs(&result.msgs);
+	dump_result__free(&result);
+	if (err || result.damaged)
+		return EXIT_BAD;
+	return result.cut ? EXIT_LOSS : EXIT_OK;
+}
+
 /* Return: 0 or -errno, with all or none of them open. */
 static int open_inputs(const struct options *o, struct reader *readers)
 {
@@ -266,7 +279,9 @@ static int open_inputs(const struct options *o, struct reader *readers)
 				 ": xpuload makes one" : "");
 			break;
 		}
-		warn_root(o->inputs[i]);
+		/* A dump reads no other files. */
+		if (!o->dump)
+			warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))
 			continue;
 		/* Compared with itself nothing differs, and that may be asked. */
@@ -326,7 +341,9 @@ int main(int argc, char **argv)
 	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
 					    open_inputs(&o, readers))
 		goto out;
-	if (o.importer.opts.events_only || o.format->format->imported)
+	if (o.dump)
+		ret = dump(&o, readers);
+	else if (o.importer.opts.events_only || o.format->format->imported)
 		ret = convert(&o);
 	else
 		ret = o.diff ? compare(&o, readers) : merge(&o, readers);

@@ -11,7 +11,7 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev 
 	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev
 	perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
-	musl-tools"
+	musl-tools clang-format cppcheck shellcheck mandoc nodejs"
 
 missing=
 for p in $packages "$@"; do

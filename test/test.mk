@@ -206,6 +206,11 @@ $(O)/gen_data: test/lib/gen_data.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
 		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
+$(O)/gen_corpus: test/lib/gen_corpus.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
+
 $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
@@ -297,13 +302,14 @@ PYTHON_DIR	= $$(dirname "$$(python3 -c 'import sys; print(sys.executable)' || ec
 
 # Under sudo, tests and demo are root's own: what they record is not the caller's.
 TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 .PHONY: test-build
 test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
-	$(O)/gen_data $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 .PHONY: check
@@ -319,9 +325,10 @@ PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built
 check-built: test-build
-	@rm -f $(O)/notrun.log
+	@rm -f $(O)/notrun.log $(O)/times.log
 	@status=0; $(PROVE) $(or $(T),$(filter test/t3/%,$(TESTS)) $(filter-out test/t3/%,$(TESTS))) || \
 		status=1; \
+	echo; echo 'the slowest, in seconds:'; sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
@@ -358,7 +365,7 @@ check-formats:
 # With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
-	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN=) NVCC='$(NVCC)' \
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) NVCC='$(NVCC)' \
 		sh test/gpu/check.sh
 
 # ---- demo ----------------------------------------------------------------------------------------

@@ -118,8 +118,8 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 
 /*
  * A code object that could not be read may be readable later: the target may have been changing it,
- * or the recorder may have been short of memory. It is tried when it is met for the second time, the fourth, the
- * eighth, and so on, so that one that never can be read costs next to nothing.
+ * or the recorder may have been short of memory. It is tried when it is met for the second time, the
+ * fourth, the eighth, and so on, so that one that never can be read costs next to nothing.
  */
 static bool try_again(uint64_t *unread)
 {

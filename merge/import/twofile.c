@@ -67,7 +67,6 @@ struct twofiles {
 	uint64_t nr_strange;
 };
 
-
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
 /* One number, with blanks before it. Return: what is behind it, or NULL. */

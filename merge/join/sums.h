@@ -80,7 +80,6 @@ void sums__exit(struct sums *s);
 /* Something was there from then to then, in common time: s->first_ns, s->last_ns. */
 void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 
-
 /**
  * sums__add - add to the sum of (chain, leaf, comm), and of thread and stream where asked for
  * @w: its time and bytes; NULL: only count it

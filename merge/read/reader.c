@@ -513,7 +513,7 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 
 /* Return: NULL if the record at the walk's place is one, else what it is not. */
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
-				      uint64_t left, enum records_end *end, bool *known)
+				      uint64_t left, enum records_end *end)
 {
 	const struct record_type *types = it->nested ? batch_types : file_types;
 	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
@@ -527,8 +527,8 @@ static const char *record_iter__check(struct record_iter *it, const struct xpu_r
 		return "impossible record size";
 	if (!rec->type)
 		return "record of type 0";
-	*known = rec->type < nr_types && types[rec->type].min;
-	if (*known) {
+	it->known = rec->type < nr_types && types[rec->type].min;
+	if (it->known) {
 		max = types[rec->type].max;
 		if (rec->size < types[rec->type].min)
 			return "record too small for its type";
@@ -539,7 +539,7 @@ static const char *record_iter__check(struct record_iter *it, const struct xpu_r
 		*end = RECORDS_CUT;
 		return "record cut";
 	}
-	if (!*known)
+	if (!it->known)
 		return NULL;
 	return it->nested ? record__check_nested(rec) : record__check(rec);
 }
@@ -550,7 +550,6 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 	enum records_end end;
 	const char *what;
 	uint64_t left;
-	bool known;
 
 	while (it->end == RECORDS_MORE) {
 		rec = (const void *)(it->base + it->offset);
@@ -561,15 +560,15 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 		}
 		if (!left)
 			return record_iter__stop(it, RECORDS_WHOLE, NULL);
-		what = record_iter__check(it, rec, left, &end, &known);
+		what = record_iter__check(it, rec, left, &end);
 		if (what) {
 			record_iter__fail(it, end, what);
 			continue;
 		}
 		it->offset += rec->size;
-		if (known)
+		it->nr_skipped += !it->known;
+		if (it->known || it->unknown_too)
 			return rec;
-		it->nr_skipped++;
 	}
 	return NULL;
 }

@@ -18,7 +18,7 @@
  * What an iterator returns has been checked: the fixed part of its type is there, every count fits
  * the record's size and every string ends inside it, so that users may follow them blindly. It is
  * aligned to 8. Types that the iterator does not know, or that do not belong where they stand, are
- * skipped.
+ * skipped; with unknown_too they are returned, and only their header has been checked.
  *
  * The records of a recording that consists of blocks are there only until the next is asked for:
  * reader__keep() keeps one. Such a recording has one walk at a time: a new one ends the one before.
@@ -64,6 +64,8 @@ struct record_iter {
 	uint64_t nr_damages;		/* in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
+	bool unknown_too;		/* set by the caller: nothing is skipped, see known */
+	bool known;			/* the record returned last is of a known type, and checked */
 	enum records_end end;
 	const char *what;		/* RECORDS_CUT, RECORDS_CORRUPT: what is wrong */
 	uint64_t nr_skipped;		/* records of unknown types */
@@ -101,7 +103,7 @@ const void *reader__keep(const struct reader *r, const void *rec);
  */
 void reader__release(const struct reader *r, struct record_iter *it);
 
-/* Return: the next record of a known type, or NULL at the end, with @it->end set. */
+/* Return: the next record, of a known type unless unknown_too, or NULL at the end, with @it->end set. */
 const struct xpu_record *record_iter__next(struct record_iter *it);
 
 /* Starts on the records inside @batch, which @outer returned last. */

@@ -9,7 +9,6 @@
 
 #include "base/libc.h"
 
-
 void *memory__map(size_t bytes)
 {
 	int saved_errno = errno;

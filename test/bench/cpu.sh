@@ -22,6 +22,7 @@ fold_perf() {		# frames of perf script, innermost last, and the count
 		END { $n{join ";", @frames}++ if @frames; print "$_ $n{$_}\n" for keys %n }'
 }
 
+# shellcheck disable=SC2120 # a filter, too
 # Self time by function: the innermost frame, names as the other tool has them.
 self() {
 	perl -ne '/^(.*) (\d+)$/ or next; my ($p, $n) = ($1, $2); my $f = (split /;/, $p)[-1];

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=sh
 # lib.sh - what benchmarks of xpumerge begin with; to be sourced. They go on in a directory of their
 # own, which goes when they end; $time is GNU time.
 set -u

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * shim [--cold]: what the shim does at a launch, in nanoseconds, part by part: its own objects, called
- * as CUPTI calls them, with nobody at the probe sites and no CUPTI. Warm; the best of many rounds, for machines
- * are busy. With --cold, what it does where a program runs much other code between its launches.
+ * as CUPTI calls them, with nobody at the probe sites and no CUPTI. Warm; the best of many rounds, for
+ * machines are busy. With --cold, what it does where a program runs much other code between its
+ * launches.
  */
 #include <stdint.h>
 #include <stdio.h>

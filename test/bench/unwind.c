@@ -86,6 +86,7 @@ static int measure(void)
 	EIGHT(0, 1) EIGHT(1, 2) EIGHT(2, 3) EIGHT(3, 4) \
 	EIGHT(4, 5) EIGHT(5, 6) EIGHT(6, 7) EIGHT(7, 0)
 
+/* clang-format off */
 #define FN(name, next) static int name(int depth);
 RING
 #undef FN
@@ -98,6 +99,7 @@ static __attribute__((noinline)) int name(int depth)			\
 	return (depth ? next(depth - 1) : measure()) + pad[0];		\
 }
 RING
+/* clang-format on */
 
 int main(void)
 {

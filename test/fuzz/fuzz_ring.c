@@ -545,15 +545,15 @@ static void hostile_nested(struct gen *g)
 	case 13: gen__record(g, XPU_RECORD_PYCODE, 0, &(struct xpu_record_pycode){
 			.id = id, .name = 1, .filename = 1,
 		 }, sizeof(struct xpu_record_pycode), NULL, 0);
-		 break;
+		break;
 	case 14: gen__record(g, XPU_RECORD_PYTHON, 0, &(struct xpu_record_python){
 			.python = python,
 		 }, sizeof(struct xpu_record_python), NULL, 0);
-		 break;
+		break;
 	case 15: gen__record(g, XPU_RECORD_RANGE, 0, &(struct xpu_record_range){
 			.id = id, .name_bytes = 5, .domain_bytes = 1,
 		 }, sizeof(struct xpu_record_range), "evil\0\0\0", 8);
-		 break;
+		break;
 	/* What only the recorder writes, of an honest process. */
 	case 16: gen__process(g, XPU_MISC_PROCESS_EXEC, NOW, FIRST_HONEST, 1001, 1, "evil"); break;
 	case 17: gen__process_exit(g, NOW, FIRST_HONEST, 1001, 0); break;

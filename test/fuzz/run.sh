@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# run.sh FUZZER...: each for its share of FUZZ_SECONDS, from seeds made here. What one finds stays
-# beside it as crash-*, and fails this.
+# run.sh FUZZER...: each for its share of FUZZ_SECONDS, from seeds made here and those of corpus/FUZZER,
+# among which is what crashed it once. What one finds stays beside it as crash-*, and fails this.
 set -u
 : "${XPU_BUILD:?run it as: make fuzz}" "${XPU_SRC:?}"
 seconds=$((${FUZZ_SECONDS:-600} / $#))
@@ -24,6 +24,8 @@ seed_reader() {
 	--blocks 1200 --level 0 --threads 2
 	--blocks 100000 --memcpy-every 2 --launches 60 --api
 	END
+	# One of each version, with every record type.
+	cp "$XPU_SRC"/test/t1/corpus/*.xpu "$1/"
 	# The golden recordings have one of nearly everything.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
@@ -148,6 +150,9 @@ for fuzzer; do
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac
+	if [ -d "$XPU_SRC/test/fuzz/corpus/$name" ]; then
+		cp "$XPU_SRC/test/fuzz/corpus/$name"/* "$seeds/"
+	fi
 	echo "fuzz: $name for $seconds s"
 	if (cd "$XPU_BUILD/fuzz" && "$fuzzer" -max_total_time="$seconds" -max_len="$max" \
 			-rss_limit_mb=2048 -timeout=20 -print_final_stats=1 \

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh
 # formats.sh - every format against the folded stacks: . "$XPU_SRC/test/lib/formats.sh", after tap.sh
 
 # Debian's Python has Debian's protobuf, another one in front of it may not.

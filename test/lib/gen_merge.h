@@ -16,6 +16,7 @@
 
 #include "write/chrome.h"
 #include "write/diff.h"
+#include "write/dump.h"
 #include "write/folded.h"
 #include "write/html.h"
 #include "write/pftrace.h"
@@ -33,7 +34,7 @@ struct merged {
 	bool ended;
 	struct loss loss;
 	struct folded_result folded_result;
-	char *folded, *json, *text, *msgs, *pprof, *html, *diff;
+	char *folded, *json, *text, *msgs, *pprof, *html, *diff, *dump;
 	size_t pprof_size;
 	char *pftrace;
 	uint64_t sum_ns, nr_records;	/* over all aggregates of device work */
@@ -53,6 +54,7 @@ static inline void merged__free(struct merged *m)
 	free(m->pftrace);
 	free(m->html);
 	free(m->diff);
+	free(m->dump);
 	free(m->msgs);
 	memset(m, 0, sizeof(*m));
 }
@@ -150,6 +152,15 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		if (!f)
 			abort();
 		m->err = pprof__write(&s, f);
+		fclose(f);
+	}
+	/* Of dumps, too. */
+	if (!m->err && size / 8 % 4 == 1) {
+		struct dump_result dump_result;
+
+		f = merged__open(&m->dump);
+		m->err = dump__write(&r, f, &dump_result);
+		dump_result__free(&dump_result);
 		fclose(f);
 	}
 	f = merged__open(&m->msgs);

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh
 # live.sh - what the tests of running programs share: . "$XPU_SRC/test/lib/live.sh", after tap.sh
 #
 # A target called NAME is test/workload/live with its commands in NAME.cmd, its answers in NAME.out,

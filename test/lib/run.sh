@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why.
+# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why; and how many seconds
+# the test took, at the end of the log named by XPU_TEST_TIMES.
 
 # What programs say and how they sort is as the tests expect it.
 export LC_ALL=C.UTF-8
@@ -10,6 +11,7 @@ name=${1#"$XPU_SRC"/}
 name=${name#"$XPU_BUILD"/}
 XPU_OWN=
 dir=$(mktemp -d "${TMPDIR:-/tmp}/xputest.XXXXXX") || exit 1
+started=$(date +%s.%N)
 trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir" ${XPU_OWN:+"$XPU_OWN"}' EXIT
 cd "$dir" || exit 1
 
@@ -62,4 +64,6 @@ if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all that was said, diagnostics included
 fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
 	>>"$XPU_TEST_NOTRUN"
+[ -n "${XPU_TEST_TIMES:-}" ] &&
+	echo "$(date +%s.%N) $started $name" | awk '{ printf "%.1f %s\n", $1 - $2, $3 }' >>"$XPU_TEST_TIMES"
 exit "$status"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh
 # tap.sh - TAP from shell tests: . "$XPU_SRC/test/lib/tap.sh"
 #
 # run.sh gives a test: a fresh directory to be in, XPU_SRC (the source tree), XPU_BUILD (the build),

@@ -295,8 +295,8 @@ static void test_short_processes(void)
 	is_int(stats.nr_launches, 20000 * 60, "20,000 short processes: launches");
 	is_int(stats.nr_processes, 20000, "20,000 short processes: all counted");
 	is_int(stats.nr_blamed + stats.nr_missing + stats.nr_untold, 0, "20,000 short processes: exact");
-	ok(after < before + 16 * MB + SANITIZER, "20,000 short processes: memory from the 2,000th on: %ld kB, %ld kB",
-	   before, after);
+	ok(after < before + 16 * MB + SANITIZER,
+	   "20,000 short processes: memory from the 2,000th on: %ld kB, %ld kB", before, after);
 }
 
 static void test_flood_of_paths(void)
@@ -317,7 +317,8 @@ static void test_flood_of_paths(void)
 	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr / 2, "a flood of paths: %llu beyond the limit",
 	   (unsigned long long)stats.nr_beyond);
 	is_exact("a flood of paths");
-	ok(status_kb("VmHWM:") < 500 * MB + SANITIZER, "a flood of paths: memory: %ld kB", status_kb("VmHWM:"));
+	ok(status_kb("VmHWM:") < 500 * MB + SANITIZER, "a flood of paths: memory: %ld kB",
+	   status_kb("VmHWM:"));
 }
 
 /* More short paths than are remembered at a time: they are written again, and nothing is lost. */

@@ -63,6 +63,7 @@ is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has t
 bounds=$XPU_SRC/loader/base/bounds.h
 sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p' "$bounds" |
 	while read -r a b c d e f; do
+		# shellcheck disable=SC1102,SC2086 # the operator is in a variable, too
 		echo "$(($a $b $c)) a process, $(($d $e $f)) in all"
 	done | sort -u >limits
 [ "$(wc -l <limits)" -gt 2 ]

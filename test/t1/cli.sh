@@ -188,7 +188,7 @@ cmp -s cut.folded a.folded
 ok $? "cut between records: everything before the cut is there"
 head -c 64 xpu.data >header.data
 xpumerge header.data -f folded -o cut.folded 2>log
-is $?$(wc -c <cut.folded) 10 "a header and nothing else: status, and an empty result"
+is "$?$(wc -c <cut.folded)" 10 "a header and nothing else: status, and an empty result"
 head -c $((size / 2)) xpu.data >half.data
 xpumerge half.data -f folded --unit count -o half.folded 2>log
 is $? 1 "cut in the middle: status"

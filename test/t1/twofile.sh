@@ -42,6 +42,7 @@ check() {
 	/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --cpu cpu.txt --gpu gpu.json -o out.folded \
 		--unit count 2>log
 	is $? 0 "$name: status" || diag "$(cat log)"
+	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
 	ok $? "$name: $*"

@@ -353,7 +353,6 @@ static int in_iterate(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-
 static void test_loader_locks(void)
 {
 	bool walked = false;

@@ -138,7 +138,7 @@ is $? 0 "ring full: the target's status"
 xpumerge -i c.data -f folded --unit count -o c.folded 2>mlog
 got=$(sed -n 's/.*launches \([0-9]*\) matched.*/\1/p' mlog)
 if grep -q 'ring full' log; then
-	lost=$(grep -o '[0-9]* launches (ring full' log | cut -d' ' -f1)
+	lost=$(grep -o '[0-9]* launches (ring full' log | head -n 1 | cut -d' ' -f1)
 	is $((got + ${lost:-0})) 100000 "ring full: recorded and lost make up all"
 	xpumerge -i c.data --strict -f folded -o c.folded 2>mlog
 	is $? 1 "ring full: --strict fails"

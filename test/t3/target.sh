@@ -72,7 +72,7 @@ is "$? $(cat b.data)" "126 kept" "a directory is no command, and costs no old re
 xpuload -o b.data '' 2>log
 is "$? $(cat b.data)" "127 kept" "nor is an empty word"
 
-is "$(LD_PRELOAD= xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
+is "$(LD_PRELOAD='' xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
 	"$XPU_SHIM" "LD_PRELOAD is the shim"
 
 # A signal to xpuload alone is passed on, once.

@@ -441,8 +441,8 @@ static void rename_self(struct prng *r)
 static void map_files(struct prng *r)
 {
 	static const char *const names[] = {
-		"new\nline", "\x1b[31mred", "\xc2\x9b" "31m", "a;b c", "x (deleted)", "\xff\xfe", "perf-1.map",
-		"libpython3.12.so", "python3", "libxpushim.so", "[vdso]", "..",
+		"new\nline", "\x1b[31mred", "\xc2\x9b" "31m", "a;b c", "x (deleted)", "\xff\xfe",
+		"perf-1.map", "libpython3.12.so", "python3", "libxpushim.so", "[vdso]", "..",
 	};
 	const char *name = names[below(r, sizeof(names) / sizeof(names[0]))];
 	int self = open(program, O_RDONLY | O_CLOEXEC), fd, i;

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""make -Bn V=1 ... | compile-commands.py DIRECTORY: compile_commands.json, on stdout
+
+For clangd and others that want to know how a file is compiled: the commands that make would run, and
+that name a source file. A file that several commands compile has the first of them.
+"""
+import json
+import shlex
+import sys
+
+SOURCES = (".c", ".S", ".cc", ".cu")
+
+
+def main():
+    directory, entries = sys.argv[1], {}
+    for line in sys.stdin.read().replace("\\\n", " ").split("\n"):
+        if " -o " not in line or not any(ending in line for ending in SOURCES):
+            continue
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            continue
+        # What of the shell's is before the compiler, or behind it, is not for readers of this.
+        words = [word for word in words if word not in ("{", "}", "||", "&&", ";")]
+        for file in words[1:]:
+            if file.endswith(SOURCES) and not file.startswith("-"):
+                entries.setdefault(file, {"directory": directory, "file": file,
+                                          "arguments": words})
+    json.dump(list(entries.values()), sys.stdout, indent=1)
+    print()
+
+
+main()

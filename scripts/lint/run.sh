@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree that this is in
+#
+# Other versions of clang-format, cppcheck and shellcheck than those of Debian 12 find other things: what
+# they find is shown and fails nothing, unless XPU_LINT_STRICT is set.
+#
+# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), python, perl, mandoc. Without
+# any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
+# as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
+cd "$(dirname "$0")/../.." || exit 2
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpulint.XXXXXX") || exit 2
+trap 'rm -rf "$tmp"' EXIT
+status=0
+few=
+
+# files NAME...: those of the tree that have such a name; not what was built or what others made.
+files() {
+	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
+		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
+}
+
+missing() {		# missing PART TOOL: whether it is, and says so
+	command -v "$2" >/dev/null && return 1
+	echo "lint: $1: NOT RUN: $2 is missing: 'make deps' installs it"
+	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
+}
+
+# found PART TOOL: something was; what it is, is in the log.
+found() {
+	cat "$tmp/log"
+	case $2 in
+	clang-format)	known=14 ;;
+	cppcheck)	known=2.10 ;;
+	shellcheck)	known=0.9 ;;
+	*)		known= ;;
+	esac
+	version=$("$2" --version 2>&1 | grep -oE '[0-9]+\.[0-9.]+' | head -n 1)
+	case $version in
+	"$known" | "$known".*)
+		known= ;;
+	esac
+	if [ -n "$known" ] && [ -z "${XPU_LINT_STRICT:-}" ]; then
+		echo "lint: $1: NOT RUN with $2 $known: this one is $version, and finds what is above"
+		return
+	fi
+	echo "lint: $1: not fine"
+	status=1
+}
+
+# run PART TOOL NAMES COMMAND...: runs it with all files of such names as its last arguments.
+run() {
+	part=$1 tool=$2 names=$3
+	shift 3
+	missing "$part" "$tool" && return
+	# shellcheck disable=SC2086 # several arguments on purpose
+	files $names >"$tmp/files"
+	if [ ! -s "$tmp/files" ]; then
+		echo "lint: $part: there are no files"
+		return
+	fi
+	# shellcheck disable=SC2086
+	if tr '\n' '\0' <"$tmp/files" | xargs -0 $few "$@" >"$tmp/log" 2>&1; then
+		echo "lint: $part: $(wc -l <"$tmp/files") files: fine"
+	else
+		found "$part" "$tool"
+	fi
+}
+
+lint_format() {
+	run format clang-format '-o -name *.c -o -name *.h' python3 scripts/lint/format.py
+}
+
+# The programs: tests crash by intent.
+lint_cppcheck() {
+	missing cppcheck cppcheck && return
+	dirs=
+	for dir in lib preload loader merge; do
+		[ ! -d $dir ] || dirs="$dirs $dir"
+	done
+	# shellcheck disable=SC2086
+	if cppcheck --quiet --std=c11 --enable=warning --max-configs=1 --inline-suppr \
+		--suppressions-list=scripts/lint/cppcheck.txt --error-exitcode=1 -D_GNU_SOURCE \
+		-D__GNUC__=12 --template='{file}:{line}: {message} [{id}]' $dirs >"$tmp/log" 2>&1; then
+		echo "lint: cppcheck:$dirs: fine"
+	else
+		found cppcheck cppcheck
+	fi
+}
+
+lint_shellcheck() {
+	few='-n 15'		# at a time: twice as fast as all at once
+	run shellcheck shellcheck '-o -name *.sh' shellcheck -S warning -f gcc
+	few=
+}
+
+lint_javascript() {
+	run javascript node '-o -name *.js' node --no-warnings \
+		--experimental-vm-modules scripts/lint/javascript.js
+}
+
+lint_python() {
+	run python python3 '-o -name *.py' python3 -c 'import ast, sys
+for path in sys.argv[1:]:
+	try:
+		ast.parse(open(path, encoding="utf-8").read())
+	except SyntaxError as e:
+		sys.exit(f"{path}:{e.lineno}: {e.msg}")'
+}
+
+# Warnings of perl are mistakes, too; it says them of a file that is fine otherwise.
+lint_perl() {
+	run perl perl '-o -name *.pl' sh -c 'for f; do
+		perl -wc "$f" 2>&1 | grep -v "syntax OK$" && exit 1
+	done; :' sh
+}
+
+lint_mandoc() {
+	run mandoc mandoc '-o -name *.1' mandoc -T lint -W warning
+}
+
+set -f
+[ $# != 0 ] || set -- format cppcheck shellcheck javascript python perl mandoc
+for part; do
+	case $part in
+	format | cppcheck | shellcheck | javascript | python | perl | mandoc) "lint_$part" ;;
+	*)	echo "lint: there is no part $part" >&2
+		exit 2 ;;
+	esac
+done
+exit $status

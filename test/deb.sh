@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# deb.sh: the Debian package, in a fresh minimal Debian that nothing else was installed in: install,
+# use, upgrade, remove, purge. make check-deb runs it, as root; it needs debootstrap, lintian and the network.
+#
+# BASE= says where such a Debian is (debootstrap --variant=minbase), else build/deb/base is made.
+. "$XPU_SRC/test/lib/tap.sh"
+suite=${SUITE:-bookworm}
+
+# ---- outside
+
+if [ "${1:-}" != inside ]; then
+	need root
+	need debootstrap
+	need lintian
+	deb=$(find "$XPU_BUILD/deb" -name 'xpuload_*-1_*.deb')
+	case $deb in
+	*.deb)	;;
+	*)	skip_all "there is not one package in $XPU_BUILD/deb: make deb" ;;
+	esac
+	base=${BASE:-$XPU_BUILD/deb/base}
+	root=$XPU_BUILD/deb/root
+	[ -e "$base/etc/debian_version" ] || debootstrap --variant=minbase "$suite" "$base" >&2 || exit 1
+	rm -rf "$root"
+	cp -a "$base" "$root"
+	mkdir -p "$root/build"
+	cp "$deb" "$root/build/first.deb"
+	lintian --allow-root --fail-on error "$deb" >"$root/build/lintian.log" 2>&1
+	echo $? >"$root/build/lintian.status"
+
+	# The next version: the same files, another number.
+	next=$root/build/next
+	dpkg-deb -R "$deb" "$next"
+	sed -i 's/^Version: .*/&+next/' "$next/DEBIAN/control"
+	dpkg-deb --root-owner-group -b "$next" "$root/build/second.deb" >/dev/null
+	rm -rf "$next"
+	# What an administrator has there anyway.
+	printf '#!/bin/sh\nexit 0\n' >"$root/usr/bin/make"
+	chmod 755 "$root/usr/bin/make"
+	ROOT=$root sh "$XPU_SRC/test/debian.sh" "$suite" env XPU_SRC=/src XPU_BUILD=/build/none \
+		sh /src/test/deb.sh inside
+	status=$?
+	rm -rf "$root"
+	exit $status
+fi
+
+# ---- inside
+
+# The installed ones, not the build's.
+unset -f xpuload xpumerge
+
+ours() {		# what there is of the package, but for what dpkg and apt keep of their own work
+	find / -xdev \( -path /proc -o -path /sys -o -path /src -o -path /build -o -path /var/log \
+		-o -path /tmp -o -path /var/cache \) -prune -o -name '*xpu*' -print
+}
+install() {
+	apt-get install -y -qq --no-install-recommends "$@" >/build/apt.log 2>&1
+}
+
+is "$(cat /build/lintian.status)" 0 "lintian: no errors" || diag "$(cat /build/lintian.log)"
+is "$(ours)" "" "before: nothing"
+apt-get update -qq >/build/apt.log 2>&1
+install man-db bash bash-completion libcap2-bin
+ok $? "Debian's own packages" || diag "$(tail -n 3 /build/apt.log)"
+
+install /build/first.deb
+is $? 0 "install: status" || diag "$(tail -n 5 /build/apt.log)"
+is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" "install: done"
+version=$(dpkg-query -W -f '${Version}' xpuload)
+is "$(xpuload --version)" "xpuload ${version%-*}" "xpuload --version: the package's"
+is "$(xpumerge --version)" "xpumerge ${version%-*}" "xpumerge --version: the package's"
+xpuload --check >/build/check.log 2>&1
+status=$?
+like "$status $(head -n 1 /build/check.log)" '^(0|125) .' "xpuload --check: says what this machine allows"
+is "$(grep -c -i 'shim.*missing\|cannot find' /build/check.log)" 0 "xpuload --check: it finds its shim"
+diag "$(cat /build/check.log)"
+xpuload --cpu-only -q -o /build/cpu.folded sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' \
+	>/build/record.log 2>&1
+is "$?$(grep -c '^sh;' /build/cpu.folded 2>/dev/null | sed 's/^[1-9].*/ lines/')" "0 lines" \
+	"xpuload records, xpumerge merges" || diag "$(cat /build/record.log)"
+for page in xpuload xpumerge; do
+	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" "man $page"
+done
+is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader xpuload
+	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" "--gpu-only" \
+	"completion is found and works"
+[ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
+ok $? "what it is and who owns it"
+
+# The group: nobody records without sudo until an administrator makes it.
+is "$(stat -c '%a %G' /usr/bin/xpuload)$(getcap /usr/bin/xpuload)" "755 root" "no capabilities"
+groupadd --system xpuload
+dpkg-reconfigure -f noninteractive xpuload >/build/reconfigure.log 2>&1
+is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
+	"750 xpuload cap_perfmon,cap_bpf=p" "the group: its members may record" ||
+	diag "$(cat /build/reconfigure.log)"
+
+install /build/second.deb
+is $? 0 "upgrade: status" || diag "$(tail -n 5 /build/apt.log)"
+is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" "upgrade: done"
+is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
+	"750 xpuload cap_perfmon,cap_bpf=p" "upgrade: the group's members still may"
+
+dpkg --verify xpuload >/build/verify.log 2>&1
+is "$(cat /build/verify.log)" "" "all files are as the package has them"
+apt-get remove -y -qq xpuload >/build/apt.log 2>&1
+is $? 0 "remove: status"
+is "$(ours)" "" "remove: nothing is left"
+dpkg --purge xpuload >/build/apt.log 2>&1
+is $? 0 "purge: status"
+is "$(dpkg-query -W xpuload 2>/dev/null)$(ours)" "" "purge: nothing is left"
+install /build/first.deb
+is $? 0 "install again, behind a purge: status"
+dpkg --purge xpuload >/build/apt.log 2>&1
+is "$?$(ours)" 0 "purge at once: nothing is left"
+done_testing

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_corpus - a small recording that has every record type, in this version's format
+ *
+ *	gen_corpus FILE [LEVEL]		version 2, blocks compressed with LEVEL (default 3)
+ *	gen_corpus --plain FILE		version 1, without blocks
+ *
+ * What it writes goes into test/t1/corpus/ once for each version of the format and stays there as it
+ * is: later versions of xpumerge must read it and write the same. See test/t1/corpus/README.md.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+
+#define NR(a)		(sizeof(a) / sizeof((a)[0]))
+#define BLOCK_BYTES	1200		/* so that there are some blocks */
+
+enum { APP = 0x400000, LIBRARY = 0x7f0000001000, KERNEL_TEXT = 0x81000000 };
+enum { DRIVER = 1, RUNTIME = 2, CBID_LAUNCH = 307, CBID_COPY = 276, CBID_SET = 280,
+       CBID_GRAPH = 514, CBID_SYNC = 131, CBID_RUNTIME_LAUNCH = 211 };
+
+/* String ids of the process "app". */
+enum { S_LAUNCH = 1, S_COPY, S_SET, S_GRAPH, S_SYNC, S_RUNTIME, S_KERNEL, S_NODE, S_GPU, S_MAIN,
+       S_STEP, S_PY_NAME, S_PY_FILE };
+
+enum { P_LAUNCH = 1, P_COPY, P_SET, P_GRAPH, P_NODE, P_SYNC, P_CPU, P_OFF, P_PENDING, P_FAILED,
+       P_REFUSED, P_ENTRY };
+
+#define NAMED(string)	(XPU_FRAME_NAMED | (string))
+#define KERNEL_FRAME	(0xffffffff00000000ull | KERNEL_TEXT)
+
+static void add_processes(struct gen *g)
+{
+	static const uint8_t id[XPU_BUILD_ID_LEN] = { 0xc0, 0xff, 0xee };
+	static const char cmdline[] = "./app\0--steps\0" "3", options[] = "xpuload\0--off-cpu";
+
+	gen__info(g, XPU_INFO_VERSION, "0.1.0", 5);
+	gen__info(g, XPU_INFO_HOSTNAME, "node", 4);
+	gen__info(g, XPU_INFO_OS_RELEASE, "6.1.0", 5);
+	gen__info(g, XPU_INFO_ARCH, "x86_64", 6);
+	gen__info(g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline));
+	gen__info(g, XPU_INFO_OPTIONS, options, sizeof(options));
+	gen__process(g, XPU_MISC_PROCESS_ROOT, 2000, 1, 100, 0, "sh");
+	gen__fork(g, 2000, 100, 100, 50, 50);
+	gen__comm(g, XPU_MISC_COMM_EXEC, 2100, 100, 100, "app");
+	gen__process(g, XPU_MISC_PROCESS_EXEC, 2101, 2, 100, 1, "app");
+	gen__mmap(g, 2110, 100, APP, 0x1000, 0, "/nonexistent/app", id, sizeof(id));
+	gen__mmap(g, 2120, 100, LIBRARY, 0x1000, 0x1000, "/nonexistent/lib.so", NULL, 0);
+	gen__process(g, XPU_MISC_PROCESS_ATTACH, 2130, 3, 300, 0, "server");
+	gen__fork(g, 2200, 101, 101, 100, 100);
+	gen__process(g, XPU_MISC_PROCESS_FORK, 2201, 4, 101, 2, "app");
+	gen__fork(g, 2300, 100, 102, 100, 100);
+	gen__comm(g, 0, 2310, 100, 102, "w\xc3\xb6rker;2");
+	gen__thread(g, 1, 2, 100);
+	g->ns_tid = 7;
+	gen__thread(g, 2, 2, 102);
+	g->ns_tid = 0;
+}
+
+static void add_path(struct gen *g, uint16_t flags, uint32_t path, uint32_t domain, uint32_t cbid,
+		     uint64_t innermost)
+{
+	const uint64_t frames[] = { innermost, NAMED(S_STEP), NAMED(S_MAIN) };
+
+	gen__callchain(g, flags, 3000, path, 2, domain, cbid, frames, NR(frames));
+}
+
+static void add_paths(struct gen *g)
+{
+	const uint64_t cpu[] = { KERNEL_FRAME + 0x10, APP + 0x20, NAMED(S_MAIN) };
+	const uint64_t off[] = { KERNEL_FRAME + 0x110, LIBRARY + 0x20, NAMED(S_MAIN) };
+	const uint64_t entry[] = { KERNEL_FRAME + 0x10 };
+
+	gen__ksym(g, KERNEL_FRAME, KERNEL_FRAME + 0x100, "do_work");
+	gen__ksym(g, KERNEL_FRAME + 0x100, KERNEL_FRAME + 0x200, "do_wait");
+	add_path(g, XPU_CHAIN_SHIM, P_LAUNCH, DRIVER, CBID_LAUNCH,
+		 XPU_FRAME_PYTHON | 41ull << 32 | 1);
+	add_path(g, 0, P_COPY, DRIVER, CBID_COPY, APP + 0x120);
+	add_path(g, XPU_CHAIN_TRUNCATED, P_SET, DRIVER, CBID_SET, LIBRARY + 0x40);
+	add_path(g, 0, P_GRAPH, DRIVER, CBID_GRAPH, APP + 0x220);
+	add_path(g, 0, P_NODE, DRIVER, CBID_LAUNCH, APP + 0x320);
+	add_path(g, 0, P_SYNC, DRIVER, CBID_SYNC, APP + 0x420);
+	add_path(g, 0, P_PENDING, DRIVER, CBID_LAUNCH, APP + 0x520);
+	add_path(g, 0, P_REFUSED, DRIVER, CBID_LAUNCH, APP + 0x620);
+	gen__callchain(g, XPU_CHAIN_FAILED, 3000, P_FAILED, 2, DRIVER, CBID_LAUNCH, NULL, 0);
+	gen__callchain(g, XPU_CHAIN_CPU, 3000, P_CPU, 2, 0, 0, cpu, NR(cpu));
+	gen__callchain(g, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 3000, P_OFF, 2, 0, 0, off, NR(off));
+	gen__callchain(g, XPU_CHAIN_CPU, 3000, P_ENTRY, 2, 0, 0, entry, NR(entry));
+}
+
+static void add_launches(struct gen *g)
+{
+	const struct xpu_launch in_ranges[] = {
+		{ 1, P_LAUNCH, 0, 1 }, { 2, P_COPY, 500, 1 }, { 3, P_SET, 1000, 2 },
+	};
+	const uint32_t range_ids[] = { 2, 1, 0 };
+	const struct xpu_launch launches[] = {
+		{ 4, P_GRAPH, -100, 1 }, { 5, P_PENDING, 0, 2 }, { 6, P_FAILED, 100, 2 },
+		{ 7, P_REFUSED, 200, 1 }, { 9, P_NODE, 300, 1 },
+	};
+	const struct xpu_range_event events[] = {
+		{ 1, 1, 0, XPU_RANGE_PUSH, 0 }, { 2, 1, 100, XPU_RANGE_PUSH, 1 },
+		{ 3, 1, 200, XPU_RANGE_MARK, 2 }, { 1, 1, 600, XPU_RANGE_POP, 1 },
+		{ 4, 2, 0, XPU_RANGE_START, 0 }, { 0, 2, 900, XPU_RANGE_END, 0 },
+		{ 0, 1, 2000, XPU_RANGE_SET, 0 },
+	};
+
+	gen__range(g, 3900, 2, 1, 0, "", "step");
+	gen__range(g, 3901, 2, 2, 1, "NCCL", "all;reduce");
+	gen__range(g, 3902, 2, 3, 2, "", "here");
+	gen__range(g, 3903, 2, 4, 0, "", "load");
+	gen__ranges(g, 4000, events, NR(events));
+	gen__launches_in(g, 4000, in_ranges, range_ids, NR(in_ranges));
+	gen__graph_node(g, 4100, 51, 2, 9, P_NODE, 1);
+	gen__launches(g, 6000, launches, NR(launches));
+	gen__wait(g, XPU_WAIT_STREAM, 7000, 4000, P_SYNC, 1, 1, 7, 0);
+	gen__wait(g, XPU_WAIT_WORK | XPU_WAIT_LAUNCH, 12000, 500, P_COPY, 2, 1, 7, 2);
+}
+
+static void add_device_work(struct gen *g)
+{
+	static const uint8_t uuid[16] = { 0xde, 0xad };
+	const struct xpu_record_counters counters = {
+		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
+		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
+		.nr_unfinished = 1, .nr_slots = 2, .nr_calls = 2, .nr_bad_calls = 1,
+		.nr_ranges = 7, .nr_dropped_ranges = 1, .nr_taken = 3,
+	};
+	const struct xpu_call calls[] = {
+		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },
+		{ 3000, 10, 1000, 1, CBID_SYNC },
+	};
+	const struct xpu_record_pycode code = {
+		.id = 1, .name = S_PY_NAME, .filename = S_PY_FILE, .first_line = 40,
+	};
+
+	gen__batch_begin(g, 20000, 2, 103);
+	gen__counters(g, &counters);
+	gen__string(g, S_LAUNCH, "cuLaunchKernel");
+	gen__api(g, DRIVER, CBID_LAUNCH, S_LAUNCH);
+	gen__string(g, S_COPY, "cuMemcpyHtoDAsync_v2");
+	gen__api(g, DRIVER, CBID_COPY, S_COPY);
+	gen__string(g, S_SET, "cuMemsetD8Async");
+	gen__api(g, DRIVER, CBID_SET, S_SET);
+	gen__string(g, S_GRAPH, "cuGraphLaunch");
+	gen__api(g, DRIVER, CBID_GRAPH, S_GRAPH);
+	gen__string(g, S_SYNC, "cuStreamSynchronize");
+	gen__api(g, DRIVER, CBID_SYNC, S_SYNC);
+	gen__string(g, S_RUNTIME, "cudaLaunchKernel_v7000");
+	gen__api(g, RUNTIME, CBID_RUNTIME_LAUNCH, S_RUNTIME);
+	gen__string(g, S_KERNEL, "saxpy");
+	gen__string(g, S_NODE, "_Z6reducePKfPf");
+	gen__string(g, S_GPU, "NVIDIA Simulated");
+	gen__string(g, S_MAIN, "main");
+	gen__string(g, S_STEP, "Model::step(int)");
+	gen__string(g, S_PY_NAME, "Model.forward");
+	gen__string(g, S_PY_FILE, "/nonexistent/train.py");
+	gen__record(g, XPU_RECORD_PYCODE, 0, &code, sizeof(code), NULL, 0);
+	gen__device(g, 0, S_GPU, uuid);
+	gen__stream(g, 1, 0, 1, 7);
+	gen__kernel(g, 0, 5000, 1500, 1, S_KERNEL, 1);
+	gen__memcpy(g, 0, 7000, 300, 2, 1, 4096, 1);
+	gen__memset(g, 0, 7500, 200, 3, 1, 512);
+	g->node = 71;
+	gen__kernel(g, XPU_MISC_GRAPH_NODE, 8000, 2500, 4, S_NODE, 1);
+	g->node = 0;
+	gen__graph_clone(g, 71, 51);
+	gen__kernel(g, XPU_MISC_BAD_TIME, 0, 0, 6, S_KERNEL, 1);
+	gen__kernel(g, 0, 11000, 100, 99, S_KERNEL, 1);		/* its launch is missing */
+	gen__refused(g, 7, 700);
+	gen__calls(g, 4000, 100, calls, NR(calls));
+	gen__message(g, XPU_MESSAGE_WARNING, "a message of the shim");
+	gen__batch_end(g);
+}
+
+static void add_threads(struct gen *g)
+{
+	static uint8_t stack[200];
+	static const uint8_t table[] = { 0x80, 0x00, 0x01 };
+	const struct xpu_sample samples[] = {
+		{ .path_id = P_CPU, .thread_id = 1, .delta_ns = 0, .cpu = 1 },
+		{ .path_id = P_CPU, .thread_id = 2, .delta_ns = 10000, .cpu = 0 },
+	};
+	const struct xpu_thread_time time = {
+		.run_ns = 10000, .nr_switches = 3,
+		.off_ns = { [XPU_OFF_LOCK] = 5000, [XPU_OFF_RUNNABLE] = 2000 },
+	};
+	const uint64_t python[] = { XPU_WORD_PYTHON | 2ull << 32 | 1, 0x7ffffffff040 };
+	uint64_t regs[XPU_NR_REGS] = { [XPU_REG_SP] = 0x7ffffffff000, [XPU_REG_IP] = APP + 0x20 };
+
+	gen__samples(g, 9000, 1000000, samples, NR(samples));
+	memset(stack, 0x11, sizeof(stack));
+	gen__stack(g, 0, 13500, P_ENTRY, 1, 1000000, regs, stack, sizeof(stack), ~0ull);
+	gen__pysource(g, 1, 11, "Model.forward", "/nonexistent/train.py", 40, table, sizeof(table));
+	g->python = python;
+	g->nr_python = NR(python);
+	gen__stack(g, XPU_MISC_STACK_DELTA, 13600, 0, 1, 1000000, regs, stack, sizeof(stack), 1);
+	g->nr_python = 0;
+	gen__off_cpu(g, XPU_OFF_LOCK, 9700, 2, 5000, 4000, P_OFF, 2);
+	gen__off(g, XPU_OFF_LOCK, 9700, 4000, P_OFF, 2);
+	gen__account(g, 2300, 19300, 2, &time);
+}
+
+static void add_end(struct gen *g)
+{
+	const struct xpu_record_task exit = {
+		.time_ns = 19300, .pid = 100, .tid = 102, .ppid = 50, .ptid = 50,
+	};
+
+	gen__record(g, XPU_RECORD_EXIT, 0, &exit, sizeof(exit), NULL, 0);
+	gen__lost(g, 21000, XPU_LOST_LAUNCH, 2);
+	gen__lost(g, 21000, XPU_LOST_SAMPLE, 1);
+	gen__process_exit(g, 22000, 2, 100, 3 << 8);
+	gen__end(g, 23000, 3 << 8);
+}
+
+int main(int argc, char **argv)
+{
+	bool plain = argc == 3 && !strcmp(argv[1], "--plain");
+	struct gen g = { 0 }, blocks = { 0 };
+	const char *path;
+	int err;
+
+	if (argc < 2 || argc > 3) {
+		fputs("usage: gen_corpus FILE [LEVEL] | --plain FILE\n", stderr);
+		return 2;
+	}
+	path = argv[plain ? 2 : 1];
+	gen__header(&g);
+	add_processes(&g);
+	add_paths(&g);
+	add_launches(&g);
+	add_device_work(&g);
+	add_threads(&g);
+	add_end(&g);
+	if (!plain)
+		gen__blocks(&blocks, &g, argc == 3 ? atoi(argv[2]) : 3, BLOCK_BYTES);
+	err = gen__save(plain ? &g : &blocks, path);
+	if (err)
+		fprintf(stderr, "gen_corpus: %s: %s\n", path, strerror(-err));
+	gen__free(&g);
+	gen__free(&blocks);
+	return err ? 1 : 0;
+}

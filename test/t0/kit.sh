@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What those who work on the project have of it: compile_commands.json, and coverage by room.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+need make
+
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" -Bn V=1 --no-print-directory \
+	O="$XPU_BUILD" all 2>log | python3 "$XPU_SRC/scripts/compile-commands.py" "$XPU_SRC" >commands.json
+is $? 0 "compile_commands.json: made" || diag "$(head -n 3 log)"
+python3 - commands.json <<'END' | LC_ALL=C sort >there
+import json, os, sys
+for entry in json.load(open(sys.argv[1])):
+	assert entry["arguments"][0] and "-c" in entry["arguments"], entry
+	print(os.path.normpath(entry["file"]))
+END
+rooms="lib loader merge"
+[ ! -e "$XPU_BUILD/libxpushim.so" ] || rooms="$rooms preload"
+# shellcheck disable=SC2086 # several arguments on purpose
+(cd "$XPU_SRC" && find $rooms -name '*.c') | LC_ALL=C sort >sources
+[ "$(wc -l <sources)" -gt 50 ]
+ok $? "$(wc -l <sources) sources in $rooms"
+is "$(LC_ALL=C comm -23 sources there | tr '\n' ' ')" "" "compile_commands.json: it has them all"
+
+# Six lines in two rooms, of which four run; a header's lines count where the header is.
+if ! command -v gcov >/dev/null || ! ${CC:-gcc} --version | grep -qi -e gcc -e 'free software'; then
+	skip "coverage" "no gcov, or no gcc"
+	done_testing
+fi
+mkdir -p lib merge/join build/lib build/merge/join
+printf 'static inline int low(int a)\n{\n\treturn a + 1;\n}\n' >lib/low.h
+printf 'int unused(void);\nint unused(void)\n{\n\treturn 1;\n}\n' >lib/low.c
+printf '#include "../../lib/low.h"\nint main(void)\n{\n\treturn low(-1);\n}\n' >merge/join/main.c
+for file in lib/low merge/join/main; do
+	${CC:-gcc} -O0 --coverage -c $file.c -o build/$file.o
+done
+${CC:-gcc} --coverage build/lib/low.o build/merge/join/main.o -o run && ./run
+is $? 0 "coverage: a program that counts"
+python3 "$XPU_SRC/scripts/coverage.py" build >out
+is $? 0 "coverage: status"
+is "$(awk '{ print $1, $2, $3, $5 } !NF { exit }' out | tr '\n' ';')" \
+	"lines run share ;4 2 50.0 lib;2 2 100.0 merge/join;6 4 66.7 all;   ;" "coverage: of each room"
+done_testing

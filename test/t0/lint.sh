@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make lint: the tree is fine. lint_faults.sh shows that it would not be with a fault of each kind.
+. "$XPU_SRC/test/lib/tap.sh"
+[ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
+
+parts="format cppcheck shellcheck javascript python perl mandoc"
+for part in $parts; do
+	sh "$XPU_SRC/scripts/lint/run.sh" "$part" >log 2>&1
+	status=$?
+	if grep -q 'NOT RUN' log; then
+		skip "lint $part" "$(sed -n 's/.*NOT RUN:* //p' log)"
+		continue
+	fi
+	is "$status $(grep -c ': fine$' log)" "0 1" "lint $part: the tree is fine" || diag "$(head -n 20 log)"
+done
+done_testing

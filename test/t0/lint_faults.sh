@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make lint: a fault of each kind, planted in a small tree, is found where it is.
+. "$XPU_SRC/test/lib/tap.sh"
+[ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
+
+mkdir -p tree/scripts tree/merge
+(cd "$XPU_SRC" && cp -r .clang-format .shellcheckrc doc "$OLDPWD/tree/" &&
+	cp -r scripts/lint "$OLDPWD/tree/scripts/")
+cat >tree/merge/one.c <<'END'
+#include <stdlib.h>
+
+int one(int a)
+{
+	if (a)
+		return 1;
+	return 2;
+}
+END
+echo 'let one = 1;' >tree/merge/one.js
+echo 'one = 1' >tree/merge/one.py
+printf 'use strict;\nmy $one = 1;\nprint $one;\n' >tree/merge/one.pl
+printf '#!/bin/sh\necho "$1"\n' >tree/merge/one.sh
+cp -r tree clean
+
+lint() {		# lint PART: in the tree; what it says is in log
+	XPU_LINT_STRICT=1 sh tree/scripts/lint/run.sh "$1" >log 2>&1
+}
+
+# fault PART FILE LINE COMMAND: that does something to FILE is found at that LINE of it.
+fault() {
+	lint "$1"
+	status=$?
+	if grep -q 'NOT RUN:' log; then
+		skip "$1: $4" "$(sed -n 's/.*NOT RUN: //p' log)"
+		return
+	fi
+	is $status 0 "$1: $2 is fine" || diag "$(cat log)"
+	(cd tree && eval "$4")
+	lint "$1"
+	is "$?" 1 "$1: $4: red"
+	like "$(cat log)" "$2:?$3" "$1: $4: it says where"
+	rm -rf tree
+	cp -r clean tree
+}
+
+fault format merge/one.c :5: "sed -i 's/^\tif/    if/' merge/one.c"
+fault format merge/one.c :5: "sed -i 's/if (a)/if(a)/' merge/one.c"
+fault format merge/one.c :6: "sed -i 's/return 1;/return 1; /' merge/one.c"
+fault format merge/one.c :7: "sed -i 's,return 2;,return 2; /* $(printf '%0100d' 0) */,' merge/one.c"
+fault cppcheck merge/one.c :7: "sed -i 's/return 2;/int v[2]; return v[2 + 1];/' merge/one.c"
+fault shellcheck merge/one.sh :2: "sed -i 's/echo.*/rm -rf \$1\/*; [ \$1 == a ]/' merge/one.sh"
+fault javascript merge/one.js :1: "sed -i 's/1;/;/' merge/one.js"
+fault javascript merge/one.js : "echo 'export { two' >>merge/one.js"
+fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
+fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
+fault mandoc doc/xpumerge.1 :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1"
+
+# ---- a tool of another version, and one that is missing
+
+mkdir other
+printf '#!/bin/sh\n[ "$1" != --version ] || exec echo "version: 7.7.7"\nexec %s "$@"\n' \
+	"$(command -v shellcheck || echo false)" >other/shellcheck
+chmod 755 other/shellcheck
+# shellcheck disable=SC2016 # of the file
+echo 'echo $(cat $1)' >>tree/merge/one.sh
+echo 'cd $1' >>tree/merge/one.sh
+(PATH=$PWD/other:$PATH sh tree/scripts/lint/run.sh shellcheck) >log 2>&1
+is "$? $(grep -c 'NOT RUN with shellcheck 0.9: this one is 7.7.7' log)" "0 1" \
+	"a tool of another version: what it finds fails nothing" || diag "$(cat log)"
+
+mkdir bin
+for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
+	ln -s "$(command -v $tool)" bin/
+done
+(PATH=$PWD/bin sh tree/scripts/lint/run.sh mandoc) >log 2>&1
+is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing: 'make deps' installs it" \
+	"a tool that is missing: said, and no failure"
+(PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
+is $? 1 "a tool that is missing, XPU_LINT_REQUIRE: a failure"
+done_testing

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What run.sh keeps of each test for the end of make check: how long it took, and what did not run.
+. "$XPU_SRC/test/lib/tap.sh"
+
+mkdir src
+printf 'echo "ok 1 # SKIP no such device"\necho 1..1\nsleep 0.3\n' >src/one.sh
+printf 'echo "not ok 1 - wrong"\necho 1..1\necho why >&2\nexit 1\n' >src/two.sh
+for name in one two; do
+	# shellcheck disable=SC2097,SC2098 # the name of run.sh has the old value
+	XPU_SRC=$PWD/src XPU_TEST_TIMES=$PWD/times XPU_TEST_NOTRUN=$PWD/notrun XPU_TEST_LOGS='' \
+		sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/$name.sh" >$name.out 2>&1
+	echo $? >$name.status
+done
+is "$(cat one.status two.status | tr '\n' ' ')" "0 1 " "the status is the test's"
+is "$(awk '{ print $2 }' times | tr '\n' ' ')" "one.sh two.sh " "each test has a line of the times"
+awk '$2 == "one.sh" && $1 >= 0.3 && $1 < 60 { found = 1 } END { exit !found }' times
+ok $? "it says how many seconds the test took" || diag "$(cat times)"
+is "$(cat notrun)" "NOT RUN: one.sh: no such device" "what was skipped"
+is "$(grep -c '^# stderr: why' two.out)" 1 "what a failing test said on stderr"
+done_testing

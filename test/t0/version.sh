@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One version, in one place: the programs and the list of changes say what GNUmakefile does.
+. "$XPU_SRC/test/lib/tap.sh"
+
+version=$(sed -n 's/^VERSION[\t ]*:= *//p' "$XPU_SRC/GNUmakefile")
+like "$version" '^[0-9]+\.[0-9]+\.[0-9]+$' "GNUmakefile: VERSION"
+for program in xpuload xpumerge; do
+	is "$($program --version)" "$program $version" "$program --version"
+done
+like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
+	"^## $(echo "$version" | sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
+	"CHANGELOG.md: its first heading"
+# What was recorded by some version, and what others' packages have, may say so.
+found=$(cd "$XPU_SRC" && grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
+	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats -e "$version" . |
+	grep -v -e '^./GNUmakefile$' -e '^./CHANGELOG.md$' -e '/gen_corpus.c$' -e '/golden.c$')
+is "$found" "" "no other file has the number"
+done_testing

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Recordings of each version of the format, as they were written then: what this version makes of them
+# is what it should be, and the current version has one with every record type. corpus/README.md says
+# when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results anew, never the recordings.
+. "$XPU_SRC/test/lib/tap.sh"
+corpus=$XPU_SRC/test/t1/corpus
+record_h=$XPU_SRC/bpf/xpu_record.h
+
+expect() {		# expect NAME SUFFIX ARGUMENTS...: what xpumerge writes of corpus/NAME.xpu
+	name=$1 suffix=$2
+	shift 2
+	xpumerge "$@" >"$name.$suffix" 2>log
+	is $? 0 "$name: xpumerge $*"
+	[ -z "${XPU_UPDATE_GOLDEN:-}" ] || cp "$name.$suffix" "$corpus/"
+	diff "$corpus/$name.$suffix" "$name.$suffix" >diff.log 2>&1
+	ok $? "$name.$suffix: as expected" || diag "$(head -n 5 diff.log)"
+}
+
+nr=0
+for file in "$corpus"/*.xpu; do
+	name=$(basename "$file" .xpu)
+	nr=$((nr + 1))
+	cp "$file" .
+	expect "$name" txt "$name.xpu" --unit ns
+	expect "$name" folded "$name.xpu" -f folded --unit ns
+	expect "$name" dump dump "$name.xpu"
+	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " "$name: it is of that version"
+	for format in chrome html pprof perf pftrace; do
+		xpumerge "$name.xpu" -f $format -o out 2>log
+		is $? 0 "$name: -f $format"
+	done
+done
+[ $nr -ge 2 ]
+ok $? "$nr recordings"
+
+# ---- the current version's has all that there is
+
+version() {		# version MEMBER: XPU_VERSION_MAJOR or XPU_VERSION_MINOR
+	awk -v name="XPU_VERSION_$1" '$2 == name { print $3 }' "$record_h"
+}
+now=$(version MAJOR).$(version MINOR)
+[ -e "$corpus/$now.xpu" ]
+ok $? "there is one of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
+
+# Of the enum: not what is in the ring buffer only, and not what the loader takes out.
+awk '/^enum xpu_record_type/ { on = 1 } on && /^};/ { exit }
+	on && /ring buffer only/ { on = 2 } on && /inside a BATCH/ { on = 1 }
+	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_PYTHON/ { sub("XPU_RECORD_", ""); print $1 }' \
+	"$record_h" | sort >types
+[ "$(wc -l <types)" -gt 35 ]
+ok $? "$(wc -l <types) record types"
+awk '{ print $3 }' "$now.dump" | sort -u >there
+is "$(comm -23 types there | tr '\n' ' ')" "" "$now: every record type is in it, and dump prints it"
+is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints nothing else"
+
+# What counts is most of what is added at the end of a record.
+awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
+	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
+[ "$(wc -l <counts)" -gt 15 ]
+ok $? "$(wc -l <counts) members nr_*"
+grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there
+is "$(comm -23 counts there | tr '\n' ' ')" "" "$now: dump prints each"
+done_testing

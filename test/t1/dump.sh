@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpumerge dump: each record as a line, with its offset; what is cut, damaged or unknown has one, too.
+. "$XPU_SRC/test/lib/tap.sh"
+corpus="$XPU_BUILD/gen_corpus"
+
+"$corpus" --plain plain.data
+"$corpus" blocks.data
+"$corpus" stored.data 0
+
+dump() {		# dump FILE STATUS NAME
+	xpumerge dump "$1" >out 2>log
+	is $? "$2" "$3: status"
+}
+
+poke() {		# poke FILE OFFSET OCTAL: changes one byte
+	printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# ---- whole recordings
+
+dump plain.data 0 "version 1"
+# Where each record of the file is follows from the sizes of those before it. (Records of a batch,
+# with more space before the type, lie in it.)
+decimal() {
+	sed -n 's/^\([0-9a-fx]*\) \[\(0x[0-9a-f]*\)\] [A-Z].*/\1 \2/p' | while read -r at size; do
+		echo $((at)) $((size))
+	done
+}
+decimal <out >places
+is "$(awk '$1 != at { print "after " at " comes " $1; exit } { at += $2 } END { print at }' places)" \
+	"$(wc -c <plain.data)" "version 1: offsets and sizes cover the file"
+like "$(cat out)" '^0xa8 \[0x18\] INFO key=ARCH "x86_64"$|^0x88 \[0x18\] INFO key=ARCH "x86_64"$' \
+	"version 1: a record"
+cp out plain.dump
+
+dump blocks.data 0 "blocks"
+sed -n 's/^\(0x[0-9a-f]*\) \[\(0x[0-9a-f]*\)\] BLOCK.*/\1 \2/p' out | while read -r at size; do
+	echo $((at)) $((size))
+done >places
+is "$(awk 'BEGIN { at = 64 } $1 != at { print "after " at " comes " $1; exit } { at += $2 }
+	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: these cover the file behind the header"
+is "$(grep -c BLOCK out)" 4 "blocks: how many"
+dump stored.data 0 "blocks without compression"
+like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: they say so"
+xpumerge dump blocks.data >out 2>log
+
+# The two formats have the same records, wherever these are.
+for f in plain.dump out; do
+	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
+done
+[ "$(wc -l <out.records)" -gt 80 ] && cmp -s plain.dump.records out.records
+ok $? "$(wc -l <out.records) records, the same in both formats" ||
+	diag "$(diff plain.dump.records out.records | head -n 5)"
+
+# Members, of each kind: numbers, names, flags, text, rows, frames, behind the fixed part.
+while read -r line; do
+	grep -qF -- "$line" out
+	ok $? "$line"
+done <<'END'
+[0x20] INFO key=CMDLINE "./app" "--steps" "3"
+[0x30] PROCESS misc=EXEC time_ns=2101 proc_id=2 pid=100 parent_proc_id=1 comm="app"
+start=0x400000 len=0x1000 pgoff=0 ino=0 dev_major=0 dev_minor=0 prot=0x5 flags=0x2 build_id=c0ffee
+[0x38] CALLCHAIN misc=SHIM path_id=1 proc_id=2 time_ns=3000 cbid=307 domain=1 nr_frames=3 python:1:41 string:11 string:10
+[0x38] CALLCHAIN misc=CPU|OFF path_id=8
+{what=MARK range_id=3 thread_id=1 delta_ns=200 place=2}
+{correlation_id=4 path_id=4 delta_ns=-100 thread_id=1}
+thread_id=2} range_id={2 1 0}
+[0x28]   RANGE id=2 parent=1 "all;reduce" domain="NCCL"
+WAIT misc=WORK|LAUNCH start_ns=12000
+[0x30]   KERNEL misc=GRAPH_NODE start_ns=8000 duration_ns=2500 correlation_id=4 name=8 stream=1 graph_id=0 graph_node_id=71
+{correlation_id=10 delta_ns=3000 duration_ns=4294968296 driver:131}
+[0x28]   MESSAGE misc=WARNING "a message of the shim"
+python:1+4 loop:0x7ffffffff040 blocks=1/4
+PYSOURCE id=1 first_line=40 minor=11 table_bytes=3 "Model.forward" "/nonexistent/train.py"
+off_ns={LOCK=5000 IO=0 SLEEP=0 POLL=0 CHILD=0 OTHER=0 RUNNABLE=2000 CALL=0}
+LOST time_ns=21000 kind=SAMPLE count=1
+END
+is "$(cat log)" "" "nothing to say of a whole recording"
+
+# ---- where it comes from, where it goes to
+
+xpumerge dump - <blocks.data | cmp -s - out
+ok $? "standard input"
+mkdir one
+cp blocks.data one/xpu.data
+(cd one && "$XPUMERGE" dump) | cmp -s - out
+ok $? "xpu.data is the default"
+umask 022
+xpumerge dump blocks.data -o file 2>log && cmp -s file out
+ok $? "-o"
+is "$(stat -c %a file)" 600 "-o: as private as a recording"
+for args in "a b" "-f folded a" "--strict a" "--unit ns a"; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	xpumerge dump $args >out2 2>log
+	is $? 2 "dump $args: refused"
+	is "$(wc -l <log)$(wc -c <out2)" 10 "dump $args: one line says why"
+done
+echo text >text.data
+xpumerge dump text.data >out2 2>log
+is "$? $(grep -c 'wrong magic' log)" "2 1" "not a recording"
+xpumerge dump blocks.data >/dev/full 2>log
+is "$? $(grep -c 'No space left' log)" "2 1" "a full disk"
+
+# ---- unknown, cut, damaged
+
+# A type that later versions may have, in the place of the record END.
+cp plain.data unknown.data
+end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
+poke unknown.data $end 310
+dump unknown.data 1 "unknown type"
+is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" "unknown type: its line"
+like "$(cat log)" 'not closed: the record END is missing' "no END: said"
+like "$(cat log)" '1 records of unknown types' "unknown type: said"
+
+head -c $((end + 4)) plain.data >cut.data
+dump cut.data 1 "cut"
+is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" "cut: where"
+head -c 1000 blocks.data >cut.data
+dump cut.data 1 "a block cut"
+is "$(tail -n 1 out)" "0x238 [0x1b0] CUT: block cut" "a block cut: where"
+is "$(grep -c BLOCK out)" 1 "a block cut: the one before it is there"
+
+# A size that cannot be: version 1 ends there, for nothing says where the next record begins.
+info=$((0x58))
+cp plain.data bad.data
+poke bad.data $((info + 4)) 003
+dump bad.data 2 "version 1, damaged"
+is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $info \
+	$(($(wc -c <plain.data) - info)))" "version 1, damaged: where"
+is "$(wc -l <out)" 3 "version 1, damaged: the records before it are there"
+
+# A block's data: the blocks around it are there.
+cp blocks.data bad.data
+xpumerge dump blocks.data >whole 2>log
+second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
+poke bad.data $((second + 100)) 125
+dump bad.data 2 "a block damaged"
+like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block are not those that were written: 1 blocks with 8 launches lost" \
+	"a block damaged: where"
+grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
+grep -v DAMAGED out >got
+cmp -s expected got
+ok $? "a block damaged: all the others are as they were" || diag "$(diff expected got | head -n 5)"
+
+# A record inside a batch: the batch ends there, the recording does not.
+string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
+cp plain.data bad.data
+poke bad.data $((string + 4)) 003
+dump bad.data 2 "a batch damaged"
+like "$(cat out)" "^$(printf '%#x' $string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
+	"a batch damaged: where"
+is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the recording goes on"
+
+# Names that are no text, or that try to be more.
+cp plain.data bad.data
+name=$(grep -abo 'a message of the shim' plain.data | cut -d: -f1)
+poke bad.data "$name" 033
+poke bad.data $((name + 1)) 042
+dump bad.data 0 "control characters"
+like "$(cat out)" 'MESSAGE misc=WARNING "\\u001b\\"message' "control characters: as in JSON"
+done_testing
