@@ -57,14 +57,15 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 
 void losses__settle(struct second_pass *p)
 {
+	static const struct arrived none;
 	const struct found *f = p->found;
 	struct loss *l = &p->sums->loss;
 	uint64_t nr_unfinished = 0;
 	size_t i;
 
-	for (i = 0; i < p->arrived.nr; i++)
+	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++)
 		nr_unfinished += losses__process(l, found__sent(f, f->first_proc + i),
-						 &p->arrived.v[i],
+						 i < p->arrived.nr ? &p->arrived.v[i] : &none,
 						 second_pass__outlived(p, f->first_proc + i));
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times either; it has a line of its own. */

@@ -61,11 +61,11 @@ int second_pass__open_windows(struct second_pass *p)
 	for (i = f->first_proc; i < m->machine.procs.nr; i++) {
 		const struct proc *proc = &m->machine.procs.v[i];
 
+		if (proc->how != XPU_MISC_PROCESS_ATTACH && (!f->ends_known || proc->exited))
+			continue;
 		err = second_pass__arrived(p, i, &arrived);
 		if (err)
 			return err;
-		if (proc->how != XPU_MISC_PROCESS_ATTACH && (!f->ends_known || proc->exited))
-			continue;
 		nr_slots = min_t(uint64_t, found__sent(f, i)->last.nr_slots, WINDOW_MAX_THREADS);
 		window__open(&arrived->window, max_t(uint32_t, arrived->nr_threads, nr_slots));
 	}
@@ -74,6 +74,8 @@ int second_pass__open_windows(struct second_pass *p)
 
 bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 {
-	return p->arrived.v[proc - p->found->first_proc].window.nr_threads &&
+	size_t i = proc - p->found->first_proc;
+
+	return i < p->arrived.nr && p->arrived.v[i].window.nr_threads &&
 	       !p->model->machine.procs.v[proc].exited;
 }

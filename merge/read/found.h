@@ -74,7 +74,7 @@ struct found {
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;
-	ARRAY(struct sent) sent;	/* by process */
+	ARRAY(struct sent) sent;	/* by process, from first_proc on; those that sent */
 	ARRAY(struct exit_at) exits;	/* by pid, then time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;

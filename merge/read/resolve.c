@@ -70,20 +70,16 @@ static int resolve_exits(struct found *f, struct machine *m)
 }
 
 /* All that a process has sent counts, if it was recorded from its beginning. */
-static int resolve_sent(struct found *f, const struct machine *m)
+static void resolve_sent(struct found *f, const struct machine *m)
 {
-	struct sent *sent;
 	size_t i;
-	int err = 0;
 
-	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
-		err = found__add_sent(f, i, &sent);
-		if (err || m->procs.v[i].how == XPU_MISC_PROCESS_ATTACH)
+	for (i = 0; i < f->sent.nr; i++) {
+		if (m->procs.v[f->first_proc + i].how == XPU_MISC_PROCESS_ATTACH)
 			continue;
-		sent->baseline = 0;
-		memset(&sent->first, 0, sizeof(sent->first));
+		f->sent.v[i].baseline = 0;
+		memset(&f->sent.v[i].first, 0, sizeof(f->sent.v[i].first));
 	}
-	return err;
 }
 
 static int resolve_devices(const struct found *f, struct model *m)
@@ -124,8 +120,7 @@ int found__resolve(struct found *f, struct model *m)
 	kallsyms__finish(&f->kallsyms);
 	err = resolve_exits(f, &m->machine);
 	f->ends_known &= model__input(m)->ended;
-	if (!err)
-		err = resolve_sent(f, &m->machine);
+	resolve_sent(f, &m->machine);
 	if (!err)
 		err = resolve_devices(f, m);
 	return err ?: resolve_paths(f, m);
