@@ -354,8 +354,10 @@ static void follow_listeners(void)
 
 	switch (shim.state) {
 	case DORMANT:
-		if (!heard)
+		if (!heard) {
+			shim.told_busy = false;	/* the next listener shall hear of it, too */
 			break;
+		}
 		if (yield__is_taken()) {
 			if (!shim.told_busy)
 				busy("the program itself");

@@ -83,6 +83,7 @@ ask a unsubscribe >/dev/null
 ask a subscribe >/dev/null
 attach four -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' four.log
+ok $? "an observer hears of a holder, as the one before it did"
 attach five -p "$a_pid"
 sleep 1.3
 ask a unsubscribe >/dev/null
