@@ -155,7 +155,7 @@ static uint64_t parse_number(const char *option, const char *arg, uint64_t max)
 	errno = 0;
 	n = strtoull(arg, &end, 10);
 	if (errno || !isdigit((unsigned char)arg[0]) || *end || !n || n > max) {
-		msg__error("%s %s: a number from 1 to %llu is wanted", option, arg,
+		msg__error("%s %s: expected a number from 1 to %llu", option, arg,
 			   (unsigned long long)max);
 		return 0;
 	}
@@ -168,7 +168,7 @@ static const char *parse_word(const char *option, const char *arg, const char *a
 {
 	if (!strcmp(arg, a) || !strcmp(arg, b) || (c && !strcmp(arg, c)))
 		return arg;
-	msg__error("%s %s: %s%s%s or %s is wanted", option, arg, a, c ? ", " : "", c ? b : "",
+	msg__error("%s %s: expected %s%s%s or %s", option, arg, a, c ? ", " : "", c ? b : "",
 		   c ?: b);
 	return NULL;
 }
@@ -189,7 +189,7 @@ static uint64_t parse_bytes(const char *arg)
 		if (bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES)
 			return bytes;
 	}
-	msg__error("-m %s: a size of 64K to 2G is wanted", arg);
+	msg__error("-m %s: expected a size of 64K to 2G", arg);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ static int parse_level(const char *arg)
 	level = strtol(arg, &end, 10);
 	if (isdigit((unsigned char)arg[0]) && !*end && level <= BLOCK_LEVEL_MAX)
 		return level;
-	msg__error("-z %s: a level of 0 to %d is wanted", arg, BLOCK_LEVEL_MAX);
+	msg__error("-z %s: expected a level of 0 to %d", arg, BLOCK_LEVEL_MAX);
 	return -1;
 }
 
@@ -227,7 +227,7 @@ static uint64_t parse_duration(const char *arg)
 	seconds = strtod(arg, &end);
 	if (seconds > 0 && seconds <= MAX_SECONDS && !*end)
 		return (uint64_t)(seconds * 1e9) ?: 1;
-	msg__error("--duration %s: a number of seconds is wanted", arg);
+	msg__error("--duration %s: expected a number of seconds", arg);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ static bool parse_call_graph(struct options *opts, const char *arg)
 	if (!strncmp(arg, "dwarf,", 6)) {
 		bytes = strtoul(arg + 6, &end, 10);
 		if (*end || bytes < MIN_STACK_BYTES || bytes > XPU_STACK_MAX || bytes % 8) {
-			msg__error("--call-graph %s: a copy of %d to %d bytes is wanted, a "
+			msg__error("--call-graph %s: expected a copy of %d to %d bytes, a "
 				   "multiple of 8", arg, MIN_STACK_BYTES, XPU_STACK_MAX);
 			return false;
 		}
@@ -456,7 +456,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	if (check)
 		return check__run(err ? NULL : opts->shim);
 	if (opts->mode == PROBES_RUN && optind == argc) {
-		msg__error("nothing to record: a COMMAND is wanted, or -p PID, or -a: see --help");
+		msg__error("nothing to record: expected a COMMAND, -p PID or -a: see --help");
 		return STATUS_FAILED;
 	}
 	if (opts->mode != PROBES_RUN && optind < argc) {

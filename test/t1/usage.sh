@@ -25,7 +25,7 @@ load "there is no option --all-cpus, perhaps --all: see --help" "--all-cpus"
 load "there is no option --zzz: see --help" "--zzz true"
 load "there is no option -y: see --help" "--strict -qy true"
 for level in 23 -1 x 1x ""; do
-	load "-z $level: a level of 0 to 22 is wanted" "--compression-level=$level true"
+	load "-z $level: expected a level of 0 to 22" "--compression-level=$level true"
 done
 load "--off can be --off-cpu or --off-cpu-min" "--off true"
 load "--strict takes no argument: see --help" "--strict=yes true"
@@ -33,7 +33,7 @@ load "-o wants an argument: see --help" "-qo"
 load "--output wants an argument: see --help" "--output"
 load "there is no option --delay: xpumerge --from leaves out the beginning" "record --delay=500 true"
 load "there is no option -D: xpumerge --from leaves out the beginning" "record -qD 500 true"
-load "nothing to record: a COMMAND is wanted, or -p PID, or -a: see --help" "record -g"
+load "nothing to record: expected a COMMAND, -p PID or -a: see --help" "record -g"
 load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or the end of PID ends them" \
 	"record -ag -- sleep 1"
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \

@@ -47,14 +47,14 @@ xpumerge -i read.data -f folded >a.folded 2>mlog
 is $? 0 "and what was read is a recording"
 for size in 12 64KB -64K 17179869185G; do
 	xpuload -m $size true 2>log
-	is "$? $(cat log)" "125 xpuload: -m $size: a size of 64K to 2G is wanted" "-m $size: refused"
+	is "$? $(cat log)" "125 xpuload: -m $size: expected a size of 64K to 2G" "-m $size: refused"
 done
 for args in "-F 0" "-F -1" "-F 99999999999999999999" "-p 4294967297" "-p x" "--max-stack 1001" \
 	"--off-cpu-min 0"; do
 	# shellcheck disable=SC2086 # an option and its argument
 	xpuload $args true 2>log
 	is $? 125 "$args: refused"
-	like "$(cat log)" "^xpuload: $args: a number from 1 to [0-9]+ is wanted" "$args: with the range"
+	like "$(cat log)" "^xpuload: $args: expected a number from 1 to [0-9]+" "$args: with the range"
 done
 xpuload --duration 1 true 2>log
 is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" "--duration of a command: refused"

@@ -78,7 +78,7 @@ like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH nam
 
 xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"
-like "$(cat log)" 'on or off is wanted' "with what is wanted"
+like "$(cat log)" 'expected on or off' "with what is wanted"
 
 # A program that runs: what was opened before is not known, what is opened from then on is. Twice, for
 # nothing is left of the first time.

@@ -29,7 +29,7 @@ done
 
 xpuload --probe sometimes true 2>log
 is $? 125 "--probe sometimes: refused"
-like "$(cat log)" "launch or path is wanted" "--probe sometimes: with what is wanted"
+like "$(cat log)" "expected launch or path" "--probe sometimes: with what is wanted"
 xpuload --probe path --call-graph fp true 2>log
 like "$(cat log)" "as with --probe launch" "--probe path with frame pointers: says what is done"
 xpuload --probe path -p 1 2>log

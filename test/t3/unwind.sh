@@ -110,7 +110,7 @@ fi
 for args in "--call-graph lbr" "--max-stack 0" "--max-stack 100000" "--max-stack x"; do
 	xpuload $args true 2>load.log
 	is $? 125 "$args: refused"
-	like "$(cat load.log)" "wanted" "$args: with what is wanted"
+	like "$(cat load.log)" "expected" "$args: with what is wanted"
 done
 
 # Inlined functions and source lines, by DWARF.
