@@ -23,7 +23,11 @@ files() {
 
 missing() {		# missing PART TOOL: whether it is, and says so
 	command -v "$2" >/dev/null && return 1
-	echo "lint: $1: NOT RUN: $2 is missing: 'make deps' installs it"
+	case $2 in
+	node)	package=nodejs ;;
+	*)	package=$2 ;;
+	esac
+	echo "lint: $1: NOT RUN: $2 is missing; in Debian: apt-get install $package"
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 

@@ -74,7 +74,7 @@ for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
 	ln -s "$(command -v $tool)" bin/
 done
 (PATH=$PWD/bin sh tree/scripts/lint/run.sh mandoc) >log 2>&1
-is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing: 'make deps' installs it" \
+is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing; in Debian: apt-get install mandoc" \
 	"a tool that is missing: said, and no failure"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is $? 1 "a tool that is missing, XPU_LINT_REQUIRE: a failure"
