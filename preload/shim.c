@@ -53,7 +53,7 @@
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
 #define MAX_WAITS	5		/* of those, for the program's buffers to come back to it */
-/* For the shim's thread, which packs nothing meanwhile: */
+/* For the shim's thread, while no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when it ends without exit handlers */
@@ -113,9 +113,9 @@ static bool wait_seconds(sem_t *sem, int seconds)
 }
 
 /*
- * Return: whether the shim's thread posted @sem. The wait ends when that thread has packed no buffer
- * for @seconds: on a busy machine it may have thousands of buffers to pack, but a thread that is
- * stuck in CUPTI packs none.
+ * Return: whether the shim's thread posted @sem. The wait ends when CUPTI has given back no buffer and
+ * none was packed for @seconds: on a busy machine there may be thousands, at a flush and after it. It
+ * ends at MAX_WAIT_S also where other threads of the program keep CUPTI giving them back.
  */
 static bool wait_for(sem_t *sem, int seconds)
 {
