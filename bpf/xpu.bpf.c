@@ -432,10 +432,14 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 	return 0;
 }
 
-/* Its memory is about to be replaced. Loaded where there is such a tracepoint: Linux 6.10. */
-SEC("tp_btf/sched_prepare_exec")
-int BPF_PROG(on_prepare_exec, struct task_struct *task)
+/*
+ * The current task's memory is about to be replaced. Linux has this tracepoint since 6.10. The
+ * program is a raw one, because older kernels load that too and only refuse to attach it.
+ */
+SEC("raw_tp/sched_prepare_exec")
+int on_prepare_exec(void *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid = task->tgid;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "attach/advice.h"
@@ -320,19 +319,6 @@ static int identify(struct xpu_bpf *skel)
 	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
 }
 
-/* Whether this kernel has a tracepoint: what is not there cannot be loaded for. */
-static bool has_tracepoint(const char *name)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	char type[64];
-	bool has;
-
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
-	btf__free(btf);
-	return has;
-}
-
 /* Before the programs are loaded. */
 static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool multi)
 {
@@ -343,8 +329,7 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
 	skel->rodata->want_waits = opts->waits;
-	bpf_program__set_autoload(skel->progs.on_prepare_exec,
-				  has_tracepoint("sched_prepare_exec"));
+	bpf_program__set_autoattach(skel->progs.on_prepare_exec, false);
 	skel->rodata->restricted = caps__restricted();
 	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();
 	set_up_off_cpu(skel, opts);
@@ -382,6 +367,17 @@ static int map_rings(struct probes *p, bool sample)
 	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
 }
 
+/* Return: 0, also on a kernel without the tracepoint (before Linux 6.10), or a negative errno. */
+static int attach_prepare_exec(struct xpu_bpf *skel)
+{
+	struct bpf_link *link = bpf_program__attach(skel->progs.on_prepare_exec);
+
+	if (!link)
+		return errno == ENOENT ? 0 : -errno;
+	skel->links.on_prepare_exec = link;
+	return 0;
+}
+
 /* Return: 0 or a negative errno; then *@what is what could not be done. */
 static int load(struct probes *p, const struct probes_options *opts, const char **what)
 {
@@ -411,7 +407,8 @@ static int load(struct probes *p, const struct probes_options *opts, const char 
 	skel->bss->attach_all = opts->mode == PROBES_ALL;
 	skel->bss->attach_pid = opts->mode == PROBES_PID ? opts->pid : 0;
 	*what = "attach to the sched tracepoints";
-	return xpu_bpf__attach(skel);	/* the uprobes say where themselves */
+	err = xpu_bpf__attach(skel);	/* the uprobes say where themselves */
+	return err ?: attach_prepare_exec(skel);
 }
 
 /* @what: as load() has it */
