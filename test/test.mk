@@ -310,10 +310,28 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0:quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
+# The programs that tests record, and all that these load.
+TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) \
+		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
+.PHONY: targets
+targets: $(TARGETS)
+
 .PHONY: test-build
-test-build: all $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD)) \
+test-build: all $(TARGETS) \
 	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
+
+# ThreadSanitizer's runtime cannot come late into a process, as the shim does into Python, and takes
+# the targets' own races for failures. So t3 has the targets and the shim without it: in t2 the shim
+# runs with it.
+PLAIN		= $(O)/plain
+ifneq ($(findstring thread,$(SAN)),)
+test-build: plain
+.PHONY: plain
+plain: $(PROGRAMS)
+	@$(MAKE) --no-print-directory O=$(PLAIN) SAN= targets
+	$(Q)ln -sf $(^:$(O)/%=../%) $(PLAIN)
+endif
 
 .PHONY: check
 check:

@@ -112,7 +112,7 @@ static void __attribute__((noreturn)) serve(int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_MAX, MEMORY_MAX });
 #endif
 	while (read_all(fd, &q, sizeof(q))) {

@@ -15,6 +15,15 @@ started=$(date +%s.%N)
 trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir" ${XPU_OWN:+"$XPU_OWN"}' EXIT
 cd "$dir" || exit 1
 
+# t3 records targets without ThreadSanitizer: see test.mk.
+XPU_TOOLS_SAN=${XPU_SAN:-}
+case $name,$XPU_TOOLS_SAN in
+test/t3/*,*thread*)
+	XPU_BUILD=$XPU_BUILD/plain
+	XPU_SAN= ;;
+esac
+export XPU_BUILD XPU_SAN XPU_TOOLS_SAN
+
 # A probe wakes every process that has the shim's file mapped: each test with real probes gets a file
 # of its own, so that tests can run side by side.
 case $name in

@@ -24,7 +24,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
-volatile unsigned int listener__batch_ms;
+atomic_uint listener__batch_ms;
 pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* as in lock.h */
 
 void listener__attach(void)

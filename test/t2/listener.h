@@ -9,6 +9,7 @@
 #define TEST_T2_LISTENER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -110,8 +111,8 @@ extern void (*listener__interrupt)(void);
 /* The same, when a log is sent, before it is read. */
 extern void (*listener__interrupt_log)(void);
 
-/* How long each batch takes. */
-extern volatile unsigned int listener__batch_ms;
+/* How long each batch takes, in ms. Tests set it while threads send. */
+extern atomic_uint listener__batch_ms;
 
 /* Held while a probe is hit. */
 extern pthread_mutex_t listener__lock;

@@ -40,7 +40,7 @@ int main(void)
 	listener__attach();
 	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-	listener__batch_ms = BATCH_MS;
+	atomic_store(&listener__batch_ms, BATCH_MS);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&threads[i], NULL, launcher, NULL);
 	for (i = 0; i < NR_THREADS; i++)
@@ -49,7 +49,7 @@ int main(void)
 	shim__before_end();
 	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES,
 	       "a slow machine: all that had ended is sent");
-	listener__batch_ms = 0;
+	atomic_store(&listener__batch_ms, 0);
 	listener__settle();
 
 	device__launch(function, stream, 1);

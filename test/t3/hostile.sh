@@ -20,6 +20,10 @@ less() {		# less NUMBER MAXIMUM NAME
 	diag "$1 is not less than $2"
 }
 
+# ThreadSanitizer makes xpuload some ten times slower.
+slow=false
+case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
+
 # alongside WHAT N: hostile does it while exact launches 4000; all.log, all.data
 alongside() {
 	attach all -a --gpu-only
@@ -70,8 +74,12 @@ unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in
 alongside paths 300000
 less "$hwm" $((600 * mb)) "paths: memory is bounded ($hwm kB)"
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" "paths: what was lost is said to be its doing"
-unlike "$(cat all.log)" '\(exact\)' "paths: the other process is not blamed, or lost nothing" ||
-	diag "$(cat all.log)"
+if $slow; then
+	skip "paths: the other process is not blamed, or lost nothing" "the flood fills the ring"
+else
+	unlike "$(cat all.log)" '\(exact\)' "paths: the other process is not blamed, or lost nothing" ||
+		diag "$(cat all.log)"
+fi
 rm -f all.data*
 
 # Processes that come and go, each with the highest number of a path.
@@ -85,7 +93,11 @@ sleep 2
 after=$(kb VmRSS)
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 1
 leave all
-less "$after" $((before + 16 * mb)) "numbers: memory is flat (from $before to $after kB)"
+if $slow; then
+	skip "numbers: memory is flat" "the sanitizer's own memory grows"
+else
+	less "$after" $((before + 16 * mb)) "numbers: memory is flat (from $before to $after kB)"
+fi
 like "$(cat all.log)" ' 3501 launches from 3501 call paths, 0 device records, 3501 processes' "numbers: all are there"
 unlike "$(cat all.log)" 'ring full|malformed|beyond|tagged' "numbers: none is lost"
 

@@ -59,7 +59,8 @@ check_honest() {	# check_honest NAME TEST
 		line=$(honest "$1" "$pid")
 		[ "$line" = "launches $((launches * times)) wrong 0" ] || {
 			bad=$((bad + 1))
-			diag "pid $pid, $times times: $line"
+			diag "pid $pid, $times times: $line; $(head -n 2 honest.folded)"
+			diag "$(cat honest.log) $(tail -n 4 "$1.log")"
 		}
 	done <"$1.counts"
 	is $bad 0 "$2: each of $nr honest processes has its $launches launches, each in its place"
