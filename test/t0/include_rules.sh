@@ -111,6 +111,10 @@ is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader 
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
 
+# A string of C that ends the name of a JSON member; the help shows one for users to write.
+is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e --nvtx-color-scheme)" "" \
+	"JSON is written through lib/json_out.h alone"
+
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h
 
