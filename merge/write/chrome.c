@@ -417,11 +417,6 @@ static const char *stack__caller(const struct stack *stack)
 
 static void write_device_event(struct writer *w, const struct device_event *e)
 {
-	static const char *const cats[] = {
-		[LEAF_KERNEL] = "kernel",
-		[LEAF_MEMCPY] = "memcpy",
-		[LEAF_MEMSET] = "memset",
-	};
 	const struct leaf *leaf = &w->s->model.leaves.v[e->leaf];
 	uint64_t pid = writer__gpu_pid(w, e->stream);
 	uint64_t tid = w->t->first_track[e->stream] + e->lane;
@@ -432,11 +427,10 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	json_out__key(j, "dur");
 	json_out__thousandths(j, e->end_ns - e->start_ns);
 	json_out__key(j, "cat");
-	json_out__word(j, cats[leaf->kind]);
+	json_out__word(j, leaf_kind__name(leaf->kind));
 	json_out__key(j, "name");
 	json_out__open_string(j);
-	if (leaf->kind != LEAF_KERNEL)
-		json_out__add(j, leaf->kind == LEAF_MEMCPY ? "memcpy " : "memset");
+	json_out__add(j, leaf_kind__prefix(leaf->kind));
 	json_out__add(j, leaf->name);
 	json_out__close_string(j);
 	if (e->made != NO_INDEX) {

@@ -11,12 +11,6 @@
 #include "write/page.h"
 #include "write/text.h"
 
-static const char *const kind_names[NR_LEAF_KINDS] = {
-	[LEAF_KERNEL] = "kernel", [LEAF_MEMCPY] = "memcpy", [LEAF_MEMSET] = "memset",
-	[LEAF_PENDING] = "pending", [LEAF_CPU] = "cpu", [LEAF_OFF_CPU] = "off_cpu",
-	[LEAF_GPU_WAIT] = "gpu_wait",
-};
-
 /* One number of an array. The lines are short, for people who open the file in an editor. */
 static void print_number(struct json_out *j, size_t i, uint64_t n)
 {
@@ -327,7 +321,7 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 	json_out__line(&j, 0);
 	open_array(&j, "kinds");
 	for (i = 0; i < NR_LEAF_KINDS; i++)
-		json_out__word(&j, kind_names[i]);
+		json_out__word(&j, leaf_kind__name(i));
 	next_array(&j, "files");
 	for (i = 0; i < t->files.nr; i++) {
 		if (i)

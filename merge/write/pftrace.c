@@ -271,9 +271,7 @@ static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
 	if (!p->has_leaf[idx]) {
 		p->has_leaf[idx] = true;
 		pftrace__clear_text(p);
-		if (leaf->kind != LEAF_KERNEL)
-			pftrace__add_text(p, leaf->kind == LEAF_MEMCPY ? "memcpy " : "memset",
-					  ESCAPE_TEXT);
+		pftrace__add_text(p, leaf_kind__prefix(leaf->kind), ESCAPE_TEXT);
 		pftrace__add_text(p, leaf->name, ESCAPE_TEXT);
 		pftrace__intern_text(p, INTERNED_DATA__EVENT_NAMES, 1 + idx);
 	}
@@ -731,9 +729,12 @@ static void pftrace__names(struct pftrace *p)
 	enum slice_kind kind;
 
 	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_LAUNCH, "launch");
-	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_KERNEL, "kernel");
-	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMCPY, "memcpy");
-	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMSET, "memset");
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_KERNEL,
+			leaf_kind__name(LEAF_KERNEL));
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMCPY,
+			leaf_kind__name(LEAF_MEMCPY));
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMSET,
+			leaf_kind__name(LEAF_MEMSET));
 	for (kind = 0; kind < NR_SLICE_KINDS; kind++)
 		pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_SLICES + kind,
 				slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));

@@ -111,6 +111,8 @@ is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader 
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
 
+is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c "the names of copies stand once"
+
 # A string of C that ends the name of a JSON member; the help shows one for users to write.
 is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e --nvtx-color-scheme)" "" \
 	"JSON is written through lib/json_out.h alone"
