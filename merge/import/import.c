@@ -538,22 +538,33 @@ int import__load(const char *path, char **buf, size_t *size)
 	return 0;
 }
 
+/* Return: the word that a letter of a copy's short name stands for. */
+static const char *memory__word(char letter)
+{
+	switch (letter) {
+	case 'H':
+		return "Host";
+	case 'D':
+		return "Device";
+	case 'A':
+		return "Array";
+	default:
+		return "Peer";
+	}
+}
+
 uint8_t import__copy_kind(const char *s, size_t len)
 {
-	static const struct {
-		const char *name;
-		uint8_t kind;
-	} long_names[] = {
-		{ "Host-to-Device", 1 }, { "Device-to-Host", 2 }, { "Device-to-Device", 8 },
-		{ "Host-to-Host", 9 }, { "Peer-to-Peer", 10 },
-	};
+	const char *name;
+	char words[32];
 	size_t i;
 
-	for (i = 1; i < NR_MEMCPY_KINDS; i++)
-		if (memmem(s, len, memcpy_kind__name(i), strlen(memcpy_kind__name(i))))
+	for (i = 1; i < NR_MEMCPY_KINDS; i++) {
+		name = memcpy_kind__name(i);		/* "HtoD" */
+		snprintf(words, sizeof(words), "%s-to-%s", memory__word(name[0]),
+			 memory__word(name[3]));
+		if (memmem(s, len, name, strlen(name)) || memmem(s, len, words, strlen(words)))
 			return i;
-	for (i = 0; i < ARRAY_SIZE(long_names); i++)
-		if (memmem(s, len, long_names[i].name, strlen(long_names[i].name)))
-			return long_names[i].kind;
+	}
 	return 0;
 }

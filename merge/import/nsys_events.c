@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "escape.h"
+#include "json_out.h"
 #include "import/json.h"
 
 #define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
@@ -302,59 +302,73 @@ static int nsys_event__compare(const void *a, const void *b)
 	return strcmp(x->pid, y->pid) ?: strcmp(x->tid, y->tid) ?: cmp3(x->seq, y->seq);
 }
 
-static void print_string(FILE *f, const char *s)
+static void print_us(struct json_out *j, const char *key, uint64_t ns)
 {
-	putc('"', f);
-	escape__print(f, s, ESCAPE_JSON);
-	putc('"', f);
+	json_out__key(j, key);
+	json_out__thousandths(j, ns);
 }
 
-static void print_us(FILE *f, const char *key, uint64_t ns)
+static void print_u64(struct json_out *j, const char *key, uint64_t n)
 {
-	fprintf(f, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned int)(ns % 1000));
+	json_out__key(j, key);
+	json_out__u64(j, n);
 }
 
-static void print_work_args(const struct nsys_events *e, FILE *f, const struct nsys_work *w)
+static void print_string(struct json_out *j, const char *key, const char *s)
+{
+	json_out__key(j, key);
+	json_out__string(j, s);
+}
+
+static void print_dim3(struct json_out *j, const char *key, const uint32_t dim[3])
+{
+	unsigned int i;
+
+	json_out__key(j, key);
+	json_out__open(j, '[');
+	for (i = 0; i < 3; i++)
+		json_out__u64(j, dim[i]);
+	json_out__close(j, ']');
+}
+
+static void print_work_args(const struct nsys_events *e, struct json_out *j, const struct nsys_work *w)
 {
 	const struct nsys *n = e->n;
 	uint32_t i;
 
 	if (w->type != XPU_RECORD_KERNEL) {
-		fprintf(f, "\"bytes\": %" PRIu64 ", ", w->bytes);
+		print_u64(j, "bytes", w->bytes);
 	} else {
-		if (w->full_name && w->full_name != w->name) {
-			fputs("\"demangled\": ", f);
-			print_string(f, w->full_name);
-			fputs(", ", f);
-		}
-		fprintf(f, "\"grid\": [%" PRIu32 ", %" PRIu32 ", %" PRIu32 "], \"block\": [%" PRIu32
-			", %" PRIu32 ", %" PRIu32 "], \"registersPerThread\": %" PRIu32
-			", \"sharedMemory\": %" PRIu64 ", ", w->grid[0], w->grid[1], w->grid[2],
-			w->block[0], w->block[1], w->block[2], w->registers, w->shared_bytes);
+		if (w->full_name && w->full_name != w->name)
+			print_string(j, "demangled", w->full_name);
+		print_dim3(j, "grid", w->grid);
+		print_dim3(j, "block", w->block);
+		print_u64(j, "registersPerThread", w->registers);
+		print_u64(j, "sharedMemory", w->shared_bytes);
 	}
-	fprintf(f, "\"correlationId\": %" PRIu32, w->correlation_id);
-	for (i = 0; i < w->nr_regions; i++) {
-		fputs(i ? ", " : ", \"NVTXRegions\": [", f);
-		print_string(f, n->ranges.v[n->regions.v[w->first_region + i]].name);
-	}
-	if (i)
-		putc(']', f);
+	print_u64(j, "correlationId", w->correlation_id);
+	if (!w->nr_regions)
+		return;
+	json_out__key(j, "NVTXRegions");
+	json_out__open(j, '[');
+	for (i = 0; i < w->nr_regions; i++)
+		json_out__string(j, n->ranges.v[n->regions.v[w->first_region + i]].name);
+	json_out__close(j, ']');
 }
 
-static void print_color(const struct nsys_events *e, FILE *f, const char *name)
+static void print_color(const struct nsys_events *e, struct json_out *j, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < e->colors.nr; i++) {
 		if (regexec(&e->colors.v[i].regex, name, 0, NULL, 0))
 			continue;
-		fputs(", \"cname\": ", f);
-		print_string(f, e->colors.v[i].color);
+		print_string(j, "cname", e->colors.v[i].color);
 		break;
 	}
 }
 
-static void print_event(const struct nsys_events *e, FILE *f, const struct nsys_event *event)
+static void print_event(const struct nsys_events *e, struct json_out *j, const struct nsys_event *event)
 {
 	const struct nsys *n = e->n;
 	const struct nsys_work *w = NULL;
@@ -392,28 +406,35 @@ static void print_event(const struct nsys_events *e, FILE *f, const struct nsys_
 		end_ns = e->projections.v[event->idx].end_ns;
 		category = "nvtx-kernel";
 	}
-	fputs("{\"name\": ", f);
-	print_string(f, name);
-	fprintf(f, ", \"ph\": \"X\", \"cat\": \"%s\"", category);
-	print_us(f, "ts", start_ns);
-	print_us(f, "dur", end_ns - start_ns);
-	fprintf(f, ", \"tid\": \"%s\", \"pid\": \"%s\", \"args\": {", event->tid, event->pid);
-	if (w)
-		print_work_args(e, f, w);
-	else if (c)
-		fprintf(f, "\"correlationId\": %" PRIu32, c->correlation_id);
-	else if (r->open && event->activity == NSYS_NVTX)
-		fputs("\"open\": true", f);
-	putc('}', f);
+	json_out__open(j, '{');
+	print_string(j, "name", name);
+	print_string(j, "ph", "X");
+	print_string(j, "cat", category);
+	print_us(j, "ts", start_ns);
+	print_us(j, "dur", end_ns - start_ns);
+	print_string(j, "tid", event->tid);
+	print_string(j, "pid", event->pid);
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	if (w) {
+		print_work_args(e, j, w);
+	} else if (c) {
+		print_u64(j, "correlationId", c->correlation_id);
+	} else if (r->open && event->activity == NSYS_NVTX) {
+		json_out__key(j, "open");
+		json_out__literal(j, "true");
+	}
+	json_out__close(j, '}');
 	if (event->activity == NSYS_NVTX)
-		print_color(e, f, name);
-	putc('}', f);
+		print_color(e, j, name);
+	json_out__close(j, '}');
 }
 
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts)
 {
 	uint32_t activities = opts->activities ?: NSYS_KERNEL | NSYS_NVTX_KERNEL;
 	struct nsys_events e = { .n = n, .opts = opts };
+	struct json_out j;
 	size_t i;
 	int err;
 
@@ -437,12 +458,19 @@ int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *o
 		goto out;
 	if (e.events.nr)
 		qsort(e.events.v, e.events.nr, sizeof(*e.events.v), nsys_event__compare);
-	putc('[', f);
+	err = json_out__init(&j, f, ESCAPE_JSON);
+	if (err)
+		goto out;
+	j.spaced = true;
+	json_out__open(&j, '[');
 	for (i = 0; i < e.events.nr; i++) {
-		fputs(i ? ",\n" : "\n", f);
-		print_event(&e, f, &e.events.v[i]);
+		json_out__line(&j, 0);
+		print_event(&e, &j, &e.events.v[i]);
 	}
-	fputs("\n]\n", f);
+	json_out__end_line(&j);
+	json_out__close(&j, ']');
+	json_out__end_line(&j);
+	json_out__exit(&j);
 out:
 	for (i = 0; i < e.colors.nr; i++)
 		regfree(&e.colors.v[i].regex);

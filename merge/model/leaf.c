@@ -31,6 +31,26 @@ const char *memcpy_kind__name(uint32_t kind)
 	return kind < NR_MEMCPY_KINDS ? names[kind] : names[0];
 }
 
+const char *leaf_kind__name(enum leaf_kind kind)
+{
+	static const char *const names[NR_LEAF_KINDS] = {
+		[LEAF_KERNEL] = "kernel",
+		[LEAF_MEMCPY] = "memcpy",
+		[LEAF_MEMSET] = "memset",
+		[LEAF_PENDING] = "pending",
+		[LEAF_CPU] = "cpu",
+		[LEAF_OFF_CPU] = "off_cpu",
+		[LEAF_GPU_WAIT] = "gpu_wait",
+	};
+
+	return names[kind];
+}
+
+const char *leaf_kind__prefix(enum leaf_kind kind)
+{
+	return kind == LEAF_MEMCPY ? "memcpy " : kind == LEAF_MEMSET ? "memset" : "";
+}
+
 const char *off_kind__name(uint32_t kind)
 {
 	static const char *const names[XPU_OFF_NR] = {
@@ -131,10 +151,9 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 		return err;
 	if (l->waits.v[leaf] == NO_INDEX) {
 		name = l->v[leaf].name;
-		if (l->v[leaf].kind == LEAF_MEMCPY)
-			name = strpool__internf(l->strings, "memcpy %s", name);
-		else if (l->v[leaf].kind == LEAF_MEMSET)
-			name = strpool__intern(l->strings, "memset", strlen("memset"));
+		if (*leaf_kind__prefix(l->v[leaf].kind))
+			name = strpool__internf(l->strings, "%s%s",
+						leaf_kind__prefix(l->v[leaf].kind), name);
 		err = leaves__find(l, LEAF_GPU_WAIT, NO_INDEX, name, &l->waits.v[leaf]);
 	}
 	*idx = l->waits.v[leaf];

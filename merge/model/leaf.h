@@ -76,6 +76,15 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
 #define LEAF_LABEL_MAX	32
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
 
+/* Return: "kernel", "memcpy", "off_cpu", ...: the kind as formats for programs have it. */
+const char *leaf_kind__name(enum leaf_kind kind);
+
+/*
+ * Return: "memcpy ", "memset" or "". In front of a leaf's name it tells copies and sets from kernels:
+ * "memcpy HtoD", "memset".
+ */
+const char *leaf_kind__prefix(enum leaf_kind kind);
+
 /* Return: "lock", "io", ...; NULL for a kind that is not known. */
 const char *off_kind__name(uint32_t kind);
 

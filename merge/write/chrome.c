@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "escape.h"
 #include "hash.h"
+#include "json_out.h"
 #include "util.h"
 
 /* A call path as the format has it: each frame names its parent. */
@@ -20,16 +20,9 @@ struct stack_node {
 	UT_hash_handle hh;
 };
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
-
-#define BUFFER_BYTES	(64 * 1024)
-
 struct writer {
-	FILE *f;
-	char *buf;			/* what is yet to be written: the stream is too slow for bits */
-	size_t nr;
+	struct json_out json;
 	const struct session *s;
-	bool first;			/* no event yet, so no comma */
 	const struct timeline *t;
 	uint64_t next_flow;
 	struct stack_node *nodes;
@@ -37,112 +30,46 @@ struct writer {
 	uint64_t *stack_ids;		/* by chain */
 };
 
-static void writer__flush(struct writer *w)
-{
-	fwrite(w->buf, 1, w->nr, w->f);
-	w->nr = 0;
-}
-
-static void put_many(struct writer *w, const char *s, size_t len)
-{
-	writer__flush(w);
-	if (len > BUFFER_BYTES) {
-		fwrite(s, 1, len, w->f);
-		return;
-	}
-	memcpy(w->buf, s, len);
-	w->nr = len;
-}
-
-/* In the caller, where most lengths are constants. */
-static inline __attribute__((always_inline)) void put_bytes(struct writer *w, const char *s, size_t len)
-{
-	if (len > BUFFER_BYTES - w->nr) {
-		put_many(w, s, len);
-		return;
-	}
-	memcpy(w->buf + w->nr, s, len);
-	w->nr += len;
-}
-
-static inline __attribute__((always_inline)) void put(struct writer *w, const char *s)
-{
-	put_bytes(w, s, strlen(s));
-}
-
-/* printf is what takes the time otherwise, with millions of numbers. */
-static void put_u64(struct writer *w, uint64_t n)
-{
-	char digits[20], *p = digits + sizeof(digits);
-
-	do {
-		*--p = '0' + n % 10;
-		n /= 10;
-	} while (n);
-	put_bytes(w, p, digits + sizeof(digits) - p);
-}
-
-static void put_us(struct writer *w, uint64_t ns)
-{
-	char fraction[4] = { '.', '0' + ns / 100 % 10, '0' + ns / 10 % 10, '0' + ns % 10 };
-
-	put_u64(w, ns / 1000);
-	put_bytes(w, fraction, sizeof(fraction));
-}
-
-static void put_escaped(struct writer *w, const char *s)
-{
-	char out[ESCAPE_MAX];
-	size_t len;
-
-	for (;;) {
-		len = escape__plain(s);
-		put_bytes(w, s, len);
-		s += len;
-		len = escape__next(&s, ESCAPE_JSON, out);
-		if (!len)
-			return;
-		put_bytes(w, out, len);
-	}
-}
-
-static void put_string(struct writer *w, const char *s)
-{
-	put(w, "\"");
-	put_escaped(w, s);
-	put(w, "\"");
-}
-
-/* {"ph":"X","pid":1,"tid":2,  the caller goes on behind the comma. */
+/* {"ph":"X","pid":1,"tid":2  the caller closes it. */
 static void put_event(struct writer *w, const char *ph, uint64_t pid, uint64_t tid)
 {
-	put(w, w->first ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
-	w->first = false;
-	put(w, ph);
-	put(w, "\",\"pid\":");
-	put_u64(w, pid);
-	put(w, ",\"tid\":");
-	put_u64(w, tid);
-	put(w, ",");
+	struct json_out *j = &w->json;
+
+	json_out__line(j, 0);
+	json_out__open(j, '{');
+	json_out__key(j, "ph");
+	json_out__word(j, ph);
+	json_out__key(j, "pid");
+	json_out__u64(j, pid);
+	json_out__key(j, "tid");
+	json_out__u64(j, tid);
 }
 
 static void put_ts(struct writer *w, uint64_t ns)
 {
-	put(w, "\"ts\":");
-	put_us(w, ns - w->t->first_ns);
-	put(w, ",");
+	json_out__key(&w->json, "ts");
+	json_out__thousandths(&w->json, ns - w->t->first_ns);
 }
 
 /* {"ph":"M",...,"name":"thread_name","args":{"name":  the caller closes it. */
 static void put_metadata(struct writer *w, uint64_t pid, uint64_t tid, const char *name,
 			 const char *arg)
 {
+	struct json_out *j = &w->json;
+
 	put_event(w, "M", pid, tid);
-	put(w, "\"name\":\"");
-	put(w, name);
-	put(w, "\",\"args\":{\"");
-	put(w, arg);
-	put(w, "\":");
+	json_out__key(j, "name");
+	json_out__word(j, name);
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__key(j, arg);
+}
+
+/* Closes the arguments of an event, and the event. */
+static void end_event(struct writer *w)
+{
+	json_out__close(&w->json, '}');
+	json_out__close(&w->json, '}');
 }
 
 static uint64_t writer__gpu_pid(const struct writer *w, uint32_t stream)
@@ -186,54 +113,67 @@ static int writer__number_stacks(struct writer *w)
 static void write_stacks(struct writer *w)
 {
 	const struct stack_node *node;
-	const char *comma = "\n";
+	struct json_out *j = &w->json;
 
-	put(w, "\"stackFrames\":{");
+	json_out__line(j, 0);
+	json_out__key(j, "stackFrames");
+	json_out__open(j, '{');
 	for (node = w->nodes; node; node = node->hh.next) {
-		put(w, comma);
-		comma = ",\n";
-		put(w, "\"");
-		put_u64(w, node->id);
-		put(w, "\":{");
+		json_out__line(j, 0);
+		json_out__key_u64(j, node->id);
+		json_out__open(j, '{');
 		if (node->key.parent) {
-			put(w, "\"parent\":\"");
-			put_u64(w, node->key.parent);
-			put(w, "\",");
+			json_out__key(j, "parent");
+			json_out__open_string(j);
+			json_out__add_u64(j, node->key.parent);
+			json_out__close_string(j);
 		}
-		put(w, "\"name\":");
-		put_string(w, node->key.name);
-		put(w, "}");
+		json_out__key(j, "name");
+		json_out__string(j, node->key.name);
+		json_out__close(j, '}');
 	}
-	put(w, "},\n");
+	json_out__close(j, '}');
+}
+
+static void put_u64(struct writer *w, const char *key, uint64_t n)
+{
+	json_out__key(&w->json, key);
+	json_out__u64(&w->json, n);
 }
 
 static void write_other_data(struct writer *w, const struct timeline *t)
 {
 	const struct session *s = w->s;
+	struct json_out *j = &w->json;
 	size_t i;
 
-	put(w, "\"otherData\":{\"source\":");
-	put(w, "\"");
+	json_out__line(j, 0);
+	json_out__key(j, "otherData");
+	json_out__open(j, '{');
+	json_out__key(j, "source");
+	json_out__open_string(j);
 	for (i = 0; i < s->model.inputs.nr; i++) {
-		put(w, i ? ", " : "");
-		put_escaped(w, s->model.inputs.v[i].reader->name);
+		json_out__add(j, i ? ", " : "");
+		json_out__add(j, s->model.inputs.v[i].reader->name);
 	}
+	json_out__close_string(j);
+	json_out__key(j, "clock");
+	json_out__word(j, s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
-	put(w, s->model.realtime ? "\",\"clock\":\"CLOCK_REALTIME\",\"base_ns\":\"" :
-			     "\",\"clock\":\"CLOCK_MONOTONIC\",\"base_ns\":\"");
-	put_u64(w, t->first_ns);
-	put(w, t->has_calls ? "\",\"launches\":" :
-	       "\",\"host_slices\":\"moments of launches, not durations\",\"launches\":");
-	put_u64(w, s->sums.loss.nr_launches);
-	put(w, ",\"matched\":");
-	put_u64(w, s->sums.loss.nr_matched);
-	put(w, ",\"unmatched\":");
-	put_u64(w, loss__unmatched(&s->sums.loss));
-	put(w, ",\"lost\":");
-	put_u64(w, loss__lost(&s->sums.loss));
-	put(w, ",\"without_times\":");
-	put_u64(w, t->nr_untimed);
-	put(w, "},\n");
+	json_out__key(j, "base_ns");
+	json_out__open_string(j);
+	json_out__add_u64(j, t->first_ns);
+	json_out__close_string(j);
+	if (!t->has_calls) {
+		json_out__key(j, "host_slices");
+		json_out__word(j, "moments of launches, not durations");
+	}
+	put_u64(w, "launches", s->sums.loss.nr_launches);
+	put_u64(w, "matched", s->sums.loss.nr_matched);
+	put_u64(w, "unmatched", loss__unmatched(&s->sums.loss));
+	put_u64(w, "lost", loss__lost(&s->sums.loss));
+	put_u64(w, "without_times", t->nr_untimed);
+	json_out__close(j, '}');
 }
 
 /* " on node1", where there are several. */
@@ -241,19 +181,23 @@ static void put_host(struct writer *w, uint32_t proc)
 {
 	const char *host = model__host(&w->s->model, proc);
 
-	put(w, *host ? " on " : "");
-	put_escaped(w, host);
+	json_out__add(&w->json, *host ? " on " : "");
+	json_out__add(&w->json, host);
 }
 
 static void write_process(struct writer *w, uint32_t proc)
 {
+	struct json_out *j = &w->json;
+
 	put_metadata(w, w->t->pids[proc], 0, "process_name", "name");
-	put(w, "\"");
-	put_escaped(w, model__proc_name(&w->s->model, proc));
-	put(w, " (pid ");
-	put_u64(w, w->s->model.machine.procs.v[proc].pid);
+	json_out__open_string(j);
+	json_out__add(j, model__proc_name(&w->s->model, proc));
+	json_out__add(j, " (pid ");
+	json_out__add_u64(j, w->s->model.machine.procs.v[proc].pid);
 	put_host(w, proc);
-	put(w, ")\"}}");
+	json_out__add(j, ")");
+	json_out__close_string(j);
+	end_event(w);
 }
 
 static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
@@ -264,47 +208,52 @@ static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
 	if (thread != NO_INDEX)
 		comm = s->model.threads.v[thread].comm ?: model__proc_name(&s->model, proc);
 	put_metadata(w, w->t->pids[proc], timeline__tid(w->s, thread), "thread_name", "name");
-	put_string(w, comm);
-	put(w, "}}");
+	json_out__string(&w->json, comm);
+	end_event(w);
 }
 
 static void write_stream(struct writer *w, uint32_t idx)
 {
 	const struct session *s = w->s;
 	const struct stream *stream = &s->model.streams.v[idx];
+	struct json_out *j = &w->json;
 	uint32_t lane;
 
 	for (lane = 0; lane < w->t->nr_lanes[idx]; lane++) {
 		uint32_t tid = w->t->first_track[idx] + lane;
 
 		put_metadata(w, writer__gpu_pid(w, idx), tid, "thread_name", "name");
+		json_out__open_string(j);
 		if (stream->known) {
-			put(w, "\"stream ");
-			put_u64(w, stream->stream);
-			put(w, " context ");
-			put_u64(w, stream->context);
+			json_out__add(j, "stream ");
+			json_out__add_u64(j, stream->stream);
+			json_out__add(j, " context ");
+			json_out__add_u64(j, stream->context);
 		} else {
-			put(w, "\"unknown stream");
+			json_out__add(j, "unknown stream");
 		}
 		if (lane) {
-			put(w, " +");
-			put_u64(w, lane);
+			json_out__add(j, " +");
+			json_out__add_u64(j, lane);
 		}
-		put(w, " (");
-		put_escaped(w, model__proc_name(&s->model, stream->proc));
-		put(w, " ");
-		put_u64(w, s->model.machine.procs.v[stream->proc].pid);
+		json_out__add(j, " (");
+		json_out__add(j, model__proc_name(&s->model, stream->proc));
+		json_out__add(j, " ");
+		json_out__add_u64(j, s->model.machine.procs.v[stream->proc].pid);
 		put_host(w, stream->proc);
-		put(w, ")\"}}");
+		json_out__add(j, ")");
+		json_out__close_string(j);
+		end_event(w);
 		put_metadata(w, writer__gpu_pid(w, idx), tid, "thread_sort_index", "sort_index");
-		put_u64(w, tid);
-		put(w, "}}");
+		json_out__u64(j, tid);
+		end_event(w);
 	}
 }
 
 static void write_gpus(struct writer *w)
 {
 	const struct session *s = w->s;
+	struct json_out *j = &w->json;
 	size_t i;
 
 	for (i = 0; i < s->model.gpus.list.nr; i++) {
@@ -314,47 +263,52 @@ static void write_gpus(struct writer *w)
 		if (!gpu->nr_works)
 			continue;
 		put_metadata(w, pid, 0, "process_name", "name");
-		put(w, "\"GPU ");
-		put_u64(w, gpu->number);
-		put(w, gpu->name ? " " : "");
-		put_escaped(w, gpu->name ? gpu->name : "");
-		put(w, "\"}}");
+		json_out__open_string(j);
+		json_out__add(j, "GPU ");
+		json_out__add_u64(j, gpu->number);
+		json_out__add(j, gpu->name ? " " : "");
+		json_out__add(j, gpu->name ? gpu->name : "");
+		json_out__close_string(j);
+		end_event(w);
 		put_metadata(w, pid, 0, "process_sort_index", "sort_index");
-		put_u64(w, gpu->number);
-		put(w, "}}");
+		json_out__u64(j, gpu->number);
+		end_event(w);
 	}
 }
 
-/* {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel",  the caller goes on behind the comma. */
+/* {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel"  the caller closes it. */
 static void put_slice(struct writer *w, const struct timeline_track *track, uint64_t time_ns,
 		      uint64_t end_ns, const char *category, const char *name)
 {
+	struct json_out *j = &w->json;
+
 	put_event(w, "X", w->t->pids[track->proc], timeline__tid(w->s, track->thread));
 	put_ts(w, time_ns);
-	put(w, "\"dur\":");
-	put_us(w, end_ns - time_ns);
-	put(w, ",\"cat\":\"");
-	put(w, category);
-	put(w, "\",\"name\":");
-	put_string(w, name);
-	put(w, ",");
+	json_out__key(j, "dur");
+	json_out__thousandths(j, end_ns - time_ns);
+	json_out__key(j, "cat");
+	json_out__word(j, category);
+	json_out__key(j, "name");
+	json_out__string(j, name);
 }
 
 /* "sf":1,"args":{"correlation":2,"caller":"main"  the caller closes it. */
 static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
 	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
+	struct json_out *j = &w->json;
 
 	if (stack) {
-		put(w, "\"sf\":");
-		put_u64(w, w->stack_ids[chain]);
-		put(w, ",");
+		json_out__key(j, "sf");
+		json_out__u64(j, w->stack_ids[chain]);
 	}
-	put(w, "\"args\":{\"correlation\":");
-	put_u64(w, JOIN_KEY_ID(key));
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__key(j, "correlation");
+	json_out__u64(j, JOIN_KEY_ID(key));
 	if (stack && stack->nr > 1) {
-		put(w, ",\"caller\":");
-		put_string(w, stack->frames[stack->nr - 2]->name);
+		json_out__key(j, "caller");
+		json_out__string(j, stack->frames[stack->nr - 2]->name);
 	}
 }
 
@@ -367,7 +321,7 @@ static void write_launch(struct writer *w, const struct track_walk *walk)
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, "launch",
 		  stack->frames[stack->nr - 1]->name);
 	put_call(w, e->key, e->chain);
-	put(w, "}}");
+	end_event(w);
 }
 
 static void write_slice(struct writer *w, const struct track_walk *walk)
@@ -375,25 +329,32 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 	const struct slice *slice = walk->slice;
 
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, slice__category(slice), slice->name);
-	if (slice->kind == SLICE_API)
+	if (slice->kind == SLICE_API) {
 		put_call(w, slice->key, slice->chain);
-	else
-		put(w, "\"args\":{");
-	put(w, "}}");
+	} else {
+		json_out__key(&w->json, "args");
+		json_out__open(&w->json, '{');
+	}
+	end_event(w);
 }
 
 /* A moment of a thread on a CPU: the format's own samples are not what its viewers show. */
 static void write_sample(struct writer *w, const struct host_event *e)
 {
 	const struct stack *stack = w->s->model.chains.v[e->chain].stack;
+	struct json_out *j = &w->json;
 
 	put_event(w, "i", w->t->pids[JOIN_KEY_PROC(e->key)], timeline__tid(w->s, e->thread));
 	put_ts(w, e->time_ns);
-	put(w, "\"s\":\"t\",\"cat\":\"cpu\",\"name\":");
-	put_string(w, stack->frames[stack->nr - 1]->name);
-	put(w, ",\"sf\":");
-	put_u64(w, w->stack_ids[e->chain]);
-	put(w, "}");
+	json_out__key(j, "s");
+	json_out__word(j, "t");
+	json_out__key(j, "cat");
+	json_out__word(j, "cpu");
+	json_out__key(j, "name");
+	json_out__string(j, stack->frames[stack->nr - 1]->name);
+	json_out__key(j, "sf");
+	json_out__u64(j, w->stack_ids[e->chain]);
+	json_out__close(j, '}');
 }
 
 /* Return: 0 or -ENOMEM. */
@@ -431,11 +392,21 @@ static int write_tracks(struct writer *w, const struct timeline *t)
 
 static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t tid, uint64_t ns)
 {
+	struct json_out *j = &w->json;
+
 	put_event(w, ph, pid, tid);
 	put_ts(w, ns);
-	put(w, "\"cat\":\"launch\",\"name\":\"launch\",\"id\":");
-	put_u64(w, w->next_flow);
-	put(w, *ph == 'f' ? ",\"bp\":\"e\"}" : "}");
+	json_out__key(j, "cat");
+	json_out__word(j, "launch");
+	json_out__key(j, "name");
+	json_out__word(j, "launch");
+	json_out__key(j, "id");
+	json_out__u64(j, w->next_flow);
+	if (*ph == 'f') {
+		json_out__key(j, "bp");
+		json_out__word(j, "e");
+	}
+	json_out__close(j, '}');
 }
 
 /* Return: the function that called the API, or the API's where that is all there is. */
@@ -446,44 +417,43 @@ static const char *stack__caller(const struct stack *stack)
 
 static void write_device_event(struct writer *w, const struct device_event *e)
 {
-	static const char *const cats[] = {
-		[LEAF_KERNEL] = "kernel",
-		[LEAF_MEMCPY] = "memcpy",
-		[LEAF_MEMSET] = "memset",
-	};
 	const struct leaf *leaf = &w->s->model.leaves.v[e->leaf];
 	uint64_t pid = writer__gpu_pid(w, e->stream);
 	uint64_t tid = w->t->first_track[e->stream] + e->lane;
+	struct json_out *j = &w->json;
 
 	put_event(w, "X", pid, tid);
 	put_ts(w, e->start_ns);
-	put(w, "\"dur\":");
-	put_us(w, e->end_ns - e->start_ns);
-	put(w, ",\"cat\":\"");
-	put(w, cats[leaf->kind]);
-	put(w, "\",\"name\":");
-	if (leaf->kind == LEAF_KERNEL) {
-		put_string(w, leaf->name);
-	} else {
-		put(w, leaf->kind == LEAF_MEMCPY ? "\"memcpy " : "\"memset");
-		put(w, leaf->name);
-		put(w, "\"");
-	}
+	json_out__key(j, "dur");
+	json_out__thousandths(j, e->end_ns - e->start_ns);
+	json_out__key(j, "cat");
+	json_out__word(j, leaf_kind__name(leaf->kind));
+	json_out__key(j, "name");
+	json_out__open_string(j);
+	json_out__add(j, leaf_kind__prefix(leaf->kind));
+	json_out__add(j, leaf->name);
+	json_out__close_string(j);
 	if (e->made != NO_INDEX) {
-		put(w, ",\"sf\":");
-		put_u64(w, w->stack_ids[e->made]);
+		json_out__key(j, "sf");
+		json_out__u64(j, w->stack_ids[e->made]);
 	}
-	put(w, ",\"args\":{\"correlation\":");
-	put_u64(w, JOIN_KEY_ID(e->key));
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__key(j, "correlation");
+	json_out__u64(j, JOIN_KEY_ID(e->key));
 	if (e->made != NO_INDEX) {
-		put(w, ",\"captured_at\":");
-		put_string(w, stack__caller(w->s->model.chains.v[e->made].stack));
+		json_out__key(j, "captured_at");
+		json_out__string(j, stack__caller(w->s->model.chains.v[e->made].stack));
 	}
 	if (leaf->kind != LEAF_KERNEL) {
-		put(w, ",\"bytes\":");
-		put_u64(w, e->bytes);
+		json_out__key(j, "bytes");
+		json_out__u64(j, e->bytes);
 	}
-	put(w, e->orphan ? ",\"launch\":\"not in the recording\"}}" : "}}");
+	if (e->orphan) {
+		json_out__key(j, "launch");
+		json_out__word(j, "not in the recording");
+	}
+	end_event(w);
 	if (e->orphan)
 		return;
 	w->next_flow++;
@@ -494,6 +464,7 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 
 static int write_counters(struct writer *w)
 {
+	struct json_out *j = &w->json;
 	uint32_t gpu, what;
 	int err = 0;
 	size_t i;
@@ -506,11 +477,13 @@ static int write_counters(struct writer *w)
 			for (i = 0; i < points.nr && !err; i++) {
 				put_event(w, "C", PID_GPU + gpu, 0);
 				put_ts(w, points.v[i].time_ns);
-				put(w, "\"name\":\"");
-				put(w, timeline_counter__name(what));
-				put(w, "\",\"args\":{\"value\":");
-				put_u64(w, points.v[i].value);
-				put(w, "}}");
+				json_out__key(j, "name");
+				json_out__word(j, timeline_counter__name(what));
+				json_out__key(j, "args");
+				json_out__open(j, '{');
+				json_out__key(j, "value");
+				json_out__u64(j, points.v[i].value);
+				end_event(w);
 			}
 			array_free(&points);
 		}
@@ -520,25 +493,31 @@ static int write_counters(struct writer *w)
 
 int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 {
-	struct writer w = { .f = f, .s = s, .t = t, .first = true };
+	struct writer w = { .s = s, .t = t };
+	struct json_out *j = &w.json;
 	int err = -ENOMEM;
 	size_t i;
 
 	/* One more, so that it is not empty. */
 	w.stack_ids = calloc(s->model.chains.nr + 1, sizeof(*w.stack_ids));
-	w.buf = malloc(BUFFER_BYTES);
-	if (!w.stack_ids || !w.buf)
+	if (!w.stack_ids)
 		goto out;
-	err = timeline__prepare(t, s);
+	err = json_out__init(j, f, ESCAPE_JSON);
+	if (!err)
+		err = timeline__prepare(t, s);
 	if (!err)
 		err = writer__number_stacks(&w);
 	if (err)
 		goto out;
 
-	put(&w, "{\"displayTimeUnit\":\"ns\",\n");
+	json_out__open(j, '{');
+	json_out__key(j, "displayTimeUnit");
+	json_out__word(j, "ns");
 	write_other_data(&w, t);
 	write_stacks(&w);
-	put(&w, "\"traceEvents\":[");
+	json_out__line(j, 0);
+	json_out__key(j, "traceEvents");
+	json_out__open(j, '[');
 	write_gpus(&w);
 	for (i = 0; i < s->model.streams.nr; i++)
 		write_stream(&w, i);
@@ -547,12 +526,14 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 		write_device_event(&w, &t->device.v[i]);
 	if (!err)
 		err = write_counters(&w);
-	put(&w, "\n]}\n");
-	writer__flush(&w);
+	json_out__end_line(j);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+	json_out__end_line(j);
 out:
+	json_out__exit(j);
 	HASH_CLEAR(hh, w.nodes);
 	arena__free(&w.arena);
-	free(w.buf);
 	free(w.stack_ids);
 	return err;
 }

@@ -7,73 +7,85 @@
 #include <string.h>
 
 #include "escape.h"
+#include "json_out.h"
 #include "write/page.h"
 #include "write/text.h"
 
-static const char *const kind_names[NR_LEAF_KINDS] = {
-	[LEAF_KERNEL] = "kernel", [LEAF_MEMCPY] = "memcpy", [LEAF_MEMSET] = "memset",
-	[LEAF_PENDING] = "pending", [LEAF_CPU] = "cpu", [LEAF_OFF_CPU] = "off_cpu",
-	[LEAF_GPU_WAIT] = "gpu_wait",
-};
-
-static void print_string(FILE *f, const char *s)
+/* One number of an array. The lines are short, for people who open the file in an editor. */
+static void print_number(struct json_out *j, size_t i, uint64_t n)
 {
-	fputc('"', f);
-	escape__print(f, s, ESCAPE_SCRIPT);
-	fputc('"', f);
+	if (i && i % 64 == 0)
+		json_out__line(j, 0);
+	json_out__u64(j, n);
 }
 
-/* One number of an array; short lines, for whoever opens the file in an editor. */
-static void print_number(FILE *f, size_t i, uint64_t n)
-{
-	fprintf(f, i ? i % 64 ? ",%" PRIu64 : ",\n%" PRIu64 : "%" PRIu64, n);
-}
-
-/* The same of an index, where NO_INDEX means none. */
-static void print_index(FILE *f, size_t i, uint32_t idx)
+/* An index in an array. NO_INDEX becomes -1. */
+static void print_index(struct json_out *j, size_t i, uint32_t idx)
 {
 	if (idx == NO_INDEX)
-		fputs(i ? ",-1" : "-1", f);
+		json_out__literal(j, "-1");
 	else
-		print_number(f, i, idx);
+		print_number(j, i, idx);
+}
+
+static void print_u64(struct json_out *j, const char *key, uint64_t n)
+{
+	json_out__key(j, key);
+	json_out__u64(j, n);
+}
+
+/* A member that is an array; the caller closes it. */
+static void open_array(struct json_out *j, const char *key)
+{
+	json_out__key(j, key);
+	json_out__open(j, '[');
+}
+
+/* Closes an array, and opens the next one on a line of its own. */
+static void next_array(struct json_out *j, const char *key)
+{
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+	open_array(j, key);
 }
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
 
-typedef void (*line_fn)(FILE *f, size_t i, char *line);
+typedef void (*line_fn)(struct json_out *j, char *line);
 
-/* Calls @print for each line of @text, which it may change. */
-static void for_each_line(FILE *f, char *text, line_fn print)
+/* Calls @print for each line of @text, which it may change. Each line of text makes one of JSON. */
+static void for_each_line(struct json_out *j, char *text, line_fn print)
 {
-	char *rest = NULL, *line;
-	size_t i = 0;
+	char *rest = NULL, *line = strtok_r(text, "\n", &rest);
 
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		print(f, i++, line);
+	while (line) {
+		print(j, line);
+		line = strtok_r(NULL, "\n", &rest);
+		if (line)
+			json_out__line(j, 0);
+	}
 }
 
-static void print_line(FILE *f, size_t i, char *line)
+static void print_line(struct json_out *j, char *line)
 {
-	fputs(i ? ",\n" : "", f);
-	print_string(f, line);
+	json_out__string(j, line);
 }
 
 /* "label: value" */
-static void print_pair(FILE *f, size_t i, char *line)
+static void print_pair(struct json_out *j, char *line)
 {
 	char *colon = strstr(line, ": ");
 
 	if (colon)
 		*colon = 0;
-	fputs(i ? ",\n[" : "[", f);
-	print_string(f, line);
-	fputc(',', f);
-	print_string(f, colon ? colon + 2 : "");
-	fputc(']', f);
+	json_out__open(j, '[');
+	json_out__string(j, line);
+	json_out__string(j, colon ? colon + 2 : "");
+	json_out__close(j, ']');
 }
 
-/* What text outputs say as lines goes into the page the same: @write makes it. */
-static int print_text(FILE *f, const struct session *s, size_t nr,
+/* Prints the lines that @write makes, which the text formats have as well. */
+static int print_text(struct json_out *j, const struct session *s, size_t nr,
 		      void (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {
 	char *text = NULL;
@@ -90,7 +102,7 @@ static int print_text(FILE *f, const struct session *s, size_t nr,
 	if (fclose(lines) || !text)
 		err = -ENOMEM;
 	if (!err)
-		for_each_line(f, text, print);
+		for_each_line(j, text, print);
 	free(text);
 	return err;
 }
@@ -119,149 +131,213 @@ static void write_messages(const struct session *s, size_t nr, FILE *f)
 		fprintf(f, "%" PRIu64 " more messages like these\n", s->msgs.nr_dropped);
 	text__write_messages(s, f, "");
 }
-
-static void print_gpus(FILE *f, const struct session *s)
+static void print_gpus(struct json_out *j, const struct session *s)
 {
-	size_t i, nr = 0;
+	size_t i;
 
 	for (i = 0; i < s->model.gpus.list.nr; i++) {
 		const struct gpu *gpu = &s->model.gpus.list.v[i];
 
 		if (!gpu->nr_works)
 			continue;
-		fprintf(f, "%s{\"number\":%" PRIu32 ",\"name\":", nr++ ? "," : "", gpu->number);
-		print_string(f, gpu->name ? gpu->name : "");
-		fputc('}', f);
+		json_out__open(j, '{');
+		print_u64(j, "number", gpu->number);
+		json_out__key(j, "name");
+		json_out__string(j, gpu->name ? gpu->name : "");
+		json_out__close(j, '}');
 	}
 }
+static void print_totals(struct json_out *j, const struct loss *l)
+{
+	json_out__key(j, "totals");
+	json_out__open(j, '{');
+	print_u64(j, "launches", l->nr_launches);
+	print_u64(j, "matched", l->nr_matched);
+	print_u64(j, "unmatched", loss__unmatched(l));
+	print_u64(j, "lost", loss__lost(l));
+	json_out__key(j, "clean");
+	json_out__literal(j, loss__clean(l) ? "true" : "false");
+	json_out__close(j, '}');
+}
 
-static int print_side(FILE *f, const struct html_side *side)
+static int print_side(struct json_out *j, const struct html_side *side)
 {
 	const struct session *s = side->session;
 	struct loss l = s->sums.loss;
+	char scale[32];
 	size_t i;
 	int err = 0;
 
 	/* Hardly any has a name for every frame. */
 	l.unsymbolized = 0;
 
-	fputs("{\"recordings\":[", f);
+	json_out__open(j, '{');
+	open_array(j, "recordings");
 	for (i = 0; i < s->model.inputs.nr && !err; i++) {
-		fputs(i ? "],\n[" : "[", f);
-		err = print_text(f, s, i, write_head, print_pair);
+		if (i)
+			json_out__line(j, 0);
+		json_out__open(j, '[');
+		err = print_text(j, s, i, write_head, print_pair);
+		json_out__close(j, ']');
 	}
-	fprintf(f, "%s],\n\"totals\":{\"launches\":%" PRIu64 ",\"matched\":%" PRIu64
-		",\"unmatched\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"clean\":%s},\n\"account\":[",
-		s->model.inputs.nr ? "]" : "", l.nr_launches, l.nr_matched, loss__unmatched(&l),
-		loss__lost(&l), loss__clean(&l) ? "true" : "false");
-	err = err ?: print_text(f, s, 0, write_loss, print_line);
-	fputs("],\n\"messages\":[", f);
-	err = err ?: print_text(f, s, 0, write_messages, print_line);
-	fputs("],\n\"filter\":", f);
-	print_string(f, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
-	fputs(",\n\"gpus\":[", f);
-	print_gpus(f, s);
-	fprintf(f, "],\"scale\":%.17g}", side->scale);
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+	print_totals(j, &l);
+	json_out__line(j, 0);
+	open_array(j, "account");
+	err = err ?: print_text(j, s, 0, write_loss, print_line);
+	next_array(j, "messages");
+	err = err ?: print_text(j, s, 0, write_messages, print_line);
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+	json_out__key(j, "filter");
+	json_out__string(j, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
+	json_out__line(j, 0);
+	open_array(j, "gpus");
+	print_gpus(j, s);
+	json_out__close(j, ']');
+	snprintf(scale, sizeof(scale), "%.17g", side->scale);
+	json_out__key(j, "scale");
+	json_out__literal(j, scale);
+	json_out__close(j, '}');
 	return err;
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-static void print_frames(FILE *f, const struct tree *t)
+static void print_frames(struct json_out *j, const struct tree *t)
 {
 	size_t i;
 
-	fputs("\"frames\":{\"name\":[", f);
+	json_out__key(j, "frames");
+	json_out__open(j, '{');
+	open_array(j, "name");
 	for (i = 0; i < t->frames.nr; i++) {
-		fputs(i ? ",\n" : "", f);
-		print_string(f, t->frames.v[i].name);
+		if (i)
+			json_out__line(j, 0);
+		json_out__string(j, t->frames.v[i].name);
 	}
-	fputs("],\n\"file\":[", f);
+	next_array(j, "file");
 	for (i = 0; i < t->frames.nr; i++)
-		print_number(f, i, t->frames.v[i].file);
-	fputs("],\n\"kind\":[", f);
+		print_number(j, i, t->frames.v[i].file);
+	next_array(j, "kind");
 	for (i = 0; i < t->frames.nr; i++)
-		print_index(f, i, t->frames.v[i].kind == NR_LEAF_KINDS ? NO_INDEX :
+		print_index(j, i, t->frames.v[i].kind == NR_LEAF_KINDS ? NO_INDEX :
 			    t->frames.v[i].kind);
-	fputs("]},\n", f);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
 }
 
 /* Without the root, which every page has. */
-static void print_nodes(FILE *f, const struct tree *t)
+static void print_nodes(struct json_out *j, const struct tree *t)
 {
 	size_t i;
 
-	fputs("\"nodes\":{\"frame\":[", f);
+	json_out__key(j, "nodes");
+	json_out__open(j, '{');
+	open_array(j, "frame");
 	for (i = 1; i < t->nodes.nr; i++)
-		print_number(f, i - 1, t->nodes.v[i].frame);
-	fputs("],\n\"depth\":[", f);
+		print_number(j, i - 1, t->nodes.v[i].frame);
+	next_array(j, "depth");
 	for (i = 1; i < t->nodes.nr; i++)
-		print_number(f, i - 1, t->nodes.v[i].depth - 1);
-	fputs("]},\n", f);
+		print_number(j, i - 1, t->nodes.v[i].depth - 1);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
 }
 
-static void print_cells(FILE *f, const struct tree *t, unsigned int nr_sides)
+static void print_cells(struct json_out *j, const struct tree *t, unsigned int nr_sides)
 {
 	unsigned int side;
 	size_t i;
 
-	fputs("\"cells\":{\"node\":[", f);
+	json_out__key(j, "cells");
+	json_out__open(j, '{');
+	open_array(j, "node");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(f, i, t->cells.v[i].node - 1);
-	fputs("],\n\"kind\":[", f);
+		print_number(j, i, t->cells.v[i].node - 1);
+	next_array(j, "kind");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(f, i, t->cells.v[i].kind);
-	fputs("],\n\"gpu\":[", f);
+		print_number(j, i, t->cells.v[i].kind);
+	next_array(j, "gpu");
 	for (i = 0; i < t->cells.nr; i++)
-		print_index(f, i, t->cells.v[i].gpu);
-	fputs("],\n\"values\":[", f);
+		print_index(j, i, t->cells.v[i].gpu);
+	next_array(j, "values");
 	for (side = 0; side < nr_sides; side++) {
-		fputs(side ? ",\n{\"ns\":[" : "{\"ns\":[", f);
+		if (side)
+			json_out__line(j, 0);
+		json_out__open(j, '{');
+		open_array(j, "ns");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(f, i, t->cells.v[i].v[side].ns);
-		fputs("],\n\"nr\":[", f);
+			print_number(j, i, t->cells.v[i].v[side].ns);
+		next_array(j, "nr");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(f, i, t->cells.v[i].v[side].nr);
-		fputs("],\n\"bytes\":[", f);
+			print_number(j, i, t->cells.v[i].v[side].nr);
+		next_array(j, "bytes");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(f, i, t->cells.v[i].v[side].bytes);
-		fputs("]}", f);
+			print_number(j, i, t->cells.v[i].v[side].bytes);
+		json_out__close(j, ']');
+		json_out__close(j, '}');
 	}
-	fputs("]}", f);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+}
+
+static int print_sides(struct json_out *j, const struct html_side *sides, unsigned int nr_sides)
+{
+	unsigned int side;
+	int err = 0;
+
+	open_array(j, "sides");
+	for (side = 0; side < nr_sides && !err; side++) {
+		if (side)
+			json_out__line(j, 0);
+		err = print_side(j, &sides[side]);
+	}
+	json_out__close(j, ']');
+	return err;
 }
 
 static int print_data(FILE *f, const struct tree *t, const struct html_side *sides,
 		      unsigned int nr_sides, const struct html_opts *opts)
 {
-	unsigned int side;
+	struct json_out j;
 	size_t i;
-	int err = 0;
+	int err;
 
-	fputs("{\"format\":\"xpuload-html\",\"version\":1,\"unit\":", f);
-	print_string(f, opts->unit);
-	fputs(",\"normalize\":", f);
-	print_string(f, opts->normalize);
-	fprintf(f, ",\"roots\":%" PRIu32, by_list__nr(&opts->by));
-	fputs(",\n\"sides\":[", f);
-	for (side = 0; side < nr_sides && !err; side++) {
-		fputs(side ? ",\n" : "", f);
-		err = print_side(f, &sides[side]);
-	}
-	fputs("],\n\"kinds\":[", f);
-	for (i = 0; i < NR_LEAF_KINDS; i++) {
-		fputs(i ? "," : "", f);
-		print_string(f, kind_names[i]);
-	}
-	fputs("],\n\"files\":[", f);
+	err = json_out__init(&j, f, ESCAPE_SCRIPT);
+	if (err)
+		return err;
+	json_out__open(&j, '{');
+	json_out__key(&j, "format");
+	json_out__word(&j, "xpuload-html");
+	print_u64(&j, "version", 1);
+	json_out__key(&j, "unit");
+	json_out__string(&j, opts->unit);
+	json_out__key(&j, "normalize");
+	json_out__string(&j, opts->normalize);
+	print_u64(&j, "roots", by_list__nr(&opts->by));
+	json_out__line(&j, 0);
+	err = print_sides(&j, sides, nr_sides);
+	json_out__line(&j, 0);
+	open_array(&j, "kinds");
+	for (i = 0; i < NR_LEAF_KINDS; i++)
+		json_out__word(&j, leaf_kind__name(i));
+	next_array(&j, "files");
 	for (i = 0; i < t->files.nr; i++) {
-		fputs(i ? ",\n" : "", f);
-		print_string(f, t->files.v[i]);
+		if (i)
+			json_out__line(&j, 0);
+		json_out__string(&j, t->files.v[i]);
 	}
-	fputs("],\n", f);
-	print_frames(f, t);
-	print_nodes(f, t);
-	print_cells(f, t, nr_sides);
-	fputs("}\n", f);
+	json_out__close(&j, ']');
+	json_out__line(&j, 0);
+	print_frames(&j, t);
+	json_out__line(&j, 0);
+	print_nodes(&j, t);
+	json_out__line(&j, 0);
+	print_cells(&j, t, nr_sides);
+	json_out__close(&j, '}');
+	json_out__end_line(&j);
+	json_out__exit(&j);
 	return err;
 }
 

@@ -7,100 +7,18 @@
 #include <string.h>
 
 #include "escape.h"
+#include "perfetto_fields.h"
 #include "util.h"
 
 #define SEQUENCE	1		/* all packets are of one writer */
 
-/* The fields that are written, by message. */
-enum {
-	TRACE_PACKET		= 1,
-
-	PACKET_CLOCK_SNAPSHOT	= 6,
-	PACKET_TIMESTAMP	= 8,
-	PACKET_SEQUENCE_ID	= 10,
-	PACKET_TRACK_EVENT	= 11,
-	PACKET_INTERNED_DATA	= 12,
-	PACKET_SEQUENCE_FLAGS	= 13,
-	PACKET_CLOCK_ID		= 58,
-	PACKET_DEFAULTS		= 59,
-	PACKET_TRACK_DESCRIPTOR	= 60,
-	PACKET_PERF_SAMPLE	= 66,
-
-	FLAG_STATE_CLEARED	= 1,
-	FLAG_NEEDS_STATE	= 2,
-
-	DEFAULTS_EVENT		= 11,
-	DEFAULTS_CLOCK_ID	= 58,
-
-	EVENT_DEFAULTS_TRACK	= 11,
-
-	SNAPSHOT_CLOCKS		= 1,
-	SNAPSHOT_PRIMARY	= 2,
-
-	CLOCK_ID		= 1,
-	CLOCK_TIMESTAMP		= 2,
-	CLOCK_IS_INCREMENTAL	= 3,
-
-	EVENT_CATEGORY_IIDS	= 3,
-	EVENT_DEBUG_ANNOTATIONS	= 4,
-	EVENT_TYPE		= 9,
-	EVENT_NAME_IID		= 10,
-	EVENT_TRACK_UUID	= 11,
-	EVENT_COUNTER_VALUE	= 30,
-	EVENT_FLOW_IDS		= 47,
-
-	TYPE_SLICE_BEGIN	= 1,
-	TYPE_SLICE_END		= 2,
-	TYPE_COUNTER		= 4,
-
-	ANNOTATION_NAME_IID	= 1,
-	ANNOTATION_UINT		= 3,
-	ANNOTATION_STRING_IID	= 17,
-
-	TRACK_UUID		= 1,
-	TRACK_NAME		= 2,
-	TRACK_PROCESS		= 3,
-	TRACK_THREAD		= 4,
-	TRACK_PARENT_UUID	= 5,
-	TRACK_COUNTER		= 8,
-
-	PROCESS_PID		= 1,
-	PROCESS_NAME		= 6,
-
-	THREAD_PID		= 1,
-	THREAD_TID		= 2,
-	THREAD_NAME		= 5,
-
-	INTERNED_CATEGORIES	= 1,
-	INTERNED_EVENT_NAMES	= 2,
-	INTERNED_ANNOTATION_NAMES = 3,
-	INTERNED_FUNCTION_NAMES	= 5,
-	INTERNED_FRAMES		= 6,
-	INTERNED_CALLSTACKS	= 7,
-	INTERNED_BUILD_IDS	= 16,
-	INTERNED_MAPPING_PATHS	= 17,
-	INTERNED_MAPPINGS	= 19,
-	INTERNED_ANNOTATION_STRINGS = 29,
-
-	NAME_IID		= 1,	/* of all that have an id and a string */
-	NAME_STRING		= 2,
-
-	FRAME_IID		= 1,
-	FRAME_FUNCTION		= 2,
-	FRAME_MAPPING		= 3,
-	FRAME_REL_PC		= 4,
-
-	CALLSTACK_IID		= 1,
-	CALLSTACK_FRAMES	= 2,
-
-	MAPPING_IID		= 1,
-	MAPPING_BUILD_ID	= 2,
-	MAPPING_PATHS		= 7,
-
-	SAMPLE_PID		= 2,
-	SAMPLE_TID		= 3,
-	SAMPLE_CALLSTACK	= 4,
-};
+/* pftrace__intern_text() writes these messages as it writes InternedString. */
+#define SAME_FIELDS(message) \
+	_Static_assert(message##__IID == INTERNED_STRING__IID && \
+		       message##__NAME == INTERNED_STRING__STR, #message)
+SAME_FIELDS(EVENT_CATEGORY);
+SAME_FIELDS(EVENT_NAME);
+SAME_FIELDS(DEBUG_ANNOTATION_NAME);
 
 /*
  * Clocks. Most of what a packet takes is its time, so the first tracks have clocks of their own, each
@@ -108,8 +26,6 @@ enum {
  * what has passed since the beginning.
  */
 enum {
-	CLOCK_REALTIME_ID	= 1,
-	CLOCK_MONOTONIC_ID	= 3,
 	CLOCK_DELTAS		= 64,
 	CLOCK_SINCE_START	= 127,
 };
@@ -266,13 +182,14 @@ static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct
 {
 	size_t len = body->bytes.nr;
 
-	msg__uint(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	msg__uint(&p->packet, PACKET_SEQUENCE_FLAGS,
-		  p->started ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
+	msg__uint(&p->packet, TRACE_PACKET__TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+	msg__uint(&p->packet, TRACE_PACKET__SEQUENCE_FLAGS,
+		  p->started ? TRACE_PACKET__SEQ_NEEDS_INCREMENTAL_STATE :
+			       TRACE_PACKET__SEQ_INCREMENTAL_STATE_CLEARED);
 	p->started = true;
 	if (p->interned.bytes.nr)
-		msg__message(&p->packet, PACKET_INTERNED_DATA, &p->interned);
-	msg__varint(&p->out, TRACE_PACKET << 3 | 2);
+		msg__message(&p->packet, TRACE_PACKET__INTERNED_DATA, &p->interned);
+	msg__varint(&p->out, TRACE__PACKET << 3 | 2);
 	msg__varint(&p->out, p->packet.bytes.nr + varint__len(field << 3) + varint__len(len) + len);
 	msg__raw(&p->out, p->packet.bytes.v, p->packet.bytes.nr);
 	msg__message(&p->out, field, body);
@@ -290,10 +207,10 @@ static void pftrace__enter_track(struct pftrace *p, uint64_t track)
 	p->last_ns = p->t->first_ns;
 	if (p->next_clock < CLOCK_SINCE_START)
 		p->next_clock++;
-	msg__uint(&p->inner, EVENT_DEFAULTS_TRACK, track);
-	msg__message(&p->event, DEFAULTS_EVENT, &p->inner);
-	msg__uint(&p->event, DEFAULTS_CLOCK_ID, p->clock);
-	pftrace__finish_packet(p, PACKET_DEFAULTS, &p->event);
+	msg__uint(&p->inner, TRACK_EVENT_DEFAULTS__TRACK_UUID, track);
+	msg__message(&p->event, TRACE_PACKET_DEFAULTS__TRACK_EVENT_DEFAULTS, &p->inner);
+	msg__uint(&p->event, TRACE_PACKET_DEFAULTS__TIMESTAMP_CLOCK_ID, p->clock);
+	pftrace__finish_packet(p, TRACE_PACKET__TRACE_PACKET_DEFAULTS, &p->event);
 }
 
 static void pftrace__clear_text(struct pftrace *p)
@@ -320,8 +237,8 @@ static void pftrace__add_text(struct pftrace *p, const char *s, enum escape how)
 /* Interns what is in p->text. */
 static void pftrace__intern_text(struct pftrace *p, unsigned int field, uint64_t iid)
 {
-	msg__uint(&p->inner, NAME_IID, iid);
-	msg__bytes(&p->inner, NAME_STRING, p->text.v, p->text.nr);
+	msg__uint(&p->inner, INTERNED_STRING__IID, iid);
+	msg__bytes(&p->inner, INTERNED_STRING__STR, p->text.v, p->text.nr);
 	msg__message(&p->interned, field, &p->inner);
 }
 
@@ -341,9 +258,9 @@ static uint32_t pftrace__function(struct pftrace *p, const char *name)
 	iid = p->functions.nr + 1;
 	if (idmap__put(&p->functions, address(name), iid))
 		p->failed = true;
-	pftrace__intern(p, INTERNED_FUNCTION_NAMES, iid, name);
+	pftrace__intern(p, INTERNED_DATA__FUNCTION_NAMES, iid, name);
 	/* Events have names of their own; those of leaves come first. */
-	pftrace__intern(p, INTERNED_EVENT_NAMES, p->s->model.leaves.nr + iid, name);
+	pftrace__intern(p, INTERNED_DATA__EVENT_NAMES, p->s->model.leaves.nr + iid, name);
 	return iid;
 }
 
@@ -354,11 +271,9 @@ static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
 	if (!p->has_leaf[idx]) {
 		p->has_leaf[idx] = true;
 		pftrace__clear_text(p);
-		if (leaf->kind != LEAF_KERNEL)
-			pftrace__add_text(p, leaf->kind == LEAF_MEMCPY ? "memcpy " : "memset",
-					  ESCAPE_TEXT);
+		pftrace__add_text(p, leaf_kind__prefix(leaf->kind), ESCAPE_TEXT);
 		pftrace__add_text(p, leaf->name, ESCAPE_TEXT);
-		pftrace__intern_text(p, INTERNED_EVENT_NAMES, 1 + idx);
+		pftrace__intern_text(p, INTERNED_DATA__EVENT_NAMES, 1 + idx);
 	}
 	return 1 + idx;
 }
@@ -376,7 +291,7 @@ static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 			pftrace__add_text(p, i ? ";" : "", ESCAPE_TEXT);
 			pftrace__add_text(p, stack->frames[i]->name, ESCAPE_FOLDED);
 		}
-		pftrace__intern_text(p, INTERNED_ANNOTATION_STRINGS, 1 + (uint64_t)chain);
+		pftrace__intern_text(p, INTERNED_DATA__DEBUG_ANNOTATION_STRING_VALUES, 1 + (uint64_t)chain);
 	}
 	return 1 + (uint64_t)chain;
 }
@@ -391,15 +306,16 @@ static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 	iid = p->mappings.nr + 1;
 	if (idmap__put(&p->mappings, address(dso), iid))
 		p->failed = true;
-	pftrace__intern(p, INTERNED_MAPPING_PATHS, iid, dso ? dso->path : "[unknown]");
+	pftrace__intern(p, INTERNED_DATA__MAPPING_PATHS, iid, dso ? dso->path : "[unknown]");
 	/* The raw bytes. */
-	msg__uint(&p->inner, NAME_IID, iid);
-	msg__bytes(&p->inner, NAME_STRING, dso ? dso->build_id : NULL, dso ? dso->build_id_len : 0);
-	msg__message(&p->interned, INTERNED_BUILD_IDS, &p->inner);
-	msg__uint(&p->inner, MAPPING_IID, iid);
-	msg__uint(&p->inner, MAPPING_BUILD_ID, iid);
-	msg__uint(&p->inner, MAPPING_PATHS, iid);
-	msg__message(&p->interned, INTERNED_MAPPINGS, &p->inner);
+	msg__uint(&p->inner, INTERNED_STRING__IID, iid);
+	msg__bytes(&p->inner, INTERNED_STRING__STR, dso ? dso->build_id : NULL,
+		   dso ? dso->build_id_len : 0);
+	msg__message(&p->interned, INTERNED_DATA__BUILD_IDS, &p->inner);
+	msg__uint(&p->inner, MAPPING__IID, iid);
+	msg__uint(&p->inner, MAPPING__BUILD_ID, iid);
+	msg__uint(&p->inner, MAPPING__PATH_STRING_IDS, iid);
+	msg__message(&p->interned, INTERNED_DATA__MAPPINGS, &p->inner);
 	return iid;
 }
 
@@ -414,12 +330,12 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 	iid = p->frames.nr + 1;
 	if (idmap__put(&p->frames, address(frame), iid))
 		p->failed = true;
-	msg__uint(&p->inner, FRAME_IID, iid);
-	msg__uint(&p->inner, FRAME_FUNCTION, function);
-	msg__uint(&p->inner, FRAME_MAPPING, mapping);
+	msg__uint(&p->inner, FRAME__IID, iid);
+	msg__uint(&p->inner, FRAME__FUNCTION_NAME_ID, function);
+	msg__uint(&p->inner, FRAME__MAPPING_ID, mapping);
 	/* It has to be there; names tell frames apart. */
-	msg__uint(&p->inner, FRAME_REL_PC, 0);
-	msg__message(&p->interned, INTERNED_FRAMES, &p->inner);
+	msg__uint(&p->inner, FRAME__REL_PC, 0);
+	msg__message(&p->interned, INTERNED_DATA__FRAMES, &p->inner);
 	return iid;
 }
 
@@ -432,11 +348,11 @@ static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 
 	if (!p->has_stack[chain]) {
 		p->has_stack[chain] = true;
-		msg__uint(&callstack, CALLSTACK_IID, 1 + (uint64_t)chain);
+		msg__uint(&callstack, CALLSTACK__IID, 1 + (uint64_t)chain);
 		for (i = 0; i < stack->nr; i++)
-			msg__uint(&callstack, CALLSTACK_FRAMES,
+			msg__uint(&callstack, CALLSTACK__FRAME_IDS,
 				  pftrace__frame(p, stack->frames[i]));
-		msg__message(&p->interned, INTERNED_CALLSTACKS, &callstack);
+		msg__message(&p->interned, INTERNED_DATA__CALLSTACKS, &callstack);
 		array_free(&callstack.bytes);
 	}
 	return 1 + (uint64_t)chain;
@@ -447,10 +363,10 @@ static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 /* p->inner: the descriptor but for these two. */
 static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
 {
-	msg__uint(&p->inner, TRACK_UUID, uuid);
+	msg__uint(&p->inner, TRACK_DESCRIPTOR__UUID, uuid);
 	if (parent)
-		msg__uint(&p->inner, TRACK_PARENT_UUID, parent);
-	pftrace__finish_packet(p, PACKET_TRACK_DESCRIPTOR, &p->inner);
+		msg__uint(&p->inner, TRACK_DESCRIPTOR__PARENT_UUID, parent);
+	pftrace__finish_packet(p, TRACE_PACKET__TRACK_DESCRIPTOR, &p->inner);
 }
 
 static void pftrace__process(struct pftrace *p, uint32_t proc)
@@ -461,9 +377,9 @@ static void pftrace__process(struct pftrace *p, uint32_t proc)
 		pftrace__add_text(p, " on ", ESCAPE_TEXT);
 		pftrace__add_text(p, model__host(&p->s->model, proc), ESCAPE_TEXT);
 	}
-	msg__uint(&p->event, PROCESS_PID, p->t->pids[proc]);
-	msg__bytes(&p->event, PROCESS_NAME, p->text.v, p->text.nr);
-	msg__message(&p->inner, TRACK_PROCESS, &p->event);
+	msg__uint(&p->event, PROCESS_DESCRIPTOR__PID, p->t->pids[proc]);
+	msg__bytes(&p->event, PROCESS_DESCRIPTOR__PROCESS_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_DESCRIPTOR__PROCESS, &p->event);
 	pftrace__put_track(p, UUID_PROCESS | proc, 0);
 }
 
@@ -480,17 +396,17 @@ static void pftrace__thread(struct pftrace *p, uint32_t proc, uint32_t thread)
 		comm = p->s->model.threads.v[thread].comm ?: model__proc_name(&p->s->model, proc);
 	pftrace__clear_text(p);
 	pftrace__add_text(p, comm, ESCAPE_TEXT);
-	msg__uint(&p->event, THREAD_PID, p->t->pids[proc]);
-	msg__uint(&p->event, THREAD_TID, timeline__tid(p->s, thread));
-	msg__bytes(&p->event, THREAD_NAME, p->text.v, p->text.nr);
-	msg__message(&p->inner, TRACK_THREAD, &p->event);
+	msg__uint(&p->event, THREAD_DESCRIPTOR__PID, p->t->pids[proc]);
+	msg__uint(&p->event, THREAD_DESCRIPTOR__TID, timeline__tid(p->s, thread));
+	msg__bytes(&p->event, THREAD_DESCRIPTOR__THREAD_NAME, p->text.v, p->text.nr);
+	msg__message(&p->inner, TRACK_DESCRIPTOR__THREAD, &p->event);
 	pftrace__put_track(p, thread_uuid(proc, thread), UUID_PROCESS | proc);
 	pftrace__enter_track(p, thread_uuid(proc, thread));
 }
 
 static void pftrace__named_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
 {
-	msg__bytes(&p->inner, TRACK_NAME, p->text.v, p->text.nr);
+	msg__bytes(&p->inner, TRACK_DESCRIPTOR__NAME, p->text.v, p->text.nr);
 	pftrace__put_track(p, uuid, parent);
 }
 
@@ -551,34 +467,34 @@ static void pftrace__streams(struct pftrace *p)
 static void pftrace__annotate(struct pftrace *p, enum annotation name, unsigned int field,
 			      uint64_t value)
 {
-	size_t len = varint__len(ANNOTATION_NAME_IID << 3) + varint__len(name) +
+	size_t len = varint__len(DEBUG_ANNOTATION__NAME_IID << 3) + varint__len(name) +
 		     varint__len(field << 3) + varint__len(value);
 
-	msg__varint(&p->event, EVENT_DEBUG_ANNOTATIONS << 3 | 2);
+	msg__varint(&p->event, TRACK_EVENT__DEBUG_ANNOTATIONS << 3 | 2);
 	msg__varint(&p->event, len);
-	msg__uint(&p->event, ANNOTATION_NAME_IID, name);
+	msg__uint(&p->event, DEBUG_ANNOTATION__NAME_IID, name);
 	msg__uint(&p->event, field, value);
 }
 
 static void pftrace__put_time(struct pftrace *p, uint64_t time_ns)
 {
 	if (p->clock != CLOCK_SINCE_START && time_ns >= p->last_ns) {
-		msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->last_ns);
+		msg__uint(&p->packet, TRACE_PACKET__TIMESTAMP, time_ns - p->last_ns);
 		p->last_ns = time_ns;
 		return;
 	}
-	msg__uint(&p->packet, PACKET_TIMESTAMP, time_ns - p->t->first_ns);
+	msg__uint(&p->packet, TRACE_PACKET__TIMESTAMP, time_ns - p->t->first_ns);
 	if (p->clock != CLOCK_SINCE_START)
-		msg__uint(&p->packet, PACKET_CLOCK_ID, CLOCK_SINCE_START);
+		msg__uint(&p->packet, TRACE_PACKET__TIMESTAMP_CLOCK_ID, CLOCK_SINCE_START);
 }
 
 static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type, uint64_t track)
 {
-	msg__uint(&p->event, EVENT_TYPE, type);
+	msg__uint(&p->event, TRACK_EVENT__TYPE, type);
 	if (track != p->track)
-		msg__uint(&p->event, EVENT_TRACK_UUID, track);
+		msg__uint(&p->event, TRACK_EVENT__TRACK_UUID, track);
 	pftrace__put_time(p, time_ns);
-	pftrace__finish_packet(p, PACKET_TRACK_EVENT, &p->event);
+	pftrace__finish_packet(p, TRACE_PACKET__TRACK_EVENT, &p->event);
 }
 
 /* Unique by launch: the process and its correlation id. */
@@ -617,12 +533,12 @@ static void pftrace__put_arrows(struct pftrace *p, uint64_t key)
 {
 	uint32_t idx, i;
 
-	msg__fixed64(&p->event, EVENT_FLOW_IDS, flow_id(key));
+	msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, flow_id(key));
 	if (!idmap__get(&p->graphs, key, &idx))
 		return;
 	p->fans.v[idx].next = p->next_arrow;
 	for (i = 0; i < p->fans.v[idx].nr; i++)
-		msg__fixed64(&p->event, EVENT_FLOW_IDS, arrow_id(p->next_arrow++));
+		msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, arrow_id(p->next_arrow++));
 }
 
 static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
@@ -632,16 +548,16 @@ static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
 
 	if (!e->first && idmap__get(&p->graphs, e->key, &idx))
 		id = arrow_id(p->fans.v[idx].next++);
-	msg__fixed64(&p->event, EVENT_FLOW_IDS, id);
+	msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, id);
 }
 
 /* The rest of p->event is told by the caller. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
-	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(key));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(key));
 	if (chain == NO_INDEX)
 		return;
-	pftrace__annotate(p, ANNOTATION_PATH, ANNOTATION_STRING_IID, pftrace__path(p, chain));
+	pftrace__annotate(p, ANNOTATION_PATH, DEBUG_ANNOTATION__STRING_VALUE_IID, pftrace__path(p, chain));
 	pftrace__put_arrows(p, key);
 }
 
@@ -649,17 +565,18 @@ static void pftrace__launch(struct pftrace *p, const struct host_event *e)
 {
 	const struct stack *stack = p->s->model.chains.v[e->chain].stack;
 
-	msg__uint(&p->event, EVENT_CATEGORY_IIDS, CATEGORY_LAUNCH);
-	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr +
+	msg__uint(&p->event, TRACK_EVENT__CATEGORY_IIDS, CATEGORY_LAUNCH);
+	msg__uint(&p->event, TRACK_EVENT__NAME_IID, p->s->model.leaves.nr +
 		  pftrace__function(p, stack->frames[stack->nr - 1]->name));
 	pftrace__call(p, e->key, e->chain);
 }
 
 static void pftrace__slice(struct pftrace *p, const struct slice *slice)
 {
-	msg__uint(&p->event, EVENT_CATEGORY_IIDS,
+	msg__uint(&p->event, TRACK_EVENT__CATEGORY_IIDS,
 		  slice->chain != NO_INDEX ? CATEGORY_LAUNCH : CATEGORY_SLICES + slice->kind);
-	msg__uint(&p->event, EVENT_NAME_IID, p->s->model.leaves.nr + pftrace__function(p, slice->name));
+	msg__uint(&p->event, TRACK_EVENT__NAME_IID,
+		  p->s->model.leaves.nr + pftrace__function(p, slice->name));
 	if (slice->kind == SLICE_API)
 		pftrace__call(p, slice->key, slice->chain);
 }
@@ -668,11 +585,11 @@ static void pftrace__sample(struct pftrace *p, const struct host_event *e)
 {
 	uint64_t callstack = pftrace__callstack(p, e->chain);
 
-	msg__uint(&p->event, SAMPLE_PID, p->t->pids[JOIN_KEY_PROC(e->key)]);
-	msg__uint(&p->event, SAMPLE_TID, timeline__tid(p->s, e->thread));
-	msg__uint(&p->event, SAMPLE_CALLSTACK, callstack);
+	msg__uint(&p->event, PERF_SAMPLE__PID, p->t->pids[JOIN_KEY_PROC(e->key)]);
+	msg__uint(&p->event, PERF_SAMPLE__TID, timeline__tid(p->s, e->thread));
+	msg__uint(&p->event, PERF_SAMPLE__CALLSTACK_IID, callstack);
 	pftrace__put_time(p, e->time_ns);
-	pftrace__finish_packet(p, PACKET_PERF_SAMPLE, &p->event);
+	pftrace__finish_packet(p, TRACE_PACKET__PERF_SAMPLE, &p->event);
 }
 
 static void pftrace__track(struct pftrace *p, const struct timeline_track *track)
@@ -691,9 +608,9 @@ static void pftrace__track(struct pftrace *p, const struct timeline_track *track
 				pftrace__slice(p, walk.slice);
 			else
 				pftrace__launch(p, walk.event);
-			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_BEGIN, uuid);
+			pftrace__put_event(p, walk.time_ns, TRACK_EVENT__TYPE_SLICE_BEGIN, uuid);
 		} else if (step == TRACK_END) {
-			pftrace__put_event(p, walk.time_ns, TYPE_SLICE_END, uuid);
+			pftrace__put_event(p, walk.time_ns, TRACK_EVENT__TYPE_SLICE_END, uuid);
 		}
 	} while (step >= 0 && step != TRACK_DONE);
 	p->failed |= step < 0;
@@ -722,18 +639,18 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 	uint64_t track = UUID_STREAM | (p->t->first_track[e->stream] + e->lane);
 	enum leaf_kind kind = p->s->model.leaves.v[e->leaf].kind;
 
-	msg__uint(&p->event, EVENT_CATEGORY_IIDS, categories[kind]);
-	msg__uint(&p->event, EVENT_NAME_IID, pftrace__leaf_name(p, e->leaf));
-	pftrace__annotate(p, ANNOTATION_CORRELATION, ANNOTATION_UINT, JOIN_KEY_ID(e->key));
+	msg__uint(&p->event, TRACK_EVENT__CATEGORY_IIDS, categories[kind]);
+	msg__uint(&p->event, TRACK_EVENT__NAME_IID, pftrace__leaf_name(p, e->leaf));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(e->key));
 	if (kind != LEAF_KERNEL)
-		pftrace__annotate(p, ANNOTATION_BYTES, ANNOTATION_UINT, e->bytes);
+		pftrace__annotate(p, ANNOTATION_BYTES, DEBUG_ANNOTATION__UINT_VALUE, e->bytes);
 	if (e->made != NO_INDEX)
-		pftrace__annotate(p, ANNOTATION_CAPTURED, ANNOTATION_STRING_IID,
+		pftrace__annotate(p, ANNOTATION_CAPTURED, DEBUG_ANNOTATION__STRING_VALUE_IID,
 				  pftrace__path(p, e->made));
 	if (!e->orphan)
 		pftrace__end_arrow(p, e);
-	pftrace__put_event(p, e->start_ns, TYPE_SLICE_BEGIN, track);
-	pftrace__put_event(p, e->end_ns, TYPE_SLICE_END, track);
+	pftrace__put_event(p, e->start_ns, TRACK_EVENT__TYPE_SLICE_BEGIN, track);
+	pftrace__put_event(p, e->end_ns, TRACK_EVENT__TYPE_SLICE_END, track);
 }
 
 static void pftrace__device(struct pftrace *p)
@@ -760,15 +677,15 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 
 	err = timeline__count(p->t, p->s, gpu, what, &points);
 	if (!err && points.nr) {
-		msg__bytes(&p->inner, TRACK_COUNTER, NULL, 0);
+		msg__bytes(&p->inner, TRACK_DESCRIPTOR__COUNTER, NULL, 0);
 		pftrace__clear_text(p);
 		pftrace__add_text(p, timeline_counter__name(what), ESCAPE_TEXT);
 		pftrace__named_track(p, uuid, UUID_GPU | gpu);
 		pftrace__enter_track(p, uuid);
 	}
 	for (i = 0; i < points.nr && !err; i++) {
-		msg__uint(&p->event, EVENT_COUNTER_VALUE, points.v[i].value);
-		pftrace__put_event(p, points.v[i].time_ns, TYPE_COUNTER, uuid);
+		msg__uint(&p->event, TRACK_EVENT__COUNTER_VALUE, points.v[i].value);
+		pftrace__put_event(p, points.v[i].time_ns, TRACK_EVENT__TYPE_COUNTER, uuid);
 	}
 	array_free(&points);
 	return err;
@@ -787,23 +704,23 @@ static int pftrace__counters(struct pftrace *p)
 
 static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 {
-	msg__uint(&p->event, CLOCK_ID, id);
-	msg__uint(&p->event, CLOCK_TIMESTAMP, time_ns);
+	msg__uint(&p->event, CLOCK_SNAPSHOT__CLOCK__CLOCK_ID, id);
+	msg__uint(&p->event, CLOCK_SNAPSHOT__CLOCK__TIMESTAMP, time_ns);
 	if (id >= CLOCK_DELTAS && id < CLOCK_SINCE_START)
-		msg__uint(&p->event, CLOCK_IS_INCREMENTAL, true);
-	msg__message(&p->inner, SNAPSHOT_CLOCKS, &p->event);
+		msg__uint(&p->event, CLOCK_SNAPSHOT__CLOCK__IS_INCREMENTAL, true);
+	msg__message(&p->inner, CLOCK_SNAPSHOT__CLOCKS, &p->event);
 }
 
 /* What the clocks show at the beginning. */
 static void pftrace__clocks(struct pftrace *p)
 {
-	uint32_t absolute = p->s->model.realtime ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID, id;
+	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME : BUILTIN_CLOCK_MONOTONIC, id;
 
 	pftrace__clock(p, absolute, p->t->first_ns);
 	for (id = CLOCK_DELTAS; id <= CLOCK_SINCE_START; id++)
 		pftrace__clock(p, id, 0);
-	msg__uint(&p->inner, SNAPSHOT_PRIMARY, absolute);
-	pftrace__finish_packet(p, PACKET_CLOCK_SNAPSHOT, &p->inner);
+	msg__uint(&p->inner, CLOCK_SNAPSHOT__PRIMARY_TRACE_CLOCK, absolute);
+	pftrace__finish_packet(p, TRACE_PACKET__CLOCK_SNAPSHOT, &p->inner);
 }
 
 /* They are told with the next packet. */
@@ -811,17 +728,20 @@ static void pftrace__names(struct pftrace *p)
 {
 	enum slice_kind kind;
 
-	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_LAUNCH, "launch");
-	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_KERNEL, "kernel");
-	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMCPY, "memcpy");
-	pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_MEMSET, "memset");
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_LAUNCH, "launch");
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_KERNEL,
+			leaf_kind__name(LEAF_KERNEL));
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMCPY,
+			leaf_kind__name(LEAF_MEMCPY));
+	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMSET,
+			leaf_kind__name(LEAF_MEMSET));
 	for (kind = 0; kind < NR_SLICE_KINDS; kind++)
-		pftrace__intern(p, INTERNED_CATEGORIES, CATEGORY_SLICES + kind,
+		pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_SLICES + kind,
 				slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));
-	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
-	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
-	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
-	pftrace__intern(p, INTERNED_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
 }
 
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f)

@@ -7,7 +7,7 @@
  * call stack. A flow leads from a launch to its work; where that is several records, as of a graph,
  * on from one to the next. Times are ns of the recording's clock.
  *
- * Source: the .proto files that Perfetto publishes, protos/perfetto/trace.
+ * Source: third_party/perfetto/perfetto.proto.
  */
 #ifndef MERGE_PFTRACE_H
 #define MERGE_PFTRACE_H

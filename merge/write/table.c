@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "escape.h"
+#include "json_out.h"
 #include "util.h"
 
 /* Columns of a terminal that a name has, however narrow that is. */
@@ -45,7 +46,7 @@ static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
 }
 
-/* What is no name. */
+/* A cell that has no name but a number. */
 static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
 			 uint64_t n)
 {
@@ -90,13 +91,6 @@ static void print_csv(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-static void print_json(FILE *f, const char *s)
-{
-	fputc('"', f);
-	escape__print(f, s, ESCAPE_JSON);
-	fputc('"', f);
-}
-
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns)
 {
@@ -106,9 +100,9 @@ void table__begin(struct table *t, const char *name, const struct column *column
 	t->nr_columns = nr_columns;
 	t->nr_rows = 0;
 	if (t->format == TABLE_JSON) {
-		fputs(t->nr_tables++ ? ",\n" : "", t->f);
-		print_json(t->f, name);
-		fputs(": [", t->f);
+		json_out__line(t->json, 0);
+		json_out__key(t->json, name);
+		json_out__open(t->json, '[');
 		return;
 	}
 	if (t->format == TABLE_CSV && !t->alone)
@@ -123,27 +117,28 @@ void table__begin(struct table *t, const char *name, const struct column *column
 				c->title);
 	}
 	fputc('\n', t->f);
-	t->nr_tables++;
 }
 
 static void table__json_row(struct table *t, const struct cell *cells)
 {
+	struct json_out *j = t->json;
 	char buf[32];
 	size_t i;
 
-	fputs(t->nr_rows ? ",\n  {" : "\n  {", t->f);
+	json_out__line(j, 2);
+	json_out__open(j, '{');
 	for (i = 0; i < t->nr_columns; i++) {
 		const struct column *c = &t->columns[i];
 
-		fprintf(t->f, "%s\"%s\": ", i ? ", " : "", c->key);
+		json_out__key(j, c->key);
 		if (c->type == COLUMN_NAME) {
-			print_json(t->f, cells[i].s);
+			json_out__string(j, cells[i].s);
 			continue;
 		}
 		cell__format(buf, sizeof(buf), t, c, cells[i].n);
-		fputs(buf, t->f);
+		json_out__literal(j, buf);
 	}
-	fputc('}', t->f);
+	json_out__close(j, '}');
 }
 
 void table__row(struct table *t, const struct cell *cells)
@@ -186,8 +181,11 @@ void table__row(struct table *t, const struct cell *cells)
 
 void table__end(struct table *t)
 {
-	if (t->format == TABLE_JSON)
-		fputs(t->nr_rows ? "\n]" : "]", t->f);
-	else if (t->format == TABLE_CSV && !t->alone)
+	if (t->format == TABLE_JSON) {
+		if (t->nr_rows)
+			json_out__end_line(t->json);
+		json_out__close(t->json, ']');
+	} else if (t->format == TABLE_CSV && !t->alone) {
 		fputc('\n', t->f);
+	}
 }

@@ -50,14 +50,15 @@ struct cell {
 };
 
 struct table {
-	FILE *f;
+	FILE *f;			/* TABLE_TEXT and TABLE_CSV */
+	struct json_out *json;		/* TABLE_JSON: inside an object */
 	enum table_format format;
 	enum unit unit;			/* TABLE_TEXT: UNIT_NS, UNIT_US or UNIT_MS */
 	bool alone;			/* TABLE_CSV: no other will follow */
 	unsigned int width;		/* TABLE_TEXT: of a terminal, 0: none */
 	const struct column *columns;
 	size_t nr_columns;
-	uint64_t nr_tables, nr_rows;
+	uint64_t nr_rows;
 };
 
 void table__begin(struct table *t, const char *name, const struct column *columns,

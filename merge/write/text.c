@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "escape.h"
+#include "json_out.h"
 #include "write/section.h"
 #include "util.h"
 #include "xpu_time.h"
@@ -181,10 +182,11 @@ out:
 }
 
 /* All tables, or the one that is asked for. */
-static int text__write_tables(const struct session *s, FILE *f, const struct text_opts *opts)
+static int text__write_tables(const struct session *s, FILE *f, struct json_out *j,
+			      const struct text_opts *opts)
 {
 	struct table t = {
-		.f = f, .format = opts->format, .unit = opts->unit, .alone = opts->table,
+		.f = f, .json = j, .format = opts->format, .unit = opts->unit, .alone = opts->table,
 		.width = opts->width,
 	};
 	int err = 0;
@@ -239,16 +241,38 @@ static void text__write_loss(const struct session *s, FILE *f)
 	fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples, loss__lost(l));
 	loss__print_lines(l, f, "");
 }
-
 static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts)
 {
+	const struct loss *l = &s->sums.loss;
+	const struct {
+		const char *key;
+		uint64_t n;
+	} account[] = {
+		{ "launches", l->nr_launches }, { "matched", l->nr_matched },
+		{ "unmatched", loss__unmatched(l) }, { "lost", loss__lost(l) },
+	};
+	struct json_out j;
+	size_t i;
 	int err;
 
-	fprintf(f, "{\n\"account\": {\"launches\": %" PRIu64 ", \"matched\": %" PRIu64
-		", \"unmatched\": %" PRIu64 ", \"lost\": %" PRIu64 "},\n", s->sums.loss.nr_launches,
-		s->sums.loss.nr_matched, loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
-	err = text__write_tables(s, f, opts);
-	fputs("\n}\n", f);
+	err = json_out__init(&j, f, ESCAPE_JSON);
+	if (err)
+		return err;
+	j.spaced = true;
+	json_out__open(&j, '{');
+	json_out__line(&j, 0);
+	json_out__key(&j, "account");
+	json_out__open(&j, '{');
+	for (i = 0; i < ARRAY_SIZE(account); i++) {
+		json_out__key(&j, account[i].key);
+		json_out__u64(&j, account[i].n);
+	}
+	json_out__close(&j, '}');
+	err = text__write_tables(s, f, &j, opts);
+	json_out__end_line(&j);
+	json_out__close(&j, '}');
+	json_out__end_line(&j);
+	json_out__exit(&j);
 	return err;
 }
 
@@ -260,13 +284,13 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	if (opts->format == TABLE_JSON)
 		return text__write_json(s, f, opts);
 	if (opts->format == TABLE_CSV || opts->table)
-		return text__write_tables(s, f, opts);
+		return text__write_tables(s, f, NULL, opts);
 	for (i = 0; i < s->model.inputs.nr; i++) {
 		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
 	text__write_loss(s, f);
-	err = text__write_tables(s, f, opts);
+	err = text__write_tables(s, f, NULL, opts);
 	if (err)
 		return err;
 	text__stacks(s, f);

@@ -74,11 +74,10 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	return err;
 }
 
-/* What a copy or a set is called. */
+/* The name of a copy or a set. */
 static void leaf_row__name(const struct leaf_row *row, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s%s%s", row->leaf->kind == LEAF_MEMCPY ? "memcpy" : "memset",
-		 *row->leaf->name ? " " : "", row->leaf->name);
+	snprintf(buf, size, "%s%s", leaf_kind__prefix(row->leaf->kind), row->leaf->name);
 }
 
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,

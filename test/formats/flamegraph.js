@@ -42,8 +42,19 @@ async function frame(page, name) {
 	return (await drawn(page)).filter(f => f.name === name).sort((a, b) => b.width - a.width)[0];
 }
 
+/* The frame, scrolled to: the pointer reaches nothing outside the window. */
+async function reached(page, name) {
+	const { width } = await frame(page, name);
+
+	await page.$$eval("#chart g.frame", (groups, [name, width]) => groups
+		.find(g => g.getAttribute("name") === name &&
+			   g.querySelector("rect").getBoundingClientRect().width === width)
+		.scrollIntoView({ block: "nearest" }), [name, width]);
+	return frame(page, name);
+}
+
 async function click(page, name) {
-	const f = await frame(page, name);
+	const f = await reached(page, name);
 
 	await page.mouse.click(f.x + Math.min(f.width / 2, 40), f.y + 8);
 	await settle(page);
@@ -51,7 +62,7 @@ async function click(page, name) {
 
 /* The tooltip of a frame, by its labels. */
 async function tip(page, name) {
-	const f = await frame(page, name);
+	const f = await reached(page, name);
 
 	await page.mouse.move(1, 1);
 	await page.waitForSelector("#tip", { state: "hidden" });

@@ -10,7 +10,8 @@ const WORK = /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/;
 
 /* A name as a folded line has it. */
 function frame(name) {
-	return name.replace(/[\0-\x1f\x7f-\x9f]/g, "?").replace(/;/g, ":");
+	return name.replace(/[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "?")
+		.replace(/;/g, ":");
 }
 
 /* The API's call has the name that CUPTI has for it, a frame that of the function, which may differ. */

@@ -11,7 +11,7 @@ export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
 # protobuf_readers: those of .pb.gz and .pftrace, made here; fails where they cannot be.
 protobuf_readers() {
 	[ -n "$python" ] && command -v protoc >/dev/null &&
-		protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/test/lib" \
+		protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/third_party/perfetto" \
 			--python_out=. profile.proto perfetto.proto
 }
 

@@ -54,7 +54,7 @@ may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
 may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
-may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h" $merge
+may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h" $merge
 
 # arrows FILE...: lines "FILE HEADER'S FILE" for each #include of ours, and whatever else was found.
 arrows() {
@@ -110,6 +110,12 @@ is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/li
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
+
+is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c "the names of copies stand once"
+
+# A string of C that ends the name of a JSON member; the help shows one for users to write.
+is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e --nvtx-color-scheme)" "" \
+	"JSON is written through lib/json_out.h alone"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h

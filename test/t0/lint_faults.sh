@@ -52,6 +52,8 @@ fault cppcheck merge/one.c :7: "sed -i 's/return 2;/int v[2]; return v[2 + 1];/'
 fault shellcheck merge/one.sh :2: "sed -i 's/echo.*/rm -rf \$1\/*; [ \$1 == a ]/' merge/one.sh"
 fault javascript merge/one.js :1: "sed -i 's/1;/;/' merge/one.js"
 fault javascript merge/one.js : "echo 'export { two' >>merge/one.js"
+fault javascript merge/two.js : "echo 'import { one } from \"./one.js\"' >merge/two.js"
+fault javascript merge/two.js : "for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
 fault mandoc doc/xpumerge.1 :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1"

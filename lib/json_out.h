@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json_out.h - JSON, written value by value to a stream
+ *
+ *	err = json_out__init(&j, f, ESCAPE_JSON);
+ *	json_out__open(&j, '{');
+ *	json_out__key(&j, "name");
+ *	json_out__string(&j, name);
+ *	json_out__close(&j, '}');
+ *	json_out__exit(&j);
+ *
+ * The writer puts the commas. The caller closes the objects and arrays that it opened, and gives each
+ * member a key. Errors stay in the stream's error flag.
+ *
+ * A timeline has hundreds of millions of values, so the short ones are written in the caller, where
+ * the lengths of most keys are constants.
+ */
+#ifndef LIB_JSON_OUT_H
+#define LIB_JSON_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "escape.h"
+
+#define JSON_OUT_BYTES	(64 * 1024)
+#define JSON_OUT_DIGITS	20		/* of the largest number */
+
+struct json_out {
+	FILE *f;
+	char *buf;			/* JSON_OUT_BYTES that are yet to be written */
+	size_t nr;
+	enum escape how;		/* ESCAPE_JSON or ESCAPE_SCRIPT */
+	bool spaced;			/* a blank follows commas and colons; set it after json_out__init() */
+	bool comma;			/* the next key or value needs one in front of it */
+};
+
+#define JSON_OUT_INLINE	static inline __attribute__((always_inline))
+
+/* Return: 0 or -ENOMEM. */
+int json_out__init(struct json_out *j, FILE *f, enum escape how);
+
+/* Writes out the rest, and frees the buffer. @j may be zeroed. */
+void json_out__exit(struct json_out *j);
+
+void json_out__flush(struct json_out *j);
+
+/* Writes bytes of JSON as they are. */
+void json_out__raw(struct json_out *j, const char *s, size_t len);
+
+/* Return: where the next @len bytes go, at most JSON_OUT_BYTES. json_out__end_at() takes their end. */
+JSON_OUT_INLINE char *json_out__room(struct json_out *j, size_t len)
+{
+	if (len > JSON_OUT_BYTES - j->nr)
+		json_out__flush(j);
+	return j->buf + j->nr;
+}
+
+JSON_OUT_INLINE void json_out__end_at(struct json_out *j, const char *end)
+{
+	j->nr = end - j->buf;
+}
+
+/* json_out__room() for a key or a value of @len bytes, which may need a comma. */
+JSON_OUT_INLINE char *json_out__item(struct json_out *j, size_t len)
+{
+	char *p = json_out__room(j, len + 2);
+
+	*p = ',';
+	p += j->comma;
+	*p = ' ';
+	return p + (j->comma && j->spaced);
+}
+
+JSON_OUT_INLINE char *json_out__digits(char *p, uint64_t n)
+{
+	char digits[JSON_OUT_DIGITS], *d = digits + sizeof(digits);
+
+	do {
+		*--d = '0' + n % 10;
+		n /= 10;
+	} while (n);
+	memcpy(p, d, digits + sizeof(digits) - d);
+	return p + (digits + sizeof(digits) - d);
+}
+
+/* @bracket: '{' or '[' */
+JSON_OUT_INLINE void json_out__open(struct json_out *j, char bracket)
+{
+	char *p = json_out__item(j, 1);
+
+	*p++ = bracket;
+	json_out__end_at(j, p);
+	j->comma = false;
+}
+
+/* @bracket: '}' or ']' */
+JSON_OUT_INLINE void json_out__close(struct json_out *j, char bracket)
+{
+	char *p = json_out__room(j, 1);
+
+	*p++ = bracket;
+	json_out__end_at(j, p);
+	j->comma = true;
+}
+
+/* The next key or value begins a line, behind @nr_blanks. */
+void json_out__line(struct json_out *j, unsigned int nr_blanks);
+
+/* Ends a line, before a closing bracket or after the last of them. */
+void json_out__end_line(struct json_out *j);
+
+/* @key: short, without characters that need an escape */
+JSON_OUT_INLINE void json_out__key(struct json_out *j, const char *key)
+{
+	size_t len = strlen(key);
+	char *p = json_out__item(j, len + 4);
+
+	*p++ = '"';
+	memcpy(p, key, len);
+	p += len;
+	*p++ = '"';
+	*p++ = ':';
+	*p = ' ';
+	json_out__end_at(j, p + j->spaced);
+	j->comma = false;
+}
+
+void json_out__key_u64(struct json_out *j, uint64_t key);
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+void json_out__string(struct json_out *j, const char *s);
+
+/* A short string without characters that need an escape. */
+JSON_OUT_INLINE void json_out__word(struct json_out *j, const char *word)
+{
+	size_t len = strlen(word);
+	char *p = json_out__item(j, len + 2);
+
+	*p++ = '"';
+	memcpy(p, word, len);
+	p += len;
+	*p++ = '"';
+	json_out__end_at(j, p);
+	j->comma = true;
+}
+
+void json_out__u64(struct json_out *j, uint64_t n);
+
+/* A number with three decimals: ns as us, for one. */
+void json_out__thousandths(struct json_out *j, uint64_t n);
+
+/* null, true, -1, 0.5: a value that is JSON already. */
+JSON_OUT_INLINE void json_out__literal(struct json_out *j, const char *value)
+{
+	size_t len = strlen(value);
+	char *p = json_out__item(j, len);
+
+	memcpy(p, value, len);
+	json_out__end_at(j, p + len);
+	j->comma = true;
+}
+
+/* A string of several parts. */
+JSON_OUT_INLINE void json_out__open_string(struct json_out *j)
+{
+	char *p = json_out__item(j, 1);
+
+	*p++ = '"';
+	json_out__end_at(j, p);
+}
+
+void json_out__add(struct json_out *j, const char *s);
+void json_out__add_u64(struct json_out *j, uint64_t n);
+
+JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
+{
+	json_out__close(j, '"');
+}
+
+#endif /* LIB_JSON_OUT_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* search.js - frames that match what was typed */
+import { endOf, frameOf, frames, nrNodes } from "./data.js";
+import { el } from "./dom.js";
+import { state, width } from "./model.js";
+import { percent, plural } from "./words.js";
+
+export let matches = null;			/* by frame; null without a search */
+
+export function search(term) {
+	const input = el("search");
+	let regex;
+
+	state.term = term;
+	input.setAttribute("aria-invalid", "false");
+	matches = null;
+	if (!term)
+		return;
+	/* A capital letter makes the search case-sensitive. */
+	const flags = /[A-Z]/.test(term) ? "" : "i";
+
+	try {
+		regex = new RegExp(term, flags);
+	} catch {
+		/* The term may be half typed, or be "operator[]": search for the text itself. */
+		input.setAttribute("aria-invalid", "true");
+		regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
+	}
+	matches = new Uint8Array(frames.name.length);
+	for (let f = 0; f < matches.length; f++)
+		matches[f] = regex.test(frames.name[f]);
+}
+
+/* Shows the share of the frames that match. Nested matches count once. */
+export function showMatched() {
+	let sum = 0, nr = 0;
+
+	if (!matches) {
+		el("matched").textContent = "";
+		return;
+	}
+	for (let i = 1, end = 0; i < nrNodes; i++) {
+		if (!matches[frameOf[i]] || !width[i])
+			continue;
+		nr++;
+		if (i < end)
+			continue;
+		sum += width[i];
+		end = endOf[i];
+	}
+	el("matched").textContent = `${percent(sum, width[0])} matched, ` +
+		plural(nr, "frame");
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* top.js - the table of functions */
+import { frameColour } from "./colours.js";
+import { diff, endOf, frameOf, frames, nrNodes, sides } from "./data.js";
+import { el, make } from "./dom.js";
+import { count, self, state, total } from "./model.js";
+import { matches } from "./search.js";
+import { format, formatDelta, integer, percent } from "./words.js";
+
+const TOP_ROWS = 500;
+
+/* Sums by frame. A recursive call adds nothing to the total of its frame, which has it already. */
+function frameRows() {
+	const rows = frames.name.map((_, frame) => ({
+		frame, self: sides.map(() => 0), total: sides.map(() => 0),
+		count: sides.map(() => 0), open: 0,
+	}));
+	const open = [];
+	const shut = end => {
+		while (open.length && endOf[open[open.length - 1]] <= end)
+			rows[frameOf[open.pop()]].open--;
+	};
+
+	for (let i = 1; i < nrNodes; i++) {
+		const row = rows[frameOf[i]];
+
+		shut(i);
+		sides.forEach((_, s) => {
+			row.self[s] += self[s][i];
+			if (row.open)
+				return;
+			row.total[s] += total[s][i];
+			row.count[s] += count[s][i];
+		});
+		row.open++;
+		open.push(i);
+	}
+	return rows.filter(r => r.total.some(v => v > 0) && (!matches || matches[r.frame]));
+}
+
+const sum = list => list.reduce((a, b) => a + b, 0);
+const delta = r => diff ? r.total[1] - r.total[0] : 0;
+const TOP_KEYS = {
+	self: r => sum(r.self), total: r => sum(r.total), count: r => sum(r.count),
+	delta: r => Math.abs(delta(r)), name: null,
+};
+
+function topColumns() {
+	const columns = [];
+
+	sides.forEach((_, s) => {
+		const side = diff ? " " + "AB"[s] : "";
+
+		columns.push(["Self" + side, "self", r => format(r.self[s])],
+			     ["", null, r => percent(r.self[s], total[s][0])],
+			     ["Total" + side, "total", r => format(r.total[s])],
+			     ["", null, r => percent(r.total[s], total[s][0])],
+			     ["Count" + side, "count", r => integer.format(r.count[s])]);
+	});
+	if (diff)
+		columns.push(["Total B \u2212 A", "delta", r => formatDelta(delta(r))]);
+	return columns;
+}
+
+/* @showFrame: called with the frame of the row that is clicked. */
+export function drawTop(showFrame) {
+	const rows = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
+	const name = r => frames.name[r.frame];
+	const byName = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
+	const head = make("tr"), body = make("tbody");
+	const header = (text, sort, cls) => make("th", {
+		scope: "col", class: cls, ...(sort && sort === state.sortBy ?
+			{ "aria-sort": sort === "name" ? "ascending" : "descending" } : {}),
+	}, ...(sort ? [make("button", { type: "button", onclick: () => {
+		state.sortBy = sort;
+		drawTop(showFrame);
+	} }, text)] : ["%"]));
+
+	rows.sort((a, b) => key ? key(b) - key(a) || byName(a, b) : byName(a, b));
+	columns.forEach(([text, sort]) => head.append(header(text, sort, "")));
+	head.append(header("Name", "name", "name"));
+	for (const r of rows.slice(0, TOP_ROWS))
+		body.append(make("tr", { onclick: () => showFrame(r.frame), title: name(r).slice(0, 2000) },
+			...columns.map(([, , cell]) => make("td", null, cell(r))),
+			make("td", { class: "name" },
+			     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
+			     name(r))));
+	el("top").replaceChildren(
+		make("table", null, make("thead", null, head), body),
+		make("p", null, rows.length > TOP_ROWS ?
+			`${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` :
+			`${integer.format(rows.length)} rows. Click one to find it in the flame graph.`));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* words.js - numbers and words */
+import { kinds } from "./data.js";
+import { state } from "./model.js";
+
+export const TIMES = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
+export const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const fraction = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
+const thousandths = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+
+export function formatTime(ns, unit) {
+	if (!TIMES[unit])
+		unit = Math.abs(ns) < 1e3 ? "ns" : Math.abs(ns) < 1e6 ? "\u00b5s" :
+		       Math.abs(ns) < 1e9 ? "ms" : "s";
+	/* Three decimals keep the points of a column below one another. */
+	return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
+}
+
+export function formatBytes(bytes) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+	let i = 0;
+
+	for (; Math.abs(bytes) >= 1024 && i < units.length - 1; i++)
+		bytes /= 1024;
+	return fraction.format(bytes) + " " + units[i];
+}
+
+export function format(value) {
+	if (state.unit === "count")
+		return fraction.format(value);
+	return state.unit === "bytes" ? formatBytes(value) : formatTime(value, state.unit);
+}
+
+export function formatDelta(value) {
+	return (value > 0 ? "+" : value < 0 ? "\u2212" : "\u00b1") + format(Math.abs(value));
+}
+
+export function plural(nr, what) {
+	return `${integer.format(nr)} ${what}${nr === 1 ? "" : "s"}`;
+}
+
+export function percent(part, whole) {
+	return whole ? (100 * part / whole).toFixed(2) + "%" : "\u2013";
+}
+
+const KIND_WORDS = {
+	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending",
+	cpu: "on CPU", off_cpu: "off CPU", gpu_wait: "waits for the GPU",
+};
+
+export function kindWords(kind) {
+	return KIND_WORDS[kinds[kind]] || kinds[kind];
+}
