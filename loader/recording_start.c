@@ -157,7 +157,7 @@ static int start_recorder(struct recording *r)
 		.blind_stack_bytes = opts->blind_stack_bytes,
 		.api = opts->api,
 		.off_cpu = opts->off_cpu,
-		.off_min_ns = opts->off_min_ns,
+		.off_min_ns = opts->off_min_us * 1000ull,
 	};
 	struct recorder_listener listener = {
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,
