@@ -290,15 +290,15 @@ static int option__value(const struct cmdline *c, const struct cmdline_option *o
 	return o->letter ?: LETTERLESS + (int)(o - c->options);
 }
 
-/* Return: the option to which getopt_long()'s @value belongs, if it is spelled like @arg; or NULL. */
-static const struct cmdline_option *find_option(const struct cmdline *c, int value, const char *arg)
+/* Return: the option to which getopt_long()'s @value belongs, and whose name begins so; or NULL. */
+static const struct cmdline_option *find_option(const struct cmdline *c, int value,
+						const char *begin, size_t len)
 {
-	bool is_long = arg && !strncmp(arg, "--", 2);
 	const struct cmdline_option *o;
 
 	for (o = c->options; o < c->options + c->nr_options; o++)
 		if (option__value(c, o) == value &&
-		    (!is_long || (o->name && !strncmp(o->name, arg + 2, strcspn(arg + 2, "=")))))
+		    (!len || (o->name && !strncmp(o->name, begin, len))))
 			return o;
 	return NULL;
 }
@@ -307,11 +307,12 @@ static const struct cmdline_option *find_option(const struct cmdline *c, int val
 static void explain(const struct cmdline *c, int value, char *const argv[])
 {
 	const char *arg = argv[optind - 1], *here, *meant;
-	const struct cmdline_option *known = optopt ? find_option(c, optopt, arg) : NULL;
+	size_t len = strncmp(arg, "--", 2) ? 0 : strcspn(arg + 2, "=");
+	const struct cmdline_option *known = optopt ? find_option(c, optopt, arg + 2, len) : NULL;
 	char word[64];
 
 	/* @arg is not yet it where a short one is not the last in its word: optopt tells. */
-	if (known && known->name && !strncmp(arg, "--", 2))
+	if (known && known->name && len)
 		snprintf(word, sizeof(word), "--%s", known->name);
 	else if (optopt)
 		snprintf(word, sizeof(word), "-%c", optopt);
@@ -371,7 +372,7 @@ int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv,
 			at += sprintf(letters + at, "%c%s", o->letter, colons[option__takes(o)]);
 	}
 	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		g.option = find_option(c, value, NULL);
+		g.option = find_option(c, value, "", 0);
 		if (!g.option) {
 			explain(c, value, argv);
 			return -EINVAL;
