@@ -452,7 +452,7 @@ static void walk__note(struct walk *w, uint64_t sp)
 }
 
 /*
- * Finds w->cfa, the end of the frame whose code has @rule.
+ * Finds @cfa, the end of the frame whose code has @rule.
  * @s: the step, or NULL: not noted
  *
  * Return: GOES_ON, or how the walk ends.
