@@ -45,27 +45,17 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 	return proc && !proc->unsampled && is_recorded(task, proc) ? proc : NULL;
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+/*
+ * Puts into @r the kernel's frames, and behind them Python's frames and a copy of the stack; where
+ * the stack is not copied, the frames along frame pointers. Return: the bytes of all of it.
+ */
+static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
+					 struct xpu_proc *proc, struct xpu_ring_sample *r)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
 	long kernel_bytes = 0, user_bytes = 0;
-	struct xpu_ring_sample *r;
-	struct xpu_proc *proc;
-	__u64 flags = BPF_RB_NO_WAKEUP, tstate = 0;
-	__u32 bytes, python_bytes = 0, stack_bytes, i;
-	long err = -1;
+	__u32 bytes, python_bytes = 0, stack_bytes;
+	__u64 tstate = 0;
 
-	proc = sampled_process(task);
-	if (!proc)
-		return 0;
-	__sync_fetch_and_add(&nr_samples, 1);
-	r = bpf_map_lookup_elem(&sample_scratches, &cpu);
-	if (!r) {
-		drop(XPU_LOST_SAMPLE);
-		return 0;
-	}
 	r->flags = XPU_CHAIN_CPU;
 	r->nr_python = r->stack_bytes = 0;
 	/* The context is read by whole words only, whatever type cs has in this kernel. */
@@ -103,6 +93,31 @@ int on_sample(struct bpf_perf_event_data *ctx)
 			r->flags |= XPU_CHAIN_FAILED;
 		BOUND(bytes, 2 * STACK_BYTES);
 	}
+	r->nr_frames = (kernel_bytes + user_bytes) / sizeof(__u64);
+	return bytes;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 flags = BPF_RB_NO_WAKEUP;
+	struct xpu_ring_sample *r;
+	struct xpu_proc *proc;
+	__u32 bytes, i;
+	long err = -1;
+
+	proc = sampled_process(task);
+	if (!proc)
+		return 0;
+	__sync_fetch_and_add(&nr_samples, 1);
+	r = bpf_map_lookup_elem(&sample_scratches, &cpu);
+	if (!r) {
+		drop(XPU_LOST_SAMPLE);
+		return 0;
+	}
+	bytes = read_stacks(ctx, task, proc, r);
 
 	r->hdr.type = XPU_RECORD_SAMPLE;
 	r->hdr.misc = 0;
@@ -111,7 +126,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	r->proc_id = proc->proc_id;
 	r->tid = task_tid(task);
 	r->cpu = cpu;
-	r->nr_frames = (kernel_bytes + user_bytes) / sizeof(__u64);
 
 	if (bpf_ringbuf_query(&sample_ring, BPF_RB_AVAIL_DATA) >= sample_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;

@@ -112,10 +112,71 @@ static __always_inline bool is_iowait(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 }
 
+/* Why a thread waits in a system call of x86-64: an XPU_OFF_* plus 1; 0: the number does not tell. */
+static const __u8 kind_of_call[512] = {
+	[202] = 1 + XPU_OFF_LOCK,	/* futex */
+	[449] = 1 + XPU_OFF_LOCK,	/* futex_waitv */
+	[454] = 1 + XPU_OFF_LOCK,	/* futex_wake, futex_wait, futex_requeue */
+	[455] = 1 + XPU_OFF_LOCK,
+	[456] = 1 + XPU_OFF_LOCK,
+	[73] = 1 + XPU_OFF_LOCK,	/* flock */
+	[64] = 1 + XPU_OFF_LOCK,	/* semget, semop, ... */
+	[65] = 1 + XPU_OFF_LOCK,
+	[220] = 1 + XPU_OFF_LOCK,	/* semtimedop */
+	[35] = 1 + XPU_OFF_SLEEP,	/* nanosleep */
+	[230] = 1 + XPU_OFF_SLEEP,	/* clock_nanosleep */
+	[34] = 1 + XPU_OFF_SLEEP,	/* pause */
+	[24] = 1 + XPU_OFF_SLEEP,	/* sched_yield */
+	[7] = 1 + XPU_OFF_POLL,	/* poll */
+	[271] = 1 + XPU_OFF_POLL,	/* ppoll */
+	[23] = 1 + XPU_OFF_POLL,	/* select */
+	[270] = 1 + XPU_OFF_POLL,	/* pselect6 */
+	[232] = 1 + XPU_OFF_POLL,	/* epoll_wait */
+	[281] = 1 + XPU_OFF_POLL,	/* epoll_pwait */
+	[441] = 1 + XPU_OFF_POLL,	/* epoll_pwait2 */
+	[128] = 1 + XPU_OFF_POLL,	/* rt_sigtimedwait */
+	[0] = 1 + XPU_OFF_IO,	/* read, write */
+	[1] = 1 + XPU_OFF_IO,
+	[17] = 1 + XPU_OFF_IO,	/* pread64, pwrite64, readv, writev */
+	[18] = 1 + XPU_OFF_IO,
+	[19] = 1 + XPU_OFF_IO,
+	[20] = 1 + XPU_OFF_IO,
+	[295] = 1 + XPU_OFF_IO,	/* preadv, pwritev and their like */
+	[296] = 1 + XPU_OFF_IO,
+	[327] = 1 + XPU_OFF_IO,
+	[328] = 1 + XPU_OFF_IO,
+	[40] = 1 + XPU_OFF_IO,	/* sendfile */
+	[42] = 1 + XPU_OFF_IO,	/* connect, accept, sendto, recvfrom, sendmsg, recvmsg */
+	[43] = 1 + XPU_OFF_IO,
+	[44] = 1 + XPU_OFF_IO,
+	[45] = 1 + XPU_OFF_IO,
+	[46] = 1 + XPU_OFF_IO,
+	[47] = 1 + XPU_OFF_IO,
+	[288] = 1 + XPU_OFF_IO,	/* accept4 */
+	[299] = 1 + XPU_OFF_IO,	/* recvmmsg, sendmmsg */
+	[307] = 1 + XPU_OFF_IO,
+	[74] = 1 + XPU_OFF_IO,	/* fsync, fdatasync */
+	[75] = 1 + XPU_OFF_IO,
+	[26] = 1 + XPU_OFF_IO,	/* msync */
+	[162] = 1 + XPU_OFF_IO,	/* sync, syncfs, sync_file_range */
+	[306] = 1 + XPU_OFF_IO,
+	[277] = 1 + XPU_OFF_IO,
+	[275] = 1 + XPU_OFF_IO,	/* splice, tee */
+	[276] = 1 + XPU_OFF_IO,
+	[208] = 1 + XPU_OFF_IO,	/* io_getevents */
+	[333] = 1 + XPU_OFF_IO,	/* io_pgetevents */
+	[426] = 1 + XPU_OFF_IO,	/* io_uring_enter */
+	[2] = 1 + XPU_OFF_IO,	/* open, openat */
+	[257] = 1 + XPU_OFF_IO,
+	[3] = 1 + XPU_OFF_IO,	/* close */
+	[61] = 1 + XPU_OFF_CHILD,	/* wait4, waitid */
+	[247] = 1 + XPU_OFF_CHILD,
+};
+
 /* What a thread that stops running in @state waits for, by the system call it is in. */
 static __always_inline __u32 off_kind(struct task_struct *task, unsigned int state)
 {
-	long nr = -1;
+	unsigned long nr = -1;
 
 	if (is_iowait(task))
 		return XPU_OFF_IO;
@@ -124,73 +185,10 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 
 		nr = BPF_CORE_READ(regs, orig_ax);
 	}
-	switch (nr) {				/* of x86-64 */
-	case 202:	/* futex */
-	case 449:	/* futex_waitv */
-	case 454:	/* futex_wake, futex_wait, futex_requeue */
-	case 455:
-	case 456:
-	case 73:	/* flock */
-	case 64:	/* semget, semop, ... */
-	case 65:
-	case 220:	/* semtimedop */
-		return XPU_OFF_LOCK;
-	case 35:	/* nanosleep */
-	case 230:	/* clock_nanosleep */
-	case 34:	/* pause */
-	case 24:	/* sched_yield */
-		return XPU_OFF_SLEEP;
-	case 7:		/* poll */
-	case 271:	/* ppoll */
-	case 23:	/* select */
-	case 270:	/* pselect6 */
-	case 232:	/* epoll_wait */
-	case 281:	/* epoll_pwait */
-	case 441:	/* epoll_pwait2 */
-	case 128:	/* rt_sigtimedwait */
-		return XPU_OFF_POLL;
-	case 0:		/* read, write */
-	case 1:
-	case 17:	/* pread64, pwrite64, readv, writev */
-	case 18:
-	case 19:
-	case 20:
-	case 295:	/* preadv, pwritev and their like */
-	case 296:
-	case 327:
-	case 328:
-	case 40:	/* sendfile */
-	case 42:	/* connect, accept, sendto, recvfrom, sendmsg, recvmsg */
-	case 43:
-	case 44:
-	case 45:
-	case 46:
-	case 47:
-	case 288:	/* accept4 */
-	case 299:	/* recvmmsg, sendmmsg */
-	case 307:
-	case 74:	/* fsync, fdatasync */
-	case 75:
-	case 26:	/* msync */
-	case 162:	/* sync, syncfs, sync_file_range */
-	case 306:
-	case 277:
-	case 275:	/* splice, tee */
-	case 276:
-	case 208:	/* io_getevents */
-	case 333:	/* io_pgetevents */
-	case 426:	/* io_uring_enter */
-	case 2:		/* open, openat */
-	case 257:
-	case 3:		/* close */
-		return XPU_OFF_IO;
-	case 61:	/* wait4, waitid */
-	case 247:
-		return XPU_OFF_CHILD;
-	default:
-		/* In a page fault, a driver, the kernel's own locks: the disk, as a rule. */
-		return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
-	}
+	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
+		return kind_of_call[nr] - 1;
+	/* In a page fault, a driver, the kernel's own locks: the disk, as a rule. */
+	return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
 }
 
 /* The kernel's frames, behind them @user ones along frame pointers. Return: bytes of both. */
@@ -219,6 +217,44 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 }
 
 /*
+ * Sends a stack of the current task that nobody has seen before: @bytes of frames are in @r, and
+ * Python's frames behind them. With @copy, or where there are frames along frame pointers, as much of
+ * the stack as there is room for goes along.
+ */
+static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring_off_stack *r,
+				       __u32 bytes, bool copy, bool user)
+{
+	__u32 copy_bytes = OFF_COPY_BYTES, python_bytes, stack_bytes;
+
+	r->nr_frames = bytes / sizeof(__u64);
+	/*
+	 * Along frame pointers the callers of the C library's system calls are missing, which have
+	 * no frames as a rule: the registers and the top of the stack tell who they are. Half of
+	 * the ring is for launches.
+	 */
+	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
+	BOUND(python_bytes, PYTHON_BYTES);
+	if (copy &&
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 4 * ring_wakeup_bytes)
+		copy_bytes = stack_room(&ring, sample_stack_bytes);
+	if ((user || copy) &&
+	    copy_stack(task, (void *)r->frames + bytes + python_bytes, &r->stack_bytes,
+		       copy_bytes)) {
+		r->flags |= XPU_CHAIN_STACK;
+		stack_bytes = r->stack_bytes;
+		BOUND(stack_bytes, XPU_STACK_MAX);
+		bytes += python_bytes + REGS_BYTES + stack_bytes;
+	} else {
+		r->nr_python = 0;
+	}
+	BOUND(bytes, 2 * OFF_STACK_BYTES + PYTHON_BYTES + REGS_BYTES + XPU_STACK_MAX);
+	r->hdr.type = XPU_RECORD_OFF_STACK;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r) + bytes;
+	return !bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags());
+}
+
+/*
  * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
  * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack
  * as a sample has. If that is not wanted, or not possible, it is followed by frame pointers.
@@ -227,8 +263,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct off_stack key = { .proc_id = t->proc_id };
-	__u32 cpu = bpf_get_smp_processor_id(), copy_bytes = OFF_COPY_BYTES;
-	__u32 tgid = task->tgid, bytes, python_bytes = 0, stack_bytes, i;
+	__u32 cpu = bpf_get_smp_processor_id(), tgid = task->tgid, bytes, i;
 	struct xpu_ring_off_stack *r;
 	struct xpu_proc *proc;
 	long user_bytes;
@@ -263,41 +298,16 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	if (bpf_map_lookup_elem(&off_stacks, &key))
 		return;
 
-	r->nr_frames = bytes / sizeof(__u64);
-	/*
-	 * Along frame pointers the callers of the C library's system calls are missing, which have
-	 * no frames as a rule: the registers and the top of the stack tell who they are. Half of
-	 * the ring is for launches.
-	 */
-	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
-	BOUND(python_bytes, PYTHON_BYTES);
-	if (copy &&
-	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 4 * ring_wakeup_bytes)
-		copy_bytes = stack_room(&ring, sample_stack_bytes);
-	if ((user_bytes || copy) &&
-	    copy_stack(task, (void *)r->frames + bytes + python_bytes, &r->stack_bytes,
-		       copy_bytes)) {
-		r->flags |= XPU_CHAIN_STACK;
-		stack_bytes = r->stack_bytes;
-		BOUND(stack_bytes, XPU_STACK_MAX);
-		bytes += python_bytes + REGS_BYTES + stack_bytes;
-	} else {
-		r->nr_python = 0;
-	}
-	BOUND(bytes, 2 * OFF_STACK_BYTES + PYTHON_BYTES + REGS_BYTES + XPU_STACK_MAX);
-	r->hdr.type = XPU_RECORD_OFF_STACK;
-	r->hdr.misc = 0;
-	r->hdr.size = sizeof(*r) + bytes;
 	r->time_ns = now_ns;
 	r->proc_id = t->proc_id;
 	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
 	/* Until it is among those that went out it goes out again. */
-	if (bpf_ringbuf_output(&ring, r, sizeof(*r) + bytes, ring_flags()))
-		drop(XPU_LOST_OFF_CPU);
-	else
+	if (send_stack(task, r, bytes, copy, user_bytes))
 		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
+	else
+		drop(XPU_LOST_OFF_CPU);
 }
 
 /* The thread was off the CPU from @start_ns on for @ns, on account of @kind. */

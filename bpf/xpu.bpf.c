@@ -526,6 +526,39 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 /* In sched.bpf.c, which looks there whether the thread is in a call that may wait. */
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
+/*
+ * Puts the call chain of a launch into @r, with its flags: the one that the shim has made, or the
+ * one along frame pointers. Return: its bytes.
+ */
+static __always_inline __u32 read_chain(void *ctx, struct xpu_ring_launch *r, struct xpu_slot *slot)
+{
+	__u32 bytes;
+	long err;
+
+	r->flags = slot->flags;
+	if (slot->nr_frames) {
+		r->flags |= XPU_CHAIN_SHIM;
+		/* The shim keeps to its limit; Python's frames may come on top of that. */
+		if (slot->nr_frames > XPU_MAX_FRAMES)
+			r->flags |= XPU_CHAIN_TRUNCATED;
+		BOUND(slot->nr_frames, XPU_MAX_FRAMES);
+		bytes = slot->nr_frames * sizeof(__u64);
+		if (bpf_probe_read_user(r->frames, bytes, (void *)slot->frames)) {
+			r->flags |= XPU_CHAIN_FAILED;
+			bytes = 0;
+		}
+		return bytes;
+	}
+	bytes = max_frames * sizeof(__u64);
+	BOUND(bytes, XPU_FP_FRAMES * sizeof(__u64));
+	err = bpf_get_stack(ctx, r->frames, bytes, BPF_F_USER_STACK);
+	if (err >= bytes)
+		r->flags |= XPU_CHAIN_TRUNCATED;
+	if (err <= 0)
+		r->flags |= XPU_CHAIN_FAILED;
+	return err <= 0 ? 0 : err;
+}
+
 SEC("uprobe")
 int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 {
@@ -534,8 +567,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	struct xpu_slot slot = {};
 	struct xpu_proc *proc;
 	struct scratch *s;
-	__u32 bytes = 0;
-	long err;
+	__u32 bytes;
 
 	proc = current_process(task);
 	if (!proc)
@@ -555,28 +587,7 @@ int BPF_KPROBE(on_launch, const struct xpu_slot *user_slot)
 	}
 
 	r = (struct xpu_ring_launch *)s->record;
-	r->flags = slot.flags;
-	if (slot.nr_frames) {
-		r->flags |= XPU_CHAIN_SHIM;
-		/* The shim keeps to its limit; Python's frames may come on top of that. */
-		if (slot.nr_frames > XPU_MAX_FRAMES)
-			r->flags |= XPU_CHAIN_TRUNCATED;
-		BOUND(slot.nr_frames, XPU_MAX_FRAMES);
-		bytes = slot.nr_frames * sizeof(__u64);
-		if (bpf_probe_read_user(r->frames, bytes, (void *)slot.frames)) {
-			r->flags |= XPU_CHAIN_FAILED;
-			bytes = 0;
-		}
-	} else {
-		bytes = max_frames * sizeof(__u64);
-		BOUND(bytes, XPU_FP_FRAMES * sizeof(__u64));
-		err = bpf_get_stack(ctx, r->frames, bytes, BPF_F_USER_STACK);
-		if (err >= bytes)
-			r->flags |= XPU_CHAIN_TRUNCATED;
-		if (err <= 0)
-			r->flags |= XPU_CHAIN_FAILED;
-		bytes = err <= 0 ? 0 : err;
-	}
+	bytes = read_chain(ctx, r, &slot);
 	BOUND(bytes, FRAMES_BYTES);
 
 	r->hdr.type = slot.wait_ns ? XPU_RECORD_LAUNCH_WAIT : XPU_RECORD_LAUNCH;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "cmdline.h"
 
+#include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util.h"
 
 #define NAME_MAX_LEN	32		/* of an option that could be meant */
+#define LETTERLESS	256		/* + its place: getopt's value of an option without a letter */
+
+/* ---- names ---------------------------------------------------------------------------------- */
 
 const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
 {
@@ -15,6 +21,210 @@ const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
 			return habits->here;
 	return NULL;
 }
+
+void cmdline__join(char *buf, size_t size, const char *const *names, const char *last)
+{
+	size_t i, len = 0;
+
+	*buf = 0;
+	for (i = 0; names[i] && len < size; i++)
+		len += snprintf(buf + len, size - len, "%s%s",
+				!i ? "" : names[i + 1] ? ", " : last, names[i]);
+}
+
+const char *const *cmdline__names(const struct cmdline_option *option)
+{
+	return option->get_names ? option->get_names() : option->names;
+}
+
+int cmdline__find_name(const struct cmdline_given *given, const char *word)
+{
+	const char *const *names = cmdline__names(given->option);
+	int i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(names[i], word))
+			return i;
+	given->cmdline->invalid(given->option, word);
+	return -EINVAL;
+}
+
+/* ---- what options do ------------------------------------------------------------------------ */
+
+static void *member(void *target, const struct cmdline_given *given)
+{
+	return (char *)target + given->option->member;
+}
+
+int cmdline__set_flag(void *target, const struct cmdline_given *given)
+{
+	*(bool *)member(target, given) = true;
+	return 0;
+}
+
+int cmdline__set_value(void *target, const struct cmdline_given *given)
+{
+	*(unsigned int *)member(target, given) = given->option->value;
+	return 0;
+}
+
+int cmdline__set_string(void *target, const struct cmdline_given *given)
+{
+	*(const char **)member(target, given) = given->arg;
+	return 0;
+}
+
+int cmdline__set_number(void *target, const struct cmdline_given *given)
+{
+	const struct cmdline_option *option = given->option;
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(given->arg, &end, 10);
+	if (errno || *given->arg < '0' || *given->arg > '9' || *end || n < option->min ||
+	    n > option->max) {
+		given->cmdline->invalid(option, given->arg);
+		return -EINVAL;
+	}
+	*(uint32_t *)member(target, given) = n;
+	return 0;
+}
+
+int cmdline__set_name(void *target, const struct cmdline_given *given)
+{
+	int i = cmdline__find_name(given, given->arg);
+
+	if (i < 0)
+		return i;
+	*(unsigned int *)member(target, given) = i;
+	return 0;
+}
+
+int cmdline__set_word(void *target, const struct cmdline_given *given)
+{
+	int i = cmdline__find_name(given, given->arg);
+
+	if (i < 0)
+		return i;
+	*(const char **)member(target, given) = given->arg;
+	return 0;
+}
+
+int cmdline__version(void *target, const struct cmdline_given *given)
+{
+	(void)target;
+	puts(given->cmdline->version);
+	return CMDLINE_DONE;
+}
+
+/* ---- --help --------------------------------------------------------------------------------- */
+
+/* Breaks @text, which begins at @column, into lines of @columns at most. */
+static void wrap(char *text, size_t column, size_t columns)
+{
+	char *at = text, *blank;
+
+	while ((blank = strchr(at, ' '))) {
+		column += blank - at + 1;
+		if (column + strcspn(blank + 1, " ") > columns) {
+			*blank = '\n';
+			column = 0;
+		}
+		at = blank + 1;
+	}
+}
+
+/* Makes the whole help of an option, with its list in lines of @columns. */
+static void option__describe(const struct cmdline_option *o, char *text, size_t size,
+			     size_t columns)
+{
+	const char *line, *place = strstr(o->help, "%s");
+	char list[2048] = "";
+
+	if (!place) {
+		snprintf(text, size, "%s", o->help);
+		return;
+	}
+	if (o->list)
+		o->list(list, sizeof(list));
+	else
+		cmdline__join(list, sizeof(list), cmdline__names(o), " or ");
+	for (line = place; line > o->help && line[-1] != '\n'; line--)
+		;
+	if (!strchr(list, '\n'))
+		wrap(list, place - line, columns);
+	snprintf(text, size, "%.*s%s%s", (int)(place - o->help), o->help, list, place + 2);
+}
+
+/* Adds the option as it is written to @head, which is empty or has others that share its help. */
+static void option__add_to_head(const struct cmdline_option *o, char *head, size_t size)
+{
+	size_t len = strlen(head);
+
+	if (len)
+		len += snprintf(head + len, size - len, ", --%s", o->name);
+	else if (!o->name)
+		len += snprintf(head, size, "  -%c", o->letter);
+	else if (o->letter)
+		len += snprintf(head, size, "  -%c, --%s", o->letter, o->name);
+	else
+		len += snprintf(head, size, "      --%s", o->name);
+	if (o->arg)
+		snprintf(head + len, size - len, "%s%s", *o->arg == '[' ? "" : " ", o->arg);
+}
+
+int cmdline__help(void *target, const struct cmdline_given *given)
+{
+	const struct cmdline *c = given->cmdline;
+	char head[256] = "", text[4096];
+	const struct cmdline_option *o;
+	const char *at, *end;
+	size_t used, len;
+
+	(void)target;
+	fputs(c->usage, stdout);
+	for (o = c->options; o < c->options + c->nr_options; o++) {
+		option__add_to_head(o, head, sizeof(head));
+		if (!o->help)
+			continue;
+		option__describe(o, text, sizeof(text), c->columns - c->column);
+		used = printf("%s", head);
+		*head = 0;
+		for (at = text; *at; at = *end ? end + 1 : end) {
+			end = strchrnul(at, '\n');
+			len = end - at;
+			/* The first line goes behind the option, if there is room for both. */
+			if (used && used >= c->column && used + 2 + len > c->columns) {
+				putchar('\n');
+				used = 0;
+			}
+			printf("%*s%.*s\n", used && used >= c->column ? 2 : (int)(c->column - used),
+			       "", (int)len, at);
+			used = 0;
+		}
+	}
+	fputs(c->footer, stdout);
+	return CMDLINE_DONE;
+}
+
+/* Says for scripts/completion.sh and for tests what the table has: see cmdline__parse(). */
+static void list_options(const struct cmdline *c)
+{
+	const struct cmdline_option *o;
+	const char *const *name;
+
+	for (o = c->options; o < c->options + c->nr_options; o++) {
+		printf("option %s %c %s", o->name ?: "-", o->letter ?: '-', o->arg ?: "-");
+		for (name = cmdline__names(o); name && *name; name++)
+			printf(" %s", *name);
+		putchar('\n');
+	}
+	for (name = c->commands; name && *name; name++)
+		printf("command %s\n", *name);
+}
+
+/* ---- an option that is none ----------------------------------------------------------------- */
 
 /* Return: how many letters must be put in, taken out or replaced to make one of the other. */
 static size_t distance(const char *a, const char *b)
@@ -37,73 +247,152 @@ static size_t distance(const char *a, const char *b)
 }
 
 /* Return: the option that @name, without dashes, was meant to be, or NULL. */
-static const char *nearest(const char *name, const struct option *longs)
+static const char *nearest(const struct cmdline *c, const char *name)
 {
-	size_t best = strlen(name) / 4 + 1, d;
-	const char *found = NULL;
+	size_t best = strlen(name) / 4 + 1, i, d;
+	const char *found = NULL, *known;
 
-	for (; longs->name; longs++) {
-		if (strlen(longs->name) > NAME_MAX_LEN)
+	for (i = 0; i < c->nr_options; i++) {
+		known = c->options[i].name;
+		if (!known || strlen(known) > NAME_MAX_LEN)
 			continue;
 		/* --frequency is --freq. */
-		d = strlen(longs->name) > 2 && !strncmp(name, longs->name, strlen(longs->name)) ?
-			0 : distance(name, longs->name);
+		d = strlen(known) > 2 && !strncmp(name, known, strlen(known)) ? 0 :
+			distance(name, known);
 		if (d < best || (d == best && !found)) {
 			best = d;
-			found = longs->name;
+			found = known;
 		}
 	}
 	return found;
 }
 
-/* Return: whether @name is short for several of @longs; then all is said. */
-static bool explain_ambiguous(char *line, size_t size, const char *name, const struct option *longs)
+/* Return: whether @name is short for several options; then all is said. */
+static bool explain_ambiguous(const struct cmdline *c, const char *name)
 {
-	size_t nr = 0, used;
+	char line[512];
+	size_t i, nr = 0, used;
 
-	used = snprintf(line, size, "--%s can be", name);
-	for (; longs->name; longs++)
-		if (!strncmp(longs->name, name, strlen(name)) && used < size)
-			used += snprintf(line + used, size - used, "%s--%s", nr++ ? " or " : " ",
-					 longs->name);
+	used = snprintf(line, sizeof(line), "--%s can be", name);
+	for (i = 0; i < c->nr_options; i++)
+		if (c->options[i].name && !strncmp(c->options[i].name, name, strlen(name)) &&
+		    used < sizeof(line))
+			used += snprintf(line + used, sizeof(line) - used, "%s--%s",
+					 nr++ ? " or " : " ", c->options[i].name);
+	if (nr > 1)
+		c->error("%s", line);
 	return nr > 1;
 }
 
-void cmdline__explain(char *line, size_t size, int c, char *const argv[],
-		      const struct option *longs, const struct cmdline_habit *habits)
+/* The value that getopt_long() returns for an option. */
+static int option__value(const struct cmdline *c, const struct cmdline_option *o)
+{
+	return o->letter ?: LETTERLESS + (int)(o - c->options);
+}
+
+/* Return: the option to which getopt_long()'s @value belongs, and whose name begins so; or NULL. */
+static const struct cmdline_option *find_option(const struct cmdline *c, int value,
+						const char *begin, size_t len)
+{
+	const struct cmdline_option *o;
+
+	for (o = c->options; o < c->options + c->nr_options; o++)
+		if (option__value(c, o) == value &&
+		    (!len || (o->name && !strncmp(o->name, begin, len))))
+			return o;
+	return NULL;
+}
+
+/* Says why getopt_long() has returned @value, which is '?' or ':'. */
+static void explain(const struct cmdline *c, int value, char *const argv[])
 {
 	const char *arg = argv[optind - 1], *here, *meant;
-	bool is_long = !strncmp(arg, "--", 2);
-	const struct option *known;
+	size_t len = strncmp(arg, "--", 2) ? 0 : strcspn(arg + 2, "=");
+	const struct cmdline_option *known = optopt ? find_option(c, optopt, arg + 2, len) : NULL;
 	char word[64];
 
-	for (known = longs; known->name && (known->val != optopt ||
-	     (is_long && strncmp(known->name, arg + 2, strcspn(arg + 2, "=")))); known++)
-		;
 	/* @arg is not yet it where a short one is not the last in its word: optopt tells. */
-	if (optopt && is_long && known->name)
+	if (known && known->name && len)
 		snprintf(word, sizeof(word), "--%s", known->name);
 	else if (optopt)
 		snprintf(word, sizeof(word), "-%c", optopt);
 	else
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg, "="), arg);
-	if (c == ':') {
-		snprintf(line, size, "%s wants an argument: see --help", word);
+	if (value == ':') {
+		c->error("%s wants an argument: see --help", word);
 		return;
 	}
-	if (optopt && known->name) {
-		snprintf(line, size, "%s takes no argument: see --help", word);
+	if (known) {
+		c->error("%s takes no argument: see --help", word);
 		return;
 	}
-	here = cmdline__habit(habits, word);
+	here = cmdline__habit(c->habits, word);
 	if (here) {
-		snprintf(line, size, "there is no option %s: %s", word, here);
+		c->error("there is no option %s: %s", word, here);
 		return;
 	}
-	is_long = !strncmp(word, "--", 2);
-	if (is_long && explain_ambiguous(line, size, word + 2, longs))
+	if (!strncmp(word, "--", 2) && explain_ambiguous(c, word + 2))
 		return;
-	meant = is_long ? nearest(word + 2, longs) : NULL;
-	snprintf(line, size, "there is no option %s%s%s: see --help", word, meant ? ", perhaps --" : "",
+	meant = !strncmp(word, "--", 2) ? nearest(c, word + 2) : NULL;
+	c->error("there is no option %s%s%s: see --help", word, meant ? ", perhaps --" : "",
 		 meant ?: "");
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+/* Return: what getopt_long() calls it. */
+static int option__takes(const struct cmdline_option *o)
+{
+	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;
+}
+
+int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv, uint64_t *given)
+{
+	static const char *const colons[] = {
+		[no_argument] = "", [required_argument] = ":", [optional_argument] = "::",
+	};
+	struct option longs[CMDLINE_MAX_OPTIONS + 1] = { { 0 } };
+	char letters[3 * CMDLINE_MAX_OPTIONS + 3];
+	struct cmdline_given g = { .cmdline = c, .argc = argc, .argv = argv };
+	size_t i, nr = 0, at;
+	int value, err;
+
+	if (argc == 2 && !strcmp(argv[1], "--list-options")) {
+		list_options(c);
+		return CMDLINE_DONE;
+	}
+	at = sprintf(letters, "%s:", c->stop_at_word ? "+" : "");
+	for (i = 0; i < c->nr_options; i++) {
+		const struct cmdline_option *o = &c->options[i];
+
+		if (o->name)
+			longs[nr++] = (struct option){ o->name, option__takes(o), NULL,
+						       option__value(c, o) };
+		if (o->letter)
+			at += sprintf(letters + at, "%c%s", o->letter, colons[option__takes(o)]);
+	}
+	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		g.option = find_option(c, value, "", 0);
+		if (!g.option) {
+			explain(c, value, argv);
+			return -EINVAL;
+		}
+		g.arg = optarg;
+		err = g.option->set(target, &g);
+		if (err)
+			return err;
+		if (given)
+			*given |= 1ull << (g.option - c->options);
+	}
+	return 0;
+}
+
+bool cmdline__has(const struct cmdline *c, uint64_t given, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < c->nr_options; i++)
+		if (c->options[i].name && !strcmp(c->options[i].name, name))
+			return given >> i & 1;
+	return false;
 }

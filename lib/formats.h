@@ -8,8 +8,6 @@
 #ifndef LIB_FORMATS_H
 #define LIB_FORMATS_H
 
-#include <stddef.h>
-
 #define FORMATS(FORMAT)					\
 	FORMAT(folded, "folded", ".folded")		\
 	FORMAT(chrome, "chrome", ".json")		\
@@ -20,15 +18,5 @@
 	FORMAT(pftrace, "pftrace", ".pftrace")		\
 	FORMAT(data, "data", ".data")			\
 	FORMAT(csv, "csv", ".csv")
-
-/**
- * formats__suffixes - the list of suffixes, for help: ".folded, .json, .txt"
- * @buf: the list goes here, in lines; 512 bytes are enough
- * @without: a suffix that is left out, or ""
- * @column: where in its line the list begins
- * @indent: where further lines begin
- */
-void formats__suffixes(char *buf, size_t size, const char *without, unsigned int column,
-		       unsigned int indent);
 
 #endif /* LIB_FORMATS_H */

@@ -27,7 +27,7 @@ static void print_title(const struct options *opts, char *buf, size_t size)
 		for (arg = opts->argv; *arg && used < size; arg++)
 			used += snprintf(buf + used, size - used, "%s%s", used ? " " : "", *arg);
 	else if (opts->mode == PROBES_PID)
-		snprintf(buf, size, "pid %d", opts->pid);
+		snprintf(buf, size, "pid %u", opts->pid);
 	else
 		snprintf(buf, size, "all programs with the shim");
 	if (used >= size)

@@ -31,82 +31,16 @@
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 
-enum {
-	OPT_STRICT = 256, OPT_CHECK, OPT_DURATION, OPT_CALL_GRAPH, OPT_MAX_STACK, OPT_PYTHON,
-	OPT_PROBE, OPT_GPU_ONLY, OPT_CPU_ONLY, OPT_OFF_CPU, OPT_OFF_CPU_MIN, OPT_API, OPT_NVTX,
-};
-
-static const struct option longs[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "pid", required_argument, NULL, 'p' },
-	{ "all", no_argument, NULL, 'a' },
-	{ "freq", required_argument, NULL, 'F' },
-	{ "gpu-only", no_argument, NULL, OPT_GPU_ONLY },
-	{ "cpu-only", no_argument, NULL, OPT_CPU_ONLY },
-	{ "api", no_argument, NULL, OPT_API },
-	{ "off-cpu", no_argument, NULL, OPT_OFF_CPU },
-	{ "off-cpu-min", required_argument, NULL, OPT_OFF_CPU_MIN },
-	{ "duration", required_argument, NULL, OPT_DURATION },
-	{ "call-graph", required_argument, NULL, OPT_CALL_GRAPH },
-	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
-	{ "python", required_argument, NULL, OPT_PYTHON },
-	{ "probe", required_argument, NULL, OPT_PROBE },
-	{ "nvtx", optional_argument, NULL, OPT_NVTX },
-	{ "ring-size", required_argument, NULL, 'm' },
-	{ "compression-level", required_argument, NULL, 'z' },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "check", no_argument, NULL, OPT_CHECK },
-	{ "no-buildid-cache", no_argument, NULL, 'N' },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
-static const char usage_text[] =
+static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
 "       xpuload [record] [OPTION...] -p PID | -a [--duration SECONDS]\n"
 "       xpuload --check\n"
 "\n"
 "Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
 "device worked for it, and samples where its threads spend their CPU time.\n"
-"\n"
-"  -o, --output FILE      what to write; the suffix picks it: .data the recording (default\n"
-"                         xpu.data); the merged result at once:\n"
-"                         %s, .svg\n"
-"  -p, --pid PID          attach to a running program that was started with the shim preloaded\n"
-"  -a, --all              to every such program on this machine\n"
-"      --duration SECONDS how long; without it until Ctrl-C, or until PID ends\n"
-"  -F, --freq HZ          CPU samples a second (default 99)\n"
-"  -g                     nothing: call paths are always recorded\n"
-"      --gpu-only         launches and device work, no CPU samples and no waits\n"
-"      --cpu-only         CPU samples of any program; needs no CUDA and preloads nothing\n"
-"      --api              also every call of CUDA's API, its begin and its end; costs the program\n"
-"                         some 0.3 us a call\n"
-"      --off-cpu          also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
-"                         account of each thread's life\n"
-"      --off-cpu-min US   with --off-cpu: show no stacks of shorter times (default 0)\n"
-"      --call-graph HOW   dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
-"                         a copy of the stack (at most 262144 bytes, the default); fp:\n"
-"                         along frame pointers; auto (default): dwarf where possible\n"
-"      --python HOW       Python's frames in call chains: on (default; with dwarf), off, or\n"
-"                         only: without native frames\n"
-"      --nvtx[=off]       NVTX ranges, with the launches in them: on is the default\n"
-"      --max-stack N      frames in a call chain, 1 to 1000 (default 512; fp: at most 127)\n"
-"      --probe WHEN       path (default): the kernel is entered for new call paths and for\n"
-"                         many launches at once; launch: at each one. Both are exact\n"
-"  -m, --ring-size BYTES  ring buffer (K, M, G; default 64M): larger for bursts of launches\n"
-"  -z, --compression-level N\n"
-"                         of the recording: 1 (default, the fastest) to 22 (the smallest), or 0:\n"
-"                         not compressed\n"
-"      --strict           fail (status 125) when anything was lost or not recorded\n"
-"      --check            say what this machine allows, and what to do about the rest\n"
-"  -N, --no-buildid-cache keep no copies of mapped files that are not at their paths here\n"
-"  -q, --quiet            no summary at the end; warnings and errors stay\n"
-"  -v, --verbose          more; twice: libbpf's own messages\n"
-"  -V, --version          print the version\n"
-"  -h, --help             print this\n"
+"\n";
+
+static const char footer[] =
 "\n"
 "Exit status: COMMAND's own; 125 when xpuload itself failed, 126 or 127 when COMMAND could not\n"
 "be run.\n";
@@ -144,191 +78,270 @@ bool has_suffix(const char *s, const char *suffix)
 	return n > m && !strcmp(s + n - m, suffix);
 }
 
+/* What -o takes beside the name of a recording. */
+static const char *const suffixes[] = {
+#define SUFFIX(id, name, suffix)	suffix,
+	FORMATS(SUFFIX) ".svg", NULL
+#undef SUFFIX
+};
+
+/* For --help: the suffixes of merged results. */
+static void list_suffixes(char *buf, size_t size)
+{
+	const char *merged[ARRAY_SIZE(suffixes)] = { NULL };
+	size_t i, nr = 0;
+
+	for (i = 0; suffixes[i]; i++)
+		if (strcmp(suffixes[i], ".data"))
+			merged[nr++] = suffixes[i];
+	cmdline__join(buf, size, merged, ", ");
+}
+
 /* ---- arguments of options: what is wrong is said here ---------------------------------------- */
 
-/* Return: the number, or 0. */
-static uint64_t parse_number(const char *option, const char *arg, uint64_t max)
+/* Says that @arg is none of the option's names, or no such number. */
+static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
-	unsigned long long n;
+	const char *const *names = cmdline__names(option);
+	char expected[128], word[64];
+
+	if (option->letter)
+		snprintf(word, sizeof(word), "-%c", option->letter);
+	else
+		snprintf(word, sizeof(word), "--%s", option->name);
+	if (names)
+		cmdline__join(expected, sizeof(expected), names, " or ");
+	else
+		snprintf(expected, sizeof(expected), "a number from %u to %u", option->min,
+			 option->max);
+	msg__error("%s %s: expected %s", word, arg, expected);
+}
+
+static int set_pid(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	if (opts->mode != PROBES_ALL)	/* both: see options__agree() */
+		opts->mode = PROBES_PID;
+	return cmdline__set_number(target, given);
+}
+
+static int set_freq(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	uint64_t max_hz = sampler__max_hz();
+	int err = cmdline__set_number(target, given);
+
+	opts->freq_given = true;
+	if (err || !max_hz || opts->freq_hz <= max_hz)
+		return err;
+	msg__error("-F %s: the kernel allows %llu: see /proc/sys/kernel/perf_event_max_sample_rate",
+		   given->arg, (unsigned long long)max_hz);
+	return -EINVAL;
+}
+
+static int set_off_cpu_min(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	opts->off_cpu = true;
+	return cmdline__set_number(target, given);
+}
+
+static int set_duration(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	double seconds;
 	char *end;
 
-	errno = 0;
-	n = strtoull(arg, &end, 10);
-	if (errno || !isdigit((unsigned char)arg[0]) || *end || !n || n > max) {
-		msg__error("%s %s: expected a number from 1 to %llu", option, arg,
-			   (unsigned long long)max);
-		return 0;
+	seconds = strtod(given->arg, &end);
+	if (!(seconds > 0 && seconds <= MAX_SECONDS) || *end) {
+		msg__error("--duration %s: expected a number of seconds", given->arg);
+		return -EINVAL;
 	}
-	return n;
+	opts->duration_ns = (uint64_t)(seconds * 1e9) ?: 1;
+	return 0;
 }
 
-/* Return: @arg, or NULL if it is none of @a, @b and, unless it is NULL, @c. */
-static const char *parse_word(const char *option, const char *arg, const char *a, const char *b,
-			      const char *c)
+static int set_call_graph(void *target, const struct cmdline_given *given)
 {
-	if (!strcmp(arg, a) || !strcmp(arg, b) || (c && !strcmp(arg, c)))
-		return arg;
-	msg__error("%s %s: expected %s%s%s or %s", option, arg, a, c ? ", " : "", c ? b : "",
-		   c ?: b);
-	return NULL;
+	struct options *opts = target;
+	unsigned long bytes = XPU_STACK_MAX;
+	const char *how = given->arg;
+	char *end;
+	int i;
+
+	opts->blind_stack_bytes = BLIND_STACK_BYTES;
+	if (!strncmp(how, "dwarf,", 6)) {
+		bytes = strtoul(how + 6, &end, 10);
+		if (*end || bytes < MIN_STACK_BYTES || bytes > XPU_STACK_MAX || bytes % 8) {
+			msg__error("--call-graph %s: expected a copy of %d to %d bytes, a "
+				   "multiple of 8", how, MIN_STACK_BYTES, XPU_STACK_MAX);
+			return -EINVAL;
+		}
+		opts->blind_stack_bytes = bytes;
+		how = "dwarf";
+	}
+	i = cmdline__find_name(given, how);
+	if (i < 0)
+		return i;
+	opts->call_graph = how;
+	opts->stack_bytes = strcmp(how, "fp") ? bytes : 0;
+	return 0;
 }
 
-static uint64_t parse_bytes(const char *arg)
+static int set_nvtx(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	int i = given->arg ? cmdline__find_name(given, given->arg) : 0;
+
+	opts->nvtx = i == 0;
+	return i < 0 ? i : 0;
+}
+
+static int set_ring_size(void *target, const struct cmdline_given *given)
 {
 	static const char units[] = "KMG";
+	struct options *opts = target;
 	const char *unit;
 	uint64_t bytes;
 	char *end;
 
 	errno = 0;
-	bytes = strtoull(arg, &end, 10);
+	bytes = strtoull(given->arg, &end, 10);
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (!errno && isdigit((unsigned char)arg[0]) && bytes <= MAX_RING_BYTES &&
+	if (!errno && isdigit((unsigned char)given->arg[0]) && bytes <= MAX_RING_BYTES &&
 	    (unit ? !end[1] : !*end)) {
-		bytes <<= unit ? 10 * (unit - units + 1) : 0;
-		if (bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES)
-			return bytes;
+		opts->ring_bytes = bytes << (unit ? 10 * (unit - units + 1) : 0);
+		if (opts->ring_bytes >= MIN_RING_BYTES && opts->ring_bytes <= MAX_RING_BYTES)
+			return 0;
 	}
-	msg__error("-m %s: expected a size of 64K to 2G", arg);
-	return 0;
+	msg__error("-m %s: expected a size of 64K to 2G", given->arg);
+	return -EINVAL;
 }
 
-/* Return: the level, or -1. */
-static int parse_level(const char *arg)
+static int set_level(void *target, const struct cmdline_given *given)
 {
+	struct options *opts = target;
 	char *end;
 	long level;
 
-	level = strtol(arg, &end, 10);
-	if (isdigit((unsigned char)arg[0]) && !*end && level <= BLOCK_LEVEL_MAX)
-		return level;
-	msg__error("-z %s: expected a level of 0 to %d", arg, BLOCK_LEVEL_MAX);
-	return -1;
-}
-
-static uint32_t parse_freq(const char *arg)
-{
-	uint64_t max_hz = sampler__max_hz(), hz = parse_number("-F", arg, MAX_HZ);
-
-	if (max_hz && hz > max_hz) {
-		msg__error("-F %s: the kernel allows %llu: see "
-			   "/proc/sys/kernel/perf_event_max_sample_rate", arg,
-			   (unsigned long long)max_hz);
-		return 0;
+	level = strtol(given->arg, &end, 10);
+	if (!isdigit((unsigned char)given->arg[0]) || *end || level > BLOCK_LEVEL_MAX) {
+		msg__error("-z %s: expected a level of 0 to %d", given->arg, BLOCK_LEVEL_MAX);
+		return -EINVAL;
 	}
-	return hz;
-}
-
-static uint64_t parse_duration(const char *arg)
-{
-	double seconds;
-	char *end;
-
-	seconds = strtod(arg, &end);
-	if (seconds > 0 && seconds <= MAX_SECONDS && !*end)
-		return (uint64_t)(seconds * 1e9) ?: 1;
-	msg__error("--duration %s: expected a number of seconds", arg);
+	opts->level = level;
 	return 0;
 }
 
-static bool parse_call_graph(struct options *opts, const char *arg)
+/* -g is perf's; call paths are always recorded. */
+static int set_nothing(void *target, const struct cmdline_given *given)
 {
-	unsigned long bytes = XPU_STACK_MAX;
-	char *end;
-
-	opts->blind_stack_bytes = BLIND_STACK_BYTES;
-	if (!strncmp(arg, "dwarf,", 6)) {
-		bytes = strtoul(arg + 6, &end, 10);
-		if (*end || bytes < MIN_STACK_BYTES || bytes > XPU_STACK_MAX || bytes % 8) {
-			msg__error("--call-graph %s: expected a copy of %d to %d bytes, a "
-				   "multiple of 8", arg, MIN_STACK_BYTES, XPU_STACK_MAX);
-			return false;
-		}
-		opts->blind_stack_bytes = bytes;
-		arg = "dwarf";
-	}
-	opts->stack_bytes = bytes;
-	opts->call_graph = parse_word("--call-graph", arg, "auto", "fp", "dwarf");
-	if (opts->call_graph && !strcmp(opts->call_graph, "fp"))
-		opts->stack_bytes = 0;
-	return opts->call_graph;
+	(void)target, (void)given;
+	return 0;
 }
 
-/* Return: false if the option is not what it should be. */
-static bool take_option(struct options *opts, int c, char *arg)
+static int set_quiet(void *target, const struct cmdline_given *given)
 {
-	switch (c) {
-	case 'o':
-		opts->output = arg;
-		break;
-	case 'p':
-		if (opts->mode != PROBES_ALL)	/* both: see options__agree() */
-			opts->mode = PROBES_PID;
-		opts->pid = parse_number("-p", arg, INT_MAX);
-		return opts->pid;
-	case 'a':
-		opts->mode = PROBES_ALL;
-		break;
-	case 'F':
-		opts->freq_given = true;
-		opts->freq_hz = parse_freq(arg);
-		return opts->freq_hz;
-	case 'g':			/* perf's: always so */
-		break;
-	case OPT_GPU_ONLY:
-		opts->gpu_only = true;
-		break;
-	case OPT_CPU_ONLY:
-		opts->cpu_only = true;
-		break;
-	case OPT_API:
-		opts->api = true;
-		break;
-	case OPT_OFF_CPU:
-		opts->off_cpu = true;
-		break;
-	case OPT_OFF_CPU_MIN:
-		opts->off_cpu = true;
-		opts->off_min_ns = parse_number("--off-cpu-min", arg, UINT32_MAX) * 1000;
-		return opts->off_min_ns;
-	case OPT_CALL_GRAPH:
-		return parse_call_graph(opts, arg);
-	case OPT_PYTHON:
-		opts->python = parse_word("--python", arg, "on", "off", "only");
-		return opts->python;
-	case OPT_PROBE:
-		opts->probe = parse_word("--probe", arg, "launch", "path", NULL);
-		return opts->probe;
-	case OPT_NVTX:
-		opts->nvtx = !arg || !strcmp(arg, "on");
-		return opts->nvtx || parse_word("--nvtx", arg, "on", "off", NULL);
-	case OPT_MAX_STACK:
-		opts->max_frames = parse_number("--max-stack", arg, XPU_MAX_FRAMES);
-		return opts->max_frames;
-	case OPT_DURATION:
-		opts->duration_ns = parse_duration(arg);
-		return opts->duration_ns;
-	case 'm':
-		opts->ring_bytes = parse_bytes(arg);
-		return opts->ring_bytes;
-	case 'z':
-		opts->level = parse_level(arg);
-		return opts->level >= 0;
-	case 'N':
-		opts->no_cache = true;
-		break;
-	case OPT_STRICT:
-		opts->strict = true;
-		break;
-	case 'q':
-		msg__quiet = true;
-		break;
-	case 'v':
-		msg__verbosity++;
-		break;
-	}
-	return true;
+	(void)target, (void)given;
+	msg__quiet = true;
+	return 0;
 }
+
+static int set_verbose(void *target, const struct cmdline_given *given)
+{
+	(void)target, (void)given;
+	msg__verbosity++;
+	return 0;
+}
+
+/* ---- the options ----------------------------------------------------------------------------- */
+
+static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
+static const char *const python_names[] = { "on", "off", "only", NULL };
+static const char *const nvtx_names[] = { "on", "off", NULL };
+static const char *const probe_names[] = { "launch", "path", NULL };
+
+static const struct cmdline_option rows[] = {
+	{ "output", 'o', "FILE", CMDLINE_STRING(output),
+	  .help = "what to write; the suffix picks it: .data the recording (default\n"
+		  "xpu.data); the merged result at once:\n%s",
+	  .list = list_suffixes },
+	{ "pid", 'p', "PID", .set = set_pid, CMDLINE_RANGE(pid, 1, INT_MAX),
+	  .help = "attach to a running program that was started with the shim preloaded" },
+	{ "all", 'a', CMDLINE_VALUE(mode, PROBES_ALL),
+	  .help = "to every such program on this machine" },
+	{ "duration", 0, "SECONDS", .set = set_duration,
+	  .help = "how long; without it until Ctrl-C, or until PID ends" },
+	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
+	  .help = "CPU samples a second (default 99)" },
+	{ NULL, 'g', .set = set_nothing,
+	  .help = "nothing: call paths are always recorded" },
+	{ "gpu-only", CMDLINE_FLAG(gpu_only),
+	  .help = "launches and device work, no CPU samples and no waits" },
+	{ "cpu-only", CMDLINE_FLAG(cpu_only),
+	  .help = "CPU samples of any program; needs no CUDA and preloads nothing" },
+	{ "api", CMDLINE_FLAG(api),
+	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
+		  "some 0.3 us a call" },
+	{ "off-cpu", CMDLINE_FLAG(off_cpu),
+	  .help = "also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
+		  "account of each thread's life" },
+	{ "off-cpu-min", 0, "US", .set = set_off_cpu_min, CMDLINE_RANGE(off_min_us, 1, UINT32_MAX),
+	  .help = "with --off-cpu: show no stacks of shorter times (default 0)" },
+	{ "call-graph", 0, "HOW", .set = set_call_graph, .names = call_graph_names,
+	  .help = "dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
+		  "a copy of the stack (at most 262144 bytes, the default); fp:\n"
+		  "along frame pointers; auto (default): dwarf where possible" },
+	{ "python", 0, "HOW", CMDLINE_WORD(python), .names = python_names,
+	  .help = "Python's frames in call chains: on (default; with dwarf), off, or\n"
+		  "only: without native frames" },
+	{ "nvtx", 0, "[=off]", .set = set_nvtx, .names = nvtx_names,
+	  .help = "NVTX ranges, with the launches in them: on is the default" },
+	{ "max-stack", 0, "N", CMDLINE_NUMBER(max_frames, 1, XPU_MAX_FRAMES),
+	  .help = "frames in a call chain, 1 to 1000 (default 512; fp: at most 127)" },
+	{ "probe", 0, "WHEN", CMDLINE_WORD(probe), .names = probe_names,
+	  .help = "path (default): the kernel is entered for new call paths and for\n"
+		  "many launches at once; launch: at each one. Both are exact" },
+	{ "ring-size", 'm', "BYTES", .set = set_ring_size,
+	  .help = "ring buffer (K, M, G; default 64M): larger for bursts of launches" },
+	{ "compression-level", 'z', "N", .set = set_level,
+	  .help = "of the recording: 1 (default, the fastest) to 22 (the smallest), or 0:\n"
+		  "not compressed" },
+	{ "strict", CMDLINE_FLAG(strict),
+	  .help = "fail (status 125) when anything was lost or not recorded" },
+	{ "check", CMDLINE_FLAG(check),
+	  .help = "say what this machine allows, and what to do about the rest" },
+	{ "no-buildid-cache", 'N', CMDLINE_FLAG(no_cache),
+	  .help = "keep no copies of mapped files that are not at their paths here" },
+	{ "quiet", 'q', .set = set_quiet,
+	  .help = "no summary at the end; warnings and errors stay" },
+	{ "verbose", 'v', .set = set_verbose,
+	  .help = "more; twice: libbpf's own messages" },
+	{ "version", 'V', .set = cmdline__version,
+	  .help = "print the version" },
+	{ "help", 'h', .set = cmdline__help,
+	  .help = "print this" },
+};
+
+_Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "cmdline__parse() has room for them");
+
+static const char *const commands[] = { "record", NULL };
+
+static const struct cmdline cmdline = {
+	.version = "xpuload " XPU_VERSION,
+	.usage = usage,
+	.footer = footer,
+	.column = 25, .columns = 97,
+	.stop_at_word = true,
+	.options = rows,
+	.nr_options = ARRAY_SIZE(rows),
+	.commands = commands,
+	.habits = habits,
+	.error = msg__error,
+	.invalid = complain_invalid,
+};
 
 /* ---- all of them together -------------------------------------------------------------------- */
 
@@ -394,25 +407,14 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-static void print_usage(void)
-{
-	char suffixes[512] = "";
-
-	formats__suffixes(suffixes, sizeof(suffixes), ".data", 25, 25);
-	printf(usage_text, suffixes);
-}
-
 /* Where the recording goes; beside the merged result, if that is what is wanted. */
 static int options__choose_data(struct options *opts)
 {
-#define SUFFIX(id, name, suffix)	suffix,
-	static const char *const merged[] = { FORMATS(SUFFIX) ".svg" };
-#undef SUFFIX
 	uint32_t number;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(merged); i++)
-		opts->merge |= has_suffix(opts->output, merged[i]) && strcmp(merged[i], ".data");
+	for (i = 0; suffixes[i]; i++)
+		opts->merge |= has_suffix(opts->output, suffixes[i]) && strcmp(suffixes[i], ".data");
 	if (!opts->merge)
 		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
 	/* A name that nobody can have taken. */
@@ -423,9 +425,7 @@ static int options__choose_data(struct options *opts)
 
 int options__parse(struct options *opts, int argc, char **argv)
 {
-	bool check = false;
-	char line[256];
-	int c, err;
+	int err;
 
 	*opts = (struct options){
 		.output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
@@ -434,26 +434,11 @@ int options__parse(struct options *opts, int argc, char **argv)
 	};
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */
-	while ((c = getopt_long(argc, argv, "+:o:p:aF:gm:z:NqvVh", longs, NULL)) != -1) {
-		if (c == 'h') {
-			print_usage();
-			return 0;
-		}
-		if (c == 'V') {
-			printf("xpuload %s\n", XPU_VERSION);
-			return 0;
-		}
-		if (c == '?' || c == ':') {
-			cmdline__explain(line, sizeof(line), c, argv, longs, habits);
-			msg__error("%s", line);
-			return STATUS_FAILED;
-		}
-		check |= c == OPT_CHECK;
-		if (c != OPT_CHECK && !take_option(opts, c, optarg))
-			return STATUS_FAILED;
-	}
+	err = cmdline__parse(&cmdline, opts, argc, argv, NULL);
+	if (err)
+		return err < 0 ? STATUS_FAILED : 0;
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
-	if (check)
+	if (opts->check)
 		return check__run(err ? NULL : opts->shim);
 	if (opts->mode == PROBES_RUN && optind == argc) {
 		msg__error("nothing to record: expected a COMMAND, -p PID or -a: see --help");

@@ -19,18 +19,19 @@ struct options {
 	char *data;			/* the recording */
 	bool merge;			/* output is not the recording itself */
 	bool strict;
+	bool check;			/* the machine, and record nothing */
 	bool no_cache;			/* keep no mapped files */
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
 	bool off_cpu;			/* account for all of the threads' time */
-	uint64_t off_min_ns;		/* shorter intervals have no stack */
+	uint32_t off_min_us;		/* shorter intervals have no stack */
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
 	uint64_t ring_bytes;
 	int level;			/* of the recording's compression; 0: none */
 	enum probes_mode mode;
-	pid_t pid;			/* PROBES_PID */
+	uint32_t pid;			/* PROBES_PID */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */

@@ -52,7 +52,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 		err = probes__follow(r->probes, p->pid);
 		/* It may be over already; and there is no end of children, if somebody wants that. */
 		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
-			msg__warn("cannot attach to pid %u, a child of %d: %s", p->pid,
+			msg__warn("cannot attach to pid %u, a child of %u: %s", p->pid,
 				  r->opts->pid, strerror(-err));
 	}
 }
@@ -157,7 +157,7 @@ static int start_recorder(struct recording *r)
 		.blind_stack_bytes = opts->blind_stack_bytes,
 		.api = opts->api,
 		.off_cpu = opts->off_cpu,
-		.off_min_ns = opts->off_min_ns,
+		.off_min_ns = opts->off_min_us * 1000ull,
 	};
 	struct recorder_listener listener = {
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,

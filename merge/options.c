@@ -16,7 +16,6 @@
 #include "version.h"
 #include "write/text.h"
 
-/* %1$s: the formats; %2$s: their suffixes. */
 static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
@@ -27,61 +26,9 @@ static const char usage[] =
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
 "dump: every record of one as a line of text, with its offset.\n"
-"\n"
-"  -i, --input FILE     the recording (default xpu.data; '-': standard input)\n"
-"  -f, --format FORMAT  %1$s"
-"  -o, --output FILE    write there; %2$s:\n"
-"                       the suffix implies the format (default: standard output)\n"
-"      --unit UNIT      ns, us (default) or ms of device time; folded also: count\n"
-"                       of device records, samples at --freq, bytes of copies\n"
-"      --by LIST        folded, html: what the root frames tell, of comm (default), host,\n"
-"                       pid, tid, device, stream, nvtx (the ranges that were open at the\n"
-"                       launch, a frame each, in pprof a label); as in --by pid,comm\n"
-"  -F, --freq HZ        for --unit samples (default: as CPU samples were recorded, or 99)\n"
-"      --gpu-only       launches and device work, not what threads did\n"
-"      --cpu-only       what threads did, not launches and device work\n"
-"      --graph MODE     work of CUDA graphs under the call path that made the node:\n"
-"                       capture (default); that launched the graph: launch; or both\n"
-"      --no-trim        keep the frames of CUDA, CUPTI, the shim and the Python\n"
-"                       interpreter itself\n"
-"      --python-frames HOW  short: train.py:step:41 (default); full: with the path of\n"
-"                       the file; no-line: train.py:step\n"
-"      --pid LIST, --tid LIST, --comm LIST, --device LIST, --stream LIST\n"
-"                       only what is of one of them: numbers, or names of threads\n"
-"      --kernel REGEX   only kernels with a name that matches\n"
-"      --nvtx REGEX     only what was launched in NVTX ranges of which one has such a name\n"
-"      --from TIME, --to TIME  only what began in between, counted from the start of the\n"
-"                       recording: seconds, or with ns, us, ms, s or m\n"
-"      --inline         inlined functions as frames of their own\n"
-"      --srcline        file and line behind each function\n"
-"      --symfs DIR      look for all files below DIR, as if it were /\n"
-"      --debug-dir DIRS where separate debug files are, with ':' between directories\n"
-"                       (default /usr/lib/debug)\n"
-"      --buildid-dir DIR  perf's cache of files (default ~/.debug)\n"
-"      --normalize HOW  diff: none (default); total: as if both had the same total;\n"
-"                       launches: as if both had as many launches\n"
-"      --csv, --json    the tables of the summary for programs, with times in ns\n"
-"      --table NAME     of them only this one: kernels, memory_time, memory_size,\n"
-"                       api_calls, launch_sites, cpu_functions, nvtx_ranges, devices,\n"
-"                       streams, threads or idle\n"
-"      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
-"                       and --json 0)\n"
-"      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
-"      --gpu FILE       in place of a recording: CUPTI's records as other tools write\n"
-"                       them: Chrome JSON, JSON lines or text\n"
-"      --cpu FILE       and the stacks of its launches, which are matched by time: lines\n"
-"                       'timestamp_ns comm pid tid cpu frame;frame;...'\n"
-"  -t, --tolerance MS   how far from its launch a stack may be once the offset between\n"
-"                       the clocks is taken off (default 10)\n"
-"  -s, --summary        tell more about the match\n"
-"      --nsys FILE      in place of a recording: an export of Nsight Systems to SQLite;\n"
-"                       -f chrome writes the events of nsys2json\n"
-"  -t, --activity-type ACTIVITY...  of them kernel, nvtx, nvtx-kernel or cuda-api\n"
-"                       (default kernel nvtx-kernel)\n"
-"      --nvtx-event-prefix PREFIX...  of NVTX ranges only those with such names\n"
-"      --nvtx-color-scheme JSON  {\"REGEX\": \"COLOR\", ...} for NVTX ranges\n"
-"  -V, --version        print the version\n"
-"  -h, --help           print this\n"
+"\n";
+
+static const char footer[] =
 "\n"
 "Exit status: 0 fine, 1 the recording is cut off or was not closed, or something is\n"
 "missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
@@ -99,51 +46,41 @@ static const struct cmdline_habit habits[] = {
 
 /* ---- formats -------------------------------------------------------------------------------- */
 
+#define ONE(id, name, suffix)	+ 1
+#define MAX_FORMATS	(0 FORMATS(ONE))
+
 /* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
 static const char *formats__list(uint32_t options, bool diff, char buf[128])
 {
-	const struct named_format *f, *last = NULL;
-	size_t len = 0;
+	const char *names[MAX_FORMATS + 1] = { NULL };
+	const struct named_format *f;
+	size_t nr = 0;
 
-	for (f = formats; f->name; f++) {
-		if (options & ~f->format->options || (diff && !f->format->write_diff))
-			continue;
-		if (last)
-			len += snprintf(buf + len, 128 - len, "%s%s", len ? ", " : "", last->name);
-		last = f;
-	}
-	snprintf(buf + len, 128 - len, "%s%s", len ? " and " : "", last->name);
+	for (f = formats; f->name; f++)
+		if (!(options & ~f->format->options) && (!diff || f->format->write_diff))
+			names[nr++] = f->name;
+	cmdline__join(buf, 128, names, " and ");
 	return buf;
 }
 
-#define HELP_COLUMN	23
-
-/* Adds to @buf the formats, a line or more for each, from HELP_COLUMN on. */
-static void help__formats(char *buf, size_t size)
+/* For --help: the formats, a line or more for each. */
+static void list_formats(char *buf, size_t size)
 {
 	const struct named_format *f;
-	const char *at, *end;
 	size_t len = 0;
 
-	for (f = formats; f->name; f++) {
-		len += snprintf(buf + len, size - len, "%*s%s: ", len ? HELP_COLUMN : 0, "", f->name);
-		for (at = f->format->help; *at; at = *end ? end + 1 : end) {
-			end = strchrnul(at, '\n');
-			len += snprintf(buf + len, size - len, "%*s%.*s\n",
-					at == f->format->help ? 0 : HELP_COLUMN, "",
-					(int)(end - at), at);
-		}
-	}
+	for (f = formats; f->name && len < size; f++)
+		len += snprintf(buf + len, size - len, "%s%s: %s", len ? "\n" : "", f->name,
+				f->format->help);
 }
 
-static void print_usage(void)
+static void list_suffixes(char *buf, size_t size)
 {
-	char list[2048] = "", suffixes[512] = "";
+#define SUFFIX(id, name, suffix)	suffix,
+	static const char *const suffixes[] = { FORMATS(SUFFIX) NULL };
+#undef SUFFIX
 
-	help__formats(list, sizeof(list));
-	formats__suffixes(suffixes, sizeof(suffixes), "", HELP_COLUMN + strlen("write there; "),
-			  HELP_COLUMN);
-	printf(usage, list, suffixes);
+	cmdline__join(buf, size, suffixes, ", ");
 }
 
 /* ---- one option ----------------------------------------------------------------------------- */
@@ -159,122 +96,56 @@ enum use {
 	USE_NSYS,
 };
 
-struct args {
-	int argc;
-	char **argv;
-	const char *arg;		/* of the option itself */
-};
-
-struct spec {
-	const char *name;
-	int letter;			/* 0: none */
-	bool has_arg;
-	/* Return: 0, 1 if that was all, or -errno with all said. */
-	int (*set)(struct options *o, const struct spec *spec, const struct args *args);
-	uint32_t options;		/* FORMAT_*: the group that it is of; 0: of all formats */
-	enum use use;
-	size_t member;			/* of struct options, for the simple ones */
-	const char *const *names;	/* set_name(): what it may be, up to a NULL */
-	uint32_t value;			/* set_value(), set_number(): the least */
-};
-
-#define MEMBER(o, spec, type)	((type *)((char *)(o) + (spec)->member))
-
-static int set_string(struct options *o, const struct spec *spec, const struct args *args)
+/* Says that @arg is none of the option's names, or no such number. */
+static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
-	*MEMBER(o, spec, const char *) = args->arg;
-	return 0;
-}
+	const char *const *names = cmdline__names(option);
+	char known[256];
 
-static int set_true(struct options *o, const struct spec *spec, const struct args *args)
-{
-	(void)args;
-	*MEMBER(o, spec, bool) = true;
-	return 0;
-}
-
-static int set_value(struct options *o, const struct spec *spec, const struct args *args)
-{
-	(void)args;
-	*MEMBER(o, spec, unsigned int) = spec->value;
-	return 0;
-}
-
-static int set_number(struct options *o, const struct spec *spec, const struct args *args)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(args->arg, &end, 10);
-	if (errno || *args->arg < '0' || *args->arg > '9' || *end || value < spec->value ||
-	    value > UINT32_MAX) {
-		complain("--%s: '%s' is not a number from %" PRIu32 " on", spec->name, args->arg,
-			 spec->value);
-		return -EINVAL;
+	if (!names) {
+		complain("--%s: '%s' is not a number from %" PRIu32 " on", option->name, arg,
+			 option->min);
+		return;
 	}
-	*MEMBER(o, spec, uint32_t) = value;
-	return 0;
+	cmdline__join(known, sizeof(known), names, " and ");
+	complain("unknown --%s '%s': %s are known", option->name, arg, known);
 }
 
-/* Return: which of the names it is, or -EINVAL, with all said. */
-static int find_name(const struct spec *spec, const char *name)
+static int set_filter(void *target, const struct cmdline_given *given)
 {
-	char known[256] = "";
-	int i;
-
-	for (i = 0; spec->names[i]; i++)
-		if (!strcmp(spec->names[i], name))
-			return i;
-	for (i = 0; spec->names[i]; i++)
-		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
-			 !i ? "" : spec->names[i + 1] ? ", " : " and ", spec->names[i]);
-	complain("unknown --%s '%s': %s are known", spec->name, name, known);
-	return -EINVAL;
-}
-
-static int set_name(struct options *o, const struct spec *spec, const struct args *args)
-{
-	int i = find_name(spec, args->arg);
-
-	if (i < 0)
-		return i;
-	*MEMBER(o, spec, unsigned int) = i;
-	return 0;
-}
-
-static int set_filter(struct options *o, const struct spec *spec, const struct args *args)
-{
+	struct options *o = target;
 	char why[128];
-	int err = filter__set(&o->filter, spec->value, args->arg, why);
+	int err = filter__set(&o->filter, given->option->value, given->arg, why);
 
 	if (err)
-		complain("--%s: %s", spec->name, err == -ENOMEM ? strerror(ENOMEM) : why);
+		complain("--%s: %s", given->option->name,
+			 err == -ENOMEM ? strerror(ENOMEM) : why);
 	return err;
 }
 
-static int set_input(struct options *o, const struct spec *spec, const struct args *args)
+static int set_input(void *target, const struct cmdline_given *given)
 {
-	(void)spec;
-	o->inputs[o->nr_inputs++] = args->arg;
+	struct options *o = target;
+
+	o->inputs[o->nr_inputs++] = given->arg;
 	return 0;
 }
 
-static int set_format(struct options *o, const struct spec *spec, const struct args *args)
+static int set_format(void *target, const struct cmdline_given *given)
 {
-	char list[128];
+	struct options *o = target;
+	int i = cmdline__find_name(given, given->arg);
 
-	(void)spec;
-	o->format = format__find(args->arg);
-	if (o->format)
-		return 0;
-	complain("unknown --format '%s': %s are known", args->arg, formats__list(0, false, list));
-	return -EINVAL;
+	if (i < 0)
+		return i;
+	o->format = &formats[i];
+	return 0;
 }
 
-static int set_by(struct options *o, const struct spec *spec, const struct args *args)
+static int set_by(void *target, const struct cmdline_given *given)
 {
-	const char *at = args->arg;
+	struct options *o = target;
+	const char *at = given->arg;
 	char name[16];
 	size_t len;
 	int by;
@@ -282,7 +153,7 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 	for (o->write.by.nr = 0; ; at += len + 1) {
 		len = strcspn(at, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)min_t(size_t, len, sizeof(name)), at);
-		by = find_name(spec, name);
+		by = cmdline__find_name(given, name);
 		if (by < 0)
 			return by;
 		if (options__has_by(o, by)) {
@@ -295,40 +166,28 @@ static int set_by(struct options *o, const struct spec *spec, const struct args 
 	}
 }
 
-static int set_table(struct options *o, const struct spec *spec, const struct args *args)
-{
-	const char *names[TEXT_MAX_TABLES + 1] = { NULL };
-	struct spec tables = *spec;
-
-	text__tables(names);
-	tables.names = names;
-	if (find_name(&tables, args->arg) < 0)
-		return -EINVAL;
-	o->write.table = args->arg;
-	return 0;
-}
-
 /* -t: a number is a tolerance, names are activities; more of them may follow. */
-static int set_t(struct options *o, const struct spec *spec, const struct args *args)
+static int set_t(void *target, const struct cmdline_given *given)
 {
-	enum nsys_activity activity = nsys_activity__parse(args->arg);
-	char *end;
+	struct options *o = target;
+	enum nsys_activity activity = nsys_activity__parse(given->arg);
+	char *end, known[64];
 	double ms;
 
-	(void)spec;
 	if (activity) {
 		o->importer.opts.events.activities |= activity;
-		while (optind < args->argc &&
-		       (activity = nsys_activity__parse(args->argv[optind]))) {
+		while (optind < given->argc &&
+		       (activity = nsys_activity__parse(given->argv[optind]))) {
 			o->importer.opts.events.activities |= activity;
 			optind++;
 		}
 		return 0;
 	}
-	ms = strtod(args->arg, &end);
-	if (end == args->arg || *end || !(ms >= 0 && ms <= 1e6)) {
-		complain("-t: '%s' is neither a number of milliseconds nor one of kernel, nvtx, "
-			 "nvtx-kernel and cuda-api", args->arg);
+	ms = strtod(given->arg, &end);
+	if (end == given->arg || *end || !(ms >= 0 && ms <= 1e6)) {
+		cmdline__join(known, sizeof(known), nsys_activity_names, " and ");
+		complain("-t: '%s' is neither a number of milliseconds nor one of %s", given->arg,
+			 known);
 		return -EINVAL;
 	}
 	o->importer.opts.tolerance_ns = ms * 1e6;
@@ -336,35 +195,21 @@ static int set_t(struct options *o, const struct spec *spec, const struct args *
 }
 
 /* All arguments up to the next option. */
-static int set_prefixes(struct options *o, const struct spec *spec, const struct args *args)
+static int set_prefixes(void *target, const struct cmdline_given *given)
 {
+	struct options *o = target;
 	struct nsys_events_opts *e = &o->importer.opts.events;
 
-	(void)spec;
 	if (!e->prefixes)
-		e->prefixes = calloc(args->argc + 1, sizeof(*e->prefixes));
+		e->prefixes = calloc(given->argc + 1, sizeof(*e->prefixes));
 	if (!e->prefixes) {
 		complain("out of memory");
 		return -ENOMEM;
 	}
-	e->prefixes[e->nr_prefixes++] = args->arg;
-	while (optind < args->argc && args->argv[optind][0] != '-')
-		e->prefixes[e->nr_prefixes++] = args->argv[optind++];
+	e->prefixes[e->nr_prefixes++] = given->arg;
+	while (optind < given->argc && given->argv[optind][0] != '-')
+		e->prefixes[e->nr_prefixes++] = given->argv[optind++];
 	return 0;
-}
-
-static int show_version(struct options *o, const struct spec *spec, const struct args *args)
-{
-	(void)o, (void)spec, (void)args;
-	puts("xpumerge " XPU_VERSION);
-	return 1;
-}
-
-static int show_help(struct options *o, const struct spec *spec, const struct args *args)
-{
-	(void)o, (void)spec, (void)args;
-	print_usage();
-	return 1;
 }
 
 /* ---- all options ---------------------------------------------------------------------------- */
@@ -392,66 +237,136 @@ static const char *const normalize_names[] = {
 	[NORMALIZE_LAUNCHES] = "launches", NULL,
 };
 
-#define FLAG(m)		.set = set_true, .member = offsetof(struct options, m)
-#define VALUE(m, v)	.set = set_value, .member = offsetof(struct options, m), .value = v
-#define ARG(function)	.has_arg = true, .set = function
-#define STRING(m)	ARG(set_string), .member = offsetof(struct options, m)
-#define NUMBER(m, min)	ARG(set_number), .member = offsetof(struct options, m), .value = min
-#define NAME(m, list)	ARG(set_name), .member = offsetof(struct options, m), .names = list
-#define FILTER(kind)	ARG(set_filter), .value = kind, .options = FORMAT_MERGED
+#define NAME(id, name, suffix)	name,
+static const char *const format_names[] = { FORMATS(NAME) NULL };
+#undef NAME
 
-static const struct spec specs[] = {
-	{ "input", 'i', ARG(set_input), .use = USE_ALWAYS },
-	{ "format", 'f', ARG(set_format) },
-	{ "output", 'o', STRING(output), .use = USE_ALWAYS },
-	{ "unit", NAME(write.unit, unit_names), .options = FORMAT_UNIT },
-	{ "by", ARG(set_by), .names = by_names, .options = FORMAT_BY },
-	{ "freq", 'F', NUMBER(write.freq_hz, 1), .options = FORMAT_FREQ, .use = USE_MERGE },
-	{ "gpu-only", FLAG(gpu_only), .options = FORMAT_MERGED },
-	{ "cpu-only", FLAG(cpu_only), .options = FORMAT_MERGED },
-	{ "graph", NAME(graph, graph_names), .options = FORMAT_MERGED },
-	{ "no-trim", FLAG(no_trim), .options = FORMAT_MERGED },
-	{ "python-frames", NAME(python_style, python_names), .options = FORMAT_MERGED },
-	{ "pid", FILTER(FILTER_PID) },
-	{ "tid", FILTER(FILTER_TID) },
-	{ "comm", FILTER(FILTER_COMM) },
-	{ "device", FILTER(FILTER_DEVICE) },
-	{ "stream", FILTER(FILTER_STREAM) },
-	{ "kernel", FILTER(FILTER_KERNEL) },
-	{ "nvtx", FILTER(FILTER_NVTX) },
-	{ "from", FILTER(FILTER_FROM) },
-	{ "to", FILTER(FILTER_TO) },
-	{ "inline", FLAG(show_inline), .options = FORMAT_MERGED },
-	{ "srcline", FLAG(show_srcline), .options = FORMAT_MERGED },
-	{ "symfs", STRING(symfs), .options = FORMAT_MERGED },
-	{ "debug-dir", STRING(debug_dirs), .options = FORMAT_MERGED },
-	{ "buildid-dir", STRING(buildid_dir), .options = FORMAT_MERGED },
-	{ "normalize", NAME(normalize, normalize_names), .use = USE_DIFF },
-	{ "csv", VALUE(write.table_format, TABLE_CSV), .options = FORMAT_TABLES, .use = USE_MERGE },
-	{ "json", VALUE(write.table_format, TABLE_JSON), .options = FORMAT_TABLES, .use = USE_MERGE },
-	{ "table", ARG(set_table), .options = FORMAT_TABLES, .use = USE_MERGE },
-	{ "limit", NUMBER(write.max_rows, 0), .options = FORMAT_TABLES },
-	{ "strict", FLAG(strict) },
-	{ "gpu", STRING(importer.opts.gpu), .use = USE_MERGE },
-	{ "cpu", STRING(importer.opts.cpu), .use = USE_MERGE },
-	{ "tolerance", 't', ARG(set_t), .use = USE_IMPORT },
-	{ "activity-type", 't', ARG(set_t), .use = USE_IMPORT },
-	{ "summary", 's', FLAG(importer.opts.summary), .use = USE_GPU },
-	{ "nsys", STRING(importer.opts.nsys), .use = USE_MERGE },
-	{ "nvtx-event-prefix", ARG(set_prefixes), .use = USE_NSYS },
-	{ "nvtx-color-scheme", STRING(importer.opts.events.colors), .use = USE_NSYS },
-	{ "version", 'V', .set = show_version, .use = USE_ALWAYS },
-	{ "help", 'h', .set = show_help, .use = USE_ALWAYS },
+#define FILTER(kind)	.set = set_filter, .value = kind, .group = FORMAT_MERGED
+
+/* A group is one of options that not all formats have; use is an enum use. */
+static const struct cmdline_option rows[] = {
+	{ "input", 'i', "FILE", .set = set_input, .use = USE_ALWAYS,
+	  .help = "the recording (default xpu.data; '-': standard input)" },
+	{ "format", 'f', "FORMAT", .set = set_format, .names = format_names,
+	  .help = "%s", .list = list_formats },
+	{ "output", 'o', "FILE", CMDLINE_STRING(output), .use = USE_ALWAYS,
+	  .help = "write there; %s:\n"
+		  "the suffix implies the format (default: standard output)",
+	  .list = list_suffixes },
+	{ "unit", 0, "UNIT", CMDLINE_NAME(write.unit, unit_names), .group = FORMAT_UNIT,
+	  .help = "ns, us (default) or ms of device time; folded also: count\n"
+		  "of device records, samples at --freq, bytes of copies" },
+	{ "by", 0, "LIST", .set = set_by, .names = by_names, .group = FORMAT_BY,
+	  .help = "folded, html: what the root frames tell, of comm (default), host,\n"
+		  "pid, tid, device, stream, nvtx (the ranges that were open at the\n"
+		  "launch, a frame each, in pprof a label); as in --by pid,comm" },
+	{ "freq", 'F', "HZ", CMDLINE_NUMBER(write.freq_hz, 1, UINT32_MAX), .group = FORMAT_FREQ,
+	  .use = USE_MERGE,
+	  .help = "for --unit samples (default: as CPU samples were recorded, or 99)" },
+	{ "gpu-only", CMDLINE_FLAG(gpu_only), .group = FORMAT_MERGED,
+	  .help = "launches and device work, not what threads did" },
+	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
+	  .help = "what threads did, not launches and device work" },
+	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
+	  .help = "work of CUDA graphs under the call path that made the node:\n"
+		  "capture (default); that launched the graph: launch; or both" },
+	{ "no-trim", CMDLINE_FLAG(no_trim), .group = FORMAT_MERGED,
+	  .help = "keep the frames of CUDA, CUPTI, the shim and the Python\n"
+		  "interpreter itself" },
+	{ "python-frames", 0, "HOW", CMDLINE_NAME(python_style, python_names),
+	  .group = FORMAT_MERGED,
+	  .help = "short: train.py:step:41 (default); full: with the path of\n"
+		  "the file; no-line: train.py:step" },
+	{ "pid", 0, "LIST", FILTER(FILTER_PID) },
+	{ "tid", 0, "LIST", FILTER(FILTER_TID) },
+	{ "comm", 0, "LIST", FILTER(FILTER_COMM) },
+	{ "device", 0, "LIST", FILTER(FILTER_DEVICE) },
+	{ "stream", 0, "LIST", FILTER(FILTER_STREAM),
+	  .help = "only what is of one of them: numbers, or names of threads" },
+	{ "kernel", 0, "REGEX", FILTER(FILTER_KERNEL),
+	  .help = "only kernels with a name that matches" },
+	{ "nvtx", 0, "REGEX", FILTER(FILTER_NVTX),
+	  .help = "only what was launched in NVTX ranges of which one has such a name" },
+	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
+	{ "to", 0, "TIME", FILTER(FILTER_TO),
+	  .help = "only what began in between, counted from the start of the\n"
+		  "recording: seconds, or with ns, us, ms, s or m" },
+	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
+	  .help = "inlined functions as frames of their own" },
+	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,
+	  .help = "file and line behind each function" },
+	{ "symfs", 0, "DIR", CMDLINE_STRING(symfs), .group = FORMAT_MERGED,
+	  .help = "look for all files below DIR, as if it were /" },
+	{ "debug-dir", 0, "DIRS", CMDLINE_STRING(debug_dirs), .group = FORMAT_MERGED,
+	  .help = "where separate debug files are, with ':' between directories\n"
+		  "(default /usr/lib/debug)" },
+	{ "buildid-dir", 0, "DIR", CMDLINE_STRING(buildid_dir), .group = FORMAT_MERGED,
+	  .help = "perf's cache of files (default ~/.debug)" },
+	{ "normalize", 0, "HOW", CMDLINE_NAME(normalize, normalize_names), .use = USE_DIFF,
+	  .help = "diff: none (default); total: as if both had the same total;\n"
+		  "launches: as if both had as many launches" },
+	{ "csv", CMDLINE_VALUE(write.table_format, TABLE_CSV), .group = FORMAT_TABLES,
+	  .use = USE_MERGE },
+	{ "json", CMDLINE_VALUE(write.table_format, TABLE_JSON), .group = FORMAT_TABLES,
+	  .use = USE_MERGE,
+	  .help = "the tables of the summary for programs, with times in ns" },
+	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
+	  .group = FORMAT_TABLES, .use = USE_MERGE,
+	  .help = "of them only this one: %s" },
+	{ "limit", 0, "N", CMDLINE_NUMBER(write.max_rows, 0, UINT32_MAX), .group = FORMAT_TABLES,
+	  .help = "rows of each table of the summary, 0: all (default 20; for --csv\n"
+		  "and --json 0)" },
+	{ "strict", CMDLINE_FLAG(strict),
+	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
+	{ "gpu", 0, "FILE", CMDLINE_STRING(importer.opts.gpu), .use = USE_MERGE,
+	  .help = "in place of a recording: CUPTI's records as other tools write\n"
+		  "them: Chrome JSON, JSON lines or text" },
+	{ "cpu", 0, "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
+	  .help = "and the stacks of its launches, which are matched by time: lines\n"
+		  "'timestamp_ns comm pid tid cpu frame;frame;...'" },
+	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
+	  .help = "how far from its launch a stack may be once the offset between\n"
+		  "the clocks is taken off (default 10)" },
+	{ "summary", 's', CMDLINE_FLAG(importer.opts.summary), .use = USE_GPU,
+	  .help = "tell more about the match" },
+	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
+	  .help = "in place of a recording: an export of Nsight Systems to SQLite;\n"
+		  "-f chrome writes the events of nsys2json" },
+	{ "activity-type", 't', "ACTIVITY...", .set = set_t, .names = nsys_activity_names,
+	  .use = USE_IMPORT,
+	  .help = "of them kernel, nvtx, nvtx-kernel or cuda-api\n"
+		  "(default kernel nvtx-kernel)" },
+	{ "nvtx-event-prefix", 0, "PREFIX...", .set = set_prefixes, .use = USE_NSYS,
+	  .help = "of NVTX ranges only those with such names" },
+	{ "nvtx-color-scheme", 0, "JSON", CMDLINE_STRING(importer.opts.events.colors),
+	  .use = USE_NSYS,
+	  .help = "{\"REGEX\": \"COLOR\", ...} for NVTX ranges" },
+	{ "version", 'V', .set = cmdline__version, .use = USE_ALWAYS,
+	  .help = "print the version" },
+	{ "help", 'h', .set = cmdline__help, .use = USE_ALWAYS,
+	  .help = "print this" },
+};
+
+_Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "options.given has a bit for each");
+
+static const char *const commands[] = { "diff", "dump", NULL };
+
+static const struct cmdline cmdline = {
+	.version = "xpumerge " XPU_VERSION,
+	.usage = usage,
+	.footer = footer,
+	.column = 23, .columns = 88,
+	.options = rows,
+	.nr_options = ARRAY_SIZE(rows),
+	.commands = commands,
+	.habits = habits,
+	.error = complain,
+	.invalid = complain_invalid,
 };
 
 static bool options__given(const struct options *o, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(specs); i++)
-		if (!strcmp(specs[i].name, name))
-			return o->given & 1ull << i;
-	return false;
+	return cmdline__has(&cmdline, o->given, name);
 }
 
 bool options__has_by(const struct options *o, enum by by)
@@ -467,13 +382,13 @@ bool options__has_by(const struct options *o, enum by by)
 /* ---- what goes with what -------------------------------------------------------------------- */
 
 /* Return: why an option has nothing to do, or NULL. */
-static const char *spec__refuses(const struct spec *spec, const struct options *o)
+static const char *option__refuses(const struct cmdline_option *option, const struct options *o)
 {
 	const struct import_opts *im = &o->importer.opts;
 
 	if (o->dump)
-		return spec->use == USE_ALWAYS ? NULL : "is not for dump";
-	switch (spec->use) {
+		return option->use == USE_ALWAYS ? NULL : "is not for dump";
+	switch (option->use) {
 	case USE_MERGE:
 		return o->diff ? "is not for diff" : NULL;
 	case USE_DIFF:
@@ -498,22 +413,22 @@ static int options__check_given(const struct options *o)
 	char list[128];
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(specs); i++) {
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!(o->given & 1ull << i))
 			continue;
-		why = spec__refuses(&specs[i], o);
+		why = option__refuses(&rows[i], o);
 		if (why) {
-			complain("--%s %s", specs[i].name, why);
+			complain("--%s %s", rows[i].name, why);
 			return -EINVAL;
 		}
-		if (specs[i].options && o->importer.opts.events_only) {
+		if (rows[i].group && o->importer.opts.events_only) {
 			complain("--%s is not for what Nsight Systems exported as it is: "
-				 "-o x.data makes a recording of it", specs[i].name);
+				 "-o x.data makes a recording of it", rows[i].name);
 			return -EINVAL;
 		}
-		if (specs[i].options & ~o->format->format->options) {
-			complain("--%s is for -f %s", specs[i].name,
-				 formats__list(specs[i].options, o->diff, list));
+		if (rows[i].group & ~o->format->format->options) {
+			complain("--%s is for -f %s", rows[i].name,
+				 formats__list(rows[i].group, o->diff, list));
 			return -EINVAL;
 		}
 	}
@@ -664,45 +579,10 @@ static int options__complete(struct options *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* Return: 0, 1 if everything was said already, or -errno. */
-static int options__read(struct options *o, int argc, char **argv)
-{
-	struct option longs[ARRAY_SIZE(specs) + 1] = { 0 };
-	char letters[2 * ARRAY_SIZE(specs) + 2] = ":", line[256];
-	int opt, err, at = 1;
-	size_t i;
-
-	/* Those without a letter are told by their place in the list. */
-	for (i = 0; i < ARRAY_SIZE(specs); i++) {
-		longs[i] = (struct option){
-			specs[i].name, specs[i].has_arg, NULL, specs[i].letter ?: 256 + (int)i,
-		};
-		if (specs[i].letter)
-			at += sprintf(letters + at, "%c%s", specs[i].letter,
-				      specs[i].has_arg ? ":" : "");
-	}
-	while ((opt = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct args args = { argc, argv, optarg };
-
-		for (i = 0; i < ARRAY_SIZE(specs) && longs[i].val != opt; i++)
-			;
-		if (i == ARRAY_SIZE(specs)) {
-			cmdline__explain(line, sizeof(line), opt, argv, longs, habits);
-			complain("%s", line);
-			return -EINVAL;
-		}
-		err = specs[i].set(o, &specs[i], &args);
-		if (err)
-			return err;
-		o->given |= 1ull << i;
-	}
-	while (optind < argc)
-		o->inputs[o->nr_inputs++] = argv[optind++];
-	return 0;
-}
-
 int options__parse(struct options *o, int argc, char **argv)
 {
+	int err;
+
 	*o = (struct options){
 		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
 	};
@@ -719,7 +599,12 @@ int options__parse(struct options *o, int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	return options__read(o, argc, argv) ?: options__complete(o);
+	err = cmdline__parse(&cmdline, o, argc, argv, &o->given);
+	if (err)
+		return err;
+	while (optind < argc)
+		o->inputs[o->nr_inputs++] = argv[optind++];
+	return options__complete(o);
 }
 
 void options__free(struct options *o)
@@ -728,5 +613,3 @@ void options__free(struct options *o)
 	filter__free(&o->filter);
 	free(o->inputs);
 }
-
-_Static_assert(ARRAY_SIZE(specs) <= 64, "options.given has a bit for each");

@@ -248,13 +248,11 @@ static void tell_of_programs_records(void)
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
 
-static enum state wake(void)
+/* Gets CUPTI for the shim alone. Return: AWAKE, or what there is to be instead, with all said. */
+static enum state take_cupti(struct cupti *c)
 {
 	char text[sizeof(shim.cupti.path) + 512], holder[256];
-	struct cupti *c = &shim.cupti;
-	const char *what = "", *why;
 	CUptiResult err;
-	int level;
 
 	if (!c->handle && cupti__open(c, text, sizeof(text)))
 		return fail(text);
@@ -275,6 +273,16 @@ static enum state wake(void)
 		c->unsubscribe(shim.subscriber);
 		return busy("the program itself");
 	}
+	return AWAKE;
+}
+
+/* Makes CUPTI tell of device work and launches. Return: as take_cupti(), and CUPTI is given back. */
+static enum state start_cupti(struct cupti *c)
+{
+	char text[sizeof(shim.cupti.path) + 512];
+	const char *what = "";
+	CUptiResult err;
+
 	err = activity__start(c, &what);
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
@@ -290,6 +298,21 @@ static enum state wake(void)
 		c->unsubscribe(shim.subscriber);
 		return fail(text);
 	}
+	return AWAKE;
+}
+
+static enum state wake(void)
+{
+	struct cupti *c = &shim.cupti;
+	enum state state;
+	const char *why;
+	int level;
+
+	state = take_cupti(c);
+	if (state == AWAKE)
+		state = start_cupti(c);
+	if (state != AWAKE)
+		return state;
 	if (shim.told_busy) {
 		activity__message(XPU_MESSAGE_INFO, "CUPTI is free again: recording");
 		shim.told_busy = false;

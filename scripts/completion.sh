@@ -3,48 +3,32 @@
 #
 # completion.sh PROGRAM: bash's completion of its command line, on stdout
 #
-# The options are those of --help. What an option takes is its name there: FILE, DIR, PID. Which names
-# it knows is what the program says to one that it does not.
+# The options, and the words that they take, are those of the program's table: PROGRAM --list-options.
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpucompletion.XXXXXX")
-trap 'rm -rf "$tmp"' EXIT
+table=$("$program" --list-options)
 
-# Lines "OPTION KIND", as in "--output FILE"; KIND is "-" for none.
-options() {
-	"$program" --help | grep -oE '^ {2,6}((-[A-Za-z]|--[a-z-]+)( [A-Z]+\b)?(, )?)+' |
-		grep -oE -- '--?[A-Za-z][a-z-]*( [A-Z]+)?' | awk '{
-			# "-o, --output FILE": the letter takes it, too.
-			if ($1 ~ /^-[A-Za-z]$/ && !$2) { letter = letter " " $1; next }
-			n = split(letter, letters, " ")
-			for (i = 1; i <= n; i++) print letters[i], $2 ? $2 : "-"
-			letter = ""
-			print $1, $2 ? $2 : "-"
-		} END { n = split(letter, letters, " "); for (i = 1; i <= n; i++) print letters[i], "-" }' |
-		sort -u
-}
-
-values() {		# values OPTION: the names that it knows, if it does
-	(cd "$tmp" && "$program" "$1=?" 2>&1 </dev/null | grep '[?]' | tail -n 1) |
-		grep -oE '[a-z][a-z_-]*(, [a-z][a-z_-]*)* (and|or) [a-z][a-z_-]*' | tail -n 1 |
-		sed 's/,//g; s/ and / /; s/ or / /' || true
-}
-
-commands() {		# the words that may come first
-	"$program" --help | sed -n "s/^\(usage: \)\{0,1\} *$name \[\{0,1\}\([a-z][a-z]*\)\]\{0,1\} .*/\2/p" | sort -u
-}
-
-opts=$(options)
-[ -n "$opts" ] || { echo "completion.sh: $program --help has no options" >&2; exit 1; }
+# Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if there is none. One that
+# may be left out counts as none, but its words are here.
+opts=$(echo "$table" | awk '$1 == "option" {
+	words = ""
+	for (i = 4; i <= NF; i++) words = words " " $i
+	sub(/^ \[[^ ]*/, " -", words)
+	sub(/[.][.][.]/, "", words)
+	if ($2 != "-") print "--" $2 words
+	if ($3 != "-") print "-" $3 words
+}' | sort -u)
+[ -n "$opts" ] || { echo "completion.sh: $program --list-options lists none" >&2; exit 1; }
 words() {		# words KIND...: the options of such kinds
 	for kind; do
 		echo "$opts" | awk -v kind="$kind" '$2 == kind { print $1 }'
 	done | tr '\n' '|' | sed 's/|$//'
 }
+commands=$(echo "$table" | awk '$1 == "command" { print $2 }' | tr '\n' ' ' | sed 's/ $//')
 
 cat <<END
-# bash completion of $name: made by scripts/completion.sh from what $name --help says
+# bash completion of $name: made by scripts/completion.sh from $name --list-options
 _$name() {
 	local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} i
 	COMPREPLY=()
@@ -56,15 +40,9 @@ _$name() {
 	fi
 	case \$prev in
 END
-echo "$opts" | grep '^--' | while read -r option kind; do
-	case $kind in
-	FILE | DIR | DIRS | PID)
-		continue ;;
-	esac
-	values=$(values "$option")
-	letter=$("$program" --help | sed -n "s/^  \(-[A-Za-z]\), $option\( .*\)*\$/|\1/p" | head -n 1)
+echo "$opts" | while read -r option kind values; do
 	[ -z "$values" ] || printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen -P "${cur%%"${cur##*,}"}" -W "%s" -- "${cur##*,}")\n\t\treturn ;;\n' \
-		"$option$letter" "$values"
+		"$option" "$values"
 done
 for kind in FILE DIR DIRS PID; do
 	list=$(words $kind)
@@ -93,7 +71,7 @@ if [ "$name" = xpuload ]; then
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case \${COMP_WORDS[i]} in
 		$takes)	((i++)) ;;
-		-* | = | record) ;;
+		-* | = | $(echo "$commands" | sed 's/ / | /g')) ;;
 		*)	if declare -F _command_offset >/dev/null; then
 				_command_offset \$i
 			else
@@ -108,7 +86,7 @@ END
 else
 	cat <<END
 	mapfile -t COMPREPLY < <(compgen -f -- "\$cur")
-	[[ \$COMP_CWORD != 1 ]] || COMPREPLY+=(\$(compgen -W "$(commands | tr '\n' ' ')" -- "\$cur"))
+	[[ \$COMP_CWORD != 1 ]] || COMPREPLY+=(\$(compgen -W "$commands" -- "\$cur"))
 }
 END
 fi

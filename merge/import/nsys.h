@@ -149,6 +149,9 @@ int nsys__import(struct nsys *n, struct import *im);
 /* Writes the events as a JSON array. Return: 0, -EINVAL for bad colors (said), or -errno. */
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
 
+/* The names of the activities, up to a NULL. */
+extern const char *const nsys_activity_names[];
+
 /* Return: the activity of that name, or 0. */
 enum nsys_activity nsys_activity__parse(const char *name);
 

@@ -45,20 +45,16 @@ struct nsys_events {
 	struct strpool strings;
 };
 
+/* In the order of enum nsys_activity. */
+const char *const nsys_activity_names[] = { "kernel", "nvtx", "nvtx-kernel", "cuda-api", NULL };
+
 enum nsys_activity nsys_activity__parse(const char *name)
 {
-	static const struct {
-		const char *name;
-		enum nsys_activity activity;
-	} names[] = {
-		{ "kernel", NSYS_KERNEL }, { "nvtx", NSYS_NVTX },
-		{ "nvtx-kernel", NSYS_NVTX_KERNEL }, { "cuda-api", NSYS_CUDA_API },
-	};
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(names[i].name, name))
-			return names[i].activity;
+	for (i = 0; nsys_activity_names[i]; i++)
+		if (!strcmp(nsys_activity_names[i], name))
+			return 1u << i;
 	return 0;
 }
 

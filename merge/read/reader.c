@@ -342,6 +342,33 @@ static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr
 	return nr <= (rec->size - fixed) / bytes;
 }
 
+static bool launches__fit(const struct xpu_record_launches *l)
+{
+	size_t bytes = sizeof(l->launches[0]);
+
+	if (l->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
+		bytes += sizeof(__u32);
+	return record__fits(&l->hdr, sizeof(*l), l->nr, bytes);
+}
+
+/* Return: as record__check(). */
+static const char *mmap__check(const struct xpu_record_mmap *map)
+{
+	if (!memchr(map->filename, 0, map->hdr.size - sizeof(*map)))
+		return "MMAP file name without an end";
+	return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
+}
+
+/* Return: as record__check(). */
+static const char *pysource__check(const struct xpu_record_pysource *p)
+{
+	if (!record__fits(&p->hdr, sizeof(*p),
+			  (uint64_t)p->name_bytes + p->file_bytes + p->table_bytes, 1))
+		return "PYSOURCE with more text than its record holds";
+	return p->name_width && p->name_width <= 4 && p->file_width && p->file_width <= 4 ? NULL :
+	       "PYSOURCE with characters of no known width";
+}
+
 /* Return: NULL if the counts and strings of a record fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
@@ -352,13 +379,8 @@ static const char *record__check(const struct xpu_record *rec)
 		return record__fits(rec, sizeof(*info), info->bytes, 1) ? NULL :
 		       "INFO data longer than its record";
 	}
-	case XPU_RECORD_MMAP: {
-		const struct xpu_record_mmap *map = (const void *)rec;
-
-		if (!memchr(map->filename, 0, rec->size - sizeof(*map)))
-			return "MMAP file name without an end";
-		return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
-	}
+	case XPU_RECORD_MMAP:
+		return mmap__check((const void *)rec);
 	case XPU_RECORD_CALLCHAIN: {
 		const struct xpu_record_callchain *chain = (const void *)rec;
 
@@ -366,15 +388,9 @@ static const char *record__check(const struct xpu_record *rec)
 				    sizeof(chain->frames[0])) ? NULL :
 		       "CALLCHAIN with more frames than its record holds";
 	}
-	case XPU_RECORD_LAUNCHES: {
-		const struct xpu_record_launches *l = (const void *)rec;
-		size_t bytes = sizeof(l->launches[0]);
-
-		if (rec->misc & XPU_MISC_LAUNCHES_RANGES)
-			bytes += sizeof(__u32);
-		return record__fits(rec, sizeof(*l), l->nr, bytes) ? NULL :
+	case XPU_RECORD_LAUNCHES:
+		return launches__fit((const void *)rec) ? NULL :
 		       "LAUNCHES with more launches than its record holds";
-	}
 	case XPU_RECORD_RANGES: {
 		const struct xpu_record_ranges *r = (const void *)rec;
 
@@ -387,15 +403,8 @@ static const char *record__check(const struct xpu_record *rec)
 		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->samples[0])) ? NULL :
 		       "SAMPLES with more samples than its record holds";
 	}
-	case XPU_RECORD_PYSOURCE: {
-		const struct xpu_record_pysource *p = (const void *)rec;
-
-		if (!record__fits(rec, sizeof(*p), (uint64_t)p->name_bytes + p->file_bytes +
-				  p->table_bytes, 1))
-			return "PYSOURCE with more text than its record holds";
-		return p->name_width && p->name_width <= 4 && p->file_width &&
-		       p->file_width <= 4 ? NULL : "PYSOURCE with characters of no known width";
-	}
+	case XPU_RECORD_PYSOURCE:
+		return pysource__check((const void *)rec);
 	case XPU_RECORD_STACK:
 		return stack__fits((const void *)rec) ? NULL :
 		       "STACK with more of it than its record holds";

@@ -20,10 +20,8 @@ struct text_opts {
 	unsigned int width;		/* of a terminal, which names are cut for; 0: none */
 };
 
-#define TEXT_MAX_TABLES		16
-
-/* Return: how many tables there are, with their names in @names. */
-size_t text__tables(const char *names[TEXT_MAX_TABLES]);
+/* Return: the names of the tables, up to a NULL. */
+const char *const *text__tables(void);
 
 /*
  * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its

@@ -333,131 +333,154 @@ static void set_cfa(struct cfi_row *row, uint64_t reg, int64_t off, struct bytes
 	row->cfa_expr = 0;
 }
 
+/* Runs @op if it says from where on the next instructions hold. Return: whether it does. */
+static bool run_location(const struct fde *e, uint8_t op, struct bytes *b, uint64_t *loc)
+{
+	switch (op) {
+	case DW_CFA_set_loc:
+		*loc = take(b, 8);
+		return true;
+	case DW_CFA_advance_loc1:
+		*loc += take(b, 1) * e->code_align;
+		return true;
+	case DW_CFA_advance_loc2:
+		*loc += take(b, 2) * e->code_align;
+		return true;
+	case DW_CFA_advance_loc4:
+		*loc += take(b, 4) * e->code_align;
+		return true;
+	}
+	if ((op & 0xc0) != DW_CFA_advance_loc)
+		return false;
+	*loc += (op & 0x3f) * e->code_align;
+	return true;
+}
+
+static void restore(struct machine *m, uint64_t reg)
+{
+	if (reg < CFI_NR_REGS)
+		m->row->regs[reg] = m->initial.regs[reg];
+}
+
+/* Runs @op if it says where the caller's value of a register is. Return: whether it does. */
+static bool run_register(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
+{
+	struct cfi_row *row = m->row;
+	uint64_t reg;
+
+	switch (op & 0xc0) {
+	case DW_CFA_offset:
+		set(row, op & 0x3f, CFI_OFFSET, take_uleb(b) * da);
+		return true;
+	case DW_CFA_restore:
+		restore(m, op & 0x3f);
+		return true;
+	}
+	switch (op) {
+	case DW_CFA_offset_extended:
+		reg = take_uleb(b);
+		set(row, reg, CFI_OFFSET, take_uleb(b) * da);
+		return true;
+	case DW_CFA_offset_extended_sf:
+		reg = take_uleb(b);
+		set(row, reg, CFI_OFFSET, take_sleb(b) * da);
+		return true;
+	case DW_CFA_GNU_negative_offset_extended:
+		reg = take_uleb(b);
+		set(row, reg, CFI_OFFSET, -(int64_t)take_uleb(b) * da);
+		return true;
+	case DW_CFA_val_offset:
+		reg = take_uleb(b);
+		set(row, reg, CFI_VAL_OFFSET, take_uleb(b) * da);
+		return true;
+	case DW_CFA_val_offset_sf:
+		reg = take_uleb(b);
+		set(row, reg, CFI_VAL_OFFSET, take_sleb(b) * da);
+		return true;
+	case DW_CFA_restore_extended:
+		restore(m, take_uleb(b));
+		return true;
+	case DW_CFA_undefined:
+		set(row, take_uleb(b), CFI_UNDEFINED, 0);
+		return true;
+	case DW_CFA_same_value:
+		set(row, take_uleb(b), CFI_SAME, 0);
+		return true;
+	case DW_CFA_register:
+		reg = take_uleb(b);
+		set(row, reg, CFI_REGISTER, take_uleb(b));
+		return true;
+	case DW_CFA_expression:
+		reg = take_uleb(b);
+		set(row, reg, CFI_EXPR, take_expr(b));
+		return true;
+	case DW_CFA_val_expression:
+		reg = take_uleb(b);
+		set(row, reg, CFI_VAL_EXPR, take_expr(b));
+		return true;
+	}
+	return false;
+}
+
+/* Runs @op if it says where the frame is, or is about the whole row. Return: whether it could. */
+static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
+{
+	struct cfi_row *row = m->row;
+	uint64_t reg;
+
+	switch (op) {
+	case DW_CFA_remember_state:
+		if (m->nr_remembered == MAX_REMEMBERED)
+			return false;
+		m->remembered[m->nr_remembered++] = *row;
+		return true;
+	case DW_CFA_restore_state:
+		if (!m->nr_remembered)
+			return false;
+		*row = m->remembered[--m->nr_remembered];
+		return true;
+	case DW_CFA_def_cfa:
+		reg = take_uleb(b);
+		set_cfa(row, reg, take_uleb(b), b);
+		return true;
+	case DW_CFA_def_cfa_sf:
+		reg = take_uleb(b);
+		set_cfa(row, reg, take_sleb(b) * da, b);
+		return true;
+	case DW_CFA_def_cfa_register:
+		set_cfa(row, take_uleb(b), row->cfa_off, b);
+		return true;
+	case DW_CFA_def_cfa_offset:
+		set_cfa(row, row->cfa_reg, take_uleb(b), b);
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		set_cfa(row, row->cfa_reg, take_sleb(b) * da, b);
+		return true;
+	case DW_CFA_def_cfa_expression:
+		row->cfa_expr = take_expr(b);
+		return true;
+	case DW_CFA_GNU_args_size:
+		take_uleb(b);
+		return true;
+	case DW_CFA_nop:
+		return true;
+	}
+	return false;
+}
+
 /* Runs instructions until they are about code behind @pc. */
 static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
-	struct cfi_row *row = m->row;
-	int64_t da = e->data_align;
-	uint64_t loc = e->pc, reg;
+	uint64_t loc = e->pc;
 	uint8_t op;
 
 	while (!b.bad && b.p < b.end) {
 		op = take(&b, 1);
-		switch (op & 0xc0) {
-		case DW_CFA_advance_loc:
-			loc += (op & 0x3f) * e->code_align;
-			if (loc > pc)
-				return true;
-			continue;
-		case DW_CFA_offset:
-			set(row, op & 0x3f, CFI_OFFSET, take_uleb(&b) * da);
-			continue;
-		case DW_CFA_restore:
-			reg = op & 0x3f;
-			if (reg < CFI_NR_REGS)
-				row->regs[reg] = m->initial.regs[reg];
-			continue;
-		}
-		switch (op) {
-		case DW_CFA_nop:
-			break;
-		case DW_CFA_set_loc:
-			loc = take(&b, 8);
+		if (run_location(e, op, &b, &loc)) {
 			if (loc > pc)
 				return !b.bad;
-			break;
-		case DW_CFA_advance_loc1:
-			loc += take(&b, 1) * e->code_align;
-			if (loc > pc)
-				return !b.bad;
-			break;
-		case DW_CFA_advance_loc2:
-			loc += take(&b, 2) * e->code_align;
-			if (loc > pc)
-				return !b.bad;
-			break;
-		case DW_CFA_advance_loc4:
-			loc += take(&b, 4) * e->code_align;
-			if (loc > pc)
-				return !b.bad;
-			break;
-		case DW_CFA_offset_extended:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_OFFSET, take_uleb(&b) * da);
-			break;
-		case DW_CFA_offset_extended_sf:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_OFFSET, take_sleb(&b) * da);
-			break;
-		case DW_CFA_GNU_negative_offset_extended:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_OFFSET, -(int64_t)take_uleb(&b) * da);
-			break;
-		case DW_CFA_val_offset:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_VAL_OFFSET, take_uleb(&b) * da);
-			break;
-		case DW_CFA_val_offset_sf:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_VAL_OFFSET, take_sleb(&b) * da);
-			break;
-		case DW_CFA_restore_extended:
-			reg = take_uleb(&b);
-			if (reg < CFI_NR_REGS)
-				row->regs[reg] = m->initial.regs[reg];
-			break;
-		case DW_CFA_undefined:
-			set(row, take_uleb(&b), CFI_UNDEFINED, 0);
-			break;
-		case DW_CFA_same_value:
-			set(row, take_uleb(&b), CFI_SAME, 0);
-			break;
-		case DW_CFA_register:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_REGISTER, take_uleb(&b));
-			break;
-		case DW_CFA_remember_state:
-			if (m->nr_remembered == MAX_REMEMBERED)
-				return false;
-			m->remembered[m->nr_remembered++] = *row;
-			break;
-		case DW_CFA_restore_state:
-			if (!m->nr_remembered)
-				return false;
-			*row = m->remembered[--m->nr_remembered];
-			break;
-		case DW_CFA_def_cfa:
-			reg = take_uleb(&b);
-			set_cfa(row, reg, take_uleb(&b), &b);
-			break;
-		case DW_CFA_def_cfa_sf:
-			reg = take_uleb(&b);
-			set_cfa(row, reg, take_sleb(&b) * da, &b);
-			break;
-		case DW_CFA_def_cfa_register:
-			set_cfa(row, take_uleb(&b), row->cfa_off, &b);
-			break;
-		case DW_CFA_def_cfa_offset:
-			set_cfa(row, row->cfa_reg, take_uleb(&b), &b);
-			break;
-		case DW_CFA_def_cfa_offset_sf:
-			set_cfa(row, row->cfa_reg, take_sleb(&b) * da, &b);
-			break;
-		case DW_CFA_def_cfa_expression:
-			row->cfa_expr = take_expr(&b);
-			break;
-		case DW_CFA_expression:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_EXPR, take_expr(&b));
-			break;
-		case DW_CFA_val_expression:
-			reg = take_uleb(&b);
-			set(row, reg, CFI_VAL_EXPR, take_expr(&b));
-			break;
-		case DW_CFA_GNU_args_size:
-			take_uleb(&b);
-			break;
-		default:
+		} else if (!run_register(m, e->data_align, op, &b) &&
+			   !run_frame(m, e->data_align, op, &b)) {
 			return false;
 		}
 	}

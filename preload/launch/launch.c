@@ -327,12 +327,27 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		begin_call(t, cbid, d, 0);
 }
 
+static inline __attribute__((always_inline)) void call_returned(struct launcher *t,
+								CUpti_CallbackId cbid,
+								const CUpti_CallbackData *d)
+{
+	const CUresult *result = d->functionReturnValue;
+
+	if (result && __builtin_expect(*result, 0))
+		refused__add(d->correlationId, *result);
+	if (t && !t->level) {	/* else a handler's, within one that is being told of */
+		t->slot.correlation_id = 0;	/* the launch is over */
+		t->slot.in_call = 0;
+		if (wait__call(cbid) && __builtin_expect(wait__is_long(*d->correlationData), 0))
+			waited(cbid, d);
+	}
+}
+
 HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
 					CUpti_CallbackId cbid, const void *data)
 {
 	const CUpti_CallbackData *d = data;
 	struct launcher *t = this_thread;
-	const CUresult *result;
 	uint64_t ticks;
 
 	(void)userdata;
@@ -346,16 +361,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 		return;
 	}
 	if (d->callbackSite != CUPTI_API_ENTER) {
-		result = d->functionReturnValue;
-		if (result && __builtin_expect(*result, 0))
-			refused__add(d->correlationId, *result);
-		if (t && !t->level) {	/* else a handler's, within one that is being told of */
-			t->slot.correlation_id = 0;	/* the launch is over */
-			t->slot.in_call = 0;
-			if (wait__call(cbid) &&
-			    __builtin_expect(wait__is_long(*d->correlationData), 0))
-				waited(cbid, d);
-		}
+		call_returned(t, cbid, d);
 		return;
 	}
 	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))

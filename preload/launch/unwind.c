@@ -452,6 +452,82 @@ static void walk__note(struct walk *w, uint64_t sp)
 }
 
 /*
+ * Finds @cfa, the end of the frame whose code has @rule.
+ * @s: the step, or NULL: not noted
+ *
+ * Return: GOES_ON, or how the walk ends.
+ */
+static inline __attribute__((always_inline)) enum outcome walk__leave(struct walk *w, rule_t rule,
+								      uint64_t sp, uint64_t bp,
+								      uint64_t *cfa, struct step *s)
+{
+	enum outcome outcome;
+
+	switch (rule__kind(rule)) {
+	case RULE_SP:
+		*cfa = sp + rule__cfa_off(rule);
+		return GOES_ON;
+	case RULE_BP:
+		*cfa = bp + rule__cfa_off(rule);
+		if (s)
+			s->by_bp = true;
+		return GOES_ON;
+	default:
+		if (s) {
+			s->by_bp = true;
+			s->cfa_at = bp + rule__cfa_off(rule);
+			s->unusual = rule__kind(rule) != RULE_BP_DEREF;
+		}
+		outcome = walk__unusual(w, rule, sp, bp);
+		*cfa = w->cfa;
+		return outcome;
+	}
+}
+
+/* From the frame of a signal handler to what the signal interrupted. Return: false if it is cut off. */
+static inline __attribute__((always_inline)) bool walk__leave_signal(struct walk *w, uint64_t *ip,
+								     uint64_t *sp, uint64_t *bp)
+{
+	uint64_t frame = *sp;
+
+	walk__not_a_return(w);
+	return walk__read(w, frame + UC_RIP, ip) && walk__read(w, frame + UC_RBP, bp) &&
+	       walk__read(w, frame + UC_RSP, sp) && walk__enter(w, *sp) &&
+	       walk__push(w, *ip + 1, *sp);
+}
+
+/* The caller's rbp, where @rule says that it was saved. @s: the step, or NULL: not noted. */
+static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *w, rule_t rule,
+								   uint64_t cfa, uint64_t *bp,
+								   struct step *s)
+{
+	uint64_t slot;
+
+	if (rule__bp_how(rule) == BP_SAME)
+		return true;
+	slot = (rule__bp_how(rule) == BP_CFA ? cfa : *bp) + rule__bp_off(rule);
+	if (!walk__read(w, slot, bp))
+		return false;
+	if (s) {
+		s->bp_at = slot;
+		s->by_bp |= rule__bp_how(rule) == BP_BP;
+	}
+	return true;
+}
+
+/* Return: the rule for the caller at @ip, which is not the one that came after @e the last time. */
+static inline __attribute__((always_inline)) struct known_rule *walk__follow(struct walk *w,
+									     struct known_rule *e,
+									     uint64_t ip)
+{
+	struct known_rule *next = walk__find(w, ip, false);
+
+	if (w->remember && next != &w->unkept)
+		e->rule = (e->rule & ~0xffffull) | (next - w->u->rules);
+	return next;
+}
+
+/*
  * Along the stack by rules alone; rsp, rbp and rip are all that it follows.
  *
  * Most callers are those of the last time. An entry says where its caller's was, so that the rule
@@ -461,7 +537,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 								     const struct context *c,
 								     bool note)
 {
-	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, slot, generation_bits = w->generation;
+	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, generation_bits = w->generation;
 	struct known_rule *const rules = w->u->rules, *e, *next;
 	struct step *s = NULL;
 	enum outcome outcome;
@@ -477,38 +553,19 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 			*s = (struct step){ .bp = bp };
 		}
 		switch (rule__kind(rule)) {
-		case RULE_SP:
-			cfa = sp + rule__cfa_off(rule);
-			break;
-		case RULE_BP:
-			cfa = bp + rule__cfa_off(rule);
-			if (note)
-				s->by_bp = true;
-			break;
 		case RULE_END:
 			return COMPLETE;
 		case RULE_SIGNAL:
 			if (note)
 				s->unusual = true;
-			walk__not_a_return(w);
-			slot = sp;
-			if (!walk__read(w, slot + UC_RIP, &ip) ||
-			    !walk__read(w, slot + UC_RBP, &bp) ||
-			    !walk__read(w, slot + UC_RSP, &sp) || !walk__enter(w, sp) ||
-			    !walk__push(w, ip + 1, sp))
+			if (!walk__leave_signal(w, &ip, &sp, &bp))
 				return CUT;
 			e = walk__find(w, ip, true);
 			continue;
 		default:
-			if (note) {
-				s->by_bp = true;
-				s->cfa_at = bp + rule__cfa_off(rule);
-				s->unusual = rule__kind(rule) != RULE_BP_DEREF;
-			}
-			outcome = walk__unusual(w, rule, sp, bp);
+			outcome = walk__leave(w, rule, sp, bp, &cfa, s);
 			if (outcome != GOES_ON)
 				return outcome;
-			cfa = w->cfa;
 		}
 		if (!walk__read(w, cfa - 8, &ip))
 			return CUT;
@@ -519,15 +576,8 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 			if (note)
 				s->unusual = true;
 		}
-		if (rule__bp_how(rule) != BP_SAME) {
-			slot = (rule__bp_how(rule) == BP_CFA ? cfa : bp) + rule__bp_off(rule);
-			if (!walk__read(w, slot, &bp))
-				return CUT;
-			if (note) {
-				s->bp_at = slot;
-				s->by_bp |= rule__bp_how(rule) == BP_BP;
-			}
-		}
+		if (!walk__restore_bp(w, rule, cfa, &bp, s))
+			return CUT;
 		sp = cfa;
 
 		next = &rules[(uint16_t)rule];
@@ -537,9 +587,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 					s->end = cfa - 8;
 				return COMPLETE;
 			}
-			next = walk__find(w, ip, false);
-			if (w->remember && next != &w->unkept)
-				e->rule = (e->rule & ~0xffffull) | (next - rules);
+			next = walk__follow(w, e, ip);
 		}
 		e = next;
 		if (!walk__push(w, ip, sp))

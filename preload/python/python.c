@@ -102,41 +102,70 @@ static struct known_line *python__set(struct python *p, uint64_t code, uint32_t 
 
 _Static_assert(SETS == 1 << (64 - 56), "the hash's shift");
 
+/* Reads what the code object @code has into @fresh and @want. Return: false: it is not as expected. */
+static bool code__read(uint64_t code, struct known_line *fresh, struct known *want)
+{
+	if (!readable(code, L.co_bytes) || load64(code + OB_TYPE) != py.code_type)
+		return false;
+	fresh->name = load64(code + L.co_name);
+	fresh->filename = load64(code + L.co_filename);
+	fresh->table = load64(code + L.co_linetable);
+	want->first_line = load32(code + L.co_firstlineno);
+	fresh->version = L.co_version ? load32(code + L.co_version) : want->first_line;
+	if (!readable(fresh->table, BYTES_DATA) ||
+	    load64(fresh->table + OB_TYPE) != py.bytes_type ||
+	    load64(fresh->table + BYTES_SIZE) > MAX_TABLE)
+		return false;
+	want->table_bytes = load64(fresh->table + BYTES_SIZE);
+	want->table = (const uint8_t *)(uintptr_t)(fresh->table + BYTES_DATA);
+	return readable(fresh->table + BYTES_DATA, want->table_bytes);
+}
+
+/* Return: the line of the instruction @where; @stop: how far the line table was read for it. */
+static int known__line(const struct known *k, uint32_t where, const uint8_t **stop)
+{
+	const uint8_t *end = k->table + k->table_bytes;
+
+	if (L.minor <= 9)
+		return line__lnotab(k->table, end, k->first_line, (int)where, stop);
+	if (L.minor == 10)
+		return line__linetable(k->table, end, k->first_line, (int)where, stop);
+	return line__locations(k->table, end, k->first_line, (int)(where & ~1u), stop);
+}
+
+/* In the place of what @fresh proved to be no more, or of none, or of any. */
+static void python__remember(struct python *p, const struct known_line *fresh)
+{
+	struct known_line *e = python__set(p, fresh->code, fresh->where);
+	unsigned int i;
+
+	for (i = 0; i < WAYS && (e[i].code != fresh->code || e[i].where != fresh->where); i++)
+		;
+	if (i == WAYS)
+		for (i = 0; i < WAYS && e[i].code; i++)
+			;
+	if (i == WAYS)
+		i = p->nr_filled++ % WAYS;
+	e[i] = *fresh;
+}
+
 /* The word of an instruction not met before. 0 if its frame is not shown, or with p->failed. */
 static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
 							      uint32_t where)
 {
-	struct known_line fresh = { .code = code, .where = where }, *e = python__set(p, code, where);
-	const uint8_t *table, *stop;
+	struct known_line fresh = { .code = code, .where = where };
 	struct known want = { 0 };
-	int addr = (int)where, line;
-	unsigned int i;
+	const uint8_t *stop;
+	int line;
 
-	if (!readable(code, L.co_bytes) || load64(code + OB_TYPE) != py.code_type)
-		goto unexpected;
-	fresh.name = load64(code + L.co_name);
-	fresh.filename = load64(code + L.co_filename);
-	fresh.table = load64(code + L.co_linetable);
-	want.first_line = load32(code + L.co_firstlineno);
-	fresh.version = L.co_version ? load32(code + L.co_version) : want.first_line;
-	if (!readable(fresh.table, BYTES_DATA) || load64(fresh.table + OB_TYPE) != py.bytes_type ||
-	    load64(fresh.table + BYTES_SIZE) > MAX_TABLE)
-		goto unexpected;
-	want.table_bytes = load64(fresh.table + BYTES_SIZE);
-	table = (const uint8_t *)(uintptr_t)(fresh.table + BYTES_DATA);
-	if (!readable(fresh.table + BYTES_DATA, want.table_bytes))
-		goto unexpected;
-
-	if (L.minor <= 9)
-		line = line__lnotab(table, table + want.table_bytes, want.first_line, addr, &stop);
-	else if (L.minor == 10)
-		line = line__linetable(table, table + want.table_bytes, want.first_line, addr,
-				       &stop);
-	else
-		line = line__locations(table, table + want.table_bytes, want.first_line,
-				       (int)(where & ~1u), &stop);
-	fresh.prefix_bytes = stop - table;
-	want.table = table;
+	if (!code__read(code, &fresh, &want)) {
+		p->failed = true;
+		interpreter__give_up(XPU_MESSAGE_WARNING, "Python's code objects are not as "
+				     "expected: call chains are without Python's frames");
+		return 0;
+	}
+	line = known__line(&want, where, &stop);
+	fresh.prefix_bytes = stop - want.table;
 	if (L.co_version) {
 		want.table = NULL;
 		want.table_bytes = 0;
@@ -152,24 +181,9 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 		fresh.word = XPU_FRAME_PYTHON | (uint64_t)line << 32 |
 			     (fresh.known ? fresh.known->id : XPU_CODE_UNKNOWN);
 	}
-	if (fresh.known) {
-		/* In the place of what it proved to be no more, or of none, or of any. */
-		for (i = 0; i < WAYS && (e[i].code != code || e[i].where != where); i++)
-			;
-		if (i == WAYS)
-			for (i = 0; i < WAYS && e[i].code; i++)
-				;
-		if (i == WAYS)
-			i = p->nr_filled++ % WAYS;
-		e[i] = fresh;
-	}
+	if (fresh.known)
+		python__remember(p, &fresh);
 	return fresh.word;
-
-unexpected:
-	p->failed = true;
-	interpreter__give_up(XPU_MESSAGE_WARNING, "Python's code objects are not as expected: "
-			     "call chains are without Python's frames");
-	return 0;
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */

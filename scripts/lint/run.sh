@@ -121,7 +121,7 @@ lint_perl() {
 }
 
 lint_mandoc() {
-	run mandoc mandoc '-o -name *.1' mandoc -T lint -W warning
+	run mandoc mandoc '-o -name *.1.in' mandoc -T lint -W warning
 }
 
 set -f

@@ -56,7 +56,7 @@ fault javascript merge/two.js : "echo 'import { one } from \"./one.js\"' >merge/
 fault javascript merge/two.js : "for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
-fault mandoc doc/xpumerge.1 :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1"
+fault mandoc doc/xpumerge.1.in :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 
 # ---- a tool of another version, and one that is missing
 

@@ -5,7 +5,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 
 for program in xpuload xpumerge; do
-	binary=$XPU_BUILD/$program page=$XPU_SRC/doc/$program.1
+	binary=$XPU_BUILD/$program page=$XPU_BUILD/doc/$program.1
 	"$binary" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
 	[ "$(wc -l <help)" -gt 15 ]
 	ok $? "$program: --help lists $(wc -l <help) options"
@@ -34,6 +34,24 @@ for program in xpuload xpumerge; do
 		sed 's/Fl Fl /--/' | sort -u >synopsis
 	is "$(comm -13 help synopsis)" "" "$program: its synopsis has no others"
 
+	# The table that completion is made from, and the words that arguments can be.
+	"$binary" --list-options >table
+	is $? 0 "$program --list-options: status"
+	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
+	cmp -s help listed
+	ok $? "$program: --list-options lists the same" || diag "$(diff help listed)"
+	awk '$1 == "option" { for (i = 5; i <= NF; i++) print $2, $i }' table >words
+	[ "$(wc -l <words)" -ge 9 ]
+	ok $? "$program: its options know $(wc -l <words) words"
+	is "$(while read -r option word; do
+		grep -qE "^([.]It )?[.]?(.* )?(Cm|Li|Fl)( .*)?[ ,]$word( |,|\$)" "$page" || echo "--$option $word"
+	done <words)" "" "$program: the manual page has them all"
+	if command -v mandoc >/dev/null; then
+		is "$(mandoc -T lint -W warning "$page" 2>&1)" "" "$program: mandoc finds the manual page fine"
+	else
+		skip "$program: mandoc finds the manual page fine" "no mandoc"
+	fi
+
 	"$binary" --help | sed -n 's/^ *-\([A-Za-z]\), --.*/\1/p' | sort -u >help
 	grep '^\.It Fl' "$page" | grep -oE 'Fl [A-Za-z]( Ar [a-z .]*)? ,' | cut -c4 | sort -u >man
 	[ -s help ] && cmp -s help man
@@ -41,7 +59,7 @@ for program in xpuload xpumerge; do
 done
 
 undocumented() {	# undocumented PAGE: those of the lines on stdin that it has no item for
-	tr '\n' ' ' <"$XPU_SRC/doc/$1" >page
+	tr '\n' ' ' <"$XPU_BUILD/doc/$1" >page
 	while read -r line; do
 		grep -qF -- ".It ${2}$line" page || echo "$line"
 	done
@@ -68,7 +86,7 @@ sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p
 	done | sort -u >limits
 [ "$(wc -l <limits)" -gt 2 ]
 ok $? "xpuload: $(wc -l <limits) limits of tables"
-grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_SRC/doc/xpuload.1" | grep -v '^32 ' | sort -u >man
+grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' | sort -u >man
 cmp -s limits man
 ok $? "xpuload: the manual page has them" || diag "$(diff limits man)"
 limit() {

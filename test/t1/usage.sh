@@ -65,10 +65,10 @@ sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
 ok $? "formats are found in the help"
-sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_SRC/doc/xpumerge.1" >listed
+sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_BUILD/doc/xpumerge.1" >listed
 is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" "" \
 	"the manual lists each format"
-is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_SRC/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
+is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
 	"and each suffix"
 xpuload --help >help
 is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \

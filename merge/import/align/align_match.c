@@ -492,23 +492,21 @@ struct edge {
 	float from_stack, from_launch;	/* probability that it has no other */
 };
 
-/*
- * Matches those that are in no pair as sets: each stack has one launch at most, each launch one
- * stack. Messages go both ways along the edges until they settle.
- * @left: by thread of the stacks, @launches_left: by thread of the launches: in no pair
- */
-static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
+struct edges {
+	struct edge *v;
+	size_t nr, cap;
+};
+
+/* Adds an edge for each stack and launch that may belong together. Return: 0 or -ENOMEM. */
+static int matcher__find_edges(struct matcher *m, const bool *left, const bool *launches_left,
+			       struct edges *edges)
 {
 	struct aligner *al = m->al;
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
 	const double scale = m->p_stack / ((1 - m->p_stack) * m->stray_rate);
-	double *at_stack = calloc(cpu->nr, sizeof(*at_stack));
-	double *at_launch = calloc(gpu->nr, sizeof(*at_launch));
-	double reach = fmin(m->reach, fmax(al->opts->tolerance_ns, 1)), at, w;
-	ARRAY(struct edge) edges = { 0 };
-	uint32_t i, k, end, mid, hi, sweep;
-	int err = at_stack && at_launch ? 0 : -ENOMEM;
-	size_t n;
+	double reach = fmin(m->reach, fmax(al->opts->tolerance_ns, 1)), at;
+	uint32_t i, k, end, mid, hi;
+	int err = 0;
 
 	aligner__rewind(al);
 	for (i = 0; i < cpu->nr && !err; i++) {
@@ -529,33 +527,65 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 				continue;
 			e.weight = scale * matcher__density(m, at - al->time[k]);
 			if (e.weight > 1e-6)
-				err = array_push(&edges, e);
+				err = array_push(edges, e);
 		}
 	}
-	for (sweep = 0; sweep < NR_SWEEPS && !err; sweep++) {
-		float change = 0, new;
+	return err;
+}
 
-		memset(at_stack, 0, cpu->nr * sizeof(*at_stack));
-		for (n = 0; n < edges.nr; n++)
-			at_stack[edges.v[n].stack] += edges.v[n].weight * edges.v[n].from_launch;
-		memset(at_launch, 0, gpu->nr * sizeof(*at_launch));
-		for (n = 0; n < edges.nr; n++) {
-			struct edge *e = &edges.v[n];
+/*
+ * Sends a message each way along every edge.
+ * @at_stack, @at_launch: room for a sum at each stack and launch
+ *
+ * Return: how much the messages have changed.
+ */
+static float edges__sweep(struct edges *edges, double *at_stack, size_t nr_stacks, double *at_launch,
+			  size_t nr_launches)
+{
+	float change = 0, new;
+	size_t n;
 
-			new = 1 / (1 + fmax(at_stack[e->stack] - e->weight * e->from_launch, 0));
-			change = fmaxf(change, fabsf(new - e->from_stack));
-			e->from_stack = (e->from_stack + new) / 2;
-			at_launch[e->launch] += e->weight * e->from_stack;
-		}
-		for (n = 0; n < edges.nr; n++) {
-			struct edge *e = &edges.v[n];
+	memset(at_stack, 0, nr_stacks * sizeof(*at_stack));
+	for (n = 0; n < edges->nr; n++)
+		at_stack[edges->v[n].stack] += edges->v[n].weight * edges->v[n].from_launch;
+	memset(at_launch, 0, nr_launches * sizeof(*at_launch));
+	for (n = 0; n < edges->nr; n++) {
+		struct edge *e = &edges->v[n];
 
-			new = 1 / (1 + fmax(at_launch[e->launch] - e->weight * e->from_stack, 0));
-			e->from_launch = (e->from_launch + new) / 2;
-		}
-		if (change < 1e-3)
+		new = 1 / (1 + fmax(at_stack[e->stack] - e->weight * e->from_launch, 0));
+		change = fmaxf(change, fabsf(new - e->from_stack));
+		e->from_stack = (e->from_stack + new) / 2;
+		at_launch[e->launch] += e->weight * e->from_stack;
+	}
+	for (n = 0; n < edges->nr; n++) {
+		struct edge *e = &edges->v[n];
+
+		new = 1 / (1 + fmax(at_launch[e->launch] - e->weight * e->from_stack, 0));
+		e->from_launch = (e->from_launch + new) / 2;
+	}
+	return change;
+}
+
+/*
+ * Matches those that are in no pair as sets: each stack has one launch at most, each launch one
+ * stack. Messages go both ways along the edges until they settle.
+ * @left: by thread of the stacks, @launches_left: by thread of the launches: in no pair
+ */
+static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
+{
+	const struct align_side *cpu = m->al->cpu.in, *gpu = m->al->gpu.in;
+	double *at_stack = calloc(cpu->nr, sizeof(*at_stack));
+	double *at_launch = calloc(gpu->nr, sizeof(*at_launch)), w;
+	int err = at_stack && at_launch ? 0 : -ENOMEM;
+	struct edges edges = { 0 };
+	uint32_t sweep;
+	size_t n;
+
+	if (!err)
+		err = matcher__find_edges(m, left, launches_left, &edges);
+	for (sweep = 0; sweep < NR_SWEEPS && !err; sweep++)
+		if (edges__sweep(&edges, at_stack, cpu->nr, at_launch, gpu->nr) < 1e-3)
 			break;
-	}
 	for (n = 0; n < edges.nr && !err; n++) {
 		const struct edge *e = &edges.v[n];
 

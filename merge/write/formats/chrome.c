@@ -9,6 +9,13 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	return chrome__write(events, s, f);
 }
 
+/*
+ * In the manual:
+ * A timeline in Chrome's JSON trace format, for Perfetto
+ * .Pq Lk https://ui.perfetto.dev
+ * or chrome://tracing; see
+ * .Sx TIMELINE .
+ */
 const struct format chrome_format = {
 	.help = "timeline for Perfetto or chrome://tracing",
 	.exports_events = true,

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/format.h"
 
+/*
+ * In the manual:
+ * The tables of the summary, as with
+ * .Fl Fl csv .
+ */
 const struct format csv_format = {
 	.help = "the tables of the summary",
 	.as = &text_format,

@@ -19,6 +19,13 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 	return diff__write_folded(d, f, result);
 }
 
+/*
+ * In the manual:
+ * A line for each call path, as
+ * .Pa flamegraph.pl
+ * wants it; see
+ * .Sx FOLDED STACKS .
+ */
 const struct format folded_format = {
 	.help = "a line for each call path, for flame graphs",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_FREQ | FORMAT_BY,

@@ -30,6 +30,11 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 	return diff__write_html(d, f, page_unit(o));
 }
 
+/*
+ * In the manual:
+ * An interactive flame graph for a browser, in one file that needs no network; see
+ * .Sx PAGE .
+ */
 const struct format html_format = {
 	.help = "interactive flame graph, one file for any browser",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_BY,

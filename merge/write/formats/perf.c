@@ -22,6 +22,15 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	return perfscript__write(events, s, f);
 }
 
+/*
+ * In the manual:
+ * Each device record, CPU sample, wait and time off the CPU as a sample that
+ * .Li "perf script"
+ * would print, for what reads those:
+ * .Pa stackcollapse-perf.pl ,
+ * speedscope, the Firefox Profiler; see
+ * .Sx PERF SCRIPT .
+ */
 const struct format perf_format = {
 	.help = "device records, CPU samples and waits as perf script prints\nsamples",
 	.options = FORMAT_MERGED,

@@ -9,6 +9,12 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	return pftrace__write(events, s, f);
 }
 
+/*
+ * In the manual:
+ * A timeline in Perfetto's own format, a quarter of the size of
+ * .Cm chrome ;
+ * for large recordings.
+ */
 const struct format pftrace_format = {
 	.help = "the timeline in Perfetto's own format, a quarter of the size",
 	.binary = true,

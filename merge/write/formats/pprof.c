@@ -9,6 +9,13 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	return pprof__write(s, f);
 }
 
+/*
+ * In the manual:
+ * A profile for
+ * .Li "go tool pprof"
+ * and the servers that take its format, gzipped; see
+ * .Sx PROFILE .
+ */
 const struct format pprof_format = {
 	.help = "profile for go tool pprof and others of its kind",
 	.binary = true,

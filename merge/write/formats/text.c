@@ -22,6 +22,11 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 	return diff__write_text(d, f);
 }
 
+/*
+ * In the manual:
+ * A summary, the default.
+ * On a terminal, names are cut in the middle to fit its width.
+ */
 const struct format text_format = {
 	.help = "summary (default)",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES,

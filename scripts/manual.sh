@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# manual.sh PAGE.1.in: the manual page, on stdout
+#
+# The list of formats takes the place of the line .\" @formats@, and the list of their suffixes that of
+# .\" @suffixes@. Names and suffixes are those of lib/formats.h; the text about a format is the comment
+# that begins with "In the manual:" in its file in merge/write/formats/.
+set -e
+root=$(dirname "$0")/..
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpumanual.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+
+sed -n 's/^\tFORMAT(\([a-z]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
+[ -s "$tmp/formats" ] || { echo "manual.sh: lib/formats.h has no formats" >&2; exit 1; }
+
+{
+echo '.Bl -tag -width "chrome"'
+while read -r id name _; do
+	file=merge/write/formats/$id.c
+	echo ".It Cm $name"
+	sed -n '/^ \* In the manual:$/,/^ \*\/$/{ /^ \* In the manual:$/d; /^ \*\/$/d; s/^ \* //p; }' "$root/$file" >"$tmp/text"
+	[ -s "$tmp/text" ] || { echo "manual.sh: $file has no comment \"In the manual:\"" >&2; exit 1; }
+	cat "$tmp/text"
+done <"$tmp/formats"
+echo .El
+} >"$tmp/list"
+
+# Formats that are called like their suffix go without a name; a recording is no merged result.
+case $1 in
+*xpuload.1.in)
+	awk '$3 != ".data" { print $3 }' "$tmp/formats" ;;
+*)
+	awk '{ print $3 ($3 == "." $2 ? "" : " (" $2 ")") }' "$tmp/formats" ;;
+esac >"$tmp/suffixes"
+
+# Lines of mdoc: commas behind all but the last two, and a word between these. The last one has the
+# punctuation that the page has behind its line.
+end=$(sed -n 's/^\.\\" @suffixes@ \{0,1\}//p' "$1")
+awk -v end="$end" '{ suffix[NR] = $1; name[NR] = $2 } END {
+	for (i = 1; i <= NR; i++) {
+		sign = i < NR - 1 ? "," : i == NR ? end : ""
+		if (i == NR && i > 1) print "or"
+		if (name[i]) print ".Pa " suffix[i] "\n" name[i] sign
+		else print ".Pa " suffix[i] (sign ? " " sign : "")
+	}
+}' "$tmp/suffixes" >"$tmp/mdoc"
+
+sed -e "/^\.\\\\\" @formats@\$/{ r $tmp/list
+d; }" -e "/^\.\\\\\" @suffixes@/{ r $tmp/mdoc
+d; }" "$1"
