@@ -15,9 +15,10 @@
 #include "base/own_files.h"
 #include "target/target.h"
 
-#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not whole */
+#define MERGE_INCOMPLETE	1	/* status of xpumerge and fold.sh: the result is written,
+					 * but incomplete */
 
-/* The command, cut to what a picture is wide enough for. */
+/* Prints the command to @buf, cut to the width of a picture. */
 static void print_title(const struct options *opts, char *buf, size_t size)
 {
 	size_t used = 0;

@@ -332,7 +332,7 @@ static bool take_option(struct options *opts, int c, char *arg)
 
 /* ---- all of them together -------------------------------------------------------------------- */
 
-/* What the shim of a running program has been told already, by that environment variable. */
+/* Refuses an option for a running program, whose shim has read @env at its start. */
 static bool only_for_command(const char *option, bool given, const char *env)
 {
 	if (given)

@@ -12,7 +12,7 @@
 #include "attach/caps.h"
 #include "attach/kernel.h"
 
-/* Where this is chosen, it is in brackets: "none integrity [confidentiality]". */
+/* The kernel puts the chosen level in brackets: "none integrity [confidentiality]". */
 static bool is_locked_down(void)
 {
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
@@ -24,7 +24,7 @@ static bool is_locked_down(void)
 	return locked;
 }
 
-/* Capabilities that hold in a namespace of users only are none for BPF. */
+/* Capabilities in a user namespace do not count for BPF. */
 static bool is_in_user_namespace(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");

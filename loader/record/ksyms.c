@@ -14,7 +14,8 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* of the very last function: nothing says where it ends */
+#define LAST_BYTES	4096		/* assumed for the last function: nothing says where it ends
+					 * */
 
 struct ksym {
 	uint64_t start;
@@ -24,16 +25,17 @@ struct ksym {
 };
 
 /*
- * Reading takes the kernel a tenth of a second, in which the target may have come and gone. So a
- * thread does it, and who uses the names waits for nothing before the end.
+ * To read the names takes the kernel a tenth of a second, in which the target may have come and
+ * gone. So a thread reads them, and nobody waits for the names before the end.
  */
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* by the reader, which touches nothing below after that */
-	ARRAY(struct ksym) syms;	/* by address, one for each */
+	atomic_bool loaded;		/* set by the reader, which touches nothing below after that
+					 * */
+	ARRAY(struct ksym) syms;	/* by address, one for each address */
 	ARRAY(char) names;
-	ARRAY(uint64_t) waiting;	/* addresses: for their names */
+	ARRAY(uint64_t) waiting;	/* addresses whose names are not known yet */
 };
 
 struct ksyms *ksyms__new(void)
@@ -83,7 +85,10 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 	return 0;
 }
 
-/* By address; of several names of one function a global one first, then as the kernel has them. */
+/*
+ * Orders by address. Of several names of one function, a global name comes first, then the kernel's
+ * order decides.
+ */
 static int ksym__cmp(const void *va, const void *vb)
 {
 	const struct ksym *a = va, *b = vb;
