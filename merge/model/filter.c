@@ -125,7 +125,7 @@ static int filter__set_time(uint64_t *ns, const char *arg, char why[128])
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (!strcmp(end, units[i].suffix))
 			break;
-	/* 2^63 ns are 292 years; a NaN is not less either. */
+	/* 2^63 ns are 292 years; a NaN fails the comparison, too. */
 	if (end == arg || i == ARRAY_SIZE(units) || value < 0 || !(value * units[i].ns < 0x1p63)) {
 		snprintf(why, 128, "'%.60s' is no time, as 1.5, 1500ms or 2m are", arg);
 		return -EINVAL;

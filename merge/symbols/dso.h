@@ -24,7 +24,7 @@
 #include "symbols/symtab.h"
 #include "util.h"
 
-/* What a file is to the trimming of call paths. */
+/* The role of a file in the trimming of call paths. */
 enum dso_role {
 	DSO_PLAIN,
 	DSO_SHIM,		/* libxpushim.so */

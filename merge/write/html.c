@@ -29,7 +29,7 @@ static void print_number(FILE *f, size_t i, uint64_t n)
 	fprintf(f, i ? i % 64 ? ",%" PRIu64 : ",\n%" PRIu64 : "%" PRIu64, n);
 }
 
-/* The same of an index, where NO_INDEX means none. */
+/* Prints one index of an array; NO_INDEX means none. */
 static void print_index(FILE *f, size_t i, uint32_t idx)
 {
 	if (idx == NO_INDEX)
@@ -72,7 +72,7 @@ static void print_pair(FILE *f, size_t i, char *line)
 	fputc(']', f);
 }
 
-/* What text outputs say as lines goes into the page the same: @write makes it. */
+/* Puts lines of the text output, which @write makes, into the page. */
 static int print_text(FILE *f, const struct session *s, size_t nr,
 		      void (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {

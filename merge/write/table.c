@@ -45,7 +45,7 @@ static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
 }
 
-/* What is no name. */
+/* Formats a cell that is not a name. */
 static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
 			 uint64_t n)
 {

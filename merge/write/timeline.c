@@ -185,7 +185,7 @@ out:
 	return err;
 }
 
-/* What is sorted. */
+/* Any event that is sorted. */
 union any_event {
 	struct host_event host;
 	struct device_event device;
@@ -693,7 +693,7 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 			has_skipped = true;
 			continue;
 		}
-		/* What it came down to after a peak, unless that is over by now. */
+		/* Add the value after a peak, unless a later point replaces it. */
 		if (has_skipped && skipped.time_ns > last->time_ns)
 			err = array_push(points, skipped);
 		has_skipped = false;

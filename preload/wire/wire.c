@@ -133,7 +133,7 @@ void wire__repeat_definitions(void)
 		send_definition(d);
 }
 
-/* Return: a new interned string, sent to listeners, or NULL. Strings have an upper length. */
+/* Return: a new interned string, sent to listeners, or NULL. The caller has limited @len. */
 static struct string *string__new(const char *name, size_t len)
 {
 	struct string *s = malloc(sizeof(*s) + len + 1);

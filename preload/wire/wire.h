@@ -49,7 +49,7 @@ void wire__message(uint16_t level, const char *text);
 /* Sends the records that are packed so far. */
 void wire__flush(void);
 
-/* Forgets which definitions were sent, so that all go out again with the next flush. */
+/* Packs every definition again, so that all go out with the next flush. */
 void wire__repeat_definitions(void);
 
 #endif /* XPU_PRELOAD_WIRE_H */
