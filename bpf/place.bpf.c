@@ -101,7 +101,7 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
  * @task: the current one, of a 64-bit program
  * @s: scratch memory
  * @exact: hash the instruction, not the function. A preempted thread stops at an arbitrary
- * 	instruction, and each would make another stack
+ *	instruction, and each would make another stack
  * @hash: the hash to add to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,

@@ -329,8 +329,8 @@ struct xpu_record_callchain {
  * A frame of a call chain that is no return address: one of Python's, in the place of the frame of
  * its interpreter's evaluation loop. No user address has a top byte.
  *
- * 	63  56 55 54    32 31   0
- * 	 0xf5   0   line    code
+ *	63  56 55 54    32 31   0
+ *	 0xf5   0   line    code
  *
  * line is 0 where it is not known; code is the id of an XPU_RECORD_PYCODE of the process, or one
  * of:

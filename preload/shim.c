@@ -3,9 +3,9 @@
  * The life of the shim in a process:
  *
  *   loaded     the constructor makes the CUDA driver call InitializeInjection() at cuInit
- *   dormant the process uses CUDA, but nobody listens: CUPTI is not even opened
+ *   dormant    the process uses CUDA, but nobody listens: CUPTI is not even opened
  *   awake      somebody listens: launches are tagged, device work is collected
- *   failed the shim could not become awake; the reason is reported once
+ *   failed     the shim could not become awake; the reason is reported once
  *
  * A thread of the shim's own moves it between the last three and carries the device records out.
  * Nothing in here exits, aborts, prints or waits without a limit.

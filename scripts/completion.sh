@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# completion.sh PROGRAM: bash's completion of its command line, on stdout
+# completion.sh PROGRAM: prints bash's completion of its command line
 #
-# The options are those of --help. What an option takes is its name there: FILE, DIR, PID. Which names
-# it knows is what the program says to one that it does not.
+# The options are those of --help. --help also shows the kind of an option's argument by a name:
+# FILE, DIR, PID. The names that an option knows come from the program's message for an unknown one.
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}

@@ -18,10 +18,8 @@
  * 500 MB, plus the floors.
  */
 #define LIMIT_ROWS(row)								\
-	/*
-	 *  Call chains that are known when they come again. Beyond: the table is \ begun afresh,
-	 * and chains are written again, under other ids: nothing is lost.
-	 */	\
+	/* Call chains that are known when they come again. Beyond: the table is	\
+	 * begun afresh, and chains are written again, under other ids: nothing is lost. */	\
 	row(CHAINS,	1 << 18,	1 << 21,	1 << 12)		\
 	/* Numbers that a shim has given to call paths. Beyond: launches from there are	\
 	 * recorded without a call path, and counted. */				\

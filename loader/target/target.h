@@ -35,7 +35,7 @@ void target__init(void);
 void target__restore(void);
 
 /*
- *  Checks that the command exists, so that a typing error does not cost an old recording. Return: 0
+ * Checks that the command exists, so that a typing error does not cost an old recording. Return: 0
  * or a negative errno.
  */
 int target__find(const char *name);

@@ -6,15 +6,15 @@
  * would have written, in memory, so that the session and every writer can use them. Frames come
  * with their names (XPU_FRAME_NAMED).
  *
- * 	import__init(&im);
- * 	proc = import__process(&im, pid, comm, time_ns);
- * 	thread = import__thread(&im, proc, tid);
- * 	path = import__path(&im, proc, time_ns, "cudaLaunchKernel", frames, nr);
- * 	import__launch(&im, time_ns, correlation_id, path, thread);
- * 	import__kernel(&im, proc, &work, span__of("saxpy"));
- * 	err = import__finish(&im, &reader, "trace.json");
- * 	...
- * 	import__exit(&im);
+ *	import__init(&im);
+ *	proc = import__process(&im, pid, comm, time_ns);
+ *	thread = import__thread(&im, proc, tid);
+ *	path = import__path(&im, proc, time_ns, "cudaLaunchKernel", frames, nr);
+ *	import__launch(&im, time_ns, correlation_id, path, thread);
+ *	import__kernel(&im, proc, &work, span__of("saxpy"));
+ *	err = import__finish(&im, &reader, "trace.json");
+ *	...
+ *	import__exit(&im);
  *
  * If memory is short, @err keeps the error, as a stream does: later calls are ignored, ids are 0,
  * and import__finish() returns the error.

@@ -2,18 +2,18 @@
 /*
  * json.h - reads JSON value by value from a buffer, without copying it
  *
- * 	struct json j;
- * 	struct span key, text;
+ *	struct json j;
+ *	struct span key, text;
  *
- * 	json__init(&j, buf, size);
- * 	if (json__enter(&j, '{'))
- * 		while (json__next_key(&j, &key))
- * 			if (span__is(key, "name"))
- * 				json__string(&j, &text);
- * 			else
- * 				json__skip(&j);
- * 	if (j.what)
- * 		complain(j.what, j.p - buf);
+ *	json__init(&j, buf, size);
+ *	if (json__enter(&j, '{'))
+ *		while (json__next_key(&j, &key))
+ *			if (span__is(key, "name"))
+ *				json__string(&j, &text);
+ *			else
+ *				json__skip(&j);
+ *	if (j.what)
+ *		complain(j.what, j.p - buf);
  *
  * After an error every call fails, and j.what describes the error at j.p. The input may be
  * anything; nesting is limited.

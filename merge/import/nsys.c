@@ -55,7 +55,7 @@ static bool nsys__has_column(struct nsys *n, const char *table, const char *colu
 /*
  * nsys__select - select all rows of a table
  * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
- * 	     @nr_needed
+ *	     @nr_needed
  * @order: ORDER BY, or ""
  *
  * Return: 0, with *@stmt NULL if there is no such table; or -errno.

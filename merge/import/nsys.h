@@ -2,10 +2,10 @@
 /*
  * nsys.h - reads Nsight Systems' SQLite export
  *
- * 	nsys__open(&n, "report.sqlite", &msgs);
- * 	nsys__import(&n, &import);		a recording, for all writers, or
- * 	nsys__write_events(&n, f, &opts);	the events of nsys2json
- * 	nsys__close(&n);
+ *	nsys__open(&n, "report.sqlite", &msgs);
+ *	nsys__import(&n, &import);		a recording, for all writers, or
+ *	nsys__write_events(&n, f, &opts);	the events of nsys2json
+ *	nsys__close(&n);
  *
  * The tables and columns of an export depend on the version and on what was traced: missing ones
  * are no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;

@@ -58,9 +58,9 @@ struct join_entry;
 struct join_waiting;
 
 /*
- * 	if (join__add_work(j, key, &w) > 0)
- * 		while ((match = join__next(j)))
- * 			...
+ *	if (join__add_work(j, key, &w) > 0)
+ *		while ((match = join__next(j)))
+ *			...
  *
  * The return value of a call that adds says whether there are matches; take them all before the
  * next such call.

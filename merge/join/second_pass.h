@@ -2,11 +2,11 @@
 /*
  * second_pass.h - the input of the second pass over a recording, and the data that its parts keep
  *
- * 	device.c		launches and device work, through the join
- * 	calls.c			calls of CUDA's API
- * 	samples.c		CPU samples, and stacks that are unwound here
- * 	off.c			off-CPU time; then waits, and accounts of threads
- * 	ranges.c the times of NVTX ranges, and which were open when
+ *	device.c		launches and device work, through the join
+ *	calls.c			calls of CUDA's API
+ *	samples.c		CPU samples, and stacks that are unwound here
+ *	off.c			off-CPU time; then waits, and accounts of threads
+ *	ranges.c		the times of NVTX ranges, and which were open when
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
  * wanted.c (the filter) and tell.h (the sums and the sink).

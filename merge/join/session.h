@@ -2,10 +2,10 @@
 /*
  * session.h - reads one recording, or several, joins and sums up
  *
- * 	session__init(&s, &opts);
- * 	session__process(&s, &reader, 1);	two or three passes over the records
- * 	folded__write(&s, ...);			any number of writers
- * 	session__exit(&s);
+ *	session__init(&s, &opts);
+ *	session__process(&s, &reader, 1);	two or three passes over the records
+ *	folded__write(&s, ...);			any number of writers
+ *	session__exit(&s);
  *
  * The first pass collects the things that records refer to: processes, maps, call paths, names. Its
  * result, struct found, is const from then on. The second pass streams launches and device records
@@ -19,13 +19,13 @@
  *
  * Where to look, in the order in which a record meets them:
  *
- * 	session.c		several recordings, their clocks; the order of the passes
- * 	read/collect.c		first pass
- * 	read/resolve.c resolves ids, before the second pass
- * 	second_pass.h		the second pass, and its files
- * 	place.c puts the join's matches under their call paths
- * 	losses.c afterwards: counts what was sent and has not arrived
- * 	stacks.c		afterwards: names for the frames
+ *	session.c		several recordings, their clocks; the order of the passes
+ *	read/collect.c		first pass
+ *	read/resolve.c		resolves ids, before the second pass
+ *	second_pass.h		the second pass, and its files
+ *	place.c			puts the join's matches under their call paths
+ *	losses.c		afterwards: counts what was sent and has not arrived
+ *	stacks.c		afterwards: names for the frames
  */
 #ifndef MERGE_SESSION_H
 #define MERGE_SESSION_H

@@ -61,7 +61,7 @@ void filter__free(struct filter *f);
  * @f: the filter
  * @kind: which option; if it is given twice, the values of a list add up
  * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular
- * 	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
+ *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
  * @why: on -EINVAL, the error in it
  *
  * Return: 0, -EINVAL or -ENOMEM.

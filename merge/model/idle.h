@@ -3,10 +3,10 @@
  * idle.h - the gaps in which devices had no work, and what the threads did that could have launched
  * work
  *
- * 	idles__work(&i, ...);			every piece of device work
- * 	idles__did(&i, ...); every time that a thread was blocked or waited
- * 	idles__sample(&i, ...); every CPU sample
- * 	idles__finish(&i); sets i.rows and i.gpus
+ *	idles__work(&i, ...);			every piece of device work
+ *	idles__did(&i, ...);			every time that a thread was blocked or waited
+ *	idles__sample(&i, ...);			every CPU sample
+ *	idles__finish(&i);			sets i.rows and i.gpus
  *
  * A gap is attributed to the thread that launched the work after it. The gap's time is shared out
  * among that thread's doings in it: the intervals in which it was off the CPU or waited, and for

@@ -77,7 +77,7 @@ int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
  * @id: 0 for none
  * @idx: set to its index in @n->ranges; an undefined id gets a placeholder
  *
- * Return: the number of ids that nothing defines, or -ENOMEM.
+ * Return: the number of undefined ids, or -ENOMEM.
  */
 int nvtx__range(struct nvtx *n, struct strpool *strings, uint32_t proc, uint32_t id, uint32_t *idx);
 

@@ -2,10 +2,10 @@
 /*
  * waits.h - finds what the device did while threads waited for it
  *
- * 	waits__add(&w, ...);		every wait, then
- * 	waits__ready(&w);
- * 	waits__work(&w, ...);		every piece of device work, in any order, then
- * 	waits__share(&w, fn, ctx); shares out the time of each wait
+ *	waits__add(&w, ...);		every wait, then
+ *	waits__ready(&w);
+ *	waits__work(&w, ...);		every piece of device work, in any order, then
+ *	waits__share(&w, fn, ctx);	shares out the time of each wait
  *
  * This weighs by time, it does not join: a wait belongs to a process, a context and mostly a stream
  * by identity, and it waited for the work that ran there meanwhile. Pieces of work that run at the

@@ -2,18 +2,18 @@
 /*
  * reader.h - xpu.data, record by record
  *
- * 	struct reader r;
- * 	struct record_iter it;
- * 	const struct xpu_record *rec;
+ *	struct reader r;
+ *	struct record_iter it;
+ *	const struct xpu_record *rec;
  *
- * 	if (reader__open(&r, "xpu.data"))
- * 		complain(r.error);
- * 	reader__rewind(&r, &it);
- * 	while ((rec = record_iter__next(&it)))
- * 		switch (rec->type) { ... }
- * 	if (it.end != RECORDS_WHOLE)
- * 		complain(it.what, it.offset);
- * 	reader__close(&r);
+ *	if (reader__open(&r, "xpu.data"))
+ *		complain(r.error);
+ *	reader__rewind(&r, &it);
+ *	while ((rec = record_iter__next(&it)))
+ *		switch (rec->type) { ... }
+ *	if (it.end != RECORDS_WHOLE)
+ *		complain(it.what, it.offset);
+ *	reader__close(&r);
  *
  * An iterator checks the records that it returns: the fixed part of the type is there, every count
  * fits the record's size, and every string ends inside it, so users may rely on them. Records are

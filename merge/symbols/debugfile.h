@@ -3,12 +3,12 @@
  * debugfile.h - finds the symbols of stripped files, and files that are stored by build-id
  *
  * Searched, in this order, for a file with the build-id:
- * 	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
- * 	DIR/.build-id/xx/yyyy/debug perf's cache (~/.debug), for the debug file
- * 	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
- * 	.gnu_debuglink			a file of that name beside the stripped one, in .debug
- * 					beside it, or under a debug directory; its CRC must agree
- * 					where there is no build-id
+ *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
+ *	DIR/.build-id/xx/yyyy/debug	perf's cache (~/.debug), for the debug file
+ *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
+ *	.gnu_debuglink			a file of that name beside the stripped one, in .debug
+ *					beside it, or under a debug directory; its CRC must agree
+ *					where there is no build-id
  */
 #ifndef MERGE_DEBUGFILE_H
 #define MERGE_DEBUGFILE_H

@@ -2,7 +2,7 @@
 /*
  * folded.h - folded stacks, one line a call path, for flamegraph.pl and its like
  *
- * 	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
+ *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
  * Root first, in byte order of the lines. Other roots than the comm, or several, with struct
  * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD;

@@ -150,14 +150,14 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
- * 	paths__guess()		which path is it likely to be, by what followed the last time?
- * 	unwinder__chain()	is it that one, or else, what is it?
- * 	paths__tell_guessed()	it is as guessed;
- * 	paths__tell_walked()	it was walked, and is a path that may be remembered: either logs the
- * 				launch, or calls the probe for it;
- * 	probe__launch()		nothing is remembered of what interrupts another launch, of a graph
- * 				node, of a launch whose range the log does not have, and where there
- * 				are no frames.
+ *	paths__guess()		which path is it likely to be, by what followed the last time?
+ *	unwinder__chain()	is it that one, or else, what is it?
+ *	paths__tell_guessed()	it is as guessed;
+ *	paths__tell_walked()	it was walked, and is a path that may be remembered: either logs the
+ *				launch, or calls the probe for it;
+ *	probe__launch()		nothing is remembered of what interrupts another launch, of a graph
+ *				node, of a launch whose range the log does not have, and where there
+ *				are no frames.
  *
  * It has no frame of its own, which would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.

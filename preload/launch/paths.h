@@ -30,7 +30,7 @@
 struct paths;		/* the paths of one thread */
 
 /*
- *  Whether launches are logged: XPUSHIM_PROBE=launch|path, with path as the default. If not, every
+ * Whether launches are logged: XPUSHIM_PROBE=launch|path, with path as the default. If not, every
  * launch calls the probe, and the logs are for ranges.c only.
  */
 extern bool paths__enabled;

@@ -37,8 +37,8 @@ enum bp_how {			/* the caller's rbp */
 /*
  * All that a walk needs to know of a return address, in one word:
  *
- * 	63      40 39     22 21  20 19  16 15   0
- * 	 cfa_off    bp_off   bp_how  kind   next
+ *	63      40 39     22 21  20 19  16 15   0
+ *	 cfa_off    bp_off   bp_how  kind   next
  *
  * Offsets are in words of the stack; next is the entry of the last caller.
  */

@@ -49,7 +49,7 @@ struct unwind_trace {
  * be called before any launch is tagged; only the first call does anything.
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
- * 					auto, the default: dwarf where that is possible
+ *					auto, the default: dwarf where that is possible
  *   XPUSHIM_MAX_FRAMES=N		XPU_DEFAULT_FRAMES without it, at most XPU_MAX_FRAMES
  */
 void unwind__init(void);
@@ -98,7 +98,7 @@ uint64_t unwinder__trace_key(const struct unwinder *u);
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
- *  Return: for each frame of the last chain at @level, the stack pointer of its function after the
+ * Return: for each frame of the last chain at @level, the stack pointer of its function after the
  * return. So the function's own part of the stack is from there to the next frame's value.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);

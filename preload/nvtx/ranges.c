@@ -290,7 +290,7 @@ static void node__link(struct ranges *r, struct node *n)
 }
 
 /*
- *  Forgets all paths except the open ones, which move. Pointers to names stay valid until the next
+ * Forgets all paths except the open ones, which move. Pointers to names stay valid until the next
  * call.
  */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)

@@ -65,7 +65,7 @@ bool python__holds(const struct python_trace *trace);
 void python__free(struct python *p);
 
 /*
- *  Packs the definitions that launches need. Under the activity lock.
+ * Packs the definitions that launches need. Under the activity lock.
  * Return: whether there were any.
  */
 bool python__drain(void);

@@ -5,7 +5,7 @@
 gen="$XPU_BUILD/gen_twofile"
 NR=92732
 
-# What came out: "right N wrong N uncertain N", of the launches that have a stack.
+# Prints "right N wrong N uncertain N", of the launches that have a stack.
 verdict() {
 	awk '
 	!/\[GPU[0-9]*_Kernel\]/ { next }

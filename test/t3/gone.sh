@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What others do to a recording while it is written: what is lost is said and counted, and the status
-# fails; the target goes on.
+# Other programs damage a recording while it is written: losses are reported and counted, and the
+# status fails; the target goes on.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

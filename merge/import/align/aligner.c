@@ -36,7 +36,7 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
  * knows, too, with about as many events. A tool that recorded the process's id for each thread has
  * too many events under that id.
  * @threads: by thread of the launches, then by thread of the stacks: a number, equal for equal ids
- * 	if ids are believed, else 0 for all
+ *	if ids are believed, else 0 for all
  */
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
