@@ -123,10 +123,8 @@ enum xpu_record_type {
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for it to find the
-					 * next block */
-#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two blocks
-					 * */
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for it */
+#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two */
 /*
  * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
  * reader busy for hours. Records that would pack closer are stored unpacked.
@@ -341,8 +339,7 @@ struct xpu_record_callchain {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* no Python frame here, and only Python frames were
-						 * asked for */
+#define XPU_CODE_NATIVE		0		/* not Python, in a chain of Python frames only */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but it is not known which code */
 
 /*
@@ -761,8 +758,7 @@ struct xpu_record_stream {		/* where device work ran */
 };
 
 #define XPU_MISC_GRAPH_NODE	1	/* of KERNEL, MEMCPY, MEMSET: graph_node_id is there */
-#define XPU_MISC_BAD_TIME	2	/* of KERNEL, MEMCPY, MEMSET: CUPTI gave no times; both are
-					 * 0 here */
+#define XPU_MISC_BAD_TIME	2	/* of the same three: CUPTI gave no times; both are 0 */
 
 struct xpu_record_kernel {
 	struct xpu_record hdr;

@@ -87,7 +87,7 @@ static void check_probes(const char *shim)
 	int err;
 
 	if (!shim) {
-		report(MISSING, "shim", "libxpushim.so is neither beside xpuload nor in "
+		report(MISSING, "shim", "cannot find libxpushim.so beside xpuload or in "
 		       "../lib/xpuload: it was not built (needs the CUPTI headers)");
 		return;
 	}
@@ -212,8 +212,8 @@ int check__run(const char *shim)
 	check_cupti();
 	check_unwinding();
 	if (nr_missing)
-		fprintf(stderr, "xpuload cannot record here: %d of what it needs %s missing\n",
-			nr_missing, nr_missing == 1 ? "is" : "are");
+		fprintf(stderr, "xpuload cannot record here: %d requirement%s missing\n",
+			nr_missing, nr_missing == 1 ? " is" : "s are");
 	else
 		fprintf(stderr, "xpuload can record here\n");
 	return nr_missing ? 1 : 0;

@@ -49,7 +49,7 @@ static int take_name(const struct options *opts, struct safefile *f)
 	if (err) {
 		err = keeper__rename(f->dir_fd, f->name, OLD_SUFFIX);
 		if (err)
-			msg__warn("what was kept for the old recording stays in %s"
+			msg__warn("the files kept for the old recording stay in %s"
 				  XPU_KEPT_SUFFIX ": %s", opts->data, safefile__strerror(err));
 	}
 	err = safefile__commit(f);

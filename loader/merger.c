@@ -15,8 +15,7 @@
 #include "base/own_files.h"
 #include "target/target.h"
 
-#define MERGE_INCOMPLETE	1	/* status of xpumerge and fold.sh: the result is written,
-					 * but incomplete */
+#define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
 
 /* Prints the command to @buf, cut to the width of a picture. */
 static void print_title(const struct options *opts, char *buf, size_t size)
@@ -60,7 +59,7 @@ bool merger__run(const struct options *opts)
 	pid_t pid;
 
 	if (own_files__find(name, tool, sizeof(tool))) {
-		msg__error("%s is not there: the recording stays in %s", name, opts->data);
+		msg__error("cannot find %s: the recording stays in %s", name, opts->data);
 		return false;
 	}
 	pid = fork();
@@ -71,7 +70,7 @@ bool merger__run(const struct options *opts)
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MERGE_INCOMPLETE)
-		msg__error("not all is in %s: the recording stays in %s", opts->output,
+		msg__error("%s is incomplete: the recording stays in %s", opts->output,
 			   opts->data);
 	else
 		msg__error("%s failed: the recording stays in %s", name, opts->data);

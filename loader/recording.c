@@ -63,11 +63,10 @@ static void tell_disk(struct recording *r, int err, const char *when)
 		return;
 	r->told_disk = true;
 	if (err == ENOLINK)
-		msg__error("%s was removed or replaced while it was recorded: nothing of this "
-			   "recording is left", r->opts->data);
+		msg__error("%s was removed or replaced during the recording, which is lost", r->opts->data);
 	else if (err == ENODATA)
-		msg__error("%s was made shorter by another program while it was recorded: what it "
-			   "held beyond that is lost", r->opts->data);
+		msg__error("another program made %s shorter during the recording: the rest of it is "
+			   "lost", r->opts->data);
 	else
 		msg__error("cannot write %s: %s%s", r->opts->data, strerror(err), when);
 }
@@ -92,7 +91,7 @@ static void drain(struct recording *r)
 
 	err = writer__error(r->writer);
 	if (err)
-		tell_disk(r, err, ": nothing more is recorded; what is there stays readable");
+		tell_disk(r, err, ": the recording stops here; the part before can be read");
 }
 
 /*

@@ -99,8 +99,7 @@ static int open_signals(struct recording *r)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGCHLD, SIG_DFL);	/* while it is ignored, no child can be waited for */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* bytes beyond the limit are counted as lost, as on a full
-					 * disk */
+	signal(SIGXFSZ, SIG_IGN);	/* the excess counts as lost, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd >= 0)
 		return 0;
@@ -120,7 +119,7 @@ static void start_pyfind(struct recording *r)
 		return;
 	r->pyfind = pyfind__new();
 	if (!r->pyfind)
-		msg__warn("no Python frames: cannot start what finds them: %s", strerror(errno));
+		msg__warn("no Python frames: cannot start the process that finds them: %s", strerror(errno));
 }
 
 static int start_sampler(struct recording *r, uint64_t period_ns)

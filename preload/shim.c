@@ -52,8 +52,7 @@
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
-#define MAX_WAITS	5		/* of those, retries until CUPTI has given the program's
-					 * buffers back */
+#define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
 /* For the shim's thread, while no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
@@ -332,8 +331,8 @@ static void doze(void)
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
-	names__start();			/* no callback reports unloads until the shim has subscribed
-					 * again */
+	names__start();			/* unloads are not reported until the shim subscribes again
+					 * */
 }
 
 /* Gives CUPTI to the program, which wants it for itself. */
@@ -342,8 +341,7 @@ static void yield(void)
 	char text[256];
 
 	if (shim.state != AWAKE) {
-		activity__yield();	/* CUPTI may be set up still, for a listener that has left
-					 * */
+		activity__yield();	/* it may be set up still, for a listener that has left */
 		return;
 	}
 	doze();
@@ -657,8 +655,7 @@ void shim__load(void)
 	int saved_errno = errno;
 	sigset_t old;
 
-	signals__block(&old);		/* a signal handler might call this function again and wait
-					 * for itself */
+	signals__block(&old);		/* a handler might come back here, and wait for itself */
 	pthread_once(&once, load);
 	signals__restore(&old);
 	errno = saved_errno;

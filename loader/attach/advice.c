@@ -65,7 +65,7 @@ static const char *advice_on_privileges(void)
 		return ": the kernel is locked down: /sys/kernel/security/lockdown";
 	if (kernel__is_before(6, 6) && !caps__have(CAP_SYS_ADMIN))
 		return ": before Linux 6.6 it needs cap_sys_admin, too";
-	return ": something forbids it to us: a security module, or a container's filter of system "
+	return ": it is forbidden: by a security module, or a container's filter of system "
 	       "calls";
 }
 

@@ -101,8 +101,7 @@ int caps__missing(char *buf, size_t size)
 {
 	const bool bpf = !caps__have(CAP_BPF), perfmon = !caps__have(CAP_PERFMON);
 
-	if (caps__have(CAP_SYS_ADMIN))		/* CAP_SYS_ADMIN includes both, and is all that
-						 * there was before them */
+	if (caps__have(CAP_SYS_ADMIN))		/* it includes both */
 		return 0;
 	snprintf(buf, size, "%s%s%s", bpf ? "cap_bpf" : "", bpf && perfmon ? " and " : "",
 		 perfmon ? "cap_perfmon" : "");

@@ -204,8 +204,7 @@ int shim_file__open_mapped(pid_t pid, const char *ours)
 		name[strcspn(name, "\n")] = '\0';
 		fd = mapped__open(pid, start, end - start, name, false);
 		if (fd < 0)
-			fd = errno == ENOENT ? -ESTALE : -errno;	/* the file was replaced
-									 * since */
+			fd = errno == ENOENT ? -ESTALE : -errno;	/* replaced */
 	}
 	free(line);
 	fclose(f);

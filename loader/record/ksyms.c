@@ -14,8 +14,7 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* assumed for the last function: nothing says where it ends
-					 * */
+#define LAST_BYTES	4096		/* of the last function: its end is unknown */
 
 struct ksym {
 	uint64_t start;
@@ -171,8 +170,8 @@ static void ksyms__tell_waiting(struct ksyms *k, struct writer *w)
 	size_t i;
 
 	if (k->waiting.nr && !k->syms.nr)
-		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms does "
-			  "not tell: run it as root, see /proc/sys/kernel/kptr_restrict");
+		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms hides "
+			  "them: run xpuload as root, see /proc/sys/kernel/kptr_restrict");
 	for (i = 0; i < k->waiting.nr; i++)
 		ksyms__tell(k, k->waiting.v[i], w);
 	array_free(&k->waiting);

@@ -18,8 +18,7 @@
  * launches that wait for the shim to define it, and one of the flags below.
  */
 #define PATH_ID(path)	((uint32_t)(path))
-#define PATH_UNTOLD	(1ull << 63)	/* the shim has not defined it yet, or the definition was
-					 * lost */
+#define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
 #define PATH_BEYOND	(1ull << 62)	/* defined, but beyond a limit: the frames are unknown */
 #define PATH_WAITS	(1ull << 32)	/* one launch that waits */
 #define PATH_MAX_WAITS	((1u << 30) - 1)

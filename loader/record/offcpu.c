@@ -67,8 +67,7 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
 	if (!p || process__off_path(p, stack->hash))
-		return;			/* the process is unknown, so its time has no stack; or the
-					 * stack is known already */
+		return;			/* the process is unknown, or its stack is known already */
 	/* Makes sure of the stack's place in the map first. */
 	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
 			     NO_PATH);

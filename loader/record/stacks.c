@@ -111,8 +111,7 @@ void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const 
 	r = writer__reserve(s->writer, size);
 	if (!r) {
 		if (last)
-			last->thread_id = 0;	/* the next stack cannot be compared with this one
-						 * */
+			last->thread_id = 0;	/* the next stack must not refer to this */
 		return;
 	}
 	*r = *what;

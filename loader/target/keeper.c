@@ -24,8 +24,7 @@
 #include "safefile.h"
 #include "base/table.h"
 
-#define HELD_MAX	400		/* files held open, to check at the end whether they still
-					 * exist */
+#define HELD_MAX	400		/* files held open: do they still exist at the end? */
 #define WAIT_NS		50000000	/* between two checks whether to stop */
 #define HANG_NS		2000000000ull	/* after that, the file system counts as not answering */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
@@ -189,8 +188,7 @@ static int job__find(struct job *job)
 	case JOB_LOOK:
 		if (job->fd < 0)
 			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
-		if (job->fd < 0)	/* the process is gone; that does not matter if its file is
-					 * here */
+		if (job->fd < 0)	/* the process is gone; its file may be here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
@@ -247,8 +245,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes = 0, left;
 	int entered, err;
 
-	entered = invoker__enter();	/* for good: the thread reads only what the invoker may read
-					 * */
+	entered = invoker__enter();	/* for good: it reads what the invoker may read */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -543,8 +540,7 @@ static bool is_jit_map(const char *name, size_t len)
 /* Return: what kind of entry @name is, @depth directories below the keeper's own. */
 static enum kept kept_name(const char *name, int depth)
 {
-	size_t len = safefile__stem(name);	/* the keeper may have been killed in the middle of
-						 * a copy */
+	size_t len = safefile__stem(name);	/* it may have been killed while it copied */
 
 	switch (depth) {
 	case 0:

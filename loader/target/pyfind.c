@@ -28,8 +28,7 @@
 
 #define NOBODY		65534
 #define MAX_MEMORY	(512ull << 20)
-#define MAX_CPU_S	60		/* the child's limit for its life: a file takes a
-					 * millisecond or two */
+#define MAX_CPU_S	60		/* in the child's life: a file takes a millisecond or two */
 #define SOCKET_FD	3		/* in the child */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -145,8 +144,7 @@ static _Noreturn void run_child(int fd)
 	int file;
 
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);	/* the child ends with xpuload, so signals need not
-						 * reach it */
+	sigprocmask(SIG_SETMASK, &all, NULL);	/* it ends with xpuload, not by signals */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	file = open("/dev/null", O_RDWR);
 	if (file < 0 || dup2(file, 0) < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0 ||
@@ -276,13 +274,12 @@ void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
 	while ((n = recv(f->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a)) {
 		if (!a.err)
 			fn(ctx, a.pid, a.time_ns, &a.python);
-		else if (a.err != -ENOENT)	/* a python program whose interpreter is in a
-						 * library */
+		else if (a.err != -ENOENT)	/* its interpreter is in a library */
 			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
 	}
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		msg__warn("what finds Python has ended: of processes from now on there are no "
-			  "Python frames");
+		msg__warn("the process that finds Python has ended: processes from now on have "
+			  "no Python frames");
 		pyfind__end(f);
 	}
 }

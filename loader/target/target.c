@@ -23,8 +23,7 @@
 
 #define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, if PATH is unset */
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
-#define RELAY_SAME_NS	500000000	/* apart at most, and of one sender: then it is one signal
-					 * to both */
+#define RELAY_SAME_NS	500000000	/* apart at most: one signal of one sender, to both */
 
 extern char **environ;
 

@@ -83,8 +83,8 @@ static int nsys__select(struct nsys *n, const char *table, const char *columns,
 		bool there = nsys__has_column(n, table, name);
 
 		if (!there && nr < nr_needed && !err) {
-			msgs__add(n->msgs, "%s: table %s has no column %s: no version of Nsight "
-				  "Systems that is known here", n->path, table, name);
+			msgs__add(n->msgs, "%s: table %s: the column %s is missing: unknown version of "
+				  "Nsight Systems", n->path, table, name);
 			err = -EINVAL;
 		}
 		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
@@ -466,10 +466,10 @@ static int nsys__read(struct nsys *n)
 	sqlite3_db_config(n->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	if (sqlite3_exec(n->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
 			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
-		return nsys__fail(n, "is no SQLite file that can be read (nsys export --type sqlite "
+		return nsys__fail(n, "cannot be read as an SQLite file (nsys export --type sqlite "
 				  "makes one)");
 	if (!nsys__has_table(n, "StringIds")) {
-		msgs__add(n->msgs, "%s: is no export of Nsight Systems: there is no table StringIds "
+		msgs__add(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is missing "
 			  "(nsys export --type sqlite makes one)", n->path);
 		return -EINVAL;
 	}
@@ -878,7 +878,7 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	free(done);
 	if (!err)
 		msgs__add(n->msgs, "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
-			  "distance of two in one thread", n->path, n->samples.nr, period_ns / 1000);
+			  "time between two in one thread", n->path, n->samples.nr, period_ns / 1000);
 	return err;
 }
 

@@ -665,18 +665,18 @@ static void twofiles__write_works(struct twofiles *t)
 static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
 {
 	if (opts->cpu && !t->events.nr) {
-		msgs__add(t->msgs, "%s: no stacks in it: lines are 'timestamp_ns comm pid tid cpu "
-			  "frame;frame;...'", opts->cpu);
+		msgs__add(t->msgs, "%s: cannot find any stacks: expected lines 'timestamp_ns comm pid tid "
+			  "cpu frame;frame;...'", opts->cpu);
 		return -EINVAL;
 	}
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
-		msgs__add(t->msgs, t->gpu.damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
-			  "%s: no CUDA events in it: Chrome JSON, JSON lines and the text of CUPTI's "
-			  "samples are known", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
+		msgs__add(t->msgs, t->gpu.damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
+			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the text "
+			  "of CUPTI's samples", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
 		return -EINVAL;
 	}
 	if (t->nr_strange)
-		msgs__add(t->msgs, "%s: %" PRIu64 " lines are no stacks: ignored", opts->cpu,
+		msgs__add(t->msgs, "%s: %" PRIu64 " lines are not stacks: ignored", opts->cpu,
 			  t->nr_strange);
 	if (t->gpu.nr_strange)
 		msgs__add(t->msgs, "%s: %" PRIu64 " %s could not be read: ignored", opts->gpu,
@@ -687,7 +687,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		t->out->damaged = true;
 	}
 	if (opts->cpu && !t->launches.nr)
-		msgs__add(t->msgs, "%s: no API calls in it that the stacks could be of", opts->gpu);
+		msgs__add(t->msgs, "%s: cannot find API calls that match the stacks", opts->gpu);
 	return 0;
 }
 

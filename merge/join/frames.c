@@ -59,8 +59,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
 
 	s->proc = chain->proc;
-	if (chain->launched != NO_INDEX)	/* both chains have lower indices, so they are
-						 * resolved */
+	if (chain->launched != NO_INDEX)	/* both have lower indices */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",
 						  m->chains.v[chain->captured].stack);

@@ -82,8 +82,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			chain = node.chain;
 			comm = node.comm;
 			thread = node.thread;
-			err = chains__in_range(&m->chains, range, &chain);	/* the range of its
-										 * launch */
+			err = chains__in_range(&m->chains, range, &chain);	/* its launch's */
 		} else if (!err && p->opts->graph == GRAPH_BOTH) {
 			err = chains__joined(&m->chains, chain, node.chain, &chain);
 		}

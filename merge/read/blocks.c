@@ -198,8 +198,8 @@ static void blocks__fill(struct blocks *b, struct slot *s)
 		s->bytes = s->header.hdr.size;
 		err = slot__unpack(s, b->unpacker, at + header_bytes);
 		s->kind = !err ? SLOT_BLOCK : err == -ENOMEM ? SLOT_NO_MEMORY : SLOT_DAMAGED;
-		s->what = err == -EPROTO ? "a block is packed in a way that is not known here" :
-			  "the bytes of a block are not those that were written";
+		s->what = err == -EPROTO ? "a block is packed in an unknown way" :
+			  "the bytes of a block have changed since they were written";
 	} else {
 		found = blocks__search(b, b->offset);
 		if (!found) {
@@ -247,8 +247,7 @@ static void blocks__start_thread(struct blocks *b)
 	if (b->nr_asked++ != NR_SLOTS)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* must reach this thread: for a file that becomes shorter
-					 * */
+	sigdelset(&all, SIGBUS);	/* for this thread: the file may become shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	b->threaded = !pthread_create(&b->thread, NULL, blocks__thread, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -344,7 +343,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			break;
 		blocks__damage(b, &(struct damage){
 			s->offset, s->bytes, follows, follows ? s->header.nr_launches : 0,
-			follows ? s->what : "a block that belongs elsewhere",
+			follows ? s->what : "a block from another place or file",
 		});
 	}
 	*block = (struct block){ s->records, s->header.raw_bytes, s->offset };

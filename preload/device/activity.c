@@ -37,10 +37,9 @@
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* kept zeroed and faulted in; buffers beyond, after a
-					 * burst, are freed */
-#define BUSY_BUFFERS	4		/* with so many between two flushes, CUPTI gives buffers
-					 * back without a flush */
+#define POOL_READY	4		/* kept zeroed and faulted in; the rest of a burst is freed
+					 * */
+#define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... ... */
 #define STOP_PAUSES	20		/* ... repeated so many times at most */
@@ -497,7 +496,7 @@ static void tell_of_strangers(void)
 	if (!nr)
 		return;
 	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s of activity records that "
-		 "another user of CUPTI in this program had lent it: that user goes without", nr,
+		 "another user of CUPTI in this program had lent it: that user lacks them", nr,
 		 nr == 1 ? "" : "s");
 	wire__message(XPU_MESSAGE_WARNING, text);
 }
@@ -696,8 +695,7 @@ static bool buffers_are_out(void)
 	const struct buffer *b;
 	int nr = atomic_load(&nr_buffers) - atomic_load(&nr_pool);
 
-	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes buffers
-								 * from the list */
+	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
 		nr--;
 	return nr > 0;
 }

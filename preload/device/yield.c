@@ -29,8 +29,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define QUIET_NS	500000000	/* quiet time after the program's last call: another call
-					 * may follow */
+#define QUIET_NS	500000000	/* after the program's last call: another may follow */
 
 static atomic_int nr_calls;			/* calls of the program into CUPTI that are going on
 						 * */

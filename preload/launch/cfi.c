@@ -186,8 +186,7 @@ static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint6
 	frame_enc = take(&b, 1);
 	count_enc = take(&b, 1);
 	table_enc = take(&b, 1);
-	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* datarel | sdata4: all linkers
-								 * write this */
+	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* datarel | sdata4: all linkers' */
 		return NULL;
 	take_encoded(&b, frame_enc);
 	nr = take_encoded(&b, count_enc);

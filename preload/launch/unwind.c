@@ -129,8 +129,8 @@ enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
 static const char *unavailable(void)
 {
 	if (!cfi__available())
-		return "that needs glibc 2.35 or later";
-	return generation__find() ? NULL : "this C library is not known";
+		return "it needs glibc 2.35 or later";
+	return generation__find() ? NULL : "this C library is unknown";
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -943,7 +943,7 @@ void unwind__init(void)
 	why = unavailable();
 	enabled = !why;
 	if (why && mode && !strcmp(mode, "dwarf"))
-		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf cannot be had: %s; call chains "
+		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf is not possible: %s; call chains "
 			 "follow frame pointers", why);
 	else if (why)
 		complain(XPU_MESSAGE_INFO, "call chains follow frame pointers (--call-graph fp): "

@@ -311,8 +311,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 		r->halves[half] = memory;
 		r->half_bytes[half] = HALF_BYTES;
 	}
-	if (r->early) {			/* the paths that the waiting events refer to were never
-					 * sent */
+	if (r->early) {			/* the paths of the waiting events were never sent */
 		drop(r->nr_waiting);
 		r->nr_waiting = 0;
 	}

@@ -186,7 +186,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&py.get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
 	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
-		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
+		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is unknown: call chains are "
 		       "without its frames (3.8 to 3.13 have them)", version >> 24,
 		       version >> 16 & 0xff);
 		return;

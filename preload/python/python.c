@@ -17,8 +17,7 @@
 #define PROBATION	64		/* walks that check all memory before they read it */
 
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
-#define OWNED_BY_CSTACK		3	/* from 3.12 on: the loop's own frame, not a Python
-					 * function's */
+#define OWNED_BY_CSTACK		3	/* from 3.12 on: the loop's own frame */
 
 /* An instruction that was met: one cache line. */
 struct known_line {

@@ -125,7 +125,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	rm small/a.data			# or the next one might not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
 	is $? 125 "disk full, merged at once: status"
-	like "$(cat log)" 'not all is in small/b.folded: the recording stays in small/|cannot be written' \
+	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
 		"disk full, merged at once: said"
 	umount small
 else

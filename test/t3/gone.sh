@@ -34,7 +34,7 @@ nr_lost() {		# nr_lost LOG: bytes
 
 record removed rm removed.data
 is $status 125 "removed: status"
-is "$(grep -c 'removed.data was removed or replaced while it was recorded: nothing of this recording is left' \
+is "$(grep -c 'removed.data was removed or replaced during the recording, which is lost' \
 	removed.log)" 1 "removed: said, once"
 [ "$(nr_lost removed.log)" -gt 20000 ]
 ok $? "removed: all is lost"

@@ -92,7 +92,7 @@ for who in 0 $other; do
 	waits $who theirs $terces
 	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: status"
-	is "$(cat log)" "xpuload: pid $pid may not be recorded: it is of user $who, you are user\
+	is "$(cat log)" "xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
  $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
 	hasnt home/refused.data "-p, a process of user $who"
 	[ $who = 0 ] || {

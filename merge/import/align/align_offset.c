@@ -12,8 +12,7 @@
 
 #define NR_BINS		(1u << 20)	/* of the histogram of time differences, at most ... */
 #define FEW_BINS	(1u << 12)	/* ... and at least */
-#define BINS_PER_GAP	64		/* bins in a mean gap between launches, at most, in a wide
-					 * range */
+#define BINS_PER_GAP	64		/* of launches: the finest bins, in a wide range */
 #define VOTES		12		/* differences for each bin are enough */
 #define NEAR_BINS	(1u << 14)	/* of the histogram of differences near an offset */
 #define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
