@@ -30,13 +30,11 @@ enum xpu_stop {
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
-	__u32	unsampled;		/* it still runs the loader's code, before the target's exec
-					 * */
+	__u32	unsampled;		/* still runs the loader's code, before the target's exec */
 	__u32	python_from;		/* 0, or the image whose interpreter it has, by a fork */
 	__u32	stop;			/* enum xpu_stop */
 	__u32	execs;			/* another image is replacing it */
-	__u64	ok_ns;			/* the last time that the invoker was allowed to record it
-					 * */
+	__u64	ok_ns;			/* the last time that the invoker might record it */
 	__u64	stop_ns;		/* the recording has nothing later than this */
 };
 

@@ -858,8 +858,7 @@ struct xpu_record_pycode {		/* a Python code object */
 #define XPU_RANGE_DOMAIN_MAX	256
 #define XPU_RANGE_DEPTH		128	/* open on one thread at a time */
 
-struct xpu_record_range {		/* see XPU_RECORD_RANGES; it is the only record of its batch
-					 * */
+struct xpu_record_range {		/* see XPU_RECORD_RANGES; alone in its batch */
 	struct xpu_record hdr;
 	__u32	id;			/* unique in the process */
 	__u32	parent;			/* the path that it was opened in; 0: none */

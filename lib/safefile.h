@@ -26,8 +26,7 @@
 
 struct safefile {
 	int fd;			/* open for writing; the caller closes it */
-	int dir_fd;		/* of the directory that @name is in, for the functions here; or -1
-				 * */
+	int dir_fd;		/* of the directory that @name is in, for functions here; or -1 */
 	char *name;		/* NULL: written in place */
 	char *tmp;		/* its temporary name until safefile__commit(), then NULL */
 	dev_t dev;		/* identity of the file that was made */

@@ -331,8 +331,7 @@ static void doze(void)
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
-	names__start();			/* unloads are not reported until the shim subscribes again
-					 * */
+	names__start();			/* unloads go unreported until it subscribes again */
 }
 
 /* Gives CUPTI to the program, which wants it for itself. */

@@ -30,8 +30,7 @@ struct ksym {
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* set by the reader, which touches nothing below after that
-					 * */
+	atomic_bool loaded;		/* set by the reader, which then touches nothing below */
 	ARRAY(struct ksym) syms;	/* by address, one for each address */
 	ARRAY(char) names;
 	ARRAY(uint64_t) waiting;	/* addresses whose names are not known yet */

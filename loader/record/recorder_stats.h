@@ -13,8 +13,7 @@ struct recorder_blame {
 	uint64_t nr;			/* sum of the members below */
 	uint64_t nr_missing;		/* launches tagged by the shim, but not received */
 	uint64_t nr_lost;		/* launches that did not fit into the ring */
-	uint64_t nr_batches;		/* batches of device records that did not fit into the ring
-					 * */
+	uint64_t nr_batches;		/* of device records, that did not fit into the ring */
 	uint64_t nr_waits;
 	uint64_t nr_dropped_cupti;	/* device records that CUPTI dropped */
 	uint64_t nr_dropped_shim;
@@ -46,8 +45,7 @@ struct recorder_stats {
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_samples;		/* received */
 	uint64_t nr_ranges;		/* received: events of NVTX ranges */
-	uint64_t nr_ranges_missing;	/* events that the shims say they logged, but not received
-					 * */
+	uint64_t nr_ranges_missing;	/* events logged, as the shims say, but not received */
 	uint64_t nr_ranges_dropped;	/* events that the shims say they dropped */
 	uint64_t nr_errors;		/* processes that could not be recorded */
 	uint64_t nr_no_memory;		/* launches dropped for want of memory here ... */

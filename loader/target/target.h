@@ -17,8 +17,7 @@ struct target {
 	int error_fd;			/* the child writes the error of its exec here */
 	bool exited;
 	int wait_status;		/* once exited, as wait(2) encodes it */
-	struct {			/* signals that came to us, which may have to be passed on
-					 * */
+	struct {			/* signals that came to us, perhaps to be passed on */
 		bool pending;
 		pid_t sender_pid;
 		uint64_t time_ns;

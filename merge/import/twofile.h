@@ -23,8 +23,7 @@ struct twofile_opts {
 };
 
 struct twofile {
-	uint64_t nr_stacks, nr_launches;	/* nr_launches: only of the kinds that stacks have
-						 * */
+	uint64_t nr_stacks, nr_launches;	/* nr_launches: of the kinds that stacks have */
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches */
 	uint64_t nr_no_launch;			/* stacks */
 	uint64_t nr_calls, nr_works;

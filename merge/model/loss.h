@@ -21,14 +21,13 @@ struct loss {
 	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
 	uint64_t nr_captured;		/* launch records apart: captured into graphs, not run */
 	uint64_t nr_refused;		/* launch records apart: CUDA returned an error */
-	uint64_t at_detach;		/* launch records apart: without device work at the detach
-					 * */
+	uint64_t at_detach;		/* launch records apart: without device work at the detach */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_orphans;		/* device records without a launch, except the next two */
 	uint64_t before_attach;		/* device records launched before xpuload attached */
 	uint64_t after_detach;		/* device records launched after xpuload detached */
-	uint64_t at_edges;		/* launches that passed the probes while these were attached
-					 * or detached */
+	uint64_t at_edges;		/* launches that passed the probes while these came or went
+					 * */
 
 	uint64_t recorder[XPU_LOST_NR];	/* the loader's counts, by enum xpu_lost_kind */
 	uint64_t recorder_other;	/* kinds that this version does not know */

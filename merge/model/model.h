@@ -62,8 +62,7 @@ struct input {
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* an END record was there */
-	bool attached;			/* recorded by attaching to processes: there is no command
-					 * */
+	bool attached;			/* recorded by attaching to processes: there is no command */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
 };

@@ -36,7 +36,7 @@ struct wait {
 	uint32_t proc;
 	uint32_t group;
 	uint32_t stream;		/* CUPTI's id; NO_INDEX: not known */
-	bool counts;			/* after waits__share(): whether it counted as a wait */
+	bool counts;			/* after waits__share(): it counted as a wait */
 };
 
 struct wait_group;
@@ -66,8 +66,7 @@ struct wait_work {			/* one piece of device work */
 	uint32_t context, stream;	/* CUPTI's ids */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
-	bool kernel;			/* a kernel's launch does not wait for it, a copy's call may
-					 * */
+	bool kernel;			/* a kernel's launch does not wait for it, a copy's call may */
 };
 
 /* Return: 0 or -ENOMEM. */

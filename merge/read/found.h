@@ -40,7 +40,7 @@ struct stream_def {
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
 	struct xpu_record_counters last;	/* nr_batches 0: it never sent any */
-	struct xpu_record_counters first;	/* its counters when the recording began ... ... */
+	struct xpu_record_counters first;	/* counters when the recording began ... ... ... */
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */
 };
@@ -66,8 +66,7 @@ struct found {
 	struct idmap streams;		/* (proc, id) */
 	struct idmap apis;		/* API_KEY(): string id of the name */
 	struct idmap pycodes;		/* (proc, id): index in pycode_defs */
-	struct idmap refused;		/* (proc, correlation id): CUDA's result of refused launches
-					 * */
+	struct idmap refused;		/* (proc, correlation id): CUDA's result of refused launches */
 	ARRAY(const char *) string_defs;	/* in the recording */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
@@ -75,8 +74,7 @@ struct found {
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;
-	ARRAY(struct sent) sent;	/* by process, from first_proc on, up to the last that sent
-					 * */
+	ARRAY(struct sent) sent;	/* by process, from first_proc to the last that sent */
 	ARRAY(struct exit_at) exits;	/* by pid, then time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;

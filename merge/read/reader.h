@@ -39,7 +39,7 @@ struct reader {
 	const uint8_t *base;		/* the whole file, aligned to 8 */
 	size_t size;
 	bool mapped;			/* base is ours to unmap */
-	bool bad_header;		/* the header's CRC is wrong, so its times may be, too */
+	bool bad_header;		/* the header's CRC is wrong; its times may be, too */
 	struct blocks *blocks;		/* NULL: the records follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
 	char error[256];		/* why opening failed, one line without the name */
@@ -58,8 +58,7 @@ enum records_end {
  */
 struct record_iter {
 	const uint8_t *base;
-	uint64_t offset;		/* of the next record, or of the place that stopped the walk
-					 * */
+	uint64_t offset;		/* of the next record, or of the place that stopped the walk */
 	uint64_t size;			/* where the run ends */
 	uint64_t file_offset;		/* of base in the file; or of the run's block */
 	struct blocks *blocks;		/* the source of the next run, or NULL */

@@ -15,8 +15,7 @@ static const int majors[] = { 13, 12, 11 };
 
 struct search {
 	struct cupti *c;
-	int major;			/* CUDA's major version, tried before others; 0 if unknown
-					 * */
+	int major;			/* CUDA's major version, tried first; 0 if unknown */
 	char cudart_dir[4096];		/* of the mapped libcudart, or empty */
 };
 

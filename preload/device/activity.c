@@ -37,8 +37,7 @@
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* kept zeroed and faulted in; the rest of a burst is freed
-					 * */
+#define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
 #define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... ... */
@@ -119,7 +118,7 @@ static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
 static bool want_calls;			/* used by the shim's thread alone, as the next */
 static bool have_calls;
-static atomic_bool forced;		/* CUPTI was forced to hand out unfinished records */
+static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
@@ -351,8 +350,7 @@ static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 
 
 static void pack_kernel(const CUpti_Activity *record)
 {
-	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix of the record, see above
-								 * */
+	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix of the record, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
 	uint32_t name = wire__string(names__of(node, k->correlationId) ?: k->name);

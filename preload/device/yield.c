@@ -31,8 +31,7 @@
 
 #define QUIET_NS	500000000	/* after the program's last call: another may follow */
 
-static atomic_int nr_calls;			/* calls of the program into CUPTI that are going on
-						 * */
+static atomic_int nr_calls;			/* the program's calls into CUPTI in progress */
 static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
 static atomic_uint_fast64_t kinds;		/* kinds of activity that the program has enabled */
 static _Atomic(CUpti_BuffersCallbackRequestFunc) request;

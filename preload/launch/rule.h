@@ -18,13 +18,11 @@ enum kind {
 	RULE_BP,		/* CFA = rbp + cfa_off */
 	RULE_BP_DEREF,		/* CFA = *(rbp + cfa_off): a function that aligned its stack */
 	RULE_END,		/* code that was not called: _start, clone3 */
-	RULE_START,		/* code that was not called and was not left by a call:
-				 * makecontext()'s */
+	RULE_START,		/* not called, and not left by a call: makecontext()'s */
 	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
 	RULE_GUESS,		/* no information: try rbp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_UNCALLED,		/* no information and not left by a call: as RULE_START if rbp is 0
-				 * */
+	RULE_UNCALLED,		/* no information and not left by a call: as RULE_START if rbp is 0 */
 	RULE_BAD,		/* not code */
 };
 

@@ -53,8 +53,7 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 struct step {
 	uint64_t bp;			/* rbp in the first frame */
 	uint64_t bp_at;			/* where the caller's rbp was read; 0: it is equal */
-	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp
-					 * */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
 	bool by_bp;			/* bp was used to find a word */
 	bool unusual;			/* the step read more than these words */
@@ -81,7 +80,7 @@ struct outer {
 struct last_walk {
 	uint64_t *frames, *stack;	/* as in the chain; stack has one more at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
-	unsigned int nr_outer;		/* how many of the outermost frames can be compared */
+	unsigned int nr_outer;		/* the outermost frames that can be compared */
 	/* The place where the walk began, as a frame; nr_words 0: it cannot be compared. */
 	uint64_t sp;
 	struct outer whole;

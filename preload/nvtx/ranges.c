@@ -65,8 +65,7 @@ struct ended {
 struct ranges {
 	struct ranges *next;		/* under lock */
 	uint32_t number;		/* unique in the process */
-	uint32_t session;		/* the value of the global session that the list belongs to
-					 * */
+	uint32_t session;		/* the value of the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
 	unsigned int nr_over;		/* open ranges that the list has no room for; they are

@@ -24,8 +24,7 @@ struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* bytes into the code; odd in a generator's frame */
 	uint32_t version;		/* of the code object, unique in the process; or its line */
-	uint64_t word;			/* the frame's word in the chain; 0: the frame is not shown
-					 * */
+	uint64_t word;			/* the frame's word in the chain; 0: the frame is not shown */
 	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
 	uint32_t prefix_bytes;		/* bytes of the line table that determine the line */

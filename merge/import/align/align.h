@@ -59,8 +59,7 @@ struct align {
 	uint32_t *match_back;
 	/* By thread of the launches: the thread of the stacks it is, or NO_INDEX. */
 	uint32_t *pair;
-	int64_t offset_ns;		/* by how much the stacks' clock is ahead at the beginning
-					 * */
+	int64_t offset_ns;		/* by how much the stacks' clock is ahead at first */
 	double drift_ppm;
 	double jitter_ns;		/* mean distance, after correction by the offset */
 	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */
