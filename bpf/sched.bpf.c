@@ -423,7 +423,7 @@ static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* Where it did not run it was told of when it last did. */
+	/* A thread that did not run was reported when it last ran. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);
@@ -469,7 +469,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
 	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
-	/* In a call that waits for the device: that is told of otherwise. */
+	/* A call that waits for the device is recorded in another way. */
 	if (t->slot && !bpf_probe_read_user(&in_call, sizeof(in_call), (void *)t->slot +
 					    offsetof(struct xpu_slot, in_call)) && in_call) {
 		t->kind = XPU_OFF_CALL;

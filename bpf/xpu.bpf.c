@@ -203,7 +203,10 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 parent_id = parent ? parent->proc_id : 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
-	/* Its end has been told of, and it runs on in the kernel for a while: there is no new image. */
+	/*
+	 * The process's end has been reported, and it still runs in the kernel for a while: no new
+	 * image.
+	 */
 	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return;
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;

@@ -402,7 +402,7 @@ static void print_usage(void)
 	printf(usage_text, suffixes);
 }
 
-/* Where the recording goes; beside the merged result, if that is what is wanted. */
+/* Chooses the recording's name; it is beside the merged result, if the user asks for a result. */
 static int options__choose_data(struct options *opts)
 {
 #define SUFFIX(id, name, suffix)	suffix,

@@ -23,7 +23,7 @@ static void print_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-/* One number of an array; short lines, for whoever opens the file in an editor. */
+/* Prints one number of an array, in short lines, so that an editor can open the file. */
 static void print_number(FILE *f, size_t i, uint64_t n)
 {
 	fprintf(f, i ? i % 64 ? ",%" PRIu64 : ",\n%" PRIu64 : "%" PRIu64, n);

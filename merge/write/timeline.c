@@ -390,8 +390,9 @@ static int timeline__join_calls(struct timeline *t)
 		slice->chain = e->chain;
 	}
 	/*
-	 * Arrows begin where the call does. CUPTI may take the time of a call after it has told of it;
-	 * and in the middle of one, Perfetto takes a CPU sample before it for what the arrow is from.
+	 * Arrows begin where the call begins. CUPTI may take a call's time after its callback; and
+	 * for an arrow that begins in the middle of a call, Perfetto takes a CPU sample before it
+	 * as the origin.
 	 */
 	for (i = 0; i < t->device.nr; i++) {
 		struct device_event *e = &t->device.v[i];

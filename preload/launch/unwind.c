@@ -335,10 +335,10 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
  * third of the time of finding the addresses one after another.
  *
  * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
- * rules, which are the same as long as the generation is, and of the words it reads. All of these
- * are compared, except rbp if the walk did not use it. The words are between this frame and the end
- * of the span in use, so they can be read. They are compared once, from the outside: frames inside
- * of the first one that differs are found anew.
+ * rules, which are fixed as long as the generation is, and of the words it reads. All of these are
+ * compared, except rbp if the walk did not use it. The words are between this frame and the end of
+ * the span in use, so they can be read. They are compared once, from the outside: frames inside of
+ * the first one that differs are found anew.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
