@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Whom the invoker of the loader may record, part of xpu.bpf.c.
+ * Part of xpu.bpf.c: decides which processes the loader's invoker may record.
  *
  * The programs here run with power over every process. Where the invoker has no CAP_SYS_PTRACE, the
  * loader sets "restricted", and a process is recorded only as long as the kernel would let the
  * invoker read it: the rules are those of ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which
- * perf_event_open() keeps to for ordinary users. They are looked at with each event of a process, so
- * that nothing of it gets into the ring once it has executed a set-user-ID program, say. A process
- * that has been stopped is not taken up again.
+ * perf_event_open() keeps to for ordinary users. The rules are checked at each event of a process,
+ * so that no event gets into the ring once the process has executed a set-user-ID program, for
+ * example. A process that has been stopped is not recorded again.
  */
 
 #define MAX_USER_NS	33		/* the kernel nests no more user namespaces */
@@ -16,13 +16,14 @@
 #define DUMPABLE_USER	1		/* SUID_DUMP_USER: by its user, not by root alone */
 
 const volatile bool restricted = false;
-const volatile bool hide_kernel = false;	/* from the invoker: where its functions are */
+const volatile bool hide_kernel = false;	/* hide the addresses of kernel functions from the
+						 * invoker */
 
 /* Set by identify(): who the loader runs for. */
 struct {
 	__u32 uid, gid, euid;
 	__u32 knows_dumpable;		/* this kernel's mm_struct is known */
-	__u64 caps;			/* that the invoker has without the loader's file */
+	__u64 caps;			/* the invoker's own, without those of the loader's file */
 	__u64 user_ns;
 } invoker = {};
 
@@ -41,8 +42,9 @@ struct mm_struct___bitmap {
 } __attribute__((preserve_access_index));
 
 /*
- * What is told of the kernel's part of a stack, of @bytes: where the invoker may not know its
- * addresses, that there is one. Return: its bytes.
+ * Hides the kernel's part of a stack, @bytes long, where the invoker may not know the kernel's
+ * addresses: one frame then says that there is such a part. Return: the bytes of the part that is
+ * left.
  */
 static __always_inline long kernel_frames(__u64 *frames, long bytes)
 {
@@ -79,7 +81,9 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 	_caps;									\
 })
 
-/* Part of identify(). Without its file's capabilities an ordinary user's program has what is ambient. */
+/*
+ * Part of identify(). Without file capabilities, an ordinary user's program has the ambient ones.
+ */
 static __always_inline void identify_invoker(struct task_struct *task)
 {
 	const struct cred *cred = BPF_CORE_READ(task, real_cred);
@@ -92,7 +96,9 @@ static __always_inline void identify_invoker(struct task_struct *task)
 	invoker.knows_dumpable = knows_dumpable();
 }
 
-/* Whether the invoker has all power in @ns: it made that namespace, or one that @ns is in. */
+/*
+ * Whether the invoker has every capability in @ns: it made @ns, or a namespace that contains @ns.
+ */
 static __always_inline bool owns(struct user_namespace *ns)
 {
 	struct user_namespace *parent;
@@ -111,8 +117,8 @@ static __always_inline bool owns(struct user_namespace *ns)
 }
 
 /*
- * Whether the kernel would let the invoker read @task. A thread's credentials are its own. They are
- * read without helpers, for this is done at each event.
+ * Whether the kernel would let the invoker read @task. Each thread has credentials of its own. They
+ * are read without helpers, because this runs at each event.
  */
 static __noinline bool may_record(struct task_struct *task)
 {
@@ -136,7 +142,7 @@ static __noinline bool may_record(struct task_struct *task)
 	return !mm || is_dumpable(mm) || owns(BPF_CORE_READ(mm, user_ns));
 }
 
-/* Tells the loader that @proc has been stopped; later, if the ring is full. */
+/* Tells the loader that @proc has been stopped. If the ring is full, a later call tells it. */
 static __always_inline void tell_stop(struct xpu_proc *proc)
 {
 	struct xpu_record_process_exit *r;
@@ -161,8 +167,9 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 }
 
 /*
- * Whether the process of @task is still to be recorded: @proc is its entry. Stops it if not: as of
- * now if an exec is why, else nobody saw when it happened, and as of the last time that all was well.
+ * Whether the process of @task, whose entry is @proc, is still to be recorded. If not, it stops the
+ * process's recording: as of now if an exec is the reason; else nobody saw when the reason arose,
+ * and the recording stops as of the last time that the check passed.
  */
 static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *proc)
 {
@@ -188,7 +195,10 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 	return false;
 }
 
-/* @task would be taken up, if it were not somebody else's: counts its process, once. */
+/*
+ * Counts the process of @task, once, as left alone: it would be recorded if it were not another
+ * user's.
+ */
 static __noinline int leave_alone(struct task_struct *task)
 {
 	struct xpu_proc proc = { .stop = XPU_STOP_LEFT_ALONE };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What tells the native stack of a blocked thread from others, part of xpu.bpf.c, without unwinding
- * it: the words on it that follow a call instruction where they point to. All return addresses are
- * among them, and some that have been left over, which make one stack two at worst.
+ * Part of xpu.bpf.c: tells the native stacks of blocked threads apart without unwinding them. It
+ * uses the words of the stack that point behind a call instruction. All return addresses are among
+ * these words. Some stale ones are, too; at worst they make two stacks of one.
  *
- * They are looked for once at a place, a stack pointer and an instruction. When the thread is there
- * again and they are all the same, so are its callers: from the innermost function on, each one's
- * return address tells where its caller's is. Those further out than the window are not looked at.
+ * The search runs once for each place, which is a stack pointer and an instruction. When a thread
+ * is at that place again and all those words are unchanged, its callers are unchanged: from the
+ * innermost function on, the return address of each tells where the caller's return address is.
+ * Callers beyond the window are not compared.
  */
 
 #define PLACE_BYTES	4096		/* the window: of the stack, from its top on */
-#define PLACE_RETURNS	48		/* of them at most */
+#define PLACE_RETURNS	48		/* return addresses in a window, at most */
 #define CALL_BYTES	8		/* a call is not longer */
 
 struct off_place_key {
@@ -22,7 +23,7 @@ struct off_place_key {
 struct off_place {
 	__u64 hash[2];			/* of ret[] */
 	__u32 nr;
-	__u32 at[PLACE_RETURNS];	/* where they are in the window */
+	__u32 at[PLACE_RETURNS];	/* the offset of each in the window */
 	__u64 ret[PLACE_RETURNS];
 };
 
@@ -52,7 +53,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (bpf_probe_read_user(b, sizeof(b), (void *)ret - sizeof(b)))
 		return false;
-	/* call rel32; or call *r/m, with what that takes */
+	/* call rel32; or call *r/m, in its encodings of each length */
 	return b[3] == 0xe8 ||
 	       (b[6] == 0xff && (b[7] & 0x38) == 0x10) || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
 	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
@@ -69,7 +70,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	if (at >= s->bytes || nr >= PLACE_RETURNS)
 		return 1;
 	word = *(__u64 *)(s->scratch->window + at);
-	/* No address of a program's, or one of its stack's. */
+	/* Not an address in user space, or an address in the stack itself. */
 	if (word < PAGE_BYTES || word >> 47 || word - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
 	    !follows_call(word))
 		return 0;
@@ -80,7 +81,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	return 0;
 }
 
-/* Whether the window has what @p says. */
+/* Whether the window has the words that @p lists, where @p lists them. */
 static __always_inline bool same_place(const struct off_place *p, const struct place_scratch *s,
 				       __u32 bytes)
 {
@@ -96,12 +97,12 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
 }
 
 /**
- * hash_place - add what tells where the current thread is in its program
+ * hash_place - add to a hash where the current thread is in its program
  * @task: the current one, of a 64-bit program
  * @s: scratch memory
- * @exact: by the instruction, not by the function. Where a thread is preempted is an accident, and
- *	would make a stack of its own of each time
- * @hash: what it is added to
+ * @exact: hash the instruction, not the function. A preempted thread stops at an arbitrary
+ *	instruction, and each would make another stack
+ * @hash: the hash to add to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 				       struct place_scratch *s, bool exact, __u64 *hash)
@@ -114,7 +115,7 @@ static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 	__u32 bytes = stack_size(task, key.sp, PLACE_BYTES), first;
 	struct off_place *p;
 
-	/* What is beyond the next page may not be there yet. */
+	/* The stack beyond the next page may not be mapped yet. */
 	first = PAGE_BYTES - (key.sp & (PAGE_BYTES - 1));
 	if (first > bytes)
 		first = bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The CPU side, part of xpu.bpf.c: a perf event on each CPU calls on_sample() as often as the
- * loader has set it to; what it interrupts of the recorded process tree becomes a sample.
+ * Part of xpu.bpf.c: CPU samples. A perf event on each CPU calls on_sample() at the rate that the
+ * loader has set. If it interrupts a thread of the recorded process tree, that becomes a sample.
  *
  * Samples have a ring of their own, so that no launch is lost for want of room, or waits for a lock
  * that a sampler holds.
@@ -19,8 +19,8 @@ struct {
 } sample_ring SEC(".maps");
 
 /*
- * A sampler is never interrupted by another one, so there is one of these for each CPU. The last
- * page is for the verifier, which does not see that the end of a copy depends on its start.
+ * One sampler never interrupts another on its CPU, so each CPU has one struct sample_scratch. The
+ * last page is for the verifier, which does not see that the end of a copy depends on its start.
  */
 struct sample_scratch {
 	__u8 record[sizeof(struct xpu_ring_sample) + STACK_BYTES + PYTHON_BYTES + REGS_BYTES +
@@ -34,7 +34,10 @@ struct {
 	__type(value, struct sample_scratch);
 } sample_scratches SEC(".maps");
 
-/* The image that @task runs, if it is to be sampled. Everything that runs comes by here. */
+/*
+ * Return: the image that @task runs, if it is to be sampled. This runs for every thread on the
+ * machine.
+ */
 static __always_inline struct xpu_proc *sampled_process(struct task_struct *task)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Where the time goes in which threads do not run, part of xpu.bpf.c: for every thread of the
- * recorded process tree, how long it ran, was runnable and was blocked, by kind; and where.
+ * Part of xpu.bpf.c: accounts for the time in which threads do not run. For every thread of the
+ * recorded process tree it measures how long the thread ran, was runnable, and was blocked, by
+ * kind, and where.
  *
- * A thread is in one of three states; every switch and wakeup moves it on and adds the time since
- * the last one to what it has been in, so the sums of a thread are its life, exactly. Blocked and
- * runnable time is summed up here, by thread, stack and kind, so that a switch costs no record. A
- * stack goes out through the ring when it is met for the first time and is known by a hash of 128
- * bits from then on: among a million stacks, two share one with odds of 1 in 10^27. Long intervals
- * also go out one by one, with their times.
+ * A thread is in one of three states; every switch and wakeup changes the state and adds the time
+ * since the last change to the old state's sum, so the sums of a thread add up to its life exactly.
+ * Blocked and runnable time is summed up here, by thread, stack and kind, so that a switch costs no
+ * record. A stack goes out through the ring when it is met for the first time and is known by a
+ * hash of 128 bits from then on: among a million stacks, two share one with odds of 1 in 10^27.
+ * Long intervals also go out one by one, with their times.
  *
  * sched_switch runs with interrupts off, and nothing in here sleeps: all maps are preallocated.
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
-#define OFF_COPY_BYTES	1024	/* of the stack: what functions without frame pointer have */
+#define OFF_COPY_BYTES	1024	/* of the stack: for functions without a frame pointer */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
-const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no stack's sum */
-const volatile __u64 off_long_ns = 1000000;	/* from here on they have a record each */
+const volatile __u64 off_min_ns = 0;		/* no stack's sum counts shorter intervals */
+const volatile __u64 off_long_ns = 1000000;	/* each interval of this length or more gets a
+						 * record */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -34,7 +36,7 @@ struct {
 	__type(value, struct xpu_off_sum);
 } off_sums SEC(".maps");
 
-/* Stacks that went out: by process and hash. */
+/* Stacks that have been sent, by process and hash. */
 struct off_stack {
 	__u32 proc_id;
 	__u32 reserved;
@@ -48,7 +50,7 @@ struct {
 	__type(value, __u8);
 } off_stacks SEC(".maps");
 
-/* One for each CPU, as sample_scratches, which a sampler may take from under a switch. */
+/* One for each CPU. It is not sample_scratches, because a sampler may interrupt a switch. */
 struct off_scratch {
 	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
 		    REGS_BYTES + XPU_STACK_MAX + PAGE_BYTES] __attribute__((aligned(8)));
@@ -61,7 +63,7 @@ struct {
 	__type(value, struct off_scratch);
 } off_scratches SEC(".maps");
 
-/* The image that @task runs, if it is to be accounted for. */
+/* Return: the image that @task runs, if its time is to be accounted for. */
 static __always_inline struct xpu_proc *accounted_process(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -173,7 +175,10 @@ static const __u8 kind_of_call[512] = {
 	[247] = 1 + XPU_OFF_CHILD,
 };
 
-/* What a thread that stops running in @state waits for, by the system call it is in. */
+/*
+ * Return: the kind of thing that a thread waits for when it stops running in @state, by its system
+ * call.
+ */
 static __always_inline __u32 off_kind(struct task_struct *task, unsigned int state)
 {
 	unsigned long nr = -1;
@@ -191,7 +196,10 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
 }
 
-/* The kernel's frames, behind them @user ones along frame pointers. Return: bytes of both. */
+/*
+ * Reads the kernel's frames and, with @user, behind them the user's along frame pointers. Return:
+ * bytes of both.
+ */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
 {
@@ -255,9 +263,10 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 }
 
 /*
- * The stack of the current task, which is about to stop running: its hash is in @t->hash. Where
- * nobody has seen it before, it goes out: the kernel's frames, Python's, and as much of the stack
- * as a sample has. If that is not wanted, or not possible, it is followed by frame pointers.
+ * Takes the stack of the current task, which is about to stop running, and puts its hash into
+ * @t->hash. A stack that has not been seen before is sent: the kernel's frames, Python's, and a
+ * copy of as much of the stack as a sample has. If a copy is not wanted, or not possible, frame
+ * pointers are followed instead.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
@@ -310,7 +319,10 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		drop(XPU_LOST_OFF_CPU);
 }
 
-/* The thread was off the CPU from @start_ns on for @ns, on account of @kind. */
+/*
+ * Adds an interval to the sums: the thread was off the CPU from @start_ns on for @ns, because of
+ * @kind.
+ */
 static __always_inline void add_off(struct xpu_thread_state *t, __u32 kind, __u64 start_ns,
 				    __u64 ns)
 {
@@ -373,7 +385,10 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_
 	add_off(t, XPU_OFF_RUNNABLE, off.woken_ns, off.end_ns - off.woken_ns);
 }
 
-/* The thread runs, and the kernel says that it did for @exec_ns of its life. */
+/*
+ * Accounts for a running thread up to @now_ns; the kernel says that it has run for @exec_ns of its
+ * life.
+ */
 static __always_inline void run_until(struct xpu_thread_state *t, __u64 exec_ns, __u64 now_ns)
 {
 	/* That it began to run may have been missed, which is rare. */
@@ -384,8 +399,8 @@ static __always_inline void run_until(struct xpu_thread_state *t, __u64 exec_ns,
 }
 
 /*
- * The account of an image's thread is over, at the thread's end or when it execs: @task, which runs,
- * had that @pid in the image.
+ * Closes the account of an image's thread, when the thread ends or execs. @task is running and had
+ * the number @pid in the image.
  */
 static __always_inline void close_account(struct task_struct *task, __u32 pid, __u64 now_ns)
 {
@@ -412,19 +427,19 @@ static __always_inline void close_account(struct task_struct *task, __u32 pid, _
 	bpf_map_delete_elem(&thread_states, &pid);
 }
 
-/* The process of @task has been stopped at @stop_ns: so has the account of its thread. */
+/* Closes the account of @task: the recording of its process has stopped at @stop_ns. */
 static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns)
 {
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* Where it did not run it was told of when it last did. */
+	/* A thread that did not run was reported when it last ran. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);
 }
 
-/* Whether @task is of a process that is recorded no further; then its account is closed. */
+/* Whether the recording of @task's process has stopped; if so, closes the account of @task. */
 static __always_inline bool is_stopped(struct task_struct *task, bool current)
 {
 	__u32 tgid = task->tgid;
@@ -464,7 +479,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
 	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
-	/* In a call that waits for the device: that is told of otherwise. */
+	/* A call that waits for the device is recorded in another way. */
 	if (t->slot && !bpf_probe_read_user(&in_call, sizeof(in_call), (void *)t->slot +
 					    offsetof(struct xpu_slot, in_call)) && in_call) {
 		t->kind = XPU_OFF_CALL;
@@ -506,8 +521,8 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 }
 
 /*
- * These three come after those of the same event in xpu.bpf.c, so that the image is the new one. A
- * thread of a recorded image is born: it waits to run.
+ * The next three programs run after those on the same events in xpu.bpf.c, so that they see the new
+ * image. This one: a thread of a recorded image is born, and waits to run.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_thread_start, struct task_struct *parent, struct task_struct *child)

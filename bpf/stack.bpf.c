@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What there is to know of the current thread's stack beside the frame pointers, part of xpu.bpf.c:
- * Python's frames, and a copy of the registers and of the stack's top, for somebody else to unwind.
+ * Part of xpu.bpf.c: reads what the frame pointers of the current thread's stack do not tell:
+ * Python's frames, and a copy of the registers and of the top of the stack, for xpumerge to unwind.
  */
 
 #define PAGE_BYTES	4096
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
-#define LARGEST_STACK	(256ull << 20)	/* further away than this, it is not this stack's end */
+#define LARGEST_STACK	(256ull << 20)	/* an end further away than this is of another stack */
 #define WINDOW_BYTES	2048		/* of frames, read at once */
-#define BLOCK_BYTES	128		/* of one of them, or of a code object; at most */
+#define BLOCK_BYTES	128		/* read of one frame or one code object, at most */
 #define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
-#define MAX_TSTATES	256		/* threads of an interpreter that are looked at */
+#define MAX_TSTATES	256		/* threads of an interpreter to search */
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
-/* Of the stack to copy, which goes with Python's frames; 0: follow frame pointers instead. */
+/* Bytes of the stack to copy, together with Python's frames; 0: follow frame pointers instead. */
 const volatile __u32 sample_stack_bytes = 0;
-const volatile __u32 blind_stack_bytes = 0;	/* the same of one whose end is not known */
+const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end is not known */
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
-/* Interpreters, by the process image that told of one; children that it forks have it, too. */
+/*
+ * Interpreters, by the process image that reported one; the children that the image forks use it,
+ * too.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -33,15 +36,16 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * What walk_python() keeps from step to step. Each read of the target's memory costs some 40 ns,
- * whatever its size: so they are few. The frames of Python 3.11 and later lie close to one another.
+ * The state of walk_python() between its steps. Each read of the target's memory costs some 40 ns,
+ * whatever its size, so the reads are few and large. The frames of Python 3.11 and later lie close
+ * to one another.
  */
 struct python_walk {
 	const struct xpu_python *py;
 	__u32 *nr;
 	struct xpu_python_frame *out;
 	__u64 *hash;			/* of the frames; or NULL */
-	void *window;			/* WINDOW_BYTES of memory, as it was, ... */
+	void *window;			/* a copy of WINDOW_BYTES of memory ... ... */
 	__u64 start;			/* ... from here on */
 	__u32 window_bytes;
 	__u32 frame_bytes;		/* to be read of a frame ... */
@@ -58,7 +62,7 @@ static __always_inline __u64 read64(__u64 addr)
 	return value;
 }
 
-/* Of what was read to @block, of BLOCK_BYTES: 8 bytes, 4, or 1. */
+/* Reads a value of 8, 4 or 1 bytes out of @block, BLOCK_BYTES long. */
 #define BLOCK_AT(type, block, offset)			\
 ({							\
 	__u32 _at = offset;				\
@@ -67,7 +71,7 @@ static __always_inline __u64 read64(__u64 addr)
 	*(type *)((block) + _at);			\
 })
 
-/* Two hashes of the same words that have nothing in common. */
+/* Adds @word to two independent hashes. */
 static __always_inline void hash_word(__u64 hash[2], __u64 word)
 {
 	hash[0] = (hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
@@ -76,7 +80,10 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
 	hash[1] ^= hash[1] >> 32;
 }
 
-/* Where a loop's frame is on the stack is not hashed: other threads are in the same place. */
+/*
+ * The address of a loop's frame is not hashed: another thread at the same place has another
+ * address.
+ */
 static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
 {
 	struct xpu_python_frame *out = w->out;
@@ -106,8 +113,8 @@ static long find_tstate(__u32 i, struct python_walk *w)
 }
 
 /*
- * Where @w->frame is in the window, which is moved there if need be: on Python's own stack callers
- * come before it, and what is in its page can be read.
+ * Return: the offset of @w->frame in the window, which is moved there if need be. On Python's own
+ * stack callers come before the frame, and its whole page can be read.
  */
 static __always_inline __u32 find_in_window(struct python_walk *w)
 {
@@ -169,7 +176,7 @@ static long walk_frame(__u32 i, struct python_walk *w)
 	return 0;
 }
 
-/* What of frames and code objects is to be read. */
+/* Sets which bytes of frames and of code objects to read. */
 static __always_inline void set_blocks(struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
@@ -185,13 +192,14 @@ static __always_inline void set_blocks(struct python_walk *w)
 /**
  * walk_python - the Python frames of the current thread, innermost first
  * @proc: its process
- * @nr: 0; becomes how many. In a map, for the verifier would follow each number of them apart
+ * @nr: 0; set to the number of frames. It is in a map, since the verifier would follow each
+ * possible number apart
  * @out: room for XPU_MAX_PYTHON, and then for PYTHON_SCRATCH bytes
- * @hash: what they are added to, or NULL
- * @tstate: where this thread's is, or was, or 0; set
+ * @hash: the hash that the frames are added to, or NULL
+ * @tstate: the address of this thread's PyThreadState now or before, or 0; set
  *
- * Nothing stops the thread's interpreter from being in the middle of a call; what is read of it is
- * looked at with doubt by whoever gives the frames their names. Needs Linux 5.17.
+ * The thread's interpreter may be in the middle of a call, so the frames may be inconsistent: the
+ * code that gives frames their names checks them. Needs Linux 5.17.
  */
 static __always_inline void walk_python(struct task_struct *task, struct xpu_proc *proc,
 					__u32 *nr, struct xpu_python_frame *out, __u64 *hash,
@@ -232,7 +240,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	bpf_loop(XPU_MAX_PYTHON, walk_frame, &w, 0);
 }
 
-/* The registers with which @task will go on in its program. */
+/* Return: the registers with which @task will continue in its program. */
 static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -275,7 +283,10 @@ struct stack_copy {
 	__u32 max;
 };
 
-/* One page at a time, for the stack ends before one that cannot be read. Return: 1 at the end. */
+/*
+ * Copies one page of the stack; the stack ends before a page that cannot be read. Return: 1 at the
+ * end.
+ */
 static long copy_page(__u32 i, struct stack_copy *c)
 {
 	__u32 bytes = *c->bytes, n;
@@ -294,8 +305,9 @@ static long copy_page(__u32 i, struct stack_copy *c)
 }
 
 /*
- * How much there is of the stack that @sp is in, at most @max: the first thread's begins below its
- * arguments, and the C libraries put what %fs points to above the stacks of the others.
+ * Return: the bytes of the stack from @sp on, at most @max. The first thread's stack begins below
+ * the program's arguments; the C libraries put the block that %fs points to above the stacks of
+ * other threads.
  */
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
 {
@@ -308,7 +320,10 @@ static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u3
 	return bytes < max ? bytes : max;
 }
 
-/* For a copy of the stack in @ring, with what is free there: a large one is cut first. */
+/*
+ * Return: the bytes of @ring to spend on a copy of the stack, at most @max. Large copies are cut
+ * first when the ring fills.
+ */
 static __always_inline __u32 stack_room(void *ring, __u32 max)
 {
 	__u64 room = (bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) -
@@ -318,11 +333,11 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
 }
 
 /**
- * copy_stack - take the registers and the top of the stack, for somebody else to unwind
+ * copy_stack - copy the registers and the top of the stack, for xpumerge to unwind
  * @task: the current one
  * @to: room for REGS_BYTES and XPU_STACK_MAX, and a page
- * @bytes: 0; becomes how many of the stack there are. In a map, as walk_python()'s @nr
- * @max: so many of it are wanted, at most XPU_STACK_MAX
+ * @bytes: 0; set to the bytes copied of the stack. It is in a map, as walk_python()'s @nr is
+ * @max: bytes of the stack to copy, at most XPU_STACK_MAX
  *
  * Return: false if this is no 64-bit program.
  */

@@ -2,7 +2,7 @@
 /*
  * The programs that run in the kernel: those on the shim's probe sites, which read the exact
  * correlation ids and the finished device work, and those that follow the target's process tree.
- * The other files of this room have the CPU's side.
+ * The other *.bpf.c files here have the programs for CPU samples and off-CPU time.
  *
  * A uprobe program can be preempted by another task that enters the same program on the same CPU,
  * so a per-CPU scratch area would mix two launches. Scratch memory is per task here.
@@ -30,9 +30,9 @@ const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain made here; 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
-__u64 loader_pidns = 0;			/* which of those that are so deep */
+__u64 loader_pidns = 0;			/* the namespace's number, among those of that level */
 
-/* Running processes to take up when they first call a probe site: this one, or every one. */
+/* Running processes to record once they call a probe site: this one, or every one. */
 __u32 attach_pid = 0;			/* as the loader's pid namespace numbers it */
 bool attach_all = false;
 
@@ -58,8 +58,9 @@ struct {
 } procs SEC(".maps");
 
 /*
- * What was lost of whom: so that one process, be it broken or hostile, is not taken for another. Of
- * more processes than these only the sums are known. Nothing is here of those that lose nothing.
+ * The losses of each process, so that a broken or hostile process is not mistaken for another. If
+ * more processes than the map holds lose something, only the sums are known. A process that loses
+ * nothing has no entry.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -88,7 +89,7 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* A bound that the compiler cannot reason away before the verifier has seen it. */
+/* A bound that the compiler cannot optimize away before the verifier has seen it. */
 #define BOUND(n, max)				\
 ({						\
 	asm volatile("" : "+r"(n));		\
@@ -106,7 +107,7 @@ static __always_inline void drop(__u32 kind)
 	drop_many(kind, 1);
 }
 
-/* The same of a process that it is to be told of. */
+/* Counts @nr losses of @kind, in all and for the process image @proc_id. */
 static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 {
 	struct xpu_loss *loss, none = {};
@@ -142,7 +143,7 @@ static __always_inline __u64 ring_flags(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* The number that @pid has in the namespace that is so deep among those that it is in. */
+/* Return: the number that @pid has in its pid namespace of that @level. */
 static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 {
 	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
@@ -152,7 +153,9 @@ static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 	return upid;
 }
 
-/* The number that the loader's pid namespace gives to @pid; 0 if it cannot see it. */
+/*
+ * Return: the number of @pid in the loader's pid namespace; 0 if that namespace does not have it.
+ */
 static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 {
 	struct upid upid;
@@ -163,7 +166,7 @@ static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 	return (__u64)upid.ns == loader_pidns ? upid.nr : 0;
 }
 
-/* The number that @pid has in its own namespace. */
+/* Return: the number of @pid in its own namespace. */
 static __always_inline __u32 pid_in_own_ns(struct pid *pid)
 {
 	return pid_at(pid, BPF_CORE_READ(pid, level)).nr;
@@ -200,7 +203,10 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 parent_id = parent ? parent->proc_id : 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
-	/* Its end has been told of, and it runs on in the kernel for a while: there is no new image. */
+	/*
+	 * The process's end has been reported, and it still runs in the kernel for a while: no new
+	 * image.
+	 */
 	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return;
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
@@ -239,7 +245,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Takes up a process that runs already, unless it is somebody else's. Return: its entry. */
+/* Begins to record a running process, unless it is another user's. Return: its entry. */
 static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -252,7 +258,7 @@ static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 	return bpf_map_lookup_elem(&procs, &tgid);
 }
 
-/* Run by the loader once, so that its own task says who it is and in which namespace. */
+/* The loader runs this once, in its own context, to set its own ids and namespace here. */
 SEC("syscall")
 int identify(void *ctx)
 {
@@ -311,7 +317,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 /* ---- launches that threads have logged ------------------------------------------------------- */
 
-/* The ring is full: what was in the log. */
+/* Counts the entries of a log as lost: the ring is full. */
 static __noinline int drop_log(const struct xpu_ring_log *r)
 {
 	const struct xpu_log_entry *e = (const struct xpu_log_entry *)(r + 1);
@@ -326,11 +332,11 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
 
 /**
  * send_log - put launches that a thread has logged into the ring
- * @task: the current one; not always that thread
+ * @task: the current one, which need not be the thread that owns the log
  * @proc_id: of its image
  * @s: its scratch
  * @user_log: the struct xpu_log
- * @end: the number of the first entry that is not wanted; 0: the head
+ * @end: the number of the entry to stop before; 0: the head
  * @own: only if it is @task's own log
  */
 static __always_inline void send_log(struct task_struct *task, __u32 proc_id, struct scratch *s,
@@ -388,7 +394,7 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 		drop_log(r);
 }
 
-/* The current task ends or execs, with things in its log that the shim does not get to send. */
+/* Sends the rest of the current task's log: the task ends or execs, and the shim cannot send it. */
 static __always_inline void send_last(struct task_struct *task)
 {
 	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
@@ -415,9 +421,9 @@ static __always_inline void forget_log(struct task_struct *task)
 }
 
 /*
- * Before Linux 6.16 a thread's memory is gone when on_exit() is called. Every thread of a process
- * that is killed, ends or execs gets a SIGKILL, but the one that does it. What is sent twice is
- * known by its numbers.
+ * Before Linux 6.16 a thread's memory is gone when on_exit() is called. When a process is killed,
+ * ends or execs, each of its threads gets a SIGKILL, except the thread that causes it. Entries that
+ * are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -492,8 +498,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 }
 
 /*
- * A signal sent to the whole foreground group reaches the target without the loader's help, one
- * sent to the loader alone does not. This is how the loader tells the two apart.
+ * Notes each signal that is sent to the root process. A signal to the whole foreground group
+ * reaches the target without the loader's help, a signal to the loader alone does not; by this note
+ * the loader tells the two apart.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
@@ -510,7 +517,7 @@ int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct
 	return 0;
 }
 
-/* The image that the current task runs, if it is recorded. */
+/* Return: the image that the current task runs, if it is recorded. */
 static __always_inline struct xpu_proc *current_process(struct task_struct *task)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -523,7 +530,7 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	return take_up(task);
 }
 
-/* In sched.bpf.c, which looks there whether the thread is in a call that may wait. */
+/* Defined in sched.bpf.c, which reads in the slot whether the thread is in a call that may wait. */
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
 /*

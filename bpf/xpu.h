@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu.h - what the BPF programs and their loader share beside the wire format; xpu_record.h and
- * xpu_time.h go before it
+ * xpu.h - types that the BPF programs share with their loader, beside the wire format. Include
+ * xpu_record.h and xpu_time.h before it
  */
 #ifndef XPU_H
 #define XPU_H
@@ -21,31 +21,31 @@ struct xpu_signal {
 
 enum xpu_stop {
 	XPU_STOP_NONE,			/* the process is recorded */
-	XPU_STOP_UNTOLD,		/* it is not any more; the ring had no room to say so */
+	XPU_STOP_UNTOLD,		/* no longer recorded; the ring had no room to say so */
 	XPU_STOP_TOLD,
-	XPU_STOP_LEFT_ALONE,		/* it never was: it is somebody else's */
+	XPU_STOP_LEFT_ALONE,		/* it never was recorded: it is another user's */
 };
 
 /* One process image being recorded; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* as the loader's pid namespace numbers it */
-	__u32	unsampled;		/* the loader's own code still, before the target's exec */
-	__u32	python_from;		/* 0, or by a fork it has the interpreter of that image */
+	__u32	unsampled;		/* still runs the loader's code, before the target's exec */
+	__u32	python_from;		/* 0, or the image whose interpreter it has, by a fork */
 	__u32	stop;			/* enum xpu_stop */
-	__u32	execs;			/* it is being replaced by another image */
-	__u64	ok_ns;			/* when it was last seen to be the invoker's */
-	__u64	stop_ns;		/* what is of later than this is not for the recording */
+	__u32	execs;			/* another image is replacing it */
+	__u64	ok_ns;			/* the last time that the invoker might record it */
+	__u64	stop_ns;		/* the recording has nothing later than this */
 };
 
-/* What could not be sent of a process image; the key is its proc_id. */
+/* Counts what could not be sent of a process image; the key is its proc_id. */
 struct xpu_loss {
 	__u64	nr_launches;		/* the ring was full, or there was no scratch memory */
-	__u64	nr_ranges;		/* the same of events of NVTX ranges */
-	__u64	nr_unread;		/* slots, entries of logs, and batches that could not be
-					 * read, or are of no version that is known here */
+	__u64	nr_ranges;		/* events of NVTX ranges, lost for the same reasons */
+	__u64	nr_unread;		/* slots, log entries and batches that could not be read, or
+					 * have an unknown version */
 	__u64	nr_batches;		/* the ring was full */
-	__u64	nr_waits;		/* the same of waits for the device */
+	__u64	nr_waits;		/* waits for the device: the ring was full */
 };
 
 enum {
@@ -57,12 +57,13 @@ enum {
 /* The account of a thread so far; the key is its pid in the initial pid namespace. */
 struct xpu_thread_state {
 	__u64	start_ns;
-	__u64	since_ns;		/* in this state */
-	__u64	wake_ns;		/* BLOCKED: 0, or when it was woken */
-	__u64	exec_ns;		/* what the kernel says it ran, when it last stopped */
-	__u64	slot;			/* address of the shim's for it, or 0 */
-	__u64	tstate;			/* address of Python's for it, or 0 */
-	__u64	hash[2];		/* of the stack where it stopped */
+	__u64	since_ns;		/* when the present state began */
+	__u64	wake_ns;		/* in state BLOCKED: when it was woken, or 0 */
+	__u64	exec_ns;		/* the kernel's sum of its running time, when it last
+					 * stopped */
+	__u64	slot;			/* address of its struct xpu_slot, or 0 */
+	__u64	tstate;			/* address of its PyThreadState, or 0 */
+	__u64	hash[2];		/* hash of the stack with which it stopped */
 	__u32	proc_id;
 	__u32	tid;
 	__u32	state;			/* XPU_THREAD_* */
@@ -71,10 +72,10 @@ struct xpu_thread_state {
 };
 
 /*
- * The times of a thread never go back, so they add up to its life. One that is read earlier than
- * it should be counts as the time before it: a thread is woken by the clock of one CPU and begins
- * to run by the clock of another one, and where nobody saw that it began, that time is only
- * worked out, from how long the kernel says that the thread ran.
+ * The times of a thread never go back, so they add up to its life. A time that is earlier than the
+ * one before it counts as that one. Such times occur: the clock of one CPU says when a thread is
+ * woken, and the clock of another CPU says when it begins to run; and if nobody saw it begin to
+ * run, that time is computed from how long the kernel says that the thread ran.
  */
 
 /* A thread that did not run: blocked until woken_ns, then runnable. */
@@ -84,7 +85,7 @@ struct xpu_off_time {
 	__u64	end_ns;
 };
 
-/* What @t, which is not running, has done up to @now_ns. */
+/* Return: the times of @t, which is not running, from when it stopped up to @now_ns. */
 XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = { .start_ns = t->since_ns };
@@ -98,7 +99,7 @@ XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t,
 	return off;
 }
 
-/* @t, which is not running, begins to. Return: what it has done until then. */
+/* @t, which was not running, begins to run at @now_ns. Return: its times until then. */
 XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = xpu_thread__off(t, now_ns);
@@ -117,8 +118,8 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 }
 
 /*
- * When @t began to run, which nobody saw: by @now_ns the kernel says that it has run for @exec_ns
- * in all.
+ * Return: when @t began to run, which nobody saw. At @now_ns the kernel says that @t has run for
+ * @exec_ns in all.
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)
@@ -149,7 +150,7 @@ struct xpu_off_sum {
 	__u64	nr;
 	__u64	sum_ns;
 	__u64	max_ns;
-	__u64	last_ns;		/* when the last of them began */
+	__u64	last_ns;		/* when the last interval began */
 };
 
 #endif /* XPU_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_pylayout.h - where things are in CPython, for the shim, which is beside them, and for the
- * loader, which reads them from outside; xpu_record.h goes before it
+ * xpu_pylayout.h - offsets of CPython's structure members, for the shim, which runs inside the
+ * process, and for the loader, which reads the process from outside. Include xpu_record.h before it
  */
 #ifndef XPU_PYLAYOUT_H
 #define XPU_PYLAYOUT_H
@@ -11,13 +11,13 @@
 #include <string.h>
 
 /*
- * Where things are, in bytes. Names are CPython's. Of each version, the release named is the one
- * whose headers the numbers were taken from; they do not change within a version once it is
- * released. 3.13 tells most of its own, in _PyRuntime.debug_offsets.
+ * Offsets in bytes, with CPython's names. The release named beside each version is the one whose
+ * headers the numbers were taken from; the numbers do not change within a version once it is
+ * released. Python 3.13 publishes most of its own offsets, in _PyRuntime.debug_offsets.
  */
 struct py_layout {
 	uint8_t minor;
-	bool anchored;			/* something of each evaluation loop is on the stack */
+	bool anchored;			/* each evaluation loop leaves an anchor on the stack */
 	bool has_cframe;		/* tstate leads to a _PyCFrame, and that to the frame */
 	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
 	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor there */
@@ -25,8 +25,8 @@ struct py_layout {
 	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
-	uint16_t ascii_bytes, compact_bytes;	/* what is before the characters */
-	/* For who looks from outside. */
+	uint16_t ascii_bytes, compact_bytes;	/* size of the header before the characters */
+	/* For readers outside of the process. */
 	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
@@ -50,7 +50,10 @@ static const struct py_layout py_layouts[] = {
 		.co_bytes = 152,
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
-		/* The same; 3.10.13. struct CFrame has no frame, but is on the loop's stack. */
+		/*
+		 * Files as for 3.9; 3.10.13. struct CFrame has no frame, but is on the loop's
+		 * stack.
+		 */
 		.minor = 10,
 		.anchored = true,
 		.runtime_main = 40, .interp_threads = 8, .ts_thread_id = 176,
@@ -71,7 +74,7 @@ static const struct py_layout py_layouts[] = {
 		.co_firsttraceable = 168, .co_code = 184, .co_bytes = 184,
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
-		/* The same; 3.12.1 */
+		/* Files as for 3.11; 3.12.1 */
 		.minor = 12,
 		.anchored = true, .has_cframe = true,
 		.runtime_main = 48, .interp_threads = 72, .ts_thread_id = 136,
@@ -81,7 +84,10 @@ static const struct py_layout py_layouts[] = {
 		.co_linetable = 136, .co_firsttraceable = 176, .co_code = 192, .co_bytes = 192,
 		.ascii_bytes = 40, .compact_bytes = 56,
 	}, {
-		/* The same; 3.13.0. What debug_offsets has must be the same, or it has the word. */
+		/*
+		 * Files as for 3.11; 3.13.0. Where debug_offsets differs from these numbers, it
+		 * wins.
+		 */
 		.minor = 13,
 		.anchored = true,
 		.runtime_main = 640, .interp_threads = 7344, .ts_thread_id = 152,
@@ -93,7 +99,7 @@ static const struct py_layout py_layouts[] = {
 	},
 };
 
-/* The same in all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
+/* Equal in all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
 #define OB_TYPE		8
 #define BYTES_SIZE	16
 #define BYTES_DATA	32
@@ -103,7 +109,7 @@ static const struct py_layout py_layouts[] = {
 #define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
 #define STATE_COMPACT	0x20
 #define STATE_ASCII	0x40
-#define STATE_SHAPE	0x7c		/* these three */
+#define STATE_SHAPE	0x7c		/* STATE_KIND, STATE_COMPACT and STATE_ASCII together */
 
 /* The head of struct _Py_DebugOffsets, Include/internal/pycore_runtime.h; 3.13.0. */
 struct py_debug_offsets {
@@ -154,7 +160,10 @@ static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 	return false;
 }
 
-/* 3.13's own word. Return: false if it is not like @l in the rest, or for one without a GIL. */
+/*
+ * Takes the offsets that Python 3.13 publishes. Return: false if they contradict @l otherwise, or
+ * if this Python has no GIL.
+ */
 static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_offsets *d)
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->free_threaded ||
@@ -178,7 +187,7 @@ static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_o
 	return true;
 }
 
-/* All but the addresses. */
+/* Return: @l in its wire form, without the addresses. */
 static inline struct xpu_python py_layout__wire(const struct py_layout *l)
 {
 	return (struct xpu_python){

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_pyline.h - CPython's line tables, for the shim, which has them in place, and for the merger,
- * to which the loader has copied them
+ * xpu_pyline.h - reads CPython's line tables. The shim reads them in the process; the merger reads
+ * copies that the loader has made
  *
  * line__* - the line of the instruction @addr bytes into the code, 0 if it has none
  * @p, @end: the table; nothing outside of it is read, whatever it holds
  * @line: the code object's first
- * @stop: set to where it was found: what comes behind does not matter
+ * @stop: set to the end of the entry that has the line: the bytes behind it do not matter
  *
  * Sources: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9); advance() in
  * Objects/codeobject.c (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).

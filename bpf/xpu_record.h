@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_record.h - what goes over the ring buffer and into xpu.data
+ * xpu_record.h - the records of the ring buffer and of xpu.data
  *
  * One definition for the shim, the BPF programs, the loader and the merger. Everything is native
  * endian, little endian in practice; struct xpu_file_header.endian tells.
@@ -27,7 +27,7 @@
 #include <linux/types.h>
 #endif
 
-/* Beside FILE: what was kept of the files that its processes had mapped. */
+/* Suffix of the directory beside FILE that keeps copies of files that its processes had mapped. */
 #define XPU_KEPT_SUFFIX		".files"
 
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
@@ -40,7 +40,7 @@
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
 #define XPU_MAX_FRAMES		1000		/* in one call chain, at most: 8 KB in the kernel */
-#define XPU_DEFAULT_FRAMES	512		/* unless asked for otherwise */
+#define XPU_DEFAULT_FRAMES	512		/* the default */
 #define XPU_FP_FRAMES		127		/* along frame pointers: bpf_get_stack's limit */
 #define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
 #define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
@@ -55,8 +55,8 @@ struct xpu_file_header {
 	__u64	start_mono_ns;		/* the same instant on the two clocks */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	crc;			/* version 2: of header_bytes with this field as 0; the CRC-32
-					 * of zlib, as all that are here */
+	__u32	crc;			/* version 2: of header_bytes with this field as 0; every
+					 * CRC here is zlib's CRC-32 */
 	__u64	reserved2[2];
 };
 
@@ -89,7 +89,7 @@ enum xpu_record_type {
 	XPU_RECORD_OFF_CPU	= 19,
 	XPU_RECORD_OFF		= 20,
 	XPU_RECORD_ACCOUNT	= 21,
-	XPU_RECORD_BLOCK	= 22,	/* version 2: what the file consists of */
+	XPU_RECORD_BLOCK	= 22,	/* version 2: the file consists of these */
 
 	XPU_RECORD_PYSOURCE	= 24,
 	XPU_RECORD_RANGES	= 28,
@@ -123,24 +123,25 @@ enum xpu_record_type {
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL: to find the next one by */
-#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block: a record is in one */
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for it */
+#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two */
 /*
- * Records, packed or not, are at most so many times as long as what is stored of them: a small
- * file cannot make whoever reads it busy for hours. What would be packed closer is stored as it is.
+ * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
+ * reader busy for hours. Records that would pack closer are stored unpacked.
  */
 #define XPU_BLOCK_RATIO	256
 
-enum {	/* misc of BLOCK; a reader gives up those that it does not know */
+enum {	/* misc of BLOCK; a reader skips blocks with bits that it does not know */
 	XPU_MISC_BLOCK_ZSTD	= 1,	/* data is one frame of Zstandard */
 	XPU_MISC_BLOCK_COLUMNS	= 2,	/* below that, data is struct xpu_columns */
 };
 
 /*
- * Whole records, raw_bytes of them, perhaps packed. data ends with the record, padded to 8 bytes,
- * and the header is what stands before it. Damage costs the records of one block: the next one
- * is where .size says, or, if the header itself is damaged, where the next magic has a header_crc
- * that is right. What is missing between two blocks can be counted by .number and .launches_before.
+ * A block: whole records, raw_bytes in all, perhaps packed. data ends where the block's record
+ * ends, padded to 8 bytes; the header is all that stands before data. Damage costs the records of
+ * one block: the next one is where .size says, or, if the header itself is damaged, where the next
+ * magic has a header_crc that is right. .number and .launches_before tell how many blocks and
+ * launches are missing between two blocks.
  */
 struct xpu_record_block {
 	struct xpu_record hdr;
@@ -148,17 +149,18 @@ struct xpu_record_block {
 	__u32	header_crc;		/* of the header with this field as 0 */
 	__u32	crc;			/* of data: stored_bytes, without the padding */
 	__u32	stored_bytes;
-	__u32	packed_bytes;		/* with ZSTD: of data as it was before; else stored_bytes */
-	__u32	raw_bytes;		/* of records; without COLUMNS packed_bytes */
+	__u32	packed_bytes;		/* with ZSTD: the bytes before compression; else
+					 * stored_bytes */
+	__u32	raw_bytes;		/* of records; equal to packed_bytes without COLUMNS */
 	__u32	nr_launches;		/* in the block's LAUNCHES records */
 	__u64	number;			/* of blocks before it */
-	__u64	launches_before;	/* nr_launches of them all */
+	__u64	launches_before;	/* nr_launches of all blocks before it */
 	__u8	data[];
 };
 
 /*
- * Rows of equal size, which the most frequent records are, told column by column: tables of 32-bit
- * words, and pieces that say what the records consist of. Piece by piece that is the next so many
+ * The most frequent records are rows of equal size. They are stored column by column: tables of
+ * 32-bit words, and pieces that say how to rebuild the records. Each piece takes the next so many
  * bytes of the literals and, behind them, the next so many rows of a table.
  *
  * In the order of data: this, pieces, tables with their columns, literals, planes. A column has up
@@ -221,7 +223,8 @@ enum {	/* misc of PROCESS: how the image came to be */
 };
 
 enum {	/* misc of PROCESS_EXIT */
-	XPU_MISC_EXIT_STOPPED	= 1,	/* it goes on, and is none of the invoker's any more */
+	XPU_MISC_EXIT_STOPPED	= 1,	/* the process lives on, but the invoker may no longer
+					 * record it */
 };
 
 struct xpu_record_process {
@@ -248,9 +251,9 @@ struct xpu_record_thread {
 	__u32	thread_id;		/* interned, unique in the recording */
 	__u32	proc_id;
 	__u32	tid;
-	__u32	ns_tid;			/* where its own pid namespace numbers it otherwise, and
-					 * that is known: may be told by a further definition; else
-					 * 0 */
+	__u32	ns_tid;			/* the thread's number in its own pid namespace, if it
+					 * differs and is known, else 0; a later definition may add
+					 * it */
 };
 
 enum {	/* misc of MMAP */
@@ -303,7 +306,8 @@ enum {	/* misc of CALLCHAIN, flags of struct xpu_ring_launch */
 	XPU_CHAIN_CPU		= 8,	/* of a thread that ran, not of a launch: cbid means
 					 * nothing, and kernel frames, XPU_FRAME_IS_KERNEL, may come
 					 * first */
-	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: the chain is told of, nothing else */
+	XPU_CHAIN_NO_LAUNCH	= 16,	/* slot and ring only: this defines the chain, and is no
+					 * launch */
 	XPU_CHAIN_STACK		= 32,	/* in the ring only: a copy of the stack, not user frames */
 	XPU_CHAIN_OFF		= 64,	/* beside CPU: it stopped running there, in the scheduler */
 };
@@ -312,7 +316,7 @@ struct xpu_record_callchain {
 	struct xpu_record hdr;
 	__u32	path_id;		/* interned, unique in the recording */
 	__u32	proc_id;
-	__u64	time_ns;		/* of its first launch */
+	__u64	time_ns;		/* the time of its first launch */
 	__u32	cbid;			/* what was called, in CUPTI's numbers ... */
 	__u16	domain;			/* ... of this CUpti_CallbackDomain */
 	__u16	nr_frames;
@@ -326,7 +330,8 @@ struct xpu_record_callchain {
  *	63  56 55 54    32 31   0
  *	 0xf5   0   line    code
  *
- * line is 0 where it is not known, code the id of an XPU_RECORD_PYCODE of the process, or one of:
+ * line is 0 where it is not known; code is the id of an XPU_RECORD_PYCODE of the process, or one
+ * of:
  */
 #define XPU_FRAME_PYTHON	(0xf5ull << 56)
 #define XPU_FRAME_IS_PYTHON(f)	((f) >> 56 == 0xf5)
@@ -334,8 +339,8 @@ struct xpu_record_callchain {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* no Python here, and nothing else was wanted */
-#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but there is no telling what */
+#define XPU_CODE_NATIVE		0		/* not Python, in a chain of Python frames only */
+#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but it is not known which code */
 
 /*
  * A frame that comes with its name, as importers of other tools' recordings make them: the low half
@@ -363,14 +368,16 @@ struct xpu_record_launches {
 };
 
 /*
- * NVTX ranges. Those that are open on a thread at a time are a path, from the one that was opened
- * first: an XPU_RECORD_RANGE is the last of them, and tells which path it was opened in. So one id
- * names all, and a launch's range_id is exact whatever else is lost.
+ * NVTX ranges. The ranges that are open on a thread at a time form a path, which begins with the
+ * range that was opened first. An XPU_RECORD_RANGE describes the last range of a path, and names
+ * the path that the range was opened in. So one id names all open ranges, and a launch's range_id
+ * is exact whatever else is lost.
  */
 enum xpu_range_what {
 	XPU_RANGE_PUSH		= 1,	/* range_id's last was opened */
 	XPU_RANGE_POP		= 2,	/* the one at place was closed, and range_id is left */
-	XPU_RANGE_START		= 3,	/* as PUSH and POP, of ranges that any thread may close */
+	XPU_RANGE_START		= 3,	/* START and END: as PUSH and POP, for ranges that any
+					 * thread may close */
 	XPU_RANGE_END		= 4,
 	XPU_RANGE_MARK		= 5,	/* range_id's last is no range but a moment */
 	XPU_RANGE_SET		= 6,	/* events are missing, or the thread has ended */
@@ -393,9 +400,10 @@ struct xpu_record_ranges {
 };
 
 /*
- * CPU samples: each stands for period_ns of its thread on a CPU. Chains have XPU_CHAIN_CPU. Where
- * the thread was in the kernel, its innermost user frame is where it entered; that and the very
- * first frame are addresses of instructions, not return addresses.
+ * CPU samples: each stands for period_ns of its thread on a CPU. Their chains have XPU_CHAIN_CPU.
+ * If the thread was in the kernel, its innermost user frame is the place where it entered the
+ * kernel. That frame and the chain's first frame are addresses of instructions, not return
+ * addresses.
  */
 struct xpu_sample {
 	__u32	path_id;
@@ -415,11 +423,11 @@ struct xpu_record_samples {
 
 /*
  * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it
- * was. bytes of it are known, from the stack pointer on. They lie in blocks of XPU_STACK_BLOCK
- * bytes at multiples of that; what a block has outside of them is 0. data is a bitmap, in whole
- * words, lowest bit and address first, of the blocks that follow it. The others, with
- * XPU_MISC_STACK_DELTA only, are at the same addresses in the thread's last STACK record, and as
- * they were there.
+ * was. The record has .bytes of the stack, from the stack pointer on, in blocks of XPU_STACK_BLOCK
+ * bytes at multiples of that size; the part of a block outside of these bytes is 0. data begins
+ * with a bitmap, in whole words, lowest bit and address first, of the blocks that follow it. Blocks
+ * that are missing, with XPU_MISC_STACK_DELTA only, are equal to those at the same addresses in the
+ * thread's last STACK record.
  */
 #define XPU_STACK_BLOCK		64
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */
@@ -433,9 +441,9 @@ enum {	/* numbered as x86-64's DWARF has it */
 };
 
 /*
- * Python's frames in a STACK record, innermost first: an instruction of a code object, PYSOURCE's
- * id and half its offset, or, behind the frames of one evaluation loop, an address that is in the
- * stack frame of that loop.
+ * A word of Python's frames in a STACK record, innermost first. It is an instruction of a code
+ * object, as PYSOURCE's id and half the instruction's offset; or, behind the frames of one
+ * evaluation loop, an address in the stack frame of that loop.
  */
 #define XPU_WORD_PYTHON		(0xf7ull << 56)
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
@@ -448,10 +456,11 @@ struct xpu_record_stack {
 	__u64	time_ns;
 	__u32	path_id;		/* the kernel's frames, if it was there; else 0 */
 	__u32	thread_id;
-	__u32	period_ns;		/* 0: no sample; path_id, along frame pointers, may lack
-					 * callers of its innermost user frame, which this tells;
-					 * where it has none but the kernel's, and with nr_python,
-					 * this tells all the others */
+	__u32	period_ns;		/* 0: no sample, but a stack off the CPU. Frame pointers
+					 * gave path_id, which may lack callers of its innermost
+					 * user frame: this record has them. If path_id has kernel
+					 * frames only, and with nr_python, this record has all
+					 * other frames */
 	__u16	cpu;
 	__u16	reserved;
 	__u32	bytes;
@@ -461,8 +470,9 @@ struct xpu_record_stack {
 };
 
 /*
- * A Python code object that samples have met, as it was in memory: name (qualified from Python 3.11
- * on) and file name in characters of so many bytes, and the line table. One behind the other.
+ * A Python code object that samples have met, copied from memory. data has, one behind the other,
+ * its name (qualified from Python 3.11 on), its file name, and its line table. The widths are the
+ * bytes of a character.
  */
 struct xpu_record_pysource {
 	struct xpu_record hdr;
@@ -477,7 +487,7 @@ struct xpu_record_pysource {
 	__u8	data[];
 };
 
-struct xpu_record_ksym {		/* a function of the kernel that a call chain has */
+struct xpu_record_ksym {		/* a kernel function that a call chain contains */
 	struct xpu_record hdr;
 	__u64	start, end;		/* [start, end); end is where the next one begins */
 	__u32	bytes;			/* of name: with the NUL, without the padding */
@@ -486,8 +496,8 @@ struct xpu_record_ksym {		/* a function of the kernel that a call chain has */
 };
 
 /*
- * A graph node was made: by a launch that was captured instead of run, which then owns no device
- * work itself, or by an explicit call. Its device work belongs under this call path.
+ * A graph node was made, either by a launch that was captured instead of run, and that then owns no
+ * device work itself, or by an explicit call. The node's device work belongs under this call path.
  */
 struct xpu_record_graph_node {
 	struct xpu_record hdr;
@@ -499,18 +509,19 @@ struct xpu_record_graph_node {
 	__u32	thread_id;
 };
 
-enum {	/* misc of WAIT: what was waited for */
-	XPU_WAIT_STREAM		= 1,	/* that stream; else all of the context's */
-	XPU_WAIT_OTHERS		= 2,	/* the others of the context too, while it has no work */
-	XPU_WAIT_WORK		= 4,	/* the call has other things to do, so that it waited only
-					 * while the device worked: a launch, a copy */
-	XPU_WAIT_LAUNCH		= 8,	/* the stream that correlation_id was launched into, which
-					 * was full; or for that copy itself */
+enum {	/* misc of WAIT: the object that the call waited for */
+	XPU_WAIT_STREAM		= 1,	/* for that stream; else for all streams of the context */
+	XPU_WAIT_OTHERS		= 2,	/* for other streams of the context too, while that stream
+					 * has no work */
+	XPU_WAIT_WORK		= 4,	/* the call (a launch, a copy) also does other things, so it
+					 * waited only while the device worked */
+	XPU_WAIT_LAUNCH		= 8,	/* for the stream of launch correlation_id, which was full;
+					 * or for that copy itself */
 };
 
 /*
- * A thread was in a CUDA call and the device had work that the call waited for, or may have. Its
- * time is to be shared out among that work.
+ * A thread was in a CUDA call while the device had work that the call waited for, or may have
+ * waited for. The call's time is to be shared out among that work.
  */
 struct xpu_record_wait {
 	struct xpu_record hdr;
@@ -528,11 +539,11 @@ enum xpu_off_kind {			/* why a thread did not run */
 	XPU_OFF_LOCK		= 0,
 	XPU_OFF_IO		= 1,
 	XPU_OFF_SLEEP		= 2,
-	XPU_OFF_POLL		= 3,	/* for one of many things, or until a time */
+	XPU_OFF_POLL		= 3,	/* for any of several events, or a timeout */
 	XPU_OFF_CHILD		= 4,	/* for a process to end */
 	XPU_OFF_OTHER		= 5,
-	XPU_OFF_RUNNABLE	= 6,	/* it could have: no CPU was free */
-	XPU_OFF_CALL		= 7,	/* any of these, in a CUDA call that may wait */
+	XPU_OFF_RUNNABLE	= 6,	/* it was ready to run, but no CPU was free */
+	XPU_OFF_CALL		= 7,	/* any of the above, in a CUDA call that may wait */
 	XPU_OFF_NR
 };
 
@@ -542,7 +553,7 @@ enum xpu_off_kind {			/* why a thread did not run */
  */
 struct xpu_record_off_cpu {
 	struct xpu_record hdr;
-	__u64	last_ns;		/* when the last of them began */
+	__u64	last_ns;		/* when the last interval began */
 	__u64	nr;
 	__u64	sum_ns;
 	__u64	max_ns;
@@ -550,7 +561,7 @@ struct xpu_record_off_cpu {
 	__u32	thread_id;
 };
 
-struct xpu_record_off {			/* one of these, told of by itself for it was long */
+struct xpu_record_off {			/* one long interval, recorded by itself */
 	struct xpu_record hdr;
 	__u64	start_ns;
 	__u64	duration_ns;
@@ -565,8 +576,8 @@ struct xpu_thread_time {
 };
 
 /*
- * The life of a thread in one process image, or what of it fell into the recording. The times add
- * up to it.
+ * The life of a thread in one process image, or the part of it that is in the recording. The times
+ * add up to that life.
  */
 struct xpu_record_account {
 	struct xpu_record hdr;
@@ -598,7 +609,7 @@ enum xpu_lost_kind {
 	XPU_LOST_WAIT		= 8,	/* waits for the device: ring full */
 	XPU_LOST_SAMPLE		= 9,	/* CPU samples: ring full */
 	XPU_LOST_OFF_CPU	= 10,	/* off-CPU intervals: maps or ring full */
-	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: the same */
+	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: maps or ring full */
 	XPU_LOST_RANGE		= 12,	/* events of NVTX ranges: ring full */
 	XPU_LOST_MALFORMED	= 13,	/* entries that no shim makes: ignored */
 	XPU_LOST_NR
@@ -635,7 +646,7 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 	__u64	wait_ns;		/* LAUNCH_WAIT */
 	__u32	wait_context;
 	__u32	wait_stream;
-	__u32	path_id;		/* what the shim's logs will call this chain; 0: nothing */
+	__u32	path_id;		/* the number of this chain in the shim's logs; 0: none */
 	__u32	ns_tid;			/* tid, as the thread's own pid namespace numbers it */
 	__u32	range_id;
 	__u32	reserved;
@@ -644,20 +655,20 @@ struct xpu_ring_launch {		/* LAUNCH, and LAUNCH_WAIT with XPU_WAIT_* as its misc
 
 struct xpu_ring_log {			/* launches from one thread's struct xpu_log */
 	struct xpu_record hdr;
-	__u64	first;			/* how many that log has held before these */
+	__u64	first;			/* entries that the log has held before these */
 	__u64	clock_ticks;		/* struct xpu_clock, for entries with XPU_LOG_TICKS */
 	__u64	clock_ns;
 	__u64	clock_rate;
 	__u32	proc_id;
-	__u32	tid;			/* 0: not known, ns_tid is */
+	__u32	tid;			/* 0: not known, but ns_tid is */
 	__u32	ns_tid;
 	__u32	log_id;
 	__u32	nr;
-	__u32	range_id;		/* before the first of them */
+	__u32	range_id;		/* the range before the first entry */
 	__u8	entries[];		/* nr of struct xpu_log_entry, see xpu_slot.h */
 };
 
-/* A frame of Python's on the way to the loader, or, with code 0, what ends those of one loop. */
+/* A Python frame on its way to the loader; with code 0 it marks the end of one loop's frames. */
 struct xpu_python_frame {
 	__u64	code;
 	__u64	where;			/* bytes into the code; the loop's address */
@@ -676,14 +687,15 @@ struct xpu_ring_sample {
 	__u16	nr_frames;
 	__u32	stack_bytes;		/* XPU_CHAIN_STACK: behind the registers */
 	__u32	nr_python;		/* struct xpu_python_frame, before them */
-	__u64	frames[];		/* the kernel's, then the user's; or Python's, XPU_NR_REGS
-					 * registers and stack_bytes of the stack */
+	__u64	frames[];		/* the kernel's, then the user's; or the kernel's, then
+					 * Python's, XPU_NR_REGS registers and stack_bytes of the
+					 * stack */
 };
 
 struct xpu_ring_off_stack {
 	struct xpu_record hdr;
 	__u64	time_ns;
-	__u64	hash[2];		/* of all frames: stands for them in what follows */
+	__u64	hash[2];		/* of all frames; later records name the stack by it */
 	__u32	proc_id;
 	__u16	flags;			/* XPU_CHAIN_* */
 	__u16	nr_frames;
@@ -746,7 +758,7 @@ struct xpu_record_stream {		/* where device work ran */
 };
 
 #define XPU_MISC_GRAPH_NODE	1	/* of KERNEL, MEMCPY, MEMSET: graph_node_id is there */
-#define XPU_MISC_BAD_TIME	2	/* the same: CUPTI gave no times; both are 0 here */
+#define XPU_MISC_BAD_TIME	2	/* of the same three: CUPTI gave no times; both are 0 */
 
 struct xpu_record_kernel {
 	struct xpu_record hdr;
@@ -780,7 +792,8 @@ struct xpu_call {
 	__u32	correlation_id;
 	__u32	duration_ns;		/* the lower 32 bits ... */
 	__u16	duration_high;		/* ... and the upper 16 */
-	__u16	cbid;			/* CUPTI's; with XPU_CALL_RUNTIME or of the driver */
+	__u16	cbid;			/* CUPTI's: the runtime's with XPU_CALL_RUNTIME, else the
+					 * driver's */
 };
 
 #define XPU_CALL_RUNTIME	0x8000
@@ -789,12 +802,13 @@ struct xpu_call {
 struct xpu_record_calls {		/* of one thread, by when they ended */
 	struct xpu_record hdr;
 	__u64	time_ns;
-	__u32	tid;			/* as gettid() says there: see BATCH's ns_tid */
+	__u32	tid;			/* gettid() in the process's pid namespace: see BATCH's
+					 * ns_tid */
 	__u32	nr;
 	struct xpu_call calls[];
 };
 
-/* A node's copy, in a graph that is cloned or instantiated. */
+/* The copy of a node, in a graph that is cloned or instantiated. */
 struct xpu_record_graph_clone {
 	struct xpu_record hdr;
 	__u64	node_id;
@@ -809,8 +823,8 @@ struct xpu_record_refused {
 };
 
 /*
- * Where the interpreter of this process is, and where things are in it, in bytes; for BPF programs
- * that walk its frames. The names are CPython's. The only record of its batch.
+ * The address of this process's interpreter and the offsets of its members, in bytes, for BPF
+ * programs that walk its frames. The names are CPython's. This is the only record of its batch.
  */
 struct xpu_python {
 	__u64	runtime;		/* address of _PyRuntime */
@@ -836,15 +850,15 @@ struct xpu_record_pycode {		/* a Python code object */
 	struct xpu_record hdr;
 	__u32	id;
 	__u32	name;			/* string id: qualified from Python 3.11 on */
-	__u32	filename;		/* string id, as Python has it */
+	__u32	filename;		/* string id, as Python spells it */
 	__u32	first_line;
 };
 
-#define XPU_RANGE_NAME_MAX	4096	/* bytes, NUL included; of a domain's 256 */
+#define XPU_RANGE_NAME_MAX	4096	/* bytes, NUL included */
 #define XPU_RANGE_DOMAIN_MAX	256
 #define XPU_RANGE_DEPTH		128	/* open on one thread at a time */
 
-struct xpu_record_range {		/* see XPU_RECORD_RANGES; the only record of its batch */
+struct xpu_record_range {		/* see XPU_RECORD_RANGES; alone in its batch */
 	struct xpu_record hdr;
 	__u32	id;			/* unique in the process */
 	__u32	parent;			/* the path that it was opened in; 0: none */
@@ -857,13 +871,13 @@ struct xpu_record_range {		/* see XPU_RECORD_RANGES; the only record of its batc
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
- * The shim's own account, first in every batch; running totals of the process, so the last one
- * tells all. What was counted here and has not arrived is lost.
+ * The shim's own counts, first in every batch. They are running totals of the process, so the last
+ * record has the final ones. Whatever is counted here and has not arrived is lost.
  */
 struct xpu_record_counters {
 	struct xpu_record hdr;
 	__u64	nr_batches;		/* sent, this one included */
-	__u64	nr_launches;		/* tagged: probe site called */
+	__u64	nr_launches;		/* tagged: the probe site was called */
 	__u64	nr_kernels;		/* records packed */
 	__u64	nr_memcpys;
 	__u64	nr_memsets;
@@ -872,10 +886,10 @@ struct xpu_record_counters {
 	__u64	nr_bad_times;		/* records with start 0 or end before start */
 	__u64	nr_unfinished;		/* records handed out at exit before their work was done */
 	__u64	nr_slots;		/* threads that have launched */
-	__u64	nr_calls;		/* packed; from here on: since version 1.2 */
+	__u64	nr_calls;		/* packed; since version 1.2, as the members below */
 	__u64	nr_bad_calls;		/* without valid times: not packed */
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
-	__u64	nr_dropped_ranges;	/* that were not: see preload/nvtx/ranges.h */
+	__u64	nr_dropped_ranges;	/* events that were not logged: see preload/nvtx/ranges.h */
 	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */
 };
 
@@ -885,7 +899,7 @@ enum xpu_message_level {
 	XPU_MESSAGE_ERROR	= 3,	/* nothing of this process is recorded */
 };
 
-struct xpu_record_message {		/* misc is the level; for the user, one line */
+struct xpu_record_message {		/* one line for the user; misc is the level */
 	struct xpu_record hdr;
 	__u32	bytes;			/* with the NUL, without the padding */
 	__u32	reserved;

@@ -7,12 +7,12 @@
  * site reads it at that instant, on that thread. Finished device work goes out through the probe
  * site xpu_batch(records, bytes), with records as xpu_record.h has them.
  *
- * With XPUSHIM_PROBE=path that is done for the first launch of each call path, whose number
- * slot.path_id then is. Further launches from it go into the thread's struct xpu_log by that
- * number, and what the log holds goes out through the probe site xpu_log(log, end) when it is full,
- * and now and then; what a thread leaves that is killed is sent by the BPF programs on its end.
- * What a number stands for is told again through xpu_path(slot), which is no launch, for listeners
- * that have come late or lost it.
+ * With XPUSHIM_PROBE=path the shim calls xpu_launch(slot) only for the first launch of each call
+ * path, and slot.path_id gives the path its number. Further launches from the path go into the
+ * thread's struct xpu_log by that number. The log's entries go out through the probe site
+ * xpu_log(log, end) when the log is full, and now and then; if the thread is killed, the BPF
+ * programs on its end send the rest. The probe site xpu_path(slot) repeats the definition of a
+ * number, without a launch, for listeners that came late or lost it.
  *
  * Each site has a semaphore beside it, 16 bits that the kernel raises from 0 to 1 while a uprobe is
  * there (its ref_ctr_offset), however many are attached. Zero: nobody listens, do no work.
@@ -25,10 +25,10 @@
 #endif
 
 struct xpu_slot {
-	__u32	size;			/* sizeof(struct xpu_slot): what the shim knows of */
+	__u32	size;			/* sizeof(struct xpu_slot), as the shim was compiled */
 	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
-	__u32	cbid;			/* CUPTI callback id of the API call; 0: nothing happens,
-					 * this thread says where its slot is ... */
+	__u32	cbid;			/* CUPTI callback id of the API call; 0: no call, this
+					 * thread only announces its slot ... ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
 	__u16	flags;			/* XPU_CHAIN_* of frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
@@ -37,17 +37,18 @@ struct xpu_slot {
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * where a signal struck, that address plus one */
 	__u64	graph_node_id;		/* not 0: no launch, but this graph node was made here, by
-					 * the captured launch correlation_id, or explicitly if 0 */
-	/* A call that waited for the device is over; wait_ns is not 0, and this is no launch. */
+					 * the captured launch correlation_id, or explicitly if that
+					 * is 0 */
+	/* If wait_ns is not 0, this is no launch: a call that waited for the device is over. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* what it waited for: CUPTI's ids ... */
+	__u32	wait_context;		/* the object of the wait, in CUPTI's ids ... ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
-	__u32	in_call;		/* of the slot at home: not 0 while its thread is in a call
-					 * that may wait; to be read at any time */
-	__u64	home;			/* address of the slot that its thread keeps, perhaps
-					 * this */
+	__u32	in_call;		/* in the slot at home: not 0 while its thread is in a call
+					 * that may wait; readable at any time */
+	__u64	home;			/* address of the slot that the thread keeps for good; may
+					 * be this slot */
 	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
 	__u32	range_id;		/* the innermost NVTX range that is open on this thread, an
 					 * XPU_RECORD_RANGE's id; 0: none */
@@ -63,12 +64,12 @@ struct xpu_clock {
 
 #define XPU_CLOCK_SHIFT	40
 
-/* One launch, from a call path that was told of; or an event of the thread's NVTX ranges. */
+/* One launch from a call path that has been defined; or one event of the thread's NVTX ranges. */
 struct xpu_log_entry {
 	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
 	__u32	correlation_id;		/* a range's id, with XPU_LOG_RANGE */
-	__u32	path_id;		/* of a slot of the same process; or XPU_LOG_RANGE and what
-					 * struct xpu_range_event has to say of it */
+	__u32	path_id;		/* as in a slot of the same process; or XPU_LOG_RANGE and
+					 * the other members of struct xpu_range_event */
 };
 
 #define XPU_LOG_TICKS	(1ull << 63)
@@ -80,17 +81,17 @@ struct xpu_log_entry {
 #define XPU_LOG_ENTRIES	128		/* a power of two */
 
 /*
- * Launches of one thread, not yet sent: those from tail on, before head. Entry number n is in
- * entries[n % XPU_LOG_ENTRIES], and all that are there at a time are in one piece.
+ * Launches of one thread that are not yet sent: the entries from tail on, before head. Entry number
+ * n is in entries[n % XPU_LOG_ENTRIES], and the unsent entries never wrap around the array's end.
  */
 struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
-	__u32	tid;			/* the thread's, as gettid() says there */
+	__u32	tid;			/* gettid() in the thread's own pid namespace */
 	__u32	id;			/* unique in the process */
-	__u32	clock;			/* which of the clocks turns ticks into ns: the other one
-					 * may be changing */
+	__u32	clock;			/* index of the clock that turns ticks into ns: the other
+					 * one may be changing */
 	__u64	head;			/* written by the thread, after the entry */
-	__u64	tail;			/* written after they were sent */
+	__u64	tail;			/* written after entries were sent */
 	__u32	range_id;		/* as in the slot, before the entry at tail */
 	__u32	reserved;
 	struct xpu_clock clocks[2];
@@ -100,21 +101,21 @@ struct xpu_log {
 #define XPU_LOG_BYTES	(sizeof(struct xpu_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 #ifndef __VMLINUX_H__
-/* The time at @ticks, before @clock was read or after. */
+/* Return: the time at @ticks, which may be before or after @clock was read. */
 static inline __u64 xpu_clock__ns(const struct xpu_clock *clock, __u64 ticks)
 {
 	return clock->ns + (__u64)((__int128)(__s64)(ticks - clock->ticks) * clock->rate >>
 				   XPU_CLOCK_SHIFT);
 }
 
-/* The time of an entry of a log with that clock, in ns. */
+/* Return: the time of a log entry in ns, by the log's @clock. */
 static inline __u64 xpu_log__ns(const struct xpu_clock *clock, __u64 time)
 {
 	return time & XPU_LOG_TICKS ? xpu_clock__ns(clock, time & ~XPU_LOG_TICKS) : time;
 }
 #endif
 
-/* Paths have numbers from 1, and a process never uses one twice. */
+/* Call paths are numbered from 1, and a process never uses a number twice. */
 #define XPU_MAX_PATHS	(1u << 22)
 
 _Static_assert(sizeof(struct xpu_slot) == 104, "xpu_slot is an ABI");
@@ -123,9 +124,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
- * sets: one for processes that xpuload started, which XPU_RUN_ENV in their environment tells, and
- * one for those that were started with the shim preloaded and wait to be attached to. So a session
- * that starts its target does not wake the others on the machine.
+ * sets: one for processes that xpuload started, which have XPU_RUN_ENV in their environment, and
+ * one for processes that were started with the shim preloaded and wait to be attached to. So a
+ * recording that starts its own target wakes no other process on the machine.
  */
 #define XPU_SITE_LAUNCH		"xpu_launch"
 #define XPU_SITE_BATCH		"xpu_batch"
@@ -138,52 +139,63 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
 
 /*
- * As XPU_SITE_BATCH, for one XPU_RECORD_RANGE. While nobody is attached here, NVTX ranges are not
- * looked at.
+ * Like XPU_SITE_BATCH, but for one XPU_RECORD_RANGE. While nobody is attached here, the shim
+ * ignores NVTX ranges.
  */
 #define XPU_SITE_RANGE		"xpu_range"
 #define XPU_SITE_LIVE_RANGE	"xpu_live_range"
 
 /*
- * The same as XPU_SITE_BATCH, in processes that xpuload started and that have not called CUDA yet:
- * they may fork children that will. A child whose parent was at any of the sites above must not go
- * there, since the kernel may have made them calls to a page that is not copied to it.
+ * Like XPU_SITE_BATCH, in processes that xpuload started and that have not called CUDA yet: such a
+ * process may fork children that call CUDA. A child whose parent has called one of the sites above
+ * must not call that site, since the kernel may have rewritten the site as a call into a page that
+ * the child does not have.
  */
 #define XPU_SITE_EARLY		"xpu_early"
 
 /*
  * A loader that attaches to running processes also attaches here for XPU_HELLO_NS. A shim that
- * another one keeps awake cannot see it come, so while it is here it repeats its definitions.
+ * another loader keeps awake cannot notice the new loader, so it repeats its definitions while this
+ * site has a listener.
  */
 #define XPU_SITE_HELLO		"xpu_hello"
 #define XPU_HELLO_NS		500000000ull
 
-/* The same, for who wants the calls of CUDA's API, too, as long as it is here. */
+/*
+ * A loader that attaches to running processes and records the calls of CUDA's API is attached here
+ * as long as it records.
+ */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
 
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
-/* By this the CUDA driver finds the shim; and what the user had there, which is called, too. */
+/*
+ * The variable by which the CUDA driver finds the shim, and the one that keeps the user's own value
+ * of it: the shim calls that library, too.
+ */
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
 
-/* How the shim makes call chains: "auto", "fp" or "dwarf", and of how many frames at most. */
+/* How the shim makes call chains: "auto", "fp" or "dwarf"; and the most frames in one. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
 
-/* Whether the BPF program is called for each "launch", or for each new "path" and for logs. */
+/*
+ * Whether the shim calls the BPF program for each "launch", or only for each new "path" and for
+ * logs.
+ */
 #define XPU_PROBE_ENV		"XPUSHIM_PROBE"
 
-/* Whether they hold Python's frames: "on", "off", or "only" those. */
+/* Whether call chains hold Python's frames: "on", "off", or "only" Python's. */
 #define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"
 
-/* There are CPU samples that want Python's frames, too: tell where the interpreter is. */
+/* Set if CPU samples need Python's frames, too: the shim then reports where the interpreter is. */
 #define XPU_SAMPLES_ENV		"XPUSHIM_SAMPLES"
 
-/* "off": calls that wait are not told of. */
+/* "off": the shim does not report calls that wait. */
 #define XPU_WAITS_ENV		"XPUSHIM_WAITS"
 
-/* "on": the calls of CUDA's API are wanted, in processes that xpuload started. */
+/* "on": the shim reports the calls of CUDA's API, in processes that xpuload started. */
 #define XPU_API_ENV		"XPUSHIM_API"
 
 #endif /* XPU_SLOT_H */

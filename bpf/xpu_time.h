@@ -2,8 +2,9 @@
 /*
  * xpu_time.h - how far apart two times are
  *
- * Times are unsigned. What came first may have the later time: the clocks of two CPUs differ, and
- * so do those of a device and its host. A plain difference of the two would then be 584 years.
+ * Times are unsigned. The earlier of two events may have the later time: the clocks of two CPUs
+ * differ, and so do the clocks of a device and its host. A plain difference of the two times would
+ * then be 584 years.
  */
 #ifndef XPU_TIME_H
 #define XPU_TIME_H
@@ -14,13 +15,13 @@
 
 #define XPU_INLINE	static inline __attribute__((always_inline))
 
-/* From @from_ns to @to_ns; 0 if @to_ns is the earlier one. */
+/* Return: the time from @from_ns to @to_ns; 0 if @to_ns is the earlier one. */
 XPU_INLINE __u64 xpu_ns_between(__u64 from_ns, __u64 to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* The same for two times of which either may be the earlier one. */
+/* Return: the time between @a_ns and @b_ns, either of which may be the earlier one. */
 XPU_INLINE __u64 xpu_ns_apart(__u64 a_ns, __u64 b_ns)
 {
 	return a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns;

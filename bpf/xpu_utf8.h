@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Writes 1 to 4 bytes. @c: up to 0x10ffff. Return: behind them. */
+/* Writes @c, up to 0x10ffff, as 1 to 4 bytes. Return: the place behind them. */
 static inline char *utf8__put(char *to, uint32_t c)
 {
 	if (c < 0x80) {
@@ -27,8 +27,8 @@ static inline char *utf8__put(char *to, uint32_t c)
 }
 
 /*
- * The same of a character of a Python string, which may be anything: a byte of a file name that is
- * no UTF-8 is a lone surrogate there, and becomes that byte again. Never writes a NUL.
+ * Writes a character of a Python string, which may be anything. Python stores a byte of a file name
+ * that is not UTF-8 as a lone surrogate; this turns it into the byte again. Never writes a NUL.
  */
 static inline char *utf8__put_python(char *to, uint32_t c)
 {

@@ -9,7 +9,7 @@
 
 #include "columns.h"
 
-#define HEADER_MAX	1024u		/* bytes, of later versions */
+#define HEADER_MAX	1024u		/* bytes; later versions may have longer headers */
 #define PACKED_MAX	(2 * XPU_BLOCK_MAX)	/* columns may be more than the records were */
 
 static size_t padded(size_t bytes)
@@ -22,7 +22,7 @@ static bool is_in_proportion(size_t stored_bytes, size_t bytes)
 	return bytes / XPU_BLOCK_RATIO <= stored_bytes;
 }
 
-/* The CRC of @bytes with the four at @field as 0. */
+/* Return: the CRC of @bytes at @data, with the four bytes at @field taken as 0. */
 static uint32_t crc_without(const void *data, size_t bytes, size_t field)
 {
 	static const uint8_t zero[4];
@@ -44,7 +44,7 @@ bool file_header__is_sealed(const struct xpu_file_header *hdr)
 				       offsetof(struct xpu_file_header, crc));
 }
 
-/* ---- making them ---------------------------------------------------------------------------- */
+/* ---- making blocks -------------------------------------------------------------------------- */
 
 struct block_packer {
 	int level;
@@ -109,7 +109,10 @@ static int block_packer__reserve(struct block_packer *p, size_t bytes)
 	return p->out ? 0 : -ENOMEM;
 }
 
-/* Packs @bytes at @data into p->out; with @level 0, or if that makes nothing smaller, as they are. */
+/*
+ * Packs @bytes at @data into p->out. With @level 0, or if packing makes them no smaller, stores
+ * them unpacked.
+ */
 static int block_packer__compress(struct block_packer *p, const void *data, size_t bytes, int level)
 {
 	size_t bound = level ? ZSTD_compressBound(bytes) : bytes, stored = 0;
@@ -167,7 +170,7 @@ const struct xpu_record_block *block_packer__pack(struct block_packer *p, const 
 	return b;
 }
 
-/* ---- reading them --------------------------------------------------------------------------- */
+/* ---- reading blocks ------------------------------------------------------------------------- */
 
 size_t block__header(const void *at, size_t left, struct xpu_record_block *header)
 {
@@ -241,7 +244,7 @@ int block_unpacker__unpack(struct block_unpacker *u, const struct xpu_record_blo
 		memcpy(records, data, bytes);
 		return 0;
 	}
-	/* Columns are aligned, which the file's data need not be. */
+	/* Columns must be aligned, and the file's data need not be. */
 	if (!u->packed || u->room < bytes) {
 		free(u->packed);
 		u->packed = malloc(bytes ?: 1);

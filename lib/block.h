@@ -16,15 +16,15 @@
 
 /* Sets .crc of a file's header, of sizeof(*hdr) bytes. */
 void file_header__seal(struct xpu_file_header *hdr);
-/* Return: whether header_bytes at @hdr, which are there, have the right CRC. */
+/* Return: whether the header at @hdr has the right CRC. All header_bytes must be there. */
 bool file_header__is_sealed(const struct xpu_file_header *hdr);
 
-/* ---- making them ---------------------------------------------------------------------------- */
+/* ---- making blocks -------------------------------------------------------------------------- */
 
 struct block_packer;
 
 /**
- * block_packer__new - for the blocks of one file, from its first on
+ * block_packer__new - make a packer for the blocks of one file, from its first on
  * @level: Zstandard's, 1 to BLOCK_LEVEL_MAX; 0: records stay as they are
  *
  * Return: NULL if there is no memory.
@@ -41,15 +41,14 @@ void block_packer__free(struct block_packer *p);
 const struct xpu_record_block *block_packer__pack(struct block_packer *p, const void *records,
 						  size_t bytes);
 
-/* ---- reading them --------------------------------------------------------------------------- */
+/* ---- reading blocks ------------------------------------------------------------------------- */
 
 /**
  * block__header - look for a block's header
  * @at: @left bytes, need not be aligned
- * @header: a copy of what is known here of it
+ * @header: a copy of the members that this version knows
  *
- * Return: the bytes of the whole header, which is right and makes sense, or 0. The block may be
- * longer than @left.
+ * Return: the bytes of the whole header if it is valid, else 0. The block may be longer than @left.
  */
 size_t block__header(const void *at, size_t left, struct xpu_record_block *header);
 

@@ -14,16 +14,16 @@
 /*
  * ---- packing -----------------------------------------------------------------------------------
  *
- * What becomes a table is for the packer alone to choose.
+ * The packer alone chooses which rows become a table.
  */
 
 struct column_table {
-	uint64_t key;			/* what its rows have in common */
+	uint64_t key;			/* equal for all rows of the table */
 	uint32_t nr_columns;
 	uint32_t nr_rows;
 };
 
-/* Literals, and rows behind them, where they are in the records. */
+/* Literals and the rows behind them: pointers into the records. */
 struct column_piece {
 	const uint8_t *literals;
 	const uint8_t *rows;
@@ -35,7 +35,7 @@ struct columns {
 	uint32_t nr_tables;
 	struct column_piece *pieces;
 	size_t nr_pieces, pieces_cap;
-	const uint8_t *literals;	/* those that are in no piece yet begin here */
+	const uint8_t *literals;	/* the first literal that is in no piece yet */
 	uint32_t *words;		/* of one table, by column */
 	uint8_t *out;
 	size_t room_bytes;		/* records for which words and out have room */
@@ -56,7 +56,10 @@ void columns__free(struct columns *c)
 	free(c);
 }
 
-/* Return: the number of the table with rows of @key, or XPU_TABLES_MAX: there are too many. */
+/*
+ * Return: the number of the table with rows of @key, or XPU_TABLES_MAX if there are too many
+ * tables.
+ */
 static uint32_t columns__table(struct columns *c, uint64_t key, uint32_t nr_columns)
 {
 	uint32_t i;
@@ -122,7 +125,7 @@ static int columns__rows(struct columns *c, uint64_t key, const void *rows, size
 	return 0;
 }
 
-/* Records of @type with an array of @nr elements of @element_bytes at @array. */
+/* Adds a record of @type with an array of @nr elements of @element_bytes at @array. */
 static int columns__array(struct columns *c, uint16_t type, const void *array, size_t nr,
 			  size_t element_bytes, const uint8_t *end)
 {
@@ -133,7 +136,7 @@ static int columns__array(struct columns *c, uint16_t type, const void *array, s
 
 static int columns__add(struct columns *c, const struct xpu_record *r);
 
-/* Those of a batch: kernels and copies come in any number, one behind the other. */
+/* Adds the records of a batch: kernels and copies come in any number, one behind the other. */
 static int columns__batch(struct columns *c, const struct xpu_record_batch *batch)
 {
 	const uint8_t *at = batch->records, *end = (const uint8_t *)batch + batch->hdr.size;
@@ -242,15 +245,16 @@ static void columns__gather(const struct columns *c, uint32_t table)
 	}
 }
 
-/* Return: the planes of numbers that have no more bits than @bits. */
+/* Return: how many planes numbers need that have no bits outside of @bits. */
 static uint16_t nr_planes(uint32_t bits)
 {
 	return bits ? (32 - __builtin_clz(bits) + 7) / 8 : 0;
 }
 
 /*
- * Makes numbers of @nr words, whatever is smaller. Words without an order are told from the first,
- * so that equal ones are equal numbers, unless differences are much smaller.
+ * Turns @nr words into numbers, the way that takes fewer planes. Words without an order become
+ * differences to the first word, so that equal words are equal numbers, unless differences to the
+ * word above are much smaller.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
 {
@@ -289,7 +293,7 @@ static uint8_t *column__planes(const uint32_t *numbers, size_t nr, unsigned int 
 	return to;
 }
 
-/* Room for whatever @bytes of records may become. */
+/* Makes room for whatever @bytes of records may become. */
 static int columns__reserve(struct columns *c, size_t bytes)
 {
 	size_t head = sizeof(struct xpu_columns) + XPU_TABLES_MAX *
@@ -301,7 +305,10 @@ static int columns__reserve(struct columns *c, size_t bytes)
 	free(c->out);
 	c->room_bytes = 0;
 	c->words = malloc(bytes ?: 1);
-	/* A piece has a row of ROW_MIN at least, and takes half of that; the last has none. */
+	/*
+	 * A piece has at least one row, of ROW_MIN bytes or more, and takes half of that; the last
+	 * piece has no row.
+	 */
 	c->out = malloc(head + bytes + bytes / 2 + sizeof(struct xpu_piece));
 	if (!c->words || !c->out) {
 		free(c->out);
@@ -379,13 +386,13 @@ const void *columns__pack(struct columns *c, const void *records, size_t bytes, 
  * ---- unpacking ---------------------------------------------------------------------------------
  */
 
-/* Packed bytes: what is left of them. */
+/* The packed bytes that are left to read. */
 struct packed {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* Return: the next @nr elements of @bytes, or NULL: there are fewer. */
+/* Return: the next @nr elements of @bytes each, or NULL if fewer are left. */
 static const void *packed__take(struct packed *p, size_t nr, size_t bytes)
 {
 	const uint8_t *at = p->at;
@@ -457,7 +464,7 @@ static const struct xpu_column *table__column(const struct xpu_table *t, uint32_
 	return (const struct xpu_column *)(t + 1) + column;
 }
 
-/* Puts the literals where they belong. Return: whether the pieces are as many bytes as wanted. */
+/* Puts the literals where they belong. Return: whether the pieces have @bytes in all. */
 static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, size_t left,
 				size_t bytes)
 {
@@ -480,7 +487,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 		if (p->table >= u->nr_tables)
 			return false;
 		row_bytes = u->tables[p->table]->nr_columns * sizeof(uint32_t);
-		/* All rows are words, where words are. */
+		/* Rows consist of words and must be aligned as words. */
 		if (p->nr_rows > bytes / row_bytes || (to - u->records) % sizeof(uint32_t))
 			return false;
 		rows[p->table] += p->nr_rows;
@@ -493,7 +500,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 	return !left && !bytes;
 }
 
-/* Return: whether the planes of all columns are there, and nothing behind them. */
+/* Return: whether the planes of all columns are there, with nothing behind them. */
 static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 {
 	const struct xpu_column *c;
@@ -514,7 +521,7 @@ static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 	return !packed->left;
 }
 
-/* Puts the rows where they belong. Each piece is looked at once: there may be a million of them. */
+/* Puts the rows where they belong. Each piece is read once: there may be a million pieces. */
 static void unpacking__rows(struct unpacking *u)
 {
 	size_t rows[XPU_TABLES_MAX] = { 0 }, row_bytes, i;

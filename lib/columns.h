@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * columns.h - records told column by column, see struct xpu_columns in xpu_record.h
+ * columns.h - records stored column by column, see struct xpu_columns in xpu_record.h
  *
  * Launches and device records are most of a recording. Column by column they are small, since most
  * words differ little from the one above, and what is left is quickly compressed.
@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct columns;			/* what packing needs of memory, for many times */
+struct columns;			/* the memory that packing needs, for use again and again */
 
 struct columns *columns__new(void);
 void columns__free(struct columns *c);
 
 /**
- * columns__pack - tell records column by column
+ * columns__pack - store records column by column
  * @records: whole ones, aligned to 8; @bytes of them, XPU_BLOCK_MAX at most
- * @packed: how many bytes they have become
+ * @packed: set to the bytes of the result
  *
  * Return: the bytes, which stay valid until the next call, or NULL: no memory.
  */

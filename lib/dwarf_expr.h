@@ -2,9 +2,8 @@
 /*
  * dwarf_expr.h - the stack of a DWARF expression, and the operations that need nothing but it
  *
- * What an expression reads its operands from, what its registers are and where it jumps is the
- * caller's: the shim has bytes of the running process, xpumerge what libdw has decoded. No lock, no
- * allocation, no system call.
+ * The caller reads operands and registers and follows jumps: the shim reads bytes of the running
+ * process, xpumerge has operations that libdw has decoded. No lock, no allocation, no system call.
  */
 #ifndef LIB_DWARF_EXPR_H
 #define LIB_DWARF_EXPR_H
@@ -30,7 +29,7 @@ struct expr {
 	void *ctx;
 };
 
-/* Each returns whether it could be done. */
+/* Return, here and below: whether the operation could be done. */
 static inline bool expr__push(struct expr *e, uint64_t value)
 {
 	if (e->nr == EXPR_DEPTH)
@@ -39,7 +38,7 @@ static inline bool expr__push(struct expr *e, uint64_t value)
 	return true;
 }
 
-/* The two topmost become one. */
+/* Replaces the two topmost values by the result of @op. */
 static inline bool expr__binary(struct expr *e, uint8_t op)
 {
 	uint64_t a, b;
@@ -70,7 +69,10 @@ static inline bool expr__binary(struct expr *e, uint8_t op)
 	return true;
 }
 
-/* @operand: of EXPR_PLUS_UCONST; false also of an operation that is not in enum expr_op. */
+/*
+ * @operand: of EXPR_PLUS_UCONST. Return: whether that worked; false for an operation that is not in
+ * enum expr_op.
+ */
 static inline bool expr__operate(struct expr *e, uint8_t op, uint64_t operand)
 {
 	uint64_t *top = e->nr ? &e->v[e->nr - 1] : 0, tmp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * escape.h - names from outside, made safe for where they are printed
+ * escape.h - makes names from outside safe for the output that they are printed to
  *
  * Names come out of other people's files: they may hold control characters, terminal escapes and
- * bytes that are no UTF-8. Everything is printed through here. Bytes that are no UTF-8 become
+ * bytes that are not UTF-8. Every name is printed through here. Bytes that are not UTF-8 become
  * U+FFFD, one for each byte, in all outputs.
  */
 #ifndef LIB_ESCAPE_H
@@ -14,8 +14,8 @@
 
 enum escape {
 	/*
-	 * For people: control characters become '?', and so do the characters by which text is
-	 * shown in another order than it has (bidirectional controls).
+	 * For people: control characters become '?', and so do bidirectional controls, which make a
+	 * terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
 	/* A frame of a folded line: as TEXT, and ';', which separates frames, becomes ':'. */
@@ -23,7 +23,8 @@ enum escape {
 	/* Inside the quotes of a JSON string: \", \\, and \uXXXX for all that TEXT has as '?'. */
 	ESCAPE_JSON,
 	/*
-	 * The same inside a script element of HTML: no '<', so nothing in it can end the element.
+	 * Inside a JSON string in a script element of HTML: as JSON, but without '<', so that no
+	 * text can end the element.
 	 */
 	ESCAPE_SCRIPT,
 };
@@ -33,16 +34,14 @@ enum escape {
 /**
  * escape__next - take one character off a string
  * @s: advanced behind it
- * @how: what for
+ * @how: the kind of output
  * @out: what to print for it, NUL-terminated
  *
  * Return: length of @out, 0 at the end of the string.
  */
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
-/*
- * Return: how many bytes at @s are the same in all outputs; there may be more of them behind these.
- */
+/* Return: how many bytes at @s all outputs print unchanged. More such bytes may follow them. */
 size_t escape__plain(const char *s);
 
 /* Prints all of @s; errors stay in @f's error flag. */

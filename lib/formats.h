@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * formats.h - what xpumerge writes: a line for each format, in the order of help and messages
+ * formats.h - the list of formats that xpumerge writes, in the order of help and messages
  *
  * FORMAT(IDENTIFIER, NAME, SUFFIX): IDENTIFIER_format is its struct format, in a file of
  * merge/write/formats/; -f takes the NAME; a file with that SUFFIX is of the format.

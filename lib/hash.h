@@ -2,7 +2,7 @@
 /*
  * hash.h - uthash, as merge/ uses it
  *
- * Where memory is short, the entry is not added, and a variable named oom, which is in scope there,
+ * If memory is short, the entry is not added, and the variable oom, which the caller must declare,
  * is set.
  */
 #ifndef LIB_HASH_H

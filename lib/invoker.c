@@ -30,18 +30,20 @@ static struct {
 	bool other;
 	uid_t uid;
 	gid_t gid;
-	struct groups groups;		/* v is NULL: the same as this program's */
+	struct groups groups;		/* v is NULL: the groups of this program */
 	struct groups own;
 } invoker;
 
 static __thread struct {
 	unsigned int depth;
-	struct __user_cap_data_struct caps[2];	/* before */
+	struct __user_cap_data_struct caps[2];	/* the capabilities before invoker__enter() */
 } entered;
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Return: whether @text is a user or group id, and nothing else. The greatest number means none. */
+/*
+ * Return: whether @text is a user or group id and nothing else. The greatest number is not an id.
+ */
 static bool parse_id(const char *text, uint32_t *id)
 {
 	uint64_t n = 0;
@@ -53,7 +55,7 @@ static bool parse_id(const char *text, uint32_t *id)
 	return p != text && !*p && n < UINT32_MAX;
 }
 
-/* Return: the user's name. Of several with one id, the one that sudo names. */
+/* Return: the user's name. If several names have this id, it is the name that sudo gives. */
 static char *find_name(uid_t uid)
 {
 	const char *name = getenv("SUDO_USER");
@@ -64,7 +66,7 @@ static char *find_name(uid_t uid)
 	return pw ? strdup(pw->pw_name) : NULL;
 }
 
-/* A user without a name has one group. */
+/* Finds the user's groups. A user without a name has one group. */
 static int find_groups(struct groups *g, uid_t uid, gid_t gid)
 {
 	char *name = find_name(uid);
@@ -99,7 +101,7 @@ static int find_own_groups(struct groups *g)
 	return g->nr < 0 ? -errno : 0;
 }
 
-/* Return: the variable; an empty one is none. */
+/* Return: the value of an environment variable, or NULL if it is unset or empty. */
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -125,7 +127,7 @@ int invoker__find(const char **why)
 	if (!gid || !parse_id(uid, &invoker.uid) || !parse_id(gid, &invoker.gid))
 		return -EINVAL;
 	if (!invoker.uid)
-		return 0;		/* root who called sudo */
+		return 0;		/* root called sudo */
 	*why = "out of memory";
 	err = find_groups(&invoker.groups, invoker.uid, invoker.gid) ?:
 	      find_own_groups(&invoker.own);
@@ -145,7 +147,7 @@ uid_t invoker__uid(void)
 
 /* ---- being the invoker ----------------------------------------------------------------------- */
 
-/* Of this thread only: the C library's setgroups() is for all of them. */
+/* Sets the groups of this thread only: the C library's setgroups() sets those of all threads. */
 static int set_groups(const struct groups *g)
 {
 	return g->v && syscall(SYS_setgroups, g->nr, g->v) ? -errno : 0;
@@ -175,7 +177,7 @@ static int drop_file_caps(void)
 	return err ?: set_caps(caps);
 }
 
-/* Neither setfsuid() nor setfsgid() tells of failure; each returns the id before. */
+/* Neither setfsuid() nor setfsgid() reports failure; each returns the id before the call. */
 static int set_ids(uid_t uid, gid_t gid)
 {
 	setfsgid(gid);
@@ -183,7 +185,10 @@ static int set_ids(uid_t uid, gid_t gid)
 	return (gid_t)setfsgid(-1) == gid && (uid_t)setfsuid(-1) == uid ? 0 : -EPERM;
 }
 
-/* Root's file system user id gives root's capabilities back; then they are what they were. */
+/*
+ * Undoes invoker__enter(). Root's file system user id gives root's capabilities back; then they are
+ * set to those before.
+ */
 static void be_oneself(void)
 {
 	set_ids(geteuid(), getegid());

@@ -2,10 +2,10 @@
 /*
  * invoker.h - the user for whom a privileged program handles files
  *
- * Under sudo, or installed set-user-ID, a program has more rights than the user who called it.
- * That user is its invoker. Between invoker__enter() and invoker__leave() files are opened, made,
- * renamed and removed with the invoker's rights, so that the program does to no file what its
- * invoker could not do. Any other program is its own invoker, and these functions do nothing.
+ * Under sudo, or installed set-user-ID, a program has more rights than the user who called it. That
+ * user is its invoker. Between invoker__enter() and invoker__leave() files are opened, made,
+ * renamed and removed with the invoker's rights, so that the program does nothing to a file that
+ * its invoker could not do. Any other program is its own invoker, and these functions do nothing.
  */
 #ifndef LIB_INVOKER_H
 #define LIB_INVOKER_H
@@ -15,10 +15,11 @@
 
 /**
  * invoker__find - find out who called this program
- * @why: what is wrong, as a sentence to print
+ * @why: set on failure to a sentence that says the reason
  *
- * To be called once, before there are threads. Real ids that differ from the effective ones come
- * first: SUDO_UID is the caller's own to choose then. Else it is SUDO_UID, for root.
+ * To be called once, before there are threads. If the real ids differ from the effective ones, they
+ * name the invoker, since the caller could then set SUDO_UID at will. Else, for root, SUDO_UID
+ * names the invoker.
  *
  * Return: 0, or a negative errno: nothing may be done for an unknown user.
  */
@@ -36,7 +37,9 @@ uid_t invoker__uid(void);
 int invoker__enter(void);
 void invoker__leave(void);
 
-/* Becomes the invoker for good: for a program to exec. Return: 0 or a negative errno. */
+/*
+ * Becomes the invoker for good, before another program is executed. Return: 0 or a negative errno.
+ */
 int invoker__become(void);
 
 #endif /* LIB_INVOKER_H */

@@ -46,7 +46,7 @@ size_t safefile__stem(const char *name)
 	return len - suffix;
 }
 
-/* For who looks from a signal handler, the name is gone before its memory is. */
+/* Clears the name before it frees the memory, for a signal handler that reads the name. */
 static void forget_tmp(struct safefile *f)
 {
 	char *tmp = f->tmp;
@@ -108,7 +108,10 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 		return -ENOMEM;
 	do {
 		forget_tmp(f);
-		/* Known before it exists, lest a signal between the two leaves it behind. */
+		/*
+		 * The name is known before the file exists, so that a signal between the two leaves
+		 * no file behind.
+		 */
 		err = make_tmp_name(name, &f->tmp);
 		if (err)
 			return err;
@@ -128,7 +131,10 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 	return 0;
 }
 
-/* It has been seen that @name is no regular file; it may have become one. */
+/*
+ * Opens @name to write in place. It was seen not to be a regular file, but may have become one
+ * since.
+ */
 static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
 {
 	struct stat st;
@@ -145,9 +151,9 @@ static int open_in_place(struct safefile *f, const char *name, unsigned int flag
 }
 
 /*
- * In /proc/self/fd: takes the descriptor of that number, which whoever called this program has
- * given it. To open the file anew may not be allowed, or not be possible (a socket).
- * Return: whether it is one to write to.
+ * In /proc/self/fd: takes the descriptor of that number, which this program's caller has passed to
+ * it. Opening the file anew may be forbidden, or impossible (a socket).
+ * Return: whether the descriptor can be written to.
  */
 static bool take_descriptor(struct safefile *f, const char *name)
 {
@@ -157,7 +163,7 @@ static bool take_descriptor(struct safefile *f, const char *name)
 
 	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
 		return false;
-	/* It may be another process's directory. */
+	/* The directory may be another process's. */
 	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
 	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return false;
@@ -165,7 +171,10 @@ static bool take_descriptor(struct safefile *f, const char *name)
 	return f->fd >= 0;
 }
 
-/* Return: 1 and in @path where the link @name leads to, 0 if what is there is open, or -errno. */
+/*
+ * Return: 1, with the target of the link @name in @path; 0 if the link's file is open now; or
+ * -errno.
+ */
 static int follow(struct safefile *f, const char *name, char *path)
 {
 	struct statfs fs;
@@ -173,7 +182,7 @@ static int follow(struct safefile *f, const char *name, char *path)
 	ssize_t len;
 	int fd, err;
 
-	/* Others may replace a link between two looks at its name. */
+	/* Another user may replace a link between two looks at its name. */
 	fd = openat(f->dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -181,7 +190,7 @@ static int follow(struct safefile *f, const char *name, char *path)
 		err = -errno;
 		goto out;
 	}
-	/* Others' links lead wherever they like. */
+	/* Another user's link may lead anywhere. */
 	err = -ELOOP;
 	if (st.st_uid && st.st_uid != invoker__uid())
 		goto out;
@@ -198,7 +207,7 @@ out:
 	return err;
 }
 
-/* Puts the directory that @path is in in the place of the one that it was relative to. */
+/* Replaces the directory that @path was relative to by the directory that @path is in. */
 static int enter_dir(struct safefile *f, const char *path)
 {
 	int fd = open_dir_of(f->dir_fd, path);
@@ -211,7 +220,7 @@ static int enter_dir(struct safefile *f, const char *path)
 	return 0;
 }
 
-/* Opens what @path names. Return: 1 if that is a link: then @path is where it leads to. */
+/* Opens the file that @path names. Return: 1 if it is a link, with the link's target in @path. */
 static int open_step(struct safefile *f, char *path, bool linked, unsigned int flags)
 {
 	const char *name = safefile__name(path);
@@ -226,7 +235,7 @@ static int open_step(struct safefile *f, char *path, bool linked, unsigned int f
 	if (fstatat(f->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT)
 			return -errno;
-		st.st_mode = S_IFREG;		/* which it is going to be */
+		st.st_mode = S_IFREG;		/* the file is going to be a regular one */
 	}
 	if (S_ISLNK(st.st_mode))
 		return follow(f, name, path);

@@ -7,7 +7,10 @@
 
 #include "util.h"
 
-/* Octave 0 has the values below HISTOGRAM_SUBS, each later one those of one power of two. */
+/*
+ * Return: the octave of @value. Octave 0 has the values below HISTOGRAM_SUBS, each later one those
+ * of one power of two.
+ */
 static unsigned int value__octave(uint64_t value)
 {
 	return value < HISTOGRAM_SUBS ? 0 : 64 - HISTOGRAM_SUB_BITS - __builtin_clzll(value);
@@ -18,7 +21,7 @@ static unsigned int value__sub(uint64_t value, unsigned int octave)
 	return (octave ? value >> (octave - 1) : value) % HISTOGRAM_SUBS;
 }
 
-/* The middle of what a bucket stands for. */
+/* Return: the middle of the values that a bucket stands for. */
 static uint64_t bucket__value(unsigned int octave, unsigned int sub)
 {
 	uint64_t width;
@@ -90,7 +93,7 @@ uint64_t stats__mean(const struct stats *s)
 	return s->nr ? s->sum / s->nr : 0;
 }
 
-/* Rounded down. */
+/* Return: the square root of @n, rounded down. */
 static uint64_t square_root(unsigned __int128 n)
 {
 	uint64_t root = 0, bit;
@@ -109,7 +112,7 @@ uint64_t stats__stddev(const struct stats *s)
 		return 0;
 	/*
 	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, in which the product may need
-	 * 192 bits: so with sum = mean * nr + rest.
+	 * 192 bits. So it is computed with sum = mean * nr + rest.
 	 */
 	mean = s->sum / s->nr;
 	squares = s->sum_of_squares - mean * s->sum - mean * (s->sum % s->nr) -
@@ -117,7 +120,7 @@ uint64_t stats__stddev(const struct stats *s)
 	return square_root(squares / (s->nr - 1));
 }
 
-/* The value that @before others come before. */
+/* Return: the value that @before smaller values precede. */
 static uint64_t stats__nth(const struct stats *s, uint64_t before)
 {
 	unsigned int octave, sub;

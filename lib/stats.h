@@ -2,9 +2,9 @@
 /*
  * stats.h - sum, extremes, standard deviation and median of values that are not kept
  *
- * All are exact but the median. For that a histogram counts values below 128 as they are, others to
- * 7 bits after the first: so it is off by 1/256 at most. Each power of two that has a value takes a
- * kilobyte.
+ * All are exact but the median. For the median a histogram counts values below 128 exactly, others
+ * to 7 bits after the first, so the median is off by 1/256 at most. Each power of two that has a
+ * value takes a kilobyte.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
@@ -19,7 +19,7 @@
 struct stats {
 	uint64_t nr;
 	uint64_t sum;
-	uint64_t min, max;		/* with nr > 0 */
+	uint64_t min, max;		/* valid if nr > 0 */
 	unsigned __int128 sum_of_squares;
 	uint64_t *octaves[HISTOGRAM_OCTAVES];
 };
@@ -32,7 +32,7 @@ int stats__add(struct stats *s, uint64_t value);
 /* Adds all of @from. Return: 0 or -ENOMEM. */
 int stats__merge(struct stats *s, const struct stats *from);
 
-/* Rounded down; 0 without values, or for stats__stddev() with less than two. */
+/* Rounded down. 0 without values; stats__stddev() is also 0 with a single value. */
 uint64_t stats__mean(const struct stats *s);
 uint64_t stats__stddev(const struct stats *s);	/* of the sample: divided by nr - 1 */
 uint64_t stats__median(const struct stats *s);	/* or the mean of the two in the middle */

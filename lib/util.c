@@ -106,7 +106,9 @@ void *arena__alloc(struct arena *a, size_t size)
 			return NULL;
 		chunk->bytes = bytes;
 		if (bytes == size && a->head) {
-			/* A big one gets a chunk of its own behind the one being filled. */
+			/*
+			 * A large allocation gets a chunk of its own behind the one being filled.
+			 */
 			chunk->next = a->head->next;
 			a->head->next = chunk;
 			return chunk->payload;
@@ -155,7 +157,7 @@ static uint32_t string__hash(const char *s, size_t len)
 	return hash >> 32;
 }
 
-/* Return: the slot that the string is in, or the one that it goes to. */
+/* Return: the slot that has the string, or the free slot where it belongs. */
 static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s, uint32_t len,
 					  uint32_t hash)
 {
@@ -184,7 +186,7 @@ static int strpool__grow(struct strpool *p)
 	for (i = 0; i < old.nr_slots; i++) {
 		if (!old.slots[i].s)
 			continue;
-		/* They differ, so there is nothing to compare. */
+		/* All strings in the pool differ, so none need be compared. */
 		for (k = old.slots[i].hash; p->slots[k & (p->nr_slots - 1)].s; k++)
 			;
 		p->slots[k & (p->nr_slots - 1)] = old.slots[i];

@@ -2,7 +2,8 @@
 /*
  * util.h - large memory, growing arrays, an arena, interned strings, an id map, kept messages
  *
- * Nothing here prints, exits or aborts: what can fail returns -errno (or NULL for -ENOMEM).
+ * Nothing here prints, exits or aborts: functions that can fail return -errno (or NULL for
+ * -ENOMEM).
  */
 #ifndef LIB_UTIL_H
 #define LIB_UTIL_H
@@ -21,8 +22,8 @@
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /*
- * malloc() and calloc() for what may be large and is used all over: in huge pages, as far as the
- * kernel has them. To be freed, or reallocated, as any other.
+ * malloc() and calloc() for memory that may be large and is used at random: in huge pages, if the
+ * kernel has them. free() and realloc() work as usual.
  */
 void *huge__alloc(size_t bytes);
 void *huge__zalloc(size_t nr, size_t elem_bytes);
@@ -48,21 +49,21 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
-/* Gives back what is behind the last element. */
+/* Gives back the memory behind the last element. */
 #define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
-/* qsort_r() of what mostly is in order already: then it is one pass over it. */
+/* Like qsort_r(), for arrays that mostly are in order already: then it takes one pass. */
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
-/* An index that leads nowhere. */
+/* The index of no element. */
 #define NO_INDEX	UINT32_MAX
 
 /* Three-way comparison that cannot overflow, for qsort comparators. */
 #define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
 
-/* Return: a number that nobody can know who wrote what is read: one for each run. */
+/* Return: a number that the author of an input file cannot know. Each run has another one. */
 uint64_t secret(void);
 
 /* ---- arena ---------------------------------------------------------------------------------- */
@@ -93,7 +94,10 @@ struct strpool {
 
 /* Return: the pool's own copy of @s[0..@len), with a NUL, until strpool__free(); or NULL. */
 const char *strpool__intern(struct strpool *p, const char *s, size_t len);
-/* Return: how many different strings the pool had before this one of its copies. */
+/*
+ * Return: the number, from 0, of a string of the pool, in the order in which strings were added.
+ * @copy: the pool's own.
+ */
 static inline uint32_t strpool__id(const char *copy)
 {
 	uint32_t id;
@@ -116,17 +120,17 @@ struct idmap_slot {
 
 /*
  * 64-bit id to 32-bit index, open addressing. The ids come from a file and need not be dense: its
- * size follows the number of ids put, never their values. Nor can who wrote them know which of them
- * meet in one slot. Zero it to start.
+ * size follows the number of ids put, never their values. The file's author cannot know which ids
+ * share a slot. Zero it to start.
  */
 struct idmap {
 	struct idmap_slot *slots;
 	size_t nr_slots;		/* 0 or a power of two */
 	size_t nr;
-	uint64_t secret;		/* another one in each run, once there are slots */
+	uint64_t secret;		/* differs in each run; set once there are slots */
 };
 
-/* Two ids of 32 bits as one; a process's own ids have its index in the upper half. */
+/* Makes one id of two 32-bit ids; for ids of a process, the upper half is the process's index. */
 #define ID_KEY(high, low)	((uint64_t)(high) << 32 | (low))
 
 static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
@@ -136,7 +140,7 @@ static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Return: whether @key is there; its value in *@value. */
+/* Return: whether @key is there; sets *@value to its value. */
 static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *value)
 {
 	size_t i;
@@ -165,9 +169,9 @@ void idmap__free(struct idmap *m);
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /*
- * Lines to tell the user, kept until somebody prints them: merging works on hostile files and
- * inside a fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX are kept; the rest
- * are counted.
+ * Lines for the user, kept until they are printed: merging works on hostile files and inside a
+ * fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX lines are kept; the rest are
+ * counted.
  */
 #define MSGS_MAX	64
 

@@ -87,7 +87,7 @@ static void check_probes(const char *shim)
 	int err;
 
 	if (!shim) {
-		report(MISSING, "shim", "libxpushim.so is neither beside xpuload nor in "
+		report(MISSING, "shim", "cannot find libxpushim.so beside xpuload or in "
 		       "../lib/xpuload: it was not built (needs the CUPTI headers)");
 		return;
 	}
@@ -109,7 +109,7 @@ static void check_probes(const char *shim)
 		sideband__close(s);
 }
 
-/* Launches are recorded without them, too. */
+/* Checks CPU samples, without which launches can still be recorded. */
 static void check_samples(void)
 {
 	struct probes_options opts = { .sample = true };
@@ -152,7 +152,7 @@ static void check_driver(void)
 		       "but for the simulated device");
 }
 
-/* Looks only: CUPTI is opened inside the target, where the shim sees more than can be seen here. */
+/* Only searches for CUPTI: the shim opens it inside the target, where more is known than here. */
 static void check_cupti(void)
 {
 	static const char *const dirs[] = { "/extras/CUPTI/lib64", "/lib64", "/lib", "" };
@@ -188,7 +188,7 @@ static void check_cupti(void)
 	       "the target's libcudart (pip) is found when it runs, else set XPUSHIM_CUPTI");
 }
 
-/* A target has most likely the C library that we have. */
+/* Checks our own C library: a target most likely has the same one. */
 static void check_unwinding(void)
 {
 #ifdef __x86_64__
@@ -212,8 +212,8 @@ int check__run(const char *shim)
 	check_cupti();
 	check_unwinding();
 	if (nr_missing)
-		fprintf(stderr, "xpuload cannot record here: %d of what it needs %s missing\n",
-			nr_missing, nr_missing == 1 ? "is" : "are");
+		fprintf(stderr, "xpuload cannot record here: %d requirement%s missing\n",
+			nr_missing, nr_missing == 1 ? " is" : "s are");
 	else
 		fprintf(stderr, "xpuload can record here\n");
 	return nr_missing ? 1 : 0;

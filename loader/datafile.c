@@ -34,7 +34,10 @@ static void complain(const char *what, const char *path, int err)
 			   denied ? ": name with -o a file that this user may write" : "");
 }
 
-/* Gives the recording its name; one recording that has that name is kept. What fails is said. */
+/*
+ * Gives the recording its name, and keeps one older recording of that name. Prints a message on
+ * failure.
+ */
 static int take_name(const struct options *opts, struct safefile *f)
 {
 	int err = safefile__keep_old(f, OLD_SUFFIX);
@@ -46,7 +49,7 @@ static int take_name(const struct options *opts, struct safefile *f)
 	if (err) {
 		err = keeper__rename(f->dir_fd, f->name, OLD_SUFFIX);
 		if (err)
-			msg__warn("what was kept for the old recording stays in %s"
+			msg__warn("the files kept for the old recording stay in %s"
 				  XPU_KEPT_SUFFIX ": %s", opts->data, safefile__strerror(err));
 	}
 	err = safefile__commit(f);
@@ -125,8 +128,8 @@ static void write_infos(struct writer *w, const struct options *opts)
 }
 
 /*
- * The writer's thread inherits the invoker's rights from this one: what the disk keeps for root, or
- * a quota that root may exceed, is not for the invoker's file.
+ * Opens the writer with the invoker's rights, which its thread inherits: the invoker's file must
+ * not take the disk space that is reserved for root, or exceed a quota that root may exceed.
  */
 static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer **w)
 {
@@ -154,7 +157,7 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 	};
 	int err;
 
-	/* Nobody could interrupt the wait for a FIFO's reader. */
+	/* A wait for a FIFO's reader could not be interrupted here. */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {
 		complain("write", opts->data, err);

@@ -15,9 +15,9 @@
 #include "base/own_files.h"
 #include "target/target.h"
 
-#define MERGE_INCOMPLETE	1	/* xpumerge's and fold.sh's: written, but not whole */
+#define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
 
-/* The command, cut to what a picture is wide enough for. */
+/* Prints the command to @buf, cut to the width of a picture. */
 static void print_title(const struct options *opts, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -59,7 +59,7 @@ bool merger__run(const struct options *opts)
 	pid_t pid;
 
 	if (own_files__find(name, tool, sizeof(tool))) {
-		msg__error("%s is not there: the recording stays in %s", name, opts->data);
+		msg__error("cannot find %s: the recording stays in %s", name, opts->data);
 		return false;
 	}
 	pid = fork();
@@ -70,7 +70,7 @@ bool merger__run(const struct options *opts)
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MERGE_INCOMPLETE)
-		msg__error("not all is in %s: the recording stays in %s", opts->output,
+		msg__error("%s is incomplete: the recording stays in %s", opts->output,
 			   opts->data);
 	else
 		msg__error("%s failed: the recording stays in %s", name, opts->data);

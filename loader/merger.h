@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* merger.h - xpumerge or fold.sh, run at the end for who asked for its result */
+/* merger.h - runs xpumerge or fold.sh at the end, if the user asked for their result */
 #ifndef XPU_LOADER_MERGER_H
 #define XPU_LOADER_MERGER_H
 
@@ -8,12 +8,12 @@
 struct options;
 
 /**
- * merger__run - make what opts->output names of the recording
+ * merger__run - make the file opts->output from the recording
  *
- * It runs as the user who called sudo, for it parses other people's files, and with the signals
- * that xpuload was started with: Ctrl-C ends it. What goes wrong is said.
+ * The merger runs as the user who called sudo, because it parses other people's files, and with the
+ * signal handling that xpuload was started with: Ctrl-C ends it. Prints a message on failure.
  *
- * Return: whether it did.
+ * Return: whether the file was made.
  */
 bool merger__run(const struct options *opts);
 

@@ -345,7 +345,7 @@ static const struct cmdline cmdline = {
 
 /* ---- all of them together -------------------------------------------------------------------- */
 
-/* What the shim of a running program has been told already, by that environment variable. */
+/* Refuses an option for a running program, whose shim has read @env at its start. */
 static bool only_for_command(const char *option, bool given, const char *env)
 {
 	if (given)
@@ -407,7 +407,7 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-/* Where the recording goes; beside the merged result, if that is what is wanted. */
+/* Chooses the recording's name; it is beside the merged result, if the user asks for a result. */
 static int options__choose_data(struct options *opts)
 {
 	uint32_t number;

@@ -27,7 +27,7 @@
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
-#define DETACH_NS		1000000000ull	/* for the last records, when nobody ends */
+#define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
 
 static void take_signals(struct recording *r)
 {
@@ -56,18 +56,17 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 	recorder__found_python(r->recorder, pid, time_ns, python);
 }
 
-/* @err: an errno of the writer's; @when: what becomes of the recording then */
+/* @err: an errno of the writer's; @when: the consequence for the recording */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
 	if (r->told_disk)
 		return;
 	r->told_disk = true;
 	if (err == ENOLINK)
-		msg__error("%s was removed or replaced while it was recorded: nothing of this "
-			   "recording is left", r->opts->data);
+		msg__error("%s was removed or replaced during the recording, which is lost", r->opts->data);
 	else if (err == ENODATA)
-		msg__error("%s was made shorter by another program while it was recorded: what it "
-			   "held beyond that is lost", r->opts->data);
+		msg__error("another program made %s shorter during the recording: the rest of it is "
+			   "lost", r->opts->data);
 	else
 		msg__error("cannot write %s: %s%s", r->opts->data, strerror(err), when);
 }
@@ -92,13 +91,13 @@ static void drain(struct recording *r)
 
 	err = writer__error(r->writer);
 	if (err)
-		tell_disk(r, err, ": nothing more is recorded; what is there stays readable");
+		tell_disk(r, err, ": the recording stops here; the part before can be read");
 }
 
 /*
- * Shims that go on without us notice that nobody wants launches any more, and send what they have:
- * those of attached processes, and of descendants that outlive the target. Of a target that has
- * ended all is in: it ran the probes.
+ * Detaches from shims that go on without us, in attached processes and in descendants that outlive
+ * the target: they notice that nobody listens to launches any more, and send the rest. A target
+ * that has ended has sent everything: its exit ran the probes.
  */
 static void detach(struct recording *r)
 {
@@ -140,12 +139,12 @@ static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
 	recorder__living_thread(living->recorder, t, living->end_ns);
 }
 
-/* What the kernel has kept for the end. */
+/* Writes the accounts that the kernel's programs have kept for the end. */
 static void write_accounts(struct recording *r)
 {
 	struct living living = { r->recorder, clock__now() };
 
-	probes__drain(r->probes);		/* the stacks that the sums refer to */
+	probes__drain(r->probes);		/* for the stacks that the sums refer to */
 	recorder__flush(r->recorder);
 	probes__each_off(r->probes, on_off_sum, &living);
 	probes__each_thread(r->probes, on_living_thread, &living);
@@ -170,7 +169,7 @@ void recording__run(struct recording *r)
 		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
-		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have ended */
+		fds[4].fd = pyfind__fd(r->pyfind);	/* the child may have ended */
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
 		take_signals(r);
@@ -189,7 +188,7 @@ void recording__run(struct recording *r)
 	datafile__end(r->writer, r->target.wait_status);
 }
 
-/* Whether somebody wants it to end who has seen the recording end. */
+/* Whether the user, who has seen the recording end, interrupts the copying, too. */
 static bool is_interrupted(void *ctx)
 {
 	struct recording *r = ctx;

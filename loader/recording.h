@@ -14,9 +14,9 @@ struct recording {
 	struct probes *probes;
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
-	struct keeper *keeper;		/* or NULL */
-	struct pyfind *pyfind;		/* the same */
-	struct safefile file;		/* what @writer writes to */
+	struct keeper *keeper;		/* NULL: no mapped files are kept */
+	struct pyfind *pyfind;		/* NULL: no search for Python */
+	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
@@ -32,23 +32,23 @@ struct recording {
 				  .pid_fd = -1, .file.dir_fd = -1 }
 
 /**
- * recording__start - arm the probes, and start the target or attach to what runs
+ * recording__start - arm the probes, and start the target or attach to running processes
  *
- * Return: 0, or the status to exit with; what went wrong has been said.
+ * Return: 0, or the status to exit with, with a message printed.
  */
 int recording__start(struct recording *r);
 
-/* Records until the target ends, or whoever is attached has had enough. */
+/* Records until the target ends; when attached, until a signal or the time limit. */
 void recording__run(struct recording *r);
 
 /**
- * recording__finish - write what is left and say what was recorded
+ * recording__finish - write the remaining records and print what was recorded
  *
- * Return: 0, or STATUS_FAILED if it is not what was asked for.
+ * Return: 0, or STATUS_FAILED if the recording lacks something that was asked for.
  */
 int recording__finish(struct recording *r);
 
-/* Leaves the file. */
+/* Frees all but the file, which stays. */
 void recording__free(struct recording *r);
 
 #endif /* XPU_LOADER_RECORDING_H */

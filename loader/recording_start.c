@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How a recording begins: in the order in which things may fail for good. */
+/* Begins a recording. The steps that are most likely to fail come first. */
 #include "recording.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 #include "util.h"
 #include "xpu_slot.h"
 
-/* ---- what the recorder tells of -------------------------------------------------------------- */
+/* ---- what the recorder reports -------------------------------------------------------------- */
 
 static void on_record(void *ctx, const void *data, size_t size)
 {
@@ -43,14 +43,14 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	struct recording *r = ctx;
 	int err;
 
-	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* that is this program still */
+	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image still is this program */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
 	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID &&
 		   permit__check(p->pid) != -EACCES) {
 		err = probes__follow(r->probes, p->pid);
-		/* It may be over already; and there is no end of children, if somebody wants that. */
+		/* The child may have ended already; and a target may make children without end. */
 		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
 			msg__warn("cannot attach to pid %u, a child of %u: %s", p->pid,
 				  r->opts->pid, strerror(-err));
@@ -83,7 +83,7 @@ static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 	probes__loss(r->probes, proc_id, loss);
 }
 
-/* ---- what all recordings have ---------------------------------------------------------------- */
+/* ---- every recording ---------------------------------------------------------------- */
 
 static int open_signals(struct recording *r)
 {
@@ -97,9 +97,9 @@ static int open_signals(struct recording *r)
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGCHLD, SIG_DFL);	/* ignored, no child could be waited for */
+	signal(SIGCHLD, SIG_DFL);	/* while it is ignored, no child can be waited for */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* what is too much is counted, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);	/* the excess counts as lost, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd >= 0)
 		return 0;
@@ -108,8 +108,8 @@ static int open_signals(struct recording *r)
 }
 
 /*
- * Where nothing is preloaded, somebody must look for Python: a child that has none of what comes
- * later.
+ * Starts the search for Python, which is needed where no shim is preloaded. Its child must start
+ * before the things that it must not inherit.
  */
 static void start_pyfind(struct recording *r)
 {
@@ -119,7 +119,7 @@ static void start_pyfind(struct recording *r)
 		return;
 	r->pyfind = pyfind__new();
 	if (!r->pyfind)
-		msg__warn("no Python frames: cannot start what finds them: %s", strerror(errno));
+		msg__warn("no Python frames: cannot start the process that finds them: %s", strerror(errno));
 }
 
 static int start_sampler(struct recording *r, uint64_t period_ns)
@@ -138,7 +138,7 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 	return 0;
 }
 
-/* The probes, the file, and what goes between. */
+/* Starts the probes, the file, and the recorder between them. */
 static int start_recorder(struct recording *r)
 {
 	const struct options *opts = r->opts;
@@ -182,7 +182,7 @@ static int start_recorder(struct recording *r)
 	return opts->gpu_only ? 0 : start_sampler(r, period_ns);
 }
 
-/* @pid: as sideband__open() has it. Those who are told of mappings are told of all of them. */
+/* @pid: as for sideband__open(). The keeper and pyfind must see every mapping. */
 static int start_sideband(struct recording *r, pid_t pid)
 {
 	int err = sideband__open(pid, &r->sideband);
@@ -198,7 +198,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 	return 0;
 }
 
-/* The recording has its name. */
+/* Starts the keeper; the recording must have its name. */
 static int start_keeper(struct recording *r)
 {
 	int err;
@@ -223,7 +223,7 @@ static bool has_ended(int pid_fd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Holds the process, and its shim if that is wanted. */
+/* Opens the process, and its shim if there are probes. */
 static int find_process(struct recording *r)
 {
 	pid_t pid = r->opts->pid;
@@ -268,8 +268,9 @@ static int attach(struct recording *r)
 	int status = opts->mode == PROBES_PID ? find_process(r) : 0;
 
 	/*
-	 * Everybody's mappings come by, and loading the probes takes a while in which nobody takes
-	 * them. So this is opened last: who is taken in by then has a map to be read.
+	 * The sideband delivers the mappings of all processes, and nobody reads them while the
+	 * probes are loaded. So it is opened last; the mappings of processes that are known by then
+	 * are read from /proc.
 	 */
 	if (!status)
 		status = start_recorder(r) ?: start_sideband(r, -1) ?: start_keeper(r);
@@ -278,7 +279,7 @@ static int attach(struct recording *r)
 	if (opts->mode == PROBES_PID)
 		sideband__adopt(r->sideband, opts->pid, clock__now(), r->writer);
 	caps__settle(opts->mode == PROBES_PID);
-	/* Who waits for this line, a person or a script, misses nothing from here on. */
+	/* A person or a script that waits for this line misses nothing from here on. */
 	msg__info("attached to %s, Ctrl-C ends",
 		  opts->mode == PROBES_PID ? "1 process" : "all programs that have the shim");
 	return 0;
@@ -286,7 +287,7 @@ static int attach(struct recording *r)
 
 /* ---- a command ------------------------------------------------------------------------------- */
 
-/* What the target's shim is to know; it inherits ours. */
+/* Sets the options of the target's shim in our environment, which the target inherits. */
 static void set_shim_environment(const struct options *opts)
 {
 	char number[16];
@@ -334,7 +335,7 @@ static int run_command(struct recording *r)
 	}
 	status = start_sideband(r, r->target.pid) ?: start_keeper(r);
 	if (status)
-		return status;		/* our end of its pipe closes: it goes, too */
+		return status;		/* our end of its pipe closes, so the child ends, too */
 	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;

@@ -11,11 +11,11 @@
 #define U(x) ((unsigned long long)(x))
 
 struct losses {
-	uint64_t nr;			/* of all kinds, but bytes */
+	uint64_t nr;			/* losses of all kinds, without bytes */
 	char text[2048];
 };
 
-/* @what: a format without numbers, which @nr goes before */
+/* @what: the text that follows @nr */
 static void add_loss(struct losses *l, uint64_t nr, const char *what)
 {
 	size_t used = strlen(l->text);
@@ -27,7 +27,7 @@ static void add_loss(struct losses *l, uint64_t nr, const char *what)
 		 what);
 }
 
-/* What was counted where it began, and did not arrive. */
+/* Return: how many were counted at the source and not accounted for here. */
 static uint64_t missing(uint64_t counted, uint64_t accounted)
 {
 	return counted > accounted ? counted - accounted : 0;
@@ -77,10 +77,10 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_unfinished, "device records unfinished at exit");
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
-	l->nr -= r->lost[XPU_LOST_DISK];	/* they are of records of every kind */
+	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
 }
 
-/* Whose losses these are, where more than one process was recorded or one is to blame. */
+/* Prints which processes lost something, if several were recorded or one is to blame. */
 static void print_blame(const struct recorder_stats *st)
 {
 	const struct recorder_blame *b;
@@ -108,7 +108,7 @@ static void print_blame(const struct recorder_stats *st)
 		msg__warn("and of %llu more processes", U(st->nr_blamed - nr));
 }
 
-/* Return: whether CUDA was there to be recorded. */
+/* Warns if no CUDA was recorded. Return: whether there was any. */
 static bool warn_of_nothing(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
@@ -125,7 +125,7 @@ static bool warn_of_nothing(const struct report *r)
 	return true;
 }
 
-/* Return: whether any process was recorded no further. */
+/* Warns of processes that became another user's. Return: whether any was stopped. */
 static bool warn_of_others(const struct report *r)
 {
 	if (r->nr_left_alone)
@@ -141,7 +141,7 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
-/* Return: whether programs had CUPTI for themselves, and so much of what devices did. */
+/* Warns if programs used CUPTI themselves and so took device records. Return: whether any did. */
 static bool warn_of_taken(const struct recorder_stats *st)
 {
 	if (st->nr_taken)

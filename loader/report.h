@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* report.h - what was recorded, and what was lost, as xpuload says it in the end */
+/* report.h - prints at the end what was recorded and what was lost */
 #ifndef XPU_LOADER_REPORT_H
 #define XPU_LOADER_REPORT_H
 
@@ -13,16 +13,16 @@ struct options;
 
 struct report {
 	const struct options *opts;
-	bool sampled;			/* there are CPU samples, or could be */
+	bool sampled;			/* CPU samples were taken or attempted */
 	struct recorder_stats stats;
-	uint64_t lost[XPU_LOST_NR];	/* on the way here, by kind; of DISK: bytes */
+	uint64_t lost[XPU_LOST_NR];	/* lost on the way here, by kind; for DISK: bytes */
 	uint64_t nr_samples_taken;
 	uint64_t nr_stopped;		/* processes that ceased to be the invoker's */
-	uint64_t nr_left_alone;		/* that never were */
+	uint64_t nr_left_alone;		/* processes that never were the invoker's */
 	uint64_t file_bytes;
 };
 
-/* Return: whether all that was asked for is in the recording. */
+/* Return: whether the recording has all that was asked for. */
 bool report__print(const struct report *r);
 
 #endif /* XPU_LOADER_REPORT_H */

@@ -2,7 +2,7 @@
 /*
  * xpuload - records which call path launched which device work
  *
- * Arms the probes, starts the target or attaches to what runs already, drains the ring into
+ * Arms the probes, starts the target or attaches to running processes, drains the ring into
  * xpu.data until the end, and leaves everything that needs symbols to xpumerge.
  */
 #include <sys/resource.h>
@@ -18,9 +18,9 @@
 #include "recording.h"
 #include "target/target.h"
 
-#define NICE	(-10)			/* of the one who drains the ring, if allowed */
+#define NICE	(-10)			/* of the thread that drains the ring, if allowed */
 
-/* Nobody needs the recording any more. */
+/* Removes the recording, which nobody needs any more. */
 static void remove_recording(const struct recording *r)
 {
 	safefile__remove(&r->file);

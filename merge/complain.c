@@ -18,7 +18,7 @@ void complain(const char *fmt, ...)
 	len = vasprintf(&line, fmt, args);
 	va_end(args);
 	fputs("xpumerge: ", stderr);
-	/* File names and what recordings say may hold anything. */
+	/* File names and texts from recordings may hold anything. */
 	escape__print(stderr, len < 0 ? "out of memory" : line, ESCAPE_TEXT);
 	fputc('\n', stderr);
 	if (len >= 0)

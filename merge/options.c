@@ -456,7 +456,7 @@ static int options__check_unit(const struct options *o)
 	return 0;
 }
 
-/* What is imported takes the place of a recording. */
+/* Checks the options of an import, which replaces a recording. */
 static int options__complete_import(struct options *o)
 {
 	if (!importer__wanted(&o->importer))

@@ -17,7 +17,7 @@ static unsigned int terminal_width(void)
 	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
-/* What is to be written, of whom. */
+/* The input and options of one output. */
 struct job {
 	struct options *o;
 	const struct session *session;
@@ -30,7 +30,7 @@ struct job {
 
 typedef int (*write_fn)(const struct job *job, FILE *f);
 
-/* @write: returns 0, or -errno with all said; an error of @f stays in its error flag. */
+/* @write: returns 0, or -errno after a message; an error of @f stays in its error flag. */
 static int write_output(const char *path, const struct job *job, write_fn write)
 {
 	struct output out;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * writers.h - what was merged, compared or imported, as the command line wants it written
- */
+/* writers.h - writes the merged, compared or imported data in the format of the command line */
 #ifndef MERGE_WRITERS_H
 #define MERGE_WRITERS_H
 
@@ -12,7 +10,7 @@
 #include "join/session.h"
 
 /*
- * Each returns 0, or -errno with all said; then nothing is there that was not before.
+ * Return: 0, or -errno after a message; then no file was made or changed.
  * @events: of struct format.listen(), or NULL
  */
 int writers__write(struct options *o, const struct session *s, void *events,
@@ -23,7 +21,7 @@ int writers__write_diff(struct options *o, const struct diff *d,
 /* Writes each record of @r as text. dump_result__free() is due in any case. */
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);
 
-/* What was imported, as it is: the events of an export of Nsight Systems, or a recording. */
+/* Writes an import unchanged: the events of an export of Nsight Systems, or a recording. */
 int writers__write_import(struct options *o);
 
 #endif /* MERGE_WRITERS_H */

@@ -70,7 +70,7 @@ static void progress__show(void *ctx, unsigned int permille)
 
 	if (!p->tty || permille / 10 == p->percent)
 		return;
-	/* What is done within a second needs no progress. */
+	/* A merge of less than a second shows no progress. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (!p->percent && (now.tv_sec - p->start.tv_sec) * 1000000000ll + now.tv_nsec -
 			   p->start.tv_nsec < 1000000000)

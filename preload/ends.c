@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends of a process that run no exit handlers: _exit(), exec, and signals that it sends itself, as
- * Python does after a Ctrl-C that nobody caught. Device work that CUPTI still holds would go with
- * them, so the shim's thread is asked to send it first, for a limited time.
+ * Handles the ends of a process that run no exit handlers: _exit(), exec, and signals that the
+ * process sends itself, as Python does after an uncaught Ctrl-C. The device work that CUPTI still
+ * holds would be lost, so the shim's thread is asked to send it first, within a limited time.
  *
  * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
- * and a process that is not the one that the shim lives in is left alone.
+ * and any process but the one that the shim was loaded into is left alone.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static struct {
 	void (*abort)(void);
 } libc;
 
-/* At load, since dlsym() has no place in a signal handler. */
+/* Runs at load, because a signal handler must not call dlsym(). */
 void ends__init(void)
 {
 	*(void **)&libc._exit = dlsym(RTLD_NEXT, "_exit");
@@ -57,7 +57,7 @@ EXPORT void _Exit(int status)
 	_exit(status);
 }
 
-/* This process is about to get @sig. */
+/* The process is about to send itself @sig. */
 static void before_signal(int sig)
 {
 	struct sigaction action;
@@ -72,7 +72,7 @@ static void before_signal(int sig)
 	case SIGTTOU:
 	case SIGURG:
 	case SIGWINCH:
-		return;			/* these end nobody */
+		return;			/* these signals do not end a process */
 	}
 	if (!sigaction(sig, NULL, &action) && action.sa_handler == SIG_DFL)
 		shim__before_end();
@@ -130,7 +130,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	return libc.fexecve(fd, argv, envp);
 }
 
-/* The arguments of the list forms, from the second on, into an array on the caller's stack. */
+/* Copy the variable arguments, from the second on, to an array on the caller's stack. */
 #define COUNT_ARGS(nr, first)				\
 do {							\
 	va_list args;					\
@@ -141,7 +141,7 @@ do {							\
 	va_end(args);					\
 } while (0)
 
-/* @envp: where the environment goes that follows the arguments, or NULL. */
+/* @envp: set to the environment that follows the arguments, or NULL. */
 #define COPY_ARGS(argv, nr, first, envp)		\
 do {							\
 	char ***envp_ = (envp);				\

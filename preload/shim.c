@@ -3,9 +3,9 @@
  * The life of the shim in a process:
  *
  *   loaded     the constructor makes the CUDA driver call InitializeInjection() at cuInit
- *   dormant    CUDA is there, nobody listens: CUPTI is not even opened
+ *   dormant    the process uses CUDA, but nobody listens: CUPTI is not even opened
  *   awake      somebody listens: launches are tagged, device work is collected
- *   failed     awake was wanted and could not be had; the reason is told, once
+ *   failed     the shim could not become awake; the reason is reported once
  *
  * A thread of the shim's own moves it between the last three and carries the device records out.
  * Nothing in here exits, aborts, prints or waits without a limit.
@@ -52,32 +52,32 @@
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
-#define MAX_WAITS	5		/* of those, for the program's buffers to come back to it */
+#define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
 /* For the shim's thread, while no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
-#define END_WAIT_S	1		/* when it ends without exit handlers */
-#define MAX_WAIT_S	60		/* in all, while it does */
+#define END_WAIT_S	1		/* when the process ends without exit handlers */
+#define MAX_WAIT_S	60		/* in all, while the process ends */
 
-#define MAX_CBID	4096		/* twice CUDA 13's; the rest is refused by CUPTI */
+#define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
 
 enum state { DORMANT, AWAKE, FAILED, OFF };
 
 static struct {
-	enum state state;		/* of the shim's thread; before it starts and after it ends,
-					 * of whoever starts and ends it */
+	enum state state;		/* owned by the shim's thread; before it starts and after it
+					 * ends, by the thread that starts and ends it */
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
-	uint64_t hello_ns;		/* when to repeat the definitions for one who has come */
+	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
 	bool told_busy;
-	int busy_level;			/* XPU_MESSAGE_*, of what was told */
+	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
-	unsigned int nr_waits;		/* tries that found the program's buffers with CUPTI */
+	unsigned int nr_waits;		/* retries that found CUPTI with buffers of the program's */
 
 	pthread_t thread;
 	bool have_thread;
-	bool alone;			/* there can be no thread */
-	sem_t over;			/* it has ended, or is about to */
+	bool alone;			/* the shim's thread could not be started */
+	sem_t over;			/* the thread has ended, or is about to */
 	atomic_bool stop;
 	atomic_bool forked;
 
@@ -91,7 +91,7 @@ static struct {
 	unsigned int nr_yields_done;
 	sem_t yield_done;
 
-	pthread_key_t thread_key;	/* of threads to be noticed when they end */
+	pthread_key_t thread_key;	/* to notice the ends of threads */
 	bool have_thread_key;
 } shim;
 
@@ -113,9 +113,10 @@ static bool wait_seconds(sem_t *sem, int seconds)
 }
 
 /*
- * Return: whether the shim's thread posted @sem. The wait ends when CUPTI has given back no buffer and
- * none was packed for @seconds: on a busy machine there may be thousands, at a flush and after it. It
- * ends at MAX_WAIT_S also where other threads of the program keep CUPTI giving them back.
+ * Return: whether the shim's thread posted @sem. The wait ends if for @seconds CUPTI has given back
+ * no buffer and none was packed: on a busy machine there may be thousands of buffers, at a flush
+ * and after it. It ends after MAX_WAIT_S even if other threads of the program make CUPTI give back
+ * buffers all the time.
  */
 static bool wait_for(sem_t *sem, int seconds)
 {
@@ -150,7 +151,10 @@ static CUptiResult subscribe(char *holder, size_t len)
 	return c->subscribe(&shim.subscriber, launch__callback, NULL);
 }
 
-/* What CUPTI lacks of these it lacks: older ones know no graphs. */
+/*
+ * Enables the resource callbacks. Older versions of CUPTI lack some of them, since they know no
+ * graphs: errors are ignored.
+ */
 static void enable_resource_callbacks(void)
 {
 	static const CUpti_CallbackId cbids[] = {
@@ -166,7 +170,10 @@ static void enable_resource_callbacks(void)
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 }
 
-/* Subscribes to every driver call that launches or waits, by name: numbers differ, names do not. */
+/*
+ * Enables callbacks for every driver call that launches or waits. Calls are found by name: the
+ * numbers differ between versions, the names do not.
+ */
 static unsigned int enable_launch_callbacks(void)
 {
 	struct cupti *c = &shim.cupti;
@@ -193,7 +200,9 @@ static unsigned int enable_launch_callbacks(void)
 	return nr_enabled;
 }
 
-/* Whether the calls of CUDA's API are wanted: as the environment says, or whoever has come. */
+/*
+ * Whether to record the calls of CUDA's API: the environment asks for it, or an attached listener.
+ */
 static bool calls_are_wanted(void)
 {
 	static int told = -1;
@@ -230,8 +239,8 @@ static enum state busy(const char *holder)
 }
 
 /*
- * What the program has collected until then did not come here. Of kernels, copies and sets that it
- * did not collect, nobody knows.
+ * Reports how many device records the program has collected itself, so that they did not come here.
+ * Nobody knows of kernels, copies and sets that the program did not collect.
  */
 static void tell_of_programs_records(void)
 {
@@ -243,8 +252,8 @@ static void tell_of_programs_records(void)
 		return;
 	snprintf(text, sizeof(text), "%sthe program collected %llu device records itself, which "
 		 "are not in the recording", until, (unsigned long long)nr);
-	activity__count_taken(nr);	/* it goes with the message */
-	/* Whether the process counts as recorded is as its last message has it. */
+	activity__count_taken(nr);	/* sent together with the message */
+	/* The level of the last message decides whether the process counts as recorded. */
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
 
@@ -345,16 +354,16 @@ static void doze(void)
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
-	names__start();			/* nobody tells what is unloaded until somebody is back */
+	names__start();			/* unloads go unreported until it subscribes again */
 }
 
-/* The program wants CUPTI for itself. */
+/* Gives CUPTI to the program, which wants it for itself. */
 static void yield(void)
 {
 	char text[256];
 
 	if (shim.state != AWAKE) {
-		activity__yield();	/* it may have been, for a listener who has left */
+		activity__yield();	/* it may be set up still, for a listener that has left */
 		return;
 	}
 	doze();
@@ -370,7 +379,7 @@ static void yield(void)
 	shim.retry_ns = clock__ns() + RETRY_NS;
 }
 
-/* One look at who listens. */
+/* Checks who listens, and changes the state accordingly. */
 static void follow_listeners(void)
 {
 	bool heard = probe__is_heard();
@@ -411,7 +420,7 @@ static void follow_listeners(void)
 	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 
-/* Everything that can be had leaves; more may follow, if an exec fails. */
+/* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
 	activity__flush(true);
@@ -432,7 +441,7 @@ void shim__before_end(void)
 	errno = saved_errno;
 }
 
-/* The same without a thread of the shim's. */
+/* Gives CUPTI to the program if the shim has no thread. */
 static void yield_here(const char *function)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -511,8 +520,8 @@ static void thread_ends(void *arg)
 }
 
 /*
- * Early, for one of the process's first keys: the C library allocates memory when a thread uses a
- * later one, which a signal handler must not.
+ * Called early, to get one of the process's first keys: for a later key the C library allocates
+ * memory when a thread first uses it, which a signal handler must not do.
  */
 static void make_thread_key(void)
 {
@@ -526,17 +535,17 @@ bool shim__watch_thread(void)
 
 /* ---- the process's ends ---------------------------------------------------------------------- */
 
-/* At exit, while CUDA is still whole: everything that is finished leaves. */
+/* At exit, while CUDA still works: sends everything that is finished. */
 static void at_exit(void)
 {
-	/* A child may have been made by the bare system call, which calls no fork handler. */
+	/* A child may come from a bare system call, which runs no fork handlers. */
 	if (atomic_load(&shim.forked) || getpid() != shim.pid)
 		return;
 	if (shim.have_thread) {
 		atomic_store(&shim.stop, true);
 		activity__wake();
 		if (!wait_for(&shim.over, EXIT_WAIT_S))
-			return;		/* stuck in CUPTI: leave it alone */
+			return;		/* the thread is stuck in CUPTI: leave it alone */
 		pthread_join(shim.thread, NULL);
 		shim.have_thread = false;
 	}
@@ -607,7 +616,7 @@ static void initialize(void)
 	sem_init(&shim.yield_done, 0, 0);
 	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
-	follow_listeners();		/* before the first launch, not a poll later */
+	follow_listeners();		/* now, so that the first launch is recorded, too */
 	if (shim.state != AWAKE)
 		ranges__set_mode(RANGES_OFF);
 	atexit(at_exit);
@@ -616,8 +625,9 @@ static void initialize(void)
 }
 
 /*
- * Whether no other thread can be reading the environment: setenv() may move it, and free what it
- * was. glibc knows from 2.32 on. The kernel counts a link for each thread, one for "." and one more.
+ * Whether no other thread can be reading the environment: setenv() may move it and free the old
+ * copy. glibc can tell from 2.32 on. The kernel counts a link for each thread, one for "." and one
+ * more.
  */
 static bool is_single_threaded(void)
 {
@@ -631,10 +641,10 @@ static bool is_single_threaded(void)
 }
 
 /*
- * The driver shall call InitializeInjection(), here and in what this process executes. The
- * environment that xpuload makes says so already, and so does one by which the driver has found the
- * shim. What is left are programs that are started with the shim preloaded: here, before they have
- * threads. Children inherit the environment, and the shim with it.
+ * Makes the driver call InitializeInjection() in this process and in programs that it executes, by
+ * an environment variable. It is set already if xpuload started the process or if the driver has
+ * found the shim by it. Programs that are started with the shim preloaded are left: for them it is
+ * set here, before they have threads. Children inherit the environment, and with it the shim.
  */
 static void load(void)
 {
@@ -674,8 +684,8 @@ void shim__load(void)
 }
 
 /*
- * Called by the CUDA driver in cuInit. 1 is success. It may come before the constructor below:
- * those of the program's own libraries run earlier, and may use CUDA.
+ * The CUDA driver calls this in cuInit. 1 is success. The call may come before the constructor
+ * below, because constructors of the program's own libraries run earlier and may use CUDA.
  */
 int InitializeInjection(void)
 {

@@ -21,7 +21,7 @@ def main():
             words = shlex.split(line)
         except ValueError:
             continue
-        # What of the shell's is before the compiler, or behind it, is not for readers of this.
+        # Shell syntax before and behind the compiler's command does not belong into the result.
         words = [word for word in words if word not in ("{", "}", "||", "&&", ";")]
         for file in words[1:]:
             if file.endswith(SOURCES) and not file.startswith("-"):

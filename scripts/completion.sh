@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# completion.sh PROGRAM: bash's completion of its command line, on stdout
+# completion.sh PROGRAM: prints bash's completion of its command line
 #
 # The options, and the words that they take, are those of the program's table: PROGRAM --list-options.
 set -e

@@ -12,7 +12,7 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev 
 	perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
 	musl-tools"
-# What make lint runs, where it can be had.
+# The tools of make lint, as far as the distribution has them.
 lint="clang-format cppcheck shellcheck mandoc"
 
 # absent PACKAGE...: those that are not there

@@ -35,7 +35,7 @@ if [ "${1:-}" != inside ]; then
 	sed -i 's/^Version: .*/&+next/' "$next/DEBIAN/control"
 	dpkg-deb --root-owner-group -b "$next" "$root/build/second.deb" >/dev/null
 	rm -rf "$next"
-	# What an administrator has there anyway.
+	# A minimal tree lacks make, which an administrator's machine has.
 	printf '#!/bin/sh\nexit 0\n' >"$root/usr/bin/make"
 	chmod 755 "$root/usr/bin/make"
 	ROOT=$root sh "$XPU_SRC/test/debian.sh" "$suite" env XPU_SRC=/src XPU_BUILD=/build/none \

@@ -7,7 +7,7 @@
 # Debian is made or, made before, is used again (build/debian-SUITE without it), MIRROR= where it
 # comes from. The source tree is /src in there and cannot be written to; O is /build.
 #
-# A mount namespace of its own holds all mounts, so that nothing of them is left behind.
+# A mount namespace of its own holds all mounts, so that none is left behind.
 set -e
 
 fail() {

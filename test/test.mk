@@ -46,7 +46,8 @@ endef
 $(eval $(call sim_library,libcudart,$(SIM_CUDART_SRC),cudart))
 $(eval $(call sim_library,libcupti,$(SIM_CUPTI_SRC),cupti))
 
-# The same of older CUDA, each in a directory of its own with an exactness workload linked to it.
+# Simulated libraries of older CUDA, each in a directory of its own with an exactness workload
+# linked to it.
 SIM_MAJORS	:= 11 12
 SIM_OLD		:= $(SIM_MAJORS:%=$(O)/sim%/exact)
 
@@ -106,7 +107,7 @@ $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
 # Its leak checker could not look into it where its image is a set-group-ID one.
 $(O)/workload/private: private SANFLAGS :=
 
-# The same without frame pointers, and linked statically.
+# The CPU workload without frame pointers, and linked statically.
 CPU_VARIANTS	:= $(O)/workload/cpu_nofp $(O)/workload/cpu_static
 $(O)/workload/cpu_nofp: CPU_FLAGS = -fomit-frame-pointer
 $(O)/workload/cpu_static: CPU_FLAGS = -static $(if $(SAN),-fno-sanitize=all)

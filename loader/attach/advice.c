@@ -12,7 +12,7 @@
 #include "attach/caps.h"
 #include "attach/kernel.h"
 
-/* Where this is chosen, it is in brackets: "none integrity [confidentiality]". */
+/* The kernel puts the chosen level in brackets: "none integrity [confidentiality]". */
 static bool is_locked_down(void)
 {
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
@@ -24,7 +24,7 @@ static bool is_locked_down(void)
 	return locked;
 }
 
-/* Capabilities that hold in a namespace of users only are none for BPF. */
+/* Capabilities in a user namespace do not count for BPF. */
 static bool is_in_user_namespace(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");
@@ -65,7 +65,7 @@ static const char *advice_on_privileges(void)
 		return ": the kernel is locked down: /sys/kernel/security/lockdown";
 	if (kernel__is_before(6, 6) && !caps__have(CAP_SYS_ADMIN))
 		return ": before Linux 6.6 it needs cap_sys_admin, too";
-	return ": something forbids it to us: a security module, or a container's filter of system "
+	return ": it is forbidden: by a security module, or a container's filter of system "
 	       "calls";
 }
 

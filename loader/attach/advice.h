@@ -3,7 +3,10 @@
 #ifndef XPU_LOADER_ADVICE_H
 #define XPU_LOADER_ADVICE_H
 
-/* What @err of bpf() or perf_event_open() most likely means to the user: ": ...", or "". */
+/*
+ * Return: the most likely cause of @err of bpf() or perf_event_open(), for the user: ": \...", or
+ * "".
+ */
 const char *advice_on_error(int err);
 
 #endif /* XPU_LOADER_ADVICE_H */

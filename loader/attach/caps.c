@@ -15,7 +15,7 @@
 #define BIT(cap)	(1ull << (cap))
 
 static uint64_t permitted;
-static bool lowers;			/* capabilities are effective only when raised */
+static bool lowers;			/* capabilities are effective only while raised */
 static bool from_file;
 static _Thread_local int nr_raised;
 
@@ -25,7 +25,7 @@ static int get_caps(struct __user_cap_header_struct *hdr, struct __user_cap_data
 	return syscall(SYS_capget, hdr, data) ? -errno : 0;
 }
 
-/* Sets what is effective, and permitted, of those that are permitted. */
+/* Sets the effective capabilities, and drops the permitted ones that are not in @keep. */
 static int set_caps(uint64_t effective, uint64_t keep)
 {
 	struct __user_cap_header_struct hdr;
@@ -49,7 +49,7 @@ int caps__init(void)
 	if (!get_caps(&hdr, data))
 		permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
 	from_file = getauxval(AT_SECURE);
-	/* What is in this program's memory is not its user's alone to see. */
+	/* This program's memory may hold data that its user may not see. */
 	if (from_file)
 		prctl(PR_SET_DUMPABLE, 0);
 	lowers = geteuid() && caps__restricted();
@@ -87,10 +87,10 @@ void caps__settle(bool attach)
 {
 	uint64_t keep = BIT(CAP_PERFMON);	/* CPUs that come online are sampled, too */
 
-	/* What the user has without the file is none of our business. */
+	/* Capabilities that the user has without the file's stay. */
 	if (!lowers || !from_file)
 		return;
-	/* Maps that are open take calls without it only from Linux 6.0 on. */
+	/* Before Linux 6.0, calls on open maps need capabilities, too. */
 	if (attach || kernel__is_before(6, 0))
 		keep |= BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN);
 	permitted &= keep;
@@ -101,7 +101,7 @@ int caps__missing(char *buf, size_t size)
 {
 	const bool bpf = !caps__have(CAP_BPF), perfmon = !caps__have(CAP_PERFMON);
 
-	if (caps__have(CAP_SYS_ADMIN))		/* which was before they were */
+	if (caps__have(CAP_SYS_ADMIN))		/* it includes both */
 		return 0;
 	snprintf(buf, size, "%s%s%s", bpf ? "cap_bpf" : "", bpf && perfmon ? " and " : "",
 		 perfmon ? "cap_perfmon" : "");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * caps.h - the power that xpuload has, and when it uses it
+ * caps.h - the capabilities of xpuload, and when they are effective
  *
  * Its file is given capabilities "=p": permitted, and effective only between caps__raise() and
- * caps__lower(), around the calls that want them. So the program runs, and can say what is missing,
- * where some of them cannot be had; and whatever else it does, it does with its user's own rights.
+ * caps__lower(), around the calls that need them. So the program runs even where some of them are
+ * not available, and can say which are missing; and it does all else with its user's own rights.
  */
 #ifndef XPU_LOADER_CAPS_H
 #define XPU_LOADER_CAPS_H
@@ -13,37 +13,43 @@
 #include <stddef.h>
 
 /**
- * caps__init - first of all, before anything is opened
+ * caps__init - prepare the capabilities; to be called first, before anything is opened
  *
- * Of root, and of who has CAP_SYS_PTRACE, all stays effective.
+ * For root, and for a user with CAP_SYS_PTRACE, all capabilities stay effective.
  *
- * Return: 0, or -EPERM in a program that is set-user-ID or set-group-ID, which this must not be.
+ * Return: 0, or -EPERM if this program is set-user-ID or set-group-ID, which it must not be.
  */
 int caps__init(void);
 
-/* Whether there is that capability, CAP_*; it need not be effective. */
+/* Whether this program has @cap, CAP_*; it need not be effective. */
 bool caps__have(int cap);
 
-/* Whether only what its invoker may read may be recorded: there is no CAP_SYS_PTRACE. */
+/* Whether xpuload may record only processes that its invoker may read: it has no CAP_SYS_PTRACE. */
 bool caps__restricted(void);
 
-/* Whether the file gave capabilities: its user must not choose what it trusts. */
+/*
+ * Whether the program's file gave it capabilities. If so, its user must not choose the files that
+ * it trusts.
+ */
 bool caps__from_file(void);
 
-/* For this thread; they may be nested. */
+/* For this thread only; calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 
 /*
- * All that is needed is open: gives up, for good, what is not needed any more. @attach: programs are
- * attached to processes later on.
+ * Gives up, for good, the capabilities that are not needed once everything is open. @attach:
+ * programs will be attached to more processes later.
  */
 void caps__settle(bool attach);
 
-/* Names, to @buf, those of cap_bpf and cap_perfmon that are not there. Return: how many. */
+/*
+ * Writes to @buf the names of cap_bpf and cap_perfmon, as far as they are missing. Return: how many
+ * are.
+ */
 int caps__missing(char *buf, size_t size);
 
-/* Whether this process could ever have @cap: in a container it may be forbidden. */
+/* Whether this process could ever get @cap: a container may forbid it. */
 bool caps__allowed(int cap);
 
 #endif /* XPU_LOADER_CAPS_H */

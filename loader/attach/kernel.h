@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kernel.h - what this kernel has */
+/* kernel.h - which features this kernel has */
 #ifndef XPU_LOADER_KERNEL_H
 #define XPU_LOADER_KERNEL_H
 
 #include <stdbool.h>
 
-/* Whether it is old: of before @major.@minor. */
+/* Whether this kernel is older than @major.@minor. */
 bool kernel__is_before(int major, int minor);
 
 bool kernel__has_btf(void);
 
-/* Whether /proc/kallsyms tells us where the kernel's functions are. */
+/* Whether /proc/kallsyms shows us the addresses of the kernel's functions. */
 bool kernel__shows_addresses(void);
 
 #endif /* XPU_LOADER_KERNEL_H */

@@ -8,9 +8,9 @@
 #include "attach/caps.h"
 
 /*
- * Following this link is checked with PTRACE_MODE_READ, security modules included. (Files that show
- * what a process has mapped are open to CAP_PERFMON in newer kernels, and filters of system calls
- * in containers forbid kcmp().)
+ * To follow this link, the kernel checks PTRACE_MODE_READ, security modules included. (Newer
+ * kernels let CAP_PERFMON open the files that show a process's mappings, and system call filters of
+ * containers forbid kcmp().)
  */
 int permit__check(pid_t pid)
 {
@@ -18,7 +18,7 @@ int permit__check(pid_t pid)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	caps__raise();		/* the process may have what its user has */
+	caps__raise();		/* the process may have the capabilities of its user */
 	err = readlink(path, to, sizeof(to)) < 0 ? errno : 0;
 	caps__lower();
 	switch (err) {
@@ -55,7 +55,7 @@ void permit__explain(pid_t pid, char *buf, size_t size)
 		snprintf(buf, size, "root needs cap_sys_ptrace for that (docker run --cap-add "
 			 "SYS_PTRACE)");
 	else if (uid != getuid())
-		snprintf(buf, size, "it is of user %d, you are user %d: run xpuload as that user, "
+		snprintf(buf, size, "it belongs to user %d, you are user %d: run xpuload as that user, "
 			 "or as root", uid, getuid());
 	else
 		snprintf(buf, size, "it has, or had, privileges or another group, or may not be "

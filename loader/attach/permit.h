@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* permit.h - whom the invoker may record, as the kernel says it */
+/* permit.h - asks the kernel which processes the invoker may record */
 #ifndef XPU_LOADER_PERMIT_H
 #define XPU_LOADER_PERMIT_H
 
@@ -7,16 +7,16 @@
 #include <sys/types.h>
 
 /**
- * permit__check - whether a process is ours to look into, now
+ * permit__check - whether the invoker may read a process now
  *
- * It is asked before what is public in /proc is read, too. The programs in the kernel ask the same
- * again with each event; see bpf/permit.bpf.c.
+ * xpuload calls it even before it reads public files in /proc. The programs in the kernel check
+ * again at each event; see bpf/permit.bpf.c.
  *
- * Return: 0; -EACCES if it is not; or another negative errno, -ESRCH say.
+ * Return: 0; -EACCES if not; or another negative errno, such as -ESRCH.
  */
 int permit__check(pid_t pid);
 
-/* To @buf: why it is not, and what to do. */
+/* Writes to @buf why the invoker may not record @pid, and what to do. */
 void permit__explain(pid_t pid, char *buf, size_t size);
 
 #endif /* XPU_LOADER_PERMIT_H */

@@ -27,11 +27,11 @@
 
 /* One program on its sites: a multi link where the kernel has them, else one link a site. */
 struct attachment {
-	int multi_fd;			/* 0 without */
+	int multi_fd;			/* 0: no multi link */
 	struct bpf_link *links[MAX_SITES];
 };
 
-/* The programs on the sites of one process, or of all. */
+/* The programs on the sites of one process, or of all processes. */
 struct attachments {
 	struct attachment at[NR_SITE_KINDS];
 };
@@ -42,7 +42,7 @@ struct followed {			/* a child of an attached process */
 	struct attachments at;
 };
 
-/* What a ring may give at a time. */
+/* Limits the bytes that one call takes out of a ring. */
 struct budget {
 	struct probes *probes;
 	uint64_t bytes, left;
@@ -52,11 +52,11 @@ struct probes {
 	struct xpu_bpf *skel;
 	struct ring_buffer *ring, *sample_ring;	/* the latter may be NULL */
 	struct budget budget, sample_budget;
-	int epoll_fd;			/* of both */
+	int epoll_fd;			/* of both rings */
 	bool multi;
-	int shim_fd;			/* ours, held; -1: without */
+	int shim_fd;			/* our shim's file, held open; -1: no shim */
 	char *shim;
-	struct sites sites;		/* that are wanted; of others there are none */
+	struct sites sites;		/* the sites to attach to; the other kinds are empty */
 	struct attachments at;
 	struct followed *followed;
 	probes_record_fn fn;
@@ -73,7 +73,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 
 /* ---- probe sites ----------------------------------------------------------------------------- */
 
-/* Leaves those that are to be attached to. */
+/* Removes the sites that this recording does not attach to. */
 static void choose_sites(struct sites *sites, const struct probes_options *opts)
 {
 	bool run = opts->mode == PROBES_RUN;
@@ -92,7 +92,10 @@ static void choose_sites(struct sites *sites, const struct probes_options *opts)
 			sites->nr[kind] = 1;
 }
 
-/* On those that are only to be there the program does not matter: it never runs. */
+/*
+ * Return: the program for sites of @kind. Some sites only need an attached program, which never
+ * runs: any will do.
+ */
 static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_kind kind)
 {
 	switch (kind) {
@@ -107,9 +110,9 @@ static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_kin
 }
 
 /*
- * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and runs the program
- * with less in between; a perf event wants cap_sys_admin. The libbpf and the headers of the
- * supported distributions are older than it, so its part of union bpf_attr is spelled out.
+ * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and calls the program
+ * faster; a perf event needs cap_sys_admin. The libbpf and the headers of the supported
+ * distributions are older than the multi link, so its part of union bpf_attr is spelled out.
  */
 #define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
 
@@ -184,7 +187,7 @@ static void *detach_copy(void *arg)
 	return NULL;
 }
 
-/* Return: whether a thread does it, *@thread. */
+/* Detaches in a thread of its own. Return: whether there is a thread, *@thread, to join. */
 static bool detach_aside(struct attachment *a, pthread_t *thread)
 {
 	struct attachment *copy = malloc(sizeof(*copy));
@@ -201,8 +204,8 @@ static bool detach_aside(struct attachment *a, pthread_t *thread)
 }
 
 /*
- * To let go of a probe takes the kernel some 40 ms, of many at the same time no longer; and the one
- * who drains the ring should not have to @wait for it.
+ * To detach a probe takes the kernel some 40 ms, and to detach many at the same time takes no
+ * longer. The thread that drains the ring should not have to @wait for that.
  */
 static void detach_all(struct attachments *at, bool wait)
 {
@@ -226,7 +229,7 @@ static void followed__detach(struct followed *f)
 	detach_all(&f->at, false);
 }
 
-/* All but the hello, which is for who runs already. */
+/* Attaches to all sites but the hello site, which is for processes that run already. */
 static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
 {
 	int kind, err = 0;
@@ -244,7 +247,7 @@ static int ring_record(void *ctx, void *data, size_t size)
 
 	b->probes->fn(b->probes->ctx, data, size);
 	if (b->left < size)
-		return -EAGAIN;			/* this record is taken all the same */
+		return -EAGAIN;			/* this record has been taken, but no further one */
 	b->left -= size;
 	return 0;
 }
@@ -258,7 +261,7 @@ static uint64_t ring_size(uint64_t bytes)
 	return size;
 }
 
-/* What samplers need, or that they are not there. */
+/* Sets up the maps and variables of samplers; without samples, disables them. */
 static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
 			    uint64_t ring_bytes, bool old_kernel)
 {
@@ -279,7 +282,9 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 		bpf_map__set_map_flags(skel->maps.procs, 0);
 }
 
-/* As many as there are times so many bytes in the ring: who has many asks for a larger one. */
+/*
+ * Return: one entry for each @bytes of the ring: a user with many threads asks for a larger ring.
+ */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {
 	uint64_t nr = opts->ring_bytes / bytes;
@@ -287,7 +292,7 @@ static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 	return nr > MIN_ENTRIES ? nr : MIN_ENTRIES;
 }
 
-/* The same of what accounts for time off the CPU. */
+/* Sets up the accounts of time off the CPU; without them, disables their programs and maps. */
 static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
 {
 	struct bpf_program *progs[] = {
@@ -319,7 +324,7 @@ static int identify(struct xpu_bpf *skel)
 	return bpf_prog_test_run_opts(bpf_program__fd(skel->progs.identify), &opts);
 }
 
-/* Before the programs are loaded. */
+/* Sets up maps, variables and programs, before the programs are loaded. */
 static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool multi)
 {
 	uint64_t ring_bytes = ring_size(opts->ring_bytes);
@@ -378,7 +383,7 @@ static int attach_prepare_exec(struct xpu_bpf *skel)
 	return 0;
 }
 
-/* Return: 0 or a negative errno; then *@what is what could not be done. */
+/* Return: 0, or a negative errno with *@what set to the step that failed. */
 static int load(struct probes *p, const struct probes_options *opts, const char **what)
 {
 	struct xpu_bpf *skel;
@@ -407,11 +412,11 @@ static int load(struct probes *p, const struct probes_options *opts, const char 
 	skel->bss->attach_all = opts->mode == PROBES_ALL;
 	skel->bss->attach_pid = opts->mode == PROBES_PID ? opts->pid : 0;
 	*what = "attach to the sched tracepoints";
-	err = xpu_bpf__attach(skel);	/* the uprobes say where themselves */
+	err = xpu_bpf__attach(skel);	/* uprobes are attached elsewhere */
 	return err ?: attach_prepare_exec(skel);
 }
 
-/* @what: as load() has it */
+/* @what: as for load() */
 static int attach_uprobes(struct probes *p, const struct probes_options *opts, const char **what)
 {
 	pid_t pid = opts->mode == PROBES_PID ? opts->pid : 0;

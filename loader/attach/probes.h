@@ -26,20 +26,22 @@ enum probes_mode {
 struct probes_options {
 	const char *shim;		/* path of our libxpushim.so; NULL: without probe sites, for
 					 * samples only */
-	const char *mapped_shim;	/* PROBES_PID: of the same, as the target has it */
+	const char *mapped_shim;	/* PROBES_PID: path of that library, as the target has
+					 * mapped it */
 	enum probes_mode mode;
 	pid_t pid;			/* PROBES_PID */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
-	bool ranges;			/* hear of NVTX ranges */
-	bool waits;			/* hear of calls that wait for the device */
-	bool api;			/* all calls of CUDA's API; for PROBES_RUN, its environment
-					 * says so, too */
+	bool ranges;			/* receive NVTX ranges */
+	bool waits;			/* receive calls that wait for the device */
+	bool api;			/* receive all calls of CUDA's API; with PROBES_RUN the
+					 * target's environment must ask for them, too */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
-	bool sample;			/* load the sampling program, too: probes__sample_fd() */
-	uint32_t stack_bytes;		/* that a sample copies of it; 0: by frame pointers */
-	uint32_t blind_stack_bytes;	/* the same, where nobody knows where the stack ends */
+	bool sample;			/* load the sampling program: probes__sample_fd() */
+	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
+					 * pointers */
+	uint32_t blind_stack_bytes;	/* bytes to copy if the end of the stack is not known */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
@@ -49,9 +51,9 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @fn: called by probes__drain() for every record
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
- * From here on the semaphores of that shim are raised: with PROBES_RUN in every process that some
- * xpuload started (what is recorded is decided by process), with PROBES_PID in that one alone, with
- * PROBES_ALL in all.
+ * From here on the semaphores of that shim are raised: with PROBES_RUN in every process that any
+ * xpuload started (the programs decide by process what is recorded), with PROBES_PID in that
+ * process alone, with PROBES_ALL in every process.
  *
  * Return: 0 or a negative errno.
  */
@@ -63,68 +65,71 @@ void probes__close(struct probes *p);
 void probes__adopt_next_child(struct probes *p);
 
 /**
- * probes__follow - PROBES_PID: attach to a child of the target, too
+ * probes__follow - with PROBES_PID, attach to a child of the target, too
  *
- * A forked child keeps the parent's memory, semaphores raised; one that execs starts afresh and
- * must be attached to before it launches. Return: 0 or a negative errno.
+ * A forked child has the parent's memory, with raised semaphores; a child that execs starts afresh,
+ * so it must be attached to before it launches. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid);
 
-/* That child has ended. */
+/* A followed child has ended. */
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * Not PROBES_RUN: to be called XPU_HELLO_NS after probes__open(), so that shims that were awake for
- * somebody else do not go on repeating their definitions.
+ * With PROBES_PID and PROBES_ALL, to be called XPU_HELLO_NS after probes__open(), so that shims
+ * that another loader keeps awake do not repeat their definitions for ever.
  */
 void probes__end_hello(struct probes *p);
 
-/* Hears of no more launches; of what becomes of those it heard of it still does. */
+/* Receives no more launches, but still receives the device work of earlier launches. */
 void probes__detach_launches(struct probes *p);
 
 typedef void (*probes_off_fn)(void *ctx, const struct xpu_off_key *key,
 			      const struct xpu_off_sum *sum);
 typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
 
-/* With opts.off_cpu, at the end: what was summed up, and the threads that live. */
+/* With opts.off_cpu, at the end: calls @fn for each sum, and for each thread that is alive. */
 void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx);
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx);
 
-/* The program for sampler__open(); with opts.sample. */
+/* Return: the descriptor of the program for sampler__open(); needs opts.sample. */
 int probes__sample_fd(const struct probes *p);
 
-/* With opts.sample: Python's frames can be walked in that image, and its forks. */
+/* With opts.sample: lets samples walk Python's frames in that image and in its forks. */
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
-/* Processes that are the invoker's no more and were recorded no further; others that never were. */
+/*
+ * How many processes ceased to be the invoker's and were stopped; how many never were the
+ * invoker's.
+ */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
 
-/* How many samples that program took, lost ones included. */
+/* How many samples the sampling program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);
 
 /* Polls readable when the ring is a quarter full; owned by @p. */
 int probes__fd(const struct probes *p);
 
 /*
- * Takes what is in the rings; of what comes meanwhile no more than fits into them, for who fills them
- * may be faster. Return: whether all was taken.
+ * Takes the records that are in the rings, and at most a ringful of those that arrive meanwhile,
+ * because the writers may be faster. Return: whether all was taken.
  */
 bool probes__drain(struct probes *p);
 
-/* What could not be sent of an image so far; as it is where nothing was lost. */
+/* Sets *@loss to what could not be sent of an image so far; leaves it alone if nothing was lost. */
 void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss);
 
-/* Absolute counts, by enum xpu_lost_kind. */
+/* Return: how many of @kind were lost so far in all. */
 uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind);
 
 /* The last signal @sig that was sent to the root of the recorded tree; *@s is a copy. */
 void probes__signal(const struct probes *p, int sig, struct xpu_signal *s);
 
 /**
- * probes__check - load the programs and attach them, then let go again
+ * probes__check - load and attach the programs, then detach and unload them
  *
- * As probes__open(); for xpuload --check.
+ * For xpuload --check. @why, @len: as for probes__open().
  */
 int probes__check(const char *shim, char *why, size_t len);
 

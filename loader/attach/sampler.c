@@ -17,7 +17,7 @@
 struct sampler {
 	int prog_fd;
 	uint64_t period_ns;
-	uint64_t scan_ns;		/* the last time that CPUs were looked for */
+	uint64_t scan_ns;		/* when new CPUs were last looked for */
 	int nr_cpus;
 	int *fds;			/* by CPU; -1: offline */
 };
@@ -46,7 +46,10 @@ static int sampler__open_cpu(struct sampler *s, int cpu)
 	return 0;
 }
 
-/* Return: how many CPUs are sampled, or the error of the last one that is there and is not. */
+/*
+ * Return: how many CPUs are sampled, or the error of the last CPU that is online and is not
+ * sampled.
+ */
 static int sampler__open_cpus(struct sampler *s)
 {
 	int cpu, nr = 0, err, last = 0;

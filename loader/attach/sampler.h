@@ -13,18 +13,18 @@
 struct sampler;
 
 /**
- * sampler__open - begin
+ * sampler__open - begin to sample all CPUs
  * @prog_fd: the program, of type perf_event
  * @period_ns: between two samples on a CPU
  *
- * CPUs that are offline are left out until they come: see sampler__rescan().
+ * CPUs that are offline are left out until they come online: see sampler__rescan().
  *
  * Return: 0, or a negative errno if no CPU can be sampled.
  */
 int sampler__open(int prog_fd, uint64_t period_ns, struct sampler **s);
 void sampler__close(struct sampler *s);
 
-/* To be called now and then: takes in CPUs that came online. */
+/* To be called now and then: begins to sample CPUs that came online. */
 void sampler__rescan(struct sampler *s);
 
 /* How many samples a second the kernel allows; 0 if it does not say. */

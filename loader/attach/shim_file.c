@@ -16,7 +16,10 @@
 #include "base/mapped.h"
 #include "xpu_slot.h"
 
-/* For processes that xpuload starts, and for others; some are for one of these only. */
+/*
+ * Names of the sites in processes that xpuload starts, and in other processes. Some kinds have one
+ * of them only.
+ */
 static const char *const site_names[NR_SITE_KINDS][MAX_SITES] = {
 	[SITE_EARLY] = { XPU_SITE_EARLY },
 	[SITE_API] = { XPU_SITE_LIVE_API },
@@ -96,8 +99,8 @@ static bool find_sites(Elf *elf, struct sites *sites)
 }
 
 /*
- * The shim is looked for beside this program, and its user may have linked the program to anywhere:
- * who gave it power must have put the shim there, too.
+ * xpuload looks for the shim beside itself, and a user may have made a link to xpuload anywhere. So
+ * the shim must belong to those who gave xpuload its capabilities.
  */
 static bool is_trusted(int fd)
 {
@@ -201,7 +204,7 @@ int shim_file__open_mapped(pid_t pid, const char *ours)
 		name[strcspn(name, "\n")] = '\0';
 		fd = mapped__open(pid, start, end - start, name, false);
 		if (fd < 0)
-			fd = errno == ENOENT ? -ESTALE : -errno;	/* replaced since */
+			fd = errno == ENOENT ? -ESTALE : -errno;	/* replaced */
 	}
 	free(line);
 	fclose(f);

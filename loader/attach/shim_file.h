@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shim_file.h - libxpushim.so, ours and as processes have it
+ * shim_file.h - our libxpushim.so, and the copies that processes have mapped
  *
- * Only ours is looked into. A process may have any file under that name, so what it has mapped must
- * be the same, byte for byte, and is held from then on, for the probes to be put into nothing else.
+ * xpuload parses its own file only. A process may have any file of that name, so the file that it
+ * has mapped must equal ours byte for byte; xpuload holds it open from then on, so that probes go
+ * into no other file.
  */
 #ifndef XPU_LOADER_SHIM_FILE_H
 #define XPU_LOADER_SHIM_FILE_H
@@ -12,9 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MAX_SITES	2		/* a program watches; the run site and the live one */
+#define MAX_SITES	2		/* that a program watches: the run site and the live site */
 
-/* In the order of attaching: who hears of launches must hear of what becomes of them. */
+/* In the order of attaching: a listener to launches must already listen to their device work. */
 enum site_kind {
 	SITE_EARLY,
 	SITE_API,
@@ -27,7 +28,7 @@ enum site_kind {
 	NR_SITE_KINDS
 };
 
-/* Where the kernel puts a breakpoint, and the counter beside it: offsets into the file. */
+/* The place of the kernel's breakpoint and of the counter beside it, as offsets into the file. */
 struct site {
 	uint64_t func, semaphore;
 };
@@ -38,20 +39,20 @@ struct sites {
 };
 
 /**
- * shim_file__open - open it and find its probe sites
- * @path: of ours
+ * shim_file__open - open a shim and find its probe sites
+ * @path: path of our own shim
  * @why: on failure, one line; @len bytes
  *
- * Return: a descriptor, so that probes go into the file that was looked at, or a negative errno.
+ * Return: a descriptor, so that probes go into the very file that was parsed, or a negative errno.
  */
 int shim_file__open(const char *path, struct sites *sites, char *why, size_t len);
 
 /**
  * shim_file__open_mapped - the shim that a process has mapped
- * @ours: path of the one that it must be the same as
+ * @ours: path of our shim, which it must equal
  *
- * Return: a descriptor (O_PATH), -ENOENT if it has mapped none, -ESTALE if it is another version,
- * or another negative errno.
+ * Return: a descriptor (O_PATH), -ENOENT if the process has mapped none, -ESTALE if its file
+ * differs from ours, or another negative errno.
  */
 int shim_file__open_mapped(pid_t pid, const char *ours);
 

@@ -14,7 +14,7 @@ static inline uint64_t clock__read(clockid_t clock)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* As in all records. */
+/* Return: CLOCK_MONOTONIC, which all records use. */
 static inline uint64_t clock__now(void)
 {
 	return clock__read(CLOCK_MONOTONIC);

@@ -18,7 +18,9 @@ static void make_secret(void)
 
 	if (getrandom(secret, sizeof(secret), 0) == sizeof(secret))
 		return;
-	/* No kernel that has BPF programs is without getrandom(); a filter may refuse it. */
+	/*
+	 * Every kernel with BPF programs has getrandom(), but a system call filter may refuse it.
+	 */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	secret[0] = now.tv_nsec * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&now;
 	secret[1] = now.tv_sec ^ secret[0] >> 32;
@@ -31,7 +33,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-/* The slot that has @key, or the free one where it belongs. @m has a free slot. */
+/* Return: the slot that has @key, or the free slot where it belongs. @m must have a free slot. */
 static struct map_slot *map__slot(const struct map *m, struct map_key key)
 {
 	uint32_t i = mix(mix(key.a ^ secret[0]) ^ key.b ^ secret[1]);
@@ -73,7 +75,7 @@ static int map__grow(struct map *m)
 
 int map__add(struct map *m, struct map_key key, uint64_t value)
 {
-	/* Three quarters full, at most. */
+	/* The table is at most three quarters full. */
 	int err = m->nr >= m->nr_slots - m->nr_slots / 4 ? map__grow(m) : 0;
 
 	if (err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * map.h - numbers by numbers, in little memory: open addressing
+ * map.h - maps numbers to numbers in little memory, by open addressing
  *
- * Keys come from targets. So a secret number goes into where they are put, and the size follows how
- * many there are, never what they are.
+ * Targets choose the keys. So a secret number decides where a key is put, and the size depends on
+ * the number of keys, never on their values.
  */
 #ifndef XPU_LOADER_MAP_H
 #define XPU_LOADER_MAP_H
@@ -19,7 +19,7 @@ struct map_key {
 
 struct map_slot {
 	struct map_key key;
-	uint64_t value;			/* 0: nothing is here */
+	uint64_t value;			/* 0: the slot is free */
 };
 
 /* Zero it to start. 32 to 64 bytes an entry. */
@@ -29,7 +29,10 @@ struct map {
 	uint32_t nr;
 };
 
-/* Return: where the value is, until the next map__add(); NULL if there is none. Never make it 0. */
+/*
+ * Return: the address of the value, valid until the next map__add(), or NULL. Never set the value
+ * to 0.
+ */
 uint64_t *map__find(const struct map *m, struct map_key key);
 
 /* Adds @key, which must not be there. @value: not 0. Return: 0 or -ENOMEM. */
@@ -39,15 +42,15 @@ int map__add(struct map *m, struct map_key key, uint64_t value);
 void map__free(struct map *m);
 
 /**
- * map__hash - a key for what is longer than one
+ * map__hash - make a key of data that are longer than a key
  * @words: @nr of them
  *
  * SipHash-1-3 with 128 bits and a random secret. Two of a million different keys are equal with
- * odds of 1 in 10^27, and nobody who does not know the secret finds two that are.
+ * odds of 1 in 10^27, and nobody can find two such keys without the secret.
  */
 struct map_key map__hash(const __u64 *words, size_t nr);
 
-/* The same by another secret, for tests. */
+/* Hashes with the secret @by; for tests. */
 struct map_key map__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
 #endif /* XPU_LOADER_MAP_H */

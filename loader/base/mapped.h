@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mapped.h - the files of another process, opened with O_PATH: to be looked at by somebody else
+ * mapped.h - opens the files of another process with O_PATH, for an unprivileged thread or process
+ * to read
  *
- * Nothing happens to the file by that, whatever it is; not even a file system of the process's own
- * can hold it up.
+ * O_PATH has no effect on the file, whatever it is, and even a file system that the process runs
+ * itself cannot block it.
  */
 #ifndef XPU_LOADER_MAPPED_H
 #define XPU_LOADER_MAPPED_H
@@ -14,21 +15,25 @@
 #include <sys/types.h>
 
 /*
- * Opens what @pid sees at @path, whatever links its root directory holds. @cached: never waits for a
- * file system; before Linux 5.12 it may. Return: -1 and errno; EAGAIN if it would have to wait.
+ * Opens the file that @pid sees at @path, whatever links its root directory holds. @cached: never
+ * waits for a file system; before Linux 5.12 it may. Return: -1 and errno; EAGAIN if it would have
+ * to wait.
  */
 int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached);
 
 /*
- * Opens the file behind a mapping, which is called @path there, be it unlinked. That takes
- * privileges; the path is next best. @cached: as above. Return: -1 and errno.
+ * Opens the file behind a mapping, which the process calls @path, even if it is unlinked. That
+ * needs privileges; without them the path is opened. @cached: as above. Return: -1 and errno.
  */
 int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool cached);
 
-/* Opens what is at @path for this process itself. @cached: without waiting, as above. */
+/* Opens the file that this process itself sees at @path. @cached: without waiting, as above. */
 int mapped__open_here(const char *path, bool cached);
 
-/* As fstat(), by what is known already: a file system is not asked. Return: 0 or a negative errno. */
+/*
+ * Like fstat(), but with cached data only: the file system is not asked. Return: 0 or a negative
+ * errno.
+ */
 int mapped__stat(int fd, struct stat *st);
 
 #endif /* XPU_LOADER_MAPPED_H */

@@ -11,9 +11,9 @@ bool msg__quiet;
 int msg__verbosity;
 
 /*
- * Names of files and processes are in many lines, and come from the target: whatever is said goes
- * through here and is made safe for a terminal. One write, so that the target's own lines do not
- * end up in the middle.
+ * Prints a line. Many lines have names of files and processes, which come from the target; so every
+ * line goes through here and is made safe for a terminal. It is one write, so that the target's own
+ * output does not end up in the middle.
  */
 __attribute__((format(printf, 2, 0)))
 static void say(const char *kind, const char *fmt, va_list args)

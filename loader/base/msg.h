@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * msg.h - what xpuload says, on stderr, a line at a time; stdout is the target's
+ * msg.h - prints xpuload's messages to stderr, a line at a time; stdout is the target's
  *
- * In all of it control characters and what is no UTF-8 are made harmless: see escape.h.
+ * Control characters and bytes that are not UTF-8 are made harmless: see escape.h.
  */
 #ifndef XPU_LOADER_MSG_H
 #define XPU_LOADER_MSG_H
@@ -21,7 +21,7 @@ MSG_FORMAT void msg__warn(const char *fmt, ...);
 MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);
 
-/* A line that came from inside process @pid: at most 1023 of @len bytes, up to a NUL. */
+/* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
 void msg__from_target(pid_t pid, bool warning, const char *text, size_t len);
 
 #endif /* XPU_LOADER_MSG_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* own_files.h - where xpuload's own files are: installed, portable or in a build tree */
+/* own_files.h - finds xpuload's own files: installed, portable or in a build tree */
 #ifndef XPU_LOADER_OWN_FILES_H
 #define XPU_LOADER_OWN_FILES_H
 
@@ -10,7 +10,8 @@
  * @name: "libxpushim.so", "xpumerge" or "fold.sh"
  * @path: filled in, absolute; @len bytes
  *
- * Looks beside xpuload, as in a build, and in ../lib/xpuload, as installed.
+ * Looks beside xpuload, where a build has them, and in ../lib/xpuload, where an installation has
+ * them.
  *
  * Return: 0, -ENOENT, or -ENAMETOOLONG.
  */

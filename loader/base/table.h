@@ -2,8 +2,8 @@
 /*
  * table.h - hash tables of allocated entries, by uthash
  *
- * An entry has a UT_hash_handle named hh, and its key in one member, of which no byte is left
- * unset.
+ * An entry has a UT_hash_handle named hh, and its key in one member. Every byte of the key must be
+ * set, padding too.
  */
 #ifndef XPU_LOADER_TABLE_H
 #define XPU_LOADER_TABLE_H
@@ -21,7 +21,10 @@ do {										\
 	HASH_FIND(hh, head, &key_, sizeof(key_), e);				\
 } while (0)
 
-/* The same, but with a new entry, all else 0, if there was none: NULL without memory. */
+/*
+ * Sets @e to the entry whose @key_member is @key. Adds one, with all other members 0, if there was
+ * none; NULL without memory.
+ */
 #define table_get(head, key_member, key, e)					\
 do {										\
 	const __typeof__((e)->key_member) want_ = (key);			\

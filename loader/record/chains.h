@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* chains.h - call chains, each written once, and known by its id from then on */
+/* chains.h - call chains: each is written once and known by its id from then on */
 #ifndef XPU_LOADER_CHAINS_H
 #define XPU_LOADER_CHAINS_H
 
@@ -13,7 +13,7 @@ struct process;
 struct processes;
 struct writer;
 
-/* What makes a call chain the same one, beside its frames. */
+/* The properties that tell call chains with equal frames apart. */
 struct chain {
 	uint32_t proc_id;
 	uint32_t cbid;
@@ -30,34 +30,40 @@ void chains__free(struct chains *c);
  * chains__id - the id of a call chain
  * @p: its process
  * @frames: @chain->nr_frames, at most XPU_MAX_FRAMES
- * @time_ns: when it was met; the file has that of the first time
- * @launch: something was launched from there
+ * @time_ns: when the chain was met; the file has the first such time
+ * @launch: whether it is the chain of a launch
  *
- * Chains are told apart by a hash of 128 bits: see map__hash(). Beyond LIMIT_CHAIN_BYTES it is that
- * of chains__unknown(), and @p->nr_beyond counts it.
+ * Chains are told apart by a hash of 128 bits: see map__hash(). Beyond LIMIT_CHAIN_BYTES this
+ * returns the id of chains__unknown(), and @p->nr_beyond counts it.
  *
- * Return: 0 without memory.
+ * Return: the id, or 0 without memory.
  */
 uint32_t chains__id(struct chains *c, struct process *p, const struct chain *chain,
 		    const __u64 *frames, uint64_t time_ns, bool launch);
 
-/* The id of a chain without frames that stands for one like @chain that is not known. */
+/*
+ * Return: the id of a chain without frames, which stands for all unknown chains with the properties
+ * of @chain.
+ */
 uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain *chain,
 			 uint64_t time_ns, bool launch);
 
-/* The same of a new one, or of one that something else tells from those that are equal. */
+/*
+ * Adds a chain that is new, or that differs from an equal one by something that is not in its
+ * frames. Return: its id, or 0 without memory.
+ */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);
 
-/* An id for a chain of launches that will be told of later, by chains__tell(). */
+/* Return: an id for a chain of launches that chains__tell() will define later. */
 uint32_t chains__promise(struct chains *c);
 void chains__tell(struct chains *c, struct process *p, const struct chain *chain,
 		  const __u64 *frames, uint64_t time_ns, uint32_t path_id);
 
-/* How many there are that something was launched from. */
+/* Return: how many chains launches came from. */
 uint32_t chains__nr_launching(const struct chains *c);
 
-/* Writes what has waited for the end: names of the kernel's functions. */
+/* Writes the names of the kernel's functions, which have waited for the end. */
 void chains__finish(struct chains *c);
 
 #endif /* XPU_LOADER_CHAINS_H */

@@ -7,10 +7,10 @@
 #include "record/writer.h"
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
-#define MAX_SAMPLES	1024		/* the same: 16 KiB */
-#define MAX_RANGES	1024		/* the same */
+#define MAX_SAMPLES	1024		/* in one record: 16 KiB */
+#define MAX_RANGES	1024		/* in one record: 16 KiB */
 
-/* The events of one record: their times are told by how far they are from its own. */
+/* The events of one record, with their times as differences to the record's time. */
 struct pack {
 	uint64_t base_ns;
 	uint32_t nr;
@@ -21,7 +21,7 @@ struct events {
 	uint32_t sample_period_ns;
 
 	struct pack launches;
-	bool in_ranges;			/* some launches are */
+	bool in_ranges;			/* some launches are in an NVTX range */
 	struct xpu_launch launch[MAX_LAUNCHES];
 	uint32_t launch_range[MAX_LAUNCHES];
 
@@ -66,7 +66,8 @@ static void events__flush_launches(struct events *e)
 			.nr = e->launches.nr,
 		};
 		memcpy(r->launches, e->launch, bytes);
-		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* it may be half used */
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* the last 8 bytes may be
+									 * half used */
 		memcpy(r->launches + e->launches.nr, e->launch_range, range_bytes);
 	}
 	e->launches.nr = 0;
@@ -120,8 +121,8 @@ void events__flush(struct events *e)
 }
 
 /*
- * Makes room for an event, by @flush if there is none in @pack, or none for how far away it is.
- * Return: its delta_ns.
+ * Makes room for an event. Calls @flush if @pack is full, or if the event's time is too far from
+ * the record's. Return: the event's delta_ns.
  */
 static int32_t events__place(struct events *e, struct pack *pack, uint32_t max, uint64_t time_ns,
 			     void (*flush)(struct events *e))

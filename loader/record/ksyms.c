@@ -14,7 +14,7 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* of the very last function: nothing says where it ends */
+#define LAST_BYTES	4096		/* of the last function: its end is unknown */
 
 struct ksym {
 	uint64_t start;
@@ -24,16 +24,16 @@ struct ksym {
 };
 
 /*
- * Reading takes the kernel a tenth of a second, in which the target may have come and gone. So a
- * thread does it, and who uses the names waits for nothing before the end.
+ * To read the names takes the kernel a tenth of a second, in which the target may have come and
+ * gone. So a thread reads them, and nobody waits for the names before the end.
  */
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* by the reader, which touches nothing below after that */
-	ARRAY(struct ksym) syms;	/* by address, one for each */
+	atomic_bool loaded;		/* set by the reader, which then touches nothing below */
+	ARRAY(struct ksym) syms;	/* by address, one for each address */
 	ARRAY(char) names;
-	ARRAY(uint64_t) waiting;	/* addresses: for their names */
+	ARRAY(uint64_t) waiting;	/* addresses whose names are not known yet */
 };
 
 struct ksyms *ksyms__new(void)
@@ -83,7 +83,10 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 	return 0;
 }
 
-/* By address; of several names of one function a global one first, then as the kernel has them. */
+/*
+ * Orders by address. Of several names of one function, a global name comes first, then the kernel's
+ * order decides.
+ */
 static int ksym__cmp(const void *va, const void *vb)
 {
 	const struct ksym *a = va, *b = vb;
@@ -166,8 +169,8 @@ static void ksyms__tell_waiting(struct ksyms *k, struct writer *w)
 	size_t i;
 
 	if (k->waiting.nr && !k->syms.nr)
-		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms does "
-			  "not tell: run it as root, see /proc/sys/kernel/kptr_restrict");
+		msg__warn("functions of the kernel are shown as [kernel]_[k]: /proc/kallsyms hides "
+			  "them: run xpuload as root, see /proc/sys/kernel/kptr_restrict");
 	for (i = 0; i < k->waiting.nr; i++)
 		ksyms__tell(k, k->waiting.v[i], w);
 	array_free(&k->waiting);

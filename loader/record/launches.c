@@ -14,12 +14,12 @@
 #include "xpu_slot.h"
 
 /*
- * What is known of a call path that a shim has a number for: the recording's id of it, how many
- * launches wait for the shim to tell of it, and one of these.
+ * The value of a call path that a shim has numbered: the recording's id of the path, the number of
+ * launches that wait for the shim to define it, and one of the flags below.
  */
 #define PATH_ID(path)	((uint32_t)(path))
-#define PATH_UNTOLD	(1ull << 63)	/* the shim has not told of it yet, or that was lost */
-#define PATH_BEYOND	(1ull << 62)	/* told of, beyond the limit: nobody knows the frames */
+#define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
+#define PATH_BEYOND	(1ull << 62)	/* defined, but beyond a limit: the frames are unknown */
 #define PATH_WAITS	(1ull << 32)	/* one launch that waits */
 #define PATH_MAX_WAITS	((1u << 30) - 1)
 #define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
@@ -27,7 +27,8 @@
 struct launches {
 	struct parts parts;
 	bool want_ranges;
-	uint64_t nr_no_memory;		/* of processes for which there is none either */
+	uint64_t nr_no_memory;		/* launches of processes without a struct process, for want
+					 * of memory */
 };
 
 struct launches *launches__new(const struct parts *parts, bool ranges)
@@ -58,7 +59,10 @@ static bool is_path(uint32_t number)
 	return number && number <= XPU_MAX_PATHS;
 }
 
-/* The shim says what a number stands for. It may have been used before, and said before. */
+/*
+ * The shim defines the number of a path. Launches may have used the number before, and the shim may
+ * repeat a definition.
+ */
 static void launches__name_path(struct launches *l, struct process *p,
 				const struct xpu_ring_launch *launch, const struct chain *chain)
 {
@@ -83,12 +87,12 @@ static void launches__name_path(struct launches *l, struct process *p,
 	if (id)
 		processes__add(l->parts.processes, p, MAP_PATHS, key,
 			       id | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
-	p->nr_beyond = nr_beyond;	/* launches are counted, this may be none */
+	p->nr_beyond = nr_beyond;	/* only launches are counted, and this need not be one */
 }
 
 /*
- * The recording's id of path @number, which may be told of later; beyond the limit, one without
- * frames. 0: no memory.
+ * Return: the recording's id of path @number, which the shim may define later; beyond the limit,
+ * the id of a chain without frames; 0 without memory.
  */
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
 					uint64_t time_ns)
@@ -158,18 +162,19 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 			  struct xpu_launch launch, uint32_t range_id)
 {
 	/*
-	 * Logged before, or told of after: of others we have not heard. While a probe comes or
-	 * goes, its semaphore is up already, or up still, and nobody is there.
+	 * Drops entries that were logged before the attach or after the detach: the recording is
+	 * complete between the two only. While a probe is attached or detached, its semaphore is up
+	 * although nobody listens.
 	 */
 	if (!processes__is_after_attach(l->parts.processes, p, time_ns) ||
 	    !processes__is_before_detach(l->parts.processes, time_ns))
 		return;
 	p->nr_launches++;
-	/* Where ranges are not wanted, somebody else on this machine may want them. */
+	/* Another loader on this machine may record ranges although this one does not. */
 	events__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
 }
 
-/* What of a slot's flags is the target's to say. */
+/* The flags that a target may set in a slot. */
 #define SLOT_FLAGS	(XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED)
 
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size)
@@ -219,8 +224,8 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /*
- * How many of a log's entries are here already: its sender was killed before it could say so, and
- * the thread's end sent them again. Of a log beyond the limit nothing is known.
+ * Return: how many of the entries have been recorded already: their sender was killed before it
+ * could note that, so the thread's end sent them again. Nothing is known of a log beyond the limit.
  */
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
@@ -275,7 +280,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		processes__add_malformed(l->parts.processes, p, log->nr);
 		return;
 	}
-	/* In a pid namespace of its own a thread has told of itself with its first path. */
+	/* A thread in another pid namespace has given both of its numbers with its first path. */
 	tid = log->tid ?: threads__tid(p, log->ns_tid);
 	thread_id = threads__id(l->parts.threads, p, tid);
 	if (!thread_id) {

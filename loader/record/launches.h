@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* launches.h - launches, one by one or from the shims' logs, and what comes in their shape */
+/* launches.h - launches, one by one or from the shims' logs, and other records of that form */
 #ifndef XPU_LOADER_LAUNCHES_H
 #define XPU_LOADER_LAUNCHES_H
 
@@ -13,14 +13,14 @@ struct launches;
 struct parts;
 struct recorder_stats;
 
-/* @ranges: those of NVTX are recorded. Return: NULL without memory. */
+/* @ranges: NVTX ranges are recorded. Return: NULL without memory. */
 struct launches *launches__new(const struct parts *parts, bool ranges);
 void launches__free(struct launches *l);
 
-/* A launch, a graph node or a wait for the device, with its call chain; or a chain alone. */
+/* Takes a launch, a graph node or a wait for the device, with its call chain; or a chain alone. */
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size);
 
-/* Launches by the numbers of their call chains, and events of NVTX ranges. */
+/* Takes a log: launches with the numbers of their call chains, and events of NVTX ranges. */
 void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size);
 
 void launches__stats(const struct launches *l, struct recorder_stats *stats);

@@ -12,7 +12,7 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define NO_PATH	(1ull << 32)		/* beyond all ids: memory is short */
+#define NO_PATH	(1ull << 32)		/* no id: memory is short */
 
 struct offcpu {
 	struct parts parts;
@@ -35,7 +35,7 @@ void offcpu__free(struct offcpu *o)
 	free(o);
 }
 
-/* A stack by the kernel's name for it. */
+/* Return: the key of a stack, from the BPF programs' hash. */
 static struct map_key stack_key(const __u64 *hash)
 {
 	return (struct map_key){ hash[0], hash[1] };
@@ -67,14 +67,14 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
 	if (!p || process__off_path(p, stack->hash))
-		return;			/* its time is without a stack; or it has one already */
-	/* Its place is made sure of first. */
+		return;			/* the process is unknown, or its stack is known already */
+	/* Makes sure of the stack's place in the map first. */
 	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
 			     NO_PATH);
 	p->nr_beyond += err == -ENOSPC;
 	if (err)
 		return;
-	/* What tells stacks that are copied apart is not among the frames that are here. */
+	/* Stacks that are copied differ in their copies: the frames here do not tell them apart. */
 	own = copied && (!stack->nr_frames ||
 			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));
 	path_id = own ?
@@ -138,7 +138,7 @@ void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *accou
 		};
 }
 
-/* Adds the sum for a time in which @t was off the CPU, on account of @kind. */
+/* Adds the sum for an interval in which @t was off the CPU because of @kind. */
 static void offcpu__take_part(struct offcpu *o, const struct xpu_thread_state *t, uint32_t kind,
 			      uint64_t start_ns, uint64_t end_ns)
 {
@@ -160,7 +160,7 @@ void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *living
 	struct xpu_thread_state t = *living;
 	struct xpu_off_time off;
 
-	/* What it is in ends here, as if it went on to something else. */
+	/* Ends the thread's present state here, as if the thread changed to another one. */
 	if (t.state == XPU_THREAD_RUNNING) {
 		xpu_thread__ran(&t, end_ns);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* parts.h - what the parts of the recorder share; all of it is the recorder's */
+/* parts.h - pointers that the parts of the recorder share; the recorder owns them all */
 #ifndef XPU_LOADER_PARTS_H
 #define XPU_LOADER_PARTS_H
 

@@ -12,29 +12,31 @@
 #include "record/writer.h"
 
 /*
- * The last records of a process come some microseconds behind its exit, from CPUs that run its other
- * threads, and from the ring of samples, which is read after the other one.
+ * The last records of a process come some microseconds after its exit: from CPUs that run its other
+ * threads, and from the ring of samples, which is read after the main ring.
  */
 #define SETTLE_NS	1000000000ull
-#define SETTLE_ROUNDS	2		/* of reading all that there is */
+#define SETTLE_ROUNDS	2		/* each reads both rings empty */
 
 #define MAX_COUNT	(1ull << 48)	/* of anything, in one process */
 
 struct processes {
 	struct writer *writer;
 	struct process *all;
-	struct process *last;		/* most come several times in a row */
-	struct process *gone, **last_gone;	/* not settled; in the order in which they went */
-	struct process *kept, **last_kept;	/* settled, with threads and stacks; the same */
+	struct process *last;		/* cache: most lookups repeat the last one */
+	struct process *gone, **last_gone;	/* exited but not settled, in the order of their
+						 * exits */
+	struct process *kept, **last_kept;	/* settled, with threads and stacks kept, in that
+						 * order */
 	uint32_t nr_kept;
 	uint64_t round;
-	uint64_t from_ns, until_ns;	/* launches between these are all heard of */
+	uint64_t from_ns, until_ns;	/* all launches between these times are received */
 	uint64_t nr[NR_MAPS];		/* entries of all processes */
 	uint64_t nr_malformed;
 	uint64_t nr_messages;
 	processes_loss_fn loss;
 	void *ctx;
-	struct recorder_stats past;	/* of those who are settled */
+	struct recorder_stats past;	/* of settled processes */
 };
 
 static const struct limit {
@@ -156,7 +158,7 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 	return image;
 }
 
-/* @ended: there is no more of it than was recorded */
+/* @ended: the process ended, so that the recording has all of it */
 static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
 {
 	if (p->gone)
@@ -169,7 +171,7 @@ static void processes__gone(struct processes *ps, struct process *p, uint64_t ti
 	ps->last_gone = &p->next_gone;
 }
 
-/* Nobody needs @p any more, unless for its interpreter: then it goes with the last who does. */
+/* Frees @p, unless other images use its interpreter: then it is freed with the last of them. */
 static void processes__drop(struct processes *ps, struct process *p)
 {
 	struct process *from = p->python_from;
@@ -183,14 +185,17 @@ static void processes__drop(struct processes *ps, struct process *p)
 	if (ps->last == p)
 		ps->last = NULL;
 	table_remove(ps->all, p);
-	/* @from has none from another, so this ends here. */
+	/* @from uses no other image's interpreter, so the recursion ends here. */
 	if (from && !--from->nr_python_to && from->dropped)
 		processes__drop(ps, from);
 }
 
 static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats);
 
-/* Its numbers are final. Time off the CPU is summed up until the end, by thread and stack. */
+/*
+ * Adds the final counts of @p to the sums. @keep_threads: time off the CPU still refers to its
+ * threads and stacks.
+ */
 static void processes__settle(struct processes *ps, struct process *p, bool keep_threads)
 {
 	int map;
@@ -257,7 +262,10 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 			p->python_from->nr_python_to++;
 		}
 	}
-	/* Who was there at the detach launched more than there is here: that has no end, either. */
+	/*
+	 * A process that was alive at the detach launched more than the recording has, so its image
+	 * gets no end, either.
+	 */
 	if (is_exec && !processes__is_before_detach(ps, r->time_ns))
 		new.parent_proc_id = 0;
 	writer__append(ps->writer, &new.hdr);
@@ -277,7 +285,10 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 		writer__append(ps->writer, &r->hdr);
 }
 
-/* A line for the user, whatever it says. There is no end to them where somebody wants that. */
+/*
+ * Prints a line that the shim sends for the user, up to a limit: a hostile target may send lines
+ * without end.
+ */
 static void processes__message(struct processes *ps, struct process *p,
 			       const struct xpu_record_message *m)
 {
@@ -288,7 +299,10 @@ static void processes__message(struct processes *ps, struct process *p,
 		ps->past.nr_messages_hidden++;
 }
 
-/* The counters are the first record of a batch, a message the second. The rest is the merger's. */
+/*
+ * Reads the counters, which are a batch's first record, and a message, which is its second. Only
+ * the merger reads the rest.
+ */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
 {
 	struct process *p = processes__get(ps, batch->proc_id);
@@ -326,15 +340,16 @@ unsigned int processes__nr_awake(const struct processes *ps)
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /*
- * What @now counts beyond @before. Totals grow, as shims count, and no process counts so far that
- * the sum of all is none; a stranger's need not.
+ * Return: @now - @before, but 0 if the total fell, and MAX_COUNT at most. A shim's totals only grow
+ * and stay far below MAX_COUNT; a hostile target's need not, and could make the sum of all
+ * processes wrap around.
  */
 static uint64_t beyond(uint64_t now, uint64_t before)
 {
 	return now <= before ? 0 : now - before < MAX_COUNT ? now - before : MAX_COUNT;
 }
 
-/* What was lost of one process: those of whom most was lost are named. */
+/* Notes the losses of one process: the report names the processes that lost most. */
 static void stats__blame(struct recorder_stats *stats, const struct recorder_blame *blame)
 {
 	struct recorder_blame *least = &stats->blamed[0], *b;
@@ -347,7 +362,7 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
-/* What a shim says in @now, of which it had said @first when the recording began. */
+/* Adds what a shim counted between @first, its totals when the recording began, and @now. */
 static void stats__add_counters(struct recorder_stats *stats,
 				const struct xpu_record_counters *now,
 				const struct xpu_record_counters *first)
@@ -373,8 +388,8 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	if (ps->loss)
 		ps->loss(ps->ctx, p->proc_id, &loss);
 	/*
-	 * A shim tells what a number stands for before it logs it. Where none of its launches were
-	 * lost on the way here, there is no such number.
+	 * A shim defines a number before it logs it. So, if none of the process's launches were
+	 * lost on the way here, an undefined number is malformed.
 	 */
 	if (p->nr_untold && !p->attached && !loss.nr_launches) {
 		processes__add_malformed(ps, p, p->nr_untold);
@@ -411,7 +426,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_untold += p->nr_untold;
 	stats->nr_no_memory += p->nr_no_memory;
 	stats->nr_ranges += p->nr_ranges;
-	if (!p->attached)		/* else some were not for us */
+	if (!p->attached)		/* else some events were not for this recording */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * processes.h - process images, what their shims say of themselves, and what is known of each
+ * processes.h - process images, their shims' counters, and the tables of each image
  *
- * All tables that grow with what a process does are its own: they are bounded (bounds.h) and go when
- * it has gone. So what one process does costs the others nothing.
+ * Each process has its own tables for everything that grows with what it does: they are bounded
+ * (bounds.h) and freed when the process has gone. So one process costs the others nothing.
  */
 #ifndef XPU_LOADER_PROCESSES_H
 #define XPU_LOADER_PROCESSES_H
@@ -34,26 +34,26 @@ struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	char comm[XPU_COMM_LEN];
-	struct process *python_from;	/* NULL, or the image that it has its interpreter from */
-	uint32_t nr_python_to;		/* images that have it from this one */
+	struct process *python_from;	/* NULL, or the image whose interpreter it uses */
+	uint32_t nr_python_to;		/* images that use this one's interpreter */
 	bool has_python;
 	struct xpu_python python;
 	struct map maps[NR_MAPS];
-	uint32_t other_threads;		/* the id of those beyond the limit; 0: none were */
-	bool forked;			/* not an exec of one that is counted already */
-	bool attached;			/* ran before: its counters began before the recording */
-	bool failed;			/* said that it cannot be recorded */
+	uint32_t other_threads;		/* id of all threads beyond the limit; 0: none were */
+	bool forked;			/* a new process, not an exec of one that is counted */
+	bool attached;			/* it ran before the recording, and so did its counters */
+	bool failed;			/* its shim said that it cannot be recorded */
 	bool gone;			/* exited, or another image is in its place */
-	bool ended;			/* the same, before the detach */
-	bool settled;			/* gone for so long that nothing more comes of it */
-	bool dropped;			/* there for nr_python_to only */
+	bool ended;			/* gone before the detach */
+	bool settled;			/* gone for so long that no more records come */
+	bool dropped;			/* kept for nr_python_to only */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
-	uint64_t stopped_ns;		/* 0, or when it was recorded no further */
+	uint64_t stopped_ns;		/* 0, or when its recording stopped */
 	uint64_t nr_launches;		/* received */
-	uint64_t nr_ranges;		/* events of them */
+	uint64_t nr_ranges;		/* received events of NVTX ranges */
 	uint64_t nr_batches;
-	uint64_t nr_untold;		/* launches whose call path is not told of so far */
+	uint64_t nr_untold;		/* launches whose call path is not defined so far */
 	uint64_t nr_malformed;		/* entries that no shim makes */
 	uint64_t nr_beyond;		/* launches and others beyond a limit */
 	uint64_t nr_no_memory;		/* launches dropped for want of memory */
@@ -62,7 +62,7 @@ struct process {
 	struct xpu_record_counters first, counters;
 };
 
-/* Fills *@loss with what the BPF programs could not send of an image; it may be NULL. */
+/* Fills *@loss with what the BPF programs could not send of an image; the function may be NULL. */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
 /* Return: NULL without memory. */
@@ -73,7 +73,7 @@ void processes__free(struct processes *ps);
 void processes__attached(struct processes *ps, uint64_t time_ns);
 void processes__detaching(struct processes *ps, uint64_t time_ns);
 
-/* Return: the image, new if it was not met; NULL without memory. */
+/* Return: the image, which is made if it is new; NULL without memory. */
 struct process *processes__get(struct processes *ps, uint32_t proc_id);
 
 /* Return: the latest image of @pid that is not gone, or NULL. */
@@ -84,38 +84,41 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r);
 void processes__exit(struct processes *ps, const struct xpu_record_process_exit *r);
 
 /**
- * processes__drained - all that was in the rings when this was called last is here
+ * processes__drained - all records that were in the rings at the last call have been taken
  * @now_ns: CLOCK_MONOTONIC
- * @keep_threads: threads and stacks of those who are gone are still needed
+ * @keep_threads: keep the threads and stacks of processes that are gone
  *
- * Frees what belongs to processes that have been gone for so long that nothing more comes of them.
+ * Frees the tables of processes that have been gone for so long that no more of their records come.
  */
 void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads);
 
-/* Ends of processes were lost: looks which of them are there no more. */
+/* Exit records were lost: checks which processes no longer exist. */
 void processes__look_for_ends(struct processes *ps, uint64_t now_ns);
 
-/* A batch has come: looks at the shim's counters, and passes on what it has to say to the user. */
+/* Reads the shim's counters in a batch, and prints its message to the user. */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch);
 
-/* Whether what was logged in @p at @time_ns is for the recording. */
+/* Whether an event that @p logged at @time_ns belongs to the recording. */
 bool processes__is_after_attach(const struct processes *ps, const struct process *p,
 				uint64_t time_ns);
 bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
 
-/* How many have device work in hand that they have not said is all. */
+/*
+ * Return: how many processes may still send device work: their shims have not said that all is
+ * sent.
+ */
 unsigned int processes__nr_awake(const struct processes *ps);
 
-/* What they have said last, and what has come of it. */
+/* Computes the statistics from the shims' last counters and from the records received. */
 void processes__stats(struct processes *ps, struct recorder_stats *stats);
 
-/* Entries that no shim makes, of all processes so far. */
+/* Return: how many entries that no shim makes came from all processes so far. */
 uint64_t processes__nr_malformed(const struct processes *ps);
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr);
 
 /* ---- what is known of one -------------------------------------------------------------------- */
 
-/* Return: where the value is, until the next processes__add(); NULL if there is none. */
+/* Return: the address of the value, valid until the next processes__add(), or NULL. */
 static inline uint64_t *process__find(const struct process *p, enum process_map map,
 				      struct map_key key)
 {
@@ -126,7 +129,7 @@ static inline uint64_t *process__find(const struct process *p, enum process_map 
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
 		   struct map_key key, uint64_t value);
 
-/* Forgets all of it. */
+/* Empties one map of @p. */
 void processes__forget(struct processes *ps, struct process *p, enum process_map map);
 
 #endif /* XPU_LOADER_PROCESSES_H */

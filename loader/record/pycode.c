@@ -11,11 +11,14 @@
 #include "xpu_pylayout.h"
 
 #define MAX_NAME	4096		/* bytes of a name */
-#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; else lines are not known */
+#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
 
-#define MAX_MET		(1u << 16)	/* what cannot be read by then never is */
+#define MAX_MET		(1u << 16)	/* a code object that is unreadable by then is given up */
 
-/* In the place of an id: it could not be read so far, and was met so often, up to MAX_MET. */
+/*
+ * Flag in place of an id: the object could not be read so far; the rest counts how often it was
+ * met, up to MAX_MET.
+ */
 #define UNREAD		(1ull << 63)
 
 struct pycodes {
@@ -69,7 +72,7 @@ static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint
 	return bytes;
 }
 
-/* Puts a record of the code object of @f into p->buf, but for its id. Return: its size, or 0. */
+/* Puts a record of the code object of @f into p->buf, all but its id. Return: its size, or 0. */
 static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_python *l,
 			    const struct xpu_python_frame *f)
 {
@@ -89,7 +92,7 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 	memcpy(&filename, code + l->co_filename, sizeof(filename));
 	memcpy(&table, code + l->co_linetable, sizeof(table));
 	memcpy(&line, code + l->co_firstlineno, sizeof(line));
-	/* Still the one that was sampled. */
+	/* Checks that it still is the code object that was sampled. */
 	if (type != l->code_type || XPU_PYTHON_PRINT(name, table, line) != f->print)
 		return 0;
 	memset(r, 0, sizeof(*r));
@@ -118,8 +121,9 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 
 /*
  * A code object that could not be read may be readable later: the target may have been changing it,
- * or the recorder may have been short of memory. It is tried when it is met for the second time, the
- * fourth, the eighth, and so on, so that one that never can be read costs next to nothing.
+ * or the recorder may have been short of memory. It is tried when it is met for the second time,
+ * the fourth, the eighth, and so on, so that an object that is never readable costs next to
+ * nothing.
  */
 static bool try_again(uint64_t *unread)
 {
@@ -153,7 +157,7 @@ static uint32_t pycodes__write(struct pycodes *c, struct process *p,
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad)
 {
-	/* A child's code objects are its own after the fork; so they are by process. */
+	/* A child's code objects are its own after the fork, so each process has its own map. */
 	const struct map_key key = { f->code, f->print };
 	uint64_t *known = process__find(p, MAP_CODES, key);
 	uint32_t id;

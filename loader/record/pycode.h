@@ -3,7 +3,7 @@
  * pycode.h - Python code objects that samples have met, read from the target's memory
  *
  * A sample names a code object by its address and a number made of what is in it. Each such pair
- * gets an id, and once a record with its names and line table, raw: the merger makes sense of them.
+ * gets an id, and once a record with its names and line table, raw: the merger decodes them.
  */
 #ifndef XPU_LOADER_PYCODE_H
 #define XPU_LOADER_PYCODE_H
@@ -26,9 +26,9 @@ void pycodes__free(struct pycodes *c);
  * pycodes__id - the id of a code object
  * @p: its process
  * @f: the frame that it is of
- * @nr_bad: becomes one more if it is not readable; beyond LIMIT_BAD_CODES nothing is read
+ * @nr_bad: incremented if the code object is unreadable; beyond LIMIT_BAD_CODES nothing is read
  *
- * Return: 0 if it cannot be told: it is gone, never was one, or is beyond a limit.
+ * Return: the id; 0 if the code object is gone, never was one, or is beyond a limit.
  */
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad);

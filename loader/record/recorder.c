@@ -19,7 +19,10 @@
 
 #define EXEC_NS		100000000	/* how long an exec may take, at most */
 
-/* The interpreter that a process has mapped last, as who knows nothing of images has found it. */
+/*
+ * The interpreter that a process has mapped last, as pyfind reports it, which knows pids but no
+ * images.
+ */
 struct found_python {
 	UT_hash_handle hh;
 	uint32_t pid;
@@ -144,8 +147,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 }
 
 /*
- * An exec maps the new file a moment before the new image is told of; after it, perhaps, by the
- * clock of another CPU.
+ * Gives a new image the interpreter that was found for its pid. An exec maps the new file a moment
+ * before the new image is reported, or after it by the clock of another CPU.
  */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
@@ -176,7 +179,7 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	r = writer__reserve(rec->parts.writer, bytes);
 	if (r) {
 		memcpy(r, batch, bytes);
-		r->hdr.size = bytes;	/* the ring's record may be longer */
+		r->hdr.size = bytes;	/* the record in the ring may be longer */
 	}
 	processes__batch(rec->parts.processes, batch);
 }
@@ -201,7 +204,9 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 		rec->listener.process_exit(rec->listener.ctx, r);
 }
 
-/* What comes behind the struct is of no fixed size, and looked at where it is taken. */
+/*
+ * Checks the size of a record's struct. Arrays behind the struct are checked where they are read.
+ */
 #define HAS(type)	(size >= sizeof(struct type))
 #define IS(type)	(HAS(type) && r->size == sizeof(struct type))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * recorder.h - from the ring's records to those of xpu.data
+ * recorder.h - turns the ring's records into those of xpu.data
  *
  * Interns threads and call chains, so that a launch is 16 bytes on disk, passes batches on, and
  * keeps the accounts that xpuload prints at the end.
@@ -20,40 +20,40 @@
 struct recorder;
 struct writer;
 
-/* What is told of as it comes by; each may be NULL. */
+/* Functions that the recorder calls as records come by; each may be NULL. */
 struct recorder_listener {
 	/* A process image begins to be recorded; a process ends. */
 	void (*process)(void *ctx, const struct xpu_record_process *r);
 	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
-	/* Where the interpreter of an image is. */
+	/* An image reports where its interpreter is. */
 	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
 	/* Asks what could not be sent of an image; *@loss is all 0 before. */
 	void (*loss)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 	void *ctx;
 };
 
-/* @sample_period_ns: what each CPU sample stands for; @ranges: those of NVTX are recorded */
+/* @sample_period_ns: the time that each CPU sample stands for; @ranges: NVTX ranges are recorded */
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
 			       const struct recorder_listener *listener);
 void recorder__free(struct recorder *rec);
 
 /*
- * Launches are recorded up to when the first probe goes, and those of processes that ran before
- * from when all probes were there. Logs hold some of before, and of after. What ends after the
- * detach was there at the detach, for the recording.
+ * Launches are recorded until the first probe is detached; those of processes that ran before the
+ * recording, from when all probes were attached. Logs also hold earlier and later launches. A
+ * process that ends after the detach counts as alive at the detach.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
 void recorder__detaching(struct recorder *rec, uint64_t time_ns);
 
 /**
  * recorder__record - take one record from the ring
- * @data, @size: as the ring gave them; ours, but checked
+ * @data, @size: as the ring gave them; from our own programs, but checked
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
 /*
- * @pid has mapped an interpreter at @time_ns; its image, or that which begins then, is not told of
- * yet.
+ * @pid has mapped an interpreter at @time_ns. Its image, or the image that begins then, may not be
+ * reported yet.
  */
 void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
 			    const struct xpu_python *python);
@@ -62,32 +62,37 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 void recorder__flush(struct recorder *rec);
 
 /*
- * All that was in the rings when this was called last is here: what belongs to processes that ended
- * long before is freed. @now_ns: CLOCK_MONOTONIC
+ * All records that were in the rings at the last call have been taken: frees the tables of
+ * processes that ended long before. @now_ns: CLOCK_MONOTONIC
  */
 void recorder__drained(struct recorder *rec, uint64_t now_ns);
 
-/* Writes what has waited for the end. */
+/* Writes the records that have waited for the end. */
 void recorder__finish(struct recorder *rec);
 
-/* At the end, when nothing more comes: time off the CPU as the kernel has summed it up. */
+/* Takes a sum of time off the CPU from the kernel; at the end, when no more records come. */
 void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 		       const struct xpu_off_sum *sum);
 
-/* The same: a thread that lives on after @end_ns, where its account is closed. */
+/*
+ * Closes, at @end_ns, the account of a thread that lives on; at the end, when no more records come.
+ */
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
 			     uint64_t end_ns);
 
 /*
- * Writes a LOST record for what @kind has lost since the last call: @total is absolute. What the
- * recorder itself knows of, XPU_LOST_MALFORMED, comes with recorder__flush().
+ * Writes a LOST record for what @kind has lost since the last call: @total is absolute.
+ * recorder__flush() writes XPU_LOST_MALFORMED, which the recorder counts itself.
  */
 void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
 
-/* How many processes have device work in hand that they have not said is all. */
+/*
+ * Return: how many processes may still send device work: their shims have not said that all is
+ * sent.
+ */
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
-/* Computed from what the shims said last. At the end, once. */
+/* Computes the statistics from the shims' last counters. To be called once, at the end. */
 void recorder__stats(struct recorder *rec, struct recorder_stats *stats);
 
 #endif /* XPU_LOADER_RECORDER_H */

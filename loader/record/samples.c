@@ -55,7 +55,7 @@ void samples__stats(const struct samples *s, struct recorder_stats *stats)
 	stats->nr_samples_no_memory = s->nr_no_memory;
 }
 
-/* Python's frames as the file has them, to s->words. Return: how many words. */
+/* Converts Python's frames to the file's form, in s->words. Return: how many words. */
 static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 				      const struct xpu_python_frame *f, uint32_t nr_frames)
 {
@@ -70,7 +70,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 			continue;
 		}
 		id = pycodes__id(s->pycodes, p, f, &nr_bad);
-		/* Without an id there is a frame all the same: of unknown code. */
+		/* A code object without an id still gives a frame, of unknown code. */
 		s->words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
 	}
 	return nr;
@@ -83,7 +83,7 @@ static void samples__write_stack(struct samples *s, struct xpu_record_stack *r, 
 	const __u64 *regs = (const __u64 *)(python + r->nr_python);
 
 	memcpy(r->regs, regs, sizeof(r->regs));
-	/* Whole blocks of it must end before addresses do. */
+	/* The whole blocks of the copy must end before the address space ends. */
 	if (r->regs[XPU_REG_SP] > UINT64_MAX - XPU_STACK_MAX - XPU_STACK_BLOCK)
 		r->bytes = 0;
 	r->nr_python = samples__python_words(s, proc_id, python, r->nr_python);

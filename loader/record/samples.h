@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* samples.h - CPU samples, and the stacks that they and blocked threads come with */
+/* samples.h - CPU samples, and the stacks of samples and of blocked threads */
 #ifndef XPU_LOADER_SAMPLES_H
 #define XPU_LOADER_SAMPLES_H
 
@@ -12,17 +12,17 @@ struct parts;
 struct recorder_stats;
 struct samples;
 
-/* @period_ns: what each stands for. Return: NULL without memory. */
+/* @period_ns: the time that each sample stands for. Return: NULL without memory. */
 struct samples *samples__new(const struct parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);
 
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size);
 
-/* The same of a stack that a thread was blocked with: no sample. */
+/* Writes the stack that a thread was blocked with, which is no sample. */
 void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack *stack,
 			     uint32_t thread_id, uint32_t path_id);
 
-/* How many bytes behind the frames a record with a copy of the stack has. */
+/* Return: the bytes behind the frames in a record with a copy of the stack. */
 static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_bytes)
 {
 	return nr_python * sizeof(struct xpu_python_frame) + XPU_NR_REGS * sizeof(__u64) +

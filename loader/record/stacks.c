@@ -11,16 +11,16 @@
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 
-/* A stack in whole blocks; what they have outside of it is 0. */
+/* A stack in whole blocks; the parts of blocks outside of the stack are 0. */
 struct stack {
-	uint32_t thread_id;		/* 0: of no thread */
+	uint32_t thread_id;		/* 0: empty */
 	uint64_t start, end;		/* multiples of XPU_STACK_BLOCK */
 	uint8_t blocks[BLOCKS_BYTES];
 };
 
 struct stacks {
 	struct writer *writer;
-	struct stack *last[NR_STACKS];	/* by thread_id, modulo; as they are needed */
+	struct stack *last[NR_STACKS];	/* by thread_id modulo NR_STACKS; allocated when needed */
 	struct stack now;
 };
 
@@ -64,7 +64,7 @@ static size_t stack__nr_blocks(const struct stack *s)
 	return (s->end - s->start) / XPU_STACK_BLOCK;
 }
 
-/* Sets the bits of blocks that are not in @old, or NULL, as they are in @s. Return: how many. */
+/* Sets the bits of the blocks of @s that differ from @old, which may be NULL. Return: how many. */
 static size_t stack__diff(const struct stack *s, const struct stack *old, uint64_t *mask)
 {
 	size_t i, nr = 0;
@@ -81,7 +81,7 @@ static size_t stack__diff(const struct stack *s, const struct stack *old, uint64
 	return nr;
 }
 
-/* The stack that the next one of its thread leans on. Return: NULL without memory. */
+/* Return: the thread's last stack, which its next one is compared with; NULL without memory. */
 static struct stack *stacks__last(struct stacks *s, uint32_t thread_id)
 {
 	struct stack **slot = &s->last[thread_id % NR_STACKS];
@@ -111,7 +111,7 @@ void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const 
 	r = writer__reserve(s->writer, size);
 	if (!r) {
 		if (last)
-			last->thread_id = 0;	/* the next one cannot lean on this */
+			last->thread_id = 0;	/* the next stack must not refer to this */
 		return;
 	}
 	*r = *what;

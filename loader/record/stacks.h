@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stacks.h - copies of stacks, as what has changed since the thread's last one */
+/* stacks.h - writes copies of stacks: the parts that changed since the thread's last copy */
 #ifndef XPU_LOADER_STACKS_H
 #define XPU_LOADER_STACKS_H
 
@@ -16,7 +16,7 @@ void stacks__free(struct stacks *s);
 
 /**
  * stacks__write - write a STACK record
- * @what: all of it but its header and data
+ * @what: the record without its header and data
  * @python: @what->nr_python words
  * @copy: @what->bytes of the stack, at most XPU_STACK_MAX
  */

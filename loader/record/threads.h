@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* threads.h - threads, each defined once in the file, and known by its id from then on */
+/* threads.h - threads: each is defined once in the file and known by its id from then on */
 #ifndef XPU_LOADER_THREADS_H
 #define XPU_LOADER_THREADS_H
 
@@ -16,14 +16,15 @@ void threads__free(struct threads *t);
 
 /*
  * Return: the id of thread @tid of @p, as xpuload's pid namespace numbers it; 0 without memory.
- * Those beyond the limit are one thread, whose tid is 0; @p->nr_beyond counts how often.
+ * Threads beyond the limit share the id of one thread, whose tid is 0; @p->nr_beyond counts such
+ * calls.
  */
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid);
 
-/* Its own pid namespace calls it @ns_tid. */
+/* Notes that thread @tid is @ns_tid in its own pid namespace. */
 void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t ns_tid);
 
-/* Return: the tid of the thread that was learnt to be @ns_tid; if none was, @ns_tid. */
+/* Return: the tid of the thread that threads__learn() gave as @ns_tid; @ns_tid if there is none. */
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid);
 
 #endif /* XPU_LOADER_THREADS_H */

@@ -14,43 +14,45 @@
 #include "base/clock.h"
 
 #define CHUNK_BYTES	(256 * 1024)		/* of records in a block */
-#define MAX_QUEUED	(256ull * 1024 * 1024)	/* behind: the ring is the next buffer */
+#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond that the writer is behind, and records
+						 * wait in the ring */
 #define MAX_SPARE	8
 /*
- * Records are on their way after so long at most, and sooner while the recording is young: less
- * than a part of its age is lost if everything is killed.
+ * Records are written after this time at most, and sooner while the recording is young: if
+ * everything is killed, at most this part of its age is lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
 
-/* Records that become one block. */
+/* Records that will become one block. */
 struct chunk {
 	struct chunk *next;
 	size_t used, size;
-	uint64_t time_ns;		/* of the first */
+	uint64_t time_ns;		/* when the first record was added */
 	uint8_t data[];
 };
 
 struct writer {
 	int fd;
-	struct chunk *current;		/* the appender's */
+	struct chunk *current;		/* owned by the appender */
 	uint64_t start_ns;
-	struct block_packer *packer;	/* the thread's, as soon as there is something to write */
+	struct block_packer *packer;	/* owned by the thread, as soon as there is something to
+					 * write */
 
 	pthread_t thread;
 	pthread_mutex_t lock;		/* all below */
 	pthread_cond_t more;
 	struct chunk *first, **last;
-	struct chunk *spare;		/* of CHUNK_BYTES: their pages are there already */
+	struct chunk *spare;		/* of CHUNK_BYTES each: their pages are touched already */
 	unsigned int nr_spare;
 	uint64_t queued_bytes;
-	uint64_t written_bytes;		/* whole blocks: where the file ends */
-	uint64_t lost_bytes;		/* of records; of blocks, once they were in the file */
+	uint64_t written_bytes;		/* of whole blocks: the file's length */
+	uint64_t lost_bytes;		/* of records; of blocks, if they had been written */
 	int error;			/* negative errno */
 	bool closing;
 };
 
-/* Writes all of @data; on failure *@done tells how far it got. */
+/* Writes all of @data. On failure *@done is how many bytes were written. */
 static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 {
 	ssize_t n;
@@ -66,8 +68,8 @@ static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 }
 
 /*
- * Looks whether all that was written is there still; what is not is lost. Return: 0, -ENOLINK: the
- * file was removed, or replaced by another, -ENODATA: somebody made it shorter.
+ * Checks that everything that was written is still there, and counts the rest as lost. Return: 0;
+ * -ENOLINK: the file was removed, or replaced by another; -ENODATA: somebody made it shorter.
  */
 static int writer__check(struct writer *w)
 {
@@ -89,8 +91,8 @@ static int writer__check(struct writer *w)
 }
 
 /*
- * Writes the records as one block. Return: 0 with its *@bytes, none if there is no memory to pack it
- * in; or -errno, with the file as it was.
+ * Writes the records as one block. Return: 0 with *@bytes written, which is 0 if memory for packing
+ * is short; or -errno, with the file unchanged.
  */
 static int writer__write(struct writer *w, const struct chunk *c, size_t *bytes)
 {
@@ -106,7 +108,7 @@ static int writer__write(struct writer *w, const struct chunk *c, size_t *bytes)
 		return 0;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
 	*bytes = b->hdr.size;
-	/* A pipe or a device cannot be mended. */
+	/* A pipe or a device cannot be cut back. */
 	if (err && ftruncate(w->fd, w->written_bytes))
 		return err;
 	return err;
@@ -179,7 +181,7 @@ int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
 
-	/* Should somebody make the file shorter, what follows leaves no hole. */
+	/* With O_APPEND later blocks leave no hole if somebody makes the file shorter. */
 	fcntl(w->fd, F_SETFL, O_APPEND);
 	err = write_all(w->fd, (const uint8_t *)&sealed, sizeof(sealed), &done);
 	if (err)
@@ -218,7 +220,7 @@ int writer__set_level(struct writer *w, int level)
 	return 0;
 }
 
-/* Hands what is there to the thread. */
+/* Hands the current chunk to the thread. */
 static void writer__hand_over(struct writer *w)
 {
 	struct chunk *c = w->current;
@@ -255,7 +257,9 @@ static void writer__count_lost(struct writer *w, size_t size)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Return: an empty chunk for a record of @size, or NULL: no memory, or nothing can be written. */
+/*
+ * Return: an empty chunk for a record of @size, or NULL if memory is short or writing has failed.
+ */
 static struct chunk *writer__chunk(struct writer *w, size_t size)
 {
 	size_t bytes = size > CHUNK_BYTES ? size : CHUNK_BYTES;
@@ -347,7 +351,7 @@ int writer__close(struct writer *w, uint64_t *bytes, uint64_t *lost_bytes)
 
 	err = w->error ?: writer__check(w);
 	if (close(w->fd) && !err)
-		err = -errno;		/* NFS and quotas tell only now */
+		err = -errno;		/* NFS and quotas report errors only now */
 	if (bytes)
 		*bytes = w->written_bytes;
 	if (lost_bytes)

@@ -8,7 +8,7 @@
 
 #include "base/bounds.h"
 
-#define CHUNK_BYTES	(4 << 20)	/* between two looks at whether to stop */
+#define CHUNK_BYTES	(4 << 20)	/* between two checks whether to stop */
 
 /* Copies up to @n bytes at @at. Return: how many, 0 at the end of the file, or a negative errno. */
 static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
@@ -17,7 +17,7 @@ static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 	off_t in = at, out = at;
 	ssize_t got, put, done;
 
-	/* Shares the blocks where the file system can; not between all of them. */
+	/* This shares blocks if the file systems can; it fails between some file systems. */
 	got = copy_file_range(from, &in, to, &out, n, 0);
 	if (got > 0)
 		return got;
@@ -30,14 +30,14 @@ static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* Where the next data from @at on begins and ends. Return: false if there is none. */
+/* Finds the start and end of the next data from @at on. Return: false if there is none. */
 static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 {
 	*start = lseek(fd, at, SEEK_DATA);
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* A file system that does not know, or tells nonsense. */
+	/* The file system does not know, or reports nonsense. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;
@@ -47,7 +47,7 @@ static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 	return *start < size;
 }
 
-/* Return: how much may be put into the file system of @fd. */
+/* Return: how many bytes may be written to the file system of @fd. */
 static uint64_t room(int fd)
 {
 	struct statvfs st;
@@ -82,7 +82,7 @@ int copy__file(int from, int to, uint64_t max_bytes, const atomic_bool *stop, ui
 			if (n < 0)
 				return n;
 			if (!n)
-				return 0;	/* it has become shorter */
+				return 0;	/* the file has become shorter */
 			*bytes += n;
 		}
 	}

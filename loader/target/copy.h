@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* copy.h - a copy of a file that somebody else may have made to do harm */
+/* copy.h - copies a file that may have been made to do harm */
 #ifndef XPU_LOADER_COPY_H
 #define XPU_LOADER_COPY_H
 
@@ -10,12 +10,12 @@
 /**
  * copy__file - copy all of a plain file, with its holes
  * @from, @to: both from their beginning; @to is empty
- * @max_bytes: of data; and never more than half of what is free where @to is
- * @stop: looked at now and then
+ * @max_bytes: of data; the copy also takes at most half of the free space where @to is
+ * @stop: checked now and then
  * @bytes: of data copied, also on failure
  *
- * Return: 0, -EFBIG beyond @max_bytes, -ENOSPC beyond half of what is free, -EINTR if @stop became
- * true, or what reading or writing failed with.
+ * Return: 0, -EFBIG beyond @max_bytes, -ENOSPC beyond half of the free space, -EINTR if @stop
+ * became true, or the error of reading or writing.
  */
 int copy__file(int from, int to, uint64_t max_bytes, const atomic_bool *stop, uint64_t *bytes);
 

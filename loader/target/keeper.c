@@ -24,29 +24,29 @@
 #include "safefile.h"
 #include "base/table.h"
 
-#define HELD_MAX	400		/* files held open: are they still there at the end? */
-#define WAIT_NS		50000000	/* between two looks at whether to stop */
-#define HANG_NS		2000000000ull	/* after that: in a file system that does not answer */
+#define HELD_MAX	400		/* files held open: do they still exist at the end? */
+#define WAIT_NS		50000000	/* between two checks whether to stop */
+#define HANG_NS		2000000000ull	/* after that, the file system counts as not answering */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
 /* A process that has generated code and perhaps a /tmp of its own. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: the one here ... */
+	int tmp_fd;			/* its /tmp; -1: it shares ours ... ... */
 	bool unknown;			/* ... or it is not known */
-	pid_t ns_pid;			/* what it calls itself */
+	pid_t ns_pid;			/* its number in its own pid namespace */
 	UT_hash_handle hh;
 };
 
 /*
- * A file to look at and to copy. Looking at a path may take for ever, where its file system is a
- * program: that is the thread's to do.
+ * A file to examine and to copy. If a file system is a program, a look at a path may take for ever:
+ * so the thread does it.
  */
 struct job {
 	struct job *next;
 	enum {
 		JOB_COPY,		/* @fd */
-		JOB_LOOK,		/* the same, unless it is at @path here */
+		JOB_LOOK,		/* copy @fd, unless the same file is at @path here */
 		JOB_JIT,		/* perf-@ns_pid.map in the directory @fd, or -1: in
 					 * @pid's /tmp; if it is there */
 	} kind;
@@ -58,17 +58,17 @@ struct job {
 
 struct keeper {
 	int dir_fd;			/* of the directory that the recording is in */
-	char *name;			/* of the directory for what is kept */
-	int kept_fd;			/* of that one, for the thread; -1: not made yet */
-	struct map seen;		/* files: each is looked at once */
-	struct job *held;		/* JOB_LOOK: files that are at their paths so far */
+	char *name;			/* of the directory for the copies */
+	int kept_fd;			/* that directory, for the thread; -1: not made yet */
+	struct map seen;		/* the files that have been met: each is examined once */
+	struct job *held;		/* JOB_LOOK jobs: files that are still at their paths */
 	unsigned int nr_held;
 	struct jit *jits;
 	pthread_t thread;
 	bool running, finished;
-	bool abandoned;			/* the thread hangs; it has all of this */
+	bool abandoned;			/* the thread hangs, and owns all of this */
 	atomic_bool cancel;		/* copy nothing more */
-	pthread_mutex_t lock;		/* of what follows */
+	pthread_mutex_t lock;		/* for the members below */
 	unsigned int nr_jobs;
 	pthread_cond_t more;
 	struct job *first, **last;
@@ -78,7 +78,10 @@ struct keeper {
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* Return: a descriptor of the directory, below @dir_fd, that @path is in; it is made. */
+/*
+ * Return: a descriptor of the directory, below @dir_fd, that @path is in. The directory is made if
+ * need be.
+ */
 static int make_dirs(int dir_fd, const char *path)
 {
 	const char *slash = strchr(path, '/');
@@ -96,7 +99,7 @@ static int make_dirs(int dir_fd, const char *path)
 	return next;
 }
 
-/* Return: a descriptor of the directory that @name is kept in. */
+/* Return: a descriptor of the directory in which @name is kept. */
 static int keeper__open_dir(struct keeper *k, const char *name)
 {
 	if (k->kept_fd < 0)
@@ -104,7 +107,7 @@ static int keeper__open_dir(struct keeper *k, const char *name)
 	return k->kept_fd < 0 ? k->kept_fd : make_dirs(k->kept_fd, name);
 }
 
-/* Copies the file behind @job->fd to its name, which appears when all of it is there. */
+/* Copies the file behind @job->fd to its name. The name appears when the copy is complete. */
 static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_bytes,
 			uint64_t *bytes)
 {
@@ -112,7 +115,7 @@ static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_by
 	char self[64];
 	int dir_fd, from, err;
 
-	/* A plain file by now: it is safe to open. */
+	/* It has been checked to be a plain file, so it is safe to open. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", job->fd);
 	from = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (from < 0)
@@ -146,7 +149,10 @@ static void job__free(struct job *job)
 	free(job);
 }
 
-/* Return: 1 if the file behind @fd is at @path here, 0 if not, or a negative errno: who knows. */
+/*
+ * Return: 1 if the file behind @fd is at @path here, 0 if not, or a negative errno if that is
+ * unknown.
+ */
 static int is_here(int fd, const char *path, bool cached)
 {
 	struct stat st, here;
@@ -182,7 +188,7 @@ static int job__find(struct job *job)
 	case JOB_LOOK:
 		if (job->fd < 0)
 			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
-		if (job->fd < 0)	/* it is gone; that does not matter if its file is here */
+		if (job->fd < 0)	/* the process is gone; its file may be here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
@@ -216,7 +222,7 @@ static int keeper__do(struct keeper *k, struct job *job, uint64_t left, uint64_t
 	return keeper__copy(k, job, left < LIMIT_KEPT_FILE ? left : LIMIT_KEPT_FILE, bytes) ?: 1;
 }
 
-/* One job is over, by keeper__do()'s @err. */
+/* Counts a finished job by @err, the result of keeper__do(). */
 static void keeper__count(struct keeper *k, int err, uint64_t bytes)
 {
 	k->nr_jobs--;
@@ -239,7 +245,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes = 0, left;
 	int entered, err;
 
-	entered = invoker__enter();	/* for good: it reads what is the invoker's to read */
+	entered = invoker__enter();	/* for good: it reads what the invoker may read */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -270,7 +276,7 @@ static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Takes @job, which may be NULL without memory. */
+/* Queues @job and owns it. NULL counts as a failure for want of memory. */
 static void keeper__add(struct keeper *k, struct job *job)
 {
 	sigset_t all, old;
@@ -306,7 +312,7 @@ static void keeper__add(struct keeper *k, struct job *job)
 
 /* ---- what to keep ---------------------------------------------------------------------------- */
 
-/* Return: whether it was not met before. */
+/* Return: whether the mapping's file is met for the first time. */
 static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 {
 	__u64 words[(XPU_BUILD_ID_LEN + PATH_MAX) / 8 + 2] = { 0 };
@@ -324,7 +330,7 @@ static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 	return false;
 }
 
-/* A job that has @fd, or NULL without memory: then @fd is closed. */
+/* Return: a job that owns @fd, or NULL without memory, with @fd closed. */
 static struct job *job__new(const struct xpu_record_mmap *r, int fd)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -359,7 +365,7 @@ static void keeper__hold(struct keeper *k, struct job *job)
 	k->nr_held++;
 }
 
-/* @job has a file. */
+/* Decides whether the file of @job is to be copied now, watched, or left alone. */
 static void keeper__look(struct keeper *k, struct job *job, bool hold)
 {
 	int here = is_here(job->fd, job->path, true);
@@ -383,7 +389,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		return;
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
-		/* It is gone already. That does not matter if its file is here. */
+		/* The process is gone already. That does not matter if its file is here. */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
 			close(here_fd);
@@ -401,7 +407,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__add(k, job);
 }
 
-/* Copies those that have been unlinked or replaced since. */
+/* Copies the held files that have been unlinked or replaced since. */
 static void keeper__look_again(struct keeper *k)
 {
 	struct job *job;
@@ -412,7 +418,7 @@ static void keeper__look_again(struct keeper *k)
 	}
 }
 
-/* Return: what @pid is called in its own pid namespace, as /proc tells it last. */
+/* Return: the number of @pid in its own pid namespace, which is the last one in /proc's list. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char path[64], line[256];
@@ -441,7 +447,7 @@ static void jit__close(struct jit *j)
 		close(j->tmp_fd);
 }
 
-/* Generated code: keeps hold of where its names will be. */
+/* For a process with generated code: holds its /tmp open, where the names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
 	struct jit *j;
@@ -473,7 +479,7 @@ void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__jit(k, r->pid);
 }
 
-/* Copies the names of the generated code of one process, if it has left any; it takes its /tmp. */
+/* Copies the names of one process's generated code, if there are any. Takes over its /tmp. */
 static void keeper__jit_map(struct keeper *k, struct jit *j)
 {
 	struct job *job;
@@ -531,7 +537,7 @@ static bool is_jit_map(const char *name, size_t len)
 	return i == end;
 }
 
-/* Return: what the keeper makes of this name, so many directories below its own. */
+/* Return: what kind of entry @name is, @depth directories below the keeper's own. */
 static enum kept kept_name(const char *name, int depth)
 {
 	size_t len = safefile__stem(name);	/* it may have been killed while it copied */
@@ -552,7 +558,7 @@ static enum kept kept_name(const char *name, int depth)
 
 static int remove_kept(int dir_fd, const char *name, int depth);
 
-/* Removes the files below @fd that the keeper makes, and with @dirs its directories, too. */
+/* Removes the keeper's files below @fd, and with @dirs its directories, too. */
 static int remove_entries(int fd, int depth, bool dirs)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
@@ -577,7 +583,7 @@ static int remove_entries(int fd, int depth, bool dirs)
 	return 0;
 }
 
-/* Removes the directory @name; with anything else in it, it stays. */
+/* Removes the directory @name, unless it has files that are not the keeper's. */
 static int remove_kept(int dir_fd, const char *name, int depth)
 {
 	int fd = safefile__open_dir(dir_fd, name, false), err;
@@ -589,7 +595,10 @@ static int remove_kept(int dir_fd, const char *name, int depth)
 	return err ?: safefile__unlink(dir_fd, name, AT_REMOVEDIR);
 }
 
-/* Names of generated code are of one recording; an older one of this name has left its own. */
+/*
+ * Removes the names of generated code that an older recording of this name has left: they belong to
+ * one recording.
+ */
 static void forget_jit_maps(const struct keeper *k)
 {
 	int fd = safefile__open_dir(k->dir_fd, k->name, false);
@@ -704,7 +713,7 @@ int keeper__rename(int dir_fd, const char *name, const char *suffix)
 	err = remove_kept(dir_fd, to, 0);
 	if (err && err != -ENOENT)
 		goto out;
-	/* Nothing that is another's is moved, either. */
+	/* A directory of another user's is not moved, either. */
 	fd = safefile__open_dir(dir_fd, from, false);
 	if (fd >= 0)
 		close(fd);

@@ -3,16 +3,16 @@
  * keeper.h - keeps files that will not be found where the recording says
  *
  * A process in a container maps files by paths that mean nothing here, or other files; a plug-in
- * may be unlinked as soon as it is loaded. Their names need them, later. So what a process has
- * mapped is opened at once, through /proc/PID, and if that is not the file at that path here, then
- * or at the end, it is copied into FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE.
- * Generated code is the same: what names it, /tmp/perf-PID.map, is copied at the end if the process
- * has a /tmp of its own.
+ * may be unlinked as soon as it is loaded. xpumerge needs these files later, for the names of
+ * functions. So what a process has mapped is opened at once, through /proc/PID, and if that is not
+ * the file at that path here, then or at the end, it is copied into
+ * FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE. Generated code is the same: what
+ * names it, /tmp/perf-PID.map, is copied at the end if the process has a /tmp of its own.
  *
- * Nothing is read but to be copied, and nothing is copied that the invoker (lib/invoker.h) may not
- * read: a thread does both with the invoker's rights. What it makes nobody else can read. It makes
- * nothing below FILE.files, and removes nothing there, if that is a link or another user's.
- * How much is in bounds.h: what a target maps is a stranger's. Nobody waits for a file system that
+ * Files are read only to be copied, and no file is copied that the invoker (lib/invoker.h) may not
+ * read: a thread does both with the invoker's rights. Only the invoker can read the copies. The
+ * keeper makes and removes nothing below FILE.files if that is a link or belongs to another user.
+ * bounds.h limits the copies, since a target may map anything. Nobody waits for a file system that
  * does not answer, which may be a program of the target's.
  */
 #ifndef XPU_LOADER_KEEPER_H
@@ -28,34 +28,34 @@ struct keeper;
 
 struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
-	uint64_t nr_refused;		/* beyond a limit of bounds.h, or given up */
-	uint64_t nr_failed;		/* that should have been */
+	uint64_t nr_refused;		/* files beyond a limit of bounds.h, or given up */
+	uint64_t nr_failed;		/* files that could not be copied */
 	int error;			/* the first reason, as errno */
 };
 
 /* @k: a keeper for the recording at @path. Return: 0 or a negative errno. */
 int keeper__new(const char *path, struct keeper **k);
 
-/* Told of each executable mapping, as soon as possible. */
+/* Takes each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
 
 /* A process has ended. */
 void keeper__process_exit(struct keeper *k, pid_t pid);
 
-/* Return: whether to give up. */
+/* Whether the keeper should give up. */
 typedef bool (*keeper_stop_fn)(void *ctx);
 
-/* Waits until all is copied, or @stopped() says so, or it has taken too long. */
+/* Waits until all is copied, or until @stopped() returns true, or until LIMIT_KEEPING_NS. */
 void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped, void *ctx);
 
-/* Removes what was copied: the recording is not kept either. */
+/* Removes the copies, because the recording is not kept either. */
 void keeper__remove(struct keeper *k);
 
 void keeper__free(struct keeper *k);
 
 /*
- * The recording @name in @dir_fd was renamed, with @suffix behind: so is what was kept for it, in
- * the place of what was kept for the one before. That fails if the keeper did not make all of that.
+ * The recording @name in @dir_fd was renamed, with @suffix added: renames its copies, too, and
+ * replaces those of an older recording. Fails if those have files that the keeper did not make.
  * Return: 0, also if nothing was kept, or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);

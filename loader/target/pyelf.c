@@ -24,7 +24,7 @@ struct pyelf {
 	int fd;
 	unsigned int nr_segments;
 	Elf64_Phdr segments[MAX_SEGMENTS];
-	uint64_t found[NR_NAMES];	/* as the file counts addresses; 0: not there */
+	uint64_t found[NR_NAMES];	/* as addresses of the file; 0: missing */
 };
 
 static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
@@ -44,7 +44,10 @@ static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-/* Return: @bytes of the file at @offset, the caller's, with a 0 behind them, or NULL and *@err. */
+/*
+ * Return: @bytes of the file at @offset, with a 0 behind them, for the caller to free; or NULL and
+ * *@err.
+ */
 static void *read_table(int fd, uint64_t offset, uint64_t bytes, int *err)
 {
 	char *table = bytes && bytes <= MAX_TABLE ? malloc(bytes + 1) : NULL;
@@ -100,7 +103,10 @@ static int pyelf__read_symbols(struct pyelf *e, const Elf64_Shdr *table, const E
 	return err;
 }
 
-/* What the file has at an address; what is zero in memory and not in the file is not there. */
+/*
+ * Reads the file's bytes for an address. Zero-filled memory, which is not in the file, cannot be
+ * read. Return: 0 or a negative errno.
+ */
 static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, size_t bytes)
 {
 	unsigned int i;
@@ -117,7 +123,7 @@ static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, siz
 	return -EINVAL;
 }
 
-/* How far the file's addresses are from the process's. */
+/* Sets *@bias to the difference between the process's addresses and the file's. */
 static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, uint64_t *bias)
 {
 	unsigned int i;
@@ -135,7 +141,10 @@ static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, u
 	return false;
 }
 
-/* The version as PY_VERSION_HEX has it; of one known by its name, some release of it. */
+/*
+ * Finds the version in the form of PY_VERSION_HEX. If only the file's name tells it, it is some
+ * release of that version.
+ */
 static int pyelf__version(const struct pyelf *e, unsigned int minor, unsigned long *version)
 {
 	uint64_t value;

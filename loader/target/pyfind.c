@@ -28,16 +28,16 @@
 
 #define NOBODY		65534
 #define MAX_MEMORY	(512ull << 20)
-#define MAX_CPU_S	60		/* in its life: a file takes a millisecond or two */
-#define SOCKET_FD	3		/* the child's */
+#define MAX_CPU_S	60		/* in the child's life: a file takes a millisecond or two */
+#define SOCKET_FD	3		/* in the child */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINED	false		/* a sanitizer wants memory and system calls of its own */
+#define CONFINED	false		/* a sanitizer needs memory and system calls of its own */
 #else
 #define CONFINED	true
 #endif
 
-struct request {			/* with a file */
+struct request {			/* sent with a file's descriptor */
 	uint64_t time_ns, start, pgoff;
 	uint32_t pid;
 	uint32_t minor;
@@ -60,7 +60,7 @@ struct pyfind {
 #define ALLOW(name)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
 			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* No system calls but those that reading a file and answering take. */
+/* Forbids all system calls but those that are needed to read a file and to answer. */
 static int forbid_system_calls(void)
 {
 	static struct sock_filter filter[] = {
@@ -71,7 +71,7 @@ static int forbid_system_calls(void)
 		ALLOW(recvmsg), ALLOW(sendto), ALLOW(openat), ALLOW(pread64), ALLOW(close),
 		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
 		ALLOW(exit_group),
-		/* Memory, but none to run. */
+		/* Memory may be mapped, but not executable. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),
@@ -80,7 +80,7 @@ static int forbid_system_calls(void)
 	};
 	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	/* Where there is none of that, the rest must do. */
+	/* If the kernel has no seccomp filters, the other measures must do. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -93,7 +93,7 @@ static void set_limit(int what, rlim_t limit)
 	setrlimit(what, &r);
 }
 
-/* Leaves all that this process could do harm with, for good. */
+/* Gives up, for good, everything that this process could do harm with. */
 static int drop_everything(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -144,7 +144,7 @@ static _Noreturn void run_child(int fd)
 	int file;
 
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);	/* whoever stops xpuload stops this by it */
+	sigprocmask(SIG_SETMASK, &all, NULL);	/* it ends with xpuload, not by signals */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	file = open("/dev/null", O_RDWR);
 	if (file < 0 || dup2(file, 0) < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0 ||
@@ -218,7 +218,7 @@ int pyfind__fd(const struct pyfind *f)
 	return f ? f->fd : -1;
 }
 
-/* Return: whether it is a name that CPython goes by. @minor: of Python 3, 0 if it does not say. */
+/* Return: whether @path is a name for CPython. @minor: of Python 3, 0 if the name does not say. */
 static bool is_python(const char *path, uint32_t *minor)
 {
 	const char *name = strrchr(path, '/');
@@ -274,12 +274,12 @@ void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
 	while ((n = recv(f->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a)) {
 		if (!a.err)
 			fn(ctx, a.pid, a.time_ns, &a.python);
-		else if (a.err != -ENOENT)	/* a program that has it in a library */
+		else if (a.err != -ENOENT)	/* its interpreter is in a library */
 			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
 	}
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		msg__warn("what finds Python has ended: of processes from now on there are no "
-			  "Python frames");
+		msg__warn("the process that finds Python has ended: processes from now on have "
+			  "no Python frames");
 		pyfind__end(f);
 	}
 }

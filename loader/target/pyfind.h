@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pyfind.h - finds interpreters in processes that nothing is preloaded into
+ * pyfind.h - finds interpreters in processes without a preloaded shim
  *
- * A process has mapped a file that is called as CPython is: its symbols tell where its things are.
- * The file is somebody else's, and this process has privileges. So it opens the file without
- * looking at it (O_PATH) and passes it to a child that has none left: another user, no capabilities
- * and no way to new ones, no file but what others may read, few system calls. A few addresses come
- * back; what they lead to is looked at with doubt by whoever follows them.
+ * If a process has mapped a file with a name of CPython's, the file's symbols tell where the
+ * interpreter's variables are. The file may be hostile, and this process has privileges. So it
+ * opens the file without reading it (O_PATH) and passes it to a child without privileges: the child
+ * is another user, has no capabilities and no way to get any, may open only files that everybody
+ * may read, and may make few system calls. The child returns a few addresses, and the code that
+ * follows them checks all that it reads.
  */
 #ifndef XPU_LOADER_PYFIND_H
 #define XPU_LOADER_PYFIND_H
@@ -18,21 +19,23 @@
 
 struct pyfind;
 
-/* Told of an interpreter that @pid has mapped at @time_ns. */
+/* Called for an interpreter that @pid has mapped at @time_ns. */
 typedef void (*pyfind_fn)(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python);
 
-/* Starts the child: before there are threads, rings, maps and files that it should not have.
- * Return: NULL if that failed. */
+/*
+ * Starts the child. To be called before there are threads, rings, maps and files that the child
+ * should not inherit. Return: NULL if that failed.
+ */
 struct pyfind *pyfind__new(void);
 void pyfind__free(struct pyfind *f);
 
-/* Told of each executable mapping, as soon as possible; never blocks. */
+/* Takes each executable mapping, as soon as possible; never blocks. */
 void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r);
 
 /* Polls readable when an answer waits; owned by @f. -1: there will be none. */
 int pyfind__fd(const struct pyfind *f);
 
-/* Passes on all answers that wait. */
+/* Calls @fn for each answer that waits. */
 void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx);
 
 #endif /* XPU_LOADER_PYFIND_H */

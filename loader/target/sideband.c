@@ -29,12 +29,14 @@
 #include "record/writer.h"
 #include "xpu_time.h"
 
-#define VERDICT_NS	5000000000ull	/* an exec takes no longer, or is not told of */
-#define SWEEP_NS	(2 * VERDICT_NS)	/* that long after its end nothing is told of a process */
+#define VERDICT_NS	5000000000ull	/* an exec that takes longer is never reported */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* this long after its end a process has no more
+						 * events */
 /*
- * Of a ring, of which each CPU has one; powers of two. Mappings of the whole machine must find room
- * while probes come off, which takes the kernel longer the busier the machine is. Who may not lock
- * so much memory gets what perf_event_mlock_kb allows twice.
+ * Pages of a ring; powers of two. Each CPU has a ring. The mappings of the whole machine must fit
+ * while probes are detached, which takes the kernel longer the busier the machine is. If the
+ * invoker may not lock so much memory, the rings are small enough for perf_event_mlock_kb to allow
+ * two of them.
  */
 #define RING_PAGES	256
 #define FEW_RING_PAGES	64
@@ -47,7 +49,7 @@
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-	uint64_t head, tail;		/* of what is being drained */
+	uint64_t head, tail;		/* of the part that is being drained */
 	uint64_t next_ns;		/* of the event at tail */
 };
 
@@ -56,29 +58,29 @@ struct adopted {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: it lives */
-	/* Restricted: what was heard of it last, or 0. */
-	uint64_t allowed_ns;		/* its image is still its user's */
-	uint64_t stopped_ns;		/* it is not any more */
-	bool denied;			/* nothing more of it is wanted */
+	/* If restricted: the last reports about the process, or 0. */
+	uint64_t allowed_ns;		/* its image still was its user's */
+	uint64_t stopped_ns;		/* it ceased to be its user's */
+	bool denied;			/* nothing more of it is recorded */
 };
 
 struct sideband {
 	bool restricted;		/* see caps__restricted() */
-	bool chooses;			/* events are wanted of those adopted only */
-	bool waits;			/* for a verdict */
+	bool chooses;			/* only events of adopted processes are recorded */
+	bool waits;			/* waits for a report from the kernel's programs */
 	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
 	size_t ring_pages;
-	uint64_t swept_ns;		/* when those who have ended were looked for */
+	uint64_t swept_ns;		/* when ended processes were last forgotten */
 	uint64_t nr_lost;
 	uint8_t *event;			/* one event, made contiguous */
-	struct keeper *keeper;		/* the caller's, or NULL */
-	struct pyfind *pyfind;		/* the same */
+	struct keeper *keeper;		/* owned by the caller, or NULL */
+	struct pyfind *pyfind;		/* owned by the caller, or NULL */
 };
 
-/* What sample_id_all puts behind every event, with TID and TIME. */
+/* The data that sample_id_all puts behind every event, with TID and TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -144,7 +146,10 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		/* At once, for the keeper to find it alive; of all processes, now and then. */
+		/*
+		 * Wake up at once, so that the keeper finds the process alive; for all processes,
+		 * now and then.
+		 */
 		.wakeup_watermark = pid == -1 ? FEW_RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
 	};
@@ -263,7 +268,7 @@ uint64_t sideband__nr_lost(const struct sideband *s)
 	return s->nr_lost;
 }
 
-/* Return: whether it was not yet. */
+/* Adopts @pid. Return: whether it was not adopted before. */
 static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 {
 	struct adopted *a;
@@ -275,7 +280,7 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	return true;
 }
 
-/* Forgets those who have ended, and whose numbers no new ones have. */
+/* Forgets ended processes whose pids no new process has. */
 static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 {
 	struct adopted *a, *next;
@@ -298,7 +303,7 @@ static struct adopted *find_adopted(const struct sideband *s, pid_t pid)
 	return a && a->since_ns ? a : NULL;
 }
 
-/* Forgets what is known of a process that had this number before @time_ns. */
+/* Forgets a process that had this pid before @time_ns. */
 static void adopted__forget(struct adopted *a, uint64_t time_ns)
 {
 	if (a->since_ns < time_ns) {
@@ -314,8 +319,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether a child of @p becomes one of ours. Restricted, those made before @p was ours are if they
- * were heard of: of others nothing is recorded, and no word would come.
+ * Whether a child of @p is adopted, too. If restricted, a child that was made before @p was adopted
+ * is adopted only if the kernel's programs have reported it: they record nothing of other children,
+ * so no report would come.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
@@ -325,7 +331,7 @@ static bool takes_child(const struct sideband *s, const struct adopted *p, const
 	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
 }
 
-/* A process is made: of one that was adopted, or with the number of one that has ended. */
+/* Handles a new process: the child of an adopted one, or one that has the pid of an ended one. */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
 	struct adopted *p = find_adopted(s, fork->ppid), *c;
@@ -357,8 +363,9 @@ static bool has_build_id(const struct mmap2_event *e)
 }
 
 /*
- * The vdso comes without a build-id, but the kernel gives every process of our kind the same one,
- * so that of our own tells xpumerge whether it has it, too. A 32-bit process has another.
+ * The vdso comes without a build-id, but the kernel gives every 64-bit process the same vdso. So
+ * the build-id of our own vdso tells xpumerge whether it has that vdso, too. A 32-bit process has
+ * another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {
@@ -398,7 +405,9 @@ static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
 
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
-	/* Kernel-made, NUL-terminated and padded; the sample id follows. */
+	/*
+	 * The kernel makes the name, terminates it with a NUL and pads it; the sample id follows.
+	 */
 	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
 	size_t size = (sizeof(struct xpu_record_mmap) + len + 7) & ~(size_t)7;
 	struct xpu_record_mmap *r = writer__reserve(w, size);
@@ -465,9 +474,10 @@ static void write_task(const struct task_event *e, struct writer *w)
 }
 
 /*
- * Whether what the event says of the adopted process is for the recording. An exec tells of itself,
- * and of what it maps, before anybody has looked at whose the new image is: that is waited for. So
- * is until when a process was its user's that is not any more.
+ * Whether an event of an adopted process belongs to the recording. The events of an exec and of its
+ * mappings come before it is known whose the new image is, so they wait for a report from the
+ * kernel's programs. If a process has ceased to be its user's, its events wait for the report of
+ * when that happened.
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {
@@ -476,7 +486,7 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 
 	if (!s->restricted)
 		return true;
-	/* What was before it was taken up is in what /proc told then. */
+	/* Earlier events are covered by what /proc told when the process was adopted. */
 	if (a->denied || time_ns < a->since_ns || (a->stopped_ns && time_ns >= a->stopped_ns))
 		return false;
 	if ((!exec || time_ns < a->allowed_ns) &&
@@ -487,7 +497,7 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 	return false;
 }
 
-/* Whether the event's process is one of ours; a child of one becomes one. */
+/* Whether the event's process is adopted. Adopts the children of adopted processes. */
 static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 {
 	const struct task_event *task = (const void *)hdr;
@@ -500,7 +510,7 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 		return false;
 	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
 		adopt_child(s, task);
-	a = find_adopted(s, task->pid);		/* it is the first field of them all */
+	a = find_adopted(s, task->pid);		/* the pid is the first field of all these events */
 	return a && allowed(s, a, hdr);
 }
 
@@ -527,7 +537,7 @@ static void write_event(struct sideband *s, const struct perf_event_header *hdr,
 	}
 }
 
-/* The event that is next, in one piece. */
+/* Return: the next event, in one piece. */
 static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *ring, uint8_t *buf)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
@@ -558,7 +568,10 @@ static void sideband__look(struct sideband *s, struct cpu_ring *ring)
 		ring->next_ns = event_time(cpu_ring__next(ring, s->event));
 }
 
-/* In the order of their times: whether a process is wanted may be told on another CPU, before. */
+/*
+ * Events are taken in the order of their times, because an earlier event on another CPU may tell
+ * whether a process is adopted.
+ */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 {
 	const struct perf_event_header *hdr;
@@ -584,8 +597,8 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 /* ---- processes that run already -------------------------------------------------------------- */
 
 /*
- * Linux 6.11: the kernel reads the build-id of a mapping, so that this process need not read other
- * people's files. Not in the headers of the supported distributions.
+ * From Linux 6.11 on the kernel reads the build-id of a mapping, so that this process need not read
+ * other people's files. The headers of the supported distributions lack this.
  */
 struct procmap_query {
 	uint64_t size, query_flags, query_addr;
@@ -613,7 +626,7 @@ static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
 	memcpy(r->build_id, id, r->build_id_len);
 }
 
-/* One line of /proc/PID/maps, if it is executable. */
+/* Makes an MMAP record from one line of /proc/PID/maps, if the mapping is executable. */
 static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd,
 			    uint64_t time_ns, struct writer *w)
 {
@@ -706,7 +719,10 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
 {
-	/* A little early, so that it holds for the launches already on their way. */
+	/*
+	 * The time is a little early, so that the mappings hold for launches that are already on
+	 * their way.
+	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
 	struct dirent *d;
 	char path[64];

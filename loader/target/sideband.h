@@ -2,7 +2,7 @@
 /*
  * sideband.h - mmap, comm, fork and exit events of the target's process tree
  *
- * From the kernel's own perf events, inherited from parent to child: what perf record uses.
+ * They come from the kernel's own perf events, inherited from parent to child, as perf record's do.
  */
 #ifndef XPU_LOADER_SIDEBAND_H
 #define XPU_LOADER_SIDEBAND_H
@@ -18,7 +18,7 @@ struct writer;
 
 /**
  * sideband__open - follow @pid and all that it forks from now on
- * @pid: or -1: the processes given to sideband__adopt(), and all that they fork
+ * @pid: the root process, or -1: the processes given to sideband__adopt(), and all that they fork
  *
  * Return: 0 or a negative errno; -EACCES or -EPERM without CAP_PERFMON.
  */
@@ -27,46 +27,49 @@ void sideband__close(struct sideband *s);
 
 /**
  * sideband__adopt - take up a process that runs already
- * @since_ns: when it was known to run
+ * @since_ns: a time at which it was known to run
  *
- * Writes what it has mapped and what it and its threads are called, as /proc tells it now; nothing
- * of a process that permit__check() refuses.
+ * Writes its mappings, its name and the names of its threads from /proc; writes nothing of a
+ * process that permit__check() refuses.
  */
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
 
-/* A process has ended, at @time_ns: soon there are no more events of it. */
+/* A process has ended at @time_ns: it will soon have no more events. */
 void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns);
 
-/* Takes up the process that sideband__open() was given, of which there is nothing to be told yet. */
+/* Adopts the process that sideband__open() was given, which has nothing to report yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
 
 /*
- * What the programs in the kernel say of a process, with its time: its new image is its invoker's
- * to read; it is not any more; it has ended. Where it matters, what a new image maps is told of
- * only when one of these has come.
+ * Takes a report of the programs in the kernel about a process: the invoker may read its new image;
+ * the invoker may no longer read it; it has ended. If xpuload is restricted, the mappings of a new
+ * image are written only after such a report.
  */
 enum sideband_word { SIDEBAND_ALLOWED, SIDEBAND_STOPPED, SIDEBAND_ENDED };
 void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint64_t time_ns);
 
-/* Has @k told of each executable mapping. It must outlive @s, or be NULL. */
+/* Passes each executable mapping to @k, which must outlive @s or be NULL. */
 void sideband__set_keeper(struct sideband *s, struct keeper *k);
 
-/* The same of @f. */
+/* Passes each executable mapping to @f, which must outlive @s or be NULL. */
 void sideband__set_pyfind(struct sideband *s, struct pyfind *f);
 
-/* One file descriptor that polls readable when events wait; owned by @s. */
+/* Return: a file descriptor that polls readable when events wait; owned by @s. */
 int sideband__fd(const struct sideband *s);
 
 /*
- * Turns the events before @until_ns into records. Whatever the kernel's programs have said before
- * then must have been heard.
+ * Turns the events before @until_ns into records. All earlier reports of the kernel's programs must
+ * have been given to sideband__hear().
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 
-/* Whether events are there, and wait for a word to be heard: polling for more is no use. */
+/*
+ * Whether events wait for a report of the kernel's programs, so that polling for more events is no
+ * use.
+ */
 bool sideband__waits(const struct sideband *s);
 
-/* Events that the kernel could not deliver, so far. */
+/* Return: how many events the kernel could not deliver so far. */
 uint64_t sideband__nr_lost(const struct sideband *s);
 
 #endif /* XPU_LOADER_SIDEBAND_H */

@@ -21,15 +21,15 @@
 #include "xpu_slot.h"
 #include "xpu_time.h"
 
-#define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, without PATH */
+#define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, if PATH is unset */
 #define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
-#define RELAY_SAME_NS	500000000	/* as one that came to us: same sender, about now */
+#define RELAY_SAME_NS	500000000	/* apart at most: one signal of one sender, to both */
 
 extern char **environ;
 
 static sigset_t original_mask;
 static struct rlimit original_files;
-static char *kept_env;			/* as /proc/self/environ has it, and a NUL */
+static char *kept_env;			/* a copy of /proc/self/environ, and a NUL */
 static size_t kept_bytes;
 
 /*
@@ -52,8 +52,9 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 
 /*
  * With file capabilities the dynamic loader takes LD_LIBRARY_PATH and the like out of our
- * environment. The target runs without capabilities and gets back what the user gave. /proc/self is
- * ours only while we can be read, so that is done while there is nothing to be read.
+ * environment. The target runs without capabilities and gets the user's environment back. We can
+ * read /proc/self only while our user can read our memory, so it is read early, while that memory
+ * holds no secrets.
  */
 static void keep_environment(void)
 {
@@ -89,13 +90,13 @@ void target__init(void)
 {
 	int sig, fd;
 
-	/* Where stdin, stdout or stderr is closed, a file of ours must not be taken for it. */
+	/* If stdin, stdout or stderr is closed, no file of ours may get its number. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	close(fd);
 	keep_environment();
-	/* We want some for each CPU, and many for what is mapped. */
+	/* xpuload needs some descriptors for each CPU, and many for mapped files. */
 	if (!getrlimit(RLIMIT_NOFILE, &original_files))
 		setrlimit(RLIMIT_NOFILE, &(struct rlimit){ original_files.rlim_max,
 							   original_files.rlim_max });
@@ -148,7 +149,7 @@ int target__find(const char *name)
 	return err;
 }
 
-/* Puts back what keep_environment() has kept. */
+/* Puts back the environment that keep_environment() has kept. */
 static void restore_environment(void)
 {
 	char *line, *end = kept_env + kept_bytes, *eq;
@@ -177,7 +178,10 @@ static int set_injection(const char *shim)
 	return setenv(XPU_INJECTION_ENV, shim, 1) ? -errno : 0;
 }
 
-/* AddressSanitizer ends a program in which a library comes before its own. It works, too. */
+/*
+ * AddressSanitizer ends a program if a library is loaded before its own; this option allows it, and
+ * it works.
+ */
 static int allow_preload(void)
 {
 	static const char allow[] = "verify_asan_link_order=0";
@@ -214,7 +218,10 @@ static int set_preload(const char *shim)
 	return err;
 }
 
-/* The child's side: waits for the word, then becomes the target. Does not return. */
+/*
+ * The child's side: waits until target__exec() releases it, then becomes the target. Does not
+ * return.
+ */
 static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
 				 const char *shim)
 {
@@ -294,7 +301,7 @@ void target__reap(struct target *t)
 
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 {
-	/* The kernel's own, Ctrl-C on the terminal say, go to the whole group. */
+	/* Signals from the kernel, such as Ctrl-C on the terminal, go to the whole group. */
 	if (code > 0 || sig < 1 || sig >= NSIG)
 		return;
 	t->relays[sig].pending = true;
@@ -316,7 +323,7 @@ bool target__relay(struct target *t, const struct probes *p)
 		age = xpu_ns_apart(seen.time_ns, t->relays[sig].time_ns);
 		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
 		    age < RELAY_SAME_NS) {
-			t->relays[sig].pending = false;	/* it has it */
+			t->relays[sig].pending = false;	/* the target got the signal */
 		} else if (now - t->relays[sig].time_ns >= RELAY_WAIT_NS) {
 			t->relays[sig].pending = false;
 			if (!t->exited)
@@ -337,9 +344,9 @@ void target__exit_like(int wait_status)
 	if (WIFEXITED(wait_status))
 		_exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
-	setrlimit(RLIMIT_CORE, &no_core);	/* the target's is the one to look at */
+	setrlimit(RLIMIT_CORE, &no_core);	/* only the target's core dump is of interest */
 	target__restore();
-	signal(sig, SIG_DFL);		/* be it ignored as we were started */
+	signal(sig, SIG_DFL);		/* the signal may have been ignored when we were started */
 	kill(getpid(), sig);
 	_exit(128 + sig);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * target.h - the program being profiled, as if xpuload were not there
- */
+/* target.h - runs the profiled program as if xpuload were not there */
 #ifndef XPU_LOADER_TARGET_H
 #define XPU_LOADER_TARGET_H
 
@@ -16,43 +14,48 @@ struct probes;
 struct target {
 	pid_t pid;
 	int go_fd;			/* the child starts when it reads from here */
-	int error_fd;			/* and says here why it could not */
+	int error_fd;			/* the child writes the error of its exec here */
 	bool exited;
 	int wait_status;		/* once exited, as wait(2) encodes it */
-	struct {			/* signals that came to us, to be passed on or not */
+	struct {			/* signals that came to us, perhaps to be passed on */
 		bool pending;
 		pid_t sender_pid;
 		uint64_t time_ns;
 	} relays[NSIG];
 };
 
-/* Remembers what it is to be given; first of all, before xpuload changes any of it. */
+/*
+ * Remembers the signals, limits and environment for the target; to be called first, before xpuload
+ * changes any of them.
+ */
 void target__init(void);
 
-/* For a child of xpuload's: signals and limits as target__init() has found them. */
+/* For a child of xpuload's: restores the signals and limits that target__init() found. */
 void target__restore(void);
 
-/* Whether there is something to run, so that a slip of the finger costs no old recording. Return: 0
- * or a negative errno. */
+/*
+ * Checks that the command exists, so that a typing error does not cost an old recording. Return: 0
+ * or a negative errno.
+ */
 int target__find(const char *name);
 
 /**
  * target__fork - make the child, stopped before its exec
  * @argv: the command, NULL-terminated
- * @shim: goes first into its LD_PRELOAD; NULL: nothing does
+ * @shim: put first into its LD_PRELOAD; NULL: no shim
  *
  * Return: 0 or a negative errno.
  */
 int target__fork(struct target *t, char *const argv[], const char *shim);
 
 /**
- * target__exec - let it go
+ * target__exec - let the child exec
  *
  * Return: 0 once it runs, or the negative errno of its exec.
  */
 int target__exec(struct target *t);
 
-/* Collects its exit without waiting; sets @exited. */
+/* Reaps the target if it has ended, without waiting; sets @exited. */
 void target__reap(struct target *t);
 
 /* Signal @sig came to xpuload, with si_code @code; target__relay() decides a moment later. */
@@ -61,10 +64,10 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
 /**
  * target__relay - pass on signals that the target did not get by itself
  *
- * One from the terminal or to the whole group reached it already, one sent to xpuload alone did
- * not. @p tells, from what the kernel saw.
+ * A signal from the terminal, or to the whole group, has reached the target already; a signal to
+ * xpuload alone has not. @p knows from the kernel which signals reached the target.
  *
- * Return: whether any is still undecided: call again within some milliseconds.
+ * Return: whether any signal is still undecided: then call again within some milliseconds.
  */
 bool target__relay(struct target *t, const struct probes *p);
 

@@ -46,7 +46,7 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 		;
 	if (n < len && !strchr("<(@+ ", s[n]))
 		return false;
-	/* As CUPTI and the libraries call the versions: cudaLaunchKernel_ptsz_v7000. */
+	/* CUPTI's and the libraries' names have versions: cudaLaunchKernel_ptsz_v7000. */
 	for (left = n; left && isdigit((unsigned char)s[left - 1]); left--)
 		;
 	if (left < n && left > 2 && s[left - 1] == 'v' && s[left - 2] == '_')
@@ -72,7 +72,7 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
-/* A name with a NUL in it is cut there by whoever reads it. */
+/* Adds a call. Readers of its name will cut it at a NUL. */
 static int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
 	const char *name = s.s;
@@ -107,16 +107,16 @@ static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t e
 	if (w->kind == WORK_MEMCPY && !w->w.copy_kind)
 		w->w.copy_kind = import__copy_kind(s.s, s.len);
 	w->name = (struct span){ s.s, strnlen(s.s, s.len) };
-	/* Start 0 says that there are no times. */
+	/* A start of 0 means that there are no times. */
 	if (end_ns < w->w.start_ns)
 		w->w.start_ns = 0;
 	w->w.duration_ns = w->w.start_ns ? end_ns - w->w.start_ns : 0;
 	return array_push(&t->works, *w);
 }
 
-/* ---- events with fields: what Chrome JSON and JSON lines have in common ------------------------- */
+/* ---- events with fields: shared by Chrome JSON and JSON lines ------------------------- */
 
-/* The fields of an event that are of interest; raw, and not checked. */
+/* The fields of an event that are used; raw, and not checked. */
 struct event {
 	struct span name, category, type, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
@@ -136,7 +136,7 @@ static void json__scalar(struct json *j, struct span *out)
 
 #define FIELD(name, member)	{ { (name), sizeof(name) - 1 }, offsetof(struct event, member) }
 
-/* Return: where the value of a key goes, NULL if it is of no interest. */
+/* Return: where the value of a key goes, or NULL if it is not used. */
 static struct span *event__field(struct event *e, struct span key, bool args)
 {
 	static const struct {
@@ -154,7 +154,7 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 	struct span *out;
 	size_t i;
 
-	/* In args, only what cannot be the event's own. */
+	/* In args, only fields that cannot be the event's own. */
 	for (i = args ? 5 : 0; i < ARRAY_SIZE(fields); i++) {
 		if (key.len != fields[i].key.len || *key.s != *fields[i].key.s ||
 		    memcmp(key.s, fields[i].key.s, key.len))
@@ -165,7 +165,7 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 	return NULL;
 }
 
-/* Reads one object; that of "args" is part of it. */
+/* Reads one object, and the object "args" inside it. */
 static void event__read(struct event *e, struct json *j, bool args)
 {
 	struct span key, *out;
@@ -205,7 +205,7 @@ static uint32_t span__u32(struct span raw)
 	return span__u64(raw, 0, &v) && v <= UINT32_MAX ? v : 0;
 }
 
-/* The number behind a word, as in "GPU0_Stream7". */
+/* Return: the number behind a word, as in "GPU0_Stream7". */
 static uint32_t span__number_after(struct span raw, const char *word)
 {
 	const char *p = raw.s ? memmem(raw.s, raw.len, word, strlen(word)) : NULL;
@@ -229,7 +229,7 @@ enum record_kind {
 	RECORD_MEMSET,
 };
 
-/* By category, or by CUPTI's name of the activity kind. */
+/* Return: the kind of record, by its category or by CUPTI's name of the activity kind. */
 static enum record_kind record__kind(struct span s)
 {
 	static const struct {
@@ -312,7 +312,7 @@ static int gputrace__chrome_event(struct gputrace *t, const struct event *e)
 	enum record_kind kind = record__kind(e->category);
 	uint64_t start_ns, duration_ns;
 
-	/* Files without categories on their kernels. */
+	/* Some files have no category on their kernels. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
 		kind = RECORD_KERNEL;
 	if (kind == RECORD_OTHER) {
@@ -393,7 +393,7 @@ static int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 	return gputrace__add_event(t, &e, kind, start_ns, end_ns);
 }
 
-/* Reads a decimal number at *@p and goes behind it. */
+/* Reads a decimal number at *@p and moves *@p behind it. */
 static bool read_number(const char **p, const char *end, uint64_t *value)
 {
 	const char *q = *p;
@@ -408,7 +408,7 @@ static bool read_number(const char **p, const char *end, uint64_t *value)
 	return true;
 }
 
-/* The number behind the first @word in [@p, @end); 0 if there is none. */
+/* Return: the number behind the first @word in [@p, @end), or 0. */
 static uint64_t number_after(const char *p, const char *end, const char *word)
 {
 	uint64_t value;
@@ -432,7 +432,7 @@ static const char *last_of(const char *p, const char *end, const char *needle)
 	return NULL;
 }
 
-/* The times and the name of "KIND [ start, end ] duration N, "name", ...": what is behind in *@p. */
+/* Reads the times of "KIND [ start, end ] duration N, "name", ..." and moves *@p behind them. */
 static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint64_t *end_ns)
 {
 	const char *q = *p;
@@ -449,7 +449,7 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	return true;
 }
 
-/* The second and third lines of a record are about the one before. */
+/* Reads the second or third line of a record, which belongs to the work before it. */
 static void text__continue(struct gpu_work *w, const char *p, const char *end)
 {
 	w->device = number_after(p, end, "deviceId ");
@@ -478,7 +478,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	}
 	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER || kind == RECORD_KERNEL) {
 		name = memmem(p, end - p, ", \"", 3);
-		/* A name may hold quotes: it ends where the next field begins. */
+		/* A name may contain quotes: it ends where the next field begins. */
 		name_end = name ? last_of(name + 3, end, "\", c") : NULL;
 		if (!name_end) {
 			t->nr_strange++;
@@ -509,7 +509,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 	static const struct {
 		const char *word;
 		enum record_kind kind;
-	} words[] = {	/* a word that another one ends with comes behind it */
+	} words[] = {	/* a word that ends another word comes behind that one */
 		{ "RUNTIME ", RECORD_RUNTIME }, { "DRIVER ", RECORD_DRIVER },
 		{ "CONCURRENT_KERNEL ", RECORD_KERNEL }, { "KERNEL ", RECORD_KERNEL },
 		{ "MEMCPY ", RECORD_MEMCPY }, { "MEMCPY2 ", RECORD_MEMCPY },
@@ -534,7 +534,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 		return 0;
 	}
 	*continues = false;
-	/* Other records have the same form; the rest is what a program printed. */
+	/* Other records have the same form; the remaining lines are a program's output. */
 	if (memmem(s, len, " [ ", 3))
 		t->nr_other++;
 	else
@@ -565,7 +565,7 @@ static int gputrace__read_lines(struct gputrace *t, const char *buf, size_t size
 	return err;
 }
 
-/* Return: whether the first line is an object of its own with a type. */
+/* Return: whether the first line is a JSON object with a type. */
 static bool is_json_line(const char *buf, size_t size)
 {
 	const char *eol = memchr(buf, '\n', size);
@@ -585,7 +585,10 @@ static bool is_json_line(const char *buf, size_t size)
 	return typed;
 }
 
-/* Return: whether it may be Chrome JSON, rather than lines; some of them begin with [ or {, too. */
+/*
+ * Return: whether the text may be Chrome JSON rather than lines, some of which begin with [ or {,
+ * too.
+ */
 static bool is_chrome(const char *p, const char *end)
 {
 	if (p == end || *p == '{')

@@ -14,11 +14,11 @@
 #include "hash.h"
 #include "model/leaf.h"
 
-/* Functions of the API get callback ids of their own, all as if they were the driver's. */
+/* API functions get callback ids of our own, in the driver's domain. */
 #define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
-#define BLOCK_BYTES		(256u << 10)	/* of records, unless one is longer */
+#define BLOCK_BYTES		(256u << 10)	/* of records, unless one record is longer */
 
 struct import_stream {
 	struct import_stream_key {
@@ -66,7 +66,10 @@ void import__exit(struct import *im)
 	array_free(&im->records);
 }
 
-/* Appends a record, at the top level or to the batch: @fixed begins with room for its header. */
+/*
+ * Appends a record at the top level, or with @nested to the batch. @fixed begins with room for its
+ * header.
+ */
 static void import__put(struct import *im, bool nested, uint16_t type, uint16_t misc,
 			const void *fixed, size_t fixed_bytes, const void *tail, size_t tail_bytes)
 {
@@ -112,7 +115,7 @@ static void import__flush_batch(struct import *im)
 	im->batch.nr = 0;
 }
 
-/* What is put into the batch from now on is of that process. */
+/* Begins a batch of process @proc, for the nested records from now on. */
 static void import__enter_batch(struct import *im, uint32_t proc)
 {
 	if (im->batch_proc != proc || im->batch.nr > BATCH_BYTES)
@@ -147,7 +150,7 @@ static void import__see(struct import *im, uint64_t time_ns)
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
 }
 
-/* Return: the id of a string, which the process has been told, or 0 for want of memory. */
+/* Return: the id of a string, which is defined for the process; 0 without memory. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -206,7 +209,7 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 	PUT(im, XPU_RECORD_COMM, 0, rec);
 }
 
-/* Return: the callback id that the process has for an API function's name. */
+/* Return: the process's callback id for the name of an API function. */
 static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 {
 	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT };
@@ -230,7 +233,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-/* @api: NULL for a sample's. */
+/* @api: NULL for the chain of a sample. */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 			      const struct span *frames, size_t nr)
 {
@@ -436,7 +439,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 
-/* Return: the bytes of as many records at @at as make one block, of @left. */
+/* Return: the bytes of the records at @at, of @left bytes, that make one block. */
 static size_t block_bytes(const uint8_t *at, size_t left)
 {
 	size_t bytes = 0, size;
@@ -449,7 +452,9 @@ static size_t block_bytes(const uint8_t *at, size_t left)
 	return bytes;
 }
 
-/* Return: whether each record fits into a block. A name may be of any length in others' files. */
+/*
+ * Return: whether each record fits into a block: names in other tools' files may have any length.
+ */
 static bool fits_blocks(const uint8_t *at, size_t left)
 {
 	size_t size;
@@ -504,7 +509,7 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Reads what is not compressed as it is. */
+	/* gzdopen() also reads files that are not compressed. */
 	gz = gzdopen(fd, "rb");
 	if (!gz) {
 		close(fd);

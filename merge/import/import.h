@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * import.h - other tools' recordings, told as a recording of xpuload
+ * import.h - turns other tools' recordings into a recording of xpuload
  *
- * An importer says what it read; what comes out are the records that xpuload would have written, in
- * memory, so that the session and every writer take them as they are. Frames come with their names
- * (XPU_FRAME_NAMED).
+ * An importer calls these functions for the events that it read. They make the records that xpuload
+ * would have written, in memory, so that the session and every writer can use them. Frames come
+ * with their names (XPU_FRAME_NAMED).
  *
  *	import__init(&im);
  *	proc = import__process(&im, pid, comm, time_ns);
@@ -16,8 +16,8 @@
  *	...
  *	import__exit(&im);
  *
- * Want of memory stays in @err, as a stream keeps its errors: what is told after that is ignored,
- * ids are 0, and import__finish() returns it.
+ * If memory is short, @err keeps the error, as a stream does: later calls are ignored, ids are 0,
+ * and import__finish() returns the error.
  */
 #ifndef MERGE_IMPORT_H
 #define MERGE_IMPORT_H
@@ -37,15 +37,15 @@ struct import_stream;
 struct import {
 	int err;
 	ARRAY(uint8_t) records;		/* the recording so far */
-	ARRAY(uint8_t) batch;		/* records of the process batch_proc, not in it yet */
+	ARRAY(uint8_t) batch;		/* records of process batch_proc, not in records yet */
 	uint32_t batch_proc;
-	ARRAY(struct xpu_launch) launches;	/* not in it yet, after launches_ns */
+	ARRAY(struct xpu_launch) launches;	/* not in records yet, after launches_ns */
 	uint64_t launches_ns;
-	ARRAY(struct xpu_sample) samples;	/* the same for samples_ns */
+	ARRAY(struct xpu_sample) samples;	/* not in records yet, after samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
-	ARRAY(struct strpool) strings;	/* by process: the strings that it has been told */
-	ARRAY(struct strpool) apis;	/* the same: functions of CUDA */
+	ARRAY(struct strpool) strings;	/* by process: the strings that are defined for it */
+	ARRAY(struct strpool) apis;	/* by process: the CUDA functions that are defined for it */
 	ARRAY(uint64_t) words;
 	struct import_stream *streams;
 	struct arena arena;
@@ -53,7 +53,7 @@ struct import {
 	uint64_t last_ns;
 };
 
-/* Device work; what does not apply is 0. */
+/* Device work; members that do not apply are 0. */
 struct import_work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
@@ -68,44 +68,46 @@ struct import_work {
 void import__init(struct import *im);
 void import__exit(struct import *im);
 
-/* Each call makes another one. Return: its id, from 1 on. */
+/* Make a process or a thread, a new one at each call. Return: its id, from 1 on. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
-/* From @time_ns on the thread has that name. */
+/* Names the thread @comm from @time_ns on. */
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		  const char *comm);
 
 /**
- * import__path - a call path
- * @api: what was called
+ * import__path - make a call path
+ * @api: the function called
  * @frames: @nr names, root first, without the called function; .s NULL: a frame without a name
  *
- * Each call makes another one, so a caller that meets one often remembers its id. Deeper ones than
- * XPU_MAX_FRAMES lose their outermost frames and are marked.
+ * Each call makes a new path, so callers should remember the ids of paths that they meet often.
+ * Paths deeper than XPU_MAX_FRAMES lose their outermost frames and are marked.
  */
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 		      const struct span *frames, size_t nr);
 
-/* The same for samples of what a thread did on a CPU. */
+/* Makes a call path for CPU samples. */
 uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
 			  const struct span *frames, size_t nr);
 
-/* Where work ran: the same id for the same place. */
+/* Return: the id of the stream that work ran on, one id for each stream. */
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream);
 void import__device(struct import *im, uint32_t proc, uint32_t device, const char *name,
 		    const uint8_t uuid[16]);
 
-/* @correlation_id 0: its work was not seen. @path, @thread 0: not known. */
+/* @correlation_id 0: the launch's work was not seen. @path, @thread: 0 if unknown. */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
-/* A call of CUDA's API, a launch or another one, of a thread with that number; @correlation_id: or 0. */
+/* Adds a call of CUDA's API, a launch or another call, by thread @tid. @correlation_id: or 0. */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 
-/* @path of import__cpu_path(); @period_ns: for how much of the thread's time it stands. */
+/*
+ * @path from import__cpu_path(). @period_ns: how much of the thread's time the sample stands for.
+ */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
@@ -113,22 +115,22 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 
-/* Nothing more comes: opens @r on the recording. Return: 0 or -errno; r->error says why. */
+/* Ends the recording and opens @r on it. Return: 0 or -errno; r->error says why. */
 int import__finish(struct import *im, struct reader *r, const char *name);
 
 /*
- * Writes what import__finish() has finished as a recording of today's version, for another time.
+ * Writes the finished recording to a file, in the present version, for later use.
  * Return: 0 or -ENOMEM; errors of @f stay in its error flag.
  */
 int import__write(const struct import *im, FILE *f);
 
 /*
  * Reads a file as a whole, unpacked if it is gzip's; *@buf is to be freed. Return: 0 or -errno;
- * -EBADMSG: a compressed one that is damaged or cut off.
+ * -EBADMSG: a compressed file that is damaged or cut off.
  */
 int import__load(const char *path, char **buf, size_t *size);
 
-/* "HtoD", "Device-to-Host", ... as a CUpti_ActivityMemcpyKind, 0 if it is none. */
+/* Return: the CUpti_ActivityMemcpyKind of "HtoD", "Device-to-Host" and the like, or 0. */
 uint8_t import__copy_kind(const char *s, size_t len);
 
 #endif /* MERGE_IMPORT_H */

@@ -9,7 +9,7 @@
 
 static const struct source *const sources[] = { SOURCES(LIST) };
 
-/* Return: the first that is asked for, or NULL. */
+/* Return: the first source that the command line asks for, or NULL. */
 static const struct source *importer__source(const struct importer *im)
 {
 	size_t i;

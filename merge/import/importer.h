@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * importer.h - what the command line asks to import, opened as a recording
+ * importer.h - opens the files that the command line asks to import as a recording
  *
- * What there is to import from is a struct source each, in a file of sources/. To add one: its file,
- * its line in SOURCES() and, for what names its files, a member of struct import_opts.
+ * Each kind of import is a struct source, in a file of sources/. To add one, write its file, add a
+ * line to SOURCES() and, for the names of its files, a member to struct import_opts.
  */
 #ifndef MERGE_IMPORTER_H
 #define MERGE_IMPORTER_H
@@ -21,28 +21,28 @@ struct import_opts {
 	uint64_t tolerance_ns;
 	bool summary;
 	bool events_only;		/* for importer__write_events(), no recording */
-	struct nsys_events_opts events;	/* its prefixes are ours to free */
+	struct nsys_events_opts events;	/* prefixes are freed here */
 };
 
 struct source {
-	const char *option;		/* what names its file on the command line */
+	const char *option;		/* the command line's option for its file */
 
-	/* Return: the file that messages are about, or NULL: this is not asked for. */
+	/* Return: the file to name in messages, or NULL if this source is not asked for. */
 	const char *(*file)(const struct import_opts *o);
 
 	/*
 	 * Reads the files into @im, or with events_only for write_events(). Return: 0 or -errno,
-	 * with what is to be told in @msgs; *@state is what the others get, and is closed in any
+	 * with messages in @msgs. *@state is passed to the other functions, and is closed in any
 	 * case.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);
 	void (*close)(void *state);
 
-	/* What follows may be NULL. */
+	/* The functions below may be NULL. */
 	int (*write_events)(void *state, FILE *f, const struct import_opts *o, struct msgs *msgs);
 	void (*print)(const void *state, FILE *f, bool summary);
-	bool (*damaged)(const void *state);	/* then the output is not all there is */
+	bool (*damaged)(const void *state);	/* if so, the output is incomplete */
 	bool (*clean)(const void *state);	/* everything found its place */
 };
 
@@ -64,14 +64,14 @@ struct importer {
 /* Return: whether anything is to be imported. */
 bool importer__wanted(const struct importer *im);
 
-/* Return: the file that messages are about; the option that names it. */
+/* Return: the file to name in messages; the option that named it. */
 const char *importer__name(const struct importer *im);
 const char *importer__option(const struct importer *im);
 
 /**
  * importer__open - read the files
- * @r: opened on what they hold, until importer__close(); with events_only left alone
- * @msgs: what is to be told; also why it failed
+ * @r: opened on the recording made of them, until importer__close(); untouched with events_only
+ * @msgs: messages for the user, with the reason of a failure
  *
  * Return: 0 or -errno; importer__close() is due in any case.
  */
@@ -81,13 +81,13 @@ void importer__close(struct importer *im);
 /* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */
 int importer__write_events(struct importer *im, FILE *f, struct msgs *msgs);
 
-/* Writes what was imported as a recording, for another time: as import__write(). */
+/* Writes the import as a recording, for later use: see import__write(). */
 int importer__write_recording(const struct importer *im, FILE *f);
 
-/* Prints what the user should know of how it went. */
+/* Prints the results of the import for the user. */
 void importer__print(const struct importer *im, FILE *f);
 
-/* Return: whether something is damaged: then the output is not all there is. */
+/* Return: whether the input is damaged, so that the output is incomplete. */
 bool importer__damaged(const struct importer *im);
 
 /* Return: whether everything found its place. */

@@ -72,7 +72,7 @@ static bool json__next(struct json *j)
 			return json__fail(j, "no comma between values");
 		j->p++;
 		json__blank(j);
-		/* Writers that were stopped, or do not care, leave one behind the last value. */
+		/* Some writers leave a comma behind the last value. */
 		if (j->p < j->end && *j->p == j->close[top]) {
 			j->p++;
 			j->depth--;
@@ -99,7 +99,10 @@ bool json__next_key(struct json *j, struct span *key)
 	return true;
 }
 
-/* Whether the quote at @p is one of the string that begins at @s: then an odd number of \ is before. */
+/*
+ * Whether the quote at @p belongs to the string that begins at @s: if so, an odd number of \ is
+ * before it.
+ */
 static inline bool is_escaped(const char *s, const char *p)
 {
 	const char *q = p;
@@ -213,7 +216,7 @@ size_t json_string__decode(struct span raw, char *out)
 
 	while (p < end) {
 		if (*p != '\\' || p + 1 == end) {
-			/* A raw NUL would end the name: it is a character like any other. */
+			/* A raw NUL is a character like any other here, but would end the name. */
 			*out++ = *p ? *p : '?';
 			p++;
 			continue;
@@ -238,7 +241,7 @@ size_t json_string__decode(struct span raw, char *out)
 				p += 6;
 			}
 		}
-		/* Three bytes at most for six of input. */
+		/* The output is three bytes at most for six bytes of input. */
 		if (!c || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
 		out = utf8__put(out, c);

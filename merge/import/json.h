@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * json.h - JSON, value by value, out of a buffer that is not copied
+ * json.h - reads JSON value by value from a buffer, without copying it
  *
  *	struct json j;
  *	struct span key, text;
@@ -15,7 +15,7 @@
  *	if (j.what)
  *		complain(j.what, j.p - buf);
  *
- * After an error every call fails, with j.what saying what was wrong at j.p. The input may be
+ * After an error every call fails, and j.what describes the error at j.p. The input may be
  * anything; nesting is limited.
  */
 #ifndef MERGE_JSON_H
@@ -33,7 +33,7 @@ struct json {
 	const char *p, *end;
 	const char *what;
 	uint32_t depth;
-	bool first[JSON_DEPTH];		/* nothing of this object or array has been read yet */
+	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
 	char close[JSON_DEPTH];
 };
 
@@ -42,33 +42,35 @@ void json__init(struct json *j, const char *buf, size_t size);
 /* Return: the first byte of the next value: { [ " - 0..9 t f n; or 0 at the end or an error. */
 char json__peek(struct json *j);
 
-/* Enters an object ('{') or an array ('['). Return: whether one was there; if not, an error. */
+/*
+ * Enters an object ('{') or an array ('['). Return: whether there is one; if not, it is an error.
+ */
 bool json__enter(struct json *j, char open);
 
 /* Return: whether there is another member, whose value comes next; its key is raw, as written. */
 bool json__next_key(struct json *j, struct span *key);
 bool json__next_item(struct json *j);
 
-/* The next value, which must be a string: its raw bytes between the quotes. */
+/* Reads the next value, which must be a string: the raw bytes between the quotes. */
 bool json__string(struct json *j, struct span *raw);
-/* The same for a number. */
+/* Reads the next value, which must be a number. */
 bool json__number(struct json *j, struct span *raw);
 bool json__skip(struct json *j);
 
 /**
- * json_string__decode - what a raw string means
+ * json_string__decode - decode a raw string
  * @out: at least raw.len + 1 bytes; gets a NUL
  *
- * Bytes that are no UTF-8 stay as they are; \u0000 and lone surrogates become U+FFFD.
+ * Bytes that are not UTF-8 stay as they are; \u0000 and lone surrogates become U+FFFD.
  *
- * Return: its length.
+ * Return: the length of the result.
  */
 size_t json_string__decode(struct span raw, char *out);
 
 /**
- * span__decimal - a number, as an integer of a smaller unit
- * @raw: as 12, -3.5, 1.25e6
- * @scale: power of ten to multiply with: 3 for microseconds as ns
+ * span__decimal - convert a number to an integer of a smaller unit
+ * @raw: such as 12, -3.5, 1.25e6
+ * @scale: power of ten to multiply by: 3 turns microseconds into ns
  * @value: rounded to the nearest
  *
  * Return: whether it is a number and fits.

@@ -10,7 +10,7 @@
 #include "import/gputrace.h"
 #include "model/leaf.h"
 
-#define STRING_BYTES	(16 << 20)	/* no name is longer */
+#define STRING_BYTES	(16 << 20)	/* the longest name */
 #define FRAMES_MAX	4096
 #define PROC_SHIFT	24		/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
 #define TID(global)	((uint32_t)((global) & 0xffffff))
@@ -28,7 +28,10 @@ static int nsys__fail(struct nsys *n, const char *what)
 	return -EINVAL;
 }
 
-/* Whether there is a table of that name: a real one, for views run whatever their author likes. */
+/*
+ * Whether there is a real table of that name. A view does not count, because it would run any code
+ * of the file's author.
+ */
 static bool nsys__has_table(struct nsys *n, const char *table)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -50,12 +53,12 @@ static bool nsys__has_column(struct nsys *n, const char *table, const char *colu
 }
 
 /*
- * nsys__select - all rows of a table
- * @columns: separated by blanks; NULL stands in for those that the table does not have, but for the
- *	     first @nr_needed
+ * nsys__select - select all rows of a table
+ * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
+ *	     @nr_needed
  * @order: ORDER BY, or ""
  *
- * Return: 0 with *@stmt NULL if there is no such table, 0, or -errno.
+ * Return: 0, with *@stmt NULL if there is no such table; or -errno.
  */
 static int nsys__select(struct nsys *n, const char *table, const char *columns,
 			unsigned int nr_needed, const char *order, sqlite3_stmt **stmt)
@@ -80,8 +83,8 @@ static int nsys__select(struct nsys *n, const char *table, const char *columns,
 		bool there = nsys__has_column(n, table, name);
 
 		if (!there && nr < nr_needed && !err) {
-			msgs__add(n->msgs, "%s: table %s has no column %s: no version of Nsight "
-				  "Systems that is known here", n->path, table, name);
+			msgs__add(n->msgs, "%s: table %s: the column %s is missing: unknown version of "
+				  "Nsight Systems", n->path, table, name);
 			err = -EINVAL;
 		}
 		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
@@ -97,7 +100,7 @@ out:
 	return err;
 }
 
-/* Return: whether there is another row; at the end 0 or what failed in *@err. */
+/* Return: whether there is another row; at the end *@err is 0 or the error. */
 static bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
 {
 	int status;
@@ -122,7 +125,7 @@ static uint32_t column__u32(sqlite3_stmt *stmt, int i)
 	return sqlite3_column_int64(stmt, i);
 }
 
-/* Times of a row, which must not be negative and have an end. */
+/* Reads the times of a row, which must have an end and must not be negative. */
 static bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, uint64_t *start_ns, uint64_t *end_ns)
 {
 	sqlite3_int64 start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
@@ -173,7 +176,7 @@ static const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i)
 	return n->string_values.v[idx];
 }
 
-/* The process of a globalTid or globalPid. */
+/* Finds the process of a globalTid or globalPid. */
 static int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc)
 {
 	struct nsys_proc new = { .id = global >> PROC_SHIFT };
@@ -213,7 +216,7 @@ static int nsys__read_names(struct nsys *n)
 	while (nsys__next(n, stmt, "ThreadNames", &err)) {
 		uint64_t tid = sqlite3_column_int64(stmt, 0);
 
-		/* The one of the highest priority. */
+		/* The first name has the highest priority. */
 		if (!nsys__string(n, stmt, 1) || idmap__get(&n->thread_names, tid, &known) ||
 		    !idmap__get(&n->string_ids, sqlite3_column_int64(stmt, 1), &known))
 			continue;
@@ -253,7 +256,7 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 		}
 		key = ID_KEY(w->proc, w->correlation_id);
 		if (!w->correlation_id) {
-			/* Of no call. */
+			/* The work belongs to no call. */
 		} else if (idmap__get(&n->work_ids, key, &head)) {
 			w->next = n->works.v[head].next;
 			n->works.v[head].next = n->works.nr;
@@ -314,7 +317,7 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	return err;
 }
 
-/* A frame, with its columns as in the queries below; @kernel_mode: its column, or 0. */
+/* Reads a frame, whose columns are as in the queries below. @kernel_mode: its column, or 0. */
 static void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode,
 			struct nsys_frame *f)
 {
@@ -381,7 +384,7 @@ static int nsys__read_calls(struct nsys *n)
 			idmap__get(&n->chain_ids, sqlite3_column_int64(stmt, 5), &c.callchain);
 		err = nsys__proc(n, c.tid, &c.proc);
 		key = ID_KEY(c.proc, c.correlation_id);
-		/* In order of time: a call comes before those that it makes. */
+		/* Calls are in order of time, so a call comes before those that it makes. */
 		if (!err && c.correlation_id && !idmap__get(&n->call_ids, key, &other))
 			err = idmap__put(&n->call_ids, key, n->calls.nr);
 		if (!err)
@@ -463,10 +466,10 @@ static int nsys__read(struct nsys *n)
 	sqlite3_db_config(n->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	if (sqlite3_exec(n->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
 			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
-		return nsys__fail(n, "is no SQLite file that can be read (nsys export --type sqlite "
+		return nsys__fail(n, "cannot be read as an SQLite file (nsys export --type sqlite "
 				  "makes one)");
 	if (!nsys__has_table(n, "StringIds")) {
-		msgs__add(n->msgs, "%s: is no export of Nsight Systems: there is no table StringIds "
+		msgs__add(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is missing "
 			  "(nsys export --type sqlite makes one)", n->path);
 		return -EINVAL;
 	}
@@ -489,7 +492,7 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_samples(n);
 	if (err)
 		return err;
-	/* What was never popped lasts to the end. */
+	/* A range that was never popped lasts to the end. */
 	for (i = 0; i < n->ranges.nr; i++)
 		if (n->ranges.v[i].open)
 			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
@@ -511,7 +514,10 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 	char *uri, *p;
 
 	nsys__init(n, path, msgs);
-	/* Nothing is written, not even a journal beside it; '%' quotes in a URI. */
+	/*
+	 * The file is opened so that nothing is written, not even a journal beside it. '%' quotes
+	 * in a URI.
+	 */
 	uri = malloc(3 * strlen(path) + 64);
 	if (!uri)
 		return -ENOMEM;
@@ -576,7 +582,10 @@ static const char *base_name(const char *path)
 	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
-/* Whether a frame is CUDA's or the profiler's own, as callchain.c trims them from our stacks. */
+/*
+ * Whether a frame is CUDA's or the profiler's own; callchain.c trims such frames from our own
+ * stacks.
+ */
 static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 {
 	static const char *const modules[] = {
@@ -595,7 +604,7 @@ static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
 {
 	if (f->symbol && !f->unresolved)
 		return f->kernel ? strpool__internf(&n->strings, "%s_[k]", f->symbol) : f->symbol;
-	/* Addresses mean nothing any more. */
+	/* Addresses of the recorded process mean nothing here. */
 	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
 }
 
@@ -644,7 +653,7 @@ static void nsys_importer__names(struct nsys_importer *i, const struct nsys_fram
 	i->im->err = i->im->err ?: err;
 }
 
-/* Return: the path of a call, made once for each chain and function. */
+/* Return: the path of a call; one is made for each chain and function. */
 static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
 {
 	const struct nsys_chain *chain =
@@ -657,7 +666,7 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 
 	cuda_api__parse(api, len, &api, &len);
 	api = strpool__intern(&i->n->strings, api, len);
-	/* The same string for the same three, and so the same address. */
+	/* Equal values make one interned string, and so one address. */
 	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
 	if (!api || !key) {
@@ -695,7 +704,7 @@ static void nsys_importer__calls(struct nsys_importer *i)
 	}
 }
 
-/* All of them; but not what a call does in the driver, which has its id. */
+/* Imports all API calls, except the driver calls inside another call, which have that call's id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -726,7 +735,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
-			/* Time 0 is when the session began, and says here that there is none. */
+			/* Time 0 is the session's beginning there, but means "no time" here. */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
 			.correlation_id = from->correlation_id,
@@ -734,7 +743,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.copy_kind = from->copy_kind,
 		};
 
-		/* Several processes, and nothing says of which one it is. */
+		/* There are several processes, and nothing says which one this belongs to. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
@@ -748,7 +757,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	}
 }
 
-/* One sample, with frames that must not hold padding: they are compared as bytes. */
+/* Imports one sample. Its frames are compared as bytes, so they must have no padding. */
 static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_sample *s,
 				 const struct nsys_frame *frames, uint32_t nr, uint32_t period_ns)
 {
@@ -761,7 +770,7 @@ static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_samp
 		return err;
 	if (nr) {
 		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
-		/* Of one process: where it is in the pool tells the stack. */
+		/* Within a process, the string's address in the pool identifies the stack. */
 		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
 						 (const void *)bytes) : NULL;
 		if (!bytes)
@@ -786,10 +795,10 @@ static int gap__compare(const void *a, const void *b)
 }
 
 /*
- * nsys__sample_period - how far apart samples of a thread that runs are
+ * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not tell; and a thread that is off the CPU in between has longer gaps. So it is
- * the median of all.
+ * The export does not have the period, and a thread that is off the CPU in between has longer gaps.
+ * So the period is the median of all gaps.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 {
@@ -821,7 +830,7 @@ static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 	return err;
 }
 
-/* CPU samples: what threads did beside launching. Their chains may be many: one at a time. */
+/* Imports CPU samples, one chain at a time, because there may be many chains. */
 static int nsys_importer__samples(struct nsys_importer *i)
 {
 	static const char table[] = "SAMPLING_CALLCHAINS";
@@ -869,7 +878,7 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	free(done);
 	if (!err)
 		msgs__add(n->msgs, "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
-			  "distance of two in one thread", n->path, n->samples.nr, period_ns / 1000);
+			  "time between two in one thread", n->path, n->samples.nr, period_ns / 1000);
 	return err;
 }
 

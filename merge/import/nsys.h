@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nsys.h - Nsight Systems' SQLite export
+ * nsys.h - reads Nsight Systems' SQLite export
  *
  *	nsys__open(&n, "report.sqlite", &msgs);
  *	nsys__import(&n, &import);		a recording, for all writers, or
  *	nsys__write_events(&n, f, &opts);	the events of nsys2json
  *	nsys__close(&n);
  *
- * The tables and columns that an export has depend on what was traced and on the version: what is
- * not there is done without. Processes are told apart by the upper bits of globalTid and globalPid
- * (hardware, VM, pid), and a correlation id means something only within one.
+ * The tables and columns of an export depend on the version and on what was traced: missing ones
+ * are no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
+ * a correlation id is unique only within a process.
  */
 #ifndef MERGE_NSYS_H
 #define MERGE_NSYS_H
@@ -34,18 +34,18 @@ enum nsys_activity {
 /* A kernel, copy or set. */
 struct nsys_work {
 	uint64_t start_ns, end_ns;
-	uint32_t proc;			/* NO_INDEX: not told */
+	uint32_t proc;			/* NO_INDEX: unknown */
 	uint32_t correlation_id;
 	uint32_t device, context, stream;
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
-	const char *name;		/* as nsys2json shows it */
+	const char *name;		/* in nsys2json's form */
 	const char *full_name;		/* demangled, with parameters; NULL: none */
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static and dynamic */
-	uint32_t next;			/* of the same call */
+	uint32_t next;			/* the next work of the call */
 	uint32_t first_region, nr_regions;	/* in regions */
 };
 
@@ -69,7 +69,7 @@ struct nsys_range {			/* NVTX push and pop */
 struct nsys_proc {
 	uint64_t id;			/* the upper bits */
 	const char *name;
-	uint32_t device, nr_devices;	/* that its kernels ran on; 2 for more than one */
+	uint32_t device, nr_devices;	/* a device that its kernels ran on; how many, at most 2 */
 	uint32_t import_proc;
 };
 
@@ -130,23 +130,25 @@ struct nsys_events_opts {
 };
 
 /**
- * nsys__open - read what an export holds
+ * nsys__open - read an export
  * @n: filled in; nsys__close() is due in any case
- * @path: of an SQLite file; it is not written to
- * @msgs: why it failed, and what is odd
+ * @path: of an SQLite file, which is not written to
+ * @msgs: the reason of a failure, and warnings
  *
  * Return: 0, -EINVAL for something else than an export, or -ENOMEM.
  */
 int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 
-/* The same of @size bytes at @buf. */
+/* Reads an export in memory: @size bytes at @buf. */
 int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs);
 void nsys__close(struct nsys *n);
 
-/* Tells all of it to @im. Return: 0 or -ENOMEM. */
+/* Imports the whole export into @im. Return: 0 or -ENOMEM. */
 int nsys__import(struct nsys *n, struct import *im);
 
-/* Writes the events as a JSON array. Return: 0, -EINVAL for bad colors (said), or -errno. */
+/*
+ * Writes the events as a JSON array. Return: 0, -EINVAL for bad colors, with a message, or -errno.
+ */
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
 
 /* The names of the activities, up to a NULL. */

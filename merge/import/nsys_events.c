@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * nsys_events.c - the timeline events that people know from nsys2json, from the same tables
+ * nsys_events.c - writes the timeline events of the tool nsys2json, from the tables of the export
  *
- * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on tracks of their threads,
- * under the device that their process used; one that used several, or none, has a name of its own.
- * A range is projected on the kernels whose launches its own thread made inside of it, on each
- * device for itself.
+ * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on tracks of their
+ * threads, under the device that their process used; a process that used several devices, or none,
+ * has a track name of its own. A range is projected onto the kernels that its own thread launched
+ * inside of it, separately on each device.
  */
 #include "import/nsys.h"
 
@@ -28,7 +28,7 @@ struct nsys_event {
 	uint32_t seq;
 };
 
-/* What a range caused on one device. */
+/* The time span of the kernels that a range caused on one device. */
 struct projection {
 	uint32_t range, device;
 	uint64_t start_ns, end_ns;
@@ -126,7 +126,7 @@ static int range__compare(const void *a, const void *b, void *ctx)
 	const struct nsys_range *ranges = ctx;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	/* They are in order of time, outer ones first. */
+	/* Ranges are in order of time, outer ones first. */
 	return cmp3(ranges[i].tid, ranges[k].tid) ?: cmp3(i, k);
 }
 
@@ -157,7 +157,7 @@ static int nsys_events__project(struct nsys_events *e, uint32_t range, const str
 	return err ?: array_push(&e->projections, new);
 }
 
-/* The kernels of one call, which began inside of the @nr ranges @open. */
+/* Attributes the kernels of one call to the @nr ranges @open, inside of which it began. */
 static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call *c,
 				  const uint32_t *open, uint32_t nr)
 {
@@ -221,7 +221,7 @@ static int nsys_events__project_all(struct nsys_events *e)
 			if (n->ranges.v[open[k]].end_ns > c->start_ns)
 				open[kept++] = open[k];
 		nr_open = kept;
-		/* Of calls within calls only the outermost, which has the same id. */
+		/* Of nested calls, which share an id, only the outermost counts. */
 		if (idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
 		    outer == calls[i])
 			err = nsys_events__attribute(e, c, open, nr_open);
@@ -248,7 +248,7 @@ static const char *nsys_events__device(struct nsys_events *e, uint32_t device)
 	return strpool__internf(&e->strings, "Device %" PRIu32, device);
 }
 
-/* Where the threads of a process are shown. */
+/* Return: the name of the track under which a process's threads are shown. */
 static const char *nsys_events__proc(struct nsys_events *e, uint32_t proc)
 {
 	const struct nsys_proc *p = &e->n->procs.v[proc];

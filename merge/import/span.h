@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Part of somebody else's buffer, without a NUL. */
+/* A part of a buffer that the span does not own, without a NUL. */
 struct span {
 	const char *s;
 	size_t len;

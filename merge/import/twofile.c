@@ -12,11 +12,11 @@
 #include "import/gputrace.h"
 #include "xpu_time.h"
 
-#define MAX_OFFSET_NS	1100000000ull	/* clocks are said to be off by up to a second */
+#define MAX_OFFSET_NS	1100000000ull	/* clocks may be off by up to a second */
 
-/* A call path as the file has it. */
+/* A call path as it is in the file. */
 struct folded_stack {
-	const char *text;		/* without what is called; not NUL-terminated */
+	const char *text;		/* without the called function; not NUL-terminated */
 	size_t len;
 	const char *api;		/* interned; NULL: the path does not end with a CUDA function */
 	enum call_kind kind;
@@ -29,16 +29,16 @@ struct stack_event {
 	const char *comm;		/* interned */
 };
 
-/* One thread of either side. */
+/* A thread of either side. */
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* of the recording, 0: none yet ... */
-	uint32_t told_tid;		/* ... which has this number there */
-	const char *comm;		/* as told last */
+	uint32_t thread;		/* the recording's thread, 0: none yet ... ... */
+	uint32_t told_tid;		/* ... and its number there */
+	const char *comm;		/* its last name */
 };
 
-/* What makes a path; compared as bytes, so there must be no padding in it. */
+/* The key of a path. Keys are compared as bytes, so there must be no padding. */
 struct path_key {
 	const char *api;
 	uint32_t stack, proc;
@@ -51,25 +51,26 @@ struct twofiles {
 	struct gputrace gpu;
 	struct strpool strings;
 	struct strpool lines;		/* call paths as the file has them, by number ... */
-	ARRAY(struct folded_stack) stacks;	/* ... and as they are */
+	ARRAY(struct folded_stack) stacks;	/* ... and parsed */
 	ARRAY(struct stack_event) events;	/* by time, once they are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
-	bool *launched;			/* by call: it launched work, or should have */
+	bool *launched;			/* by call: whether it launched work, or should have */
 	struct idmap calls;		/* (pid, correlation id): the outermost call */
-	ARRAY(uint32_t) pids;		/* of the calls */
+	ARRAY(uint32_t) pids;		/* the calls' processes */
 	struct idmap procs;		/* pid: process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
 	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, by launch */
 	struct strpool path_keys;	/* struct path_key, by number: ... */
 	ARRAY(uint32_t) paths;		/* ... a path of the recording */
 	ARRAY(struct span) frames;
-	uint32_t other_pid;		/* both sides have one process, by two numbers: the GPU's */
+	uint32_t other_pid;		/* the GPU side's pid, if both sides have one process under
+					 * two pids */
 	uint64_t nr_strange;
 };
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
-/* One number, with blanks before it. Return: what is behind it, or NULL. */
+/* Reads a number, with blanks before it. Return: the place behind it, or NULL. */
 static const char *read_field(const char *p, const char *end, uint64_t *value)
 {
 	const char *from;
@@ -84,8 +85,8 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 }
 
 /*
- * "pid tid cpu" behind the name of the thread, which may hold blanks and digits: the last three
- * numbers in a row before the frames for which what is before them can be a name.
+ * Finds "pid tid cpu" behind the name of the thread, which may contain blanks and digits: the last
+ * three numbers in a row before the frames that leave a possible name before them.
  * Return: where the frames begin, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -102,7 +103,10 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 			continue;
 		if (!isdigit((unsigned char)*at))
 			continue;
-		/* A name has 15 bytes at most; longer only if there is no other reading. */
+		/*
+		 * A name has 15 bytes at most; a longer one is taken only if there is no other
+		 * reading.
+		 */
 		if (found && at - p > XPU_COMM_LEN)
 			break;
 		q = read_field(at, end, &pid);
@@ -147,7 +151,7 @@ static void trim(struct span *s)
 		s->len--;
 }
 
-/* Takes what is called off the end of a path, which may be several functions of CUDA's. */
+/* Splits the called function off the end of a path; it may be several CUDA functions. */
 static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 {
 	const char *name = NULL;
@@ -168,7 +172,7 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 		if (!rest)
 			break;
 	}
-	/* Stacks are taken at launches, unless they say otherwise. */
+	/* A stack is taken at a launch, unless it names another call. */
 	if (!name || s->kind == CALL_OTHER)
 		s->kind = CALL_KERNEL;
 	if (name) {
@@ -179,7 +183,7 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 	return 0;
 }
 
-/* Return: 0, 1 if the line is none of ours, or -ENOMEM. */
+/* Return: 0, 1 if the line is not a stack, or -ENOMEM. */
 static int twofiles__read_line(struct twofiles *t, struct span s)
 {
 	const char *end = s.s + s.len, *p, *comm_end, *line;
@@ -255,7 +259,10 @@ static int twofiles__read_stacks(struct twofiles *t, const char *buf, size_t siz
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-/* Which call a correlation id means: of a runtime call and the driver's in it, the runtime's. */
+/*
+ * Finds the call of each correlation id. A runtime call and the driver call inside it share an id,
+ * which means the runtime call.
+ */
 static int twofiles__index_calls(struct twofiles *t)
 {
 	uint32_t i, k, other;
@@ -277,7 +284,7 @@ static int twofiles__index_calls(struct twofiles *t)
 			continue;
 		}
 		if (t->gpu.calls.v[other].driver && !c->driver) {
-			/* Its place, with the time and the name of the outer one. */
+			/* Put the outer call's time and name in its place. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
 
 			*o = *c;
@@ -288,7 +295,7 @@ static int twofiles__index_calls(struct twofiles *t)
 	return err;
 }
 
-/* Whether another call has its id: it is the driver's, in that one. */
+/* Whether the call is a driver call inside another call, which has its id. */
 static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 {
 	const struct gpu_call *c = &t->gpu.calls.v[call];
@@ -299,10 +306,11 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 }
 
 /*
- * twofiles__find_call - the call that device work is of
- * @pid: set to its process; 0 if that is not known
+ * twofiles__find_call - find the call that caused device work
+ * @pid: set to the call's process; 0 if unknown
  *
- * Records of device work tell no process: where several have that id, there is no telling.
+ * Records of device work do not name the process: if several processes have the id, the call is not
+ * known.
  */
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)
@@ -332,7 +340,7 @@ static int launch__compare(const void *a, const void *b, void *ctx)
 	return cmp3(calls[x].start_ns, calls[y].start_ns) ?: cmp3(x, y);
 }
 
-/* The calls that stacks may be of: those of the kinds that the stacks' paths end with. */
+/* Lists the calls that stacks may match: the kinds of calls that the stacks' paths end with. */
 static int twofiles__list_launches(struct twofiles *t)
 {
 	bool kinds[CALL_MEMSET + 1] = { false };
@@ -356,7 +364,7 @@ static int twofiles__list_launches(struct twofiles *t)
 
 /* ---- the match ---------------------------------------------------------------------------------- */
 
-/* The number of a process, the same for both sides. */
+/* Return: the pid of a process, made equal for both sides. */
 static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 {
 	return t->other_pid && pid == t->other_pid && t->events.nr ? t->events.v[0].pid : pid;
@@ -365,7 +373,7 @@ static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint32_t pid,
 			  uint64_t tid, uint32_t *lane)
 {
-	/* Thread ids have 32 bits on either side. */
+	/* Either side has thread ids of 32 bits. */
 	struct lane new = { .pid = pid, .tid = (uint32_t)tid };
 	uint64_t key = ID_KEY(pid, (uint32_t)tid);
 	int err;
@@ -377,7 +385,7 @@ static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint3
 	return err ?: gpu ? array_push(&t->gpu_lanes, new) : array_push(&t->cpu_lanes, new);
 }
 
-/* Whether both sides tell processes by the same numbers. */
+/* Whether both sides have equal pids for processes. */
 static bool twofiles__compare_pids(struct twofiles *t)
 {
 	uint32_t cpu_pid = t->events.nr ? t->events.v[0].pid : 0, i, k;
@@ -389,7 +397,7 @@ static bool twofiles__compare_pids(struct twofiles *t)
 			;
 		same &= k < t->pids.nr;
 	}
-	/* As in a container, where one side sees other numbers. */
+	/* In a container, one side may see other pids. */
 	if (!same && one && t->pids.nr == 1)
 		t->other_pid = t->pids.v[0];
 	return same;
@@ -470,9 +478,9 @@ static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *com
 }
 
 /*
- * twofiles__path - a path of the recording, the same for the same things
- * @stack: or ALIGN_NONE, ALIGN_UNCERTAIN
- * @api: what was called, if the stack does not say; one of the interned names
+ * twofiles__path - find or make a path of the recording
+ * @stack: its index, ALIGN_NONE or ALIGN_UNCERTAIN
+ * @api: the called function, if the stack does not have it; an interned name
  */
 static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
 			       uint64_t time_ns)
@@ -514,7 +522,9 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 	return path;
 }
 
-/* Return: the thread of the recording that a lane is, called @comm from now on unless NULL. */
+/*
+ * Return: the recording's thread for a lane, which is named @comm from now on unless that is NULL.
+ */
 static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
 				 const char *comm, uint64_t time_ns)
 {
@@ -525,7 +535,7 @@ static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t
 		lane->told_tid = tid;
 	}
 	if (comm && comm != lane->comm) {
-		/* Also for what came before its first stack. */
+		/* The name also holds for the time before its first stack. */
 		import__comm(t->im, lane->pid, tid, lane->comm ? time_ns : 0, comm);
 		lane->comm = comm;
 	}
@@ -549,7 +559,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			out->nr_uncertain++;
 		else
 			out->nr_no_stack++;
-		/* What the system calls the thread is worth more than what CUPTI does. */
+		/* The system's number of the thread is more useful than CUPTI's. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,
@@ -562,7 +572,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	for (i = 0; i < t->events.nr; i++) {
 		const struct stack_event *e = &t->events.v[i];
 		struct lane *lane = &t->cpu_lanes.v[t->cpu_lane_of.v[i]];
-		/* It may have been before the other clock's beginning. */
+		/* The time may be before the other clock's beginning. */
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
@@ -577,7 +587,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	}
 }
 
-/* Launches at which no stacks were taken, and how long calls took, where that is told. */
+/* Writes the launches at which no stacks were taken, and the durations of calls that have one. */
 static void twofiles__write_others(struct twofiles *t)
 {
 	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
@@ -626,7 +636,7 @@ static void twofiles__write_works(struct twofiles *t)
 		struct gpu_work *w = &t->gpu.works.v[i];
 
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
-			/* An orphan, of whichever process. */
+			/* An orphan, of any process. */
 			pid = t->pids.nr ? t->pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
 			if (t->pids.nr > 1)
 				w->w.correlation_id = 0;
@@ -651,22 +661,22 @@ static void twofiles__write_works(struct twofiles *t)
 	t->out->gpu_ns = xpu_ns_between(first_ns, last_ns);
 }
 
-/* Says what is odd. Return: 0 or -EINVAL if that is all there is. */
+/* Adds messages about odd input. Return: 0, or -EINVAL if there is no other input. */
 static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
 {
 	if (opts->cpu && !t->events.nr) {
-		msgs__add(t->msgs, "%s: no stacks in it: lines are 'timestamp_ns comm pid tid cpu "
-			  "frame;frame;...'", opts->cpu);
+		msgs__add(t->msgs, "%s: cannot find any stacks: expected lines 'timestamp_ns comm pid tid "
+			  "cpu frame;frame;...'", opts->cpu);
 		return -EINVAL;
 	}
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
-		msgs__add(t->msgs, t->gpu.damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
-			  "%s: no CUDA events in it: Chrome JSON, JSON lines and the text of CUPTI's "
-			  "samples are known", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
+		msgs__add(t->msgs, t->gpu.damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
+			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the text "
+			  "of CUPTI's samples", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
 		return -EINVAL;
 	}
 	if (t->nr_strange)
-		msgs__add(t->msgs, "%s: %" PRIu64 " lines are no stacks: ignored", opts->cpu,
+		msgs__add(t->msgs, "%s: %" PRIu64 " lines are not stacks: ignored", opts->cpu,
 			  t->nr_strange);
 	if (t->gpu.nr_strange)
 		msgs__add(t->msgs, "%s: %" PRIu64 " %s could not be read: ignored", opts->gpu,
@@ -677,7 +687,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		t->out->damaged = true;
 	}
 	if (opts->cpu && !t->launches.nr)
-		msgs__add(t->msgs, "%s: no API calls in it that the stacks could be of", opts->gpu);
+		msgs__add(t->msgs, "%s: cannot find API calls that match the stacks", opts->gpu);
 	return 0;
 }
 
@@ -696,7 +706,7 @@ static void *gpu_reader__run(void *arg)
 	return NULL;
 }
 
-/* Reads both files, at the same time if there are both. Return: 0 or -ENOMEM. */
+/* Reads both files, in parallel if there are two. Return: 0 or -ENOMEM. */
 static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes, const char *gpu,
 			  size_t gpu_bytes)
 {
@@ -716,7 +726,7 @@ static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes,
 	return err ?: reader.err;
 }
 
-/* What the match was like. */
+/* Fills in the statistics of the match. */
 static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 {
 	struct twofile *out = t->out;
@@ -800,7 +810,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 		goto out;
 	twofiles__summarize(&t, &a);
 	twofiles__explain(&t, &a, opts);
-	/* Names of processes first: a stack tells them. */
+	/* Add processes first, with the names that the stacks tell. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
 	twofiles__write_launches(&t, &a);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * twofile.h - recordings of older tools: stacks in one file, CUPTI's records in another
+ * twofile.h - reads recordings of older tools: stacks in one file, CUPTI's records in another
  *
- * The stacks are lines "timestamp_ns comm pid tid cpu frame;frame;...", root first, as uprobes on
- * cudaLaunchKernel and the like gave them; the other file is of one of the kinds in gputrace.h.
+ * The stacks are lines "timestamp_ns comm pid tid cpu frame;frame;...", root first, from uprobes on
+ * cudaLaunchKernel and similar functions; the other file has one of the formats of gputrace.h.
  * Device work finds its API call by correlation id, exactly. Stacks have no such id and find their
  * call by time (align.h), or remain uncertain.
  */
@@ -23,11 +23,12 @@ struct twofile_opts {
 };
 
 struct twofile {
-	uint64_t nr_stacks, nr_launches;	/* launches: of the kind that stacks are of */
+	uint64_t nr_stacks, nr_launches;	/* nr_launches: of the kinds that stacks have */
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches */
 	uint64_t nr_no_launch;			/* stacks */
 	uint64_t nr_calls, nr_works;
-	uint64_t stacks_ns, gpu_ns, work_ns;	/* how long: stacks, records, device work in all */
+	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of stacks and of records; total device
+						 * work */
 	int64_t offset_ns;
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;
@@ -35,17 +36,17 @@ struct twofile {
 };
 
 /**
- * twofile__read - what the two files say, as a recording
+ * twofile__read - turn the two files into a recording
  * @cpu, @gpu: their contents; @cpu may be NULL
- * @msgs: what is odd about them
+ * @msgs: messages about odd input
  *
- * Return: 0, -EINVAL if there is nothing in them (@msgs says so), or -ENOMEM.
+ * Return: 0, -EINVAL if the files have no events, with a message in @msgs, or -ENOMEM.
  */
 int twofile__read(struct twofile *t, struct import *im, const struct twofile_opts *opts,
 		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
 		  struct msgs *msgs);
 
-/* One line about the match, and with @summary more. */
+/* Prints one line about the match, and with @summary more. */
 void twofile__print(const struct twofile *t, FILE *f, bool summary);
 
 #endif /* MERGE_TWOFILE_H */

@@ -11,8 +11,9 @@
 #define DOMAIN_RUNTIME	2		/* CUPTI_CB_DOMAIN_RUNTIME_API */
 
 /*
- * The thread that its process calls @tid. In a pid namespace of its own that means nothing here,
- * and threads that have launched nothing are known by it alone.
+ * Finds the thread that its process calls @tid. If the process is in a pid namespace of its own,
+ * @tid means nothing outside; but threads that have not launched anything are known by this number
+ * alone.
  */
 static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 			uint32_t tid, uint32_t *thread)
@@ -32,7 +33,8 @@ static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_r
 }
 
 /*
- * Return: how much of a name is the function's: the runtime's end in "_v" and CUDA's version then.
+ * Return: the length of the function's name in a callback's name. Names of runtime callbacks end in
+ * "_v" and a CUDA version.
  */
 static size_t api_name__len(const char *name)
 {
@@ -44,8 +46,8 @@ static size_t api_name__len(const char *name)
 }
 
 /*
- * The index in sums.calls of what @cbid, with XPU_CALL_RUNTIME or without, is the call of. Processes
- * that have one name for it share one.
+ * Finds the index in sums.calls of the function with callback id @cbid, with or without
+ * XPU_CALL_RUNTIME. Processes that give it one name share one entry.
  */
 static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)
 {
@@ -95,7 +97,7 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 		p->sums->nr_calls++;
 		err = p->opts->stats ? stats__add(&stats->ns, duration_ns) : 0;
 	}
-	/* One that the filter does not want may be a launch whose work it wants. */
+	/* A call that the filter rejects may be a launch whose work the filter keeps. */
 	call->launch_only = !keep;
 	return err ?: tell__slice(p, call);
 }

@@ -7,7 +7,7 @@
 
 #include "join/second_pass.h"
 
-/* Return: 0, -ENOMEM or what a sink returned. */
+/* Return: 0, -ENOMEM or the sink's error. */
 int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 		const struct xpu_record_calls *rec);
 

@@ -12,7 +12,7 @@
 #include "join/tell.h"
 #include "symbols/demangle.h"
 
-/* Takes what the join has found, if @more is not 0 or an error. */
+/* Takes the join's matches if @more is positive. */
 static int take(struct second_pass *p, int more)
 {
 	const struct match *match;
@@ -25,7 +25,7 @@ static int take(struct second_pass *p, int more)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* Launch @i with its ids resolved. Return: the number of ids that nothing defines, or -errno. */
+/* Reads launch @i and resolves its ids. Return: the number of undefined ids, or -errno. */
 static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches, uint32_t i,
 		       struct launch *l, uint64_t *key, bool *one_record)
 {
@@ -57,7 +57,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 	int err;
 
 	for (i = 0; i < rec->nr; i++) {
-		/* Most likely of the process of the one before. */
+		/* The launch most likely belongs to the process of the one before. */
 		if (rec->nr - i > JOIN_PREFETCH)
 			join__prefetch(p->join,
 				       JOIN_KEY(JOIN_KEY_PROC(key),
@@ -82,7 +82,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		if (l.thread != NO_INDEX)
 			m->threads.v[l.thread].nr_launches++;
 		sums__see_time(p->sums, l.time_ns, l.time_ns);
-		/* With a filter, it is told as soon as it is known to be wanted. */
+		/* With a filter, the sink gets a launch as soon as it is known to pass. */
 		if (!filter__active(p->opts->filter))
 			err = tell__launch(p, key, &l);
 		if (!err)
@@ -149,7 +149,7 @@ static uint32_t work__correlation_id(const struct xpu_record *rec)
 	return 0;
 }
 
-/* The origin of the graph node that a device record is of, NO_INDEX if it is of none or unknown. */
+/* Return: the origin of a device record's graph node; NO_INDEX if it has none or it is unknown. */
 static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)
 {
 	uint64_t id;
@@ -167,13 +167,13 @@ static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xp
 	return node;
 }
 
-/* When it ran, for @w and for who waited for it. */
+/* Reads the times of device work, for @w and for the waits for it. */
 static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
 		      struct work *w)
 {
 	struct model *m = p->model;
 	const struct stream *stream = &m->streams.v[w->stream];
-	/* All device records begin alike: times first. */
+	/* All device records begin with the same members: the times first. */
 	const struct xpu_record_kernel *k = (const void *)rec;
 	uint64_t end_ns;
 
@@ -198,7 +198,7 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 	});
 }
 
-/* The leaf of a kernel, by the id of its mangled name. Return: 0 or -ENOMEM. */
+/* Finds the leaf of a kernel by the id of its mangled name. Return: 0 or -ENOMEM. */
 static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint32_t name,
 			uint32_t *idx)
 {
@@ -296,7 +296,7 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 	}
 	if (!err)
 		err = second_pass__arrived(p, proc, &arrived);
-	/* What was sent with the baseline is not among what was sent after it. */
+	/* The baseline's own batch does not count as sent after the baseline. */
 	if (!err && found__sent(p->found, proc)->baseline == record_iter__place(outer))
 		arrived->nr_works = arrived->nr_calls = 0;
 	return err;

@@ -8,15 +8,15 @@
 #include "join/second_pass.h"
 #include "read/reader.h"
 
-/* Each returns 0, or -ENOMEM or what a sink returned. */
+/* Return: 0, -ENOMEM or the sink's error. */
 int device__launches(struct second_pass *p, const struct xpu_record_launches *rec);
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch);
 
-/* In a third pass, the launches that the join had forgotten and that work waits for. */
+/* For the third pass: gives the join launches that it had forgotten and that work waits for. */
 int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec);
 
-/* After the last pass: what has found no counterpart. */
+/* After the last pass: takes launches and work without a counterpart. */
 int device__finish(struct second_pass *p);
 
 #endif /* MERGE_DEVICE_H */

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 
-/* Where the names are that a recording has itself: Python's, a JIT's. */
+/* The sources of names in the recording itself: Python's, a JIT's. */
 struct frames {
 	const struct found *found;
 	struct jitmaps *jitmaps;
 	struct callchains *callchains;
-	uint32_t proc;			/* whose chain is being resolved */
+	uint32_t proc;			/* the process whose chain is being resolved */
 };
 
 static bool frames__pycode(void *ctx, uint32_t id, struct pycode *code)
@@ -45,28 +45,28 @@ static const char *frames__jit(void *ctx, const struct image *image, bool ran_be
 	const struct frames *s = ctx;
 	const char *name = NULL;
 
-	/* A forked process goes on with its parent's code. */
+	/* A forked process still has its parent's generated code. */
 	for (; image && !name; image = image->parent)
 		name = jitmaps__find(s->jitmaps, image->pid, ran_before ? 0 : image->time_ns,
 				     found__exit_ns(s->found, image->pid, image->time_ns), addr);
 	return name;
 }
 
-/* Names the frames of a chain of the model's. Return: 0 or -ENOMEM. */
+/* Names the frames of a chain. Return: 0 or -ENOMEM. */
 static int frames__resolve(struct frames *s, struct model *m, struct chain *chain)
 {
 	struct callchains *c = s->callchains;
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
 
 	s->proc = chain->proc;
-	if (chain->launched != NO_INDEX)	/* both are of lower indices */
+	if (chain->launched != NO_INDEX)	/* both have lower indices */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",
 						  m->chains.v[chain->captured].stack);
 	else if (chain->no_launch)
 		chain->stack = callchains__label(c, chain->no_launch);
 	else if (chain->range != NVTX_NO_RANGE)
-		chain->stack = m->chains.v[chain->in_range].stack;	/* is lower */
+		chain->stack = m->chains.v[chain->in_range].stack;	/* a lower index, too */
 	else
 		chain->stack = callchains__resolve(c, path ? path->rec : NULL,
 						   path ? path->image : NULL, chain->epoch,
@@ -74,7 +74,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	return chain->stack ? 0 : -ENOMEM;
 }
 
-/* Counts a stack that is not there or not whole. */
+/* Counts a stack that is missing or incomplete. */
 static void frames__count(const struct model *m, const struct chain *chain, struct loss *loss)
 {
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;

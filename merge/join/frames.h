@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * frames.h - names for the frames of all chains
- */
+/* frames.h - finds names for the frames of all chains */
 #ifndef MERGE_FRAMES_H
 #define MERGE_FRAMES_H
 
@@ -11,9 +9,9 @@
 #include "symbols/jitmap.h"
 
 /**
- * frames__run - after the last pass: chain.stack, for each of this recording's
+ * frames__run - after the last pass, set chain.stack of each chain of this recording
  *
- * Counts in @loss the stacks that are not there or not whole, and frames without a name.
+ * Counts in @loss the stacks that are missing or incomplete, and the frames without a name.
  *
  * Return: 0 or -ENOMEM.
  */

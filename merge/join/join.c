@@ -13,12 +13,12 @@
 enum entry_state {
 	ENTRY_ONE,			/* a launch that can own one record and has none yet */
 	ENTRY_MANY,			/* a launch that can own many and has none yet */
-	ENTRY_SERVED,			/* one that can own many and has some */
+	ENTRY_SERVED,			/* a launch that can own many and has some */
 	ENTRY_WAITING,			/* records that came before their launch */
 };
 
 struct join_entry {
-	uint64_t key;			/* 0: free; keys without a correlation id never get here */
+	uint64_t key;			/* 0: free; keys without a correlation id are never added */
 	union {
 		struct {		/* a launch */
 			uint64_t time_ns;
@@ -42,7 +42,7 @@ struct join_waiting {
 
 #define CHAIN_MAX	((1u << 30) - 1)
 #define MIN_SLOTS	1024
-#define LONG_WALK	1024		/* slots: ids that a program counts up never take that many */
+#define LONG_WALK	1024		/* slots; consecutive ids never make a walk that long */
 #define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
 
@@ -61,8 +61,8 @@ void join__exit(struct join *j)
 }
 
 /*
- * Multiplied by the golden ratio, ids that count up in even steps spread evenly. A home is the
- * first slot of a cache line, so that what comes next, most often a free slot, is in the same one.
+ * Multiplied by the golden ratio, ids that rise in even steps spread evenly. A home is the first
+ * slot of a cache line, so that the next slot, most often a free one, is in that line, too.
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {
@@ -97,7 +97,7 @@ static struct join_entry *join__find(const struct join *j, uint64_t key)
 	return e && e->key ? e : NULL;
 }
 
-/* Makes the table anew, with so many slots, a power of two. Return: 0 or -ENOMEM. */
+/* Makes the table anew with @nr_slots, a power of two. Return: 0 or -ENOMEM. */
 static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 {
 	struct join old = *j;
@@ -132,7 +132,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__rebuild(j, nr_slots, j->spread))
 		return NULL;
 	e = join__slot(j, key);
-	/* Somebody has chosen ids that meet: they do not under a number that nobody knew. */
+	/* The ids were chosen to collide. With a secret multiplier they do not. */
 	if (((e - j->slots - join__home(j, key)) & (j->nr_slots - 1)) > LONG_WALK &&
 	    j->spread == GOLDEN) {
 		if (join__rebuild(j, j->nr_slots, secret() | 1))
@@ -144,7 +144,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	return e;
 }
 
-/* Entries behind @e move up, so that none is cut off from its home by the gap. */
+/* Frees @e and moves later entries up, so that the gap cuts none off from its home. */
 static void join__free_entry(struct join *j, struct join_entry *e)
 {
 	size_t mask = j->nr_slots - 1, gap = e - j->slots, i = gap;
@@ -168,7 +168,7 @@ static struct launch join_entry__launch(const struct join_entry *e)
 	return (struct launch){ e->time_ns, e->comm, e->chain, e->thread };
 }
 
-/* Return: 1: join__next() tells of it. */
+/* Makes a match for a launch without work. Return: 1, for join__next() to return it. */
 static int join__tell_pending(struct join *j, uint64_t key, const struct launch *l)
 {
 	j->nr_pending++;
@@ -177,7 +177,7 @@ static int join__tell_pending(struct join *j, uint64_t key, const struct launch 
 	return 1;
 }
 
-/* The records that wait at @e are those of @l. Return: 1: join__next() tells of them. */
+/* Matches the records that wait at @e with @l. Return: 1, for join__next() to return them. */
 static int join__serve_waiting(struct join *j, struct join_entry *e, const struct launch *l,
 			       bool first)
 {
@@ -296,7 +296,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 		return 0;
 	for (w = e->first; w; w = w->next)
 		j->nr_late++;
-	/* It was counted when its first record came. */
+	/* The launch was counted when its first record came. */
 	return join__serve_waiting(j, e, l, false);
 }
 
@@ -316,14 +316,14 @@ int join__finish(struct join *j)
 			j->slots[nr++] = j->slots[i];
 	if (nr)
 		qsort(j->slots, nr, sizeof(*j->slots), join_entry__cmp);
-	/* What is left is no table any more. */
+	/* The remaining entries are a sorted array, no longer a table. */
 	j->nr_slots = j->nr_entries = 0;
 	j->left = j->slots;
 	j->nr_left = nr;
 	return 1;
 }
 
-/* The next of what join__finish() has left. */
+/* Return: the next match from the entries that join__finish() has left. */
 static const struct match *join__next_left(struct join *j)
 {
 	struct match *m = &j->match;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * join.h - which launch caused which device work, by identity alone
+ * join.h - matches launches and device work by identity alone
  *
- * A launch and its device records carry the same correlation id, unique within a process image; the
- * key is that pair. Nothing is ever joined by time. Either side may come first, a launch may own
- * many records (a graph launch has one for every node), and either side may be missing.
+ * A launch and its device records carry one correlation id, unique within a process image; the key
+ * is the pair of process image and id. Nothing is ever joined by time. Either side may come first,
+ * a launch may own many records (a graph launch has one for every node), and either side may be
+ * missing.
  *
- * Memory follows what is in flight. A launch whose API call can own only one record is forgotten
- * as soon as it has it. Should a second one come all the same, it waits like any record without a
- * launch; after the stream, join__rescan_launch() shows all launches once more to those that wait,
- * so it still finds its own. The caller does that pass when join__wants_rescan() says so.
+ * Memory is proportional to the launches in flight. A launch whose API call can own only one record
+ * is forgotten as soon as it has that record. If a second record comes all the same, it waits like
+ * any record without a launch; after the stream, join__rescan_launch() offers all launches once
+ * more to the records that wait, so it still finds its launch. The caller makes that pass if
+ * join__wants_rescan() returns true.
  */
 #ifndef MERGE_JOIN_H
 #define MERGE_JOIN_H
@@ -19,7 +21,7 @@
 
 #include "util.h"
 
-/* What is known of a launch; the indices are the caller's. */
+/* A launch; the indices are the caller's. */
 struct launch {
 	uint64_t time_ns;
 	const char *comm;		/* of its thread at the time, interned */
@@ -34,16 +36,16 @@ struct work {
 	uint64_t bytes;			/* MEMCPY, MEMSET */
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t node;			/* of a CUDA graph; NO_INDEX: of none that is known */
+	uint32_t node;			/* the graph node; NO_INDEX: none, or unknown */
 };
 
 enum match_kind {
-	MATCH_WORK,			/* a launch, and a device record of it */
-	MATCH_PENDING,			/* a launch without any */
+	MATCH_WORK,			/* a launch and one of its device records */
+	MATCH_PENDING,			/* a launch without device records */
 	MATCH_ORPHAN,			/* a device record without a launch */
 };
 
-/* What the join has found out. */
+/* A result of the join. */
 struct match {
 	enum match_kind kind;
 	bool first;			/* MATCH_WORK: it is the launch's first record */
@@ -60,22 +62,23 @@ struct join_waiting;
  *		while ((match = join__next(j)))
  *			...
  *
- * A call that adds says whether there are matches; all are taken before the next such call.
+ * The return value of a call that adds says whether there are matches; take them all before the
+ * next such call.
  */
 struct join {
-	struct match match;		/* the one that join__next() tells of */
-	bool is_new;			/* it is not told yet */
-	bool first;			/* of the serving: none has been told of yet */
+	struct match match;		/* the match that join__next() returns */
+	bool is_new;			/* it has not been returned yet */
+	bool first;			/* no record of serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
-	size_t nr_left;			/* join__finish(): entries that are not told yet, ... */
-	struct join_entry *left;	/* ... the first of them */
+	size_t nr_left;			/* join__finish(): entries not returned yet, ... ... */
+	struct join_entry *left;	/* ... and the first one */
 	struct join_entry *slots;	/* by key */
 	size_t nr_slots;		/* 0 or a power of two */
 	size_t nr_entries;		/* in use */
 	unsigned int hash_shift;
 	struct join_waiting *free_waiting;
-	struct arena arena;		/* of those that wait */
-	uint64_t spread;		/* what keys are multiplied by */
+	struct arena arena;		/* of waiting records */
+	uint64_t spread;		/* multiplier of the keys */
 
 	uint64_t nr_launches;
 	uint64_t nr_matched;		/* launches that own at least one record */
@@ -97,44 +100,48 @@ void join__init(struct join *j);
 void join__exit(struct join *j);
 
 /**
- * join__add_launch - one launch
+ * join__add_launch - add a launch
  * @j: the join
  * @key: JOIN_KEY(); correlation id 0 means none and matches nothing
  * @l: copied
  * @one_record: its API call can own one device record at most
  *
  * A second launch under a key that is still in the table is pending at once (and counted in
- * nr_duplicates): the first keeps the records, since nothing says which launch they are of.
+ * nr_duplicates): the first launch keeps the records, since nothing says which launch they belong
+ * to.
  *
  * Return: 1 if join__next() has matches, 0, -ENOMEM, or -EOVERFLOW (more than 2^30 chains).
  */
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
- * Says that @key comes up in a few records, so that the table is in the cache by then; with many
- * launches in flight that is most of a merge's time. Wrong guesses cost nothing else.
+ * Prefetches the slot of @key, which will come up in a few records; with many launches in flight,
+ * cache misses are most of a merge's time. A wrong guess does no harm.
  */
 void join__prefetch(const struct join *j, uint64_t key);
 
-/* How many records ahead is worth it. */
+/* How many records ahead to prefetch. */
 #define JOIN_PREFETCH	12
 
-/* One device record, copied. Return: 1 if join__next() has a match, 0, or -ENOMEM. */
+/* Adds a device record, which is copied. Return: 1 if join__next() has a match, 0, or -ENOMEM. */
 int join__add_work(struct join *j, uint64_t key, const struct work *w);
 
-/* Return: whether records wait whose launch may have been forgotten. */
+/* Return: whether records wait for launches that may have been forgotten. */
 bool join__wants_rescan(const struct join *j);
 
-/* One launch that join__add_launch() has had already. Return: 1 if join__next() has matches, or 0. */
+/*
+ * Offers a launch again that join__add_launch() has had already. Return: 1 if join__next() has
+ * matches, or 0.
+ */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
 
 /*
- * Everything has been added: what is pending and what is an orphan comes up, in order of the keys.
- * Return: 1: join__next() tells; nothing can be added any more.
+ * Ends the join, after which nothing can be added: join__next() returns pending launches and
+ * orphans, in order of the keys. Return: 1.
  */
 int join__finish(struct join *j);
 
-/* Return: the next match, good until the next call; NULL: there are no more for now. */
+/* Return: the next match, valid until the next call, or NULL if there are no more for now. */
 const struct match *join__next(struct join *j);
 
 #endif /* MERGE_JOIN_H */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/losses.h"
 
-#define MAX_COUNT	(1ull << 48)	/* of anything, in one process: what it says may be a lie */
+#define MAX_COUNT	(1ull << 48)	/* limit on each count of a process, which may lie */
 
 /*
- * Never counts backwards: the shim's last total may be older than what came last. Nor so far that
- * one process's number makes the sum of all a small one.
+ * Return: how many are missing; never less than 0, because the shim's last total may be older than
+ * the last records. The result is limited, so that a false number of one process cannot make the
+ * sum of all wrap around.
  */
 static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 {
@@ -14,7 +15,7 @@ static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 	return min_t(uint64_t, sent - first - arrived, MAX_COUNT);
 }
 
-/* Of three counters that are one sum. */
+/* Return: the sum of three counters, without overflow. */
 static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 {
 	return min_t(uint64_t, a, MAX_COUNT) + min_t(uint64_t, b, MAX_COUNT) +
@@ -23,14 +24,16 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 
 #define SINCE(sent, member)	missing((sent)->last.member, (sent)->first.member, 0)
 
-/* Adds what of one process's is missing. Return: how many device records had not ended. */
+/*
+ * Adds one process's missing records to the losses. Return: how many device records had not ended.
+ */
 static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
 				bool outlived)
 {
 	const struct xpu_record_counters *last = &sent->last, *first = &sent->first;
 	uint64_t nr_missing, nr_unfinished = SINCE(sent, nr_unfinished);
 
-	/* While probes come and go, the shim's idea of who listens is an instant off. */
+	/* While probes are attached and detached, the shim learns an instant late who listens. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
 	if (a->window.nr_threads)
 		l->at_edges += nr_missing;
@@ -46,7 +49,7 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
 	l->dropped_shim += SINCE(sent, nr_dropped_shim);
 	l->taken += SINCE(sent, nr_taken);
-	if (a->nr_ranges)	/* else it was another recording that wanted them */
+	if (a->nr_ranges)	/* else only another recording asked for ranges */
 		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
 	if (a->nr_ranges && !a->window.nr_threads)
 		l->missing_ranges += missing(last->nr_ranges, 0, a->nr_ranges);
@@ -68,7 +71,7 @@ void losses__settle(struct second_pass *p)
 						 i < p->arrived.nr ? &p->arrived.v[i] : &none,
 						 second_pass__outlived(p, f->first_proc + i));
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
-	/* Work that still ran has no valid times either; it has a line of its own. */
+	/* Work that still ran has no valid times, either, but is counted in a line of its own. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
 	l->nr_launches = p->join->nr_launches - l->nr_captured - l->nr_refused - l->at_detach;
 	l->nr_matched = p->join->nr_matched;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * losses.h - what each process says it sent against what has arrived
- */
+/* losses.h - compares what each process says it sent with what has arrived */
 #ifndef MERGE_LOSSES_H
 #define MERGE_LOSSES_H
 
 #include "join/second_pass.h"
 
-/* After the last pass: p->sums->loss becomes complete. */
+/* Completes p->sums->loss, after the last pass. */
 void losses__settle(struct second_pass *p);
 
 #endif /* MERGE_LOSSES_H */

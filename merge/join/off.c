@@ -10,9 +10,9 @@
 #include "xpu_time.h"
 
 /*
- * Older recordings hold times that are less than nothing, by some us: a thread had been woken by
- * the clock of one CPU and begun to run by that of another one. These count as 0, and nothing is
- * lost with them. What is less than nothing by more than this is damaged.
+ * Older recordings have times that are negative by some us: the clock of one CPU said when a thread
+ * was woken, and the clock of another said when it began to run. Such times count as 0, and are no
+ * loss. A time that is negative by more than this is damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 
@@ -25,12 +25,12 @@ static void off_sum__mend(struct xpu_record_off_cpu *sum)
 {
 	if (is_below_zero(sum->sum_ns))
 		sum->sum_ns = 0;
-	/* Which one was the longest is not known then; it was no shorter than the average. */
+	/* The longest interval is not known then; it was at least as long as the average. */
 	if (is_below_zero(sum->max_ns) && sum->nr)
 		sum->max_ns = sum->sum_ns / sum->nr;
 }
 
-/* Return: how much *@ns is less than nothing. It is 0 then. */
+/* Return: by how much *@ns is negative; if it is, sets it to 0. */
 static uint64_t take_debt(__u64 *ns)
 {
 	uint64_t debt_ns = is_below_zero(*ns) ? -*ns : 0;
@@ -39,7 +39,7 @@ static uint64_t take_debt(__u64 *ns)
 	return debt_ns;
 }
 
-/* The times of a thread add up to its life: the longest one pays for those that are less than 0. */
+/* Keeps the sum of a thread's times, which is its life: the longest time pays for negative ones. */
 static void thread_time__mend(struct xpu_thread_time *t)
 {
 	uint64_t debt_ns = take_debt(&t->run_ns);
@@ -55,11 +55,11 @@ static void thread_time__mend(struct xpu_thread_time *t)
 }
 
 /*
- * off__where - who was off the CPU, and where
- * @at: its time is known; the rest is filled in
- * @leaf: set to that of the kind
+ * off__where - find out which thread was off the CPU, and where
+ * @at: has the time; the rest is filled in
+ * @leaf: set to the leaf of the kind
  *
- * Return: 1, 0 if the record makes no sense or the filter does not let it pass, or -errno.
+ * Return: 1; 0 if the record makes no sense or does not pass the filter; or -errno.
  */
 static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, uint32_t thread_id,
 		      struct launch *at, uint32_t *leaf)
@@ -86,7 +86,7 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 				   at->time_ns, NULL);
 }
 
-/* Tells those who want single events of time of a thread, from @time_ns on. */
+/* Passes a time of a thread, from @time_ns on, to the sink of single events. */
 static int tell_time(struct second_pass *p, const struct launch *l, uint64_t time_ns,
 		     uint32_t leaf, uint64_t ns)
 {
@@ -113,7 +113,7 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
 	if (err <= 0 || !rec->nr || p->opts->without & 1u << LEAF_OFF_CPU)
 		return min_t(int, err, 0);
-	/* One for the longest, and then the others. */
+	/* Add one for the longest interval, then the others. */
 	err = tell__sum(p, at.chain, at.comm, at.thread, leaf, &w);
 	if (err)
 		return err;
@@ -144,7 +144,7 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 			  at.chain, at.time_ns, end_ns);
 }
 
-/* For waits__share(): so long did a wait wait for that leaf. */
+/* For waits__share(): adds the time that a wait waited for a leaf. */
 static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns)
 {
 	struct second_pass *p = ctx;
@@ -201,7 +201,7 @@ int off__share_waits(struct second_pass *p)
 	return waits__share(&p->waits, wait__share, p);
 }
 
-/* What threads did that waited for a device. */
+/* Tells idles about threads that waited for a device. */
 static int off__idle_waits(struct second_pass *p)
 {
 	uint32_t path, proc;
@@ -226,7 +226,7 @@ static int off__idle_waits(struct second_pass *p)
 	return 0;
 }
 
-/* The life of a thread. Return: 0, -ENOMEM or what a sink returned. */
+/* Adds the account of a thread's life. Return: 0, -ENOMEM or the sink's error. */
 static int off__account(struct second_pass *p, const struct xpu_record_account *rec)
 {
 	struct thread_account a = { .rec = rec, .time = rec->time };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * opts.h - how recordings are to be joined and summed up, and who is told of single events
- */
+/* opts.h - options for joining and summing up recordings, and the sink of single events */
 #ifndef MERGE_OPTS_H
 #define MERGE_OPTS_H
 
@@ -15,27 +13,28 @@
 #include "symbols/callchain.h"
 
 /*
- * Device work, a launch without any, or a CPU sample, with the call path and thread that it is
- * summed up under.
+ * Device work, a launch without device work, or a CPU sample, with the call path and thread that it
+ * is summed up under.
  */
 struct placed {
-	uint64_t time_ns;		/* of the launch; of an orphan, its own; 0: not known */
+	uint64_t time_ns;		/* of the launch; of the work itself for an orphan; 0:
+					 * unknown */
 	uint64_t duration_ns;
 	const char *comm;
 	uint32_t chain, thread, leaf;
 };
 
 /*
- * Single events, in the order in which they are joined. Each returns 0, or -errno to stop; those
- * that are not wanted may be NULL. With a filter, launches are told when their work passes it, and
- * so again with each further work.
+ * Functions that get single events, in the order in which they are joined. Each returns 0, or
+ * -errno to stop; functions that are not needed may be NULL. With a filter, a launch is passed on
+ * when its work passes the filter, and again with each further work.
  */
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct model *m, uint64_t key, const struct launch *l);
 	/*
 	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first:
-	 * of the launch, in no order.
+	 * whether it is the launch's first work, in no particular order.
 	 */
 	int (*work)(void *ctx, const struct model *m, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made, bool first);
@@ -43,19 +42,19 @@ struct session_sink {
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
 };
 
-/* Under which call path the work of a CUDA graph's node belongs. */
+/* The call path under which the work of a CUDA graph's node is summed up. */
 enum graph_mode {
-	GRAPH_CAPTURE,			/* the one that made the node */
-	GRAPH_LAUNCH,			/* the one that launched the graph */
+	GRAPH_CAPTURE,			/* the call path that made the node */
+	GRAPH_LAUNCH,			/* the call path that launched the graph */
 	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
 struct session_opts {
-	uint32_t without;		/* leave these out: 1 << enum leaf_kind, or'ed */
+	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	enum graph_mode graph;
-	bool by_thread;			/* one sum for each thread, not for each thread name */
-	bool by_stream;			/* the same for each stream */
-	bool by_range;			/* the same for each path of NVTX ranges: chain.range */
+	bool by_thread;			/* sum up by thread, not by thread name */
+	bool by_stream;			/* sum up by stream */
+	bool by_range;			/* sum up by path of NVTX ranges: chain.range */
 	bool stats;			/* collect leaf_stats */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
@@ -63,7 +62,7 @@ struct session_opts {
 	bool show_inline, show_srcline;	/* see struct callchains */
 	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
 	struct session_sink *sink;	/* or NULL */
-	/* Told now and then how far it is, of 1000; may be NULL. */
+	/* Called now and then with the progress, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);
 	void *progress_ctx;
 };

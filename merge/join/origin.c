@@ -23,7 +23,7 @@ int origin__read(const struct found *f, struct model *m, uint32_t path_id, uint3
 	} else if (path != NO_INDEX) {
 		proc = m->paths.v[path].proc;
 	} else {
-		/* Nothing says whose it is; proc_id 0 is nobody's. */
+		/* Nothing names the process; proc_id 0 stands for none. */
 		err = machine__proc(&m->machine, 0, &proc);
 		if (err)
 			return err;

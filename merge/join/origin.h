@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * origin.h - where a call came from: its chain, thread and thread's name, by ids
- */
+/* origin.h - finds the origin of a call by ids: its chain, its thread and the thread's name */
 #ifndef MERGE_ORIGIN_H
 #define MERGE_ORIGIN_H
 
@@ -11,14 +9,14 @@
 #include "read/found.h"
 
 /**
- * origin__read - where a call came from, by the ids of a record
- * @f: what the ids mean
- * @m: its chains grow
- * @l: its time is known; chain, comm and thread are filled in
- * @procp: whose it is; NO_INDEX if the caller does not know, either
+ * origin__read - find the origin of a call by the ids of a record
+ * @f: resolves the ids
+ * @m: new chains are added
+ * @l: has the time; chain, comm and thread are filled in
+ * @procp: the process; NO_INDEX if the caller does not know it
  * @pathp: set to its call path, NO_INDEX if it has none
  *
- * Return: the number of ids that nothing defines, or -errno.
+ * Return: the number of undefined ids, or -errno.
  */
 int origin__read(const struct found *f, struct model *m, uint32_t path_id, uint32_t thread_id,
 		 struct launch *l, uint32_t *procp, uint32_t *pathp);

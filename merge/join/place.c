@@ -5,7 +5,7 @@
 #include "join/tell.h"
 #include "join/wanted.h"
 
-/* Where and by whom a graph node was made, looked up once. */
+/* Looks up, once, the chain and thread that made a graph node. */
 static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *origin)
 {
 	static const struct node_origin none;
@@ -26,7 +26,7 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 	if (nr_bad < 0)
 		return nr_bad;
 	p->sums->loss.bad_refs += nr_bad;
-	/* A captured launch is among the launches of its own call path. */
+	/* A captured launch counts among the launches of its own call path. */
 	if (!node->rec->correlation_id)
 		p->model->chains.v[made.chain].nr_nodes++;
 	*origin = (struct node_origin){
@@ -65,8 +65,8 @@ static int count_work(struct second_pass *p, const struct work *w)
 }
 
 /*
- * Device work under its call path: that of its launch, @chain, or the one that made the graph node
- * it is of, or both. Tells the sink, too.
+ * Adds device work to the sums of its call path: that of its launch, @chain, or that of its graph
+ * node's making, or both. Passes it to the sink, too.
  */
 static int place__work(struct second_pass *p, uint64_t key, const struct work *w,
 		       const struct launch *l, uint32_t chain, const char *comm, bool first)
@@ -114,7 +114,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			.thread = thread,
 			.leaf = w->leaf,
 		});
-	/* With a filter, a launch is told now that it is known to be wanted. */
+	/* With a filter, the launch is passed on now, because it is known to pass. */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
 	return err ?: tell__work(p, key, w, l, node.chain, first);

@@ -50,7 +50,7 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 	struct nvtx_name *name = &m->nvtx.names.v[m->nvtx.ranges.v[open.range].name];
 	int keeps;
 
-	/* It may have been ended by another thread, which looked at the clock earlier. */
+	/* Another thread may have ended the range, and read the clock earlier. */
 	time_ns = max_t(uint64_t, time_ns, open.start_ns);
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
@@ -62,8 +62,8 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 }
 
 /*
- * From now on what is open is the path of @range. One event opens or closes one; where some are
- * missing, all that differs is closed and opened.
+ * Makes the path of @range the thread's open ranges. One event opens or closes one range; if events
+ * are missing, all ranges that differ are closed and opened.
  */
 static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
 		      uint32_t range, uint64_t time_ns)
@@ -81,7 +81,7 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 	return err;
 }
 
-/* The one at @place is closed; those behind it stay open, on other paths. */
+/* Closes the range at @place. The ranges behind it stay open, on other paths. */
 static int range__end(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
 		      uint32_t place, uint32_t range, uint64_t time_ns)
 {
@@ -153,7 +153,7 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	}
 	if (err || !p->opts->by_range)
 		return err;
-	if (t->changes.nr)	/* as above */
+	if (t->changes.nr)	/* another thread's clock, as above */
 		time_ns = max_t(uint64_t, time_ns, t->changes.v[t->changes.nr - 1].time_ns);
 	return array_push(&t->changes, ((struct range_change){ time_ns, range }));
 }

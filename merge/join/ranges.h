@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ranges.h - NVTX ranges: opened, closed, summed up, told to the sink, and put on chains
+ * ranges.h - opens, closes and sums up NVTX ranges, passes them to the sink, and puts them on
+ * chains
  */
 #ifndef MERGE_RANGES_H
 #define MERGE_RANGES_H
@@ -8,23 +9,24 @@
 #include "join/second_pass.h"
 
 /*
- * Before the pass: all events, in order, become ranges with a begin and an end.
- * Return: 0, -ENOMEM, or what the sink returned.
+ * Before the pass: turns all events, in order, into ranges with a begin and an end. Return: 0,
+ * -ENOMEM or the sink's error.
  */
 int ranges__open(struct second_pass *p);
 
 /*
- * After the last pass: those that nobody has closed. Return: 0, -ENOMEM, or what the sink returned.
+ * After the last pass: closes the ranges that are still open. Return: 0, -ENOMEM or the sink's
+ * error.
  */
 int ranges__finish(struct second_pass *p);
 
 /**
- * ranges__chain - a chain in a range
- * @proc: whose id it is
- * @range_id: as records have it, 0 for none
- * @chain: becomes that of the same call path in that range, if opts.by_range
+ * ranges__chain - find a chain in a range
+ * @proc: the process of the id
+ * @range_id: the id in the records, 0 for none
+ * @chain: replaced by the chain of its call path in that range, if opts.by_range
  *
- * Return: the number of ids that nothing defines, or -ENOMEM.
+ * Return: the number of undefined ids, or -ENOMEM.
  */
 int ranges__chain(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain);
 

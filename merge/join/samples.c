@@ -9,7 +9,7 @@
 #include "join/tell.h"
 #include "join/wanted.h"
 
-/* A call chain that was unwound here: equal ones are one path. */
+/* A call chain that was unwound here. Equal chains are one path. */
 struct unwound_entry {
 	UT_hash_handle hh;
 	uint32_t path;
@@ -20,13 +20,13 @@ struct unwound_entry {
 };
 
 /*
- * Sums up one sample. @at: its chain, thread and name, and its time, of the recording; @period_ns:
- * what it stands for.
+ * Adds one sample to the sums. @at: its chain, thread, name and time in the recording; @period_ns:
+ * the time that it stands for.
  */
 static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
 {
 	struct model *m = p->model;
-	/* A stretch of CPU time is summed up as device work is: it is of no stream. */
+	/* CPU time is summed up like device work without a stream. */
 	struct work w = { .duration_ns = period_ns, .stream = NO_INDEX, .node = NO_INDEX };
 	uint32_t leaf;
 	int err;
@@ -65,7 +65,10 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	return err;
 }
 
-/* A thread that waits for the device may spin; that time is told of as waiting. */
+/*
+ * Adds a sample, unless the thread waited for the device, perhaps spinning: that time counts as
+ * waiting.
+ */
 static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
 		       uint32_t period_ns)
 {
@@ -131,8 +134,8 @@ static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
 }
 
 /*
- * The path of the first @nr frames of p->unwind, with those of @kernel, if it is not NULL, before
- * them. Equal ones in one image are one path.
+ * Return the path of the first @nr frames of p->unwind, behind the frames of @kernel unless that is
+ * NULL. Equal chains in one image are one path.
  */
 static int unwound__path(struct second_pass *p, uint32_t proc, struct image *image,
 			 const struct xpu_record_callchain *kernel, uint16_t nr, uint16_t flags,
@@ -179,8 +182,9 @@ static int unwound__path(struct second_pass *p, uint32_t proc, struct image *ima
 }
 
 /*
- * Puts into a call path along frame pointers those frames that have none, behind its innermost one:
- * the first @nr of p->unwind up to the path's next one.
+ * Completes a call path that was made along frame pointers: inserts, behind its innermost frame,
+ * the frames without a frame pointer. These are the first @nr of p->unwind, up to the path's next
+ * frame.
  */
 static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 {
@@ -193,7 +197,7 @@ static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 	for (k = 1; k < nr && next < old->nr_frames; k++)
 		if (p->unwind->frames[k] == old->frames[next])
 			break;
-	/* Nothing is missing, or this is not the same stack. */
+	/* Nothing is missing, or this is another stack. */
 	if (k < 2 || k >= nr || old->nr_frames + k - 1 > UINT16_MAX)
 		return 0;
 	new = arena__alloc(&p->model->arena, sizeof(*new) +
@@ -210,7 +214,7 @@ static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 	return 0;
 }
 
-/* Puts the first @nr of p->unwind in the place of all of a call path's frames but the kernel's. */
+/* Replaces all frames of a call path but the kernel's by the first @nr of p->unwind. */
 static int path__replace(struct second_pass *p, struct path *path, uint16_t nr, uint16_t flags)
 {
 	const struct xpu_record_callchain *old = path->rec;

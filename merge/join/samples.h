@@ -7,11 +7,11 @@
 
 #include "join/second_pass.h"
 
-/* Each returns 0, or -ENOMEM or what a sink returned. */
+/* Return: 0, -ENOMEM or the sink's error. */
 int samples__read(struct second_pass *p, const struct xpu_record_samples *rec);
 int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec);
 
-/* When it is known which calls were waits: the samples in the others. */
+/* Adds the samples in calls that turned out not to be waits, when that is known. */
 int samples__finish(struct second_pass *p);
 
 /* Frees p->samples. */

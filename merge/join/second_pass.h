@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * second_pass.h - what the second pass over a recording is handed, and what its parts keep
+ * second_pass.h - the input of the second pass over a recording, and the data that its parts keep
  *
  *	device.c		launches and device work, through the join
  *	calls.c			calls of CUDA's API
  *	samples.c		CPU samples, and stacks that are unwound here
  *	off.c			off-CPU time; then waits, and accounts of threads
- *	ranges.c		which NVTX ranges were open when, and how long each was
+ *	ranges.c		the times of NVTX ranges, and which were open when
  *
- * All of them use origin.c (which call path, thread and thread's name the ids of a record mean),
- * wanted.c (the filter) and tell.c (the sums and the sink).
+ * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
+ * wanted.c (the filter) and tell.h (the sums and the sink).
  */
 #ifndef MERGE_SECOND_PASS_H
 #define MERGE_SECOND_PASS_H
@@ -27,23 +27,23 @@
 #include "symbols/copied_stacks.h"
 #include "util.h"
 
-/* What of one process's has arrived. */
+/* Counts of the records that have arrived from one process. */
 struct arrived {
 	struct window window;
 	uint64_t nr_launches;
 	uint64_t nr_works;
 	uint64_t nr_calls;
-	uint64_t nr_ranges;		/* events of them */
+	uint64_t nr_ranges;		/* events of NVTX ranges */
 	uint32_t nr_threads;
-	uint32_t unknown_stream;	/* stands for those that no record defines, or NO_INDEX */
+	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
 };
 
-/* A kernel's name as it was looked up last, by its index in found.string_defs. */
+/* A kernel's leaf as it was last looked up, by its name's index in found.string_defs. */
 struct kernel_leaf {
 	uint32_t leaf, gpu;		/* NO_INDEX: not looked up yet */
 };
 
-/* Where and by whom a graph node was made, by its index in found.graphs. */
+/* The chain and thread that made a graph node, by its index in found.graphs. */
 struct node_origin {
 	bool known;
 	uint32_t chain;
@@ -51,7 +51,7 @@ struct node_origin {
 	const char *comm;
 };
 
-/* A sample in a call of which it turns out later whether it was a wait. */
+/* A sample in a call that may later turn out to be a wait. */
 struct waiting_sample {
 	struct launch at;
 	uint32_t period_ns;
@@ -68,7 +68,7 @@ struct second_pass {
 	struct copied_stacks *unwind;
 	struct join *join;
 	struct waits waits;
-	uint64_t nr_damages;		/* of the recording, so far */
+	uint64_t nr_damages;		/* damages of the recording so far */
 	ARRAY(struct arrived) arrived;	/* by process, from found.first_proc on */
 
 	struct {			/* device.c */
@@ -76,8 +76,8 @@ struct second_pass {
 		ARRAY(struct node_origin) nodes;
 	} device;
 	struct {			/* calls.c */
-		struct idmap tids[2];	/* (proc, tid): threads that the first pass has not
-					 * found; [1]: tid as its own pid namespace has it */
+		struct idmap tids[2];	/* (proc, tid): threads that the first pass has not found;
+					 * [1]: by the tid in their own pid namespace */
 		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
 	} calls;
 	struct {			/* samples.c */
@@ -90,13 +90,13 @@ struct second_pass {
 void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 		       const struct found *found, struct model *model, struct sums *sums,
 		       struct join *join, struct copied_stacks *unwind);
-/* After samples__exit(). */
+/* To be called after samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
-/* Makes room for what arrives of all processes up to @proc. Return: 0 or -ENOMEM. */
+/* Makes room for the counts of all processes up to @proc. Return: 0 or -ENOMEM. */
 int second_pass__expect(struct second_pass *p, uint32_t proc);
 
-/* What of @proc has arrived; good until the next one is asked for. Return: 0 or -ENOMEM. */
+/* Sets *@arrived to the counts of @proc, valid until the next call. Return: 0 or -ENOMEM. */
 static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
 				       struct arrived **arrived)
 {
@@ -108,10 +108,13 @@ static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
 	return err;
 }
 
-/* Before the pass: the processes that were not recorded from their beginning or to their end. */
+/*
+ * Before the pass: opens a window for each process that was not recorded from its beginning or to
+ * its end.
+ */
 int second_pass__open_windows(struct second_pass *p);
 
-/* Return: whether the process was still there when the recording that had found it there ended. */
+/* Return: whether the process ran before its recording began and still ran when it ended. */
 bool second_pass__outlived(const struct second_pass *p, uint32_t proc);
 
 #endif /* MERGE_SECOND_PASS_H */

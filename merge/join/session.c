@@ -20,7 +20,7 @@
 #include "read/resolve.h"
 #include "xpu_time.h"
 
-/* Two boot times this close to one another are one boot's, seen before and after a clock step. */
+/* Two boot times this close together mean one boot, seen before and after a clock step. */
 #define SAME_BOOT_NS	1000000000
 
 int session__init(struct session *s, const struct session_opts *opts)
@@ -63,7 +63,7 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 {
 	struct second_pass *p = ctx;
 
-	/* What a thread's stack was like last is not known when records are missing. */
+	/* If records are missing, the last stacks of threads are not known. */
 	if (it->nr_damages != p->nr_damages) {
 		p->nr_damages = it->nr_damages;
 		copied_stacks__next(p->unwind);
@@ -92,7 +92,7 @@ static int rescan_record(void *ctx, const struct record_iter *it, const struct x
 	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
 }
 
-/* When its clock was 0, in CLOCK_REALTIME; 0 if the recording does not tell. */
+/* Return: the CLOCK_REALTIME at which the recording's clock was 0; 0 if unknown. */
 static uint64_t input__boot_ns(const struct input *in)
 {
 	const struct xpu_file_header *h = &in->reader->header;
@@ -114,7 +114,7 @@ static void session__open_jitmaps(struct session *s, const struct input *in)
 	};
 }
 
-/* The first pass, and what follows from it. Return: 0 or -ENOMEM. */
+/* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
 static int session__first_pass(struct session *s, struct found *found)
 {
 	struct collect c = {
@@ -129,7 +129,7 @@ static int session__first_pass(struct session *s, struct found *found)
 	return err ?: found__resolve(found, &s->model);
 }
 
-/* The second, and the third where it is needed. Return: 0, -ENOMEM or what a sink returned. */
+/* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
 static int session__second_pass(struct session *s, struct second_pass *p)
 {
 	const struct reader *r = p->found->reader;
@@ -162,7 +162,7 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 	return err;
 }
 
-/* The recording that follows knows nothing of the ids and pids of those before. */
+/* Prepares for the next recording, whose ids and pids have other meanings. */
 static void session__next_input(struct session *s)
 {
 	struct model *m = &s->model;
@@ -206,7 +206,10 @@ static int session__input(struct session *s, size_t nr)
 	return err;
 }
 
-/* The host's name is among the first things in a recording. Return: it, "" or NULL (no memory). */
+/*
+ * Return: the host's name, which is in the first records of a recording; "" if unknown; NULL
+ * without memory.
+ */
 static const char *session__hostname(struct session *s, const struct reader *r)
 {
 	const struct xpu_record_info *info;
@@ -229,7 +232,7 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
 }
 
-/* Hosts and the clock that all have in common. */
+/* Finds the hosts of the recordings, and a clock for all of them. */
 static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
 {
 	size_t i, k;
@@ -302,7 +305,7 @@ void session__print_loss(const struct session *s, FILE *f)
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
 		struct loss l = s->model.inputs.v[i].loss;
 
-		/* Hardly any has a name for every frame. */
+		/* Hardly any recording has a name for every frame. */
 		l.unsymbolized = 0;
 		if (loss__clean(&l))
 			continue;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * session.h - one recording, or several, read, joined and summed up
+ * session.h - reads one recording, or several, joins and sums up
  *
  *	session__init(&s, &opts);
  *	session__process(&s, &reader, 1);	two or three passes over the records
  *	folded__write(&s, ...);			any number of writers
  *	session__exit(&s);
  *
- * The first pass collects what others refer to: processes, maps, call paths, names. What it finds
- * out, struct found, is const from then on. The second streams launches and device records through
- * the join and sums what comes out, by (call path, thread name, device work), in struct sums. The
- * third is there only when records wait for a launch that was forgotten (see join.h). What both
- * tell of is struct model.
+ * The first pass collects the things that records refer to: processes, maps, call paths, names. Its
+ * result, struct found, is const from then on. The second pass streams launches and device records
+ * through the join and sums up the matches, by (call path, thread name, device work), in struct
+ * sums. A third pass is made only if records wait for a launch that was forgotten (see join.h).
+ * struct model has the things that the results refer to.
  *
- * Several recordings are read one after the other; each has a struct found of its own, and all sums
- * and the model are of all of them. The writers then see sums; whoever wants the single events (the
+ * Several recordings are read one after the other; each has a struct found of its own; the sums and
+ * the model cover all of them. The writers then read the sums. A writer of single events (the
  * timeline) gets them as they are joined, through struct session_sink.
  *
  * Where to look, in the order in which a record meets them:
  *
  *	session.c		several recordings, their clocks; the order of the passes
  *	read/collect.c		first pass
- *	read/resolve.c		what ids mean, resolved before the second
+ *	read/resolve.c		resolves ids, before the second pass
  *	second_pass.h		the second pass, and its files
- *	place.c			what the join has found goes under its call path
- *	losses.c		afterwards: what was sent and has not arrived
+ *	place.c			puts the join's matches under their call paths
+ *	losses.c		afterwards: counts what was sent and has not arrived
  *	stacks.c		afterwards: names for the frames
  */
 #ifndef MERGE_SESSION_H
@@ -55,7 +55,7 @@ struct session {
 	struct jitmaps jitmaps;		/* of the recording that is being read */
 	struct passes passes;
 	struct msgs msgs;		/* for the user, about the input and the files it names */
-	bool ended;			/* an END record was there, in each of them */
+	bool ended;			/* each recording has an END record */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 
@@ -64,22 +64,22 @@ void session__exit(struct session *s);
 
 /**
  * session__process - read, join and sum up recordings
- * @s: initialized, and not used before
+ * @s: initialized and unused
  * @r: @nr open readers, which must outlive @s
  *
- * A recording that is cut or damaged is used up to there; s->sums.loss and s->msgs say so, and
+ * A recording that is cut or damaged is used up to that place. s->sums.loss and s->msgs say so, and
  * s->status is -EBADMSG for a damaged one.
  *
- * Recordings of one host and boot have CLOCK_MONOTONIC in common. Other times are brought together
- * by CLOCK_REALTIME, which each recording tells for its start.
+ * Recordings of one host and boot have CLOCK_MONOTONIC in common. The times of other recordings are
+ * aligned by CLOCK_REALTIME, which each recording gives for its start.
  *
- * Return: 0, or -ENOMEM or what a sink returned: then nothing must be written from @s.
+ * Return: 0, or -ENOMEM or the sink's error, after which nothing must be written from @s.
  */
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
 /*
- * Prints the account: of all, and of each recording that is not clean if there are several; and
- * what the filter left out.
+ * Prints the account of all recordings and, if there are several, of each recording that is not
+ * clean; then what the filter left out.
  */
 void session__print_loss(const struct session *s, FILE *f);
 

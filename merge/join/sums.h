@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sums.h - what the second pass sums up: for each call path and thread, what it caused; the losses
+ * sums.h - the sums of the second pass: the work that each call path and thread caused, and the
+ * losses
  */
 #ifndef MERGE_SUMS_H
 #define MERGE_SUMS_H
@@ -14,23 +15,23 @@
 #include "stats.h"
 #include "util.h"
 
-/* Over all device work of one leaf. */
+/* Statistics of all device work of one leaf. */
 struct leaf_stats {
 	struct stats ns, bytes;
 };
 
-/* Over all calls of one function of CUDA's API, as recorded with --api. */
+/* Statistics of all calls of one function of CUDA's API, recorded with --api. */
 struct call_stats {
 	const char *name;		/* interned */
 	struct stats ns;		/* with opts.stats */
 };
 
-/* What a call path caused, in one thread name, of one kind. */
+/* The sum of the work of one leaf that a call path caused under one thread name. */
 struct aggregate {
 	uint32_t chain;
 	uint32_t leaf;
 	const char *comm;
-	uint32_t thread;		/* with by_thread; NO_INDEX: not known */
+	uint32_t thread;		/* with by_thread; NO_INDEX: unknown */
 	uint32_t stream;		/* with by_stream; NO_INDEX: of LEAF_PENDING */
 	uint64_t nr;			/* device records; launches for LEAF_PENDING; samples */
 	uint64_t sum_ns;
@@ -40,48 +41,50 @@ struct aggregate {
 
 struct aggregate_entry;
 
-/* All aggregates, and what finds one again. */
+/* All aggregates, and the index to find one. */
 struct aggregates {
 	struct aggregate *v;
 	size_t nr, cap;
 	struct aggregate_entry *by_key;
 	struct arena arena;
-	uint32_t *recent;		/* by RECENT(): most works find theirs here */
+	uint32_t *recent;		/* by RECENT(): finds the aggregate of most works */
 };
 
-/* The life of a thread, as recorded with --off-cpu. */
+/* The life of a thread, recorded with --off-cpu. */
 struct thread_account {
 	const struct xpu_record_account *rec;
-	struct xpu_thread_time time;	/* the record's, none of them less than nothing */
+	struct xpu_thread_time time;	/* the record's times, with negative ones mended */
 	uint32_t thread;
 	const char *comm;		/* at its end */
 };
 
 struct sums {
 	struct aggregates aggregates;
-	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, of the first ones; with opts.stats */
+	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, for the first leaves; with opts.stats */
 	ARRAY(struct call_stats) calls;
 	struct idmap call_names;	/* interned name: index in calls */
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
-	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET, if wanted */
+	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
+					 * passed the filter */
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
-	uint64_t nr_samples;		/* that were wanted */
-	uint64_t nr_calls;		/* that were wanted */
+	uint64_t nr_samples;		/* that passed the filter */
+	uint64_t nr_calls;		/* that passed the filter */
 };
 
 /* Return: 0 or -ENOMEM. */
 int sums__init(struct sums *s);
 void sums__exit(struct sums *s);
 
-/* Something was there from then to then, in common time: s->first_ns, s->last_ns. */
+/* Extends s->first_ns and s->last_ns to an event's times, on the common clock. */
 void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 
 /**
- * sums__add - add to the sum of (chain, leaf, comm), and of thread and stream where asked for
+ * sums__add - add to the sum of (chain, leaf, comm), and of thread and stream if @opts asks for
+ * them
  * @w: its time and bytes; NULL: only count it
  *
  * Return: 0 or -ENOMEM.
@@ -89,7 +92,7 @@ void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w);
 
-/* To the sum that sums__add() has just added to: @nr more, which took @ns together. */
+/* Adds @nr more events, which took @ns together, to the sum that sums__add() has just added to. */
 void sums__add_more(struct sums *s, uint32_t chain, const char *comm, uint32_t leaf, uint64_t nr,
 		    uint64_t ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tell.h - where the second pass puts what it has joined: the sums, and the sink of single events
+ * tell.h - passes the second pass's results to the sums and to the sink of single events
  *
- * Each returns 0, or -ENOMEM or what the sink returned. What the options leave out goes nowhere.
+ * Return values: 0, -ENOMEM or the sink's error. Events that the options leave out go nowhere.
  */
 #ifndef MERGE_TELL_H
 #define MERGE_TELL_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * chain.h - the call paths that things are summed up under
- */
+/* chain.h - the call paths under which work and time are summed up */
 #ifndef MERGE_CHAIN_H
 #define MERGE_CHAIN_H
 
@@ -14,34 +12,35 @@
 
 struct stack;
 
-/* A call path as recorded: addresses and what was called. */
+/* A call path as recorded: addresses and the function called. */
 struct path {
 	const struct xpu_record_callchain *rec;
 	uint32_t proc;
-	struct image *image;		/* NULL: its maps are not known */
+	struct image *image;		/* NULL: its maps are unknown */
 	const char *api;		/* interned */
 	bool one_record;		/* the call can own one device record at most */
 	uint32_t chain;			/* in remap epoch 0, NO_INDEX until used */
 };
 
-/* A call path in one remap epoch, or one of the labels that stand for none. */
+/* A call path in one remap epoch, or a label in place of a call path. */
 struct chain {
 	uint32_t proc;
 	uint32_t path;			/* NO_INDEX: a launch without call path, or no launch */
 	uint32_t epoch;
-	const char *no_launch;		/* "[no launch]" and the like; NULL: a launch's */
-	uint32_t launched;		/* GRAPH_BOTH: this one's stack, ... */
-	uint32_t captured;		/* ... "[captured at]", and this one's; else NO_INDEX */
+	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
+					 * launch */
+	uint32_t launched;		/* GRAPH_BOTH: the stack of this chain, ... ... */
+	uint32_t captured;		/* ... "[captured at]", and of this chain; else NO_INDEX */
 	uint32_t range;			/* by_range: in nvtx.ranges, or NVTX_NO_RANGE; ... */
-	uint32_t in_range;		/* ... the chain that it is, in that range */
+	uint32_t in_range;		/* ... the same call path's chain without ranges */
 	uint64_t nr_launches;
-	uint64_t nr_nodes;		/* of CUDA graphs, made here by an explicit call */
+	uint64_t nr_nodes;		/* nodes of CUDA graphs made here by explicit calls */
 	uint64_t nr_pending;
 	uint64_t nr_samples;
 	const struct stack *stack;
 };
 
-/* What stands in the place of a call path, or of a launch. */
+/* Labels in place of a call path or of a launch. */
 enum label {
 	LABEL_NO_PATH,
 	LABEL_NO_LAUNCH,
@@ -55,7 +54,7 @@ struct label_chains {
 	uint32_t idx[NR_LABELS];	/* NO_INDEX: not used yet */
 };
 
-/* All chains, and what finds one again. Zero it to start. */
+/* All chains, and the indices to find one. Zero it to start. */
 struct chains {
 	struct chain *v;
 	size_t nr, cap;
@@ -67,17 +66,22 @@ struct chains {
 
 void chains__exit(struct chains *c);
 
-/* The chain of the call path @path_idx, which is @path, at a time. Return: 0 or -ENOMEM. */
+/*
+ * Finds or makes the chain of call path @path_idx, which is @path, at a time. Return: 0 or -ENOMEM.
+ */
 int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint64_t time_ns,
 		    uint32_t *idx);
 
-/* The chain of what has no call path in that process. Return: 0 or -ENOMEM. */
+/* Finds or makes the chain of a label in a process. Return: 0 or -ENOMEM. */
 int chains__of_label(struct chains *c, uint32_t proc, enum label label, uint32_t *idx);
 
-/* The chain of what one call path launched and another one captured. Return: 0 or -ENOMEM. */
+/*
+ * Finds or makes the chain of work that one call path launched and another call path captured.
+ * Return: 0 or -ENOMEM.
+ */
 int chains__joined(struct chains *c, uint32_t launched, uint32_t captured, uint32_t *idx);
 
-/* *@idx becomes the chain of the same call path in that NVTX range. Return: 0 or -ENOMEM. */
+/* Replaces *@idx by the chain of its call path in an NVTX range. Return: 0 or -ENOMEM. */
 int chains__in_range(struct chains *c, uint32_t range, uint32_t *idx);
 
 #endif /* MERGE_CHAIN_H */

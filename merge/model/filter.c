@@ -58,7 +58,7 @@ static int filter__add_numbers(struct filter *f, enum filter_kind kind, const ch
 		errno = 0;
 		n = strtoull(arg, &end, 10);
 		if (errno || *arg < '0' || *arg > '9' || (*end && *end != ',') || n >= NO_INDEX) {
-			snprintf(why, 128, "'%.60s' is no list of numbers, as 1,2 is", arg);
+			snprintf(why, 128, "'%.60s': expected a list of numbers, such as 1,2", arg);
 			return -EINVAL;
 		}
 		if (array_push(&f->numbers[kind], n))
@@ -76,7 +76,7 @@ static int filter__add_comms(struct filter *f, const char *arg, char why[128])
 	for (;; arg += len + 1) {
 		len = strcspn(arg, ",");
 		if (!len) {
-			snprintf(why, 128, "a name is empty");
+			snprintf(why, 128, "expected a name between commas");
 			return -EINVAL;
 		}
 		comm = strndup(arg, len);
@@ -125,9 +125,9 @@ static int filter__set_time(uint64_t *ns, const char *arg, char why[128])
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (!strcmp(end, units[i].suffix))
 			break;
-	/* 2^63 ns are 292 years; a NaN is not less either. */
+	/* 2^63 ns are 292 years; a NaN fails the comparison, too. */
 	if (end == arg || i == ARRAY_SIZE(units) || value < 0 || !(value * units[i].ns < 0x1p63)) {
-		snprintf(why, 128, "'%.60s' is no time, as 1.5, 1500ms or 2m are", arg);
+		snprintf(why, 128, "'%.60s': expected a time, such as 1.5, 1500ms or 2m", arg);
 		return -EINVAL;
 	}
 	*ns = value * units[i].ns + 0.5;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * filter.h - which part of a recording is wanted
+ * filter.h - selects a part of a recording
  *
  * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel,
- * --nvtx, --from and --to; what passes has to pass each of those that were given. The session asks
- * it for everything that it has joined, before summing up: so joins and the account are of the
- * whole recording, and all formats see the same part of it.
+ * --nvtx, --from and --to; an event must pass each of the options that were given. The session asks
+ * the filter about everything that it has joined, before summing up. So the join and the account
+ * cover the whole recording, and all formats get one and the same part of it.
  */
 #ifndef MERGE_FILTER_H
 #define MERGE_FILTER_H
@@ -36,33 +36,33 @@ struct filter {
 	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
 	struct idmap kernels;		/* address of an interned name -> whether it matches */
 	uint64_t from_ns, to_ns;	/* after the recording's start */
-	ARRAY(char) text;		/* as it was given */
+	ARRAY(char) text;		/* the options as they were given */
 };
 
-/* Something that was joined. Zeroed members that are not numbers are "none". */
+/* An event that was joined. Zeroed members that are not numbers mean "none". */
 struct filter_event {
 	uint32_t pid;
 	uint32_t tid;			/* NO_INDEX: not known */
 	const char *comm;
 	bool timed;
-	uint64_t time_ns;		/* its begin, after the recording's start */
+	uint64_t time_ns;		/* when it began, after the recording's start */
 	uint32_t device, stream;	/* NO_INDEX: none, or not known */
-	const char *kernel;		/* interned; NULL: it is none */
+	const char *kernel;		/* interned; NULL: not a kernel */
 };
 
-/* Return: the option's name without its dashes, as "pid". */
+/* Return: the option's name without its dashes, such as "pid". */
 const char *filter_kind__name(enum filter_kind kind);
 
 /* Zero it to start. */
 void filter__free(struct filter *f);
 
 /**
- * filter__set - one option of the command line
+ * filter__set - take one option of the command line
  * @f: the filter
- * @kind: which one; given twice, the values of a list add up
+ * @kind: which option; if it is given twice, the values of a list add up
  * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular
  *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
- * @why: on -EINVAL, what is wrong with it
+ * @why: on -EINVAL, the error in it
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -80,8 +80,8 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
 /*
- * All but FILTER_NVTX, which wanted__range() asks for.
- * Return: 1 if @e is wanted, 0 if not, or -ENOMEM.
+ * Checks all options but FILTER_NVTX, which wanted__range() checks.
+ * Return: 1 if @e passes, 0 if not, or -ENOMEM.
  */
 int filter__keeps(struct filter *f, const struct filter_event *e);
 

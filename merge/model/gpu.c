@@ -45,14 +45,14 @@ int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
 
 	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), idx))
 		return 0;
-	/* What is shown by that number, unless it is another host's. */
+	/* Take the GPU that is shown under that number, unless it is another host's. */
 	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host) &&
 	    !idmap__get(&g->by_ordinal, DEVICE_KEY(g->host, ordinal), idx))
 		err = gpus__new(g, ordinal, idx);
 	return err ?: idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
 }
 
-/* The GPU of that UUID, and from now on of that ordinal. */
+/* Finds the GPU of a UUID, which has that ordinal from now on. */
 static int gpus__get_uuid(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
 			  uint32_t *idx)
 {

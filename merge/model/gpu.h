@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gpu.h - which GPU is which
+ * gpu.h - identifies GPUs
  *
- * Each process numbers the GPUs that it sees from 0 (CUDA_VISIBLE_DEVICES), so that one number may
- * mean several GPUs in a recording, and one GPU have several numbers. Their UUIDs tell.
+ * Each process numbers the GPUs that it sees from 0 (CUDA_VISIBLE_DEVICES), so one number may mean
+ * several GPUs in a recording, and one GPU may have several numbers. The UUIDs tell which GPU is
+ * meant.
  */
 #ifndef MERGE_GPU_H
 #define MERGE_GPU_H
@@ -14,11 +15,13 @@
 #include "util.h"
 
 struct gpu {
-	uint32_t number;		/* to show: as its first process has it, if that is free */
-	const char *name;		/* NULL if not told */
+	uint32_t number;		/* the number to show: that of its first process, if it is
+					 * free */
+	const char *name;		/* NULL if unknown */
 	uint32_t host;
-	bool used;			/* any record is of it */
-	uint64_t busy_ns;		/* sum of those that were wanted, overlaps counted twice */
+	bool used;			/* the recording has work on it */
+	uint64_t busy_ns;		/* sum of the work that passed the filter, overlaps counted
+					 * twice */
 	uint64_t nr_works;
 };
 
@@ -29,7 +32,8 @@ struct gpus {
 	struct idmap by_uuid;		/* address of the interned UUID to index in list */
 	struct idmap by_number;
 	struct idmap by_ordinal;	/* (host, number there) to index in list */
-	uint32_t host;			/* of what comes next: numbers mean the same on one host */
+	uint32_t host;			/* the host of the next records: processes of one host
+					 * number GPUs alike */
 	uint32_t next_number;
 };
 
@@ -37,11 +41,11 @@ void gpus__init(struct gpus *g, struct strpool *strings);
 void gpus__exit(struct gpus *g);
 
 /**
- * gpus__define - a process told what its ordinal means
+ * gpus__define - define the GPU behind a process's ordinal
  * @g: all GPUs
  * @proc: index of the process
- * @ordinal: what it calls the GPU
- * @uuid: 16 bytes, all 0 if it does not know
+ * @ordinal: the process's number of the GPU
+ * @uuid: 16 bytes, all 0 if unknown
  * @name: kept, or NULL
  *
  * Return: 0 or -ENOMEM.
@@ -50,12 +54,12 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 		 const char *name);
 
 /*
- * The index in g->list of what @proc calls @ordinal; what it did not define is taken for the GPU of
- * that number. Return: 0 or -ENOMEM.
+ * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition it is the
+ * GPU of that number. Return: 0 or -ENOMEM.
  */
 int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
 
-/* Return: how many ran any work. */
+/* Return: how many GPUs ran any work. */
 uint32_t gpus__nr_used(const struct gpus *g);
 
 #endif /* MERGE_GPU_H */

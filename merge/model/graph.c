@@ -24,7 +24,7 @@ void graphs__exit(struct graphs *g)
 	idmap__free(&g->captured);
 }
 
-/* The node of that id, made if there is none. */
+/* Finds the node of an id, or makes one. */
 static int graphs__node(struct graphs *g, uint32_t proc, uint64_t node_id, uint32_t *idx)
 {
 	struct graph_node node = { .proc = proc, .original = NO_INDEX, .origin = NO_INDEX };

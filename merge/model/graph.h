@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * graph.h - which call made each node of the CUDA graphs
+ * graph.h - finds the call that made each node of a CUDA graph
  *
- * A node is made by a launch that is captured instead of run, or by an explicit call. What runs
- * later is a copy of it: instantiating a graph copies its nodes, and so do cloning one and making
- * it the child of another. Making the copy is told like making any node, so the call that says
- * anything of the program is that of the first node, of which all the others are copies.
+ * A node is made by a launch that is captured instead of run, or by an explicit call. The node that
+ * runs later is a copy: instantiating a graph copies its nodes, and so does cloning a graph or
+ * making it the child of another graph. The recording reports the making of a copy like that of any
+ * node. So the call of interest is the one that made the first node, of which all other nodes are
+ * copies.
  */
 #ifndef MERGE_GRAPH_H
 #define MERGE_GRAPH_H
@@ -19,9 +20,9 @@
 struct graph_node {
 	const struct xpu_record_graph_node *rec;	/* NULL: its making is not recorded */
 	uint32_t proc;
-	uint32_t original;		/* what it is a copy of, NO_INDEX: of nothing */
-	uint32_t origin;		/* the first of them, NO_INDEX: not known */
-	uint32_t visit;			/* graphs__finish(): the walk that came by */
+	uint32_t original;		/* the node that it is a copy of; NO_INDEX: none */
+	uint32_t origin;		/* the first node, NO_INDEX: unknown */
+	uint32_t visit;			/* graphs__finish(): the last walk that visited it */
 };
 
 struct graphs {
@@ -33,11 +34,11 @@ struct graphs {
 void graphs__init(struct graphs *g);
 void graphs__exit(struct graphs *g);
 
-/* Node and copy in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
+/* Add a node, or a copy, in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
 int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec);
 int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id);
 
-/* All have been added: follows the copies, in linear time also where they go in circles. */
+/* After all were added: follows the copies, in linear time even if copies form a circle. */
 void graphs__finish(struct graphs *g);
 
 /* Return: index in g->nodes of the origin of a node, or NO_INDEX if its making is not known. */

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many pieces of work are kept, then those without a gap between them become one. */
+/* Pieces of work to keep; beyond that, pieces without a gap between them become one. */
 #define MAX_SPANS	(1u << 20)
 
 struct idle_span {
 	uint64_t start_ns, end_ns;
-	uint64_t short_ns;		/* of short gaps within */
-	uint32_t thread;		/* of the work that it begins with */
+	uint64_t short_ns;		/* sum of the short gaps inside */
+	uint32_t thread;		/* that launched the span's first work */
 };
 
 struct idle_spans {
@@ -63,7 +63,7 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* Leaves spans that are IDLE_MIN_NS or more apart, in order. */
+/* Sorts the spans and joins those that are less than IDLE_MIN_NS apart. */
 static void spans__compact(struct idle_spans *spans)
 {
 	size_t i, nr = 0;
@@ -149,7 +149,7 @@ static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t 
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		/* A thread does one thing at a time, so ends are in order as begins are. */
+		/* A thread does one thing at a time, so both begins and ends are in order. */
 		if (i->deeds.v[mid].thread < thread ||
 		    (i->deeds.v[mid].thread == thread && i->deeds.v[mid].end_ns <= time_ns))
 			low = mid + 1;
@@ -182,7 +182,7 @@ static int idles__row(struct idles *i, uint32_t gpu, enum idle_doing doing, cons
 	})) : 0;
 }
 
-/* What of the gap is left for CPU samples. */
+/* Shares the rest of a gap among the thread's CPU samples in it. */
 static int idles__share_rest(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
 			     uint64_t to_ns, uint64_t rest_ns)
 {
@@ -224,7 +224,7 @@ static int idles__gap(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t f
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == to_ns)	/* what else it says that it did then, it did not */
+		if (now_ns == to_ns)	/* overlapping deeds would count twice */
 			break;
 	}
 	return idles__share_rest(i, gpu, thread, from_ns, to_ns, rest_ns + to_ns - now_ns);
@@ -238,7 +238,7 @@ static int row__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
 }
 
-/* Rows of the same become one. */
+/* Joins rows of equal keys. */
 static void idles__sum_rows(struct idles *i)
 {
 	size_t k, nr = 0;

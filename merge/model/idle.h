@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * idle.h - when devices had nothing to do, and what those did who could have given them something
+ * idle.h - the gaps in which devices had no work, and what the threads did that could have launched
+ * work
  *
  *	idles__work(&i, ...);			every piece of device work
- *	idles__did(&i, ...);			what threads were blocked on, or waited for
- *	idles__sample(&i, ...);			where they were on a CPU
- *	idles__finish(&i);			then i.rows and i.gpus are there
+ *	idles__did(&i, ...);			every time that a thread was blocked or waited
+ *	idles__sample(&i, ...);			every CPU sample
+ *	idles__finish(&i);			sets i.rows and i.gpus
  *
- * A gap is laid at the door of the thread that launched what ended it. Its time is shared out among
- * what that thread did in it: the intervals in which it was off the CPU or waited, and for the rest
- * its CPU samples, in equal parts. A rest without a sample is told of as such.
+ * A gap is attributed to the thread that launched the work after it. The gap's time is shared out
+ * among that thread's doings in it: the intervals in which it was off the CPU or waited, and for
+ * the rest its CPU samples, in equal parts. A rest without a sample gets a row of its own.
  */
 #ifndef MERGE_IDLE_H
 #define MERGE_IDLE_H
@@ -19,16 +20,16 @@
 
 #include "util.h"
 
-/* Shorter gaps are counted, and nobody's. */
+/* Shorter gaps are counted, but attributed to no thread. */
 #define IDLE_MIN_NS	10000
 
 enum idle_doing {
 	IDLE_OFF_CPU,			/* blocked, or runnable */
 	IDLE_WAITED,			/* for a device */
 	IDLE_ON_CPU,
-	IDLE_UNSEEN,			/* nothing was seen of the thread: it ran, or slept for less
-					 * than there are records of */
-	IDLE_NOBODY,			/* nobody knows who ended the gap */
+	IDLE_UNSEEN,			/* the thread left no record: it ran, or slept for too short
+					 * a time to be recorded */
+	IDLE_NOBODY,			/* the thread that ended the gap is unknown */
 	IDLE_SHORT,			/* gaps shorter than IDLE_MIN_NS */
 };
 
@@ -37,7 +38,7 @@ struct idle_row {
 	enum idle_doing doing;
 	const char *kind;		/* of IDLE_OFF_CPU, interned; else "" */
 	uint32_t thread;		/* NO_INDEX: IDLE_NOBODY, IDLE_SHORT */
-	uint32_t chain;			/* where; NO_INDEX: not known */
+	uint32_t chain;			/* its place; NO_INDEX: unknown */
 	uint64_t ns;
 	uint64_t nr_gaps;
 };
@@ -54,7 +55,7 @@ struct idle_sample;
 struct idle_spans;
 
 struct idles {
-	bool wanted;			/* the others do nothing without it */
+	bool wanted;			/* if not set, the functions do nothing */
 	ARRAY(struct idle_row) rows;
 	ARRAY(struct idle_gpu) gpus;	/* by index; busy_ns 0: not used */
 	ARRAY(struct idle_spans) spans;	/* by GPU */
@@ -65,13 +66,16 @@ struct idles {
 void idles__init(struct idles *i);
 void idles__exit(struct idles *i);
 
-/* @thread: who launched it, NO_INDEX if that is not known. Each returns 0 or -ENOMEM. */
+/*
+ * @thread: @thread: that launched the work, or did something; NO_INDEX if unknown. Return: 0 or
+ * -ENOMEM.
+ */
 int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_ns, uint64_t end_ns);
 int idles__did(struct idles *i, uint32_t thread, enum idle_doing doing, const char *kind,
 	       uint32_t chain, uint64_t start_ns, uint64_t end_ns);
 int idles__sample(struct idles *i, uint32_t thread, uint32_t chain, uint64_t time_ns);
 
-/* Adds to the rows what was collected since the last time. */
+/* Adds to the rows all that was collected since the last call. */
 int idles__finish(struct idles *i);
 
 #endif /* MERGE_IDLE_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * leaf.h - what ran, or what a thread did meanwhile: the end of a folded line
- */
+/* leaf.h - the work that ran, or the thread's doing: the end of a folded line */
 #ifndef MERGE_LEAF_H
 #define MERGE_LEAF_H
 
@@ -17,8 +15,9 @@ enum leaf_kind {
 	LEAF_MEMSET,
 	LEAF_PENDING,			/* a launch whose device work was never seen */
 	LEAF_CPU,			/* a thread ran: the stack says where; no name */
-	LEAF_OFF_CPU,			/* it was blocked: "lock", "io", "sleep", "runnable", ... */
-	LEAF_GPU_WAIT,			/* it waited for the device: the name of the work */
+	LEAF_OFF_CPU,			/* a thread was blocked: "lock", "io", "sleep", "runnable",
+					 * ... ... */
+	LEAF_GPU_WAIT,			/* a thread waited for the device: the name of the work */
 	NR_LEAF_KINDS
 };
 
@@ -26,7 +25,7 @@ enum leaf_kind {
 			 1u << LEAF_PENDING)
 #define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
 
-/* Device work is of a GPU; the others have gpu NO_INDEX. */
+/* Whether the kind is device work, which has a GPU; other kinds have gpu NO_INDEX. */
 static inline bool leaf_kind__is_device(enum leaf_kind kind)
 {
 	return kind <= LEAF_MEMSET;
@@ -46,7 +45,7 @@ struct leaves {
 	size_t nr, cap;
 	struct strpool *strings;	/* the caller's */
 	struct leaf_entry *by_key;
-	ARRAY(uint32_t) waits;		/* by leaf: that of waiting for it, or NO_INDEX */
+	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
 	struct arena arena;
 };
 
@@ -54,7 +53,7 @@ void leaves__init(struct leaves *l, struct strpool *strings);
 void leaves__exit(struct leaves *l);
 
 /**
- * leaves__get - the leaf of that kind, device and name
+ * leaves__get - find or make the leaf of a kind, device and name
  * @gpu: index in gpus.list, or NO_INDEX
  * @name: copied
  *
@@ -64,14 +63,15 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 		uint32_t *idx);
 
 /*
- * The leaf of waiting for @leaf, which is one of the device's or WAIT_LEAF_*. Return: 0 or -ENOMEM.
+ * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
+ * -ENOMEM.
  */
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
 
 /**
- * leaf__label - what stands before the name: "[GPU_Kernel]", "[GPU1_Memcpy]", "[Off_CPU]"
+ * leaf__label - make the label before the name: "[GPU_Kernel]", "[GPU1_Memcpy]", "[Off_CPU]"
  * @buf: at least LEAF_LABEL_MAX bytes; "" for LEAF_CPU
- * @numbered: tell devices apart, for there is more than one
+ * @numbered: show the device's number, because there are several devices
  */
 #define LEAF_LABEL_MAX	32
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
@@ -85,7 +85,7 @@ const char *leaf_kind__name(enum leaf_kind kind);
  */
 const char *leaf_kind__prefix(enum leaf_kind kind);
 
-/* Return: "lock", "io", ...; NULL for a kind that is not known. */
+/* Return: "lock", "io", ...; NULL for an unknown kind. */
 const char *off_kind__name(uint32_t kind);
 
 /* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */

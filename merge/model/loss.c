@@ -9,7 +9,7 @@
 struct loss_line {
 	size_t offset;			/* of the counter in struct loss */
 	const char *text;
-	bool note;			/* says how it was, not what is missing */
+	bool note;			/* a remark, which reports no loss */
 };
 
 #define LINE(member, text_)	{ offsetof(struct loss, member), text_, false }
@@ -92,10 +92,11 @@ void loss__add(struct loss *to, const struct loss *l)
 uint64_t loss__lost(const struct loss *l)
 {
 	/*
-	 * What the recorder saw itself lose and what the shim says it sent are two accounts of the
-	 * same launches and records; the bigger one is nearer to the truth, their sum is not. A
-	 * lost batch counts as one here, since nobody but the shim knows how much was in it, and
-	 * so do bytes that did not get to the disk, or that are there and no whole record.
+	 * The recorder's own count of its losses, and the difference to the shim's count of what it
+	 * sent, are two accounts of one set of launches and records. The bigger account is nearer
+	 * to the truth; their sum is not. A lost batch counts as one here, since only the shim
+	 * knows how much was in it. So do bytes that were not written to the disk, or that are no
+	 * whole record.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * loss.h - the account of a recording: what was launched, what arrived, what did not
+ * loss.h - the account of a recording: launches, records that arrived, and losses
  *
- * Loss is never silent: each way of losing something has a counter here, and each counter that is
- * not zero has a line in what every merge prints last.
+ * Loss is never silent: each way of losing something has a counter here, and every merge ends by
+ * printing a line for each counter that is not zero.
  */
 #ifndef MERGE_LOSS_H
 #define MERGE_LOSS_H
@@ -15,20 +15,21 @@
 #include "xpu_record.h"
 
 struct loss {
-	uint64_t nr_launches;		/* launch records, but for those that are counted apart */
-	uint64_t nr_matched;		/* of them, with at least one device record */
-	uint64_t nr_pending;		/* of them, with none */
+	uint64_t nr_launches;		/* launch records, except those counted apart below */
+	uint64_t nr_matched;		/* of these, launches with at least one device record */
+	uint64_t nr_pending;		/* of these, launches without device records */
 	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
 	uint64_t nr_captured;		/* launch records apart: captured into graphs, not run */
-	uint64_t nr_refused;		/* the same: CUDA returned an error */
-	uint64_t at_detach;		/* the same: without device work at the detach */
+	uint64_t nr_refused;		/* launch records apart: CUDA returned an error */
+	uint64_t at_detach;		/* launch records apart: without device work at the detach */
 	uint64_t nr_works;		/* device records */
-	uint64_t nr_orphans;		/* of them, without a launch, but for the next two */
-	uint64_t before_attach;		/* of them, launched before xpuload attached */
-	uint64_t after_detach;		/* of them, launched after it detached */
-	uint64_t at_edges;		/* launches that passed the probes as these came or went */
+	uint64_t nr_orphans;		/* device records without a launch, except the next two */
+	uint64_t before_attach;		/* device records launched before xpuload attached */
+	uint64_t after_detach;		/* device records launched after xpuload detached */
+	uint64_t at_edges;		/* launches that passed the probes while these came or went
+					 * */
 
-	uint64_t recorder[XPU_LOST_NR];	/* what the loader counted, by enum xpu_lost_kind */
+	uint64_t recorder[XPU_LOST_NR];	/* the loader's counts, by enum xpu_lost_kind */
 	uint64_t recorder_other;	/* kinds that this version does not know */
 	uint64_t missing_launches;	/* tagged by the shim, not in the file */
 	uint64_t missing_works;		/* packed by the shim, not in the file */
@@ -45,16 +46,18 @@ struct loss {
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_calls;		/* API calls without times */
 	uint64_t bad_refs;		/* ids that no record defines */
-	uint64_t crowded;		/* beyond what is compared with one another */
-	uint64_t bad_batches;		/* damaged inside, used up to there */
+	uint64_t crowded;		/* events beyond the number that is compared with one
+					 * another */
+	uint64_t bad_batches;		/* batches damaged inside, used up to the damage */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
-	uint64_t damaged_blocks;	/* of records, or missing */
-	uint64_t damaged_launches;	/* in them, as the blocks say */
-	uint64_t damaged_bytes;		/* of the file, not at its end */
+	uint64_t damaged_blocks;	/* damaged or missing blocks of records */
+	uint64_t damaged_launches;	/* launches in these blocks, by the headers */
+	uint64_t damaged_bytes;		/* damaged bytes of the file, not at its end */
 	uint64_t cut_bytes;		/* at the end of the file, not a whole record */
-	uint64_t corrupt_bytes;		/* the same, after damage */
+	uint64_t corrupt_bytes;		/* bytes at the end of the file, after damage */
 	uint64_t not_closed;		/* 1: there is no END record */
-	uint64_t unknown_nodes;		/* device records of graph nodes nobody saw being made */
+	uint64_t unknown_nodes;		/* device records of graph nodes whose making is not
+					 * recorded */
 	uint64_t no_stack;		/* launches and graph nodes without a call path */
 	uint64_t truncated;		/* launches whose call path is longer than recorded */
 	uint64_t samples_no_stack;	/* CPU samples without a call path */
@@ -63,7 +66,7 @@ struct loss {
 	uint64_t nr_frames;		/* frames shown */
 };
 
-/* Adds up two recordings'. */
+/* Adds the losses of another recording. */
 void loss__add(struct loss *to, const struct loss *l);
 
 /* Return: the N of "lost N": launches and records known to be missing, counted once each. */
@@ -84,7 +87,7 @@ bool loss__clean(const struct loss *l);
  */
 void loss__print(const struct loss *l, FILE *f, const char *prefix);
 
-/* The same without its first line. */
+/* Prints the lines of loss__print() behind the first one. */
 void loss__print_lines(const struct loss *l, FILE *f, const char *prefix);
 
 #endif /* MERGE_LOSS_H */

@@ -8,14 +8,14 @@
 #include "hash.h"
 
 /*
- * Forks without an exec between them that a lookup follows back. Only a damaged or hostile file
- * goes deeper, and each step costs every lookup.
+ * The longest chain of forks, without an exec in between, that a lookup follows back. Only a
+ * damaged or hostile file has a longer one, and each step costs every lookup.
  */
 #define IMAGE_MAX_DEPTH	64
 
 /*
- * Maps of one image that others have replaced and that meant something else. A look-up may go
- * through all of them, and programs that unload libraries have a few.
+ * Maps of one image that were replaced by different maps. A lookup may go through all of them;
+ * programs that unload libraries have a few.
  */
 #define IMAGE_MAX_DEAD	4096
 
@@ -75,7 +75,7 @@ int machine__add_event(struct machine *m, const struct xpu_record *rec)
 	const uint64_t *time_ns = (const uint64_t *)(rec + 1);
 	int err;
 
-	/* All four kinds of events have their time first. */
+	/* All four kinds of events begin with their time. */
 	if (m->nr_events == m->cap_events) {
 		err = array__reserve(&m->events, &m->cap_events, m->nr_events + 1,
 				     sizeof(*m->events));
@@ -183,7 +183,7 @@ const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, u
 	*to = UINT64_MAX;
 	if (!task || !task->comms.nr)
 		return NULL;
-	/* The name before the first one after time_ns; the first one holds backwards, too. */
+	/* Take the last name before time_ns; the first name also holds for earlier times. */
 	for (hi = task->comms.nr; lo < hi;) {
 		mid = lo + (hi - lo) / 2;
 		if (task->comms.v[mid].time_ns <= time_ns)
@@ -228,7 +228,7 @@ static int machine__new_image(struct machine *m, uint32_t pid, uint64_t time_ns,
 		return -ENOMEM;
 	image->pid = pid;
 	image->time_ns = time_ns;
-	/* One that mapped nothing itself adds nothing but a step to every lookup. */
+	/* A parent that mapped nothing itself would only add a step to every lookup. */
 	while (parent && !parent->live.first[0] && !parent->dead.nr) {
 		image->parent_epoch = parent->parent_epoch;
 		parent = parent->parent;
@@ -339,7 +339,7 @@ struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
 	return NULL;
 }
 
-/* Return: whether both are of one file, by the best evidence both have. */
+/* Return: whether both mappings are of one file, by the best evidence that both have. */
 static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
 {
 	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
@@ -351,14 +351,17 @@ static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_re
 	return !strcmp(a->filename, b->filename);
 }
 
-/* Return: whether the new map says of old's addresses what old says, so that nothing changed. */
+/*
+ * Return: whether the new map gives the addresses of @old the meaning that they have in @old, so
+ * that nothing changes.
+ */
 static bool map__means(const struct map *old, uint64_t start, const struct xpu_record_mmap *rec)
 {
 	/* Modulo 2^64 on purpose: only the difference between address and offset matters. */
 	return old->start - old->pgoff == start - rec->pgoff && mmap__same_file(old->rec, rec);
 }
 
-/* Return: whether [start, end) holds anything inherited that differs from the new map. */
+/* Return: whether [start, end) has an inherited map that differs from the new one. */
 static bool image__conflicts_inherited(const struct image *image, uint64_t start, uint64_t end,
 				       const struct xpu_record_mmap *rec)
 {
@@ -383,7 +386,10 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 	return false;
 }
 
-/* What of @old lies in [@start, @end), which something else covers now, ends in @epoch_to. */
+/*
+ * Ends, with @epoch_to, the part of @old that lies in [@start, @end), because another map covers it
+ * now.
+ */
 static int image__bury(struct machine *m, struct image *image, const struct map *old,
 		       uint64_t start, uint64_t end, uint32_t epoch_to)
 {
@@ -400,7 +406,9 @@ static int image__bury(struct machine *m, struct image *image, const struct map 
 	return array_push(&image->dead, cut);
 }
 
-/* Only what sticks out on either side of [@start, @end) stays. Return: 0 or -ENOMEM. */
+/*
+ * Removes the maps in [@start, @end); the parts outside on either side stay. Return: 0 or -ENOMEM.
+ */
 static int image__clear(struct image *image, struct arena *arena, uint64_t start, uint64_t end)
 {
 	struct map_node *node = maps__first_after(&image->live, start), *next;
@@ -435,7 +443,9 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 		return 0;
 	first = maps__first_after(&image->live, start);
 	covers = first && first->map.start < end;
-	/* Seen already, as a whole: read from /proc and as an event, or mapped twice alike. */
+	/*
+	 * The whole map is known already: it came from /proc and as an event, or was mapped twice.
+	 */
 	if (covers && first->map.start <= start && end <= first->map.end &&
 	    map__means(&first->map, start, rec))
 		return 0;
@@ -450,8 +460,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	}
 	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
-		 * What lies under the new map ends with the epoch before; if it means the same,
-		 * with this one, which then has it twice, and alike.
+		 * A map under the new one ends with the epoch before. If it has the new map's
+		 * meaning, it ends with this epoch, which then has both, with one meaning.
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;
@@ -465,7 +475,7 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 		.end = end,
 		.pgoff = rec->pgoff,
 		.rec = rec,
-		/* Where nothing was before, addresses mean nothing else in earlier epochs. */
+		/* If nothing was mapped here before, the map can hold for earlier epochs, too. */
 		.epoch_from = conflict || covers ? image->epochs.nr : 0,
 		.epoch_to = UINT32_MAX,
 	});
@@ -486,7 +496,7 @@ static int machine__mmap(struct machine *m, const struct xpu_record_mmap *rec)
 	int err;
 
 	if (!image) {
-		/* Its fork was before the recording, or lost. */
+		/* The fork was before the recording, or its record was lost. */
 		err = machine__new_image(m, rec->pid, 0, NULL, &image);
 		if (err)
 			return err;
@@ -523,7 +533,7 @@ static int machine__fork(struct machine *m, const struct xpu_record_task *rec)
 		if (err)
 			return err;
 	}
-	/* A new task is called what its parent is called, until it says otherwise. */
+	/* A new task has its parent's name until it changes the name. */
 	return comm ? machine__set_comm(m, rec->pid, rec->tid, rec->time_ns, comm) : 0;
 }
 

@@ -3,14 +3,14 @@
  * machine.h - processes, their names and their executable mappings over time
  *
  * The loader hands on perf's sideband events (mmap, comm, fork, exit), keyed by pid and time and
- * only roughly in order. They are collected with machine__add_event(), sorted once by
- * machine__finish(), and then asked about.
+ * only roughly in order. machine__add_event() collects them, machine__finish() sorts them once, and
+ * then the other functions look things up.
  *
- * A struct image is the address space of one process from its fork or exec on. What an address
- * means in it may change: after dlclose and dlopen another file may lie there. Each time a new
- * mapping covers a different older one begins a new remap epoch of the image; within an epoch an
- * address means one thing. So (image, epoch, address) names a place exactly, and nearly every
- * image has one epoch only.
+ * A struct image is the address space of one process from its fork or exec on. The meaning of an
+ * address in it may change: after dlclose and dlopen another file may be at that address. A new
+ * remap epoch of the image begins each time that a new mapping covers a different older one; within
+ * an epoch an address has one meaning. So (image, epoch, address) names a place exactly, and nearly
+ * every image has one epoch only.
  */
 #ifndef MERGE_MACHINE_H
 #define MERGE_MACHINE_H
@@ -26,14 +26,14 @@ struct image {
 	uint32_t pid;
 	uint32_t depth;				/* forks since the last exec */
 	uint64_t time_ns;			/* of its fork or exec */
-	struct image *parent;			/* what it inherited maps from, or NULL */
+	struct image *parent;			/* the image that it inherited maps from, or NULL */
 	uint32_t parent_epoch;			/* ... as of this epoch */
 	struct maps live;
-	ARRAY(struct map) dead;			/* replaced ones, by epoch_to */
+	ARRAY(struct map) dead;			/* replaced maps, by epoch_to */
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
 };
 
-/* One process image as the BPF side names it. */
+/* A process image of the BPF programs. */
 struct proc {
 	uint32_t proc_id;
 	uint32_t pid;				/* 0: no PROCESS record was seen */
@@ -45,8 +45,8 @@ struct proc {
 	uint64_t exit_ns;
 	uint64_t seen_ns;			/* the last time it launched or sent something */
 	const char *comm;			/* at its start; interned */
-	const char *name;			/* its last; machine__next() keeps it */
-	uint32_t recording;			/* which one it is of */
+	const char *name;			/* its last name; machine__next() keeps it */
+	uint32_t recording;			/* number of its recording */
 };
 
 struct machine_task;
@@ -55,7 +55,7 @@ struct machine_pid;
 struct machine {
 	struct strpool *strings;		/* the caller's */
 	ARRAY(struct proc) procs;
-	struct idmap procs_by_id;		/* those of this recording */
+	struct idmap procs_by_id;		/* the processes of this recording */
 	uint32_t recording;
 
 	struct machine_event {
@@ -65,7 +65,7 @@ struct machine {
 	} *events;
 	size_t nr_events, cap_events;
 
-	uint64_t nr_crowded;			/* replaced maps beyond what an image keeps */
+	uint64_t nr_crowded;			/* replaced maps beyond IMAGE_MAX_DEAD */
 
 	struct machine_task *tasks;		/* threads by (pid, tid) */
 	struct machine_pid *pids;
@@ -76,8 +76,8 @@ void machine__init(struct machine *m, struct strpool *strings);
 void machine__exit(struct machine *m);
 
 /*
- * Goes on with another recording, whose ids and pids mean others: forgets names, images and what
- * proc_ids mean, but keeps @m->procs.
+ * Prepares for another recording, whose ids and pids have other meanings: forgets names, images and
+ * proc_ids, but keeps @m->procs.
  */
 void machine__next(struct machine *m);
 
@@ -90,29 +90,32 @@ int machine__add_process_exit(struct machine *m, const struct xpu_record_process
 int machine__finish(struct machine *m);
 
 /**
- * machine__proc - the process that a record means
+ * machine__proc - find the process of a record
  * @m: the machine
- * @proc_id: as recorded
+ * @proc_id: as in the record
  * @idx: index in @m->procs
  *
- * A proc_id without PROCESS record gets a process of pid 0, of which nothing is known.
+ * A proc_id without a PROCESS record gets a process of pid 0, without any data.
  *
  * Return: 0 or -ENOMEM.
  */
 int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx);
 
-/* Return: the image of @pid at @time_ns, the earliest if that is before all of them, or NULL. */
+/*
+ * Return: the image of @pid at @time_ns; the earliest image if the time is before all images; or
+ * NULL.
+ */
 struct image *machine__image(struct machine *m, uint32_t pid, uint64_t time_ns);
 
 /**
- * machine__comm - the name of a thread at a time
+ * machine__comm - find the name of a thread at a time
  * @m: the machine
  * @pid: process
  * @tid: thread
  * @time_ns: CLOCK_MONOTONIC
- * @from, @to: the span of time, [from, to), in which the answer is the same
+ * @from, @to: set to the span of time, [from, to), for which the answer holds
  *
- * Return: an interned name, or NULL if no event told it.
+ * Return: an interned name, or NULL if no event has it.
  */
 const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			  uint64_t *from, uint64_t *to);

@@ -14,7 +14,10 @@ struct map_node *maps__first_after(const struct maps *m, uint64_t addr)
 	return next[0];
 }
 
-/* The links that lead over @addr: each to what maps__first_after() finds, or further. */
+/*
+ * Finds the links that lead over @addr: each to the node that maps__first_after() finds, or
+ * further.
+ */
 static void maps__links(struct maps *m, uint64_t addr, struct map_node **links[MAPS_LEVELS])
 {
 	struct map_node **next = m->first;
@@ -27,7 +30,10 @@ static void maps__links(struct maps *m, uint64_t addr, struct map_node **links[M
 	}
 }
 
-/* Every second node has a second level, every fourth a third, and so on. */
+/*
+ * Return: the levels of a new node: every second node has a second level, every fourth a third, and
+ * so on.
+ */
 static uint32_t maps__nr_levels(struct maps *m)
 {
 	m->random = m->random * 1664525 + 1013904223;

@@ -2,8 +2,8 @@
 /*
  * maps.h - executable mappings by address
  *
- * A skip list: the kernel maps downwards, a JIT compiler anywhere, and a process that runs for days
- * does so often.
+ * A skip list, because maps come in any order and in large numbers: the kernel maps downwards, a
+ * JIT compiler anywhere, and a process may run for days.
  */
 #ifndef MERGE_MAPS_H
 #define MERGE_MAPS_H
@@ -20,10 +20,10 @@ struct dso;
 /* A piece of an executable mapping. */
 struct map {
 	uint64_t start, end;
-	uint64_t pgoff;				/* in the file, of start; bytes */
+	uint64_t pgoff;				/* offset of start in the file, in bytes */
 	const struct xpu_record_mmap *rec;	/* whose file this is */
 	uint32_t epoch_from, epoch_to;		/* inclusive */
-	struct dso *dso;			/* filled in by whoever symbolizes; may be NULL */
+	struct dso *dso;			/* filled in by the symbolizer; may be NULL */
 };
 
 struct map_node {
@@ -32,16 +32,16 @@ struct map_node {
 	struct map_node *next[];		/* nr_levels of them; [0]: by address */
 };
 
-/* Disjoint ones. Zero it to start; the nodes are an arena's. */
+/* Disjoint maps. Zero it to start; the nodes belong to an arena. */
 struct maps {
 	struct map_node *first[MAPS_LEVELS];
 	uint32_t random;
 };
 
-/* Return: the first that ends after @addr, or NULL. */
+/* Return: the first map that ends after @addr, or NULL. */
 struct map_node *maps__first_after(const struct maps *m, uint64_t addr);
 
-/* Adds a map where none is. Return: 0 or -ENOMEM. */
+/* Adds a map; no other may be at its addresses. Return: 0 or -ENOMEM. */
 int maps__insert(struct maps *m, struct arena *arena, const struct map *map);
 void maps__remove(struct maps *m, const struct map_node *node);
 

@@ -63,7 +63,7 @@ const char *model__proc_name(const struct model *m, uint32_t proc)
 
 	if (p->name)
 		return p->name;
-	/* At a time when it surely was this image: its pid may have had others. */
+	/* Ask for a time at which the pid surely had this image: it may have had others. */
 	if (p->pid && p->seen_ns)
 		comm = machine__comm(&m->machine, p->pid, p->pid, p->seen_ns, &from, &to);
 	comm = comm ?: p->comm;
@@ -81,7 +81,7 @@ const char *model__thread_comm(const struct model *m, struct thread *thread, uin
 		thread->comm = machine__comm(&m->machine, p->pid, thread->tid, time_ns,
 					     &thread->from_ns, &thread->to_ns);
 	if (!thread->comm) {
-		/* Never heard of that thread: it goes by its process's name at that time. */
+		/* No event names the thread, so it gets its process's name at that time. */
 		thread->from_ns = thread->to_ns = 0;
 		if (p->pid)
 			thread->comm = machine__comm(&m->machine, p->pid, p->pid, time_ns,

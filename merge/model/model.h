@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * model.h - what recordings tell of: processes and threads, call paths, devices, what ran
+ * model.h - the things in recordings: processes and threads, call paths, devices, device work
  *
- * Nouns alone. The first pass over a recording adds those that it defines, the second those that
- * only show as launches, device work and samples come by; the writers read them all.
+ * It has data only. The first pass over a recording adds the things that the recording defines; the
+ * second pass adds those that only show up with launches, device work and samples; the writers read
+ * them all.
  */
 #ifndef MERGE_MODEL_H
 #define MERGE_MODEL_H
@@ -20,7 +21,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* Stands for a name that is not known. */
+/* Stands for an unknown name. */
 #define UNKNOWN		"[unknown]"
 
 struct reader;
@@ -28,8 +29,8 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* at the time asked for last ... */
-	uint64_t from_ns, to_ns;	/* ... and how long before and after it holds */
+	const char *comm;		/* the name at the time last asked for ... ... */
+	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
 	uint64_t gpu_wait_ns;
 	uint64_t nr_samples;
@@ -45,7 +46,7 @@ struct stream {
 	uint64_t nr_works;
 };
 
-/* Words of the shim to the user. */
+/* A message of the shim to the user. */
 struct shim_message {
 	uint32_t proc;
 	uint16_t level;			/* enum xpu_message_level */
@@ -55,13 +56,13 @@ struct shim_message {
 /* One of the recordings. */
 struct input {
 	const struct reader *reader;
-	const char *host;		/* interned, "" if not told */
+	const char *host;		/* interned, "" if unknown */
 	uint32_t host_nr;		/* index of the first input of that host */
-	uint64_t shift_ns;		/* from its clock to the common one */
+	uint64_t shift_ns;		/* difference of the common clock to its clock */
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* an END record was there */
-	bool attached;			/* to processes that ran: there was no command */
+	bool attached;			/* recorded by attaching to processes: there is no command */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
 };
@@ -82,7 +83,7 @@ struct model {
 	ARRAY(struct stream) streams;
 	struct leaves leaves;
 	ARRAY(struct shim_message) messages;
-	struct arena arena;		/* of call paths that no record has as they are */
+	struct arena arena;		/* for call paths that differ from all records */
 };
 
 void model__init(struct model *m);
@@ -102,7 +103,7 @@ uint32_t model__freq_hz(const struct model *m);
 /* Return: the host that a process ran on; "" if there is one only. */
 const char *model__host(const struct model *m, uint32_t proc);
 
-/* Return: name of a process to show: what it was called last, never NULL or empty. */
+/* Return: the name to show for a process, which is its last one; never NULL or empty. */
 const char *model__proc_name(const struct model *m, uint32_t proc);
 
 /* Return: the name of a process at a time, never NULL. */

@@ -58,7 +58,7 @@ uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns)
 	return low ? t->changes.v[low - 1].range : NVTX_NO_RANGE;
 }
 
-/* The index of what is called that, "domain:name". Return: 0 or -ENOMEM. */
+/* Finds or makes the index of a name, "domain:name". Return: 0 or -ENOMEM. */
 static int nvtx__named(struct nvtx *n, struct strpool *strings, const char *domain,
 		       const char *name, uint32_t *idx)
 {
@@ -118,7 +118,7 @@ int nvtx__range(struct nvtx *n, struct strpool *strings, uint32_t proc, uint32_t
 	return err ?: 1;
 }
 
-/* A path has a higher number than what it was opened in, so there is no going round in circles. */
+/* A path has a higher number than its parent, so the loop ends. */
 int64_t nvtx__resolve_parents(struct nvtx *n, struct strpool *strings)
 {
 	size_t i, nr = n->ranges.nr;

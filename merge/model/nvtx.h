@@ -2,12 +2,12 @@
 /*
  * nvtx.h - the program's NVTX ranges: which were open at a launch, and how long each was
  *
- * What is open on a thread at a time is a path of ranges, which struct nvtx_range names by its
- * last. A launch has the number of the path that was open on its thread, told by the process itself
- * at that moment; nothing is matched by time. A sample, which the kernel takes, is in what was open
- * on its thread at its time, by one clock.
+ * The ranges that are open on a thread at a time form a path, which struct nvtx_range represents by
+ * its last range. A launch has the number of the path that was open on its thread; the process
+ * itself recorded it at that moment, and nothing is matched by time. A sample, which the kernel
+ * takes, gets the path that was open on its thread at its time, by one clock.
  *
- * Times are those of all recordings together (s->shift_ns is added).
+ * Times are on the common clock of all recordings (s->shift_ns is added).
  */
 #ifndef MERGE_NVTX_H
 #define MERGE_NVTX_H
@@ -19,7 +19,7 @@
 #include "stats.h"
 #include "util.h"
 
-#define NVTX_NO_RANGE	0		/* the index of none */
+#define NVTX_NO_RANGE	0		/* no range */
 #define NVTX_MAX_PATH	(XPU_RANGE_DEPTH + 1)	/* a mark in as many ranges as can be open */
 
 struct nvtx_range {
@@ -27,16 +27,16 @@ struct nvtx_range {
 	uint32_t proc;
 	uint32_t parent;		/* NVTX_NO_RANGE: it was the first one opened */
 	uint32_t name;			/* index in names */
-	uint64_t nr_works;		/* device records of launches in it, not within others */
+	uint64_t nr_works;		/* device records of launches whose innermost range it is */
 	uint64_t gpu_ns;		/* their time */
 };
 
 /* All ranges of one name. */
 struct nvtx_name {
-	const char *name;		/* interned; behind "domain:" if it is of one */
+	const char *name;		/* interned; with "domain:" before it if it has a domain */
 	struct stats ns;		/* from opening to closing */
-	uint64_t nr_unclosed;		/* of them, those that were open at the end */
-	int8_t wanted;			/* by the filter; -1: not asked yet */
+	uint64_t nr_unclosed;		/* ranges still open at the end */
+	int8_t wanted;			/* whether it passes the filter; -1: not asked yet */
 };
 
 /* A range that is open on a thread. */
@@ -57,9 +57,9 @@ struct nvtx_thread {
 };
 
 struct nvtx {
-	ARRAY(struct nvtx_range) ranges;	/* [NVTX_NO_RANGE] is none */
+	ARRAY(struct nvtx_range) ranges;	/* [NVTX_NO_RANGE] stands for none */
 	ARRAY(struct nvtx_name) names;
-	ARRAY(struct nvtx_thread) threads;	/* by thread; those that had events */
+	ARRAY(struct nvtx_thread) threads;	/* by thread, up to the last one with events */
 	struct idmap by_id;		/* (proc, id) -> range */
 	struct idmap by_name;		/* address of the name -> names */
 	size_t first_range;		/* of the recording that is being read */
@@ -73,21 +73,21 @@ int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
 		 const struct xpu_record_range *rec);
 
 /**
- * nvtx__range - the range that a process has under an id
+ * nvtx__range - find the range of a process by id
  * @id: 0 for none
- * @idx: set to its index in @n->ranges; one that nothing defines gets one that says so
+ * @idx: set to its index in @n->ranges; an undefined id gets a placeholder
  *
- * Return: the number of ids that nothing defines, or -ENOMEM.
+ * Return: the number of undefined ids, or -ENOMEM.
  */
 int nvtx__range(struct nvtx *n, struct strpool *strings, uint32_t proc, uint32_t id, uint32_t *idx);
 
 /*
- * When all of a recording are defined: what each was opened in. Return: the number of ids that
- * nothing defines, or -ENOMEM.
+ * Sets each range's parent, when all ranges of a recording are defined. Return: the number of
+ * undefined ids, or -ENOMEM.
  */
 int64_t nvtx__resolve_parents(struct nvtx *n, struct strpool *strings);
 
-/* Ranges from the first to the last of the path. Return: how many. */
+/* Lists the ranges of a path, from the first to the last. Return: how many. */
 uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[NVTX_MAX_PATH]);
 
 static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
@@ -95,7 +95,9 @@ static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
 	return n->names.v[n->ranges.v[range].name].name;
 }
 
-/* Return: the range that was open on that thread then. When all events were read. */
+/*
+ * Return: the range that was open on a thread at a time. To be called after all events were read.
+ */
 uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns);
 
 #endif /* MERGE_NVTX_H */

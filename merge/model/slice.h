@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * slice.h - something that a thread was in from one time to another, for timelines
+ * slice.h - a span of a thread's time with a name, for timelines
  *
- * Made by whoever reads the records of such things, told to struct session_sink, and drawn on the
- * thread's own track. Slices of one thread are expected to nest.
+ * The readers of calls and ranges make slices and pass them to struct session_sink; they are drawn
+ * on the thread's own track. Slices of one thread are expected to nest.
  */
 #ifndef MERGE_SLICE_H
 #define MERGE_SLICE_H
@@ -13,7 +13,7 @@
 
 enum slice_kind {
 	SLICE_API,			/* a call of CUDA's API */
-	SLICE_NVTX,			/* a range of the program's own; of no length: a mark */
+	SLICE_NVTX,			/* a range of the program's own; a mark has no length */
 	NR_SLICE_KINDS
 };
 
@@ -24,10 +24,11 @@ struct slice {
 	uint32_t thread;		/* NO_INDEX: not known */
 	uint32_t chain;			/* set by the timeline: its launch's, or NO_INDEX */
 	enum slice_kind kind;
-	bool launch_only;		/* not wanted unless it is a launch that is */
+	bool launch_only;		/* keep it only if it turns out to be a launch that passes
+					 * the filter */
 };
 
-/* Return: a word for it, as "api"; a call that is a launch is told as "launch". */
+/* Return: a word for its kind, such as "api"; "launch" for a call that is a launch. */
 const char *slice__category(const struct slice *slice);
 
 #endif /* MERGE_SLICE_H */

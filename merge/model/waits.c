@@ -8,9 +8,9 @@
 #define WAIT_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
 /*
- * No device does so many things at a time in one context, and no process waits in so many threads.
- * Each wait is compared with all that goes on meanwhile: a recording that has everything at once
- * would take the square of its size.
+ * No device runs so many pieces of work at a time in one context, and no process waits in so many
+ * threads. Each wait is compared with all work at that time, so without a limit a recording with
+ * all events at one time would take time in the square of its size.
  */
 #define MAX_AT_ONCE	4096
 
@@ -22,25 +22,25 @@ struct piece {				/* of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t not_for;		/* wait that is in this one's own launch, or NO_INDEX */
+	uint32_t not_for;		/* the wait inside this work's own launch, or NO_INDEX */
 };
 
 struct wait_group {
 	uint32_t proc, context;
-	ARRAY(struct stretch) spans;	/* when anybody waited here; in order, disjoint */
-	size_t recent;			/* where the last work fell: the next one is near */
+	ARRAY(struct stretch) spans;	/* when any thread waited here; in order, disjoint */
+	size_t recent;			/* index found for the last work; the next one is near */
 	ARRAY(struct piece) pieces;
 };
 
-/* One piece beside one wait. */
+/* A piece of work that overlaps a wait. */
 struct candidate {
 	uint64_t start_ns, end_ns;
 	uint64_t share_ns;
 	uint32_t leaf;
-	bool own;			/* of what was waited for */
+	bool own;			/* part of the work that was waited for */
 };
 
-/* What goes on at a time, by when it ends. */
+/* The end times of the events that go on at a time, to count them. */
 struct crowd {
 	size_t nr;
 	uint64_t end_ns[MAX_AT_ONCE];
@@ -48,9 +48,9 @@ struct crowd {
 
 /* Scratch memory of waits__share(). */
 struct sharing {
-	ARRAY(struct piece) live;	/* those that may overlap this wait or a later one */
+	ARRAY(struct piece) live;	/* work that may overlap this wait or a later one */
 	ARRAY(struct candidate) candidates;	/* by start */
-	ARRAY(uint32_t) active;		/* of candidates: running at the instant */
+	ARRAY(uint32_t) active;		/* the candidates that run at the instant */
 	uint64_t idle_ns, other_ns;
 };
 
@@ -166,7 +166,9 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	size_t low = 0, high = w->by_thread.nr, mid;
 	const struct wait *wait;
 
-	/* The last one of the thread that began by then: those of one thread do not overlap. */
+	/*
+	 * Find the last wait of the thread that began by then: waits of one thread do not overlap.
+	 */
 	while (low < high) {
 		mid = low + (high - low) / 2;
 		wait = &w->list.v[w->by_thread.v[mid]];
@@ -245,7 +247,10 @@ static int candidate__cmp_leaf(const void *va, const void *vb)
 	return cmp3(a->leaf, b->leaf);
 }
 
-/* Fills sh->candidates: what ran during @wait. Pieces that are over for good leave sh->live. */
+/*
+ * Fills sh->candidates with the work that ran during @wait. Removes pieces from sh->live that ended
+ * before.
+ */
 static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_t index)
 {
 	bool by_stream = wait->rec->hdr.misc & (XPU_WAIT_STREAM | XPU_WAIT_LAUNCH);
@@ -275,7 +280,7 @@ static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_
 	return 0;
 }
 
-/* Goes through the wait from one begin or end of work to the next. */
+/* Shares out the wait's time, from one begin or end of work to the next. */
 static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 {
 	uint64_t now_ns = wait->start_ns, to_ns = wait__end_ns(wait), next_ns, each_ns, rest_ns;
@@ -355,7 +360,10 @@ static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn
 	return err;
 }
 
-/* Those that come are in order of their begins. Return: false if there are too many. */
+/*
+ * Adds an event; events come in order of their begins. Return: false if there are too many at a
+ * time.
+ */
 static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t i, left = 0;
@@ -370,7 +378,7 @@ static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds to sh->live what begins before @end_ns, from *@next on. Return: 0 or -ENOMEM. */
+/* Adds to sh->live the works that begin before @end_ns, from *@next on. Return: 0 or -ENOMEM. */
 static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
 			    const struct wait_group *g, size_t *next, uint64_t end_ns)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * waits.h - what the device did while threads waited for it
+ * waits.h - finds what the device did while threads waited for it
  *
  *	waits__add(&w, ...);		every wait, then
  *	waits__ready(&w);
  *	waits__work(&w, ...);		every piece of device work, in any order, then
- *	waits__share(&w, fn, ctx);	the time of each wait, shared out
+ *	waits__share(&w, fn, ctx);	shares out the time of each wait
  *
  * This weighs by time, it does not join: a wait belongs to a process, a context and mostly a stream
- * by identity, and what ran there while it lasted is what it waited for. Pieces of work that run at
- * the same instant get equal shares of that instant; the shares of a wait add up to its time to the
- * nanosecond. Of device work only what overlaps a wait is kept.
+ * by identity, and it waited for the work that ran there meanwhile. Pieces of work that run at the
+ * same instant get equal shares of that instant; the shares of a wait add up to its time to the
+ * nanosecond. Only device work that overlaps a wait is kept.
  *
  * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when
  * the device worked for it half of the time, and not at all otherwise.
@@ -24,19 +24,19 @@
 #include "xpu_record.h"
 #include "util.h"
 
-/* Shares of no device work, in the place of a leaf. */
+/* In place of a leaf, for shares without device work. */
 enum {
 	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
-	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it did, but not in the stream that was waited for */
+	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that was waited for */
 };
 
 struct wait {
 	const struct xpu_record_wait *rec;	/* must stay valid */
-	uint64_t start_ns;		/* on the clock of all recordings, as the work's */
+	uint64_t start_ns;		/* on the common clock, as the work's times */
 	uint32_t proc;
 	uint32_t group;
 	uint32_t stream;		/* CUPTI's id; NO_INDEX: not known */
-	bool counts;			/* after waits__share(): it was a wait, and was told */
+	bool counts;			/* after waits__share(): it counted as a wait */
 };
 
 struct wait_group;
@@ -53,11 +53,11 @@ struct waits {
 void waits__init(struct waits *w);
 void waits__exit(struct waits *w);
 
-/* Return: 0, -EINVAL if its times cannot be, or -ENOMEM. */
+/* Adds a wait. Return: 0, -EINVAL if its times are impossible, or -ENOMEM. */
 int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 	       const struct xpu_record_wait *rec);
 
-/* All waits have been added. Return: 0 or -ENOMEM. */
+/* To be called when all waits have been added. Return: 0 or -ENOMEM. */
 int waits__ready(struct waits *w);
 
 struct wait_work {			/* one piece of device work */
@@ -66,16 +66,16 @@ struct wait_work {			/* one piece of device work */
 	uint32_t context, stream;	/* CUPTI's ids */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
-	bool kernel;			/* its launch does not wait for it; a copy's may */
+	bool kernel;			/* a kernel's launch does not wait for it, a copy's call may */
 };
 
 /* Return: 0 or -ENOMEM. */
 int waits__work(struct waits *w, const struct wait_work *work);
 
-/* Return: what thread @thread_id, as recorded, waited in at that time, or NULL. */
+/* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
-/* Told of each leaf that has a share of a wait, once. Return: 0, or -errno to stop. */
+/* Called once for each leaf that has a share of a wait. Return: 0, or -errno to stop. */
 typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns);
 
 /* Return: 0, -ENOMEM or what @fn returned. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * window.h - what of a process that ran before the recording began could be recorded at all
+ * window.h - tells which launches of a process that ran before the recording could be recorded
  *
  * Work that was launched before the attach ends after it, and what is launched after the detach may
  * end before it: such device records have no launch in the recording, and nothing was lost. Their
- * correlation ids tell, for a process hands those out in order. But threads pass the probe in
- * another order than they got their ids: at the moment of the attach each thread may be inside one
- * launch, with an id below all later ones. So a launch from before has fewer recorded launches
- * below it than there are threads; the same, above, after the detach.
+ * correlation ids show it, because a process hands out ids in order. But threads may pass the probe
+ * in another order than they got their ids: at the moment of the attach each thread may be inside
+ * one launch, with an id below all later ones. So a launch from before the attach has fewer
+ * recorded launches below it than there are threads, and a launch from after the detach has fewer
+ * above it.
  */
 #ifndef MERGE_WINDOW_H
 #define MERGE_WINDOW_H
@@ -28,19 +29,19 @@ enum window_place {
 struct window {
 	uint32_t nr_threads;		/* 0: recorded from its beginning to its end */
 	/*
-	 * That many of the smallest and of the largest ids, each in descending order of extremity.
+	 * nr_threads of the smallest and of the largest ids, each in descending order of extremity.
 	 */
 	ARRAY(uint32_t) low, high;
 };
 
-/* @nr_threads: that launch in the process; 0 is taken for 1. */
+/* @nr_threads: the threads that launch in the process; 0 counts as 1. */
 void window__open(struct window *w, uint32_t nr_threads);
 void window__exit(struct window *w);
 
-/* A launch of that correlation id was recorded. Return: 0 or -ENOMEM. */
+/* Notes that the launch @correlation_id was recorded. Return: 0 or -ENOMEM. */
 int window__see(struct window *w, uint32_t correlation_id);
 
-/* Return: where a launch was that was not recorded. All that were must have been seen. */
+/* Return: where an unrecorded launch was. All recorded launches must have been noted. */
 enum window_place window__place(const struct window *w, uint32_t correlation_id);
 
 #endif /* MERGE_WINDOW_H */

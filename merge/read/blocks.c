@@ -11,9 +11,9 @@
 #include "block.h"
 
 #define NR_SLOTS	4		/* unpacked at a time, the one in use among them */
-#define RELEASE_BYTES	(8u << 20)	/* how much of the file is kept in memory behind the walk */
+#define RELEASE_BYTES	(8u << 20)	/* bytes of the file that stay in memory behind the walk */
 
-/* What the file holds next. */
+/* The next part of the file, ready for the caller. */
 struct slot {
 	enum slot_kind {
 		SLOT_BLOCK,
@@ -37,13 +37,13 @@ struct blocks {
 	struct damages damages;
 	struct arena kept;
 
-	/* The unpacker's: the thread's, while there is one. */
+	/* Used by the unpacker, which is the thread if there is one. */
 	struct block_unpacker *unpacker;
 	uint64_t offset, released;
 
-	/* The caller's. */
+	/* Used by the caller. */
 	struct slot slots[NR_SLOTS];
-	uint64_t number, nr_launches;	/* what the next block should say was before it */
+	uint64_t number, nr_launches;	/* counts that the next block's header should have */
 	struct slot *last;
 	unsigned int nr_asked;
 
@@ -51,7 +51,7 @@ struct blocks {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* all below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* slots; the last one taken is in use */
+	uint64_t nr_filled, nr_taken;	/* slots; the slot taken last is in use */
 	bool stop;
 };
 
@@ -123,13 +123,13 @@ static void blocks__release(struct blocks *b)
 
 	if (!b->mapped || b->offset < b->released + 2 * RELEASE_BYTES)
 		return;
-	/* A whole number of huge pages, so that this splits none. */
+	/* Release whole huge pages only, so that none is split. */
 	upto = (b->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(b->base + b->released), upto - b->released, MADV_DONTNEED);
 	b->released = upto;
 }
 
-/* Return: where the next block's header is behind @from, or 0. */
+/* Return: the offset of the next block's header behind @from, or 0. */
 static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 {
 	const size_t magic_at = offsetof(struct xpu_record_block, magic);
@@ -147,7 +147,7 @@ static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 	return 0;
 }
 
-/* Whether what is at the end may be the beginning of a header. */
+/* Whether the bytes at the end may be the beginning of a header. */
 static bool blocks__is_stub(const struct blocks *b, uint64_t left)
 {
 	const uint8_t *at = b->base + b->offset;
@@ -175,7 +175,7 @@ static int slot__unpack(struct slot *s, struct block_unpacker *u, const uint8_t 
 	return block_unpacker__unpack(u, &s->header, data, s->records);
 }
 
-/* Fills a slot with what is at b->offset. */
+/* Fills a slot with the part of the file at b->offset. */
 static void blocks__fill(struct blocks *b, struct slot *s)
 {
 	uint64_t left = b->size - b->offset, found;
@@ -198,8 +198,8 @@ static void blocks__fill(struct blocks *b, struct slot *s)
 		s->bytes = s->header.hdr.size;
 		err = slot__unpack(s, b->unpacker, at + header_bytes);
 		s->kind = !err ? SLOT_BLOCK : err == -ENOMEM ? SLOT_NO_MEMORY : SLOT_DAMAGED;
-		s->what = err == -EPROTO ? "a block is packed in a way that is not known here" :
-			  "the bytes of a block are not those that were written";
+		s->what = err == -EPROTO ? "a block is packed in an unknown way" :
+			  "the bytes of a block have changed since they were written";
 	} else {
 		found = blocks__search(b, b->offset);
 		if (!found) {
@@ -221,7 +221,7 @@ static void *blocks__thread(void *arg)
 
 	pthread_mutex_lock(&b->lock);
 	while (!b->stop) {
-		/* The slot before those that were taken may be in use. */
+		/* The slot taken last may still be in use. */
 		if (b->nr_filled + 1 >= b->nr_taken + NR_SLOTS) {
 			pthread_cond_wait(&b->changed, &b->lock);
 			continue;
@@ -239,7 +239,7 @@ static void *blocks__thread(void *arg)
 	return NULL;
 }
 
-/* A recording of a few blocks is read sooner without. */
+/* Starts the thread, except for a recording of a few blocks, which is read faster without. */
 static void blocks__start_thread(struct blocks *b)
 {
 	sigset_t all, old;
@@ -247,13 +247,16 @@ static void blocks__start_thread(struct blocks *b)
 	if (b->nr_asked++ != NR_SLOTS)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* of this thread: a file that becomes shorter */
+	sigdelset(&all, SIGBUS);	/* for this thread: the file may become shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	b->threaded = !pthread_create(&b->thread, NULL, blocks__thread, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Return: what comes next, until the next call. After SLOT_END and SLOT_NO_MEMORY, that again. */
+/*
+ * Return: the next slot, valid until the next call. After SLOT_END and SLOT_NO_MEMORY, returns that
+ * again.
+ */
 static struct slot *blocks__take(struct blocks *b)
 {
 	struct slot *s = b->last;
@@ -277,7 +280,7 @@ static struct slot *blocks__take(struct blocks *b)
 	return s;
 }
 
-/* ---- what the caller sees ------------------------------------------------------------------- */
+/* ---- for the caller ------------------------------------------------------------------- */
 
 static void blocks__damage(struct blocks *b, const struct damage *d)
 {
@@ -291,7 +294,10 @@ static void blocks__damage(struct blocks *b, const struct damage *d)
 	all->nr_launches += d->nr_launches;
 }
 
-/* A block with a header says what was before it. Return: whether it belongs here. */
+/*
+ * Checks the counts in a block's header against the blocks before it. Return: whether the block
+ * belongs here.
+ */
 static bool blocks__follows(struct blocks *b, const struct slot *s, struct damage *before)
 {
 	const struct xpu_record_block *h = &s->header;
@@ -320,7 +326,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* How many blocks were in bytes at the end is not known. */
+		/* It is not known how many blocks were in the bytes at the end. */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {
@@ -337,7 +343,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			break;
 		blocks__damage(b, &(struct damage){
 			s->offset, s->bytes, follows, follows ? s->header.nr_launches : 0,
-			follows ? s->what : "a block that belongs elsewhere",
+			follows ? s->what : "a block from another place or file",
 		});
 	}
 	*block = (struct block){ s->records, s->header.raw_bytes, s->offset };

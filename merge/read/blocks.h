@@ -3,7 +3,7 @@
  * blocks.h - the records of a recording that consists of blocks, one block after the other
  *
  * A thread unpacks the next blocks while the caller looks at the records of one. Damage costs the
- * records of the blocks that it is in, and is told of.
+ * records of the damaged blocks, and is reported.
  */
 #ifndef MERGE_BLOCKS_H
 #define MERGE_BLOCKS_H
@@ -15,17 +15,17 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define DAMAGES_MAX	16		/* told one by one */
+#define DAMAGES_MAX	16		/* reported one by one */
 
-/* A part of the file that is not right. */
+/* A damaged part of the file. */
 struct damage {
 	uint64_t offset, bytes;		/* in the file; bytes may be 0: blocks are missing there */
-	uint64_t nr_blocks;		/* lost by it, as far as can be told */
+	uint64_t nr_blocks;		/* blocks lost by it, as far as is known */
 	uint64_t nr_launches;		/* in them */
 	const char *what;
 };
 
-/* What was damaged in the walk so far. */
+/* The damage that the walk has met so far. */
 struct damages {
 	struct damage v[DAMAGES_MAX];	/* the first ones */
 	uint64_t nr;
@@ -41,34 +41,37 @@ struct block {
 struct blocks;
 
 /**
- * blocks__new - for the blocks of one file
+ * blocks__new - make a reader for the blocks of one file
  * @base: the whole file, of @size bytes, which must stay
- * @mapped: memory behind the walk may be given back to the kernel
+ * @mapped: whether memory behind the walk may be given back to the kernel
  *
  * Return: NULL if there is no memory.
  */
 struct blocks *blocks__new(const uint8_t *base, size_t size, bool mapped);
 void blocks__free(struct blocks *b);
 
-/* Starts, or starts again, with the block at @offset, without any damage. */
+/* Starts, or starts again, with the block at @offset, and forgets all damage. */
 void blocks__start(struct blocks *b, uint64_t offset);
 
 /**
- * blocks__next - go on to the next block that is right
- * @block: it
+ * blocks__next - go on to the next undamaged block
+ * @block: set to the block
  *
  * Return: 1, 0 at the end, or -ENOMEM.
  */
 int blocks__next(struct blocks *b, struct block *block);
 
-/* Where the walk has ended: at the end of the file, or before bytes that are no whole block. */
+/*
+ * Return: where the walk has ended: at the end of the file, or before bytes that are no whole
+ * block.
+ */
 uint64_t blocks__end(const struct blocks *b);
 /* Whether those bytes are a block that was cut off, or the beginning of one. */
 bool blocks__is_cut(const struct blocks *b);
 
 uint64_t blocks__size(const struct blocks *b);		/* of the file */
 
-/* Tells of damage to the records of the block that was returned last: not all were used. */
+/* Reports damage to the records of the block that was returned last: not all of them were used. */
 void blocks__damaged_inside(struct blocks *b, const char *what);
 
 const struct damages *blocks__damages(const struct blocks *b);

@@ -7,7 +7,9 @@
 
 #include "read/reader.h"
 
-/* How a record of calls may name this thread. Return: 0 or -ENOMEM. */
+/*
+ * Indexes the thread by the numbers that a record of calls may have for it. Return: 0 or -ENOMEM.
+ */
 static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
 			uint32_t thread)
 {
@@ -43,7 +45,7 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 
 	if (!rec->thread_id)
 		return 0;
-	/* It may be told of again, with more. */
+	/* A later definition of the thread may add something. */
 	if (idmap__get(&c->found->threads, rec->thread_id, &idx))
 		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
 	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
@@ -73,14 +75,14 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
 	return err ?: graphs__add_node(&c->found->graphs, proc, rec);
 }
 
-/* Older shims have fewer of them. */
+/* Reads counters; older shims have fewer. */
 static void counters__read(struct xpu_record_counters *to, const struct xpu_record_counters *rec)
 {
 	memset(to, 0, sizeof(*to));
 	memcpy(to, rec, min_t(size_t, sizeof(*to), rec->hdr.size));
 }
 
-/* Running totals, so the bigger is the later: two threads may send at a time. */
+/* Reads running totals, of which the bigger is the later: two threads may send at a time. */
 static void sent__read(struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
 {
 	if (rec->nr_batches >= s->last.nr_batches)
@@ -91,7 +93,9 @@ static void sent__read(struct sent *s, uint64_t place, const struct xpu_record_c
 	}
 }
 
-/* Makes @*rec last if it is one that is referred to until the end. Return: 0 or -ENOMEM. */
+/*
+ * Keeps a copy of *@rec if it is of a type that is referred to until the end. Return: 0 or -ENOMEM.
+ */
 static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 {
 	switch ((*rec)->type) {
@@ -144,7 +148,10 @@ static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_re
 	struct found *f = c->found;
 	int err = 0;
 
-	/* The same index as in the model, which has them when the GPUs are known. */
+	/*
+	 * The index that the stream will have in the model, which gets the streams when the GPUs
+	 * are known.
+	 */
 	if (rec->id)
 		err = idmap__add(&f->streams, ID_KEY(proc, rec->id),
 				 c->model->streams.nr + f->stream_defs.nr);
@@ -227,7 +234,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* The shim does not count those that have one RANGE each. */
+	/* The shim does not count batches of a single RANGE. */
 	sent->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * collect.h - the first pass: what other records refer to, and what the ids in them mean
- */
+/* collect.h - the first pass: collects the definitions that other records refer to by id */
 #ifndef MERGE_COLLECT_H
 #define MERGE_COLLECT_H
 
@@ -11,8 +9,8 @@
 struct collect {
 	struct found *found;		/* filled */
 	struct model *model;		/* grows */
-	struct loss *loss;		/* where the recording is cut or damaged, and ... */
-	struct msgs *msgs;		/* ... the same in words */
+	struct loss *loss;		/* gets the damage to the recording, and ... ... */
+	struct msgs *msgs;		/* ... its description */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 

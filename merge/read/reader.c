@@ -64,7 +64,7 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_KERNEL]	= FIXED(struct xpu_record_kernel),
 	[XPU_RECORD_MEMCPY]	= FIXED(struct xpu_record_memory),
 	[XPU_RECORD_MEMSET]	= FIXED(struct xpu_record_memory),
-	/* Those of version 1.1 end before nr_calls. */
+	/* Records of version 1.1 end before nr_calls. */
 	[XPU_RECORD_COUNTERS]	= { offsetof(struct xpu_record_counters, nr_calls),
 				    sizeof(struct xpu_record_counters) + GROWTH_BYTES },
 	[XPU_RECORD_CALLS]	= UP_TO(struct xpu_record_calls, RECORD_MAX / 2),
@@ -91,7 +91,7 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Return: how what others made is read, or "". */
+/* Return: advice on how to read a file of another tool, or "". */
 static const char *reader__advice(const struct reader *r)
 {
 	static const char sqlite[] = "SQLite format 3";
@@ -157,7 +157,10 @@ static int write_all(int fd, const char *buf, size_t size)
 	return 0;
 }
 
-/* What comes through a pipe is kept: it is read more than once. Return: a file, or -errno. */
+/*
+ * Copies a pipe's data to memory, because a recording is read more than once. Return: a file
+ * descriptor, or -errno.
+ */
 static int open_stdin(void)
 {
 	char buf[64 * 1024];
@@ -198,7 +201,7 @@ int reader__open(struct reader *r, const char *path)
 		if (fd < 0)
 			return reader__fail(r, fd, "cannot be read: %s", strerror(-fd));
 	} else {
-		/* O_NONBLOCK: a FIFO must be refused below, not waited for here. */
+		/* O_NONBLOCK: a FIFO is refused below, and opening it must not wait. */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	if (fd < 0) {
@@ -286,7 +289,7 @@ void reader__release(const struct reader *r, struct record_iter *it)
 
 	if (!r->mapped || r->blocks || it->offset < it->released + 2 * RELEASE_BYTES)
 		return;
-	/* A whole number of huge pages, so that this splits none. */
+	/* Release whole huge pages only, so that none is split. */
 	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(r->base + it->released), upto - it->released, MADV_DONTNEED);
 	it->released = upto;
@@ -313,7 +316,7 @@ static bool record__string_fits(const struct xpu_record *rec, const char *data, 
 	return bytes && bytes <= room && !data[bytes - 1];
 }
 
-/* Return: whether the blocks that the record says are there are. */
+/* Return: whether the record has all blocks that its bitmap lists. */
 static bool stack__fits(const struct xpu_record_stack *s)
 {
 	uint64_t sp = s->regs[XPU_REG_SP];
@@ -329,7 +332,7 @@ static bool stack__fits(const struct xpu_record_stack *s)
 		return false;
 	for (i = 0; i < words; i++)
 		there += __builtin_popcountll(bitmap[i]);
-	/* A bit beyond the last block would have one more read. */
+	/* A bit beyond the last block would make readers read one more. */
 	if (nr % 64 && bitmap[words - 1] >> nr % 64)
 		return false;
 	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
@@ -425,7 +428,10 @@ static const char *record__check(const struct xpu_record *rec)
 	}
 }
 
-/* The same of a record inside a batch. */
+/*
+ * Return: NULL if the counts and strings of a record inside a batch fit its size, else what does
+ * not.
+ */
 static const char *record__check_nested(const struct xpu_record *rec)
 {
 	switch (rec->type) {
@@ -493,7 +499,7 @@ static void record_iter__next_block(struct record_iter *it)
 		it->file_offset = block.offset;
 		return;
 	}
-	/* What is left, if anything is, is bytes of the file. */
+	/* After the last block, the rest of the file counts as bytes. */
 	it->blocks = NULL;
 	it->in_block = false;
 	it->file_offset = 0;
@@ -509,7 +515,7 @@ static void record_iter__next_block(struct record_iter *it)
 		record_iter__stop(it, RECORDS_WHOLE, NULL);
 }
 
-/* Stops at something that is not right; in a block, that ends the block alone. */
+/* Stops at an invalid record; inside a block, only the block ends. */
 static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
 {
 	if (!it->blocks) {
@@ -520,7 +526,7 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 	it->offset = it->size;
 }
 
-/* Return: NULL if the record at the walk's place is one, else what it is not. */
+/* Return: NULL if there is a valid record at the walk's place, else the error. */
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
 				      uint64_t left, enum records_end *end)
 {

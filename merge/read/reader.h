@@ -15,14 +15,14 @@
  *		complain(it.what, it.offset);
  *	reader__close(&r);
  *
- * What an iterator returns has been checked: the fixed part of its type is there, every count fits
- * the record's size and every string ends inside it, so that users may follow them blindly. It is
- * aligned to 8. Types that the iterator does not know, or that do not belong where they stand, are
- * skipped; with unknown_too they are returned, and only their header has been checked.
+ * An iterator checks the records that it returns: the fixed part of the type is there, every count
+ * fits the record's size, and every string ends inside it, so users may rely on them. Records are
+ * aligned to 8. Unknown types, and types that do not belong in their place, are skipped; with
+ * unknown_too they are returned, and only their header has been checked.
  *
- * The records of a recording that consists of blocks are there only until the next is asked for:
- * reader__keep() keeps one. Such a recording has one walk at a time: a new one ends the one before.
- * Damaged blocks end no walk; reader__damages() tells of them.
+ * If the recording consists of blocks, a record is valid only until the next one is asked for:
+ * reader__keep() keeps it. Such a recording has one walk at a time: a new walk ends the one before.
+ * Damaged blocks do not end a walk; reader__damages() reports them.
  */
 #ifndef MERGE_READER_H
 #define MERGE_READER_H
@@ -39,7 +39,7 @@ struct reader {
 	const uint8_t *base;		/* the whole file, aligned to 8 */
 	size_t size;
 	bool mapped;			/* base is ours to unmap */
-	bool bad_header;		/* its CRC is wrong: its times may be, too */
+	bool bad_header;		/* the header's CRC is wrong; its times may be, too */
 	struct blocks *blocks;		/* NULL: the records follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
 	char error[256];		/* why opening failed, one line without the name */
@@ -53,18 +53,20 @@ enum records_end {
 	RECORDS_NO_MEMORY,		/* there may be more */
 };
 
-/* A walk over one run of records: the file's, those of one block after the other, or of a batch. */
+/*
+ * A walk over one run of records: those of the file, of one block after the other, or of a batch.
+ */
 struct record_iter {
 	const uint8_t *base;
-	uint64_t offset;		/* of the next record, or of what stopped the walk */
+	uint64_t offset;		/* of the next record, or of the place that stopped the walk */
 	uint64_t size;			/* where the run ends */
-	uint64_t file_offset;		/* of base; of the block that the run is in */
-	struct blocks *blocks;		/* where the next run comes from, or NULL */
+	uint64_t file_offset;		/* of base in the file; or of the run's block */
+	struct blocks *blocks;		/* the source of the next run, or NULL */
 	uint64_t passed;		/* bytes of the blocks before */
 	uint64_t nr_damages;		/* in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
-	bool unknown_too;		/* set by the caller: nothing is skipped, see known */
+	bool unknown_too;		/* set by the caller: skip nothing, see known */
 	bool known;			/* the record returned last is of a known type, and checked */
 	enum records_end end;
 	const char *what;		/* RECORDS_CUT, RECORDS_CORRUPT: what is wrong */
@@ -79,27 +81,33 @@ struct record_iter {
  *
  * A file that another program cuts short while it is mapped raises SIGBUS; the caller handles it.
  *
- * Return: 0, or -errno of the failing call, -EINVAL for something that is no recording, -EPROTO
- * for one of a newer major version or of another endianness.
+ * Return: 0; -errno of the failing call; -EINVAL if the file is not a recording; -EPROTO if its
+ * major version is newer or its endianness differs.
  */
 int reader__open(struct reader *r, const char *path);
 
-/* The same for @size bytes at @buf, aligned to 8, which stay the caller's and must outlive @r. */
+/*
+ * Opens a recording in memory: @size bytes at @buf, aligned to 8, owned by the caller, which must
+ * outlive @r.
+ */
 int reader__open_mem(struct reader *r, const void *buf, size_t size, const char *name);
 void reader__close(struct reader *r);
 
 /* Starts (again) at the first record. */
 void reader__rewind(const struct reader *r, struct record_iter *it);
 
-/* What the walk of a recording of blocks has met so far; NULL if the recording has none. */
+/* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 
-/* Return: @rec, of the file and not of a batch, or a copy, valid until reader__close(); or NULL. */
+/*
+ * Return: @rec, which must not be inside a batch, or a copy of it, valid until reader__close();
+ * NULL without memory.
+ */
 const void *reader__keep(const struct reader *r, const void *rec);
 
 /*
- * Gives the pages behind @it back to the kernel. Pointers into them stay valid; memory use follows
- * what is in flight and not the size of the file.
+ * Gives the pages behind @it back to the kernel. Pointers into them stay valid. So memory use
+ * depends on the launches in flight, not on the size of the file.
  */
 void reader__release(const struct reader *r, struct record_iter *it);
 
@@ -110,13 +118,19 @@ const struct xpu_record *record_iter__next(struct record_iter *it);
 void record_iter__enter(struct record_iter *it, const struct record_iter *outer,
 			const struct xpu_record_batch *batch);
 
-/* Return: where in the file the next record is, or what stopped the walk; or their block. */
+/*
+ * Return: the offset in the file of the next record, or of the place that stopped the walk; in
+ * blocks, that of the block.
+ */
 static inline uint64_t record_iter__file_offset(const struct record_iter *it)
 {
 	return it->in_block ? it->file_offset : it->file_offset + it->offset;
 }
 
-/* Return: a number that each walk has after the same record, and after no other. Never 0. */
+/*
+ * Return: a number for the walk's place: equal in each walk after one record, different after any
+ * other. Never 0.
+ */
 static inline uint64_t record_iter__place(const struct record_iter *it)
 {
 	return it->passed + it->offset;

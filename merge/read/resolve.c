@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* How the shim names an explicit call that makes a graph node: it knows no better. */
+/*
+ * The callback id that the shim gives for an explicit call that makes a graph node, whose own id it
+ * does not know.
+ */
 #define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
 #define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
 
@@ -40,7 +43,7 @@ static int resolve_paths(const struct found *f, struct model *m)
 	return err;
 }
 
-/* Which processes have ended, and when. */
+/* Collects when processes ended. */
 static int resolve_exits(struct found *f, struct machine *m)
 {
 	bool ends_seen = false;
@@ -69,7 +72,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 	return err;
 }
 
-/* All that a process has sent counts, if it was recorded from its beginning. */
+/* If a process was recorded from its beginning, all that it has sent counts. */
 static void resolve_sent(struct found *f, const struct machine *m)
 {
 	size_t i;

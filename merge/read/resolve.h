@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * resolve.h - between the passes, when all definitions are there: ids become things
- */
+/* resolve.h - resolves ids between the passes, when all definitions are read */
 #ifndef MERGE_RESOLVE_H
 #define MERGE_RESOLVE_H
 
 #include "read/found.h"
 
-/* Nothing of @f changes afterwards. Return: 0 or -ENOMEM. */
+/* Resolves the ids in @f, which does not change afterwards. Return: 0 or -ENOMEM. */
 int found__resolve(struct found *f, struct model *m);
 
 #endif /* MERGE_RESOLVE_H */

@@ -21,7 +21,7 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
-/* What an address is shown as, where that is more than one name: innermost first. */
+/* The frames that an address is shown as if it has several names, innermost first. */
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
@@ -98,7 +98,7 @@ static bool dso__is_memory(const struct dso *dso)
 	return !dso->path[0];
 }
 
-/* Return: the frame of generated code, NULL if its name is not known (or memory is out). */
+/* Return: the frame of generated code, or NULL if its name is unknown or memory is out. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
 {
@@ -117,7 +117,8 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 }
 
 /*
- * Return: the frame of one address, never NULL but for want of memory; where in its file: *@vaddr.
+ * Return: the frame of one address; NULL only without memory. Sets *@vaddr to its address in the
+ * file.
  */
 static const struct frame *callchains__address(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr,
@@ -223,7 +224,7 @@ static bool frame__is_static_cudart(const struct frame *f)
 
 /*
  * Return: whether the frame is the statically linked API function itself. A program may have
- * functions of its own called cudaSomething, so only what is watched is taken for the real one.
+ * functions of its own called cudaSomething, so only the functions that the shim watches count.
  */
 static bool frame__is_static_api(const struct frame *f)
 {
@@ -266,7 +267,9 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 			runtime = role == DSO_CUDART;
 			continue;
 		}
-		/* In the program itself, and only next to what was trimmed. */
+		/*
+		 * A static function is in the program itself, and must be next to trimmed frames.
+		 */
 		if (!i || runtime)
 			break;
 		if (frame__is_static_cudart(v[i].f)) {
@@ -303,10 +306,13 @@ static bool frame__is_interpreter(const struct frame *f)
 		if (!name[strspn(name, "0123456789.")])
 			return true;
 	}
-	/* What python -X perf makes for each function, which has a frame of its own. */
+	/*
+	 * python -X perf makes a trampoline for each function, which has a frame of its own in the
+	 * chain.
+	 */
 	if (f->symbolized && dso__is_memory(f->dso) && has_prefix(f->name, "py::"))
 		return true;
-	/* In a program that has it built in. */
+	/* For a program with a built-in interpreter. */
 	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)
 		if (has_prefix(f->name, prefixes[i]))
 			return true;
@@ -319,13 +325,13 @@ static bool frame__is_entry(const struct frame *f)
 }
 
 /*
- * callchain__trim_python - leave out how the interpreter came to call
+ * callchain__trim_python - leave out the interpreter's own frames
  * @v: @nr frames, innermost first
  *
- * The program's entry point stays, although it is the interpreter's: it tells that the path is
- * whole.
+ * The program's entry point stays, although it is the interpreter's: it shows that the path is
+ * complete.
  *
- * Return: how many are left.
+ * Return: how many frames are left.
  */
 static size_t callchain__trim_python(struct chain_frame *v, size_t nr)
 {
@@ -381,7 +387,7 @@ static const struct frame *callchains__line(struct callchains *c, const struct c
 	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
 }
 
-/* Looks a place up, with the functions that are inlined there. Return: NULL when memory is out. */
+/* Looks up a place and the functions that are inlined there. Return: NULL when memory is out. */
 static const struct place_entry *callchains__place(struct callchains *c,
 						   const struct chain_frame *cf)
 {
@@ -406,7 +412,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 		if (!e->frames[e->nr++])
 			return NULL;
 	}
-	/* The function itself is called as its symbol, which tells parts and copies apart. */
+	/* The function itself gets its symbol's name, which tells parts and copies apart. */
 	e->frames[e->nr] = !nr ? cf->f :
 			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
 					    false);
@@ -416,7 +422,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 	return oom ? NULL : e;
 }
 
-/* Adds what is shown of a frame that trimming has left. Return: 0, or not when memory is out. */
+/* Adds the frames to show for a frame that is left after trimming. Return: 0 or -ENOMEM. */
 static int callchains__show(struct callchains *c, const struct chain_frame *cf)
 {
 	const struct place_entry *e;
@@ -458,11 +464,11 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 
 static bool frame__is_python(const struct frame *f)
 {
-	/* As the perf map of python3 -X perf has it, and as the shim's. */
+	/* The form of names in the perf map of python3 -X perf, and of the shim's names. */
 	return has_prefix(f->name, "py::") || (!f->dso && strstr(f->name, ".py:"));
 }
 
-/* Return: whether it is of the kernel, the C library or CUDA, which work for anybody. */
+/* Return: whether the frame is in the kernel, the C library or CUDA, which any program uses. */
 static bool frame__is_anybodys(const struct frame *f)
 {
 	static const char *const libraries[] = {
@@ -497,7 +503,7 @@ const struct frame *stack__place(const struct stack *stack)
 	return stack->nr ? stack->frames[stack->nr - 1] : NULL;
 }
 
-/* Return: how many innermost frames are the scheduler's, and those of who looks on. */
+/* Return: how many innermost frames are the scheduler's, or the recorder's own. */
 static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 {
 	static const char *const prefixes[] = {
@@ -517,8 +523,8 @@ static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 }
 
 /*
- * Reads the frames of @rec into c->chain, innermost first, as they come.
- * Return: how many of them are addresses, or -ENOMEM.
+ * Reads the frames of @rec into c->chain, innermost first, untrimmed. Return: how many are
+ * addresses, or -ENOMEM.
  */
 static ssize_t callchains__read(struct callchains *c, const struct xpu_record_callchain *rec,
 				struct image *image, uint32_t epoch)
@@ -533,7 +539,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		uint64_t addr = rec->frames[i];
 
 		*cf = (struct chain_frame){ .word = addr };
-		/* Where a frame pointer was none: nothing beyond is a frame. */
+		/* A kernel address here means that a frame pointer was wrong: no frames follow. */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
 			break;
 		if (XPU_FRAME_IS_PYTHON(addr)) {
@@ -545,7 +551,10 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 			cf->f = callchains__kernel(c, i ? addr - 1 : addr);
 		} else {
 			nr_native++;
-			/* A return address is behind its call; only the innermost may be none. */
+			/*
+			 * A return address is behind its call; only the innermost frame may be no
+			 * return address.
+			 */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 				addr--;
 			entry = false;
@@ -558,7 +567,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 	return nr_native;
 }
 
-/* Leaves out of c->chain what is not the program's. @api_frame: as callchain__trim() */
+/* Removes frames from c->chain that are not the program's. @api_frame: as for callchain__trim() */
 static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)
 {
 	size_t trimmed = 0;
@@ -600,7 +609,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}
-	/* A stack is never empty, as one of the scheduler alone would be. */
+	/* A stack must not be empty, as one of scheduler frames alone would be after trimming. */
 	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
 	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
 	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * callchain.h - from return addresses to the frames of a call path, trimmed for reading
+ * callchain.h - turns return addresses into the frames of a call path, trimmed for reading
  *
- * What a launch's stack holds, innermost first: the shim, CUPTI, the CUDA driver, the runtime, and
- * then the program. The first four are how we came to know, not what the user asked about: they
- * are trimmed and one frame stands for them, the API function that the program called.
+ * The stack of a launch has, innermost first, the shim, CUPTI, the CUDA driver, the runtime, and
+ * then the program. The first four belong to the measurement, not to the program: they are trimmed,
+ * and one frame stands for them, the API function that the program called.
  *
- * Where Python runs, the recording has its frames in the place of the evaluation loop's. The other
- * frames of the interpreter, by which one Python function comes to call another, are trimmed, too.
+ * If Python runs, the recording has its frames in place of those of the evaluation loop. The other
+ * frames of the interpreter, between one Python function and the next, are trimmed, too.
  */
 #ifndef MERGE_CALLCHAIN_H
 #define MERGE_CALLCHAIN_H
@@ -66,7 +66,8 @@ struct callchains {
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
 	/* Names generated code of the image's process, or returns NULL; may be NULL. */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
-	const struct kallsyms *kallsyms;	/* the caller's; NULL: the kernel has no names */
+	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: no names for the
+						 * kernel */
 	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;
@@ -80,7 +81,7 @@ struct callchains {
 	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
 	uint64_t nr_frames;		/* shown, over all call paths */
-	uint64_t nr_unsymbolized;	/* of them */
+	uint64_t nr_unsymbolized;	/* of these, frames without a function name */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
@@ -89,15 +90,15 @@ void callchains__exit(struct callchains *c);
 /**
  * callchains__resolve - name the frames of one call path
  * @c: all call paths
- * @rec: addresses, innermost first, or NULL for a launch of which no call path is known
+ * @rec: addresses, innermost first, or NULL for a launch without a call path
  * @image: the address space they are in, or NULL if that is not known
  * @epoch: remap epoch of @image
  * @api: name of the API call by its callback id, or NULL
  *
  * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
  * instruction before, so they are looked up one byte earlier. The chain of a sample may have two
- * innermost frames, the kernel's and the program's; nothing of it is trimmed but Python's own, and
- * the kernel's functions are shown as name_[k].
+ * innermost frames, the kernel's and the program's. Only Python's own frames are trimmed from it,
+ * and the kernel's functions are shown as name_[k].
  *
  * Return: the path, owned by @c, or NULL when memory is out.
  */
@@ -113,9 +114,9 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 				       const char *name, const struct stack *b);
 
 /*
- * Return: the frame that says best where @stack is: the innermost of Python's, or else of the
- * program's own, not of the kernel, the C library, CUDA; or the innermost, if there are only those.
- * NULL: none.
+ * Return: the frame that best says where @stack is: the innermost Python frame; or else the
+ * innermost frame of the program itself, outside of the kernel, the C library and CUDA; or else the
+ * innermost frame. NULL if there are no frames.
  */
 const struct frame *stack__place(const struct stack *stack);
 

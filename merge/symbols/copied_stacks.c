@@ -9,13 +9,13 @@
 
 #include "symbols/file_cfi.h"
 
-struct unwind_tables {			/* of a file */
+struct unwind_tables {			/* the tables of a file */
 	const struct dso *dso;
-	struct file_cfi *cfi;		/* NULL: it has none */
+	struct file_cfi *cfi;		/* NULL: the file has none */
 	UT_hash_handle hh;
 };
 
-struct unwind_stack {			/* of a thread */
+struct unwind_stack {			/* the stack of a thread */
 	uint32_t thread_id;
 	uint64_t start;			/* multiple of XPU_STACK_BLOCK */
 	uint64_t from, to;		/* [from, to) is known */
@@ -72,7 +72,7 @@ static struct unwind_stack *copied_stacks__stack(struct copied_stacks *u, uint32
 	return NULL;
 }
 
-/* Makes @s what the record says. Return: as copied_stacks__record(). */
+/* Updates @s by a record. Return: as copied_stacks__record(). */
 static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_stack *rec)
 {
 	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
@@ -141,7 +141,7 @@ static struct file_cfi *copied_stacks__cfi(struct copied_stacks *u, const struct
 	return NULL;
 }
 
-/* By the frame pointer, if it can be one. */
+/* Steps to the caller by the frame pointer, if it is plausible. */
 static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwind_stack *s)
 {
 	uint64_t bp = regs->v[XPU_REG_BP], ip;
@@ -192,8 +192,8 @@ static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const u
 }
 
 /*
- * Before Python 3.10 nothing of a loop is on its stack that its frames lead to; but each has a
- * frame of Python's, one.
+ * Merges frames of Python before 3.10. There nothing on a loop's stack is referred to by the loop's
+ * frames; but each loop has exactly one Python frame.
  */
 static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct xpu_record_stack *rec,
 					 uint16_t nr_native, uint16_t *nr)
@@ -209,9 +209,9 @@ static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct x
 }
 
 /*
- * Puts Python's frames in the place of the evaluation loops in u->native. Both are in the same
- * order, so both are gone through once. Loops that are not met, because the native chain was cut
- * short of them, are further out than all of it.
+ * Replaces the evaluation loops in u->native by Python's frames. Both have the same order, so one
+ * pass over both is enough. If the native chain was cut before some loops, those loops go outside
+ * of the whole chain.
  */
 static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_record_stack *rec,
 				 uint16_t nr_native, bool truncated, uint16_t *nr)
@@ -228,7 +228,7 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 		if (loop + 1 >= nr_native) {
 			if (truncated)
 				break;
-			continue;	/* its frames go with the next one's */
+			continue;	/* its frames go with those of the next loop */
 		}
 		copied_stacks__append(u, nr, u->native + i, loop - i);
 		for (; done < word; done++)
@@ -269,11 +269,11 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
-		if (regs.v[XPU_REG_IP] >> 56) {		/* no program's */
+		if (regs.v[XPU_REG_IP] >> 56) {		/* not an address of a program */
 			result = CFI_LOST;
 			break;
 		}
-		/* All but the first are looked up a byte earlier. */
+		/* All frames but the first are looked up one byte earlier. */
 		u->native[n] = regs.v[XPU_REG_IP] + exact;
 		u->sp[n] = regs.v[XPU_REG_SP];
 		u->loop[n] = false;

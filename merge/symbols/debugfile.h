@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * debugfile.h - where the symbols of a stripped file are kept, and files that are kept by build-id
+ * debugfile.h - finds the symbols of stripped files, and files that are stored by build-id
  *
- * Searched, in this order, for what has the wanted build-id:
+ * Searched, in this order, for a file with the build-id:
  *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
- *	DIR/.build-id/xx/yyyy/debug	the same of perf's cache (~/.debug)
+ *	DIR/.build-id/xx/yyyy/debug	perf's cache (~/.debug), for the debug file
  *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
  *	.gnu_debuglink			a file of that name beside the stripped one, in .debug
  *					beside it, or under a debug directory; its CRC must agree
@@ -28,7 +28,7 @@ struct symbol_paths {
 
 enum build_id_want {
 	WANT_FILE,			/* the file itself */
-	WANT_DEBUG,			/* what was stripped off it */
+	WANT_DEBUG,			/* its separate debug symbols */
 };
 
 /**

@@ -24,7 +24,7 @@
 #include "symbols/symtab.h"
 #include "util.h"
 
-/* What a file is to the trimming of call paths. */
+/* The role of a file in the trimming of call paths. */
 enum dso_role {
 	DSO_PLAIN,
 	DSO_SHIM,		/* libxpushim.so */
@@ -104,11 +104,11 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
 				     uint64_t *vaddr);
 
 /**
- * dso__function - where the function begins that no symbol tells of
- * @dso: asked about @vaddr before
+ * dso__function - find where a function without a symbol begins
+ * @dso: must have been asked about @vaddr before
  * @vaddr: in it
  *
- * So that all places in it are one frame, as they would be if it had a name.
+ * By this address all places in the function are one frame, as if it had a name.
  *
  * Return: its address, or @vaddr itself if the unwind information has none.
  */

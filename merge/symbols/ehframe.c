@@ -10,7 +10,7 @@ enum {
 	REG_RA		= 16,
 };
 
-/* What is read of a CIE. */
+/* The part of a CIE that is used. */
 struct cie {
 	uint8_t encoding;		/* of pointers in its FDEs; PE_OMIT: it cannot be read */
 	bool no_caller;
@@ -179,7 +179,7 @@ static int extents__add(extents_t *out, struct cursor c, struct cie cie)
 	e.end = e.start + len;
 	if (e.end <= e.start)
 		return 0;
-	/* What augments it: with 'z' its length is in front. */
+	/* The augmentation data, which begin with their length because of 'z'. */
 	e.no_caller = cie.no_caller ||
 		      (cursor__uleb(&c, &len) && cursor__skip(&c, len) && cursor__no_caller(c));
 	return array_push(out, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * elf_file.h - an ELF file in memory: what of it is asked for, by name, checked
+ * elf_file.h - an ELF file in memory, with checked access to its parts by name
  *
  * The only door to libelf. The files are other people's, and may be damaged or made to do harm:
  * whatever is returned lies inside the image.
@@ -36,7 +36,7 @@ struct elf_bytes {
  */
 int elf_file__open(struct elf_file *f, const char *path);
 
-/* The same of an image that malloc() made and that is @f's from now on, also on failure. */
+/* Opens an image in memory from malloc(), which @f owns from now on, also on failure. */
 int elf_file__open_memory(struct elf_file *f, void *image, size_t bytes);
 
 /* The vdso of this process. Return: 0 or -errno. */

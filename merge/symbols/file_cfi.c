@@ -10,7 +10,7 @@
 
 #define MAX_OPS	256			/* of an expression that comes to an end, branches or not */
 
-/* What the tables say of one place; samples come back to it. */
+/* The tables' frame for one place, kept because samples come back to it. */
 struct place {
 	uint64_t pc;
 	Dwarf_Frame *frame;		/* NULL: nothing */

@@ -140,7 +140,10 @@ out:
 	return text;
 }
 
-/* What the loader kept, or what is in /tmp: the process's own, where it still runs. */
+/*
+ * Finds the map that the loader kept, or the one in /tmp: in the process's own /tmp, if it still
+ * runs.
+ */
 static char *find_map(const struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 		      size_t *bytes)
 {

@@ -143,14 +143,14 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 
 #define READ_MAX	64		/* of a damaged file all might be too much to look at */
 
-/* What a thread may begin with. */
+/* Candidates for the function that a thread begins with. */
 struct routines {
 	const struct extent *found;	/* one of them */
 	size_t nr;
 	size_t nr_read;			/* functions, be they such or not; beyond READ_MAX: not all */
 };
 
-/* Adds what a function loads the address of. */
+/* Adds the functions whose addresses a function loads. */
 static void routines__add(struct routines *r, const struct symtab *t, const struct elf_file *f,
 			  const extents_t *extents, struct elf_bytes code)
 {

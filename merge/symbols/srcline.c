@@ -21,14 +21,17 @@
 #define MEMORY_MAX	(16ull << 30)	/* bytes of address space */
 #define STRING_MAX	(64 * 1024)	/* of a C++ name, mangled */
 
-/* What goes to the reading process, before the path. */
+/* A request to the reading process; the path follows it. */
 struct request {
 	uint64_t vaddr;
-	uint32_t path_bytes;		/* 0: the same file as before */
+	uint32_t path_bytes;		/* 0: the file of the last request */
 	uint32_t reserved;
 };
 
-/* What comes back: how many frames, and each with its strings behind it; length 0: NULL. */
+/*
+ * A frame of an answer, which begins with the number of frames. Each frame's strings follow it; a
+ * length of 0 means NULL.
+ */
 struct answer_frame {
 	uint32_t line;
 	uint32_t function_bytes;

@@ -17,7 +17,7 @@ static bool strtab__usable(const struct elf_file *f, const Elf_Data *strtab)
 	       !s[strtab->d_size - 1];
 }
 
-/* What is asked of a section for each symbol in it. */
+/* The properties of a section that are needed for each of its symbols. */
 struct section {
 	uint64_t end;
 	bool exec;
@@ -283,7 +283,10 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* How much others use a name: what is exported of an old version is still before what is not. */
+/*
+ * Return: how widely a name is used. An exported name of an old version still ranks above a local
+ * name.
+ */
 static int candidate__rank(const struct symtab_candidate *c)
 {
 	int rank = c->bind == STB_GLOBAL ? 2 : c->bind == STB_WEAK ? 1 : 0;
@@ -291,7 +294,7 @@ static int candidate__rank(const struct symtab_candidate *c)
 	return rank && !c->old ? rank + 2 : rank;
 }
 
-/* How much a name is one that was made for use inside of a library. */
+/* Return: how strongly a name is meant for use inside of a library. */
 static int name__internal(const char *name)
 {
 	/* The compiler's own name for a function that has another one: f.localalias. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * symtab.h - the functions of a file, from all the tables that tell of them
+ * symtab.h - the functions of a file, from all tables that list functions
  *
- *	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	any number, of one file or several
- *	symtab__add_plt(&t, &file);
- *	symtab__build(&t);				now disjoint and in order
- *	symtab__find(&t, vaddr);
+ * 	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	any number, of one file or several
+ * 	symtab__add_plt(&t, &file);
+ * 	symtab__build(&t);				now disjoint and in order
+ * 	symtab__find(&t, vaddr);
  *
  * Names stay where the files have them, so the files must outlive the table. A large library has
  * half a million functions: nothing is allocated for one of them alone, and only names that are
@@ -72,27 +72,29 @@ int symtab__add_table(struct symtab *t, const struct elf_file *f, uint32_t type,
  */
 int symtab__add_plt(struct symtab *t, const struct elf_file *f);
 
-/* Adds a function that no table tells of. @name must outlive @t. Return: 0 or -ENOMEM. */
+/* Adds a function that is in no table. @name must outlive @t. Return: 0 or -ENOMEM. */
 int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name);
 
 /**
- * symtab_candidate__cmp - which of two names for one address is better
+ * symtab_candidate__cmp - compare two names for one address
  *
- * Before the other comes: a function, before a label; one with a size; global before weak, both of
- * the default version, before the same of an old version, before local; the longer one; one that is
- * not for use inside of a library (__GI_x, x.localalias); one with fewer leading underscores. Then
- * any fixed order decides, so that a function has one name wherever its file's tables were read from.
+ * These rules decide, in this order: a function is better than a label; a name with a size is
+ * better; global is better than weak, both of the default version are better than global and weak
+ * of an old version, and these are better than local; the longer function is better; a name that is
+ * not for use inside of a library (__GI_x, x.localalias) is better; fewer leading underscores are
+ * better. Then any fixed order decides, so that a function has one name wherever its file's tables
+ * were read from.
  *
- * Return: > 0 if that is @a, < 0 if it is @b.
+ * Return: > 0 if @a is better, < 0 if @b is.
  */
 int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_candidate *b);
 
 /*
- * Turns what was added, which may nest and overlap, into disjoint intervals: where several cover an
- * address, the one that begins last has it. Of several names for one address the best one is
+ * Turns the added functions, which may nest and overlap, into disjoint intervals: if several cover
+ * an address, the one that begins last gets it. Of several names for one address the best one is
  * taken: see symtab_candidate__cmp().
  *
- * May be called again after more was added: those fill gaps only.
+ * May be called again after more functions were added: those only fill gaps.
  *
  * Return: 0 or -ENOMEM.
  */

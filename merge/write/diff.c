@@ -17,7 +17,7 @@ enum { A, B };
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* What the unit is of: ns, records or bytes. */
+/* Return: the cell's value in the unit's dimension: ns, records or bytes. */
 static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, unsigned int side)
 {
 	const struct tree_value *v = &cell->v[side];
@@ -115,7 +115,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		bool wanted = false;
 		uint32_t nr, side, k;
 
-		/* The same work on several devices. */
+		/* One name's work on several devices. */
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
 				raw[side] += diff__raw(d, &t->cells.v[j], side);

@@ -2,9 +2,9 @@
 /*
  * diff.h - two recordings, compared by names
  *
- * Call paths of A and B are the same when they read the same: pids, hosts and addresses may differ,
- * and only struct diff_opts.by tells devices apart. What is compared are sums: device time, or the
- * count of device records, or bytes.
+ * Call paths of A and B are equal if they read alike: pids, hosts and addresses may differ, and
+ * only struct diff_opts.by tells devices apart. The sums are compared: device time, the count of
+ * device records, or bytes.
  */
 #ifndef MERGE_DIFF_H
 #define MERGE_DIFF_H
@@ -47,15 +47,18 @@ int diff__init(struct diff *d, const struct session *a, const struct session *b,
 void diff__exit(struct diff *d);
 
 /*
- * Lines "thread;frame;...;leaf A B", as difffolded.pl makes them and flamegraph.pl draws them.
+ * Writes lines "thread;frame;\...;leaf A B", the format of difffolded.pl, for flamegraph.pl.
  * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
 int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result);
 
-/* What differs most: kernels and other work, and call paths. Return: the same. */
+/*
+ * Writes the kernels and other work, and the call paths, that differ most. Return: as
+ * diff__write_folded().
+ */
 int diff__write_text(const struct diff *d, FILE *f);
 
-/* The page with both; @unit: as html_opts.unit. Return: the same. */
+/* Writes the page with both sides; @unit: as html_opts.unit. Return: as diff__write_folded(). */
 int diff__write_html(const struct diff *d, FILE *f, const char *unit);
 
 #endif /* MERGE_DIFF_H */

@@ -196,7 +196,7 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 	return true;
 }
 
-/* What a line each is made of, sorted by what they read. */
+/* The data of each line, sorted by the lines' text. */
 struct lines {
 	ARRAY(struct line) list;
 	struct arena texts;

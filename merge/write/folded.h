@@ -11,9 +11,9 @@
  * characters '?' and bytes that are no UTF-8 U+FFFD.
  *
  * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
- * number of device records; or of bytes. What has no time, or too little to show in the unit, keeps
- * its line with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it counts
- * launches.
+ * number of device records; or of bytes. Work without time, or with too little to show in the unit,
+ * keeps its line with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it
+ * counts launches.
  */
 #ifndef MERGE_FOLDED_H
 #define MERGE_FOLDED_H
@@ -27,13 +27,13 @@ enum unit {
 	UNIT_NS,
 	UNIT_US,
 	UNIT_MS,
-	UNIT_SAMPLES,			/* what a sampler at freq_hz would have seen; CPU samples are
-					 * counted if that is how they were recorded */
+	UNIT_SAMPLES,			/* the number of samples that a sampler at freq_hz would
+					 * have taken; recorded CPU samples are counted */
 	UNIT_COUNT,
 	UNIT_BYTES,			/* moved or set; kernels have none */
 };
 
-/* What the frames at the root may tell, beside the call path. */
+/* The properties that frames at the root may show, besides the call path. */
 enum by {
 	BY_COMM,			/* app */
 	BY_HOST,			/* [host node1] */
@@ -77,8 +77,8 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		  struct folded_result *result);
 
 /*
- * Return: whether the unit is of that kind of work: device records are counted and have bytes, not
- * what threads did beside; unless only that is there.
+ * Return: whether the unit applies to a kind of work. Device records are counted and have bytes;
+ * the doings of threads are not counted, unless there is nothing else.
  */
 bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
 

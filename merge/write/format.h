@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format.h - one format: what it is called, what it takes, and how it is written
+ * format.h - a format: its name, its options, and its writer
  *
  * To add one: a file in formats/ that defines its struct format, and its line in lib/formats.h.
  */
@@ -17,7 +17,7 @@
 #include "write/folded.h"
 #include "write/table.h"
 
-/* What is asked for. */
+/* The options of the output. */
 struct write_opts {
 	enum unit unit;
 	bool unit_given;
@@ -44,7 +44,7 @@ struct format {
 	bool binary;			/* not for a terminal */
 	bool imported;			/* only of what is imported, as it is */
 	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
-	const struct format *as;	/* the same as that one, ... */
+	const struct format *as;	/* writes like that format, ... ... */
 	enum table_format table_format;	/* ... with its tables like this */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: whatever it is */

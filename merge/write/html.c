@@ -19,7 +19,7 @@ static void print_number(struct json_out *j, size_t i, uint64_t n)
 	json_out__u64(j, n);
 }
 
-/* An index in an array. NO_INDEX becomes -1. */
+/* Prints one index of an array; NO_INDEX becomes -1. */
 static void print_index(struct json_out *j, size_t i, uint32_t idx)
 {
 	if (idx == NO_INDEX)
@@ -84,7 +84,7 @@ static void print_pair(struct json_out *j, char *line)
 	json_out__close(j, ']');
 }
 
-/* Prints the lines that @write makes, which the text formats have as well. */
+/* Puts lines of the text output, which @write makes, into the page. */
 static int print_text(struct json_out *j, const struct session *s, size_t nr,
 		      void (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {

@@ -54,7 +54,7 @@ struct html_opts {
 int html__write(FILE *f, const struct tree *tree, const struct html_side *sides, unsigned int nr,
 		const struct html_opts *opts);
 
-/* The same of a session alone. */
+/* Writes the page of a single session. */
 int html__write_session(FILE *f, const struct session *s, const struct html_opts *opts);
 
 #endif /* MERGE_HTML_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * output.h - a file that is there whole or not at all
+ * output.h - an output file that appears complete or not at all
  *
- * What is written goes to a temporary file beside the wanted one, which takes its name at the end:
- * a merge that fails leaves neither half a file nor an empty one in place of an older result.
+ * Output goes to a temporary file beside the final one, and the file takes its name at the end: a
+ * merge that fails leaves neither half a file nor an empty one in place of an older result.
  */
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H
@@ -33,7 +33,7 @@ int output__commit(struct output *o);
 /* Something failed: leaves no trace. Harmless after output__commit(). */
 void output__abort(struct output *o);
 
-/* The same from a signal handler: removes the temporary file of the output that is open, if any. */
+/* For a signal handler: removes the temporary file of the open output, if there is one. */
 void output__abort_from_signal(void);
 
 #endif /* MERGE_OUTPUT_H */

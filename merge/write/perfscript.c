@@ -18,7 +18,7 @@ struct event {
 	uint32_t thread;
 };
 
-/* Text that is the same for many samples, made once. */
+/* Text that many samples share, made once. */
 struct text {
 	char *v;
 	size_t len;

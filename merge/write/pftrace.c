@@ -711,7 +711,7 @@ static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 	msg__message(&p->inner, CLOCK_SNAPSHOT__CLOCKS, &p->event);
 }
 
-/* What the clocks show at the beginning. */
+/* Writes the clocks' times at the beginning. */
 static void pftrace__clocks(struct pftrace *p)
 {
 	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME : BUILTIN_CLOCK_MONOTONIC, id;

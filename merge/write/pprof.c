@@ -34,9 +34,9 @@ struct gzip {
 };
 
 /*
- * Messages of one type written one after the other are the same as one that holds all their
- * repeated fields. So each thing goes out as soon as it is known, in a profile of its own, and
- * nothing need be kept but what it is called by.
+ * Messages of one type, written one after the other, mean one message with all their repeated
+ * fields. So each item is written as soon as it is known, in a profile of its own, and only its id
+ * need be kept.
  */
 struct pprof {
 	const struct session *s;

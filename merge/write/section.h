@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * section.h - what a table of the summary is made of
+ * section.h - the description of a table of the summary
  *
  * Each table is one struct section, in one of the text_*.c; text.c has the list of them and writes
  * them all alike: a line above it for people, its columns, so many of its rows.
@@ -33,7 +33,7 @@ struct section {
 
 	/* Sets v, nr and sum_ns; the caller frees them. Return: 0 or -ENOMEM. */
 	int (*collect)(struct section_rows *rows);
-	/* What stands above it, for people: whole lines. There is a row at least. */
+	/* Prints whole lines above the table, for people. There is at least one row. */
 	void (*head)(const struct section_rows *rows, FILE *f);
 	/* Calls table__row(). Return: 0 or -ENOMEM. */
 	int (*row)(const struct section_rows *rows, const void *row, struct table *t);
@@ -41,7 +41,7 @@ struct section {
 	void (*exit_row)(void *row);
 };
 
-/* What took times, as nsys stats has it. */
+/* Columns for statistics of durations, as in nsys stats. */
 #define TIME_COLUMNS(count, name) { \
 	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
 	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
@@ -67,11 +67,11 @@ void section_rows__times(const struct section_rows *rows, const struct stats *ns
 		__VA_ARGS__ \
 	}
 
-/* text_device.c: what ran on the devices, and where */
+/* text_device.c: work on the devices, by device and stream */
 extern const struct section section_kernels,
 	section_memory_time, section_memory_size;
 extern const struct section section_devices, section_streams;
-/* text_paths.c: what caused it */
+/* text_paths.c: call paths that caused the work */
 extern const struct section section_launch_sites, section_cpu_functions;
 /* text_calls.c: calls of CUDA's API */
 extern const struct section section_api_calls;

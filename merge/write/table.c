@@ -46,7 +46,7 @@ static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
 }
 
-/* A cell that has no name but a number. */
+/* Formats a cell that has a number and no name. */
 static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
 			 uint64_t n)
 {

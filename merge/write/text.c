@@ -228,7 +228,7 @@ static void text__stacks(const struct session *s, FILE *f)
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
-/* As session__print_loss(), but not of launches where nothing was to be launched. */
+/* As session__print_loss(), but without launches if none were to be recorded. */
 static void text__write_loss(const struct session *s, FILE *f)
 {
 	const struct loss *l = &s->sums.loss;

@@ -74,7 +74,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	return err;
 }
 
-/* The name of a copy or a set. */
+/* Makes the name of a copy or a set. */
 static void leaf_row__name(const struct leaf_row *row, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s", leaf_kind__prefix(row->leaf->kind), row->leaf->name);

@@ -11,7 +11,10 @@
 
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
-/* Where a thread's life went. Waiting for the device is taken out of what it looked like. */
+/*
+ * The parts of a thread's life. Waiting for the device is taken out of the time that it would
+ * otherwise count as.
+ */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
 	uint64_t off_ns[XPU_OFF_NR];

@@ -185,7 +185,7 @@ out:
 	return err;
 }
 
-/* What is sorted. */
+/* Any event that is sorted. */
 union any_event {
 	struct host_event host;
 	struct device_event device;
@@ -390,8 +390,9 @@ static int timeline__join_calls(struct timeline *t)
 		slice->chain = e->chain;
 	}
 	/*
-	 * Arrows begin where the call does. CUPTI may take the time of a call after it has told of it;
-	 * and in the middle of one, Perfetto takes a CPU sample before it for what the arrow is from.
+	 * Arrows begin where the call begins. CUPTI may take a call's time after its callback; and
+	 * for an arrow that begins in the middle of a call, Perfetto takes a CPU sample before it
+	 * as the origin.
 	 */
 	for (i = 0; i < t->device.nr; i++) {
 		struct device_event *e = &t->device.v[i];
@@ -693,7 +694,7 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 			has_skipped = true;
 			continue;
 		}
-		/* What it came down to after a peak, unless that is over by now. */
+		/* Add the value after a peak, unless a later point replaces it. */
 		if (has_skipped && skipped.time_ns > last->time_ns)
 			err = array_push(points, skipped);
 		has_skipped = false;

@@ -42,7 +42,7 @@ struct device_event {
 	bool first;			/* of its launch; in no order */
 };
 
-/* What there is of one thread: parts of the three arrays below. */
+/* The events of one thread: parts of the three arrays below. */
 struct timeline_track {
 	uint32_t proc;
 	uint32_t thread;		/* NO_INDEX: not known */
@@ -72,7 +72,10 @@ void timeline__free(struct timeline *t);
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 
-/* What the sink was told, into order, if it is not yet. Return: 0, or -ENOMEM: then @t is of no use. */
+/*
+ * Puts the collected events in order, unless they are. Return: 0, or -ENOMEM, after which @t is
+ * unusable.
+ */
 int timeline__prepare(struct timeline *t, const struct session *s);
 
 enum timeline_counter {

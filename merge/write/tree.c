@@ -9,7 +9,7 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* What is needed while a session is added. */
+/* The state while a session is added. */
 struct adder {
 	struct tree *tree;
 	const struct session *session;

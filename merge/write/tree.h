@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tree.h - all call paths as one tree, with what ran under each
+ * tree.h - all call paths as one tree, with the work under each
  *
  * Below the root, which has no frame of its own, stand the names of the threads, or what else is
- * asked for, then their call paths, then what ran: "[GPU_Kernel]name". A frame has the name that it
- * has in folded stacks, and frames of the same name under the same parent are one, as they are for
- * whoever reads folded lines.
+ * asked for, then their call paths, then what ran: "[GPU_Kernel]name". Frames are named as in
+ * folded stacks, and frames of one name under one parent are one frame, as for readers of folded
+ * lines.
  *
  * There are two sides, so that two recordings can be compared; a single one is side 0.
  */
@@ -41,7 +41,10 @@ struct tree_node {
 	uint32_t depth;			/* 0: the root */
 };
 
-/* What ran at one node: its own CPU time if it is of a call path, else what it stands for. */
+/*
+ * The work at one node itself: CPU time for a frame of a call path, else the work that the node
+ * stands for.
+ */
 struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;
@@ -67,7 +70,7 @@ void tree__exit(struct tree *t);
  * @t: initialized, not sorted yet
  * @s: processed
  * @side: which side its values count for
- * @by: what the frames at the root tell
+ * @by: what the frames at the root show
  * @numbered: tell devices apart by name, as folded stacks do where there are several
  *
  * Return: 0 or -ENOMEM.

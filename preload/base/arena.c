@@ -11,7 +11,7 @@
 
 struct arena_piece {
 	struct arena_piece *next;
-	size_t bytes, used;		/* with this */
+	size_t bytes, used;		/* of the whole piece, this header included */
 	_Alignas(LINE) uint8_t data[];
 };
 
@@ -20,13 +20,13 @@ static size_t round_up(size_t bytes, size_t to)
 	return (bytes + to - 1) & ~(to - 1);
 }
 
-/* A piece with room for @bytes. */
+/* Return: a new piece with room for @bytes, or NULL. */
 static __attribute__((noinline, cold)) struct arena_piece *piece__new(struct arena *a, size_t bytes)
 {
 	size_t room = a->max & ~(PAGE - 1), size = a->taken ? a->taken : FIRST_BYTES;
 	struct arena_piece *piece;
 
-	room -= a->taken;		/* both are of whole pages */
+	room -= a->taken;		/* both are multiples of the page size */
 	if (size > room)
 		size = room;
 	if (room < sizeof(*piece) || bytes > room - sizeof(*piece))

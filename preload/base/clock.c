@@ -9,20 +9,21 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* the closest of so many ... */
-#define CLOSE_TICKS	300		/* ... or the first within this: some 0.1 us */
+#define READINGS	8		/* take the closest pair of so many readings ... ... */
+#define CLOSE_TICKS	300		/* ... or the first pair within these ticks: some 0.1 us */
 #define APART_TICKS	5000		/* no reading: the thread was interrupted each time */
 #define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
-#define STEADY		2		/* so often in a row the counter was where it should be */
+#define STEADY		2		/* readings in a row with the counter where it should be */
 
 static bool usable;
-static struct xpu_clock watched;	/* of the shim's own thread */
+static struct xpu_clock watched;	/* the last reading of the shim's own thread */
 static unsigned int nr_steady;
-/* As in struct xpu_clock; 0: the counter is not to be gone by. */
+/* As in struct xpu_clock; 0: the counter must not be used. */
 static atomic_uint_fast64_t rate;
 
 /*
- * Whether ticks are the same on all CPUs, at all speeds, asleep and awake; the kernel knows best.
+ * Whether ticks are equal on all CPUs, at all clock rates, asleep and awake; the kernel knows that
+ * best.
  */
 static bool is_usable(void)
 {
@@ -55,14 +56,17 @@ void clock__init(void)
 	if (!done)
 		usable = is_usable();
 	done = true;
-	/* Whoever slept meanwhile begins anew. */
+	/* After the machine slept, the measurement begins anew. */
 	memset(&watched, 0, sizeof(watched));
 	nr_steady = 0;
 	atomic_store(&rate, 0);
 	clock__watch();
 }
 
-/* Both at one instant, but for the rate. Return: whether they could be read so close together. */
+/*
+ * Reads ticks and ns at one instant, and leaves the rate alone. Return: whether both could be read
+ * close together.
+ */
 static bool read_both(struct xpu_clock *c)
 {
 	uint64_t before, ns, apart, least = UINT64_MAX;
@@ -81,7 +85,7 @@ static bool read_both(struct xpu_clock *c)
 	return least <= APART_TICKS;
 }
 
-/* Whether the line through @last misses what was read now: by 3 us, and 30 us a second. */
+/* Whether the line through @last misses the reading @now by more than 3 us, plus 30 us a second. */
 static bool misses(const struct xpu_clock *last, const struct xpu_clock *now)
 {
 	int64_t off = xpu_clock__ns(last, now->ticks) - now->ns, elapsed = now->ns - last->ns;
@@ -134,7 +138,7 @@ bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good
 	if (!good)
 		return true;
 	if (next->ticks <= last->ticks || misses(last, next)) {
-		/* What was logged since is no worse by the last one. */
+		/* Entries logged since then are as exact by the last reading. */
 		*next = *last;
 		atomic_store(&rate, 0);
 		return false;

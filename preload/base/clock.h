@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.h - the CPU's tick counter in the place of CLOCK_MONOTONIC
+ * clock.h - the CPU's tick counter in place of CLOCK_MONOTONIC
  *
- * Asking the clock takes as long as all else that is done to log a launch, and the counter is read
- * anyway (see wait.h). So launches are logged with ticks, and both are read together, as a struct
- * xpu_clock, whenever a log is sent and ten times a second: ticks become ns by the line through the
- * readings before and after them. Nothing is assumed of the counter's rate for longer than that,
- * and no reading is taken on trust: where the line that went through the last ones misses the next
- * one, the clock itself is asked, until they agree again.
+ * To read the clock takes as long as everything else that logs a launch, and the counter is read
+ * anyway (see wait.h). So launches are logged with ticks. Counter and clock are read together, as a
+ * struct xpu_clock, whenever a log is sent and ten times a second; ticks become ns by the line
+ * through the readings before and after them. The counter's rate is assumed for no longer than
+ * that, and every reading is checked: if the line through the last readings misses the next one,
+ * launches are logged with the clock's time until counter and clock agree again.
  */
 #ifndef XPU_PRELOAD_CLOCK_H
 #define XPU_PRELOAD_CLOCK_H
@@ -24,7 +24,7 @@ static inline uint64_t clock__ticks(void)
 	return __rdtsc();
 }
 
-/* CLOCK_MONOTONIC. */
+/* Return: CLOCK_MONOTONIC in ns. */
 static inline uint64_t clock__ns(void)
 {
 	struct timespec ts;
@@ -33,19 +33,21 @@ static inline uint64_t clock__ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Looks whether the counter is one to go by, once. Before the others. */
+/* Checks once whether the counter can be used. To be called before the other functions. */
 void clock__init(void);
 
-/* Measures its rate and judges it; some ten times a second, on the shim's own thread. */
+/*
+ * Measures and checks the counter's rate; called some ten times a second by the shim's own thread.
+ */
 void clock__watch(void);
 
 /**
- * clock__next - read both again
+ * clock__next - read counter and clock again
  * @last: the reading before, or all 0
- * @next: what ticks up to now, and some from now on, become ns by
+ * @next: the new reading, which converts the ticks up to now and some from now on
  * @good: what the last call returned for @last
  *
- * Any thread. Return: whether the counter is to be gone by from now on.
+ * Any thread may call it. Return: whether the counter can be used from now on.
  */
 bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good);
 

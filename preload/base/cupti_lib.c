@@ -15,7 +15,7 @@ static const int majors[] = { 13, 12, 11 };
 
 struct search {
 	struct cupti *c;
-	int major;			/* CUDA's, wanted before the others; 0 if unknown */
+	int major;			/* CUDA's major version, tried first; 0 if unknown */
 	char cudart_dir[4096];		/* of the mapped libcudart, or empty */
 };
 
@@ -33,7 +33,10 @@ static bool try_open(struct search *s, const char *path, int flags)
 	return true;
 }
 
-/* Tries @dir (or the loader's own path, without one) for every major, the wanted one first. */
+/*
+ * Tries @dir (or the dynamic loader's path, if it is NULL) for every major version, CUDA's own
+ * first.
+ */
 static bool try_dir(struct search *s, const char *dir, const char *sub, int flags)
 {
 	char path[4400];

@@ -2,8 +2,8 @@
 /*
  * cupti_lib.h - the CUPTI that fits the process, opened at run time
  *
- * The shim never links CUPTI: a program without CUDA must not load it, and one with CUDA must get
- * the one that belongs to its runtime.
+ * The shim never links CUPTI: a program without CUDA must not load it, and a program with CUDA must
+ * get the CUPTI that belongs to its runtime.
  */
 #ifndef XPU_PRELOAD_CUPTI_H
 #define XPU_PRELOAD_CUPTI_H
@@ -39,27 +39,28 @@ struct cupti {
 	CUptiResult (*activity_flush_all)(uint32_t);
 	CUptiResult (*activity_set_attribute)(CUpti_ActivityAttribute, size_t *, void *);
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
-	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* may be NULL, as this: */
+	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* this and the next may be
+									 * NULL */
 	CUptiResult (*activity_enable_driver_api)(CUpti_CallbackId, uint8_t);
 };
 
 /**
  * cupti__open - find and open the CUPTI of this process
  * @c: filled in; zeroed by the caller
- * @why: on failure, one line that says what was looked for; @len bytes
+ * @why: on failure, one line that says which files were searched for; @len bytes
  *
- * Looks for one that is loaded already, then beside the mapped libcudart (toolkit or pip layout),
- * then where the dynamic loader looks, then in CUDA_HOME and the usual toolkit directories.
- * XPUSHIM_CUPTI in the environment names one outright.
+ * Searches for a CUPTI that is loaded already, then beside the mapped libcudart (toolkit or pip
+ * layout), then where the dynamic loader searches, then in CUDA_HOME and the usual toolkit
+ * directories. XPUSHIM_CUPTI in the environment names a file instead.
  *
- * Return: 0, or -ENOENT without any, -ENOSYS with one that lacks a needed function.
+ * Return: 0; -ENOENT if there is no CUPTI; -ENOSYS if it lacks a needed function.
  */
 int cupti__open(struct cupti *c, char *why, size_t len);
 
-/* The function @name of a CUPTI that this process has loaded already; NULL without any. */
+/* Return: the function @name of a CUPTI that this process has loaded already, or NULL. */
 void *cupti__loaded_symbol(const char *name);
 
-/* The reason behind @err in CUPTI's words; never NULL. */
+/* Return: CUPTI's text for @err; never NULL. */
 const char *cupti__strerror(const struct cupti *c, CUptiResult err);
 
 #endif /* XPU_PRELOAD_CUPTI_H */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * environment.h - what the environment tells the shim
+ * environment.h - the environment variables that the shim reads
  *
- * The environment is the program's, which may change it at any time, and the C library's getenv()
- * does not care for other threads that do. So it is read once, where the program calls CUDA for
- * the first time, and never by the shim's own thread.
+ * The program owns its environment and may change it at any time, and the C library's getenv() is
+ * not safe against threads that do. So the environment is read once, when the program first calls
+ * CUDA, and never by the shim's own thread.
  */
 #ifndef XPU_PRELOAD_ENVIRONMENT_H
 #define XPU_PRELOAD_ENVIRONMENT_H
 
-/* Remembers what there is now. */
+/* Remembers the variables as they are now. */
 void environment__read(void);
 
 /*
- * Return: what @name, one of those in options.c, was then; before, what it is. NULL: it is not
- * there.
+ * Return: the value of @name, one of the variables in environment.c, at environment__read(); before
+ * that call, the present value. NULL: the variable is not set.
  */
 const char *environment__get(const char *name);
 

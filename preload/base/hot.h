@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hot.h - what every launch runs and reads, in few pages and cache lines
+ * hot.h - groups the code and data of every launch in few pages and cache lines
  *
- * A program runs much else between two launches: what is not near what was fetched already is
- * waited for.
+ * A program runs much other code between two launches. So a launch has to wait for each cache line
+ * and each page that it uses: they had better be few.
  */
 #ifndef XPU_PRELOAD_HOT_H
 #define XPU_PRELOAD_HOT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libc.h - what only glibc has
+ * libc.h - functions that only glibc has
  *
- * The environment may bring the shim into programs of another C library, musl say, whose dynamic
- * loader ends a program when a library wants a function that is not there. So these are weak, and
- * where they are missing the shim does nothing: see libc__is_glibc().
+ * The environment may bring the shim into programs of another C library, such as musl, whose
+ * dynamic loader ends a program if a library needs a function that is missing. So these symbols are
+ * weak, and where they are missing the shim does nothing: see libc__is_glibc().
  */
 #ifndef XPU_PRELOAD_LIBC_H
 #define XPU_PRELOAD_LIBC_H
@@ -22,7 +22,7 @@ extern __typeof__(sem_clockwait) sem_clockwait WEAK;
 extern __typeof__(dladdr1) dladdr1 WEAK;
 extern void *__libc_stack_end WEAK;
 
-/* pthread_atfork() and at_quick_exit() call these, without weakness. */
+/* pthread_atfork() and at_quick_exit() refer to these by symbols that are not weak. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 			     void *dso) WEAK;
 extern int __cxa_at_quick_exit(void (*function)(void *), void *dso) WEAK;

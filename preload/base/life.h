@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* life.h - what the rooms may ask of the shim's life cycle, which is shim.c's */
+/* life.h - functions of the shim's life cycle (shim.c) that the other folders call */
 #ifndef XPU_PRELOAD_LIFE_H
 #define XPU_PRELOAD_LIFE_H
 
 #include <stdbool.h>
 
 /*
- * The process is about to end, or to run another program, without exit handlers: what is finished
- * on the devices is sent, as long as a second brings that further. Async-signal-safe; does nothing in a
- * process that does not use CUDA, in a forked or vforked child, and when nobody listens.
+ * The process is about to end, or to run another program, without exit handlers: sends the device
+ * work that is finished, as long as each second brings some progress. Async-signal-safe; does
+ * nothing in a process that does not use CUDA, in a forked or vforked child, and when nobody
+ * listens.
  */
 void shim__before_end(void);
 
 /*
- * What is to be done before anything else, once: which probe sites are this process's, and that it
- * and its children are injected. Others' constructors may call in here before the shim's own has
- * run.
+ * Sets the shim up, once, before anything else: chooses this process's probe sites, and makes the
+ * driver inject the shim into the process and its children. Other libraries' constructors may call
+ * the shim before its own constructor has run.
  */
 void shim__load(void);
 
 /*
- * The calling thread has got something of the shim's: when it ends, ranges__exit() and
- * launch__exit() are called, in this order. Return: whether they will be. Safe in signal handlers.
+ * Makes the calling thread call ranges__exit() and launch__exit(), in this order, when it ends; for
+ * threads that own memory of the shim's. Return: whether it will. Safe in signal handlers.
  */
 bool shim__watch_thread(void);
 
 /*
- * The program is about to call @function of CUPTI, which is for one user only. Waits until it is
- * free.
+ * The program is about to call @function of CUPTI, which serves one user only. Waits until the shim
+ * has let go of CUPTI.
  */
 void shim__yield(const char *function);
 
-/* ends.c, called when the shim is loaded. */
+/* In ends.c; called when the shim is loaded. */
 void ends__init(void);
 
 #endif /* XPU_PRELOAD_LIFE_H */

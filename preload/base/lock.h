@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock.h - a mutex that threads of the program take, too
+ * lock.h - a mutex that the program's threads take, too
  *
- * A signal handler may launch, or open a range, on the thread that it interrupts, and that may take
- * any lock of the shim's. So no handler runs on a thread that holds one.
+ * A signal handler may launch, or open a range, on the thread that it interrupts, and so take any
+ * lock of the shim's. So signals are blocked on a thread that holds a lock.
  */
 #ifndef XPU_PRELOAD_LOCK_H
 #define XPU_PRELOAD_LOCK_H

@@ -18,7 +18,7 @@ void *memory__map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The kernel looks at a signal set there, if it is one, then refuses the "how". */
+/* The kernel first reads a signal set at @addr, if it can, then refuses the invalid "how". */
 bool memory__readable(uint64_t addr)
 {
 	long ret;
@@ -26,7 +26,7 @@ bool memory__readable(uint64_t addr)
 	addr &= ~(PAGE - 1);
 	if (addr < PAGE || addr >= USER_MAX)
 		return false;
-	/* Not through syscall(): that sets errno. */
+	/* syscall() would set errno. */
 	asm volatile("mov %5, %%r10\n\tsyscall"
 		     : "=a"(ret)
 		     : "a"((long)SYS_rt_sigprocmask), "D"(-1l), "S"(addr), "d"(0l),
@@ -44,8 +44,9 @@ bool memory__readable_span(uint64_t from, uint64_t to)
 }
 
 /*
- * Where the stack that @sp is on may end, if it is the thread's own; 0 if it is not. The C library
- * keeps what it knows of a thread at the top of its stack, and a page that cannot be read below it.
+ * Return: an upper bound of the stack that @sp is on, if it is the thread's own stack; else 0. The
+ * C library keeps its data of a thread at the top of the stack, and an unreadable page below the
+ * stack.
  */
 static uint64_t own_stack_end(uint64_t sp)
 {

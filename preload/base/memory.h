@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - memory of the shim's own, and what of the process's can be read
+ * memory.h - maps memory for the shim, and finds out which memory of the process can be read
  *
- * The kernel is asked for each page, once; what is known of a thread's stacks is remembered. Safe
+ * The kernel is asked once for each page; readable spans of a thread's stacks are remembered. Safe
  * in signal handlers; errno is kept.
  */
 #ifndef XPU_PRELOAD_MEMORY_H
@@ -14,18 +14,18 @@
 
 #define PAGE		4096ull
 #define USER_MAX	(1ull << 47)
-#define STACK_MAX	(256ull << 20)	/* further than this, one stack is not probed through */
+#define STACK_MAX	(256ull << 20)	/* one stack is probed no further than this */
 
-/* Pages of zeros, for the caller to unmap. NULL: there is no memory. */
+/* Return: zeroed pages, for the caller to unmap, or NULL without memory. */
 void *memory__map(size_t bytes);
 
 /* Whether the page of @addr can be read now. */
 bool memory__readable(uint64_t addr);
 
-/* The same of all from @from on, before @to. */
+/* Whether all pages from @from on, before @to, can be read now. */
 bool memory__readable_span(uint64_t from, uint64_t to);
 
-/* Reads what is known to be readable, whoever's it is; not for sanitizers to look at. */
+/* Reads memory that is known to be readable, whoever owns it; sanitizers do not check it. */
 static inline uint64_t load(uint64_t addr)
 {
 	uint64_t value;
@@ -34,7 +34,7 @@ static inline uint64_t load(uint64_t addr)
 	return value;
 }
 
-/* The same, @nr words behind @addr. */
+/* Reads the word that is @nr words behind @addr. */
 static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 {
 	uint64_t value;
@@ -43,22 +43,22 @@ static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 	return value;
 }
 
-/* Memory that could be read when it was tried; the stack is in there. */
+/* A span of memory that could be read when it was tried, with a stack in it. */
 struct readable {
 	uint64_t lo, hi;
 	bool own;		/* the thread's own stack, which stays as long as the thread */
-	bool closed;		/* what is above it cannot be read */
+	bool closed;		/* the memory above it cannot be read */
 };
 
 #define NR_SPANS	8
 
-/* Of one thread; all 0 in the beginning. */
+/* The readable spans of one thread; all 0 at first. */
 struct readables {
 	struct readable v[NR_SPANS];
-	unsigned int next;	/* to be replaced */
+	unsigned int next;	/* to be replaced next */
 };
 
-/* The one that holds 8 bytes at @addr; NULL if none is known to. */
+/* Return: the span that holds 8 bytes at @addr, or NULL if no known span does. */
 static inline struct readable *readables__find(struct readables *s, uint64_t addr)
 {
 	size_t i;
@@ -69,10 +69,13 @@ static inline struct readable *readables__find(struct readables *s, uint64_t add
 	return NULL;
 }
 
-/* The same, new or made larger downwards; NULL if they cannot be read. */
+/*
+ * Return: a span that holds 8 bytes at @addr, new or extended downwards; NULL if they cannot be
+ * read.
+ */
 struct readable *readables__add(struct readables *s, uint64_t addr);
 
-/* Makes it larger upwards, to 8 bytes at @addr. Return: whether they can be read. */
+/* Extends the span upwards to 8 bytes at @addr. Return: whether they can be read. */
 bool readable__extend(struct readable *s, uint64_t addr);
 
 #endif /* XPU_PRELOAD_MEMORY_H */

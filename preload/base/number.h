@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * number.h - decimal numbers out of text
+ * number.h - reads decimal numbers in text
  *
- * strtoul() and sscanf() are not called in here: compiled with a newer C library they become
- * __isoc23_strtoul() and __isoc23_sscanf(), which an older one does not have, and then the shim does
- * not load into a container with that one.
+ * The shim does not call strtoul() and sscanf(): compiled with a newer C library they become
+ * __isoc23_strtoul() and __isoc23_sscanf(), which an older C library lacks, and the shim would not
+ * load in a container with that library.
  */
 #ifndef XPU_PRELOAD_NUMBER_H
 #define XPU_PRELOAD_NUMBER_H
@@ -13,8 +13,8 @@
 
 /**
  * number__read - read the digits at *@s
- * @s: is moved behind them
- * @n: their value; UINT_MAX of any value beyond that
+ * @s: moved behind the digits
+ * @n: their value; UINT_MAX for any greater value
  *
  * Return: whether there are digits.
  */

@@ -30,26 +30,27 @@
 
 /*
  * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
- * small enough that a flush of a quiet program does not touch much.
- * CUPTI has one for each thread that launches: where there are many, each gets less.
+ * small enough that a flush of a quiet program does not touch much. CUPTI has a buffer for each
+ * thread that launches: if there are many, buffers are smaller.
  */
 #define BUFFER_BYTES	(1024 * 1024)
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* kept zeroed and faulted in; more, of a burst, go again */
-#define BUSY_BUFFERS	4		/* between two flushes: CUPTI gives them back without */
+#define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
+#define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* when it stops, for what runs on the device to end ... */
-#define STOP_PAUSES	20		/* ... so many times at most */
+#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... ... */
+#define STOP_PAUSES	20		/* ... repeated so many times at most */
 
-/* CUPTI_API_VERSION from which the records carry these. */
+/* The CUPTI_API_VERSION from which on records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
 
 /*
- * The last words before the data are as the C library's malloc() has them before a block that is a
- * mapping of its own. So a stranger that CUPTI gives this to may free() it; see own__take().
+ * The last words before the data equal those that the C library's malloc() puts before a block with
+ * a mapping of its own. So if CUPTI gives this buffer to other code, that code may free() it; see
+ * own__take().
  */
 struct buffer {
 	struct buffer *next;
@@ -68,7 +69,9 @@ struct buffer {
 _Static_assert(offsetof(struct buffer, data) == 64, "a cache line, and a power of two for free()");
 _Static_assert(offsetof(struct buffer, chunk_bytes) == 56, "malloc()'s words are the last ones");
 
-/* Where the leading fields sit has not changed since these came; see the prefix casts below. */
+/*
+ * The offsets of the leading members are equal in all newer versions; see the prefix casts below.
+ */
 _Static_assert(offsetof(CUpti_ActivityKernel10, start) == 16, "kernel record");
 _Static_assert(offsetof(CUpti_ActivityKernel10, correlationId) == 92, "kernel record");
 _Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "kernel record");
@@ -83,24 +86,26 @@ _Static_assert(offsetof(CUpti_ActivityMemset4, graphId) == 72, "memset record");
 
 static const struct cupti *cupti;
 
-/* Empty, zeroed buffers. Taken and given with an exchange, so nobody waits for anybody. */
+/* Empty, zeroed buffers. They are taken and given by an atomic exchange, so no thread waits. */
 static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
-/* All of ours, each at one of OWN_WINDOW places from own__place() on. Nobody waits for anybody. */
+/*
+ * All buffers of the shim, each at one of OWN_WINDOW places from own__place() on. No thread waits.
+ */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
 
 static struct buffer *_Atomic own[OWN_PLACES];
 
-/* CUPTI collects for the shim. If it does not, it gets its buffers from the program. */
+/* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
-/* Full ones, latest first. */
+/* Full buffers, latest first. */
 static struct buffer *_Atomic completed;
 static atomic_uint nr_completed;
 
-/* Graph nodes and what they are copies of, not yet sent. */
+/* A graph node and the node that it is a copy of, not yet sent. */
 struct clone {
 	struct clone *next;
 	uint64_t node_id, original_id;
@@ -109,11 +114,11 @@ struct clone {
 static struct clone *_Atomic clones;
 
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
-static atomic_uint nr_packed;		/* buffers: a sign of life */
-static atomic_uint nr_strange;		/* buffers of nobody known, not yet told of */
-static bool want_calls;			/* by the shim's thread alone, as the next */
+static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
+static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
+static bool want_calls;			/* used by the shim's thread alone, as the next */
 static bool have_calls;
-static atomic_bool forced;		/* CUPTI was made to hand out what is not finished */
+static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
@@ -158,9 +163,10 @@ static bool own__has(const struct buffer *b)
 }
 
 /*
- * The buffer of ours that CUPTI had and @data is; NULL: it is somebody else's. What is before data
- * of others' is not even read; but where a stranger has freed one of ours and something else has come
- * to its place, which does not say that it is a buffer of that size and out.
+ * Return: the shim's buffer whose data are at @data, and which CUPTI had; NULL if @data is not the
+ * shim's. The memory before other @data is not even read. One case is left: other code freed a
+ * buffer of the shim's and something else took its place; such memory does not say that it is a
+ * buffer of that size which CUPTI has.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {
@@ -224,7 +230,10 @@ static struct buffer *pool__take(void)
 	return NULL;
 }
 
-/* Takes @b over: into the pool, its first @used bytes cleared, or freed if that is full. */
+/*
+ * Takes @b over. Puts it into the pool, with its first @used bytes cleared; frees it if the pool is
+ * full.
+ */
 static void pool__give(struct buffer *b, size_t used)
 {
 	struct buffer *empty;
@@ -278,7 +287,7 @@ void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_reco
 		b = buffer__new(0);
 	if (b)
 		atomic_store(&b->is_out, true);
-	*data = b ? b->data : NULL;	/* CUPTI drops and counts when there is none */
+	*data = b ? b->data : NULL;	/* without a buffer CUPTI drops records and counts them */
 	*size = b ? b->bytes : 0;
 	*max_records = 0;		/* as many as fit */
 	errno = saved_errno;
@@ -300,7 +309,10 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 	}
 	if (valid_bytes > b->bytes)
 		valid_bytes = b->bytes;
-	/* A thread was about to ask for it when the program took over: it holds its records. */
+	/*
+	 * CUPTI asked for this buffer just before the program took over, so it has the program's
+	 * records.
+	 */
 	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
 		buffer__free(b);
 		errno = saved_errno;
@@ -338,7 +350,7 @@ static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 
 
 static void pack_kernel(const CUpti_Activity *record)
 {
-	const CUpti_ActivityKernel10 *k = (const void *)record;	/* its prefix, see above */
+	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix of the record, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
 	uint32_t name = wire__string(names__of(node, k->correlationId) ?: k->name);
@@ -357,7 +369,7 @@ static void pack_kernel(const CUpti_Activity *record)
 	wire__counters.nr_kernels++;
 }
 
-/* What copies and sets have in common, under the same names in each of CUPTI's structures. */
+/* Packs the members that copies and sets share, by their common names in CUPTI's structures. */
 #define PACK_MEMORY(type, m, async)							\
 ({											\
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? (m)->graphNodeId : 0;	\
@@ -440,8 +452,8 @@ unsigned int activity__progress(void)
 }
 
 /*
- * Called inside cuGraphInstantiate(), perhaps under locks of the driver, which packing may want,
- * too: so it must not wait for the packer.
+ * CUPTI calls this inside cuGraphInstantiate(), perhaps under locks of the driver that packing may
+ * take, too. So it must not wait for the packer.
  */
 void activity__graph_clone(uint64_t node_id, uint64_t original_id)
 {
@@ -460,7 +472,7 @@ void activity__graph_clone(uint64_t node_id, uint64_t original_id)
 	errno = saved_errno;
 }
 
-/* Sends the clones that were told of. Return: whether there were any. */
+/* Sends the clones that were noted. Return: whether there were any. */
 static bool drain_clones(void)
 {
 	struct clone *c, *next, *all = atomic_exchange(&clones, NULL);
@@ -473,7 +485,7 @@ static bool drain_clones(void)
 	return all != NULL;
 }
 
-/* Under lock. */
+/* Reports buffers of unknown owners. Under lock. */
 static void tell_of_strangers(void)
 {
 	unsigned int nr = atomic_exchange(&nr_strange, 0);
@@ -482,7 +494,7 @@ static void tell_of_strangers(void)
 	if (!nr)
 		return;
 	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s of activity records that "
-		 "another user of CUPTI in this program had lent it: that user goes without", nr,
+		 "another user of CUPTI in this program had lent it: that user lacks them", nr,
 		 nr == 1 ? "" : "s");
 	wire__message(XPU_MESSAGE_WARNING, text);
 }
@@ -496,9 +508,8 @@ void activity__drain(bool last)
 
 	lock__take(&lock, &old);
 	/*
-	 * Launches are sent first, then what became of them; and what has become of some by now is
-	 * taken before, so that nothing is sent whose launch is not. Other threads go on launching,
-	 * to the end and beyond.
+	 * The full buffers are taken before launches are sent, and are sent after them, so that no
+	 * device work is sent before its launch. Other threads go on launching all the time.
 	 */
 	b = atomic_exchange(&completed, NULL);
 	if (last)
@@ -536,7 +547,7 @@ void activity__drain(bool last)
 	if (last) {
 		pool__empty();
 	} else {
-		forced = false;		/* an exec has failed, and work goes on */
+		forced = false;		/* an exec has failed, and the process goes on */
 		if (!oldest && atomic_load(&nr_pool) > POOL_READY) {
 			b = pool__take();
 			if (b)
@@ -555,7 +566,7 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 	return clock__ns();
 }
 
-/* As CUPTI does without a clock of ours. */
+/* The clock that CUPTI uses if none is registered. */
 static uint64_t CUPTIAPI realtime_ns(void)
 {
 	struct timespec ts;
@@ -570,8 +581,8 @@ void activity__init(void)
 }
 
 /*
- * Whether our buffers are zero, so that CUPTI need not clear them on the application's thread.
- * Older ones cannot. Those of others are not.
+ * Tells CUPTI whether buffers are zeroed, so that it need not clear them on the application's
+ * thread. The shim's buffers are, the program's are not. Older versions of CUPTI cannot be told.
  */
 static void set_zeroed(uint8_t zeroed)
 {
@@ -581,7 +592,7 @@ static void set_zeroed(uint8_t zeroed)
 				      &zeroed);
 }
 
-/* From here on CUPTI's buffers are the program's, if it wants to collect. */
+/* From here on CUPTI asks the program for buffers, if the program collects. */
 static void give_back(void)
 {
 	set_zeroed(0);
@@ -600,9 +611,12 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 
 	cupti = c;
 	forced = false;
-	wire__counters.hdr.misc = 0;	/* it no longer stops here */
+	wire__counters.hdr.misc = 0;	/* the shim goes on after all */
 	pool__fill();
-	/* Only if it must be: late or again is reported to give zero times. */
+	/*
+	 * Registers the clock only if need be: registering late or twice is reported to give zero
+	 * times.
+	 */
 	if (!have_clock) {
 		*what = "cuptiActivityRegisterTimestampCallback";
 		err = c->activity_register_timestamp(monotonic_ns);
@@ -643,7 +657,7 @@ void activity__want_calls(bool want)
 		return;
 	want_calls = want;
 	if (want == have_calls)
-		return;			/* they could not be had */
+		return;			/* CUPTI refused them */
 	err = calls__enable(cupti, want, &what);
 	have_calls = want && err == CUPTI_SUCCESS;
 	if (want == have_calls)
@@ -654,8 +668,8 @@ void activity__want_calls(bool want)
 }
 
 /*
- * A flush holds up every thread that launches meanwhile. While so much is going on that buffers
- * fill and come back quickly, it is not needed; unless names would have to wait for too long.
+ * A flush delays every thread that launches meanwhile. It is not needed while buffers fill quickly
+ * and come back by themselves, unless names would have to wait for too long.
  */
 void activity__flush_if_quiet(void)
 {
@@ -673,7 +687,7 @@ void activity__flush(bool force)
 	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 
-/* Whether CUPTI has buffers of ours: those with unfinished work it keeps at a flush. */
+/* Whether CUPTI has buffers of the shim's: a flush does not return buffers with unfinished work. */
 static bool buffers_are_out(void)
 {
 	const struct buffer *b;
@@ -711,7 +725,7 @@ void activity__yield(void)
 {
 	if (!cupti)
 		return;
-	/* What CUPTI keeps of ours would hold the program's records, too. */
+	/* A buffer of the shim's that CUPTI keeps would get the program's records, too. */
 	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
 		activity__drain(true);
@@ -769,7 +783,7 @@ void activity__wait(long timeout_ns)
 	ts.tv_nsec %= 1000000000;
 	while (sem_clockwait(&wakeup, CLOCK_MONOTONIC, &ts) && errno == EINTR)
 		;
-	while (!sem_trywait(&wakeup))	/* one drain takes all */
+	while (!sem_trywait(&wakeup))	/* one drain takes all buffers */
 		;
 }
 

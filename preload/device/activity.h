@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * activity.h - CUPTI's activity buffers, and what becomes of the records in them
+ * activity.h - CUPTI's activity buffers, and the packing of the records in them
  *
  * CUPTI asks for buffers and gives them back on threads of its choice, perhaps under its own lock,
- * so those callbacks only move memory. The records are read and packed by activity__drain(), on
- * the shim's own thread or, at exit, on the exiting one.
+ * so those callbacks only move memory. The records are read and packed by activity__drain(), on the
+ * shim's own thread or, at exit, on the exiting thread.
  */
 #ifndef XPU_PRELOAD_ACTIVITY_H
 #define XPU_PRELOAD_ACTIVITY_H
@@ -14,7 +14,7 @@
 #include "base/cupti_lib.h"
 #include "device/buffers.h"
 
-/* Before anything else here. */
+/* To be called before the other functions here. */
 void activity__init(void);
 
 /**
@@ -26,38 +26,42 @@ void activity__init(void);
  */
 CUptiResult activity__start(const struct cupti *c, const char **what);
 
-/*
- * Collects the calls of CUDA's API, too, or no longer; until activity__stop(). Says if it cannot.
- */
+/* Starts or stops collecting the calls of CUDA's API, until activity__stop(). Reports a failure. */
 void activity__want_calls(bool want);
 
-/* Makes CUPTI give back what is finished; @force: and what is not, for nothing comes after. */
+/*
+ * Makes CUPTI give back the buffers with finished records; with @force, at the end, the unfinished
+ * ones, too.
+ */
 void activity__flush(bool force);
 
-/* From time to time: the same, unless CUPTI gives buffers back often enough without. */
+/* Called from time to time: flushes, unless CUPTI gives buffers back often enough without. */
 void activity__flush_if_quiet(void);
 
-/* Collects what is finished and stops. Work that is not finished is not waited for. */
+/* Collects the finished records and stops. Does not wait for unfinished work. */
 void activity__stop(void);
 
 /*
- * Before activity__start(), when the program has let go: makes CUPTI give the program what is
- * finished. Return: whether CUPTI has no buffer of the program's any more, where records of the
- * shim's would get lost.
+ * Called before activity__start(), when the program has let go of CUPTI: makes CUPTI give the
+ * program its finished records. Return: whether CUPTI has no buffer of the program's any more; in
+ * such a buffer the shim's records would be lost.
  */
 bool activity__is_free(const struct cupti *c);
 
-/* The program uses CUPTI itself from here on: while the shim does not collect. */
+/* From here on the program uses CUPTI itself. To be called while the shim does not collect. */
 void activity__yield(void);
 
 /**
  * activity__drain - pack and send every buffer that came back
- * @last: nothing comes after this for now: no launch is told of from here on; repeat every
- *	  definition, say so, free the buffers
+ * @last: no launch is recorded after this for now: mark this in the records, repeat every
+ *	  definition next time, free the buffers
  */
 void activity__drain(bool last);
 
-/* Device records that the program collected itself: what is sent next says how many. */
+/*
+ * Adds @nr device records that the program collected itself to the counters, which go out with the
+ * next batch.
+ */
 void activity__count_taken(uint64_t nr);
 
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
@@ -66,7 +70,7 @@ void activity__message(int level, const char *text);
 /* Names a callback id in the records. */
 void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
 
-/* Sends every definition again: somebody new is listening. */
+/* Sends every definition again, for a new listener. */
 void activity__repeat_definitions(void);
 
 /* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */

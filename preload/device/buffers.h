@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * buffers.h - CUPTI's buffers, as yield.c shares them between the shim, activity.c, and the program
+ * buffers.h - CUPTI's buffers, which yield.c shares between the shim (activity.c) and the program
  */
 #ifndef XPU_PRELOAD_BUFFERS_H
 #define XPU_PRELOAD_BUFFERS_H
@@ -13,7 +13,7 @@
 
 /*
  * CUPTI's callbacks, for the shim and for the program: see yield.c. They take no lock and, for the
- * shim, wait for nobody.
+ * shim, never wait.
  */
 void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records);
 void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,

@@ -10,17 +10,14 @@
 #include "wire/wire.h"
 
 #define MAX_CALLS	1024		/* in one record */
-#define MAX_CBID	4096		/* twice CUDA 13's */
+#define MAX_CBID	4096		/* twice as many as CUDA 13 has */
 
 _Static_assert(sizeof(CUpti_ActivityAPI) == 40, "API record");
 _Static_assert(offsetof(CUpti_ActivityAPI, start) == 8, "API record");
 _Static_assert(offsetof(CUpti_ActivityAPI, threadId) == 28, "API record");
 _Static_assert(offsetof(CUpti_ActivityAPI, correlationId) == 32, "API record");
 
-/*
- * What a runtime call does in the driver has no record of its own: CUPTI tells the outer one
- * alone.
- */
+/* The driver calls inside a runtime call have no records: CUPTI records the outer call alone. */
 static const CUpti_ActivityKind kinds[] = {
 	CUPTI_ACTIVITY_KIND_RUNTIME,
 	CUPTI_ACTIVITY_KIND_DRIVER,
@@ -28,7 +25,7 @@ static const CUpti_ActivityKind kinds[] = {
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* A run of one thread's: CUPTI has a buffer for each thread, so that they come in long ones. */
+/* A run of calls of one thread. CUPTI has a buffer for each thread, so runs are long. */
 static struct {
 	uint64_t time_ns;
 	uint32_t tid;
@@ -39,11 +36,11 @@ static struct {
 static atomic_int own_tid;
 
 /*
- * Before each launch, libcudart asks the driver for the kernel's name, for callbacks that want to
- * know: no call of the program's, and as many again as it launches.
+ * Before each launch, libcudart asks the driver for the kernel's name, for callbacks that need it.
+ * The program did not make these calls, and they would be as many as its launches.
  */
 static const char asked_for_tools[] = "cuKernelGetName";
-static uint32_t asked_for_tools_cbid;	/* 0: there is none */
+static uint32_t asked_for_tools_cbid;	/* 0: this driver does not have it */
 
 static uint8_t named[NR_KINDS][MAX_CBID / 8];	/* bitmaps: wire.c has the name */
 
@@ -58,7 +55,7 @@ static void leave_out_names(const struct cupti *c)
 		    CUPTI_SUCCESS && name && !strcmp(name, asked_for_tools))
 			asked_for_tools_cbid = cbid;
 	}
-	/* Where CUPTI can, it need not measure them; the others are dropped below. */
+	/* If CUPTI can, it does not measure these calls; otherwise they are dropped below. */
 	if (asked_for_tools_cbid && c->activity_enable_driver_api)
 		c->activity_enable_driver_api(asked_for_tools_cbid, 0);
 }
@@ -68,7 +65,7 @@ CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
 	CUptiResult err = CUPTI_ERROR_NOT_SUPPORTED;
 	size_t i;
 
-	/* Before any record: what pthread_self() says means nothing outside of the process. */
+	/* Set before any record is made: pthread_self() means nothing outside of the process. */
 	*what = "cuptiSetThreadIdType";
 	if (on && c->set_thread_id_type)
 		err = c->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -118,7 +115,7 @@ void calls__pack(const struct cupti *c, const CUpti_ActivityAPI *call)
 	if (call->threadId == (uint32_t)atomic_load_explicit(&own_tid, memory_order_relaxed) ||
 	    (!runtime && call->cbid == asked_for_tools_cbid))
 		return;
-	/* One that was not over when it was handed out has no end. */
+	/* A call that was not over when CUPTI handed it out has no end. */
 	if (!call->start || call->end < call->start || duration_ns > XPU_CALL_MAX_NS ||
 	    call->cbid >= MAX_CBID) {
 		wire__counters.nr_bad_calls++;

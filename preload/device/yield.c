@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs that use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
- * subscriber, and one owner of activity buffers, so the shim lets go as soon as the program asks
- * for either, and comes back when the program has let go. What it does in between is as without
- * the shim.
+ * Lets programs use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
+ * subscriber and one owner of activity buffers. So the shim lets go as soon as the program asks to
+ * be either, and comes back when the program has let go. In between CUPTI works as without the
+ * shim.
  *
- * CUPTI gives a full buffer to the callback that is registered then, not to the one that it had the
- * buffer from: a flush of the shim's would give the shim the program's buffers, and the other way
- * round. So CUPTI never gets the program's callbacks. It gets activity.c's, which know the shim's
- * own buffers and pass everything else on to the program.
+ * CUPTI gives a full buffer to the callback that is registered at that time, even if another
+ * callback provided it. So a flush by the shim could give the shim the program's buffers, and the
+ * reverse. Therefore CUPTI never gets the program's callbacks. It gets those of activity.c, which
+ * know the shim's own buffers and pass all other buffers on to the program.
  *
- * This works for programs that are linked to CUPTI. Those that look its functions up with dlsym()
- * find CUPTI in use.
+ * This works for programs that are linked to CUPTI. A program that looks its functions up with
+ * dlsym() finds CUPTI in use.
  */
 #include "device/yield.h"
 
@@ -29,18 +29,19 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define QUIET_NS	500000000	/* after its last call: another one may follow */
+#define QUIET_NS	500000000	/* after the program's last call: another may follow */
 
-static atomic_int nr_calls;			/* going on */
-static atomic_uint_fast64_t last_call_ns;	/* when the last one ended */
-static atomic_uint_fast64_t kinds;		/* that the program has enabled */
+static atomic_int nr_calls;			/* the program's calls into CUPTI in progress */
+static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
+static atomic_uint_fast64_t kinds;		/* kinds of activity that the program has enabled */
 static _Atomic(CUpti_BuffersCallbackRequestFunc) request;
 static _Atomic(CUpti_BuffersCallbackCompleteFunc) complete;
 static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
 static _Atomic(__typeof__(&cuptiActivityGetNextRecord)) get_next_record;
 
 static atomic_int nr_buffers_out;		/* the program's buffers that CUPTI has */
-static atomic_uint_fast64_t nr_records;		/* of device work, in those that came back */
+static atomic_uint_fast64_t nr_records;		/* records of device work in the program's returned
+						 * buffers */
 
 _Static_assert(CUPTI_ACTIVITY_KIND_COUNT <= 64, "a bit for each kind");
 
@@ -70,7 +71,7 @@ CUpti_TimestampCallbackFunc yield__clock(void)
 	return atomic_load(&timestamp);
 }
 
-/* The function that the program meant. */
+/* Return: CUPTI's own function, which the program meant to call. */
 static void *real(const char *name)
 {
 	void *fn = dlsym(RTLD_NEXT, name);
@@ -90,7 +91,10 @@ bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 	return true;
 }
 
-/* What the shim does not record: it would have to have been told of the launches, too. */
+/*
+ * Counts the program's device records, if a listener would have had them. The shim cannot record
+ * them, because it did not see their launches.
+ */
 static void count_records(uint8_t *data, size_t valid_bytes)
 {
 	__typeof__(&cuptiActivityGetNextRecord) next = atomic_load(&get_next_record);
@@ -135,14 +139,16 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 
 	if (!yield__request(&copy, &bytes, &max_records) || !copy)
 		return false;
-	/* A buffer that is too small goes back empty: it is the program's all the same. */
+	/* If the program's buffer is too small, it goes back empty. */
 	if (bytes < valid_bytes)
 		valid_bytes = 0;
 	memcpy(copy, data, valid_bytes);
 	return yield__complete(context, stream_id, copy, bytes, valid_bytes) && valid_bytes;
 }
 
-/* Around a call of the program's; for every thread that is in one, the shim stays away. */
+/*
+ * Begins a call of the program into CUPTI. The shim stays away while any thread is in such a call.
+ */
 static void begin(const char *name)
 {
 	atomic_fetch_add(&nr_calls, 1);
@@ -191,7 +197,7 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 
 	REAL(cuptiActivityRegisterCallbacks);
 	begin("cuptiActivityRegisterCallbacks");
-	if (!requested || !completed)	/* CUPTI has words for that */
+	if (!requested || !completed)	/* CUPTI returns the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
 	*(void **)&next = real("cuptiActivityGetNextRecord");
 	atomic_store(&get_next_record, next);
@@ -252,7 +258,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 	CUptiResult err;
 
 	REAL(cuptiActivityDisable);
-	/* What the program has not enabled would be what the shim has. */
+	/* A kind that the program has not enabled is the shim's, and stays enabled. */
 	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
 		return CUPTI_SUCCESS;
 	atomic_fetch_add(&nr_calls, 1);

@@ -8,7 +8,10 @@
 
 #include "dwarf_expr.h"
 
-/* From glibc 2.35. One built with a newer header runs with an older library, and the reverse. */
+/*
+ * From glibc 2.35 on. A shim that was built with a newer header runs with an older library, and the
+ * reverse.
+ */
 #if !__GLIBC_PREREQ(2, 35)
 struct dl_find_object {
 	unsigned long long dlfo_flags;
@@ -41,7 +44,7 @@ enum {
 	DW_OP_breg31 = 0x8f, DW_OP_bregx = 0x92,
 };
 
-/* Bytes being read, and where they end; once bad, always bad. */
+/* Bytes that are being read, and their end. After a bad read, all further reads fail. */
 struct bytes {
 	const uint8_t *p, *end;
 	bool bad;
@@ -123,7 +126,7 @@ static void skip(struct bytes *b, uint64_t size)
 		b->p += size;
 }
 
-/* A pointer in one of the encodings that linkers write; not an indirect one. */
+/* Reads a pointer in one of the encodings that linkers write, except indirect ones. */
 static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 {
 	uint64_t base = 0, v;
@@ -168,7 +171,7 @@ static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The FDE whose range may hold @pc, by the linker's sorted table. NULL if there is none. */
+/* Return: the FDE whose range may hold @pc, from the linker's sorted table, or NULL. */
 static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint64_t pc)
 {
 	struct bytes b = { hdr, end, false };
@@ -281,7 +284,7 @@ static int find_entry(uint64_t pc, struct fde *e)
 		return -ENOENT;
 	b = entry_bytes(fde, start, end);
 	at = (uintptr_t)b.p;
-	id = take(&b, 4);		/* how far before this is the CIE */
+	id = take(&b, 4);		/* the CIE is so many bytes before this */
 	if (b.bad || !id ||
 	    read_cie(entry_bytes((const uint8_t *)(at - id), start, end), e, &enc))
 		return -EINVAL;
@@ -312,7 +315,7 @@ struct machine {
 
 static void set(struct cfi_row *row, uint64_t reg, enum cfi_how how, int64_t v)
 {
-	if (reg < CFI_NR_REGS)			/* the others are not kept across calls */
+	if (reg < CFI_NR_REGS)			/* other registers are not kept across calls */
 		row->regs[reg] = (struct cfi_rule){ how, v };
 }
 
@@ -468,7 +471,7 @@ static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b
 	return false;
 }
 
-/* Runs instructions until they are about code behind @pc. */
+/* Runs instructions until they concern code behind @pc. */
 static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	uint64_t loc = e->pc;
@@ -496,7 +499,7 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 	if (err)
 		return err;
 	memset(row, 0, sizeof(*row));
-	row->regs[CFI_RIP].how = CFI_UNDEFINED;		/* unless it says where */
+	row->regs[CFI_RIP].how = CFI_UNDEFINED;		/* unless the instructions say where */
 	row->signal = e.signal;
 	row->start = e.pc;
 	row->end = e.pc + e.range;
@@ -513,7 +516,7 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 
 static struct bytes expr_bytes(uint64_t expr)
 {
-	/* Its bounds were checked when the row was made. */
+	/* The expression's bounds were checked when the row was made. */
 	struct bytes b = { (const uint8_t *)expr, (const uint8_t *)expr + 10, false };
 	uint64_t size = take_uleb(&b);
 
@@ -533,7 +536,7 @@ bool cfi__is_breg(uint64_t expr, uint8_t reg, bool deref, int64_t *off)
 	return !b.bad && b.p == b.end;
 }
 
-/* Constants and registers: what an operation pushes without popping. */
+/* Evaluates operations that push without popping: constants and registers. */
 static bool produce(uint8_t op, struct bytes *b, const uint64_t *regs, uint64_t *value)
 {
 	uint64_t reg;
@@ -562,7 +565,7 @@ static bool produce(uint8_t op, struct bytes *b, const uint64_t *regs, uint64_t 
 	return false;
 }
 
-/* Where a branch leads. Return: whether that is in the expression. */
+/* Follows a branch. Return: whether its target is in the expression. */
 static bool jump(struct bytes *b, const uint8_t *start, int64_t by)
 {
 	if (by < start - b->p || by > b->end - b->p)

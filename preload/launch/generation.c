@@ -27,7 +27,10 @@ static int get_counts(struct dl_phdr_info *info, size_t size, void *data)
 
 #define MAX_GLOBAL	16384
 
-/* The loader's variables with so many objects loaded; returns whether nothing changed meanwhile. */
+/*
+ * Copies the loader's variables. Return: whether no object was loaded meanwhile; *@c counts the
+ * objects.
+ */
 static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, struct counts *c)
 {
 	struct counts before;
@@ -37,12 +40,12 @@ static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, s
 		return false;
 	for (i = 0; i < nr; i++)
 		picture[i] = ((const volatile uint64_t *)global)[i];
-	/* Another thread may load something, too. */
+	/* Another thread may load an object at the same time. */
 	return dl_iterate_phdr(get_counts, c) == 1 && c->loads == before.loads &&
 	       c->loaded == before.loaded;
 }
 
-/* Loads @name and looks which of the loader's variables count that. */
+/* Loads @name and checks which of the loader's variables count that. */
 static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 {
 	static uint64_t pictures[3][MAX_GLOBAL / sizeof(uint64_t)];
@@ -54,7 +57,7 @@ static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 	handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
 	if (handle) {
 		dlclose(handle);
-		return false;		/* loading it would not load it */
+		return false;		/* it is loaded already, so nothing would change */
 	}
 	good[0] = take_picture(global, nr, pictures[0], &c[0]);
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -105,6 +108,6 @@ bool generation__find(void)
 		return false;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
 		found = try_generation(global, nr, names[i]);
-	dlerror();			/* not for the application to see */
+	dlerror();			/* hide the error from the application */
 	return found;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generation.h - whether the process's code is what it was
+ * generation.h - tells whether the process's code has changed
  *
  * The dynamic loader counts the objects it has mapped, for dl_iterate_phdr(), which would take its
- * lock. What was found out about code is good as long as the count is: another object can only be
- * where one was unloaded if it was loaded since. The counter has no name; generation__find() finds
- * out where it is.
+ * lock. Facts about code stay valid while the count is unchanged: another object can only be at an
+ * unloaded object's address if it was loaded since. The counter has no name; generation__find()
+ * finds its address.
  */
 #ifndef XPU_PRELOAD_GENERATION_H
 #define XPU_PRELOAD_GENERATION_H
@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 extern const volatile uint64_t *generation__nr_loads;
-/* In the first namespace: unloading counts, too. NULL if it is not known. */
+/* The loader's counter for its first namespace, which also counts unloads. NULL if unknown. */
 extern const volatile uint32_t *generation__nr_loaded;
 
-/* Takes the loader's locks. Return: whether the other one may be called. */
+/* Finds the counter; takes the loader's locks. Return: whether generation() may be called. */
 bool generation__find(void);
 
-/* Another one is another. */
+/* Return: a number that differs after every change of the process's code. */
 static inline uint64_t generation(void)
 {
 	return 2 * *generation__nr_loads -

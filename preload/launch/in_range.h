@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * in_range.h - what launch.c asks of the NVTX ranges that are open, which are those of ranges.c
- */
+/* in_range.h - functions of ranges.c, for open NVTX ranges, that launch.c calls */
 #ifndef XPU_PRELOAD_IN_RANGE_H
 #define XPU_PRELOAD_IN_RANGE_H
 
 #include <stdbool.h>
 
-/* This thread has got a log: what waited for it goes there. */
+/* This thread has got a log: moves the events that waited for it there. */
 void ranges__have_log(void);
 
 /*
@@ -16,7 +14,7 @@ void ranges__have_log(void);
  */
 bool ranges__sync(void);
 
-/* Tells of every path of ranges again. On any thread. */
+/* Sends the definition of every path of ranges again. On any thread. */
 void ranges__repeat(void);
 
 #endif /* XPU_PRELOAD_IN_RANGE_H */

@@ -2,7 +2,8 @@
 /*
  * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
  * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock,
- * no allocation, no system call, no shared line; but where modules are unloaded, see names.h.
+ * no allocation, no system call, no shared cache line; for programs that unload modules see
+ * names.h.
  */
 #include "launch/launch.h"
 
@@ -29,15 +30,19 @@
 #include "launch/wait.h"
 #include "xpu_record.h"
 
-/* One per thread that has launched. In pages of its own, so that the totals outlive the thread. */
+/*
+ * One for each thread that has launched, in pages of its own, so that the totals outlive the
+ * thread.
+ */
 struct launcher {
 	struct xpu_slot slot;
-	struct paths *paths;			/* behind this */
-	struct unwinder *unwinder;		/* behind that, or NULL */
+	struct paths *paths;			/* in memory behind this struct */
+	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
-	unsigned int level;			/* launches being told of: 2 or more in handlers */
+	unsigned int level;			/* launches in progress: 2 or more in signal
+						 * handlers */
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
-	atomic_uint_fast64_t nr_launches;	/* written by its thread alone */
+	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
 	struct launcher *next;
 	atomic_bool dead;			/* its thread has ended */
@@ -48,10 +53,12 @@ struct launcher {
 static __thread struct launcher *this_thread INITIAL_EXEC;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
-static struct launcher *threads;			/* under lock */
-static struct launch_totals dead;		/* of threads that are gone */
-static atomic_uint_fast64_t nr_nested;		/* in a signal handler that interrupted one */
-static atomic_uint_fast64_t nr_untagged;	/* for want of memory; counted, so missed */
+static struct launcher *threads;			/* used under lock */
+static struct launch_totals dead;		/* totals of threads that have ended */
+static atomic_uint_fast64_t nr_nested;		/* launches in signal handlers that interrupted a
+						 * launch */
+static atomic_uint_fast64_t nr_untagged;	/* launches without memory for a tag; counted, so
+						 * reported as missing */
 static HOT_DATA atomic_bool enabled;
 
 const struct cupti *launch__cupti;
@@ -73,8 +80,9 @@ static size_t launcher_bytes(void)
 }
 
 /*
- * The first launch of a thread. NULL when memory is short: the launch goes untagged. It may be in a
- * signal handler that interrupted malloc(), and one might come while the lock is held.
+ * Makes the struct at the first launch of a thread. Return: NULL if memory is short, and the launch
+ * goes untagged. This may run in a signal handler that interrupted malloc(), and a signal may
+ * arrive while the lock is held.
  */
 static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 {
@@ -85,7 +93,7 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	signals__block(&old);
 	t = this_thread;
 	if (t)
-		goto out;		/* a signal handler was quicker */
+		goto out;		/* a signal handler has done it meanwhile */
 	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;
@@ -112,7 +120,10 @@ out:
 	return t;
 }
 
-/* The log says in which ranges the launches behind are: so it must before there is one. */
+/*
+ * Logs the thread's present range before a launch, because the log says which ranges the launches
+ * behind the entry are in.
+ */
 static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 {
 	if (ranges__sync() && atomic_load(&t->range_logged) != t->slot.range_id)
@@ -120,8 +131,8 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 }
 
 /*
- * A chain that was walked, which is in @slot, or none: Python's frames come into it, and it is told
- * of. @known: its path may be remembered.
+ * Records a launch whose chain was walked and is in @slot, or that has none: adds Python's frames
+ * and logs it, or calls the probe. @known: its path may be remembered.
  */
 static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct xpu_slot *slot,
 						      unsigned int level, enum python_mode python,
@@ -137,7 +148,7 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 }
 
 /*
- * Every launch is told of here, every call that has waited, and every graph node that is made:
+ * Records every launch, every call that has waited, and every graph node that is made:
  *
  *	paths__guess()		which path is it likely to be, by what followed the last time?
  *	unwinder__chain()	is it that one, or else, what is it?
@@ -178,7 +189,10 @@ static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, s
 	return ticks;
 }
 
-/* A launch by a signal handler while another one is told of, which must not notice. */
+/*
+ * Records a launch by a signal handler that interrupted the recording of another launch, without
+ * any effect on that one.
+ */
 static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpti_CallbackId cbid,
 							const CUpti_CallbackData *d)
 {
@@ -196,8 +210,8 @@ static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpt
 }
 
 /*
- * A graph node was made. Within a captured launch the slot still names it, so that its own record
- * is not waited for; after an explicit call it names none.
+ * A graph node was made. Within a captured launch the slot still names that launch, so that nobody
+ * waits for its device record; after an explicit call the slot names none.
  */
 static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
 {
@@ -263,7 +277,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	}
 }
 
-/* From here on the time is the call's own, or from @ticks on, if it is not 0. */
+/* Begins to measure a call, from now on, or from @ticks on if that is not 0. */
 static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
 			      uint64_t ticks)
 {
@@ -273,11 +287,14 @@ static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const C
 	*d->correlationData = ticks ? ticks : clock__ticks();
 }
 
-/* A call took long: it may have waited for the device. Now it is over, and its thread has time. */
+/*
+ * A call took long, so it may have waited for the device. It is over now, so its thread has time.
+ */
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	struct launcher *t = this_thread;		/* there when the call began to be measured */
+	struct launcher *t = this_thread;		/* exists since the call began to be
+							 * measured */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.cbid = cbid,
@@ -292,7 +309,7 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 	tell(t, &slot, t->level);
 }
 
-/* A thread that waits and has launched nothing so far: says where its slot is. */
+/* Announces the slot of a thread that waits and has not launched anything so far. */
 static __attribute__((noinline, cold)) struct launcher *introduce(void)
 {
 	struct launcher *t = launcher__new();
@@ -302,7 +319,7 @@ static __attribute__((noinline, cold)) struct launcher *introduce(void)
 	return t;
 }
 
-/* A call that is no launch: it waits, or says what there is to wait for. */
+/* Handles a call that is no launch: it waits, or it records an event that may be waited for. */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
@@ -389,7 +406,9 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
 	ticks = tell(t, &t->slot, 0);
-	/* Behind the launch's record: who sees the count can send what it counts. */
+	/*
+	 * Counted after the launch is logged: a thread that sees the count can send what it counts.
+	 */
 	atomic_store_explicit(&t->nr_launches,
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_release);
@@ -541,6 +560,6 @@ void launch__forked(void)
 {
 	atomic_store(&enabled, false);
 	pthread_mutex_init(&lock, NULL);
-	/* What is in its log is the parent's to send, and no probe site may be called here. */
+	/* The parent sends the entries of this log, and a child must not call a probe site here. */
 	this_thread = NULL;
 }

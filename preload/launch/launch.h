@@ -20,58 +20,64 @@ extern const struct cupti *launch__cupti;
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);
 
-/* Whether the driver API call @name puts work on a device that CUPTI makes a record of. */
+/* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
 bool launch__is_launch(const char *name);
 
 /* Starts and stops tagging, at once for every thread. */
 void launch__enable(bool on);
 
-/* What was tagged and logged so far, none of it still in a log, and by how many threads. */
+/* The counts of launches and range events so far, all of them sent, and of threads. */
 struct launch_totals {
 	uint64_t nr_launches, nr_threads, nr_ranges;
 };
 
-/* Sends what threads have logged. */
+/* Sends all threads' logs. */
 void launch__send(struct launch_totals *totals);
 
-/* ---- for ranges.c, of the calling thread ---- */
+/* ---- for ranges.c, about the calling thread ---- */
 
-/* Whether this interrupts a launch. */
+/* Whether the caller interrupts a launch, as a signal handler may. */
 bool launch__inside(void);
 
-/* Return: whether it has a log; false: no memory. */
+/* Gives the thread a log. Return: whether it has one; false without memory. */
 bool launch__make_log(void);
 
 /**
  * launch__log_range - log an event of NVTX ranges
  * @time_ns: 0 for now
- * @id: the innermost that is open, or with XPU_RANGE_MARK the mark
- * @code: as struct xpu_log_entry.path_id has it
+ * @id: the innermost open range, or with XPU_RANGE_MARK the mark
+ * @code: as in struct xpu_log_entry.path_id
  *
  * Return: whether it is in the log.
  */
 bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 
 /*
- * Launches from now on are in that range. @logged: their log says so; if not, ranges__sync() is
- * called before the next one.
+ * Sets the range of the thread's launches from now on. @logged: the thread's log says so; if not,
+ * ranges__sync() is called before the next launch.
  */
 void launch__set_range(uint32_t id, bool logged);
 
-/* What any thread's log says of that is not to be gone by, as above. */
+/*
+ * Marks the range in every thread's log as out of date, so that ranges__sync() is called before the
+ * next launch.
+ */
 void launch__forget_ranges(void);
 
 /*
- * In what range the log has this thread. Another thread may say that this is not so any more.
- * NULL: it has no log.
+ * Return: the address of the id of the NVTX range that this thread's log entries belong to. Another
+ * thread may set it to LAUNCH_RANGE_UNKNOWN. NULL: the thread has no log.
  */
 #define LAUNCH_RANGE_UNKNOWN	0xffffffffu
 _Atomic unsigned int *launch__range_logged(void);
 
-/* Tells of every call path again: somebody new is listening. */
+/* Sends the definition of every call path again, for a new listener. */
 void launch__repeat_definitions(void);
 
-/* Forgets what threads have logged while nobody listened; before launch__enable(true). */
+/*
+ * Forgets the entries that threads logged while nobody listened; to be called before
+ * launch__enable(true).
+ */
 void launch__discard(void);
 
 /* The calling thread ends. */

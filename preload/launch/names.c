@@ -9,9 +9,9 @@
 #include "xpu_record.h"
 
 /*
- * Some 7 MiB of addresses, of which what is used is touched. Names that find no room, nodes whose place
- * another one has taken, and launches whose records take so long that as many others have come since,
- * are left to CUPTI.
+ * Some 7 MiB of address space, of which only the used part is touched. CUPTI's own names are used
+ * for names that find no room, for nodes whose place another node has taken, and for launches whose
+ * records come so late that NR_LAUNCHES others have come since.
  */
 #define NR_NAMES	16384		/* these are powers of two */
 #define NR_PLACES	1024
@@ -32,7 +32,8 @@ struct node {
 
 struct names {
 	_Atomic(struct name *) by_text[NR_NAMES];
-	_Atomic(struct name *) by_place[NR_PLACES];	/* where the driver had it last */
+	_Atomic(struct name *) by_place[NR_PLACES];	/* by the address where the driver last had
+							 * the text */
 	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id and index; 0: none */
 	struct node nodes[NR_NODES];
 	atomic_size_t used;
@@ -69,11 +70,14 @@ static struct name *name__new(struct names *t, const char *text, size_t len)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&t->used, &at, at + bytes));
 	n = (struct name *)(t->texts + at);
-	memcpy(n->text, text, len);	/* what follows is zero */
+	memcpy(n->text, text, len);	/* the memory behind it is zero */
 	return n;
 }
 
-/* Without malloc(), which a launch in a signal handler may have interrupted. */
+/*
+ * Return: the name, added if it is new. Does not call malloc(), which a launch in a signal handler
+ * may have interrupted.
+ */
 static struct name *names__find(struct names *t, const char *text)
 {
 	size_t len = strnlen(text, XPU_STRING_MAX - 1), i;
@@ -100,7 +104,7 @@ static struct name *names__find(struct names *t, const char *text)
 	return NULL;
 }
 
-/* For others the callback's symbolName may be anything. */
+/* Whether @cbid launches a kernel: for other calls the callback's symbolName may be anything. */
 static bool launches_kernel(CUpti_CallbackId cbid)
 {
 	switch (cbid) {

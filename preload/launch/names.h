@@ -2,11 +2,11 @@
 /*
  * names.h - names of kernels in programs that unload modules
  *
- * CUPTI remembers a kernel's name by the place where the driver keeps it, and goes on doing so when
- * the module is gone and another kernel's name is in that place (seen with 13.0): the device record
- * of that kernel has the name of the first. What the callback of the launch says is right. So from
- * the first unload on, launches are noted with their names, and a record's name is that of its
- * launch.
+ * CUPTI remembers a kernel's name by the address where the driver keeps it. When the module is gone
+ * and another kernel's name is at that address, CUPTI still returns the old name (seen with 13.0):
+ * the device record of the new kernel has the name of the old one. The callback of the launch has
+ * the right name. So from the first unload on, launches are noted with their names, and a record
+ * gets the name of its launch.
  */
 #ifndef XPU_PRELOAD_NAMES_H
 #define XPU_PRELOAD_NAMES_H
@@ -25,22 +25,24 @@ static inline bool names__wanted(void)
 	return atomic_load_explicit(&names__table, memory_order_relaxed);
 }
 
-/* A module goes, or may have gone. On any thread. */
+/* A module is unloaded, or may have been. On any thread. */
 void names__start(void);
 
-/* Once names are wanted, at a launch's entry. On any thread, in signal handlers, too. */
+/*
+ * Notes the name at a launch's entry, once names are noted. On any thread, in signal handlers, too.
+ */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 
-/* The same where a launch is captured: @node is what it made. And where graphs are copied. */
+/* Note the name for @node, which a captured launch has made, and for copies of nodes. */
 void names__captured(uint64_t node, uint32_t correlation_id);
 void names__cloned(uint64_t node, uint64_t original);
 
 /**
- * names__of - a kernel's name, as its launch had it
- * @node: its node, if it is one of a graph, or 0
- * @correlation_id: else of its launch
+ * names__of - find a kernel's name, as its launch gave it
+ * @node: the graph node of the kernel, or 0
+ * @correlation_id: the launch's, if there is no node
  *
- * Return: the name, which stays; NULL: it was not noted.
+ * Return: the name, which is never freed; NULL if it was not noted.
  */
 const char *names__of(uint64_t node, uint32_t correlation_id);
 

@@ -14,14 +14,14 @@
 #include "xpu_record.h"
 
 /*
- * Memory is taken as paths come: a training step of PyTorch has some 500 of 65 frames, which is
- * 300 KB. When it is full, all is forgotten and what is still in use comes back.
+ * Memory is taken as paths come: a training step of PyTorch has some 500 of 65 frames, which is 300
+ * KB. When it is full, all paths are forgotten, and those that are still in use come back.
  */
 #define PATHS_MAX	(2u << 20)
 #define TRACES_MAX	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
-#define MAX_PLACES	16		/* of a path */
+#define MAX_PLACES	16		/* of one path */
 
 struct path {
 	struct path *next;		/* in its bucket */
@@ -33,44 +33,48 @@ struct path {
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
-	bool wait;			/* of calls that waited: has no number, is not told of */
+	bool wait;			/* the path of a call that waited: has no number, is never
+					 * defined */
 	uint64_t frames[];
 };
 
 /*
- * There may be several ways to come by a path: two calls in a line of Python, or one function from
- * two stacks of unlike size. Each has its own place in the circle that the program goes in. In one
- * cache line is what a launch needs that comes from where it was expected.
+ * A path may be reached in several ways: by two calls in one line of Python, or by one function
+ * from two stacks of different size. Each way is a place in the loop that the program runs. One
+ * cache line has all that a launch from the expected place needs.
  */
 struct place {
-	_Alignas(64) struct place *then;	/* of the launch after the last one from here */
-	const struct unwind_trace *unwind;	/* what it is known by; NULL: that is not known */
-	const struct python_trace *python;	/* the same, unless mode is PYTHON_OFF */
+	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
+						 * launch from here */
+	const struct unwind_trace *unwind;	/* the trace that identifies the place; NULL: not
+						 * known */
+	const struct python_trace *python;	/* the trace of Python's frames, unless mode is
+						 * PYTHON_OFF */
 	struct path *path;
 	uint32_t id, cbid;		/* the path's */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode */
-	uint32_t traced_bytes;		/* both, from unwind on ... */
+	uint32_t traced_bytes;		/* of both traces, from unwind on ... ... */
 	uint32_t trace_bytes;		/* ... and the room for them */
 	struct place *next;		/* of its path */
-	uint64_t key;			/* another one is another place */
+	uint64_t key;			/* differs between the places of a path */
 };
 
-/* What every launch needs is in one cache line, the log's head in it. */
+/* The members that every launch needs are in one cache line, with the log's head. */
 struct paths {
-	_Alignas(64) struct place *last;	/* of the last launch; NULL: not known */
-	uint64_t end;			/* up to there the log has room */
-	uint32_t listeners;		/* as it was at the last launch */
-	atomic_bool by_ticks;		/* the log's clock is good for what is logged from now on */
-	atomic_bool has_ranges;		/* there were such entries in the log */
+	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: not known */
+	uint64_t end;			/* the log has room up to this entry */
+	uint32_t listeners;		/* the global counter at the last launch */
+	atomic_bool by_ticks;		/* the log's clock is good for entries from now on */
+	atomic_bool has_ranges;		/* the log has had entries of ranges */
 	atomic_bool busy;
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
-	struct place *wait;		/* of the last call that waited */
+	struct place *wait;		/* the place of the last call that waited */
 	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
 	struct arena arena;		/* of paths */
-	struct arena traces;		/* of places and what they are known by */
+	struct arena traces;		/* of places and their traces */
 };
 
 _Static_assert(offsetof(struct paths, entries) ==
@@ -79,7 +83,7 @@ _Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 6
 
 HOT_DATA bool paths__enabled;
 static atomic_uint last_path_id, last_log_id;
-static HOT_DATA atomic_uint listeners;		/* how often one has come */
+static HOT_DATA atomic_uint listeners;		/* how many listeners have come so far */
 
 void paths__init(void)
 {
@@ -96,7 +100,7 @@ size_t paths__bytes(void)
 	return sizeof(struct paths);
 }
 
-/* Under busy. For the log's entries so far, and for some to come. */
+/* Reads the clock for the log's entries so far and for some to come. Under busy. */
 static void paths__read_clock(struct paths *p)
 {
 	struct xpu_log *log = &p->log;
@@ -138,13 +142,13 @@ static void paths__leave(struct paths *p)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-/* The kernel and other threads read head, and the entries before it. */
+/* Return: the log's head. The kernel and other threads read head and the entries before it. */
 static uint64_t paths__head(const struct paths *p)
 {
 	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
 }
 
-/* Under busy: the log begins at @head now. */
+/* Makes the log begin at @head. Under busy. */
 static void paths__begin(struct paths *p, uint64_t head)
 {
 	const struct xpu_log_entry *e;
@@ -161,7 +165,7 @@ static void paths__begin(struct paths *p, uint64_t head)
 	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
 }
 
-/* Under busy. */
+/* Sends the log's entries. Under busy. */
 static void send(struct paths *p)
 {
 	uint64_t head;
@@ -190,7 +194,7 @@ void paths__discard(struct paths *p)
 	paths__leave(p);
 }
 
-/* Begins the log anew behind its end. */
+/* Empties the full log, after sending it. Return: whether there is room. */
 static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 {
 	if (!paths__take(p))
@@ -201,7 +205,7 @@ static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 	return true;
 }
 
-/* @time_ns: 0 for now. Return: the ticks just before, 0 if there is no room. */
+/* @time_ns: 0 for now. Return: the ticks just before the entry was made; 0 if there is no room. */
 static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
 				  uint32_t path_id)
 {
@@ -242,7 +246,7 @@ static inline bool path__is(const struct path *path, const struct xpu_slot *slot
 		       slot->nr_frames * sizeof(path->frames[0]));
 }
 
-/* Where to look; what is found is compared whole. */
+/* Return: the hash to search by; a path that is found is compared whole. */
 static uint64_t hash_slot(const struct xpu_slot *slot)
 {
 	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
@@ -264,7 +268,10 @@ static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, ui
 	return NULL;
 }
 
-/* Forgets all paths; their launches must be gone before, for nobody could be told of them again. */
+/*
+ * Forgets all paths. Their launches must be sent before, because the paths could not be defined
+ * again for a new listener. Return: whether that worked.
+ */
 static bool paths__clear(struct paths *p)
 {
 	if (!paths__take(p))
@@ -279,7 +286,7 @@ static bool paths__clear(struct paths *p)
 	return true;
 }
 
-/* NULL when there is neither room nor a way to make some. */
+/* Return: a new path, or NULL if there is no room and none can be made. */
 static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
 {
 	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
@@ -338,9 +345,9 @@ void paths__repeat(struct paths *p)
 	paths__leave(p);
 }
 
-/* ---- what they are made from ----------------------------------------------------------------- */
+/* ---- traces of paths ----------------------------------------------------------------- */
 
-/* Makes room for places and what is known of them: they come back as they are needed. */
+/* Forgets all places and their traces, to make room: they come back as they are needed. */
 static void paths__forget_places(struct paths *p)
 {
 	struct path *path = atomic_load_explicit(&p->newest, memory_order_relaxed);
@@ -353,7 +360,10 @@ static void paths__forget_places(struct paths *p)
 	arena__clear(&p->traces);
 }
 
-/* Which of its path's it is by @key; a new one, or one that is used again. NULL: no room. */
+/*
+ * Return: the place of @path with @key; if there is none, a new place or the oldest one, used
+ * again; NULL without room.
+ */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
 {
 	struct place *place;
@@ -382,8 +392,8 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 }
 
 /*
- * Where the last chain, which is @path's, came from. What it was made from is kept there. NULL: no
- * room.
+ * Keeps the traces of the last chain, which is that of @path, in a place. Return: the place, or
+ * NULL without room.
  */
 static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
 				       const struct python *python, enum python_mode mode)
@@ -395,7 +405,7 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 	uint8_t *traces;
 	size_t bytes;
 
-	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's begins a cache line */
+	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's trace begins a cache line */
 	if (unwind_bytes)
 		key = unwinder__trace_key(u);
 	if (python_bytes)
@@ -405,7 +415,7 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 		return place;
 	traces = (uint8_t *)place->unwind;
 	if (unwind_bytes + python_bytes > place->trace_bytes) {
-		/* Should it grow, it must be kept elsewhere: there is no room behind it. */
+		/* Some room for growth: a trace that outgrows its room must move. */
 		bytes = (unwind_bytes + python_bytes) * 5 / 4;
 		traces = arena__alloc(&p->traces, bytes);
 		if (!traces)
@@ -449,7 +459,10 @@ HOT_CODE const struct unwind_trace *paths__guess(const struct paths *p, const st
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A path that is not the one that followed the last time. */
+/*
+ * Return: the path of a launch that does not follow the last launch as it did before; added if it
+ * is new.
+ */
 static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
 {
 	uint64_t hash = hash_slot(slot);
@@ -464,8 +477,8 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 }
 
 /*
- * What the next launch is likely to be compared with comes nearer while the program goes on. It has
- * read much else by then.
+ * Prefetches the data that the next launch is likely to be compared with, while the program goes
+ * on: the program evicts them between launches.
  */
 static inline void place__prefetch(const struct place *place)
 {
@@ -482,13 +495,13 @@ static void path__describe(const struct path *path, struct xpu_slot *slot)
 	slot->flags = path->flags;
 }
 
-/* @path: NULL if it could not be kept; else @id is its number */
+/* @path: NULL if the path could not be kept; else @id is its number */
 static inline uint64_t paths__log_launch(struct paths *p, const struct path *path, uint32_t id,
 					 struct xpu_slot *slot)
 {
 	uint64_t ticks;
 
-	/* The slot says what a listener must know of the thread. */
+	/* A new listener learns about the thread from the slot, so call the probe. */
 	if (__builtin_expect(p->listeners != atomic_load_explicit(&listeners, memory_order_relaxed),
 			     0)) {
 		p->listeners = atomic_load_explicit(&listeners, memory_order_relaxed);
@@ -506,7 +519,7 @@ static inline uint64_t paths__log_launch(struct paths *p, const struct path *pat
 	return 0;
 }
 
-/* A call that has waited, from @path, is not logged: the probe is called for each. */
+/* Calls the probe for a call from @path that has waited: such calls are not logged. */
 static __attribute__((noinline)) uint64_t paths__tell_wait(struct xpu_slot *slot,
 							   const struct path *path)
 {
@@ -556,7 +569,7 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
 	place = path ? paths__trace(p, path, u, python, mode) : NULL;
-	if (p->last)			/* it may have been forgotten */
+	if (p->last)			/* the last place may have been forgotten */
 		p->last->then = place;
 	p->last = place;
 	return paths__log_launch(p, path, path ? path->id : 0, slot);

@@ -9,13 +9,13 @@
 #include "xpu_record.h"
 
 /*
- * In a ring, since there may be no malloc() where a launch is refused. What is pushed out of it, by
- * a program that does nothing else, is pending in the result.
+ * A ring, because malloc() may not be called where a launch is refused. If a program has so many
+ * launches refused that some are pushed out of the ring, they stay pending in the result.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096
 
-static atomic_uint_fast64_t refused[NR_REFUSED];	/* 0: none; else result and id */
+static atomic_uint_fast64_t refused[NR_REFUSED];	/* 0: empty; else result and id */
 static atomic_uint next;
 
 void refused__add(uint32_t correlation_id, uint32_t result)
@@ -40,7 +40,7 @@ bool refused__drain(void)
 	for (; done != end; done++) {
 		what = atomic_exchange(&refused[done % NR_REFUSED], 0);
 		if (!what)
-			break;		/* it is being written */
+			break;		/* another thread is writing it */
 		r = wire__reserve(XPU_RECORD_REFUSED, 0, sizeof(*r));
 		r->correlation_id = (uint32_t)what;
 		r->result = what >> 32;

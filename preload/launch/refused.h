@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refused.h - launches that CUDA refused: no device work follows, so that nobody shall wait for it
+ * refused.h - reports launches that CUDA refused: no device work follows, so nobody should wait for
+ * it
  */
 #ifndef XPU_PRELOAD_REFUSED_H
 #define XPU_PRELOAD_REFUSED_H
@@ -11,7 +12,7 @@
 /* Launch @correlation_id returned @result, a CUresult. On any thread, in signal handlers, too. */
 void refused__add(uint32_t correlation_id, uint32_t result);
 
-/* Packs what was added. Under the activity lock. Return: whether there was anything. */
+/* Packs the refused launches. Under the activity lock. Return: whether there were any. */
 bool refused__drain(void);
 
 #endif /* XPU_PRELOAD_REFUSED_H */

@@ -19,7 +19,7 @@ static rule_t rule__make(enum kind kind, int64_t cfa_off, enum bp_how bp_how, in
 #define BEFORE	8
 #define AFTER	40
 
-/* The code around @ip, as far as it can be read, zero elsewhere. */
+/* Copies the code around @ip, as far as it can be read; the rest is zero. */
 static bool get_code(uint64_t ip, uint8_t *code)
 {
 	uint64_t page = ip & ~(PAGE - 1), from = ip - BEFORE, to = ip + AFTER;
@@ -36,7 +36,7 @@ static bool get_code(uint64_t ip, uint8_t *code)
 	return true;
 }
 
-/* What every C library's signal return is: mov $15, %rax; syscall. */
+/* Whether @at is a signal return, which in every C library is mov $15, %rax; syscall. */
 static bool is_signal_return(const uint8_t *at)
 {
 	static const uint8_t insns[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
@@ -44,7 +44,7 @@ static bool is_signal_return(const uint8_t *at)
 	return !memcmp(at, insns, sizeof(insns));
 }
 
-/* Whether a call ends where @at begins: only there do return addresses point. */
+/* Whether a call instruction ends where @at begins: return addresses point to such places only. */
 static bool follows_call(const uint8_t *at)
 {
 	int len, need;
@@ -76,8 +76,8 @@ out:
 }
 
 /*
- * Code that returns right after its call says where its frame is: add, pop and ret, as in Python's
- * perf trampolines. The row for it, if that is what @at is.
+ * Code that returns right after its call shows where its frame is, by add, pop and ret, as in
+ * Python's perf trampolines. Sets *@row for it. Return: whether @at is such code.
  */
 static bool read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
 {
@@ -86,7 +86,7 @@ static bool read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row 
 	int32_t imm;
 	uint8_t reg;
 	int i;
-	/* The machine's numbers of the registers that a callee saves, in DWARF's. */
+	/* DWARF's numbers of the registers that a callee saves, by the machine's numbers. */
 	static const uint8_t saved[16] = { [3] = CFI_RBX, [5] = CFI_RBP, [12] = 12, [13] = 13,
 					   [14] = 14, [15] = 15 };
 
@@ -134,7 +134,10 @@ static bool read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row 
 	return true;
 }
 
-/* How to unwind code without information, from what it is; @ip is a return address or exact. */
+/*
+ * Return: how to unwind code without unwind tables, judged by its instructions. @ip is a return
+ * address, or with @exact an interrupted instruction.
+ */
 static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 {
 	uint8_t code[BEFORE + AFTER];
@@ -145,7 +148,10 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 	if (is_signal_return(code + BEFORE))
 		return RULE_SIGNAL;
 	if (!exact) {
-		/* Not called, but put there to be returned to, as makecontext() does. */
+		/*
+		 * No call led here: the address was put on the stack to be returned to, as by
+		 * makecontext().
+		 */
 		if (!follows_call(code + BEFORE)) {
 			if (cfi__find(ip, row))
 				return RULE_UNCALLED;
@@ -168,7 +174,10 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 
 	if (cfi__find(ip - !exact, row))
 		return look_at_code(ip, exact, row);
-	/* Behind a function that never returns from its last call, or at the start of the next. */
+	/*
+	 * @ip may be behind a function that ends with a call that never returns, or at the start of
+	 * the next function.
+	 */
 	if (ip == row->end && !exact && get_code(ip, code) && !follows_call(code + BEFORE) &&
 	    !is_signal_return(code + BEFORE))
 		return look_at_code(ip, exact, row);

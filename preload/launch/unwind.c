@@ -49,14 +49,14 @@ _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
 _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
-/* What led from one frame of a walk to its caller's. */
+/* The step of a walk from one frame to its caller's. */
 struct step {
-	uint64_t bp;			/* in that frame */
-	uint64_t bp_at;			/* where the caller's was read; 0: it is the same */
-	uint64_t cfa_at;		/* where the caller's sp was read; 0: sp or bp say it */
+	uint64_t bp;			/* rbp in the first frame */
+	uint64_t bp_at;			/* where the caller's rbp was read; 0: it is equal */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
-	bool by_bp;			/* bp said where something is */
-	bool unusual;			/* and more than this was looked at */
+	bool by_bp;			/* bp was used to find a word */
+	bool unusual;			/* the step read more than these words */
 };
 
 /* A word of the stack that a walk has read. */
@@ -65,23 +65,23 @@ struct word {
 };
 
 /*
- * A frame of the last walk, seen from the outside: whatever is inside of it, a walk that comes to
- * it goes on as that one did if it comes with the same rsp, the same rip and, should it matter,
- * the same rbp, and if the words that were read from there on are still the same.
+ * A frame of the last walk and the walk from there outwards. A later walk that reaches this frame,
+ * whatever is inside of it, goes on in the same way if its rsp, its rip and, if it matters, its rbp
+ * are equal, and if all words that the last walk read from there on are unchanged.
  */
 struct outer {
 	uint64_t bp;
-	uint32_t nr_words;		/* of the last walk's, to its end */
+	uint32_t nr_words;		/* words of the last walk from here to its end */
 	bool bp_matters;
 };
 
 #define MAX_WORDS	3		/* in a step */
 
 struct last_walk {
-	uint64_t *frames, *stack;	/* as the chain has them; stack has one more at the end */
-	unsigned int nr;		/* of frames; 0: none to go by */
-	unsigned int nr_outer;		/* of the outermost frames: those that can be compared */
-	/* The same of where the walk began, in here; nr_words 0: it cannot be compared. */
+	uint64_t *frames, *stack;	/* as in the chain; stack has one more at the end */
+	unsigned int nr;		/* number of frames; 0: nothing to compare with */
+	unsigned int nr_outer;		/* the outermost frames that can be compared */
+	/* The place where the walk began, as a frame; nr_words 0: it cannot be compared. */
 	uint64_t sp;
 	struct outer whole;
 };
@@ -93,9 +93,10 @@ struct unwinder {
 	unsigned int nr_filled;
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
-	uint64_t *stack;		/* of the last walk at level 0, be it whole or not */
-	struct step *steps;		/* of this walk: to its first frame, and from each */
-	struct outer *outer;		/* of the last one, outermost first */
+	uint64_t *stack;		/* of the last walk at level 0, complete or not */
+	struct step *steps;		/* of this walk: the step to its first frame, and from each
+					 * frame */
+	struct outer *outer;		/* of the last walk, outermost first */
 	struct word *words;		/* the same */
 	uint64_t chains[];		/* see unwinder__start() */
 };
@@ -107,18 +108,19 @@ struct context {
 struct walk {
 	struct unwinder *u;
 	struct readables *spans;
-	struct readable *span;		/* the one in use ... */
+	struct readable *span;		/* the span in use ... ... */
 	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* as it is in keys */
-	bool remember;			/* what is found out; not when a walk was interrupted */
+	bool remember;			/* keep new rules; false if this walk interrupted another */
 	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
 	unsigned int join;		/* the last walk's frame there, or to be looked at next */
-	uint32_t nr_same;		/* of its words, from the outside; if compared */
+	uint32_t nr_same;		/* unchanged words of the last walk, from the outside; if
+					 * compared */
 	bool compared;
-	struct known_rule unkept;		/* or not to be remembered */
+	struct known_rule unkept;		/* a rule that is not to be remembered */
 };
 
 enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
@@ -126,8 +128,8 @@ enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
 static const char *unavailable(void)
 {
 	if (!cfi__available())
-		return "that needs glibc 2.35 or later";
-	return generation__find() ? NULL : "this C library is not known";
+		return "it needs glibc 2.35 or later";
+	return generation__find() ? NULL : "this C library is unknown";
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -139,7 +141,10 @@ static void walk__use(struct walk *w, struct readable *s)
 	w->bytes = s->hi - 8 - s->lo;
 }
 
-/* Makes 8 bytes at @addr, further up the stack in use, readable. */
+/*
+ * Extends the span in use to 8 bytes at @addr, further up the stack. Return: whether they can be
+ * read.
+ */
 static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
 {
 	if (!readable__extend(w->span, addr))
@@ -148,7 +153,10 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 	return true;
 }
 
-/* The same on any stack: the first frame's, and where a signal or a call switched stacks. */
+/*
+ * Changes to the span that has 8 bytes at @addr, on any stack: for the first frame, and where a
+ * signal or a call switched stacks. Return: whether they can be read.
+ */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
 	struct readable *s = readables__find(w->spans, addr);
@@ -184,8 +192,9 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 }
 
 /*
- * For a frame pointer that is only taken for one: upwards, and tried if it might be gone. Or far away:
- * Go calls C from a stack of its own, by code without information. Then it must be that of a call.
+ * Whether @bp, which code without information may use otherwise, is a frame pointer. It must be
+ * further up the stack, at readable memory. Or it may be far away, if the return address beside it
+ * follows a call: Go calls C from a stack of its own, by code without information.
  */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {
@@ -210,7 +219,7 @@ static struct known_rule *unwinder__set(struct unwinder *u, uint64_t pc)
 
 _Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
 
-/* A rule not met before. */
+/* Finds the rule of an address that was not met before, and remembers it. */
 static __attribute__((noinline, cold)) struct known_rule *walk__learn(struct walk *w, uint64_t ip,
 								      bool exact, uint64_t key)
 {
@@ -228,7 +237,10 @@ static __attribute__((noinline, cold)) struct known_rule *walk__learn(struct wal
 		;
 	if (i == WAYS)
 		i = w->u->nr_filled++ % WAYS;
-	/* A signal handler that launches reads them: an entry is whole or it is empty. */
+	/*
+	 * A signal handler that launches reads the entries, so each is complete or empty at any
+	 * time.
+	 */
 	e[i].key = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	e[i].rule = rule;
@@ -267,14 +279,14 @@ static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
 	return true;
 }
 
-/* The last address is of an instruction to come, not of one behind a call. */
+/* Marks the last address as that of an interrupted instruction, which does not follow a call. */
 static void walk__not_a_return(struct walk *w)
 {
 	if (w->nr)
 		w->frames[w->nr - 1]++;
 }
 
-/* What a rule other than the usual ones says: whether it goes on, and at what w->cfa. */
+/* Applies a rule of an unusual kind. Return: whether the walk goes on, with w->cfa set. */
 static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule_t rule,
 							    uint64_t sp, uint64_t bp)
 {
@@ -303,7 +315,7 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	}
 }
 
-/* How many of @nr words, from the outside, are as they were. */
+/* Return: how many of @nr words, from the outermost on, are unchanged. */
 static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 {
 	uint32_t i = 0;
@@ -318,15 +330,15 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk, at a frame it has just pushed, goes on as the last one did. Launches that
- * follow one another share their outer frames, and comparing words whose addresses are known takes
- * a third of the time of finding out about them one after another.
+ * Whether the walk, at a frame it has just pushed, goes on as the last walk did. Launches that
+ * follow one another share their outer frames, and to compare words at known addresses takes a
+ * third of the time of finding the addresses one after another.
  *
  * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
- * rules, which are the same as long as the generation is, and of the words it reads. All of these
- * are compared, but for rbp where nothing was made of it. The words are between this frame and the
- * end of the span in use, so they can be read. They are compared once, from the outside: frames
- * inside of the first one that differs are found anew.
+ * rules, which are fixed as long as the generation is, and of the words it reads. All of these are
+ * compared, except rbp if the walk did not use it. The words are between this frame and the end of
+ * the span in use, so they can be read. They are compared once, from the outside: frames inside of
+ * the first one that differs are found anew.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -357,7 +369,10 @@ static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_
 	return true;
 }
 
-/* The words of a step from the frame at @sp to its caller at @cfa. */
+/*
+ * Lists the words that a step from the frame at @sp to its caller at @cfa has read. Return: how
+ * many.
+ */
 static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa, uint64_t bp,
 				bool bp_matters, struct word *words)
 {
@@ -372,10 +387,11 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 }
 
 /*
- * Notes in @o what is read from a step on, which is the one from @sp to frame @to of the last walk.
- * @outside: the same of that frame; NULL if the walk ended instead
+ * Notes in @o the words that are read from a step on, which leads from @sp to frame @to of the last
+ * walk.
+ * @outside: the note of frame @to; NULL if the walk ended instead
  *
- * Return: whether it can be compared.
+ * Return: whether the step can be compared.
  */
 static inline bool walk__note_step(struct unwinder *u, const struct step *s, uint64_t sp,
 				   unsigned int to, const struct outer *outside, struct outer *o)
@@ -405,8 +421,8 @@ static inline bool walk__note_step(struct unwinder *u, const struct step *s, uin
 }
 
 /*
- * Notes what the next walk can be compared with: this one's own frames, outside of them the last's.
- * @sp: where it began
+ * Notes the frames that the next walk can be compared with: this walk's own frames, and outside of
+ * them the last walk's. @sp: where the walk began
  */
 static void walk__note(struct walk *w, uint64_t sp)
 {
@@ -609,9 +625,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * Level 0: with the last walk in mind, and in mind for the next one. But on the thread's own stack
- * only: of a coroutine's, what is further up may have gone when another one comes to the same
- * place.
+ * A walk at level 0, which is compared with the last walk and noted for the next. Only on the
+ * thread's own stack: the memory above a coroutine's stack may be gone when another coroutine's
+ * stack is at the same place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -638,7 +654,7 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	return COMPLETE;
 }
 
-/* The caller's registers by a whole row. */
+/* Computes the caller's registers by a whole row. */
 static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
 {
 	uint64_t old[CFI_NR_REGS], cfa, slot;
@@ -683,7 +699,7 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 	return true;
 }
 
-/* All registers of the code that a signal interrupted. */
+/* Reads all registers of the code that a signal interrupted. */
 static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 {
 	/* DWARF's order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
@@ -698,7 +714,7 @@ static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 	return walk__enter(w, regs[CFI_RSP]);
 }
 
-/* The same walk with every register that a row may use, and nothing remembered: rarely needed. */
+/* Walks with every register that a row may use, and remembers nothing: rarely needed. */
 static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 							       const struct context *c)
 {
@@ -746,7 +762,10 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 		} else {
 			if (!walk__apply(w, &row, regs))
 				return CUT;
-			/* Not up, but not down: vfork() keeps its return address in a register. */
+			/*
+			 * sp need not rise, since vfork() keeps its return address in a register,
+			 * but must not fall.
+			 */
 			if (!signal && regs[CFI_RSP] < sp && walk__has(w, sp))
 				return CUT;
 		}
@@ -760,7 +779,7 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Room for one chain: one frame is the caller's own, and one is behind the end. */
+/* Return: the entries of one chain, including the caller's own frame and one behind the end. */
 static size_t chain_frames(void)
 {
 	return (max_frames + 2 + 7) & ~7u;
@@ -785,7 +804,7 @@ static uint64_t *unwinder__frames(const struct unwinder *u, unsigned int level)
 	return (uint64_t *)u->chains + 2 * level * chain_frames();
 }
 
-/* The first walk of a thread. */
+/* Sets the unwinder up at the first walk of a thread. */
 static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
 {
 	u->spare[0] = unwinder__frames(u, 0);
@@ -799,7 +818,10 @@ static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
 	u->last.frames = unwinder__frames(u, UNWIND_LEVELS);
 }
 
-/* Rules carry the low 16 bits of their generation; when the others change, all rules go. */
+/*
+ * Rules have the low 16 bits of their generation; when the higher bits change, all rules are
+ * cleared.
+ */
 static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, uint64_t now)
 {
 	if (now >> 16 != u->generation >> 16)
@@ -848,7 +870,7 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 }
 
 /*
- * Whether a walk that begins with @c would be the one of @trace: see walk__joins(). All its words
+ * Whether a walk that begins with @c would equal that of @trace: see walk__joins(). All its words
  * are between there and the end of one span, so they can be read.
  */
 static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
@@ -876,7 +898,7 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	return true;
 }
 
-/* The chain is another one, or nothing is known of it. */
+/* Walks, because there is no trace or it does not hold. */
 static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
 						     struct xpu_slot *slot,
 						     const struct context *c)
@@ -909,7 +931,7 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 		u->stack = w.stack;
 	if (w.nr < 2)
 		return;
-	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own */
+	slot->frames = (uintptr_t)(w.frames + 1);	/* without the caller's own frame */
 	slot->nr_frames = w.nr - 1;
 	if (outcome == CUT)
 		slot->flags = XPU_CHAIN_TRUNCATED;
@@ -968,7 +990,7 @@ void unwind__init(void)
 	why = unavailable();
 	enabled = !why;
 	if (why && mode && !strcmp(mode, "dwarf"))
-		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf cannot be had: %s; call chains "
+		complain(XPU_MESSAGE_WARNING, "--call-graph dwarf is not possible: %s; call chains "
 			 "follow frame pointers", why);
 	else if (why)
 		complain(XPU_MESSAGE_INFO, "call chains follow frame pointers (--call-graph fp): "

@@ -3,18 +3,19 @@
  * unwind.h - the call chain of the launching thread, from the unwind tables of its code
  *
  * Compilers leave frame pointers out and write .eh_frame in their place: for every address of a
- * function, where its caller's stack begins and where the return address and the saved registers
- * are. Reading that takes some 200 ns a frame, so each thread remembers, for the return addresses
- * it has met, the little that a walk needs: a rule of 8 bytes. A walk over known frames reads one
- * rule and two stack words a frame, and nothing else: no lock, no allocation, no system call. It
- * ends where it meets the last walk: outside of there it compares the words that that one has read.
+ * function, it says where the caller's stack begins and where the return address and the saved
+ * registers are. To read that takes some 200 ns a frame. So each thread remembers a rule of 8
+ * bytes, all that a walk needs, for each return address that it has met. A walk over known frames
+ * reads one rule and two stack words a frame, and nothing else: no lock, no allocation, no system
+ * call. It ends where it meets the last walk; from there outwards it compares the words that the
+ * last walk has read.
  *
  * Code is found with the C library's _dl_find_object() (glibc 2.35), which takes no lock and may be
  * called from a signal handler; so may everything here but unwind__init(). libunwind is not used:
- * its frame cache does not notice that a library was unloaded and another one sits at the same
- * address, and what it does on a miss takes locks, among them the dynamic loader's.
+ * its frame cache does not notice that a library was unloaded and another library was loaded at its
+ * address, and on a cache miss it takes locks, the dynamic loader's among them.
  *
- * Memory that is read is known to be readable before it is read, whatever the tables say.
+ * Whatever the tables say, memory is read only if it is known to be readable.
  */
 #ifndef XPU_PRELOAD_UNWIND_H
 #define XPU_PRELOAD_UNWIND_H
@@ -25,26 +26,27 @@
 
 #include "xpu_slot.h"
 
-struct unwinder;	/* of one thread: its rules, and room for its chains */
+struct unwinder;	/* a thread's rules, and room for its chains */
 
 /*
- * All that a walk was made from. While that is the same, so is the chain, and since all addresses
- * are known beforehand, comparing takes a fraction of the time of walking.
+ * All the input of a walk. While the input is unchanged, the chain is, too; and because all
+ * addresses are known beforehand, to compare takes a fraction of the time of a walk.
  */
 struct unwind_trace {
 	uint64_t generation;		/* of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* of words that were read */
+	uint32_t nr;			/* number of words that were read */
 	bool bp_matters;
-	uint64_t words[];		/* innermost first; then how many words from sp, 16 bits */
+	uint64_t words[];		/* values, innermost first; then their offsets from sp in
+					 * words, of 16 bits */
 };
 
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
 /*
- * Decides from the environment and from what the C library offers whether chains are unwound here.
- * Before any launch is tagged; only its first call does anything.
+ * Decides, from the environment and the C library's functions, whether chains are unwound here. To
+ * be called before any launch is tagged; only the first call does anything.
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
  *					auto, the default: dwarf where that is possible
@@ -52,43 +54,53 @@ struct unwind_trace {
  */
 void unwind__init(void);
 
-/* One line for the user when it is not as they want or expect, with its XPU_MESSAGE_*; or NULL. */
+/*
+ * Return: one line for the user if the choice is not what the user asked for or expects, with
+ * *@level set to its XPU_MESSAGE_*; or NULL.
+ */
 const char *unwind__message(int *level);
 
-/* What a struct unwinder takes, in pages of the caller's; 0 when nothing is unwound here. */
+/*
+ * Return: the bytes of a struct unwinder, for which the caller maps pages; 0 if chains are not
+ * unwound here.
+ */
 size_t unwinder__bytes(void);
 
 /**
- * unwinder__chain - the return addresses of the calling thread, innermost first
+ * unwinder__chain - find the return addresses of the calling thread, innermost first
  * @u: the calling thread's, unwinder__bytes() of memory, zero before its first use
  * @level: how many launches of this thread this one interrupts; each has room of its own
  * @slot: gets frames, nr_frames and flags
- * @trace: of an earlier chain of the same caller's, or NULL
+ * @trace: of an earlier chain of the calling function, or NULL
  *
- * Return: true if the chain is the one that @trace is of; nothing else is set then.
+ * Return: true if the chain is that of @trace; then nothing else is set.
  *
- * The caller's own frame is left out. An address that is not a return address, that of an
- * instruction which a signal interrupted, is given plus one: take one from any for the symbol.
- * XPU_CHAIN_TRUNCATED is set when the chain goes on behind its last frame, be it too deep or
- * through code that cannot be unwound. Without any frame, nr_frames is 0.
+ * The caller's own frame is left out. The address of an instruction that a signal interrupted,
+ * which is no return address, is given plus one: subtract one from every address to look up its
+ * symbol. XPU_CHAIN_TRUNCATED is set if the chain goes on behind its last frame, because it is too
+ * deep or because code cannot be unwound. Without any frame, nr_frames is 0.
  */
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace);
 
 /*
- * What the trace of the last chain at level 0 takes; 0 if that was made from more than it can
- * hold.
+ * Return: the bytes of the trace of the last chain at level 0; 0 if the chain depends on more than
+ * a trace can hold.
  */
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
-/* Another one means another trace, though not the other way round. */
+/*
+ * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may, too.
+ */
 uint64_t unwinder__trace_key(const struct unwinder *u);
 
-/* Writes it there. */
+/* Writes the trace of the last chain at level 0 to @trace. */
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
-/* For each frame of the last chain at @level, the stack pointer in its function when that is
- * returned to; so what its function keeps on the stack is from there to the next frame's. */
+/*
+ * Return: for each frame of the last chain at @level, the stack pointer of its function after the
+ * return. So the function's own part of the stack is from there to the next frame's value.
+ */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 
 #endif /* XPU_PRELOAD_UNWIND_H */

@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "xpu_record.h"
 
-/* Where events were recorded last: by address, so that one may push out another. */
+/* Where each event was last recorded, hashed by address, so that one event may displace another. */
 #define NR_EVENTS	4096		/* a power of two */
 
 struct event {
@@ -22,7 +22,7 @@ uint8_t wait__calls[WAIT_MAX_CBID];
 
 static struct event events[NR_EVENTS];
 static const struct cupti *cupti;
-/* The same instant on two clocks. */
+/* One instant, on two clocks. */
 static uint64_t start_ticks, start_ns;
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -60,12 +60,12 @@ bool wait__watch(uint32_t cbid, const char *name)
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (has_prefix(name, table[i].prefix))
 			call = table[i].call;
-	/* One that names a stream is as a launch: it waits for room, or for its own bytes. */
+	/* A copy that names a stream waits as a launch does: for room, or for its own bytes. */
 	if ((call == WAIT_COPY || call == WAIT_FREE) && strstr(name, "Async"))
 		call = WAIT_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= WAIT_PER_THREAD;
-	/* Calls may be going on, if this is not the first time. */
+	/* Calls may be in progress, if this is not the first time. */
 	__atomic_store_n(&wait__calls[cbid], call, __ATOMIC_RELAXED);
 	return call >= WAIT_STREAM;
 }
@@ -77,7 +77,7 @@ void wait__start(const struct cupti *c)
 	start_ticks = clock__ticks();
 }
 
-/* What of XPU_WAIT_* goes with that stream; *@id is set if CUPTI knows it. */
+/* Return: the XPU_WAIT_* flags of a stream. Sets *@id if CUPTI knows the stream. */
 static uint32_t stream_flags(CUcontext context, CUstream stream, bool per_thread, uint32_t *id)
 {
 	if (stream == CU_STREAM_PER_THREAD)
@@ -99,7 +99,7 @@ static struct event *event__slot(CUevent handle)
 
 void wait__event_recorded(uint32_t cbid, const CUpti_CallbackData *d)
 {
-	/* All of them begin with the event and the stream. */
+	/* The parameters of all these calls begin with the event and the stream. */
 	const cuEventRecord_params *p = d->functionParams;
 	struct event *e = event__slot(p->hEvent);
 	uint32_t stream = 0, flags;
@@ -123,7 +123,7 @@ static void describe_event(struct xpu_slot *slot, CUevent handle)
 	stream = atomic_load_explicit(&e->stream, memory_order_acquire);
 	flags = atomic_load_explicit(&e->flags, memory_order_acquire);
 	if (atomic_load(&e->handle) != handle)
-		return;			/* it changed meanwhile */
+		return;			/* the entry changed meanwhile */
 	slot->wait_context = context;
 	slot->wait_stream = stream;
 	slot->wait_flags = flags;

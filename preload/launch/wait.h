@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.h - which calls wait for the device, how long, and for what
+ * wait.h - finds out which calls wait for the device, how long, and for which stream or context
  *
  * The time between a call's entry and its exit is measured in ticks of the CPU's counter, a few ns
- * each time; only a call that took long is looked at: when it began and ended on the clock, and on
- * which context or stream it waited. Calls that exist to wait are watched for this alone; launches
- * and copies are watched anyway, and they wait when their queue is full or when they block.
+ * each time; only for a call that took long it is found out when the call began and ended by the
+ * clock, and on which context or stream it waited. Calls whose purpose is to wait are watched for
+ * this alone; launches and copies are watched anyway, and they wait if their queue is full or if
+ * they block.
  */
 #ifndef XPU_PRELOAD_WAIT_H
 #define XPU_PRELOAD_WAIT_H
@@ -20,24 +21,25 @@
 
 struct cupti;
 
-/* Shorter calls are not told of: some 10 us at 3 GHz, ten times what telling costs. */
+/* Shorter calls are not recorded: some 10 us at 3 GHz, ten times the cost of recording one. */
 #define WAIT_MIN_TICKS	30000
 
 #define WAIT_MAX_CBID	4096
 
-/* What a call is, in wait__calls[]. */
+/* The kinds of calls in wait__calls[]. */
 enum {
-	WAIT_PER_THREAD	= 1,		/* a NULL stream is the thread's own; added to the others */
+	WAIT_PER_THREAD	= 1,		/* a NULL stream is the thread's own; ORed with the kinds
+					 * below */
 	WAIT_LAUNCH	= 2,		/* waits when the queue is full */
 	WAIT_COPY	= 4,		/* waits for the NULL stream, if at all */
-	WAIT_STREAM	= 6,		/* from here on: watched for this alone */
+	WAIT_STREAM	= 6,		/* this and the kinds below: watched for waits alone */
 	WAIT_CONTEXT	= 8,
 	WAIT_EVENT	= 10,
 	WAIT_FREE	= 12,		/* waits for the context, and does other things */
-	WAIT_RECORD	= 14,		/* no waiting: says what an event stands for */
+	WAIT_RECORD	= 14,		/* does not wait: records an event */
 };
 
-/* By callback id of the driver domain; all 0 where nobody wants to know of waits. */
+/* By callback id of the driver domain; all 0 if waits are not recorded. */
 extern uint8_t wait__calls[WAIT_MAX_CBID];
 
 static inline uint8_t wait__call(uint32_t cbid)
@@ -46,8 +48,8 @@ static inline uint8_t wait__call(uint32_t cbid)
 }
 
 /*
- * Notes what the driver call @name means here, unless XPU_WAITS_ENV is "off". Return: whether it is
- * one to watch for that.
+ * Notes the kind of the driver call @name, unless XPU_WAITS_ENV is "off". Return: whether the call
+ * must be watched for waits.
  */
 bool wait__watch(uint32_t cbid, const char *name);
 
@@ -61,16 +63,16 @@ static inline bool wait__is_long(uint64_t ticks)
 }
 
 /**
- * wait__describe - at the exit of a call that took long
+ * wait__describe - describe a wait, at the exit of a call that took long
  * @slot: its wait_* are set
  * @ticks: when it began
  *
- * Return: false if that was no wait: the call began before anybody measured.
+ * Return: false if this was no wait: the call began before the measuring did.
  */
 bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackData *d,
 		    uint64_t ticks);
 
-/* At the entry of a call that records an event. */
+/* Notes the stream of an event, at the entry of a call that records it. */
 void wait__event_recorded(uint32_t cbid, const CUpti_CallbackData *d);
 
 #endif /* XPU_PRELOAD_WAIT_H */

@@ -17,13 +17,13 @@
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 
-static const char *why_not;		/* no module of the program's will find the shim */
+static const char *why_not;		/* why the program's modules will not find the shim */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
 #define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
 
-/* What the attributes say, as far as it is used. */
+/* Return: the range that the attributes describe, as far as the shim uses them. */
 static struct range describe(const void *domain, const struct nvtx_attributes *a)
 {
 	struct range range = { .domain = domain, .name = "" };
@@ -44,7 +44,10 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 	return range;
 }
 
-/* ---- what modules call ----------------------------------------------------------------------- */
+/*
+ * ---- functions that modules call
+ * -----------------------------------------------------------------------
+ */
 
 static int tracked(int level)
 {
@@ -165,7 +168,7 @@ static void mark_w(const wchar_t *s)
 		mark(NULL, &UNICODE(s));
 }
 
-/* Handles are for later, so these are there whether somebody listens or not. */
+/* Programs keep handles for later, so these functions work even while nobody listens. */
 static const void *domain_create_a(const char *s)
 {
 	return ranges__domain(s ? s : "");
@@ -261,7 +264,10 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 	return 1;
 }
 
-/* ---- being found ----------------------------------------------------------------------------- */
+/*
+ * ---- making NVTX find the shim
+ * -----------------------------------------------------------------------------
+ */
 
 void nvtx__init(const char *path, bool may_set)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvtx_abi.h - what is used of NVTX 2 and 3, whose binary interface is fixed
+ * nvtx_abi.h - the part of NVTX 2 and 3 that the shim uses; its binary interface is fixed
  *
- * Spelled out here, for the toolkit's headers come with some packages of CUPTI only.
- * test/t2/shim_nvtx.c compares them where they are there. Source: nvToolsExt.h and
+ * It is spelled out here because only some packages of CUPTI have the toolkit's headers.
+ * test/t2/shim_nvtx.c compares the two where the headers exist. Source: nvToolsExt.h and
  * nvtxDetail/nvtxTypes.h of NVTX 3.
  */
 #ifndef XPU_PRELOAD_NVTX_ABI_H
@@ -70,7 +70,8 @@ enum {					/* NvtxCallbackIdCore2 */
 struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 	size_t struct_size;
 	/*
-	 * An array of pointers to function pointers, by callback id. Returns whether it is there.
+	 * An array of pointers to function pointers, by callback id. Returns whether the module has
+	 * such a table.
 	 */
 	int (*get_module_function_table)(int module, void ***table, unsigned int *size);
 };

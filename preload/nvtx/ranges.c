@@ -22,15 +22,15 @@
 #include "xpu_utf8.h"
 
 /*
- * Paths are kept in one of two halves. When it is full, what is open moves to the other one and the
- * rest is forgotten: programs that number their iterations make ever new names. The first half is
- * a small one, for threads that have few.
+ * Paths are kept in one of two halves. When it is full, the open paths move to the other half and
+ * the rest are forgotten: programs that number their iterations make new names without end. The
+ * first half is small, for threads with few paths.
  */
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
-#define MAX_WAITING	65536		/* events, for a log or for room in it */
-#define MAX_ENDED	16		/* by other threads, not yet noticed */
+#define MAX_WAITING	65536		/* events that wait for a log or for room in it */
+#define MAX_ENDED	16		/* ranges that other threads ended, not yet noticed */
 
 struct domain {
 	UT_hash_handle hh;
@@ -42,10 +42,10 @@ struct string {
 	char text[];
 };
 
-/* A path: a range that was opened in those of its parent. */
+/* A path: a range that was opened while the ranges of its parent path were open. */
 struct node {
 	struct node *next;		/* in its bucket */
-	struct node *then;		/* what was opened after it the last time */
+	struct node *then;		/* the path that followed it the last time */
 	uint32_t hash;
 	bool told;
 	const struct domain *domain;
@@ -65,26 +65,27 @@ struct ended {
 struct ranges {
 	struct ranges *next;		/* under lock */
 	uint32_t number;		/* unique in the process */
-	uint32_t session;		/* whose listeners the list is for */
+	uint32_t session;		/* the value of the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
-	unsigned int nr_over;		/* open beyond the list; those are popped first */
+	unsigned int nr_over;		/* open ranges that the list has no room for; they are
+					 * popped first */
 	atomic_bool inside;		/* its thread is in this file */
-	atomic_bool busy;		/* the half is being changed, or read by another thread */
+	atomic_bool busy;		/* the half is being switched, or read by another thread */
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launch__range_logged() */
-	struct node *last;		/* the last one opened */
-	bool early;			/* it had events before CUDA was there */
+	struct node *last;		/* the path opened last */
+	bool early;			/* it had events before the process used CUDA */
 	atomic_size_t nr_waiting;	/* written by its thread */
 	unsigned int half;
-	atomic_size_t used;		/* of that half; whole nodes */
+	atomic_size_t used;		/* bytes used of that half; whole nodes */
 	uint8_t *halves[2];
-	size_t half_bytes[2];		/* that there are */
-	struct xpu_log_entry *waiting;	/* MAX_WAITING; NULL until there is one */
+	size_t half_bytes[2];		/* bytes allocated of each */
+	struct xpu_log_entry *waiting;	/* MAX_WAITING entries; NULL until one is needed */
 	struct ended ended[MAX_ENDED];
 	struct open open[XPU_RANGE_DEPTH];
 	struct node *buckets[BUCKETS];
-	char text[XPU_RANGE_NAME_MAX];	/* of a name that is not as it came; stacks may be small */
+	char text[XPU_RANGE_NAME_MAX];	/* for a name that is converted; stacks may be small */
 	_Alignas(64) uint8_t first[FIRST_BYTES];
 };
 
@@ -105,7 +106,7 @@ static struct ranges *all;
 static struct domain *domains;
 static struct string *strings;
 
-/* The child's copy of what is under lock is whole. */
+/* The lock is held during a fork, so that the child's copy of the data is consistent. */
 static sigset_t before_fork;		/* under lock */
 
 void ranges__forking(void)
@@ -287,8 +288,10 @@ static void node__link(struct ranges *r, struct node *n)
 	r->buckets[n->hash % BUCKETS] = n;
 }
 
-/* Forgets all paths but those that are open, which move; pointers to names stay good until the next
- * time. */
+/*
+ * Forgets all paths except the open ones, which move. Pointers to names stay valid until the next
+ * call.
+ */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 {
 	unsigned int i, half;
@@ -307,7 +310,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 		r->halves[half] = memory;
 		r->half_bytes[half] = HALF_BYTES;
 	}
-	if (r->early) {			/* nobody has been told of what they refer to */
+	if (r->early) {			/* the paths of the waiting events were never sent */
 		drop(r->nr_waiting);
 		r->nr_waiting = 0;
 	}
@@ -327,7 +330,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 	return true;
 }
 
-/* NULL: there is no making room now. */
+/* Return: a new path, or NULL if there is no room and none can be made now. */
 static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r, uint32_t parent,
 								const struct range *range,
 								size_t len, uint32_t hash)
@@ -369,7 +372,7 @@ static struct node *ranges__find(struct ranges *r, uint32_t parent, const struct
 
 	len = strnlen(whole.name, XPU_RANGE_NAME_MAX);
 	if (len == XPU_RANGE_NAME_MAX) {
-		/* Not in the middle of a character. */
+		/* Do not cut in the middle of a character. */
 		for (len--; len && (whole.name[len] & 0xc0) == 0x80; len--)
 			;
 		memcpy(r->text, whole.name, len);
@@ -388,7 +391,10 @@ static uint32_t ranges__innermost(const struct ranges *r)
 	return r->nr_open ? r->open[r->nr_open - 1].node->record.id : 0;
 }
 
-/* The path of @range, opened in what is open. Programs go in circles: as last time, most likely. */
+/*
+ * Return: the path that opening @range leads to, or NULL. Programs run in loops, so the path that
+ * followed last time is tried first.
+ */
 static struct node *ranges__path(struct ranges *r, struct range *range)
 {
 	uint32_t parent = ranges__innermost(r);
@@ -427,7 +433,7 @@ static void ranges__wait(struct ranges *r, uint64_t time_ns, uint32_t id, uint32
 	r->waiting[r->nr_waiting++] = (struct xpu_log_entry){ time_ns ?: clock__ns(), id, code };
 }
 
-/* What waits goes into the log. Return: whether all of it is there. */
+/* Moves the waiting events to the log. Return: whether all of them are in the log. */
 static bool ranges__flush(struct ranges *r)
 {
 	size_t nr = atomic_load_explicit(&r->nr_waiting, memory_order_relaxed), done;
@@ -443,7 +449,7 @@ static bool ranges__flush(struct ranges *r)
 	return done == nr;
 }
 
-/* @time_ns: 0 for now; @n: a path that may be new, or NULL */
+/* @time_ns: 0 for now; @n: a path, which may be new, or NULL */
 static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id,
 			unsigned int what, unsigned int place)
 {
@@ -464,7 +470,7 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 	launch__set_range(ranges__innermost(r), !r->nr_waiting);
 }
 
-/* Closes the one at @place; those behind it then have other paths. */
+/* Closes the range at @place, which changes the paths of the ranges behind it. */
 static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns)
 {
 	unsigned int what = r->open[place].serial ? XPU_RANGE_END : XPU_RANGE_POP, i;
@@ -479,7 +485,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
-			drop(1);	/* this one keeps its path, which has one too many */
+			drop(1);	/* this range keeps its path, with one range too many */
 			continue;
 		}
 		r->open[i].node = n;
@@ -510,7 +516,7 @@ static __attribute__((noinline, cold)) void ranges__take_ended(struct ranges *r)
 	}
 }
 
-/* NULL: nothing is to be recorded of what this thread does here. */
+/* Return: the calling thread's ranges, or NULL if its call is not to be recorded. */
 static struct ranges *enter(void)
 {
 	struct ranges *r = this_ranges;
@@ -544,7 +550,10 @@ static struct ranges *enter(void)
 
 static void leave(struct ranges *r)
 {
-	/* Whoever ends a range marks the log as out of date, which this thread may have undone. */
+	/*
+	 * A thread that ends a range marks our log as out of date, and this thread may have undone
+	 * the mark.
+	 */
 	if (__builtin_expect(r->nr_started, 0)) {
 		atomic_thread_fence(memory_order_seq_cst);
 		if (atomic_load(&r->nr_ended))
@@ -554,7 +563,7 @@ static void leave(struct ranges *r)
 	atomic_store_explicit(&r->inside, false, memory_order_relaxed);
 }
 
-/* Return: the place of what is open now, or -1. */
+/* Opens @range. Return: its place, or -1. */
 static int ranges__open(struct ranges *r, struct range *range, uint32_t serial)
 {
 	struct node *n = NULL;
@@ -571,7 +580,7 @@ static int ranges__open(struct ranges *r, struct range *range, uint32_t serial)
 	return r->nr_open - 1;
 }
 
-/* How many of @domain are pushed before @place. */
+/* Return: how many ranges of @domain are pushed before @place. */
 static int ranges__level(const struct ranges *r, const struct domain *domain, int place)
 {
 	int i, level = 0;
@@ -638,7 +647,7 @@ uint64_t ranges__start(struct range *range)
 	return id;
 }
 
-/* It was started by another thread, which is told of it. */
+/* Ends a range that another thread started, and tells that thread. */
 static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint32_t serial)
 {
 	struct ranges *r;
@@ -717,7 +726,7 @@ void ranges__have_log(void)
 		if (!n->told)
 			tell(n);
 	}
-	/* Those that were dropped may have opened what is open. */
+	/* Dropped events may have opened ranges that are open now. */
 	if (ranges__flush(r))
 		launch__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
 	launch__set_range(ranges__innermost(r), !r->nr_waiting);
@@ -742,7 +751,7 @@ bool ranges__sync(void)
 	return logged;
 }
 
-/* What is still open ends with its thread. */
+/* Ends the thread's open ranges, at the thread's end. */
 static void ranges__leave(struct ranges *r)
 {
 	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD ||
@@ -809,7 +818,7 @@ uint64_t ranges__nr_dropped(void)
 	return atomic_load(&nr_dropped);
 }
 
-/* The child has one thread, and its ranges are not known to those who listen. */
+/* In a forked child: it has one thread, and no listener knows that thread's ranges. */
 void ranges__forked(void)
 {
 	ranges__has_forked();

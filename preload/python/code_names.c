@@ -8,7 +8,7 @@
 #include "wire/wire.h"
 #include "xpu_utf8.h"
 
-#define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire has less */
+#define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire takes less */
 #define MAX_KEPT	(64u << 20)	/* bytes of names and line tables, in the process */
 #define CHUNK_BYTES	(1u << 20)
 #define BUCKETS		4096		/* a power of two */
@@ -32,7 +32,7 @@ static void *keep__alloc(size_t bytes)
 
 	bytes = (bytes + 15) & ~15ul;
 	if (atomic_fetch_add(&nr_kept_bytes, bytes) + bytes > MAX_KEPT)
-		goto give_back;		/* something smaller may still have room */
+		goto give_back;		/* a smaller block may still fit */
 	if (bytes > sizeof(c->data) / 4) {
 		large = memory__map(bytes);
 		if (!large)
@@ -120,7 +120,7 @@ static uint32_t text__char(const struct text *t, size_t i)
 	}
 }
 
-/* Makes @t last. */
+/* Copies the string of @t, so that it stays valid. Return: whether there was memory. */
 static bool text__keep(struct text *t)
 {
 	char *utf8, *to;
@@ -148,7 +148,10 @@ static bool text__equal(const struct text *a, const struct text *b)
 
 /* ---- code objects ---------------------------------------------------------------------------- */
 
-/* The same as an unlike code object's is very unlike it: everything in it is compared. */
+/*
+ * Return: the known object that equals @want, or NULL. All members are compared, so two different
+ * code objects are very unlikely to be equal.
+ */
 static struct known *known__find(struct known *from, const struct known *want)
 {
 	for (; from; from = from->next)
@@ -193,7 +196,7 @@ const struct known *known__intern(struct known *want)
 		struct known *other = known__find(first, want);
 
 		if (other)
-			return other;		/* another thread was quicker */
+			return other;		/* another thread has added it meanwhile */
 		k->next = first;
 	} while (!atomic_compare_exchange_weak(bucket, &first, k));
 	k->next_unsent = atomic_load(&unsent);

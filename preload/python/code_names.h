@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code_names.h - what Python's code objects are called, kept for as long as the process lives
+ * code_names.h - names of Python's code objects, kept for the life of the process
  *
- * Launching threads add to these, perhaps in a signal handler that interrupted malloc(): so there
- * is no lock, and memory is the shim's own. The shim's thread sends what was added.
+ * Launching threads add names, perhaps in a signal handler that interrupted malloc(): so there is
+ * no lock, and the memory is the shim's own. The shim's thread sends new names.
  */
 #ifndef XPU_PRELOAD_CODE_NAMES_H
 #define XPU_PRELOAD_CODE_NAMES_H
@@ -14,17 +14,17 @@
 
 #include "python/interpreter.h"
 
-/* A string of Python's, and what was made of it. */
+/* A string of Python's, and its form in UTF-8. */
 struct text {
 	uint64_t length;		/* characters */
 	int64_t hash;			/* Python's, of 64 bits, or -1 */
 	uint32_t shape;			/* STATE_SHAPE */
 	uint32_t bytes;
-	const uint8_t *raw;		/* NULL: it is none that can be compared */
+	const uint8_t *raw;		/* NULL: a string that cannot be compared */
 	const char *utf8;
 };
 
-/* A code object that was met, by what is in it. Stays for ever. */
+/* A code object that was met, known by its contents. Never freed. */
 struct known {
 	struct known *next;		/* in its bucket */
 	struct known *next_unsent;
@@ -33,19 +33,25 @@ struct known {
 	uint32_t first_line;
 	uint32_t table_bytes;
 	struct text name, filename;
-	const uint8_t *table;		/* lines; NULL where the code object has a version */
+	const uint8_t *table;		/* the line table; NULL if the code object has a version */
 };
 
-/* Reads the header of a string, so that it can be compared; one without raw if it is unusual. */
+/*
+ * Reads the header of a string, so that it can be compared. Return: the string; an unusual string
+ * has a NULL raw.
+ */
 struct text text__read(uint64_t str);
 
-/* The one that is like @want, which points into the interpreter. NULL without memory. */
+/*
+ * Return: the kept code object that equals @want, which points into the interpreter; NULL without
+ * memory.
+ */
 const struct known *known__intern(struct known *want);
 
-/* Packs what was added. Under the activity lock. Return: whether there was anything. */
+/* Packs new code objects. Under the activity lock. Return: whether there were any. */
 bool known__drain(void);
 
-/* Whether the string at @str, one of a living code object's, still is @t. */
+/* Whether the string at @str, which belongs to a living code object, still equals @t. */
 static inline bool text__is(const struct text *t, uint64_t str)
 {
 	uint32_t state = load32(str + STR_STATE);
@@ -53,7 +59,7 @@ static inline bool text__is(const struct text *t, uint64_t str)
 
 	if (load64(str + STR_LENGTH) != t->length || (state & STATE_SHAPE) != t->shape || !t->raw)
 		return false;
-	/* Two strings have the same one by an accident of 1 in 2^64. */
+	/* Two different strings have equal hashes with a probability of 1 in 2^64. */
 	if (hash != -1 && t->hash != -1)
 		return hash == t->hash;
 	return !memcmp(t->raw, (const void *)(uintptr_t)(str + (state & STATE_ASCII ?

@@ -18,12 +18,12 @@
 #include "wire/probe.h"
 #include "wire/wire.h"
 
-#define LOOK_S		1		/* between looks for an interpreter */
+#define LOOK_S		1		/* between searches for an interpreter */
 
 HOT_DATA _Atomic enum python_mode python__mode;
 HOT_DATA struct interpreter py;
 
-static const char *_Atomic trouble;	/* why there are no Python frames, to be told */
+static const char *_Atomic trouble;	/* why there are no Python frames; not yet reported */
 static int trouble_level;
 
 void interpreter__give_up(int level, const char *why)
@@ -69,7 +69,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *name)
 	return 1;
 }
 
-/* Whether there is one, and a handle for dlsym(). */
+/* Whether the process has an interpreter; sets *@handle for dlsym(). */
 static bool find_interpreter(void **handle)
 {
 	static char name[PATH_MAX];
@@ -77,14 +77,14 @@ static bool find_interpreter(void **handle)
 	*handle = RTLD_DEFAULT;
 	if (dlsym(RTLD_DEFAULT, "PyCode_Type"))
 		return true;
-	/* In a program that loaded it for itself alone. */
+	/* The program may have loaded the library with local symbols only. */
 	if (dl_iterate_phdr(find_library, name) != 1)
 		return false;
 	*handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	return *handle;
 }
 
-/* From 3.13 on it says itself where things are. */
+/* From 3.13 on the interpreter publishes its own offsets. */
 static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long version)
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {
@@ -105,7 +105,7 @@ static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long 
 	return true;
 }
 
-/* The version as PY_VERSION_HEX has it; 0 if it cannot be told. */
+/* Return: the version in the form of PY_VERSION_HEX; 0 if unknown. */
 static unsigned long get_version(void *handle)
 {
 	const unsigned long *py_version = dlsym(handle, "Py_Version");
@@ -137,8 +137,8 @@ static void find_loop(void *handle)
 }
 
 /*
- * Tells where the interpreter is, so that samples can have its frames: also one that has not begun
- * yet, and in a process that never uses CUDA. @handle: of who has it
+ * Reports where the interpreter is, so that samples can have its frames. It may not have started
+ * yet, and the process may never use CUDA. @handle: of the object that contains it
  */
 static void tell(void *handle, bool early)
 {
@@ -169,7 +169,7 @@ void python__tell(bool early)
 	int saved_errno = errno;
 	void *handle;
 
-	/* Who attaches later may take samples, too. */
+	/* A loader that attaches later may take samples, too. */
 	if ((probe__live || environment__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
 		tell(handle, early);
 	dlerror();
@@ -186,7 +186,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&py.get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
 	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
-		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is not known here: call chains are "
+		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is unknown: call chains are "
 		       "without its frames (3.8 to 3.13 have them)", version >> 24,
 		       version >> 16 & 0xff);
 		return;
@@ -219,7 +219,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		       "is: its frames can be had with --python only");
 		return;
 	}
-	/* It must not go away any more: launches call into it. */
+	/* The interpreter must never be unloaded: launches call into it. */
 	if (dladdr((const void *)(uintptr_t)py.code_type, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 	atomic_store(&python__mode, wanted);

@@ -24,10 +24,13 @@ extern __attribute__((visibility("hidden"))) struct interpreter py;
 
 #define L	(py.layout)		/* L.f_previous, and so on */
 
-/* No more Python frames in this process, and why; @level is XPU_MESSAGE_*. Any thread. */
+/*
+ * Switches Python frames off in this process because of @why; @level is XPU_MESSAGE_*. On any
+ * thread.
+ */
 void interpreter__give_up(int level, const char *why);
 
-/* That is told, once. Under the activity lock. Return: whether there was anything. */
+/* Reports that, once. Under the activity lock. Return: whether there was anything to report. */
 bool interpreter__tell_trouble(void);
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) u64_alias;

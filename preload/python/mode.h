@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mode.h - whether there is an interpreter in the process, and what is wanted of it */
+/* mode.h - whether the process has an interpreter, and how its frames are recorded */
 #ifndef XPU_PRELOAD_MODE_H
 #define XPU_PRELOAD_MODE_H
 
@@ -12,20 +12,20 @@ enum python_mode {
 	PYTHON_ONLY,	/* no native frames */
 };
 
-/* What python__chain() would do; PYTHON_OFF until an interpreter is found. */
+/* How python__chain() works; PYTHON_OFF until an interpreter is found. */
 extern _Atomic enum python_mode python__mode;
 
 /*
- * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Once there is one,
- * further calls do nothing; before, they are cheap. Not from a launch: takes the loader's lock.
- * @unwound: native call chains are made by unwind.c
+ * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Once one is found,
+ * further calls do nothing; before, they are cheap. Must not be called by a launch: it takes the
+ * dynamic loader's lock. @unwound: unwind.c makes the native call chains
  */
 void python__look(bool unwound);
 
 /*
- * Tells whoever takes CPU samples where the process's interpreter is, if there is one: when the
- * shim is loaded, for one that has not begun yet and in a process that never uses CUDA; and when
- * somebody has come to listen.
+ * Reports to loaders that take CPU samples where the process's interpreter is, if it has one.
+ * Called when the shim is loaded, for an interpreter that has not started yet or a process that
+ * never uses CUDA; and when a new listener has come.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
 void python__tell(bool early);

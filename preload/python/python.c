@@ -11,22 +11,23 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* frames, shown or not: there may be a circle */
+#define MAX_WALK	(64 * 1024)	/* frames, shown or not; limits a walk if frames form a
+					 * circle */
 #define MAX_TABLE	(64u << 20)	/* bytes of a line table */
-#define PROBATION	64		/* walks that try whatever they read */
+#define PROBATION	64		/* walks that check all memory before they read it */
 
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
-#define OWNED_BY_CSTACK		3	/* from 3.12 on: no frame of Python's, but the loop's own */
+#define OWNED_BY_CSTACK		3	/* from 3.12 on: the loop's own frame */
 
 /* An instruction that was met: one cache line. */
 struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* bytes into the code; odd in a generator's frame */
 	uint32_t version;		/* of the code object, unique in the process; or its line */
-	uint64_t word;			/* for the chain; 0: such a frame is not shown */
-	/* Without versions, all else by which a code object is known: */
+	uint64_t word;			/* the frame's word in the chain; 0: the frame is not shown */
+	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
-	uint32_t prefix_bytes;		/* of the line table, which give the line */
+	uint32_t prefix_bytes;		/* bytes of the line table that determine the line */
 	uint32_t reserved;
 	const struct known *known;
 } __attribute__((aligned(64)));
@@ -37,16 +38,16 @@ _Static_assert(sizeof(struct known_line) == 64, "a cache line");
 #define WAYS	4
 
 struct group {				/* the Python frames of one evaluation loop */
-	uint32_t end;			/* behind its last word */
+	uint32_t end;			/* index behind its last word */
 	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
 };
 
 /* A frame of a walk. */
 struct step {
-	uint64_t frame;			/* where it is, and in the upper bits, its owner */
+	uint64_t frame;			/* its address and, in the upper bits, its owner */
 	uint64_t code;			/* 0: the loop's own frame, which has none */
 	uint32_t instr;			/* bytes into the code object */
-	uint32_t version;		/* of that */
+	uint32_t version;		/* of the code object */
 };
 
 #define STEP_OWNER_SHIFT	56	/* no address is that large */
@@ -54,7 +55,7 @@ struct step {
 
 struct python_trace {
 	uint64_t tstate;
-	uint64_t first;			/* where tstate leads to */
+	uint64_t first;			/* the first frame of tstate */
 	uint64_t nr;
 	uint64_t reserved;
 	struct step steps[];		/* innermost first */
@@ -64,7 +65,7 @@ struct python {
 	struct known_line entries[SETS][WAYS];
 	unsigned int nr_filled;
 	unsigned int nr_words, nr_groups;
-	bool cut;			/* there are more */
+	bool cut;			/* there are more frames */
 	bool failed;
 	bool traced;			/* the steps are those of the whole walk */
 	unsigned int nr_steps;
@@ -77,7 +78,7 @@ struct python {
 
 static atomic_uint nr_walks;		/* up to PROBATION */
 
-/* Whether the code object that @e remembers is still there, not another one in its place. */
+/* Whether the code object at @code still is the one that @e remembers. */
 static inline bool entry__holds(const struct known_line *e, uint64_t code)
 {
 	uint64_t table;
@@ -206,7 +207,7 @@ static inline void python__push(struct python *p, uint64_t code, uint32_t where)
 		p->words[p->nr_words++] = word;
 }
 
-/* The frames since the last call are of one loop. */
+/* Ends a group: the frames since the last call belong to one loop. */
 static inline void python__end_group(struct python *p, uint64_t anchor)
 {
 	if (p->nr_groups == MAX_FRAMES) {
@@ -217,7 +218,10 @@ static inline void python__end_group(struct python *p, uint64_t anchor)
 	p->groups[p->nr_groups++].anchor = anchor;
 }
 
-/* While layouts are on probation, nothing is read that was not tried. */
+/*
+ * While the layout is on @probation, checks that memory can be read before it is read. Return:
+ * whether it can.
+ */
 static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_t bytes)
 {
 	if (__builtin_expect(!probation, 1))
@@ -230,7 +234,7 @@ static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_
 	return false;
 }
 
-/* 3.8 to 3.10: PyFrameObjects, an evaluation loop each. */
+/* Walks the frames of 3.8 to 3.10: PyFrameObjects, each with an evaluation loop. */
 static void python__walk_objects(struct python *p, uint64_t tstate, bool probation)
 {
 	uint64_t frame = load64(tstate + L.ts_frame), cframe = 0;
@@ -244,7 +248,7 @@ static void python__walk_objects(struct python *p, uint64_t tstate, bool probati
 			return;
 		lasti = load32(frame + L.f_instr);
 		if (L.minor == 10)
-			lasti *= 2;	/* it counts code units */
+			lasti *= 2;	/* f_lasti counts code units */
 		python__push(p, load64(frame + L.f_code), lasti);
 		python__end_group(p, cframe);
 		if (p->failed || p->cut)
@@ -257,7 +261,7 @@ static void python__walk_objects(struct python *p, uint64_t tstate, bool probati
 	}
 }
 
-/* 3.11 and later: _PyInterpreterFrames, many to a loop. */
+/* Walks the frames of 3.11 and later: _PyInterpreterFrames, many for each loop. */
 static void python__walk_frames(struct python *p, uint64_t tstate, bool probation)
 {
 	struct step *step = p->steps, *const end = step + MAX_FRAMES;
@@ -308,7 +312,7 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 	p->traced = traced && step != end;
 }
 
-/* Fills in the words and groups of the calling thread. Return: whether all is well. */
+/* Fills in the words and groups of the calling thread. Return: whether that worked. */
 static bool python__walk(struct python *p)
 {
 	uint64_t tstate = (uintptr_t)py.get_tstate();
@@ -377,8 +381,9 @@ HOT_CODE bool python__holds(const struct python_trace *trace)
 	if (L.has_cframe && frame && load64(frame + L.cframe_frame) != next)
 		return false;
 	/*
-	 * A frame is only read once the one before has led there, so it is one. What is known of
-	 * the next one is not taken from what was read, or its loads would have to wait for it.
+	 * A frame is read only after the frame before it was found to lead there, so its address is
+	 * valid. The address of the next frame comes from the trace, not from the frame, so that
+	 * the next loads need not wait for these.
 	 */
 	for (; s < end; s++) {
 		frame = STEP_FRAME(s);
@@ -404,7 +409,7 @@ static inline bool in_loop(uint64_t ret)
 	return ret - 1 - py.loop_start < py.loop_bytes;
 }
 
-/* Appends to the merged chain, as far as there is room. */
+/* Appends words to the merged chain, as far as there is room. */
 static inline void python__append(struct python *p, unsigned int *nr, const uint64_t *words,
 				  unsigned int nr_more)
 {
@@ -417,9 +422,9 @@ static inline void python__append(struct python *p, unsigned int *nr, const uint
 }
 
 /*
- * The first frame from @i on that is @group's evaluation loop; slot->nr_frames if there is none.
- * What a function keeps on the stack is between where its callee's frame ends and where its own
- * does. That is not known of the last frame.
+ * Return: the first frame from @i on that is @group's evaluation loop; slot->nr_frames if there is
+ * none. A function's own part of the stack lies between the end of its callee's frame and the end
+ * of its own frame. The end of the last frame is not known.
  */
 static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t *stack,
 				    const struct group *group, unsigned int i)
@@ -441,8 +446,8 @@ static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t 
 }
 
 /*
- * Native frames and groups are in the same order, so both are gone through once. Groups whose loops
- * are not met, because the native chain was cut short of them, are further out than all of it.
+ * Merges native frames and groups, which have the same order, in one pass over both. If the native
+ * chain was cut before the loops of some groups, those groups go outside of the whole chain.
  */
 static void python__merge(struct python *p, const uint64_t *stack, struct xpu_slot *slot)
 {
@@ -454,7 +459,7 @@ static void python__merge(struct python *p, const uint64_t *stack, struct xpu_sl
 		if (loop == slot->nr_frames) {
 			if (slot->flags & XPU_CHAIN_TRUNCATED)
 				break;
-			continue;	/* its frames go with the next one's */
+			continue;	/* its frames go with those of the next group */
 		}
 		python__append(p, &nr, frames + i, loop - i);
 		python__append(p, &nr, p->words + done, p->groups[group].end - done);

@@ -2,19 +2,20 @@
 /*
  * python.h - CPython's frames in the call chains of launching threads
  *
- * What a Python program launches from is written in the interpreter's own structures, not on the
- * machine's stack: there, each stretch of Python calls is one frame of the evaluation loop,
- * _PyEval_EvalFrameDefault(). A thread that launches reads its own PyThreadState, from the frame
- * that runs outwards, and puts the Python frames in the place of the loop's. Its frames, and what
- * they refer to, stay as long as the thread is in here, with the GIL or without; so the GIL is not
- * taken, no Python code runs, and nothing of the interpreter is written to.
+ * The call path of a Python program is in the interpreter's own structures, not on the machine's
+ * stack: there, each run of Python calls is one frame of the evaluation loop,
+ * _PyEval_EvalFrameDefault(). A thread that launches reads the frames of its own PyThreadState,
+ * from the innermost outwards, and puts them in place of the loop's frames. The thread's frames,
+ * and the objects that they refer to, stay as long as the thread is in here, with the GIL or
+ * without it. So this code takes no GIL, runs no Python code, and writes to nothing in the
+ * interpreter.
  *
- * A loop's place on the stack is known exactly where the interpreter keeps something of each loop
- * there (3.10 and later), and by the bounds of the function's symbol before.
+ * In 3.10 and later the interpreter keeps a structure of each loop on the stack, so the loop's
+ * place is known exactly; before, it is found by the bounds of the function's symbol.
  *
- * What an instruction's line is and what its code object is called is found out once. Each thread
- * remembers it by address, and makes sure that there still is what was there. What cannot be read
- * or is not what CPython 3.8 to 3.13 have there switches all of this off, and that is said.
+ * The line of an instruction and the name of its code object are looked up once. Each thread
+ * remembers them by address, and checks that the code object is unchanged. If memory cannot be
+ * read, or does not fit CPython 3.8 to 3.13, all of this is switched off with a message.
  */
 #ifndef XPU_PRELOAD_PYTHON_H
 #define XPU_PRELOAD_PYTHON_H
@@ -26,45 +27,47 @@
 #include "python/mode.h"
 #include "xpu_slot.h"
 
-struct python;		/* of one thread: what it remembers, and room for its chain */
+struct python;		/* a thread's known lines, and room for its chain */
 
 /**
  * python__chain - put the calling thread's Python frames into its call chain
  * @p: the calling thread's, NULL before its first use
- * @level: how many launches of this thread this one interrupts; with any, there are no Python
- * frames
- * @stack: for each frame in @slot, where its function's stack begins; NULL with PYTHON_ONLY
+ * @level: how many launches of this thread this one interrupts; if it is not 0, no Python frames
+ * are added
+ * @stack: for each frame in @slot, where its function's part of the stack begins; NULL with
+ * PYTHON_ONLY
  * @slot: has the native call chain; gets the merged one
  */
 void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
- * All that the last python__chain() at level 0 was made from, but for the native chain: while that
- * is the same, so are Python's frames. Each of them is read once the one inside of it has been
- * found to lead there, as walking does; but where it is, and what is expected there, is known
- * beforehand, so the processor need not wait. From Python 3.12 on, where code objects have version
- * numbers.
+ * All the input of the last python__chain() at level 0, except the native chain: while it is
+ * unchanged, Python's frames are, too. As in a walk, each frame is read only after the frame inside
+ * of it was found to lead there; but its address and expected contents are known beforehand, so the
+ * processor need not wait. Works from Python 3.12 on, where code objects have version numbers.
  */
 struct python_trace;
 
-/* What it takes; 0 if there is none. Of NULL, too. */
+/* Return: the bytes of the trace of the last chain; 0 if there is none. @p may be NULL. */
 size_t python__trace_bytes(const struct python *p);
 
-/* Another one means another trace, though not the other way round. */
+/* Return: a key of the trace. Equal traces have equal keys; different traces may, too. */
 uint64_t python__trace_key(const struct python *p);
 
-/* Writes it there. */
+/* Writes the trace of the last chain to @trace. */
 void python__trace(const struct python *p, struct python_trace *trace);
 
-/* Whether all is still the same on the calling thread. */
+/* Whether Python's frames on the calling thread still are those of @trace. */
 bool python__holds(const struct python_trace *trace);
 
-/* When its thread is gone. Takes NULL. */
+/* Frees @p, which may be NULL, when its thread is gone. */
 void python__free(struct python *p);
 
-/* Packs the definitions that launches have made necessary. Under the activity lock.
- * Return: whether there were any. */
+/*
+ * Packs the definitions that launches need. Under the activity lock.
+ * Return: whether there were any.
+ */
 bool python__drain(void);
 
 #endif /* XPU_PRELOAD_PYTHON_H */

@@ -14,10 +14,10 @@
  * and the same five again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
  * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
  * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
- * xpu_hello and xpu_live_api are never called: their semaphores are what they are for.
+ * xpu_hello and xpu_live_api are never called: only their semaphores are used.
  *
- * The arguments stay where the calling convention puts them, which is where the BPF programs look:
- * rdi and rsi.
+ * The arguments stay where the calling convention puts them, in rdi and rsi, where the BPF programs
+ * read them.
  */
 #ifndef __x86_64__
 # error "the shim is for x86-64 only"

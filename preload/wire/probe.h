@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* probe.h - the probe sites of probe.S; see bpf/xpu_slot.h for what they mean */
+/* probe.h - the probe sites of probe.S; bpf/xpu_slot.h explains them */
 #ifndef XPU_PROBE_H
 #define XPU_PROBE_H
 
@@ -23,7 +23,7 @@ PROBE_ABI void xpu_live_log(const struct xpu_log *log, uint64_t end);
 PROBE_ABI void xpu_live_path(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_range(const void *record, size_t bytes);
 
-/* Whether somebody is attached: 0 or 1, written by the kernel. */
+/* Whether a listener is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
@@ -75,7 +75,7 @@ static inline void probe__path(const struct xpu_slot *slot)
 		xpu_path(slot);
 }
 
-/* Whether NVTX ranges are wanted. */
+/* Whether somebody listens to NVTX ranges. */
 static inline bool probe__ranges_wanted(void)
 {
 	return probe__read(probe__live ? &xpu_live_range_semaphore : &xpu_range_semaphore);
@@ -89,20 +89,20 @@ static inline void probe__range(const void *record, size_t bytes)
 		xpu_range(record, bytes);
 }
 
-/* Whether somebody listens to launches and to what becomes of them. */
+/* Whether somebody listens to launches and to their device work. */
 static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
 		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
 }
 
-/* Whether somebody wants the calls of CUDA's API, of a process that xpuload did not start. */
+/* Whether a listener asks for the calls of CUDA's API, in a process that xpuload did not start. */
 static inline bool probe__live_api(void)
 {
 	return probe__read(&xpu_live_api_semaphore);
 }
 
-/* Whether somebody has come who may not have heard the definitions. */
+/* Whether a listener has come that may not have got the definitions. */
 static inline bool probe__hello(void)
 {
 	return probe__read(&xpu_hello_semaphore);

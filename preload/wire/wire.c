@@ -14,7 +14,7 @@
 
 #include "wire/probe.h"
 
-/* A definition that may have to be repeated: the finished record, kept. */
+/* A definition that may have to be repeated; it keeps the finished record. */
 struct definition {
 	struct definition *next;
 	struct xpu_record record[];
@@ -46,7 +46,9 @@ struct device {
 	uint32_t ordinal;
 };
 
-/* CUPTI hands out the same pointer for the same kernel: skip the hash for those, but compare. */
+/*
+ * CUPTI returns one pointer for each kernel's name: this cache saves the hash, but still compares.
+ */
 #define NAME_CACHE	256		/* a power of two */
 
 struct xpu_record_counters wire__counters;
@@ -91,7 +93,7 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size)
 	if (batch_bytes + size > sizeof(batch))
 		wire__flush();
 	if (!batch_bytes)
-		batch_bytes = sizeof(wire__counters);	/* filled in when it goes */
+		batch_bytes = sizeof(wire__counters);	/* filled in when the batch is sent */
 	r = (struct xpu_record *)(batch + batch_bytes);
 	batch_bytes += size;
 	memset(r, 0, size);
@@ -106,7 +108,10 @@ static void send_definition(const struct definition *d)
 	memcpy(wire__reserve(d->record->type, 0, d->record->size), d->record, d->record->size);
 }
 
-/* A definition of @size bytes, header filled in; the caller completes and then sends it. */
+/*
+ * Return: a definition of @size bytes with its header filled in, for the caller to complete and
+ * send; or NULL.
+ */
 static struct definition *definition__new(uint16_t type, uint32_t size)
 {
 	struct definition *d = calloc(1, sizeof(*d) + round_up(size));
@@ -128,7 +133,7 @@ void wire__repeat_definitions(void)
 		send_definition(d);
 }
 
-/* As wire__reserve(), but never in two places: strings have an upper length. */
+/* Return: a new interned string, sent to listeners, or NULL. The caller has limited @len. */
 static struct string *string__new(const char *name, size_t len)
 {
 	struct string *s = malloc(sizeof(*s) + len + 1);
@@ -176,14 +181,14 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* a cut name is not what the pointer says */
+	if (!name[len]) {		/* a cut name differs from the pointer's string */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 	}
 	return s->id;
 }
 
-/* The driver's own name for a device; a record of it, if it tells. */
+/* Sends a record with the driver's name for a device, if the driver gives one. */
 static void define_device(uint32_t ordinal)
 {
 	CUresult (*get)(CUdevice *, int), (*get_name)(char *, int, CUdevice);
@@ -303,7 +308,7 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name)
 	}
 	d = definition__new(XPU_RECORD_API, sizeof(*r));
 	if (!d) {
-		HASH_DEL(apis, a);	/* there may be memory the next time */
+		HASH_DEL(apis, a);	/* try again the next time, when there may be memory */
 		free(a);
 		return;
 	}

@@ -2,8 +2,8 @@
 /*
  * wire.h - records on their way out of the process
  *
- * Packs records into a batch, interns what they refer to, and hands full batches to the probe site
- * for them. Not thread-safe: the caller holds the activity lock (activity.c).
+ * Packs records into a batch, interns the strings and streams that they refer to, and hands full
+ * batches to the probe site. Not thread-safe: the caller holds the activity lock (activity.c).
  */
 #ifndef XPU_PRELOAD_WIRE_H
 #define XPU_PRELOAD_WIRE_H
@@ -17,7 +17,7 @@
 extern struct xpu_record_counters wire__counters;
 
 /**
- * wire__reserve - room for one record at the end of the batch
+ * wire__reserve - make room for one record at the end of the batch
  * @type: XPU_RECORD_*
  * @misc: its misc
  * @size: bytes, header included; rounded up to 8 and zeroed behind the header
@@ -32,22 +32,24 @@ uint32_t wire__string(const char *name);
 /* The id of a stream, defined on its first use, with its device's name. 0 if memory is short. */
 uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
 
-/* The name of a callback id; once per (domain, cbid). */
+/* Defines the name of a callback id, once for each (domain, cbid). */
 void wire__api(uint32_t domain, uint32_t cbid, const char *name);
 
-/* Graph node @node_id is a copy of @original_id. */
+/* Sends that graph node @node_id is a copy of @original_id. */
 void wire__graph_clone(uint64_t node_id, uint64_t original_id);
 
-/* What the frames of Python code object @id are called. The strings stay where they are. */
+/*
+ * Defines the name, file and first line of Python code object @id. The strings must never be freed.
+ */
 void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t first_line);
 
-/* A line for the user; @level is XPU_MESSAGE_*. Sent at once. */
+/* Sends a line for the user at once; @level is XPU_MESSAGE_*. */
 void wire__message(uint16_t level, const char *text);
 
-/* Sends what is there. */
+/* Sends the records that are packed so far. */
 void wire__flush(void);
 
-/* Forgets what was sent, so that every definition goes out again with the next flush. */
+/* Packs every definition again, so that all go out with the next flush. */
 void wire__repeat_definitions(void);
 
 #endif /* XPU_PRELOAD_WIRE_H */

@@ -15,13 +15,13 @@ doc=$stage/usr/share/doc/xpuload
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpudeb.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-# What a Debian package has in other places, or in another form.
+# A Debian package has these files in other places, or in another form.
 rm -rf "$doc/LICENSE" "$doc/GPL-3.0-or-later.txt" "$doc/GPL-2.0-only.txt" "$doc/MIT.txt" \
 	"$doc/Apache-2.0.txt" "$doc/CHANGELOG.md"
 install -m 755 "$root/scripts/set-caps.sh" "$stage/usr/lib/xpuload/set-caps.sh"
 install -m 644 "$here/copyright" "$here/README.Debian" "$doc/"
 gzip -9nc "$root/CHANGELOG.md" >"$doc/changelog.gz"
-# The date of the sources makes two builds of them the same.
+# With the date of the sources, two builds of them are equal.
 date=$(date -R -u -d "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$root/CHANGELOG.md")}")
 printf 'xpuload (%s) unstable; urgency=medium\n\n  * What has changed is in changelog.gz.\n\n -- %s  %s\n' \
 	"$version" "$maintainer" "$date" | gzip -9n >"$doc/changelog.Debian.gz"

@@ -91,7 +91,7 @@ class Record:
             return text
         whole = self.value.address.cast(struct.pointer()).dereference()
         for field in struct.fields()[1:]:
-            # What follows the fixed part is an array of no known size.
+            # An array of unknown size follows the fixed part.
             if field.name.startswith("reserved") or not field.type.sizeof:
                 continue
             text += f" {field.name}={whole[field.name]}"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree that this is in
+# run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree around it
 #
-# Other versions of clang-format, cppcheck and shellcheck than those of Debian 12 find other things: what
-# they find is shown and fails nothing, unless XPU_LINT_STRICT is set.
+# Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
+# findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
-# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), python, perl, mandoc. Without
-# any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
+# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), python, perl, mandoc, comments.
+# Without any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
 # as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
 cd "$(dirname "$0")/../.." || exit 2
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpulint.XXXXXX") || exit 2
@@ -124,11 +124,17 @@ lint_mandoc() {
 	run mandoc mandoc '-o -name *.1.in' mandoc -T lint -W warning
 }
 
+lint_comments() {
+	run comments python3 '-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.js
+		-o -name *.sh -o -name *.py -o -name *.pl -o -name *.mk -o -name GNUmakefile' \
+		python3 scripts/lint/comments.py
+}
+
 set -f
-[ $# != 0 ] || set -- format cppcheck shellcheck javascript python perl mandoc
+[ $# != 0 ] || set -- format cppcheck shellcheck javascript python perl mandoc comments
 for part; do
 	case $part in
-	format | cppcheck | shellcheck | javascript | python | perl | mandoc) "lint_$part" ;;
+	format | cppcheck | shellcheck | javascript | python | perl | mandoc | comments) "lint_$part" ;;
 	*)	echo "lint: there is no part $part" >&2
 		exit 2 ;;
 	esac

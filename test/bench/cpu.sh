@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples beside those of perf record: of the same program, in turns, whose shares and costs are
-# these. Needs root, perf, perl. XPU_ROUNDS=N (9) rounds, HZ=N (99) samples a second.
+# CPU samples beside those of perf record: of one program, in turns. Prints the shares and costs of
+# both. Needs root, perf, perl. XPU_ROUNDS=N (9) rounds, HZ=N (99) samples a second.
 #
-# The program's work is cut in parts that take the same time whoever looks, so the parts' shares are
-# what both should say, and the program's own CPU time, with what profiling adds to it, what each costs.
+# The program's work is cut in parts that take equal times under any profiler. So both profilers
+# should report the parts' shares; and the program's own CPU time, with the time that profiling
+# adds, shows what each profiler costs.
 set -eu
 : "${XPU_SRC:?run it as: make bench}" "${XPU_BUILD:?}"
 rounds=${XPU_ROUNDS:-9} hz=${HZ:-99}

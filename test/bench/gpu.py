@@ -357,7 +357,7 @@ def added(figures, row, of, to):
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # What they are added to is the same for both, and so are its errors.
+    # Both are added to one base, so they share its errors.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What Python's frames cost at a launch: the shim's own objects as a library for python3's ctypes.
- * python.py calls measure() from so many functions deep, and from so many lines in turns.
+ * Measures the cost of Python's frames at a launch: the shim's own objects as a library for
+ * python3's ctypes. python.py calls measure() from many functions deep, and from many lines in
+ * turns.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static __attribute__((noinline)) void both(void)
 	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
 }
 
-/* The same again, as it mostly is: all that it was made from is compared. */
+/* Measures a repeated chain, the usual case: all of its input is compared. */
 static uint64_t trace[1 << 14];
 static unsigned int nr_not_again;
 

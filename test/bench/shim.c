@@ -95,7 +95,7 @@ static __attribute__((noinline)) void whole(void)
 	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
 }
 
-/* The same from many places, as programs do. */
+/* Launches from many places, as programs do. */
 #define SITE(n)	static __attribute__((noinline)) void site_##n(void) { whole(); asm volatile(""); }
 SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
 
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--cold"))
 		return cold();
 
-	/* What it is without paths can only be had from a process of its own. */
+	/* The cost without paths can only be measured in a process of its own. */
 	if (pipe(fds))
 		return 1;
 	pid = fork();

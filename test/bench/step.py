@@ -132,7 +132,8 @@ def main():
         workloads = {name: WORKLOADS[name]() for name in args.workload}
         for step, nr in workloads.values():
             run(step, 5 * nr)
-        # This thread alone: those of CUDA and of the profilers are there and run where they like.
+        # Bind this thread alone: the threads of CUDA and of the profilers exist already and run on
+        # any CPU.
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         with open(args.control + ".go") as go, open(args.control + ".said", "w") as said:
             print("ready", file=said, flush=True)

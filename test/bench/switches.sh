@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a switch of the scheduler costs with --off-cpu: a million of them between two threads, and as many
-# by a tenth between two Pythons, each 30 functions deep; interleaved runs, medians, and what each run took
-# beside the bare one of its round. Needs root. XPU_BEFORE=DIR: the xpuload there, too. PYTHON=python3
+# Measures the cost of a switch of the scheduler with --off-cpu: a million switches between two
+# threads, and a tenth as many between two Pythons, each 30 functions deep. Runs are interleaved;
+# prints medians, and the time of each run relative to the bare run of its round. Needs root.
+# XPU_BEFORE=DIR: the xpuload there, too. PYTHON=python3
 [ "$(id -u)" = 0 ] || { echo "switches: not run: needs root"; exit 0; }
 dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'rm -rf "$dir"' EXIT

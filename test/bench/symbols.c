@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * symbols FILE... - what naming costs: reading each file, and then 100,000 distinct places in all of
- * them, and those once more. The goal is at most a second for the 100,000.
+ * symbols FILE... - measures the cost of naming: reading each file, then naming 100,000 distinct
+ * places in all of them, then naming these places once more. The goal is at most a second for the
+ * 100,000.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a call chain costs: the shim's unwinder, and libunwind's unw_backtrace() beside it if it is
- * there. The best of many rounds, for machines are busy; warm, and cold: the first of a thread.
+ * Measures the cost of a call chain with the shim's unwinder and, if it is installed, libunwind's
+ * unw_backtrace(). Takes the best of many rounds, because machines are busy; warm, and cold: the
+ * first chain of a thread.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@ const tap = require("./tap.js");
 let browser;
 
 /*
- * Opens a file, or a page of the browser's own. What it says on the console, what it throws and what
- * it asks for beside the file are in page.complaints.
+ * Opens a file, or a page of the browser's own. page.complaints gets its messages on the console,
+ * the exceptions that it throws, and its requests for other files.
  */
 async function open(file, options = {}) {
 	const url = file.includes("://") ? file : pathToFileURL(path.resolve(file)).href;

@@ -12,7 +12,7 @@ async function click(page, x, y) {
 	await page.waitForTimeout(300);
 }
 
-/* What the panel tells of what was clicked at. */
+/* Returns the panel's text about the clicked item. */
 async function summary(page) {
 	const details = page.locator(".timeline-details");
 

@@ -27,7 +27,7 @@ async function settle(page) {
 	await page.waitForTimeout(400);
 }
 
-/* What the page has drawn: name, place and colour of each frame. */
+/* Returns the frames that the page has drawn: the name, place and colour of each. */
 function drawn(page) {
 	return page.$$eval("#chart g.frame", groups => groups.map(g => {
 		const box = g.querySelector("rect").getBoundingClientRect();

@@ -40,7 +40,9 @@ function wanted(file, nr) {
 	return sums;
 }
 
-/* The same from the tables: slices of devices, and where the arrows to them come from. */
+/*
+ * Computes these sums from the tables: the devices' slices, and the origins of the arrows to them.
+ */
 async function work(engine, format, unit) {
 	const rows = await engine.rows(format === "pftrace" ? `
 		select i.name, i.category, i.dur, gpu.name as gpu, thread.name as comm,

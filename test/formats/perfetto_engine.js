@@ -64,7 +64,7 @@ async function load(file) {
 		}
 	}
 
-	/* It knows answers that the package's decoder of them does not. */
+	/* The engine gives answers that the package's decoder does not know. */
 	console.warn = () => {};
 	globalThis.self = globalThis;
 	globalThis.WorkerGlobalScope = function () {};

@@ -28,7 +28,7 @@ same live go cat "-f pprof" all=ns
 both=--cpu-only
 same live go drop_waits "-f pprof" cpu=ns
 
-# What people look at first.
+# The first commands that people try.
 xpumerge app.data -o app.pb.gz 2>/dev/null
 for unit in gpu:ns launches:count; do
 	go tool pprof -top -nodefraction=0 -nodecount=9999 -unit=ns -sample_index="${unit%:*}" app.pb.gz >top 2>top.log

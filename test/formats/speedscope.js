@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Our files in speedscope, and what it exports of them, by whole stacks. */
+/* Loads our files into speedscope, and compares its exports by whole stacks. */
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -99,7 +99,10 @@ run(async () => {
 
 	is(differences(stacks(await imported("app.pb.gz")), wanted), "", "pprof: each stack has its nanoseconds");
 
-	/* A profile for each track; of those of streams, what ran there. Its times are in microseconds. */
+	/*
+	 * Each track is a profile; the profiles of streams show the work on them. Its times are in
+	 * microseconds.
+	 */
 	const json = await imported("app.json"), ran = new Map();
 	const streams = json.profiles.filter(p => / stream \d+ context /.test(p.name));
 

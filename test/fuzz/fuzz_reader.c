@@ -186,7 +186,7 @@ static size_t mutate_block(uint8_t *data, size_t size, size_t max_size, size_t a
 		goto out_free;
 	*b = *h;
 	memcpy(b->data, packed, packed_bytes);
-	/* What tells how the rest is to be read is at its begin. */
+	/* The beginning of the data decides how the rest is read. */
 	if (rand_r(&seed) % 4)
 		LLVMFuzzerMutate(b->data, packed_bytes < 128 ? packed_bytes : 128,
 				 packed_bytes < 128 ? packed_bytes : 128);

@@ -43,7 +43,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define STRING_API	1
 #define STRING_KERNEL	10		/* and those that follow */
 
-/* Two of them: one whose shim logs launches, and one that tells of each, which the BPF walks. */
+/*
+ * An honest process. There are two: the shim of one logs launches; that of the other calls the
+ * probe for each launch, and the BPF program walks the stack.
+ */
 struct honest {
 	uint32_t proc_id, pid;
 	bool logs;
@@ -123,7 +126,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_
 	return remote->iov_len;
 }
 
-/* Reading those of the machine takes a tenth of a second. */
+/* Replaces the real ksyms, because reading the machine's takes a tenth of a second. */
 struct ksyms *ksyms__new(void)
 {
 	return malloc(1);
@@ -190,7 +193,7 @@ static void be_hostile_pid(uint32_t *pid)
 		*pid = 1002;
 }
 
-/* What a target cannot choose. */
+/* Sets the members that a target cannot choose. */
 static void set_ids(void *record, size_t size)
 {
 	struct xpu_record *r = record;
@@ -395,7 +398,7 @@ static void honest__range(struct honest *h)
 	gen__free(&g);
 }
 
-/* What its launches have done, and that this was all. */
+/* Sends the work of its launches, and says that this is all. */
 static void honest__finish(struct honest *h)
 {
 	struct xpu_record_counters c = {
@@ -554,7 +557,7 @@ static void hostile_nested(struct gen *g)
 			.id = id, .name_bytes = 5, .domain_bytes = 1,
 		 }, sizeof(struct xpu_record_range), "evil\0\0\0", 8);
 		break;
-	/* What only the recorder writes, of an honest process. */
+	/* Records that only the recorder writes, about an honest process. */
 	case 16: gen__process(g, XPU_MISC_PROCESS_EXEC, NOW, FIRST_HONEST, 1001, 1, "evil"); break;
 	case 17: gen__process_exit(g, NOW, FIRST_HONEST, 1001, 0); break;
 	case 18: gen__thread(g, id, FIRST_HONEST, 1001); break;
@@ -700,7 +703,7 @@ static void hostile_exit(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* What perf tells of it: names and files are the target's, the rest is the kernel's. */
+/* A perf event of the hostile process: it chooses names and files, the kernel fills in the rest. */
 static void hostile_event(void)
 {
 	uint32_t pid = 1002 + take(1) % 4 * 2, other = 1002 + take(1) % 4 * 2;
@@ -839,7 +842,7 @@ static void check_honest(const struct session *s)
 	}
 }
 
-/* What went to the terminal: lines of printable text. */
+/* Checks that only lines of printable text went to the terminal. */
 static void check_text(const char *text)
 {
 	for (; *text; text++)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# run.sh FUZZER...: each for its share of FUZZ_SECONDS, from seeds made here and those of corpus/FUZZER,
-# among which is what crashed it once. What one finds stays beside it as crash-*, and fails this.
+# run.sh FUZZER...: runs each fuzzer for its share of FUZZ_SECONDS, from seeds made here and the
+# seeds of corpus/FUZZER, which include inputs that once crashed it. A new finding stays beside the
+# fuzzer as crash-*, and fails this script.
 set -u
 : "${XPU_BUILD:?run it as: make fuzz}" "${XPU_SRC:?}"
 seconds=$((${FUZZ_SECONDS:-600} / $#))

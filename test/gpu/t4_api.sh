@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --api on a real GPU: the calls that CUPTI measures are those that the program made, on the threads
-# that made them, and took no longer than the program measured. What they cost: make bench-gpu.
+# that made them, and took no longer than the program measured. make bench-gpu measures their cost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers; each
-# with the CPU's samples. What readers make of each format is what is folded.
+# Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers;
+# each with CPU samples. The readers' results for each format must equal the folded lines.
 #
 # RECORDINGS=DIR: instead of recording, those that another run has left there. With OUT=DIR they stay.
 . "$XPU_SRC/test/lib/tap.sh"

@@ -13,8 +13,8 @@ export PROFILER_END=$(($(date +%s) + ${XPU_TEST_TIMEOUT:-240} - 60))
 export XPULOAD
 export PROFILER="$XPU_SRC/test/gpu/own_profiles.py"
 
-# What a run says on stderr of CUPTI's errors and of its own end, without pids and times. xpuload's
-# lines are not the run's.
+# Prints the lines of a run's stderr about CUPTI's errors and its own end, without pids and times,
+# and without xpuload's lines.
 complaints() {
 	grep -v '^xpuload: ' "$1" | sed 's/[0-9][0-9]*/N/g' | sort |
 		grep -E 'CUPTI|cupti|error|Error|Segmentation|free\(\)|malloc|terminate|Aborted'

@@ -50,7 +50,7 @@ while (<$f>) {
 		push @wrong, "$what $got{$what} not in $low..$high"
 			if $got{$what} < $low || $got{$what} > $high;
 	}
-	# What it computes, and some of what it does around waiting.
+	# CPU time includes the computing, and a part of the work around waiting.
 	my $low = $cpu{spin} * 0.95;
 	my $high = $cpu{life} * 1.05 + 3e6;
 	push @wrong, "on CPU $row->{on_cpu_ns} not in $low..$high"

@@ -52,8 +52,8 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# What tracks of a timeline cannot tell: which name a thread had when, for each has one; and a call that
-# was captured from a launch whose work was never seen.
+# Removes what tracks of a timeline cannot show: a thread's names over time, because each track has
+# one name; and the difference between a captured call and a launch whose work was never seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
 }

@@ -71,7 +71,7 @@ void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t pa
 void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr);
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id);
-/* The same in NVTX ranges, one for each. */
+/* Adds launches in NVTX ranges, one range id for each. */
 void gen__launches_in(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches,
 		      const uint32_t *range_ids, size_t nr);
 void gen__ranges(struct gen *g, uint64_t time_ns, const struct xpu_range_event *events, size_t nr);

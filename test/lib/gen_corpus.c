@@ -5,7 +5,7 @@
  *	gen_corpus FILE [LEVEL]		version 2, blocks compressed with LEVEL (default 3)
  *	gen_corpus --plain FILE		version 1, without blocks
  *
- * What it writes goes into test/t1/corpus/ once for each version of the format and stays there as it
+ * Its output goes into test/t1/corpus/ once for each version of the format and stays there as it
  * is: later versions of xpumerge must read it and write the same. See test/t1/corpus/README.md.
  */
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  *
  * Threads launch from many call paths, each of which has a kernel of its own; the device records
  * come later, in another order. So a merge is right if every kernel sits under its own call path,
- * and the counts are known beforehand. The same options give the same bytes.
+ * and the counts are known beforehand. Equal options give equal bytes.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -98,7 +98,7 @@ awake() {		# awake OBSERVER...: waits until what it recorded says that the shim 
 	done
 }
 
-# Whether the recording that is being written has so many launches, and what became of them.
+# Whether the recording that is being written has so many launches, with their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }

@@ -4,7 +4,7 @@
 # Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why; and how many seconds
 # the test took, at the end of the log named by XPU_TEST_TIMES.
 
-# What programs say and how they sort is as the tests expect it.
+# The locale makes programs print and sort as the tests expect.
 export LC_ALL=C.UTF-8
 test=$(readlink -f "$1")
 name=${1#"$XPU_SRC"/}

@@ -747,7 +747,7 @@ bool activity__serializes(void)
 	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
 }
 
-/* What was said of single calls before is overridden. */
+/* Overrides earlier settings of single calls. */
 static void enable_calls(uint32_t domain, bool on)
 {
 	for (int i = 0; i < NR_CBIDS; i++)
@@ -854,7 +854,7 @@ static void flush(bool forced)
 		lane->buffer = NULL;
 		buffer__post(buffer);
 	}
-	/* What is left is closed and waits for its records to end. */
+	/* Buffers that are left are closed and wait for their records to end. */
 	for (buffer = forced ? live_buffers : NULL; buffer; buffer = next) {
 		next = buffer->next;
 		buffer__post(buffer);

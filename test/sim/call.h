@@ -45,7 +45,7 @@
 #define DRIVER_API(fn, proto, args, symbol, expression)				\
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)
 
-/* The same with its _ptsz or _ptds form, in which a NULL stream is the thread's own. */
+/* Defines a driver call and its _ptsz or _ptds form, in which a NULL stream is the thread's own. */
 #define DRIVER_API_PTSZ(fn, proto, args, symbol, expression)			\
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)		\
 	DRIVER_API_AS(fn##_ptsz, true, proto, args, symbol, expression)

@@ -194,7 +194,10 @@ uint32_t profiler__version(void)
 	return version;
 }
 
-/* What libcuda has to report depends on the subscription and on the enabled activity kinds. */
+/*
+ * Updates what libcuda has to report, which depends on the subscription and on the enabled activity
+ * kinds.
+ */
 void profiler__update(void)
 {
 	bool active = __atomic_load_n(&subscribed, __ATOMIC_RELAXED) || activity__any_enabled();

@@ -134,7 +134,7 @@ static cudaError_t to_error(CUresult err)
 	return (cudaError_t)err;
 }
 
-/* What the library wants to know of the devices; calls of their own, ahead of the program's. */
+/* Queries the devices for the library, by calls of its own ahead of the program's. */
 static cudaError_t runtime__look_at_devices(void)
 {
 	CUmoduleLoadingMode mode;
@@ -769,7 +769,7 @@ RUNTIME_API_PT(cudaLaunchKernel, v7000, _ptsz, v7000, LAUNCH_PROTO,
 	       (func, grid, block, args, shared, s), symbol__name(func),
 	       launch(symbol__kernel(func), grid, block, args, shared, s, per_thread))
 
-/* What <<<>>> calls since CUDA 13; CUPTI 13.0 tells of it as cudaLaunchKernel. */
+/* The function that <<<>>> calls since CUDA 13; CUPTI 13.0 reports it as cudaLaunchKernel. */
 #define LAUNCH_HANDLE(fn, name, id, pt)						\
 	SIM_EXPORT cudaError_t CUDARTAPI fn KERNEL_PROTO;			\
 	SIM_EXPORT cudaError_t CUDARTAPI fn KERNEL_PROTO			\

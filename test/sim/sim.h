@@ -10,12 +10,12 @@
  *
  * N is SIM_CUDA_MAJOR, 13 unless the compiler is told otherwise (-DSIM_CUDA_MAJOR=12).
  *
- * What is real: API calls, their nesting and stack frames, correlation ids, callbacks, streams,
- * events, graphs, waiting, copied and set memory, activity buffers and who owns them, threads.
- * What is not: kernels have no body. A piece of device work gets its start and end when it is
- * enqueued, from the tail of its stream and a duration known beforehand; one thread per device
- * completes the work in that order once the time has really passed. So a run is cheap (no sleep
- * per kernel) and yet asynchronous, with streams that overtake one another.
+ * Real are API calls, their nesting and stack frames, correlation ids, callbacks, streams, events,
+ * graphs, waiting, copied and set memory, activity buffers and who owns them, threads. Not real are
+ * kernels, which have no body. A piece of device work gets its start and end when it is enqueued,
+ * from the tail of its stream and a duration known beforehand; one thread per device completes the
+ * work in that order once the time has really passed. So a run is cheap (no sleep per kernel) and
+ * yet asynchronous, with streams that overtake one another.
  *
  * A kernel takes, in this order of preference: the value of its uint64_t argument in nanoseconds,
  * if sim_kernel_cost_arg() has named one; XPU_SIM_KERNEL_NS.
@@ -43,11 +43,11 @@
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *	XPU_SIM_FLUSH_US=N	a flush takes so long before it hands anything out
  *
- * What CUPTI 13.0 tells of a call, in which order and with which ids, was compared with a real GPU
- * (sim_selftest dump). Known differences: how cudart makes its first context, and the resource
- * callbacks of the second, internal graph of an instantiation. Not compared: child graphs, updates
- * of executable graphs (here the nodes keep their ids and nothing is told), and copies between
- * devices, which have CUPTI's record of their own whether or not peer access was enabled.
+ * The callbacks and records of CUPTI 13.0 for a call, their order and their ids were compared with
+ * a real GPU (sim_selftest dump). Known differences: how cudart makes its first context, and the
+ * resource callbacks of the second, internal graph of an instantiation. Not compared: child graphs,
+ * updates of executable graphs (here the nodes keep their ids and nothing is told), and copies
+ * between devices, which have CUPTI's record of their own whether or not peer access was enabled.
  *
  * Not modelled: kernel bodies, device-side launches, textures and arrays, managed memory that
  * migrates, enabling of peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically

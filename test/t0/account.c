@@ -72,7 +72,7 @@ static void test_begin(void)
 	is_whole(&t, "in a call that waits");
 }
 
-/* What came later has the earlier time, by some us. */
+/* A later event has an earlier time, by some us. */
 static void test_clocks(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);

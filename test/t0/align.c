@@ -16,7 +16,9 @@ struct setup {
 	const char *name;
 	struct gen_launches gen;
 	uint32_t nr_labels;		/* different stacks; 0: as many as launches */
-	/* What must come out: shares of the launches, and of those that have a stack. */
+	/*
+	 * The limits of the result: shares of the launches, and of the launches that have a stack.
+	 */
 	double max_wrong, min_right;
 	bool refused;
 };

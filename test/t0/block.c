@@ -123,7 +123,7 @@ static void test_none(void)
 	block_unpacker__free(u);
 }
 
-/* What most recordings are made of, in the order that makes it hardest. */
+/* The most frequent records, in the order that is hardest to pack. */
 static void test_small(void)
 {
 	enum { NR = 4096 };
@@ -198,7 +198,7 @@ static void test_proportion(void)
 	ok(survives(p, u, &g, &bytes), "4 MB of nothing are the same afterwards");
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO, "and as long as a reader wants: %zu bytes", bytes);
 
-	/* The same, as others may pack it: all is right but how much it becomes. */
+	/* A block that another writer packed: all is valid but the size of the result. */
 	b = calloc(1, sizeof(*b) + 8192);
 	*b = (struct xpu_record_block){
 		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a hostile process can make the recorder keep, say and write; and that the other processes of
- * the recording are exact meanwhile.
+ * Bounds on what a hostile process can make the recorder keep, print and write; and the other
+ * processes of the recording stay exact meanwhile.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -416,7 +416,7 @@ static void test_numbers_untold(void)
 	is_exact("forged numbers");
 }
 
-/* What it says goes to standard error, which is a file meanwhile. */
+/* Its messages go to standard error, which is a file meanwhile. */
 static void test_messages(void)
 {
 	char path[] = "/tmp/bounds.XXXXXX", text[65536];

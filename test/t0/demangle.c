@@ -32,7 +32,7 @@ int main(void)
 	check("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const");
 	check("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", "core::ptr::drop_in_place");
 	check("_RNvC6_123foo3bar", "123foo::bar");
-	/* What a compiler appends. */
+	/* Suffixes that a compiler appends. */
 	check("_Z3foov.cold", "foo() [clone .cold]");
 
 	/* Deep enough to overflow the stack of a demangler that does not count. */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the documents for maintainers name is there: files, functions, make's targets, and links.
+# The documents for maintainers name only existing things: files, functions, make's targets, and
+# links.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 pages="README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md $(echo doc/*.md)"

@@ -214,7 +214,7 @@ static void test_choice(void)
 		{ "_ZN3foo3barEi", 0x1110, 0x10, FUNC(GLOBAL) },
 		{ "_ZN4core3fmt9Formatter3pad17h1234567890abcdefE", 0x1120, 0x10, FUNC(GLOBAL) },
 		{ "ifunc", 0x1130, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC) },
-		/* What is no code is not looked at. */
+		/* Symbols that are not code are ignored. */
 		{ "object", 0x1140, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT) },
 		{ "", 0x1150, 0x10, FUNC(GLOBAL) },
 		{ ".Llabel", 0x1160, 0, LABEL(LOCAL) },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the options of a filter may be, and what passes it. */
+/* The values of a filter's options, and the events that pass it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What gdb shows of the containers and of records, with scripts/gdb/xpuload.py.
+# scripts/gdb/xpuload.py makes gdb show the containers and records.
 . "$XPU_SRC/test/lib/tap.sh"
 need gdb
 

@@ -120,7 +120,7 @@ is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h
 
-# What makes, renames or removes files, or gives them away.
+# Functions that make, rename or remove files, or change their owner or mode.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'
 changes=$changes'truncate|f?chmod(at)?|[fl]?chown(at)?|(sym)?link(at)?|nftw|setfs[ug]id)\('
 writes='O_CREAT|O_TRUNC|O_WRONLY|O_RDWR|fopen\(.*"[^r][^"]*"\)'

@@ -3,7 +3,7 @@
 # make install and uninstall: what is there works, and goes without what is somebody else's.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# What was built is installed as it is: with other flags make would build it anew.
+# The build is installed unchanged: with other flags make would build it anew.
 run_make() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		DESTDIR="$PWD/a b" prefix=/usr "$@" >log 2>&1

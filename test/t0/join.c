@@ -7,7 +7,7 @@
 #include "join/join.h"
 #include "tap.h"
 
-/* What the join told, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
+/* The join's matches, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
 static char said[4096];
 
 /* Takes what the join found; @more: what the call that added something returned. */

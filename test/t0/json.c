@@ -52,7 +52,7 @@ int main(void)
 	check("\"\\", NULL);
 	check("a\"", NULL);
 
-	/* What is before a string is not of it, and what is behind it is still there. */
+	/* Bytes before a string do not belong to it, and bytes behind it are still there. */
 	json__init(&j, "\"a\\\\\",\"b\"", 9);
 	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',', "a backslash at its end");
 	j.p++;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What those who work on the project have of it: compile_commands.json, and coverage by room.
+# The maintainers' tools: compile_commands.json, and coverage by folder.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 need make

@@ -4,7 +4,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 
-parts="format cppcheck shellcheck javascript python perl mandoc"
+parts="format cppcheck shellcheck javascript python perl mandoc comments"
 for part in $parts; do
 	sh "$XPU_SRC/scripts/lint/run.sh" "$part" >log 2>&1
 	status=$?

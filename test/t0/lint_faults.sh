@@ -56,6 +56,10 @@ fault javascript merge/two.js : "echo 'import { one } from \"./one.js\"' >merge/
 fault javascript merge/two.js : "for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
+fault comments merge/one.c :7: "sed -i 's,return 2;,return 2; /* What one() returns. */,' merge/one.c"
+fault comments merge/one.c :4: "sed -i '3s,^,/*\\n * The same for one.\\n */\\n,' merge/one.c"
+fault comments merge/one.js :1: "sed -i '1s,^,// What it is.\\n,' merge/one.js"
+fault comments merge/one.sh :2: "sed -i 's,echo,# The same.\\necho,' merge/one.sh"
 fault mandoc doc/xpumerge.1.in :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 
 # ---- a tool of another version, and one that is missing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What --help lists, what the manual page describes and what the program takes are the same options;
-# and what the programs count as missing is in the manual pages.
+# --help lists, the manual page describes and the program takes one and the same set of options; and
+# what the programs count as missing is in the manual pages.
 . "$XPU_SRC/test/lib/tap.sh"
 
 for program in xpuload xpumerge; do
@@ -77,7 +77,7 @@ sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "
 ok $? "xpuload: $(wc -l <counters) counters"
 is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has them all"
 
-# The limits, and what the manual page says of them.
+# The limits, and the manual page's list of them.
 bounds=$XPU_SRC/loader/base/bounds.h
 sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p' "$bounds" |
 	while read -r a b c d e f; do

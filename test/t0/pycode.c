@@ -135,7 +135,7 @@ int main(void)
 	meet(p, &f, 100, &id);
 	ok(id == r->id && id, "there is: it has its id");
 
-	/* What can never be read is not asked for all the time. */
+	/* A code object that is never readable is not tried all the time. */
 	make_code(&f);
 	is_full = true;
 	nr_asked = 0;

@@ -13,7 +13,7 @@
 #include "target/pyelf.h"
 #include "tap.h"
 
-/* What 3.13 says of itself, as far as it is looked at. */
+/* The members of 3.13's debug offsets that are read. */
 struct py_debug_offsets _PyRuntime = {
 	.cookie = "xdebugpy", .version = 0x030d00f0,
 	.runtime_state = { .interpreters_head = 632 },

@@ -151,7 +151,7 @@ static void begin(struct gen *g)
 	gen__end(g, 1, 0);
 }
 
-/* What was appended after begin(); valid until something else is. */
+/* The record appended after begin(); valid until another one is appended. */
 #define LAST(g, type) ((type *)((g)->v + sizeof(struct xpu_file_header) + \
 				sizeof(struct xpu_record_end)))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The recorder at a detach: launches that are told of from then on are not for the recording. And
- * logs with NVTX ranges: which launch is in which. And threads that live on at the end.
+ * The recorder at a detach: launches that arrive from then on are not part of the recording. Logs
+ * with NVTX ranges: the range of each launch. Threads that live on at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void launch(uint32_t proc_id, uint32_t correlation_id, uint64_t time_ns)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* What the shim says that it has told of, and the work of these launches. */
+/* A batch with the shim's count of launches, and the work of these launches. */
 static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint32_t *ids, size_t nr)
 {
 	struct {
@@ -271,8 +271,8 @@ static void test_living(const struct xpu_file_header *header)
 }
 
 /*
- * What a target can choose, and what a damaged record of our own would have. The kernel's names are
- * told of for what the kernel has found, not for addresses that a target asks about.
+ * Values that a target can choose, and values of a damaged record of our own. Kernel names are
+ * written for addresses that the kernel has found, not for addresses that a target asks about.
  */
 static void test_forged(const struct xpu_file_header *header)
 {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What run.sh keeps of each test for the end of make check: how long it took, and what did not run.
+# run.sh keeps two facts of each test for the end of make check: the time that it took, and the
+# reason of a skip.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* safefile - files that are made beside those of others, and with the rights of whom */
+/*
+ * safefile - files that are made where other users may make files, too, and with the invoker's
+ * rights
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

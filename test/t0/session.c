@@ -137,7 +137,7 @@ static void test_api_names(void)
 	fixture__end(&f);
 }
 
-/* What one process says that it has sent does not hide what another one has lost. */
+/* A process's false count of what it sent does not hide another process's losses. */
 static void test_false_account(void)
 {
 	struct xpu_record_counters honest = {
@@ -206,7 +206,7 @@ static void test_late(void)
 	fixture__end(&f);
 }
 
-/* What CUDA refused is not waited for; work that is there all the same is matched. */
+/* Nobody waits for the work of a refused launch; if there is work all the same, it is matched. */
 static void test_refused(void)
 {
 	struct session *s;
@@ -530,7 +530,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.nr_orphans, 1, "edges: as wide as the process has threads");
 	fixture__end(&f);
 
-	/* What is lost in between is lost. */
+	/* A batch that is lost in between counts as lost. */
 	attach_begin(&f, 2);
 	c.nr_batches += 2;
 	c.nr_launches += 3;
@@ -690,7 +690,7 @@ static void test_lost(void)
 		gen__lost(&f.g, 1000, kind, 3);
 		gen__lost(&f.g, 2000, kind, 4);
 		s = fixture__run(&f);
-		/* What no shim makes was no launch of anybody's. */
+		/* Entries that no shim makes were not launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
 		   "lost, kind %u: is lost, or was nothing", kind);
 		out = open_memstream(&text, &size);
@@ -792,7 +792,7 @@ static void test_below_zero(void)
 	is_int(s->sums.accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
 	fixture__end(&f);
 
-	/* What is that much less than nothing is no matter of clocks. */
+	/* A time that is so far below zero cannot come from clocks. */
 	fixture__begin(&f);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 1ull << 63 | 1ull << 62, 1, 1);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Sums, extremes, deviations and medians, against those of values that are kept. */
+/* Compares sums, extremes, deviations and medians with those of kept values. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

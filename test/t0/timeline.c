@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What stands on a thread's track: in order, nested, each launch once, and as long as its call
- * took.
+ * The events on a thread's track: in order, nested, each launch once, and as long as its call took.
  */
 #include <stdlib.h>
 

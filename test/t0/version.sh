@@ -11,7 +11,7 @@ done
 like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"^## $(echo "$version" | sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
 	"CHANGELOG.md: its first heading"
-# What was recorded by some version, and what others' packages have, may say so.
+# Recordings of some version, and other projects' packages, may contain version numbers.
 found=$(cd "$XPU_SRC" && grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
 	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats -e "$version" . |
 	grep -v -e '^./GNUmakefile$' -e '^./CHANGELOG.md$' -e '/gen_corpus.c$' -e '/golden.c$')

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a wait was for: equal shares of every instant, to the nanosecond, of the right work only. */
+/*
+ * A wait's time is shared among the right work only: equal shares of every instant, to the
+ * nanosecond.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,7 @@
 #define IDLE		NR_LEAVES
 #define OTHER		(NR_LEAVES + 1)
 
-/* What waits__share() told, by the wait's path id, and how often it told each. */
+/* The results of waits__share(), by the wait's path id, and how often it gave each. */
 static struct told {
 	uint64_t ns[NR_LEAVES + 2];
 	int nr[NR_LEAVES + 2];
@@ -175,7 +178,7 @@ static struct {
 	uint32_t leaf, stream;
 } works[MAX_WORKS];
 
-/* The same, one microsecond after the other, in parts of 1/840: that divides by 1 to 8. */
+/* Computes the shares microsecond by microsecond, in parts of 1/840, which 1 to 8 divide. */
 static void by_instants(int w, int nr_works, uint64_t *parts)
 {
 	const struct xpu_record_wait *rec = &recs[w];

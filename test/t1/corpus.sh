@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of each version of the format, as they were written then: what this version makes of them
-# is what it should be, and the current version has one with every record type. corpus/README.md says
-# when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results anew, never the recordings.
+# Recordings of each version of the format, as they were written then: this version gives the
+# expected results for them, and the current version has a recording with every record type.
+# corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results anew,
+# never the recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 record_h=$XPU_SRC/bpf/xpu_record.h
@@ -54,7 +55,7 @@ awk '{ print $3 }' "$now.dump" | sort -u >there
 is "$(comm -23 types there | tr '\n' ' ')" "" "$now: every record type is in it, and dump prints it"
 is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints nothing else"
 
-# What counts is most of what is added at the end of a record.
+# Most members that are added at the end of a record are counts.
 awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
 	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]

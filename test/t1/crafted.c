@@ -126,7 +126,7 @@ static void make_nodes(struct gen *g, uint32_t nr)
 	gen__batch_end(g);
 }
 
-/* The same of correlation ids: their products begin alike. */
+/* Makes correlation ids whose products begin alike. */
 static void make_ids(struct gen *g, uint32_t nr)
 {
 	uint32_t id;

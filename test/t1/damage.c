@@ -220,7 +220,10 @@ static void test_repeated(void)
 	gen__free(&s.g);
 }
 
-/* What other blocks refer to is gone: counted, and no other name is put in its place. */
+/*
+ * Definitions that other blocks refer to are gone: this is counted, and no other name takes their
+ * place.
+ */
 static void test_definitions(void)
 {
 	struct merged m;

@@ -5,7 +5,7 @@
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# The same program twice: other pids, other counts, some call paths in one of them only.
+# One program twice: other pids, other counts, some call paths in one recording only.
 "$gen" --launches 3000 --paths 40 --threads 4 --memcpy-every 5 --graph-every 7 -o a.data
 "$gen" --launches 5000 --paths 50 --threads 4 --memcpy-every 5 --graph-every 7 --gpus 2 --seed 9 \
 	--reuse --lose-record 500 -o b.data

@@ -136,7 +136,7 @@ xpumerge dump blocks.data >whole 2>log
 second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
 dump bad.data 2 "a block damaged"
-like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block are not those that were written: 1 blocks with 8 launches lost" \
+like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 8 launches lost" \
 	"a block damaged: where"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got

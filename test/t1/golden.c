@@ -179,7 +179,7 @@ static void make_tour(const char *name)
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* The same path again, where another library has taken the place of the first. */
+	/* One path again, after another library has taken the place of the first. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);
@@ -225,7 +225,7 @@ static void make_tour(const char *name)
 	gen__free(&g);
 }
 
-/* What a program that works leaves: nothing lost, one GPU, every frame named. */
+/* The recording of a program that works: nothing lost, one GPU, every frame named. */
 static void make_clean(const char *name)
 {
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 1000, 1 }, { 3, 2, 2000, 1 } };
@@ -311,7 +311,10 @@ static void make_graph(const char *name)
 	gen__free(&g);
 }
 
-/* The same as copies of a stack, along frame pointers, for these files have no unwind tables. */
+/*
+ * Adds the samples as copies of a stack, with frame pointers, because these files have no unwind
+ * tables.
+ */
 static void add_stacks(struct gen *g, uint32_t period_ns)
 {
 	enum { STACK = 0x7ffc00000018, WORDS = 40 };

@@ -57,7 +57,7 @@ ok $? "--unit count is what the page shows first"
 $fold ns <empty.html >got.folded
 is "$?$(cat got.folded)" 0 "an empty recording makes a page, too"
 
-# What is kept from npm is what its README says, and needs nothing from elsewhere.
+# The files kept from npm are those that the README lists, and need nothing from elsewhere.
 lib=$XPU_SRC/third_party/d3-flame-graph
 is "$(grep -c 'http' "$lib/package-lock.json")" 0 "the lock file names no host"
 for licence in d3-flame-graph d3 d3-ease internmap; do

@@ -270,13 +270,13 @@ fails() {		# NAME REGEX ARGS...
 }
 
 fails "no such file" 'nothere: cannot be opened' --nsys nothere
-fails "no SQLite" 'no SQLite file' --nsys "$XPUMERGE"
+fails "no SQLite" 'cannot be read as an SQLite file' --nsys "$XPUMERGE"
 : >empty
-fails "empty" 'no export of Nsight Systems' --nsys empty
+fails "empty" 'not an export of Nsight Systems' --nsys empty
 echo 'CREATE TABLE x (y); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value;' | "$sqlite" other.sqlite
-fails "another database" 'no export of Nsight Systems' --nsys other.sqlite
+fails "another database" 'not an export of Nsight Systems' --nsys other.sqlite
 { schema; echo "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN end TO finish;"; } | "$sqlite" new.sqlite
-fails "a column that is not there" 'has no column end' --nsys new.sqlite
+fails "a column that is not there" 'the column end is missing' --nsys new.sqlite
 size=$(wc -c <hard.sqlite)
 head -c $((size - 4096)) hard.sqlite >cut.sqlite
 fails "a file that is cut" 'malformed' --nsys cut.sqlite

@@ -30,7 +30,7 @@ for order in "near" "far --window 50000" "early --window 50000 --early" \
 	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all in the result"
 done
 
-# The limit is one: with all of them in flight at a time it is too little, which is said.
+# The limit works: with all launches in flight at a time it is too low, and a message says so.
 ! limited all --window $launches
 ok $? "all in flight: more than that is wanted"
 like "$(cat all.log)" 'memory' "all in flight: says why it fails"

@@ -5,7 +5,7 @@
 gen="$XPU_BUILD/gen_twofile"
 NR=92732
 
-# What came out: "right N wrong N uncertain N", of the launches that have a stack.
+# Prints "right N wrong N uncertain N", of the launches that have a stack.
 verdict() {
 	awk '
 	!/\[GPU[0-9]*_Kernel\]/ { next }
@@ -144,7 +144,7 @@ my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(i
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? "a small one: names with blanks, digits, colours; each record in its place" || diag "$(cat diff)"
-like "$(cat log)" '1 lines are no stacks' "a small one: a strange line is counted"
+like "$(cat log)" '1 lines are not stacks' "a small one: a strange line is counted"
 like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
 	"a small one: the account"
 for format in chrome text pprof html perf; do
@@ -215,9 +215,9 @@ fails() {
 fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere
 fails "a directory" 'cannot be read' --cpu . --gpu gpu.json
 : >empty
-fails "no stacks" 'empty: no stacks' --cpu empty --gpu gpu.json
-fails "no events" 'empty: no CUDA events' --cpu cpu.txt --gpu empty
-fails "no JSON" 'no CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
+fails "no stacks" 'empty: cannot find any stacks' --cpu empty --gpu gpu.json
+fails "no events" 'empty: cannot find CUDA events' --cpu cpu.txt --gpu empty
+fails "no JSON" 'cannot find CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
 head -c 200 gpu.json.gz >cut.gz
 fails "cut off gzip" 'cut.gz: cannot be read: damaged or cut off' --cpu cpu.txt --gpu cut.gz
 fails "stacks alone" 'give the device records' --cpu cpu.txt

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What people type who come from other tools, or slip: one line that says what is meant, and the
-# status of bad usage. Nothing of it needs privileges.
+# Command lines of people who come from other tools, or mistype: one line says what is meant, and
+# the status of bad usage. Nothing of it needs privileges.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 

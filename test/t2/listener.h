@@ -59,8 +59,10 @@ struct listener_kernel {
 	uint32_t stream;
 };
 
-/* What was heard. Counters through heard(), since the shim's thread may be at it; the rest when
- * nothing launches and all was waited for. */
+/*
+ * The events that were received. Read counters by heard(), since the shim's thread may change
+ * them; read the rest only when nothing launches and all work has ended.
+ */
 #define heard(counter)	__atomic_load_n(&listener.counter, __ATOMIC_SEQ_CST)
 
 struct listener_wait {
@@ -108,7 +110,7 @@ extern struct listener listener;
 /* Called once, at the next launch, before its slot is read: as a signal handler might. */
 extern void (*listener__interrupt)(void);
 
-/* The same, when a log is sent, before it is read. */
+/* Called when a log is sent, before it is read. */
 extern void (*listener__interrupt_log)(void);
 
 /* How long each batch takes, in ms. Tests set it while threads send. */
@@ -127,7 +129,7 @@ void listener__hello(bool on);
 /* Who wants the calls of CUDA's API comes, too, or leaves. */
 void listener__want_calls(bool on);
 
-/* The same of those who want NVTX ranges. */
+/* Makes a listener to NVTX ranges come or leave. */
 void listener__want_ranges(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */

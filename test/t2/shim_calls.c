@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Calls of CUDA's API: none until somebody wants them, then each of them once, with its thread. */
+/*
+ * Calls of CUDA's API: none until a listener asks for them, then each call once, with its thread.
+ */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -96,7 +98,7 @@ static void threads(void)
 	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "of both kinds");
 }
 
-/* What a runtime call does in the driver is not told apart from it. */
+/* The driver calls inside a runtime call are not recorded apart. */
 static void nested(void)
 {
 	uint32_t from = heard(nr_calls), kernel = heard(nr_kernels), i, found = 0;

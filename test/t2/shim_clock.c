@@ -128,7 +128,7 @@ const char *__tsan_default_suppressions(void)
 	return "race:be_killed\nrace:clock__next\n";
 }
 
-/* What the kernel would find in this thread's log, did it end here. */
+/* Reads this thread's log as the kernel would if the thread ended here. */
 static void be_killed(const char *what)
 {
 	const struct xpu_log *log = listener.log;

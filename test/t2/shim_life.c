@@ -116,7 +116,9 @@ static void test_ending_thread(void)
 
 /* ---- CUPTI cannot be had --------------------------------------------------------------------- */
 
-/* Each listener is told of it; by what the environment was when CUDA came. */
+/*
+ * Each listener gets the message, by the environment as it was when the program first called CUDA.
+ */
 static int tell_each_listener(void)
 {
 	int i;

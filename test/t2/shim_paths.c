@@ -94,7 +94,10 @@ static int heard_bits(const struct listener_launch *l)
 	return nr == BITS ? bits : -1;
 }
 
-/* What was heard from number @from on must be paths @first, @first + @by, ... modulo @mod. */
+/*
+ * Return: how many of the launches from number @from on are not of paths @first, @first + @by, \...
+ * modulo @mod.
+ */
 static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
 {
 	uint32_t i;
@@ -161,7 +164,7 @@ static __attribute__((noinline)) void there(uint32_t id)
 	asm volatile("");
 }
 
-/* The same frames, but not the same stack. */
+/* Launches with equal frames on different stacks. */
 static __attribute__((noinline)) void anywhere(uint32_t id, size_t bytes)
 {
 	volatile char *pad = __builtin_alloca(bytes);
@@ -310,7 +313,7 @@ int main(int argc, char **argv)
 	   "a second listener is told of the paths, too");
 	listener__hello(false);
 
-	/* What is logged while the last listener leaves is not for the next one. */
+	/* Entries that are logged while the last listener leaves are not for the next one. */
 	launch(3, stream);
 	before = listener__settle();
 	listener__detach();

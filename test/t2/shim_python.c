@@ -35,7 +35,7 @@ static void append(char *to, size_t size, const char *what)
 
 enum function { NONE_OF_THESE, LOOP, THROUGH };
 
-/* What is called there. dladdr() goes through a whole symbol table each time. */
+/* Return: the function that is called there. dladdr() searches a whole symbol table each time. */
 static enum function function_at(uint64_t word)
 {
 	static struct {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What leaves the shim: each launch tagged on its own thread, each record packed, all of it once.
+ * The shim's output: each launch is tagged on its own thread and each record is packed, all exactly
+ * once.
  */
 #include <cuda.h>
 #include <pthread.h>

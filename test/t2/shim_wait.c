@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the shim says of calls that wait: how long, and on which context and stream. */
+/* The shim's reports of calls that wait: how long, and on which context and stream. */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>

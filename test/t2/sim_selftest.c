@@ -769,7 +769,7 @@ static void scenario_fork_join(void)
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
 
-	/* The same without a capture: b waits for a. */
+	/* Without a capture, too, b waits for a. */
 	forget();
 	LAUNCH(k_first, a, 20 * MS);
 	CHECK(cudaEventRecord(fork_event, a));

@@ -68,7 +68,7 @@ struct call {
 	bool again;
 };
 
-/* What the last walk at level 0 has found. */
+/* The frames and stack of the last walk at level 0. */
 static uint64_t last_frames[XPU_MAX_FRAMES], last_stack[XPU_MAX_FRAMES];
 
 static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
@@ -110,7 +110,7 @@ static NOINLINE void check(void)
 		of[nr] = e;
 		calls[nr++] = (struct call){ 0, &unused, &e->trace, false };
 	}
-	/* Level 1 is for walks that interrupt another one: they know nothing of others. */
+	/* Level 1 is for walks that interrupt another walk: they do not use the last walk. */
 	calls[nr] = (struct call){ 0, &slot[0], NULL, false };
 	calls[nr + 1] = (struct call){ 1, &slot[1], NULL, false };
 	walk_all(calls, calls + nr + 2);

@@ -2,8 +2,8 @@
 /*
  * Damaged unwind tables: whatever they say, reading them stays inside the object and ends.
  *
- * A copy of a library's image is what this test's _dl_find_object() finds; its tables are relative
- * to themselves, so they are as good in the copy. Then bytes of them are changed at random.
+ * This test's _dl_find_object() finds a copy of a library's image, whose tables are relative to
+ * themselves and so are valid in the copy. Then bytes of them are changed at random.
  */
 #include <dlfcn.h>
 #include <errno.h>

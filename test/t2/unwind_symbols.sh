@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the unwinder cannot do for want of the means: allocate, lock, wait.
+# The unwinder lacks the functions to allocate, lock or wait.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "sanitizers bring calls of their own"
 need nm

@@ -35,7 +35,7 @@ both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
 	"in the summary, too"
 
-# What the device waited for: a thread that sleeps between two launches.
+# The device waited for a thread that sleeps between two launches.
 cat >gaps.py <<-'END'
 	import ctypes, sys, time
 	from blocked import blocked_ns

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What goes wrong is told in one clear line, with a failing status, and costs nothing recorded.
+# Each error gives one clear line and a failing status, and costs nothing that was recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -81,7 +81,7 @@ fi
 setpriv --bounding-set -all "$XPULOAD" --check 2>log
 like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without capabilities: --check"
 
-# What is missing, in one line.
+# One line names the missing requirement.
 if unshare -m true 2>/dev/null; then
 	unshare -m sh -c 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"' sh \
 		"$XPULOAD" -o x.data true 2>log
@@ -125,7 +125,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	rm small/a.data			# or the next one might not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
 	is $? 125 "disk full, merged at once: status"
-	like "$(cat log)" 'not all is in small/b.folded: the recording stays in small/|cannot be written' \
+	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
 		"disk full, merged at once: said"
 	umount small
 else
@@ -172,7 +172,7 @@ finish other
 XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 like "$(cat log)" '100 device records dropped by CUPTI' "CUPTI's drops are counted"
 XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
-# What is handed out at exit without times cannot be told from what was not finished.
+# Records that CUPTI hands out at exit without times look like unfinished ones.
 n=$(grep -oE '[0-9]+ device records (without valid times|unfinished at exit)' log |
 	awk '{ n += $1 } END { print n }')
 is "$n" 100 "bad times are counted"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Under sudo the recorder makes, renames and removes what the user who called it could, and nothing
-# else, whatever links and names others have laid out. What it makes is for that user's eyes only.
+# Under sudo the recorder makes, renames and removes only files that the calling user could,
+# whatever links and names other users have laid out. Only that user can read the files that it
+# makes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
@@ -135,7 +136,7 @@ sudo -o /dev/stdout true 2>log | cat >read.data
 xpumerge read.data >out 2>mlog
 is $? 0 "/dev/stdout, a pipe: a recording" || diag "$(cat log mlog)"
 
-# What the file system keeps for root. The user fills the rest of it.
+# The file system reserves a part for root. The user fills the rest.
 mkdir small
 if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
 		mount -o loop small.img small 2>/dev/null; then

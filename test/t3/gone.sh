@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What others do to a recording while it is written: what is lost is said and counted, and the status
-# fails; the target goes on.
+# Other programs damage a recording while it is written: losses are reported and counted, and the
+# status fails; the target goes on.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -34,7 +34,7 @@ nr_lost() {		# nr_lost LOG: bytes
 
 record removed rm removed.data
 is $status 125 "removed: status"
-is "$(grep -c 'removed.data was removed or replaced while it was recorded: nothing of this recording is left' \
+is "$(grep -c 'removed.data was removed or replaced during the recording, which is lost' \
 	removed.log)" 1 "removed: said, once"
 [ "$(nr_lost removed.log)" -gt 20000 ]
 ok $? "removed: all is lost"
@@ -47,13 +47,13 @@ is "$(cat replaced.data)" other "replaced: the other file is as it was"
 
 record emptied truncate -s 0 emptied.data
 is $status 125 "emptied: status"
-is "$(grep -c 'emptied.data was made shorter by another program' emptied.log)" 1 "emptied: said, once"
+is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 "emptied: said, once"
 [ "$(nr_lost emptied.log)" -gt 20000 ]
 ok $? "emptied: all is lost"
 
 record shorter truncate -s 15000 shorter.data
 is $status 125 "made shorter: status"
-is "$(grep -c 'shorter.data was made shorter by another program' shorter.log)" 1 "made shorter: said, once"
+is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 "made shorter: said, once"
 is "$(stat -c %s shorter.data)" 15000 "made shorter: nothing is written behind a gap"
 xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
 is $? 1 "made shorter: what is left can be read"

@@ -8,7 +8,7 @@ quiet_sanitizers
 use_sim
 graphs="$XPU_BUILD/workload/graphs"
 
-# What a recording that is not compressed holds of graphs: in its blocks (22), behind their headers,
+# Counts the graph records of an uncompressed recording: in its blocks (22), behind their headers,
 # records GRAPH_NODE (14), and in batches (11) GRAPH_CLONE (73).
 cat >records.pl <<'END'
 local $/;

@@ -34,7 +34,7 @@ beside() {		# beside NAME PID
 	done
 }
 
-# What a recording has of the honest programs: launches, and how many of them are wrong.
+# Prints an honest program's launches in a recording, and how many of them are wrong.
 honest() {		# honest NAME PID
 	xpumerge -i "$1.data" --pid "$2" -f folded --unit count -o honest.folded 2>honest.log
 	perl -ne '
@@ -52,7 +52,7 @@ honest() {		# honest NAME PID
 
 check_honest() {	# check_honest NAME TEST
 	bad=0 nr=0
-	# In a long run one pid may be two of them, one after the other.
+	# In a long run two processes may have one pid, one after the other.
 	sort "$1.pids" | uniq -c >"$1.counts"
 	while read -r times pid; do
 		nr=$((nr + times))
@@ -133,7 +133,8 @@ check_xpuload run $status "one tree"
 check_honest run "one tree"
 check_merge run "one tree"
 
-# As fast as it can: then launches of others may be lost, but none is wrong, and it is said.
+# As fast as it can: then launches of other processes may be lost, but none is wrong, and the loss
+# is reported.
 attach flood -a --gpu-only -m 1M
 start_dormant idle
 awake flood

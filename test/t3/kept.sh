@@ -90,7 +90,7 @@ unlike "$(folded jit.data)" 'generated code' "nor by a later one"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
 
-# The same with a /tmp and pids of its own, which are gone afterwards.
+# A process with a /tmp and pids of its own, which are gone afterwards.
 cat >jit.sh <<-'END'
 	mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mkdir -p "$1" &&
 		mount --bind /mnt "$1" || exit 99

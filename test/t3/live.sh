@@ -8,7 +8,7 @@ need root bpf
 quiet_sanitizers
 use_sim
 
-# What the target says of its work without any of this.
+# The target's own figures without any recording.
 start plain "$live" -s 1800 -t 2
 for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
 finish plain
@@ -194,7 +194,7 @@ exact after 103 "and the target can be attached to again"
 finish d
 is $? 0 "and ends as it should"
 
-# The same for a target that xpuload has started; the next session does not take it for its own.
+# A target that xpuload has started; the next session does not take it for its own.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
 target=$(pgrep -P "$e_pid")
 ask e "burst 100" >/dev/null
@@ -223,7 +223,7 @@ leave threads
 exact threads 12812 "threads that come and go"
 finish f
 
-# What these tests are made of: a target that is dead is not waited for.
+# A check of the test's own functions: they do not wait for a dead target.
 start_dormant dead
 kill -KILL "$dead_pid"
 wait "$dead_pid" 2>/dev/null

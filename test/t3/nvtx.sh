@@ -31,7 +31,7 @@ is "$(echo "$table" | awk -F, '$11 == "\"two\"" { print $3, $5 }')" "800 800" \
 	"the table counts launches and instances"
 is "$(echo "$table" | awk -F, '$11 == "\"thread\"" { print $3, $5 }')" \
 	"$((8 * 300 / 3 * 14)) $((8 + 1600))" "and what is in ranges within"
-# What is not popped ends with its thread.
+# A range that is not popped ends with its thread.
 unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' "none is open at the end"
 is "$(xpumerge -i threads.data --nvtx '^one$' -f folded --unit count --gpu-only 2>/dev/null |
 	awk '{ n += $NF } END { print n }')" 2400 "--nvtx picks what is in a range"

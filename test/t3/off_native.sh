@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in native code: blocked time is under the whole path of calls that blocked, also where two of
-# them differ in nothing but a return address, with frame pointers and without.
+# Off the CPU in native code: blocked time is under the whole path of calls that blocked, even if
+# two paths differ only in a return address, with frame pointers and without.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers

@@ -38,7 +38,8 @@ load() {		# load ARGS...: xpuload, as the user, in his directory
 }
 load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
 
-# A word of the user's own, and one of others; files of these names are mapped by who has the word.
+# A word of the user's own, and one of another user's; the processes that have the words map files
+# of these names.
 word=wordofours drow=sruofodrow
 secret=veryprivate terces=etavirpyrev
 for dir in home theirs .; do
@@ -91,7 +92,7 @@ for who in 0 $other; do
 	waits $who theirs $terces
 	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: status"
-	is "$(cat log)" "xpuload: pid $pid may not be recorded: it is of user $who, you are user\
+	is "$(cat log)" "xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
  $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
 	hasnt home/refused.data "-p, a process of user $who"
 	[ $who = 0 ] || {
@@ -275,7 +276,7 @@ done
 
 # ---- the program's own power
 
-# What COMMAND is given is what the user gave.
+# COMMAND gets exactly what the user gave.
 load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
 [ -n "$ambient" ] || is "$(sed 's/^.*:.//' out | sort -u)" 0000000000000000 \
 	"COMMAND has none of the capabilities"
@@ -283,7 +284,7 @@ as $user sh -c 'ls /proc/$$/fd' >want 2>log
 load -q -z 0 -o x.data sh -c 'ls /proc/$$/fd' >out 2>log
 is "$(tr '\n' ' ' <out)" "$(tr '\n' ' ' <want)" "COMMAND has none of the descriptors"
 
-# A container's bounding set without one of them.
+# A container's bounding set lacks one of the capabilities.
 if [ -z "$ambient" ]; then
 	unbound() {
 		(cd home && setpriv --bounding-set -bpf --reuid $user --regid $user --clear-groups \

@@ -31,7 +31,7 @@ record fork_exit 2000 "a child of a program that has used CUDA, which ends by ex
 record vfork 2000 "vfork and exec in a program that has used CUDA" \
 	"$XPU_BUILD/workload/ends" vfork
 
-# The same pid three times over, in images whose correlation ids are the same, too.
+# One pid three times over, in images with equal correlation ids.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
 	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged --mount-proc sh -c "
 		'$procs' pid=77 '$exact' -t 2 -n 500

@@ -76,7 +76,7 @@ bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
 [ $bytes -lt 1000 ]
 ok $? "a sample with its stack is $bytes bytes on disk"
 
-# So are deep ones. What is deeper than a copy can be is cut, and that is said.
+# So are deep ones. A stack that is deeper than a copy can be is cut, with a message.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
 near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
 	"130 KB of stack: whole" || diag "$(cut -c1-100 deep.folded)"

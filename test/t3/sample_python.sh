@@ -50,7 +50,7 @@ count() {		# count ERE: samples on the lines that match
 		py.folded
 }
 
-# near GOT EXPECTED NAME, at 999 Hz. What the hypervisor took of the CPUs may be missing.
+# near GOT EXPECTED NAME, at 999 Hz. Time that the hypervisor took from the CPUs may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v gone="$gone" \
 		'BEGIN { d = b * 0.08 + 4 * sqrt(b); exit !(a <= b + d && a >= b - d - gone) }'

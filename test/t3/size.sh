@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a launch and its kernel take on the disk, everything included: call paths, names, headers,
-# process and mapping records. Threads launch from random call paths, which is the worst case.
+# The bytes that a launch and its kernel take on the disk, everything included: call paths, names,
+# headers, process and mapping records. Threads launch from random call paths, which is the worst
+# case.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim

@@ -63,7 +63,7 @@ perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outsi
 cmp inside outside
 ok $? "SIGCHLD ignored: it stays so in the target"
 
-# What can be run is what execvp() finds.
+# xpuload runs exactly the commands that execvp() finds.
 env -u PATH "$XPULOAD" -q -o a.data ls /dev/null >out 2>log
 is $? 0 "no PATH: the C library's own is looked through"
 echo kept >b.data

@@ -298,7 +298,7 @@ int main(int argc, char **argv)
 	burn_ns = atoi(argv[1]) * 1000000ull;
 	for (i = 2; i < argc; i++) {
 		if (!strcmp(argv[i], "exec")) {
-			/* The same program and time, and the steps that are left. */
+			/* Runs this program again with the time and the steps that are left. */
 			argv[i] = argv[1];
 			argv[--i] = argv[0];
 			execv("/proc/self/exe", argv + i);

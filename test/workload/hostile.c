@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a stranger may send through the shim's probe sites:
+ * Sends what a hostile process may send through the shim's probe sites:
  *
  *	hostile WHAT [N]
  *

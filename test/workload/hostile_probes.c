@@ -392,7 +392,7 @@ static void make_threads(struct prng *r)
 	pthread_attr_destroy(&attr);
 }
 
-/* What a child does; a page that the kernel has made calls to may be missing there. */
+/* Acts as a child, which may lack a page that the kernel has made calls to. */
 static void child(struct prng *r)
 {
 	char seed[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What test/workload/py_stacks.py calls: C, so that ctypes finds it; loaded as a library, or part of
- * a test. Kernels are called by number, one for each place that launches.
+ * Functions that test/workload/py_stacks.py calls: C, so that ctypes finds them; loaded as a
+ * library, or part of a test. Kernels are called by number, one for each place that launches.
  */
 #include <cuda.h>
 #include <pthread.h>

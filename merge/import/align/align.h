@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * align.h - which stack is of which launch, when nothing but their times can tell
+ * align.h - matches stacks and launches when nothing but their times can tell which belong together
  *
- * Two tools watched the same launches, each with its own clock: one took stacks, the other API
- * calls. Neither says which is which, either may have lost some, and thread ids may be useless.
+ * Two tools watched one program, each with its own clock: one took stacks, the other recorded API
+ * calls. Neither says which stack belongs to which launch, either may have lost some, and thread
+ * ids may be useless.
  *
- * 1. The offset between the clocks is the one under which most stacks have a launch. Others that
- *    explain the recording about as well make it ambiguous: then nothing is matched.
- * 2. It is followed through the recording, for clocks drift, and so is learned how far from their
- *    launches the stacks are.
- * 3. Threads of the two sides that fit each other are pairs. Within a pair, events match in order:
- *    the probability of each match is summed over all alignments (a pair hidden Markov model).
- *    The others, as when all stacks claim to be of one thread, match as sets: each stack to one
- *    launch at most (belief propagation over the bipartite graph of those near one another).
- * 4. A launch gets a stack whose probability is at least ALIGN_CERTAIN. Otherwise it has none, if
- *    that is as probable, or it is uncertain: this never takes the best of several guesses.
+ * 1. The offset between the clocks is the one under which most stacks have a launch. If other
+ * offsets explain the recording about as well, it is ambiguous, and nothing is matched. 2. The
+ * offset is followed through the recording, because clocks drift; this also shows how far stacks
+ * are from their launches. 3. Threads of the two sides that fit each other are pairs. Within a
+ * pair, events match in order: the probability of each match is summed over all alignments (a pair
+ * hidden Markov model). Events that are in no pair, as when all stacks claim to be of one thread,
+ * match as sets: each stack to one launch at most (belief propagation over the bipartite graph of
+ * stacks and launches near one another). 4. A launch gets a stack whose probability is at least
+ * ALIGN_CERTAIN. Otherwise it has no stack, if that is as probable, or it is uncertain: it never
+ * gets the best of several guesses.
  */
 #ifndef MERGE_ALIGN_H
 #define MERGE_ALIGN_H
@@ -30,20 +31,21 @@
 struct align_event {
 	uint64_t time_ns;
 	uint32_t thread;		/* index in tids */
-	uint32_t kind;			/* only those of one kind match */
-	uint32_t label;			/* of stacks: equal ones are the same answer */
+	uint32_t kind;			/* only events of one kind match */
+	uint32_t label;			/* of stacks: stacks with equal labels are one answer */
 };
 
-/* One side, in order of time. */
+/* The events of one side, in order of time. */
 struct align_side {
 	const struct align_event *events;
 	uint32_t nr;
-	const uint64_t *tids;		/* what the tool called its threads */
+	const uint64_t *tids;		/* the tool's ids of its threads */
 	uint32_t nr_threads;
 };
 
 struct align_opts {
-	uint64_t tolerance_ns;		/* how far apart matches may be, the offset taken off */
+	uint64_t tolerance_ns;		/* how far apart matches may be, after correction by the
+					 * offset */
 	uint64_t max_offset_ns;		/* tried first; beyond it only if nothing fits */
 };
 
@@ -57,11 +59,11 @@ struct align {
 	uint32_t *match_back;
 	/* By thread of the launches: the thread of the stacks it is, or NO_INDEX. */
 	uint32_t *pair;
-	int64_t offset_ns;		/* the stacks' clock is ahead by that, at first */
+	int64_t offset_ns;		/* by how much the stacks' clock is ahead at first */
 	double drift_ppm;
-	double jitter_ns;		/* mean distance, with the offset taken off */
-	uint32_t nr_offsets;		/* that explain the recording about equally well */
-	int64_t other_offset_ns;	/* the second of them */
+	double jitter_ns;		/* mean distance, after correction by the offset */
+	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */
+	int64_t other_offset_ns;	/* the second of these offsets */
 };
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Which stack is of which launch, with the clocks' offset known: pairs of threads match in order,
- * what is in none of them as sets.
+ * Matches stacks and launches when the clocks' offset is known: pairs of threads match in order,
+ * events that are in no pair match as sets.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,17 +10,17 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* how far out the shape goes, in jitters */
+#define REACH		8.0		/* the width of the distribution, in jitters */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
-#define SHAPE_STACKS	16384		/* so many tell it well enough */
+#define SHAPE_STACKS	16384		/* so many stacks are enough to learn it */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches to either side that a stack may be of ... */
+#define BAND		8		/* launches on either side that may match a stack ... ... */
 #define BAND_MAX	64		/* ... and where they are denser than the mean */
-#define NR_EDGES	24		/* the same for those that match as sets */
+#define NR_EDGES	24		/* launches that may match a stack, for sets */
 #define NR_SWEEPS	40
 #define NR_ANSWERS	4		/* different labels that are told apart at one launch */
 
-/* What the stacks near a launch say. */
+/* The candidates for a launch, by label: stacks near it and their probabilities. */
 struct answers {
 	uint32_t label[NR_ANSWERS];
 	uint32_t best[NR_ANSWERS];	/* most probable stack with that label */
@@ -33,17 +33,17 @@ struct matcher {
 	struct aligner *al;
 	double reach;			/* of the densities, ns */
 	double density[NR_SHAPE];	/* probability density of a distance, per ns */
-	double p_stack;			/* that a launch has a stack */
+	double p_stack;			/* probability that a launch has a stack */
 	double stray_rate;		/* stacks without launch, per ns */
 	struct answers *answers;	/* by launch */
-	float *p_matched;		/* by stack: that it is of any launch */
+	float *p_matched;		/* by stack: probability that it matches any launch */
 	/* Both sides by thread, then by time; where each thread begins. */
 	uint32_t *stacks, *launches, *stacks_begin, *launches_begin;
 };
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
-/* Of distances that none of the others had. */
+/* Return: the density for a distance that no stack had. */
 static double matcher__tail(const struct matcher *m, double d)
 {
 	double sum = m->reach + fabs(d);
@@ -58,7 +58,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* @shape: how many of the distances are in each bin, to any scale */
+/* @shape: the count of distances in each bin, to any scale */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -72,8 +72,8 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 }
 
 /*
- * Learns how far stacks are from their launches: which one is a stack's is a matter of probability,
- * which the distances tell, which that tells, and so on until it settles.
+ * Learns how far stacks are from their launches. The distances give the probability of each match,
+ * and the probabilities of matches give the distances; this is repeated until it settles.
  */
 static void matcher__learn_shape(struct matcher *m)
 {
@@ -105,7 +105,7 @@ static void matcher__learn_shape(struct matcher *m)
 		}
 		if (mass < 0.5)
 			break;
-		/* Few events make a rough shape: smooth it the more. */
+		/* Few events make a rough shape, which is smoothed more. */
 		for (n = mass < 1000 ? 6 : mass < 10000 ? 3 : 1; n; n--) {
 			for (i = 0; i < NR_SHAPE; i++)
 				smooth[i] = (next[i ? i - 1 : 0] + 2 * next[i] +
@@ -130,7 +130,10 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	*begin = calloc((size_t)s->nr_threads + 2, sizeof(**begin));
 	if (!*order || !*begin)
 		return -ENOMEM;
-	/* How many each has, two on; then where the one before begins; then where that ends. */
+	/*
+	 * First the counts, two places on; then, summed up, where the thread before begins; then
+	 * where that ends.
+	 */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
 	for (i = 2; i < s->nr_threads + 2; i++)
@@ -146,7 +149,7 @@ static double thread__nr(const uint32_t *begin, size_t thread)
 	return begin[thread + 1] - begin[thread];
 }
 
-/* Sets the pairs: each other's best. */
+/* Pairs threads that are each other's best match. */
 static int matcher__pair_threads(struct matcher *m)
 {
 	struct aligner *al = m->al;
@@ -181,7 +184,7 @@ static int matcher__pair_threads(struct matcher *m)
 				best_b = k;
 		if (best_b != b || votes[best_a * nr_b + b] <= 0)
 			continue;
-		/* More stacks than launches: they are of other threads, too. */
+		/* With more stacks than launches, some stacks belong to other threads. */
 		nr_cpu = thread__nr(m->stacks_begin, best_a);
 		nr_gpu = thread__nr(m->launches_begin, b);
 		if (nr_cpu <= 1.2 * nr_gpu + 8 && nr_gpu <= 4 * nr_cpu + 8)
@@ -193,7 +196,7 @@ static int matcher__pair_threads(struct matcher *m)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* A stack may be of a launch, with that probability. */
+/* Notes that @stack matches @launch with probability @p. */
 static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, double p)
 {
 	uint32_t label = m->al->cpu.in->events[stack].label, i, worst = 0;
@@ -247,8 +250,9 @@ static void matcher__decide(const struct matcher *m)
 /* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack of a pair of threads: the launches [lo, hi) that it may be of. Both only ever grow. Its
- * row of the table has a cell for each of them and one more, from cells[row] on.
+ * A stack in a pair of threads, and the launches [lo, hi) that it may match. lo and hi never fall
+ * from stack to stack. The stack's row of the table has a cell for each such launch and one more,
+ * from cells[row] on.
  */
 struct band {
 	uint32_t lo, hi;
@@ -284,7 +288,7 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 	return l->m->p_stack * matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
 }
 
-/* Which launches each stack may be of, and how well they fit. Return: 0 or -ENOMEM. */
+/* Finds the launches that each stack may match, and how well they fit. Return: 0 or -ENOMEM. */
 static int lane__init(struct lane *l)
 {
 	const struct aligner *al = l->m->al;
@@ -310,7 +314,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* Bursts are denser than the mean. */
+		/* In a burst, launches are denser than the mean. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -340,8 +344,8 @@ static void lane__exit(struct lane *l)
 }
 
 /*
- * What row @i begins with, by its launches: the row before, where what is left of this one is
- * summed up, with the launches left out that are out of reach from now on.
+ * Sets @carry to the sums that row @i begins with, by its launches: those of the row before. The
+ * sums of launches that are out of reach from now on are added up to the first one.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -383,7 +387,7 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/* Out of the range of numbers: begin anew. */
+			/* The sums underflowed: begin anew. */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -395,8 +399,8 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * From row @i's sums of the alignments of the stacks behind it to those of the row before; what is
- * left of its first launch only leaves launches out.
+ * Computes @prev, the sums of the alignments of the stacks behind row @i - 1, from @back, those of
+ * row @i. Before the first launch of row @i, alignments can only skip launches.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -424,7 +428,7 @@ static void lane__step_back(const struct lane *l, uint32_t i, const double *back
 		prev[k] /= sum > 0 ? sum : 1;
 }
 
-/* The probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
+/* Computes the probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
 static int lane__match(struct lane *l)
 {
 	double *carry, *back, *prev, *swap, total, g, v = 1 - l->m->p_stack;
@@ -485,11 +489,11 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 
 /* ---- sets ----------------------------------------------------------------------------------- */
 
-/* A stack and a launch near one another; what either hears from the other. */
+/* A stack and a launch near one another, and the messages between them. */
 struct edge {
 	uint32_t stack, launch;
 	float weight;
-	float from_stack, from_launch;	/* probability that it has no other */
+	float from_stack, from_launch;	/* probability that the sender has no other match */
 };
 
 struct edges {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The offset between two clocks: differences of times vote for candidates, which are followed
+ * Finds the offset between two clocks: differences of times vote for candidates, which are followed
  * through the recording and compared by how well they explain it.
  */
 #include <errno.h>
@@ -12,25 +12,25 @@
 
 #define NR_BINS		(1u << 20)	/* of the histogram of time differences, at most ... */
 #define FEW_BINS	(1u << 12)	/* ... and at least */
-#define BINS_PER_GAP	64		/* of launches; in a wide range, none are finer than that */
+#define BINS_PER_GAP	64		/* of launches: the finest bins, in a wide range */
 #define VOTES		12		/* differences for each bin are enough */
 #define NEAR_BINS	(1u << 14)	/* of the histogram of differences near an offset */
 #define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
 #define PEAKS		4		/* kept for each scale and window */
-#define NR_WINDOWS	2		/* places in the recording that are asked for an offset */
+#define NR_WINDOWS	2		/* places in the recording where offsets are searched for */
 #define WINDOW_EVENTS	1024
-#define FIT_EVENTS	256		/* of them, that candidates are compared by */
-#define CLEAR		1.0		/* a score of so much for each stack */
-#define DENSE		16		/* more launches than that in a peak's width: no use */
+#define FIT_EVENTS	256		/* of these, events by which candidates are compared */
+#define CLEAR		1.0		/* a score per stack that leaves no doubt */
+#define DENSE		16		/* with more launches in its width a peak is useless */
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
-#define WORTH		0.4		/* of the best track's score: less is no rival */
-#define SLACK		0.02		/* a share of the stacks that tells nothing */
-#define MASS_MIN	0.75		/* of the smaller side, that an offset must pair */
+#define WORTH		0.4		/* share of the best track's score that makes a rival */
+#define SLACK		0.02		/* share of the stacks that is insignificant */
+#define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define CHUNK		256		/* stacks that share one offset */
-#define REACH		8.0		/* how far out a match may be, in jitters */
+#define REACH		8.0		/* how far apart matches may be, in jitters */
 #define NR_DECAY	1024		/* exp(-x) as a table, up to REACH */
-#define JITTER_MIN	100.0		/* ns: clocks are read no finer */
+#define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
 #define DRIFT_MAX	200e-6
 
@@ -38,7 +38,7 @@ struct candidate {
 	double offset;
 	double jitter;
 	double score;
-	uint32_t at;			/* stack around which it was found */
+	uint32_t at;			/* the stack around which it was found */
 };
 
 /* A candidate followed through the recording. */
@@ -46,8 +46,8 @@ struct track {
 	struct candidate c;
 	double *offsets;		/* of each chunk */
 	double score;
-	double scored_by;		/* the jitter that its score is with */
-	double mass;			/* how many stacks it finds a launch for */
+	double scored_by;		/* the jitter that its score was computed with */
+	double mass;			/* how many stacks have a launch under it */
 };
 
 struct finder {
@@ -60,13 +60,13 @@ struct finder {
 };
 
 /*
- * finder__fit - how well an offset explains some stacks, and a better one
+ * finder__fit - compute how well an offset explains some stacks, and improve the offset
  * @offset, @jitter: the guess, moved towards a better one if @learn
  * @mass: how many of the stacks are at a launch
  *
- * Each stack is either at some launch, off by the offset and a bit, or it is stray. The score is
- * the logarithm of how much more probable that makes their times than if they had nothing to do
- * with one another; 0 tells nothing.
+ * Each stack is either near some launch, after correction by the offset, or stray. The score is the
+ * logarithm of how much more probable the times are under this offset than if the two sides were
+ * unrelated; a score of 0 tells nothing.
  */
 static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, bool learn, double *mass)
@@ -83,7 +83,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		s = sd = sa = 0;
 		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
-			/* Where times are so large that REACH * b is rounded off, d may be more. */
+			/* If times are so large that REACH * b is rounded off, d may be larger. */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
 			s += w;
 			sd += w * d;
@@ -94,7 +94,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		sum_r += s * w;
 		sum_d += sd * w;
 		sum_abs += sa * w;
-		/* One logarithm for some of them. */
+		/* Take one logarithm for several factors. */
 		product *= p;
 		if (i % 8 == 0 || i == to - 1) {
 			score += log(product);
@@ -109,7 +109,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 	return score;
 }
 
-/* The same up to @times, until there is little left to learn. */
+/* Improves the offset by finder__fit(), up to @times, until it changes little. */
 static void finder__learn(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, double min_jitter, uint32_t times, double *mass)
 {
@@ -135,7 +135,7 @@ static int candidate__compare(const void *a, const void *b)
 	return cmp3(y->score, x->score);
 }
 
-/* The highest peaks of the histogram as candidates around stack @at. Return: how many. */
+/* Returns the highest peaks of the histogram as candidates around stack @at. Return: how many. */
 static uint32_t finder__peaks(const struct finder *f, double from, double bin, uint32_t nr_bins,
 			      uint32_t at, struct candidate *out)
 {
@@ -155,7 +155,10 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			double votes = sums[i + width] - sums[i], more, expected, least;
 			struct candidate c;
 
-			/* Few are far above what is around them: the others cost no root. */
+			/*
+			 * Few bins are far above their surroundings; the others need no square
+			 * root.
+			 */
 			expected = (double)(sums[z] - sums[a]) * width / (z - a);
 			more = votes - expected;
 			least = top[PEAKS - 1].score;
@@ -167,7 +170,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 				.score = more / sqrt(expected + 1),
 				.at = at,
 			};
-			/* One for each peak. */
+			/* Keep one candidate for each peak. */
 			for (k = 0; k < PEAKS - 1; k++)
 				if (top[k].score && fabs(top[k].offset - c.offset) <= near)
 					break;
@@ -182,7 +185,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 	return nr;
 }
 
-/* Candidates out of some stacks around one place, offsets within [@from, @to]. */
+/* Finds candidates within [@from, @to] by the stacks around one place. */
 static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
 			     double to, uint32_t nr_bins, struct candidate *out)
 {
@@ -211,7 +214,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 	nr = finder__peaks(f, from, bin, nr_bins, first + (last - first) / 2, out);
 	for (i = 0; i < nr; i++) {
 		finder__learn(f, first, last, &out[i].offset, &out[i].jitter, 0, 8, &mass);
-		/* Comparable between windows of more and fewer stacks. */
+		/* Scores per stack are comparable between windows of different size. */
 		out[i].score = finder__fit(f, first, last, &out[i].offset, &out[i].jitter, false,
 					   &mass) / (last - first);
 	}
@@ -219,8 +222,8 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 }
 
 /*
- * Offsets in [@from, @to] that are worth following, the best first.
- * @wide: any that fit; if not, all near one that is known
+ * Finds offsets in [@from, @to] that are worth following, the best first. @wide: search for any
+ * that fit; else for all near a known one
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
@@ -234,7 +237,7 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 	if (to <= from)
 		return 0;
-	/* Few differences need no fine histogram: one of them is alone in its bin anyway. */
+	/* Few differences need no fine histogram: each is alone in its bin anyway. */
 	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
 		nr_bins *= 2;
 	/* One place that leaves no doubt is enough. */
@@ -256,7 +259,7 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-/* Stacks of a chunk: up to, not including, the one returned. */
+/* Return: the index behind the last stack of a chunk. */
 static uint32_t finder__chunk_end(const struct finder *f, uint32_t chunk)
 {
 	return min_t(uint32_t, (chunk + 1) * CHUNK, f->al->cpu.in->nr);
@@ -286,7 +289,7 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	       (t->offsets[other] - t->offsets[chunk]) * (time - here) / (there - here);
 }
 
-/* One chunk, from what its neighbour has. */
+/* Finds the offset of one chunk, beginning with that of its neighbour. */
 static double finder__track_chunk(struct finder *f, const struct track *t, uint32_t chunk,
 				  double offset, double gap)
 {
@@ -294,7 +297,7 @@ static double finder__track_chunk(struct finder *f, const struct track *t, uint3
 	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass = 0;
 
 	finder__learn(f, from, to, &guess, &jitter, t->c.jitter, 4, &mass);
-	/* Too little to learn from, or further off than clocks drift. */
+	/* Too few matches to learn from, or further off than clocks drift. */
 	if (mass < (to - from) * 0.2 || fabs(guess - offset) > 4 * wide)
 		return offset;
 	return guess;
@@ -314,7 +317,10 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 	for (i = start + 1; i < f->nr_chunks; i++) {
 		gap = time[i * CHUNK] - time[(i - 1) * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i - 1] + slope * gap, gap);
-		/* After a while the slope is known better than from one chunk to the next. */
+		/*
+		 * After some chunks, the slope from the start is more exact than that between two
+		 * chunks.
+		 */
 		if (i >= start + 4)
 			slope = (t->offsets[i] - t->offsets[start]) /
 				fmax(time[i * CHUNK] - time[start * CHUNK], 1);
@@ -324,7 +330,7 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 		gap = time[(i + 1) * CHUNK] - time[i * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i + 1] - slope * gap, gap);
 	}
-	/* One jitter for all of it. */
+	/* Score all chunks with one jitter. */
 	for (i = 0; i < f->nr_chunks; i++) {
 		chunk_jitter = t->c.jitter;
 		gap = t->offsets[i];
@@ -362,7 +368,10 @@ static int track__compare(const void *a, const void *b)
 	return cmp3(y->score, x->score);
 }
 
-/* Follows candidates and keeps those that lead elsewhere than the ones before. */
+/*
+ * Follows candidates through the recording, and keeps those whose tracks differ from the earlier
+ * ones.
+ */
 static int finder__add_tracks(struct finder *f, const struct candidate *candidates,
 			      uint32_t nr_candidates)
 {
@@ -403,7 +412,10 @@ static void finder__compare_tracks(struct finder *f)
 	}
 }
 
-/* A few events more or less, as at the ends of the recording, decide nothing. */
+/*
+ * Return: the score that makes a track a rival of the first one. A few events more or less, as at
+ * the ends of the recording, must not decide.
+ */
 static double finder__limit(const struct finder *f)
 {
 	double n = f->al->cpu.in->nr;
@@ -414,8 +426,9 @@ static double finder__limit(const struct finder *f)
 /* ---- the offset ----------------------------------------------------------------------------- */
 
 /*
- * Looks for other offsets as good as the first track's: launches that follow one another in equal
- * times, or steps that repeat, fit just as well one further. So it looks near, then ever farther.
+ * Looks for other offsets that are as good as the first track's. Launches at equal intervals, or
+ * steps that repeat, fit just as well when shifted by one. So the search begins near the offset and
+ * widens.
  */
 static int finder__find_others(struct finder *f, struct candidate *candidates)
 {
@@ -435,7 +448,10 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 			continue;
 		err = finder__add_tracks(f, candidates, min_t(uint32_t, k, 2));
 		finder__compare_tracks(f);
-		/* One is enough to know; or this one is better, to be looked around, too. */
+		/*
+		 * One rival is enough. If a better track was found, the search goes on around that
+		 * one.
+		 */
 		if (f->tracks[1].score >= finder__limit(f) ||
 		    f->tracks[0].offsets[f->nr_chunks / 2] != best)
 			break;
@@ -444,9 +460,9 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * A thread that launches in a loop is at its next launch always the same time after the last one,
- * so each stack may fit the call before its own even better. But not all do: what finds a launch
- * for more stacks is right, if it is any good. Puts that first.
+ * A thread that launches in a loop reaches its next launch after equal times, so each stack may fit
+ * the call before its own even better; but not every stack has such a call. So of good tracks, the
+ * one under which more stacks have a launch is right. Puts that track first.
  */
 static void finder__prefer_mass(struct finder *f)
 {
@@ -462,7 +478,7 @@ static void finder__prefer_mass(struct finder *f)
 	f->tracks[0] = first;
 }
 
-/* What the first track says, and which others are about as good. */
+/* Writes the first track's offset to the result, and how many others are about as good. */
 static void finder__conclude(const struct finder *f, double ahead)
 {
 	struct aligner *al = f->al;
@@ -477,7 +493,7 @@ static void finder__conclude(const struct finder *f, double ahead)
 		    f->tracks[i].mass > t->mass - SLACK * al->cpu.in->nr &&
 		    al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
-	/* Either side may have lost much, but hardly both of them. */
+	/* One side may have lost much, but hardly both. */
 	if (al->out->nr_offsets == 1 &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
@@ -510,14 +526,17 @@ int aligner__find_offset(struct aligner *al)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
 		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
-	/* How much later by its clock the first stack is than the first launch by its own. */
+	/*
+	 * By how much the time of the first stack exceeds that of the first launch, each by its own
+	 * clock.
+	 */
 	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
 		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);
 	from = fmax(-range - ahead, -al->gpu.span - 1e6);
 	to = fmin(range - ahead, al->cpu.span + 1e6);
 	nr = finder__candidates(f, from, to, true, candidates);
-	/* Clocks that have nothing in common: whatever brings the two recordings together. */
+	/* The clocks are unrelated: try every offset under which the recordings overlap. */
 	if (!nr || candidates[0].score < 0.1)
 		nr = finder__candidates(f, -al->gpu.span - 1e6, al->cpu.span + 1e6, true,
 					candidates);

@@ -22,7 +22,7 @@ static int side__init(struct side *s, const struct align_side *in)
 	return 0;
 }
 
-/* The number of @key, a new one if need be. Return: 0 or -ENOMEM. */
+/* Sets *@value to the number of @key, a new one if need be. Return: 0 or -ENOMEM. */
 static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 {
 	if (idmap__get(numbers, key, value))
@@ -32,11 +32,11 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 }
 
 /*
- * Thread ids are believed if nearly all events of either side are of threads that the other one
- * knows, too, and with about as many events. One that took the process's id for each thread's has
- * more than its share under it.
- * @threads: by thread of the launches, then by thread of the stacks: a number, the same for the
- *	same id if ids are believed, 0 for all if not
+ * Thread ids are believed if nearly all events of either side belong to threads that the other side
+ * knows, too, with about as many events. A tool that recorded the process's id for each thread has
+ * too many events under that id.
+ * @threads: by thread of the launches, then by thread of the stacks: a number, equal for equal ids
+ *	if ids are believed, else 0 for all
  */
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
@@ -74,7 +74,7 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 	return 0;
 }
 
-/* Launches and stacks of one kind are a group; and of one thread, where ids are believed. */
+/* Groups launches and stacks by kind and, if ids are believed, by thread. */
 static int aligner__group(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
@@ -104,7 +104,10 @@ static int aligner__group(struct aligner *al)
 		err = -ENOMEM;
 	if (err)
 		goto out;
-	/* How many each has, two on; then where the one before begins; then where that ends. */
+	/*
+	 * First the counts, two places on; then, summed up, where the group before begins; then
+	 * where that ends.
+	 */
 	for (i = 0; i < gpu->nr; i++)
 		al->begin[groups[i] + 2]++;
 	for (i = 2; i < al->nr_groups + 2; i++)
@@ -122,7 +125,7 @@ out:
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* No offset is right, or better than another: nothing is certain, unless all stacks are one. */
+/* Without one best offset, no match is certain, unless all stacks are equal. */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * aligner.h - what the steps of align__run() share
+ * aligner.h - data that the steps of align__run() share
  *
- * aligner.c prepares both sides, align_offset.c finds the offset between their clocks, align_match.c
- * matches what is left to match once that is known.
+ * aligner.c prepares both sides, align_offset.c finds the offset between their clocks, and
+ * align_match.c then matches stacks and launches.
  */
 #ifndef MERGE_ALIGNER_H
 #define MERGE_ALIGNER_H
 
 #include "import/align/align.h"
 
-#define ALIGNER_NEAR	512		/* so many launches around a stack tell something */
+#define ALIGNER_NEAR	512		/* more launches than this around a stack tell nothing */
 
-/* Times in ns since the first event of each side. */
+/* One side, with times in ns since its first event. */
 struct side {
 	const struct align_side *in;
 	double *time;
@@ -24,22 +24,20 @@ struct aligner {
 	const struct align_opts *opts;
 	struct side cpu, gpu;
 	bool tids_agree;		/* threads have the same ids on both sides */
-	/*
-	 * Launches that a stack may be of, times aside, are a group. By group, then by time:
-	 */
+	/* The launches that a stack may match, times aside, are a group. By group, then by time: */
 	double *time;
-	uint32_t *launch;		/* which one it is */
-	uint32_t *begin;		/* by group, and one more: where it begins */
+	uint32_t *launch;		/* index of the launch */
+	uint32_t *begin;		/* by group, and one more: where the group begins */
 	uint32_t *group;		/* by stack */
 	uint32_t nr_groups;
 	uint32_t *cursor;		/* by group: see aligner__seek() */
-	double rate;			/* launches that a stack may be of, per ns */
+	double rate;			/* launches that a stack may match, per ns */
 	/* Set by aligner__find_offset(): */
-	double *stack_time;		/* of each stack, by the launches' clock */
+	double *stack_time;		/* the time of each stack, by the launches' clock */
 	double jitter;			/* mean distance between a stack and its launch, ns */
 };
 
-/* A pass over stacks in order of time begins. */
+/* Begins a pass over the stacks in order of time. */
 static inline void aligner__rewind(struct aligner *al)
 {
 	uint32_t i;
@@ -65,8 +63,8 @@ static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from
 }
 
 /*
- * Return: where in al->time the launches begin that @stack may be of, at @time or later; they end
- * with *@end. @time must not be less than at the last call for that group.
+ * Return: where in al->time those launches begin that @stack may match and that are at @time or
+ * later; they end before *@end. @time must not be less than at the last call for that group.
  */
 static inline uint32_t aligner__seek(struct aligner *al, uint32_t stack, double time, uint32_t *end)
 {
@@ -81,8 +79,9 @@ static inline uint32_t aligner__seek(struct aligner *al, uint32_t stack, double 
 }
 
 /*
- * The same for those no further than @reach from @time, which may not be less than before; none if
- * there are so many, as where clocks are coarse, that they tell nothing.
+ * Return: where the launches begin that @stack may match and that are within @reach of @time; they
+ * end before *@end. @time must not be less than at the last call. There are none if so many are
+ * that near, as with coarse clocks, that they tell nothing.
  */
 static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
 				     uint32_t *end)
@@ -96,16 +95,18 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
 }
 
 /**
- * aligner__find_offset - the offset between the clocks, all along the recording
+ * aligner__find_offset - find the offset between the clocks, all along the recording
  *
- * Sets al->stack_time, al->jitter and, in al->out, what is said about the offset: nr_offsets other
- * than 1 says that nothing can be matched.
+ * Sets al->stack_time, al->jitter and, in al->out, the members about the offset: if nr_offsets is
+ * not 1, nothing can be matched.
  *
  * Return: 0 or -ENOMEM.
  */
 int aligner__find_offset(struct aligner *al);
 
-/* Matches, with the offset known: sets the rest of al->out. Return: 0 or -ENOMEM. */
+/*
+ * Matches stacks and launches by the known offset: sets the rest of al->out. Return: 0 or -ENOMEM.
+ */
 int aligner__match(struct aligner *al);
 
 #endif /* MERGE_ALIGNER_H */
