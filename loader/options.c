@@ -78,7 +78,7 @@ bool has_suffix(const char *s, const char *suffix)
 	return n > m && !strcmp(s + n - m, suffix);
 }
 
-/* What -o takes beside the name of a recording. */
+/* The suffixes that -o accepts beside that of a recording. */
 static const char *const suffixes[] = {
 #define SUFFIX(id, name, suffix)	suffix,
 	FORMATS(SUFFIX) ".svg", NULL
