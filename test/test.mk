@@ -264,6 +264,10 @@ $(O)/test/t0/pyelf.t: $(O)/loader/target/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/target/pyelf.o
 
+$(O)/test/t0/recent.t: $(O)/loader/target/recent.o
+$(O)/test/t0/recent.t: T0_EXTRA = -Iloader
+$(O)/test/t0/recent.t: T0_OBJ = $(O)/loader/target/recent.o
+
 $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)

@@ -25,6 +25,7 @@
 #include "target/keeper.h"
 #include "attach/permit.h"
 #include "target/pyfind.h"
+#include "target/recent.h"
 #include "base/table.h"
 #include "record/writer.h"
 #include "xpu_time.h"
@@ -62,6 +63,7 @@ struct adopted {
 	uint64_t allowed_ns;		/* its image still was its user's */
 	uint64_t stopped_ns;		/* it ceased to be its user's */
 	bool denied;			/* nothing more of it is recorded */
+	bool missing;			/* it ended before its mappings were read */
 };
 
 struct sideband {
@@ -74,7 +76,8 @@ struct sideband {
 	struct cpu_ring *rings;
 	size_t ring_pages;
 	uint64_t swept_ns;		/* when ended processes were last forgotten */
-	uint64_t nr_lost;
+	uint64_t nr_lost, nr_missing;
+	struct recent *recent;		/* of those not adopted, if it chooses */
 	uint8_t *event;			/* one event, made contiguous */
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
@@ -221,7 +224,8 @@ int sideband__open(pid_t pid, struct sideband **sp)
 	}
 	s->rings = calloc(nr_cpus, sizeof(*s->rings));
 	s->event = malloc(UINT16_MAX + 1);
-	if (!s->rings || !s->event)
+	s->recent = recent__new();
+	if (!s->rings || !s->event || !s->recent)
 		goto out;
 	err = open_rings(s, pid, nr_cpus, RING_PAGES);
 	if (err == -EPERM)
@@ -240,6 +244,7 @@ void sideband__close(struct sideband *s)
 	if (!s)
 		return;
 	table_free(s->adopted, table_free_nothing);
+	recent__free(s->recent);
 	close_rings(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -278,6 +283,20 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 		return false;
 	a->since_ns = time_ns;
 	return true;
+}
+
+/* Counts the processes of which the events before @until_ns had no mappings, either. */
+static void sideband__count_missing(struct sideband *s, uint64_t until_ns)
+{
+	struct adopted *a;
+
+	for (a = s->adopted; a; a = a->hh.next) {
+		if (!a->missing || a->since_ns >= until_ns)
+			continue;
+		a->missing = false;
+		s->nr_missing--;
+		s->nr_lost++;
+	}
 }
 
 /* Forgets ended processes whose pids no new process has. */
@@ -342,7 +361,8 @@ static void adopt_child(struct sideband *s, const struct task_event *fork)
 		adopted__forget(c, fork->time_ns);
 	if (takes_child(s, p, c, fork->time_ns))
 		adopt(s, child, fork->time_ns);
-	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns)
+	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns &&
+		 !c->missing)
 		table_remove(s->adopted, c);
 }
 
@@ -351,6 +371,11 @@ static uint64_t event_time(const struct perf_event_header *hdr)
 	const struct sample_id *id = (const void *)((const uint8_t *)hdr + hdr->size - sizeof(*id));
 
 	return id->time_ns;
+}
+
+static bool is_exec(const struct perf_event_header *hdr)
+{
+	return hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
 /* The kernel leaves the build-id zero where there is no file: [vdso], JIT code. */
@@ -481,7 +506,7 @@ static void write_task(const struct task_event *e, struct writer *w)
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {
-	bool exec = hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
+	bool exec = is_exec(hdr);
 	uint64_t time_ns = event_time(hdr);
 
 	if (!s->restricted)
@@ -508,16 +533,24 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
 	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
-	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
+	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid) {
 		adopt_child(s, task);
+		recent__forget(s->recent, task->pid);
+	}
 	a = find_adopted(s, task->pid);		/* the pid is the first field of all these events */
-	return a && allowed(s, a, hdr);
+	if (!a) {
+		recent__add(s->recent, task->pid, is_exec(hdr), event_time(hdr), hdr);
+		return false;
+	}
+	if (is_exec(hdr) && a->missing && event_time(hdr) <= a->since_ns) {
+		a->missing = false;
+		s->nr_missing--;
+	}
+	return allowed(s, a, hdr);
 }
 
 static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
-	if (!wanted(s, hdr))
-		return;
 	switch (hdr->type) {
 	case PERF_RECORD_MMAP2:
 		write_mmap(s, (const void *)hdr, w);
@@ -584,13 +617,16 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 	}
 	while ((ring = sideband__oldest(s)) && ring->next_ns < until_ns) {
 		hdr = cpu_ring__next(ring, s->event);
-		write_event(s, hdr, w);
+		if (wanted(s, hdr))
+			write_event(s, hdr, w);
 		if (s->waits)
 			break;
 		ring->tail += hdr->size;
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 		sideband__look(s, ring);
 	}
+	if (s->nr_missing && !s->waits)
+		sideband__count_missing(s, until_ns);
 	sideband__sweep(s, clock__now());
 }
 
@@ -671,24 +707,27 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	tell_of_mmap(s, r);
 }
 
-static void synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
+/* Return: whether there were any: an ended process has none. */
+static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
 	size_t cap = 0;
+	bool any;
 	FILE *f;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	f = fopen(path, "re");
 	if (!f)
-		return;
+		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (getline(&line, &cap, f) > 0)
+	for (any = false; getline(&line, &cap, f) > 0; any = true)
 		synthesize_mmap(s, pid, line, fd, time_ns, w);
 	free(line);
 	if (fd >= 0)
 		close(fd);
 	fclose(f);
+	return any;
 }
 
 static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct writer *w)
@@ -717,6 +756,46 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 	memcpy(r->comm, comm, sizeof(r->comm) - 1);
 }
 
+/* ---- processes that have ended already ------------------------------------------------------- */
+
+struct claim {
+	struct sideband *s;
+	struct writer *w;
+	const struct adopted *adopted;
+	bool first, whole;
+};
+
+/* The image that was reported is the one that ran then: a later one may be another user's. */
+static void claim_event(void *ctx, const struct perf_event_header *hdr)
+{
+	struct claim *c = ctx;
+	bool before = event_time(hdr) <= c->adopted->since_ns;
+
+	if (c->first)
+		c->whole = before;
+	c->first = false;
+	if (before || !c->s->restricted)
+		write_event(c->s, hdr, c->w);
+	else
+		c->s->nr_lost++;
+}
+
+/*
+ * Writes the last events of a process whose number may be another one's by now. Where its exec is
+ * not among them, it may still be in the rings.
+ */
+static void adopt_ended(struct sideband *s, pid_t pid, struct writer *w)
+{
+	struct adopted *a = find_adopted(s, pid);
+	struct claim c = { .s = s, .w = w, .adopted = a, .first = true };
+
+	if (!a)
+		return;
+	recent__take(s->recent, pid, claim_event, &c);
+	a->missing = !c.whole;
+	s->nr_missing += a->missing;
+}
+
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
 {
 	/*
@@ -730,7 +809,10 @@ void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct wr
 
 	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
 		return;
-	synthesize_maps(s, pid, time_ns, w);
+	if (synthesize_maps(s, pid, time_ns, w))
+		recent__forget(s->recent, pid);
+	else
+		adopt_ended(s, pid, w);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))

@@ -29,13 +29,10 @@ void sideband__close(struct sideband *s);
  * sideband__adopt - take up a process that runs already
  * @since_ns: a time at which it was known to run
  *
- * Writes its mappings, its name and the names of its threads from /proc; writes nothing of a
- * process that permit__check() refuses.
+ * Writes its mappings, its name and the names of its threads from /proc, or, if it has ended, from
+ * its last events; writes nothing of a process that permit__check() refuses.
  */
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
-
-/* A process has ended at @time_ns: it will soon have no more events. */
-void sideband__process_exit(struct sideband *s, pid_t pid, uint64_t time_ns);
 
 /* Adopts the process that sideband__open() was given, which has nothing to report yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
@@ -69,7 +66,10 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
  */
 bool sideband__waits(const struct sideband *s);
 
-/* Return: how many events the kernel could not deliver so far. */
+/*
+ * Return: how many events the kernel could not deliver so far, and how many processes had ended
+ * before their mappings were read.
+ */
 uint64_t sideband__nr_lost(const struct sideband *s);
 
 #endif /* XPU_LOADER_SIDEBAND_H */

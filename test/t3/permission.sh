@@ -152,12 +152,17 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
+is_users() {		# is_users PID: the user's shell runs there, no longer setpriv as root
+	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" && [ "$(cat "/proc/$1/comm")" = sh ]
+}
+
 # A process that is attached to and executes a program then, with children before and after.
 later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and after
 	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
 		until [ -e go ]; do sleep 0.05; done; exec "$1" 100 "$0" word' "$1" "$2" &
 	pid=$!
+	wait_for is_users $pid
 	(wait_for grep -qs 'Ctrl-C ends' log; sleep 0.2; : >home/go) &
 	load --cpu-only --off-cpu -F 999 -z 0 -o x.data -p $pid 2>log
 }
