@@ -45,8 +45,12 @@ case $test in
 *.sh)	set -- sh "$test" ;;
 *)	set -- "$test" ;;
 esac
+# A sanitizer makes a test several times slower.
+limit=600
+[ -z "$XPU_TOOLS_SAN" ] || limit=1800
+limit=${XPU_TEST_TIMEOUT:-$limit}
 once() {
-	{ timeout -k 10 "${XPU_TEST_TIMEOUT:-600}" "$@" </dev/null 2>stderr.log; echo $? >status; }
+	{ timeout -k 10 "$limit" "$@" </dev/null 2>stderr.log; echo $? >status; }
 }
 # One that holds shares of time against the clock says so in a line "# timing" and may try again: a
 # busy machine can spoil what it measures, and cannot make it right.
