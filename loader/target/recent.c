@@ -17,7 +17,8 @@ struct event {
 	struct image *image;
 	uint64_t time_ns;
 	uint32_t bytes;
-	struct perf_event_header hdr;	/* and the rest of it */
+	/* And the rest of it. Its 64-bit members are aligned, as in the ring. */
+	_Alignas(8) struct perf_event_header hdr;
 };
 
 struct image {				/* of a process, from an exec on */

@@ -350,9 +350,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *scenario, *message;
 	} fakes[] = {
-		{ "unknown version", "Python 3.14 is not known" },
-		{ "for its own use", "Python 3.14 is not known" },
-		{ "alpha", "Python 3.12 is not known" },
+		{ "unknown version", "Python 3.14 is unknown" },
+		{ "for its own use", "Python 3.14 is unknown" },
+		{ "alpha", "Python 3.12 is unknown" },
 		{ "no cookie", "_PyRuntime is not as expected" },
 		{ "no GIL", "without a GIL" },
 		{ "wild thread state", "not where they are expected" },

@@ -254,7 +254,7 @@ f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read
 		is "$(ls -A theirs)" perf-1.map "$who: where it leads to nothing is made, or removed"
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" "$who: nor when it is recorded again"
-		like "$(cat log)" 'kept for the old recording stays in home/k.data.files: Not a dir' \
+		like "$(cat log)" 'kept for the old recording stay in home/k.data.files: Not a dir' \
 			"$who: which is said"
 		[ -L home/k.data.files ]
 		ok $? "$who: the link is where it was"

@@ -82,6 +82,8 @@ like "$(cat log)" 'expected on or off' "with what is wanted"
 
 # A program that runs: what was opened before is not known, what is opened from then on is. Twice, for
 # nothing is left of the first time.
+slow=false
+case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
 pid=$!
 sleep 0.5
@@ -89,6 +91,11 @@ for time in first second; do
 	xpuload -p $pid --duration 3 -o live.data 2>live.log
 	is $? 0 "attached, the $time time: status" || diag "$(cat live.log)"
 	diag "$(tail -n 1 live.log)"
+	if $slow; then
+		skip "attached, the $time time: nothing lost" "the program is faster than the recorder"
+		skip "attached, the $time time: launches are in what was opened since" "or not all is known"
+		continue
+	fi
 	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing lost"
 	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
 		grep -v '^[^;]*;\[\(before attach\|after detach\)\]' >live.folded
