@@ -68,7 +68,8 @@ static const char usage[] =
 "                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
 "      --gpu FILE       in place of a recording: CUPTI's records as other tools write\n"
-"                       them: Chrome JSON, JSON lines or text\n"
+"                       them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
+"                       lines or text; more than once: a file of each rank\n"
 "      --cpu FILE       and the stacks of its launches, which are matched by time: lines\n"
 "                       'timestamp_ns comm pid tid cpu frame;frame;...'\n"
 "  -t, --tolerance MS   how far from its launch a stack may be once the offset between\n"
@@ -367,6 +368,26 @@ static int show_help(struct options *o, const struct spec *spec, const struct ar
 	return 1;
 }
 
+/* The first one, and more of them: a file of each rank. */
+static int set_gpu(struct options *o, const struct spec *spec, const struct args *args)
+{
+	struct import_opts *im = &o->importer.opts;
+
+	(void)spec;
+	if (!im->gpu) {
+		im->gpu = args->arg;
+		return 0;
+	}
+	if (!im->more_gpu)
+		im->more_gpu = calloc(args->argc + 1, sizeof(*im->more_gpu));
+	if (!im->more_gpu) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	im->more_gpu[im->nr_more_gpu++] = args->arg;
+	return 0;
+}
+
 /* ---- all options ---------------------------------------------------------------------------- */
 
 static const char *const unit_names[] = {
@@ -432,7 +453,7 @@ static const struct spec specs[] = {
 	{ "table", ARG(set_table), .options = FORMAT_TABLES, .use = USE_MERGE },
 	{ "limit", NUMBER(write.max_rows, 0), .options = FORMAT_TABLES },
 	{ "strict", FLAG(strict) },
-	{ "gpu", STRING(importer.opts.gpu), .use = USE_MERGE },
+	{ "gpu", ARG(set_gpu), .use = USE_MERGE },
 	{ "cpu", STRING(importer.opts.cpu), .use = USE_MERGE },
 	{ "tolerance", 't', ARG(set_t), .use = USE_IMPORT },
 	{ "activity-type", 't', ARG(set_t), .use = USE_IMPORT },
@@ -541,11 +562,47 @@ static int options__check_unit(const struct options *o)
 	return 0;
 }
 
+static bool is_trace_name(const char *name)
+{
+	static const char *const suffixes[] = { ".json", ".json.gz" };
+	size_t i, len = strlen(name), suffix_len;
+
+	for (i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		suffix_len = strlen(suffixes[i]);
+		if (len > suffix_len && !strcmp(name + len - suffix_len, suffixes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* As in --gpu rank*.json: what the shell makes of it. */
+static int options__more_gpu(struct options *o)
+{
+	size_t i, nr = 0;
+	int err;
+
+	for (i = 0; i < o->nr_inputs; i++) {
+		const struct args args = { .argc = o->nr_inputs, .arg = o->inputs[i] };
+
+		if (!is_trace_name(o->inputs[i])) {
+			o->inputs[nr++] = o->inputs[i];
+			continue;
+		}
+		err = set_gpu(o, NULL, &args);
+		if (err)
+			return err;
+	}
+	o->nr_inputs = nr;
+	return 0;
+}
+
 /* What is imported takes the place of a recording. */
 static int options__complete_import(struct options *o)
 {
 	if (!importer__wanted(&o->importer))
 		return 0;
+	if (o->importer.opts.gpu && options__more_gpu(o))
+		return -EINVAL;
 	if (o->nr_inputs) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
 			 importer__option(&o->importer));
@@ -553,6 +610,10 @@ static int options__complete_import(struct options *o)
 	}
 	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
 		complain("--nsys beside --cpu or --gpu: one or the other");
+		return -EINVAL;
+	}
+	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
+		complain("--cpu goes with one --gpu: stacks of several files cannot be told apart");
 		return -EINVAL;
 	}
 	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {
