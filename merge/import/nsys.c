@@ -291,18 +291,18 @@ static int nsys__read_kernels(struct nsys *n)
 	return err;
 }
 
-/* Nsight Systems has CUPTI's numbers, and its own for pages of unified memory. */
-static uint8_t copy_kind(sqlite3_int64 kind)
+/*
+ * CUpti_ActivityMemcpyKind of ENUM_CUDA_MEMCPY_OPER: the same, but that has numbers of its own for
+ * pages of unified memory that move: to the device, to the host, from device to device.
+ */
+static uint8_t copy_kind(sqlite3_int64 oper)
 {
-	enum { UVM_HTOD = 11, UVM_DTOH, UVM_DTOD };
+	static const uint8_t pages[] = { 1, 2, 8 };
+	enum { FIRST_PAGES = 11 };
 
-	if (kind == UVM_HTOD)
-		return import__copy_kind("HtoD", 4);
-	if (kind == UVM_DTOH)
-		return import__copy_kind("DtoH", 4);
-	if (kind == UVM_DTOD)
-		return import__copy_kind("DtoD", 4);
-	return kind >= 0 && kind < NR_MEMCPY_KINDS ? kind : 0;
+	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages))
+		return pages[oper - FIRST_PAGES];
+	return oper >= 0 && oper < NR_MEMCPY_KINDS ? oper : 0;
 }
 
 /* What a graph did as a whole: nsys profile --cuda-graph-trace=graph, which is its default. */
