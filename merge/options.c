@@ -67,11 +67,12 @@ static const char usage[] =
 "      --limit N        rows of each table of the summary, 0: all (default 20; for --csv\n"
 "                       and --json 0)\n"
 "      --strict         exit with status 1 if anything is lost, unmatched or unnamed\n"
-"      --gpu FILE       in place of a recording: CUPTI's records as other tools write\n"
+"  -g, --gpu FILE       in place of a recording: CUPTI's records as other tools write\n"
 "                       them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 "                       lines or text; more than once: a file of each rank\n"
-"      --cpu FILE       and the stacks of its launches, which are matched by time: lines\n"
-"                       'timestamp_ns comm pid tid cpu frame;frame;...'\n"
+"  -c, --cpu FILE       and the stacks of its launches, which are matched by time: lines\n"
+"                       'timestamp_ns comm pid tid cpu frame;frame;...'; without -g that is\n"
+"                       gpu_results.json\n"
 "  -t, --tolerance MS   how far from its launch a stack may be once the offset between\n"
 "                       the clocks is taken off (default 10)\n"
 "  -s, --summary        tell more about the match\n"
@@ -90,7 +91,6 @@ static const char usage[] =
 
 /* perf report's and nsys stats's. */
 static const struct cmdline_habit habits[] = {
-	{ "-g", "-f folded, html and others show call paths" },
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
 	{ "--stdio", "the summary, -f text, is the default" },
@@ -453,8 +453,8 @@ static const struct spec specs[] = {
 	{ "table", ARG(set_table), .options = FORMAT_TABLES, .use = USE_MERGE },
 	{ "limit", NUMBER(write.max_rows, 0), .options = FORMAT_TABLES },
 	{ "strict", FLAG(strict) },
-	{ "gpu", ARG(set_gpu), .use = USE_MERGE },
-	{ "cpu", STRING(importer.opts.cpu), .use = USE_MERGE },
+	{ "gpu", 'g', ARG(set_gpu), .use = USE_MERGE },
+	{ "cpu", 'c', STRING(importer.opts.cpu), .use = USE_MERGE },
 	{ "tolerance", 't', ARG(set_t), .use = USE_IMPORT },
 	{ "activity-type", 't', ARG(set_t), .use = USE_IMPORT },
 	{ "summary", 's', FLAG(importer.opts.summary), .use = USE_GPU },
@@ -596,9 +596,30 @@ static int options__more_gpu(struct options *o)
 	return 0;
 }
 
+/*
+ * The files that the programs from which these formats come write, and their scripts read unless told
+ * otherwise: with -c alone, or where there is no recording.
+ */
+static void options__find_results(struct options *o)
+{
+	static const char cpu[] = "cpu_results.txt", gpu[] = "gpu_results.json";
+	struct import_opts *im = &o->importer.opts;
+
+	if (im->gpu || im->nsys || o->diff || o->nr_inputs || access(gpu, R_OK))
+		return;
+	if (!im->cpu) {
+		if (!access("xpu.data", F_OK))
+			return;
+		im->cpu = access(cpu, R_OK) ? NULL : cpu;
+	}
+	im->gpu = gpu;
+	complain("reads %s%s%s", im->cpu ?: "", im->cpu ? " and " : "", gpu);
+}
+
 /* What is imported takes the place of a recording. */
 static int options__complete_import(struct options *o)
 {
+	options__find_results(o);
 	if (!importer__wanted(&o->importer))
 		return 0;
 	if (o->importer.opts.gpu && options__more_gpu(o))
