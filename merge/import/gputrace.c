@@ -332,6 +332,27 @@ static const char *gputrace__name(struct gputrace *t, struct span raw)
 	return name;
 }
 
+/* Cuts addresses out of "<built-in method item of Tensor object at 0x7f8bb02dcdc0>": they tell nothing. */
+static const char *gputrace__python_name(struct gputrace *t, struct span raw)
+{
+	const char *end = raw.s + raw.len, *at = memmem(raw.s, raw.len, " at 0x", 6), *behind;
+	const char *name;
+	char *copy;
+
+	if (!at)
+		return gputrace__name(t, raw);
+	for (behind = at + 6; behind < end && isxdigit((unsigned char)*behind); behind++)
+		;
+	copy = malloc(raw.len + 1);
+	if (!copy)
+		return NULL;
+	memcpy(copy, raw.s, at - raw.s);
+	memcpy(copy + (at - raw.s), behind, end - behind);
+	name = gputrace__name(t, (struct span){ copy, raw.len - (behind - at) });
+	free(copy);
+	return name;
+}
+
 static int gputrace__event_op(struct gputrace *t, const struct event *e, enum record_kind kind,
 			      uint64_t start_ns, uint64_t end_ns)
 {
@@ -339,10 +360,12 @@ static int gputrace__event_op(struct gputrace *t, const struct event *e, enum re
 		.start_ns = start_ns, .end_ns = end_ns, .pid = span__u32(e->pid),
 		.kind = kind == RECORD_OP ? OP_CPU : kind == RECORD_PYTHON ? OP_PYTHON :
 			OP_ANNOTATION,
-		.name = gputrace__name(t, e->name.s ? e->name : span__of("[unknown]")),
 	};
-	bool oom = !op.name;
+	struct span name = e->name.s ? e->name : span__of("[unknown]");
+	bool oom;
 
+	op.name = op.kind == OP_PYTHON ? gputrace__python_name(t, name) : gputrace__name(t, name);
+	oom = !op.name;
 	span__u64(e->tid, 0, &op.tid);
 	if (e->stack.len) {
 		op.stack = gputrace__name(t, e->stack);

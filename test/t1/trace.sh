@@ -89,6 +89,7 @@ cat >t.json <<'END'
 {"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":18,"dur":12,"args":{"stream":7,"context":1,"correlation":2}},
 {"ph":"X","cat":"Runtime","name":"cudaDeviceSynchronize","pid":7,"tid":"7","ts":70,"dur":3,"args":{"correlation":3}},
 {"ph":"X","cat":"Runtime","name":"hipLaunchKernel","pid":7,"tid":"7","ts":55,"dur":1,"args":{"correlation":4}},
+{"ph":"X","cat":"python_function","name":"<built-in method x of T object at 0x7f8bb02dcdc0>","pid":7,"tid":"7","ts":69,"dur":9},
 {"ph":"X","cat":"kernel","name":"h","pid":0,"tid":7,"ts":71,"dur":2,"args":{"device":0,"context":1,"stream":7,"correlation":4}}]}
 END
 cat >wanted <<'END'
@@ -96,8 +97,8 @@ cat >wanted <<'END'
 [unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait]k 9000
 [unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait](idle) 3000
 [unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;hipLaunchKernel;[GPU_Kernel]h 2000
-[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait]h 2000
-[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 1000
+[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait]h 2000
+[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait](idle) 1000
 END
 same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
 
