@@ -15,6 +15,7 @@
 /* One thread of a file. */
 struct trace_thread {
 	uint32_t pid;
+	uint32_t tid_id;		/* of tids */
 	uint64_t tid;
 	const char *name;		/* in gpu.names, or NULL */
 	uint32_t thread;		/* of the recording, 0: none yet */
@@ -33,7 +34,8 @@ struct trace_file {
 	bool *launched;			/* by call: it launched work, or should have */
 	ARRAY(uint32_t) pids;		/* of the calls */
 	struct idmap procs;		/* pid: process of the recording */
-	struct idmap thread_ids;	/* (pid, interned tid): index in threads */
+	struct idmap name_ids;		/* (pid, id of tids): index in gpu.thread_names */
+	struct idmap thread_ids;	/* (pid, id of tids): index in threads */
 	ARRAY(struct trace_thread) threads;
 	struct strpool tids;
 	struct paths frames, annotations;
@@ -137,24 +139,42 @@ static void trace_file__mark_launches(struct trace_file *f)
 
 /* ---- processes and threads ---------------------------------------------------------------------- */
 
-static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid, uint64_t tid,
-				       bool thread)
+/* Return: what tells a thread of a process among those of the file, or NO_INDEX for want of memory. */
+static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 {
-	size_t i;
+	const char *s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
 
-	for (i = 0; i < f->gpu.thread_names.nr; i++) {
+	return s ? strpool__id(s) : NO_INDEX;
+}
+
+/* Names by process, with NO_INDEX for that of the process itself, and by thread. */
+static int trace_file__index_names(struct trace_file *f)
+{
+	uint32_t i, id;
+	int err = 0;
+
+	for (i = 0; i < f->gpu.thread_names.nr && err >= 0; i++) {
 		const struct gpu_name *n = &f->gpu.thread_names.v[i];
 
-		if (n->pid == pid && n->thread == thread && (!thread || n->tid == tid))
-			return n->name;
+		id = n->thread ? trace_file__tid_id(f, n->tid) : NO_INDEX;
+		if (n->thread && id == NO_INDEX)
+			return -ENOMEM;
+		err = idmap__add(&f->name_ids, ID_KEY(n->pid, id), i);
 	}
-	return NULL;
+	return min_t(int, err, 0);
+}
+
+static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid, uint32_t tid_id)
+{
+	uint32_t i;
+
+	return idmap__get(&f->name_ids, ID_KEY(pid, tid_id), &i) ?
+		f->gpu.thread_names.v[i].name : NULL;
 }
 
 /* What a process is called: by its rank, where it has one, for all ranks run one program. */
 static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 {
-	const char *name = trace_file__name_of(f, pid, 0, false);
 	char comm[XPU_COMM_LEN];
 	uint32_t proc;
 
@@ -163,7 +183,8 @@ static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 	if (f->gpu.has_rank)
 		snprintf(comm, sizeof(comm), "rank %" PRIu32, f->gpu.rank);
 	else
-		snprintf(comm, sizeof(comm), "%s", name ?: "");
+		snprintf(comm, sizeof(comm), "%s",
+			 trace_file__name_of(f, pid, NO_INDEX) ?: "");
 	proc = import__process(f->im, pid, comm, 0);
 	f->im->err = f->im->err ?: idmap__put(&f->procs, pid, proc);
 	return proc;
@@ -173,7 +194,7 @@ static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 static void trace_thread__comm(const struct trace_file *f, const struct trace_thread *t,
 			       char comm[XPU_COMM_LEN])
 {
-	const char *name = t->name, *process = trace_file__name_of(f, t->pid, 0, false);
+	const char *name = t->name, *process = trace_file__name_of(f, t->pid, NO_INDEX);
 	const char *open = name ? strchr(name, '(') : NULL;
 	size_t len = name ? strlen(name) : 0;
 
@@ -202,16 +223,15 @@ static uint32_t trace_file__thread(struct trace_file *f, uint32_t pid, uint64_t 
 	struct trace_thread new = { .pid = pid, .tid = tid };
 	uint32_t thread;
 	uint64_t key;
-	const char *s;
 
 	if (f->im->err)
 		return 0;
-	s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
-	if (!s) {
+	new.tid_id = trace_file__tid_id(f, tid);
+	if (new.tid_id == NO_INDEX) {
 		f->im->err = -ENOMEM;
 		return 0;
 	}
-	key = ID_KEY(pid, strpool__id(s));
+	key = ID_KEY(pid, new.tid_id);
 	if (idmap__get(&f->thread_ids, key, &thread))
 		return thread;
 	thread = f->threads.nr;
@@ -234,7 +254,7 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 		return t->thread;
 	proc = trace_file__proc(f, t->pid);
 	t->thread = import__thread(f->im, proc, t->tid);
-	t->name = trace_file__name_of(f, t->pid, t->tid, true);
+	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
 	/* Names are those of a pid: they would be those of another rank's threads, too. */
 	if (*comm && f->pids_known)
@@ -248,7 +268,7 @@ static uint32_t trace_file__root(void *ctx, uint32_t thread)
 {
 	struct trace_file *f = ctx;
 
-	return paths__root(&f->frames, f->threads.nr ? trace_file__proc(f, f->threads.v[thread].pid) : 0);
+	return paths__root(&f->frames, trace_file__proc(f, f->threads.v[thread].pid));
 }
 
 static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const char *s, size_t len)
@@ -318,8 +338,7 @@ static uint32_t trace_file__annotation_root(void *ctx, uint32_t thread)
 {
 	struct trace_file *f = ctx;
 
-	return paths__root(&f->annotations,
-			   f->threads.nr ? trace_file__proc(f, f->threads.v[thread].pid) : 0);
+	return paths__root(&f->annotations, trace_file__proc(f, f->threads.v[thread].pid));
 }
 
 /* Return: the range of a node, made once. */
@@ -594,6 +613,7 @@ static void trace_file__free(struct trace_file *f)
 	strpool__free(&f->tids);
 	array_free(&f->threads);
 	idmap__free(&f->thread_ids);
+	idmap__free(&f->name_ids);
 	idmap__free(&f->procs);
 	array_free(&f->pids);
 	free(f->launched);
@@ -628,6 +648,8 @@ static int trace_file__read(struct trace_file *f)
 	if (!f->launched)
 		return -ENOMEM;
 	err = trace_file__index_calls(f);
+	if (!err)
+		err = trace_file__index_names(f);
 	if (!err)
 		trace_file__mark_launches(f);
 	return err;
