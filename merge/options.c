@@ -36,7 +36,6 @@ static const char footer[] =
 
 /* perf report's and nsys stats's. */
 static const struct cmdline_habit habits[] = {
-	{ "-g", "-f folded, html and others show call paths" },
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
 	{ "--stdio", "the summary, -f text, is the default" },
@@ -212,6 +211,30 @@ static int set_prefixes(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
+/* Takes the first file, and more of them: a file of each rank. */
+static int take_gpu(struct import_opts *im, const char *file, size_t max)
+{
+	if (!im->gpu) {
+		im->gpu = file;
+		return 0;
+	}
+	if (!im->more_gpu)
+		im->more_gpu = calloc(max, sizeof(*im->more_gpu));
+	if (!im->more_gpu) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	im->more_gpu[im->nr_more_gpu++] = file;
+	return 0;
+}
+
+static int set_gpu(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+
+	return take_gpu(&o->importer.opts, given->arg, given->argc + 1);
+}
+
 /* ---- all options ---------------------------------------------------------------------------- */
 
 static const char *const unit_names[] = {
@@ -318,12 +341,14 @@ static const struct cmdline_option rows[] = {
 		  "and --json 0)" },
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
-	{ "gpu", 0, "FILE", CMDLINE_STRING(importer.opts.gpu), .use = USE_MERGE,
+	{ "gpu", 'g', "FILE", .set = set_gpu, .use = USE_MERGE,
 	  .help = "in place of a recording: CUPTI's records as other tools write\n"
-		  "them: Chrome JSON, JSON lines or text" },
-	{ "cpu", 0, "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
+		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
+		  "lines or text; more than once: a file of each rank" },
+	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
 	  .help = "and the stacks of its launches, which are matched by time: lines\n"
-		  "'timestamp_ns comm pid tid cpu frame;frame;...'" },
+		  "'timestamp_ns comm pid tid cpu frame;frame;...'; without -g that is\n"
+		  "gpu_results.json" },
 	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
@@ -456,11 +481,66 @@ static int options__check_unit(const struct options *o)
 	return 0;
 }
 
+static bool is_trace_name(const char *name)
+{
+	static const char *const suffixes[] = { ".json", ".json.gz" };
+	size_t i, len = strlen(name), suffix_len;
+
+	for (i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		suffix_len = strlen(suffixes[i]);
+		if (len > suffix_len && !strcmp(name + len - suffix_len, suffixes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Takes the files of --gpu rank*.json, of which the shell makes inputs. */
+static int options__more_gpu(struct options *o)
+{
+	size_t i, nr = 0;
+	int err;
+
+	for (i = 0; i < o->nr_inputs; i++) {
+		if (!is_trace_name(o->inputs[i])) {
+			o->inputs[nr++] = o->inputs[i];
+			continue;
+		}
+		err = take_gpu(&o->importer.opts, o->inputs[i], o->nr_inputs + 1);
+		if (err)
+			return err;
+	}
+	o->nr_inputs = nr;
+	return 0;
+}
+
+/*
+ * The files that the programs from which these formats come write, and their scripts read unless told
+ * otherwise: with -c alone, or where there is no recording.
+ */
+static void options__find_results(struct options *o)
+{
+	static const char cpu[] = "cpu_results.txt", gpu[] = "gpu_results.json";
+	struct import_opts *im = &o->importer.opts;
+
+	if (im->gpu || im->nsys || o->diff || o->nr_inputs || access(gpu, R_OK))
+		return;
+	if (!im->cpu) {
+		if (!access("xpu.data", F_OK))
+			return;
+		im->cpu = access(cpu, R_OK) ? NULL : cpu;
+	}
+	im->gpu = gpu;
+	complain("reads %s%s%s", im->cpu ?: "", im->cpu ? " and " : "", gpu);
+}
+
 /* Checks the options of an import, which replaces a recording. */
 static int options__complete_import(struct options *o)
 {
+	options__find_results(o);
 	if (!importer__wanted(&o->importer))
 		return 0;
+	if (o->importer.opts.gpu && options__more_gpu(o))
+		return -EINVAL;
 	if (o->nr_inputs) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
 			 importer__option(&o->importer));
@@ -468,6 +548,10 @@ static int options__complete_import(struct options *o)
 	}
 	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
 		complain("--nsys beside --cpu or --gpu: one or the other");
+		return -EINVAL;
+	}
+	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
+		complain("--cpu goes with one --gpu: stacks of several files cannot be told apart");
 		return -EINVAL;
 	}
 	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +119,9 @@ static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t e
 
 /* The fields of an event that are used; raw, and not checked. */
 struct event {
-	struct span name, category, type, ts, dur, start, end, pid, tid;
+	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
+	struct span arg_name, stack, modules;
 };
 
 static void json__scalar(struct json *j, struct span *out)
@@ -128,35 +130,51 @@ static void json__scalar(struct json *j, struct span *out)
 
 	if (c == '"')
 		json__string(j, out);
-	else if (c == '-' || (c >= '0' && c <= '9'))
+	else if (c == '-' || c == 'N' || c == 'I' || (c >= '0' && c <= '9'))
 		json__number(j, out);
 	else
 		json__skip(j);
 }
 
-#define FIELD(name, member)	{ { (name), sizeof(name) - 1 }, offsetof(struct event, member) }
+enum {
+	IN_EVENT = 1 << 0,
+	IN_ARGS	 = 1 << 1,
+	ANYWHERE = IN_EVENT | IN_ARGS,
+};
+
+#define FIELD(where, name, member)	\
+	{ { (name), sizeof(name) - 1 }, (where), offsetof(struct event, member) }
 
 /* Return: where the value of a key goes, or NULL if it is not used. */
 static struct span *event__field(struct event *e, struct span key, bool args)
 {
 	static const struct {
 		struct span key;
+		int where;
 		size_t offset;
 	} fields[] = {
-		FIELD("name", name), FIELD("cat", category), FIELD("type", type), FIELD("ts", ts),
-		FIELD("dur", dur), FIELD("start", start), FIELD("end", end), FIELD("pid", pid),
-		FIELD("tid", tid), FIELD("processId", process), FIELD("threadId", thread),
-		FIELD("correlationId", correlation), FIELD("correlation", correlation),
-		FIELD("deviceId", device), FIELD("device", device), FIELD("contextId", context),
-		FIELD("context", context), FIELD("streamId", stream), FIELD("stream", stream),
-		FIELD("size", bytes), FIELD("bytes", bytes), FIELD("copyKind", copy_kind),
+		FIELD(IN_EVENT, "ph", phase), FIELD(IN_EVENT, "name", name),
+		FIELD(IN_EVENT, "cat", category), FIELD(IN_EVENT, "type", type),
+		FIELD(IN_EVENT, "ts", ts), FIELD(IN_EVENT, "dur", dur),
+		FIELD(ANYWHERE, "start", start), FIELD(ANYWHERE, "end", end),
+		FIELD(ANYWHERE, "pid", pid), FIELD(ANYWHERE, "tid", tid),
+		FIELD(ANYWHERE, "processId", process), FIELD(ANYWHERE, "threadId", thread),
+		FIELD(ANYWHERE, "correlationId", correlation),
+		FIELD(ANYWHERE, "correlation", correlation),
+		FIELD(ANYWHERE, "deviceId", device), FIELD(ANYWHERE, "device", device),
+		FIELD(ANYWHERE, "contextId", context), FIELD(ANYWHERE, "context", context),
+		FIELD(ANYWHERE, "streamId", stream), FIELD(ANYWHERE, "stream", stream),
+		FIELD(ANYWHERE, "size", bytes), FIELD(ANYWHERE, "bytes", bytes),
+		FIELD(ANYWHERE, "copyKind", copy_kind),
+		FIELD(IN_ARGS, "name", arg_name), FIELD(IN_ARGS, "Call stack", stack),
+		FIELD(IN_ARGS, "Module Hierarchy", modules),
 	};
 	struct span *out;
 	size_t i;
 
-	/* In args, only fields that cannot be the event's own. */
-	for (i = args ? 5 : 0; i < ARRAY_SIZE(fields); i++) {
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (key.len != fields[i].key.len || *key.s != *fields[i].key.s ||
+		    !(fields[i].where & (args ? IN_ARGS : IN_EVENT)) ||
 		    memcmp(key.s, fields[i].key.s, key.len))
 			continue;
 		out = (struct span *)((char *)e + fields[i].offset);
@@ -227,6 +245,10 @@ enum record_kind {
 	RECORD_KERNEL,
 	RECORD_MEMCPY,
 	RECORD_MEMSET,
+	RECORD_SYNC,
+	RECORD_OP,
+	RECORD_PYTHON,
+	RECORD_ANNOTATION,
 };
 
 /* Return: the kind of record, by its category or by CUPTI's name of the activity kind. */
@@ -237,16 +259,22 @@ static enum record_kind record__kind(struct span s)
 		enum record_kind kind;
 	} kinds[] = {
 		{ "CUDA_Runtime", RECORD_RUNTIME }, { "cuda_runtime", RECORD_RUNTIME },
-		{ "RUNTIME", RECORD_RUNTIME },
+		{ "RUNTIME", RECORD_RUNTIME }, { "Runtime", RECORD_RUNTIME },
 		{ "CUDA_Driver", RECORD_DRIVER }, { "cuda_driver", RECORD_DRIVER },
 		{ "DRIVER", RECORD_DRIVER },
 		{ "GPU_Kernel", RECORD_KERNEL }, { "kernel", RECORD_KERNEL },
 		{ "CONCURRENT_KERNEL", RECORD_KERNEL }, { "KERNEL", RECORD_KERNEL },
+		{ "Kernel", RECORD_KERNEL },
 		{ "MemCopy", RECORD_MEMCPY }, { "GPU_Memcpy", RECORD_MEMCPY },
 		{ "gpu_memcpy", RECORD_MEMCPY }, { "MEMCPY", RECORD_MEMCPY },
-		{ "MEMCPY2", RECORD_MEMCPY },
+		{ "MEMCPY2", RECORD_MEMCPY }, { "Memcpy", RECORD_MEMCPY },
 		{ "MemSet", RECORD_MEMSET }, { "GPU_Memset", RECORD_MEMSET },
 		{ "gpu_memset", RECORD_MEMSET }, { "MEMSET", RECORD_MEMSET },
+		{ "Memset", RECORD_MEMSET },
+		{ "cuda_sync", RECORD_SYNC },
+		{ "cpu_op", RECORD_OP }, { "Operator", RECORD_OP },
+		{ "python_function", RECORD_PYTHON },
+		{ "user_annotation", RECORD_ANNOTATION },
 	};
 	size_t i;
 
@@ -279,7 +307,7 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 		.pid = span__u32(e->process),
 		.device = e->device.s ? span__u32(e->device) : span__number_after(e->pid, "Device"),
 		.context = span__u32(e->context),
-		.stream = e->stream.s ? span__u32(e->stream) : span__number_after(e->tid, "Stream"),
+		.stream = e->stream.s ? span__u32(e->stream) : span__number_after(e->tid, "tream"),
 	};
 
 	span__u64(e->bytes, 0, &w.w.bytes);
@@ -288,12 +316,92 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
+/* Return: a string as it is meant, in names; NULL for want of memory. */
+static const char *gputrace__name(struct gputrace *t, struct span raw)
+{
+	const char *name;
+	char *decoded;
+
+	if (!memchr(raw.s, '\\', raw.len))
+		return strpool__intern(&t->names, raw.s, strnlen(raw.s, raw.len));
+	decoded = malloc(raw.len + 1);
+	if (!decoded)
+		return NULL;
+	name = strpool__intern(&t->names, decoded, json_string__decode(raw, decoded));
+	free(decoded);
+	return name;
+}
+
+/* Cuts addresses out of "<built-in method item of Tensor object at 0x7f8bb02dcdc0>": they tell nothing. */
+static const char *gputrace__python_name(struct gputrace *t, struct span raw)
+{
+	const char *end = raw.s + raw.len, *at = memmem(raw.s, raw.len, " at 0x", 6), *behind;
+	const char *name;
+	char *copy;
+
+	if (!at)
+		return gputrace__name(t, raw);
+	for (behind = at + 6; behind < end && isxdigit((unsigned char)*behind); behind++)
+		;
+	copy = malloc(raw.len + 1);
+	if (!copy)
+		return NULL;
+	memcpy(copy, raw.s, at - raw.s);
+	memcpy(copy + (at - raw.s), behind, end - behind);
+	name = gputrace__name(t, (struct span){ copy, raw.len - (behind - at) });
+	free(copy);
+	return name;
+}
+
+static int gputrace__event_op(struct gputrace *t, const struct event *e, enum record_kind kind,
+			      uint64_t start_ns, uint64_t end_ns)
+{
+	struct gpu_op op = {
+		.start_ns = start_ns, .end_ns = end_ns, .pid = span__u32(e->pid),
+		.kind = kind == RECORD_OP ? OP_CPU : kind == RECORD_PYTHON ? OP_PYTHON :
+			OP_ANNOTATION,
+	};
+	struct span name = e->name.s ? e->name : span__of("[unknown]");
+	bool oom;
+
+	op.name = op.kind == OP_PYTHON ? gputrace__python_name(t, name) : gputrace__name(t, name);
+	oom = !op.name;
+	span__u64(e->tid, 0, &op.tid);
+	if (e->stack.len) {
+		op.stack = gputrace__name(t, e->stack);
+		oom |= !op.stack;
+	}
+	if (e->modules.len) {
+		op.modules = gputrace__name(t, e->modules);
+		oom |= !op.modules;
+	}
+	return oom ? -ENOMEM : array_push(&t->ops, op);
+}
+
+static int gputrace__event_sync(struct gputrace *t, const struct event *e)
+{
+	struct gpu_sync sync = {
+		.correlation_id = span__u32(e->correlation), .device = span__u32(e->device),
+		.context = span__u32(e->context),
+	};
+	uint64_t stream;
+
+	/* -1 is none. */
+	sync.of_stream = span__u64(e->stream, 0, &stream) && stream < UINT32_MAX;
+	sync.stream = sync.of_stream ? stream : 0;
+	return array_push(&t->syncs, sync);
+}
+
 static int gputrace__add_event(struct gputrace *t, const struct event *e, enum record_kind kind,
 			       uint64_t start_ns, uint64_t end_ns)
 {
 	struct span name = e->name.s ? e->name : span__of("");
 	char *decoded;
 
+	if (kind == RECORD_SYNC)
+		return gputrace__event_sync(t, e);
+	if (kind >= RECORD_OP)
+		return gputrace__event_op(t, e, kind, start_ns, end_ns);
 	if (memchr(name.s, '\\', name.len)) {
 		decoded = arena__alloc(&t->arena, name.len + 1);
 		if (!decoded)
@@ -307,10 +415,26 @@ static int gputrace__add_event(struct gputrace *t, const struct event *e, enum r
 
 /* ---- Chrome JSON ------------------------------------------------------------------------------ */
 
-static int gputrace__chrome_event(struct gputrace *t, const struct event *e)
+/* An event that begins or ends, and the other end is another event. */
+struct half {
+	struct event e;
+	uint32_t thread;		/* of that trace: a number of ours */
+	uint32_t seq;
+	uint64_t time_ns;
+	bool ends;
+};
+
+struct chrome {
+	struct gputrace *t;
+	struct strpool threads;
+	ARRAY(struct half) halves;
+	uint64_t base_ns;		/* baseTimeNanoseconds */
+};
+
+static int gputrace__complete_event(struct gputrace *t, const struct event *e, uint64_t start_ns,
+				    uint64_t end_ns)
 {
 	enum record_kind kind = record__kind(e->category);
-	uint64_t start_ns, duration_ns;
 
 	/* Some files have no category on their kernels. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
@@ -319,18 +443,242 @@ static int gputrace__chrome_event(struct gputrace *t, const struct event *e)
 		t->nr_other++;
 		return 0;
 	}
-	if (!span__u64(e->ts, 3, &start_ns)) {
-		t->nr_strange++;
+	return gputrace__add_event(t, e, kind, start_ns, end_ns);
+}
+
+static int chrome__half(struct chrome *c, const struct event *e, bool ends)
+{
+	struct half h = { .e = *e, .ends = ends, .seq = c->halves.nr };
+	const char *thread;
+
+	if (!span__u64(e->ts, 3, &h.time_ns)) {
+		c->t->nr_strange++;
 		return 0;
 	}
-	if (!span__u64(e->dur, 3, &duration_ns) ||
-	    __builtin_add_overflow(start_ns, duration_ns, &duration_ns))
-		duration_ns = start_ns;
-	return gputrace__add_event(t, e, kind, start_ns, duration_ns);
+	thread = strpool__internf(&c->threads, "%.*s %.*s", (int)min_t(size_t, e->pid.len, 256),
+				  e->pid.s ?: "", (int)min_t(size_t, e->tid.len, 256),
+				  e->tid.s ?: "");
+	if (!thread)
+		return -ENOMEM;
+	h.thread = strpool__id(thread);
+	return array_push(&c->halves, h);
+}
+
+/* Names of processes and threads. */
+static int chrome__metadata(struct chrome *c, const struct event *e)
+{
+	struct gpu_name n = { .pid = span__u32(e->pid), .thread = span__is(e->name, "thread_name") };
+
+	if (!e->name.s || !e->arg_name.s || (!n.thread && !span__is(e->name, "process_name")))
+		return 0;
+	if (!n.pid || (n.thread && !span__u64(e->tid, 0, &n.tid)))
+		return 0;
+	n.name = gputrace__name(c->t, e->arg_name);
+	return n.name ? array_push(&c->t->thread_names, n) : -ENOMEM;
+}
+
+static int chrome__event(struct chrome *c, const struct event *e)
+{
+	struct gputrace *t = c->t;
+	char phase = e->phase.len == 1 ? *e->phase.s : e->phase.s ? 0 : 'X';
+	uint64_t start_ns, duration_ns = 0, end_ns;
+
+	switch (phase) {
+	case 'B':
+	case 'E':
+		return chrome__half(c, e, phase == 'E');
+	case 'M':
+		return chrome__metadata(c, e);
+	case 'X':
+		break;
+	default:
+		t->nr_other++;
+		return 0;
+	}
+	if (!span__u64(e->ts, 3, &start_ns) || (e->dur.s && !span__u64(e->dur, 3, &duration_ns)) ||
+	    __builtin_add_overflow(start_ns, duration_ns, &end_ns) || end_ns > INT64_MAX) {
+		if (record__kind(e->category) == RECORD_OTHER)
+			t->nr_other++;
+		else
+			t->nr_strange++;
+		return 0;
+	}
+	return gputrace__complete_event(t, e, start_ns, end_ns);
+}
+
+static int half__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
+{
+	const struct half *x = a, *y = b;
+
+	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
+}
+
+/* The fields that only the event that ends has are those of the pair, too. */
+static void event__complete(struct event *e, const struct event *end)
+{
+	struct span *to = (struct span *)e;
+	const struct span *from = (const struct span *)end;
+	size_t i;
+
+	for (i = 0; i < sizeof(*e) / sizeof(*to); i++)
+		if (!to[i].s)
+			to[i] = from[i];
+}
+
+/* Pairs of events, which nest on a thread: what ends is what began last. */
+static int chrome__pair(struct chrome *c)
+{
+	ARRAY(uint32_t) open = { 0 };
+	int err = 0;
+	size_t i;
+
+	array__sort(c->halves.v, c->halves.nr, sizeof(*c->halves.v), half__compare, NULL);
+	for (i = 0; i < c->halves.nr && !err; i++) {
+		struct half *h = &c->halves.v[i], *begin;
+
+		if (i && h->thread != h[-1].thread) {
+			c->t->nr_begins += open.nr;
+			open.nr = 0;
+		}
+		if (!h->ends) {
+			err = array_push(&open, i);
+		} else if (!open.nr) {
+			c->t->nr_ends++;
+		} else {
+			begin = &c->halves.v[open.v[--open.nr]];
+			event__complete(&begin->e, &h->e);
+			err = gputrace__complete_event(c->t, &begin->e, begin->time_ns, h->time_ns);
+		}
+	}
+	c->t->nr_begins += open.nr;
+	array_free(&open);
+	return err;
+}
+
+static int chrome__events(struct chrome *c, struct json *j)
+{
+	int err = 0;
+
+	if (!json__enter(j, '['))
+		return 0;
+	while (!err && json__next_item(j)) {
+		struct event e;
+
+		if (json__peek(j) != '{') {
+			json__skip(j);
+			continue;
+		}
+		memset(&e, 0, sizeof(e));
+		event__read(&e, j, false);
+		if (!j->what)
+			err = chrome__event(c, &e);
+	}
+	return err;
+}
+
+/* "distributedInfo": {"rank": 3, "world_size": 8, ...} */
+static void chrome__distributed(struct chrome *c, struct json *j)
+{
+	struct span key, value = { 0 };
+
+	json__enter(j, '{');
+	while (json__next_key(j, &key)) {
+		json__scalar(j, &value);
+		if (span__is(key, "rank") && value.s) {
+			c->t->rank = span__u32(value);
+			c->t->has_rank = true;
+		} else if (span__is(key, "world_size") && value.s) {
+			c->t->world_size = span__u32(value);
+		}
+		value.s = NULL;
+	}
+}
+
+/* "deviceProperties": [{"id": 0, "name": "..."}, ...] */
+static int chrome__devices(struct chrome *c, struct json *j)
+{
+	struct span key, id, name;
+	int err = 0;
+
+	json__enter(j, '[');
+	while (!err && json__next_item(j)) {
+		struct gpu_device d;
+
+		if (json__peek(j) != '{') {
+			json__skip(j);
+			continue;
+		}
+		id = name = (struct span){ 0 };
+		json__enter(j, '{');
+		while (json__next_key(j, &key)) {
+			if (span__is(key, "id"))
+				json__scalar(j, &id);
+			else if (span__is(key, "name") && json__peek(j) == '"')
+				json__string(j, &name);
+			else
+				json__skip(j);
+		}
+		if (j->what || !id.s || !name.s)
+			continue;
+		d.id = span__u32(id);
+		d.name = gputrace__name(c->t, name);
+		err = d.name ? array_push(&c->t->devices, d) : -ENOMEM;
+	}
+	return err;
+}
+
+/* Reads a member of the object that has the events beside them. */
+static int chrome__member(struct chrome *c, struct json *j, struct span key)
+{
+	struct span value = { 0 };
+	char next = json__peek(j);
+
+	if (span__is(key, "distributedInfo") && next == '{') {
+		chrome__distributed(c, j);
+	} else if (span__is(key, "deviceProperties") && next == '[') {
+		return chrome__devices(c, j);
+	} else if (span__is(key, "baseTimeNanoseconds")) {
+		json__scalar(j, &value);
+		span__u64(value, 0, &c->base_ns);
+	} else {
+		json__skip(j);
+	}
+	return 0;
+}
+
+/* Times that are counted from a base become those of the clock; in some files they are already. */
+static void chrome__rebase(struct chrome *c)
+{
+	struct gputrace *t = c->t;
+	uint64_t first_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < t->calls.nr; i++)
+		first_ns = min_t(uint64_t, first_ns, t->calls.v[i].start_ns);
+	for (i = 0; i < t->works.nr; i++)
+		if (t->works.v[i].w.start_ns)
+			first_ns = min_t(uint64_t, first_ns, t->works.v[i].w.start_ns);
+	for (i = 0; i < t->ops.nr; i++)
+		first_ns = min_t(uint64_t, first_ns, t->ops.v[i].start_ns);
+	if (first_ns >= c->base_ns || c->base_ns > INT64_MAX)
+		return;
+	t->base_ns = c->base_ns;
+	for (i = 0; i < t->calls.nr; i++) {
+		t->calls.v[i].start_ns += t->base_ns;
+		t->calls.v[i].end_ns += t->base_ns;
+	}
+	for (i = 0; i < t->works.nr; i++)
+		if (t->works.v[i].w.start_ns)
+			t->works.v[i].w.start_ns += t->base_ns;
+	for (i = 0; i < t->ops.nr; i++) {
+		t->ops.v[i].start_ns += t->base_ns;
+		t->ops.v[i].end_ns += t->base_ns;
+	}
 }
 
 static int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size)
 {
+	struct chrome c = { .t = t };
 	struct json j;
 	struct span key;
 	bool found = false;
@@ -339,29 +687,26 @@ static int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t siz
 	json__init(&j, buf, size);
 	if (json__peek(&j) == '{') {
 		json__enter(&j, '{');
-		while (!found && json__next_key(&j, &key)) {
-			found = span__is(key, "traceEvents");
-			if (!found)
-				json__skip(&j);
+		while (!err && json__next_key(&j, &key)) {
+			if (span__is(key, "traceEvents") && json__peek(&j) == '[') {
+				err = chrome__events(&c, &j);
+				found = true;
+			} else {
+				err = chrome__member(&c, &j, key);
+			}
 		}
 		if (!found && !j.what)
 			j.what = "no traceEvents";
+	} else {
+		err = chrome__events(&c, &j);
 	}
-	if (!j.what && json__enter(&j, '['))
-		while (!err && json__next_item(&j)) {
-			struct event e;
-
-			if (json__peek(&j) != '{') {
-				json__skip(&j);
-				continue;
-			}
-			memset(&e, 0, sizeof(e));
-			event__read(&e, &j, false);
-			if (!j.what)
-				err = gputrace__chrome_event(t, &e);
-		}
 	t->damage = j.what;
 	t->damage_offset = j.p - buf;
+	t->nr_not_finite = j.nr_not_finite;
+	err = err ?: chrome__pair(&c);
+	chrome__rebase(&c);
+	array_free(&c.halves);
+	strpool__free(&c.threads);
 	return err;
 }
 
@@ -378,6 +723,7 @@ static int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 	json__init(&j, s, len);
 	event__read(&e, &j, false);
 	kind = record__kind(e.type);
+	t->nr_not_finite += j.nr_not_finite;
 	if (j.what || !e.type.s) {
 		t->nr_strange++;
 		return 0;
@@ -440,9 +786,15 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	if (end - q < 2 || memcmp(q, "[ ", 2))
 		return false;
 	q += 2;
-	if (!read_number(&q, end, start_ns) || end - q < 2 || memcmp(q, ", ", 2))
+	if (!read_number(&q, end, start_ns))
 		return false;
-	q += 2;
+	/* "-": before CUDA 11.5 */
+	if (end - q > 2 && !memcmp(q, ", ", 2))
+		q += 2;
+	else if (end - q > 3 && !memcmp(q, " - ", 3))
+		q += 3;
+	else
+		return false;
 	if (!read_number(&q, end, end_ns) || end - q < 2 || memcmp(q, " ]", 2))
 		return false;
 	*p = q + 2;
@@ -452,56 +804,115 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 /* Reads the second or third line of a record, which belongs to the work before it. */
 static void text__continue(struct gpu_work *w, const char *p, const char *end)
 {
-	w->device = number_after(p, end, "deviceId ");
-	w->context = number_after(p, end, "contextId ");
-	w->stream = number_after(p, end, "streamId ");
+	w->device = number_after(p, end, "deviceId ") ?: number_after(p, end, " device ");
+	w->context = number_after(p, end, "contextId ") ?: number_after(p, end, " context ");
+	w->stream = number_after(p, end, "streamId ") ?: number_after(p, end, " stream ");
 }
 
+/*
+ * Return: the name of a function, for a line that has only CUPTI's number of it: launches, copies
+ * and waits.
+ */
+static struct span text__callback(uint32_t cbid, bool driver)
+{
+	static const struct {
+		uint32_t cbid;
+		const char *name;
+	} runtime[] = {
+		{ 13, "cudaLaunch" }, { 31, "cudaMemcpy" }, { 41, "cudaMemcpyAsync" },
+		{ 49, "cudaMemset" }, { 51, "cudaMemsetAsync" }, { 131, "cudaStreamSynchronize" },
+		{ 165, "cudaDeviceSynchronize" }, { 211, "cudaLaunchKernel" },
+	};
+	size_t i;
+
+	if (driver)
+		return span__of(cbid == 307 ? "cuLaunchKernel" : "[unknown]");
+	for (i = 0; i < ARRAY_SIZE(runtime); i++)
+		if (runtime[i].cbid == cbid)
+			return span__of(runtime[i].name);
+	return span__of("[unknown]");
+}
+
+/* Behind the times of a line: , "name", or "name". Return: whether there is one. */
+static bool text__name(const char **p, const char *end, struct span *name)
+{
+	const char *at = memmem(*p, end - *p, " \"", 2), *last;
+
+	/* A name may hold quotes: it ends where the next field begins. */
+	last = at ? last_of(at + 2, end, "\", c") : NULL;
+	if (!last)
+		return false;
+	*name = (struct span){ at + 2, last - at - 2 };
+	*p = last;
+	return true;
+}
+
+static int gputrace__text_call(struct gputrace *t, bool driver, uint64_t start_ns, uint64_t end_ns,
+			       struct span name, const char *p, const char *end)
+{
+	struct gpu_call c = {
+		.start_ns = start_ns, .end_ns = end_ns, .driver = driver,
+		.pid = number_after(p, end, "processId ") ?: number_after(p, end, " process "),
+		.tid = number_after(p, end, "threadId ") ?: number_after(p, end, " thread "),
+		.correlation_id = number_after(p, end, "correlationId ") ?:
+				  number_after(p, end, " correlation "),
+	};
+
+	return gputrace__add_call(t, &c, name);
+}
+
+/* @p is behind the word that tells the kind. */
 static int gputrace__text_record(struct gputrace *t, enum record_kind kind, const char *p,
 				 const char *end)
 {
+	bool call = kind == RECORD_RUNTIME || kind == RECORD_DRIVER;
+	struct span name = { "", 0 };
 	struct gpu_work w = { 0 };
-	struct gpu_call c = { .driver = kind == RECORD_DRIVER };
-	const char *name = "", *name_end = name;
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, end_ns, cbid;
+	const char *at = p + 5;
 
-	if (kind == RECORD_MEMCPY && *p == '"') {
-		name = ++p;
-		while (p < end && *p != '"')
-			p++;
-		name_end = p;
-		p += end - p > 2 ? 2 : 0;
+	if (call && end - p > 5 && !memcmp(p, "cbid=", 5) && read_number(&at, end, &cbid)) {
+		/* Before CUDA 11.5: RUNTIME cbid=211 [ start - end ] process 1, thread 2, ... */
+		name = text__callback(min_t(uint64_t, cbid, UINT32_MAX), kind == RECORD_DRIVER);
+		p = at + (at < end);
+	} else if (*p == '"') {
+		/* MEMCPY "HtoD" [ start, end ], and then KERNEL "name" [ start - end ], too. */
+		at = last_of(p + 1, end, "\" [ ");
+		name = (struct span){ p + 1, at ? at - p - 1 : 0 };
+		p = at ? at + 2 : p;
+	} else if (*p != '[') {
+		at = memmem(p, end - p, " [ ", 3);
+		name = (struct span){ p, at ? at - p : 0 };
+		p = at ? at + 1 : p;
 	}
 	if (!text__head(&p, end, &start_ns, &end_ns)) {
 		t->nr_strange++;
 		return 0;
 	}
-	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER || kind == RECORD_KERNEL) {
-		name = memmem(p, end - p, ", \"", 3);
-		/* A name may contain quotes: it ends where the next field begins. */
-		name_end = name ? last_of(name + 3, end, "\", c") : NULL;
-		if (!name_end) {
-			t->nr_strange++;
-			return 0;
-		}
-		name += 3;
-		p = name_end;
+	if (!name.len && (call || kind == RECORD_KERNEL) && !text__name(&p, end, &name)) {
+		t->nr_strange++;
+		return 0;
 	}
-	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER) {
-		c.start_ns = start_ns;
-		c.end_ns = end_ns;
-		c.pid = number_after(p, end, "processId ");
-		c.tid = number_after(p, end, "threadId ");
-		c.correlation_id = number_after(p, end, "correlationId ");
-		return gputrace__add_call(t, &c, (struct span){ name, name_end - name });
-	}
+	if (call)
+		return gputrace__text_call(t, kind == RECORD_DRIVER, start_ns, end_ns, name, p, end);
 	w.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
 		 kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET;
 	w.w.start_ns = start_ns;
 	w.w.bytes = kind == RECORD_KERNEL ? 0 : number_after(p, end, "size ");
-	w.w.correlation_id = number_after(p, end, "correlationId ");
+	w.w.correlation_id = number_after(p, end, "correlationId ") ?:
+			     number_after(p, end, " correlation ");
 	text__continue(&w, p, end);
-	return gputrace__add_work(t, &w, end_ns, (struct span){ name, name_end - name });
+	return gputrace__add_work(t, &w, end_ns, name);
+}
+
+/* Return: whether what is behind the word of a kind goes on as such a record. */
+static bool text__begins(enum record_kind kind, const char *p, const char *end)
+{
+	if (p == end)
+		return false;
+	if (kind == RECORD_MEMCPY && isupper((unsigned char)*p))	/* HtoD [ start - end ] */
+		return memmem(p, min_t(size_t, end - p, 8), " [ ", 3);
+	return *p == '[' || *p == '"' || (end - p > 5 && !memcmp(p, "cbid=", 5));
 }
 
 static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues)
@@ -523,7 +934,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 		if (!p || (p > s && (isalnum((unsigned char)p[-1]) || p[-1] == '_')))
 			continue;
 		p += strlen(words[i].word);
-		if (p == end || (*p != '[' && *p != '"'))
+		if (!text__begins(words[i].kind, p, end))
 			continue;
 		*continues = words[i].kind >= RECORD_KERNEL;
 		return gputrace__text_record(t, words[i].kind, p, end);
@@ -614,8 +1025,31 @@ int gputrace__read(struct gputrace *t, const char *buf, size_t size)
 					 gputrace__read_lines(t, p, end - p);
 }
 
+void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
+{
+	if (t->nr_strange)
+		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name, t->nr_strange,
+			  t->format == GPU_CHROME ? "events" : "lines");
+	if (t->nr_begins)
+		msgs__add(msgs, "%s: %" PRIu64 " events begin and never end: ignored", name,
+			  t->nr_begins);
+	if (t->nr_ends)
+		msgs__add(msgs, "%s: %" PRIu64 " events end and never begin: ignored", name, t->nr_ends);
+	if (t->nr_not_finite)
+		msgs__add(msgs, "%s: %" PRIu64 " numbers are NaN or Infinity, which JSON does not have: "
+			  "read as missing", name, t->nr_not_finite);
+	if (t->damage)
+		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
+			  t->damage_offset, t->damage);
+}
+
 void gputrace__exit(struct gputrace *t)
 {
+	array_free(&t->devices);
+	array_free(&t->thread_names);
+	array_free(&t->syncs);
+	array_free(&t->ops);
+	strpool__free(&t->names);
 	array_free(&t->works);
 	array_free(&t->calls);
 	array_free(&t->kinds);

@@ -3,7 +3,8 @@
  * gputrace.h - reads API calls and device work from the files of tools built on CUPTI
  *
  *  - Chrome JSON, an object with traceEvents or the bare array, with the categories CUDA_Runtime,
- *    CUDA_Driver, GPU_Kernel, MemCopy (and PyTorch's: cuda_runtime, kernel, gpu_memcpy, ...)
+ *    CUDA_Driver, GPU_Kernel, MemCopy (and PyTorch's: cuda_runtime, kernel, gpu_memcpy, ...);
+ *    PyTorch's operators, functions of Python and annotations, too
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *
@@ -49,6 +50,42 @@ struct gpu_work {
 	struct span name;		/* part of the input */
 };
 
+enum gpu_op_kind {
+	OP_CPU,				/* an operator of PyTorch's */
+	OP_PYTHON,
+	OP_ANNOTATION,
+};
+
+/* An operator or function that a thread was in for a time. Those of one thread nest. */
+struct gpu_op {
+	uint64_t start_ns, end_ns;
+	uint64_t tid;
+	uint32_t pid;
+	enum gpu_op_kind kind;
+	const char *name;		/* in names */
+	const char *stack;		/* where it was called, "innermost;...;outermost"; NULL: not told */
+	const char *modules;		/* the modules that it is in, "outermost.inner"; or NULL */
+};
+
+/* How long a thread waited for the device, told beside the call that did. */
+struct gpu_sync {
+	uint32_t correlation_id;
+	uint32_t device, context, stream;
+	bool of_stream;
+};
+
+struct gpu_name {			/* of a process or thread */
+	uint32_t pid;
+	uint64_t tid;
+	bool thread;
+	const char *name;		/* in names */
+};
+
+struct gpu_device {
+	uint32_t id;
+	const char *name;		/* in names */
+};
+
 enum gpu_format { GPU_CHROME, GPU_LINES };
 
 struct gputrace {
@@ -58,15 +95,34 @@ struct gputrace {
 	struct arena arena;
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
+	struct strpool names;		/* of what follows */
+	ARRAY(struct gpu_op) ops;
+	ARRAY(struct gpu_sync) syncs;
+	ARRAY(struct gpu_name) thread_names;
+	ARRAY(struct gpu_device) devices;
+	uint64_t base_ns;		/* what times are counted from; it is in them already */
+	uint32_t rank, world_size;	/* of a distributed program; world_size 0: none told */
+	bool has_rank;
 	uint64_t nr_strange;		/* lines or events that could not be read */
+	uint64_t nr_begins;		/* events that begin and never end, and are left out; ... */
+	uint64_t nr_ends;		/* ... that end and never begin */
+	uint64_t nr_not_finite;		/* numbers like NaN */
 	uint64_t nr_other;		/* records of other kinds */
 	const char *damage;		/* JSON: the error, or NULL ... ... */
 	uint64_t damage_offset;		/* ... and its place; everything before it has been read */
 };
 
-/* Reads all of @buf, which must stay until gputrace__exit(). Return: 0 or -ENOMEM. */
+/*
+ * gputrace__read - what a file holds
+ * @buf: must stay until gputrace__exit()
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int gputrace__read(struct gputrace *t, const char *buf, size_t size);
 void gputrace__exit(struct gputrace *t);
+
+/* Says in @msgs what is odd about what was read of the file called @name. */
+void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /**
  * cuda_api__parse - whether a frame or event is a CUDA API function

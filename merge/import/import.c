@@ -61,6 +61,8 @@ void import__exit(struct import *im)
 		strpool__free(&im->strings.v[i]);
 	array_free(&im->strings);
 	array_free(&im->samples);
+	array_free(&im->range_events);
+	array_free(&im->launch_ranges);
 	array_free(&im->launches);
 	array_free(&im->batch);
 	array_free(&im->records);
@@ -126,11 +128,35 @@ static void import__enter_batch(struct import *im, uint32_t proc)
 static void import__flush_launches(struct import *im)
 {
 	struct xpu_record_launches rec = { .time_ns = im->launches_ns, .nr = im->launches.nr };
+	size_t bytes = im->launches.nr * sizeof(*im->launches.v);
+	size_t range_bytes = im->launch_ranges.nr * sizeof(*im->launch_ranges.v);
+	char both[LAUNCHES_MAX * (sizeof(*im->launches.v) + sizeof(*im->launch_ranges.v))];
 
-	if (im->launches.nr)
-		import__put(im, false, XPU_RECORD_LAUNCHES, 0, &rec, sizeof(rec), im->launches.v,
-			    im->launches.nr * sizeof(*im->launches.v));
-	im->launches.nr = 0;
+	if (im->launches.nr) {
+		memcpy(both, im->launches.v, bytes);
+		memcpy(both + bytes, im->launch_ranges.v, range_bytes);
+		if (im->launches_in_ranges)
+			import__put(im, false, XPU_RECORD_LAUNCHES, XPU_MISC_LAUNCHES_RANGES, &rec,
+				    sizeof(rec), both, bytes + range_bytes);
+		else
+			import__put(im, false, XPU_RECORD_LAUNCHES, 0, &rec, sizeof(rec), both,
+				    bytes);
+	}
+	im->launches.nr = im->launch_ranges.nr = 0;
+	im->launches_in_ranges = false;
+}
+
+static void import__flush_range_events(struct import *im)
+{
+	struct xpu_record_ranges rec = {
+		.time_ns = im->range_events_ns, .nr = im->range_events.nr,
+	};
+
+	if (im->range_events.nr)
+		import__put(im, false, XPU_RECORD_RANGES, 0, &rec, sizeof(rec),
+			    im->range_events.v,
+			    im->range_events.nr * sizeof(*im->range_events.v));
+	im->range_events.nr = 0;
 }
 
 static void import__flush_samples(struct import *im)
@@ -198,6 +224,23 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
 		return 0;
 	PUT(im, XPU_RECORD_THREAD, 0, rec);
 	return ++im->nr_threads;
+}
+
+void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns)
+{
+	struct xpu_file_header *h = (struct xpu_file_header *)im->records.v;
+
+	if (im->err)
+		return;
+	h->start_mono_ns = mono_ns;
+	h->start_real_ns = real_ns;
+}
+
+void import__info(struct import *im, uint32_t key, struct span text)
+{
+	struct xpu_record_info rec = { .key = key, .bytes = min_t(size_t, text.len, 4096) };
+
+	import__put(im, false, XPU_RECORD_INFO, 0, &rec, sizeof(rec), text.s, rec.bytes);
 }
 
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
@@ -321,6 +364,12 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread)
 {
+	import__launch_in(im, time_ns, correlation_id, path, thread, 0);
+}
+
+void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
+		       uint32_t thread, uint32_t range)
+{
 	struct xpu_launch l = {
 		.correlation_id = correlation_id, .path_id = path, .thread_id = thread,
 	};
@@ -337,8 +386,96 @@ void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id
 		delta = 0;
 	}
 	l.delta_ns = delta;
+	im->err = im->err ?: array_reserve(&im->launch_ranges, im->launches.nr + 1);
 	im->err = im->err ?: array_push(&im->launches, l);
+	im->err = im->err ?: array_push(&im->launch_ranges, range);
+	im->launches_in_ranges |= range != 0;
 }
+
+void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result)
+{
+	struct xpu_record_refused rec = { .correlation_id = correlation_id, .result = result };
+
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_REFUSED, 0, rec);
+}
+
+/* ---- ranges and waits --------------------------------------------------------------------------- */
+
+/* Return: how much of it fits into @max bytes with its NUL. Characters are not cut in the middle. */
+static size_t span__fit(struct span s, size_t max)
+{
+	size_t len = strnlen(s.s, s.len);
+
+	if (len < max)
+		return len;
+	for (len = max - 1; len && (s.s[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
+uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
+		       struct span domain)
+{
+	size_t name_len = span__fit(name, XPU_RANGE_NAME_MAX);
+	size_t domain_len = span__fit(domain, XPU_RANGE_DOMAIN_MAX);
+	struct xpu_record_range rec = {
+		.id = im->nr_ranges + 1, .parent = parent, .name_bytes = name_len + 1,
+		.domain_bytes = domain_len + 1,
+	};
+	char both[XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX] = "";
+
+	if (im->err)
+		return 0;
+	memcpy(both, name.s, name_len);
+	both[name_len] = 0;
+	memcpy(both + name_len + 1, domain.s, domain_len);
+	both[name_len + 1 + domain_len] = 0;
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_RANGE, 0, &rec, offsetof(struct xpu_record_range, data),
+		    both, name_len + domain_len + 2);
+	return im->err ? 0 : ++im->nr_ranges;
+}
+
+void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
+			 enum xpu_range_what what, uint32_t place)
+{
+	struct xpu_range_event e = {
+		.range_id = range, .thread_id = thread, .what = what, .place = place,
+	};
+	int64_t delta;
+
+	if (im->err)
+		return;
+	import__see(im, time_ns);
+	delta = time_ns - im->range_events_ns;
+	if (im->range_events.nr == LAUNCHES_MAX || delta > INT32_MAX || delta < INT32_MIN)
+		import__flush_range_events(im);
+	if (!im->range_events.nr) {
+		im->range_events_ns = time_ns;
+		delta = 0;
+	}
+	e.delta_ns = delta;
+	im->err = im->err ?: array_push(&im->range_events, e);
+}
+
+void import__wait(struct import *im, const struct import_wait *w)
+{
+	struct xpu_record_wait rec = {
+		.start_ns = w->start_ns,
+		.duration_ns = w->duration_ns,
+		.path_id = w->path,
+		.thread_id = w->thread,
+		.context = w->context,
+		.stream = w->stream,
+		.range_id = w->range,
+	};
+
+	import__see(im, w->start_ns);
+	PUT(im, XPU_RECORD_WAIT, w->flags, rec);
+}
+
+/* ---- calls, samples and device work ------------------------------------------------------------- */
 
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api)
@@ -433,6 +570,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	struct xpu_record_end end = { .time_ns = im->last_ns };
 
 	import__flush_launches(im);
+	import__flush_range_events(im);
 	import__flush_samples(im);
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);

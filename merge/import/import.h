@@ -39,9 +39,13 @@ struct import {
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc, not in records yet */
 	uint32_t batch_proc;
-	ARRAY(struct xpu_launch) launches;	/* not in records yet, after launches_ns */
+	ARRAY(struct xpu_launch) launches;	/* not in it yet, after launches_ns ... */
+	ARRAY(uint32_t) launch_ranges;	/* ... and the range of each */
+	bool launches_in_ranges;	/* one of them is not 0 */
 	uint64_t launches_ns;
-	ARRAY(struct xpu_sample) samples;	/* not in records yet, after samples_ns */
+	ARRAY(struct xpu_range_event) range_events;	/* the same for range_events_ns */
+	uint64_t range_events_ns;
+	ARRAY(struct xpu_sample) samples;	/* the same for samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
 	ARRAY(struct strpool) strings;	/* by process: the strings that are defined for it */
@@ -49,7 +53,7 @@ struct import {
 	ARRAY(uint64_t) words;
 	struct import_stream *streams;
 	struct arena arena;
-	uint32_t nr_threads, nr_paths, nr_streams;
+	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
 	uint64_t last_ns;
 };
 
@@ -72,7 +76,13 @@ void import__exit(struct import *im);
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
-/* Names the thread @comm from @time_ns on. */
+/* The recording's clock, of @mono_ns, showed @real_ns since 1970. */
+void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
+
+/* @key: enum xpu_info_key. */
+void import__info(struct import *im, uint32_t key, struct span text);
+
+/* From @time_ns on the thread has that name. */
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		  const char *comm);
 
@@ -101,7 +111,39 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
-/* Adds a call of CUDA's API, a launch or another call, by thread @tid. @correlation_id: or 0. */
+/* Adds a launch, as import__launch() does, in an import__range() that was open on the thread. */
+void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
+		       uint32_t thread, uint32_t range);
+
+/* That launch returned an error: it put nothing on a device. */
+void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
+
+/*
+ * An NVTX range, or what is like one, opened within @parent, or 0. Each call makes another one, so a
+ * caller that meets one often remembers its id. @domain may be "".
+ */
+uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
+		       struct span domain);
+
+/*
+ * Something happened to the ranges of a thread; those of a thread are told by time. @what, @range and
+ * @place are those of struct xpu_range_event.
+ */
+void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
+			 enum xpu_range_what what, uint32_t place);
+
+struct import_wait {
+	uint64_t start_ns;
+	uint64_t duration_ns;
+	uint32_t path, thread, range;
+	uint32_t context, stream;	/* as in import__stream() */
+	uint16_t flags;			/* XPU_WAIT_* */
+};
+
+/* A thread waited for the device. */
+void import__wait(struct import *im, const struct import_wait *w);
+
+/* A call of CUDA's API, a launch or another one, of a thread with that number; @correlation_id: or 0. */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 

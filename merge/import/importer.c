@@ -66,6 +66,7 @@ void importer__close(struct importer *im)
 	import__exit(&im->import);
 	if (im->state)
 		im->source->close(im->state);
+	free(im->opts.more_gpu);
 	free(im->opts.events.prefixes);
 }
 

@@ -18,6 +18,8 @@
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
+	const char **more_gpu;		/* behind gpu; they are ours to free */
+	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
 	bool summary;
 	bool events_only;		/* for importer__write_events(), no recording */
@@ -48,6 +50,7 @@ struct source {
 
 #define SOURCES(SOURCE)		\
 	SOURCE(nsys)		\
+	SOURCE(trace)		\
 	SOURCE(twofile)
 
 #define DECLARE_SOURCE(id)	extern const struct source id##_source;

@@ -34,6 +34,7 @@ char json__peek(struct json *j)
 	}
 	switch (*j->p) {
 	case '{': case '[': case '"': case '-': case '0' ... '9': case 't': case 'f': case 'n':
+	case 'N': case 'I':
 		return *j->p;
 	}
 	json__fail(j, "no JSON value");
@@ -137,9 +138,16 @@ bool json__number(struct json *j, struct span *raw)
 {
 	char c = json__peek(j);
 
-	if (c != '-' && (c < '0' || c > '9'))
+	if (c != '-' && c != 'N' && c != 'I' && (c < '0' || c > '9'))
 		return json__fail(j, "no number");
 	raw->s = j->p;
+	j->p += c == '-';
+	if (j->p < j->end && (*j->p == 'N' || *j->p == 'I')) {
+		/* NaN, Infinity, -Infinity: no JSON, but many writers' way of it. */
+		j->nr_not_finite++;
+		while (j->p < j->end && ((*j->p >= 'a' && *j->p <= 'z') || *j->p == 'N' || *j->p == 'I'))
+			j->p++;
+	}
 	while (j->p < j->end && is_in_number(*j->p))
 		j->p++;
 	raw->len = j->p - raw->s;

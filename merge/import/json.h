@@ -32,6 +32,7 @@
 struct json {
 	const char *p, *end;
 	const char *what;
+	uint64_t nr_not_finite;		/* NaN and Infinity, which are taken as numbers */
 	uint32_t depth;
 	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
 	char close[JSON_DEPTH];
@@ -39,7 +40,7 @@ struct json {
 
 void json__init(struct json *j, const char *buf, size_t size);
 
-/* Return: the first byte of the next value: { [ " - 0..9 t f n; or 0 at the end or an error. */
+/* Return: the first byte of the next value: { [ " - 0..9 t f n N I; or 0 at the end or an error. */
 char json__peek(struct json *j);
 
 /*
@@ -53,7 +54,7 @@ bool json__next_item(struct json *j);
 
 /* Reads the next value, which must be a string: the raw bytes between the quotes. */
 bool json__string(struct json *j, struct span *raw);
-/* Reads the next value, which must be a number. */
+/* Reads the next value, which must be a number. NaN and Infinity are not for span__decimal(). */
 bool json__number(struct json *j, struct span *raw);
 bool json__skip(struct json *j);
 

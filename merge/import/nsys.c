@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "import/gputrace.h"
+#include "import/nest.h"
 #include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* the longest name */
@@ -293,6 +294,52 @@ static int nsys__read_kernels(struct nsys *n)
 	return err;
 }
 
+/*
+ * CUpti_ActivityMemcpyKind of ENUM_CUDA_MEMCPY_OPER: the same, but that has numbers of its own for
+ * pages of unified memory that move: to the device, to the host, from device to device.
+ */
+static uint8_t copy_kind(sqlite3_int64 oper)
+{
+	static const uint8_t pages[] = { 1, 2, 8 };
+	enum { FIRST_PAGES = 11 };
+
+	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages))
+		return pages[oper - FIRST_PAGES];
+	return oper >= 0 && oper < NR_MEMCPY_KINDS ? oper : 0;
+}
+
+/* Reads the work of graphs as a whole: nsys profile --cuda-graph-trace=graph, which is its default. */
+static int nsys__read_graphs(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
+	uint32_t proc, known;
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
+			   "graphId", 2, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
+
+		/* Of one launch there are either its nodes or all of it. */
+		if (!column__is_null(stmt, 6) && column__u32(stmt, 5)) {
+			err = nsys__proc(n, sqlite3_column_int64(stmt, 6), &proc);
+			if (!err && idmap__get(&n->work_ids, ID_KEY(proc, column__u32(stmt, 5)),
+					       &known) && !n->works.v[known].graph_id) {
+				n->nr_graphs_twice++;
+				continue;
+			}
+		}
+		w.graph_id = column__u32(stmt, 7);
+		w.name = strpool__internf(&n->strings, "CUDA graph %" PRIu32, w.graph_id);
+		w.graph_id += !w.graph_id;
+		if (!err)
+			err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 {
 	sqlite3_stmt *stmt;
@@ -306,8 +353,7 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 		w.bytes = sqlite3_column_int64(stmt, 7);
 		w.name = "Memset";
 		if (type == XPU_RECORD_MEMCPY) {
-			w.copy_kind = column__u32(stmt, 8) < NR_MEMCPY_KINDS ?
-				      column__u32(stmt, 8) : 0;
+			w.copy_kind = copy_kind(sqlite3_column_int64(stmt, 8));
 			w.name = strpool__internf(&n->strings, "Memcpy %s",
 						  memcpy_kind__name(w.copy_kind));
 		}
@@ -370,8 +416,8 @@ static int nsys__read_calls(struct nsys *n)
 	uint64_t key;
 	int err;
 
-	err = nsys__select(n, table, "start end globalTid correlationId nameId callchainId", 2,
-			   "ORDER BY 1, 2 DESC", &stmt);
+	err = nsys__select(n, table, "start end globalTid correlationId nameId callchainId "
+			   "returnValue", 2, "ORDER BY 1, 2 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_call c = { .callchain = NO_INDEX };
 
@@ -380,6 +426,7 @@ static int nsys__read_calls(struct nsys *n)
 		c.tid = sqlite3_column_int64(stmt, 2);
 		c.correlation_id = column__u32(stmt, 3);
 		c.name = nsys__string(n, stmt, 4) ?: "[unknown]";
+		c.result = column__u32(stmt, 6);
 		if (!column__is_null(stmt, 5))
 			idmap__get(&n->chain_ids, sqlite3_column_int64(stmt, 5), &c.callchain);
 		err = nsys__proc(n, c.tid, &c.proc);
@@ -422,32 +469,205 @@ static int nsys__read_samples(struct nsys *n)
 	return err;
 }
 
+/* ENUM_NSYS_EVENT_TYPE, as far as it is NVTX's. Return: whether it is one of these. */
+static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_kind *kind)
+{
+	switch (type) {
+	case 0:			/* an export without types */
+		*kind = has_end ? NSYS_RANGE_PUSH_POP : NSYS_RANGE_MARK;
+		return true;
+	case 34:		/* NvtxMark */
+		*kind = NSYS_RANGE_MARK;
+		return true;
+	case 59:		/* NvtxPushPopRange */
+	case 71:		/* NvtxtPushPopRange: of a text file */
+		*kind = NSYS_RANGE_PUSH_POP;
+		return true;
+	case 60:		/* NvtxStartEndRange */
+	case 72:		/* NvtxtStartEndRange */
+		*kind = NSYS_RANGE_START_END;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int nsys__add_range(struct nsys *n, sqlite3_stmt *stmt, enum nsys_range_kind kind,
+			   const char *name)
+{
+	struct nsys_range r = {
+		.kind = kind, .name = name, .tid = sqlite3_column_int64(stmt, 3),
+		.domain = column__u32(stmt, 6),
+		.open = kind != NSYS_RANGE_MARK && column__is_null(stmt, 1),
+	};
+	int err;
+
+	if (column__is_null(stmt, 3)) {
+		n->nr_ranges_nowhere++;
+		return 0;
+	}
+	if (r.open || kind == NSYS_RANGE_MARK)
+		r.start_ns = r.end_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
+	else if (!nsys__times(n, stmt, &r.start_ns, &r.end_ns))
+		return 0;
+	err = nsys__proc(n, r.tid, &r.proc);
+	return err ?: array_push(&n->ranges, r);
+}
+
 static int nsys__read_ranges(struct nsys *n)
 {
 	static const char table[] = "NVTX_EVENTS";
+	enum { DOMAIN_CREATE = 75 };
+	enum nsys_range_kind kind;
 	sqlite3_stmt *stmt;
 	int err;
 
 	n->has_nvtx = nsys__has_table(n, table);
-	/* 59 is NvtxPushPopRange. */
-	err = nsys__select(n, table, "start end eventType globalTid text textId", 3,
-			   "WHERE eventType = 59 ORDER BY start, \"end\" IS NOT NULL, \"end\" DESC", &stmt);
+	/* In the order of time, outer ones first. */
+	err = nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
+			   "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
-		struct nsys_range r = { .open = column__is_null(stmt, 1) };
 		const char *text = (const char *)sqlite3_column_text(stmt, 4);
+		sqlite3_int64 type = sqlite3_column_int64(stmt, 2);
+		const char *name;
 
-		if (r.open)
-			r.start_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
-		else if (!nsys__times(n, stmt, &r.start_ns, &r.end_ns))
-			continue;
-		r.tid = sqlite3_column_int64(stmt, 3);
-		r.name = text ? strpool__intern(&n->strings, text, strlen(text)) :
-				nsys__string(n, stmt, 5) ?: "";
-		err = r.name ? nsys__proc(n, r.tid, &r.proc) : -ENOMEM;
-		if (!err)
-			err = array_push(&n->ranges, r);
+		name = text ? strpool__intern(&n->strings, text, strlen(text)) :
+			      nsys__string(n, stmt, 5) ?: "";
+		if (!name)
+			err = -ENOMEM;
+		else if (nsys_range__kind(type, !column__is_null(stmt, 1), &kind))
+			err = nsys__add_range(n, stmt, kind, name);
+		else if (type == DOMAIN_CREATE && *name) {
+			struct nsys_domain d = {
+				.id = column__u32(stmt, 6), .name = name, .proc = NO_INDEX,
+			};
+
+			if (!column__is_null(stmt, 3))
+				err = nsys__proc(n, sqlite3_column_int64(stmt, 3), &d.proc);
+			err = err ?: array_push(&n->domains, d);
+		}
 	}
 	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* CUPTI_ActivitySynchronizationType; waits of a stream for an event hold up no thread. */
+static int nsys__read_syncs(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
+	enum { STREAM_WAIT_EVENT = 2, STREAM_SYNCHRONIZE = 3 };
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "start end contextId streamId correlationId globalPid syncType "
+			   "deprecatedSyncType", 2, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_sync s = {
+			.context = column__u32(stmt, 2), .stream = column__u32(stmt, 3),
+			.correlation_id = column__u32(stmt, 4),
+		};
+		uint32_t type = column__u32(stmt, 6) ?: column__u32(stmt, 7);
+
+		if (type == STREAM_WAIT_EVENT || !nsys__times(n, stmt, &s.start_ns, &s.end_ns))
+			continue;
+		s.of_stream = type == STREAM_SYNCHRONIZE && !column__is_null(stmt, 3) &&
+			      s.stream != UINT32_MAX;
+		if (!column__is_null(stmt, 5))
+			err = nsys__proc(n, sqlite3_column_int64(stmt, 5), &s.proc);
+		else if (n->procs.nr != 1)
+			continue;
+		if (!err)
+			err = array_push(&n->syncs, s);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The host, the time of day, and what the devices are. */
+static int nsys__read_target(struct nsys *n)
+{
+	sqlite3_stmt *stmt;
+	const char *text;
+	int err;
+
+	err = nsys__select(n, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0, "", &stmt);
+	if (nsys__next(n, stmt, "TARGET_INFO_SESSION_START_TIME", &err))
+		n->epoch_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
+	sqlite3_finalize(stmt);
+	if (err)
+		return err;
+	err = nsys__select(n, "TARGET_INFO_SYSTEM_ENV", "name value", 0, "", &stmt);
+	while (nsys__next(n, stmt, "TARGET_INFO_SYSTEM_ENV", &err)) {
+		text = (const char *)sqlite3_column_text(stmt, 0);
+		if (n->host || !text || strcmp(text, "Hostname"))
+			continue;
+		text = (const char *)sqlite3_column_text(stmt, 1) ?: "";
+		n->host = strpool__intern(&n->strings, text, strlen(text));
+		err = n->host ? 0 : -ENOMEM;
+	}
+	sqlite3_finalize(stmt);
+	if (err)
+		return err;
+	err = nsys__select(n, "TARGET_INFO_GPU", "id name uuid", 0, "", &stmt);
+	while (nsys__next(n, stmt, "TARGET_INFO_GPU", &err)) {
+		struct nsys_gpu g = { .id = sqlite3_column_int64(stmt, 0) };
+
+		text = (const char *)sqlite3_column_text(stmt, 1);
+		if (!text)
+			continue;
+		g.name = strpool__intern(&n->strings, text, strlen(text));
+		text = (const char *)sqlite3_column_text(stmt, 2);
+		g.uuid = text ? strpool__intern(&n->strings, text, strlen(text)) : NULL;
+		err = g.name && (g.uuid || !text) ? array_push(&n->gpus, g) : -ENOMEM;
+	}
+	sqlite3_finalize(stmt);
+	if (err)
+		return err;
+	err = nsys__select(n, "TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid", 0, "", &stmt);
+	while (nsys__next(n, stmt, "TARGET_INFO_CUDA_DEVICE", &err)) {
+		struct nsys_device d = {
+			.gpu = sqlite3_column_int64(stmt, 0), .device = column__u32(stmt, 1),
+			.pid = column__u32(stmt, 2),
+		};
+
+		if (!column__is_null(stmt, 0))
+			err = array_push(&n->devices, d);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Reads Nsight Systems' own messages: a loss that it reports is reported here, too. */
+static int nsys__read_diagnostics(struct nsys *n)
+{
+	static const char table[] = "DIAGNOSTIC_EVENT";
+	enum { WARNING = 2, SAID_MAX = 8 };
+	struct strpool said = { 0 };
+	uint64_t nr_more = 0;
+	sqlite3_stmt *stmt;
+	const char *text;
+	size_t nr;
+	int err;
+
+	err = nsys__select(n, table, "severity text", 0, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		text = (const char *)sqlite3_column_text(stmt, 1);
+		if (sqlite3_column_int64(stmt, 0) < WARNING || !text || !*text)
+			continue;
+		nr = said.nr;
+		if (!strpool__intern(&said, text, strlen(text)))
+			err = -ENOMEM;
+		if (nr == said.nr)
+			continue;
+		if (nr < SAID_MAX)
+			msgs__add(n->msgs, "%s: Nsight Systems says: %s", n->path, text);
+		else
+			nr_more++;
+	}
+	sqlite3_finalize(stmt);
+	strpool__free(&said);
+	if (nr_more)
+		msgs__add(n->msgs, "%s: and %" PRIu64 " more such warnings", n->path, nr_more);
 	return err;
 }
 
@@ -487,9 +707,17 @@ static int nsys__read(struct nsys *n)
 	if (!err)
 		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
 	if (!err)
+		err = nsys__read_graphs(n);
+	if (!err)
 		err = nsys__read_ranges(n);
 	if (!err)
+		err = nsys__read_syncs(n);
+	if (!err)
 		err = nsys__read_samples(n);
+	if (!err)
+		err = nsys__read_target(n);
+	if (!err)
+		err = nsys__read_diagnostics(n);
 	if (err)
 		return err;
 	/* A range that was never popped lasts to the end. */
@@ -499,6 +727,12 @@ static int nsys__read(struct nsys *n)
 	if (n->nr_strange)
 		msgs__add(n->msgs, "%s: %" PRIu64 " rows with impossible times ignored", n->path,
 			  n->nr_strange);
+	if (n->nr_ranges_nowhere)
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges of no thread ignored", n->path,
+			  n->nr_ranges_nowhere);
+	if (n->nr_graphs_twice)
+		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are told as a whole, too: their nodes "
+			  "count", n->path, n->nr_graphs_twice);
 	return 0;
 }
 
@@ -550,6 +784,10 @@ void nsys__close(struct nsys *n)
 	array_free(&n->frames);
 	array_free(&n->chains);
 	array_free(&n->procs);
+	array_free(&n->devices);
+	array_free(&n->gpus);
+	array_free(&n->syncs);
+	array_free(&n->domains);
 	array_free(&n->ranges);
 	array_free(&n->calls);
 	array_free(&n->works);
@@ -614,6 +852,9 @@ struct nsys_importer {
 	struct idmap threads;		/* globalTid: thread of the recording */
 	struct idmap paths;		/* interned description of a path: path */
 	ARRAY(struct span) names;
+	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep(); ... */
+	struct idmap sweep_ids;		/* ... their numbers by globalTid */
+	struct paths range_paths;
 };
 
 static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
@@ -699,12 +940,250 @@ static void nsys_importer__calls(struct nsys_importer *i)
 		if (!idmap__get(&n->work_ids, key, &work) &&
 		    cuda_api__kind(c->name, strlen(c->name)) == CALL_OTHER)
 			continue;
-		import__launch(i->im, c->start_ns, c->correlation_id, nsys_importer__path(i, c),
-			       nsys_importer__thread(i, c->tid, c->proc));
+		import__launch_in(i->im, c->start_ns, c->correlation_id, nsys_importer__path(i, c),
+				  nsys_importer__thread(i, c->tid, c->proc), c->range);
+		if (c->result && !idmap__get(&n->work_ids, key, &work))
+			import__refused(i->im, nsys_importer__proc(i, c->proc), c->correlation_id,
+					c->result);
 	}
 }
 
-/* Imports all API calls, except the driver calls inside another call, which have that call's id. */
+/* ---- ranges ------------------------------------------------------------------------------------- */
+
+static uint32_t nsys_importer__sweep_id(struct nsys_importer *i, uint64_t tid)
+{
+	uint32_t id = i->sweep_tids.nr;
+
+	if (i->im->err || idmap__get(&i->sweep_ids, tid, &id))
+		return id;
+	i->im->err = idmap__put(&i->sweep_ids, tid, id);
+	i->im->err = i->im->err ?: array_push(&i->sweep_tids, tid);
+	return id;
+}
+
+static uint32_t nsys_importer__root(void *ctx, uint32_t thread)
+{
+	struct nsys_importer *i = ctx;
+	uint32_t proc = 0;
+	int err = nsys__proc(i->n, i->sweep_tids.v[thread], &proc);
+
+	i->im->err = i->im->err ?: err;
+	return paths__root(&i->range_paths, proc);
+}
+
+static const char *nsys__domain(const struct nsys *n, uint32_t proc, uint32_t id)
+{
+	size_t k;
+
+	for (k = 0; k < n->domains.nr; k++)
+		if (n->domains.v[k].id == id &&
+		    (n->domains.v[k].proc == proc || n->domains.v[k].proc == NO_INDEX))
+			return n->domains.v[k].name;
+	return "";
+}
+
+static uint32_t nsys_importer__enter(void *ctx, uint32_t node, const struct nest_range *range)
+{
+	struct nsys_importer *i = ctx;
+	const struct nsys_range *r = &i->n->ranges.v[range->item];
+	const char *domain = nsys__domain(i->n, r->proc, r->domain), *name = r->name;
+	struct path_node *p;
+	uint32_t parent;
+
+	if (*domain)
+		name = strpool__internf(&i->n->strings, "%s:%s", domain, name);
+	if (!name) {
+		i->im->err = -ENOMEM;
+		return 0;
+	}
+	node = paths__child(&i->range_paths, node, name);
+	if (!node)
+		return 0;
+	p = &i->range_paths.nodes.v[node];
+	parent = i->range_paths.nodes.v[p->parent].value;
+	if (!p->value)
+		p->value = import__range(i->im, nsys_importer__proc(i, r->proc), parent,
+					 span__of(r->name), span__of(domain));
+	return node;
+}
+
+static void nsys_importer__range_event(void *ctx, const struct nest_range *range, bool opened,
+				       uint64_t time_ns, uint32_t node, uint32_t place)
+{
+	struct nsys_importer *i = ctx;
+	const struct nsys_range *r = &i->n->ranges.v[range->item];
+	bool any_thread = r->kind == NSYS_RANGE_START_END;
+
+	/* A range that was never closed is open at the end. */
+	if ((!opened && r->open) || i->range_paths.err)
+		return;
+	import__range_event(i->im, time_ns, nsys_importer__thread(i, r->tid, r->proc),
+			    i->range_paths.nodes.v[node].value,
+			    opened ? any_thread ? XPU_RANGE_START : XPU_RANGE_PUSH :
+				     any_thread ? XPU_RANGE_END : XPU_RANGE_POP, place);
+}
+
+/* Finds the ranges that were open at each call and at each mark. */
+static int nsys_importer__ranges(struct nsys_importer *i)
+{
+	struct nsys *n = i->n;
+	struct nest nest = {
+		/* A mark is in as many as can be open, and one more. */
+		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
+		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
+	};
+	size_t nr_points = n->calls.nr, nr_ranges = 0, k;
+	struct nest_range *ranges = calloc(n->ranges.nr + 1, sizeof(*ranges));
+	struct nest_point *points = calloc(n->calls.nr + n->ranges.nr + 1, sizeof(*points));
+	int err = ranges && points ? 0 : -ENOMEM;
+
+	for (k = 0; k < n->calls.nr && !err; k++)
+		points[k] = (struct nest_point){
+			.time_ns = n->calls.v[k].start_ns, .item = k,
+			.thread = nsys_importer__sweep_id(i, n->calls.v[k].tid),
+		};
+	for (k = 0; k < n->ranges.nr && !err; k++) {
+		const struct nsys_range *r = &n->ranges.v[k];
+		uint32_t thread = nsys_importer__sweep_id(i, r->tid);
+
+		if (r->kind == NSYS_RANGE_MARK)
+			points[nr_points++] = (struct nest_point){
+				.time_ns = r->start_ns, .item = n->calls.nr + k, .thread = thread,
+			};
+		else
+			ranges[nr_ranges++] = (struct nest_range){
+				r->start_ns, r->open ? UINT64_MAX : r->end_ns, thread, k,
+			};
+	}
+	if (!err && n->ranges.nr)
+		err = i->im->err ?: nest__sweep(&nest, ranges, nr_ranges, points, nr_points);
+	n->nr_too_deep = nest.nr_too_deep;
+	for (k = 0; k < nr_points && n->ranges.nr && !err; k++) {
+		struct nest_range mark = { .item = points[k].item - n->calls.nr };
+		uint32_t node = points[k].node;
+
+		err = i->im->err ?: i->range_paths.err;
+		if (err || points[k].item < n->calls.nr) {
+			if (!err)
+				n->calls.v[points[k].item].range =
+					i->range_paths.nodes.v[node].value;
+			continue;
+		}
+		node = nsys_importer__enter(i, node, &mark);
+		if (node)
+			import__range_event(i->im, points[k].time_ns,
+					    nsys_importer__thread(i, n->ranges.v[mark.item].tid,
+								  n->ranges.v[mark.item].proc),
+					    i->range_paths.nodes.v[node].value, XPU_RANGE_MARK, 0);
+	}
+	if (!err && n->nr_too_deep)
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges are within more than %d others: passed "
+			  "over", n->path, n->nr_too_deep, XPU_RANGE_DEPTH);
+	free(points);
+	free(ranges);
+	return err ?: i->im->err ?: i->range_paths.err;
+}
+
+/* ---- waits, devices, calls and work ------------------------------------------------------------- */
+
+static void nsys_importer__waits(struct nsys_importer *i)
+{
+	struct nsys *n = i->n;
+	uint32_t k, call;
+
+	for (k = 0; k < n->syncs.nr && !i->im->err; k++) {
+		const struct nsys_sync *s = &n->syncs.v[k];
+		struct import_wait w = {
+			.start_ns = s->start_ns, .duration_ns = s->end_ns - s->start_ns,
+			.context = s->context, .stream = s->stream,
+			.flags = s->of_stream ? XPU_WAIT_STREAM : 0,
+		};
+		const struct nsys_call *c;
+
+		/* Without its call there is no thread that waited. */
+		if (!w.duration_ns || !s->correlation_id ||
+		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
+			continue;
+		c = &n->calls.v[call];
+		w.path = nsys_importer__path(i, c);
+		w.thread = nsys_importer__thread(i, c->tid, c->proc);
+		w.range = c->range;
+		import__wait(i->im, &w);
+	}
+}
+
+/* "GPU-01234567-89ab-...", with or without the word. Return: whether it is one. */
+static bool uuid__parse(const char *s, uint8_t uuid[16])
+{
+	unsigned int nr = 0, digit;
+
+	if (!s)
+		return false;
+	if (!strncmp(s, "GPU-", 4))
+		s += 4;
+	memset(uuid, 0, 16);
+	for (; *s && nr < 32; s++) {
+		if (*s == '-')
+			continue;
+		if (*s >= '0' && *s <= '9')
+			digit = *s - '0';
+		else if ((*s | 0x20) >= 'a' && (*s | 0x20) <= 'f')
+			digit = (*s | 0x20) - 'a' + 10;
+		else
+			return false;
+		uuid[nr / 2] |= digit << (nr % 2 ? 0 : 4);
+		nr++;
+	}
+	return nr == 32;
+}
+
+/*
+ * Return: the GPU that has the number @device in that process. Where the export does not say, it is
+ * the GPU's own number.
+ */
+static const struct nsys_gpu *nsys__gpu(const struct nsys *n, uint32_t proc, uint32_t device)
+{
+	uint32_t pid = PID(n->procs.v[proc].id);
+	uint64_t id = device;
+	size_t k;
+
+	for (k = 0; k < n->devices.nr; k++)
+		if (n->devices.v[k].device == device && n->devices.v[k].pid == pid)
+			id = n->devices.v[k].gpu;
+	for (k = 0; k < n->gpus.nr; k++)
+		if (n->gpus.v[k].id == id)
+			return &n->gpus.v[k];
+	return NULL;
+}
+
+static void nsys_importer__devices(struct nsys_importer *i)
+{
+	const struct nsys *n = i->n;
+	const struct nsys_gpu *g;
+	struct idmap told = { 0 };
+	uint8_t uuid[16];
+	uint32_t k;
+	int added;
+
+	for (k = 0; k < n->works.nr && n->gpus.nr && !i->im->err; k++) {
+		const struct nsys_work *w = &n->works.v[k];
+
+		if (w->proc == NO_INDEX)
+			continue;
+		added = idmap__add(&told, ID_KEY(w->proc, w->device), 0);
+		if (added < 0)
+			i->im->err = added;
+		g = added > 0 ? nsys__gpu(n, w->proc, w->device) : NULL;
+		if (!g)
+			continue;
+		if (!uuid__parse(g->uuid, uuid))
+			memset(uuid, 0, sizeof(uuid));
+		import__device(i->im, nsys_importer__proc(i, w->proc), w->device, g->name, uuid);
+	}
+	idmap__free(&told);
+}
+
+/* All of them; but not what a call does in the driver, which has its id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -741,6 +1220,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.correlation_id = from->correlation_id,
 			.bytes = from->bytes,
 			.copy_kind = from->copy_kind,
+			.graph_id = from->graph_id,
 		};
 
 		/* There are several processes, and nothing says which one this belongs to. */
@@ -888,15 +1368,27 @@ int nsys__import(struct nsys *n, struct import *im)
 	uint32_t k;
 	int err;
 
+	if (n->host)
+		import__info(im, XPU_INFO_HOSTNAME, span__of(n->host));
+	if (n->epoch_ns)
+		import__clock(im, 0, n->epoch_ns);
 	for (k = 0; k < n->procs.nr; k++) {
 		struct nsys_proc *p = &n->procs.v[k];
 
 		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
 	}
-	nsys_importer__calls(&i);
-	nsys_importer__api(&i);
-	nsys_importer__works(&i);
-	err = im->err ?: nsys_importer__samples(&i);
+	err = im->err ?: nsys_importer__ranges(&i);
+	if (!err) {
+		nsys_importer__calls(&i);
+		nsys_importer__waits(&i);
+		nsys_importer__api(&i);
+		nsys_importer__devices(&i);
+		nsys_importer__works(&i);
+		err = im->err ?: nsys_importer__samples(&i);
+	}
+	paths__free(&i.range_paths);
+	idmap__free(&i.sweep_ids);
+	array_free(&i.sweep_tids);
 	array_free(&i.names);
 	idmap__free(&i.paths);
 	idmap__free(&i.threads);

@@ -45,7 +45,8 @@ struct nsys_work {
 	uint32_t grid[3], block[3];
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static and dynamic */
-	uint32_t next;			/* the next work of the call */
+	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
+	uint32_t next;			/* of the same call */
 	uint32_t first_region, nr_regions;	/* in regions */
 };
 
@@ -56,14 +57,49 @@ struct nsys_call {
 	uint32_t correlation_id;
 	uint32_t callchain;		/* in chains, NO_INDEX: none */
 	const char *name;
+	uint32_t result;		/* 0: it went well */
+	uint32_t range;			/* of the recording: what it was made in, or 0 */
 };
 
-struct nsys_range {			/* NVTX push and pop */
+enum nsys_range_kind {
+	NSYS_RANGE_PUSH_POP,
+	NSYS_RANGE_START_END,
+	NSYS_RANGE_MARK,		/* no range, but a moment */
+};
+
+struct nsys_range {			/* of NVTX */
 	uint64_t start_ns, end_ns;
 	uint64_t tid;
 	uint32_t proc;
+	uint32_t domain;
+	enum nsys_range_kind kind;
 	bool open;			/* never popped */
 	const char *name;
+};
+
+struct nsys_domain {			/* of NVTX */
+	uint32_t proc;			/* NO_INDEX: of all */
+	uint32_t id;
+	const char *name;
+};
+
+struct nsys_sync {			/* a thread waited for the device */
+	uint64_t start_ns, end_ns;
+	uint32_t proc;
+	uint32_t correlation_id;
+	uint32_t context, stream;
+	bool of_stream;
+};
+
+struct nsys_gpu {
+	uint64_t id;			/* the export's */
+	const char *name;
+	const char *uuid;		/* as text, or NULL */
+};
+
+struct nsys_device {			/* what a process calls a GPU */
+	uint64_t gpu;
+	uint32_t device, pid;
 };
 
 struct nsys_proc {
@@ -100,6 +136,12 @@ struct nsys {
 	ARRAY(struct nsys_work) works;
 	ARRAY(struct nsys_call) calls;
 	ARRAY(struct nsys_range) ranges;
+	ARRAY(struct nsys_domain) domains;
+	ARRAY(struct nsys_sync) syncs;
+	ARRAY(struct nsys_gpu) gpus;
+	ARRAY(struct nsys_device) devices;
+	const char *host;		/* or NULL */
+	uint64_t epoch_ns;		/* when time was 0, since 1970; or 0 */
 	ARRAY(struct nsys_proc) procs;
 	ARRAY(struct nsys_chain) chains;
 	ARRAY(struct nsys_frame) frames;
@@ -113,6 +155,9 @@ struct nsys {
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
 	uint64_t nr_strange;		/* rows with impossible values */
+	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
+	uint64_t nr_too_deep;		/* ranges within too many others */
+	uint64_t nr_graphs_twice;	/* graphs told as a whole, and by their nodes */
 	bool has_nvtx;
 };
 

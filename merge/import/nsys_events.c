@@ -445,7 +445,8 @@ int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *o
 		goto out;
 	}
 	for (i = 0; i < n->ranges.nr; i++)
-		e.wanted[i] = nsys_events__matches(opts, n->ranges.v[i].name);
+		e.wanted[i] = n->ranges.v[i].kind == NSYS_RANGE_PUSH_POP &&
+			      nsys_events__matches(opts, n->ranges.v[i].name);
 	if (activities & NSYS_NVTX_KERNEL)
 		err = nsys_events__project_all(&e);
 	if (!err)

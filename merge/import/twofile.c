@@ -678,14 +678,8 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 	if (t->nr_strange)
 		msgs__add(t->msgs, "%s: %" PRIu64 " lines are not stacks: ignored", opts->cpu,
 			  t->nr_strange);
-	if (t->gpu.nr_strange)
-		msgs__add(t->msgs, "%s: %" PRIu64 " %s could not be read: ignored", opts->gpu,
-			  t->gpu.nr_strange, t->gpu.format == GPU_CHROME ? "events" : "lines");
-	if (t->gpu.damage) {
-		msgs__add(t->msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there",
-			  opts->gpu, t->gpu.damage_offset, t->gpu.damage);
-		t->out->damaged = true;
-	}
+	gputrace__complain(&t->gpu, opts->gpu, t->msgs);
+	t->out->damaged |= t->gpu.damage != NULL;
 	if (opts->cpu && !t->launches.nr)
 		msgs__add(t->msgs, "%s: cannot find API calls that match the stacks", opts->gpu);
 	return 0;

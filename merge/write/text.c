@@ -202,7 +202,9 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 
 static void text__stacks(const struct session *s, FILE *f)
 {
-	uint64_t nr_shim = 0, nr_bpf = 0, nr_launches = 0;
+	uint64_t nr_shim = 0, nr_bpf = 0, nr_named = 0, nr_imported = 0;
+	uint64_t nr_launches = 0;
+	const struct xpu_record_callchain *rec;
 	size_t i;
 
 	for (i = 0; i < s->model.chains.nr; i++) {
@@ -213,17 +215,27 @@ static void text__stacks(const struct session *s, FILE *f)
 		nr_launches += chain->nr_launches;
 		if (chain->path == NO_INDEX)
 			continue;
-		if (s->model.paths.v[chain->path].rec->hdr.misc & XPU_CHAIN_SHIM)
+		rec = s->model.paths.v[chain->path].rec;
+		if (rec->nr_frames && XPU_FRAME_IS_NAMED(rec->frames[0]))
+			nr_named += chain->nr_launches;
+		if (rec->nr_frames ? XPU_FRAME_IS_NAMED(rec->frames[0]) :
+				     !(rec->hdr.misc & XPU_CHAIN_FAILED))
+			nr_imported += chain->nr_launches;
+		else if (rec->hdr.misc & XPU_CHAIN_SHIM)
 			nr_shim += chain->nr_launches;
-		else
+		else if (rec->nr_frames)
 			nr_bpf += chain->nr_launches;
 	}
 	fprintf(f, "\nstacks: %zu call paths", s->model.paths.nr);
-	if (nr_launches)
+	if (nr_imported)
+		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " came with a stack, %" PRIu64
+			" have no stack, %" PRIu64 " are truncated", nr_launches, nr_named,
+			s->sums.loss.no_stack, s->sums.loss.truncated);
+	else if (nr_launches)
 		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " were unwound in the process, %"
 			PRIu64 " by frame pointers, %" PRIu64 " have no stack, %" PRIu64
-			" are truncated", nr_launches, nr_shim, nr_bpf, s->sums.loss.no_stack,
-			s->sums.loss.truncated);
+			" are truncated", nr_launches, nr_shim, nr_bpf,
+			s->sums.loss.no_stack, s->sums.loss.truncated);
 	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }

@@ -102,6 +102,30 @@ seed_twofile() {
 	rm "$1/cpu" "$1/gpu"
 }
 
+seed_trace() {
+	seed_twofile "$1"
+	for args in "nr=3 threads=2" "nr=2 threads=1 old=1" "nr=2 rank=1 base=1775078550000000000"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
+		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
+	rm -f "$1"/*.folded "$1"/*.nvtx
+	cat >"$1/odd-kineto" <<-END
+	{"deviceProperties":[{"id":0,"name":"G"}],"distributedInfo":{"rank":3,"world_size":8},
+	"baseTimeNanoseconds":1775078550000000000,"traceEvents":[
+	{"ph":"B","cat":"cpu_op","name":"a","pid":1,"tid":2,"ts":1,"args":{"Call stack":"x;y;z","Module Hierarchy":"T(N)::f.g(L)::f"}},
+	{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":2,"dur":1,"args":{"correlation":1}},
+	{"ph":"X","cat":"user_annotation","name":"r","pid":1,"tid":2,"ts":0,"dur":NaN},
+	{"ph":"X","cat":"user_annotation","name":"s","pid":1,"tid":2,"ts":0,"dur":90},
+	{"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":1,"tid":2,"ts":4,"dur":9,"args":{"correlation":2}},
+	{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":4,"dur":9,"args":{"stream":7,"context":1,"correlation":2}},
+	{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":5,"args":{"device":0,"context":1,"stream":7,"correlation":1}},
+	{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"thread 2 (bwd)"}},
+	{"ph":"E","pid":1,"tid":2,"ts":80}]}
+	END
+	printf 'RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7\nCONCURRENT KERNEL "s" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7\nMEMCPY HtoD [ 5 - 6 ] device 0, size 64, correlation 8\nRUNTIME [ 1, 2 ] "cudaLaunchKernel", correlationId 7\n' >"$1/old"
+}
+
 seed_nsys() {
 	"$XPU_BUILD/gen_sqlite" "$1/all" <<-END
 	PRAGMA page_size = 512;
@@ -120,7 +144,16 @@ seed_nsys() {
 	CREATE TABLE CUDA_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
 	INSERT INTO CUDA_CALLCHAINS VALUES (1, 1, 4, 0, 0), (1, 2, 4, 1, 1), (1, 3, 4, 0, 2);
 	CREATE TABLE NVTX_EVENTS (start, end, eventType, globalTid, text, textId);
-	INSERT INTO NVTX_EVENTS VALUES (1, 20, 59, 1677721700, 'step', NULL), (2, NULL, 59, 1677721700, NULL, 3);
+	INSERT INTO NVTX_EVENTS VALUES (1, 20, 59, 1677721700, 'step', NULL), (2, NULL, 59, 1677721700, NULL, 3),
+		(3, 9, 60, 1677721700, 'x', NULL), (4, NULL, 34, 1677721700, 'm', NULL);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId,
+		correlationId, globalPid, graphId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (30, 40, 0, 1, 7, 4, 1677721600, 3);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, contextId, streamId, correlationId,
+		globalPid, syncType);
+	INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (9, 20, 1, 7, 2, 1677721600, 3);
+	CREATE TABLE TARGET_INFO_GPU (id, name, uuid);
+	INSERT INTO TARGET_INFO_GPU VALUES (0, 'G', '0123456789abcdef0123456789abcdef');
 	CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid, cpu);
 	INSERT INTO COMPOSITE_EVENTS VALUES (1, 5, 1677721700, 0), (2, 15, 1677721700, 0);
 	CREATE TABLE SAMPLING_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
@@ -146,6 +179,7 @@ for fuzzer; do
 	fuzz_reader)	seed_reader "$seeds" ;;
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
+	fuzz_trace)	seed_trace "$seeds" ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_ring)	seed_ring "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;

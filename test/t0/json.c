@@ -35,6 +35,7 @@ int main(void)
 {
 	struct span raw;
 	struct json j;
+	int64_t value;
 
 	check("\"\"", "");
 	check("\"a\"", "a");
@@ -57,5 +58,15 @@ int main(void)
 	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',', "a backslash at its end");
 	j.p++;
 	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next one");
+
+	/* Python writes these, JSON does not have them: they are no numbers, and reading goes on. */
+	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
+	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&
+	   !span__decimal(raw, 0, &value), "NaN");
+	ok(json__next_item(&j) && json__skip(&j) && json__next_item(&j) && json__skip(&j),
+	   "infinities");
+	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) && value == 1,
+	   "the number behind them");
+	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3, "three are counted");
 	return done_testing();
 }

@@ -258,6 +258,109 @@ diff expected got >diff
 ok $? "CPU samples: folded stacks" || diag "$(cat diff)"
 like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' "CPU samples: how much each is"
 
+# ---- ranges, graphs as a whole, waits, and what else a recent export has
+
+{
+	schema
+	nvtx
+	cat <<END
+INSERT INTO StringIds VALUES (30, 'cudaStreamSynchronize_v3020'), (31, 'cudaDeviceSynchronize_v3020'),
+	(32, 'from StringIds');
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER NOT NULL, end INTEGER NOT NULL,
+	deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER,
+	streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, graphId INTEGER NOT NULL,
+	graphExecId INTEGER NOT NULL);
+INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (3000, 9000, 0, 1, NULL, 7, 3, $P1, 5, 6),
+	(2000, 2500, 0, 1, NULL, 7, 1, $P1, 8, 9);
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER NOT NULL, end INTEGER NOT NULL,
+	deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER,
+	streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, deprecatedSyncType INTEGER,
+	syncType INTEGER NOT NULL, eventId INTEGER NOT NULL, eventSyncId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (4000, 9500, 0, 1, NULL, 7, 4, $P1, 3, 3, 0, NULL),
+	(9600, 9700, 0, 1, NULL, 7, 9, $P1, 2, 2, 0, NULL),
+	(9800, 9900, 0, 1, NULL, 4294967295, 5, $P1, 4, 4, 0, NULL);
+CREATE TABLE TARGET_INFO_GPU (id INTEGER NOT NULL, name TEXT, uuid TEXT);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 'Other GPU', NULL), (1, 'Some GPU', '01234567-89ab-cdef-0123-456789abcdef');
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL,
+	uuid TEXT, numMultiprocessors INTEGER);
+INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (1, 0, 100, NULL, 132), (0, 1, 100, NULL, 132);
+CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);
+INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('CpuCores', '4'), ('Hostname', 'somehost');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1775078550000000000, '', '');
+CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, timestampType INTEGER, source INTEGER,
+	severity INTEGER, text TEXT, globalPid INTEGER);
+INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 1, 1, 1, 'all is well', 0), (2, 1, 1, 2, '7 events were lost', 0),
+	(3, 1, 1, 2, '7 events were lost', 0);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER,
+	copyKind INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (9910, 9920, 0, 1, 7, 0, $P1, 4096, 12);
+INSERT INTO NVTX_EVENTS VALUES (0, NULL, 75, NULL, NULL, NULL, 'NCCL', $((P1 + 101)), NULL, NULL, 3);
+INSERT INTO NVTX_EVENTS VALUES (2600, 9990, 60, 1, NULL, NULL, NULL, $((P1 + 101)), $((P1 + 102)), 32, 3);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (9700, 9750, 0, $((P1 + 101)), 6, 1, 2, NULL);
+END
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	call 2700 2900 $((P1 + 101)) 3 2 NULL
+	call 4000 9500 $((P1 + 101)) 4 30 NULL
+	call 9800 9900 $((P1 + 101)) 5 31 NULL
+	range 900 3600 59 "'epoch'" $((P1 + 101)) NULL
+	range 950 NULL 34 "'a mark'" $((P1 + 101)) NULL
+	range 800 NULL 59 "'never popped'" $((P1 + 101)) NULL
+	range 900 2600 59 "'of another thread'" $((P1 + 102)) NULL
+	range 900 2600 59 "'of no thread'" NULL NULL
+} | "$sqlite" recent.sqlite
+xpumerge --nsys recent.sqlite -f folded --unit ns -o out.folded 2>log
+is $? 0 "a recent export: status"
+cat >expected <<'END'
+[unknown];[no launch];[GPU_Memcpy]DtoH 10
+[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 100
+[unknown];[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
+[unknown];[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
+[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait](idle) 500
+[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait]CUDA graph 5 5000
+END
+sort out.folded | diff expected - >diff
+ok $? "graphs are their launch's work, synchronization is waiting, pages are copies" || diag "$(cat diff log)"
+like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' "its own warnings are said"
+is "$(grep -c 'Nsight Systems says' log)" 1 "its own warnings: once each"
+like "$(cat log)" '1 NVTX ranges of no thread ignored' "ranges without a thread are counted"
+like "$(cat log)" '1 launches of graphs are told as a whole, too' "a graph whose nodes are there counts once"
+like "$(cat log)" '1 launches that CUDA refused' "a launch that failed is not pending"
+xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
+cat >expected <<'END'
+[NVTX]never popped;[NVTX]epoch;[NVTX]NCCL:from StringIds;[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
+[NVTX]never popped;[NVTX]epoch;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
+[no NVTX range];[no launch];[GPU_Memcpy]DtoH 10
+END
+sort out.folded | diff expected - >diff
+ok $? "--by nvtx: nested, of a domain, never popped, with its name in StringIds" || diag "$(cat diff log)"
+xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
+is "$(grep -c 'GPU_Kernel' out.folded)" 1 "--nvtx: what was launched in it"
+xpumerge --nsys recent.sqlite --table nvtx_ranges --csv 2>/dev/null >out
+is "$(grep -c 'never popped\|epoch\|NCCL:from StringIds\|of another thread' out)" 4 \
+	"the table of ranges" || diag "$(cat out)"
+xpumerge --nsys recent.sqlite -f text >out 2>log
+unlike "$(cat out)" 'frame pointers' "the summary: not by frame pointers"
+like "$(cat out)" 'Some GPU' "the summary: the GPU that the process calls 0"
+like "$(cat out)" '^host: somehost' "the summary: the host"
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary: the time of day"
+# Older ones, and those that others have made smaller.
+{
+	schema
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	echo "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER);"
+	echo "INSERT INTO NVTX_EVENTS VALUES (900, 1600, 'plain', $((P1 + 101)));"
+	echo "CREATE TABLE TARGET_INFO_GPU (x INTEGER); INSERT INTO TARGET_INFO_GPU VALUES (1);"
+	echo "CREATE TABLE DIAGNOSTIC_EVENT (x INTEGER); INSERT INTO DIAGNOSTIC_EVENT VALUES (1);"
+} | "$sqlite" small.sqlite
+xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
+is "$? $(cat out)" \
+	"0 [NVTX]plain;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
+	"ranges without a type" || diag "$(cat log)"
+
 # ---- files that are not right
 
 fails() {		# NAME REGEX ARGS...

@@ -200,6 +200,24 @@ xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>l
 cmp packed.folded direct.folded
 ok $? "compressed files are the same" || diag "$(cat log)"
 
+# The letters and the names of files that the scripts have whose formats these are.
+xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
+cmp short.folded direct.folded
+ok $? "-c and -g" || diag "$(cat log)"
+mkdir results
+cp gpu.json results/gpu_results.json
+(cd results && xpumerge -c ../cpu.txt -f folded --unit ns -o ../short.folded 2>../log)
+cmp short.folded direct.folded
+ok $? "-c alone: gpu_results.json" || diag "$(cat log)"
+like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' "-c alone: says so"
+cp cpu.txt results/cpu_results.txt
+(cd results && xpumerge -f folded --unit ns -o ../short.folded 2>../log)
+cmp short.folded direct.folded
+ok $? "nothing given: gpu_results.json and cpu_results.txt" || diag "$(cat log)"
+"$XPU_BUILD/gen_data" -o results/xpu.data --launches 3
+(cd results && xpumerge -f folded >/dev/null 2>../log)
+unlike "$(cat log)" results.json "a recording comes first"
+
 # ---- files that are not right
 
 # fails NAME REGEX FILES...

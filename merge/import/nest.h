@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nest.h - what was open on a thread at a time, of things that have a begin and an end
+ *
+ * Ranges and points are those of threads by one clock, so that what was open at a point is exact. A
+ * point at the very begin of a range is in it, one at its very end is not. What the open ranges of a
+ * thread make is a path, which the caller names by numbers of its own:
+ *
+ *	err = nest__sweep(&nest, ranges, nr_ranges, points, nr_points);
+ *
+ * sorts both, and sets the node of each point.
+ */
+#ifndef MERGE_NEST_H
+#define MERGE_NEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util.h"
+
+struct nest_range {
+	uint64_t start_ns, end_ns;
+	uint32_t thread;		/* any number that tells threads apart */
+	uint32_t item;			/* the caller's */
+};
+
+struct nest_point {
+	uint64_t time_ns;
+	uint32_t thread;
+	uint32_t item;			/* the caller's */
+	uint32_t node;			/* set by nest__sweep() */
+};
+
+struct nest {
+	uint32_t max_depth;		/* what is opened deeper is passed over */
+
+	/* Return: the node of nothing being open on that thread. */
+	uint32_t (*root)(void *ctx, uint32_t thread);
+
+	/* Return: the node of @range being opened where @node was. */
+	uint32_t (*enter)(void *ctx, uint32_t node, const struct nest_range *range);
+
+	/* NULL, or told of each that is opened or closed, by time: then the thread is at @node. */
+	void (*event)(void *ctx, const struct nest_range *range, bool opened, uint64_t time_ns,
+		      uint32_t node, uint32_t place);
+	void *ctx;
+	uint64_t nr_too_deep;
+};
+
+/* Return: 0 or -ENOMEM. */
+int nest__sweep(struct nest *n, struct nest_range *ranges, size_t nr_ranges,
+		struct nest_point *points, size_t nr_points);
+
+/* ---- paths of names ----------------------------------------------------------------------------- */
+
+struct path_node {
+	uint32_t parent;		/* 0: this is a root */
+	uint32_t proc;
+	const char *name;		/* NULL: a root's */
+	uint32_t value;			/* the caller's, 0 at first */
+};
+
+/* Each path of names once, for each process; zero it to start. Node 0 is for want of memory: see err. */
+struct paths {
+	ARRAY(struct path_node) nodes;
+	struct idmap children;		/* (node, name) */
+	int err;
+};
+
+void paths__free(struct paths *p);
+
+/* Return: the node of no names, of process @proc. */
+uint32_t paths__root(struct paths *p, uint32_t proc);
+
+/* Return: the node of @name behind those of @node. Equal names must have equal strpool__id()s. */
+uint32_t paths__child(struct paths *p, uint32_t node, const char *name);
+
+#endif /* MERGE_NEST_H */

@@ -1,0 +1,783 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/trace.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/gputrace.h"
+#include "import/nest.h"
+
+#define YEAR_2000_NS	946684800000000000ull	/* before it, times are of another clock */
+
+/* One thread of a file. */
+struct trace_thread {
+	uint32_t pid;
+	uint32_t tid_id;		/* of tids */
+	uint64_t tid;
+	const char *name;		/* in gpu.names, or NULL */
+	uint32_t thread;		/* of the recording, 0: none yet */
+};
+
+struct trace_file {
+	struct trace *out;
+	struct import *im;
+	const char *path;
+	struct msgs *msgs;
+	char *buf;
+	size_t size;
+	struct gputrace gpu;
+	bool pids_known;		/* no other file has one of its pids */
+	struct idmap calls;		/* (pid, correlation id): the outermost call */
+	bool *launched;			/* by call: it launched work, or should have */
+	ARRAY(uint32_t) pids;		/* of the calls */
+	struct idmap procs;		/* pid: process of the recording */
+	struct idmap name_ids;		/* (pid, id of tids): index in gpu.thread_names */
+	struct idmap thread_ids;	/* (pid, id of tids): index in threads */
+	ARRAY(struct trace_thread) threads;
+	struct strpool tids;
+	struct paths frames, annotations;
+	struct idmap paths;		/* (node of frames, function): path of the recording ... */
+	struct idmap annotation_paths;	/* ... of annotations */
+	ARRAY(struct span) names;
+};
+
+struct traces {
+	struct trace *out;
+	struct import *im;
+	struct trace_file *files;
+	size_t nr;
+};
+
+/* ---- calls -------------------------------------------------------------------------------------- */
+
+/* Whether of two calls with one id @a is the outer one: the driver's is made in the runtime's. */
+static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
+{
+	if (a->driver != b->driver)
+		return b->driver;
+	return a->start_ns < b->start_ns;
+}
+
+static int trace_file__index_calls(struct trace_file *f)
+{
+	struct gpu_call *calls = f->gpu.calls.v, swap;
+	uint32_t i, k, other;
+	int err = 0;
+
+	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
+		uint64_t key = ID_KEY(calls[i].pid, calls[i].correlation_id);
+
+		for (k = 0; k < f->pids.nr && f->pids.v[k] != calls[i].pid; k++)
+			;
+		if (k == f->pids.nr)
+			err = array_push(&f->pids, calls[i].pid);
+		if (err || !calls[i].correlation_id)
+			continue;
+		f->launched[i] = calls[i].kind != CALL_OTHER;
+		if (!idmap__get(&f->calls, key, &other)) {
+			err = idmap__put(&f->calls, key, i);
+			continue;
+		}
+		f->launched[other] |= f->launched[i];
+		if (gpu_call__is_outer(&calls[i], &calls[other])) {
+			swap = calls[other];
+			calls[other] = calls[i];
+			calls[i] = swap;
+		}
+	}
+	return err;
+}
+
+/* Whether another call has its id, and is the one that was made first. */
+static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
+{
+	const struct gpu_call *c = &f->gpu.calls.v[call];
+	uint32_t outer;
+
+	return c->correlation_id &&
+	       idmap__get(&f->calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
+}
+
+/*
+ * trace_file__find_call - the call that an id on the device is of
+ * @pid: of the process, 0 if that is not told: then set, unless several have that id
+ */
+static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
+				      uint32_t *pid)
+{
+	uint32_t i, call, found = NO_INDEX;
+
+	if (!correlation_id)
+		return NO_INDEX;
+	if (*pid)
+		return idmap__get(&f->calls, ID_KEY(*pid, correlation_id), &call) ? call : NO_INDEX;
+	for (i = 0; i < f->pids.nr; i++) {
+		if (!idmap__get(&f->calls, ID_KEY(f->pids.v[i], correlation_id), &call))
+			continue;
+		if (found != NO_INDEX)
+			return NO_INDEX;
+		found = call;
+		*pid = f->pids.v[i];
+	}
+	return found;
+}
+
+static void trace_file__mark_launches(struct trace_file *f)
+{
+	uint32_t i, pid, call;
+
+	for (i = 0; i < f->gpu.works.nr; i++) {
+		pid = f->gpu.works.v[i].pid;
+		call = trace_file__find_call(f, f->gpu.works.v[i].w.correlation_id, &pid);
+		if (call != NO_INDEX)
+			f->launched[call] = true;
+	}
+}
+
+/* ---- processes and threads ---------------------------------------------------------------------- */
+
+/* Return: what tells a thread of a process among those of the file, or NO_INDEX for want of memory. */
+static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
+{
+	const char *s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
+
+	return s ? strpool__id(s) : NO_INDEX;
+}
+
+/* Names by process, with NO_INDEX for that of the process itself, and by thread. */
+static int trace_file__index_names(struct trace_file *f)
+{
+	uint32_t i, id;
+	int err = 0;
+
+	for (i = 0; i < f->gpu.thread_names.nr && err >= 0; i++) {
+		const struct gpu_name *n = &f->gpu.thread_names.v[i];
+
+		id = n->thread ? trace_file__tid_id(f, n->tid) : NO_INDEX;
+		if (n->thread && id == NO_INDEX)
+			return -ENOMEM;
+		err = idmap__add(&f->name_ids, ID_KEY(n->pid, id), i);
+	}
+	return min_t(int, err, 0);
+}
+
+static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid, uint32_t tid_id)
+{
+	uint32_t i;
+
+	return idmap__get(&f->name_ids, ID_KEY(pid, tid_id), &i) ?
+		f->gpu.thread_names.v[i].name : NULL;
+}
+
+/* Names a process by its rank, where it has one, because all ranks run one program. */
+static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
+{
+	char comm[XPU_COMM_LEN];
+	uint32_t proc;
+
+	if (idmap__get(&f->procs, pid, &proc))
+		return proc;
+	if (f->gpu.has_rank)
+		snprintf(comm, sizeof(comm), "rank %" PRIu32, f->gpu.rank);
+	else
+		snprintf(comm, sizeof(comm), "%s",
+			 trace_file__name_of(f, pid, NO_INDEX) ?: "");
+	proc = import__process(f->im, pid, comm, 0);
+	f->im->err = f->im->err ?: idmap__put(&f->procs, pid, proc);
+	return proc;
+}
+
+/* "thread 1234 (pt_autograd_0)" as PyTorch has it: what is in brackets, if it is a name of its own. */
+static void trace_thread__comm(const struct trace_file *f, const struct trace_thread *t,
+			       char comm[XPU_COMM_LEN])
+{
+	const char *name = t->name, *process = trace_file__name_of(f, t->pid, NO_INDEX);
+	const char *open = name ? strchr(name, '(') : NULL;
+	size_t len = name ? strlen(name) : 0;
+
+	comm[0] = 0;
+	if (open && !strncmp(name, "thread ", 7) && name[len - 1] == ')') {
+		name = open + 1;
+		len = strlen(name) - 1;
+		/* The name of the process is that of no thread. */
+		if (process && strlen(process) == len && !memcmp(name, process, len))
+			return;
+	} else if (name && !strncmp(name, "thread ", 7) && isdigit((unsigned char)name[7])) {
+		return;
+	}
+	if (!name || !len)
+		return;
+	if (f->gpu.has_rank)
+		snprintf(comm, XPU_COMM_LEN, "rank %" PRIu32 " %.*s", f->gpu.rank,
+			 (int)min_t(size_t, len, XPU_COMM_LEN), name);
+	else
+		snprintf(comm, XPU_COMM_LEN, "%.*s", (int)min_t(size_t, len, XPU_COMM_LEN), name);
+}
+
+/* Return: the index of a thread of the file. */
+static uint32_t trace_file__thread(struct trace_file *f, uint32_t pid, uint64_t tid)
+{
+	struct trace_thread new = { .pid = pid, .tid = tid };
+	uint32_t thread;
+	uint64_t key;
+
+	if (f->im->err)
+		return 0;
+	new.tid_id = trace_file__tid_id(f, tid);
+	if (new.tid_id == NO_INDEX) {
+		f->im->err = -ENOMEM;
+		return 0;
+	}
+	key = ID_KEY(pid, new.tid_id);
+	if (idmap__get(&f->thread_ids, key, &thread))
+		return thread;
+	thread = f->threads.nr;
+	f->im->err = idmap__put(&f->thread_ids, key, thread);
+	f->im->err = f->im->err ?: array_push(&f->threads, new);
+	return thread;
+}
+
+/* Return: the thread of the recording. */
+static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
+{
+	struct trace_thread *t;
+	char comm[XPU_COMM_LEN];
+	uint32_t proc;
+
+	if (f->im->err)
+		return 0;
+	t = &f->threads.v[thread];
+	if (t->thread)
+		return t->thread;
+	proc = trace_file__proc(f, t->pid);
+	t->thread = import__thread(f->im, proc, t->tid);
+	t->name = trace_file__name_of(f, t->pid, t->tid_id);
+	trace_thread__comm(f, t, comm);
+	/* Names are those of a pid: they would be those of another rank's threads, too. */
+	if (*comm && f->pids_known)
+		import__comm(f->im, t->pid, t->tid, 0, comm);
+	return t->thread;
+}
+
+/* ---- what threads were in ----------------------------------------------------------------------- */
+
+static uint32_t trace_file__root(void *ctx, uint32_t thread)
+{
+	struct trace_file *f = ctx;
+
+	return paths__root(&f->frames, trace_file__proc(f, f->threads.v[thread].pid));
+}
+
+static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const char *s, size_t len)
+{
+	const char *name;
+
+	while (len && *s == ' ') {
+		s++;
+		len--;
+	}
+	if (!len)
+		return node;
+	name = strpool__intern(&f->gpu.names, s, len);
+	if (!name) {
+		f->frames.err = -ENOMEM;
+		return 0;
+	}
+	return paths__child(&f->frames, node, name);
+}
+
+/* Frames that are told as a text beside the outermost operator, the innermost of them first. */
+static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
+{
+	const char *end = stack + strlen(stack), *p;
+
+	while (end > stack) {
+		p = memrchr(stack, ';', end - stack);
+		node = trace_file__frame(f, node, p ? p + 1 : stack, end - (p ? p + 1 : stack));
+		end = p ?: stack;
+	}
+	return node;
+}
+
+/* "TOP(ResNet)::forward.layer1(Sequential)::forward": a frame each. */
+static uint32_t trace_file__modules(struct trace_file *f, uint32_t node, const char *modules)
+{
+	const char *p = modules, *from = modules;
+	int depth = 0;
+
+	for (;; p++) {
+		depth += *p == '(';
+		depth -= *p == ')' && depth;
+		if (*p && (*p != '.' || depth))
+			continue;
+		node = trace_file__frame(f, node, from, p - from);
+		if (!*p)
+			return node;
+		from = p + 1;
+	}
+}
+
+static uint32_t trace_file__enter_op(void *ctx, uint32_t node, const struct nest_range *range)
+{
+	struct trace_file *f = ctx;
+	const struct gpu_op *op = &f->gpu.ops.v[range->item];
+
+	if (node && !f->frames.nodes.v[node].parent) {
+		if (op->stack)
+			node = trace_file__stack(f, node, op->stack);
+		if (op->modules)
+			node = trace_file__modules(f, node, op->modules);
+	}
+	return paths__child(&f->frames, node, op->name);
+}
+
+static uint32_t trace_file__annotation_root(void *ctx, uint32_t thread)
+{
+	struct trace_file *f = ctx;
+
+	return paths__root(&f->annotations, trace_file__proc(f, f->threads.v[thread].pid));
+}
+
+/* Return: the range of a node, made once. */
+static uint32_t trace_file__range(struct trace_file *f, uint32_t node)
+{
+	struct path_node *n;
+
+	if (f->annotations.err || !node)
+		return 0;
+	n = &f->annotations.nodes.v[node];
+	if (!n->parent)
+		return 0;
+	if (!n->value)
+		n->value = import__range(f->im, n->proc, f->annotations.nodes.v[n->parent].value,
+					 span__of(n->name), span__of(""));
+	return n->value;
+}
+
+static uint32_t trace_file__enter_annotation(void *ctx, uint32_t node,
+					     const struct nest_range *range)
+{
+	struct trace_file *f = ctx;
+
+	node = paths__child(&f->annotations, node, f->gpu.ops.v[range->item].name);
+	trace_file__range(f, node);
+	return node;
+}
+
+static void trace_file__annotation_event(void *ctx, const struct nest_range *range, bool opened,
+					 uint64_t time_ns, uint32_t node, uint32_t place)
+{
+	struct trace_file *f = ctx;
+
+	import__range_event(f->im, time_ns, trace_file__import_thread(f, range->thread),
+			    trace_file__range(f, node), opened ? XPU_RANGE_PUSH : XPU_RANGE_POP,
+			    place);
+}
+
+/* Sets the node of each of @points. */
+static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_point *points,
+			    size_t nr)
+{
+	struct nest n = {
+		.max_depth = annotations ? XPU_RANGE_DEPTH : XPU_MAX_FRAMES,
+		.root = annotations ? trace_file__annotation_root : trace_file__root,
+		.enter = annotations ? trace_file__enter_annotation : trace_file__enter_op,
+		.event = annotations ? trace_file__annotation_event : NULL,
+		.ctx = f,
+	};
+	ARRAY(struct nest_range) ranges = { 0 };
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < f->gpu.ops.nr && !err; i++) {
+		const struct gpu_op *op = &f->gpu.ops.v[i];
+		struct nest_range r = { op->start_ns, op->end_ns, 0, i };
+
+		if ((op->kind == OP_ANNOTATION) != annotations)
+			continue;
+		r.thread = trace_file__thread(f, op->pid, op->tid);
+		err = array_push(&ranges, r);
+	}
+	err = err ?: f->im->err;
+	if (!err)
+		err = nest__sweep(&n, ranges.v, ranges.nr, points, nr);
+	f->out->nr_too_deep += n.nr_too_deep;
+	array_free(&ranges);
+	return err ?: f->frames.err ?: f->annotations.err ?: f->im->err;
+}
+
+/* ---- what comes out ----------------------------------------------------------------------------- */
+
+/* Return: the path of the recording that leads to a call of @api, made once. */
+static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struct idmap *known,
+				 uint32_t node, const struct gpu_call *c)
+{
+	uint64_t key = ID_KEY(node, strpool__id(c->name));
+	uint32_t path, i;
+	size_t k;
+
+	if (f->im->err || idmap__get(known, key, &path))
+		return f->im->err ? 0 : path;
+	f->names.nr = 0;
+	for (i = node; from->nodes.v[i].parent && !f->im->err; i = from->nodes.v[i].parent)
+		f->im->err = array_push(&f->names, span__of(from->nodes.v[i].name));
+	for (k = 0; k < f->names.nr / 2; k++) {
+		struct span s = f->names.v[k];
+
+		f->names.v[k] = f->names.v[f->names.nr - 1 - k];
+		f->names.v[f->names.nr - 1 - k] = s;
+	}
+	path = import__path(f->im, from->nodes.v[node].proc, c->start_ns, c->name, f->names.v,
+			    f->names.nr);
+	f->im->err = f->im->err ?: idmap__put(known, key, path);
+	return path;
+}
+
+/* Sets @w to what @call waited for, by the trace or by the call's name. Return: whether it waited. */
+static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
+			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
+{
+	const struct gpu_call *c = &f->gpu.calls.v[call];
+	const struct gpu_sync *s;
+	uint32_t i;
+
+	if (!strstr(c->name, "Synchronize"))
+		return false;
+	if (idmap__get(syncs, c->correlation_id, &i) && c->correlation_id) {
+		s = &f->gpu.syncs.v[i];
+		w->context = s->context;
+		w->stream = s->stream;
+		w->flags = s->of_stream ? XPU_WAIT_STREAM : 0;
+		return true;
+	}
+	/* Of several contexts there is no telling which. */
+	w->flags = 0;
+	return contexts->nr == 1 && idmap__get(contexts, 0, &w->context);
+}
+
+/* Contexts by number, of works; one is at 0 if it is the only one. */
+static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
+{
+	uint32_t first = 0, i;
+	bool one = true;
+
+	for (i = 0; i < f->gpu.works.nr; i++) {
+		if (!i)
+			first = f->gpu.works.v[i].context;
+		one &= f->gpu.works.v[i].context == first;
+	}
+	return one && f->gpu.works.nr ? idmap__put(contexts, 0, first) : 0;
+}
+
+static int trace_file__write_calls(struct trace_file *f, const struct nest_point *frames,
+				   const struct nest_point *annotations, size_t nr)
+{
+	struct idmap syncs = { 0 }, contexts = { 0 };
+	struct trace *out = f->out;
+	uint32_t i, thread, path;
+	size_t p;
+	int err;
+
+	err = trace_file__contexts(f, &contexts);
+	for (i = 0; i < f->gpu.syncs.nr && !err; i++)
+		if (idmap__add(&syncs, f->gpu.syncs.v[i].correlation_id, i) < 0)
+			err = -ENOMEM;
+	for (p = 0; p < nr && !err; p++) {
+		const struct gpu_call *c = &f->gpu.calls.v[frames[p].item];
+		bool launch = f->launched[frames[p].item];
+		struct import_wait w = {
+			.start_ns = c->start_ns, .duration_ns = c->end_ns - c->start_ns,
+		};
+		bool waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
+
+		thread = trace_file__import_thread(f, frames[p].thread);
+		if (c->end_ns > c->start_ns)
+			import__call(f->im, trace_file__proc(f, c->pid), (uint32_t)c->tid,
+				     c->start_ns, c->end_ns - c->start_ns, c->correlation_id,
+				     c->name);
+		if (!launch && !waits)
+			continue;
+		if (f->im->err)
+			break;
+		w.range = trace_file__range(f, annotations[p].node);
+		if (f->frames.nodes.v[frames[p].node].parent || !w.range) {
+			path = trace_file__path(f, &f->frames, &f->paths, frames[p].node, c);
+			out->nr_in_ops += launch && f->frames.nodes.v[frames[p].node].parent;
+			out->nr_no_stack += launch && !f->frames.nodes.v[frames[p].node].parent;
+		} else {
+			path = trace_file__path(f, &f->annotations, &f->annotation_paths,
+						annotations[p].node, c);
+			out->nr_in_annotations += launch;
+		}
+		out->nr_launches += launch;
+		if (launch)
+			import__launch_in(f->im, c->start_ns, c->correlation_id, path, thread,
+					  w.range);
+		w.path = path;
+		w.thread = thread;
+		if (waits && w.duration_ns)
+			import__wait(f->im, &w);
+		err = f->im->err;
+	}
+	idmap__free(&contexts);
+	idmap__free(&syncs);
+	return err ?: f->im->err;
+}
+
+static void trace_file__write_works(struct trace_file *f)
+{
+	uint32_t i, pid, proc;
+
+	for (i = 0; i < f->gpu.works.nr && !f->im->err; i++) {
+		struct gpu_work *w = &f->gpu.works.v[i];
+
+		pid = w->pid;
+		if (trace_file__find_call(f, w->w.correlation_id, &pid) == NO_INDEX && !pid) {
+			/* An orphan, of whichever process. */
+			pid = f->pids.nr ? f->pids.v[0] : 1;
+			if (f->pids.nr > 1)
+				w->w.correlation_id = 0;
+		}
+		proc = trace_file__proc(f, pid);
+		w->w.stream = import__stream(f->im, proc, w->device, w->context, w->stream);
+		if (w->kind == WORK_KERNEL)
+			import__kernel(f->im, proc, &w->w, w->name);
+		else if (w->kind == WORK_MEMCPY)
+			import__memcpy(f->im, proc, &w->w);
+		else
+			import__memset(f->im, proc, &w->w);
+		f->out->work_ns += w->w.duration_ns;
+	}
+}
+
+static void trace_file__write_devices(struct trace_file *f)
+{
+	static const uint8_t no_uuid[16];
+	uint32_t i, k;
+
+	for (i = 0; i < f->gpu.devices.nr; i++)
+		for (k = 0; k < f->pids.nr; k++)
+			import__device(f->im, trace_file__proc(f, f->pids.v[k]),
+				       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name, no_uuid);
+}
+
+static int trace_file__write(struct trace_file *f)
+{
+	ARRAY(struct nest_point) points = { 0 }, copies = { 0 };
+	uint32_t i;
+	int err = 0;
+
+	/* Its launches and waits need to know what they are in; the others are in the table of calls. */
+	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
+		const struct gpu_call *c = &f->gpu.calls.v[i];
+		struct nest_point p = { .time_ns = c->start_ns, .item = i };
+
+		if (trace_file__is_inner(f, i))
+			continue;
+		p.thread = trace_file__thread(f, c->pid, c->tid);
+		err = array_push(&points, p);
+		err = err ?: array_push(&copies, p);
+	}
+	err = err ?: f->im->err;
+	if (!err)
+		err = trace_file__nest(f, false, points.v, points.nr);
+	if (!err)
+		err = trace_file__nest(f, true, copies.v, copies.nr);
+	/* Both are in one order now. */
+	if (!err)
+		err = trace_file__write_calls(f, points.v, copies.v, points.nr);
+	array_free(&points);
+	array_free(&copies);
+	if (err)
+		return err;
+	trace_file__write_works(f);
+	trace_file__write_devices(f);
+	f->out->nr_calls += f->gpu.calls.nr;
+	f->out->nr_works += f->gpu.works.nr;
+	f->out->nr_ops += f->gpu.ops.nr;
+	return f->im->err;
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static void trace_file__free(struct trace_file *f)
+{
+	array_free(&f->names);
+	idmap__free(&f->annotation_paths);
+	idmap__free(&f->paths);
+	paths__free(&f->annotations);
+	paths__free(&f->frames);
+	strpool__free(&f->tids);
+	array_free(&f->threads);
+	idmap__free(&f->thread_ids);
+	idmap__free(&f->name_ids);
+	idmap__free(&f->procs);
+	array_free(&f->pids);
+	free(f->launched);
+	idmap__free(&f->calls);
+	gputrace__exit(&f->gpu);
+	free(f->buf);
+}
+
+/* Reads the trace in @f->buf. Return: 0, -EINVAL (reported) or -ENOMEM. */
+static int trace_file__read(struct trace_file *f)
+{
+	const struct gputrace *t = &f->gpu;
+	int err = gputrace__read(&f->gpu, f->buf, f->size);
+
+	if (err)
+		return err;
+	if (!t->calls.nr && !t->works.nr && t->ops.nr && !t->damage) {
+		msgs__add(f->msgs, "%s: no CUDA events in it, only what threads did: a profile of the CPU "
+			  "alone", f->path);
+		return -EINVAL;
+	}
+	if (!t->calls.nr && !t->works.nr) {
+		msgs__add(f->msgs, t->damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
+			  "%s: no CUDA events in it: Chrome JSON, JSON lines and the text of CUPTI's "
+			  "samples are known", f->path, t->damage, t->damage_offset);
+		return -EINVAL;
+	}
+	gputrace__complain(t, f->path, f->msgs);
+	f->out->damaged |= t->damage != NULL;
+	f->out->odd |= t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite;
+	f->launched = calloc(t->calls.nr + 1, sizeof(*f->launched));
+	if (!f->launched)
+		return -ENOMEM;
+	err = trace_file__index_calls(f);
+	if (!err)
+		err = trace_file__index_names(f);
+	if (!err)
+		trace_file__mark_launches(f);
+	return err;
+}
+
+static uint64_t gputrace__first_ns(const struct gputrace *t)
+{
+	uint64_t first_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < t->calls.nr; i++)
+		first_ns = min_t(uint64_t, first_ns, t->calls.v[i].start_ns);
+	for (i = 0; i < t->works.nr; i++)
+		if (t->works.v[i].w.start_ns)
+			first_ns = min_t(uint64_t, first_ns, t->works.v[i].w.start_ns);
+	for (i = 0; i < t->ops.nr; i++)
+		first_ns = min_t(uint64_t, first_ns, t->ops.v[i].start_ns);
+	return first_ns;
+}
+
+/* Whether one of a file's processes has the pid of one of another file's. */
+static bool trace_files__share_pid(const struct trace_file *a, const struct trace_file *b)
+{
+	size_t i, k;
+
+	for (i = 0; i < a->pids.nr; i++)
+		for (k = 0; k < b->pids.nr; k++)
+			if (a->pids.v[i] == b->pids.v[k])
+				return true;
+	return false;
+}
+
+static int traces__write(struct traces *t)
+{
+	uint64_t first_ns = UINT64_MAX;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < t->nr; i++) {
+		struct trace_file *f = &t->files[i];
+
+		first_ns = min_t(uint64_t, first_ns, gputrace__first_ns(&f->gpu));
+		f->pids_known = true;
+		for (k = 0; k < t->nr; k++)
+			f->pids_known &= k == i || !trace_files__share_pid(f, &t->files[k]);
+		for (k = 0; k < i; k++)
+			if (f->gpu.has_rank && t->files[k].gpu.has_rank &&
+			    f->gpu.rank == t->files[k].gpu.rank)
+				msgs__add(f->msgs, "%s: of rank %" PRIu32 ", as %s: both are counted",
+					  f->path, f->gpu.rank, t->files[k].path);
+	}
+	if (first_ns != UINT64_MAX && first_ns > YEAR_2000_NS)
+		import__clock(t->im, first_ns, first_ns);
+	for (i = 0; i < t->nr && !err; i++)
+		err = trace_file__write(&t->files[i]);
+	t->out->nr_files = t->nr;
+	if (!err && t->out->nr_too_deep)
+		msgs__add(t->files->msgs, "%" PRIu64 " operators or annotations are within more than "
+			  "%d others: passed over", t->out->nr_too_deep, XPU_RANGE_DEPTH);
+	return err ?: t->im->err;
+}
+
+static int trace__load(struct trace_file *f)
+{
+	int err = import__load(f->path, &f->buf, &f->size);
+
+	if (!err || err == -ENOMEM)
+		return err;
+	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, err == -EBADMSG ?
+		  "damaged or cut off: gzip -t tells more" : strerror(-err));
+	return -EINVAL;
+}
+
+int trace__read(struct trace *out, struct import *im, const char *const *names, size_t nr,
+		struct msgs *msgs)
+{
+	struct traces t = { .out = out, .im = im, .nr = nr };
+	size_t i;
+	int err = 0;
+
+	memset(out, 0, sizeof(*out));
+	t.files = calloc(nr + !nr, sizeof(*t.files));
+	if (!t.files)
+		return -ENOMEM;
+	for (i = 0; i < nr && !err; i++) {
+		t.files[i] = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
+		err = trace__load(&t.files[i]);
+		if (!err)
+			err = trace_file__read(&t.files[i]);
+	}
+	if (!err)
+		err = traces__write(&t);
+	for (i = 0; i < nr; i++)
+		trace_file__free(&t.files[i]);
+	free(t.files);
+	return err;
+}
+
+int trace__read_mem(struct trace *out, struct import *im, const char *buf, size_t size,
+		    struct msgs *msgs)
+{
+	struct trace_file f = {
+		.out = out, .im = im, .path = "memory", .msgs = msgs, .size = size,
+		.buf = malloc(size + !size),
+	};
+	struct traces t = { .out = out, .im = im, .files = &f, .nr = 1 };
+	int err = f.buf ? 0 : -ENOMEM;
+
+	memset(out, 0, sizeof(*out));
+	if (!err) {
+		memcpy(f.buf, buf, size);
+		err = trace_file__read(&f);
+	}
+	if (!err)
+		err = traces__write(&t);
+	trace_file__free(&f);
+	return err;
+}
+
+void trace__print(const struct trace *t, FILE *f, bool summary)
+{
+	if (t->nr_ops)
+		fprintf(f, "by nesting: launches %" PRIu64 " in operators or functions %" PRIu64
+			" in annotations only %" PRIu64 " in nothing %" PRIu64 "\n", t->nr_launches,
+			t->nr_in_ops, t->nr_in_annotations, t->nr_no_stack);
+	if (summary)
+		fprintf(f, "  %" PRIu64 " API calls, %" PRIu64 " device records and %" PRIu64
+			" operators, functions and annotations in %" PRIu64 " %s, %.3f ms of device "
+			"time\n", t->nr_calls, t->nr_works, t->nr_ops, t->nr_files,
+			t->nr_files == 1 ? "file" : "files", t->work_ns / 1e6);
+}

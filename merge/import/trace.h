@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace.h - API calls and device work as gputrace.h reads them, with the stacks that are in them
+ *
+ *	trace__read(&t, &import, names, nr, &msgs);
+ *	trace__print(&t, stderr, summary);
+ *
+ * PyTorch's profiler writes what its threads were in beside the calls, by one clock: operators and
+ * functions of Python are the call path of a launch, which is exact. Annotations are the ranges of
+ * --by nvtx; where a launch is in nothing else, they are its call path, too. Each file is of one
+ * rank: several of them are one recording.
+ */
+#ifndef MERGE_TRACE_H
+#define MERGE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "import/import.h"
+#include "util.h"
+
+struct trace {
+	uint64_t nr_files;
+	uint64_t nr_calls, nr_works, nr_ops;
+	uint64_t nr_launches;
+	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a call path of these */
+	uint64_t nr_no_stack;		/* without one */
+	uint64_t nr_too_deep;		/* operators or annotations, which were passed over */
+	uint64_t work_ns;
+	bool damaged;			/* a file is: its rest is missing */
+	bool odd;			/* something could not be read */
+};
+
+/**
+ * trace__read - tell what files hold to @im
+ * @t: filled in
+ * @names: of @nr files
+ * @msgs: gets what is odd
+ *
+ * Return: 0, -EINVAL if one is none of ours or cannot be read (said), or -ENOMEM.
+ */
+int trace__read(struct trace *t, struct import *im, const char *const *names, size_t nr,
+		struct msgs *msgs);
+
+/* Reads one file, at @buf, as trace__read() does; for tests. */
+int trace__read_mem(struct trace *t, struct import *im, const char *buf, size_t size,
+		    struct msgs *msgs);
+
+void trace__print(const struct trace *t, FILE *f, bool summary);
+
+#endif /* MERGE_TRACE_H */

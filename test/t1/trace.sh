@@ -1,0 +1,192 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --gpu alone: PyTorch's traces with their call paths, B and E events, CUPTI's samples' text.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+
+gen() {
+	python3 "$XPU_SRC/test/lib/gen_kineto.py" "$@"
+}
+
+# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
+same() {
+	name=$1 wanted=$2
+	shift 2
+	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
+	is $? 0 "$name: status"
+	sort out.folded >got
+	sort "$wanted" | diff - got >diff
+	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
+}
+
+# fails NAME REGEX ARGS...
+fails() {
+	name=$1 regex=$2
+	shift 2
+	xpumerge "$@" -f folded >out 2>log
+	is $? 2 "$name: status"
+	like "$(cat log)" "$regex" "$name: says so"
+	is "$(wc -l <log)" 1 "$name: one line"
+}
+
+# ---- PyTorch's traces: paths by nesting
+
+for args in "seed=1" "seed=2 threads=8 nr=100" "seed=3 old=1" "seed=4 base=1775078550000000000" \
+	"seed=5 rank=3 threads=1"; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	gen t.json $args
+	same "$args" t.json.folded --gpu t.json
+	same "$args: ranges" t.json.nvtx --gpu t.json --by nvtx
+done
+gen t.json.gz seed=1
+gen t.json seed=1
+same "gz" t.json.folded --gpu t.json.gz
+xpumerge --gpu t.json -o t.data 2>log
+same "as a recording" t.json.folded t.data
+xpumerge --gpu t.json -f text >out 2>log
+like "$(cat log)" '^by nesting: launches 400 in operators or functions [0-9]+ in annotations only [0-9]+ in nothing [0-9]+$' \
+	"the account"
+like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' "the summary tells where stacks are from"
+unlike "$(cat out)" 'frame pointers' "the summary: not by frame pointers"
+like "$(cat out)" 'Simulated GPU' "the summary: the device's name"
+like "$(cat out)" 'ProfilerStep#7' "the summary: annotations as ranges"
+gen t.json base=1775078550000000000
+xpumerge --gpu t.json -f text >out 2>log
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
+like "$(cat out)" ', from 0\.0' "the recording begins with its first event"
+
+# ---- ranks
+
+gen r0.json rank=0 pid=100 seed=1
+gen r1.json rank=1 pid=200 seed=2
+gen r2.json.gz rank=2 pid=300 seed=3
+cat r0.json.folded r1.json.folded r2.json.gz.folded >all
+same "three ranks" all --gpu r0.json --gpu r1.json --gpu r2.json.gz
+same "three ranks, as a shell's pattern gives them" all --gpu r0.json r1.json r2.json.gz
+# As in containers: the same pid in each.
+gen r1.json rank=1 pid=100 seed=2 threads=1
+gen r0.json rank=0 pid=100 seed=1 threads=1
+cat r0.json.folded r1.json.folded >all
+same "two ranks of one pid" all --gpu r0.json --gpu r1.json
+cp r0.json again.json
+xpumerge --gpu r0.json --gpu again.json -f folded >out 2>log
+like "$(cat log)" 'again.json: of rank 0, as r0.json: both are counted' "a rank twice: said"
+fails "ranks beside stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
+fails "one that is missing" 'nothere.json: cannot be read' --gpu r0.json --gpu nothere.json
+
+# ---- what else they tell
+
+cat >t.json <<'END'
+{"deviceProperties": [], "traceEvents": [
+{"ph":"X","cat":"Operator","name":"aten::add","pid":7,"tid":"7","ts":10,"dur":50,
+ "args":{"Call stack":"model.py(3): forward;<built-in>;train.py(1): main","Module Hierarchy":"TOP(Net)::forward.fc(Linear)::forward"}},
+{"ph":"X","cat":"Operator","name":"aten::fill_","pid":7,"tid":"7","ts":12,"dur":40,
+ "args":{"Call stack":"model.py(3): forward;<built-in>;train.py(1): main"}},
+{"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":7,"tid":"7","ts":15,"dur":2,"args":{"correlation":1}},
+{"ph":"X","cat":"Driver","name":"cuLaunchKernel","pid":7,"tid":"7","ts":16,"dur":1,"args":{"correlation":1}},
+{"ph":"X","cat":"Kernel","name":"k","pid":0,"tid":"stream 7","ts":20,"dur":9,"args":{"device":0,"context":1,"stream":7,"correlation":1}},
+{"ph":"X","cat":"Runtime","name":"cudaStreamSynchronize","pid":7,"tid":"7","ts":18,"dur":12,"args":{"correlation":2}},
+{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":18,"dur":12,"args":{"stream":7,"context":1,"correlation":2}},
+{"ph":"X","cat":"Runtime","name":"cudaDeviceSynchronize","pid":7,"tid":"7","ts":70,"dur":3,"args":{"correlation":3}},
+{"ph":"X","cat":"Runtime","name":"hipLaunchKernel","pid":7,"tid":"7","ts":55,"dur":1,"args":{"correlation":4}},
+{"ph":"X","cat":"python_function","name":"<built-in method x of T object at 0x7f8bb02dcdc0>","pid":7,"tid":"7","ts":69,"dur":9},
+{"ph":"X","cat":"kernel","name":"h","pid":0,"tid":7,"ts":71,"dur":2,"args":{"device":0,"context":1,"stream":7,"correlation":4}}]}
+END
+cat >wanted <<'END'
+[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaLaunchKernel;[GPU_Kernel]k 9000
+[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait]k 9000
+[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait](idle) 3000
+[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;hipLaunchKernel;[GPU_Kernel]h 2000
+[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait]h 2000
+[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait](idle) 1000
+END
+same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
+
+# ---- events that begin and end
+
+cat >be.json <<'END'
+[{"ph":"E","pid":1,"tid":2,"ts":5},
+{"ph":"E","pid":"d","tid":"s","ts":29.5},
+{"ph":"B","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":12,"args":{"correlation":1}},
+{"ph":"B","cat":"cpu_op","name":"outer","pid":1,"tid":2,"ts":10},
+{"ph":"B","cat":"cpu_op","name":"inner","pid":1,"tid":2,"ts":11},
+{"ph":"E","pid":1,"tid":2,"ts":13},
+{"ph":"E","pid":1,"tid":2,"ts":14},
+{"ph":"E","pid":1,"tid":2,"ts":15},
+{"ph":"B","cat":"other","name":"x","pid":"d","tid":"s","ts":20},
+{"ph":"B","cat":"kernel","name":"k","pid":"d","tid":"s","ts":21,"args":{"correlation":1}},
+{"ph":"E","pid":"d","tid":"s","ts":28.5,"args":{"stream":3}},
+{"ph":"B","cat":"kernel","name":"never ends","pid":"d","tid":"t","ts":30,"args":{"correlation":9}}]
+END
+xpumerge --gpu be.json -f folded --unit ns >out 2>log
+is "$? $(cat out)" "0 [unknown];outer;inner;cudaLaunchKernel;[GPU_Kernel]k 7500" "B and E: pairs, nested"
+like "$(cat log)" 'be.json: 1 events begin and never end: ignored' "B without E: said"
+like "$(cat log)" 'be.json: 1 events end and never begin: ignored' "E without B: said"
+xpumerge --gpu be.json --strict -f folded >out 2>log
+is $? 1 "B without E: --strict fails"
+
+# ---- numbers that JSON does not have
+
+cat >nan.json <<'END'
+{"traceEvents": [
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":1,"dur":1,"args":{"correlation":1,"x":NaN,"y":[-Infinity,Infinity]}},
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":3,"dur":4,"args":{"correlation":1,"memory bandwidth (GB/s)":Infinity}},
+{"ph":"X","cat":"kernel","name":"no time","pid":0,"tid":7,"ts":NaN,"dur":4,"args":{"correlation":2}},
+{"ph":"X","cat":"kernel","name":"no length","pid":0,"tid":7,"ts":8,"dur":-Infinity,"args":{"correlation":2}},
+{"ph":"X","cat":"kernel","name":"last","pid":0,"tid":7,"ts":9,"dur":5,"args":{"correlation":3}}]}
+END
+xpumerge --gpu nan.json -f folded --unit ns 2>log | sed 's/.*;//' | sort >out
+is "$(cat out)" "[GPU_Kernel]k 4000
+[GPU_Kernel]last 5000" "NaN and Infinity: the rest is read"
+like "$(cat log)" 'nan.json: 6 numbers are NaN or Infinity' "NaN and Infinity: counted"
+like "$(cat log)" 'nan.json: 2 events could not be read' "events with such times: counted"
+
+# ---- the text of CUPTI's samples
+
+cat >lines.txt <<'END'
+hello
+RUNTIME [ 100, 200 ] "cudaLaunchKernel", correlationId 7
+KERNEL [ 300, 450 ] "saxpy", correlationId 7
+CONCURRENT_KERNEL [ 500, 600 ] duration 100, "say "c", "d" x", correlationId 8
+	grid [ 1, 1, 1 ], block [ 1, 1, 1 ]
+	deviceId 1, contextId 2, streamId 13
+RUNTIME [ 460, 470 ] duration 10, "cudaLaunchKernel_v7000", cbid 211, processId 5, threadId 6, correlationId 8
+MEMCPY "HtoD" [ 700, 710 ] duration 10, size 64, copyCount 1, srcKind PINNED, dstKind DEVICE, correlationId 9
+END
+xpumerge --gpu lines.txt -f folded --unit ns 2>log | sort >out
+cat >wanted <<'END'
+[unknown];[no launch];[GPU0_Memcpy]HtoD 10
+[unknown];[no stack];cudaLaunchKernel;[GPU0_Kernel]saxpy 150
+[unknown];[no stack];cudaLaunchKernel;[GPU1_Kernel]say "c", "d" x 100
+END
+diff wanted out >diff
+ok $? "text, as the tutorial and CUDA 12 have it" || diag "$(cat diff log)"
+like "$(cat log)" 'lines.txt: 1 lines could not be read' "what a program printed is counted"
+cat >lines.txt <<'END'
+RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7
+CONCURRENT KERNEL "saxpy" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7
+    grid [1,1,1], block [1,1,1], shared memory (static 0, dynamic 0)
+RUNTIME cbid=31 [ 460 - 480 ] process 5, thread 6, correlation 8
+MEMCPY HtoD [ 500 - 520 ] device 0, context 1, stream 7, size 64, correlation 8
+END
+xpumerge --gpu lines.txt -f folded --unit ns 2>log | sort >out
+cat >wanted <<'END'
+[unknown];[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy 150
+[unknown];[no stack];cudaMemcpy;[GPU_Memcpy]HtoD 20
+END
+diff wanted out >diff
+ok $? "text, as CUDA 11 has it" || diag "$(cat diff log)"
+
+# ---- files that are not right
+
+echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}' >cpu.json
+fails "a profile of the CPU alone" 'cpu.json: no CUDA events in it, only what threads did' --gpu cpu.json
+echo '{"schemaVersion": 1}' >none.json
+fails "no events" 'none.json: no CUDA events in it: no traceEvents' --gpu none.json
+gen t.json
+head -c 20000 t.json >cut.json
+xpumerge --gpu cut.json -f folded >out 2>log
+is $? 2 "cut: status"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut: says so"
+like "$(cat out)" GPU_Kernel "cut: what is there is used"
+done_testing
