@@ -218,6 +218,10 @@ $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
 
+$(O)/gen_pairs: test/lib/gen_pairs.c $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
+
 $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
@@ -318,7 +322,7 @@ targets: $(TARGETS)
 
 .PHONY: test-build
 test-build: all $(TARGETS) \
-	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot come late into a process, as the shim does into Python, and takes
