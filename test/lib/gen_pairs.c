@@ -324,7 +324,7 @@ static int verdict(const char *truth_name)
 int main(int argc, char **argv)
 {
 	struct opts o = {
-		.nr = 3000, .threads = 1, .procs = 1, .devices = 1, .kernels = 30, .paths = 1,
+		.nr = 2000, .threads = 1, .procs = 1, .devices = 1, .kernels = 30, .paths = 1,
 		.gap = 0.3, .work = 20, .delay = 1, .jitter = 3, .dur = 2, .dur_jitter = 1,
 		.offset = 370, .apart = 5000, .shape = "uniform", .tids = "same",
 		.names = "none", .kernel = "mangled",
