@@ -219,6 +219,10 @@ $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
 
+$(O)/gen_pairs: test/lib/gen_pairs.c $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lm
+
 $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
@@ -323,7 +327,7 @@ targets: $(TARGETS)
 
 .PHONY: test-build
 test-build: all $(TARGETS) \
-	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_sqlite $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/names \
 	$(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot come late into a process, as the shim does into Python, and takes
@@ -480,7 +484,7 @@ $(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \
-	$(O)/gen_sqlite
+	$(O)/gen_pairs $(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
 
 # A hostile program under a real recorder: another seed each time, or HOSTILE_SEED=.

@@ -10,9 +10,11 @@
 
 #include "import/align/align.h"
 #include "import/gputrace.h"
+#include "import/kernel_names.h"
 #include "xpu_time.h"
 
-#define MAX_OFFSET_NS	1100000000ull	/* clocks may be off by up to a second */
+#define SEVERAL_KERNELS	NO_INDEX
+#define MAX_OFFSET_NS	1100000000ull	/* clocks are said to be off by up to a second */
 
 /* A call path as it is in the file. */
 struct folded_stack {
@@ -54,7 +56,9 @@ struct twofiles {
 	ARRAY(struct folded_stack) stacks;	/* ... and parsed */
 	ARRAY(struct stack_event) events;	/* by time, once they are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
-	bool *launched;			/* by call: whether it launched work, or should have */
+	bool *launched;			/* by call: it launched work, or should have */
+	struct kernel_names names;
+	uint32_t *kernels;		/* by call: 1 + the kernel that it launched; 0: none is known */
 	struct idmap calls;		/* (pid, correlation id): the outermost call */
 	ARRAY(uint32_t) pids;		/* the calls' processes */
 	struct idmap procs;		/* pid: process of the recording */
@@ -344,16 +348,30 @@ static int launch__compare(const void *a, const void *b, void *ctx)
 static int twofiles__list_launches(struct twofiles *t)
 {
 	bool kinds[CALL_MEMSET + 1] = { false };
-	uint32_t i, call, pid;
+	uint32_t i, call, pid, kernel;
 	int err = 0;
 
 	for (i = 0; i < t->stacks.nr; i++)
 		kinds[t->stacks.v[i].kind] = true;
 	for (i = 0; i < t->gpu.works.nr; i++) {
 		call = twofiles__find_call(t, &t->gpu.works.v[i], &pid);
-		if (call != NO_INDEX)
-			t->launched[call] = true;
+		if (call == NO_INDEX)
+			continue;
+		t->launched[call] = true;
+		if (!t->stacks.nr || t->gpu.works.v[i].kind != WORK_KERNEL ||
+		    t->gpu.calls.v[call].kind != CALL_KERNEL)
+			continue;
+		kernel = 1 + kernel_names__add_kernel(&t->names, t->gpu.works.v[i].name);
+		/* A call of several kernels has no one name. */
+		t->kernels[call] = t->kernels[call] && t->kernels[call] != kernel ?
+			SEVERAL_KERNELS : kernel;
 	}
+	for (i = 0; i < t->stacks.nr; i++)
+		kernel_names__add_path(&t->names, (struct span){ t->stacks.v[i].text,
+								 t->stacks.v[i].len });
+	err = kernel_names__settle(&t->names);
+	for (i = 0; i < t->stacks.nr && !err; i++)
+		t->out->nr_named += kernel_names__of_path(&t->names, i) != 0;
 	for (i = 0; i < t->gpu.calls.nr && !err; i++)
 		if (t->launched[i] && kinds[t->gpu.calls.v[i].kind])
 			err = array_push(&t->launches, i);
@@ -423,6 +441,8 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 			.time_ns = e->time_ns, .thread = lane, .label = e->stack,
 			.kind = t->stacks.v[e->stack].kind,
 		};
+		if (events[i].kind == CALL_KERNEL)
+			events[i].name = kernel_names__of_path(&t->names, e->stack);
 		if (pids_agree)
 			events[i].kind += e->pid << 3;
 		if (!err)
@@ -430,16 +450,23 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 	}
 	for (i = 0; i < nr_gpu && !err; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[t->launches.v[i]];
+		uint32_t kernel = t->kernels[t->launches.v[i]];
 
 		err = twofiles__lane(t, true, &gpu_ids, twofiles__pid(t, c->pid), c->tid, &lane);
 		events[nr_cpu + i] = (struct align_event){
 			.time_ns = c->start_ns, .thread = lane, .kind = c->kind,
 		};
+		if (kernel && kernel != SEVERAL_KERNELS)
+			events[nr_cpu + i].name = kernel_names__of_kernel(&t->names, kernel - 1);
 		if (pids_agree)
 			events[nr_cpu + i].kind += c->pid << 3;
 		if (!err)
 			err = array_push(&t->gpu_lane_of, lane);
 	}
+	/* They have said what they can, and there may be many. */
+	kernel_names__exit(&t->names);
+	free(t->kernels);
+	t->kernels = NULL;
 	cpu.nr_threads = t->cpu_lanes.nr;
 	gpu.nr_threads = t->gpu_lanes.nr;
 	if (!err)
@@ -731,6 +758,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 	out->drift_ppm = a->drift_ppm;
 	out->nr_offsets = a->nr_offsets;
 	out->nr_stacks = t->events.nr;
+	out->nr_paths = t->stacks.nr;
 	out->nr_launches = t->launches.nr;
 	out->nr_calls = t->gpu.calls.nr;
 	out->nr_works = t->gpu.works.nr;
@@ -742,16 +770,41 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
+/* Whether all stacks have their process's id where the thread's should be. */
+static bool twofiles__lacks_tids(const struct twofiles *t)
+{
+	uint32_t i, threads = 0;
+
+	for (i = 0; i < t->cpu_lanes.nr; i++) {
+		if (t->cpu_lanes.v[i].tid != t->cpu_lanes.v[i].pid)
+			return false;
+		threads++;
+	}
+	return threads && threads < t->gpu_lanes.nr;
+}
+
+/* Says why launches are uncertain, and what would tell. */
 static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			      const struct twofile_opts *opts)
 {
 	if (a->nr_offsets > 1)
-		msgs__add(t->msgs, "%s: several clock offsets fit equally well, %.3f ms and %.3f ms "
-			  "for two: nothing is matched", opts->cpu, a->offset_ns / 1e6,
-			  a->other_offset_ns / 1e6);
+		msgs__add(t->msgs, "%s: several clock offsets fit equally well, %.6f ms and %.6f ms "
+			  "for two: only launches that have one call path under all of them are "
+			  "matched", opts->cpu, a->offset_ns / 1e6, a->other_offset_ns / 1e6);
 	else if (!a->nr_offsets && t->events.nr && t->launches.nr)
 		msgs__add(t->msgs, "%s: no clock offset brings its stacks near the calls in %s: "
-			  "nothing is matched", opts->cpu, opts->gpu);
+			  "only what names tell is matched", opts->cpu, opts->gpu);
+	if (!t->out->nr_uncertain)
+		return;
+	if (twofiles__lacks_tids(t))
+		msgs__add(t->msgs, "%s: its stacks have the process's id in place of the thread's, "
+			  "so nothing tells which are of one thread: record the thread's own id, "
+			  "the lower 32 bits of bpf_get_current_pid_tgid() or tid in bpftrace",
+			  opts->cpu);
+	if (!t->out->nr_named)
+		msgs__add(t->msgs, "%s: no stack names the kernel that it launches: record programs "
+			  "that are not stripped, with frames up to __device_stub__..., the caller "
+			  "of cudaLaunchKernel", opts->cpu);
 }
 
 static void twofiles__exit(struct twofiles *t)
@@ -771,6 +824,8 @@ static void twofiles__exit(struct twofiles *t)
 	idmap__free(&t->calls);
 	strpool__free(&t->lines);
 	strpool__free(&t->strings);
+	free(t->kernels);
+	kernel_names__exit(&t->names);
 	free(t->launched);
 	gputrace__exit(&t->gpu);
 }
@@ -790,7 +845,8 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	memset(out, 0, sizeof(*out));
 	err = twofiles__read(&t, cpu, cpu_bytes, gpu, gpu_bytes);
 	t.launched = calloc(t.gpu.calls.nr + 1, sizeof(*t.launched));
-	if (!err && !t.launched)
+	t.kernels = calloc(t.gpu.calls.nr + 1, sizeof(*t.kernels));
+	if (!err && (!t.launched || !t.kernels))
 		err = -ENOMEM;
 	if (!err)
 		err = twofiles__index_calls(&t);
@@ -803,11 +859,11 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	if (err)
 		goto out;
 	twofiles__summarize(&t, &a);
-	twofiles__explain(&t, &a, opts);
-	/* Add processes first, with the names that the stacks tell. */
+	/* Names of processes first: a stack tells them. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
 	twofiles__write_launches(&t, &a);
+	twofiles__explain(&t, &a, opts);
 	twofiles__write_others(&t);
 	twofiles__write_works(&t);
 	err = im->err;
@@ -838,6 +894,8 @@ void twofile__print(const struct twofile *t, FILE *f, bool summary)
 	fprintf(f, "  %" PRIu64 " stacks in %.3f ms, of %" PRIu32 " threads; launches of %" PRIu32
 		", %" PRIu32 " of them told apart\n", t->nr_stacks, t->stacks_ns / 1e6,
 		t->nr_stack_threads, t->nr_launch_threads, t->nr_pairs);
+	fprintf(f, "  %" PRIu32 " of %" PRIu32 " call paths name the kernel that they launch\n",
+		t->nr_named, t->nr_paths);
 	if (t->nr_offsets == 1)
 		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f ppm, "
 			"jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm, t->jitter_ns / 1e3);

@@ -5,7 +5,7 @@
  * The stacks are lines "timestamp_ns comm pid tid cpu frame;frame;...", root first, from uprobes on
  * cudaLaunchKernel and similar functions; the other file has one of the formats of gputrace.h.
  * Device work finds its API call by correlation id, exactly. Stacks have no such id and find their
- * call by time (align.h), or remain uncertain.
+ * call by order, time and the names of kernels (align.h, kernel_names.h), or remain uncertain.
  */
 #ifndef MERGE_TWOFILE_H
 #define MERGE_TWOFILE_H
@@ -27,8 +27,8 @@ struct twofile {
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches */
 	uint64_t nr_no_launch;			/* stacks */
 	uint64_t nr_calls, nr_works;
-	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of stacks and of records; total device
-						 * work */
+	uint32_t nr_paths, nr_named;		/* call paths, and those that name their kernel */
+	uint64_t stacks_ns, gpu_ns, work_ns;	/* how long: stacks, records, device work in all */
 	int64_t offset_ns;
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;

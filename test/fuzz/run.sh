@@ -90,6 +90,11 @@ seed_twofile() {
 		"$XPU_BUILD/gen_twofile" "$1/cpu" "$1/gpu" nr=8 lost=0.2 format=$format >/dev/null
 		{ cat "$1/cpu"; echo %%; cat "$1/gpu"; } >"$1/$format"
 	done
+	for names in nvcc hip caller; do
+		"$XPU_BUILD/gen_pairs" "$1/cpu" "$1/gpu" "$1/truth" nr=8 kernels=3 names=$names
+		{ cat "$1/cpu"; echo %%; cat "$1/gpu"; } >"$1/$names"
+		rm "$1/truth"
+	done
 	cat >"$1/odd" <<-END
 	1000 my app 2 42 43 3 main;run(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*)
 	2000 12 34 42 43 0 main;cudaMemcpyAsync

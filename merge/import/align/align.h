@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * align.h - matches stacks and launches when nothing but their times can tell which belong together
+ * align.h - which stack is of which launch, when only times and names can tell
  *
  * Two tools watched one program, each with its own clock: one took stacks, the other recorded API
  * calls. Neither says which stack belongs to which launch, either may have lost some, and thread
  * ids may be useless.
  *
- * 1. The offset between the clocks is the one under which most stacks have a launch. If other
- * offsets explain the recording about as well, it is ambiguous, and nothing is matched. 2. The
- * offset is followed through the recording, because clocks drift; this also shows how far stacks
- * are from their launches. 3. Threads of the two sides that fit each other are pairs. Within a
- * pair, events match in order: the probability of each match is summed over all alignments (a pair
- * hidden Markov model). Events that are in no pair, as when all stacks claim to be of one thread,
- * match as sets: each stack to one launch at most (belief propagation over the bipartite graph of
- * stacks and launches near one another). 4. A launch gets a stack whose probability is at least
- * ALIGN_CERTAIN. Otherwise it has no stack, if that is as probable, or it is uncertain: it never
- * gets the best of several guesses.
+ * 1. The offset between the clocks is the one under which most stacks have a launch. Where names of
+ *    kernels are known, only events with the same name count. It is followed through the recording,
+ *    for clocks drift. Others, far away, that explain the recording about as well make it ambiguous.
+ * 2. Threads of the two sides that fit each other are pairs. In each, a stack is followed by its own
+ *    launch before there is another stack (align_order.c). Offsets under which each stack is with the
+ *    launch before its own, or further off, are ruled out by that, or the recording is ambiguous.
+ * 3. Within a pair, events match in order: the probability of each match is summed over all
+ *    alignments (a pair hidden Markov model). The others, as when all stacks claim to be of one
+ *    thread, match as sets: each stack to one launch at most (belief propagation over the bipartite
+ *    graph of those near one another, and a look at those that could change places).
+ * 4. The most probable answers are taken, so many that ALIGN_WRONG of them are wrong as far as
+ *    probabilities tell, and none that is not ALIGN_CERTAIN. An answer is the call path of a stack,
+ *    or that the stack was lost. The others are uncertain. In an ambiguous recording only what is
+ *    the same in all cases is taken.
+ * 5. Where all stacks that name a kernel are one call path, this is that of its launches, too.
  */
 #ifndef MERGE_ALIGN_H
 #define MERGE_ALIGN_H
@@ -27,12 +32,14 @@
 #include "util.h"
 
 #define ALIGN_CERTAIN	0.95
+#define ALIGN_WRONG	0.0004		/* of all answers, as far as probabilities tell */
 
 struct align_event {
 	uint64_t time_ns;
 	uint32_t thread;		/* index in tids */
-	uint32_t kind;			/* only events of one kind match */
-	uint32_t label;			/* of stacks: stacks with equal labels are one answer */
+	uint32_t kind;			/* only those of one kind match */
+	uint32_t label;			/* of stacks: equal ones are the same answer */
+	uint32_t name;			/* what is launched; 0: not known, else only equal ones match */
 };
 
 /* The events of one side, in order of time. */

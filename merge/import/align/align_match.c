@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Matches stacks and launches when the clocks' offset is known: pairs of threads match in order,
- * events that are in no pair match as sets.
+ * Which stack is of which launch, with the clocks' offset known: pairs of threads match in order,
+ * what is in none of them as sets.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,14 +10,22 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* the width of the distribution, in jitters */
+#define REACH		8.0		/* how far out the shape goes, in jitters */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
-#define SHAPE_STACKS	16384		/* so many stacks are enough to learn it */
+#define SHAPE_STACKS	16384		/* so many tell it well enough */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches on either side that may match a stack ... ... */
+#define BAND		8		/* launches to either side that a stack may be of ... */
 #define BAND_MAX	64		/* ... and where they are denser than the mean */
-#define NR_EDGES	24		/* launches that may match a stack, for sets */
+#define NR_EDGES	24		/* the same for those that match as sets */
 #define NR_SWEEPS	40
+#define SET_MASS_MIN	0.9		/* of the smaller side, where threads cannot say more */
+#define AGREE_MIN	0.9		/* of the launches that two ways to match have answers for */
+#define SWAP_DEPTH	2		/* of ways in which stacks change places */
+#define SWAP_STEPS	1000
+#define SWAP_CARE	3
+#define FAR_STACK	0.001		/* of the lost stacks, those that are only far away */
+#define FAR_LAUNCHES	256		/* a stack that has none nearby may be of one of these */
+#define NR_DOUBTS	84		/* degrees of it, down to 1e-9 */
 #define NR_ANSWERS	4		/* different labels that are told apart at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
@@ -33,17 +41,22 @@ struct matcher {
 	struct aligner *al;
 	double reach;			/* of the densities, ns */
 	double density[NR_SHAPE];	/* probability density of a distance, per ns */
-	double p_stack;			/* probability that a launch has a stack */
-	double stray_rate;		/* stacks without launch, per ns */
+	double p_stack;			/* that a launch has a stack */
+	double p_stray;			/* that a stack has no launch */
+	double phase;			/* stacks are that late against the order of a thread */
+	double out_of_order;		/* how probable a match is that is not in turn */
+	double *before;			/* by launch: when its thread launched before */
 	struct answers *answers;	/* by launch */
-	float *p_matched;		/* by stack: probability that it matches any launch */
-	/* Both sides by thread, then by time; where each thread begins. */
-	uint32_t *stacks, *launches, *stacks_begin, *launches_begin;
+	float *p_matched;		/* by stack: that it is of any launch */
+	float *doubt;			/* by launch: what other ways weigh, against the best one's 1 */
+	struct lanes lanes;
+	uint32_t *nr_label;		/* by label: stacks */
+	struct names *names;
 };
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
-/* Return: the density for a distance that no stack had. */
+/* Of distances that none of the others had. */
 static double matcher__tail(const struct matcher *m, double d)
 {
 	double sum = m->reach + fabs(d);
@@ -58,7 +71,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* @shape: the count of distances in each bin, to any scale */
+/* @shape: how many of the distances are in each bin, to any scale */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -71,15 +84,44 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 				matcher__tail(m, (i + 0.5) * bin - m->reach);
 }
 
+/* Few events make a rough shape: smooth it the more. */
+static void smooth_shape(double *shape, double mass)
+{
+	double smooth[NR_SHAPE];
+	uint32_t i, n;
+
+	for (n = mass < 1000 ? 6 : mass < 10000 ? 3 : 1; n; n--) {
+		for (i = 0; i < NR_SHAPE; i++)
+			smooth[i] = (shape[i ? i - 1 : 0] + 2 * shape[i] +
+				     shape[i + 1 < NR_SHAPE ? i + 1 : i]) / 4;
+		memcpy(shape, smooth, sizeof(smooth));
+	}
+}
+
 /*
- * Learns how far stacks are from their launches. The distances give the probability of each match,
- * and the probabilities of matches give the distances; this is repeated until it settles.
+ * How probable it is that something was lost.
+ * @mass: how many stacks have a launch
+ */
+static void matcher__set_rates(struct matcher *m, double mass)
+{
+	struct aligner *al = m->al;
+	double nr_cpu = al->cpu.in->nr, nr_gpu = al->gpu.in->nr, least;
+
+	/* If none of a few events was lost, this says little. */
+	least = fmax(0.0005, fmin(0.5 / (fmin(nr_cpu, nr_gpu) + 1), 0.05));
+	m->p_stack = fmax(fmin(mass / nr_gpu, 1 - least), 0.05);
+	m->p_stray = fmax((nr_cpu - mass) / nr_cpu, least);
+}
+
+/*
+ * Learns how far stacks are from their launches: which one is a stack's is a matter of probability,
+ * which the distances tell, which that tells, and so on until it settles.
  */
 static void matcher__learn_shape(struct matcher *m)
 {
 	struct aligner *al = m->al;
 	uint32_t nr = al->cpu.in->nr, step = 1 + nr / SHAPE_STACKS, i, k, first, end, pass, n;
-	double next[NR_SHAPE], smooth[NR_SHAPE], mass = 0, sum, at, d, r;
+	double next[NR_SHAPE], noise = NOISE, mass = 0, sum, at, d, r;
 
 	m->reach = fmin(REACH * al->jitter, fmax(al->opts->tolerance_ns, 1));
 	for (i = 0; i < NR_SHAPE; i++)
@@ -92,12 +134,12 @@ static void matcher__learn_shape(struct matcher *m)
 		for (i = 0; i < nr; i += step) {
 			at = al->stack_time[i];
 			first = aligner__near(al, i, at, m->reach, &end);
-			sum = NOISE * al->rate;
+			sum = noise * al->group_rate[al->group[i]];
 			for (k = first; k < end; k++)
-				sum += (1 - NOISE) * matcher__density(m, at - al->time[k]);
+				sum += (1 - noise) * matcher__density(m, at - al->time[k]);
 			for (k = first; k < end; k++) {
 				d = at - al->time[k];
-				r = (1 - NOISE) * matcher__density(m, d) / sum;
+				r = (1 - noise) * matcher__density(m, d) / sum;
 				n = fmin((d / m->reach + 1) * (NR_SHAPE / 2), NR_SHAPE - 1);
 				next[n] += r;
 				mass += r;
@@ -105,18 +147,68 @@ static void matcher__learn_shape(struct matcher *m)
 		}
 		if (mass < 0.5)
 			break;
-		/* Few events make a rough shape, which is smoothed more. */
-		for (n = mass < 1000 ? 6 : mass < 10000 ? 3 : 1; n; n--) {
-			for (i = 0; i < NR_SHAPE; i++)
-				smooth[i] = (next[i ? i - 1 : 0] + 2 * next[i] +
-					     next[i + 1 < NR_SHAPE ? i + 1 : i]) / 4;
-			memcpy(next, smooth, sizeof(next));
-		}
+		noise = fmin(fmax(1 - mass * step / nr, 0.0005), 0.5);
+		smooth_shape(next, mass);
 		matcher__set_shape(m, next);
 	}
 	mass *= nr / (double)((nr + step - 1) / step);
-	m->p_stack = fmax(fmin(mass / al->gpu.in->nr, 0.9995), 0.05);
-	m->stray_rate = fmax(nr - mass, 0.0005 * nr) / fmax(fmax(al->cpu.span, al->gpu.span), 1);
+	matcher__set_rates(m, mass);
+	/* Where the latest stacks are: they are not behind their launches. */
+	for (i = NR_SHAPE, sum = 0, at = 0; i--;)
+		at += next[i];
+	for (i = NR_SHAPE; i > NR_SHAPE / 2 && sum < 0.001 * at; i--)
+		sum += next[i - 1];
+	m->phase = i * 2 * m->reach / NR_SHAPE - m->reach;
+}
+
+/* Learns the distances where the order of stacks and launches in each thread tells them. */
+static void matcher__measure_shape(struct matcher *m)
+{
+	const struct aligner *al = m->al;
+	const struct lanes *l = &m->lanes;
+	double shape[NR_SHAPE], mass = 0, at, next, d;
+	uint32_t b, a, i, k, n;
+
+	m->reach = fmin(REACH * al->jitter, fmax(al->opts->tolerance_ns, 1));
+	for (n = 0; n < NR_SHAPE; n++)
+		shape[n] = 1e-6;
+	for (b = 0; b < al->gpu.in->nr_threads; b++) {
+		a = al->out->pair[b];
+		if (a == NO_INDEX)
+			continue;
+		k = l->launches_begin[b];
+		for (i = l->stacks_begin[a]; i < l->stacks_begin[a + 1]; i++) {
+			at = al->stack_time[l->stacks[i]] - m->phase;
+			next = i + 1 < l->stacks_begin[a + 1] ?
+				al->stack_time[l->stacks[i + 1]] - m->phase : INFINITY;
+			while (k < l->launches_begin[b + 1] && al->gpu.time[l->launches[k]] < at)
+				k++;
+			if (k == l->launches_begin[b + 1] || al->gpu.time[l->launches[k]] >= next ||
+			    !aligner__fit(&al->cpu.in->events[l->stacks[i]],
+					  &al->gpu.in->events[l->launches[k]]))
+				continue;
+			d = al->stack_time[l->stacks[i]] - al->gpu.time[l->launches[k]];
+			if (fabs(d) >= m->reach)
+				continue;
+			mass++;
+			shape[(uint32_t)fmin((d / m->reach + 1) * (NR_SHAPE / 2), NR_SHAPE - 1)]++;
+		}
+	}
+	smooth_shape(shape, mass);
+	matcher__set_shape(m, shape);
+	matcher__set_rates(m, mass);
+}
+
+/*
+ * A thread's stack comes behind its launch before, and before its own.
+ * Return: how probable a match is for that, against one for which it holds
+ */
+static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)
+{
+	double at = m->al->stack_time[stack] - m->phase;
+
+	return at <= m->al->gpu.time[launch] && at > m->before[launch] ? 1 :
+		m->out_of_order;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -130,10 +222,7 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	*begin = calloc((size_t)s->nr_threads + 2, sizeof(**begin));
 	if (!*order || !*begin)
 		return -ENOMEM;
-	/*
-	 * First the counts, two places on; then, summed up, where the thread before begins; then
-	 * where that ends.
-	 */
+	/* How many each has, two on; then where the one before begins; then where that ends. */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
 	for (i = 2; i < s->nr_threads + 2; i++)
@@ -149,9 +238,10 @@ static double thread__nr(const uint32_t *begin, size_t thread)
 	return begin[thread + 1] - begin[thread];
 }
 
-/* Pairs threads that are each other's best match. */
+/* Sets the pairs: each other's best. */
 static int matcher__pair_threads(struct matcher *m)
 {
+	const struct lanes *l = &m->lanes;
 	struct aligner *al = m->al;
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
 	size_t nr_a = cpu->nr_threads, nr_b = gpu->nr_threads, a, b, k, best_a, best_b;
@@ -164,7 +254,7 @@ static int matcher__pair_threads(struct matcher *m)
 	for (i = 0; i < cpu->nr; i++) {
 		at = al->stack_time[i];
 		first = aligner__near(al, i, at, m->reach, &end);
-		sum = NOISE * al->rate;
+		sum = NOISE * al->group_rate[al->group[i]];
 		for (j = first; j < end; j++)
 			sum += matcher__density(m, at - al->time[j]);
 		for (j = first; j < end; j++)
@@ -174,19 +264,19 @@ static int matcher__pair_threads(struct matcher *m)
 	}
 	for (b = 0; b < nr_b; b++) {
 		for (a = best_a = 0; a < nr_a; a++)
-			if (votes[a * nr_b + b] / fmax(thread__nr(m->stacks_begin, a), 1) >
-			    votes[best_a * nr_b + b] / fmax(thread__nr(m->stacks_begin, best_a), 1))
+			if (votes[a * nr_b + b] / fmax(thread__nr(l->stacks_begin, a), 1) >
+			    votes[best_a * nr_b + b] / fmax(thread__nr(l->stacks_begin, best_a), 1))
 				best_a = a;
 		for (k = best_b = 0; k < nr_b; k++)
-			if (votes[best_a * nr_b + k] / fmax(thread__nr(m->launches_begin, k), 1) >
+			if (votes[best_a * nr_b + k] / fmax(thread__nr(l->launches_begin, k), 1) >
 			    votes[best_a * nr_b + best_b] /
-			    fmax(thread__nr(m->launches_begin, best_b), 1))
+			    fmax(thread__nr(l->launches_begin, best_b), 1))
 				best_b = k;
 		if (best_b != b || votes[best_a * nr_b + b] <= 0)
 			continue;
-		/* With more stacks than launches, some stacks belong to other threads. */
-		nr_cpu = thread__nr(m->stacks_begin, best_a);
-		nr_gpu = thread__nr(m->launches_begin, b);
+		/* More stacks than launches: they are of other threads, too. */
+		nr_cpu = thread__nr(l->stacks_begin, best_a);
+		nr_gpu = thread__nr(l->launches_begin, b);
 		if (nr_cpu <= 1.2 * nr_gpu + 8 && nr_gpu <= 4 * nr_cpu + 8)
 			al->out->pair[b] = best_a;
 	}
@@ -196,7 +286,7 @@ static int matcher__pair_threads(struct matcher *m)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* Notes that @stack matches @launch with probability @p. */
+/* A stack may be of a launch, with that probability. */
 static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, double p)
 {
 	uint32_t label = m->al->cpu.in->events[stack].label, i, worst = 0;
@@ -226,33 +316,91 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-static void matcher__decide(const struct matcher *m)
+/* How probable it is that a launch that has lost its own stack had one with @label. */
+static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
-	struct align *out = m->al->out;
-	uint32_t i, k, n;
+	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
+	uint32_t nr = name ? name->nr_stacks : m->al->cpu.in->nr;
 
-	for (i = 0; i < m->al->cpu.in->nr; i++)
-		out->match_back[i] = m->p_matched[i] <= 1 - ALIGN_CERTAIN ?
-			ALIGN_NONE : ALIGN_UNCERTAIN;
-	for (k = 0; k < m->al->gpu.in->nr; k++) {
-		const struct answers *a = &m->answers[k];
+	return fmin(m->nr_label[label] / (nr + 1.0), 1);
+}
 
-		out->match[k] = a->p_any <= 1 - ALIGN_CERTAIN ? ALIGN_NONE : ALIGN_UNCERTAIN;
-		for (n = 0; n < NR_ANSWERS; n++) {
-			if (a->p[n] < ALIGN_CERTAIN)
-				continue;
-			out->match[k] = a->best[n];
-			out->match_back[a->best[n]] = k;
+/*
+ * The best answer for a launch.
+ * @match: set to a stack or ALIGN_NONE
+ *
+ * Return: how probable it is that this is wrong.
+ */
+static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *match)
+{
+	const struct answers *a = &m->answers[launch];
+	double any = fmin(a->p_any, 1), wrong = fmax(any, FAR_STACK), w;
+	uint32_t n, same;
+
+	*match = ALIGN_NONE;
+	for (n = 0; n < NR_ANSWERS; n++) {
+		if (!(a->p[n] > 0.5))
+			continue;
+		w = fmax(any - a->p[n], 0) +
+		    (1 - any) * (1 - matcher__usual(m, launch, a->label[n]));
+		if (w < wrong) {
+			wrong = w;
+			*match = a->best[n];
 		}
+	}
+	wrong = fmax(wrong, m->doubt[launch] / (1 + m->doubt[launch]));
+	/* Whichever stack it has, it is this call path. */
+	w = names__wrong(m->names, &m->al->gpu.in->events[launch], &same);
+	if (w < wrong) {
+		*match = same;
+		return w;
+	}
+	return wrong;
+}
+
+/* Of the wrong ones, in steps of a fourth of an e-fold. */
+static uint32_t doubt(double wrong)
+{
+	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
+	       min_t(uint32_t, -4 * log(wrong), NR_DOUBTS - 1);
+}
+
+/*
+ * Takes the most probable answers, as many as there may be with ALIGN_WRONG of them wrong, and none
+ * that is not ALIGN_CERTAIN.
+ */
+static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
+{
+	double wrong[NR_DOUBTS] = { 0 }, nr[NR_DOUBTS] = { 0 }, sum = 0, all = 0, w;
+	uint32_t i, k, match, limit = NR_DOUBTS;
+
+	for (k = 0; k < m->al->gpu.in->nr; k++) {
+		w = matcher__best(m, k, &match);
+		wrong[doubt(w)] += w;
+		nr[doubt(w)]++;
+	}
+	for (i = NR_DOUBTS; i-- > doubt(1 - ALIGN_CERTAIN);) {
+		sum += wrong[i];
+		all += nr[i];
+		if (sum > ALIGN_WRONG * all)
+			break;
+		limit = i;
+	}
+	for (i = 0; i < m->al->cpu.in->nr; i++)
+		back[i] = m->p_matched[i] <= 1 - ALIGN_CERTAIN ? ALIGN_NONE : ALIGN_UNCERTAIN;
+	for (k = 0; k < m->al->gpu.in->nr; k++) {
+		w = matcher__best(m, k, &match);
+		matches[k] = doubt(w) >= limit ? match : ALIGN_UNCERTAIN;
+		if (matches[k] < ALIGN_UNCERTAIN)
+			back[matches[k]] = k;
 	}
 }
 
 /* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack in a pair of threads, and the launches [lo, hi) that it may match. lo and hi never fall
- * from stack to stack. The stack's row of the table has a cell for each such launch and one more,
- * from cells[row] on.
+ * A stack of a pair of threads: the launches [lo, hi) that it may be of. Both only ever grow. Its
+ * row of the table has a cell for each of them and one more, from cells[row] on.
  */
 struct band {
 	uint32_t lo, hi;
@@ -276,6 +424,7 @@ struct lane {
 	double *cells;
 	float *weights;			/* by cell: of the match of stack i and launch k */
 	uint32_t width;			/* cells of the longest row */
+	double stray_rate;		/* stacks without launch, per ns */
 };
 
 static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
@@ -283,12 +432,13 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 	const struct aligner *al = l->m->al;
 	uint32_t stack = l->stacks[i], launch = l->launches[k];
 
-	if (al->cpu.in->events[stack].kind != al->gpu.in->events[launch].kind)
+	if (!aligner__fit(&al->cpu.in->events[stack], &al->gpu.in->events[launch]))
 		return 0;
-	return l->m->p_stack * matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
+	return l->m->p_stack * matcher__order(l->m, stack, launch) *
+	       matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
 }
 
-/* Finds the launches that each stack may match, and how well they fit. Return: 0 or -ENOMEM. */
+/* Which launches each stack may be of, and how well they fit. Return: 0 or -ENOMEM. */
 static int lane__init(struct lane *l)
 {
 	const struct aligner *al = l->m->al;
@@ -302,6 +452,8 @@ static int lane__init(struct lane *l)
 		return -ENOMEM;
 	mean_gap = (time[l->launches[l->nr_launches - 1]] - time[l->launches[0]]) / l->nr_launches;
 	reach = fmin(fmax(l->m->reach, BAND * mean_gap), fmax(al->opts->tolerance_ns, 1));
+	/* Where there are any at all, and not where the thread pauses. */
+	l->stray_rate = l->m->p_stray / (mean_gap > 0 ? fmin(mean_gap, al->median) : al->median);
 	for (i = 0; i < l->nr_stacks; i++) {
 		struct band *b = &l->bands[i];
 
@@ -314,7 +466,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* In a burst, launches are denser than the mean. */
+		/* Bursts are denser than the mean. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -369,7 +521,7 @@ static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 
 static void lane__forward(struct lane *l, double *carry)
 {
-	double u = l->m->stray_rate, v = 1 - l->m->p_stack, sum, g, *row;
+	double u = l->stray_rate, v = 1 - l->m->p_stack, sum, g, *row;
 	uint32_t i, k, nr;
 
 	for (i = 0; i < l->nr_stacks; i++) {
@@ -387,7 +539,7 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/* The sums underflowed: begin anew. */
+			/* Out of the range of numbers: begin anew. */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -399,14 +551,14 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * Computes @prev, the sums of the alignments of the stacks behind row @i - 1, from @back, those of
- * row @i. Before the first launch of row @i, alignments can only skip launches.
+ * From row @i's sums of the alignments of the stacks behind it to those of the row before; what is
+ * left of its first launch only leaves launches out.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
 	const struct band *b = &l->bands[i], *to = b - 1;
 	const float *weights = l->weights + b->row;
-	double u = l->m->stray_rate, v = 1 - l->m->p_stack, h = 0, here, sum = 0;
+	double u = l->stray_rate, v = 1 - l->m->p_stack, h = 0, here, sum = 0;
 	uint32_t k;
 
 	for (k = b->hi + 1; k-- > to->lo;) {
@@ -428,7 +580,7 @@ static void lane__step_back(const struct lane *l, uint32_t i, const double *back
 		prev[k] /= sum > 0 ? sum : 1;
 }
 
-/* Computes the probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
+/* The probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
 static int lane__match(struct lane *l)
 {
 	double *carry, *back, *prev, *swap, total, g, v = 1 - l->m->p_stack;
@@ -474,10 +626,10 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 {
 	struct lane l = {
 		.m = m,
-		.stacks = m->stacks + m->stacks_begin[a],
-		.launches = m->launches + m->launches_begin[b],
-		.nr_stacks = m->stacks_begin[a + 1] - m->stacks_begin[a],
-		.nr_launches = m->launches_begin[b + 1] - m->launches_begin[b],
+		.stacks = m->lanes.stacks + m->lanes.stacks_begin[a],
+		.launches = m->lanes.launches + m->lanes.launches_begin[b],
+		.nr_stacks = m->lanes.stacks_begin[a + 1] - m->lanes.stacks_begin[a],
+		.nr_launches = m->lanes.launches_begin[b + 1] - m->lanes.launches_begin[b],
 	};
 	int err = 0;
 
@@ -489,116 +641,249 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 
 /* ---- sets ----------------------------------------------------------------------------------- */
 
-/* A stack and a launch near one another, and the messages between them. */
+/* A stack and a launch near one another; what either hears from the other. */
 struct edge {
 	uint32_t stack, launch;
 	float weight;
-	float from_stack, from_launch;	/* probability that the sender has no other match */
+	float from_stack, from_launch;	/* probability that it has no other */
 };
 
-struct edges {
-	struct edge *v;
-	size_t nr, cap;
+/* Stacks and launches that match as sets. */
+struct sets {
+	struct matcher *m;
+	ARRAY(struct edge) edges;	/* by stack */
+	uint32_t *begin;		/* by stack, and one more: its edges */
+	uint32_t *mate;			/* by launch: the edge to its most probable stack, or NO_INDEX */
+	uint32_t *mate_of_stack;	/* the same by stack */
 };
 
-/* Adds an edge for each stack and launch that may belong together. Return: 0 or -ENOMEM. */
-static int matcher__find_edges(struct matcher *m, const bool *left, const bool *launches_left,
-			       struct edges *edges)
+/*
+ * Each stack has one launch at most, each launch one stack. Messages go both ways along the edges
+ * until they settle.
+ */
+static int sets__settle(struct sets *s)
+{
+	uint32_t nr_cpu = s->m->al->cpu.in->nr, nr_gpu = s->m->al->gpu.in->nr, sweep;
+	double *at_stack = calloc(nr_cpu, sizeof(*at_stack));
+	double *at_launch = calloc(nr_gpu, sizeof(*at_launch));
+	int err = at_stack && at_launch ? 0 : -ENOMEM;
+	size_t n;
+
+	for (sweep = 0; sweep < NR_SWEEPS && !err; sweep++) {
+		float change = 0, new;
+
+		memset(at_stack, 0, nr_cpu * sizeof(*at_stack));
+		for (n = 0; n < s->edges.nr; n++)
+			at_stack[s->edges.v[n].stack] += s->edges.v[n].weight *
+							 s->edges.v[n].from_launch;
+		memset(at_launch, 0, nr_gpu * sizeof(*at_launch));
+		for (n = 0; n < s->edges.nr; n++) {
+			struct edge *e = &s->edges.v[n];
+
+			new = 1 / (1 + fmax(at_stack[e->stack] - e->weight * e->from_launch, 0));
+			change = fmaxf(change, fabsf(new - e->from_stack));
+			e->from_stack = (e->from_stack + new) / 2;
+			at_launch[e->launch] += e->weight * e->from_stack;
+		}
+		for (n = 0; n < s->edges.nr; n++) {
+			struct edge *e = &s->edges.v[n];
+
+			new = 1 / (1 + fmax(at_launch[e->launch] - e->weight * e->from_stack, 0));
+			e->from_launch = (e->from_launch + new) / 2;
+		}
+		if (change < 1e-3)
+			break;
+	}
+	free(at_launch);
+	free(at_stack);
+	return err;
+}
+
+static double edge__weight(const struct edge *e)
+{
+	return (double)e->weight * e->from_stack * e->from_launch;
+}
+
+/* Each stack's and each launch's most probable one, if both agree. */
+static void sets__mate(struct sets *s)
+{
+	struct matcher *m = s->m;
+	uint32_t k, i, n;
+
+	for (k = 0; k < m->al->gpu.in->nr; k++)
+		s->mate[k] = NO_INDEX;
+	for (i = 0; i < m->al->cpu.in->nr; i++)
+		s->mate_of_stack[i] = NO_INDEX;
+	for (n = 0; n < s->edges.nr; n++) {
+		const struct edge *e = &s->edges.v[n];
+		uint32_t *mate = &s->mate[e->launch], *mate_of_stack = &s->mate_of_stack[e->stack];
+
+		if (*mate == NO_INDEX || edge__weight(e) > edge__weight(&s->edges.v[*mate]))
+			*mate = n;
+		if (*mate_of_stack == NO_INDEX ||
+		    edge__weight(e) > edge__weight(&s->edges.v[*mate_of_stack]))
+			*mate_of_stack = n;
+	}
+	for (k = 0; k < m->al->gpu.in->nr; k++)
+		if (s->mate[k] != NO_INDEX &&
+		    s->mate_of_stack[s->edges.v[s->mate[k]].stack] != s->mate[k])
+			s->mate[k] = NO_INDEX;
+	for (i = 0; i < m->al->cpu.in->nr; i++)
+		if (s->mate_of_stack[i] != NO_INDEX &&
+		    s->mate[s->edges.v[s->mate_of_stack[i]].launch] != s->mate_of_stack[i])
+			s->mate_of_stack[i] = NO_INDEX;
+}
+
+/*
+ * Return: the weight of the other matches, in which @launch has another stack, or none, against that
+ * of the most probable match: its stack goes to another launch, whose stack goes to another, until
+ * one comes back.
+ * @stack: has no launch now
+ * @ratio: what it weighs so far
+ * @budget: so many steps are left
+ */
+static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, double ratio,
+			 uint32_t depth, uint32_t *budget)
+{
+	const struct align_event *stacks = s->m->al->cpu.in->events;
+	uint32_t label = stacks[s->edges.v[s->mate[launch]].stack].label, n;
+	double sum = 0, r;
+
+	for (n = s->begin[stack]; n < s->begin[stack + 1]; n++) {
+		const struct edge *e = &s->edges.v[n];
+		uint32_t mate = s->mate[e->launch];
+
+		if (n == s->mate_of_stack[stack])
+			continue;
+		if (!*budget)
+			return 1;
+		--*budget;
+		r = ratio * e->weight;
+		if (e->launch == launch) {
+			sum += stacks[stack].label == label ? 0 :
+			       r / s->edges.v[mate].weight;
+			continue;
+		}
+		/* Its own launch has no stack then. */
+		if (mate == NO_INDEX) {
+			sum += r / s->edges.v[s->mate[launch]].weight *
+			       (1 - matcher__usual(s->m, launch, label));
+			continue;
+		}
+		r /= s->edges.v[mate].weight;
+		if (depth && r > 1e-5)
+			sum += sets__swap(s, launch, s->edges.v[mate].stack, r, depth - 1, budget);
+	}
+	return sum;
+}
+
+/*
+ * Messages that come back to where they began make the most probable matches look certain. So this
+ * looks at the other ways around each.
+ */
+static void sets__doubt(struct sets *s, const bool *left)
+{
+	struct matcher *m = s->m;
+	uint32_t i, k, n, end, budget;
+	float *taken = m->doubt;
+	double at;
+
+	/* A launch that nobody comes to might have a stack that goes elsewhere. */
+	for (n = 0; n < s->edges.nr; n++) {
+		const struct edge *e = &s->edges.v[n];
+		uint32_t own = s->mate_of_stack[e->stack], mate = s->mate[e->launch];
+
+		if (mate == NO_INDEX && own != NO_INDEX)
+			taken[e->launch] += e->weight / s->edges.v[own].weight;
+		else if (mate != NO_INDEX && own == NO_INDEX)
+			taken[e->launch] += e->weight / s->edges.v[mate].weight;
+	}
+	/* A stack may be further from its launch than any other. */
+	aligner__rewind(m->al);
+	for (i = 0; i < m->al->cpu.in->nr; i++) {
+		if (!left[m->al->cpu.in->events[i].thread] || s->mate_of_stack[i] != NO_INDEX)
+			continue;
+		at = m->al->stack_time[i] - m->phase;
+		k = aligner__seek(m->al, m->al->group[i], at, &end);
+		end = min_t(uint32_t, end - k, FAR_LAUNCHES) + k;
+		for (; k < end; k++)
+			if (s->mate[m->al->launch[k]] == NO_INDEX &&
+			    m->before[m->al->launch[k]] < at)
+				taken[m->al->launch[k]]++;
+	}
+	for (k = 0; k < m->al->gpu.in->nr; k++) {
+		if (s->mate[k] == NO_INDEX)
+			continue;
+		budget = SWAP_STEPS;
+		m->doubt[k] += sets__swap(s, k, s->edges.v[s->mate[k]].stack, 1, SWAP_DEPTH,
+					  &budget);
+		/* There are longer ways around, too. */
+		m->doubt[k] *= SWAP_CARE;
+	}
+}
+
+/*
+ * Matches those that are in no pair as sets.
+ * @left: by thread of the stacks, @launches_left: by thread of the launches: in no pair
+ */
+static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
 {
 	struct aligner *al = m->al;
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
-	const double scale = m->p_stack / ((1 - m->p_stack) * m->stray_rate);
-	double reach = fmin(m->reach, fmax(al->opts->tolerance_ns, 1)), at;
+	const double stray_rate = m->p_stray * cpu->nr / fmax(fmax(al->cpu.span, al->gpu.span), 1);
+	const double scale = m->p_stack / ((1 - m->p_stack) * stray_rate);
+	double reach = fmin(m->reach, fmax(al->opts->tolerance_ns, 1)), at, w;
+	struct sets s = { .m = m };
 	uint32_t i, k, end, mid, hi;
-	int err = 0;
+	int err;
+	size_t n;
 
+	s.begin = calloc((size_t)cpu->nr + 1, sizeof(*s.begin));
+	s.mate = malloc(gpu->nr * sizeof(*s.mate));
+	s.mate_of_stack = malloc(cpu->nr * sizeof(*s.mate_of_stack));
+	err = s.begin && s.mate && s.mate_of_stack ? 0 : -ENOMEM;
 	aligner__rewind(al);
-	for (i = 0; i < cpu->nr && !err; i++) {
-		if (!left[cpu->events[i].thread])
+	for (i = 0; i < 2 * cpu->nr && !err; i++) {
+		uint32_t stack = i / 2, group = i % 2 ? al->nameless[stack] : al->group[stack];
+
+		s.begin[stack + 1] = s.edges.nr;
+		if (!left[cpu->events[stack].thread] || group == NO_INDEX)
 			continue;
-		at = al->stack_time[i];
-		k = aligner__seek(al, i, at - reach, &end);
+		at = al->stack_time[stack];
+		k = aligner__seek(al, group, at - reach, &end);
 		mid = aligner__first_at(al, k, end, at);
 		k = mid > k + NR_EDGES ? mid - NR_EDGES : k;
 		end = min_t(uint32_t, end - mid, NR_EDGES) + mid;
 		for (hi = mid; hi < end && al->time[hi] <= at + reach; hi++)
 			;
 		for (; k < hi && !err; k++) {
-			struct edge e = { .stack = i, .launch = al->launch[k],
+			struct edge e = { .stack = stack, .launch = al->launch[k],
 					  .from_stack = 1, .from_launch = 1 };
 
-			if (!launches_left[gpu->events[e.launch].thread])
+			if (!launches_left[gpu->events[e.launch].thread] ||
+			    !aligner__fit(&cpu->events[stack], &gpu->events[e.launch]))
 				continue;
-			e.weight = scale * matcher__density(m, at - al->time[k]);
+			e.weight = scale * matcher__order(m, stack, e.launch) *
+				   matcher__density(m, at - al->time[k]);
 			if (e.weight > 1e-6)
-				err = array_push(edges, e);
+				err = array_push(&s.edges, e);
 		}
+		s.begin[stack + 1] = s.edges.nr;
 	}
-	return err;
-}
-
-/*
- * Sends a message each way along every edge.
- * @at_stack, @at_launch: room for a sum at each stack and launch
- *
- * Return: how much the messages have changed.
- */
-static float edges__sweep(struct edges *edges, double *at_stack, size_t nr_stacks, double *at_launch,
-			  size_t nr_launches)
-{
-	float change = 0, new;
-	size_t n;
-
-	memset(at_stack, 0, nr_stacks * sizeof(*at_stack));
-	for (n = 0; n < edges->nr; n++)
-		at_stack[edges->v[n].stack] += edges->v[n].weight * edges->v[n].from_launch;
-	memset(at_launch, 0, nr_launches * sizeof(*at_launch));
-	for (n = 0; n < edges->nr; n++) {
-		struct edge *e = &edges->v[n];
-
-		new = 1 / (1 + fmax(at_stack[e->stack] - e->weight * e->from_launch, 0));
-		change = fmaxf(change, fabsf(new - e->from_stack));
-		e->from_stack = (e->from_stack + new) / 2;
-		at_launch[e->launch] += e->weight * e->from_stack;
-	}
-	for (n = 0; n < edges->nr; n++) {
-		struct edge *e = &edges->v[n];
-
-		new = 1 / (1 + fmax(at_launch[e->launch] - e->weight * e->from_stack, 0));
-		e->from_launch = (e->from_launch + new) / 2;
-	}
-	return change;
-}
-
-/*
- * Matches those that are in no pair as sets: each stack has one launch at most, each launch one
- * stack. Messages go both ways along the edges until they settle.
- * @left: by thread of the stacks, @launches_left: by thread of the launches: in no pair
- */
-static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
-{
-	const struct align_side *cpu = m->al->cpu.in, *gpu = m->al->gpu.in;
-	double *at_stack = calloc(cpu->nr, sizeof(*at_stack));
-	double *at_launch = calloc(gpu->nr, sizeof(*at_launch)), w;
-	int err = at_stack && at_launch ? 0 : -ENOMEM;
-	struct edges edges = { 0 };
-	uint32_t sweep;
-	size_t n;
-
 	if (!err)
-		err = matcher__find_edges(m, left, launches_left, &edges);
-	for (sweep = 0; sweep < NR_SWEEPS && !err; sweep++)
-		if (edges__sweep(&edges, at_stack, cpu->nr, at_launch, gpu->nr) < 1e-3)
-			break;
-	for (n = 0; n < edges.nr && !err; n++) {
-		const struct edge *e = &edges.v[n];
-
-		w = (double)e->weight * e->from_stack * e->from_launch;
-		matcher__answer(m, e->stack, e->launch, w / (1 + w));
+		err = sets__settle(&s);
+	for (n = 0; n < s.edges.nr && !err; n++) {
+		w = edge__weight(&s.edges.v[n]);
+		matcher__answer(m, s.edges.v[n].stack, s.edges.v[n].launch, w / (1 + w));
 	}
-	array_free(&edges);
-	free(at_launch);
-	free(at_stack);
+	if (!err) {
+		sets__mate(&s);
+		sets__doubt(&s, left);
+	}
+	array_free(&s.edges);
+	free(s.mate_of_stack);
+	free(s.mate);
+	free(s.begin);
 	return err;
 }
 
@@ -630,32 +915,156 @@ static int matcher__match(struct matcher *m)
 	return err;
 }
 
-int aligner__match(struct aligner *al)
+/* Launches a thread's launches follow; stacks by label and by name. Return: 0 or -ENOMEM. */
+static int matcher__init(struct matcher *m)
 {
-	struct matcher m = { .al = al };
+	const struct align_side *cpu = m->al->cpu.in, *gpu = m->al->gpu.in;
+	uint32_t i, b, labels = 0;
 	int err;
 
-	m.answers = huge__zalloc(al->gpu.in->nr, sizeof(*m.answers));
-	m.p_matched = calloc(al->cpu.in->nr, sizeof(*m.p_matched));
-	err = m.answers && m.p_matched ? 0 : -ENOMEM;
+	m->answers = huge__zalloc(gpu->nr, sizeof(*m->answers));
+	m->p_matched = calloc(cpu->nr, sizeof(*m->p_matched));
+	m->doubt = calloc(gpu->nr, sizeof(*m->doubt));
+	m->before = malloc(gpu->nr * sizeof(*m->before));
+	for (i = 0; i < cpu->nr; i++)
+		labels = max_t(uint32_t, labels, cpu->events[i].label);
+	m->nr_label = calloc((size_t)labels + 1, sizeof(*m->nr_label));
+	if (!m->answers || !m->p_matched || !m->doubt || !m->before || !m->nr_label)
+		return -ENOMEM;
+	err = sort_by_thread(cpu, &m->lanes.stacks, &m->lanes.stacks_begin);
 	if (!err)
-		err = sort_by_thread(al->cpu.in, &m.stacks, &m.stacks_begin);
+		err = sort_by_thread(gpu, &m->lanes.launches, &m->lanes.launches_begin);
+	for (b = 0; b < gpu->nr_threads && !err; b++)
+		for (i = m->lanes.launches_begin[b]; i < m->lanes.launches_begin[b + 1]; i++)
+			m->before[m->lanes.launches[i]] = i == m->lanes.launches_begin[b] ?
+				-INFINITY : m->al->gpu.time[m->lanes.launches[i - 1]];
+	for (i = 0; i < cpu->nr; i++)
+		m->nr_label[cpu->events[i].label]++;
+	return err;
+}
+
+static void matcher__exit(struct matcher *m)
+{
+	free(m->nr_label);
+	free(m->lanes.launches_begin);
+	free(m->lanes.launches);
+	free(m->lanes.stacks_begin);
+	free(m->lanes.stacks);
+	free(m->before);
+	free(m->doubt);
+	free(m->p_matched);
+	free(m->answers);
+}
+
+/* Matches with the stacks shifted. Return: 0 or -ENOMEM. */
+static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matches, uint32_t *back)
+{
+	struct aligner *al = m->al;
+	double least;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < al->cpu.in->nr; i++)
+		al->stack_time[i] -= s->later;
+	al->jitter = s->jitter;
+	m->phase = s->phase;
+	m->out_of_order = s->ordered ? 0.005 : 0.05;
+	memset(m->answers, 0, al->gpu.in->nr * sizeof(*m->answers));
+	memset(m->doubt, 0, al->gpu.in->nr * sizeof(*m->doubt));
+	memset(m->p_matched, 0, al->cpu.in->nr * sizeof(*m->p_matched));
+	if (s->ordered)
+		matcher__measure_shape(m);
+	else
+		matcher__learn_shape(m);
+	/* Either side may have lost much, but hardly both of them. */
+	least = s->ordered ? MASS_MIN : SET_MASS_MIN;
+	err = m->p_stack < least && m->p_stray > 1 - least ? -ENOENT : matcher__match(m);
 	if (!err)
-		err = sort_by_thread(al->gpu.in, &m.launches, &m.launches_begin);
+		matcher__decide(m, matches, back);
+	for (i = 0; i < al->cpu.in->nr; i++)
+		al->stack_time[i] += s->later;
+	return err;
+}
+
+/*
+ * Keeps the answers that two ways to match agree about. If those are few, they agree by chance, which
+ * says nothing. Return: whether they are many.
+ */
+static bool matcher__agree(const struct matcher *m, const uint32_t *matches, const uint32_t *back)
+{
+	const struct align_event *stacks = m->al->cpu.in->events;
+	struct align *out = m->al->out;
+	uint32_t i, k, nr = 0, nr_same = 0;
+
+	for (i = 0; i < m->al->cpu.in->nr; i++)
+		if (back[i] != out->match_back[i])
+			out->match_back[i] = ALIGN_UNCERTAIN;
+	for (k = 0; k < m->al->gpu.in->nr; k++) {
+		uint32_t a = out->match[k], b = matches[k];
+
+		if (a < ALIGN_UNCERTAIN && b < ALIGN_UNCERTAIN) {
+			nr++;
+			if (stacks[a].label == stacks[b].label) {
+				nr_same++;
+				continue;
+			}
+		}
+		if (a != b)
+			out->match[k] = ALIGN_UNCERTAIN;
+	}
+	return nr_same >= AGREE_MIN * nr && nr;
+}
+
+int aligner__match(struct aligner *al)
+{
+	uint32_t *matches = NULL, *back = NULL;
+	struct shift shifts[MAX_SHIFTS];
+	struct matcher m = { .al = al, .names = al->names };
+	int err = matcher__init(&m), nr, i;
+
 	if (err)
 		goto out;
 	matcher__learn_shape(&m);
 	err = matcher__pair_threads(&m);
-	if (!err)
-		err = matcher__match(&m);
-	if (!err)
-		matcher__decide(&m);
+	if (err)
+		goto out;
+	nr = aligner__find_shifts(al, &m.lanes, shifts);
+	if (nr < 0) {
+		err = nr;
+		goto out;
+	}
+	al->out->nr_offsets = nr;
+	al->out->offset_ns += llround(shifts[0].later);
+	if (nr > 1)
+		al->out->other_offset_ns = al->out->offset_ns +
+					   llround(shifts[1].later - shifts[0].later);
+	if (nr > MAX_SHIFTS)
+		goto out;
+	al->out->jitter_ns = shifts[0].jitter;
+	err = matcher__try(&m, &shifts[0], al->out->match, al->out->match_back);
+	if (err == -ENOENT) {
+		al->out->nr_offsets = 0;
+		err = 0;
+		goto out;
+	}
+	if (err || nr == 1)
+		goto out;
+	matches = malloc(al->gpu.in->nr * sizeof(*matches));
+	back = malloc(al->cpu.in->nr * sizeof(*back));
+	if (!matches || !back)
+		err = -ENOMEM;
+	for (i = 1; i < nr && !err; i++) {
+		err = matcher__try(&m, &shifts[i], matches, back);
+		if (err == -ENOENT)
+			err = 0;
+		else if (!err && !matcher__agree(&m, matches, back))
+			break;
+	}
+	if (i < nr)
+		al->out->nr_offsets = MAX_SHIFTS + 1;
 out:
-	free(m.launches_begin);
-	free(m.launches);
-	free(m.stacks_begin);
-	free(m.stacks);
-	free(m.p_matched);
-	free(m.answers);
+	free(back);
+	free(matches);
+	matcher__exit(&m);
 	return err;
 }

@@ -24,15 +24,15 @@
 #define DENSE		16		/* with more launches in its width a peak is useless */
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
-#define WORTH		0.4		/* share of the best track's score that makes a rival */
-#define SLACK		0.02		/* share of the stacks that is insignificant */
-#define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
+#define WORTH		0.4		/* of the best track's score: less is no rival */
+#define SLACK		0.02		/* a share of the stacks that tells nothing */
 #define CHUNK		256		/* stacks that share one offset */
 #define REACH		8.0		/* how far apart matches may be, in jitters */
 #define NR_DECAY	1024		/* exp(-x) as a table, up to REACH */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
 #define DRIFT_MAX	200e-6
+#define DRIFT_USUAL	50e-6
 
 struct candidate {
 	double offset;
@@ -73,8 +73,8 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 {
 	struct aligner *al = f->al;
 	double b = *jitter, o = *offset, score = 0, product = 1, sum_r = 0, sum_d = 0, sum_abs = 0;
-	double norm = (1 - NOISE) / (2 * b * al->rate), inverse = NR_DECAY / (REACH * b);
-	double at, d, w, p, s, sd, sa;
+	double inverse = NR_DECAY / (REACH * b);
+	double at, d, w, p, s, sd, sa, norm;
 	uint32_t i, k, end;
 
 	aligner__rewind(al);
@@ -89,6 +89,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 			sd += w * d;
 			sa += w * fabs(d);
 		}
+		norm = (1 - NOISE) / (2 * b * al->group_rate[al->group[i]]);
 		p = NOISE + s * norm;
 		w = norm / p;
 		sum_r += s * w;
@@ -198,7 +199,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 	for (i = first; i < first + nr_events && votes < VOTES * nr_bins; i++) {
 		double last_time = al->cpu.time[i] - from;
 
-		first_vote = aligner__seek(al, i, al->cpu.time[i] - to, &end);
+		first_vote = aligner__seek(al, al->group[i], al->cpu.time[i] - to, &end);
 		for (k = first_vote; k < end && al->time[k] <= last_time; k++) {
 			at = (last_time - al->time[k]) * per_ns;
 			f->histogram[min_t(uint32_t, at, nr_bins - 1)]++;
@@ -478,25 +479,68 @@ static void finder__prefer_mass(struct finder *f)
 	f->tracks[0] = first;
 }
 
-/* Writes the first track's offset to the result, and how many others are about as good. */
-static void finder__conclude(const struct finder *f, double ahead)
+/*
+ * Clocks drift steadily: a line through the offsets of all chunks is known better than each of
+ * them, unless they are further from it than they vary. Of a short recording no drift is learned.
+ */
+static void finder__straighten(struct finder *f, struct track *t)
+{
+	double sum = 0, x = 0, y = 0, xx = 0, xy = 0, apart = 0, noise, slope, weight, dx, dy;
+	uint32_t i;
+
+	for (i = 0; i < f->nr_chunks; i++) {
+		weight = finder__chunk_end(f, i) - i * CHUNK;
+		sum += weight;
+		x += weight * finder__chunk_time(f, i);
+		y += weight * t->offsets[i];
+	}
+	x /= sum;
+	y /= sum;
+	for (i = 0; i < f->nr_chunks; i++) {
+		weight = finder__chunk_end(f, i) - i * CHUNK;
+		dx = finder__chunk_time(f, i) - x;
+		xx += weight * dx * dx;
+		xy += weight * dx * (t->offsets[i] - y);
+	}
+	/* Laplace: the variance is twice the square of the mean distance. */
+	noise = 2 * t->c.jitter * t->c.jitter;
+	slope = xy / (xx + noise / (DRIFT_USUAL * DRIFT_USUAL));
+	for (i = 0; i < f->nr_chunks; i++) {
+		weight = finder__chunk_end(f, i) - i * CHUNK;
+		dy = t->offsets[i] - y - slope * (finder__chunk_time(f, i) - x);
+		apart += weight * dy * dy;
+	}
+	if (apart > 9 * noise * f->nr_chunks)
+		return;
+	for (i = 0; i < f->nr_chunks; i++)
+		t->offsets[i] = y + slope * (finder__chunk_time(f, i) - x);
+}
+
+/* Takes the first track for the offset, and finds out which others are about as good. */
+static void finder__conclude(struct finder *f, double ahead)
 {
 	struct aligner *al = f->al;
-	const struct track *t = &f->tracks[0];
-	double limit = finder__limit(f), time;
-	uint32_t i;
+	struct track *t = &f->tracks[0];
+	double limit = finder__limit(f), near = SHIFT_SPACINGS * al->spacing, time;
+	uint32_t i, middle = f->nr_chunks / 2, nr_near = 0;
 
 	al->jitter = t->c.jitter;
 	al->out->nr_offsets = 1;
-	for (i = 1; i < f->nr_tracks; i++)
-		if (f->tracks[i].score >= limit &&
-		    f->tracks[i].mass > t->mass - SLACK * al->cpu.in->nr &&
-		    al->out->nr_offsets++ == 1)
+	for (i = 1; i < f->nr_tracks; i++) {
+		if (f->tracks[i].score < limit ||
+		    f->tracks[i].mass <= t->mass - SLACK * al->cpu.in->nr)
+			continue;
+		/* aligner__find_shifts() looks at those that are near. */
+		if (fabs(f->tracks[i].offsets[middle] - t->offsets[middle]) <= near)
+			nr_near++;
+		else if (al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
-	/* One side may have lost much, but hardly both. */
-	if (al->out->nr_offsets == 1 &&
+	}
+	/* Either side may have lost much, but hardly both of them. */
+	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
+	finder__straighten(f, t);
 	for (i = 0; i < al->cpu.in->nr; i++) {
 		time = al->cpu.time[i];
 		al->stack_time[i] = time - finder__offset(f, t, time, i / CHUNK);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAMES_WRONG		0.001		/* of the launches that only their names tell */
+#define SPACING_LAUNCHES	16384		/* so many tell how far apart they are */
+
 /* ---- sides ---------------------------------------------------------------------------------- */
 
 static int side__init(struct side *s, const struct align_side *in)
@@ -74,33 +77,53 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 	return 0;
 }
 
-/* Groups launches and stacks by kind and, if ids are believed, by thread. */
+#define NAMELESS	NO_INDEX
+
+/*
+ * Launches and stacks of one kind are a group; and of one thread, where ids are believed; and of
+ * one name, where names are known. Stacks without a name may be of any launch, and launches without
+ * one may have any stack.
+ */
 static int aligner__group(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
 	uint32_t *threads = calloc(gpu->nr_threads + cpu->nr_threads + 1, sizeof(*threads));
-	uint32_t *groups = malloc(gpu->nr * sizeof(*groups)), *cpu_threads, i, at;
-	struct idmap numbers = { 0 };
+	uint32_t *places = malloc(gpu->nr * sizeof(*places)), *cpu_threads, i, at, place, k, group;
+	struct idmap numbers = { 0 }, groups = { 0 };
+	uint32_t nr_nameless = 0;
+	size_t nr_listed = 0;
+	bool named;
 	int err;
 
-	al->time = malloc(gpu->nr * sizeof(*al->time));
-	al->launch = malloc(gpu->nr * sizeof(*al->launch));
 	al->group = malloc(cpu->nr * sizeof(*al->group));
+	al->nameless = malloc(cpu->nr * sizeof(*al->nameless));
 	cpu_threads = threads + gpu->nr_threads;
-	err = threads && groups && al->time && al->launch && al->group ? 0 : -ENOMEM;
+	err = threads && places && al->group && al->nameless ? 0 : -ENOMEM;
 	if (!err)
 		err = aligner__compare_tids(al, threads);
-	for (i = 0; i < gpu->nr && !err; i++)
+	for (i = 0; i < gpu->nr && !err; i++) {
 		err = number(&numbers, (uint64_t)threads[gpu->events[i].thread] << 32 |
-			     gpu->events[i].kind, &groups[i]);
-	for (i = 0; i < cpu->nr && !err; i++)
+			     gpu->events[i].kind, &places[i]);
+		nr_nameless += !gpu->events[i].name;
+	}
+	/* The offset is not looked for by names that most launches do not have. */
+	named = nr_nameless <= gpu->nr / 5;
+	for (i = 0; i < cpu->nr && !err; i++) {
+		uint32_t name = named ? cpu->events[i].name : 0;
+
 		err = number(&numbers, (uint64_t)cpu_threads[cpu->events[i].thread] << 32 |
-			     cpu->events[i].kind, &al->group[i]);
-	al->nr_groups = numbers.nr;
-	idmap__free(&numbers);
+			     cpu->events[i].kind, &place);
+		if (!err)
+			err = number(&groups, ID_KEY(place, name), &al->group[i]);
+		al->nameless[i] = NO_INDEX;
+		if (!err && name && nr_nameless)
+			err = number(&groups, ID_KEY(place, NAMELESS), &al->nameless[i]);
+	}
+	al->nr_groups = groups.nr;
 	al->begin = calloc(al->nr_groups + 2, sizeof(*al->begin));
 	al->cursor = calloc(al->nr_groups + 1, sizeof(*al->cursor));
-	if (!al->begin || !al->cursor)
+	al->group_rate = calloc(al->nr_groups + 1, sizeof(*al->group_rate));
+	if (!al->begin || !al->cursor || !al->group_rate)
 		err = -ENOMEM;
 	if (err)
 		goto out;
@@ -109,23 +132,146 @@ static int aligner__group(struct aligner *al)
 	 * where that ends.
 	 */
 	for (i = 0; i < gpu->nr; i++)
-		al->begin[groups[i] + 2]++;
+		for (k = 0; k < 2; k++)
+			if (idmap__get(&groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
+						       NAMELESS), &group)) {
+				al->begin[group + 2]++;
+				nr_listed++;
+			}
 	for (i = 2; i < al->nr_groups + 2; i++)
 		al->begin[i] += al->begin[i - 1];
-	for (i = 0; i < gpu->nr; i++) {
-		at = al->begin[groups[i] + 1]++;
-		al->launch[at] = i;
-		al->time[at] = al->gpu.time[i];
+	al->time = malloc((nr_listed + 1) * sizeof(*al->time));
+	al->launch = malloc((nr_listed + 1) * sizeof(*al->launch));
+	if (!al->time || !al->launch) {
+		err = -ENOMEM;
+		goto out;
 	}
+	for (i = 0; i < gpu->nr; i++)
+		for (k = 0; k < 2; k++)
+			if (idmap__get(&groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
+						       NAMELESS), &group)) {
+				at = al->begin[group + 1]++;
+				al->launch[at] = i;
+				al->time[at] = al->gpu.time[i];
+			}
+	for (i = 0; i < al->nr_groups; i++)
+		al->group_rate[i] = fmax(al->begin[i + 1] - al->begin[i], 1) /
+				    fmax(al->gpu.span, 1e6);
 out:
-	free(groups);
+	idmap__free(&groups);
+	idmap__free(&numbers);
+	free(places);
 	free(threads);
 	return err;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	return cmp3(*(const double *)a, *(const double *)b);
+}
+
+/* Sets the times between launches of one thread that a quarter and half of them are closer than. */
+static int aligner__find_spacing(struct aligner *al)
+{
+	const struct align_side *gpu = al->gpu.in;
+	double *last = malloc((gpu->nr_threads + 1) * sizeof(*last)), *gaps;
+	uint32_t i, nr = 0, step = 1 + gpu->nr / SPACING_LAUNCHES, t;
+
+	gaps = malloc((gpu->nr / step + 2) * sizeof(*gaps));
+	if (!last || !gaps) {
+		free(gaps);
+		free(last);
+		return -ENOMEM;
+	}
+	for (t = 0; t < gpu->nr_threads; t++)
+		last[t] = -1;
+	for (i = 0; i < gpu->nr; i++) {
+		t = gpu->events[i].thread;
+		if (last[t] >= 0 && i % step == 0)
+			gaps[nr++] = al->gpu.time[i] - last[t];
+		last[t] = al->gpu.time[i];
+	}
+	qsort(gaps, nr, sizeof(*gaps), compare_times);
+	al->spacing = nr ? fmax(gaps[nr / 4], 1) : 1e6;
+	al->median = nr ? fmax(gaps[nr / 2], 1) : 1e6;
+	free(gaps);
+	free(last);
+	return 0;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static int names__init(struct names *n, const struct align_side *cpu, const struct align_side *gpu)
+{
+	const struct name none = { .stack = NO_INDEX };
+	uint32_t i, at;
+	int err = 0;
+
+	for (i = 0; i < gpu->nr && !err; i++) {
+		if (!gpu->events[i].name)
+			continue;
+		err = number(&n->numbers, ID_KEY(gpu->events[i].kind, gpu->events[i].name), &at);
+		if (!err && at == n->v.nr)
+			err = array_push(&n->v, none);
+		if (!err)
+			n->v.v[at].nr_launches++;
+	}
+	for (i = 0; i < cpu->nr && !err; i++) {
+		struct name *name;
+
+		n->nameless |= !cpu->events[i].name;
+		if (!idmap__get(&n->numbers, ID_KEY(cpu->events[i].kind, cpu->events[i].name), &at))
+			continue;
+		name = &n->v.v[at];
+		if (!name->nr_stacks++)
+			name->stack = i;
+		else if (name->stack != NO_INDEX &&
+			 cpu->events[i].label != cpu->events[name->stack].label)
+			name->stack = NO_INDEX;
+	}
+	for (i = 0; i < n->v.nr; i++) {
+		n->nr_often += n->v.v[i].nr_stacks > 1;
+		n->nr_several += n->v.v[i].nr_stacks && n->v.v[i].stack == NO_INDEX;
+	}
+	return err;
+}
+
+static void names__exit(struct names *n)
+{
+	array_free(&n->v);
+	idmap__free(&n->numbers);
+}
+
+const struct name *names__find(const struct names *n, const struct align_event *e)
+{
+	uint32_t at;
+
+	return e->name && idmap__get(&n->numbers, ID_KEY(e->kind, e->name), &at) ? &n->v.v[at] : NULL;
+}
+
+double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack)
+{
+	const struct name *name = names__find(n, launch);
+	double lost;
+
+	if (!name || n->nameless || name->stack == NO_INDEX)
+		return 1;
+	*stack = name->stack;
+	/*
+	 * Its own stack must be one that was lost, the first one of another call path, and of a name
+	 * that has several.
+	 */
+	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
+	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
+	       (n->nr_several + 0.5) / (n->nr_often + 1);
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Without one best offset, no match is certain, unless all stacks are equal. */
+/*
+ * No offset is right, or better than another: nothing is certain, unless all stacks are one call
+ * path.
+ */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
@@ -137,9 +283,23 @@ static void aligner__refuse(struct aligner *al)
 		same = same && cpu->events[i].label == cpu->events[0].label &&
 		       cpu->events[i].kind == cpu->events[0].kind;
 	}
+	for (i = 0; i < gpu->nr; i++) {
+		al->out->match[i] = ALIGN_UNCERTAIN;
+		if (same && aligner__fit(&cpu->events[0], &gpu->events[i]))
+			al->out->match[i] = 0;
+	}
+}
+
+/* Gives uncertain launches the only call path of their name, if there is no other. */
+static void aligner__match_names(struct aligner *al)
+{
+	const struct align_side *gpu = al->gpu.in;
+	uint32_t i, stack;
+
 	for (i = 0; i < gpu->nr; i++)
-		al->out->match[i] = same && gpu->events[i].kind == cpu->events[0].kind ?
-			0 : ALIGN_UNCERTAIN;
+		if (al->out->match[i] == ALIGN_UNCERTAIN &&
+		    names__wrong(al->names, &gpu->events[i], &stack) <= NAMES_WRONG)
+			al->out->match[i] = stack;
 }
 
 static int align__alloc(struct align *a, uint32_t nr_stacks, uint32_t nr_launches,
@@ -164,7 +324,8 @@ static int align__alloc(struct align *a, uint32_t nr_stacks, uint32_t nr_launche
 int align__run(struct align *a, const struct align_side *stacks,
 	       const struct align_side *launches, const struct align_opts *opts)
 {
-	struct aligner al = { .out = a, .opts = opts };
+	struct names names = { 0 };
+	struct aligner al = { .out = a, .opts = opts, .names = &names };
 	int err;
 
 	memset(a, 0, sizeof(*a));
@@ -184,14 +345,25 @@ int align__run(struct align *a, const struct align_side *stacks,
 	if (al.tids_agree)
 		al.rate /= launches->nr_threads;
 	if (!err)
+		err = names__init(&names, stacks, launches);
+	if (!err)
+		err = aligner__find_spacing(&al);
+	if (!err)
 		err = aligner__find_offset(&al);
 	if (!err && a->nr_offsets == 1)
 		err = aligner__match(&al);
-	else if (!err)
+	else if (!err && a->nr_offsets)
 		aligner__refuse(&al);
+	if (!err && (!a->nr_offsets || a->nr_offsets > MAX_SHIFTS))
+		aligner__refuse(&al);
+	if (!err)
+		aligner__match_names(&al);
+	names__exit(&names);
 	free(al.stack_time);
+	free(al.group_rate);
 	free(al.cursor);
 	free(al.begin);
+	free(al.nameless);
 	free(al.group);
 	free(al.launch);
 	free(al.time);

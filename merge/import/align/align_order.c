@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Rules out offsets between the clocks by the order of stacks and launches.
+ *
+ * A thread comes to a launch, where its stack is taken, makes the call, and comes to the next one.
+ * So in each thread a stack is followed by its own launch before there is another stack. How far it
+ * is to the launch says little: it may vary more than the way from a call to the next stack, and
+ * then each stack is closer to the call before its own. But where a thread pauses, or where names
+ * differ, only under the right offset do stacks and launches take turns.
+ *
+ * So for all offsets near the one that was found this counts the stacks that a fitting launch
+ * follows. What is off by a launch or more, and has as many of them, cannot be told from the truth.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/align/aligner.h"
+
+#define NR_BINS		(1u << 16)	/* offsets that are told apart */
+#define NR_STACKS	32768		/* so many are asked ... */
+#define BLOCK		256		/* ... in rows of so many */
+#define MAX_STEPS	SHIFT_SPACINGS	/* launches that a stack is off by */
+#define TURNS_MIN	0.7		/* a share that must take turns; less says nothing */
+#define REGULAR		0.97		/* a share that a launch before its own might be that of */
+#define ROOM_NS		150		/* offsets that go as well are in a range as wide as that, ... */
+#define ROOM_RATIO	8		/* ... or at least nearly as wide as the widest */
+#define CALL_NS		200		/* the way from a stack to its call varies by that */
+#define WORK_NS		12e3		/* what varies by more than that, ... */
+#define WORK_RATIO	16		/* ... and by so much more than the way back, ... */
+#define WORK_TAIL	2		/* ... and is so many times as much at times, is work */
+#define JITTER_MIN	100.0		/* ns: clocks are read no finer */
+#define FEW		64		/* events that were hardly recorded from the middle on */
+
+/* One thread as both sides saw it. */
+struct turns {
+	const struct aligner *al;
+	const uint32_t *stacks, *launches;
+	uint32_t nr_stacks, nr_launches;
+	bool self;			/* the launches stand for their own stacks */
+};
+
+struct order {
+	const struct aligner *al;
+	const struct lanes *lanes;
+	double range, per_ns;		/* offsets go from -range to range */
+	int32_t *turns;			/* by offset: stacks that are followed by a launch ... */
+	int32_t *steps;			/* ... launches that stacks have come before; both as changes */
+	uint32_t stride;		/* of BLOCKs */
+	double nr;			/* stacks */
+	double nr_launches;
+	uint32_t nr_lanes;
+	bool whole;			/* each thread has as many stacks as launches */
+};
+
+/* Launches that stand for their stacks have these before them by as much as stacks vary. */
+static double turns__stack(const struct turns *t, uint32_t i)
+{
+	return t->self ? t->al->gpu.time[t->launches[i]] -
+			 4 * t->al->jitter * (i * 2654435761u) * 0x1p-32 :
+			 t->al->stack_time[t->stacks[i]];
+}
+
+static const struct align_event *turns__event(const struct turns *t, uint32_t i)
+{
+	return t->self ? &t->al->gpu.in->events[t->launches[i]] :
+			 &t->al->cpu.in->events[t->stacks[i]];
+}
+
+/* Return: the first launch of the thread at @time or later. */
+static uint32_t turns__first_at(const struct turns *t, double time)
+{
+	uint32_t from = 0, to = t->nr_launches, mid;
+
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		if (t->al->gpu.time[t->launches[mid]] < time)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static uint32_t order__bin(const struct order *o, double offset)
+{
+	double at = (offset + o->range) * o->per_ns;
+
+	return at < 0 ? 0 : at >= NR_BINS ? NR_BINS : (uint32_t)at;
+}
+
+static void order__count(struct order *o, const struct turns *t)
+{
+	const double *time = t->al->gpu.time;
+	uint32_t i, k, first = 0;
+	double at, next, from, to;
+
+	for (i = 0; i < t->nr_stacks; i++) {
+		if (i / BLOCK % o->stride) {
+			i += BLOCK - 1;
+			continue;
+		}
+		at = turns__stack(t, i);
+		next = i + 1 < t->nr_stacks ? turns__stack(t, i + 1) : INFINITY;
+		if (i % BLOCK == 0)
+			first = turns__first_at(t, at - o->range);
+		while (first < t->nr_launches && time[t->launches[first]] < at - o->range)
+			first++;
+		for (k = first; k < t->nr_launches; k++) {
+			from = at - time[t->launches[k]];
+			if (from < -o->range)
+				break;
+			o->steps[order__bin(o, from)]++;
+			to = next - time[t->launches[k]];
+			if (k)
+				to = fmin(to, at - time[t->launches[k - 1]]);
+			if (to <= from || !aligner__fit(turns__event(t, i),
+							&t->al->gpu.in->events[t->launches[k]]))
+				continue;
+			o->turns[order__bin(o, from)]++;
+			o->turns[order__bin(o, to)]--;
+		}
+		o->nr++;
+	}
+	o->nr_launches += t->nr_launches;
+	o->nr_lanes++;
+	o->whole &= t->nr_stacks == t->nr_launches;
+}
+
+/* Return: whether thread @b of the launches has a thread of the stacks, or stands for itself. */
+static bool order__turns(const struct order *o, uint32_t b, bool self, struct turns *t)
+{
+	const struct lanes *l = o->lanes;
+	uint32_t a = o->al->out->pair[b];
+
+	*t = (struct turns){
+		.al = o->al, .self = self, .launches = l->launches + l->launches_begin[b],
+		.nr_launches = l->launches_begin[b + 1] - l->launches_begin[b],
+	};
+	if (self) {
+		t->nr_stacks = t->nr_launches;
+		return true;
+	}
+	if (a == NO_INDEX)
+		return false;
+	t->stacks = l->stacks + l->stacks_begin[a];
+	t->nr_stacks = l->stacks_begin[a + 1] - l->stacks_begin[a];
+	return true;
+}
+
+static void order__run(struct order *o, bool self)
+{
+	uint32_t b, i;
+	struct turns t;
+
+	memset(o->turns, 0, (NR_BINS + 1) * sizeof(*o->turns));
+	memset(o->steps, 0, (NR_BINS + 1) * sizeof(*o->steps));
+	o->nr = o->nr_launches = o->nr_lanes = 0;
+	o->whole = true;
+	for (b = 0; b < o->al->gpu.in->nr_threads; b++)
+		if (order__turns(o, b, self, &t))
+			order__count(o, &t);
+	for (i = 1; i <= NR_BINS; i++) {
+		o->turns[i] += o->turns[i - 1];
+		o->steps[i] += o->steps[i - 1];
+	}
+}
+
+static int compare_distances(const void *a, const void *b)
+{
+	return cmp3(*(const double *)a, *(const double *)b);
+}
+
+/* A shift, and what else is known about it. */
+struct way {
+	struct shift shift;
+	double far;			/* the longest tenth of the distances is so much above the median */
+};
+
+/* How far it is from the stacks to the launches that follow them, with @offset taken off. */
+static int order__measure(const struct order *o, bool self, double offset, struct way *w)
+{
+	double *d = malloc((NR_STACKS + BLOCK + 1) * sizeof(*d)), at, next, sum = 0;
+	uint32_t b, i, k, nr = 0, near;
+	struct turns t;
+
+	if (!d)
+		return -ENOMEM;
+	for (b = 0; b < o->al->gpu.in->nr_threads; b++) {
+		if (!order__turns(o, b, self, &t))
+			continue;
+		for (i = 0; i < t.nr_stacks && nr < NR_STACKS; i++) {
+			if (i / BLOCK % o->stride) {
+				i += BLOCK - 1;
+				continue;
+			}
+			at = turns__stack(&t, i) - offset;
+			next = i + 1 < t.nr_stacks ? turns__stack(&t, i + 1) - offset : INFINITY;
+			k = turns__first_at(&t, at);
+			if (k < t.nr_launches && o->al->gpu.time[t.launches[k]] < next &&
+			    aligner__fit(turns__event(&t, i),
+					 &o->al->gpu.in->events[t.launches[k]]))
+				d[nr++] = o->al->gpu.time[t.launches[k]] - at;
+		}
+	}
+	qsort(d, nr, sizeof(*d), compare_distances);
+	*w = (struct way){ .shift = { .ordered = !self, .jitter = JITTER_MIN } };
+	if (nr) {
+		w->shift.phase = d[nr / 2];
+		w->far = d[nr - 1 - nr / 10] - d[nr / 2];
+		/* Where what is between was lost, the next launch is further away. */
+		near = nr - nr / 32 - (nr > 8);
+		for (i = 0; i < near; i++)
+			sum += fabs(d[i] - d[nr / 2]);
+		w->shift.jitter = fmax(sum / near, JITTER_MIN);
+	}
+	w->shift.later = offset - w->shift.phase;
+	if (self)
+		w->shift.jitter = fmax(w->shift.jitter, o->al->jitter);
+	free(d);
+	return 0;
+}
+
+/* The place with most turns, the middle of the widest one. */
+static uint32_t order__top(const struct order *o)
+{
+	uint32_t i, top = 0, run = 0, widest = 0;
+	int32_t most;
+
+	for (i = 0; i < NR_BINS; i++)
+		top = o->turns[i] > o->turns[top] ? i : top;
+	most = o->turns[top];
+	for (i = 0; i < NR_BINS; i++) {
+		run = o->turns[i] >= most ? run + 1 : 0;
+		if (run > widest) {
+			widest = run;
+			top = i - run / 2;
+		}
+	}
+	return top;
+}
+
+/*
+ * Drops ways that no thread goes: to its calls it varies much, with some of them far away, as work
+ * does; and from them to the next stack hardly.
+ * Return: how many are left.
+ */
+static int drop_ways(struct way *ways, int nr)
+{
+	double least = INFINITY;
+	int i, left = 0;
+
+	for (i = 0; i < nr; i++)
+		least = fmin(least, ways[i].shift.jitter);
+	if (least < CALL_NS)
+		return nr;
+	for (i = 0; i < nr; i++)
+		if (ways[i].shift.jitter < fmax(WORK_NS, WORK_RATIO * least) ||
+		    ways[i].far < WORK_TAIL * ways[i].shift.jitter)
+			ways[left++] = ways[i];
+	return left;
+}
+
+/* Return: how many shifts fit about as well as the best one, which is first; or -errno. */
+static int order__compare(const struct order *o, struct shift *shifts, bool self)
+{
+	struct { int32_t turns; uint32_t first, last, width; } best[2 * MAX_STEPS + 1] = { 0 }, *b;
+	struct way ways[2 * MAX_STEPS + 1];
+	double lost, limit;
+	int step, nr = 0, err = 0, n;
+	uint32_t i, top;
+
+	top = self ? order__bin(o, 0) + 1 : order__top(o);
+	if (!self && o->turns[top] < TURNS_MIN * fmin(o->nr, o->nr_launches))
+		return -ENOENT;
+	for (i = 0; i < NR_BINS; i++) {
+		step = lround((o->steps[i] - o->steps[top]) / o->nr);
+		if (abs(step) > MAX_STEPS)
+			continue;
+		b = &best[step + MAX_STEPS];
+		if (o->turns[i] > b->turns) {
+			b->turns = o->turns[i];
+			b->first = i;
+		}
+		if (o->turns[i] == b->turns)
+			b->last = i;
+	}
+	lost = (o->nr - o->turns[top]) * fmax(o->nr_launches - o->turns[top], 0) / fmax(o->nr, 1);
+	limit = self ? REGULAR * o->turns[top] : o->turns[top] - 2.5 - 3 * sqrt(1 + lost);
+	if (!self && o->whole && o->nr <= FEW && o->turns[top] >= o->nr)
+		limit = INFINITY;
+	for (i = 0; i < NR_BINS; i++) {
+		step = lround((o->steps[i] - o->steps[top]) / o->nr);
+		if (abs(step) <= MAX_STEPS)
+			best[step + MAX_STEPS].width += o->turns[i] >= limit -
+				(self ? 0 : abs(step) * o->nr_lanes);
+	}
+	for (n = 0; n <= 2 * MAX_STEPS && !err; n++) {
+		/* 0, 1, -1, 2, ... */
+		step = n % 2 ? (n + 1) / 2 : -n / 2;
+		b = &best[step + MAX_STEPS];
+		/* Turns that are missing at the ends: one tool began earlier, or ended later. */
+		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
+			continue;
+		/* No call returns, and its thread comes to the next one, in so short a time. */
+		if (step && !self && b->width < ROOM_NS * o->per_ns &&
+		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
+			continue;
+		i = step ? (b->first + b->last) / 2 : top;
+		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++]);
+	}
+	if (err)
+		return err;
+	if (self)
+		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
+	nr = drop_ways(ways, nr);
+	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
+		shifts[n] = ways[n].shift;
+	/* Without threads it cannot be followed what else each stack might be of. */
+	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
+}
+
+int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, struct shift *shifts)
+{
+	struct order o = {
+		.al = al, .lanes = lanes, .stride = 1 + al->cpu.in->nr / NR_STACKS,
+		.range = SHIFT_SPACINGS * al->spacing + 8 * al->jitter,
+	};
+	int nr = -ENOMEM;
+
+	o.per_ns = NR_BINS / (2 * o.range);
+	o.turns = malloc((NR_BINS + 1) * sizeof(*o.turns));
+	o.steps = malloc((NR_BINS + 1) * sizeof(*o.steps));
+	if (!o.turns || !o.steps)
+		goto out;
+	order__run(&o, false);
+	nr = o.nr ? order__compare(&o, shifts, false) : -ENOENT;
+	/* Nobody knows which stacks are of one thread: is a launch like the next one? */
+	if (nr == -ENOENT) {
+		order__run(&o, true);
+		nr = order__compare(&o, shifts, true);
+	}
+out:
+	free(o.steps);
+	free(o.turns);
+	return nr;
+}

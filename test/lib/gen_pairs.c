@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - a recording in two files whose truth is known
+ * gen_pairs verdict TRUTH <PERF - what xpumerge -f perf made of it
+ *
+ * Each thread goes round: it works, it comes to a launch, where one tool takes its stack, it makes
+ * the call, which the other tool sees, and the call returns. So a stack is always between the call
+ * before and its own. Launch i takes i + 1 ns on the device, by which its kernel is known again.
+ *
+ * Times are in us, shares from 0 to 1. "jitter" is of the way from the stack to its call, at least
+ * "delay"; "work" is of the way from a call's end to the next stack, at least "gap"; "shape" says how
+ * both are distributed. Every "burst" launches, work takes "pause" more.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct opts {
+	double nr, threads, procs, devices, kernels, paths, seed;
+	double gap, work, delay, jitter, dur, dur_jitter, noise;
+	double burst, pause;
+	double lost, lost_calls, lost_works, cut;
+	double offset, drift;		/* ms, ppm */
+	double loop, own, apart;
+	const char *shape;		/* of times: uniform, exp */
+	const char *tids;		/* same, other, pid */
+	const char *names;		/* none, nvcc, hip, plain, caller, template */
+	const char *kernel;		/* mangled, demangled */
+};
+
+struct launch {
+	double stack_ns, call_ns, end_ns;
+	uint32_t thread, kernel, path;
+	bool has_stack, has_call;
+};
+
+struct event {
+	double time_ns;
+	uint32_t launch;
+};
+
+static const uint64_t base_ns = 17000000000000ull;
+static uint64_t seed;
+
+static double uniform(void)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (seed >> 11) * 0x1p-53;
+}
+
+/* At least @least, and @more on average if that is exponential, at most if it is uniform; in ns. */
+static double time_of(const struct opts *o, double least, double more)
+{
+	double u = uniform();
+
+	return 1000 * (least + more * (strcmp(o->shape, "exp") ? u : -log(1 - u)));
+}
+
+static void set(struct opts *o, const char *key, const char *value)
+{
+	const struct {
+		const char *key;
+		double *value;
+	} numbers[] = {
+		{ "nr", &o->nr }, { "threads", &o->threads }, { "procs", &o->procs },
+		{ "devices", &o->devices }, { "kernels", &o->kernels }, { "paths", &o->paths },
+		{ "seed", &o->seed }, { "gap", &o->gap }, { "work", &o->work },
+		{ "delay", &o->delay }, { "jitter", &o->jitter }, { "dur", &o->dur },
+		{ "dur_jitter", &o->dur_jitter }, { "noise", &o->noise }, { "burst", &o->burst },
+		{ "pause", &o->pause }, { "lost", &o->lost }, { "lost_calls", &o->lost_calls },
+		{ "lost_works", &o->lost_works }, { "cut", &o->cut }, { "offset", &o->offset },
+		{ "drift", &o->drift }, { "loop", &o->loop }, { "own", &o->own },
+		{ "apart", &o->apart },
+	};
+	const struct {
+		const char *key;
+		const char **value;
+	} words[] = {
+		{ "shape", &o->shape }, { "tids", &o->tids }, { "names", &o->names },
+		{ "kernel", &o->kernel },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!strcmp(key, numbers[i].key)) {
+			*numbers[i].value = atof(value);
+			return;
+		}
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(key, words[i].key)) {
+			*words[i].value = value;
+			return;
+		}
+	fprintf(stderr, "gen_pairs: unknown key %s\n", key);
+	exit(2);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Kernels are functions, templates or in a namespace, as their number says. */
+static void print_kernel(FILE *f, const struct opts *o, uint32_t k, bool mangled)
+{
+	char name[32];
+	int len = snprintf(name, sizeof(name), "kern_%u", k / 3);
+
+	if (!strcmp(o->names, "plain"))
+		fprintf(f, "%s_%u", name, k % 3);
+	else if (k % 3 == 0)
+		fprintf(f, mangled ? "_Z%d%sPfi" : "%.0d%s(float*, int)", mangled ? len : 0, name);
+	else if (k % 3 == 1)
+		fprintf(f, mangled ? "_ZN2ns%d%sEPd" : "%.0dns::%s(double*)", mangled ? len : 0, name);
+	else
+		fprintf(f, mangled ? "_Z%d%sIfLi4EEvPT_" : "%.0dvoid %s<float, 4>(float*)",
+			mangled ? len : 0, name);
+}
+
+/* Prints the frames between the program's own function and cudaLaunchKernel. */
+static void print_stub(FILE *f, const struct opts *o, uint32_t k)
+{
+	if (!strcmp(o->names, "none"))
+		return;
+	if (!strcmp(o->names, "plain")) {
+		fprintf(f, "__device_stub__kern_%u_%u;", k / 3, k % 3);
+	} else if (!strcmp(o->names, "caller")) {
+		print_kernel(f, o, k, false);
+		fputc(';', f);
+	} else if (!strcmp(o->names, "hip")) {
+		fprintf(f, k % 3 == 0 ? "__device_stub__kern_%u(float*, int);" :
+			   k % 3 == 1 ? "ns::__device_stub__kern_%u(double*);" :
+			   "void __device_stub__kern_%u<float, 4>(float*);", k / 3);
+	} else {
+		fputs("__device_stub_", f);
+		print_kernel(f, o, k, true);
+		fputs(k % 3 == 0 ? "(float*, int)" : "(float*)", f);
+		fputs(";cudaLaunchKernel<char>(char const*, dim3, dim3, void**);", f);
+	}
+}
+
+/* ---- what happens --------------------------------------------------------------------------- */
+
+static uint32_t kernel_of(const struct opts *o, uint32_t thread, uint32_t step)
+{
+	uint32_t nr = o->kernels, k;
+
+	k = o->loop ? step % (uint32_t)o->loop * 2654435761u % nr : uniform() * nr;
+	return o->own ? k + thread * nr : k;
+}
+
+static void run(const struct opts *o, struct launch *launches)
+{
+	uint32_t nr = o->nr, nr_threads = o->threads, t, i, step;
+	double at;
+
+	for (t = 0; t < nr_threads; t++) {
+		at = 1e3 * o->apart * uniform();
+		for (i = t, step = 0; i < nr; i += nr_threads, step++) {
+			struct launch *l = &launches[i];
+
+			at += time_of(o, o->gap, o->work);
+			if (o->burst && step % (uint32_t)o->burst == 0)
+				at += 1000 * o->pause * (0.5 + uniform());
+			l->stack_ns = at;
+			at += time_of(o, o->delay, o->jitter);
+			l->call_ns = at;
+			at += time_of(o, o->dur, o->dur_jitter);
+			l->end_ns = at;
+			l->thread = t;
+			l->kernel = kernel_of(o, t, step);
+			l->path = l->kernel + (uint32_t)(o->kernels * (o->own ? nr_threads : 1)) *
+				  (uint32_t)(o->paths * uniform());
+			l->has_stack = uniform() >= o->lost;
+			l->has_call = uniform() >= o->lost_calls;
+			/* One tool began late, and the other ended early. */
+			if (o->cut && step < o->cut)
+				l->has_call = false;
+			if (o->cut && i + o->cut * nr_threads >= nr)
+				l->has_stack = false;
+		}
+	}
+	for (i = 0; i < nr; i++)
+		launches[i].stack_ns = launches[i].stack_ns * (1 + o->drift * 1e-6) +
+				       1e6 * o->offset + 1000 * o->noise * uniform();
+}
+
+static int event__compare(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->launch > y->launch) - (x->launch < y->launch);
+}
+
+static uint64_t tid_of(const struct opts *o, uint32_t thread, bool gpu)
+{
+	uint32_t proc = thread % (uint32_t)o->procs;
+
+	if (!gpu && !strcmp(o->tids, "pid"))
+		return 1000 + 100 * proc;
+	if (gpu && !strcmp(o->tids, "other"))
+		return 0xe7000000 - (uint32_t)(thread * 2654435761u) / 256;
+	return 1000 + 100 * proc + thread / (uint32_t)o->procs;
+}
+
+static void write_stack(FILE *f, const struct opts *o, const struct launch *l)
+{
+	fprintf(f, "%" PRIu64 " app %u %" PRIu64 " 0 main;site_%u;", base_ns + (int64_t)l->stack_ns,
+		1000 + 100 * (l->thread % (uint32_t)o->procs), tid_of(o, l->thread, false), l->path);
+	print_stub(f, o, l->kernel);
+	fputs("cudaLaunchKernel\n", f);
+}
+
+static void write_call(FILE *f, const struct opts *o, const struct launch *l, uint32_t i)
+{
+	uint64_t start = base_ns + (uint64_t)l->call_ns, end = base_ns + (uint64_t)l->end_ns;
+
+	fprintf(f, "{\"type\":\"RUNTIME\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"name\":"
+		"\"cudaLaunchKernel_v7000\",\"correlationId\":%u,\"processId\":%u,\"threadId\":%"
+		PRIu64 "}\n", start, end, i + 1, 1000 + 100 * (l->thread % (uint32_t)o->procs),
+		tid_of(o, l->thread, true));
+	if (uniform() < o->lost_works)
+		return;
+	fprintf(f, "{\"type\":\"CONCURRENT_KERNEL\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"name\":\"", end + 1000, end + 1000 + i + 1);
+	print_kernel(f, o, l->kernel, !strcmp(o->kernel, "mangled"));
+	fprintf(f, "\",\"correlationId\":%u,\"grid\":[1,1,1],\"block\":[32,1,1],\"deviceId\":%u,"
+		"\"streamId\":7}\n", i + 1, l->thread % (uint32_t)o->devices);
+}
+
+static int make(const struct opts *o, const char *cpu_name, const char *gpu_name,
+		const char *truth_name)
+{
+	uint32_t nr = o->nr, nr_cpu = 0, nr_gpu = 0, i;
+	struct launch *launches = calloc(nr + 1, sizeof(*launches));
+	struct event *stacks = calloc(nr + 1, sizeof(*stacks));
+	struct event *calls = calloc(nr + 1, sizeof(*calls));
+	FILE *cpu = fopen(cpu_name, "w"), *gpu = fopen(gpu_name, "w");
+	FILE *truth = fopen(truth_name, "w");
+
+	if (!launches || !stacks || !calls || !cpu || !gpu || !truth) {
+		perror("gen_pairs");
+		return 2;
+	}
+	run(o, launches);
+	for (i = 0; i < nr; i++) {
+		if (launches[i].has_stack)
+			stacks[nr_cpu++] = (struct event){ launches[i].stack_ns, i };
+		if (launches[i].has_call)
+			calls[nr_gpu++] = (struct event){ launches[i].call_ns, i };
+		fprintf(truth, "%u %d\n", launches[i].path, launches[i].has_stack);
+	}
+	qsort(stacks, nr_cpu, sizeof(*stacks), event__compare);
+	qsort(calls, nr_gpu, sizeof(*calls), event__compare);
+	for (i = 0; i < nr_cpu; i++)
+		write_stack(cpu, o, &launches[stacks[i].launch]);
+	for (i = 0; i < nr_gpu; i++)
+		write_call(gpu, o, &launches[calls[i].launch], calls[i].launch);
+	free(calls);
+	free(stacks);
+	free(launches);
+	return fclose(cpu) || fclose(gpu) || fclose(truth);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------ */
+
+/* A launch said to have no stack is wrong if it has one. */
+static int verdict(const char *truth_name)
+{
+	unsigned long right = 0, wrong = 0, uncertain = 0, none = 0, nr = 0, i, path;
+	struct { uint32_t path; int has_stack; } *truth = NULL;
+	FILE *f = fopen(truth_name, "r");
+	char line[4096], *p;
+	uint32_t site;
+	int has_stack;
+	enum { LOST, UNCERTAIN, NONE, SITE } what = LOST;
+
+	if (!f) {
+		perror(truth_name);
+		return 2;
+	}
+	while (fscanf(f, "%u %d", &site, &has_stack) == 2) {
+		truth = realloc(truth, (nr + 1) * sizeof(*truth));
+		if (!truth)
+			abort();
+		truth[nr].path = site;
+		truth[nr++].has_stack = has_stack;
+	}
+	fclose(f);
+	for (i = nr, path = 0; fgets(line, sizeof(line), stdin);) {
+		p = strstr(line, " gpu-time:");
+		if (p) {
+			while (p > line && p[-1] != ' ')
+				p--;
+			i = strtoul(p, NULL, 10) - 1;
+			what = LOST;
+		} else if (strstr(line, " [uncertain] ")) {
+			what = UNCERTAIN;
+		} else if (strstr(line, " [no stack] ")) {
+			what = NONE;
+		} else if ((p = strstr(line, " site_"))) {
+			what = SITE;
+			path = strtoul(p + 6, NULL, 10);
+		} else if (*line == '\n' && i < nr) {
+			if (what == SITE && path == truth[i].path)
+				right++;
+			else if (what == SITE || (what == NONE && truth[i].has_stack))
+				wrong++;
+			else if (what == NONE)
+				none++;
+			else
+				uncertain++;
+			i = nr;
+		}
+	}
+	free(truth);
+	printf("%lu %lu %lu %lu\n", right, wrong, uncertain, none);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct opts o = {
+		.nr = 2000, .threads = 1, .procs = 1, .devices = 1, .kernels = 30, .paths = 1,
+		.gap = 0.3, .work = 20, .delay = 1, .jitter = 3, .dur = 2, .dur_jitter = 1,
+		.offset = 370, .apart = 5000, .shape = "uniform", .tids = "same",
+		.names = "none", .kernel = "mangled",
+	};
+	int n;
+
+	if (argc == 3 && !strcmp(argv[1], "verdict"))
+		return verdict(argv[2]);
+	if (argc < 4) {
+		fputs("usage: gen_pairs CPU GPU TRUTH [KEY=VALUE...] | verdict TRUTH\n", stderr);
+		return 2;
+	}
+	for (n = 4; n < argc; n++) {
+		char *value = strchr(argv[n], '=');
+
+		if (!value)
+			return 2;
+		*value = 0;
+		set(&o, argv[n], value + 1);
+	}
+	seed = 1234567 + (uint64_t)o.seed * 7919;
+	return make(&o, argv[1], argv[2], argv[3]);
+}

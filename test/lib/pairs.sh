@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=sh
+# pairs.sh - launches whose truth is known, imported from two files: right, wrong, uncertain
+#
+# pairs NAMED "KEY=VALUE ...": calls row NAMED KEYS RIGHT WRONG UNCERTAIN NONE for it. NAMED is 1
+# where the stacks name their kernels, and that tells their call paths. A launch that is said to have
+# lost its stack, but has not, is wrong.
+
+pairs() {
+	# shellcheck disable=SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $2 || exit 1
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
+	# shellcheck disable=SC2046 # words are arguments
+	row "$1" "$2" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out)
+}
+
+# The small table: what the suite runs.
+pairs_table() {
+	burst="gap=0.3 work=0.2 burst=200 pause=1000"
+	tight="gap=0.3 work=0.2"
+	named="names=nvcc"
+	for seed in 1 2 3; do
+		pairs 0 "$burst seed=$seed nr=4000"
+	done
+	pairs 0 "$burst lost=0.01 lost_calls=0.01"
+	pairs 0 "$burst kernels=1"
+	pairs 1 "$burst $named lost=0.01 lost_calls=0.01"
+	pairs 1 "$burst names=hip kernel=demangled lost=0.01"
+	pairs 1 "$burst names=plain"
+	pairs 1 "$burst names=caller kernel=demangled"
+	pairs 0 "$tight"
+	pairs 0 "$tight lost=0.01"
+	pairs 0 "$tight lost=0.01 shape=exp"
+	pairs 0 "$tight shape=exp jitter=10"
+	pairs 1 "$tight $named lost=0.01 shape=exp"
+	pairs 1 "$tight $named lost=0.02 lost_calls=0.02 kernels=3"
+	pairs 1 "$tight $named cut=37 kernels=6"
+	pairs 0 "$tight cut=1"
+	pairs 0 "$tight cut=37"
+	pairs 0 "gap=0.1 work=0.1 jitter=0.2 delay=0.2 dur=0.5 lost=0.01"
+	pairs 1 "gap=0.1 work=0.1 jitter=0.2 delay=0.2 dur=0.5 lost=0.01 $named"
+	pairs 0 "work=30 shape=exp"
+	pairs 0 "work=30 shape=exp lost=0.01 lost_calls=0.01 nr=8000"
+	pairs 0 "work=30 shape=exp drift=40 lost=0.01"
+	pairs 0 "work=1000 shape=exp jitter=10 lost=0.01 drift=-40"
+	pairs 0 "work=1000 shape=exp jitter=10 loop=50 lost=0.01"
+	pairs 1 "work=1000 $named jitter=500 lost=0.01 drift=40"
+	pairs 0 "loop=50 $burst lost=0.01"
+	pairs 1 "loop=50 $burst $named lost=0.01"
+	pairs 0 "gap=100 work=0.001 lost=0.01"
+	pairs 1 "gap=100 work=0.001 lost=0.01 $named"
+	pairs 1 "gap=100 work=0.001 lost=0.01 $named kernels=2"
+	for tids in same other pid; do
+		pairs 0 "threads=8 work=60 shape=exp lost=0.01 tids=$tids"
+		pairs 0 "threads=8 $burst tids=$tids"
+		pairs 0 "threads=8 $tight lost=0.01 tids=$tids"
+		pairs 1 "threads=8 work=60 shape=exp lost=0.01 $named tids=$tids"
+		pairs 1 "threads=8 $burst $named lost=0.01 tids=$tids"
+		pairs 1 "threads=8 $tight $named lost=0.01 own=1 kernels=4 tids=$tids"
+		pairs 0 "threads=64 work=200 shape=exp nr=6400 tids=$tids"
+		pairs 1 "threads=64 work=200 shape=exp nr=6400 lost=0.01 $named tids=$tids"
+		pairs 1 "threads=64 $burst nr=6400 kernels=200 $named names=template tids=$tids"
+	done
+	pairs 0 "threads=8 procs=2 devices=2 work=60 shape=exp lost=0.01"
+	pairs 1 "threads=8 procs=4 devices=4 $burst $named lost=0.01 tids=pid"
+	pairs 1 "threads=4 $burst $named lost_works=0.1 lost=0.01"
+	pairs 1 "threads=4 $tight $named paths=5 kernels=3 lost=0.01"
+	pairs 0 "threads=8 $tight $named paths=5 kernels=3 lost=0.01 tids=pid"
+	pairs 0 "paths=5 kernels=3 $burst noise=0.1"
+	pairs 0 "nr=20 work=1000"
+	pairs 0 "nr=20 lost=0.1 lost_calls=0.1"
+	pairs 1 "nr=100 $tight $named"
+}
+
+# Many more: each of the things that vary with each other one, in turns.
+pairs_grid() {
+	seed=100
+	for threads in 1 2 8 64; do
+	for tids in same other pid; do
+	for gap in "gap=0.1 work=0.2" "gap=0.3 work=0.2 burst=200 pause=1000" "gap=1 work=10 shape=exp" \
+		"gap=10 work=100 shape=exp" "gap=100 work=900"; do
+	for jitter in "delay=0.2 jitter=0.5" "delay=1 jitter=10"; do
+	for lost in "" "lost=0.01" "lost=0.02 lost_calls=0.02"; do
+	for names in none nvcc; do
+		seed=$((seed + 1))
+		# Another one of these each time.
+		set -- kernels=1 kernels=3 kernels=30 kernels=200 loop=10 own=1 drift=40 drift=-40 noise=0.1 \
+			"procs=2 devices=2" cut=1 lost_works=0.05 dur_jitter=0.1 paths=3
+		shift $((seed % $#))
+		case $1 in procs*) [ $threads -gt 1 ] || continue ;; esac
+		named=1
+		[ $names = none ] || [ "$1" = paths=3 ] && named=0
+		pairs $named "threads=$threads tids=$tids $gap $jitter $lost names=$names $1 seed=$seed nr=4000"
+	done
+	done
+	done
+	done
+	done
+	done
+}
