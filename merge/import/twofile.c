@@ -421,6 +421,19 @@ static bool twofiles__compare_pids(struct twofiles *t)
 	return same;
 }
 
+/* Return: the process and thread of each lane, first of the stacks, then of the launches; or NULL. */
+static uint64_t *twofiles__tids(const struct twofiles *t)
+{
+	size_t nr_cpu = t->cpu_lanes.nr, nr_gpu = t->gpu_lanes.nr, i;
+	uint64_t *tids = calloc(nr_cpu + nr_gpu + 1, sizeof(*tids));
+
+	for (i = 0; tids && i < nr_cpu; i++)
+		tids[i] = ID_KEY(t->cpu_lanes.v[i].pid, t->cpu_lanes.v[i].tid);
+	for (i = 0; tids && i < nr_gpu; i++)
+		tids[nr_cpu + i] = ID_KEY(t->gpu_lanes.v[i].pid, t->gpu_lanes.v[i].tid);
+	return tids;
+}
+
 static int twofiles__align(struct twofiles *t, struct align *a, const struct align_opts *opts)
 {
 	size_t nr_cpu = t->events.nr, nr_gpu = t->launches.nr;
@@ -470,18 +483,13 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 	cpu.nr_threads = t->cpu_lanes.nr;
 	gpu.nr_threads = t->gpu_lanes.nr;
 	if (!err)
-		tids = calloc(cpu.nr_threads + gpu.nr_threads + 1, sizeof(*tids));
-	if (tids) {
-		for (i = 0; i < cpu.nr_threads; i++)
-			tids[i] = ID_KEY(t->cpu_lanes.v[i].pid, t->cpu_lanes.v[i].tid);
-		for (i = 0; i < gpu.nr_threads; i++)
-			tids[cpu.nr_threads + i] = ID_KEY(t->gpu_lanes.v[i].pid,
-							  t->gpu_lanes.v[i].tid);
+		tids = twofiles__tids(t);
+	if (!err && !tids)
+		err = -ENOMEM;
+	if (!err) {
 		cpu.tids = tids;
 		gpu.tids = tids + cpu.nr_threads;
 		err = align__run(a, &cpu, &gpu, opts);
-	} else if (!err) {
-		err = -ENOMEM;
 	}
 	free(tids);
 	free(events);

@@ -80,6 +80,48 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 #define NAMELESS	NO_INDEX
 
 /*
+ * Lists the launches of each group: those of its name, and all of its kind and thread for stacks
+ * without a name.
+ * @places: by launch: its kind and thread
+ */
+static int aligner__list(struct aligner *al, const struct idmap *groups, const uint32_t *places)
+{
+	const struct align_side *gpu = al->gpu.in;
+	uint32_t i, k, at, group;
+	size_t nr_listed = 0;
+
+	/*
+	 * First the counts, two places on; then, summed up, where the group before begins; then
+	 * where that ends.
+	 */
+	for (i = 0; i < gpu->nr; i++)
+		for (k = 0; k < 2; k++)
+			if (idmap__get(groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
+						       NAMELESS), &group)) {
+				al->begin[group + 2]++;
+				nr_listed++;
+			}
+	for (i = 2; i < al->nr_groups + 2; i++)
+		al->begin[i] += al->begin[i - 1];
+	al->time = malloc((nr_listed + 1) * sizeof(*al->time));
+	al->launch = malloc((nr_listed + 1) * sizeof(*al->launch));
+	if (!al->time || !al->launch)
+		return -ENOMEM;
+	for (i = 0; i < gpu->nr; i++)
+		for (k = 0; k < 2; k++)
+			if (idmap__get(groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
+						       NAMELESS), &group)) {
+				at = al->begin[group + 1]++;
+				al->launch[at] = i;
+				al->time[at] = al->gpu.time[i];
+			}
+	for (i = 0; i < al->nr_groups; i++)
+		al->group_rate[i] = fmax(al->begin[i + 1] - al->begin[i], 1) /
+				    fmax(al->gpu.span, 1e6);
+	return 0;
+}
+
+/*
  * Launches and stacks of one kind are a group; and of one thread, where ids are believed; and of
  * one name, where names are known. Stacks without a name may be of any launch, and launches without
  * one may have any stack.
@@ -88,10 +130,9 @@ static int aligner__group(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
 	uint32_t *threads = calloc(gpu->nr_threads + cpu->nr_threads + 1, sizeof(*threads));
-	uint32_t *places = malloc(gpu->nr * sizeof(*places)), *cpu_threads, i, at, place, k, group;
+	uint32_t *places = malloc(gpu->nr * sizeof(*places)), *cpu_threads, i, place;
 	struct idmap numbers = { 0 }, groups = { 0 };
 	uint32_t nr_nameless = 0;
-	size_t nr_listed = 0;
 	bool named;
 	int err;
 
@@ -125,39 +166,8 @@ static int aligner__group(struct aligner *al)
 	al->group_rate = calloc(al->nr_groups + 1, sizeof(*al->group_rate));
 	if (!al->begin || !al->cursor || !al->group_rate)
 		err = -ENOMEM;
-	if (err)
-		goto out;
-	/*
-	 * First the counts, two places on; then, summed up, where the group before begins; then
-	 * where that ends.
-	 */
-	for (i = 0; i < gpu->nr; i++)
-		for (k = 0; k < 2; k++)
-			if (idmap__get(&groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
-						       NAMELESS), &group)) {
-				al->begin[group + 2]++;
-				nr_listed++;
-			}
-	for (i = 2; i < al->nr_groups + 2; i++)
-		al->begin[i] += al->begin[i - 1];
-	al->time = malloc((nr_listed + 1) * sizeof(*al->time));
-	al->launch = malloc((nr_listed + 1) * sizeof(*al->launch));
-	if (!al->time || !al->launch) {
-		err = -ENOMEM;
-		goto out;
-	}
-	for (i = 0; i < gpu->nr; i++)
-		for (k = 0; k < 2; k++)
-			if (idmap__get(&groups, ID_KEY(places[i], k ? 0 : gpu->events[i].name ?:
-						       NAMELESS), &group)) {
-				at = al->begin[group + 1]++;
-				al->launch[at] = i;
-				al->time[at] = al->gpu.time[i];
-			}
-	for (i = 0; i < al->nr_groups; i++)
-		al->group_rate[i] = fmax(al->begin[i + 1] - al->begin[i], 1) /
-				    fmax(al->gpu.span, 1e6);
-out:
+	if (!err)
+		err = aligner__list(al, &groups, places);
 	idmap__free(&groups);
 	idmap__free(&numbers);
 	free(places);
