@@ -36,7 +36,10 @@ beside() {		# beside NAME PID
 
 # Prints an honest program's launches in a recording, and how many of them are wrong.
 honest() {		# honest NAME PID
-	xpumerge -i "$1.data" --pid "$2" -f folded --unit count -o honest.folded 2>honest.log
+	# A long run has hundreds of them, and a recording of a gigabyte: it is read once.
+	[ -e "$1.by_pid" ] ||
+		xpumerge -i "$1.data" --by pid,comm -f folded --unit count -o "$1.by_pid" 2>honest.log
+	sed -n "s/^\[pid $2\];//p" "$1.by_pid" >honest.folded
 	perl -ne '
 		my ($path, $n) = /^(.*) (\d+)$/ or next;
 		my @frames = split /;/, $path;
