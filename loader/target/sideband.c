@@ -285,20 +285,6 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	return true;
 }
 
-/* Counts the processes of which the events before @until_ns had no mappings, either. */
-static void sideband__count_missing(struct sideband *s, uint64_t until_ns)
-{
-	struct adopted *a;
-
-	for (a = s->adopted; a; a = a->hh.next) {
-		if (!a->missing || a->since_ns >= until_ns)
-			continue;
-		a->missing = false;
-		s->nr_missing--;
-		s->nr_lost++;
-	}
-}
-
 /* Forgets ended processes whose pids no new process has. */
 static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 {
@@ -309,7 +295,7 @@ static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 	s->swept_ns = now_ns;
 	HASH_ITER(hh, s->adopted, a, next)
 		if (a->ended_ns && a->since_ns <= a->ended_ns && a->allowed_ns <= a->ended_ns &&
-		    now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
+		    !a->missing && now_ns > a->ended_ns && now_ns - a->ended_ns > SWEEP_NS)
 			table_remove(s->adopted, a);
 }
 
@@ -361,8 +347,7 @@ static void adopt_child(struct sideband *s, const struct task_event *fork)
 		adopted__forget(c, fork->time_ns);
 	if (takes_child(s, p, c, fork->time_ns))
 		adopt(s, child, fork->time_ns);
-	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns &&
-		 !c->missing)
+	else if (c && !c->since_ns && !c->allowed_ns && !c->stopped_ns && !c->ended_ns)
 		table_remove(s->adopted, c);
 }
 
@@ -522,33 +507,6 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 	return false;
 }
 
-/* Whether the event's process is adopted. Adopts the children of adopted processes. */
-static bool wanted(struct sideband *s, const struct perf_event_header *hdr)
-{
-	const struct task_event *task = (const void *)hdr;
-	struct adopted *a;
-
-	if (!s->chooses || hdr->type == PERF_RECORD_LOST)
-		return true;
-	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
-	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
-		return false;
-	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid) {
-		adopt_child(s, task);
-		recent__forget(s->recent, task->pid);
-	}
-	a = find_adopted(s, task->pid);		/* the pid is the first field of all these events */
-	if (!a) {
-		recent__add(s->recent, task->pid, is_exec(hdr), event_time(hdr), hdr);
-		return false;
-	}
-	if (is_exec(hdr) && a->missing && event_time(hdr) <= a->since_ns) {
-		a->missing = false;
-		s->nr_missing--;
-	}
-	return allowed(s, a, hdr);
-}
-
 static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
 	switch (hdr->type) {
@@ -568,6 +526,83 @@ static void write_event(struct sideband *s, const struct perf_event_header *hdr,
 	default:
 		break;
 	}
+}
+
+/* ---- processes that ended before their mappings were read ------------------------------------ */
+
+struct claim {
+	struct sideband *s;
+	struct writer *w;
+	uint64_t since_ns;
+	bool first, whole;
+};
+
+/* The image that was reported is the one that ran then: a later one may be another user's. */
+static void claim_event(void *ctx, const struct perf_event_header *hdr)
+{
+	struct claim *c = ctx;
+	bool before = event_time(hdr) <= c->since_ns;
+
+	if (c->first)
+		c->whole = before;
+	c->first = false;
+	if (before || !c->s->restricted)
+		write_event(c->s, hdr, c->w);
+	else
+		c->s->nr_lost++;
+}
+
+/* Writes the events of @a up to since_ns, which have all been read. */
+static void claim_events(struct sideband *s, struct adopted *a, struct writer *w)
+{
+	struct claim c = { .s = s, .w = w, .since_ns = a->since_ns, .first = true };
+
+	recent__take(s->recent, a->pid, claim_event, &c);
+	s->nr_lost += !c.whole;
+	a->missing = false;
+	s->nr_missing--;
+}
+
+static void claim_all(struct sideband *s, uint64_t until_ns, struct writer *w)
+{
+	struct adopted *a;
+
+	for (a = s->adopted; a && s->nr_missing; a = a->hh.next)
+		if (a->missing && a->since_ns < until_ns)
+			claim_events(s, a, w);
+}
+
+/* ---- the rings ------------------------------------------------------------------------------- */
+
+/*
+ * Whether the event is to be written. Adopts the children of adopted processes. Keeps the event if
+ * its process may be adopted for the time when it happened.
+ */
+static bool wanted(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
+{
+	const struct task_event *task = (const void *)hdr;
+	uint64_t time_ns;
+	struct adopted *a;
+
+	if (!s->chooses || hdr->type == PERF_RECORD_LOST)
+		return true;
+	if (hdr->type != PERF_RECORD_MMAP2 && hdr->type != PERF_RECORD_COMM &&
+	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
+		return false;
+	time_ns = event_time(hdr);
+	a = find_adopted(s, task->pid);		/* the pid is the first field of all these events */
+	if (a && a->missing && time_ns > a->since_ns)
+		claim_events(s, a, w);
+	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid) {
+		adopt_child(s, task);
+		recent__forget(s->recent, task->pid);
+		a = find_adopted(s, task->pid);
+	}
+	if (!a || a->missing) {
+		recent__add(s->recent, task->pid, is_exec(hdr), time_ns, hdr);
+		return false;
+	}
+	return allowed(s, a, hdr);
 }
 
 /* Return: the next event, in one piece. */
@@ -617,7 +652,7 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 	}
 	while ((ring = sideband__oldest(s)) && ring->next_ns < until_ns) {
 		hdr = cpu_ring__next(ring, s->event);
-		if (wanted(s, hdr))
+		if (wanted(s, hdr, w))
 			write_event(s, hdr, w);
 		if (s->waits)
 			break;
@@ -625,8 +660,8 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 		sideband__look(s, ring);
 	}
-	if (s->nr_missing && !s->waits)
-		sideband__count_missing(s, until_ns);
+	if (!s->waits)
+		claim_all(s, until_ns, w);
 	sideband__sweep(s, clock__now());
 }
 
@@ -756,44 +791,18 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 	memcpy(r->comm, comm, sizeof(r->comm) - 1);
 }
 
-/* ---- processes that have ended already ------------------------------------------------------- */
-
-struct claim {
-	struct sideband *s;
-	struct writer *w;
-	const struct adopted *adopted;
-	bool first, whole;
-};
-
-/* The image that was reported is the one that ran then: a later one may be another user's. */
-static void claim_event(void *ctx, const struct perf_event_header *hdr)
-{
-	struct claim *c = ctx;
-	bool before = event_time(hdr) <= c->adopted->since_ns;
-
-	if (c->first)
-		c->whole = before;
-	c->first = false;
-	if (before || !c->s->restricted)
-		write_event(c->s, hdr, c->w);
-	else
-		c->s->nr_lost++;
-}
-
 /*
- * Writes the last events of a process whose number may be another one's by now. Where its exec is
- * not among them, it may still be in the rings.
+ * The last events of an ended process, whose number may be another one's by now: some may still be
+ * in the rings.
  */
-static void adopt_ended(struct sideband *s, pid_t pid, struct writer *w)
+static void adopt_ended(struct sideband *s, pid_t pid)
 {
 	struct adopted *a = find_adopted(s, pid);
-	struct claim c = { .s = s, .w = w, .adopted = a, .first = true };
 
 	if (!a)
 		return;
-	recent__take(s->recent, pid, claim_event, &c);
-	a->missing = !c.whole;
-	s->nr_missing += a->missing;
+	a->missing = true;
+	s->nr_missing++;
 }
 
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
@@ -812,7 +821,7 @@ void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct wr
 	if (synthesize_maps(s, pid, time_ns, w))
 		recent__forget(s->recent, pid);
 	else
-		adopt_ended(s, pid, w);
+		adopt_ended(s, pid);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))

@@ -265,6 +265,25 @@ is $? 0 "-a: status" || diag "$(cat all.log)"
 all_in home/all 303 "-a: each launch of the user's, and no other"
 like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process"
+
+# Two programs of the user's that end before xpuload reads of them: of the first its exec has been read.
+(cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
+	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
+ended_pid=$!
+awake home/ended
+start late setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" "$live" -s 1800 -i
+sleep 0.5
+kill -STOP $ended_pid
+ask late "burst 10" >/dev/null
+finish late
+as $user env LD_PRELOAD="$shim" "$exact" -t 2 -n 1000 >/dev/null 2>&1
+kill -CONT $ended_pid
+leave ended
+like "$(cat ended.log)" ' 3 processes;.* lost 0$' "-a, ended before it is read: nothing is lost"
+like "$(verdict home/ended)" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 ' \
+	"-a, ended before it is read: each launch is in its place" || diag "$(cat home/ended.mlog)"
+hasnt home/ended.data "-a, ended before it is read"
+
 inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
 awake roots_all
