@@ -45,7 +45,7 @@ struct python_walk {
 	__u32 *nr;
 	struct xpu_python_frame *out;
 	__u64 *hash;			/* of the frames; or NULL */
-	void *window;			/* a copy of WINDOW_BYTES of memory ... ... */
+	void *window;			/* a copy of WINDOW_BYTES of memory ... */
 	__u64 start;			/* ... from here on */
 	__u32 window_bytes;
 	__u32 frame_bytes;		/* to be read of a frame ... */

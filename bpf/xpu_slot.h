@@ -28,7 +28,7 @@ struct xpu_slot {
 	__u32	size;			/* sizeof(struct xpu_slot), as the shim was compiled */
 	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
 	__u32	cbid;			/* CUPTI callback id of the API call; 0: no call, this
-					 * thread only announces its slot ... ... */
+					 * thread only announces its slot ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
 	__u16	flags;			/* XPU_CHAIN_* of frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
@@ -42,7 +42,7 @@ struct xpu_slot {
 	/* If wait_ns is not 0, this is no launch: a call that waited for the device is over. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* the object of the wait, in CUPTI's ids ... ... */
+	__u32	wait_context;		/* the object of the wait, in CUPTI's ids ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
 	__u32	in_call;		/* in the slot at home: not 0 while its thread is in a call

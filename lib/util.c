@@ -10,6 +10,13 @@
 
 #define HUGE_BYTES	(2ul << 20)
 
+bool has_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && !strcmp(s + n - m, suffix);
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 void *huge__alloc(size_t bytes)

@@ -19,6 +19,9 @@
 #define min_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ < b_ ? a_ : b_; })
 #define max_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
 
+/* Whether @s ends with @suffix and has something before it. */
+bool has_suffix(const char *s, const char *suffix);
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /*

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "base/own_files.h"
 #include "target/target.h"
+#include "util.h"
 
 #define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
 

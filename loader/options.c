@@ -71,13 +71,6 @@ const char *options__habit(const char *word)
 	return cmdline__habit(habits, word);
 }
 
-bool has_suffix(const char *s, const char *suffix)
-{
-	size_t n = strlen(s), m = strlen(suffix);
-
-	return n > m && !strcmp(s + n - m, suffix);
-}
-
 /* The suffixes that -o accepts beside that of a recording. */
 static const char *const suffixes[] = {
 #define SUFFIX(id, name, suffix)	suffix,

@@ -59,7 +59,4 @@ void options__free(struct options *opts);
 /* Return: what there is in place of @word, a command of another tool's, or NULL. */
 const char *options__habit(const char *word);
 
-/* Whether @s is a name with that suffix. */
-bool has_suffix(const char *s, const char *suffix);
-
 #endif /* XPU_LOADER_OPTIONS_H */

@@ -13,6 +13,7 @@
 #include "cmdline.h"
 #include "complain.h"
 #include "formats.h"
+#include "util.h"
 #include "version.h"
 #include "write/text.h"
 
@@ -483,15 +484,7 @@ static int options__check_unit(const struct options *o)
 
 static bool is_trace_name(const char *name)
 {
-	static const char *const suffixes[] = { ".json", ".json.gz" };
-	size_t i, len = strlen(name), suffix_len;
-
-	for (i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		suffix_len = strlen(suffixes[i]);
-		if (len > suffix_len && !strcmp(name + len - suffix_len, suffixes[i]))
-			return true;
-	}
-	return false;
+	return has_suffix(name, ".json") || has_suffix(name, ".json.gz");
 }
 
 /* Takes the files of --gpu rank*.json, of which the shell makes inputs. */

@@ -28,6 +28,9 @@ enum {
 	EXIT_BAD	= 2,		/* usage, input or output */
 };
 
+#define MAX_OWN_MESSAGES	32	/* are shown of one process */
+#define MAX_MESSAGES		64	/* and of all */
+
 struct progress {
 	struct timespec start;
 	bool tty;
@@ -98,17 +101,35 @@ static void warn_root(const char *path)
 		 "better merge as that user", path, (unsigned int)st.st_uid);
 }
 
+/* The warnings of the recorded processes: a hostile one may have sent any number of them. */
+static void report_messages(const struct model *m)
+{
+	uint32_t *shown = calloc(m->machine.procs.nr + 1, sizeof(*shown));
+	uint64_t nr_shown = 0, nr_hidden = 0;
+	const struct shim_message *msg;
+
+	for (msg = m->messages.v; shown && msg < m->messages.v + m->messages.nr; msg++) {
+		if (msg->level < XPU_MESSAGE_WARNING)
+			continue;
+		if (shown[msg->proc] >= MAX_OWN_MESSAGES || nr_shown >= MAX_MESSAGES) {
+			nr_hidden++;
+			continue;
+		}
+		shown[msg->proc]++;
+		nr_shown++;
+		complain("%s (pid %" PRIu32 "): %s", model__proc_name(m, msg->proc),
+			 m->machine.procs.v[msg->proc].pid, msg->text);
+	}
+	if (nr_hidden)
+		complain("%" PRIu64 " more messages from processes are not shown: xpumerge dump "
+			 "shows them", nr_hidden);
+	free(shown);
+}
+
 static void report(const struct session *s, const struct folded_result *folded)
 {
-	size_t i;
-
 	complain_msgs(&s->msgs);
-	for (i = 0; i < s->model.messages.nr; i++)
-		if (s->model.messages.v[i].level >= XPU_MESSAGE_WARNING)
-			complain("%s (pid %" PRIu32 "): %s",
-				 model__proc_name(&s->model, s->model.messages.v[i].proc),
-				 s->model.machine.procs.v[s->model.messages.v[i].proc].pid,
-				 s->model.messages.v[i].text);
+	report_messages(&s->model);
 	if (folded->nr_rounded_away)
 		complain("%" PRIu64 " lines show 0 for less than half a unit each, %" PRIu64
 			 " ns in all: --unit ns shows them", folded->nr_rounded_away,

@@ -53,7 +53,7 @@ struct recorder_stats {
 	uint64_t nr_malformed;		/* entries that no shim makes */
 	uint64_t nr_beyond;		/* launches, samples, stacks or frames beyond a limit */
 	uint64_t nr_messages_hidden;	/* lines from targets, beyond a limit */
-	uint64_t nr_blamed;		/* processes that lost something ... ... */
+	uint64_t nr_blamed;		/* processes that lost something ... */
 	struct recorder_blame blamed[LIMIT_BLAMED];	/* ... and some of them; nr is not 0 */
 };
 

@@ -32,7 +32,7 @@
 /* A process that has generated code and perhaps a /tmp of its own. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: it shares ours ... ... */
+	int tmp_fd;			/* its /tmp; -1: it shares ours ... */
 	bool unknown;			/* ... or it is not known */
 	pid_t ns_pid;			/* its number in its own pid namespace */
 	UT_hash_handle hh;

@@ -22,7 +22,7 @@ static bool drop_prefix(const char **s, size_t *len, const char *prefix)
 	return true;
 }
 
-static bool has_suffix(const char *s, size_t len, const char *suffix)
+static bool ends_with(const char *s, size_t len, const char *suffix)
 {
 	size_t n = strlen(suffix);
 
@@ -52,7 +52,7 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 		;
 	if (left < n && left > 2 && s[left - 1] == 'v' && s[left - 2] == '_')
 		n = left - 2;
-	if (has_suffix(s, n, "_ptsz") || has_suffix(s, n, "_ptds"))
+	if (ends_with(s, n, "_ptsz") || ends_with(s, n, "_ptds"))
 		n -= 5;
 	*name = s;
 	*name_len = n;

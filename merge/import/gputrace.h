@@ -108,7 +108,7 @@ struct gputrace {
 	uint64_t nr_ends;		/* ... that end and never begin */
 	uint64_t nr_not_finite;		/* numbers like NaN */
 	uint64_t nr_other;		/* records of other kinds */
-	const char *damage;		/* JSON: the error, or NULL ... ... */
+	const char *damage;		/* JSON: the error, or NULL ... */
 	uint64_t damage_offset;		/* ... and its place; everything before it has been read */
 };
 

@@ -35,7 +35,7 @@ struct stack_event {
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* the recording's thread, 0: none yet ... ... */
+	uint32_t thread;		/* the recording's thread, 0: none yet ... */
 	uint32_t told_tid;		/* ... and its number there */
 	const char *comm;		/* its last name */
 };

@@ -70,7 +70,7 @@ struct join {
 	bool is_new;			/* it has not been returned yet */
 	bool first;			/* no record of serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
-	size_t nr_left;			/* join__finish(): entries not returned yet, ... ... */
+	size_t nr_left;			/* join__finish(): entries not returned yet, ... */
 	struct join_entry *left;	/* ... and the first one */
 	struct join_entry *slots;	/* by key */
 	size_t nr_slots;		/* 0 or a power of two */

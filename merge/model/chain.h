@@ -29,7 +29,7 @@ struct chain {
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* GRAPH_BOTH: the stack of this chain, ... ... */
+	uint32_t launched;		/* GRAPH_BOTH: the stack of this chain, ... */
 	uint32_t captured;		/* ... "[captured at]", and of this chain; else NO_INDEX */
 	uint32_t range;			/* by_range: in nvtx.ranges, or NVTX_NO_RANGE; ... */
 	uint32_t in_range;		/* ... the same call path's chain without ranges */

@@ -16,7 +16,7 @@ enum leaf_kind {
 	LEAF_PENDING,			/* a launch whose device work was never seen */
 	LEAF_CPU,			/* a thread ran: the stack says where; no name */
 	LEAF_OFF_CPU,			/* a thread was blocked: "lock", "io", "sleep", "runnable",
-					 * ... ... */
+					 * ... */
 	LEAF_GPU_WAIT,			/* a thread waited for the device: the name of the work */
 	NR_LEAF_KINDS
 };

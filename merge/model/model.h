@@ -29,7 +29,7 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* the name at the time last asked for ... ... */
+	const char *comm;		/* the name at the time last asked for ... */
 	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
 	uint64_t gpu_wait_ns;

@@ -9,7 +9,7 @@
 struct collect {
 	struct found *found;		/* filled */
 	struct model *model;		/* grows */
-	struct loss *loss;		/* gets the damage to the recording, and ... ... */
+	struct loss *loss;		/* gets the damage to the recording, and ... */
 	struct msgs *msgs;		/* ... its description */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };

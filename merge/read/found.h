@@ -40,7 +40,7 @@ struct stream_def {
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
 	struct xpu_record_counters last;	/* nr_batches 0: it never sent any */
-	struct xpu_record_counters first;	/* counters when the recording began ... ... ... */
+	struct xpu_record_counters first;	/* counters when the recording began ... */
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */
 };

@@ -18,7 +18,7 @@ typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu
 /**
  * pass__run - call @record for each record that is not inside of a batch
  * @it: tells the caller where and why the records ended
- * @from: progress, of 1000, when this pass begins ... ...
+ * @from: progress, of 1000, when this pass begins ...
  * @to: ... and when it has ended
  *
  * Return: 0, or the first result of @record that is not 0, which ends the pass.

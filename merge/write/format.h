@@ -44,7 +44,7 @@ struct format {
 	bool binary;			/* not for a terminal */
 	bool imported;			/* only of what is imported, as it is */
 	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
-	const struct format *as;	/* writes like that format, ... ... */
+	const struct format *as;	/* writes like that format, ... */
 	enum table_format table_format;	/* ... with its tables like this */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: whatever it is */

@@ -40,7 +40,7 @@
 #define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
 #define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... ... */
+#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... */
 #define STOP_PAUSES	20		/* ... repeated so many times at most */
 
 /* The CUPTI_API_VERSION from which on records have these members. */

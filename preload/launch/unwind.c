@@ -108,7 +108,7 @@ struct context {
 struct walk {
 	struct unwinder *u;
 	struct readables *spans;
-	struct readable *span;		/* the span in use ... ... */
+	struct readable *span;		/* the span in use ... */
 	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;

@@ -66,7 +66,9 @@ alongside says 100
 honest says
 is "$(grep -c "pid $hostile_pid: " all.log)" 32 "says: as many lines as a process may have"
 like "$(cat all.log)" '^xpuload: warning: 68 more messages from processes are not shown' "says: the others are counted"
-LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log
+is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "says: xpumerge shows as many"
+like "$(cat all.mlog)" ': 68 more messages from processes are not shown' "says: and counts the others"
+LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log all.mlog
 is $? 1 "says: nothing that a terminal acts on"
 unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in another order"
 

@@ -143,7 +143,7 @@ static void send_batches(long n, const char *text)
 		.hdr = { XPU_RECORD_COUNTERS, 0, sizeof(*c) }, .nr_launches = UINT64_MAX,
 		.nr_batches = UINT64_MAX,
 	};
-	m->hdr = (struct xpu_record){ XPU_RECORD_MESSAGE, XPU_MESSAGE_INFO, rest };
+	m->hdr = (struct xpu_record){ XPU_RECORD_MESSAGE, XPU_MESSAGE_WARNING, rest };
 	if (text) {
 		rest = (sizeof(*m) + strlen(text) + 8) & ~7ul;
 		m->hdr.size = rest;
