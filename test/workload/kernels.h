@@ -138,13 +138,14 @@ static inline dim3 kernels_dim3(unsigned int x)
 	KERNELS_C void name(unsigned long long ns);				\
 	KERNELS_C NOINLINE void name(unsigned long long ns)			\
 	{									\
-		static cudaKernel_t kernel;					\
+		static cudaKernel_t cached;					\
+		cudaKernel_t kernel;						\
 		void *args[] = { &ns };						\
 		cudaStream_t kstream;						\
 		dim3 grid, block;						\
 		size_t shared;							\
 										\
-		kernels_get(&kernel, (const void *)name);			\
+		kernel = kernels_get(&cached, (const void *)name);		\
 		if (__cudaPopCallConfiguration(&grid, &block, &shared, &kstream))	\
 			return;							\
 		__cudaLaunchKernel(kernel, grid, block, args, shared, kstream);	\
