@@ -272,22 +272,27 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch)
 {
+	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read, but not taken yet */
+	uint64_t nr_read = 0, nr_taken = 0;
 	struct model *m = p->model;
-	const struct xpu_record *rec, *next;
-	struct record_iter it, ahead;
 	struct arrived *arrived;
+	struct record_iter it;
 	uint32_t proc;
-	int err, i;
+	int err;
 
 	err = machine__proc(&m->machine, batch->proc_id, &proc);
 	record_iter__enter(&it, outer, batch);
-	ahead = it;
-	for (i = 0; i < JOIN_PREFETCH; i++)
-		record_iter__next(&ahead);
-	while (!err && (rec = record_iter__next(&it))) {
-		next = record_iter__next(&ahead);
-		if (next)
-			join__prefetch(p->join, JOIN_KEY(proc, work__correlation_id(next)));
+	while (!err) {
+		rec = record_iter__next(&it);
+		if (rec) {
+			join__prefetch(p->join, JOIN_KEY(proc, work__correlation_id(rec)));
+			ahead[nr_read++ % JOIN_PREFETCH] = rec;
+			if (nr_read < JOIN_PREFETCH)
+				continue;
+		} else if (nr_taken == nr_read) {
+			break;
+		}
+		rec = ahead[nr_taken++ % JOIN_PREFETCH];
 		if (rec->type == XPU_RECORD_KERNEL || rec->type == XPU_RECORD_MEMCPY ||
 		    rec->type == XPU_RECORD_MEMSET)
 			err = device__work(p, proc, rec);

@@ -352,14 +352,10 @@ static const struct match *join__next_left(struct join *j)
 	return NULL;
 }
 
-const struct match *join__next(struct join *j)
+const struct match *join__next_waiting(struct join *j)
 {
 	struct join_waiting *w = j->serving;
 
-	if (j->is_new) {
-		j->is_new = false;
-		return &j->match;
-	}
 	if (!w)
 		return join__next_left(j);
 	j->nr_works_matched++;

@@ -141,7 +141,17 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
  */
 int join__finish(struct join *j);
 
+/* For join__next(): takes a record of j->serving, or else an entry of j->left. */
+const struct match *join__next_waiting(struct join *j);
+
 /* Return: the next match, valid until the next call, or NULL if there are no more for now. */
-const struct match *join__next(struct join *j);
+static inline const struct match *join__next(struct join *j)
+{
+	if (j->is_new) {
+		j->is_new = false;
+		return &j->match;
+	}
+	return j->serving || j->nr_left ? join__next_waiting(j) : NULL;
+}
 
 #endif /* MERGE_JOIN_H */

@@ -162,11 +162,6 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 	return filter__add_text(f, kind, arg);
 }
 
-bool filter__active(const struct filter *f)
-{
-	return f && f->text.nr;
-}
-
 static bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number)
 {
 	size_t i;

@@ -69,7 +69,10 @@ void filter__free(struct filter *f);
 int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char why[128]);
 
 /* Return: whether anything was asked for; false for NULL. */
-bool filter__active(const struct filter *f);
+static inline bool filter__active(const struct filter *f)
+{
+	return f && f->text.nr;
+}
 
 static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 {

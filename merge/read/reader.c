@@ -528,7 +528,7 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 
 /* Return: NULL if there is a valid record at the walk's place, else the error. */
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
-				      uint64_t left, enum records_end *end)
+				      uint64_t left, enum records_end *end, bool *known)
 {
 	const struct record_type *types = it->nested ? batch_types : file_types;
 	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
@@ -542,8 +542,8 @@ static const char *record_iter__check(struct record_iter *it, const struct xpu_r
 		return "impossible record size";
 	if (!rec->type)
 		return "record of type 0";
-	it->known = rec->type < nr_types && types[rec->type].min;
-	if (it->known) {
+	*known = rec->type < nr_types && types[rec->type].min;
+	if (*known) {
 		max = types[rec->type].max;
 		if (rec->size < types[rec->type].min)
 			return "record too small for its type";
@@ -554,7 +554,7 @@ static const char *record_iter__check(struct record_iter *it, const struct xpu_r
 		*end = RECORDS_CUT;
 		return "record cut";
 	}
-	if (!it->known)
+	if (!*known)
 		return NULL;
 	return it->nested ? record__check_nested(rec) : record__check(rec);
 }
@@ -565,6 +565,7 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 	enum records_end end;
 	const char *what;
 	uint64_t left;
+	bool known;
 
 	while (it->end == RECORDS_MORE) {
 		rec = (const void *)(it->base + it->offset);
@@ -575,14 +576,18 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 		}
 		if (!left)
 			return record_iter__stop(it, RECORDS_WHOLE, NULL);
-		what = record_iter__check(it, rec, left, &end);
+		what = record_iter__check(it, rec, left, &end, &known);
 		if (what) {
 			record_iter__fail(it, end, what);
 			continue;
 		}
 		it->offset += rec->size;
-		it->nr_skipped += !it->known;
-		if (it->known || it->unknown_too)
+		/* To load known from @it here, with unknown_too, would wait for this store. */
+		it->known = known;
+		if (known)
+			return rec;
+		it->nr_skipped++;
+		if (it->unknown_too)
 			return rec;
 	}
 	return NULL;
