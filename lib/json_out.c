@@ -39,14 +39,6 @@ void json_out__raw(struct json_out *j, const char *s, size_t len)
 	json_out__end_at(j, p + len);
 }
 
-void json_out__line(struct json_out *j, unsigned int nr_blanks)
-{
-	json_out__raw(j, ",\n" + !j->comma, 1 + j->comma);
-	while (nr_blanks--)
-		json_out__raw(j, " ", 1);
-	j->comma = false;
-}
-
 void json_out__end_line(struct json_out *j)
 {
 	json_out__raw(j, "\n", 1);
@@ -75,14 +67,9 @@ void json_out__u64(struct json_out *j, uint64_t n)
 
 void json_out__thousandths(struct json_out *j, uint64_t n)
 {
-	char *p = json_out__digits(json_out__item(j, JSON_OUT_DIGITS + 1), n / 1000);
-	unsigned int fraction = n % 1000;
+	char *p = json_out__item(j, JSON_OUT_THOUSANDTHS);
 
-	*p++ = '.';
-	*p++ = '0' + fraction / 100;
-	*p++ = '0' + fraction / 10 % 10;
-	*p++ = '0' + fraction % 10;
-	json_out__end_at(j, p);
+	json_out__end_at(j, json_out__in_thousandths(p, n));
 	j->comma = true;
 }
 

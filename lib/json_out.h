@@ -28,6 +28,7 @@
 
 #define JSON_OUT_BYTES	(64 * 1024)
 #define JSON_OUT_DIGITS	20		/* of the largest number */
+#define JSON_OUT_THOUSANDTHS	(JSON_OUT_DIGITS + 1)
 
 struct json_out {
 	FILE *f;
@@ -75,16 +76,40 @@ JSON_OUT_INLINE char *json_out__item(struct json_out *j, size_t len)
 	return p + (j->comma && j->spaced);
 }
 
+JSON_OUT_INLINE unsigned int json_out__nr_digits(uint64_t n)
+{
+	unsigned int nr = 1;
+
+	for (; n >= 10000; n /= 10000)
+		nr += 4;
+	return nr + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
+/*
+ * Digits go to their place one by one: to copy several that were just written, the CPU would wait
+ * for them.
+ */
 JSON_OUT_INLINE char *json_out__digits(char *p, uint64_t n)
 {
-	char digits[JSON_OUT_DIGITS], *d = digits + sizeof(digits);
+	char *end = p + json_out__nr_digits(n), *d = end;
 
 	do {
 		*--d = '0' + n % 10;
 		n /= 10;
 	} while (n);
-	memcpy(p, d, digits + sizeof(digits) - d);
-	return p + (digits + sizeof(digits) - d);
+	return end;
+}
+
+JSON_OUT_INLINE char *json_out__in_thousandths(char *p, uint64_t n)
+{
+	unsigned int fraction = n % 1000;
+
+	p = json_out__digits(p, n / 1000);
+	*p++ = '.';
+	*p++ = '0' + fraction / 100;
+	*p++ = '0' + fraction / 10 % 10;
+	*p++ = '0' + fraction % 10;
+	return p;
 }
 
 /* @bracket: '{' or '[' */
@@ -108,7 +133,18 @@ JSON_OUT_INLINE void json_out__close(struct json_out *j, char bracket)
 }
 
 /* The next key or value begins a line, behind @nr_blanks. */
-void json_out__line(struct json_out *j, unsigned int nr_blanks);
+JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
+{
+	char *p = json_out__room(j, nr_blanks + 2);
+
+	*p = ',';
+	p += j->comma;
+	*p++ = '\n';
+	while (nr_blanks--)
+		*p++ = ' ';
+	json_out__end_at(j, p);
+	j->comma = false;
+}
 
 /* Ends a line, before a closing bracket or after the last of them. */
 void json_out__end_line(struct json_out *j);
@@ -180,6 +216,48 @@ void json_out__add_u64(struct json_out *j, uint64_t n);
 JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
 {
 	json_out__close(j, '"');
+}
+
+/* ---- members: a key and its value at once ----------------------------------------------------- */
+
+/* Return: where the value's @len bytes go, behind the key. */
+JSON_OUT_INLINE char *json_out__member(struct json_out *j, const char *key, size_t len)
+{
+	size_t key_len = strlen(key);
+	char *p = json_out__item(j, key_len + 4 + len);
+
+	*p++ = '"';
+	memcpy(p, key, key_len);
+	p += key_len;
+	*p++ = '"';
+	*p++ = ':';
+	*p = ' ';
+	j->comma = true;
+	return p + j->spaced;
+}
+
+JSON_OUT_INLINE void json_out__member_u64(struct json_out *j, const char *key, uint64_t n)
+{
+	json_out__end_at(j, json_out__digits(json_out__member(j, key, JSON_OUT_DIGITS), n));
+}
+
+JSON_OUT_INLINE void json_out__member_thousandths(struct json_out *j, const char *key, uint64_t n)
+{
+	char *p = json_out__member(j, key, JSON_OUT_THOUSANDTHS);
+
+	json_out__end_at(j, json_out__in_thousandths(p, n));
+}
+
+JSON_OUT_INLINE void json_out__member_word(struct json_out *j, const char *key, const char *word)
+{
+	size_t len = strlen(word);
+	char *p = json_out__member(j, key, len + 2);
+
+	*p++ = '"';
+	memcpy(p, word, len);
+	p += len;
+	*p++ = '"';
+	json_out__end_at(j, p);
 }
 
 #endif /* LIB_JSON_OUT_H */

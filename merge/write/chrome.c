@@ -37,18 +37,14 @@ static void put_event(struct writer *w, const char *ph, uint64_t pid, uint64_t t
 
 	json_out__line(j, 0);
 	json_out__open(j, '{');
-	json_out__key(j, "ph");
-	json_out__word(j, ph);
-	json_out__key(j, "pid");
-	json_out__u64(j, pid);
-	json_out__key(j, "tid");
-	json_out__u64(j, tid);
+	json_out__member_word(j, "ph", ph);
+	json_out__member_u64(j, "pid", pid);
+	json_out__member_u64(j, "tid", tid);
 }
 
 static void put_ts(struct writer *w, uint64_t ns)
 {
-	json_out__key(&w->json, "ts");
-	json_out__thousandths(&w->json, ns - w->t->first_ns);
+	json_out__member_thousandths(&w->json, "ts", ns - w->t->first_ns);
 }
 
 /* {"ph":"M",...,"name":"thread_name","args":{"name":  the caller closes it. */
@@ -58,8 +54,7 @@ static void put_metadata(struct writer *w, uint64_t pid, uint64_t tid, const cha
 	struct json_out *j = &w->json;
 
 	put_event(w, "M", pid, tid);
-	json_out__key(j, "name");
-	json_out__word(j, name);
+	json_out__member_word(j, "name", name);
 	json_out__key(j, "args");
 	json_out__open(j, '{');
 	json_out__key(j, arg);
@@ -137,8 +132,7 @@ static void write_stacks(struct writer *w)
 
 static void put_u64(struct writer *w, const char *key, uint64_t n)
 {
-	json_out__key(&w->json, key);
-	json_out__u64(&w->json, n);
+	json_out__member_u64(&w->json, key, n);
 }
 
 static void write_other_data(struct writer *w, const struct timeline *t)
@@ -157,17 +151,14 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 		json_out__add(j, s->model.inputs.v[i].reader->name);
 	}
 	json_out__close_string(j);
-	json_out__key(j, "clock");
-	json_out__word(j, s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
+	json_out__member_word(j, "clock", s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
 	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
 	json_out__key(j, "base_ns");
 	json_out__open_string(j);
 	json_out__add_u64(j, t->first_ns);
 	json_out__close_string(j);
-	if (!t->has_calls) {
-		json_out__key(j, "host_slices");
-		json_out__word(j, "moments of launches, not durations");
-	}
+	if (!t->has_calls)
+		json_out__member_word(j, "host_slices", "moments of launches, not durations");
 	put_u64(w, "launches", s->sums.loss.nr_launches);
 	put_u64(w, "matched", s->sums.loss.nr_matched);
 	put_u64(w, "unmatched", loss__unmatched(&s->sums.loss));
@@ -284,10 +275,8 @@ static void put_slice(struct writer *w, const struct timeline_track *track, uint
 
 	put_event(w, "X", w->t->pids[track->proc], timeline__tid(w->s, track->thread));
 	put_ts(w, time_ns);
-	json_out__key(j, "dur");
-	json_out__thousandths(j, end_ns - time_ns);
-	json_out__key(j, "cat");
-	json_out__word(j, category);
+	json_out__member_thousandths(j, "dur", end_ns - time_ns);
+	json_out__member_word(j, "cat", category);
 	json_out__key(j, "name");
 	json_out__string(j, name);
 }
@@ -298,14 +287,11 @@ static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
 	struct json_out *j = &w->json;
 
-	if (stack) {
-		json_out__key(j, "sf");
-		json_out__u64(j, w->stack_ids[chain]);
-	}
+	if (stack)
+		json_out__member_u64(j, "sf", w->stack_ids[chain]);
 	json_out__key(j, "args");
 	json_out__open(j, '{');
-	json_out__key(j, "correlation");
-	json_out__u64(j, JOIN_KEY_ID(key));
+	json_out__member_u64(j, "correlation", JOIN_KEY_ID(key));
 	if (stack && stack->nr > 1) {
 		json_out__key(j, "caller");
 		json_out__string(j, stack->frames[stack->nr - 2]->name);
@@ -346,14 +332,11 @@ static void write_sample(struct writer *w, const struct host_event *e)
 
 	put_event(w, "i", w->t->pids[JOIN_KEY_PROC(e->key)], timeline__tid(w->s, e->thread));
 	put_ts(w, e->time_ns);
-	json_out__key(j, "s");
-	json_out__word(j, "t");
-	json_out__key(j, "cat");
-	json_out__word(j, "cpu");
+	json_out__member_word(j, "s", "t");
+	json_out__member_word(j, "cat", "cpu");
 	json_out__key(j, "name");
 	json_out__string(j, stack->frames[stack->nr - 1]->name);
-	json_out__key(j, "sf");
-	json_out__u64(j, w->stack_ids[e->chain]);
+	json_out__member_u64(j, "sf", w->stack_ids[e->chain]);
 	json_out__close(j, '}');
 }
 
@@ -396,16 +379,11 @@ static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t 
 
 	put_event(w, ph, pid, tid);
 	put_ts(w, ns);
-	json_out__key(j, "cat");
-	json_out__word(j, "launch");
-	json_out__key(j, "name");
-	json_out__word(j, "launch");
-	json_out__key(j, "id");
-	json_out__u64(j, w->next_flow);
-	if (*ph == 'f') {
-		json_out__key(j, "bp");
-		json_out__word(j, "e");
-	}
+	json_out__member_word(j, "cat", "launch");
+	json_out__member_word(j, "name", "launch");
+	json_out__member_u64(j, "id", w->next_flow);
+	if (*ph == 'f')
+		json_out__member_word(j, "bp", "e");
 	json_out__close(j, '}');
 }
 
@@ -424,34 +402,26 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 
 	put_event(w, "X", pid, tid);
 	put_ts(w, e->start_ns);
-	json_out__key(j, "dur");
-	json_out__thousandths(j, e->end_ns - e->start_ns);
-	json_out__key(j, "cat");
-	json_out__word(j, leaf_kind__name(leaf->kind));
+	json_out__member_thousandths(j, "dur", e->end_ns - e->start_ns);
+	json_out__member_word(j, "cat", leaf_kind__name(leaf->kind));
 	json_out__key(j, "name");
 	json_out__open_string(j);
 	json_out__add(j, leaf_kind__prefix(leaf->kind));
 	json_out__add(j, leaf->name);
 	json_out__close_string(j);
-	if (e->made != NO_INDEX) {
-		json_out__key(j, "sf");
-		json_out__u64(j, w->stack_ids[e->made]);
-	}
+	if (e->made != NO_INDEX)
+		json_out__member_u64(j, "sf", w->stack_ids[e->made]);
 	json_out__key(j, "args");
 	json_out__open(j, '{');
-	json_out__key(j, "correlation");
-	json_out__u64(j, JOIN_KEY_ID(e->key));
+	json_out__member_u64(j, "correlation", JOIN_KEY_ID(e->key));
 	if (e->made != NO_INDEX) {
 		json_out__key(j, "captured_at");
 		json_out__string(j, stack__caller(w->s->model.chains.v[e->made].stack));
 	}
-	if (leaf->kind != LEAF_KERNEL) {
-		json_out__key(j, "bytes");
-		json_out__u64(j, e->bytes);
-	}
+	if (leaf->kind != LEAF_KERNEL)
+		json_out__member_u64(j, "bytes", e->bytes);
 	if (e->orphan) {
-		json_out__key(j, "launch");
-		json_out__word(j, "not in the recording");
+		json_out__member_word(j, "launch", "not in the recording");
 	}
 	end_event(w);
 	if (e->orphan)
@@ -477,12 +447,10 @@ static int write_counters(struct writer *w)
 			for (i = 0; i < points.nr && !err; i++) {
 				put_event(w, "C", PID_GPU + gpu, 0);
 				put_ts(w, points.v[i].time_ns);
-				json_out__key(j, "name");
-				json_out__word(j, timeline_counter__name(what));
+				json_out__member_word(j, "name", timeline_counter__name(what));
 				json_out__key(j, "args");
 				json_out__open(j, '{');
-				json_out__key(j, "value");
-				json_out__u64(j, points.v[i].value);
+				json_out__member_u64(j, "value", points.v[i].value);
 				end_event(w);
 			}
 			array_free(&points);
@@ -511,8 +479,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 		goto out;
 
 	json_out__open(j, '{');
-	json_out__key(j, "displayTimeUnit");
-	json_out__word(j, "ns");
+	json_out__member_word(j, "displayTimeUnit", "ns");
 	write_other_data(&w, t);
 	write_stacks(&w);
 	json_out__line(j, 0);

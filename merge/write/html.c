@@ -30,8 +30,7 @@ static void print_index(struct json_out *j, size_t i, uint32_t idx)
 
 static void print_u64(struct json_out *j, const char *key, uint64_t n)
 {
-	json_out__key(j, key);
-	json_out__u64(j, n);
+	json_out__member_u64(j, key, n);
 }
 
 /* A member that is an array; the caller closes it. */
@@ -308,8 +307,7 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 	if (err)
 		return err;
 	json_out__open(&j, '{');
-	json_out__key(&j, "format");
-	json_out__word(&j, "xpuload-html");
+	json_out__member_word(&j, "format", "xpuload-html");
 	print_u64(&j, "version", 1);
 	json_out__key(&j, "unit");
 	json_out__string(&j, opts->unit);
