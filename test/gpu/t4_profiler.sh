@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # torch.profiler inside the target, three profiles one after the other while other threads go on
 # launching: its counts are those of a run without xpuload, ours says what it did not record, and
-# nothing crashes in XPU_PROFILER_RUNS runs (100 unless told), XPU_PROFILER_JOBS at a time.
+# nothing crashes in XPU_PROFILER_RUNS runs (100 unless told), XPU_PROFILER_JOBS at a time. Of a crash
+# it shows the stack, and whether as many runs without xpuload crash, too.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_PROFILER_RUNS:-100}
@@ -26,9 +27,13 @@ is "$(grep -c '^own_profiles: profile [0-2]: 50 tanh, 50 exp, 50 Memcpy HtoD$' w
 	"without xpuload: three whole profiles" || diag "$(cat want.out)"
 complaints want.err >want.complaints
 
+export CRASH="$PWD/crash.so"
+"${CC:-gcc}" -O1 -shared -fPIC -o "$CRASH" "$XPU_SRC/test/gpu/crash.c" 2>cc.log ||
+	diag "no stacks of crashes:" "$(cat cc.log)"
 cat >one.sh <<'END'
 [ "$(date +%s)" -lt "$PROFILER_END" ] || exit 0
-timeout -k 5 120 "$XPULOAD" -o "$1.data" python3 "$PROFILER" >"$1.out" 2>"$1.err"
+[ ! -e "$CRASH" ] || export LD_PRELOAD="$CRASH"
+timeout -k 5 120 ${XPULOAD:+"$XPULOAD" -o "$1.data"} python3 "$PROFILER" >"$1.out" 2>"$1.err"
 echo $? >"$1.status"
 [ "$1" = 1 ] || rm -rf "$1.data" "$1.data.files"
 END
@@ -48,7 +53,7 @@ for i in $(seq "$runs"); do
 	fi
 	if [ "$status" != 0 ]; then
 		nr_crashed=$((nr_crashed + 1))
-		diag "run $i: status $status" "$(tail -n 5 "$i.err")"
+		diag "run $i: status $status" "$(cat "$i.out")" "$(tail -n 80 "$i.err")"
 		continue
 	fi
 	cmp -s want.out "$i.out" || {
@@ -70,6 +75,15 @@ for i in $(seq "$runs"); do
 		diag "run $i: $taken counted"
 	}
 done
+# Whose fault it is: not a test.
+if [ $nr_crashed -gt 0 ]; then
+	seq -f 'without.%g' "$nr_done" | XPULOAD='' PROFILER_END=$(($(date +%s) + 120)) \
+		xargs -P "$jobs" -n 1 sh one.sh
+	for f in without.*.status; do
+		grep -q 'INTERNAL ASSERT FAILED' "${f%.status}.err" || cat "$f"
+	done | sort | uniq -c >without
+	diag "statuses of runs without xpuload (number, status):" "$(cat without)"
+fi
 is $nr_done "$runs" "all runs were made in time (XPU_TEST_TIMEOUT)"
 [ $nr_pytorch -le $((nr_done / 10)) ]
 ok $? "$nr_done runs: $nr_pytorch of them ended by PyTorch's own assertion"
