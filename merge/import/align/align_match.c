@@ -11,6 +11,8 @@
 #include "import/align/aligner.h"
 
 #define REACH		8.0		/* how far out the shape goes, in jitters */
+#define SET_REACH	16.0		/* the same where no order tells: a launch beyond it takes
+					 * another's stack */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* so many tell it well enough */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
@@ -123,7 +125,7 @@ static void matcher__learn_shape(struct matcher *m)
 	uint32_t nr = al->cpu.in->nr, step = 1 + nr / SHAPE_STACKS, i, k, first, end, pass, n;
 	double next[NR_SHAPE], noise = NOISE, mass = 0, sum, at, d, r;
 
-	m->reach = fmin(REACH * al->jitter, fmax(al->opts->tolerance_ns, 1));
+	m->reach = fmin(SET_REACH * al->jitter, fmax(al->opts->tolerance_ns, 1));
 	for (i = 0; i < NR_SHAPE; i++)
 		next[i] = exp(-fabs((2 * i + 1.0) / NR_SHAPE - 1) * m->reach / al->jitter);
 	matcher__set_shape(m, next);
