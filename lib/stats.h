@@ -3,25 +3,32 @@
  * stats.h - sum, extremes, standard deviation and median of values that are not kept
  *
  * All are exact but the median. For the median a histogram counts values below 128 exactly, others
- * to 7 bits after the first, so the median is off by 1/256 at most. Each power of two that has a
- * value takes a kilobyte.
+ * to 7 bits after the first, so the median is off by 1/256 at most.
+ *
+ * There may be a struct stats for each of a million names, most of them with one value. So there is
+ * no histogram while all values are equal, then a list of the buckets that have values, and only
+ * when that gets long a kilobyte for each power of two that has a value.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
 
 #include <stdint.h>
 
-#define HISTOGRAM_SUB_BITS	7
-#define HISTOGRAM_SUBS		(1u << HISTOGRAM_SUB_BITS)
-#define HISTOGRAM_OCTAVES	(64 - HISTOGRAM_SUB_BITS + 1)
+struct bucket;
 
 /* Zero it to start. */
 struct stats {
 	uint64_t nr;
 	uint64_t sum;
 	uint64_t min, max;		/* valid if nr > 0 */
-	unsigned __int128 sum_of_squares;
-	uint64_t *octaves[HISTOGRAM_OCTAVES];
+	struct {			/* it would have to be aligned to 16 bytes */
+		uint64_t low, high;
+	} sum_of_squares;
+	uint32_t nr_few;
+	union {
+		struct bucket *few;	/* nr_few <= HISTOGRAM_FEW, in order of value */
+		uint64_t **octaves;	/* nr_few is more */
+	};
 };
 
 void stats__free(struct stats *s);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/place.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "join/origin.h"
 #include "join/tell.h"
 #include "join/wanted.h"
@@ -47,7 +50,13 @@ static int add_stats(struct second_pass *p, const struct work *w)
 	if (err)
 		return err;
 	stats = &p->sums->leaf_stats.v[w->leaf];
-	return stats__add(&stats->ns, w->duration_ns) ?: stats__add(&stats->bytes, w->bytes);
+	if (!stats->bytes && p->model->leaves.v[w->leaf].kind != LEAF_KERNEL) {
+		stats->bytes = calloc(1, sizeof(*stats->bytes));
+		if (!stats->bytes)
+			return -ENOMEM;
+	}
+	return stats__add(&stats->ns, w->duration_ns) ?:
+	       stats->bytes ? stats__add(stats->bytes, w->bytes) : 0;
 }
 
 static int count_work(struct second_pass *p, const struct work *w)

@@ -44,7 +44,9 @@ void sums__exit(struct sums *s)
 	idmap__free(&s->call_names);
 	for (i = 0; i < s->leaf_stats.nr; i++) {
 		stats__free(&s->leaf_stats.v[i].ns);
-		stats__free(&s->leaf_stats.v[i].bytes);
+		if (s->leaf_stats.v[i].bytes)
+			stats__free(s->leaf_stats.v[i].bytes);
+		free(s->leaf_stats.v[i].bytes);
 	}
 	array_free(&s->leaf_stats);
 	HASH_CLEAR(hh, s->aggregates.by_key);

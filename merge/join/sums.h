@@ -17,7 +17,8 @@
 
 /* Statistics of all device work of one leaf. */
 struct leaf_stats {
-	struct stats ns, bytes;
+	struct stats ns;
+	struct stats *bytes;		/* of copies and sets; NULL: of kernels */
 };
 
 /* Statistics of all calls of one function of CUDA's API, recorded with --api. */

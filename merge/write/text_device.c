@@ -9,14 +9,15 @@
 /* All leaves of one name: it may have run on several GPUs. */
 struct leaf_row {
 	const struct leaf *leaf;	/* the first of them */
-	struct leaf_stats stats;
+	const struct leaf_stats *stats;	/* that leaf's, or own ... */
+	struct leaf_stats *own;		/* ... the sum of several leaves' */
 };
 
 static int leaf_row__cmp_time(const void *va, const void *vb)
 {
 	const struct leaf_row *a = va, *b = vb;
 
-	return cmp3(b->stats.ns.sum, a->stats.ns.sum) ?: cmp3(b->stats.ns.nr, a->stats.ns.nr) ?:
+	return cmp3(b->stats->ns.sum, a->stats->ns.sum) ?: cmp3(b->stats->ns.nr, a->stats->ns.nr) ?:
 	       cmp3(a->leaf, b->leaf);
 }
 
@@ -24,15 +25,57 @@ static int leaf_row__cmp_bytes(const void *va, const void *vb)
 {
 	const struct leaf_row *a = va, *b = vb;
 
-	return cmp3(b->stats.bytes.sum, a->stats.bytes.sum) ?: leaf_row__cmp_time(va, vb);
+	return cmp3(b->stats->bytes->sum, a->stats->bytes->sum) ?: leaf_row__cmp_time(va, vb);
+}
+
+static void leaf_stats__free(struct leaf_stats *stats)
+{
+	if (!stats)
+		return;
+	stats__free(&stats->ns);
+	if (stats->bytes)
+		stats__free(stats->bytes);
+	free(stats->bytes);
+	free(stats);
 }
 
 static void leaf_row__exit(void *row)
 {
-	struct leaf_row *r = row;
+	leaf_stats__free(((struct leaf_row *)row)->own);
+}
 
-	stats__free(&r->stats.ns);
-	stats__free(&r->stats.bytes);
+/* Return: the sum of both, or NULL for want of memory. */
+static struct leaf_stats *leaf_stats__sum(const struct leaf_stats *a, const struct leaf_stats *b)
+{
+	struct leaf_stats *sum = calloc(1, sizeof(*sum));
+	int err = sum ? 0 : -ENOMEM;
+
+	if (!err)
+		err = stats__merge(&sum->ns, &a->ns) ?: stats__merge(&sum->ns, &b->ns);
+	if (!err && a->bytes && b->bytes) {
+		sum->bytes = calloc(1, sizeof(*sum->bytes));
+		err = sum->bytes ? 0 : -ENOMEM;
+		if (!err)
+			err = stats__merge(sum->bytes, a->bytes) ?:
+			      stats__merge(sum->bytes, b->bytes);
+	}
+	if (err) {
+		leaf_stats__free(sum);
+		return NULL;
+	}
+	return sum;
+}
+
+/* Adds the statistics of another leaf of that name. Return: 0 or -ENOMEM. */
+static int leaf_row__add(struct leaf_row *row, const struct leaf_stats *stats)
+{
+	struct leaf_stats *sum = leaf_stats__sum(row->stats, stats);
+
+	if (!sum)
+		return -ENOMEM;
+	leaf_stats__free(row->own);
+	row->stats = row->own = sum;
+	return 0;
 }
 
 /* The rows of kernels, or else of copies and sets, sorted. Return: 0 or -ENOMEM. */
@@ -55,14 +98,12 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;
 		if (!idmap__get(&by_name, key, &idx)) {
-			idx = rows.nr;
-			err = array_push(&rows, ((struct leaf_row){ .leaf = leaf }));
+			err = array_push(&rows, ((struct leaf_row){ leaf, stats, NULL }));
 			if (!err)
-				err = idmap__put(&by_name, key, idx);
+				err = idmap__put(&by_name, key, rows.nr - 1);
+		} else {
+			err = leaf_row__add(&rows.v[idx], stats);
 		}
-		if (!err)
-			err = stats__merge(&rows.v[idx].stats.ns, &stats->ns) ?:
-			      stats__merge(&rows.v[idx].stats.bytes, &stats->bytes);
 	}
 	idmap__free(&by_name);
 	if (!err && rows.nr)
@@ -70,7 +111,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	to->v = rows.v;
 	to->nr = rows.nr;
 	for (i = 0; i < rows.nr; i++)
-		to->sum_ns += rows.v[i].stats.ns.sum;
+		to->sum_ns += rows.v[i].stats->ns.sum;
 	return err;
 }
 
@@ -105,7 +146,7 @@ static int kernels__row(const struct section_rows *rows, const void *row, struct
 {
 	const struct leaf_row *r = row;
 
-	section_rows__times(rows, &r->stats.ns, r->leaf->name, t);
+	section_rows__times(rows, &r->stats->ns, r->leaf->name, t);
 	return 0;
 }
 
@@ -129,7 +170,7 @@ static int memory_time__row(const struct section_rows *rows, const void *row, st
 	char name[64];
 
 	leaf_row__name(row, name, sizeof(name));
-	section_rows__times(rows, &((const struct leaf_row *)row)->stats.ns, name, t);
+	section_rows__times(rows, &((const struct leaf_row *)row)->stats->ns, name, t);
 	return 0;
 }
 
@@ -150,7 +191,7 @@ static void memory_size__head(const struct section_rows *rows, FILE *f)
 
 static int memory_size__row(const struct section_rows *rows, const void *row, struct table *t)
 {
-	const struct stats *bytes = &((const struct leaf_row *)row)->stats.bytes;
+	const struct stats *bytes = ((const struct leaf_row *)row)->stats->bytes;
 	char name[64];
 
 	(void)rows;
