@@ -647,13 +647,18 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	/* A device like /dev/zero never ends. */
+	if (fstat(fd, &st) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd))) {
+		close(fd);
+		return -ENODEV;
+	}
 	/* gzdopen() also reads files that are not compressed. */
 	gz = gzdopen(fd, "rb");
 	if (!gz) {
 		close(fd);
 		return -ENOMEM;
 	}
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+	if (S_ISREG(st.st_mode) && st.st_size > 0) {
 		bytes.v = huge__alloc((size_t)st.st_size + 1);
 		bytes.cap = bytes.v ? (size_t)st.st_size + 1 : 0;
 	}
@@ -664,7 +669,8 @@ int import__load(const char *path, char **buf, size_t *size)
 		nr = gzread(gz, bytes.v + bytes.nr, min_t(size_t, bytes.cap - bytes.nr, INT_MAX));
 		gzerror(gz, &gz_err);
 		if (nr < 0)
-			err = gz_err == Z_ERRNO ? -errno : -EBADMSG;
+			err = gz_err == Z_ERRNO ? -errno :
+			      gz_err == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 		if (!nr && gz_err == Z_BUF_ERROR)
 			err = -EBADMSG;
 		if (nr <= 0)
@@ -679,6 +685,18 @@ int import__load(const char *path, char **buf, size_t *size)
 	*buf = bytes.v;
 	*size = bytes.nr;
 	return 0;
+}
+
+const char *import__load_error(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "damaged or cut off: gzip -t tells more";
+	case -ENODEV:
+		return "it is a device: expected a file";
+	default:
+		return strerror(-err);
+	}
 }
 
 /* Return: the word that a letter of a copy's short name stands for. */

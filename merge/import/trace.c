@@ -718,8 +718,7 @@ static int trace__load(struct trace_file *f)
 
 	if (!err || err == -ENOMEM)
 		return err;
-	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, err == -EBADMSG ?
-		  "damaged or cut off: gzip -t tells more" : strerror(-err));
+	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, import__load_error(err));
 	return -EINVAL;
 }
 
@@ -735,13 +734,16 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 	if (!t.files)
 		return -ENOMEM;
 	for (i = 0; i < nr && !err; i++) {
+		im->file = names[i];
 		t.files[i] = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
 		err = trace__load(&t.files[i]);
 		if (!err)
 			err = trace_file__read(&t.files[i]);
 	}
-	if (!err)
+	if (!err) {
+		im->file = NULL;
 		err = traces__write(&t);
+	}
 	for (i = 0; i < nr; i++)
 		trace_file__free(&t.files[i]);
 	free(t.files);

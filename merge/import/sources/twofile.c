@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "import/importer.h"
 
@@ -12,14 +11,13 @@ static const char *twofile_file(const struct import_opts *o)
 	return o->gpu;
 }
 
-static int load(const char *path, char **buf, size_t *size, struct msgs *msgs)
+static int load(struct import *im, const char *path, char **buf, size_t *size, struct msgs *msgs)
 {
 	int err = import__load(path, buf, size);
 
-	if (err)
-		msgs__add(msgs, "%s: cannot be read: %s", path,
-			  err == -EBADMSG ? "damaged or cut off: gzip -t tells more" :
-			  strerror(-err));
+	im->file = err ? path : NULL;
+	if (err && err != -ENOMEM)
+		msgs__add(msgs, "%s: cannot be read: %s", path, import__load_error(err));
 	return err;
 }
 
@@ -38,9 +36,9 @@ static int twofile_open(void **state, struct import *im, const struct import_opt
 	if (!t)
 		return -ENOMEM;
 	if (o->cpu)
-		err = load(o->cpu, &cpu, &cpu_bytes, msgs);
+		err = load(im, o->cpu, &cpu, &cpu_bytes, msgs);
 	if (!err)
-		err = load(o->gpu, &gpu, &gpu_bytes, msgs);
+		err = load(im, o->gpu, &gpu, &gpu_bytes, msgs);
 	if (!err)
 		err = twofile__read(t, im, &opts, cpu, cpu_bytes, gpu, gpu_bytes, msgs);
 	free(cpu);
