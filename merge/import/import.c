@@ -47,7 +47,8 @@ void import__init(struct import *im)
 	im->records.nr = sizeof(h);
 }
 
-void import__exit(struct import *im)
+/* Frees what only the making of the records needs. */
+static void import__end_making(struct import *im)
 {
 	size_t i;
 
@@ -65,6 +66,11 @@ void import__exit(struct import *im)
 	array_free(&im->launch_ranges);
 	array_free(&im->launches);
 	array_free(&im->batch);
+}
+
+void import__exit(struct import *im)
+{
+	import__end_making(im);
 	array_free(&im->records);
 }
 
@@ -574,6 +580,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	import__flush_samples(im);
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);
+	import__end_making(im);
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 

@@ -40,14 +40,12 @@ struct aggregate {
 	uint64_t bytes;
 };
 
-struct aggregate_entry;
-
 /* All aggregates, and the index to find one. */
 struct aggregates {
 	struct aggregate *v;
 	size_t nr, cap;
-	struct aggregate_entry *by_key;
-	struct arena arena;
+	struct hashes by_key;
+	uint64_t secret;
 	uint32_t *recent;		/* by RECENT(): finds the aggregate of most works */
 };
 

@@ -84,28 +84,30 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_row) rows = { 0 };
-	struct idmap by_name = { 0 };
+	uint32_t *by_name, *row;	/* by the name's number: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
+
+	by_name = calloc(s->model.strings.nr + 1, sizeof(*by_name));
+	if (!by_name)
+		return -ENOMEM;
 
 	for (i = 0; i < s->sums.leaf_stats.nr && !err; i++) {
 		const struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
 		const struct leaf *leaf = &s->model.leaves.v[i];
-		/* Names are interned; a set has none, as no copy has. */
-		uint64_t key = (uintptr_t)leaf->name;
-		uint32_t idx;
 
 		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;
-		if (!idmap__get(&by_name, key, &idx)) {
-			err = array_push(&rows, ((struct leaf_row){ leaf, stats, NULL }));
-			if (!err)
-				err = idmap__put(&by_name, key, rows.nr - 1);
+		/* The name of a set is empty, as no copy's is. */
+		row = &by_name[strpool__id(leaf->name)];
+		if (*row) {
+			err = leaf_row__add(&rows.v[*row - 1], stats);
 		} else {
-			err = leaf_row__add(&rows.v[idx], stats);
+			err = array_push(&rows, ((struct leaf_row){ leaf, stats, NULL }));
+			*row = rows.nr;
 		}
 	}
-	idmap__free(&by_name);
+	free(by_name);
 	if (!err && rows.nr)
 		qsort(rows.v, rows.nr, sizeof(*rows.v), cmp);
 	to->v = rows.v;

@@ -122,7 +122,7 @@ for format in text folded; do
 	[ $bytes -le 200 ]
 	ok $? "an import as $format: $bytes bytes for a name"
 	bytes=$((($(kib names.data -f $format) - $(kib same.data -f $format)) * 1024 / 200000))
-	[ $bytes -le 500 ]
+	[ $bytes -le 450 ]
 	ok $? "a recording as $format: $bytes bytes for a name"
 done
 
