@@ -34,8 +34,8 @@ struct source {
 
 	/*
 	 * Reads the files into @im, or with events_only for write_events(). Return: 0 or -errno,
-	 * with messages in @msgs unless it is -ENOMEM. *@state is passed to the other functions, and is closed in any
-	 * case.
+	 * with messages in @msgs unless it is -ENOMEM. *@state is passed to the other functions,
+	 * and is closed in any case.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);

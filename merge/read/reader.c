@@ -162,7 +162,7 @@ static int reader__copy_stdin(struct reader *r)
 			copy.nr += nr;
 		else if (errno != EINTR)
 			err = -errno;
-		/* What is no recording need not be read to its end. */
+		/* A stream without the magic need not be read to its end. */
 		if (copy.nr >= sizeof(XPU_FILE_MAGIC) &&
 		    memcmp(copy.v, XPU_FILE_MAGIC, sizeof(XPU_FILE_MAGIC)))
 			break;
