@@ -47,30 +47,57 @@ static uint64_t bucket__value(unsigned int bucket)
 	return (HISTOGRAM_SUBS + bucket % HISTOGRAM_SUBS) * width + (width - 1) / 2;
 }
 
-static inline bool stats__has_octaves(const struct stats *s)
+/* The sums and the histogram of values that are not all equal. */
+struct spread {
+	uint64_t sum;
+	uint64_t max;
+	unsigned __int128 sum_of_squares;
+	uint32_t nr_few;
+	union {
+		struct bucket *few;	/* nr_few <= HISTOGRAM_FEW, in order of value */
+		uint64_t **octaves;	/* nr_few is more */
+	};
+};
+
+static inline bool spread__has_octaves(const struct spread *s)
 {
 	return s->nr_few > HISTOGRAM_FEW;
 }
 
-static unsigned __int128 stats__squares(const struct stats *s)
+static unsigned __int128 square(uint64_t value)
 {
-	return (unsigned __int128)s->sum_of_squares.high << 64 | s->sum_of_squares.low;
+	return (unsigned __int128)value * value;
 }
 
-static void stats__add_squares(struct stats *s, unsigned __int128 squares)
+uint64_t stats__sum(const struct stats *s)
 {
-	squares += stats__squares(s);
-	s->sum_of_squares.low = squares;
-	s->sum_of_squares.high = squares >> 64;
+	return s->spread ? s->spread->sum : s->nr * s->min;
+}
+
+uint64_t stats__max(const struct stats *s)
+{
+	return s->spread ? s->spread->max : s->min;
+}
+
+static unsigned __int128 stats__squares(const struct stats *s)
+{
+	return s->spread ? s->spread->sum_of_squares : s->nr * square(s->min);
+}
+
+static void spread__free(struct spread *s)
+{
+	unsigned int i;
+
+	for (i = 0; spread__has_octaves(s) && i < HISTOGRAM_OCTAVES; i++)
+		free(s->octaves[i]);
+	free(s->few);
+	free(s);
 }
 
 void stats__free(struct stats *s)
 {
-	unsigned int i;
-
-	for (i = 0; stats__has_octaves(s) && i < HISTOGRAM_OCTAVES; i++)
-		free(s->octaves[i]);
-	free(s->few);
+	if (s->spread)
+		spread__free(s->spread);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -89,7 +116,7 @@ static int octaves__count(uint64_t **octaves, unsigned int bucket, uint64_t coun
 }
 
 /* Replaces a list that is full. Return: 0, or -ENOMEM with the list as it was. */
-static int stats__make_octaves(struct stats *s)
+static int spread__make_octaves(struct spread *s)
 {
 	uint64_t **octaves = calloc(HISTOGRAM_OCTAVES, sizeof(*octaves));
 	unsigned int i;
@@ -109,13 +136,13 @@ static int stats__make_octaves(struct stats *s)
 	return 0;
 }
 
-static int stats__count(struct stats *s, unsigned int bucket, uint64_t count)
+static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 {
 	struct bucket *few;
 	unsigned int i;
 	int err;
 
-	if (stats__has_octaves(s))
+	if (spread__has_octaves(s))
 		return octaves__count(s->octaves, bucket, count);
 	for (i = 0; i < s->nr_few && s->few[i].number < bucket; i++)
 		;
@@ -124,7 +151,7 @@ static int stats__count(struct stats *s, unsigned int bucket, uint64_t count)
 		return 0;
 	}
 	if (s->nr_few == HISTOGRAM_FEW) {
-		err = stats__make_octaves(s);
+		err = spread__make_octaves(s);
 		return err ?: octaves__count(s->octaves, bucket, count);
 	}
 	/* It has room for two, or for the next power of two. */
@@ -140,10 +167,26 @@ static int stats__count(struct stats *s, unsigned int bucket, uint64_t count)
 	return 0;
 }
 
-/* Makes a histogram of equal values, which had none. */
-static int stats__begin_histogram(struct stats *s)
+/* Makes the sums and the histogram, which equal values do not have. Return: 0 or -ENOMEM. */
+static int stats__make_spread(struct stats *s)
 {
-	return s->nr && !s->nr_few ? stats__count(s, value__bucket(s->min), s->nr) : 0;
+	struct spread *spread;
+	int err;
+
+	if (s->spread)
+		return 0;
+	spread = calloc(1, sizeof(*spread));
+	if (!spread)
+		return -ENOMEM;
+	spread->sum = stats__sum(s);
+	spread->max = stats__max(s);
+	spread->sum_of_squares = stats__squares(s);
+	err = s->nr ? spread__count(spread, value__bucket(s->min), s->nr) : 0;
+	if (err)
+		spread__free(spread);
+	else
+		s->spread = spread;
+	return err;
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
@@ -152,36 +195,38 @@ int stats__add(struct stats *s, uint64_t value)
 {
 	int err;
 
-	if (s->nr_few || (s->nr && value != s->min)) {
-		err = stats__begin_histogram(s) ?: stats__count(s, value__bucket(value), 1);
+	if (!s->nr)
+		s->min = value;
+	if (s->spread || value != s->min) {
+		err = stats__make_spread(s) ?: spread__count(s->spread, value__bucket(value), 1);
 		if (err)
 			return err;
+		s->spread->sum += value;
+		s->spread->max = max_t(uint64_t, s->spread->max, value);
+		s->spread->sum_of_squares += square(value);
+		s->min = min_t(uint64_t, s->min, value);
 	}
-	s->min = s->nr ? min_t(uint64_t, s->min, value) : value;
-	s->max = max_t(uint64_t, s->max, value);
 	s->nr++;
-	s->sum += value;
-	stats__add_squares(s, (unsigned __int128)value * value);
 	return 0;
 }
 
-static int stats__merge_histogram(struct stats *s, const struct stats *from)
+static int spread__merge(struct spread *s, const struct stats *from)
 {
+	const struct spread *f = from->spread;
 	unsigned int i, bucket;
-	int err;
+	int err = 0;
 
-	err = stats__begin_histogram(s);
-	if (!from->nr_few)
-		return err ?: stats__count(s, value__bucket(from->min), from->nr);
-	for (i = 0; !stats__has_octaves(from) && i < from->nr_few && !err; i++)
-		err = stats__count(s, from->few[i].number, from->few[i].count);
-	for (i = 0; stats__has_octaves(from) && i < HISTOGRAM_OCTAVES; i++) {
-		if (!from->octaves[i])
+	if (!f)
+		return spread__count(s, value__bucket(from->min), from->nr);
+	for (i = 0; !spread__has_octaves(f) && i < f->nr_few && !err; i++)
+		err = spread__count(s, f->few[i].number, f->few[i].count);
+	for (i = 0; spread__has_octaves(f) && i < HISTOGRAM_OCTAVES; i++) {
+		if (!f->octaves[i])
 			continue;
 		for (bucket = 0; bucket < HISTOGRAM_SUBS && !err; bucket++)
-			if (from->octaves[i][bucket])
-				err = stats__count(s, i * HISTOGRAM_SUBS + bucket,
-						   from->octaves[i][bucket]);
+			if (f->octaves[i][bucket])
+				err = spread__count(s, i * HISTOGRAM_SUBS + bucket,
+						    f->octaves[i][bucket]);
 	}
 	return err;
 }
@@ -192,16 +237,18 @@ int stats__merge(struct stats *s, const struct stats *from)
 
 	if (!from->nr)
 		return 0;
-	if (s->nr_few || from->nr_few || (s->nr && s->min != from->min)) {
-		err = stats__merge_histogram(s, from);
+	if (!s->nr)
+		s->min = from->min;
+	if (s->spread || from->spread || s->min != from->min) {
+		err = stats__make_spread(s) ?: spread__merge(s->spread, from);
 		if (err)
 			return err;
+		s->spread->sum += stats__sum(from);
+		s->spread->max = max_t(uint64_t, s->spread->max, stats__max(from));
+		s->spread->sum_of_squares += stats__squares(from);
+		s->min = min_t(uint64_t, s->min, from->min);
 	}
-	s->min = s->nr ? min_t(uint64_t, s->min, from->min) : from->min;
-	s->max = max_t(uint64_t, s->max, from->max);
 	s->nr += from->nr;
-	s->sum += from->sum;
-	stats__add_squares(s, stats__squares(from));
 	return 0;
 }
 
@@ -209,7 +256,7 @@ int stats__merge(struct stats *s, const struct stats *from)
 
 uint64_t stats__mean(const struct stats *s)
 {
-	return s->nr ? s->sum / s->nr : 0;
+	return s->nr ? stats__sum(s) / s->nr : 0;
 }
 
 /* Return: the square root of @n, rounded down. */
@@ -226,30 +273,31 @@ static uint64_t square_root(unsigned __int128 n)
 uint64_t stats__stddev(const struct stats *s)
 {
 	unsigned __int128 mean, squares;
+	uint64_t sum = stats__sum(s);
 
-	if (s->nr < 2)
+	if (!s->spread)
 		return 0;
 	/*
 	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, in which the product may need
 	 * 192 bits. So it is computed with sum = mean * nr + rest.
 	 */
-	mean = s->sum / s->nr;
-	squares = stats__squares(s) - mean * s->sum - mean * (s->sum % s->nr) -
-		  (unsigned __int128)(s->sum % s->nr) * (s->sum % s->nr) / s->nr;
+	mean = sum / s->nr;
+	squares = stats__squares(s) - mean * sum - mean * (sum % s->nr) -
+		  (unsigned __int128)(sum % s->nr) * (sum % s->nr) / s->nr;
 	return square_root(squares / (s->nr - 1));
 }
 
 /* Return: the bucket of the value that @before smaller values precede. */
-static unsigned int stats__nth_bucket(const struct stats *s, uint64_t before)
+static unsigned int spread__nth_bucket(const struct spread *s, uint64_t before)
 {
 	unsigned int i, bucket;
 
-	for (i = 0; !stats__has_octaves(s) && i < s->nr_few; i++) {
+	for (i = 0; !spread__has_octaves(s) && i < s->nr_few; i++) {
 		if (before < s->few[i].count)
 			return s->few[i].number;
 		before -= s->few[i].count;
 	}
-	for (i = 0; stats__has_octaves(s) && i < HISTOGRAM_OCTAVES; i++) {
+	for (i = 0; spread__has_octaves(s) && i < HISTOGRAM_OCTAVES; i++) {
 		for (bucket = 0; s->octaves[i] && bucket < HISTOGRAM_SUBS; bucket++) {
 			if (before < s->octaves[i][bucket])
 				return i * HISTOGRAM_SUBS + bucket;
@@ -264,10 +312,10 @@ static uint64_t stats__nth(const struct stats *s, uint64_t before)
 {
 	uint64_t value;
 
-	if (!s->nr_few)
+	if (!s->spread)
 		return s->min;
-	value = max_t(uint64_t, bucket__value(stats__nth_bucket(s, before)), s->min);
-	return min_t(uint64_t, value, s->max);
+	value = max_t(uint64_t, bucket__value(spread__nth_bucket(s->spread, before)), s->min);
+	return min_t(uint64_t, value, s->spread->max);
 }
 
 uint64_t stats__median(const struct stats *s)

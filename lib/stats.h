@@ -5,30 +5,22 @@
  * All are exact but the median. For the median a histogram counts values below 128 exactly, others
  * to 7 bits after the first, so the median is off by 1/256 at most.
  *
- * There may be a struct stats for each of a million names, most of them with one value. So there is
- * no histogram while all values are equal, then a list of the buckets that have values, and only
- * when that gets long a kilobyte for each power of two that has a value.
+ * There may be a struct stats for each of a million names, most of them with one value. So there are
+ * no sums and no histogram while all values are equal, then a list of the buckets that have values,
+ * and only when that gets long a kilobyte for each power of two that has a value.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
 
 #include <stdint.h>
 
-struct bucket;
+struct spread;
 
 /* Zero it to start. */
 struct stats {
 	uint64_t nr;
-	uint64_t sum;
-	uint64_t min, max;		/* valid if nr > 0 */
-	struct {			/* it would have to be aligned to 16 bytes */
-		uint64_t low, high;
-	} sum_of_squares;
-	uint32_t nr_few;
-	union {
-		struct bucket *few;	/* nr_few <= HISTOGRAM_FEW, in order of value */
-		uint64_t **octaves;	/* nr_few is more */
-	};
+	uint64_t min;			/* 0 without values */
+	struct spread *spread;		/* NULL: all values are min */
 };
 
 void stats__free(struct stats *s);
@@ -38,6 +30,10 @@ int stats__add(struct stats *s, uint64_t value);
 
 /* Adds all of @from. Return: 0 or -ENOMEM. */
 int stats__merge(struct stats *s, const struct stats *from);
+
+/* Return: 0 without values. */
+uint64_t stats__sum(const struct stats *s);
+uint64_t stats__max(const struct stats *s);
 
 /* Rounded down. 0 without values; stats__stddev() is also 0 with a single value. */
 uint64_t stats__mean(const struct stats *s);

@@ -6,6 +6,7 @@
 #ifndef MERGE_SUMS_H
 #define MERGE_SUMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "join/opts.h"
@@ -19,6 +20,8 @@
 struct leaf_stats {
 	struct stats ns;
 	struct stats *bytes;		/* of copies and sets; NULL: of kernels */
+	uint32_t leaf;
+	bool own;			/* a writer's own, the sum of several leaves */
 };
 
 /* Statistics of all calls of one function of CUDA's API, recorded with --api. */
