@@ -298,6 +298,53 @@ void idmap__free(struct idmap *m)
 	memset(m, 0, sizeof(*m));
 }
 
+/* ---- hash index ----------------------------------------------------------------------------- */
+
+static void hashes__insert(struct hashes *h, struct hashes_slot new)
+{
+	size_t i = new.hash;
+
+	while (h->slots[i & (h->nr_slots - 1)].index != NO_INDEX)
+		i++;
+	h->slots[i & (h->nr_slots - 1)] = new;
+}
+
+static int hashes__grow(struct hashes *h)
+{
+	struct hashes old = *h;
+	size_t i;
+
+	h->nr_slots = old.nr_slots ? old.nr_slots * 2 : 64;
+	h->slots = huge__alloc(h->nr_slots * sizeof(*h->slots));
+	if (!h->slots) {
+		*h = old;
+		return -ENOMEM;
+	}
+	memset(h->slots, 0xff, h->nr_slots * sizeof(*h->slots));
+	for (i = 0; i < old.nr_slots; i++)
+		if (old.slots[i].index != NO_INDEX)
+			hashes__insert(h, old.slots[i]);
+	free(old.slots);
+	return 0;
+}
+
+int hashes__add(struct hashes *h, uint32_t hash, uint32_t index)
+{
+	int err = h->nr < h->nr_slots / 2 ? 0 : hashes__grow(h);
+
+	if (err)
+		return err;
+	hashes__insert(h, (struct hashes_slot){ hash, index });
+	h->nr++;
+	return 0;
+}
+
+void hashes__free(struct hashes *h)
+{
+	free(h->slots);
+	memset(h, 0, sizeof(*h));
+}
+
 uint64_t secret(void)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);

@@ -169,6 +169,54 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
 void idmap__free(struct idmap *m);
 
+/* ---- hash index ----------------------------------------------------------------------------- */
+
+/*
+ * Finds elements of an array by the hash of what they are: the array has the keys, and here are only
+ * the elements' indices. Zero it to start.
+ *
+ *	for (at = hash; hashes__next(&h, hash, &at, &i);)
+ *		if (v[i] is meant)
+ *			...
+ */
+struct hashes {
+	struct hashes_slot {
+		uint32_t hash;
+		uint32_t index;		/* NO_INDEX: free */
+	} *slots;
+	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr;
+};
+
+/* Return: a hash whose collisions the author of an input file cannot know. */
+static inline uint32_t hash__mix(uint64_t a, uint64_t b, uint64_t secret)
+{
+	unsigned __int128 product = (unsigned __int128)(a ^ secret) * (b ^ 0x9e3779b97f4a7c15ull);
+	uint64_t folded = (uint64_t)product ^ (uint64_t)(product >> 64);
+
+	return (folded * 0x9e3779b97f4a7c15ull) >> 32;
+}
+
+/* Return: whether there is another element of that hash; *@index is set to it. */
+static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *at, uint32_t *index)
+{
+	const struct hashes_slot *slot;
+
+	while (h->nr_slots) {
+		slot = &h->slots[(*at)++ & (h->nr_slots - 1)];
+		*index = slot->index;
+		if (slot->index == NO_INDEX)
+			return false;
+		if (slot->hash == hash)
+			return true;
+	}
+	return false;
+}
+
+/* Adds an element. Return: 0 or -ENOMEM. */
+int hashes__add(struct hashes *h, uint32_t hash, uint32_t index);
+void hashes__free(struct hashes *h);
+
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /*

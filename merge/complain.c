@@ -25,6 +25,15 @@ void complain(const char *fmt, ...)
 		free(line);
 }
 
+int complain_error(struct memory_limit *memory, const char *file, int err)
+{
+	const char *why = memory_limit__why(memory, err);	/* there is memory for the line, then */
+
+	if (err)
+		complain("%s: %s", file, why);
+	return err;
+}
+
 void complain_msgs(const struct msgs *msgs)
 {
 	size_t i;

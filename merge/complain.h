@@ -3,10 +3,14 @@
 #ifndef MERGE_COMPLAIN_H
 #define MERGE_COMPLAIN_H
 
+#include "memory.h"
 #include "util.h"
 
 /* Prints one line, with the program's name before it. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says why the work on @file failed, if it did: @err is 0 or a negative errno. Return: @err. */
+int complain_error(struct memory_limit *memory, const char *file, int err);
 
 /* Prints each kept message as a line, with the program's name before it. */
 void complain_msgs(const struct msgs *msgs);

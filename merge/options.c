@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -48,6 +49,8 @@ static const struct cmdline_habit habits[] = {
 
 #define ONE(id, name, suffix)	+ 1
 #define MAX_FORMATS	(0 FORMATS(ONE))
+
+#define MIN_MAX_MEMORY	(32ull << 20)
 
 /* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
 static const char *formats__list(uint32_t options, bool diff, char buf[128])
@@ -191,6 +194,29 @@ static int set_t(void *target, const struct cmdline_given *given)
 		return -EINVAL;
 	}
 	o->importer.opts.tolerance_ns = ms * 1e6;
+	return 0;
+}
+
+static int set_max_memory(void *target, const struct cmdline_given *given)
+{
+	static const char units[] = "KMGT";
+	struct options *o = target;
+	const char *unit;
+	char *end;
+	double n;
+
+	n = strtod(given->arg, &end);
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (isdigit((unsigned char)given->arg[0]) && unit && !end[1])
+		n *= 1ull << 10 * (unit - units + 1);
+	else if (!isdigit((unsigned char)given->arg[0]) || *end)
+		n = -1;
+	if (!(n >= MIN_MAX_MEMORY && n <= INT64_MAX / 2)) {
+		complain("--max-memory %s: expected a size of 32M or more, such as 512M or 4G",
+			 given->arg);
+		return -EINVAL;
+	}
+	o->max_memory = n;
 	return 0;
 }
 
@@ -342,6 +368,9 @@ static const struct cmdline_option rows[] = {
 		  "and --json 0)" },
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
+	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
+	  .help = "fail rather than take more memory, such as 512M or 4G (default:\n"
+		  "half of what is free)" },
 	{ "gpu", 'g', "FILE", .set = set_gpu, .use = USE_MERGE,
 	  .help = "in place of a recording: CUPTI's records as other tools write\n"
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"

@@ -11,6 +11,7 @@
 #include "model/filter.h"
 #include "import/importer.h"
 #include "join/session.h"
+#include "memory.h"
 #include "write/diff.h"
 #include "write/format.h"
 
@@ -32,6 +33,8 @@ struct options {
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	struct importer importer;
+	uint64_t max_memory;		/* bytes; 0: half of what is free */
+	struct memory_limit memory;	/* main() sets it */
 	uint64_t given;			/* options, by their place in the list of all */
 };
 

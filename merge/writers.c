@@ -54,13 +54,11 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 
 static int write_session(const struct job *job, FILE *f)
 {
-	const struct options *o = job->o;
+	struct options *o = job->o;
 	int err;
 
 	err = o->format->format->write(job->session, f, &o->write, job->events, job->folded);
-	if (err)
-		complain("%s: %s", o->inputs[0], strerror(-err));
-	return err;
+	return complain_error(&o->memory, o->inputs[0], err);
 }
 
 int writers__write(struct options *o, const struct session *s, void *events,
@@ -74,13 +72,10 @@ int writers__write(struct options *o, const struct session *s, void *events,
 
 static int write_diff(const struct job *job, FILE *f)
 {
-	const struct options *o = job->o;
-	int err;
+	struct options *o = job->o;
 
-	err = o->format->format->write_diff(job->diff, f, &o->write, job->folded);
-	if (err)
-		complain("%s: %s", o->inputs[0], strerror(-err));
-	return err;
+	return complain_error(&o->memory, o->inputs[0],
+			      o->format->format->write_diff(job->diff, f, &o->write, job->folded));
 }
 
 int writers__write_diff(struct options *o, const struct diff *d,
@@ -93,11 +88,7 @@ int writers__write_diff(struct options *o, const struct diff *d,
 
 static int write_dump(const struct job *job, FILE *f)
 {
-	int err = dump__write(job->reader, f, job->dump);
-
-	if (err)
-		complain("%s: %s", job->reader->name, strerror(-err));
-	return err;
+	return complain_error(&job->o->memory, job->reader->name, dump__write(job->reader, f, job->dump));
 }
 
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result)
@@ -114,16 +105,13 @@ static int write_import(const struct job *job, FILE *f)
 	struct msgs msgs = { 0 };
 	int err;
 
-	if (!importer->opts.events_only) {
-		err = importer__write_recording(importer, f);
-		if (err)
-			complain("%s: %s", importer__name(importer), strerror(-err));
-		return err;
-	}
+	if (!importer->opts.events_only)
+		return complain_error(&job->o->memory, importer__name(importer),
+				      importer__write_recording(importer, f));
 	err = importer__write_events(importer, f, &msgs);
 	complain_msgs(&msgs);
-	if (err && !msgs.lines.nr)
-		complain("%s: %s", importer__name(importer), strerror(-err));
+	if (err == -ENOMEM || !msgs.lines.nr)
+		complain_error(&job->o->memory, importer__name(importer), err);
 	msgs__free(&msgs);
 	return err;
 }

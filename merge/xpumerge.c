@@ -188,21 +188,25 @@ static int merge(struct options *o, const struct reader *r)
 	if (format->listen) {
 		events = format->listen(&opts.sink);
 		if (!events) {
-			complain("out of memory");
+			complain_error(&o->memory, o->inputs[0], -ENOMEM);
 			return EXIT_BAD;
 		}
 	}
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
-	if (err)
+	if (err) {
+		complain_error(&o->memory, o->inputs[0], err);
 		goto out_events;
+	}
 	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
-	if (err)
+	if (err) {
+		complain_error(&o->memory, o->inputs[s.passes.input], err);
 		goto out_session;
+	}
 
 	if (writers__write(o, &s, events, &folded))
-		goto out_said;
+		goto out_session;
 	report(&s, &folded);
 	ret = session__exit_status(&s, o->strict);
 	if (importer__damaged(&o->importer))
@@ -210,9 +214,6 @@ static int merge(struct options *o, const struct reader *r)
 	else if (o->strict && ret == EXIT_OK && !importer__clean(&o->importer))
 		ret = EXIT_LOSS;
 out_session:
-	if (err)
-		complain("%s: %s", o->inputs[0], strerror(-err));
-out_said:
 	session__exit(&s);
 out_events:
 	if (events)
@@ -244,14 +245,14 @@ static int compare(struct options *o, const struct reader *r)
 		progress__clear(&progress);
 	}
 	if (err) {
-		complain("%s: %s", o->inputs[nr ? nr - 1 : 0], strerror(-err));
+		complain_error(&o->memory, o->inputs[nr ? nr - 1 : 0], err);
 		goto out;
 	}
 	err = diff__init(&d, &s[0], &s[1], &diff_opts);
 	if (err == -EDOM)
 		complain("%s: has nothing to normalize by: --normalize none", o->inputs[0]);
 	else if (err)
-		complain("%s: %s", o->inputs[0], strerror(-err));
+		complain_error(&o->memory, o->inputs[0], err);
 	if (err || writers__write_diff(o, &d, &folded))
 		goto out_diff;
 	ret = EXIT_OK;
@@ -282,18 +283,22 @@ static int dump(struct options *o, const struct reader *r)
 }
 
 /* Return: 0 or -errno, with all or none of them open. */
-static int open_inputs(const struct options *o, struct reader *readers)
+static int open_inputs(struct options *o, struct reader *readers)
 {
 	struct stat *stats = calloc(o->nr_inputs, sizeof(*stats));
 	size_t i, k;
 	int err = 0;
 
 	if (!stats) {
-		complain("out of memory");
+		complain_error(&o->memory, o->inputs[0], -ENOMEM);
 		return -ENOMEM;
 	}
 	for (i = 0; i < o->nr_inputs && !err; i++) {
 		err = reader__open(&readers[i], o->inputs[i]);
+		if (err == -ENOMEM) {
+			complain_error(&o->memory, readers[i].name, err);
+			break;
+		}
 		if (err) {
 			complain("%s %s%s", readers[i].name, readers[i].error,
 				 err == -ENOENT && !strcmp(o->inputs[i], "xpu.data") ?
@@ -322,13 +327,16 @@ static int open_inputs(const struct options *o, struct reader *readers)
 }
 
 /* In place of open_inputs(), with all messages said. */
-static int open_import(struct importer *importer, struct reader *reader)
+static int open_import(struct options *o, struct reader *reader)
 {
+	struct importer *importer = &o->importer;
 	struct msgs msgs = { 0 };
 	int err = importer__open(importer, reader, &msgs);
 
 	complain_msgs(&msgs);
 	msgs__free(&msgs);
+	if (err == -ENOMEM)
+		complain_error(&o->memory, importer__reading(importer), err);
 	if (!err)
 		importer__print(importer, stderr);
 	return err;
@@ -354,12 +362,13 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	catch_signals();
+	memory_limit__set(&o.memory, o.max_memory);
 	readers = calloc(o.nr_inputs, sizeof(*readers));
 	if (!readers) {
-		complain("out of memory");
+		complain_error(&o.memory, o.inputs[0], -ENOMEM);
 		goto out;
 	}
-	if (importer__wanted(&o.importer) ? open_import(&o.importer, readers) :
+	if (importer__wanted(&o.importer) ? open_import(&o, readers) :
 					    open_inputs(&o, readers))
 		goto out;
 	if (o.dump)

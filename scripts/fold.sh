@@ -61,14 +61,17 @@ done
 [ -n "$draw" ] || die "neither flamegraph.pl (Debian: libdevel-nytprof-perl) nor" \
 	"inferno-flamegraph is there"
 title=${title:-$(basename "$data" .data)}
+# XML has no U+FFFE and U+FFFF.
+LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
 case $draw in
-*.pl)	set -- perl "$draw"			# which takes the title as it is
+*.pl)	# It takes the title as it is, and cuts names between bytes unless they are characters to it.
+	set -- env PERL_UNICODE=SDA perl "$draw"
 	title=$(perl -e '$_ = shift; utf8::decode($_) or s/[^ -~]/?/g; s/[\x00-\x1f\x7f]/?/g;
 		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
 *)	set -- "$draw" ;;
 esac
 "$@" --title "$title" --countname "$unit" --width 1400 \
-	"$tmp/folded" >"$tmp/svg" || die "$draw failed"
+	"$tmp/xml" >"$tmp/svg" || die "$draw failed"
 
 # As xpumerge does: a link of one's own or of root's is followed, and a file is made beside what it
 # leads to and renamed. Nothing that exists is written to, and a failure leaves no half file.

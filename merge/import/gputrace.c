@@ -107,7 +107,10 @@ static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t e
 			break;
 	if (w->kind == WORK_MEMCPY && !w->w.copy_kind)
 		w->w.copy_kind = import__copy_kind(s.s, s.len);
-	w->name = (struct span){ s.s, strnlen(s.s, s.len) };
+	w->name.len = strnlen(s.s, s.len);
+	w->name.s = strpool__intern(&t->names, s.s, w->name.len);
+	if (!w->name.s)
+		return -ENOMEM;
 	/* A start of 0 means that there are no times. */
 	if (end_ns < w->w.start_ns)
 		w->w.start_ns = 0;
@@ -564,6 +567,7 @@ static int chrome__events(struct chrome *c, struct json *j)
 	while (!err && json__next_item(j)) {
 		struct event e;
 
+		input_file__release(c->t->input, j->p);
 		if (json__peek(j) != '{') {
 			json__skip(j);
 			continue;
@@ -962,6 +966,7 @@ static int gputrace__read_lines(struct gputrace *t, const char *buf, size_t size
 	for (p = buf; p < end && !err; p = eol + 1) {
 		size_t len;
 
+		input_file__release(t->input, p);
 		eol = memchr(p, '\n', end - p) ?: end;
 		len = eol - p;
 		if (len && p[len - 1] == '\r')
@@ -1011,12 +1016,13 @@ static bool is_chrome(const char *p, const char *end)
 	return p == end || *p == '{' || *p == ']';
 }
 
-int gputrace__read(struct gputrace *t, const char *buf, size_t size)
+int gputrace__read(struct gputrace *t, struct input_file *in)
 {
-	const char *p = buf, *end = buf + size;
+	const char *p = in->buf, *end = p + in->size;
 
 	memset(t, 0, sizeof(*t));
-	if (size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+	t->input = in;
+	if (in->size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
 		p += 3;
 	while (p < end && isspace((unsigned char)*p))
 		p++;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "import/import.h"
+#include "import/input.h"
 #include "util.h"
 
 /* The kinds of calls at which stacks are taken. */
@@ -47,7 +48,7 @@ struct gpu_work {
 	struct import_work w;		/* without its stream */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
-	struct span name;		/* part of the input */
+	struct span name;		/* in names */
 };
 
 enum gpu_op_kind {
@@ -90,12 +91,13 @@ enum gpu_format { GPU_CHROME, GPU_LINES };
 
 struct gputrace {
 	enum gpu_format format;
+	struct input_file *input;	/* while it is read */
 	struct strpool strings;		/* names of calls, by number: ... */
 	ARRAY(enum call_kind) kinds;	/* ... their kinds */
 	struct arena arena;
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
-	struct strpool names;		/* of what follows */
+	struct strpool names;		/* of works and of what follows */
 	ARRAY(struct gpu_op) ops;
 	ARRAY(struct gpu_sync) syncs;
 	ARRAY(struct gpu_name) thread_names;
@@ -114,11 +116,11 @@ struct gputrace {
 
 /*
  * gputrace__read - what a file holds
- * @buf: must stay until gputrace__exit()
+ * @in: of no use to @t afterwards
  *
  * Return: 0 or -ENOMEM.
  */
-int gputrace__read(struct gputrace *t, const char *buf, size_t size);
+int gputrace__read(struct gputrace *t, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
 /* Says in @msgs what is odd about what was read of the file called @name. */

@@ -47,7 +47,8 @@ void import__init(struct import *im)
 	im->records.nr = sizeof(h);
 }
 
-void import__exit(struct import *im)
+/* Frees what only the making of the records needs. */
+static void import__end_making(struct import *im)
 {
 	size_t i;
 
@@ -65,6 +66,11 @@ void import__exit(struct import *im)
 	array_free(&im->launch_ranges);
 	array_free(&im->launches);
 	array_free(&im->batch);
+}
+
+void import__exit(struct import *im)
+{
+	import__end_making(im);
 	array_free(&im->records);
 }
 
@@ -574,6 +580,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	import__flush_samples(im);
 	import__flush_batch(im);
 	PUT(im, XPU_RECORD_END, 0, end);
+	import__end_making(im);
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 
@@ -647,13 +654,18 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	/* A device like /dev/zero never ends. */
+	if (fstat(fd, &st) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd))) {
+		close(fd);
+		return -ENODEV;
+	}
 	/* gzdopen() also reads files that are not compressed. */
 	gz = gzdopen(fd, "rb");
 	if (!gz) {
 		close(fd);
 		return -ENOMEM;
 	}
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+	if (S_ISREG(st.st_mode) && st.st_size > 0) {
 		bytes.v = huge__alloc((size_t)st.st_size + 1);
 		bytes.cap = bytes.v ? (size_t)st.st_size + 1 : 0;
 	}
@@ -664,7 +676,8 @@ int import__load(const char *path, char **buf, size_t *size)
 		nr = gzread(gz, bytes.v + bytes.nr, min_t(size_t, bytes.cap - bytes.nr, INT_MAX));
 		gzerror(gz, &gz_err);
 		if (nr < 0)
-			err = gz_err == Z_ERRNO ? -errno : -EBADMSG;
+			err = gz_err == Z_ERRNO ? -errno :
+			      gz_err == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 		if (!nr && gz_err == Z_BUF_ERROR)
 			err = -EBADMSG;
 		if (nr <= 0)
@@ -679,6 +692,18 @@ int import__load(const char *path, char **buf, size_t *size)
 	*buf = bytes.v;
 	*size = bytes.nr;
 	return 0;
+}
+
+const char *import__load_error(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "damaged or cut off: gzip -t tells more";
+	case -ENODEV:
+		return "it is a device: expected a file";
+	default:
+		return strerror(-err);
+	}
 }
 
 /* Return: the word that a letter of a copy's short name stands for. */

@@ -36,6 +36,7 @@ struct import_stream;
 
 struct import {
 	int err;
+	const char *file;		/* the file that is being read; NULL: the importer's only one */
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc, not in records yet */
 	uint32_t batch_proc;
@@ -168,9 +169,12 @@ int import__write(const struct import *im, FILE *f);
 
 /*
  * Reads a file as a whole, unpacked if it is gzip's; *@buf is to be freed. Return: 0 or -errno;
- * -EBADMSG: a compressed file that is damaged or cut off.
+ * -EBADMSG: a compressed file that is damaged or cut off; -ENODEV: a device, which has no end.
  */
 int import__load(const char *path, char **buf, size_t *size);
+
+/* Return: the text for an error of import__load(). */
+const char *import__load_error(int err);
 
 /* Return: the CUpti_ActivityMemcpyKind of "HtoD", "Device-to-Host" and the like, or 0. */
 uint8_t import__copy_kind(const char *s, size_t len);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LIST(id)	&id##_source,
 
@@ -37,6 +36,11 @@ const char *importer__option(const struct importer *im)
 	return source ? source->option : "gpu";
 }
 
+const char *importer__reading(const struct importer *im)
+{
+	return im->import.file ?: importer__name(im);
+}
+
 int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
 {
 	int err;
@@ -46,8 +50,6 @@ int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
 	err = im->source->open(&im->state, &im->import, &im->opts, msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
-	if (err == -ENOMEM)
-		msgs__add(msgs, "%s: %s", importer__name(im), strerror(ENOMEM));
 	return err;
 }
 

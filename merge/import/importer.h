@@ -34,8 +34,8 @@ struct source {
 
 	/*
 	 * Reads the files into @im, or with events_only for write_events(). Return: 0 or -errno,
-	 * with messages in @msgs. *@state is passed to the other functions, and is closed in any
-	 * case.
+	 * with messages in @msgs unless it is -ENOMEM. *@state is passed to the other functions,
+	 * and is closed in any case.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);
@@ -71,10 +71,13 @@ bool importer__wanted(const struct importer *im);
 const char *importer__name(const struct importer *im);
 const char *importer__option(const struct importer *im);
 
+/* Return: after importer__open() failed for want of memory, the file that it was reading. */
+const char *importer__reading(const struct importer *im);
+
 /**
  * importer__open - read the files
  * @r: opened on the recording made of them, until importer__close(); untouched with events_only
- * @msgs: messages for the user, with the reason of a failure
+ * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
  * Return: 0 or -errno; importer__close() is due in any case.
  */

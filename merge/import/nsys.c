@@ -43,14 +43,18 @@ static bool nsys__has_table(struct nsys *n, const char *table)
 		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
 		found = sqlite3_step(stmt) == SQLITE_ROW;
 	}
+	n->no_memory |= sqlite3_errcode(n->db) == SQLITE_NOMEM;
 	sqlite3_finalize(stmt);
 	return found;
 }
 
 static bool nsys__has_column(struct nsys *n, const char *table, const char *column)
 {
-	return sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL, NULL,
-					     NULL) == SQLITE_OK;
+	int status = sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL,
+						   NULL, NULL);
+
+	n->no_memory |= status == SQLITE_NOMEM;
+	return status == SQLITE_OK;
 }
 
 /*
@@ -73,8 +77,10 @@ static int nsys__select(struct nsys *n, const char *table, const char *columns,
 	*stmt = NULL;
 	if (!copy)
 		return -ENOMEM;
-	if (!nsys__has_table(n, table))
+	if (!nsys__has_table(n, table)) {
+		err = n->no_memory ? -ENOMEM : 0;
 		goto out;
+	}
 	f = open_memstream(&sql, &size);
 	if (!f) {
 		err = -ENOMEM;
@@ -83,7 +89,7 @@ static int nsys__select(struct nsys *n, const char *table, const char *columns,
 	for (name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest), nr++) {
 		bool there = nsys__has_column(n, table, name);
 
-		if (!there && nr < nr_needed && !err) {
+		if (!there && nr < nr_needed && !err && !n->no_memory) {
 			msgs__add(n->msgs, "%s: table %s: the column %s is missing: unknown version of "
 				  "Nsight Systems", n->path, table, name);
 			err = -EINVAL;
@@ -91,7 +97,7 @@ static int nsys__select(struct nsys *n, const char *table, const char *columns,
 		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
 	}
 	fprintf(f, " FROM \"%s\" %s", table, order);
-	if (fclose(f))
+	if (fclose(f) || n->no_memory)
 		err = -ENOMEM;
 	if (!err && sqlite3_prepare_v2(n->db, sql, -1, stmt, NULL) != SQLITE_OK)
 		err = nsys__fail(n, table);
@@ -688,6 +694,8 @@ static int nsys__read(struct nsys *n)
 			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
 		return nsys__fail(n, "cannot be read as an SQLite file (nsys export --type sqlite "
 				  "makes one)");
+	if (!nsys__has_table(n, "StringIds") && n->no_memory)
+		return -ENOMEM;
 	if (!nsys__has_table(n, "StringIds")) {
 		msgs__add(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is missing "
 			  "(nsys export --type sqlite makes one)", n->path);

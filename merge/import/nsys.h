@@ -130,6 +130,7 @@ struct nsys {
 	struct sqlite3 *db;
 	const char *path;
 	struct msgs *msgs;
+	bool no_memory;			/* while it was asked what the file has */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;

@@ -26,8 +26,7 @@ struct trace_file {
 	struct import *im;
 	const char *path;
 	struct msgs *msgs;
-	char *buf;
-	size_t size;
+	struct input_file input;
 	struct gputrace gpu;
 	bool pids_known;		/* no other file has one of its pids */
 	struct idmap calls;		/* (pid, correlation id): the outermost call */
@@ -619,15 +618,16 @@ static void trace_file__free(struct trace_file *f)
 	free(f->launched);
 	idmap__free(&f->calls);
 	gputrace__exit(&f->gpu);
-	free(f->buf);
+	input_file__close(&f->input);
 }
 
-/* Reads the trace in @f->buf. Return: 0, -EINVAL (reported) or -ENOMEM. */
+/* Reads the trace in @f->input. Return: 0, -EINVAL (reported) or -ENOMEM. */
 static int trace_file__read(struct trace_file *f)
 {
 	const struct gputrace *t = &f->gpu;
-	int err = gputrace__read(&f->gpu, f->buf, f->size);
+	int err = gputrace__read(&f->gpu, &f->input);
 
+	input_file__close(&f->input);
 	if (err)
 		return err;
 	if (!t->calls.nr && !t->works.nr && t->ops.nr && !t->damage) {
@@ -714,12 +714,11 @@ static int traces__write(struct traces *t)
 
 static int trace__load(struct trace_file *f)
 {
-	int err = import__load(f->path, &f->buf, &f->size);
+	int err = input_file__open(&f->input, f->path);
 
 	if (!err || err == -ENOMEM)
 		return err;
-	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, err == -EBADMSG ?
-		  "damaged or cut off: gzip -t tells more" : strerror(-err));
+	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, import__load_error(err));
 	return -EINVAL;
 }
 
@@ -735,13 +734,16 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 	if (!t.files)
 		return -ENOMEM;
 	for (i = 0; i < nr && !err; i++) {
+		im->file = names[i];
 		t.files[i] = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
 		err = trace__load(&t.files[i]);
 		if (!err)
 			err = trace_file__read(&t.files[i]);
 	}
-	if (!err)
+	if (!err) {
+		im->file = NULL;
 		err = traces__write(&t);
+	}
 	for (i = 0; i < nr; i++)
 		trace_file__free(&t.files[i]);
 	free(t.files);
@@ -752,17 +754,14 @@ int trace__read_mem(struct trace *out, struct import *im, const char *buf, size_
 		    struct msgs *msgs)
 {
 	struct trace_file f = {
-		.out = out, .im = im, .path = "memory", .msgs = msgs, .size = size,
-		.buf = malloc(size + !size),
+		.out = out, .im = im, .path = "memory", .msgs = msgs,
+		.input = { .buf = buf, .size = size },
 	};
 	struct traces t = { .out = out, .im = im, .files = &f, .nr = 1 };
-	int err = f.buf ? 0 : -ENOMEM;
+	int err;
 
 	memset(out, 0, sizeof(*out));
-	if (!err) {
-		memcpy(f.buf, buf, size);
-		err = trace_file__read(&f);
-	}
+	err = trace_file__read(&f);
 	if (!err)
 		err = traces__write(&t);
 	trace_file__free(&f);

@@ -232,15 +232,16 @@ static int stack_event__compare(const void *a, const void *b, void *ctx __attrib
 	return cmp3(x->time_ns, y->time_ns);
 }
 
-static int twofiles__read_stacks(struct twofiles *t, const char *buf, size_t size)
+static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 {
-	const char *end = buf + size, *p, *eol;
+	const char *end = in->buf + in->size, *p, *eol;
 	int err = 0;
 
-	for (p = buf; p < end && err >= 0; p = eol + 1) {
+	for (p = in->buf; p < end && err >= 0; p = eol + 1) {
 		struct span s = { .s = p };
 		char *copy = NULL;
 
+		input_file__release(in, p);
 		eol = memchr(p, '\n', end - p) ?: end;
 		s.len = eol - p;
 		if (memchr(p, '\033', s.len)) {
@@ -722,8 +723,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 
 struct gpu_reader {
 	struct gputrace *trace;
-	const char *buf;
-	size_t size;
+	struct input_file *input;
 	int err;
 };
 
@@ -731,15 +731,15 @@ static void *gpu_reader__run(void *arg)
 {
 	struct gpu_reader *r = arg;
 
-	r->err = gputrace__read(r->trace, r->buf, r->size);
+	r->err = gputrace__read(r->trace, r->input);
+	input_file__close(r->input);
 	return NULL;
 }
 
 /* Reads both files, in parallel if there are two. Return: 0 or -ENOMEM. */
-static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes, const char *gpu,
-			  size_t gpu_bytes)
+static int twofiles__read(struct twofiles *t, struct input_file *cpu, struct input_file *gpu)
 {
-	struct gpu_reader reader = { .trace = &t->gpu, .buf = gpu, .size = gpu_bytes };
+	struct gpu_reader reader = { .trace = &t->gpu, .input = gpu };
 	bool alone = !cpu;
 	pthread_t thread;
 	int err = 0;
@@ -748,8 +748,10 @@ static int twofiles__read(struct twofiles *t, const char *cpu, size_t cpu_bytes,
 		alone = pthread_create(&thread, NULL, gpu_reader__run, &reader);
 	if (alone)
 		gpu_reader__run(&reader);
-	if (cpu)
-		err = twofiles__read_stacks(t, cpu, cpu_bytes);
+	if (cpu) {
+		err = twofiles__read_stacks(t, cpu);
+		input_file__close(cpu);
+	}
 	if (!alone)
 		pthread_join(thread, NULL);
 	return err ?: reader.err;
@@ -839,8 +841,7 @@ static void twofiles__exit(struct twofiles *t)
 }
 
 int twofile__read(struct twofile *out, struct import *im, const struct twofile_opts *opts,
-		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
-		  struct msgs *msgs)
+		  struct input_file *cpu, struct input_file *gpu, struct msgs *msgs)
 {
 	struct align_opts align_opts = {
 		.tolerance_ns = opts->tolerance_ns, .max_offset_ns = MAX_OFFSET_NS,
@@ -851,7 +852,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = twofiles__read(&t, cpu, cpu_bytes, gpu, gpu_bytes);
+	err = twofiles__read(&t, cpu, gpu);
 	t.launched = calloc(t.gpu.calls.nr + 1, sizeof(*t.launched));
 	t.kernels = calloc(t.gpu.calls.nr + 1, sizeof(*t.kernels));
 	if (!err && (!t.launched || !t.kernels))

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "import/import.h"
+#include "import/input.h"
 #include "util.h"
 
 struct twofile_opts {
@@ -37,14 +38,13 @@ struct twofile {
 
 /**
  * twofile__read - turn the two files into a recording
- * @cpu, @gpu: their contents; @cpu may be NULL
+ * @cpu, @gpu: closed as soon as they are read; @cpu may be NULL
  * @msgs: messages about odd input
  *
  * Return: 0, -EINVAL if the files have no events, with a message in @msgs, or -ENOMEM.
  */
 int twofile__read(struct twofile *t, struct import *im, const struct twofile_opts *opts,
-		  const char *cpu, size_t cpu_bytes, const char *gpu, size_t gpu_bytes,
-		  struct msgs *msgs);
+		  struct input_file *cpu, struct input_file *gpu, struct msgs *msgs);
 
 /* Prints one line about the match, and with @summary more. */
 void twofile__print(const struct twofile *t, FILE *f, bool summary);

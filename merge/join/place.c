@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/place.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "join/origin.h"
 #include "join/tell.h"
 #include "join/wanted.h"
@@ -38,16 +41,23 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 
 static int add_stats(struct second_pass *p, const struct work *w)
 {
-	static const struct leaf_stats none;
-	struct leaf_stats *stats;
+	struct leaf_stats *stats, none = { 0 };
 	int err = 0;
 
-	while (!err && p->sums->leaf_stats.nr <= w->leaf)
+	while (!err && p->sums->leaf_stats.nr <= w->leaf) {
+		none.leaf = p->sums->leaf_stats.nr;
 		err = array_push(&p->sums->leaf_stats, none);
+	}
 	if (err)
 		return err;
 	stats = &p->sums->leaf_stats.v[w->leaf];
-	return stats__add(&stats->ns, w->duration_ns) ?: stats__add(&stats->bytes, w->bytes);
+	if (!stats->bytes && p->model->leaves.v[w->leaf].kind != LEAF_KERNEL) {
+		stats->bytes = calloc(1, sizeof(*stats->bytes));
+		if (!stats->bytes)
+			return -ENOMEM;
+	}
+	return stats__add(&stats->ns, w->duration_ns) ?:
+	       stats->bytes ? stats__add(stats->bytes, w->bytes) : 0;
 }
 
 static int count_work(struct second_pass *p, const struct work *w)

@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
-
-struct aggregate_entry {
-	struct aggregate_key {
-		uint32_t chain;
-		uint32_t leaf;
-		const char *comm;
-		uint32_t thread;
-		uint32_t stream;
-	} key;
-	uint32_t aggregate;
-	UT_hash_handle hh;
-};
-
 #define NR_RECENT	65536
 #define RECENT(chain, leaf, comm) \
 	(((chain) * 31 + (leaf) * 7 + ((uintptr_t)(comm) >> 3)) % NR_RECENT)
@@ -27,6 +13,7 @@ int sums__init(struct sums *s)
 {
 	memset(s, 0, sizeof(*s));
 	idles__init(&s->idles);
+	s->aggregates.secret = secret();
 	s->first_ns = UINT64_MAX;
 	s->aggregates.recent = calloc(NR_RECENT, sizeof(*s->aggregates.recent));
 	return s->aggregates.recent ? 0 : -ENOMEM;
@@ -44,11 +31,12 @@ void sums__exit(struct sums *s)
 	idmap__free(&s->call_names);
 	for (i = 0; i < s->leaf_stats.nr; i++) {
 		stats__free(&s->leaf_stats.v[i].ns);
-		stats__free(&s->leaf_stats.v[i].bytes);
+		if (s->leaf_stats.v[i].bytes)
+			stats__free(s->leaf_stats.v[i].bytes);
+		free(s->leaf_stats.v[i].bytes);
 	}
 	array_free(&s->leaf_stats);
-	HASH_CLEAR(hh, s->aggregates.by_key);
-	arena__free(&s->aggregates.arena);
+	hashes__free(&s->aggregates.by_key);
 	free(s->aggregates.recent);
 	array_free(&s->aggregates);
 }
@@ -61,52 +49,48 @@ void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns)
 		s->last_ns = to_ns;
 }
 
+static bool aggregate__is(const struct aggregate *a, const struct aggregate *key)
+{
+	return a->chain == key->chain && a->leaf == key->leaf && a->comm == key->comm &&
+	       a->thread == key->thread && a->stream == key->stream;
+}
+
+/* Return: the aggregate of that key, which is made if there is none; NULL for want of memory. */
+static struct aggregate *aggregates__get(struct aggregates *all, const struct aggregate *key)
+{
+	uint64_t path = ID_KEY(key->chain, key->leaf), rest = ID_KEY(key->thread, key->stream);
+	uint32_t hash = hash__mix(path, rest ^ (uintptr_t)key->comm * 31, all->secret), i;
+	size_t at = hash;
+
+	while (hashes__next(&all->by_key, hash, &at, &i))
+		if (aggregate__is(&all->v[i], key))
+			return &all->v[i];
+	if (array_reserve(all, all->nr + 1) || hashes__add(&all->by_key, hash, all->nr))
+		return NULL;
+	all->v[all->nr] = *key;
+	return &all->v[all->nr++];
+}
+
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w)
 {
-	struct aggregate_key key = {
+	const struct aggregate key = {
 		.chain = chain,
 		.leaf = leaf,
 		.comm = comm,
 		.thread = opts->by_thread ? thread : NO_INDEX,
 		.stream = opts->by_stream && w ? w->stream : NO_INDEX,
+		.min_ns = UINT64_MAX,
 	};
 	uint32_t *recent = &s->aggregates.recent[RECENT(chain, leaf, comm)];
-	struct aggregate_entry *e;
-	struct aggregate *a;
-	bool oom = false;
-	int err;
+	struct aggregate *a = *recent < s->aggregates.nr ? &s->aggregates.v[*recent] : NULL;
 
-	if (*recent < s->aggregates.nr) {
-		a = &s->aggregates.v[*recent];
-		if (a->chain == chain && a->leaf == leaf && a->comm == comm &&
-		    a->thread == key.thread && a->stream == key.stream)
-			goto found;
-	}
-	HASH_FIND(hh, s->aggregates.by_key, &key, sizeof(key), e);
-	if (!e) {
-		e = arena__alloc(&s->aggregates.arena, sizeof(*e));
-		if (!e)
+	if (!a || !aggregate__is(a, &key)) {
+		a = aggregates__get(&s->aggregates, &key);
+		if (!a)
 			return -ENOMEM;
-		e->key = key;
-		e->aggregate = s->aggregates.nr;
-		err = array_push(&s->aggregates, ((struct aggregate){
-			.chain = chain,
-			.leaf = leaf,
-			.comm = comm,
-			.thread = key.thread,
-			.stream = key.stream,
-			.min_ns = UINT64_MAX,
-		}));
-		if (err)
-			return err;
-		HASH_ADD(hh, s->aggregates.by_key, key, sizeof(key), e);
-		if (oom)
-			return -ENOMEM;
+		*recent = a - s->aggregates.v;
 	}
-	*recent = e->aggregate;
-	a = &s->aggregates.v[e->aggregate];
-found:
 	a->nr++;
 	if (w) {
 		a->sum_ns += w->duration_ns;

@@ -6,6 +6,7 @@
 #ifndef MERGE_SUMS_H
 #define MERGE_SUMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "join/opts.h"
@@ -17,7 +18,10 @@
 
 /* Statistics of all device work of one leaf. */
 struct leaf_stats {
-	struct stats ns, bytes;
+	struct stats ns;
+	struct stats *bytes;		/* of copies and sets; NULL: of kernels */
+	uint32_t leaf;
+	bool own;			/* a writer's own, the sum of several leaves */
 };
 
 /* Statistics of all calls of one function of CUDA's API, recorded with --api. */
@@ -39,14 +43,12 @@ struct aggregate {
 	uint64_t bytes;
 };
 
-struct aggregate_entry;
-
 /* All aggregates, and the index to find one. */
 struct aggregates {
 	struct aggregate *v;
 	size_t nr, cap;
-	struct aggregate_entry *by_key;
-	struct arena arena;
+	struct hashes by_key;
+	uint64_t secret;
 	uint32_t *recent;		/* by RECENT(): finds the aggregate of most works */
 };
 

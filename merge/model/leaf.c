@@ -7,19 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
 #include "model/waits.h"
 #include "xpu_record.h"
-
-struct leaf_entry {
-	struct leaf_key {
-		uint32_t kind;
-		uint32_t gpu;
-		const char *name;
-	} key;
-	uint32_t leaf;
-	UT_hash_handle hh;
-};
 
 const char *memcpy_kind__name(uint32_t kind)
 {
@@ -92,12 +81,12 @@ void leaves__init(struct leaves *l, struct strpool *strings)
 {
 	memset(l, 0, sizeof(*l));
 	l->strings = strings;
+	l->secret = secret();
 }
 
 void leaves__exit(struct leaves *l)
 {
-	HASH_CLEAR(hh, l->by_key);
-	arena__free(&l->arena);
+	hashes__free(&l->by_key);
 	array_free(&l->waits);
 	array_free(l);
 }
@@ -106,29 +95,26 @@ void leaves__exit(struct leaves *l)
 static int leaves__find(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
 			uint32_t *idx)
 {
-	struct leaf leaf = { kind, gpu, name };
-	struct leaf_key key = { kind, gpu, name };
-	struct leaf_entry *e;
-	bool oom = false;
+	const struct leaf leaf = { kind, gpu, name };
+	uint32_t hash, i;
+	size_t at;
 	int err;
 
 	if (!name)
 		return -ENOMEM;
-	HASH_FIND(hh, l->by_key, &key, sizeof(key), e);
-	if (e) {
-		*idx = e->leaf;
-		return 0;
+	hash = hash__mix((uintptr_t)name, ID_KEY(kind, gpu), l->secret);
+	for (at = hash; hashes__next(&l->by_key, hash, &at, &i);) {
+		if (l->v[i].kind == kind && l->v[i].gpu == gpu && l->v[i].name == name) {
+			*idx = i;
+			return 0;
+		}
 	}
-	e = arena__alloc(&l->arena, sizeof(*e));
-	if (!e)
-		return -ENOMEM;
-	e->key = key;
-	*idx = e->leaf = l->nr;
-	err = array_push(l, leaf);
+	err = array_reserve(l, l->nr + 1) ?: hashes__add(&l->by_key, hash, l->nr);
 	if (err)
 		return err;
-	HASH_ADD(hh, l->by_key, key, sizeof(key), e);
-	return oom ? -ENOMEM : 0;
+	*idx = l->nr;
+	l->v[l->nr++] = leaf;
+	return 0;
 }
 
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,

@@ -37,16 +37,14 @@ struct leaf {
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 };
 
-struct leaf_entry;
-
 /* All leaves, each once. */
 struct leaves {
 	struct leaf *v;
 	size_t nr, cap;
 	struct strpool *strings;	/* the caller's */
-	struct leaf_entry *by_key;
+	struct hashes by_key;
+	uint64_t secret;
 	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
-	struct arena arena;
 };
 
 void leaves__init(struct leaves *l, struct strpool *strings);

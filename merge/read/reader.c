@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -145,45 +146,36 @@ static int reader__check_header(struct reader *r)
 	return r->blocks ? 0 : reader__fail(r, -ENOMEM, "cannot be read: out of memory");
 }
 
-static int write_all(int fd, const char *buf, size_t size)
+/* Copies a pipe's data to memory, because a recording is read more than once. */
+static int reader__copy_stdin(struct reader *r)
 {
-	ssize_t nr;
+	ARRAY(uint8_t) copy = { 0 };
+	ssize_t nr = 1;
+	int err = 0;
 
-	for (; size; buf += nr, size -= nr) {
-		nr = write(fd, buf, size);
-		if (nr < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-/*
- * Copies a pipe's data to memory, because a recording is read more than once. Return: a file
- * descriptor, or -errno.
- */
-static int open_stdin(void)
-{
-	char buf[64 * 1024];
-	struct stat st;
-	ssize_t nr;
-	int fd, err = 0;
-
-	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode)) {
-		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-		return fd < 0 ? -errno : fd;
-	}
-	fd = memfd_create("xpu.data", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (!err && (nr = read(STDIN_FILENO, buf, sizeof(buf)))) {
-		if (nr > 0)
-			err = write_all(fd, buf, nr);
+	while (nr && !err) {
+		err = array_reserve(&copy, copy.nr + 64 * 1024);
+		if (err)
+			break;
+		nr = read(STDIN_FILENO, copy.v + copy.nr, copy.cap - copy.nr);
+		if (nr >= 0)
+			copy.nr += nr;
 		else if (errno != EINTR)
 			err = -errno;
+		/* A stream without the magic need not be read to its end. */
+		if (copy.nr >= sizeof(XPU_FILE_MAGIC) &&
+		    memcmp(copy.v, XPU_FILE_MAGIC, sizeof(XPU_FILE_MAGIC)))
+			break;
 	}
-	if (!err)
-		return fd;
-	close(fd);
+	if (err) {
+		array_free(&copy);
+		return reader__fail(r, err, "cannot be read: %s", strerror(-err));
+	}
+	r->base = r->copy = copy.v;
+	r->size = copy.nr;
+	err = reader__check_header(r);
+	if (err)
+		reader__close(r);
 	return err;
 }
 
@@ -197,9 +189,9 @@ int reader__open(struct reader *r, const char *path)
 	r->name = path;
 	if (!strcmp(path, "-")) {
 		r->name = "standard input";
-		fd = open_stdin();
-		if (fd < 0)
-			return reader__fail(r, fd, "cannot be read: %s", strerror(-fd));
+		if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+			return reader__copy_stdin(r);
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	} else {
 		/* O_NONBLOCK: a FIFO is refused below, and opening it must not wait. */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -254,6 +246,8 @@ void reader__close(struct reader *r)
 	r->blocks = NULL;
 	if (r->mapped)
 		munmap((void *)r->base, r->size);
+	free(r->copy);
+	r->copy = NULL;
 	r->base = NULL;
 	r->size = 0;
 	r->mapped = false;

@@ -39,6 +39,7 @@ struct reader {
 	const uint8_t *base;		/* the whole file, aligned to 8 */
 	size_t size;
 	bool mapped;			/* base is ours to unmap */
+	uint8_t *copy;			/* or to free, if it is this */
 	bool bad_header;		/* the header's CRC is wrong; its times may be, too */
 	struct blocks *blocks;		/* NULL: the records follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */

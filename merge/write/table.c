@@ -77,12 +77,18 @@ static void print_cut(FILE *f, const char *s, size_t width)
 	}
 }
 
+/*
+ * Prints a name. The recorded programs chose it, and a spreadsheet takes one that begins like a
+ * formula for a formula, unless ' is before it.
+ */
 static void print_csv(FILE *f, const char *s)
 {
 	char out[ESCAPE_MAX];
 	size_t len;
 
 	fputc('"', f);
+	if (*s && strchr("=+-@\t\r", *s))
+		fputc('\'', f);
 	while ((len = escape__next(&s, ESCAPE_TEXT, out))) {
 		if (*out == '"')
 			fputc('"', f);

@@ -9,7 +9,8 @@ static int call_stats__cmp(const void *va, const void *vb)
 	const struct call_stats *a = *(const struct call_stats *const *)va;
 	const struct call_stats *b = *(const struct call_stats *const *)vb;
 
-	return cmp3(b->ns.sum, a->ns.sum) ?: cmp3(b->ns.nr, a->ns.nr) ?: cmp3(a, b);
+	return cmp3(stats__sum(&b->ns), stats__sum(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
+	       cmp3(a, b);
 }
 
 static int api_calls__collect(struct section_rows *to)
@@ -23,7 +24,7 @@ static int api_calls__collect(struct section_rows *to)
 		if (!s->sums.calls.v[i].ns.nr)
 			continue;
 		err = array_push(&rows, &s->sums.calls.v[i]);
-		to->sum_ns += s->sums.calls.v[i].ns.sum;
+		to->sum_ns += stats__sum(&s->sums.calls.v[i].ns);
 	}
 	if (rows.nr)
 		qsort(rows.v, rows.nr, sizeof(*rows.v), call_stats__cmp);

@@ -6,33 +6,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All leaves of one name: it may have run on several GPUs. */
-struct leaf_row {
-	const struct leaf *leaf;	/* the first of them */
-	struct leaf_stats stats;
-};
+/* Rows are pointers to the statistics of all leaves of one name: it may have run on several GPUs. */
 
-static int leaf_row__cmp_time(const void *va, const void *vb)
+static int leaf_stats__cmp_time(const void *va, const void *vb)
 {
-	const struct leaf_row *a = va, *b = vb;
+	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
+	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
-	return cmp3(b->stats.ns.sum, a->stats.ns.sum) ?: cmp3(b->stats.ns.nr, a->stats.ns.nr) ?:
+	return cmp3(stats__sum(&b->ns), stats__sum(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
 	       cmp3(a->leaf, b->leaf);
 }
 
-static int leaf_row__cmp_bytes(const void *va, const void *vb)
+static int leaf_stats__cmp_bytes(const void *va, const void *vb)
 {
-	const struct leaf_row *a = va, *b = vb;
+	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
+	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
-	return cmp3(b->stats.bytes.sum, a->stats.bytes.sum) ?: leaf_row__cmp_time(va, vb);
+	return cmp3(stats__sum(b->bytes), stats__sum(a->bytes)) ?: leaf_stats__cmp_time(va, vb);
+}
+
+/* Frees a sum of ours, and no statistics of the session. */
+static void leaf_stats__free(struct leaf_stats *stats)
+{
+	if (!stats || !stats->own)
+		return;
+	stats__free(&stats->ns);
+	if (stats->bytes)
+		stats__free(stats->bytes);
+	free(stats->bytes);
+	free(stats);
 }
 
 static void leaf_row__exit(void *row)
 {
-	struct leaf_row *r = row;
+	leaf_stats__free(*(struct leaf_stats **)row);
+}
 
-	stats__free(&r->stats.ns);
-	stats__free(&r->stats.bytes);
+/* Return: the sum of both, under the leaf of @a; NULL for want of memory. */
+static struct leaf_stats *leaf_stats__sum(const struct leaf_stats *a, const struct leaf_stats *b)
+{
+	struct leaf_stats *sum = calloc(1, sizeof(*sum));
+	int err;
+
+	if (!sum)
+		return NULL;
+	sum->leaf = a->leaf;
+	sum->own = true;
+	err = stats__merge(&sum->ns, &a->ns) ?: stats__merge(&sum->ns, &b->ns);
+	if (!err && a->bytes && b->bytes) {
+		sum->bytes = calloc(1, sizeof(*sum->bytes));
+		err = !sum->bytes ? -ENOMEM : stats__merge(sum->bytes, a->bytes) ?:
+					      stats__merge(sum->bytes, b->bytes);
+	}
+	if (err) {
+		leaf_stats__free(sum);
+		return NULL;
+	}
+	return sum;
+}
+
+/* Adds the statistics of another leaf of that name. Return: 0 or -ENOMEM. */
+static int leaf_row__add(struct leaf_stats **row, const struct leaf_stats *stats)
+{
+	struct leaf_stats *sum = leaf_stats__sum(*row, stats);
+
+	if (!sum)
+		return -ENOMEM;
+	leaf_stats__free(*row);
+	*row = sum;
+	return 0;
 }
 
 /* The rows of kernels, or else of copies and sets, sorted. Return: 0 or -ENOMEM. */
@@ -40,59 +82,66 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 			      int (*cmp)(const void *, const void *))
 {
 	const struct session *s = to->s;
-	ARRAY(struct leaf_row) rows = { 0 };
-	struct idmap by_name = { 0 };
+	ARRAY(struct leaf_stats *) rows = { 0 };
+	uint32_t *by_name, *row;	/* by the name's number: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
 
+	by_name = calloc(s->model.strings.nr + 1, sizeof(*by_name));
+	if (!by_name)
+		return -ENOMEM;
 	for (i = 0; i < s->sums.leaf_stats.nr && !err; i++) {
-		const struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
+		struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
 		const struct leaf *leaf = &s->model.leaves.v[i];
-		/* Names are interned; a set has none, as no copy has. */
-		uint64_t key = (uintptr_t)leaf->name;
-		uint32_t idx;
 
 		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;
-		if (!idmap__get(&by_name, key, &idx)) {
-			idx = rows.nr;
-			err = array_push(&rows, ((struct leaf_row){ .leaf = leaf }));
-			if (!err)
-				err = idmap__put(&by_name, key, idx);
+		/* The name of a set is empty, as no copy's is. */
+		row = &by_name[strpool__id(leaf->name)];
+		if (*row) {
+			err = leaf_row__add(&rows.v[*row - 1], stats);
+		} else {
+			err = array_push(&rows, stats);
+			*row = rows.nr;
 		}
-		if (!err)
-			err = stats__merge(&rows.v[idx].stats.ns, &stats->ns) ?:
-			      stats__merge(&rows.v[idx].stats.bytes, &stats->bytes);
 	}
-	idmap__free(&by_name);
+	free(by_name);
 	if (!err && rows.nr)
 		qsort(rows.v, rows.nr, sizeof(*rows.v), cmp);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	for (i = 0; i < rows.nr; i++)
-		to->sum_ns += rows.v[i].stats.ns.sum;
+		to->sum_ns += stats__sum(&rows.v[i]->ns);
 	return err;
 }
 
-/* Makes the name of a copy or a set. */
-static void leaf_row__name(const struct leaf_row *row, char *buf, size_t size)
+static const struct leaf *leaf_row__leaf(const struct section_rows *rows, const void *row)
 {
-	snprintf(buf, size, "%s%s", leaf_kind__prefix(row->leaf->kind), row->leaf->name);
+	return &rows->s->model.leaves.v[(*(const struct leaf_stats *const *)row)->leaf];
+}
+
+/* Makes the name of a copy or a set. */
+static void leaf_row__name(const struct section_rows *rows, const void *row, char *buf, size_t size)
+{
+	const struct leaf *leaf = leaf_row__leaf(rows, row);
+
+	snprintf(buf, size, "%s%s", leaf_kind__prefix(leaf->kind), leaf->name);
 }
 
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
 			 struct table *t)
 {
 	table__row(t, (struct cell[]){
-		{ .n = table__share(ns->sum, rows->sum_ns) }, { .n = ns->sum }, { .n = ns->nr },
+		{ .n = table__share(stats__sum(ns), rows->sum_ns) }, { .n = stats__sum(ns) },
+		{ .n = ns->nr },
 		{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
-		{ .n = ns->max }, { .n = stats__stddev(ns) }, { .s = name },
+		{ .n = stats__max(ns) }, { .n = stats__stddev(ns) }, { .s = name },
 	});
 }
 
 static int kernels__collect(struct section_rows *rows)
 {
-	return leaf_rows__collect(rows, true, leaf_row__cmp_time);
+	return leaf_rows__collect(rows, true, leaf_stats__cmp_time);
 }
 
 static void kernels__head(const struct section_rows *rows, FILE *f)
@@ -103,19 +152,19 @@ static void kernels__head(const struct section_rows *rows, FILE *f)
 
 static int kernels__row(const struct section_rows *rows, const void *row, struct table *t)
 {
-	const struct leaf_row *r = row;
+	const struct leaf_stats *stats = *(const struct leaf_stats *const *)row;
 
-	section_rows__times(rows, &r->stats.ns, r->leaf->name, t);
+	section_rows__times(rows, &stats->ns, leaf_row__leaf(rows, row)->name, t);
 	return 0;
 }
 
 static const struct column kernels_columns[] = TIME_COLUMNS("instances", "name");
 
-SECTION(kernels, struct leaf_row, .exit_row = leaf_row__exit);
+SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 
 static int memory_time__collect(struct section_rows *rows)
 {
-	return leaf_rows__collect(rows, false, leaf_row__cmp_time);
+	return leaf_rows__collect(rows, false, leaf_stats__cmp_time);
 }
 
 static void memory_time__head(const struct section_rows *rows, FILE *f)
@@ -128,18 +177,18 @@ static int memory_time__row(const struct section_rows *rows, const void *row, st
 {
 	char name[64];
 
-	leaf_row__name(row, name, sizeof(name));
-	section_rows__times(rows, &((const struct leaf_row *)row)->stats.ns, name, t);
+	leaf_row__name(rows, row, name, sizeof(name));
+	section_rows__times(rows, &(*(const struct leaf_stats *const *)row)->ns, name, t);
 	return 0;
 }
 
 static const struct column memory_time_columns[] = TIME_COLUMNS("count", "operation");
 
-SECTION(memory_time, struct leaf_row, .exit_row = leaf_row__exit);
+SECTION(memory_time, struct leaf_stats *, .exit_row = leaf_row__exit);
 
 static int memory_size__collect(struct section_rows *rows)
 {
-	return leaf_rows__collect(rows, false, leaf_row__cmp_bytes);
+	return leaf_rows__collect(rows, false, leaf_stats__cmp_bytes);
 }
 
 static void memory_size__head(const struct section_rows *rows, FILE *f)
@@ -150,14 +199,13 @@ static void memory_size__head(const struct section_rows *rows, FILE *f)
 
 static int memory_size__row(const struct section_rows *rows, const void *row, struct table *t)
 {
-	const struct stats *bytes = &((const struct leaf_row *)row)->stats.bytes;
+	const struct stats *bytes = (*(const struct leaf_stats *const *)row)->bytes;
 	char name[64];
 
-	(void)rows;
-	leaf_row__name(row, name, sizeof(name));
+	leaf_row__name(rows, row, name, sizeof(name));
 	table__row(t, (struct cell[]){
-		{ .n = bytes->sum }, { .n = bytes->nr }, { .n = stats__mean(bytes) },
-		{ .n = stats__median(bytes) }, { .n = bytes->min }, { .n = bytes->max },
+		{ .n = stats__sum(bytes) }, { .n = bytes->nr }, { .n = stats__mean(bytes) },
+		{ .n = stats__median(bytes) }, { .n = bytes->min }, { .n = stats__max(bytes) },
 		{ .n = stats__stddev(bytes) }, { .s = name },
 	});
 	return 0;
@@ -170,7 +218,7 @@ static const struct column memory_size_columns[] = {
 	{ "stddev", "stddev_bytes", COLUMN_BYTES }, { "operation", "operation", COLUMN_NAME },
 };
 
-SECTION(memory_size, struct leaf_row, .exit_row = leaf_row__exit);
+SECTION(memory_size, struct leaf_stats *, .exit_row = leaf_row__exit);
 
 /* ---- devices and streams: rows are pointers into the session --------------------------------- */
 

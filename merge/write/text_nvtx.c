@@ -15,7 +15,8 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 {
 	const struct nvtx_row *a = va, *b = vb;
 
-	return cmp3(b->gpu_ns, a->gpu_ns) ?: cmp3(b->name->ns.sum, a->name->ns.sum) ?:
+	return cmp3(b->gpu_ns, a->gpu_ns) ?:
+	       cmp3(stats__sum(&b->name->ns), stats__sum(&a->name->ns)) ?:
 	       cmp3(b->name->ns.nr, a->name->ns.nr) ?: cmp3(a->name, b->name);
 }
 
@@ -86,8 +87,9 @@ static int nvtx_ranges__row(const struct section_rows *rows, const void *row, st
 
 	table__row(t, (struct cell[]){
 		{ .n = table__share(r->gpu_ns, rows->sum_ns) }, { .n = r->gpu_ns },
-		{ .n = r->nr_works }, { .n = ns->sum }, { .n = ns->nr }, { .n = stats__mean(ns) },
-		{ .n = stats__median(ns) }, { .n = ns->min }, { .n = ns->max },
+		{ .n = r->nr_works }, { .n = stats__sum(ns) }, { .n = ns->nr },
+		{ .n = stats__mean(ns) },
+		{ .n = stats__median(ns) }, { .n = ns->min }, { .n = stats__max(ns) },
 		{ .n = stats__stddev(ns) }, { .s = r->name->name },
 	});
 	return 0;

@@ -48,6 +48,7 @@ for sites in 64 "$launches"; do
 	bench "$launches" 8 60 0 "$sites"
 	bench "$launches" 8 60 0.01 "$sites"
 done
+bench $((launches * 10)) 8 60 0.01 64
 bench $((launches * 10)) 8 60 0.01 $((launches * 10))
 
 row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE

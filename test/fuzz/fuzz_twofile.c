@@ -32,8 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(cpu, text, cpu_bytes);
 	memcpy(gpu, split ? split + 3 : text, gpu_bytes);
 	import__init(&im);
-	err = twofile__read(&twofile, &im, &twofile_opts, split ? cpu : NULL, cpu_bytes, gpu,
-			    gpu_bytes, &msgs);
+	err = twofile__read(&twofile, &im, &twofile_opts,
+			    split ? &(struct input_file){ .buf = cpu, .size = cpu_bytes } : NULL,
+			    &(struct input_file){ .buf = gpu, .size = gpu_bytes }, &msgs);
 	if (!err) {
 		if (import__finish(&im, &r, "fuzz"))
 			abort();

@@ -339,10 +339,18 @@ def sites(rows, unit):
         yield [row["comm"]] + row["path"].split(";"), int(row[key])
 
 
+def csv_rows(f):
+    """Rows of CSV, whose cells have ' before what a spreadsheet would take for a formula."""
+    for row in csv.DictReader(f, strict=True):
+        assert not any(cell[:1] in ("=", "+", "-", "@", "\t", "\r") for cell in row.values()), row
+        yield {key: cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
+               for key, cell in row.items()}
+
+
 def csv_table(path, unit):
     """The table of launch sites, alone; stacks without their leaf."""
     with open(path, encoding="utf-8", newline="") as f:
-        yield from sites(csv.DictReader(f, strict=True), unit)
+        yield from sites(csv_rows(f), unit)
 
 
 def names(path, unit):
@@ -352,7 +360,7 @@ def names(path, unit):
     if text.startswith("{"):
         rows = json.loads(text)["kernels"]
     else:
-        rows = csv.DictReader(io.StringIO(text), strict=True)
+        rows = csv_rows(io.StringIO(text))
     for row in rows:
         yield ["[GPU_Kernel]" + row["name"]], int(row["total_ns" if unit == "ns" else "instances"])
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "import/importer.h"
 
@@ -12,14 +11,13 @@ static const char *twofile_file(const struct import_opts *o)
 	return o->gpu;
 }
 
-static int load(const char *path, char **buf, size_t *size, struct msgs *msgs)
+static int load(struct import *im, const char *path, struct input_file *in, struct msgs *msgs)
 {
-	int err = import__load(path, buf, size);
+	int err = input_file__open(in, path);
 
-	if (err)
-		msgs__add(msgs, "%s: cannot be read: %s", path,
-			  err == -EBADMSG ? "damaged or cut off: gzip -t tells more" :
-			  strerror(-err));
+	im->file = err ? path : NULL;
+	if (err && err != -ENOMEM)
+		msgs__add(msgs, "%s: cannot be read: %s", path, import__load_error(err));
 	return err;
 }
 
@@ -30,21 +28,20 @@ static int twofile_open(void **state, struct import *im, const struct import_opt
 		.cpu = o->cpu, .gpu = o->gpu, .tolerance_ns = o->tolerance_ns,
 	};
 	struct twofile *t = calloc(1, sizeof(*t));
-	char *cpu = NULL, *gpu = NULL;
-	size_t cpu_bytes = 0, gpu_bytes = 0;
+	struct input_file cpu = { 0 }, gpu = { 0 };
 	int err = 0;
 
 	*state = t;
 	if (!t)
 		return -ENOMEM;
 	if (o->cpu)
-		err = load(o->cpu, &cpu, &cpu_bytes, msgs);
+		err = load(im, o->cpu, &cpu, msgs);
 	if (!err)
-		err = load(o->gpu, &gpu, &gpu_bytes, msgs);
+		err = load(im, o->gpu, &gpu, msgs);
 	if (!err)
-		err = twofile__read(t, im, &opts, cpu, cpu_bytes, gpu, gpu_bytes, msgs);
-	free(cpu);
-	free(gpu);
+		err = twofile__read(t, im, &opts, o->cpu ? &cpu : NULL, &gpu, msgs);
+	input_file__close(&cpu);
+	input_file__close(&gpu);
 	return err;
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How much memory is free: in the machine and in control groups, whose files are made here. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "tap.h"
+
+#define MIB	(1ull << 20)
+
+static char root[64];
+
+/* Writes a file, with its directories, below root. */
+static void put(const char *path, const char *text)
+{
+	char full[256], *slash;
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (slash = strchr(full + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	f = fopen(full, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		bail("%s cannot be written", full);
+}
+
+static void begin(const char *name)
+{
+	snprintf(root, sizeof(root), "%s", name);
+	mkdir(root, 0700);
+}
+
+static void is_free(uint64_t mib, const char *what)
+{
+	uint64_t got = memory__free(root);
+
+	ok(got == mib * MIB, "%s: %" PRIu64 " of %" PRIu64 " MiB", what,
+	   (uint64_t)(got / MIB), mib);
+}
+
+int main(void)
+{
+	struct memory_limit l = { 0 };
+	struct rlimit before;
+	uint64_t free;
+	void *p;
+
+	begin("nothing");
+	ok(memory__free(root) == UINT64_MAX, "nothing is known");
+	begin("machine");
+	put("/proc/meminfo", "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");
+	is_free(1024, "the machine alone");
+	put("/proc/self/cgroup", "1:cpu:/x\n0::/\n");
+	is_free(1024, "a group without files");
+
+	begin("v2");
+	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
+	put("/proc/self/cgroup", "0::/outer/inner\n");
+	put("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+	put("/sys/fs/cgroup/outer/inner/memory.current", "1048576\n");
+	is_free(1024, "version 2, no limit");
+	put("/sys/fs/cgroup/outer/memory.max", "536870912\n");
+	put("/sys/fs/cgroup/outer/memory.current", "209715200\n");
+	is_free(312, "version 2, the limit of an outer group");
+	put("/sys/fs/cgroup/outer/memory.stat",
+	    "anon 1\nfile 7\ninactive_file 52428800\nactive_file 52428800\n");
+	is_free(412, "version 2, cached files are free");
+	put("/sys/fs/cgroup/outer/inner/memory.max", "10485760\n");
+	is_free(9, "version 2, the least of both");
+	put("/sys/fs/cgroup/outer/inner/memory.current", "20971520\n");
+	is_free(0, "version 2, more used than allowed");
+
+	begin("v1");
+	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
+	put("/proc/self/cgroup", "3:cpu,cpuacct:/a\n2:hugetlb,memory:/docker/1\n0::/\n");
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "134217728\n");
+	put("/sys/fs/cgroup/memory/memory.stat",
+	    "inactive_file 1\ntotal_inactive_file 33554432\ntotal_active_file 33554432\n");
+	is_free(192, "version 1, of a container that sees no outer group");
+
+	getrlimit(RLIMIT_DATA, &before);
+	setrlimit(RLIMIT_DATA, &(struct rlimit){ 2 * MIB << 10, before.rlim_max });
+	free = memory__free("nothing");
+	ok(free < 2 * MIB << 10 && free > MIB << 10, "a ulimit");
+	setrlimit(RLIMIT_DATA, &before);
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	memory_limit__set(&l, 64 * MIB);
+	p = malloc(128 * MIB);
+	ok(!p, "more than the limit is not to be had");
+	is_str(memory_limit__why(&l, -EINVAL), strerror(EINVAL), "another error");
+	p = malloc(128 * MIB);
+	ok(!p, "which lifts no limit");
+	is_str(memory_limit__why(&l, -ENOMEM),
+	       "needs more than the 64M of memory that --max-memory allows", "the message");
+	p = malloc(128 * MIB);
+	ok(p, "which lifts the limit");
+#else
+	(void)p;
+	(void)l;
+#endif
+	return done_testing();
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --max-memory: beyond it one line, a failing status and nothing written; and what a name takes.
+. "$XPU_SRC/test/lib/tap.sh"
+[ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
+
+# names NR SAME: a trace of so many kernels, of one name or of a name each
+names() {
+	awk -v nr="$1" -v same="$2" 'BEGIN {
+		print "{\"traceEvents\":["
+		for (i = 1; i <= nr; i++) {
+			printf "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\"," \
+			       "\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":2," \
+			       "\"args\":{\"correlation\":%d}},\n", 1000 + 5 * i, i
+			printf "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"kernel_%07d\",\"pid\":0," \
+			       "\"tid\":7,\"ts\":%d,\"dur\":3,\"args\":{\"correlation\":%d," \
+			       "\"device\":0,\"stream\":7}}%s\n", same ? 0 : i, 1002 + 5 * i, i,
+			       i < nr ? "," : ""
+		}
+		print "]}"
+	}'
+}
+
+# exceeds NAME FILE BYTES ARGS...: it says so of that file, and writes nothing
+exceeds() {
+	name=$1 file=$2 bytes=$3
+	shift 3
+	rm -f out.folded
+	timeout 60 "$XPUMERGE" "$@" -o out.folded 2>log
+	is "$? $(cat log)" "2 xpumerge: $file: needs more than the $bytes of memory that --max-memory allows" \
+		"$name"
+	is "$(ls out.folded* .out.folded* 2>/dev/null)" "" "$name: nothing is written"
+}
+
+# ---- what unpacks to more, or has no end
+
+{ echo '{"traceEvents":['; head -c 300000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
+"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=2000 >/dev/null
+exceeds "a file that unpacks to more" bomb.json.gz 64M --gpu bomb.json.gz --max-memory 64M
+exceeds "such stacks" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json --max-memory 64M
+exceeds "the second of two ranks" bomb.json.gz 64M --gpu gpu.json --gpu bomb.json.gz --max-memory 0.0625g
+mkfifo endless
+yes '{"type":"KERNEL"}' >endless 2>/dev/null &
+exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
+for device in "--gpu /dev/zero" "--cpu /dev/zero --gpu gpu.json"; do
+	# shellcheck disable=SC2086 # several arguments
+	timeout 60 "$XPUMERGE" $device -o out.folded 2>log
+	is "$? $(cat log)" "2 xpumerge: /dev/zero: cannot be read: it is a device: expected a file" \
+		"$device"
+done
+yes | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
+is "$(cat log)" "xpumerge: standard input is not a recording of xpuload (wrong magic)" \
+	"standard input that is no recording is not read to its end"
+{ printf 'XPUDATA\0'; yes; } 2>/dev/null | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
+is "$(cat log)" "xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \
+	"and one that may be a recording to the limit"
+
+# ---- every limit: it fails, or has the right result
+
+# at_each NAME FROM TO ARGS...: limits in MiB
+at_each() {
+	name=$1 from=$2 to=$3 nr_failed=0 nr_right=0 wrong=
+	shift 3
+	xpumerge "$@" -f folded -o right.folded 2>right.log
+	for mib in $(seq "$from" 5 "$to"); do
+		rm -f out.folded
+		timeout 60 "$XPUMERGE" "$@" -f folded -o out.folded --max-memory "${mib}M" 2>log
+		case $? in
+		0)	cmp -s out.folded right.folded && cmp -s log right.log || wrong="$wrong $mib"
+			nr_right=$((nr_right + 1)) ;;
+		2)	grep -q ": needs more than the ${mib}M of memory" log && [ ! -e out.folded ] &&
+				[ "$(grep -vc '^by time' log)" = 1 ] || wrong="$wrong $mib"
+			nr_failed=$((nr_failed + 1)) ;;
+		*)	wrong="$wrong $mib" ;;
+		esac
+	done
+	is "$wrong" "" "$name: wrong at none of $from to $to MiB"
+	[ $nr_failed -gt 0 ] && [ $nr_right -gt 0 ]
+	ok $? "$name: $nr_failed times too little, $nr_right times enough"
+}
+
+names 60000 0 >names.json
+xpumerge --gpu names.json -o names.data 2>/dev/null
+"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=30000 threads=4 sites=30000 >/dev/null
+at_each "a trace" 32 110 --gpu names.json
+at_each "two files" 32 110 --cpu cpu.txt --gpu gpu.json
+at_each "a recording" 32 72 names.data
+
+# ---- half of what is free, and bad limits
+
+(
+	ulimit -v 160000
+	xpumerge --gpu bomb.json.gz -o out.folded 2>log
+	echo $? >status
+	xpumerge --gpu bomb.json.gz --max-memory 4G -o out.folded 2>log2
+)
+like "$(cat status log | tr '\n' ' ')" \
+	'^2 xpumerge: bomb.json.gz: needs more than [0-9.]+M of memory, half of what was free: --max-memory SIZE allows more or less $' \
+	"the default is half of what is free"
+like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' "a ulimit is said"
+for size in 3 31M -1G G 4X 4GB nan inf 1e30T ''; do
+	xpumerge --gpu gpu.json --max-memory="$size" -o out.folded 2>log
+	is "$? $(cat log)" \
+		"2 xpumerge: --max-memory $size: expected a size of 32M or more, such as 512M or 4G" \
+		"--max-memory '$size'"
+done
+
+# ---- names
+
+kib() {			# peak memory of a merge
+	/usr/bin/time -f %M -o used "$XPUMERGE" "$@" -o out.x 2>log || diag "$(cat log)"
+	tail -n 1 used
+}
+
+names 200000 0 >names.json
+names 200000 1 >same.json
+for f in names same; do
+	xpumerge --gpu $f.json -o $f.data 2>/dev/null
+done
+# A leaf, its sums, its statistics, its place in the tables that find them, and the name twice.
+for format in text folded; do
+	bytes=$((($(kib --gpu names.json -f $format) - $(kib --gpu same.json -f $format)) * 1024 / 200000))
+	[ $bytes -le 450 ]
+	ok $? "an import as $format: $bytes bytes for a name"
+	bytes=$((($(kib names.data -f $format) - $(kib same.data -f $format)) * 1024 / 200000))
+	[ $bytes -le 450 ]
+	ok $? "a recording as $format: $bytes bytes for a name"
+done
+
+done_testing

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# fold.sh --svg: XML, whatever the names are, and wherever they are cut; and CSV that is no formula.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+
+cat >names.py <<'END'
+import json, sys
+
+names = ["カーネル行列の掛け算" * 4, "ядро_умножения_матриц" * 3, "größe_straße_éèê" * 4, "🚀🔥" * 20,
+         "<a href=\"x\">&amp;'</a>" * 3, "ctl\x01\x02\x1f\x7f", "noncharacters \ufffe\uffff",
+         "c1 \x80\x85\x9f", "a\u0301" * 30, "=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "plain"]
+events = []
+for i, name in enumerate(names * 8):
+    ts = 1000 * i + 10
+    # Of many widths, for cuts at every byte of a character.
+    events += [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 900},
+               {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                "ts": ts + 1, "dur": 1, "args": {"correlation": i + 1}},
+               {"ph": "X", "cat": "kernel", "name": name + " " * (i // len(names)) + str(i), "pid": 0,
+                "tid": 7, "ts": ts + 2, "dur": 1 + i * 7 % 400,
+                "args": {"correlation": i + 1, "device": 0, "stream": 7}}]
+text = json.dumps({"traceEvents": events}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+# Bytes that are no UTF-8, and the half of a pair.
+open("t.json", "wb").write(text.replace(b"plain", b"\xff\xfe\xc3(\xed\xa0\x80 plain"))
+END
+cat >parse.py <<'END'
+import sys
+import xml.etree.ElementTree as tree
+
+root = tree.parse(sys.argv[1]).getroot()
+print(len(root.findall(".//{http://www.w3.org/2000/svg}title")),
+      sum("カーネル行列の掛け算" * 4 in (t.text or "") for t in root.iter()) > 0)
+END
+export PYTHONUTF8=1
+python3 names.py
+xpumerge --gpu t.json -o t.data 2>log
+is $? 0 "a recording of such names" || diag "$(cat log)"
+fold=$XPU_SRC/scripts/fold.sh
+export XPUMERGE
+flamegraph=$(command -v flamegraph.pl || ls /usr/share/perl5/Devel/NYTProf/flamegraph.pl 2>/dev/null)
+if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
+	for title in "größe カーネル <&>" plain; do
+		"$fold" --svg --title "$title" -o t.svg t.data 2>log
+		is "$? $(grep -v -e ^launches -e '^by ' -e '^ ' log)" "0 " "drawn, title $title"
+		like "$(python3 parse.py t.svg 2>&1 | tail -n 1)" '^[0-9]{2,} True$' "it is XML, title $title"
+	done
+else
+	skip "flame graphs are XML" "neither flamegraph.pl nor inferno-flamegraph"
+fi
+
+# ---- CSV
+
+xpumerge --gpu t.json --csv --table launch_sites -o sites.csv 2>/dev/null
+xpumerge --gpu t.json --csv --table kernels -o kernels.csv 2>/dev/null
+xpumerge --gpu t.json --json --table kernels -o kernels.json 2>/dev/null
+cat >check.py <<'END'
+import csv, json
+
+rows = [list(csv.DictReader(open(f, newline=""))) for f in ("kernels.csv", "sites.csv")]
+names = [r["name"] for r in rows[0]]
+exact = [r["name"] for r in json.load(open("kernels.json"))["kernels"]]
+formulas = [c for t in rows for r in t for c in r.values() if c[:1] in ("=", "+", "-", "@", "\t", "\r")]
+print(len(names), len(formulas), sum(n.startswith("'") for n in names),
+      sum(n.startswith("'") and n[1:] in exact for n in names), sum(n in exact for n in names))
+END
+# Eight kernels of each of 15 names: 5 are formulas, one of them by a control character, which JSON has
+# and CSV has not; two more have such characters.
+is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" "cells that begin like a formula have ' before it"
+done_testing
