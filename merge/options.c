@@ -22,7 +22,8 @@ static const char usage[] =
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "       xpumerge dump [-o FILE] [FILE]\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
-"       xpumerge --nsys FILE [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
@@ -347,9 +348,10 @@ static const struct cmdline_option rows[] = {
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "and the stacks of its launches, which are matched by time: lines\n"
-		  "'timestamp_ns comm pid tid cpu frame;frame;...'; without -g that is\n"
-		  "gpu_results.json" },
+	  .help = "what threads did, beside --gpu or --nsys or alone: the text of perf\n"
+		  "script; or stacks of launches, which are matched by time: lines\n"
+		  "'timestamp_ns comm pid tid cpu frame;frame;...', for which --gpu\n"
+		  "is gpu_results.json unless given" },
 	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
@@ -422,7 +424,7 @@ static const char *option__refuses(const struct cmdline_option *option, const st
 	case USE_IMPORT:
 		return importer__wanted(&o->importer) ? NULL : "is for --gpu and --nsys";
 	case USE_GPU:
-		return im->gpu ? NULL : "is for --gpu";
+		return im->gpu || im->cpu ? NULL : "is for --gpu and --cpu";
 	case USE_NSYS:
 		return im->nsys ? NULL : "is for --nsys";
 	case USE_ANY:
@@ -539,16 +541,12 @@ static int options__complete_import(struct options *o)
 			 importer__option(&o->importer));
 		return -EINVAL;
 	}
-	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
-		complain("--nsys beside --cpu or --gpu: one or the other");
+	if (o->importer.opts.nsys && o->importer.opts.gpu) {
+		complain("--nsys beside --gpu: one or the other");
 		return -EINVAL;
 	}
 	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
 		complain("--cpu goes with one --gpu: stacks of several files cannot be told apart");
-		return -EINVAL;
-	}
-	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {
-		complain("--cpu has stacks only: give the device records with --gpu");
 		return -EINVAL;
 	}
 	if (!o->importer.opts.nsys && o->importer.opts.events.activities) {
@@ -556,7 +554,9 @@ static int options__complete_import(struct options *o)
 		return -EINVAL;
 	}
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
-	o->importer.opts.events_only = o->importer.opts.nsys && o->format->format->exports_events;
+	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
+				       o->format->format->exports_events;
+	o->importer.opts.srcline = o->show_srcline;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ void import__init(struct import *im)
 	};
 
 	memset(im, 0, sizeof(*im));
+	im->first_ns = UINT64_MAX;
 	im->err = array_reserve(&im->records, sizeof(h));
 	if (im->err)
 		return;
@@ -53,6 +54,9 @@ void import__exit(struct import *im)
 
 	HASH_CLEAR(hh, im->streams);
 	arena__free(&im->arena);
+	idmap__free(&im->threads);
+	idmap__free(&im->procs);
+	array_free(&im->pids);
 	array_free(&im->words);
 	for (i = 0; i < im->apis.nr; i++)
 		strpool__free(&im->apis.v[i]);
@@ -173,6 +177,7 @@ static void import__flush_samples(struct import *im)
 
 static void import__see(struct import *im, uint64_t time_ns)
 {
+	im->first_ns = min_t(uint64_t, im->first_ns, time_ns ?: UINT64_MAX);
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
 }
 
@@ -207,6 +212,8 @@ uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint
 
 	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
 	im->err = im->err ?: array_push(&im->apis, (struct strpool){ 0 });
+	im->err = im->err ?: array_push(&im->pids, pid);
+	im->err = im->err ?: min_t(int, idmap__add(&im->procs, pid, rec.proc_id), 0);
 	if (im->err)
 		return 0;
 	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
@@ -220,10 +227,25 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
 		.thread_id = im->nr_threads + 1, .proc_id = proc, .tid = tid,
 	};
 
+	im->err = im->err ?: min_t(int, idmap__add(&im->threads, ID_KEY(proc, tid), rec.thread_id), 0);
 	if (im->err)
 		return 0;
 	PUT(im, XPU_RECORD_THREAD, 0, rec);
 	return ++im->nr_threads;
+}
+
+uint32_t import__find_process(const struct import *im, uint32_t pid)
+{
+	uint32_t proc;
+
+	return idmap__get(&im->procs, pid, &proc) ? proc : 0;
+}
+
+uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid)
+{
+	uint32_t thread;
+
+	return idmap__get(&im->threads, ID_KEY(proc, tid), &thread) ? thread : 0;
 }
 
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns)

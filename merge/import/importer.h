@@ -13,11 +13,16 @@
 
 #include "import/import.h"
 #include "import/nsys.h"
+#include "import/perf/side.h"
+#include "import/span.h"
 #include "read/reader.h"
 #include "util.h"
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
+	struct span cpu_lines;		/* importer__open() sets it: stacks of launches in cpu, or
+					 * .s NULL */
+	bool srcline;			/* show places in the source that cpu tells */
 	const char **more_gpu;		/* behind gpu; they are ours to free */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
@@ -51,7 +56,8 @@ struct source {
 #define SOURCES(SOURCE)		\
 	SOURCE(nsys)		\
 	SOURCE(trace)		\
-	SOURCE(twofile)
+	SOURCE(twofile)		\
+	SOURCE(cpu)
 
 #define DECLARE_SOURCE(id)	extern const struct source id##_source;
 SOURCES(DECLARE_SOURCE)
@@ -61,6 +67,7 @@ struct importer {
 	/* importer__open() makes these. */
 	const struct source *source;
 	void *state;
+	struct cpu_side cpu;
 	struct import import;
 };
 

@@ -30,20 +30,17 @@ static int twofile_open(void **state, struct import *im, const struct import_opt
 		.cpu = o->cpu, .gpu = o->gpu, .tolerance_ns = o->tolerance_ns,
 	};
 	struct twofile *t = calloc(1, sizeof(*t));
-	char *cpu = NULL, *gpu = NULL;
-	size_t cpu_bytes = 0, gpu_bytes = 0;
-	int err = 0;
+	char *gpu = NULL;
+	size_t gpu_bytes = 0;
+	int err;
 
 	*state = t;
 	if (!t)
 		return -ENOMEM;
-	if (o->cpu)
-		err = load(o->cpu, &cpu, &cpu_bytes, msgs);
+	err = load(o->gpu, &gpu, &gpu_bytes, msgs);
 	if (!err)
-		err = load(o->gpu, &gpu, &gpu_bytes, msgs);
-	if (!err)
-		err = twofile__read(t, im, &opts, cpu, cpu_bytes, gpu, gpu_bytes, msgs);
-	free(cpu);
+		err = twofile__read(t, im, &opts, o->cpu_lines.s, o->cpu_lines.len, gpu, gpu_bytes,
+				    msgs);
 	free(gpu);
 	return err;
 }

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/perf/side.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_OTHER_PROCS	4096		/* are looked through for a thread */
+
+/* Samples on their way into the import. */
+struct side_writer {
+	struct cpu_side *c;
+	struct import *im;
+	struct idmap paths;		/* (process, stack): path of the import */
+	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of its last name */
+	struct idmap pids;		/* tid: pid, where perf does not tell it */
+	ARRAY(struct span) frames;
+};
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static int cpu_side__put(struct cpu_side *c, const char *s, size_t len)
+{
+	int err = array_reserve(&c->launches, c->launches.nr + len);
+
+	if (err)
+		return err;
+	memcpy(c->launches.v + c->launches.nr, s, len);
+	c->launches.nr += len;
+	return 0;
+}
+
+/* Writes the stacks of launches as lines "time comm pid tid cpu frame;frame;...". */
+static int cpu_side__write_launches(struct cpu_side *c)
+{
+	const struct script *s = &c->script;
+	uint32_t lowest = UINT32_MAX;
+	const char *api, *stack;
+	char ids[64];
+	size_t i, len;
+	int err = 0, n;
+
+	for (i = 0; i < s->samples.nr; i++)
+		lowest = min_t(uint32_t, lowest, s->samples.v[i].tid);
+	for (i = 0; i < s->samples.nr && !err; i++) {
+		const struct perf_sample *sample = &s->samples.v[i];
+
+		if (!perf_event__launches(s->events.v[sample->event].name, &api, &len))
+			continue;
+		stack = s->stack_texts.v[sample->stack];
+		n = snprintf(ids, sizeof(ids), "%" PRIu64 " ", sample->time_ns);
+		err = cpu_side__put(c, ids, n);
+		err = err ?: cpu_side__put(c, *sample->comm ? sample->comm : "-",
+					   *sample->comm ? strlen(sample->comm) : 1);
+		/* Without pids all threads are taken for those of one process. */
+		n = snprintf(ids, sizeof(ids), " %" PRIu32 " %" PRIu32 " %" PRIu32 " ",
+			     s->has_pids ? sample->pid : lowest, sample->tid, sample->cpu);
+		err = err ?: cpu_side__put(c, ids, n);
+		err = err ?: cpu_side__put(c, stack, strlen(stack));
+		err = err ?: cpu_side__put(c, "\n", 1);
+		c->nr_launches++;
+	}
+	return err;
+}
+
+static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *msgs)
+{
+	struct script *s = &c->script;
+	int err = script__read(s, c->buf, c->size, srcline);
+
+	/* The stacks have all that is needed of it. */
+	free(c->buf);
+	c->buf = NULL;
+	if (!err)
+		err = perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
+	if (!err)
+		err = cpu_side__write_launches(c);
+	if (err)
+		return err;
+	if (s->nr_strange)
+		msgs__add(msgs, "%s: %" PRIu64 " lines are not what perf script prints: ignored",
+			  c->path, s->nr_strange);
+	c->odd = s->nr_strange;
+	return 0;
+}
+
+/* Takes @c->buf, which is allocated. */
+static int cpu_side__read_buf(struct cpu_side *c, bool srcline, struct msgs *msgs)
+{
+	if (script__is(c->buf, c->size)) {
+		c->kind = CPU_SIDE_SCRIPT;
+		return cpu_side__read_script(c, srcline, msgs);
+	}
+	c->kind = CPU_SIDE_LINES;
+	return 0;
+}
+
+int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs)
+{
+	int err;
+
+	*c = (struct cpu_side){ .path = path, .first_ns = UINT64_MAX };
+	err = import__load(path, &c->buf, &c->size);
+	if (!err)
+		return cpu_side__read_buf(c, srcline, msgs);
+	if (err == -ENOMEM)
+		return err;
+	msgs__add(msgs, "%s: cannot be read: %s", path, err == -EBADMSG ?
+		  "damaged or cut off: gzip -t tells more" : strerror(-err));
+	return -EINVAL;
+}
+
+int cpu_side__read_mem(struct cpu_side *c, const char *buf, size_t size, bool srcline,
+		       struct msgs *msgs)
+{
+	*c = (struct cpu_side){
+		.path = "memory", .first_ns = UINT64_MAX, .buf = malloc(size + !size), .size = size,
+	};
+	if (!c->buf)
+		return -ENOMEM;
+	memcpy(c->buf, buf, size);
+	return cpu_side__read_buf(c, srcline, msgs);
+}
+
+void cpu_side__exit(struct cpu_side *c)
+{
+	array_free(&c->launches);
+	script__exit(&c->script);
+	free(c->buf);
+}
+
+struct span cpu_side__lines(const struct cpu_side *c)
+{
+	if (c->kind == CPU_SIDE_LINES)
+		return (struct span){ c->buf ?: "", c->size };
+	return (struct span){ c->nr_launches ? c->launches.v : NULL, c->launches.nr };
+}
+
+/* ---- telling ------------------------------------------------------------------------------------ */
+
+/* Return: the process that the other side knows the thread of, else the thread's own number. */
+static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
+{
+	uint32_t pid, proc;
+
+	if (w->im->err || idmap__get(&w->pids, tid, &pid))
+		return w->im->err ? 0 : pid;
+	pid = tid;
+	for (proc = 1; proc <= min_t(size_t, w->im->pids.nr, MAX_OTHER_PROCS); proc++)
+		if (import__find_thread(w->im, proc, tid))
+			pid = w->im->pids.v[proc - 1];
+	w->im->err = idmap__put(&w->pids, tid, pid);
+	return pid;
+}
+
+/* Return: the path of a process for a stack of the file, made once. */
+static uint32_t side_writer__path(struct side_writer *w, uint32_t proc,
+				  const struct perf_sample *sample)
+{
+	const char *p = w->c->script.stack_texts.v[sample->stack];
+	uint64_t key = ID_KEY(proc, sample->stack);
+	uint32_t path;
+
+	if (w->im->err || idmap__get(&w->paths, key, &path))
+		return w->im->err ? 0 : path;
+	w->frames.nr = 0;
+	while (*p && !w->im->err) {
+		size_t len = strcspn(p, ";");
+
+		w->im->err = array_push(&w->frames, ((struct span){ p, len }));
+		p += len + (p[len] == ';');
+	}
+	path = import__cpu_path(w->im, proc, sample->time_ns, w->frames.v, w->frames.nr);
+	w->im->err = w->im->err ?: idmap__put(&w->paths, key, path);
+	return path;
+}
+
+static void side_writer__sample(struct side_writer *w, const struct perf_sample *sample)
+{
+	struct cpu_side *c = w->c;
+	struct import *im = w->im;
+	uint32_t ns = perf_event__ns(&c->script.events.v[sample->event], sample);
+	uint32_t pid = sample->pid, tid = sample->tid, comm = 1 + strpool__id(sample->comm);
+	uint32_t proc, thread, *last;
+
+	if (!c->script.has_ids)
+		pid = tid = comm;
+	else if (!c->script.has_pids)
+		pid = side_writer__pid(w, tid);
+	proc = import__find_process(im, pid) ?: import__process(im, pid, sample->comm, 0);
+	thread = import__find_thread(im, proc, tid) ?: import__thread(im, proc, tid);
+	while (w->comms.nr <= thread && !im->err)
+		im->err = array_push(&w->comms, 0);
+	if (im->err)
+		return;
+	last = &w->comms.v[thread];
+	c->nr_threads += !*last;
+	/* The first name also holds for the time before. */
+	if (*last != comm && *sample->comm)
+		import__comm(im, pid, tid, *last ? sample->time_ns : 0, sample->comm);
+	*last = comm;
+	import__sample(im, sample->time_ns, side_writer__path(w, proc, sample), thread, sample->cpu,
+		       ns);
+	c->nr_samples++;
+	c->samples_ns += ns;
+	c->first_ns = min_t(uint64_t, c->first_ns, sample->time_ns);
+	c->last_ns = max_t(uint64_t, c->last_ns, sample->time_ns);
+}
+
+/* Says whether the times of both sides can be those of one clock. */
+static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns, uint64_t last_ns,
+				     const char *other, struct msgs *msgs)
+{
+	static const char advice[] = "perf record -k CLOCK_MONOTONIC has the clock of most tools";
+
+	if (!other || !c->nr_samples || first_ns > last_ns)
+		return;
+	if (!c->script.has_times)
+		msgs__add(msgs, "%s: has no times (perf script -F +time prints them): its samples are at "
+			  "0 in a timeline", c->path);
+	else if (c->first_ns > last_ns || c->last_ns < first_ns)
+		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not by the clock of %s, %.3f s to "
+			  "%.3f s: sums are right, but a timeline has both apart; %s", c->path,
+			  c->first_ns / 1e9, c->last_ns / 1e9, other, first_ns / 1e9,
+			  last_ns / 1e9, advice);
+	else if (c->script.clock != PERF_CLOCK_UNKNOWN && c->script.clock != CLOCK_MONOTONIC)
+		msgs__add(msgs, "%s: was not recorded with the clock of %s, so that a timeline has both "
+			  "somewhat apart; %s", c->path, other, advice);
+}
+
+int cpu_side__write(struct cpu_side *c, struct import *im, const char *other, struct msgs *msgs)
+{
+	struct side_writer w = { .c = c, .im = im };
+	uint64_t first_ns = im->first_ns, last_ns = im->last_ns;
+	const struct script *s = &c->script;
+	size_t i;
+
+	/* The lines have been read. */
+	array_free(&c->launches);
+	free(c->buf);
+	c->buf = NULL;
+	if (c->kind != CPU_SIDE_SCRIPT)
+		return 0;
+	for (i = 0; i < s->samples.nr && !im->err; i++)
+		if (s->events.v[s->samples.v[i].event].used)
+			side_writer__sample(&w, &s->samples.v[i]);
+	array_free(&w.frames);
+	idmap__free(&w.pids);
+	array_free(&w.comms);
+	idmap__free(&w.paths);
+	if (im->err)
+		return im->err;
+	if (!c->nr_samples && !(other && c->nr_launches)) {
+		msgs__add(msgs, c->nr_launches ? "%s: has stacks of launches only: give the device "
+			  "records with --gpu" : "%s: has no samples of time on a CPU, which are those of "
+			  "cpu-clock, task-clock or cycles%s%s", c->path,
+			  s->events.nr ? ", but of " : "", s->events.nr ? s->events.v[0].name : "");
+		return -EINVAL;
+	}
+	perf_events__complain(s->events.v, s->events.nr, c->path, msgs);
+	if (!s->has_ids)
+		msgs__add(msgs, "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
+			  "of one name count as one", c->path);
+	cpu_side__compare_clocks(c, first_ns, last_ns, other, msgs);
+	script__exit(&c->script);
+	return 0;
+}
+
+void cpu_side__print(const struct cpu_side *c, FILE *f)
+{
+	if (c->nr_samples)
+		fprintf(f, "  %" PRIu64 " CPU samples in %.3f ms, %.3f ms of CPU time, of %" PRIu32
+			" threads\n", c->nr_samples, (c->last_ns - c->first_ns) / 1e6,
+			c->samples_ns / 1e6, c->nr_threads);
+}
