@@ -139,7 +139,7 @@ is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log
-# The same stacks as perf prints them, with frames inside CUDA, and samples of time between them.
+# The stacks as perf prints them, with frames inside CUDA, and samples of time between them.
 python3 - >p.txt <<'END'
 for nr, line in enumerate(open("cpu.txt")):
     ns, comm, pid, tid, cpu, stack = line.rstrip("\n").split(" ", 5)

@@ -95,22 +95,22 @@ int perf_events__settle(struct perf_event *events, size_t nr_events,
 			const struct perf_sample *samples, size_t nr)
 {
 	bool seen[NR_CLASSES] = { false }, has_periods = true, guess = false;
-	enum perf_class class = 0;
+	enum perf_class chosen = 0;
 	uint32_t distance_ns = 0;
 	size_t i;
 	int err;
 
 	for (i = 0; i < nr_events; i++)
 		seen[events[i].class] |= events[i].nr != 0;
-	while (class < PERF_OTHER && !seen[class])
-		class++;
+	while (chosen < PERF_OTHER && !seen[chosen])
+		chosen++;
 	for (i = 0; i < nr; i++)
-		has_periods &= samples[i].period || events[samples[i].event].class != class;
+		has_periods &= samples[i].period || events[samples[i].event].class != chosen;
 	for (i = 0; i < nr_events; i++) {
 		struct perf_event *e = &events[i];
 
-		e->used = e->nr && class < PERF_OTHER && e->class == class;
-		if (!e->used || (class <= PERF_TASK_CLOCK && has_periods))
+		e->used = e->nr && chosen < PERF_OTHER && e->class == chosen;
+		if (!e->used || (chosen <= PERF_TASK_CLOCK && has_periods))
 			continue;
 		if (e->freq_hz)
 			e->sample_ns = min_t(uint64_t, 1000000000 / e->freq_hz, UINT32_MAX) ?: 1;

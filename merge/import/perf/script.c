@@ -308,7 +308,7 @@ static bool frame_line__read(struct frame_line *f, struct span line)
 
 static struct span last_part(struct span path)
 {
-	const char *slash = memrchr(path.s, '/', path.len);
+	const char *slash = path.len ? memrchr(path.s, '/', path.len) : NULL;
 
 	if (!slash || slash + 1 == path.s + path.len)
 		return path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "import/importer.h"
 
-/* What threads did, without any device: importer__open() tells it, as beside other sources. */
+/* Threads without any device: importer__open() tells what they did, as beside other sources. */
 static const char *cpu_file(const struct import_opts *o)
 {
 	return o->cpu;
