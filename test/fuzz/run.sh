@@ -114,6 +114,11 @@ seed_trace() {
 		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
 		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
+	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" $args
+		mv "$1/rocprof" "$1/rocprof-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
 	rm -f "$1"/*.folded "$1"/*.nvtx
 	cat >"$1/odd-kineto" <<-END
 	{"deviceProperties":[{"id":0,"name":"G"}],"distributedInfo":{"rank":3,"world_size":8},
