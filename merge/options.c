@@ -557,6 +557,7 @@ static int options__complete_import(struct options *o)
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;
 	o->importer.opts.srcline = o->show_srcline;
+	o->importer.opts.buildid_dir = o->buildid_dir;
 	return 0;
 }
 

@@ -345,6 +345,30 @@ uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
 	return import__chain(im, proc, time_ns, NULL, frames, nr);
 }
 
+uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
+			   const uint64_t *words, size_t nr)
+{
+	struct xpu_record_callchain rec = {
+		.path_id = im->nr_paths + 1,
+		.proc_id = proc,
+		.time_ns = time_ns,
+		.nr_frames = min_t(size_t, nr, XPU_MAX_FRAMES),
+	};
+	uint16_t flags = XPU_CHAIN_CPU | (rec.nr_frames < nr ? XPU_CHAIN_TRUNCATED : 0);
+
+	if (im->err)
+		return 0;
+	import__put(im, false, XPU_RECORD_CALLCHAIN, flags, &rec, sizeof(rec), words,
+		    rec.nr_frames * sizeof(*words));
+	return ++im->nr_paths;
+}
+
+void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
+		    size_t fixed_bytes, const void *tail, size_t tail_bytes)
+{
+	import__put(im, false, type, misc, fixed, fixed_bytes, tail, tail_bytes);
+}
+
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream)
 {

@@ -159,6 +159,20 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
  */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
+
+/*
+ * Makes a call path for CPU samples of the words that are in XPU_RECORD_CALLCHAIN, innermost first.
+ * Addresses are looked up in the mappings of the process at that time.
+ */
+uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
+			   const uint64_t *words, size_t nr);
+
+/*
+ * Adds a record of the top level as it is: @fixed, which begins with room for its header, and a tail.
+ * It must be one that the reader takes.
+ */
+void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
+		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    struct span name);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);

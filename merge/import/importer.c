@@ -66,7 +66,7 @@ int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
 	if (!err)
 		err = im->source->open(&im->state, &im->import, &im->opts, msgs);
 	if (!err)
-		err = cpu_side__write(&im->cpu, &im->import, other, msgs);
+		err = cpu_side__write(&im->cpu, &im->import, other, im->opts.buildid_dir, msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	if (err == -ENOMEM)
@@ -104,7 +104,8 @@ void importer__print(const struct importer *im, FILE *f)
 
 bool importer__damaged(const struct importer *im)
 {
-	return im->source && im->source->damaged && im->source->damaged(im->state);
+	return im->cpu.damaged ||
+	       (im->source && im->source->damaged && im->source->damaged(im->state));
 }
 
 bool importer__clean(const struct importer *im)

@@ -22,6 +22,7 @@ struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
 	struct span cpu_lines;		/* importer__open() sets it: stacks of launches in cpu, or
 					 * .s NULL */
+	const char *buildid_dir;	/* perf's cache of files, or NULL for its place */
 	bool srcline;			/* show places in the source that cpu tells */
 	const char **more_gpu;		/* behind gpu; they are ours to free */
 	size_t nr_more_gpu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_cpuside - what --cpu takes alone: the text of perf script */
+/* fuzz_cpuside - what --cpu takes alone: the text of perf script, and perf.data */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	import__init(&im);
 	err = cpu_side__read_mem(&side, (const char *)data, size, size % 2, &msgs);
 	if (!err)
-		err = cpu_side__write(&side, &im, NULL, &msgs);
-	if (!err && side.nr_samples) {
+		err = cpu_side__write(&side, &im, NULL, "/nonexistent", &msgs);
+	if (!err && side.told.nr_samples) {
 		if (import__finish(&im, &r, "fuzz"))
 			abort();
 		merged__run(&m, im.records.v, im.records.nr, "fuzz", &opts);

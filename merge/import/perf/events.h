@@ -42,7 +42,7 @@ struct perf_sample {
 	uint64_t time_ns, period;	/* period 0: not told */
 	uint32_t pid, tid, cpu;
 	uint32_t event;			/* index */
-	uint32_t stack;			/* the caller's */
+	uint32_t stack, copy;		/* the caller's */
 	const char *comm;		/* the caller's */
 };
 

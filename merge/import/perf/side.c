@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#define YEAR_2000_NS	946684800000000000ull	/* before it, times are of another clock */
 #define MAX_OTHER_PROCS	4096		/* are looked through for a thread */
 
 /* Samples on their way into the import. */
@@ -86,9 +87,38 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 	return 0;
 }
 
+static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
+{
+	struct perf_data *d = &c->data;
+	int err = perf_data__read(d, c->buf, c->size, c->path, msgs);
+
+	if (!err)
+		err = perf_events__settle(d->events.v, d->events.nr, d->samples.v, d->samples.nr);
+	if (err)
+		return err;
+	if (d->cut)
+		msgs__add(msgs, "%s: damaged or cut off: used up to there", c->path);
+	if (d->nr_strange)
+		msgs__add(msgs, "%s: %" PRIu64 " records cannot be read: ignored", c->path,
+			  d->nr_strange);
+	if (d->nr_no_unwind)
+		msgs__add(msgs, "%s: %" PRIu64 " stacks cannot be unwound, for lack of registers of x86-64: "
+			  "give what perf script prints of it", c->path, d->nr_no_unwind);
+	if (d->nr_launches)
+		msgs__add(msgs, "%s: %" PRIu64 " stacks of launches left out: for these, give what perf "
+			  "script prints of it", c->path, d->nr_launches);
+	c->damaged = d->cut;
+	c->odd = d->nr_strange;
+	return 0;
+}
+
 /* Takes @c->buf, which is allocated. */
 static int cpu_side__read_buf(struct cpu_side *c, bool srcline, struct msgs *msgs)
 {
+	if (perf_data__is(c->buf, c->size)) {
+		c->kind = CPU_SIDE_DATA;
+		return cpu_side__read_data(c, msgs);
+	}
 	if (script__is(c->buf, c->size)) {
 		c->kind = CPU_SIDE_SCRIPT;
 		return cpu_side__read_script(c, srcline, msgs);
@@ -101,7 +131,7 @@ int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct ms
 {
 	int err;
 
-	*c = (struct cpu_side){ .path = path, .first_ns = UINT64_MAX };
+	*c = (struct cpu_side){ .path = path, .told.first_ns = UINT64_MAX };
 	err = import__load(path, &c->buf, &c->size);
 	if (!err)
 		return cpu_side__read_buf(c, srcline, msgs);
@@ -116,7 +146,7 @@ int cpu_side__read_mem(struct cpu_side *c, const char *buf, size_t size, bool sr
 		       struct msgs *msgs)
 {
 	*c = (struct cpu_side){
-		.path = "memory", .first_ns = UINT64_MAX, .buf = malloc(size + !size), .size = size,
+		.path = "memory", .told.first_ns = UINT64_MAX, .buf = malloc(size + !size), .size = size,
 	};
 	if (!c->buf)
 		return -ENOMEM;
@@ -128,6 +158,7 @@ void cpu_side__exit(struct cpu_side *c)
 {
 	array_free(&c->launches);
 	script__exit(&c->script);
+	perf_data__exit(&c->data);
 	free(c->buf);
 }
 
@@ -196,17 +227,17 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 	if (im->err)
 		return;
 	last = &w->comms.v[thread];
-	c->nr_threads += !*last;
+	c->told.nr_threads += !*last;
 	/* The first name also holds for the time before. */
 	if (*last != comm && *sample->comm)
 		import__comm(im, pid, tid, *last ? sample->time_ns : 0, sample->comm);
 	*last = comm;
 	import__sample(im, sample->time_ns, side_writer__path(w, proc, sample), thread, sample->cpu,
 		       ns);
-	c->nr_samples++;
-	c->samples_ns += ns;
-	c->first_ns = min_t(uint64_t, c->first_ns, sample->time_ns);
-	c->last_ns = max_t(uint64_t, c->last_ns, sample->time_ns);
+	c->told.nr_samples++;
+	c->told.samples_ns += ns;
+	c->told.first_ns = min_t(uint64_t, c->told.first_ns, sample->time_ns);
+	c->told.last_ns = max_t(uint64_t, c->told.last_ns, sample->time_ns);
 }
 
 /* Says whether the times of both sides can be those of one clock. */
@@ -214,35 +245,65 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 				     const char *other, struct msgs *msgs)
 {
 	static const char advice[] = "perf record -k CLOCK_MONOTONIC has the clock of most tools";
+	const struct perf_told *told = &c->told;
+	int clock = c->kind == CPU_SIDE_DATA ? c->data.clock : c->script.clock;
 
-	if (!other || !c->nr_samples || first_ns > last_ns)
+	if (!other || !told->nr_samples || first_ns > last_ns)
 		return;
-	if (!c->script.has_times)
+	if (!told->last_ns)
 		msgs__add(msgs, "%s: has no times (perf script -F +time prints them): its samples are at "
 			  "0 in a timeline", c->path);
-	else if (c->first_ns > last_ns || c->last_ns < first_ns)
+	else if (told->first_ns > last_ns || told->last_ns < first_ns)
 		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not by the clock of %s, %.3f s to "
 			  "%.3f s: sums are right, but a timeline has both apart; %s", c->path,
-			  c->first_ns / 1e9, c->last_ns / 1e9, other, first_ns / 1e9,
+			  told->first_ns / 1e9, told->last_ns / 1e9, other, first_ns / 1e9,
 			  last_ns / 1e9, advice);
-	else if (c->script.clock != PERF_CLOCK_UNKNOWN && c->script.clock != CLOCK_MONOTONIC)
+	else if (clock == PERF_CLOCK_OWN || (clock >= 0 && clock != CLOCK_MONOTONIC &&
+					     clock != CLOCK_REALTIME))
 		msgs__add(msgs, "%s: was not recorded with the clock of %s, so that a timeline has both "
 			  "somewhat apart; %s", c->path, other, advice);
 }
 
-int cpu_side__write(struct cpu_side *c, struct import *im, const char *other, struct msgs *msgs)
+/* Tells the host and the clock, of a recording that is alone. */
+static void cpu_side__tell_host(const struct cpu_side *c, struct import *im)
+{
+	const struct perf_data *d = &c->data;
+	const struct {
+		uint32_t key;
+		struct span text;
+	} infos[] = {
+		{ XPU_INFO_HOSTNAME, d->hostname }, { XPU_INFO_OS_RELEASE, d->release },
+		{ XPU_INFO_ARCH, d->arch }, { XPU_INFO_CMDLINE, d->command },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(infos); i++)
+		if (infos[i].text.len)
+			import__info(im, infos[i].key, infos[i].text);
+	if (d->real_ns && d->clock_ns)
+		import__clock(im, d->clock_ns, d->real_ns);
+}
+
+static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char *other,
+			       const char *buildid_dir)
+{
+	const struct perf_data *d = &c->data;
+	uint64_t shift_ns = 0;
+
+	if (!other)
+		cpu_side__tell_host(c, im);
+	/* The other side's times are those of the day, and perf says what time of day its were. */
+	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
+		shift_ns = d->real_ns - d->clock_ns;
+	return perf_data__tell(&c->data, im, shift_ns, buildid_dir, &c->told);
+}
+
+static int cpu_side__tell_script(struct cpu_side *c, struct import *im)
 {
 	struct side_writer w = { .c = c, .im = im };
-	uint64_t first_ns = im->first_ns, last_ns = im->last_ns;
 	const struct script *s = &c->script;
 	size_t i;
 
-	/* The lines have been read. */
-	array_free(&c->launches);
-	free(c->buf);
-	c->buf = NULL;
-	if (c->kind != CPU_SIDE_SCRIPT)
-		return 0;
 	for (i = 0; i < s->samples.nr && !im->err; i++)
 		if (s->events.v[s->samples.v[i].event].used)
 			side_writer__sample(&w, &s->samples.v[i]);
@@ -250,28 +311,53 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other, st
 	idmap__free(&w.pids);
 	array_free(&w.comms);
 	idmap__free(&w.paths);
-	if (im->err)
-		return im->err;
-	if (!c->nr_samples && !(other && c->nr_launches)) {
+	return im->err;
+}
+
+int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
+		    const char *buildid_dir, struct msgs *msgs)
+{
+	uint64_t first_ns = im->first_ns, last_ns = im->last_ns;
+	bool is_data = c->kind == CPU_SIDE_DATA;
+	const struct perf_event *events = is_data ? c->data.events.v : c->script.events.v;
+	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
+	int err;
+
+	/* The lines have been read. */
+	array_free(&c->launches);
+	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
+		free(c->buf);
+		c->buf = NULL;
+		return 0;
+	}
+	err = is_data ? cpu_side__tell_data(c, im, other, buildid_dir) : cpu_side__tell_script(c, im);
+	if (err)
+		return err;
+	if (!c->told.nr_samples && !(other && c->nr_launches)) {
 		msgs__add(msgs, c->nr_launches ? "%s: has stacks of launches only: give the device "
 			  "records with --gpu" : "%s: has no samples of time on a CPU, which are those of "
-			  "cpu-clock, task-clock or cycles%s%s", c->path,
-			  s->events.nr ? ", but of " : "", s->events.nr ? s->events.v[0].name : "");
+			  "cpu-clock, task-clock or cycles%s%s", c->path, nr ? ", but of " : "",
+			  nr ? events->name : "");
 		return -EINVAL;
 	}
-	perf_events__complain(s->events.v, s->events.nr, c->path, msgs);
-	if (!s->has_ids)
+	perf_events__complain(events, nr, c->path, msgs);
+	if (!is_data && !c->script.has_ids)
 		msgs__add(msgs, "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
 			  "of one name count as one", c->path);
 	cpu_side__compare_clocks(c, first_ns, last_ns, other, msgs);
 	script__exit(&c->script);
+	perf_data__exit(&c->data);
+	free(c->buf);
+	c->buf = NULL;
 	return 0;
 }
 
 void cpu_side__print(const struct cpu_side *c, FILE *f)
 {
-	if (c->nr_samples)
+	const struct perf_told *told = &c->told;
+
+	if (told->nr_samples)
 		fprintf(f, "  %" PRIu64 " CPU samples in %.3f ms, %.3f ms of CPU time, of %" PRIu32
-			" threads\n", c->nr_samples, (c->last_ns - c->first_ns) / 1e6,
-			c->samples_ns / 1e6, c->nr_threads);
+			" threads\n", told->nr_samples, (told->last_ns - told->first_ns) / 1e6,
+			told->samples_ns / 1e6, told->nr_threads);
 }

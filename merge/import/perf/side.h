@@ -18,7 +18,9 @@
 #include <stdio.h>
 
 #include "import/import.h"
+#include "import/perf/data.h"
 #include "import/perf/script.h"
+#include "import/perf/tell.h"
 #include "import/span.h"
 #include "util.h"
 
@@ -26,19 +28,20 @@ enum cpu_side_kind {
 	CPU_SIDE_NONE,
 	CPU_SIDE_LINES,
 	CPU_SIDE_SCRIPT,
+	CPU_SIDE_DATA,
 };
 
 struct cpu_side {
 	enum cpu_side_kind kind;
 	const char *path;
-	char *buf;			/* of lines */
+	char *buf;			/* of lines and of perf.data */
 	size_t size;
 	struct script script;
+	struct perf_data data;
 	ARRAY(char) launches;		/* stacks of launches, as lines */
-	uint64_t nr_samples, nr_launches;
-	uint64_t samples_ns;		/* time on CPUs */
-	uint64_t first_ns, last_ns;
-	uint32_t nr_threads;
+	uint64_t nr_launches;
+	struct perf_told told;
+	bool damaged;			/* the file's rest is missing */
 	bool odd;			/* something could not be read */
 };
 
@@ -52,9 +55,11 @@ struct span cpu_side__lines(const struct cpu_side *c);
 /*
  * Tells the samples to @im, into processes and threads that it has already. The lines are gone then.
  * @other: the other side's file, or NULL
+ * @buildid_dir: perf's cache of files, or NULL for its place
  * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM.
  */
-int cpu_side__write(struct cpu_side *c, struct import *im, const char *other, struct msgs *msgs);
+int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
+		    const char *buildid_dir, struct msgs *msgs);
 
 void cpu_side__print(const struct cpu_side *c, FILE *f);
 
