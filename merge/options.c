@@ -348,8 +348,8 @@ static const struct cmdline_option rows[] = {
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "what threads did, beside --gpu or --nsys or alone: the text of perf\n"
-		  "script; or stacks of launches, which are matched by time: lines\n"
+	  .help = "what threads did, beside --gpu or --nsys or alone: perf.data, or the\n"
+		  "text of perf script; or stacks of launches, which are matched by time: lines\n"
 		  "'timestamp_ns comm pid tid cpu frame;frame;...', for which --gpu\n"
 		  "is gpu_results.json unless given" },
 	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,

@@ -143,6 +143,11 @@ seed_cpuside() {
 		python3 "$XPU_SRC/test/lib/gen_perfscript.py" "$1/text" nr=6 $args
 		mv "$1/text" "$1/text-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
+	for args in "dwarf=1" "events=2 order=1" "pipe=1" "chains=0 identifier=1 events=2" "zstd=1" "wall=99 lost=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_perfdata.py" "$1/data" nr=8 $args 2>/dev/null &&
+			mv "$1/data" "$1/data-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
 	rm -f "$1"/*.folded
 	printf '%s\n' '# event : name = cycles, , { sample_period, sample_freq } = 99, freq = 1, use_clockid = 1, clockid = 1,' \
 		'app 5/6 [001] 1.5: 9 cycles: ' '	ffffffff81000000 f+0x1 ([kernel.kallsyms])' '	12 g (/a)' '' \

@@ -8,6 +8,8 @@
 
 #include "import/import.h"
 
+#define MAX_BYTES	(1u << 20)	/* of a function */
+
 static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
 {
 	const struct ksym *x = a, *y = b;
@@ -86,6 +88,9 @@ const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t
 	if (!lo || lo == k->syms.nr)
 		return NULL;
 	*end = k->syms.v[lo].address;
+	/* Marks of the end of a part of the kernel are no functions up to the next part. */
+	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
+		return NULL;
 	/* Of several names for one address, the first. */
 	for (next = lo - 1; next && k->syms.v[next - 1].address == k->syms.v[next].address; next--)
 		;
