@@ -23,7 +23,7 @@ static const char usage[] =
 "       xpumerge dump [-o FILE] [FILE]\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
-"       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...] [RECORDING...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
@@ -348,10 +348,10 @@ static const struct cmdline_option rows[] = {
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "what threads did, beside --gpu or --nsys or alone: perf.data, or the\n"
-		  "text of perf script; or stacks of launches, which are matched by time: lines\n"
-		  "'timestamp_ns comm pid tid cpu frame;frame;...', for which --gpu\n"
-		  "is gpu_results.json unless given" },
+	  .help = "what threads did, beside --gpu, --nsys or a recording, or alone:\n"
+		  "perf.data, or the text of perf script. Or the stacks of launches\n"
+		  "in --gpu (default gpu_results.json), which are matched by time:\n"
+		  "lines 'timestamp_ns comm pid tid cpu frame;frame;...'" },
 	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
@@ -536,7 +536,7 @@ static int options__complete_import(struct options *o)
 		return 0;
 	if (o->importer.opts.gpu && options__more_gpu(o))
 		return -EINVAL;
-	if (o->nr_inputs) {
+	if (o->nr_inputs && (o->importer.opts.gpu || o->importer.opts.nsys)) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
 			 importer__option(&o->importer));
 		return -EINVAL;
@@ -553,6 +553,12 @@ static int options__complete_import(struct options *o)
 		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
 		return -EINVAL;
 	}
+	if (o->nr_inputs && o->format->format->imported) {
+		complain("%s: only what is imported is written as a recording, without others",
+			 o->inputs[0]);
+		return -EINVAL;
+	}
+	/* Of several inputs, the import is the last. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;

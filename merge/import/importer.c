@@ -53,7 +53,8 @@ static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 	return 0;
 }
 
-int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
+int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
+		   struct msgs *msgs)
 {
 	const char *other = im->opts.nsys ?: im->opts.gpu;
 	int err = 0;
@@ -66,7 +67,8 @@ int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
 	if (!err)
 		err = im->source->open(&im->state, &im->import, &im->opts, msgs);
 	if (!err)
-		err = cpu_side__write(&im->cpu, &im->import, other, im->opts.buildid_dir, msgs);
+		err = cpu_side__write(&im->cpu, &im->import, other, beside, im->opts.buildid_dir,
+				      msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	if (err == -ENOMEM)

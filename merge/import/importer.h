@@ -82,11 +82,13 @@ const char *importer__option(const struct importer *im);
 /**
  * importer__open - read the files
  * @r: opened on the recording made of them, until importer__close(); untouched with events_only
+ * @beside: the first recording that it goes with, or NULL
  * @msgs: messages for the user, with the reason of a failure
  *
  * Return: 0 or -errno; importer__close() is due in any case.
  */
-int importer__open(struct importer *im, struct reader *r, struct msgs *msgs);
+int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
+		   struct msgs *msgs);
 void importer__close(struct importer *im);
 
 /* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	import__init(&im);
 	err = cpu_side__read_mem(&side, (const char *)data, size, size % 2, &msgs);
 	if (!err)
-		err = cpu_side__write(&side, &im, NULL, "/nonexistent", &msgs);
+		err = cpu_side__write(&side, &im, NULL, NULL, "/nonexistent", &msgs);
 	if (!err && side.told.nr_samples) {
 		if (import__finish(&im, &r, "fuzz"))
 			abort();

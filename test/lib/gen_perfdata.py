@@ -117,7 +117,7 @@ KSYMS = [(0xffffffffc0001000, 0x100, "bpf_prog_one"), (0xffffffffc0002000, 0x80,
 records = []		# (time, bytes)
 begin = [record(17, struct.pack("<QIHH", a, n, 1, 0) + text(s) + side(0, 0, 0)) for a, n, s in KSYMS]
 pid, now = opts["pid"], opts["start"]
-# What was there before.
+# From before the recording.
 begin += [comm(pid, pid, "before", 0), mmap2(pid, APP, 0x10000, 0, "/nonexistent/app", 0),
           mmap(pid, 0x900000, 0x1000, 0, "/nonexistent/data", 0, data=True),
           mmap(2**32 - 1, 0xffffffff80123000, 0x1000000, 0xffffffff80123000, "[kernel.kallsyms]_text", 0)]

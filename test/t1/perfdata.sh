@@ -91,6 +91,27 @@ gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
 like "$(cat log)" 'not by the clock of day.json' "another day: said"
 
+# ---- beside a recording
+
+"$XPU_BUILD/gen_data" -o x.data --launches 12 --paths 3
+xpumerge -f folded --unit ns x.data >gpu.folded 2>/dev/null
+gen p.data seed=22
+cat p.data.folded gpu.folded >both
+same "beside a recording" both --cpu p.data x.data
+xpumerge --cpu p.data x.data -o out.json 2>log
+like "$(cat out.json)" '"cat":"cpu"' "beside a recording: the timeline has samples"
+python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
+cat p.txt.folded gpu.folded >both
+same "the text beside a recording" both --cpu p.txt x.data
+is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u | wc -l)" 1 \
+	"the text is of the recording's host"
+xpumerge --cpu p.data x.data -o y.data 2>log
+is "$? $(cat log)" "2 xpumerge: x.data: only what is imported is written as a recording, without others" \
+	"no recording is made of both"
+fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
+python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
+fails "three kinds" 'one or the other' --cpu p.data --gpu t.json x.data
+
 # ---- perf itself
 
 rm -f real.data

@@ -120,7 +120,7 @@ static struct span bytes__string(struct bytes *b)
 	return (struct span){ (const char *)p, p ? strnlen((const char *)p, len) : 0 };
 }
 
-/* What is left, up to a NUL. */
+/* The text up to a NUL, or to the end. */
 static struct span bytes__rest(const struct bytes *b)
 {
 	return (struct span){ (const char *)b->p, strnlen((const char *)b->p, b->left) };
@@ -492,7 +492,7 @@ static int reader__user_stack(struct data_reader *r, struct bytes *b, struct per
 		return 0;
 	}
 	copy->bytes = min_t(uint64_t, dynamic, XPU_STACK_MAX);
-	/* What was unpacked does not stay. */
+	/* Unpacked bytes do not stay. */
 	kept = arena__alloc(&r->d->arena, copy->bytes);
 	if (!kept)
 		return -ENOMEM;

@@ -34,7 +34,7 @@ enum perf_side_kind {
 	PERF_SIDE_EXIT,
 };
 
-/* What happened to a process. */
+/* A change of a process: of its mappings, its name, its threads. */
 struct perf_side {
 	uint64_t time_ns;
 	uint32_t seq;

@@ -253,6 +253,10 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 	if (!told->last_ns)
 		msgs__add(msgs, "%s: has no times (perf script -F +time prints them): its samples are at "
 			  "0 in a timeline", c->path);
+	else if (last_ns == UINT64_MAX && told->last_ns < first_ns)
+		msgs__add(msgs, "%s: its times, up to %.3f s, are before those of %s, from %.3f s on: sums "
+			  "are right, but a timeline has both apart; %s", c->path,
+			  told->last_ns / 1e9, other, first_ns / 1e9, advice);
 	else if (told->first_ns > last_ns || told->last_ns < first_ns)
 		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not by the clock of %s, %.3f s to "
 			  "%.3f s: sums are right, but a timeline has both apart; %s", c->path,
@@ -264,34 +268,58 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 			  "somewhat apart; %s", c->path, other, advice);
 }
 
-/* Tells the host and the clock, of a recording that is alone. */
-static void cpu_side__tell_host(const struct cpu_side *c, struct import *im)
+/* Return: the name of the host of a recording, .s NULL if it does not tell. */
+static struct span reader__hostname(const struct reader *r)
+{
+	const struct xpu_record_info *info;
+	const struct xpu_record *rec;
+	struct record_iter it;
+
+	reader__rewind(r, &it);
+	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
+		info = (const void *)rec;
+		if (info->key == XPU_INFO_HOSTNAME)
+			return (struct span){ info->data, strnlen(info->data, info->bytes) };
+	}
+	return (struct span){ 0 };
+}
+
+/*
+ * Tells the host and the clock. Beside a recording, text is taken for of the same host and boot, which
+ * it does not tell; so is perf.data of that host, if it has that clock.
+ */
+static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
+				const struct reader *beside)
 {
 	const struct perf_data *d = &c->data;
+	struct span hostname = d->hostname;
 	const struct {
 		uint32_t key;
 		struct span text;
 	} infos[] = {
-		{ XPU_INFO_HOSTNAME, d->hostname }, { XPU_INFO_OS_RELEASE, d->release },
-		{ XPU_INFO_ARCH, d->arch }, { XPU_INFO_CMDLINE, d->command },
+		{ XPU_INFO_OS_RELEASE, d->release }, { XPU_INFO_ARCH, d->arch },
+		{ XPU_INFO_CMDLINE, d->command },
 	};
 	size_t i;
 
+	if (beside && !hostname.len)
+		hostname = reader__hostname(beside);
+	if (hostname.len)
+		import__info(im, XPU_INFO_HOSTNAME, hostname);
 	for (i = 0; i < ARRAY_SIZE(infos); i++)
 		if (infos[i].text.len)
 			import__info(im, infos[i].key, infos[i].text);
 	if (d->real_ns && d->clock_ns)
 		import__clock(im, d->clock_ns, d->real_ns);
+	else if (beside)
+		import__clock(im, beside->header.start_mono_ns, beside->header.start_real_ns);
 }
 
-static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char *other,
-			       const char *buildid_dir)
+static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char *buildid_dir)
 {
 	const struct perf_data *d = &c->data;
 	uint64_t shift_ns = 0;
 
-	if (!other)
-		cpu_side__tell_host(c, im);
 	/* The other side's times are those of the day, and perf says what time of day its were. */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;
@@ -315,9 +343,10 @@ static int cpu_side__tell_script(struct cpu_side *c, struct import *im)
 }
 
 int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
-		    const char *buildid_dir, struct msgs *msgs)
+		    const struct reader *beside, const char *buildid_dir, struct msgs *msgs)
 {
 	uint64_t first_ns = im->first_ns, last_ns = im->last_ns;
+	const char *name = other ?: beside ? beside->name : NULL;
 	bool is_data = c->kind == CPU_SIDE_DATA;
 	const struct perf_event *events = is_data ? c->data.events.v : c->script.events.v;
 	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
@@ -330,7 +359,14 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 		c->buf = NULL;
 		return 0;
 	}
-	err = is_data ? cpu_side__tell_data(c, im, other, buildid_dir) : cpu_side__tell_script(c, im);
+	if (!other)
+		cpu_side__tell_host(c, im, beside);
+	/* Nothing but its begin is known of a recording yet. */
+	if (beside) {
+		first_ns = beside->header.start_mono_ns;
+		last_ns = UINT64_MAX;
+	}
+	err = is_data ? cpu_side__tell_data(c, im, buildid_dir) : cpu_side__tell_script(c, im);
 	if (err)
 		return err;
 	if (!c->told.nr_samples && !(other && c->nr_launches)) {
@@ -344,7 +380,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	if (!is_data && !c->script.has_ids)
 		msgs__add(msgs, "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
 			  "of one name count as one", c->path);
-	cpu_side__compare_clocks(c, first_ns, last_ns, other, msgs);
+	cpu_side__compare_clocks(c, first_ns, last_ns, name, msgs);
 	script__exit(&c->script);
 	perf_data__exit(&c->data);
 	free(c->buf);

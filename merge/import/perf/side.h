@@ -55,11 +55,12 @@ struct span cpu_side__lines(const struct cpu_side *c);
 /*
  * Tells the samples to @im, into processes and threads that it has already. The lines are gone then.
  * @other: the other side's file, or NULL
+ * @beside: a recording that this one is put beside, or NULL
  * @buildid_dir: perf's cache of files, or NULL for its place
  * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM.
  */
 int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
-		    const char *buildid_dir, struct msgs *msgs);
+		    const struct reader *beside, const char *buildid_dir, struct msgs *msgs);
 
 void cpu_side__print(const struct cpu_side *c, FILE *f);
 

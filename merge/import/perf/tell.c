@@ -165,7 +165,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 {
 	uint32_t image;
 
-	/* What was there before the recording has no time. */
+	/* Mappings and names from before the recording have no time. */
 	if (s->time_ns)
 		s->time_ns += t->shift_ns;
 	switch (s->kind) {
