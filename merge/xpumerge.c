@@ -194,8 +194,10 @@ static int merge(struct options *o, const struct reader *r)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
-	if (err)
+	if (err) {
+		complain("%s: %s", o->inputs[0], strerror(-err));
 		goto out_events;
+	}
 	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
 	if (err)

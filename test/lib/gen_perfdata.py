@@ -35,7 +35,7 @@ def attr(name):
     kind, config = CONFIGS[name]
     flags = 1 << 10 | 1 << 18 | 1 << 23 | 1 << 24 | (1 << 25 if opts["clockid"] >= 0 else 0)
     a = struct.pack("<IIQQQQQIIQQQQIiQ", kind, 112, config, opts["freq"], TYPE, 4, flags, 0, 0, 0, 0, 0,
-                    REGS_MASK if opts["dwarf"] else 0, 4096 if opts["dwarf"] else 0,
+                    REGS_MASK if opts["dwarf"] else 0, 512 if opts["dwarf"] else 0,
                     max(opts["clockid"], 0), 0)
     return a.ljust(112, b"\0")
 
@@ -100,7 +100,7 @@ def sample(pid, tid, time_ns, period, frames, event=0, user=None):
         b += struct.pack("<Q%dQ" % len(words), len(words), *words)
     if TYPE & REGS:
         b += struct.pack("<Q%dQ" % len(user[0]), 2, *user[0])
-        b += struct.pack("<Q", 4096) + user[1].ljust(4096, b"\xcc") + struct.pack("<Q", len(user[1]))
+        b += struct.pack("<Q", 512) + user[1].ljust(512, b"\xcc") + struct.pack("<Q", len(user[1]))
     return record(9, b, 1 if kernel else 2)
 
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "import/perf/ksyms.h"
 
@@ -37,6 +38,15 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
+/* Return: whether this machine runs that kernel, as far as its names tell. */
+static bool perf_data__is_of_here(const struct perf_data *d)
+{
+	struct utsname here;
+
+	return !uname(&here) && span__is(d->release, here.release) &&
+	       span__is(d->hostname, here.nodename);
+}
+
 /* perf keeps the list of functions when it records; else this may be the machine, and the boot. */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -61,7 +71,7 @@ static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 		err = ksyms__load(&t->ksyms, path, t->d->kernel_symbol, t->d->kernel_text);
 		free(path);
 	}
-	if (!err)
+	if (!err && perf_data__is_of_here(t->d))
 		err = ksyms__load(&t->ksyms, "/proc/kallsyms", t->d->kernel_symbol,
 				  t->d->kernel_text);
 	return min_t(int, err, 0);
