@@ -17,6 +17,8 @@
 	FORMAT(perf, "perf", ".perf")			\
 	FORMAT(pftrace, "pftrace", ".pftrace")		\
 	FORMAT(data, "data", ".data")			\
-	FORMAT(csv, "csv", ".csv")
+	FORMAT(csv, "csv", ".csv")			\
+	FORMAT(stacks, "stacks", ".stacks")		\
+	FORMAT(cupti, "cupti", ".cupti.json")
 
 #endif /* LIB_FORMATS_H */

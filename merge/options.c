@@ -23,7 +23,8 @@ static const char usage[] =
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "       xpumerge dump [-o FILE] [FILE]\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
-"       xpumerge --nsys FILE [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
+"       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...] [RECORDING...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
@@ -376,9 +377,10 @@ static const struct cmdline_option rows[] = {
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "and the stacks of its launches, which are matched by time: lines\n"
-		  "'timestamp_ns comm pid tid cpu frame;frame;...'; without -g that is\n"
-		  "gpu_results.json" },
+	  .help = "what threads did, beside --gpu, --nsys or a recording, or alone:\n"
+		  "perf.data, or the text of perf script. Or the stacks of launches\n"
+		  "in --gpu (default gpu_results.json), which are matched by time:\n"
+		  "lines 'timestamp_ns comm pid tid cpu frame;frame;...'" },
 	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
@@ -451,7 +453,7 @@ static const char *option__refuses(const struct cmdline_option *option, const st
 	case USE_IMPORT:
 		return importer__wanted(&o->importer) ? NULL : "is for --gpu and --nsys";
 	case USE_GPU:
-		return im->gpu ? NULL : "is for --gpu";
+		return im->gpu || im->cpu ? NULL : "is for --gpu and --cpu";
 	case USE_NSYS:
 		return im->nsys ? NULL : "is for --nsys";
 	case USE_ANY:
@@ -563,29 +565,34 @@ static int options__complete_import(struct options *o)
 		return 0;
 	if (o->importer.opts.gpu && options__more_gpu(o))
 		return -EINVAL;
-	if (o->nr_inputs) {
+	if (o->nr_inputs && (o->importer.opts.gpu || o->importer.opts.nsys)) {
 		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
 			 importer__option(&o->importer));
 		return -EINVAL;
 	}
-	if (o->importer.opts.nsys && (o->importer.opts.cpu || o->importer.opts.gpu)) {
-		complain("--nsys beside --cpu or --gpu: one or the other");
+	if (o->importer.opts.nsys && o->importer.opts.gpu) {
+		complain("--nsys beside --gpu: one or the other");
 		return -EINVAL;
 	}
 	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
 		complain("--cpu goes with one --gpu: stacks of several files cannot be told apart");
 		return -EINVAL;
 	}
-	if (!o->importer.opts.nsys && !o->importer.opts.gpu) {
-		complain("--cpu has stacks only: give the device records with --gpu");
-		return -EINVAL;
-	}
 	if (!o->importer.opts.nsys && o->importer.opts.events.activities) {
 		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
 		return -EINVAL;
 	}
+	if (o->nr_inputs && o->format->format->imported) {
+		complain("%s: only what is imported is written as a recording, without others",
+			 o->inputs[0]);
+		return -EINVAL;
+	}
+	/* Of several inputs, the import is the last. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
-	o->importer.opts.events_only = o->importer.opts.nsys && o->format->format->exports_events;
+	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
+				       o->format->format->exports_events;
+	o->importer.opts.srcline = o->show_srcline;
+	o->importer.opts.buildid_dir = o->buildid_dir;
 	return 0;
 }
 

@@ -282,10 +282,10 @@ static int dump(struct options *o, const struct reader *r)
 	return result.cut ? EXIT_LOSS : EXIT_OK;
 }
 
-/* Return: 0 or -errno, with all or none of them open. */
-static int open_inputs(struct options *o, struct reader *readers)
+/* Opens the first @nr inputs. Return: 0 or -errno, with all or none of them open. */
+static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 {
-	struct stat *stats = calloc(o->nr_inputs, sizeof(*stats));
+	struct stat *stats = calloc(nr + 1, sizeof(*stats));
 	size_t i, k;
 	int err = 0;
 
@@ -293,7 +293,7 @@ static int open_inputs(struct options *o, struct reader *readers)
 		complain_error(&o->memory, o->inputs[0], -ENOMEM);
 		return -ENOMEM;
 	}
-	for (i = 0; i < o->nr_inputs && !err; i++) {
+	for (i = 0; i < nr && !err; i++) {
 		err = reader__open(&readers[i], o->inputs[i]);
 		if (err == -ENOMEM) {
 			complain_error(&o->memory, readers[i].name, err);
@@ -326,12 +326,12 @@ static int open_inputs(struct options *o, struct reader *readers)
 	return err;
 }
 
-/* In place of open_inputs(), with all messages said. */
-static int open_import(struct options *o, struct reader *reader)
+/* Opens what is imported, the last input. @beside: the first recording, or NULL. Says all messages. */
+static int open_import(struct options *o, struct reader *reader, const struct reader *beside)
 {
 	struct importer *importer = &o->importer;
 	struct msgs msgs = { 0 };
-	int err = importer__open(importer, reader, &msgs);
+	int err = importer__open(importer, reader, beside, &msgs);
 
 	complain_msgs(&msgs);
 	msgs__free(&msgs);
@@ -354,7 +354,7 @@ int main(int argc, char **argv)
 	struct reader *readers = NULL;
 	struct options o;
 	int err, ret = EXIT_BAD;
-	size_t i;
+	size_t i, nr_files;
 
 	err = options__parse(&o, argc, argv);
 	if (err) {
@@ -368,9 +368,15 @@ int main(int argc, char **argv)
 		complain_error(&o.memory, o.inputs[0], -ENOMEM);
 		goto out;
 	}
-	if (importer__wanted(&o.importer) ? open_import(&o, readers) :
-					    open_inputs(&o, readers))
+	nr_files = o.nr_inputs - importer__wanted(&o.importer);
+	if (open_inputs(&o, readers, nr_files))
 		goto out;
+	if (nr_files < o.nr_inputs &&
+	    open_import(&o, &readers[nr_files], nr_files ? readers : NULL)) {
+		while (nr_files--)
+			reader__close(&readers[nr_files]);
+		goto out;
+	}
 	if (o.dump)
 		ret = dump(&o, readers);
 	else if (o.importer.opts.events_only || o.format->format->imported)

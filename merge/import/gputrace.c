@@ -73,8 +73,8 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
-/* Adds a call. Readers of its name will cut it at a NUL. */
-static int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
+/* Readers of a call's name will cut it at a NUL. */
+int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
 	const char *name = s.s;
 	size_t name_len = s.len;
@@ -94,8 +94,7 @@ static int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct spa
 	return array_push(&t->calls, *c);
 }
 
-static int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns,
-			      struct span s)
+int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span s)
 {
 	static const char *const prefixes[] = {
 		"Kernel: ", "MemCopy: ", "MemCpy: ", "MemSet: ", "Memcpy ", "Memset ",
@@ -319,8 +318,7 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
-/* Return: a string as it is meant, in names; NULL for want of memory. */
-static const char *gputrace__name(struct gputrace *t, struct span raw)
+const char *gputrace__name(struct gputrace *t, struct span raw)
 {
 	const char *name;
 	char *decoded;
@@ -694,6 +692,9 @@ static int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t siz
 		while (!err && json__next_key(&j, &key)) {
 			if (span__is(key, "traceEvents") && json__peek(&j) == '[') {
 				err = chrome__events(&c, &j);
+				found = true;
+			} else if (span__is(key, "rocprofiler-sdk-tool")) {
+				err = gputrace__read_rocprof(t, &j);
 				found = true;
 			} else {
 				err = chrome__member(&c, &j, key);

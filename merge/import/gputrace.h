@@ -7,6 +7,7 @@
  *    PyTorch's operators, functions of Python and annotations, too
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
+ *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
  *
  * The contents tell which format it is. Lines in none of these forms are counted, and are no error:
  * such files often have a program's own output between the records.
@@ -113,6 +114,21 @@ struct gputrace {
 	const char *damage;		/* JSON: the error, or NULL ... */
 	uint64_t damage_offset;		/* ... and its place; everything before it has been read */
 };
+
+struct json;
+
+/*
+ * For readers of parts of a file. Names are those in the file: a call's may have a prefix and CUPTI's
+ * version, device work's a prefix. Return: 0 or -ENOMEM.
+ */
+int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
+int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
+
+/* Return: a string of JSON as it is meant, in names; NULL for want of memory. */
+const char *gputrace__name(struct gputrace *t, struct span raw);
+
+/* Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j has what is wrong. */
+int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 
 /*
  * gputrace__read - what a file holds

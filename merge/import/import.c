@@ -40,6 +40,7 @@ void import__init(struct import *im)
 	};
 
 	memset(im, 0, sizeof(*im));
+	im->first_ns = UINT64_MAX;
 	im->err = array_reserve(&im->records, sizeof(h));
 	if (im->err)
 		return;
@@ -54,6 +55,9 @@ static void import__end_making(struct import *im)
 
 	HASH_CLEAR(hh, im->streams);
 	arena__free(&im->arena);
+	idmap__free(&im->threads);
+	idmap__free(&im->procs);
+	array_free(&im->pids);
 	array_free(&im->words);
 	for (i = 0; i < im->apis.nr; i++)
 		strpool__free(&im->apis.v[i]);
@@ -179,6 +183,7 @@ static void import__flush_samples(struct import *im)
 
 static void import__see(struct import *im, uint64_t time_ns)
 {
+	im->first_ns = min_t(uint64_t, im->first_ns, time_ns ?: UINT64_MAX);
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
 }
 
@@ -213,6 +218,8 @@ uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint
 
 	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
 	im->err = im->err ?: array_push(&im->apis, (struct strpool){ 0 });
+	im->err = im->err ?: array_push(&im->pids, pid);
+	im->err = im->err ?: min_t(int, idmap__add(&im->procs, pid, rec.proc_id), 0);
 	if (im->err)
 		return 0;
 	strncpy(rec.comm, comm, sizeof(rec.comm) - 1);
@@ -226,10 +233,25 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
 		.thread_id = im->nr_threads + 1, .proc_id = proc, .tid = tid,
 	};
 
+	im->err = im->err ?: min_t(int, idmap__add(&im->threads, ID_KEY(proc, tid), rec.thread_id), 0);
 	if (im->err)
 		return 0;
 	PUT(im, XPU_RECORD_THREAD, 0, rec);
 	return ++im->nr_threads;
+}
+
+uint32_t import__find_process(const struct import *im, uint32_t pid)
+{
+	uint32_t proc;
+
+	return idmap__get(&im->procs, pid, &proc) ? proc : 0;
+}
+
+uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid)
+{
+	uint32_t thread;
+
+	return idmap__get(&im->threads, ID_KEY(proc, tid), &thread) ? thread : 0;
 }
 
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns)
@@ -327,6 +349,30 @@ uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
 			  const struct span *frames, size_t nr)
 {
 	return import__chain(im, proc, time_ns, NULL, frames, nr);
+}
+
+uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
+			   const uint64_t *words, size_t nr)
+{
+	struct xpu_record_callchain rec = {
+		.path_id = im->nr_paths + 1,
+		.proc_id = proc,
+		.time_ns = time_ns,
+		.nr_frames = min_t(size_t, nr, XPU_MAX_FRAMES),
+	};
+	uint16_t flags = XPU_CHAIN_CPU | (rec.nr_frames < nr ? XPU_CHAIN_TRUNCATED : 0);
+
+	if (im->err)
+		return 0;
+	import__put(im, false, XPU_RECORD_CALLCHAIN, flags, &rec, sizeof(rec), words,
+		    rec.nr_frames * sizeof(*words));
+	return ++im->nr_paths;
+}
+
+void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
+		    size_t fixed_bytes, const void *tail, size_t tail_bytes)
+{
+	import__put(im, false, type, misc, fixed, fixed_bytes, tail, tail_bytes);
 }
 
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,

@@ -54,8 +54,11 @@ struct import {
 	ARRAY(uint64_t) words;
 	struct import_stream *streams;
 	struct arena arena;
+	ARRAY(uint32_t) pids;		/* by process */
+	struct idmap procs;		/* pid: the process made first */
+	struct idmap threads;		/* (process, tid): the thread made first */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
-	uint64_t last_ns;
+	uint64_t first_ns, last_ns;	/* of the events; first_ns UINT64_MAX: there are none */
 };
 
 /* Device work; members that do not apply are 0. */
@@ -76,6 +79,10 @@ void import__exit(struct import *im);
 /* Make a process or a thread, a new one at each call. Return: its id, from 1 on. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
+
+/* Return: the process of @pid, or the thread, that was made first; 0: there is none. */
+uint32_t import__find_process(const struct import *im, uint32_t pid);
+uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
 /* The recording's clock, of @mono_ns, showed @real_ns since 1970. */
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
@@ -153,6 +160,20 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
  */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
+
+/*
+ * Makes a call path for CPU samples of the words that are in XPU_RECORD_CALLCHAIN, innermost first.
+ * Addresses are looked up in the mappings of the process at that time.
+ */
+uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
+			   const uint64_t *words, size_t nr);
+
+/*
+ * Adds a record of the top level as it is: @fixed, which begins with room for its header, and a tail.
+ * It must be one that the reader takes.
+ */
+void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
+		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    struct span name);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);

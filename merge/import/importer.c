@@ -21,7 +21,7 @@ static const struct source *importer__source(const struct importer *im)
 
 bool importer__wanted(const struct importer *im)
 {
-	return importer__source(im) || im->opts.cpu;
+	return importer__source(im);
 }
 
 const char *importer__name(const struct importer *im)
@@ -31,9 +31,7 @@ const char *importer__name(const struct importer *im)
 
 const char *importer__option(const struct importer *im)
 {
-	const struct source *source = importer__source(im);
-
-	return source ? source->option : "gpu";
+	return importer__source(im)->option;
 }
 
 const char *importer__reading(const struct importer *im)
@@ -41,13 +39,43 @@ const char *importer__reading(const struct importer *im)
 	return im->import.file ?: importer__name(im);
 }
 
-int importer__open(struct importer *im, struct reader *r, struct msgs *msgs)
+/* Reads the file of --cpu. Return: as importer__open(). */
+static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 {
+	struct import_opts *o = &im->opts;
 	int err;
 
+	im->import.file = o->cpu;
+	err = cpu_side__read(&im->cpu, o->cpu, o->srcline, msgs);
+	if (err)
+		return err;
+	im->import.file = NULL;
+	if (im->cpu.kind == CPU_SIDE_LINES && !o->gpu) {
+		msgs__add(msgs, o->nsys ? "%s: stacks of launches go with --gpu, not with --nsys, which "
+			  "may have its own" : "%s: --cpu has stacks only: give the device records with "
+			  "--gpu", o->cpu);
+		return -EINVAL;
+	}
+	o->cpu_lines = cpu_side__lines(&im->cpu);
+	return 0;
+}
+
+int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
+		   struct msgs *msgs)
+{
+	const char *other = im->opts.nsys ?: im->opts.gpu;
+	int err = 0;
+
 	import__init(&im->import);
+	if (im->opts.cpu)
+		err = importer__open_cpu(im, msgs);
+	/* Stacks of launches take another source than device records alone. */
 	im->source = importer__source(im);
-	err = im->source->open(&im->state, &im->import, &im->opts, msgs);
+	if (!err)
+		err = im->source->open(&im->state, &im->import, &im->opts, msgs);
+	if (!err)
+		err = cpu_side__write(&im->cpu, &im->import, other, beside, im->opts.buildid_dir,
+				      msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	return err;
@@ -68,6 +96,7 @@ void importer__close(struct importer *im)
 	import__exit(&im->import);
 	if (im->state)
 		im->source->close(im->state);
+	cpu_side__exit(&im->cpu);
 	free(im->opts.more_gpu);
 	free(im->opts.events.prefixes);
 }
@@ -76,14 +105,18 @@ void importer__print(const struct importer *im, FILE *f)
 {
 	if (im->source->print)
 		im->source->print(im->state, f, im->opts.summary);
+	if (im->opts.summary)
+		cpu_side__print(&im->cpu, f);
 }
 
 bool importer__damaged(const struct importer *im)
 {
-	return im->source && im->source->damaged && im->source->damaged(im->state);
+	return im->cpu.damaged ||
+	       (im->source && im->source->damaged && im->source->damaged(im->state));
 }
 
 bool importer__clean(const struct importer *im)
 {
-	return !im->source || !im->source->clean || im->source->clean(im->state);
+	return !im->cpu.odd &&
+	       (!im->source || !im->source->clean || im->source->clean(im->state));
 }

@@ -12,12 +12,18 @@
 #include <stdio.h>
 
 #include "import/import.h"
+#include "import/input.h"
 #include "import/nsys.h"
+#include "import/perf/side.h"
 #include "read/reader.h"
 #include "util.h"
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
+	struct input_file *cpu_lines;	/* importer__open() sets it: stacks of launches in cpu, or
+					 * NULL */
+	const char *buildid_dir;	/* perf's cache of files, or NULL for its place */
+	bool srcline;			/* show places in the source that cpu tells */
 	const char **more_gpu;		/* behind gpu; they are ours to free */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
@@ -51,7 +57,8 @@ struct source {
 #define SOURCES(SOURCE)		\
 	SOURCE(nsys)		\
 	SOURCE(trace)		\
-	SOURCE(twofile)
+	SOURCE(twofile)		\
+	SOURCE(cpu)
 
 #define DECLARE_SOURCE(id)	extern const struct source id##_source;
 SOURCES(DECLARE_SOURCE)
@@ -61,6 +68,7 @@ struct importer {
 	/* importer__open() makes these. */
 	const struct source *source;
 	void *state;
+	struct cpu_side cpu;
 	struct import import;
 };
 
@@ -77,11 +85,13 @@ const char *importer__reading(const struct importer *im);
 /**
  * importer__open - read the files
  * @r: opened on the recording made of them, until importer__close(); untouched with events_only
+ * @beside: the first recording that it goes with, or NULL
  * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
  * Return: 0 or -errno; importer__close() is due in any case.
  */
-int importer__open(struct importer *im, struct reader *r, struct msgs *msgs);
+int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
+		   struct msgs *msgs);
 void importer__close(struct importer *im);
 
 /* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */

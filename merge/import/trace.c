@@ -637,8 +637,8 @@ static int trace_file__read(struct trace_file *f)
 	}
 	if (!t->calls.nr && !t->works.nr) {
 		msgs__add(f->msgs, t->damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
-			  "%s: no CUDA events in it: Chrome JSON, JSON lines and the text of CUPTI's "
-			  "samples are known", f->path, t->damage, t->damage_offset);
+			  "%s: no CUDA events in it: Chrome JSON, JSON lines, the text of CUPTI's "
+			  "samples and rocprofv3's JSON are known", f->path, t->damage, t->damage_offset);
 		return -EINVAL;
 	}
 	gputrace__complain(t, f->path, f->msgs);

@@ -114,6 +114,11 @@ seed_trace() {
 		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
 		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
+	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" $args
+		mv "$1/rocprof" "$1/rocprof-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
 	rm -f "$1"/*.folded "$1"/*.nvtx
 	cat >"$1/odd-kineto" <<-END
 	{"deviceProperties":[{"id":0,"name":"G"}],"distributedInfo":{"rank":3,"world_size":8},
@@ -129,6 +134,25 @@ seed_trace() {
 	{"ph":"E","pid":1,"tid":2,"ts":80}]}
 	END
 	printf 'RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7\nCONCURRENT KERNEL "s" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7\nMEMCPY HtoD [ 5 - 6 ] device 0, size 64, correlation 8\nRUNTIME [ 1, 2 ] "cudaLaunchKernel", correlationId 7\n' >"$1/old"
+}
+
+seed_cpuside() {
+	for args in "ids=both cpu=1 inline=1" "srcline=1 mode=1 other=1" "time=none junk=1" "ids=none crlf=1" \
+		"event=cycles:P period=5 comment=sample_freq}=9,freq=1,clockid=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_perfscript.py" "$1/text" nr=6 $args
+		mv "$1/text" "$1/text-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
+	for args in "dwarf=1" "events=2 order=1" "pipe=1" "chains=0 identifier=1 events=2" "zstd=1" "wall=99 lost=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_perfdata.py" "$1/data" nr=8 $args 2>/dev/null &&
+			mv "$1/data" "$1/data-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
+	rm -f "$1"/*.folded
+	printf '%s\n' '# event : name = cycles, , { sample_period, sample_freq } = 99, freq = 1, use_clockid = 1, clockid = 1,' \
+		'app 5/6 [001] 1.5: 9 cycles: ' '	ffffffff81000000 f+0x1 ([kernel.kallsyms])' '	12 g (/a)' '' \
+		'app 6 1.000001: probe_libcudart:cudaLaunchKernel: (7f00)' '	12 cudaLaunchKernel+0x0 (/libcudart.so)' \
+		>"$1/launch"
 }
 
 seed_nsys() {
@@ -185,6 +209,7 @@ for fuzzer; do
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
 	fuzz_trace)	seed_trace "$seeds" ;;
+	fuzz_cpuside)	seed_cpuside "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_ring)	seed_ring "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;

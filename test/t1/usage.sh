@@ -49,7 +49,7 @@ merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"
 merge "--kernel wants an argument: see --help" "--kernel"
 merge "there is no option -z: see --help" "xpu.data -z"
-merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace, data and csv are known" \
+merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace, data, csv, stacks and cupti are known" \
 	"-f json"
 merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
  nvtx_ranges, devices, streams, threads and idle are known" "--table x"

@@ -342,6 +342,9 @@ int align__run(struct align *a, const struct align_side *stacks,
 	err = align__alloc(a, stacks->nr, launches->nr, launches->nr_threads);
 	if (err || !stacks->nr || !launches->nr)
 		return err;
+	err = align__same(a, stacks, launches);
+	if (err)
+		return min_t(int, err, 0);
 	al.stack_time = malloc(stacks->nr * sizeof(*al.stack_time));
 	if (!al.stack_time)
 		err = -ENOMEM;

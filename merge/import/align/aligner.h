@@ -174,4 +174,10 @@ int aligner__find_offset(struct aligner *al);
  */
 int aligner__match(struct aligner *al);
 
+/*
+ * Matches stacks and launches whose times are equal, if nearly all are: then they were taken by one
+ * reading of the clock. Return: 1 if so, 0, or -ENOMEM.
+ */
+int align__same(struct align *a, const struct align_side *stacks, const struct align_side *launches);
+
 #endif /* MERGE_ALIGNER_H */

@@ -9,7 +9,7 @@
 /* With stacks of another file, which are matched by time, it is twofile.c's. */
 static const char *trace_file(const struct import_opts *o)
 {
-	return o->cpu ? NULL : o->gpu;
+	return o->cpu_lines ? NULL : o->gpu;
 }
 
 static int trace_open(void **state, struct import *im, const struct import_opts *o,

@@ -28,19 +28,15 @@ static int twofile_open(void **state, struct import *im, const struct import_opt
 		.cpu = o->cpu, .gpu = o->gpu, .tolerance_ns = o->tolerance_ns,
 	};
 	struct twofile *t = calloc(1, sizeof(*t));
-	struct input_file cpu = { 0 }, gpu = { 0 };
-	int err = 0;
+	struct input_file gpu = { 0 };
+	int err;
 
 	*state = t;
 	if (!t)
 		return -ENOMEM;
-	if (o->cpu)
-		err = load(im, o->cpu, &cpu, msgs);
+	err = load(im, o->gpu, &gpu, msgs);
 	if (!err)
-		err = load(im, o->gpu, &gpu, msgs);
-	if (!err)
-		err = twofile__read(t, im, &opts, o->cpu ? &cpu : NULL, &gpu, msgs);
-	input_file__close(&cpu);
+		err = twofile__read(t, im, &opts, o->cpu_lines, &gpu, msgs);
 	input_file__close(&gpu);
 	return err;
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * align_same.c - stacks and launches that one tool told, by one reading of the clock
+ *
+ * The times of such a pair are equal to the nanosecond, and so are the ids of their threads. Times of
+ * two readings never are, for nearly all events.
+ */
+#include "import/align/aligner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SAME_PART	10		/* all but one of so many events have their like ... */
+#define EQUAL_PART	100		/* ... and one at most is of one time with another one */
+
+struct moment {
+	uint64_t time_ns, tid;
+	uint32_t event;
+};
+
+static int moment__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
+{
+	const struct moment *x = a, *y = b;
+
+	return cmp3(x->time_ns, y->time_ns) ?: cmp3(x->tid, y->tid) ?: cmp3(x->event, y->event);
+}
+
+static struct moment *side__moments(const struct align_side *side)
+{
+	struct moment *v = malloc(side->nr * sizeof(*v));
+	uint32_t i;
+
+	for (i = 0; v && i < side->nr; i++)
+		v[i] = (struct moment){
+			side->events[i].time_ns, side->tids[side->events[i].thread], i,
+		};
+	if (v)
+		array__sort(v, side->nr, sizeof(*v), moment__compare, NULL);
+	return v;
+}
+
+/* Whether a stack and a launch may belong together, as far as it is told what they launch. */
+static bool events__fit(const struct align_event *stack, const struct align_event *launch)
+{
+	return stack->kind == launch->kind &&
+	       (!stack->name || !launch->name || stack->name == launch->name);
+}
+
+/* Return: how many of @v[0..@nr) are of the first one's time and thread. */
+static uint32_t moments__equal(const struct moment *v, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 1; i < nr && v[i].time_ns == v->time_ns && v[i].tid == v->tid; i++)
+		;
+	return i;
+}
+
+/*
+ * Matches @nr stacks and launches of one time and thread, in their order.
+ * Return: whether all of them fit.
+ */
+static bool align__take(struct align *a, const struct align_side *stacks,
+			const struct align_side *launches, const struct moment *x,
+			const struct moment *y, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		const struct align_event *stack = &stacks->events[x[i].event];
+		const struct align_event *launch = &launches->events[y[i].event];
+
+		if (!events__fit(stack, launch))
+			return false;
+		a->match[y[i].event] = x[i].event;
+		a->match_back[x[i].event] = y[i].event;
+		a->pair[launch->thread] = stack->thread;
+	}
+	return true;
+}
+
+int align__same(struct align *a, const struct align_side *stacks, const struct align_side *launches)
+{
+	struct moment *x = side__moments(stacks), *y = side__moments(launches);
+	uint32_t i = 0, k = 0, nr = 0, nr_equal = 0, of_x, of_y, n;
+	bool fit = true;
+	int err = x && y ? 0 : -ENOMEM, order;
+
+	while (!err && fit && i < stacks->nr && k < launches->nr) {
+		order = cmp3(x[i].time_ns, y[k].time_ns) ?: cmp3(x[i].tid, y[k].tid);
+		of_x = moments__equal(x + i, stacks->nr - i);
+		of_y = moments__equal(y + k, launches->nr - k);
+		/* Where one of them is missing, nothing tells which. */
+		if (!order && of_x == of_y) {
+			fit = align__take(a, stacks, launches, x + i, y + k, of_x);
+			nr += of_x;
+			nr_equal += of_x > 1 ? of_x : 0;
+		}
+		i += order <= 0 ? of_x : 0;
+		k += order >= 0 ? of_y : 0;
+	}
+	free(x);
+	free(y);
+	n = max_t(uint32_t, stacks->nr, launches->nr);
+	/* A clock so coarse that many events have one time says nothing. */
+	if (!err && fit && nr >= n - n / SAME_PART && nr_equal <= n / EQUAL_PART) {
+		a->nr_offsets = 1;
+		return 1;
+	}
+	for (i = 0; i < stacks->nr; i++)
+		a->match_back[i] = ALIGN_NONE;
+	for (k = 0; k < launches->nr; k++)
+		a->match[k] = ALIGN_NONE;
+	for (k = 0; k < launches->nr_threads; k++)
+		a->pair[k] = NO_INDEX;
+	return err;
+}

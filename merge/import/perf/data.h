@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * data.h - reads what "perf record" wrote, perf.data
+ *
+ * Of the file's features these are used: the names of events, build-ids of files, what the host was
+ * and is called, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
+ * become records as our own recordings have them, so that the files that they name are read only
+ * where ours are.
+ * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h.
+ */
+#ifndef MERGE_PERF_DATA_H
+#define MERGE_PERF_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "import/import.h"
+#include "import/perf/events.h"
+#include "util.h"
+#include "xpu_record.h"
+
+/* How samples of an event look. */
+struct perf_attr {
+	uint64_t sample_type, read_format, branch_type, regs_user;
+	bool sample_id_all;
+	uint32_t event;			/* index in events */
+};
+
+enum perf_side_kind {
+	PERF_SIDE_MMAP,
+	PERF_SIDE_COMM,
+	PERF_SIDE_FORK,
+	PERF_SIDE_EXIT,
+};
+
+/* A change of a process: of its mappings, its name, its threads. */
+struct perf_side {
+	uint64_t time_ns;
+	uint32_t seq;
+	enum perf_side_kind kind;
+	uint32_t pid, tid, ppid, ptid;
+	bool exec;			/* COMM: all maps are gone */
+	uint64_t start, len, pgoff, ino;	/* MMAP */
+	uint32_t major, minor, prot, flags;
+	const char *name;		/* MMAP, COMM; interned */
+	const uint8_t *build_id;	/* MMAP, or NULL */
+	uint8_t build_id_len;
+};
+
+struct perf_kernel_symbol {
+	uint64_t start, end;
+	const char *name;		/* interned */
+};
+
+struct perf_user_stack {
+	uint64_t regs[XPU_NR_REGS];
+	uint32_t bytes;
+	const uint8_t *stack;		/* from the stack pointer on */
+};
+
+struct perf_data {
+	ARRAY(struct perf_event) events;
+	ARRAY(struct perf_attr) attrs;
+	struct idmap attr_ids;		/* id of samples: index in attrs */
+	ARRAY(struct perf_sample) samples;	/* by time; stack is a number in chains, comm is
+						 * NULL */
+	ARRAY(struct perf_user_stack) copies;	/* of samples */
+	struct strpool chains;		/* frames as in XPU_RECORD_CALLCHAIN, as bytes; by number: ... */
+	ARRAY(const char *) chain_words;
+	ARRAY(uint32_t) chain_bytes;
+	ARRAY(struct perf_side) sides;	/* by time */
+	ARRAY(struct perf_kernel_symbol) bpf;	/* programs in the kernel that have a symbol each */
+	struct strpool strings;
+	struct idmap build_ids;		/* number of a file's name in strings: index in ids */
+	ARRAY(uint8_t) ids;		/* a length and XPU_BUILD_ID_LEN bytes each */
+	struct arena arena;
+	struct span hostname, release, arch, command;
+	int clock;			/* PERF_CLOCK_*, or the clock's id */
+	uint64_t clock_ns, real_ns;	/* one moment by that clock and since 1970; 0: not told */
+	uint64_t kernel_text;		/* the address of kernel_symbol, 0: not told */
+	const char *kernel_symbol;	/* "_text" or "_stext" */
+	uint64_t nr_lost;
+	uint64_t nr_launches;		/* samples at probes on CUDA's functions */
+	uint64_t nr_no_unwind;		/* copies of stacks of other machines than x86-64 */
+	uint64_t nr_strange;		/* records that cannot be read */
+	bool cut;
+};
+
+/* Return: whether @buf is one of either byte order. */
+bool perf_data__is(const void *buf, size_t size);
+
+/*
+ * Reads @buf, which must stay until perf_data__exit(). Return: 0, -EINVAL with a message in @msgs, or
+ * -ENOMEM.
+ */
+int perf_data__read(struct perf_data *d, const void *buf, size_t size, const char *path,
+		    struct msgs *msgs);
+void perf_data__exit(struct perf_data *d);
+
+#endif /* MERGE_PERF_DATA_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ksyms.h - names of the kernel's functions, for a recording that has addresses only */
+#ifndef MERGE_PERF_KSYMS_H
+#define MERGE_PERF_KSYMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "import/span.h"
+#include "util.h"
+
+struct ksym {
+	uint64_t address;
+	struct span name;		/* in text */
+};
+
+/* Functions by address; one ends where the next one begins. Zero it to start. */
+struct ksyms {
+	char *text;
+	ARRAY(struct ksym) syms;
+};
+
+/**
+ * ksyms__load - read a list in the form of /proc/kallsyms
+ * @symbol, @address: must be in it, for the kernel is placed anew at each boot
+ *
+ * Return: 1, 0 if there is no such list, or -ENOMEM.
+ */
+int ksyms__load(struct ksyms *k, const char *path, const char *symbol, uint64_t address);
+void ksyms__free(struct ksyms *k);
+
+/* Return: the function that @address is in, with *@end where it ends, or NULL. */
+const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t *end);
+
+#endif /* MERGE_PERF_KSYMS_H */

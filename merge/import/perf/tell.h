@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tell.h - tells an import what perf.data has */
+#ifndef MERGE_PERF_TELL_H
+#define MERGE_PERF_TELL_H
+
+#include "import/import.h"
+#include "import/perf/data.h"
+
+struct perf_told {
+	uint64_t nr_samples;
+	uint64_t samples_ns;		/* time on CPUs */
+	uint64_t first_ns, last_ns;
+	uint32_t nr_threads;
+};
+
+/**
+ * perf_data__tell - tell mappings, names and samples, into processes that the import has already
+ * @d: read, and its events settled
+ * @shift_ns: added to all times
+ * @buildid_dir: perf's cache of files, or NULL for its place
+ * @told: filled in
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int perf_data__tell(struct perf_data *d, struct import *im, uint64_t shift_ns,
+		    const char *buildid_dir, struct perf_told *told);
+
+#endif /* MERGE_PERF_TELL_H */

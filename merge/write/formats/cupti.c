@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/format.h"
+#include "write/twofiles.h"
+
+static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
+			 struct folded_result *result)
+{
+	(void)o, (void)result;
+	return twofiles_out__write_events(events, s, f);
+}
+
+/*
+ * In the manual:
+ * The calls that launched, and device work, with their correlation ids, as Chrome JSON of the
+ * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet: the file beside that of
+ * .Cm stacks ,
+ * and what
+ * .Fl Fl gpu
+ * takes.
+ */
+const struct format cupti_format = {
+	.help = "the calls that launched, and device work, as JSON for --gpu and\nthe scripts of older tools",
+	.options = FORMAT_MERGED,
+	.listen = twofiles_out__listen,
+	.free = twofiles_out__drop,
+	.write = write_session,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * twofiles.h - a recording as the two files that other tools' scripts read
+ *
+ * One has the stack of each launch, "timestamp_ns comm pid tid cpu frame;frame;...", the other the
+ * calls and the device work of CUPTI as Chrome JSON. import/twofile.h reads both.
+ */
+#ifndef MERGE_TWOFILES_H
+#define MERGE_TWOFILES_H
+
+#include <stdio.h>
+
+#include "join/session.h"
+
+struct twofiles_out;
+
+/* Return: what collects the events of a session, or NULL for want of memory. */
+void *twofiles_out__listen(struct session_sink **sink);
+void twofiles_out__drop(void *events);
+
+/* Write one of the files. Each returns 0 or -ENOMEM; an error of @f stays in its error flag. */
+int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, FILE *f);
+int twofiles_out__write_events(struct twofiles_out *t, const struct session *s, FILE *f);
+
+#endif /* MERGE_TWOFILES_H */

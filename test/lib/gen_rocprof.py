@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gen_rocprof.py OUT [KEY=VALUE...] - JSON as AMD's rocprofv3 writes it, and the truth
+
+Writes OUT and OUT.folded: the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed, nr
+(launches of each thread), threads, procs, old (one process, no array; queues, no streams), hsa (some
+device work has the id of HSA's call within HIP's, which names its ancestor), only_hsa (HIP's calls
+were not traced), names (of kernels: formatted or kernel), ranges (ROCTX).
+"""
+import json
+import random
+import sys
+
+opts = {"seed": 1, "nr": 20, "threads": 3, "procs": 1, "old": 0, "hsa": 0, "only_hsa": 0,
+        "names": "formatted", "ranges": 0}
+for arg in sys.argv[2:]:
+    key, value = arg.split("=", 1)
+    opts[key] = type(opts[key])(value)
+rng = random.Random(opts["seed"])
+truth = {}
+
+KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create", "hsa_signal_store_relaxed"]),
+         ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize"]),
+         ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA"]),
+         ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST", "MEMORY_COPY_HOST_TO_DEVICE",
+                          "MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE"]),
+         ("KERNEL_DISPATCH", ["KERNEL_DISPATCH_NONE", "KERNEL_DISPATCH_ENQUEUE", "KERNEL_DISPATCH_COMPLETE"])]
+SHORT = {2: "HtoD", 3: "DtoH", 4: "DtoD"}
+KERNELS = ["transpose(int const*, int*, int, int)", "gemm<float, 8>(\"a;b\")", "addition_kernel"]
+GPUS = [(2**63 + 5, 0, "AMD Instinct MI300X"), (77, 1, "AMD Instinct MI210")]
+
+
+def kind(name):
+    return next(i for i, k in enumerate(KINDS) if k[0] == name)
+
+
+def add(comm, frames, ns):
+    line = ";".join([comm] + [f.replace(";", ":") for f in frames])
+    truth[line] = truth.get(line, 0) + ns
+
+
+def process(pid):
+    comm = "app%d" % pid
+    hip, hsa, dispatches, copies, markers, texts = [], [], [], [], [], []
+    number = [0]
+
+    def next_id():
+        number[0] += 1
+        return number[0]
+
+    def record(name, operation, start, end, tid, cid, ancestor=0):
+        r = {"size": 56, "kind": kind(name), "operation": operation,
+             "correlation_id": {"internal": cid, "external": 0}, "start_timestamp": start,
+             "end_timestamp": end, "thread_id": tid}
+        if ancestor:
+            r["correlation_id"]["ancestor"] = ancestor
+        return r
+
+    for thread in range(opts["threads"]):
+        tid, now = pid + thread, 5000000000 + rng.randrange(1000)
+        for i in range(opts["nr"]):
+            what = rng.choice(["kernel", "kernel", "copy", "other"])
+            name = "step %d" % (i // 5)
+            if opts["ranges"] and i % 5 == 0:
+                cid = next_id()
+                markers.append(record("MARKER_CORE_RANGE_API", 0, now, now + 5 * 10000, tid, cid))
+                texts.append({"key": cid, "value": name})
+                now += 10
+            start, end, cid = now + 100, now + 2100, next_id()
+            now += 10000
+            if what == "other":
+                hip.append(record("HIP_RUNTIME_API", 0, start, end, tid, cid))
+                continue
+            api = 1 if what == "kernel" else 2
+            # Device work can have the id of a call of HSA's.
+            of, ancestor = cid, 0
+            if opts["hsa"] and rng.random() < 0.5:
+                of, ancestor = next_id(), cid
+                hsa.append(record("HSA_CORE_API", 2, start + 10, end - 10, tid, of, ancestor))
+            elif opts["only_hsa"]:
+                hsa.append(record("HSA_CORE_API", 2, start + 10, end - 10, tid, of))
+            if not opts["only_hsa"]:
+                hip.append(record("HIP_RUNTIME_API", api, start, end, tid, cid))
+            gpu = rng.choice(GPUS)
+            ns = rng.randrange(1, 9000)
+            root = [name] if opts["ranges"] else ["[no stack]"]
+            root.append(KINDS[kind("HSA_CORE_API")][1][2] if opts["only_hsa"] else
+                        KINDS[kind("HIP_RUNTIME_API")][1][api])
+            label = "[GPU%d_" % gpu[1]
+            place = {"stream_id": {"handle": 3}}
+            if what == "kernel":
+                k = rng.randrange(len(KERNELS))
+                r = record("KERNEL_DISPATCH", 2, end + 500, end + 500 + ns, tid, of)
+                r["dispatch_info"] = {
+                    "size": 64, "agent_id": {"handle": gpu[0]}, "queue_id": {"handle": 2**63 + 1},
+                    "kernel_id": 10 + k, "dispatch_id": number[0],
+                    "workgroup_size": {"x": 64, "y": 1, "z": 1}, "grid_size": {"x": 64, "y": 1, "z": 1}}
+                dispatches.append(r)
+                add(comm, root + [label + "Kernel]" + KERNELS[k]], ns)
+            else:
+                op = rng.choice([2, 3, 4])
+                r = record("MEMORY_COPY", op, end + 500, end + 500 + ns, tid, of)
+                cpu, one = {"handle": 1}, {"handle": gpu[0]}
+                r["dst_agent_id"], r["src_agent_id"] = (cpu, one) if op == 3 else (one, cpu)
+                r["bytes"] = 4096
+                copies.append(r)
+                add(comm, root + [label + "Memcpy]" + SHORT[op]], ns)
+            if not opts["old"]:
+                r.update(place)
+    symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k} if opts["names"] == "kernel" else
+               {"kernel_id": 10 + i, "kernel_name": "_Z%d.kd" % i, "formatted_kernel_name": k,
+                "truncated_kernel_name": "k"} for i, k in enumerate(KERNELS)]
+    agents = [{"size": 312, "id": {"handle": 1}, "type": 1, "name": "AMD EPYC", "logical_node_type_id": 0}]
+    agents += [{"id": {"handle": h}, "type": 2, "name": "gfx942", "product_name": n,
+                "logical_node_type_id": i, "mem_banks": [], "caches": [{"size": 1}]} for h, i, n in GPUS]
+    return {
+        "metadata": {"pid": pid, "init_time": 1, "fini_time": 9, "config": {"x": [1, {"y": 2}]},
+                     "command": ["/usr/bin/" + comm, "-n", "3"]},
+        "agents": agents, "counters": [],
+        "strings": {"callback_records": [], "buffer_records": [{"kind": k, "operations": o} for k, o in KINDS],
+                    "marker_api": texts, "correlation_id": {"external": []}},
+        "code_objects": [], "kernel_symbols": symbols, "host_functions": [], "summary": [],
+        "callback_records": {"counter_collection": []},
+        "buffer_records": {"kernel_dispatch": dispatches, "hip_api": hip, "hsa_api": hsa,
+                           "marker_api": markers, "memory_copy": copies, "scratch_memory": []}}
+
+
+processes = [process(1000 * (1 + i)) for i in range(opts["procs"])]
+with open(sys.argv[1], "w") as f:
+    json.dump({"rocprofiler-sdk-tool": processes[0] if opts["old"] else processes}, f,
+              indent=None if opts["seed"] % 2 else 1)
+with open(sys.argv[1] + ".folded", "w") as f:
+    for key in sorted(truth):
+        f.write("%s %d\n" % (key, truth[key]))

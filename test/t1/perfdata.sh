@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --cpu: perf.data, made with its truth, and, where there is perf, by perf.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+
+gen() {
+	python3 "$XPU_SRC/test/lib/gen_perfdata.py" "$@"
+}
+
+# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
+same() {
+	name=$1 wanted=$2
+	shift 2
+	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
+	is $? 0 "$name: status" || diag "$(cat log)"
+	LC_ALL=C sort "$wanted" >want
+	LC_ALL=C sort out.folded | diff want - >diff
+	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
+}
+
+# fails NAME REGEX ARGS...
+fails() {
+	name=$1 regex=$2
+	shift 2
+	xpumerge "$@" -f folded >out 2>log
+	is $? 2 "$name: status"
+	like "$(cat log)" "$regex" "$name: says so"
+}
+
+for args in "seed=1" "seed=2 events=2" "seed=3 events=2 identifier=1" "seed=4 order=1" "seed=5 pipe=1" \
+	"seed=6 event=cycles freq=500" "seed=7 chains=0" "seed=8 dwarf=1" "seed=9 pipe=1 events=2" \
+	"seed=10 event=task-clock nr=3000" "seed=11 clockid=-1"; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	gen p.data $args
+	same "$args" p.data.folded --cpu p.data
+done
+if command -v zstd >/dev/null; then
+	for args in "seed=12 zstd=1" "seed=13 zstd=2 nr=3000" "seed=14 zstd=1 pipe=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		gen p.data $args
+		same "$args" p.data.folded --cpu p.data
+	done
+else
+	skip "compressed" "no zstd"
+fi
+gen p.data seed=15
+gzip -c p.data >p.data.gz
+same "gz" p.data.folded --cpu p.data.gz
+xpumerge --cpu p.data -o x.data 2>log
+same "as a recording" p.data.folded x.data
+gen p.data seed=16 events=2
+xpumerge --cpu p.data -f folded >out 2>log
+like "$(cat log)" 'p.data: [0-9]+ samples of page-faults left out: not time on a CPU' "other events: said"
+gen p.data seed=17 lost=77
+xpumerge --cpu p.data -f folded >out 2>log
+like "$(cat log)" '77 CPU samples lost' "lost samples are counted"
+gen p.data seed=18 wall=1775078550000000000
+xpumerge --cpu p.data -f text >out 2>log
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
+like "$(cat out)" 'perf record' "the command"
+gen p.data seed=19 big=1
+fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
+gen p.data seed=20 cut=9000
+fails "cut off" 'p.data: damaged or cut off: used up to there' --cpu p.data
+[ -s out ]
+ok $? "cut off: what is there is used"
+head -c 60 p.data >short.data
+fails "no more than a header" 'short.data: no events in it' --cpu short.data
+
+# ---- beside device work
+
+cat >one.json <<'END'
+{"traceEvents":[
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":700,"tid":701,"ts":5050000,"dur":5,"args":{"correlation":1}},
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5051000,"dur":9,"args":{"device":0,"context":1,"stream":7,"correlation":1}}
+]}
+END
+gen p.data seed=21
+{ cat p.data.folded; echo 'wor ker;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000'; } >both
+same "beside a trace: the thread of both has its name" both --cpu p.data --gpu one.json
+unlike "$(cat log)" 'clock' "one clock: nothing to say"
+gen p.data seed=21 clockid=-1
+xpumerge --cpu p.data --gpu one.json -f folded >out 2>log
+like "$(cat log)" 'p.data: was not recorded with the clock of one.json' "perf's own clock: said"
+sed 's/"ts":/"ts":177507855/' one.json >day.json
+gen p.data seed=21 wall=1775078555000000000
+xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
+unlike "$(cat log)" 'clock' "the time of day puts both together"
+gen p.data seed=21 wall=1675078550000000000
+xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
+like "$(cat log)" 'not by the clock of day.json' "another day: said"
+
+# ---- beside a recording
+
+"$XPU_BUILD/gen_data" -o x.data --launches 12 --paths 3
+xpumerge -f folded --unit ns x.data >gpu.folded 2>/dev/null
+gen p.data seed=22
+cat p.data.folded gpu.folded >both
+same "beside a recording" both --cpu p.data x.data
+xpumerge --cpu p.data x.data -o out.json 2>log
+like "$(cat out.json)" '"cat":"cpu"' "beside a recording: the timeline has samples"
+python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
+cat p.txt.folded gpu.folded >both
+same "the text beside a recording" both --cpu p.txt x.data
+is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u | wc -l)" 1 \
+	"the text is of the recording's host"
+xpumerge --cpu p.data x.data -o y.data 2>log
+is "$? $(cat log)" "2 xpumerge: x.data: only what is imported is written as a recording, without others" \
+	"no recording is made of both"
+fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
+python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
+fails "three kinds" 'one or the other' --cpu p.data --gpu t.json x.data
+
+# ---- perf itself
+
+rm -f real.data
+perf record -q -F 499 -g -e cpu-clock:u -k CLOCK_MONOTONIC -o real.data \
+	sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done' >/dev/null 2>&1
+if perf script -i real.data -F +pid --ns >real.txt 2>/dev/null && [ -s real.txt ]; then
+	xpumerge --cpu real.data -f folded --unit ns 2>log >a
+	xpumerge --cpu real.txt -f folded --unit ns 2>log >b
+	# Names of functions may differ: perf has its own ways with them.
+	is "$(awk '{ s += $NF } END { print s }' a)" "$(awk '{ s += $NF } END { print s }' b)" \
+		"perf's own file and text: as much time"
+	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" "perf's own file and text: threads"
+else
+	skip "perf's own file" "no perf that records here"
+fi
+done_testing

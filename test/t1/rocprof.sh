@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --gpu: the JSON of AMD's rocprofv3, alone and with stacks.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+
+gen() {
+	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$@"
+}
+
+# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
+same() {
+	name=$1 wanted=$2
+	shift 2
+	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
+	is $? 0 "$name: status" || diag "$(cat log)"
+	LC_ALL=C sort "$wanted" >want
+	LC_ALL=C sort out.folded | diff want - >diff
+	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
+}
+
+for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" "seed=5 hsa=1 nr=100" \
+	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60"; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	gen r.json $args
+	same "$args" r.json.folded --gpu r.json
+	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' "$args: each launch has its work"
+done
+gzip -c r.json >r.json.gz
+same "gz" r.json.folded --gpu r.json.gz
+xpumerge --gpu r.json -o r.data 2>log
+same "as a recording" r.json.folded r.data
+gen r.json seed=9 ranges=1
+same "ROCTX ranges as call paths" r.json.folded --gpu r.json
+xpumerge --gpu r.json -f folded --by nvtx 2>/dev/null >out
+is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "ROCTX ranges as --by nvtx"
+xpumerge --gpu r.json -f text >out 2>log
+like "$(cat out)" 'AMD Instinct MI210' "the devices' names"
+like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' "HIP's calls are in the table"
+
+# Beside samples, and with stacks of launches.
+python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt ids=both time=ns start=5000000000 distance=100
+cat p.txt.folded r.json.folded >both
+same "beside perf's samples" both --cpu p.txt --gpu r.json
+gen r.json seed=10 threads=2 nr=200
+python3 - <<'END'
+import json
+p = json.load(open("r.json"))["rocprofiler-sdk-tool"][0]
+with open("cpu.txt", "w") as f:
+    for r in p["buffer_records"]["hip_api"]:
+        if r["operation"] == 1:
+            f.write("%d app1000 1000 %d 0 main;at_%d;hipLaunchKernel\n" % (
+                r["start_timestamp"] - 80, r["thread_id"], r["correlation_id"]["internal"]))
+END
+xpumerge --cpu cpu.txt --gpu r.json -f folded --unit count >out 2>log
+like "$(cat log)" '^by time: launches ([0-9]+) certain [0-9]+ uncertain [0-9]+ without stack 0; stacks \1 ' \
+	"stacks: HIP's launches are what they are of"
+
+# ---- what is damaged or strange
+
+gen r.json seed=1
+head -c 9000 r.json >cut.json
+xpumerge --gpu cut.json -f folded >out 2>log
+is $? 2 "cut off: status"
+like "$(cat log)" 'cut.json: ' "cut off: said"
+cat >odd.json <<'END'
+{"rocprofiler-sdk-tool":[7,{"metadata":[],"agents":{"id":1},"strings":{"buffer_records":[[],{"kind":5}]},
+"kernel_symbols":[{"kernel_id":1}],"buffer_records":{"hip_api":[
+{"kind":99,"operation":3,"correlation_id":{"internal":1},"start_timestamp":10,"end_timestamp":20,"thread_id":5},
+{"kind":1,"operation":3,"correlation_id":{"internal":99999999999},"start_timestamp":10,"end_timestamp":20,"thread_id":5},
+{"kind":1,"operation":3,"correlation_id":{"internal":2},"start_timestamp":30,"end_timestamp":20,"thread_id":5}],
+"kernel_dispatch":[{"correlation_id":{"internal":1},"start_timestamp":30,"end_timestamp":40,"dispatch_info":{"kernel_id":9}}]}}]}
+END
+xpumerge --gpu odd.json -f folded --unit ns >out 2>log
+is $? 0 "odd values: status"
+like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' "odd values: what is there is told"
+like "$(cat log)" 'odd.json: 2 events could not be read: ignored' "odd values: counted"
+echo '{"rocprofiler-sdk-tool":[]}' >none.json
+xpumerge --gpu none.json -f folded >out 2>log
+is $? 2 "empty: status"
+like "$(cat log)" 'none.json: no CUDA events in it' "empty: said"
+done_testing
