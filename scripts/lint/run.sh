@@ -6,9 +6,11 @@
 # Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
 # findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
-# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), python, perl, mandoc, comments.
+# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), eslint, python, perl, mandoc, comments.
 # Without any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
 # as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
+#
+# ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
 cd "$(dirname "$0")/../.." || exit 2
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpulint.XXXXXX") || exit 2
 trap 'rm -rf "$tmp"' EXIT
@@ -23,11 +25,12 @@ files() {
 
 missing() {		# missing PART TOOL: whether it is, and says so
 	command -v "$2" >/dev/null && return 1
-	case $2 in
-	node)	package=nodejs ;;
-	*)	package=$2 ;;
+	case $1 in
+	eslint)		how="make eslint" ;;
+	javascript)	how="in Debian: apt-get install nodejs" ;;
+	*)		how="in Debian: apt-get install $2" ;;
 	esac
-	echo "lint: $1: NOT RUN: $2 is missing; in Debian: apt-get install $package"
+	echo "lint: $1: NOT RUN: ${2##*/} is missing; $how"
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 
@@ -104,6 +107,13 @@ lint_javascript() {
 		--experimental-vm-modules scripts/lint/javascript.js
 }
 
+# The page's bundle has its modules in it once more.
+lint_eslint() {
+	eslint=${ESLINT:-build/eslint/node_modules/.bin/eslint}
+	run eslint "$eslint" '-o -name *.js -not -path ./merge/write/page/page.js' "$eslint" \
+		-c scripts/lint/eslint/eslint.config.js -f "$PWD/scripts/lint/eslint/format.js"
+}
+
 lint_python() {
 	run python python3 '-o -name *.py' python3 -c 'import ast, sys
 for path in sys.argv[1:]:
@@ -131,10 +141,11 @@ lint_comments() {
 }
 
 set -f
-[ $# != 0 ] || set -- format cppcheck shellcheck javascript python perl mandoc comments
+[ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments
 for part; do
 	case $part in
-	format | cppcheck | shellcheck | javascript | python | perl | mandoc | comments) "lint_$part" ;;
+	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments)
+		"lint_$part" ;;
 	*)	echo "lint: there is no part $part" >&2
 		exit 2 ;;
 	esac
