@@ -319,7 +319,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	else
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg, "="), arg);
 	if (value == ':') {
-		c->error("%s wants an argument: see --help", word);
+		c->error("%s: expected an argument: see --help", word);
 		return;
 	}
 	if (known) {

@@ -40,7 +40,7 @@ for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 	[ -n "$xpumerge" ] && [ -x "$xpumerge" ] && break
 	xpumerge=''
 done
-[ -n "$xpumerge" ] || die "xpumerge is not there; name it in XPUMERGE"
+[ -n "$xpumerge" ] || die "cannot find xpumerge: name it in XPUMERGE"
 
 # 1: the recording is not whole, but all that it has is there.
 [ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"

@@ -15,10 +15,10 @@ sudo_only() {
 }
 
 [ "$(id -u)" = 0 ] || sudo_only "only root can"
-command -v setcap >/dev/null || sudo_only "there is no setcap (Debian: libcap2-bin)"
+command -v setcap >/dev/null || sudo_only "setcap is missing (Debian: libcap2-bin)"
 if ! getent group "$group" >/dev/null; then
 	groupadd --system "$group" 2>/dev/null ||
-		sudo_only "there is no group $group, and it could not be made"
+		sudo_only "the group $group is missing and cannot be made"
 	made=", a new group"
 fi
 # In this order: before it has the capabilities, nobody else may run it any more.

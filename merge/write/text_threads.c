@@ -145,7 +145,7 @@ static void print_idle(const struct session *s, FILE *f, const struct idle_row *
 	static const char *const doings[] = {
 		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
 		[IDLE_ON_CPU] = "on CPU", [IDLE_UNSEEN] = "unseen",
-		[IDLE_NOBODY] = "nobody knows who launched next",
+		[IDLE_NOBODY] = "the thread that launched next is unknown",
 		[IDLE_SHORT] = "between works, less than 10 us each",
 	};
 	const struct frame *place = idle_row__place(s, row);

@@ -29,8 +29,8 @@ for level in 23 -1 x 1x ""; do
 done
 load "--off can be --off-cpu or --off-cpu-min" "--off true"
 load "--strict takes no argument: see --help" "--strict=yes true"
-load "-o wants an argument: see --help" "-qo"
-load "--output wants an argument: see --help" "--output"
+load "-o: expected an argument: see --help" "-qo"
+load "--output: expected an argument: see --help" "--output"
 load "there is no option --delay: xpumerge --from leaves out the beginning" "record --delay=500 true"
 load "there is no option -D: xpumerge --from leaves out the beginning" "record -qD 500 true"
 load "nothing to record: expected a COMMAND, -p PID or -a: see --help" "record -g"
@@ -47,12 +47,12 @@ refuse 127 "cannot run report: No such file or directory: xpumerge shows recordi
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"
-merge "--kernel wants an argument: see --help" "--kernel"
+merge "--kernel: expected an argument: see --help" "--kernel"
 merge "there is no option -z: see --help" "xpu.data -z"
-merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace, data and csv are known" \
+merge "--format json: expected folded, chrome, text, pprof, html, perf, pftrace, data or csv" \
 	"-f json"
-merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
- nvtx_ranges, devices, streams, threads and idle are known" "--table x"
+merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
+ nvtx_ranges, devices, streams, threads or idle" "--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
 
