@@ -11,8 +11,9 @@ root=$(dirname "$0")/..
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpumanual.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-sed -n 's/^\tFORMAT(\([a-z]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
-[ -s "$tmp/formats" ] || { echo "manual.sh: lib/formats.h has no formats" >&2; exit 1; }
+sed -n 's/^\tFORMAT(\([a-z0-9_]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
+[ "$(wc -l <"$tmp/formats")" = "$(grep -c '^	FORMAT(' "$root/lib/formats.h")" ] && [ -s "$tmp/formats" ] ||
+	{ echo "manual.sh: cannot read all formats of lib/formats.h" >&2; exit 1; }
 
 {
 echo '.Bl -tag -width "chrome"'
