@@ -48,7 +48,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	for (i = 0; i < s->sums.leaf_stats.nr && !err; i++) {
 		const struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
 		const struct leaf *leaf = &s->model.leaves.v[i];
-		/* Names are interned; a set has none, as no copy has. */
+		/* Names are interned; a memset has the empty name, which no copy has. */
 		uint64_t key = (uintptr_t)leaf->name;
 		uint32_t idx;
 
