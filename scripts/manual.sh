@@ -27,7 +27,8 @@ done <"$tmp/formats"
 echo .El
 } >"$tmp/list"
 
-# Formats that are called like their suffix go without a name; a recording is no merged result.
+# A format with the name of its suffix is listed without the name. xpuload(1) does not list .data, because
+# a recording is not a result.
 case $1 in
 *xpuload.1.in)
 	awk '$3 != ".data" { print $3 }' "$tmp/formats" ;;

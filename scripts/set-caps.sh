@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says what
-# it did. The kernel's documentation calls this "privileged perf users groups". Where it cannot be
-# done FILE is left to whoever has sudo.
+# it did. The kernel's documentation calls this "privileged perf users groups". If that fails, FILE
+# stays as it is, for use with sudo.
 
 file=$1 group=$2
 caps=cap_bpf,cap_perfmon=p	# from Linux 6.6 on; before, the kernel wants cap_sys_admin, too

@@ -17,7 +17,7 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 few=
 
-# files NAME...: those of the tree that have such a name; not what was built or what others made.
+# files NAME...: prints the files of the tree with such names, without built and third-party ones.
 files() {
 	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
@@ -34,7 +34,7 @@ missing() {		# missing PART TOOL: whether it is, and says so
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 
-# found PART TOOL: something was; what it is, is in the log.
+# found PART TOOL: prints the findings in the log, and fails unless TOOL has another version.
 found() {
 	cat "$tmp/log"
 	case $2 in
@@ -56,7 +56,7 @@ found() {
 	status=1
 }
 
-# run PART TOOL NAMES COMMAND...: runs it with all files of such names as its last arguments.
+# run PART TOOL NAMES COMMAND...: runs COMMAND with all files of such names as its last arguments.
 run() {
 	part=$1 tool=$2 names=$3
 	shift 3
@@ -79,7 +79,7 @@ lint_format() {
 	run format clang-format '-o -name *.c -o -name *.h' python3 scripts/lint/format.py
 }
 
-# The programs: tests crash by intent.
+# Without the tests, of which some crash on purpose.
 lint_cppcheck() {
 	missing cppcheck cppcheck && return
 	dirs=
@@ -107,7 +107,7 @@ lint_javascript() {
 		--experimental-vm-modules scripts/lint/javascript.js
 }
 
-# The page's bundle has its modules in it once more.
+# Without the page's bundle, which repeats its modules.
 lint_eslint() {
 	eslint=${ESLINT:-build/eslint/node_modules/.bin/eslint}
 	run eslint "$eslint" '-o -name *.js -not -path ./merge/write/page/page.js' "$eslint" \
@@ -123,7 +123,7 @@ for path in sys.argv[1:]:
 		sys.exit(f"{path}:{e.lineno}: {e.msg}")'
 }
 
-# Warnings of perl are mistakes, too; it says them of a file that is fine otherwise.
+# A warning of perl counts as a mistake, although perl then exits with 0.
 lint_perl() {
 	run perl perl '-o -name *.pl' sh -c 'for f; do
 		perl -wc "$f" 2>&1 | grep -v "syntax OK$" && exit 1
