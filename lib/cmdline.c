@@ -157,7 +157,7 @@ static void option__describe(const struct cmdline_option *o, char *text, size_t 
 	snprintf(text, size, "%.*s%s%s", (int)(place - o->help), o->help, list, place + 2);
 }
 
-/* Adds the option as it is written to @head, which is empty or has others that share its help. */
+/* Adds the option's spelling to @head, which is empty or has options that share its help. */
 static void option__add_to_head(const struct cmdline_option *o, char *head, size_t size)
 {
 	size_t len = strlen(head);
@@ -208,7 +208,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 	return CMDLINE_DONE;
 }
 
-/* Says for scripts/completion.sh and for tests what the table has: see cmdline__parse(). */
+/* Prints the table for scripts/completion.sh and for tests: see cmdline__parse(). */
 static void list_options(const struct cmdline *c)
 {
 	const struct cmdline_option *o;
@@ -267,7 +267,7 @@ static const char *nearest(const struct cmdline *c, const char *name)
 	return found;
 }
 
-/* Return: whether @name is short for several options; then all is said. */
+/* Return: whether @name abbreviates several options; prints the error if so. */
 static bool explain_ambiguous(const struct cmdline *c, const char *name)
 {
 	char line[512];
@@ -303,7 +303,7 @@ static const struct cmdline_option *find_option(const struct cmdline *c, int val
 	return NULL;
 }
 
-/* Says why getopt_long() has returned @value, which is '?' or ':'. */
+/* Prints why getopt_long() has returned @value, which is '?' or ':'. */
 static void explain(const struct cmdline *c, int value, char *const argv[])
 {
 	const char *arg = argv[optind - 1], *here, *meant;
@@ -311,7 +311,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	const struct cmdline_option *known = optopt ? find_option(c, optopt, arg + 2, len) : NULL;
 	char word[64];
 
-	/* @arg is not yet it where a short one is not the last in its word: optopt tells. */
+	/* @arg is an earlier word if the letter is not the last in its word; optopt has the letter. */
 	if (known && known->name && len)
 		snprintf(word, sizeof(word), "--%s", known->name);
 	else if (optopt)
@@ -319,7 +319,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	else
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg, "="), arg);
 	if (value == ':') {
-		c->error("%s wants an argument: see --help", word);
+		c->error("%s: expected an argument: see --help", word);
 		return;
 	}
 	if (known) {
@@ -340,7 +340,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* Return: what getopt_long() calls it. */
+/* Return: the value of has_arg that getopt_long() needs. */
 static int option__takes(const struct cmdline_option *o)
 {
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;

@@ -26,7 +26,7 @@ struct cmdline_given {
 	char **argv;
 };
 
-/* Return: 0, CMDLINE_DONE, or -errno with all said; @target: as given to cmdline__parse(). */
+/* Return: 0, CMDLINE_DONE, or -errno after printing the error; @target: as given to cmdline__parse(). */
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);
 
 struct cmdline_option {
@@ -49,10 +49,10 @@ struct cmdline_option {
 	void (*list)(char *buf, size_t size);
 };
 
-/* A word that people bring along from another tool. */
+/* A word of another tool that people may try here. */
 struct cmdline_habit {
 	const char *word;		/* an option with its dashes, or a command; NULL: the last */
-	const char *here;		/* what there is in its place, as a sentence goes on */
+	const char *here;		/* the replacement, to follow "there is no option X: " */
 };
 
 struct cmdline {
@@ -65,7 +65,7 @@ struct cmdline {
 	const char *const *commands;	/* words that may come first, up to a NULL */
 	const struct cmdline_habit *habits;
 	void (*error)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-	/* Says that @arg is none of the names of @option, or not a number from min to max. */
+	/* Prints that @arg is not one of the names of @option, or not a number from min to max. */
 	void (*invalid)(const struct cmdline_option *option, const char *arg);
 };
 
@@ -95,7 +95,7 @@ void cmdline__join(char *buf, size_t size, const char *const *names, const char 
 /* Return: the names that the argument of @option can be, or NULL. */
 const char *const *cmdline__names(const struct cmdline_option *option);
 
-/* Return: which of the option's names @word is, or -EINVAL with all said. */
+/* Return: which of the option's names @word is, or -EINVAL after printing the error. */
 int cmdline__find_name(const struct cmdline_given *given, const char *word);
 
 /* ---- what a row has: its function and the member of struct options ---------------------------- */

@@ -104,15 +104,15 @@ enum use {
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
-	char known[256];
+	char expected[256];
 
 	if (!names) {
-		complain("--%s: '%s' is not a number from %" PRIu32 " on", option->name, arg,
+		complain("--%s %s: expected a number from %" PRIu32 " on", option->name, arg,
 			 option->min);
 		return;
 	}
-	cmdline__join(known, sizeof(known), names, " and ");
-	complain("unknown --%s '%s': %s are known", option->name, arg, known);
+	cmdline__join(expected, sizeof(expected), names, " or ");
+	complain("--%s %s: expected %s", option->name, arg, expected);
 }
 
 static int set_filter(void *target, const struct cmdline_given *given)
@@ -189,8 +189,8 @@ static int set_t(void *target, const struct cmdline_given *given)
 	}
 	ms = strtod(given->arg, &end);
 	if (end == given->arg || *end || !(ms >= 0 && ms <= 1e6)) {
-		cmdline__join(known, sizeof(known), nsys_activity_names, " and ");
-		complain("-t: '%s' is neither a number of milliseconds nor one of %s", given->arg,
+		cmdline__join(known, sizeof(known), nsys_activity_names, " or ");
+		complain("-t %s: expected a number of milliseconds, or %s", given->arg,
 			 known);
 		return -EINVAL;
 	}
@@ -662,11 +662,11 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns) {
-		complain("--to: not after --from: nothing is in between");
+		complain("--to: expected a time after --from");
 		return -EINVAL;
 	}
 	if (o->diff && !format->write_diff) {
-		complain("diff: -f %s are its formats", formats__list(0, true, list));
+		complain("diff: expected one of the formats %s", formats__list(0, true, list));
 		return -EINVAL;
 	}
 	o->write.unit_given = options__given(o, "unit");
@@ -684,7 +684,7 @@ static int options__complete(struct options *o)
 	if (o->write.table_format && !options__given(o, "limit"))
 		o->write.max_rows = 0;
 	if (format->binary && !o->output && isatty(STDOUT_FILENO)) {
-		complain("this format is no text: give -o FILE");
+		complain("expected -o FILE: this format is binary");
 		return -EINVAL;
 	}
 	return 0;

@@ -250,7 +250,7 @@ static int compare(struct options *o, const struct reader *r)
 	}
 	err = diff__init(&d, &s[0], &s[1], &diff_opts);
 	if (err == -EDOM)
-		complain("%s: has nothing to normalize by: --normalize none", o->inputs[0]);
+		complain("%s: cannot find anything to normalize by: use --normalize none", o->inputs[0]);
 	else if (err)
 		complain_error(&o->memory, o->inputs[0], err);
 	if (err || writers__write_diff(o, &d, &folded))

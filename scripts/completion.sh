@@ -9,8 +9,8 @@ program=$(readlink -f "$1")
 name=${program##*/}
 table=$("$program" --list-options)
 
-# Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if there is none. One that
-# may be left out counts as none, but its words are here.
+# Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if the option
+# takes none. An argument that may be left out counts as none, but its words are listed.
 opts=$(echo "$table" | awk '$1 == "option" {
 	words = ""
 	for (i = 4; i <= NF; i++) words = words " " $i
@@ -67,7 +67,7 @@ END
 if [ "$name" = xpuload ]; then
 	takes=$(echo "$opts" | awk '$2 != "-" { print $1 }' | tr '\n' '|' | sed 's/|$//')
 	cat <<END
-	# Behind the COMMAND, it is the command's turn.
+	# After the COMMAND, the command's own completion follows.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case \${COMP_WORDS[i]} in
 		$takes)	((i++)) ;;

@@ -3,9 +3,8 @@
 #
 # deps.sh [PACKAGE...]
 #
-# Installs the Debian packages that building and testing need, and those named, that are not there
-# yet. Says what it does; without root or without apt it says what is missing and goes on, for the
-# build may do.
+# Installs the Debian packages that building and testing need, and each named PACKAGE, unless they are
+# installed. Without root or apt it prints the missing packages and exits with 0: the build may succeed.
 
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev zlib1g-dev binutils-dev
 	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev
@@ -15,7 +14,7 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev 
 # The tools of make lint, as far as the distribution has them.
 lint="clang-format cppcheck shellcheck mandoc"
 
-# absent PACKAGE...: those that are not there
+# absent PACKAGE...: prints the packages that are not installed
 absent() {
 	for p; do
 		dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || printf ' %s' "$p"
@@ -37,7 +36,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-# The package lists may be old or absent: they are fetched only if the packages cannot be had without.
+# Installs packages; fetches the package lists, which may be old or missing, only if that fails at first.
 get() {
 	apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >/dev/null

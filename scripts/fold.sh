@@ -40,9 +40,9 @@ for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 	[ -n "$xpumerge" ] && [ -x "$xpumerge" ] && break
 	xpumerge=''
 done
-[ -n "$xpumerge" ] || die "xpumerge is not there; name it in XPUMERGE"
+[ -n "$xpumerge" ] || die "cannot find xpumerge: name it in XPUMERGE"
 
-# 1: the recording is not whole, but all that it has is there.
+# Status 1: the recording is incomplete, and all that it has was written.
 [ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
@@ -73,8 +73,8 @@ esac
 "$@" --title "$title" --countname "$unit" --width 1400 \
 	"$tmp/xml" >"$tmp/svg" || die "$draw failed"
 
-# As xpumerge does: a link of one's own or of root's is followed, and a file is made beside what it
-# leads to and renamed. Nothing that exists is written to, and a failure leaves no half file.
+# A link of the caller or of root is followed, as xpumerge does. A new file is made beside the final one
+# and then renamed: no existing file is written to, and a failure leaves no half file.
 follow() {
 	links=0
 	while [ -L "$out" ]; do

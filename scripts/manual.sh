@@ -11,8 +11,9 @@ root=$(dirname "$0")/..
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpumanual.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-sed -n 's/^\tFORMAT(\([a-z]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
-[ -s "$tmp/formats" ] || { echo "manual.sh: lib/formats.h has no formats" >&2; exit 1; }
+sed -n 's/^\tFORMAT(\([a-z0-9_]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
+[ "$(wc -l <"$tmp/formats")" = "$(grep -c '^	FORMAT(' "$root/lib/formats.h")" ] && [ -s "$tmp/formats" ] ||
+	{ echo "manual.sh: cannot read all formats of lib/formats.h" >&2; exit 1; }
 
 {
 echo '.Bl -tag -width "chrome"'
@@ -26,7 +27,8 @@ done <"$tmp/formats"
 echo .El
 } >"$tmp/list"
 
-# Formats that are called like their suffix go without a name; a recording is no merged result.
+# A format with the name of its suffix is listed without the name. xpuload(1) does not list .data, because
+# a recording is not a result.
 case $1 in
 *xpuload.1.in)
 	awk '$3 != ".data" { print $3 }' "$tmp/formats" ;;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says what
-# it did. The kernel's documentation calls this "privileged perf users groups". Where it cannot be
-# done FILE is left to whoever has sudo.
+# it did. The kernel's documentation calls this "privileged perf users groups". If that fails, FILE
+# stays as it is, for use with sudo.
 
 file=$1 group=$2
 caps=cap_bpf,cap_perfmon=p	# from Linux 6.6 on; before, the kernel wants cap_sys_admin, too
@@ -15,10 +15,10 @@ sudo_only() {
 }
 
 [ "$(id -u)" = 0 ] || sudo_only "only root can"
-command -v setcap >/dev/null || sudo_only "there is no setcap (Debian: libcap2-bin)"
+command -v setcap >/dev/null || sudo_only "setcap is missing (Debian: libcap2-bin)"
 if ! getent group "$group" >/dev/null; then
 	groupadd --system "$group" 2>/dev/null ||
-		sudo_only "there is no group $group, and it could not be made"
+		sudo_only "the group $group is missing and cannot be made"
 	made=", a new group"
 fi
 # In this order: before it has the capabilities, nobody else may run it any more.

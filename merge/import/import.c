@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "import/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -770,14 +771,17 @@ static const char *memory__word(char letter)
 uint8_t import__copy_kind(const char *s, size_t len)
 {
 	const char *name;
-	char words[32];
-	size_t i;
+	char words[32], capitals[sizeof(words)];
+	size_t i, k;
 
 	for (i = 1; i < NR_MEMCPY_KINDS; i++) {
 		name = memcpy_kind__name(i);		/* "HtoD" */
 		snprintf(words, sizeof(words), "%s-to-%s", memory__word(name[0]),
 			 memory__word(name[3]));
-		if (memmem(s, len, name, strlen(name)) || memmem(s, len, words, strlen(words)))
+		for (k = 0; words[k]; k++)
+			capitals[k] = words[k] == '-' ? '_' : toupper((unsigned char)words[k]);
+		if (memmem(s, len, name, strlen(name)) || memmem(s, len, words, strlen(words)) ||
+		    memmem(s, len, capitals, k))
 			return i;
 	}
 	return 0;

@@ -70,7 +70,7 @@ static bool json__next(struct json *j)
 	}
 	if (!j->first[top]) {
 		if (*j->p != ',')
-			return json__fail(j, "no comma between values");
+			return json__fail(j, "missing comma between values");
 		j->p++;
 		json__blank(j);
 		/* Some writers leave a comma behind the last value. */
@@ -95,7 +95,7 @@ bool json__next_key(struct json *j, struct span *key)
 		return false;
 	json__blank(j);
 	if (j->p == j->end || *j->p != ':')
-		return json__fail(j, "no colon behind a key");
+		return json__fail(j, "missing colon after a key");
 	j->p++;
 	return true;
 }

@@ -739,8 +739,8 @@ static int nsys__read(struct nsys *n)
 		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges of no thread ignored", n->path,
 			  n->nr_ranges_nowhere);
 	if (n->nr_graphs_twice)
-		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are told as a whole, too: their nodes "
-			  "count", n->path, n->nr_graphs_twice);
+		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are in it as a whole, too: "
+			  "their nodes count", n->path, n->nr_graphs_twice);
 	return 0;
 }
 

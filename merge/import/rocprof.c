@@ -470,23 +470,6 @@ static const struct rocprof_agent *rocprof__gpu(const struct rocprof *r, uint64_
 	return idmap__get(&r->gpus, handle, &i) ? &r->agents.v[i] : NULL;
 }
 
-/* "MEMORY_COPY_HOST_TO_DEVICE" as CUPTI's number */
-static uint8_t copy_kind(struct span operation)
-{
-	static const struct {
-		const char *name, *kind;
-	} kinds[] = {
-		{ "HOST_TO_DEVICE", "HtoD" }, { "DEVICE_TO_HOST", "DtoH" },
-		{ "DEVICE_TO_DEVICE", "DtoD" }, { "HOST_TO_HOST", "HtoH" },
-	};
-	size_t i;
-
-	for (i = 0; operation.len && i < ARRAY_SIZE(kinds); i++)
-		if (memmem(operation.s, operation.len, kinds[i].name, strlen(kinds[i].name)))
-			return import__copy_kind(kinds[i].kind, strlen(kinds[i].kind));
-	return 0;
-}
-
 static int rocprof__add_work(struct rocprof *r, const struct rocprof_record *record,
 			     enum gpu_work_kind kind)
 {
@@ -509,7 +492,10 @@ static int rocprof__add_work(struct rocprof *r, const struct rocprof_record *rec
 	if (err)
 		return err;
 	if (kind == WORK_MEMCPY) {
-		w.w.copy_kind = copy_kind(rocprof__operation(r, record));
+		struct span operation = rocprof__operation(r, record);
+
+		if (operation.len)
+			w.w.copy_kind = import__copy_kind(operation.s, operation.len);
 		name = "";
 	} else if (idmap__get(&r->kernel_ids, record->kernel, &i)) {
 		name = gputrace__name(r->t, r->kernels.v[i]);

@@ -23,7 +23,7 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_SCRATCH], "launches lost: no memory for a call chain"),
 	LINE(recorder[XPU_LOST_BATCH], "batches of device records lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_READ], "slots or batches lost: not readable in the target"),
-	LINE(recorder[XPU_LOST_MALFORMED], "entries of logs that no shim makes: ignored"),
+	LINE(recorder[XPU_LOST_MALFORMED], "invalid entries of logs: ignored"),
 	LINE(recorder[XPU_LOST_PROCESS], "process records lost: ring buffer or process table full"),
 	LINE(recorder[XPU_LOST_SIDEBAND],
 	     "mmap, comm, fork or exit events lost: names may be missing or old"),

@@ -21,7 +21,7 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
-/* The frames that an address is shown as if it has several names, innermost first. */
+/* The place of several frames: a function and the functions that are inlined there. */
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;

@@ -50,7 +50,7 @@ struct stack {
 struct chain_frame {
 	const struct frame *f;
 	uint64_t word;			/* as recorded */
-	uint64_t vaddr;			/* in f->dso, if that is known */
+	uint64_t vaddr;			/* address in f->dso, if the file is known */
 };
 
 struct frame_entry;

@@ -27,7 +27,7 @@ struct copied_stacks {
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* by thread: its last stack */
 	uint64_t native[UNWIND_MAX_FRAMES];
-	uint64_t sp[UNWIND_MAX_FRAMES];	/* of each: where its own stack begins */
+	uint64_t sp[UNWIND_MAX_FRAMES];	/* of each native frame: where its stack begins */
 	bool loop[UNWIND_MAX_FRAMES];	/* whether it is Python's evaluation loop, by its name */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };

@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* of one file's; libtorch would have 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* unpacked, of one file; libtorch would have 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -34,7 +34,7 @@ static bool elf_file__has_build_id(const struct elf_file *f, const uint8_t *id, 
 	return elf_file__build_id(f, &its) == len && !memcmp(its, id, len);
 }
 
-/* Opens @path, which is freed unless it is returned, if it has the build-id. */
+/* Opens @path if it has the build-id. Return: @path, or NULL, with @path freed. */
 static char *try_build_id(char *path, const uint8_t *id, size_t len, struct elf_file *f)
 {
 	if (path && !elf_file__open(f, path)) {
@@ -46,7 +46,7 @@ static char *try_build_id(char *path, const uint8_t *id, size_t len, struct elf_
 	return NULL;
 }
 
-/* A directory of perf's: @hex is the build-id. */
+/* Looks in a cache of perf: @hex is the build-id. */
 static char *try_perf_cache(const char *dir, const char *hex, const uint8_t *id, size_t len,
 			    enum build_id_want want, struct elf_file *f)
 {
@@ -54,7 +54,7 @@ static char *try_perf_cache(const char *dir, const char *hex, const uint8_t *id,
 				   want == WANT_DEBUG ? "debug" : "elf"), id, len, f);
 }
 
-/* A directory below $HOME, or the like. */
+/* Return: the path of a directory below $HOME or another variable, or NULL. */
 static char *user_dir(const char *env, const char *sub)
 {
 	const char *dir = getenv(env);
@@ -78,7 +78,7 @@ static char *try_debuginfod(const char *hex, const uint8_t *id, size_t len,
 	return path;
 }
 
-/* Calls for each of the directories that ':' separates; stops when one returns a path. */
+/* Loops over the directories that ':' separates in @dirs. */
 #define for_each_dir(dirs, dir, len) \
 	for ((dir) = (dirs); *(dir) && ((len) = strcspn((dir), ":"), 1); \
 	     (dir) += (len) + ((dir)[(len)] == ':'))
@@ -111,7 +111,7 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
 	return path ?: try_debuginfod(hex, id, len, want, f);
 }
 
-/* Opens @path, which is freed unless it is returned, if it is what was stripped off @main. */
+/* Opens @path if it was stripped off @main. Return: @path, or NULL, with @path freed. */
 static char *try_debuglink(char *path, const struct elf_file *main, uint32_t crc,
 			   struct elf_file *f)
 {
@@ -140,7 +140,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 	char *found;
 	uint32_t crc;
 
-	/* It is a name, not a path: it leads nowhere else. */
+	/* A link is a name, not a path: it must not lead to another directory. */
 	if (!name_len || at + sizeof(crc) > link.nr || memchr(name, '/', name_len))
 		return NULL;
 	memcpy(&crc, link.v + at, sizeof(crc));
@@ -171,7 +171,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 
 	if (!packed.nr)
 		return -ENOENT;
-	/* How much there will be is not said in front; it is some three times as much. */
+	/* The size is unknown before it is unpacked: some three times as much, most often. */
 	for (;; bytes *= 2) {
 		grown = bytes > max ? NULL : realloc(image, bytes);
 		if (!grown) {
@@ -186,7 +186,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
-		out = bytes;		/* what was counted so far */
+		out = bytes;		/* these are off *left already */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

@@ -58,7 +58,7 @@ static enum dso_role dso__role(const char *name)
 		{ "libcupti.so", DSO_CUPTI },
 		{ "libcuda.so", DSO_CUDA },
 		{ "libcudart.so", DSO_CUDART },
-		/* As auditwheel renames what it packs into a wheel: libcudart-d0da41ae.so.11.0. */
+		/* auditwheel renames the libraries that it packs into a wheel: libcudart-d0da41ae.so.11.0. */
 		{ "libcupti-", DSO_CUPTI },
 		{ "libcudart-", DSO_CUDART },
 	};
@@ -70,7 +70,7 @@ static enum dso_role dso__role(const char *name)
 	return DSO_PLAIN;
 }
 
-/* Return: what stands for the file in a frame, interned. */
+/* Return: the short name of the file, for frames, interned. */
 static const char *dso__short_name(struct strpool *strings, const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -150,7 +150,7 @@ static int dso__read_segments(struct dso *dso)
 
 	if (elf_getphdrnum(dso->file.elf, &nr))
 		return -EINVAL;
-	/* Executable ones first: neighbours share a page of the file, and code is asked for. */
+	/* Executable segments first: neighbours share a page of the file, and look-ups are of code. */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
 			if (!gelf_getphdr(dso->file.elf, i, &phdr) || phdr.p_type != PT_LOAD ||
@@ -170,7 +170,7 @@ static int dso__read_segments(struct dso *dso)
 	return 0;
 }
 
-/* The symbols that were stripped off the file, where they are to be had. Return: 0 or -ENOMEM. */
+/* Adds the symbols that were stripped off the file, if they can be found. Return: 0 or -ENOMEM. */
 static int dsos__add_debug(struct dsos *d, struct dso *dso)
 {
 	char *path = NULL;
@@ -201,7 +201,7 @@ static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 {
 	int nr, err;
 
-	/* .symtab has all that .dynsym has, and the local functions. */
+	/* .symtab has all symbols of .dynsym, and local functions as well. */
 	nr = symtab__add_table(&dso->symtab, &dso->file, SHT_SYMTAB, 0);
 	if (!nr) {
 		nr = symtab__add_table(&dso->symtab, &dso->file, SHT_DYNSYM, 0);
@@ -216,7 +216,7 @@ static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 	       roots__add(&dso->symtab, &dso->file);
 }
 
-/* Return: whether the file at hand is the one that was mapped, as far as anybody can tell. */
+/* Return: whether the open file is the one that was mapped, as far as can be known. */
 static bool dso__same_build(const struct dso *dso)
 {
 	const uint8_t *id = NULL;
@@ -360,7 +360,7 @@ uint64_t dso__function(struct dso *dso, uint64_t vaddr)
 
 	if (dso->state != DSO_LOADED)
 		return vaddr;
-	/* Without memory for all of them some are as good as none. */
+	/* If memory is out, none of the extents are used rather than some. */
 	if (!dso->has_extents && extents__read(&dso->extents, &dso->file))
 		array_free(&dso->extents);
 	dso->has_extents = true;

@@ -51,17 +51,17 @@ struct dso {
 	const char *name;	/* to show: its last part, "[anon]" */
 	enum dso_role role;
 	enum dso_state state;
-	const char *why;	/* it is not loaded; NULL where there is no file to load */
+	const char *why;	/* the reason why it is not loaded; NULL if there is no file to load */
 	uint64_t nr_unnamed;	/* frames that were shown without a function name; the caller's */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has none */
 	uint32_t pid;		/* of a process that had it mapped */
 	struct elf_file file;
 	const char *file_path;	/* where it was found; NULL: in memory only */
-	struct elf_file debug;	/* symbols that were stripped off it, if they were found */
+	struct elf_file debug;	/* the file of the symbols that were stripped off it, if found */
 	const char *debug_path;
 	uint64_t debug_bias;	/* from its addresses to those of the file */
-	const char *no_lines;	/* why source lines that are there could not be read */
+	const char *no_lines;	/* the reason why its source lines could not be read */
 	struct symtab symtab;
 	extents_t extents;	/* of functions without a name; read when the first one is met */
 	bool has_extents;

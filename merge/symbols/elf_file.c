@@ -50,7 +50,7 @@ int elf_file__open(struct elf_file *f, const char *path)
 		err = -ENOEXEC;
 		goto out;
 	}
-	/* Writable because libelf's interface to memory is not const; private, so ours. */
+	/* libelf's interface to memory is not const, so the mapping is writable; it is private. */
 	image = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 	if (image == MAP_FAILED) {
 		err = -errno;

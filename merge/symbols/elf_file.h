@@ -24,7 +24,7 @@ struct elf_file {
 struct elf_bytes {
 	const uint8_t *v;
 	size_t nr;
-	uint64_t addr;			/* where the file wants them, if they are to be loaded */
+	uint64_t addr;			/* their address, if they are to be loaded */
 };
 
 /**

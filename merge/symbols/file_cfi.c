@@ -8,9 +8,9 @@
 #include "dwarf_expr.h"
 #include "hash.h"
 
-#define MAX_OPS	256			/* of an expression that comes to an end, branches or not */
+#define MAX_OPS	256			/* operations of one expression: branches cannot make it endless */
 
-/* The tables' frame for one place, kept because samples come back to it. */
+/* The tables' rules for one place, kept because many samples are at the same places. */
 struct place {
 	uint64_t pc;
 	Dwarf_Frame *frame;		/* NULL: nothing */

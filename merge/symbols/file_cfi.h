@@ -21,7 +21,7 @@ struct cfi_regs {
 	uint32_t known;			/* bit by bit: which of them are */
 };
 
-/* Where a stack's memory comes from. Return: whether the 8 bytes at @addr are known. */
+/* Reads 8 bytes of a stack at @addr. Return: whether they are known. */
 typedef bool (*cfi_read_fn)(void *ctx, uint64_t addr, uint64_t *value);
 
 enum cfi_result {

@@ -12,7 +12,7 @@
 #include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
-#define SLACK_NS	2000000000ull	/* between two clocks, and a file system's idea of time */
+#define SLACK_NS	2000000000ull	/* tolerance between two clocks and the times of files */
 
 struct jitmap_entry {
 	struct {
@@ -23,7 +23,7 @@ struct jitmap_entry {
 	UT_hash_handle hh;
 };
 
-/* By address; of those that begin at one the last one written comes last. */
+/* Orders by address; of equal addresses the one written last comes last. */
 static int jit_symbol__cmp(const void *va, const void *vb)
 {
 	const struct jit_symbol *a = va, *b = vb;
@@ -63,7 +63,7 @@ int jitmap__parse(struct jitmap *m, char *text, size_t bytes)
 	for (line = text; line < end; line = next) {
 		next = memchr(line, '\n', end - line);
 		next = next ? next + 1 : end;
-		/* The last line may be half written; a NUL is behind it all the same. */
+		/* The last line may be half written; a NUL follows the text in any case. */
 		if (next[-1] == '\n')
 			next[-1] = 0;
 		errno = 0;

@@ -46,7 +46,7 @@ struct jitmap_entry;
 /* The maps of the processes of one recording. */
 struct jitmaps {
 	const char *kept;		/* directory beside the recording; NULL: none */
-	bool here;			/* it was recorded on this machine: /tmp is what it was */
+	bool here;			/* it was recorded on this machine, so /tmp has its maps */
 	uid_t owner;			/* of the recording */
 	uint64_t real_ns;		/* from its clock to CLOCK_REALTIME */
 	struct jitmap_entry *entries;

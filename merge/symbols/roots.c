@@ -141,13 +141,13 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-#define READ_MAX	64		/* of a damaged file all might be too much to look at */
+#define READ_MAX	64		/* a damaged file might have too many to look at */
 
 /* Candidates for the function that a thread begins with. */
 struct routines {
 	const struct extent *found;	/* one of them */
 	size_t nr;
-	size_t nr_read;			/* functions, be they such or not; beyond READ_MAX: not all */
+	size_t nr_read;			/* functions read, candidates or not; no more after READ_MAX */
 };
 
 /* Adds the functions whose addresses a function loads. */
@@ -242,7 +242,7 @@ static bool follows_indirect_call(struct elf_bytes code, size_t at)
 
 static int add_call_main(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/* Bytes of code that are looked at: both are small. */
+	/* At most this many bytes of code are searched: both functions are small. */
 	enum { CALLER_MAX = 4096, CALLEE_MAX = 1024 };
 	const struct dso_symbol *start = symtab__named(t, "__libc_start_main");
 	const struct dso_symbol *exit_fn = symtab__named(t, "exit");
@@ -322,7 +322,7 @@ int roots__add(struct symtab *t, const struct elf_file *f)
 	GElf_Ehdr ehdr;
 	int err = 0;
 
-	/* Reading unwind information is for the files that may miss one of those names. */
+	/* Unwind information is read only of files that may lack one of the names. */
 	if (!gelf_getehdr(f->elf, &ehdr) || ehdr.e_machine != EM_X86_64 ||
 	    (!libc && !libstdcxx && (!ehdr.e_entry || symtab__find(t, ehdr.e_entry))))
 		return 0;

@@ -109,7 +109,7 @@ static void __attribute__((noreturn)) serve(int fd)
 	struct request q;
 	size_t i;
 
-	/* The parent's handlers clean up what is the parent's. */
+	/* The parent's signal handlers would remove the parent's files. */
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -42,7 +42,7 @@ static struct section *elf_file__sections(const struct elf_file *f, size_t *nr)
 	return v;
 }
 
-/* A table's strings and symbols. Return: number of symbols, 0 if they cannot be used. */
+/* Finds a table's strings and symbols. Return: number of symbols, 0 if they cannot be used. */
 static size_t table__open(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 			  Elf_Data **symbols, const Elf_Data **strtab)
 {
@@ -113,7 +113,7 @@ static int symtab__add_section(struct symtab *t, const struct elf_file *f, Elf_S
 		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 			continue;
 		sec = sym.st_shndx < nr_sections ? &sections[sym.st_shndx] : NULL;
-		/* Of labels only those in code: hand-written assembly often has no types. */
+		/* A label without a type counts if it is in code: assembly often has no types. */
 		if (type == STT_NOTYPE && !(sec && sec->exec))
 			continue;
 		if (sym.st_name >= strtab->d_size)
@@ -160,7 +160,7 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /* A word of the GOT that a relocation fills. */
 struct got {
 	uint64_t addr;
-	const char *name;		/* of a function; NULL: what is at .target */
+	const char *name;		/* of a function; NULL: named like the function at .target */
 	uint64_t target;
 };
 
@@ -317,7 +317,7 @@ int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_
 		strcmp(b->name, a->name));
 }
 
-/* By address; of several names for one address the best comes last. */
+/* Orders by address; of several names for one address the best comes last. */
 static int by_address(const void *va, const void *vb)
 {
 	const struct symtab_candidate *a = va, *b = vb;

@@ -32,9 +32,9 @@ struct dso_symbol {
 struct symtab_candidate {
 	uint64_t start;
 	uint64_t size;
-	const char *name;		/* NULL: called like what is at .target */
+	const char *name;		/* NULL: named like the function at .target */
 	union {
-		uint64_t section_end;	/* what bounds a symbol without a size */
+		uint64_t section_end;	/* for a symbol without a size: the end of its section */
 		uint64_t target;
 	};
 	uint8_t bind;			/* STB_* */

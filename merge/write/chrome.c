@@ -152,7 +152,7 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	}
 	json_out__close_string(j);
 	json_out__member_word(j, "clock", s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
-	/* As a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
+	/* The id is written as a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
 	json_out__key(j, "base_ns");
 	json_out__open_string(j);
 	json_out__add_u64(j, t->first_ns);
@@ -324,7 +324,7 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 	end_event(w);
 }
 
-/* A moment of a thread on a CPU: the format's own samples are not what its viewers show. */
+/* A CPU sample, as an instant event: viewers do not show the samples that the format has. */
 static void write_sample(struct writer *w, const struct host_event *e)
 {
 	const struct stack *stack = w->s->model.chains.v[e->chain].stack;
@@ -387,7 +387,7 @@ static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t 
 	json_out__close(j, '}');
 }
 
-/* Return: the function that called the API, or the API's where that is all there is. */
+/* Return: the name of the function that called the API, or the API function's if the path has no other. */
 static const char *stack__caller(const struct stack *stack)
 {
 	return stack->frames[stack->nr > 1 ? stack->nr - 2 : 0]->name;

@@ -12,7 +12,7 @@
 
 enum { A, B };
 
-/* Of a call path this many frames are shown, the innermost ones. */
+/* The table shows this many frames of a call path, the innermost ones. */
 #define SHOWN_FRAMES	6
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, un
 	return d->opts.unit == UNIT_COUNT ? v->nr : d->opts.unit == UNIT_BYTES ? v->bytes : v->ns;
 }
 
-/* Normalized and in the unit asked for, rounded once, to nearest, halves up. */
+/* Return: the value, normalized, in the requested unit, rounded once, to nearest, halves up. */
 static uint64_t diff__value(const struct diff *d, uint64_t raw, unsigned int side)
 {
 	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 :
@@ -79,7 +79,7 @@ void diff__exit(struct diff *d)
 
 /* ---- folded --------------------------------------------------------------------------------- */
 
-/* The names from the root to @node; @path has room for all levels. Return: how many. */
+/* Fills @path, which has room for all levels, with the names from the root to @node. Return: how many. */
 static uint32_t diff__path(const struct diff *d, uint32_t node, const char **path)
 {
 	uint32_t nr = d->tree.nodes.v[node].depth, n;
@@ -164,7 +164,7 @@ static uint64_t row__change(const struct row *row)
 	return row->ns[A] > row->ns[B] ? row->ns[A] - row->ns[B] : row->ns[B] - row->ns[A];
 }
 
-/* Largest change first; then the larger ones. */
+/* Orders by change, largest first; equal changes by value, largest first. */
 static int row__cmp_change(const void *va, const void *vb)
 {
 	const struct row *a = va, *b = vb;
@@ -282,7 +282,7 @@ static void print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *
 		fprintf(f, "  ... %zu more\n", rows->nr - shown);
 }
 
-/* In words, for people; "" if it is not normalized. */
+/* Describes the normalization in words; empty if there is none. */
 static void diff__describe(const struct diff *d, char *buf, size_t size)
 {
 	buf[0] = 0;
@@ -306,7 +306,7 @@ int diff__write_text(const struct diff *d, FILE *f)
 		const struct tree_cell *cell = &t->cells.v[i];
 		const struct tree_node *n = &t->nodes.v[cell->node];
 
-		/* CPU time has no name of its own, and its call path is where it is. */
+		/* CPU time has no kernel or copy to name: it is in the table of call paths only. */
 		if (cell->kind != LEAF_CPU)
 			err = rows__add(&work, n->frame, cell) ?:
 			      rows__add(&paths, n->parent, cell);

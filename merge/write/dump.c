@@ -35,7 +35,7 @@ struct member {
 	const char *name;
 	uint32_t offset, bytes;
 	enum member_kind kind;
-	const char *const *names;	/* MEMBER_NAME: by number, up to a NULL behind the first */
+	const char *const *names;	/* MEMBER_NAME: by number; a NULL after the first ends them */
 };
 
 /* The last member of a list has no name. */
@@ -57,7 +57,7 @@ static void print_text(FILE *f, const char *text)
 	putc('"', f);
 }
 
-/* Prints @bytes of text, quoted; NULs in between separate strings. */
+/* Prints @bytes of text as quoted strings, which NULs separate. */
 static void dump__text(struct dump *d, const char *text, size_t bytes)
 {
 	char *copy = malloc(bytes + 1);
@@ -131,7 +131,7 @@ static void member__print(const struct member *m, const void *base, struct dump 
 	}
 }
 
-/* Prints those members that lie inside of @bytes at @base: records of older versions are shorter. */
+/* Prints the members that lie inside @bytes at @base: records of older versions are shorter. */
 static void dump__members(struct dump *d, const struct member *list, const void *base, size_t bytes,
 			  const char *before)
 {
@@ -230,7 +230,7 @@ static void dump__info(struct dump *d, const struct xpu_record *rec)
 	const struct xpu_record_info *info = (const void *)rec;
 	size_t bytes = info->bytes;
 
-	/* The NUL at the end begins no further string. */
+	/* No string follows the last NUL. */
 	dump__text(d, info->data, bytes && !info->data[bytes - 1] ? bytes - 1 : bytes);
 }
 
@@ -339,7 +339,7 @@ static void dump__stack(struct dump *d, const struct xpu_record *rec)
 	fprintf(d->f, " blocks=%zu/%zu", there, nr);
 }
 
-/* Prints text of Python's: characters of @width bytes each. */
+/* Prints a string of Python: characters of @width bytes each. */
 static void dump__python_text(struct dump *d, const uint8_t *text, uint32_t bytes, uint8_t width)
 {
 	char *utf8 = malloc(4 * (size_t)bytes + 1), *to = utf8;
@@ -547,7 +547,7 @@ static const struct member no_members[] = { END };
 struct type {
 	const char *name;
 	const struct member *members;
-	const char *const *misc;	/* names of its numbers, or of its bits; NULL: it has none */
+	const char *const *misc;	/* names of its values, or of its bits; NULL: no names */
 	bool misc_is_flags;
 	void (*rest)(struct dump *d, const struct xpu_record *rec);
 };
@@ -705,7 +705,7 @@ static void dump__batch(struct dump *d, const struct record_iter *outer,
 		  "it is lost", d->reader->name, record_iter__file_offset(&it), it.what);
 }
 
-/* Says on the last line, and for stderr, how the walk has ended. */
+/* Prints as the last line, and adds to the messages, how the walk ended. */
 static void dump__finish(struct dump *d, const struct record_iter *it)
 {
 	const struct damages *all = reader__damages(d->reader);

@@ -67,7 +67,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 	return by == BY_NVTX ? nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
-/* @nr: of the ranges, from the first one opened */
+/* @nr: which of the open ranges, counted from the one opened first */
 static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
@@ -250,7 +250,7 @@ static void lines__write(const struct lines *lines, FILE *f, const struct folded
 	for (i = 0; i < nr; i = j) {
 		struct line sum = v[i];
 
-		/* Call paths that differ in addresses only read alike. */
+		/* Call paths that differ only in addresses have equal lines, which are merged. */
 		for (j = i + 1; j < nr && !strcmp(v[j].text, sum.text); j++) {
 			sum.sum_ns += v[j].sum_ns;
 			sum.nr += v[j].nr;

@@ -85,11 +85,11 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 /* A text that grows; zero it to start, array_free() it. */
 typedef ARRAY(char) folded_text_t;
 
-/* How many frames at the root tell @by of @a: one, but for ranges. */
+/* Return: how many root frames show @by for @a: one, or one for each open NVTX range. */
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
 
 /*
- * Appends number @nr of the root frames that tell @by of @a, as lines have it, without a NUL.
+ * Appends root frame number @nr of those that show @by for @a, escaped as in lines, without a NUL.
  * Return: 0 or -ENOMEM.
  */
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,

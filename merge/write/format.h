@@ -29,7 +29,7 @@ struct write_opts {
 	unsigned int width;		/* of a terminal; 0: none */
 };
 
-/* Groups of options; a format goes with those that mean something to it. */
+/* Groups of options; a format accepts the groups that mean something to it. */
 #define FORMAT_MERGED	1u		/* those about joining, naming and filtering */
 #define FORMAT_UNIT	2u
 #define FORMAT_FREQ	4u
@@ -40,25 +40,25 @@ struct write_opts {
 #define UNITS_SUMS	(UNITS_TIME | 1u << UNIT_COUNT | 1u << UNIT_BYTES)
 
 struct format {
-	const char *help;		/* for --help; lines end with \n, but for the last */
+	const char *help;		/* for --help; \n between lines */
 	bool binary;			/* not for a terminal */
 	bool imported;			/* only of what is imported, as it is */
 	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
 	const struct format *as;	/* writes like that format, ... */
 	enum table_format table_format;	/* ... with its tables like this */
 	uint32_t options;		/* FORMAT_*, or'ed */
-	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: whatever it is */
-	bool only_by_nvtx;		/* --by knows nvtx alone: labels tell the rest */
+	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
+	bool only_by_nvtx;		/* only --by nvtx: labels show the other properties */
 	bool by_thread, by_stream, by_range, stats;	/* as in struct session_opts */
 
 	/*
-	 * Those that need single events: what the session tells. Return: NULL without memory; it is
-	 * what write() gets, and is freed by free().
+	 * For formats that need single events: makes a sink, to which the session passes each event.
+	 * Return: the collected events, for write() and then free(); NULL without memory.
 	 */
 	void *(*listen)(struct session_sink **sink);
 	void (*free)(void *events);
 
-	/* Each returns 0 or -ENOMEM; an error of @f stays in its error flag. */
+	/* Both return 0 or -ENOMEM; an error of @f stays in its error flag. */
 	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
@@ -74,7 +74,7 @@ struct named_format {
 	const struct format *format;
 };
 
-/* Those of lib/formats.h, in its order; the last has no name. */
+/* The formats of lib/formats.h, in its order; an entry without a name ends them. */
 extern const struct named_format formats[];
 
 /* Return: the format of that name, or NULL. */
@@ -83,7 +83,7 @@ const struct named_format *format__find(const char *name);
 /* Return: what @format is called. */
 const struct named_format *format__named(const struct format *format);
 
-/* Return: the format of which a file has the suffix, the longest one, or NULL. */
+/* Return: the format with the longest suffix that @path ends with, or NULL. */
 const struct named_format *format__of_file(const char *path);
 
 #endif /* MERGE_FORMAT_H */

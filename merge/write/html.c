@@ -33,7 +33,7 @@ static void print_u64(struct json_out *j, const char *key, uint64_t n)
 	json_out__member_u64(j, key, n);
 }
 
-/* A member that is an array; the caller closes it. */
+/* Opens a member that is an array; the caller closes it. */
 static void open_array(struct json_out *j, const char *key)
 {
 	json_out__key(j, key);
@@ -227,7 +227,7 @@ static void print_frames(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
-/* Without the root, which every page has. */
+/* Writes the nodes, without the root, which every page has. */
 static void print_nodes(struct json_out *j, const struct tree *t)
 {
 	size_t i;

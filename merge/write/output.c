@@ -8,7 +8,7 @@
 
 #define BUFFER_BYTES	(256 * 1024)
 
-/* For the signal handler, which cannot be given an argument. */
+/* The open output, for the signal handler: a handler has no argument of its own. */
 static const struct safefile *volatile open_file;
 
 /*

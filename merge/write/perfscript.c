@@ -81,7 +81,7 @@ static int event__cmp(const void *va, const void *vb)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Whether @out is a blank to any of the readers: Unicode has many. */
+/* Return: whether any reader takes @out for a blank: Unicode has many. */
 static bool is_blank(const char *out)
 {
 	return *out == ' ' || !strncmp(out, "\xe2\x80", 2) || !strcmp(out, "\xe2\x81\x9f") ||
@@ -103,7 +103,7 @@ static void print_word(FILE *f, const char *s, const char *not)
 	}
 }
 
-/* To readers, lines that begin with these are comments, and not of perf but JSON. */
+/* Readers take a line that begins with # for a comment, and one that begins with { for JSON. */
 static void print_comm(FILE *f, const char *comm)
 {
 	if (*comm == '#' || *comm == '{') {
@@ -115,7 +115,7 @@ static void print_comm(FILE *f, const char *comm)
 	print_word(f, comm, "");
 }
 
-/* @nr: bytes of it; @first: nothing comes before it */
+/* @nr: bytes of @s; @first: it begins the line */
 static void print_function(FILE *f, const char *name, size_t nr, bool first)
 {
 	bool inside = first && nr && *name == '(';
@@ -169,7 +169,7 @@ static void print_frame(FILE *f, const struct frame *frame)
 
 static int text__close(FILE *f)
 {
-	/* A stream in memory fails for want of it only. */
+	/* A stream in memory fails only when memory is out. */
 	int err = ferror(f) ? -ENOMEM : 0;
 
 	return fclose(f) ? -ENOMEM : err;
@@ -245,7 +245,7 @@ int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
 	int err = -ENOMEM;
 	size_t i;
 
-	/* One more of each, so that none is empty. */
+	/* One element more than needed, since malloc(0) may return NULL. */
 	p->stacks = calloc(s->model.chains.nr + 1, sizeof(*p->stacks));
 	p->leaves = calloc(s->model.leaves.nr + 1, sizeof(*p->leaves));
 	if (!p->stacks || !p->leaves)

@@ -74,7 +74,7 @@ struct pftrace {
 	struct idmap graphs;		/* key of a launch of much work -> index in fans */
 	ARRAY(struct fan) fans;
 	uint32_t next_arrow;
-	bool *has_path, *has_stack;	/* by chain: its interned forms are written */
+	bool *has_path, *has_stack;	/* by chain: whether its interned messages are written */
 	bool *has_leaf;			/* by leaf: its name is */
 	bool started;
 	ARRAY(char) text;
@@ -199,7 +199,7 @@ static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct
 		pftrace__flush(p);
 }
 
-/* From here on events are of @track, and times its clock's, unless they say otherwise. */
+/* Sets the defaults of the following events: @track, and times of its clock. */
 static void pftrace__enter_track(struct pftrace *p, uint64_t track)
 {
 	p->track = track;
@@ -259,7 +259,7 @@ static uint32_t pftrace__function(struct pftrace *p, const char *name)
 	if (idmap__put(&p->functions, address(name), iid))
 		p->failed = true;
 	pftrace__intern(p, INTERNED_DATA__FUNCTION_NAMES, iid, name);
-	/* Events have names of their own; those of leaves come first. */
+	/* Events have names of their own; the names of leaves come first. */
 	pftrace__intern(p, INTERNED_DATA__EVENT_NAMES, p->s->model.leaves.nr + iid, name);
 	return iid;
 }
@@ -296,7 +296,7 @@ static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 	return 1 + (uint64_t)chain;
 }
 
-/* The file of a frame; those of none have one, too, for the format wants it. */
+/* Interns the mapping of a frame. The format requires one: without a file it is [unknown]. */
 static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 {
 	uint32_t iid;
@@ -339,7 +339,7 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 	return iid;
 }
 
-/* A call path as a call stack, root first, as the format has it. */
+/* Interns a call path as the format's Callstack, root first. */
 static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 {
 	const struct stack *stack = p->s->model.chains.v[chain].stack;
@@ -497,7 +497,7 @@ static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int
 	pftrace__finish_packet(p, TRACE_PACKET__TRACK_EVENT, &p->event);
 }
 
-/* Unique by launch: the process and its correlation id. */
+/* The key of a launch: its process and its correlation id. */
 static uint64_t flow_id(uint64_t key)
 {
 	return key + (1ull << 32);
@@ -508,7 +508,7 @@ static uint64_t arrow_id(uint32_t nr)
 	return 1ull << 63 | nr;
 }
 
-/* Counts the arrows of launches that have more than one. */
+/* Counts the arrows of each launch that has more than one. */
 static void pftrace__count_arrows(struct pftrace *p)
 {
 	const struct timeline *t = p->t;
@@ -551,7 +551,7 @@ static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
 	msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, id);
 }
 
-/* The rest of p->event is told by the caller. */
+/* The caller fills in the rest of p->event. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
 	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(key));
@@ -749,7 +749,7 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	struct pftrace p = { .f = f, .s = s, .t = t, .next_clock = CLOCK_DELTAS };
 	int err = -ENOMEM;
 
-	/* One more of each, so that none is empty. */
+	/* One element more than needed, since malloc(0) may return NULL. */
 	p.has_path = calloc(s->model.chains.nr + 1, sizeof(*p.has_path));
 	p.has_stack = calloc(s->model.chains.nr + 1, sizeof(*p.has_stack));
 	p.has_leaf = calloc(s->model.leaves.nr + 1, sizeof(*p.has_leaf));

@@ -168,7 +168,7 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	m.id = id = p->mappings.nr + 1;
 	m.filename = pprof__string(p, dso->path);
 	m.build_id = pprof__string(p, hex);
-	/* Also where a name is no more than file and offset: there is none better to be had. */
+	/* True also if the name is only file and offset: pprof could not find a better one. */
 	m.has_functions = true;
 	m.has_inline_frames = p->s->callchains.show_inline;
 	m.has_filenames = m.has_line_numbers = p->s->callchains.show_srcline;
@@ -180,7 +180,7 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	return id;
 }
 
-/* One place in @dso, with @nr functions there: the innermost inlined one first. */
+/* Writes a location in @dso with @nr functions, the innermost inlined one first. */
 static uint64_t pprof__put_location(struct pprof *p, Perftools__Profiles__Line **lines, size_t nr,
 				    const struct dso *dso)
 {
@@ -212,7 +212,7 @@ static bool frame__is_inlined(const struct frame *f)
 	return f->dso && len > tail && !strcmp(f->name + len - tail, INLINED);
 }
 
-/* Takes apart what callchain.h puts together: "function (file.c:12) (inlined)". */
+/* Splits a frame's name, which callchain.h composes: "function (file.c:12) (inlined)". */
 static void pprof__line(struct pprof *p, const struct frame *f, Perftools__Profiles__Line *line)
 {
 	char *name = strdup(f->name), *file = NULL, *colon;
@@ -241,7 +241,7 @@ static void pprof__line(struct pprof *p, const struct frame *f, Perftools__Profi
 	free(name);
 }
 
-/* The place of @nr frames, outermost first: a function and what is inlined there. */
+/* Writes the location of @nr frames, outermost first: a function and the functions inlined in it. */
 static uint64_t pprof__location(struct pprof *p, const struct frame *const *frames, uint32_t nr)
 {
 	Perftools__Profiles__Line *lines, **ptrs;
@@ -273,7 +273,7 @@ out:
 	return id;
 }
 
-/* The location of what ran, 0 where the call path says it all. */
+/* Return: the location of the work itself, or 0 for CPU time, whose call path says it all. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
@@ -481,7 +481,7 @@ static void pprof__head(struct pprof *p)
 	profile.n_sample_type = NR_VALUES - !p->has_wait;
 	profile.sample_type = pv;
 	profile.default_sample_type = v[VALUE_GPU].type;
-	/* Every nanosecond counts; some servers want to be told. */
+	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
 	profile.period_type = pv[VALUE_GPU];
 	profile.period = 1;
 	profile.time_nanos = s->sums.first_ns;

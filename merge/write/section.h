@@ -20,7 +20,7 @@
 struct section_rows {
 	const struct session *s;
 	const char *unit;		/* of times, for people */
-	void *v;			/* allocated; nr of struct section's row_bytes, in order */
+	void *v;			/* allocated; @nr rows of struct section.row_bytes, in order */
 	size_t nr;
 	uint64_t sum_ns;		/* what shares are of */
 };
@@ -54,7 +54,7 @@ struct section {
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
 			 struct table *t);
 
-/* A section of that name, of what is called after it: name_columns, name__collect() and so on. */
+/* Defines the section @name from the objects named after it: name_columns, name__collect() and so on. */
 #define SECTION(name_, row_type, ...) \
 	const struct section section_##name_ = { \
 		.name = #name_, \

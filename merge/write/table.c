@@ -8,7 +8,7 @@
 #include "json_out.h"
 #include "util.h"
 
-/* Columns of a terminal that a name has, however narrow that is. */
+/* A name gets at least this many columns, however narrow the terminal is. */
 #define LEAST_NAME	32
 
 uint64_t table__share(uint64_t part, uint64_t whole)
@@ -34,7 +34,7 @@ static int column__width(const struct column *c)
 	return 0;
 }
 
-/* A time in integers: no digit is rounded away but in ms, where three stay. */
+/* Formats a time with integers. Only ms are rounded, to three decimals. */
 static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 {
 	if (unit == UNIT_NS)
@@ -60,7 +60,8 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 		snprintf(buf, size, "%" PRIu64, n);
 }
 
-/* The end of a kernel's name tells as much as its beginning, and that of a call path more. */
+/* Cuts a name in the middle: the end of a kernel's name is as useful as its beginning, and the end of a
+ * call path more so. */
 static void print_cut(FILE *f, const char *s, size_t width)
 {
 	const char *at = s;

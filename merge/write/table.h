@@ -32,7 +32,7 @@ enum column_type {
 	COLUMN_TIME,			/* ns */
 	COLUMN_BYTES,
 	COLUMN_SHARE,			/* in tenths of a percent */
-	COLUMN_NAME,			/* not right-aligned: so only the last ones are */
+	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
 };
 
 struct column {
@@ -41,7 +41,7 @@ struct column {
 	enum column_type type;
 };
 
-/* The number of a cell that has none: an empty one, or null. */
+/* The value of a cell without a number: it is shown empty, or as null. */
 #define CELL_NONE	UINT64_MAX
 
 struct cell {

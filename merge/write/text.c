@@ -113,7 +113,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 		fputs("end: detached\n", f);
 	else if (WIFSIGNALED(in->wait_status))
 		fprintf(f, "end: the command was killed by signal %d\n", WTERMSIG(in->wait_status));
-	else if (start)			/* which an import does not have, nor a command */
+	else if (start)			/* an import has no start, and no command */
 		fprintf(f, "end: the command exited with status %d\n",
 			WEXITSTATUS(in->wait_status));
 }
@@ -151,7 +151,7 @@ const char *const *text__tables(void)
 	return names;
 }
 
-/* People see no table without rows; programs see its columns. */
+/* A table without rows is left out for people; programs get its columns. */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
 			  const struct text_opts *opts)
 {
@@ -181,7 +181,7 @@ out:
 	return err;
 }
 
-/* All tables, or the one that is asked for. */
+/* Writes all tables, or the requested one. */
 static int text__write_tables(const struct session *s, FILE *f, struct json_out *j,
 			      const struct text_opts *opts)
 {

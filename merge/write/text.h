@@ -17,7 +17,7 @@ struct text_opts {
 	uint32_t max_rows;		/* of each table; 0: all */
 	enum table_format format;
 	const char *table;		/* only that one; NULL: all */
-	unsigned int width;		/* of a terminal, which names are cut for; 0: none */
+	unsigned int width;		/* of the terminal; names are cut to fit; 0: no terminal */
 };
 
 /* Return: the names of the tables, up to a NULL. */
@@ -29,10 +29,10 @@ const char *const *text__tables(void);
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
 
-/* Writes what one of the recordings says of itself, "label: value" on each line. */
+/* Writes the header of one recording: its command, host and so on, "label: value" on each line. */
 void text__write_head(const struct session *s, const struct input *in, FILE *f);
 
-/* Writes what the shim has said, a line each, after @prefix. */
+/* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
 #endif /* MERGE_TEXT_H */

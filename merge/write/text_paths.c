@@ -7,10 +7,10 @@
 
 #include "escape.h"
 
-/* Of a call path this many frames are shown, the innermost ones. */
+/* The table shows this many frames of a call path, the innermost ones. */
 #define SHOWN_FRAMES	6
 
-/* A line of a table: what the aggregates of one group sum up to. */
+/* A row of a table: the sums of one group of aggregates. */
 struct row {
 	uintptr_t group[3];		/* equal: one row */
 	const struct aggregate *a;	/* one of them, for its names */
@@ -30,7 +30,7 @@ static int row__cmp_group(const void *va, const void *vb)
 	       cmp3(a->group[2], b->group[2]);
 }
 
-/* Longest first; what is equally long, in order of appearance, not of addresses in memory. */
+/* Orders by time, longest first; equal times in order of appearance, not of addresses in memory. */
 static int row__cmp_sum(const void *va, const void *vb)
 {
 	const struct row *a = va, *b = vb;
@@ -101,7 +101,7 @@ static void print_stack(FILE *f, const struct stack *stack)
 	}
 }
 
-/* For programs: all of them, as a folded line has them. */
+/* All frames, as in a folded line, for programs. */
 static void print_folded(FILE *f, const struct stack *stack)
 {
 	uint32_t i;
@@ -112,7 +112,7 @@ static void print_folded(FILE *f, const struct stack *stack)
 	}
 }
 
-/* Return: what a row is called, for the caller to free(), or NULL. */
+/* Return: the name of a row, for the caller to free(), or NULL. */
 static char *launch_site__name(const struct session *s, const struct row *row,
 			       enum table_format format)
 {

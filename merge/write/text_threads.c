@@ -32,7 +32,7 @@ static struct life thread_account__life(const struct session *s, const struct th
 	int kind;
 
 	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
-	/* It slept in the calls that waited, and what it did not sleep it spun. */
+	/* A thread sleeps or spins in a call that waits: the time not slept was spent spinning. */
 	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
 	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -
 				   min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
@@ -114,7 +114,7 @@ SECTION(threads, struct thread_account);
 
 /* ---- what the devices did not do, and those who could have given them something to do -------- */
 
-/* Where the thread was; NULL if that is not known. */
+/* Return: the frame that the thread was in; NULL if it is unknown. */
 static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)
 {
 	return row->chain != NO_INDEX ? stack__place(s->model.chains.v[row->chain].stack) : NULL;
@@ -145,7 +145,7 @@ static void print_idle(const struct session *s, FILE *f, const struct idle_row *
 	static const char *const doings[] = {
 		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
 		[IDLE_ON_CPU] = "on CPU", [IDLE_UNSEEN] = "unseen",
-		[IDLE_NOBODY] = "nobody knows who launched next",
+		[IDLE_NOBODY] = "the thread that launched next is unknown",
 		[IDLE_SHORT] = "between works, less than 10 us each",
 	};
 	const struct frame *place = idle_row__place(s, row);
@@ -157,7 +157,7 @@ static void print_idle(const struct session *s, FILE *f, const struct idle_row *
 	}
 }
 
-/* Return: what a row is called, for the caller to free(), or NULL. */
+/* Return: the name of a row, for the caller to free(), or NULL. */
 static char *idle_row__name(const struct session *s, const struct idle_row *row)
 {
 	const struct thread *thread;

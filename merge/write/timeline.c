@@ -137,7 +137,7 @@ static int device_event__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* The outer one of two that begin together comes first. */
+/* Orders by begin; of two slices that begin together the outer one comes first. */
 static int slice__cmp(const void *va, const void *vb)
 {
 	const struct slice *a = va, *b = vb;
@@ -318,7 +318,7 @@ static int timeline__sort(struct timeline *t, const struct session *s)
 	return 0;
 }
 
-/* With a filter, a launch is told once for each of its works. */
+/* With a filter, the session passes a launch once for each of its works. */
 static void timeline__drop_duplicates(struct timeline *t)
 {
 	size_t i, nr = 0;
@@ -440,7 +440,7 @@ static bool track__has(const struct timeline_track *track, uint64_t key, uint32_
 	return track->proc == JOIN_KEY_PROC(key) && track->thread == thread;
 }
 
-/* Whose events come next in two arrays that are in order. */
+/* Return: the thread whose events come next in two sorted arrays. */
 static struct timeline_track timeline__next_track(const struct timeline *t, size_t host, size_t slice)
 {
 	const struct host_event *e = host < t->host.nr ? &t->host.v[host] : NULL;
@@ -514,7 +514,7 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 
 	if (t->pids)
 		return 0;
-	/* One more of each, so that none is empty. */
+	/* One element more than needed, since malloc(0) may return NULL. */
 	t->pids = calloc(s->model.machine.procs.nr + 1, sizeof(*t->pids));
 	t->nr_lanes = calloc(s->model.streams.nr + 1, sizeof(*t->nr_lanes));
 	t->first_track = calloc(s->model.streams.nr + 1, sizeof(*t->first_track));
@@ -576,7 +576,7 @@ int track_walk__next(struct track_walk *w)
 		w->time_ns = e->time_ns;
 		return TRACK_SAMPLE;
 	}
-	/* It is a moment, shown so long that it can be seen, but not over what comes next. */
+	/* A launch without a duration gets one that can be seen and that does not reach the next event. */
 	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
 	if (host + 1 < w->track->host_end)
 		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
@@ -619,7 +619,7 @@ static size_t change__digit(const void *v, const void *ctx)
 	return (c->time_ns - digit->first_ns) >> digit->shift & ((1 << DIGIT_BITS) - 1);
 }
 
-/* By time, digit by digit, from the last one on. */
+/* Sorts by time: a radix sort, from the lowest digit on. */
 static int changes__sort(changes_t *changes)
 {
 	struct digit digit = { .first_ns = UINT64_MAX };
@@ -656,7 +656,7 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 
 		if (s->model.streams.v[e->stream].gpu != gpu)
 			continue;
-		/* By the clocks it may have begun before it was launched. */
+		/* The device's clock is not exact: work may seem to begin before its launch. */
 		if (what == COUNTER_IN_FLIGHT && !e->orphan)
 			err = changes__add(changes, min_t(uint64_t, e->launch_ns, e->start_ns),
 					   e->end_ns, 1);

@@ -25,7 +25,7 @@ struct host_event {
 	uint32_t thread;
 	uint32_t chain;
 	bool sample;			/* not a launch */
-	bool is_slice;			/* a launch whose call is told; not there any more later */
+	bool is_slice;			/* a launch whose API call is an event of its own; removed later */
 };
 
 struct device_event {
@@ -52,7 +52,7 @@ struct timeline_track {
 
 struct timeline {
 	struct session_sink sink;	/* what to put into struct session_opts */
-	ARRAY(struct host_event) host;	/* by process, thread, time; but launches that are slices */
+	ARRAY(struct host_event) host;	/* by process, thread, time; without launches that are slices */
 	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
 	uint64_t first_ns;		/* the earliest of all */
@@ -68,7 +68,7 @@ struct timeline {
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
-/* For the struct format of those that write one. */
+/* For the struct format of the writers of timelines. */
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 
@@ -108,8 +108,8 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 		    enum timeline_counter what, counter_points_t *points);
 
 enum track_step {
-	TRACK_BEGIN,			/* of a slice, or of a launch that is none */
-	TRACK_END,			/* of the one that began last of those that have not ended */
+	TRACK_BEGIN,			/* of a slice, or of a launch that is not a slice */
+	TRACK_END,			/* of the open slice that began last */
 	TRACK_SAMPLE,
 	TRACK_DONE,
 };

@@ -83,7 +83,7 @@ static int adder__name(struct adder *a, const char *label, const char *text, enu
 		err = tree__file(t, file, &file_idx);
 	if (err)
 		return err;
-	/* The kind makes a difference: a function may have any name. */
+	/* The kind is compared, too: a function may have the name of a kernel. */
 	key = (uintptr_t)name | (uint64_t)kind << 56;
 	if (idmap__get(&t->by_name, key, idx)) {
 		if (t->frames.v[*idx].file != file_idx)
@@ -267,7 +267,7 @@ static int tree__link(const struct tree *t, struct links *links)
 		qsort(keys, nr - 1, sizeof(*keys), sort_key__cmp);
 	for (i = 0; i < nr; i++)
 		links[i] = (struct links){ NO_INDEX, NO_INDEX };
-	/* Last to first, so that each goes before those it precedes. */
+	/* From last to first: each child goes before the siblings that follow it. */
 	for (i = nr - 1; i > 0; i--) {
 		uint32_t node = keys[i - 1].idx, parent = t->nodes.v[node].parent;
 

@@ -32,7 +32,7 @@ struct tree_value {
 struct tree_frame {
 	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
 	uint32_t file;			/* index in files */
-	enum leaf_kind kind;		/* of what ran; NR_LEAF_KINDS for threads and functions */
+	enum leaf_kind kind;		/* the kind of work; NR_LEAF_KINDS for threads and functions */
 };
 
 struct tree_node {
@@ -48,7 +48,7 @@ struct tree_node {
 struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;
-	uint32_t gpu;			/* its number; NO_INDEX if it is no device work */
+	uint32_t gpu;			/* number of the GPU; NO_INDEX for other than device work */
 	struct tree_value v[TREE_SIDES];
 };
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # build.sh VERSION STAGE OUT: a Debian package of what `make install DESTDIR=STAGE prefix=/usr` has
-# left in STAGE, in the directory OUT. DEB_REVISION=1, and DEBFULLNAME and DEBEMAIL for whoever
-# publishes it.
+# left in STAGE, in the directory OUT. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are the maintainer: Debian
+# requires an address that takes mail, and the one in their place takes none.
 set -e
 version=$1-${DEB_REVISION:-1}
 stage=$(readlink -f "$2") out=$3
@@ -11,6 +11,8 @@ here=$(dirname "$0")
 root=$here/../..
 arch=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-xpuload maintainers} <${DEBEMAIL:-xpuload@users.noreply.github.com}>"
+[ -n "${DEBEMAIL:-}" ] ||
+	echo "deb: DEBEMAIL is missing: the maintainer's address takes no mail; set it to publish the package" >&2
 doc=$stage/usr/share/doc/xpuload
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpudeb.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
@@ -32,10 +34,10 @@ find "$stage/usr/bin" "$stage/usr/lib/xpuload" -type f | while read -r file; do
 	fi
 done
 
-# Which packages the libraries are in.
+# The packages of the libraries that the programs need.
 mkdir -p "$tmp/debian"
 printf 'Source: xpuload\n\nPackage: xpuload\nArchitecture: any\n' >"$tmp/debian/control"
-# shellcheck disable=SC2046 # there is a shim, or there is none
+# shellcheck disable=SC2046 # one word or none
 needs=$(cd "$tmp" && dpkg-shlibdeps -O "$stage/usr/bin/xpuload" "$stage/usr/bin/xpumerge" \
 	$([ ! -e "$stage/usr/lib/xpuload/libxpushim.so" ] || echo "$stage/usr/lib/xpuload/libxpushim.so") |
 	sed -n 's/^shlibs:Depends=//p')

@@ -82,7 +82,7 @@ def main():
                          capture_output=True).stdout
     documents = out.split(b"<?xml version='1.0'?>")[1:]
     if len(documents) != len(paths):
-        sys.exit(f"clang-format has told of {len(documents)} files, not of {len(paths)}")
+        sys.exit(f"clang-format reported {len(documents)} files, expected {len(paths)}")
     for path, document in zip(paths, documents):
         with open(path, "rb") as f:
             text = f.read()

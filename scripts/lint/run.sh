@@ -6,16 +6,18 @@
 # Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
 # findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
-# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), python, perl, mandoc, comments.
+# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), eslint, python, perl, mandoc, comments.
 # Without any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
 # as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
+#
+# ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
 cd "$(dirname "$0")/../.." || exit 2
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpulint.XXXXXX") || exit 2
 trap 'rm -rf "$tmp"' EXIT
 status=0
 few=
 
-# files NAME...: those of the tree that have such a name; not what was built or what others made.
+# files NAME...: prints the files of the tree with such names, without built and third-party ones.
 files() {
 	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
@@ -23,15 +25,16 @@ files() {
 
 missing() {		# missing PART TOOL: whether it is, and says so
 	command -v "$2" >/dev/null && return 1
-	case $2 in
-	node)	package=nodejs ;;
-	*)	package=$2 ;;
+	case $1 in
+	eslint)		how="make eslint" ;;
+	javascript)	how="in Debian: apt-get install nodejs" ;;
+	*)		how="in Debian: apt-get install $2" ;;
 	esac
-	echo "lint: $1: NOT RUN: $2 is missing; in Debian: apt-get install $package"
+	echo "lint: $1: NOT RUN: ${2##*/} is missing; $how"
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 
-# found PART TOOL: something was; what it is, is in the log.
+# found PART TOOL: prints the findings in the log, and fails unless TOOL has another version.
 found() {
 	cat "$tmp/log"
 	case $2 in
@@ -53,7 +56,7 @@ found() {
 	status=1
 }
 
-# run PART TOOL NAMES COMMAND...: runs it with all files of such names as its last arguments.
+# run PART TOOL NAMES COMMAND...: runs COMMAND with all files of such names as its last arguments.
 run() {
 	part=$1 tool=$2 names=$3
 	shift 3
@@ -76,7 +79,7 @@ lint_format() {
 	run format clang-format '-o -name *.c -o -name *.h' python3 scripts/lint/format.py
 }
 
-# The programs: tests crash by intent.
+# Without the tests, of which some crash on purpose.
 lint_cppcheck() {
 	missing cppcheck cppcheck && return
 	dirs=
@@ -104,6 +107,13 @@ lint_javascript() {
 		--experimental-vm-modules scripts/lint/javascript.js
 }
 
+# Without the page's bundle, which repeats its modules.
+lint_eslint() {
+	eslint=${ESLINT:-build/eslint/node_modules/.bin/eslint}
+	run eslint "$eslint" '-o -name *.js -not -path ./merge/write/page/page.js' "$eslint" \
+		-c scripts/lint/eslint/eslint.config.js -f "$PWD/scripts/lint/eslint/format.js"
+}
+
 lint_python() {
 	run python python3 '-o -name *.py' python3 -c 'import ast, sys
 for path in sys.argv[1:]:
@@ -113,7 +123,7 @@ for path in sys.argv[1:]:
 		sys.exit(f"{path}:{e.lineno}: {e.msg}")'
 }
 
-# Warnings of perl are mistakes, too; it says them of a file that is fine otherwise.
+# A warning of perl counts as a mistake, although perl then exits with 0.
 lint_perl() {
 	run perl perl '-o -name *.pl' sh -c 'for f; do
 		perl -wc "$f" 2>&1 | grep -v "syntax OK$" && exit 1
@@ -131,10 +141,11 @@ lint_comments() {
 }
 
 set -f
-[ $# != 0 ] || set -- format cppcheck shellcheck javascript python perl mandoc comments
+[ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments
 for part; do
 	case $part in
-	format | cppcheck | shellcheck | javascript | python | perl | mandoc | comments) "lint_$part" ;;
+	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments)
+		"lint_$part" ;;
 	*)	echo "lint: there is no part $part" >&2
 		exit 2 ;;
 	esac

@@ -28,7 +28,7 @@ async function testGraph() {
 
 	await page.selectOption("#unit", "ns");
 	await settle(page);
-	let t = await tip(page, "all");
+	const t = await tip(page, "all");
 
 	is(number(t.total), total, "tooltip: the total is that of the folded stacks");
 	near(number((await tip(page, "worker")).share), 100 * by.worker / total,
@@ -67,9 +67,8 @@ async function testGraph() {
 
 async function testMoving() {
 	const lines = folded("app.folded"), page = await open("app.html");
-	const chart = await page.$eval("#chart", e => e.clientWidth).then(() => ready(page))
-		.then(() => page.$eval("#chart", e => e.clientWidth));
 
+	await ready(page);
 	/* Zoom: a kernel. */
 	const isKernel = l => /^\[GPU0_Kernel\]/.test(leaf(l));
 	const at = lines.find(l => l[0][0] === "worker" && isKernel(l))[0];
@@ -79,7 +78,7 @@ async function testMoving() {
 	ok(await page.isDisabled("#reset"), "nothing to reset at first");
 	await click(page, name);
 	await shot(page, "html-zoom");
-	let f = await frame(page, name);
+	const f = await frame(page, name);
 
 	near(f.width, await page.$eval("#chart", e => e.clientWidth - 16), "zoom: as wide as all", .01);
 	ok((await drawn(page)).filter(d => d.name === "all" && d.faded).length === 1,

@@ -14,7 +14,7 @@ const { pathToFileURL } = require("url");
 const dir = process.env.XPU_PERFETTO;
 const CHUNK_BYTES = 32 << 20;
 
-function script(wasm) {
+function script() {
 	const edits = [
 		["this.useMemory64 = hasMemory64Support();", "this.useMemory64 = false;"],
 		["locateFile: (s) => s,", "locateFile: (s) => s, wasmBinary: globalThis.perfettoWasm,"],

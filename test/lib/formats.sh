@@ -2,13 +2,13 @@
 # shellcheck shell=sh
 # formats.sh - every format against the folded stacks: . "$XPU_SRC/test/lib/formats.sh", after tap.sh
 
-# Debian's Python has Debian's protobuf, another one in front of it may not.
+# Debian's Python finds Debian's protobuf; another Python, first in the PATH, may not.
 for python in python3 /usr/bin/python3 ''; do
 	[ -z "$python" ] || ! $python -c 'import google.protobuf' 2>/dev/null || break
 done
 export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
 
-# protobuf_readers: those of .pb.gz and .pftrace, made here; fails where they cannot be.
+# protobuf_readers: makes the readers of .pb.gz and .pftrace; fails if that is impossible here.
 protobuf_readers() {
 	[ -n "$python" ] && command -v protoc >/dev/null &&
 		protoc --proto_path="$XPU_SRC/third_party/pprof" --proto_path="$XPU_SRC/third_party/perfetto" \
@@ -41,7 +41,7 @@ drop_waits() {
 	grep -v ';\[\(GPU_Wait\|Off_CPU\)\][^;]*$'
 }
 
-# Names of kernels, functions and threads that somebody may stumble over, NUL behind each.
+# Names of kernels, functions and threads that may confuse a reader; a NUL ends each.
 odd_names() {
 	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
 	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# live.sh - what the tests of running programs share: . "$XPU_SRC/test/lib/live.sh", after tap.sh
+# live.sh - functions for tests of running programs: . "$XPU_SRC/test/lib/live.sh", after tap.sh
 #
 # A target called NAME is test/workload/live with its commands in NAME.cmd, its answers in NAME.out,
 # its complaints in NAME.err and its pid in $NAME_pid.
@@ -37,7 +37,7 @@ has_lines() {		# has_lines FILE NUMBER
 	[ "$(wc -l <"$1")" -ge "$2" ]
 }
 
-# is_over NAME: it has ended, and so nobody reads its FIFO
+# is_over NAME: whether the target has ended, so that nobody reads its FIFO
 is_over() {
 	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
 }
@@ -46,7 +46,7 @@ has_answered() {	# has_answered NAME LINES: or cannot
 	has_lines "$1.out" "$2" || is_over "$1"
 }
 
-# Opened like this, a FIFO that nobody reads any more is not waited for.
+# Opened for reading and writing, a FIFO without a reader does not block.
 tell() {		# tell NAME COMMAND
 	echo "$2" 1<>"$1.cmd"
 }
@@ -98,7 +98,7 @@ awake() {		# awake OBSERVER...: waits until what it recorded says that the shim 
 	done
 }
 
-# Whether the recording that is being written has so many launches, with their device work.
+# Whether the recording that is being written has that many launches, with their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }

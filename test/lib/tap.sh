@@ -27,7 +27,7 @@ ok() {			# ok STATUS NAME, returns STATUS; as in: [ a = b ]; ok $? "a is b"
 	return "$1"
 }
 
-# ms of CPU time since the boot that the hypervisor gave to others while somebody here wanted it.
+# Prints the ms since the boot in which a CPU was ready to run, and the hypervisor ran other machines.
 stolen_ms() {
 	awk '{ print $9 * 10; exit }' /proc/stat
 }

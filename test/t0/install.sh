@@ -69,7 +69,7 @@ else
 	chmod 755 bin/groupadd
 	(PATH=$PWD/bin:$PATH; install_here no-such-group)
 	is $? 0 "install, no group: status" || diag "$(tail -n 3 log)"
-	like "$(cat log)" 'no capabilities are set: there is no group no-such-group, and it could not be made. Run it with sudo$' "install, no group: said"
+	like "$(cat log)" 'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' "install, no group: said"
 	sees "install, no group: everybody may run it, as it was before" "755 root:root"
 
 	install_here "$group"

@@ -4,6 +4,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 
+export ESLINT="$XPU_BUILD/eslint/node_modules/.bin/eslint"
 mkdir -p tree/scripts tree/merge
 (cd "$XPU_SRC" && cp -r .clang-format .shellcheckrc doc "$OLDPWD/tree/" &&
 	cp -r scripts/lint "$OLDPWD/tree/scripts/")
@@ -17,7 +18,7 @@ int one(int a)
 	return 2;
 }
 END
-echo 'let one = 1;' >tree/merge/one.js
+printf 'const one = 1;\nconsole.log(one);\n' >tree/merge/one.js
 echo 'one = 1' >tree/merge/one.py
 printf 'use strict;\nmy $one = 1;\nprint $one;\n' >tree/merge/one.pl
 printf '#!/bin/sh\necho "$1"\n' >tree/merge/one.sh
@@ -54,6 +55,9 @@ fault javascript merge/one.js :1: "sed -i 's/1;/;/' merge/one.js"
 fault javascript merge/one.js : "echo 'export { two' >>merge/one.js"
 fault javascript merge/two.js : "echo 'import { one } from \"./one.js\"' >merge/two.js"
 fault javascript merge/two.js : "for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
+fault eslint merge/one.js :2: "sed -i 's/log(one)/log(two)/' merge/one.js"
+fault eslint merge/one.js :1: "sed -i 's/log(one)/log(1)/' merge/one.js"
+fault eslint merge/one.js :3: "echo 'if (one == 1) console.log(2);' >>merge/one.js"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
 fault comments merge/one.c :7: "sed -i 's,return 2;,return 2; /* What one() returns. */,' merge/one.c"
@@ -84,4 +88,17 @@ is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing; in Debian: apt-g
 	"a tool that is missing: said, and no failure"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is $? 1 "a tool that is missing, XPU_LINT_REQUIRE: a failure"
+
+# test/t0/lint.sh skips such a part, and fails where the part is required.
+mkdir -p tree/test/lib
+cp "$XPU_SRC/test/lib/tap.sh" tree/test/lib/
+for tool in grep head awk; do
+	ln -s "$(command -v $tool)" bin/
+done
+cp "$XPU_SRC/test/t0/lint.sh" .
+export XPU_SRC="$PWD/tree"
+(PATH=$PWD/bin sh lint.sh) >skips.log 2>&1
+like "$(cat skips.log)" "^ok .*lint mandoc # SKIP mandoc is missing" "lint.sh: a tool that is missing: skipped"
+(PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh lint.sh) >fails.log 2>&1
+like "$(cat fails.log)" "^not ok .*lint mandoc" "lint.sh, XPU_LINT_REQUIRE: it fails"
 done_testing

@@ -13,7 +13,8 @@ like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"CHANGELOG.md: its first heading"
 # Recordings of some version, and other projects' packages, may contain version numbers.
 found=$(cd "$XPU_SRC" && grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
-	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats -e "$version" . |
+	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats \
+	--exclude=package-lock.json -e "$version" . |
 	grep -v -e '^./GNUmakefile$' -e '^./CHANGELOG.md$' -e '/gen_corpus.c$' -e '/golden.c$')
 is "$found" "" "no other file has the number"
 done_testing

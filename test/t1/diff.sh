@@ -126,7 +126,7 @@ refuse() {		# refuse NAME MESSAGE ARG...
 refuse "one recording" 'xpumerge diff A B' diff a.data
 refuse "three recordings" 'xpumerge diff A B' diff a.data b.data a.data
 refuse "a format it has not" 'folded, text and html' diff a.data b.data -f chrome
-refuse "an unknown normalization" 'none, total and launches' diff a.data b.data --normalize all
+refuse "an unknown normalization" 'none, total or launches' diff a.data b.data --normalize all
 refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
 refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit samples
 refuse "--freq" 'is not for diff' diff a.data b.data -f folded -F 1000
@@ -134,7 +134,7 @@ refuse "--table" 'is not for diff' diff a.data b.data --table kernels
 refuse "--by pid" 'not for diff' diff a.data b.data -f folded --by pid
 refuse "--by, of a table" 'for -f folded and html' diff a.data b.data --by device
 "$gen" --launches 0 -o empty.data
-refuse "nothing to normalize by" 'nothing to normalize by' diff empty.data b.data --normalize total
+refuse "nothing to normalize by" 'cannot find anything to normalize by' diff empty.data b.data --normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null
 is "$?$(awk '$(NF - 1) != 0' diff.folded)" 0 "an empty recording compares"
 refuse "a recording that is not there" 'none.data' diff a.data none.data

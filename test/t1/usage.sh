@@ -29,8 +29,8 @@ for level in 23 -1 x 1x ""; do
 done
 load "--off can be --off-cpu or --off-cpu-min" "--off true"
 load "--strict takes no argument: see --help" "--strict=yes true"
-load "-o wants an argument: see --help" "-qo"
-load "--output wants an argument: see --help" "--output"
+load "-o: expected an argument: see --help" "-qo"
+load "--output: expected an argument: see --help" "--output"
 load "there is no option --delay: xpumerge --from leaves out the beginning" "record --delay=500 true"
 load "there is no option -D: xpumerge --from leaves out the beginning" "record -qD 500 true"
 load "nothing to record: expected a COMMAND, -p PID or -a: see --help" "record -g"
@@ -47,12 +47,12 @@ refuse 127 "cannot run report: No such file or directory: xpumerge shows recordi
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"
-merge "--kernel wants an argument: see --help" "--kernel"
+merge "--kernel: expected an argument: see --help" "--kernel"
 merge "there is no option -z: see --help" "xpu.data -z"
-merge "unknown --format 'json': folded, chrome, text, pprof, html, perf, pftrace, data, csv, stacks and cupti are known" \
-	"-f json"
-merge "unknown --table 'x': kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
- nvtx_ranges, devices, streams, threads and idle are known" "--table x"
+merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' "$XPU_SRC/lib/formats.h" |
+	paste -sd, | sed 's/,\([^,]*\)$/ or \1/; s/,/, /g')" "-f json"
+merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
+ nvtx_ranges, devices, streams, threads or idle" "--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
 
@@ -70,6 +70,18 @@ is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$na
 	"the manual lists each format"
 is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
 	"and each suffix"
+
+# A format whose name has two words is in the manual, too.
+mkdir -p tree/lib tree/merge/write/formats
+(cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" && cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
+cp "$XPU_SRC/merge/write/formats/csv.c" tree/merge/write/formats/two_words.c
+sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' "$XPU_SRC/lib/formats.h" >tree/lib/formats.h
+(cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
+is "$? $(grep -c '^[.]It Cm two-words' two.1) $(cat log)" "0 1 " "a format of two words is in the manual"
+sed -i 's/two_words/TWO/' tree/lib/formats.h
+(cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
+is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" "one that manual.sh cannot read is an error"
+
 xpuload --help >help
 is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \
 	"xpuload --help lists each suffix"
