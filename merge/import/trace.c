@@ -636,15 +636,9 @@ static int trace_file__read(struct trace_file *f)
 		return -EINVAL;
 	}
 	if (!t->calls.nr && !t->works.nr) {
-<<<<<<< HEAD
-		msgs__add(f->msgs, t->damage ? "%s: no CUDA events in it: %s at offset %" PRIu64 :
-			  "%s: no CUDA events in it: Chrome JSON, JSON lines, the text of CUPTI's "
-			  "samples and rocprofv3's JSON are known", f->path, t->damage, t->damage_offset);
-=======
 		msgs__add(f->msgs, t->damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
-			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the text "
-			  "of CUPTI's samples", f->path, t->damage, t->damage_offset);
->>>>>>> eng
+			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines, the text "
+			  "of CUPTI's samples or rocprofv3's JSON", f->path, t->damage, t->damage_offset);
 		return -EINVAL;
 	}
 	gputrace__complain(t, f->path, f->msgs);

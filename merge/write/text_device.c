@@ -93,12 +93,6 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	for (i = 0; i < s->sums.leaf_stats.nr && !err; i++) {
 		struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
 		const struct leaf *leaf = &s->model.leaves.v[i];
-<<<<<<< HEAD
-=======
-		/* Names are interned; a memset has the empty name, which no copy has. */
-		uint64_t key = (uintptr_t)leaf->name;
-		uint32_t idx;
->>>>>>> eng
 
 		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;

@@ -78,5 +78,5 @@ like "$(cat log)" 'odd.json: 2 events could not be read: ignored' "odd values: c
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
 is $? 2 "empty: status"
-like "$(cat log)" 'none.json: no CUDA events in it' "empty: said"
+like "$(cat log)" 'none.json: cannot find CUDA events' "empty: said"
 done_testing
