@@ -95,10 +95,12 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 /* Return: advice on how to read a file of another tool, or "". */
 static const char *reader__advice(const struct reader *r)
 {
-	static const char sqlite[] = "SQLite format 3";
+	static const char sqlite[] = "SQLite format 3", perf[8] = "PERFILE2";
 
 	if (!memcmp(r->base, sqlite, min_t(size_t, r->size, sizeof(sqlite))))
 		return ": --nsys reads exports of Nsight Systems";
+	if (!memcmp(r->base, perf, min_t(size_t, r->size, sizeof(perf))))
+		return ": --cpu reads what perf recorded";
 	if (r->base[0] == '{' || r->base[0] == '[')
 		return ": --gpu reads traces in JSON";
 	return "";

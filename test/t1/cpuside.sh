@@ -72,7 +72,7 @@ is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 "no periods: by 
 gen p.txt event=instructions:u
 fails "no time" '^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' --cpu p.txt
 : >p.txt
-fails "an empty file" 'p.txt: --cpu has stacks only: give the device records with --gpu' --cpu p.txt
+fails "an empty file" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
 fails "a missing file" 'nothere: cannot be read' --cpu nothere
 
 # ---- beside device work

@@ -60,6 +60,7 @@ xpumerge --cpu p.data -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
 like "$(cat out)" 'perf record' "the command"
 gen p.data seed=19 big=1
+fails "without --cpu" 'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' p.data
 fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
 gen p.data seed=20 cut=9000
 fails "cut off" 'p.data: damaged or cut off: used up to there' --cpu p.data
