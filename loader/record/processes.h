@@ -14,7 +14,7 @@
 
 #include "base/bounds.h"
 #include "base/map.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 #include "xpu_record.h"
 #include "xpu_time.h"
 #include "xpu.h"

@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "base/mapped.h"
 #include "safefile.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 
 #define HELD_MAX	400		/* files held open: do they still exist at the end? */
 #define WAIT_NS		50000000	/* between two checks whether to stop */
