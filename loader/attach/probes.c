@@ -19,7 +19,7 @@
 #include "attach/kernel.h"
 #include "base/msg.h"
 #include "attach/shim_file.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 #include "xpu.skel.h"
 #include "xpu_slot.h"
 

@@ -89,20 +89,20 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 	return c->last_id;
 }
 
-static struct map_key chains__key(struct chains *c, const struct chain *chain, const __u64 *frames)
+static struct numbers_key chains__key(struct chains *c, const struct chain *chain, const __u64 *frames)
 {
 	size_t chain_words = (sizeof(*chain) + 7) / 8;
 
 	c->words[chain_words - 1] = 0;
 	memcpy(c->words, chain, sizeof(*chain));
 	memcpy(c->words + chain_words, frames, chain->nr_frames * sizeof(*frames));
-	return map__hash(c->words, chain_words + chain->nr_frames);
+	return numbers__hash(c->words, chain_words + chain->nr_frames);
 }
 
 uint32_t chains__id(struct chains *c, struct process *p, const struct chain *chain,
 		    const __u64 *frames, uint64_t time_ns, bool launch)
 {
-	const struct map_key key = chains__key(c, chain, frames);
+	const struct numbers_key key = chains__key(c, chain, frames);
 	const uint64_t *id = process__find(p, MAP_CHAINS, key);
 	int err;
 

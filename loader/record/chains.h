@@ -33,7 +33,7 @@ void chains__free(struct chains *c);
  * @time_ns: when the chain was met; the file has the first such time
  * @launch: whether it is the chain of a launch
  *
- * Chains are told apart by a hash of 128 bits: see map__hash(). Beyond LIMIT_CHAIN_BYTES this
+ * Chains are told apart by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES this
  * returns the id of chains__unknown(), and @p->nr_beyond counts it.
  *
  * Return: the id, or 0 without memory.

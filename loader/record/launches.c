@@ -66,7 +66,7 @@ static bool is_path(uint32_t number)
 static void launches__name_path(struct launches *l, struct process *p,
 				const struct xpu_ring_launch *launch, const struct chain *chain)
 {
-	const struct map_key key = { .a = launch->path_id };
+	const struct numbers_key key = { .a = launch->path_id };
 	struct chains *chains = l->parts.chains;
 	uint64_t nr_beyond = p->nr_beyond, *path;
 	uint32_t id;
@@ -97,7 +97,7 @@ static void launches__name_path(struct launches *l, struct process *p,
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
 					uint64_t time_ns)
 {
-	const struct map_key key = { .a = number };
+	const struct numbers_key key = { .a = number };
 	const struct chain unknown = { .proc_id = p->proc_id };
 	uint64_t *path = process__find(p, MAP_PATHS, key);
 	uint32_t id;
@@ -230,7 +230,7 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
 {
-	const struct map_key key = { .a = log->log_id };
+	const struct numbers_key key = { .a = log->log_id };
 	uint64_t end = log->first + log->nr, *next = process__find(p, MAP_LOGS, key), known;
 
 	if (!next) {

@@ -36,9 +36,9 @@ void offcpu__free(struct offcpu *o)
 }
 
 /* Return: the key of a stack, from the BPF programs' hash. */
-static struct map_key stack_key(const __u64 *hash)
+static struct numbers_key stack_key(const __u64 *hash)
 {
-	return (struct map_key){ hash[0], hash[1] };
+	return (struct numbers_key){ hash[0], hash[1] };
 }
 
 /* Return: 0 if it is not known. */

@@ -67,7 +67,7 @@ static void process__free_inside(struct process *p)
 	int map;
 
 	for (map = 0; map < NR_MAPS; map++)
-		map__free(&p->maps[map]);
+		numbers__free(&p->maps[map]);
 }
 
 void processes__free(struct processes *ps)
@@ -81,7 +81,7 @@ void processes__free(struct processes *ps)
 /* ---- what is known of one -------------------------------------------------------------------- */
 
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
-		   struct map_key key, uint64_t value)
+		   struct numbers_key key, uint64_t value)
 {
 	const struct limit *limit = &limits[map];
 	uint32_t nr = p->maps[map].nr;
@@ -89,7 +89,7 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 
 	if (nr >= limit->process || (ps->nr[map] >= limit->all && nr >= limit->floor))
 		return -ENOSPC;
-	err = map__add(&p->maps[map], key, value);
+	err = numbers__add(&p->maps[map], key, value);
 	if (!err)
 		ps->nr[map]++;
 	return err;
@@ -98,7 +98,7 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 void processes__forget(struct processes *ps, struct process *p, enum process_map map)
 {
 	ps->nr[map] -= p->maps[map].nr;
-	map__free(&p->maps[map]);
+	numbers__free(&p->maps[map]);
 }
 
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr)

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/bounds.h"
-#include "base/map.h"
-#include "base/table.h"
+#include "base/numbers.h"
+#include "base/entry_table.h"
 #include "xpu_record.h"
 #include "xpu_time.h"
 #include "xpu.h"
@@ -38,7 +38,7 @@ struct process {
 	uint32_t nr_python_to;		/* images that use this one's interpreter */
 	bool has_python;
 	struct xpu_python python;
-	struct map maps[NR_MAPS];
+	struct numbers maps[NR_MAPS];
 	uint32_t other_threads;		/* id of all threads beyond the limit; 0: none were */
 	bool forked;			/* a new process, not an exec of one that is counted */
 	bool attached;			/* it ran before the recording, and so did its counters */
@@ -120,14 +120,14 @@ void processes__add_malformed(struct processes *ps, struct process *p, uint64_t 
 
 /* Return: the address of the value, valid until the next processes__add(), or NULL. */
 static inline uint64_t *process__find(const struct process *p, enum process_map map,
-				      struct map_key key)
+				      struct numbers_key key)
 {
-	return map__find(&p->maps[map], key);
+	return numbers__find(&p->maps[map], key);
 }
 
 /* Adds @key, which must not be there; @value is not 0. Return: 0, -ENOSPC beyond a limit, -ENOMEM. */
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
-		   struct map_key key, uint64_t value);
+		   struct numbers_key key, uint64_t value);
 
 /* Empties one map of @p. */
 void processes__forget(struct processes *ps, struct process *p, enum process_map map);

@@ -158,7 +158,7 @@ uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_pyth
 		     unsigned int *nr_bad)
 {
 	/* A child's code objects are its own after the fork, so each process has its own map. */
-	const struct map_key key = { f->code, f->print };
+	const struct numbers_key key = { f->code, f->print };
 	uint64_t *known = process__find(p, MAP_CODES, key);
 	uint32_t id;
 

@@ -13,7 +13,7 @@
 #include "record/parts.h"
 #include "record/processes.h"
 #include "record/samples.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 #include "record/threads.h"
 #include "record/writer.h"
 

@@ -56,7 +56,7 @@ static uint32_t threads__beyond(struct threads *t, struct process *p)
 
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid)
 {
-	const struct map_key key = { .a = tid };
+	const struct numbers_key key = { .a = tid };
 	const uint64_t *id = process__find(p, MAP_THREADS, key);
 	int err;
 
@@ -71,7 +71,7 @@ uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid)
 
 void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t ns_tid)
 {
-	const struct map_key key = { .a = ns_tid };
+	const struct numbers_key key = { .a = ns_tid };
 	uint64_t *known;
 	uint32_t id;
 
@@ -91,7 +91,7 @@ void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t
 
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid)
 {
-	const uint64_t *tid = process__find(p, MAP_NS_THREADS, (struct map_key){ .a = ns_tid });
+	const uint64_t *tid = process__find(p, MAP_NS_THREADS, (struct numbers_key){ .a = ns_tid });
 
 	return tid ? *tid : ns_tid;
 }

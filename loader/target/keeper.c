@@ -19,10 +19,10 @@
 #include "base/clock.h"
 #include "target/copy.h"
 #include "invoker.h"
-#include "base/map.h"
+#include "base/numbers.h"
 #include "base/mapped.h"
 #include "safefile.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 
 #define HELD_MAX	400		/* files held open: do they still exist at the end? */
 #define WAIT_NS		50000000	/* between two checks whether to stop */
@@ -60,7 +60,7 @@ struct keeper {
 	int dir_fd;			/* of the directory that the recording is in */
 	char *name;			/* of the directory for the copies */
 	int kept_fd;			/* that directory, for the thread; -1: not made yet */
-	struct map seen;		/* the files that have been met: each is examined once */
+	struct numbers seen;		/* the files that have been met: each is examined once */
 	struct job *held;		/* JOB_LOOK jobs: files that are still at their paths */
 	unsigned int nr_held;
 	struct jit *jits;
@@ -317,14 +317,14 @@ static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 {
 	__u64 words[(XPU_BUILD_ID_LEN + PATH_MAX) / 8 + 2] = { 0 };
 	size_t path = strnlen(r->filename, PATH_MAX);
-	struct map_key key;
+	struct numbers_key key;
 
 	memcpy(words, r->build_id, sizeof(r->build_id));
 	memcpy((char *)words + sizeof(r->build_id), r->filename, path);
-	key = map__hash(words, (sizeof(r->build_id) + path) / 8 + 1);
-	if (map__find(&k->seen, key))
+	key = numbers__hash(words, (sizeof(r->build_id) + path) / 8 + 1);
+	if (numbers__find(&k->seen, key))
 		return false;
-	if (k->seen.nr < LIMIT_MAPPED_FILES && !map__add(&k->seen, key, 1))
+	if (k->seen.nr < LIMIT_MAPPED_FILES && !numbers__add(&k->seen, key, 1))
 		return true;
 	keeper__refuse(k, &k->stats.nr_refused, 0);
 	return false;
@@ -736,7 +736,7 @@ void keeper__free(struct keeper *k)
 	keeper__finish(k, &stats, NULL, NULL);
 	if (k->abandoned)
 		return;
-	map__free(&k->seen);
+	numbers__free(&k->seen);
 	table_free(k->jits, jit__close);
 	if (k->kept_fd >= 0)
 		close(k->kept_fd);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "base/table.h"
+#include "base/entry_table.h"
 
 #define MAX_BYTES	(16u << 20)	/* of all events */
 #define MAX_OWN_BYTES	(1u << 20)	/* of one process's */

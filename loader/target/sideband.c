@@ -26,7 +26,7 @@
 #include "attach/permit.h"
 #include "target/pyfind.h"
 #include "target/recent.h"
-#include "base/table.h"
+#include "base/entry_table.h"
 #include "record/writer.h"
 #include "xpu_time.h"
 

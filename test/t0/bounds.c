@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/numbers.h"
 #include "read/reader.h"
 #include "record/recorder.h"
 #include "tap.h"
@@ -223,33 +223,33 @@ static void test_map(void)
 		0x0101010101010101, 0x0101010101010101, 0x0101010101010101,
 	};
 	static const uint64_t key[2] = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 };
-	static const struct map_key expected[3] = {
+	static const struct numbers_key expected[3] = {
 		{ 0xbea58827b2bc7ee7, 0x013030dd6adb62fd },
 		{ 0x225a075c9c329e19, 0x03e76e9957223e38 },
 		{ 0x8247af1133fde168, 0xf87adb77c08738c3 },
 	};
 	static const size_t nr[3] = { 0, 1, 3 };
-	struct map m = { 0 };
+	struct numbers m = { 0 };
 	uint64_t i, nr_wrong = 0;
-	struct map_key k;
+	struct numbers_key k;
 
 	for (i = 0; i < 3; i++) {
-		k = map__siphash(key, words, nr[i]);
+		k = numbers__siphash(key, words, nr[i]);
 		ok(k.a == expected[i].a && k.b == expected[i].b, "SipHash-1-3, %zu words", nr[i]);
 	}
 	for (i = 0; i < 100000; i++)
-		if (map__add(&m, (struct map_key){ i << 20, i % 3 }, i + 1))
+		if (numbers__add(&m, (struct numbers_key){ i << 20, i % 3 }, i + 1))
 			bail("no memory");
 	for (i = 0; i < 100000; i++) {
-		uint64_t *value = map__find(&m, (struct map_key){ i << 20, i % 3 });
+		uint64_t *value = numbers__find(&m, (struct numbers_key){ i << 20, i % 3 });
 
 		nr_wrong += !value || *value != i + 1;
-		nr_wrong += !!map__find(&m, (struct map_key){ i << 20, 3 });
+		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, 3 });
 	}
 	is_int(nr_wrong, 0, "what was put into a map is there, and nothing else");
 	ok(m.nr_slots <= 4 * m.nr, "in little room");
-	map__free(&m);
-	ok(!map__find(&m, (struct map_key){ 0, 0 }), "an empty one has nothing");
+	numbers__free(&m);
+	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty one has nothing");
 }
 
 /* Numbers of paths that no process gets to. */

@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * map.h - maps numbers to numbers in little memory, by open addressing
+ * numbers.h - maps numbers to numbers in little memory, by open addressing
  *
  * Targets choose the keys. So a secret number decides where a key is put, and the size depends on
  * the number of keys, never on their values.
  */
-#ifndef XPU_LOADER_MAP_H
-#define XPU_LOADER_MAP_H
+#ifndef XPU_LOADER_NUMBERS_H
+#define XPU_LOADER_NUMBERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <linux/types.h>
 
-struct map_key {
+struct numbers_key {
 	uint64_t a, b;
 };
 
-struct map_slot {
-	struct map_key key;
+struct numbers_slot {
+	struct numbers_key key;
 	uint64_t value;			/* 0: the slot is free */
 };
 
 /* Zero it to start. 32 to 64 bytes an entry. */
-struct map {
-	struct map_slot *slots;
+struct numbers {
+	struct numbers_slot *slots;
 	uint32_t nr_slots;		/* 0 or a power of two */
 	uint32_t nr;
 };
 
 /*
- * Return: the address of the value, valid until the next map__add(), or NULL. Never set the value
+ * Return: the address of the value, valid until the next numbers__add(), or NULL. Never set the value
  * to 0.
  */
-uint64_t *map__find(const struct map *m, struct map_key key);
+uint64_t *numbers__find(const struct numbers *m, struct numbers_key key);
 
 /* Adds @key, which must not be there. @value: not 0. Return: 0 or -ENOMEM. */
-int map__add(struct map *m, struct map_key key, uint64_t value);
+int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
 
 /* Leaves an empty map. */
-void map__free(struct map *m);
+void numbers__free(struct numbers *m);
 
 /**
- * map__hash - make a key of data that are longer than a key
+ * numbers__hash - make a key of data that are longer than a key
  * @words: @nr of them
  *
  * SipHash-1-3 with 128 bits and a random secret. Two of a million different keys are equal with
  * odds of 1 in 10^27, and nobody can find two such keys without the secret.
  */
-struct map_key map__hash(const __u64 *words, size_t nr);
+struct numbers_key numbers__hash(const __u64 *words, size_t nr);
 
 /* Hashes with the secret @by; for tests. */
-struct map_key map__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
+struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
-#endif /* XPU_LOADER_MAP_H */
+#endif /* XPU_LOADER_NUMBERS_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.h - hash tables of allocated entries, by uthash
+ * entry_table.h - hash tables of allocated entries, by uthash
  *
  * An entry has a UT_hash_handle named hh, and its key in one member. Every byte of the key must be
  * set, padding too.
  */
-#ifndef XPU_LOADER_TABLE_H
-#define XPU_LOADER_TABLE_H
+#ifndef XPU_LOADER_ENTRY_TABLE_H
+#define XPU_LOADER_ENTRY_TABLE_H
 
 #include <stdlib.h>
 
@@ -59,4 +59,4 @@ do {										\
 
 #define table_free_nothing(e)	((void)(e))
 
-#endif /* XPU_LOADER_TABLE_H */
+#endif /* XPU_LOADER_ENTRY_TABLE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/map.h"
+#include "base/numbers.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -34,10 +34,10 @@ static uint64_t mix(uint64_t x)
 }
 
 /* Return: the slot that has @key, or the free slot where it belongs. @m must have a free slot. */
-static struct map_slot *map__slot(const struct map *m, struct map_key key)
+static struct numbers_slot *numbers__slot(const struct numbers *m, struct numbers_key key)
 {
 	uint32_t i = mix(mix(key.a ^ secret[0]) ^ key.b ^ secret[1]);
-	struct map_slot *slot;
+	struct numbers_slot *slot;
 
 	for (;; i++) {
 		slot = &m->slots[i & (m->nr_slots - 1)];
@@ -46,16 +46,16 @@ static struct map_slot *map__slot(const struct map *m, struct map_key key)
 	}
 }
 
-uint64_t *map__find(const struct map *m, struct map_key key)
+uint64_t *numbers__find(const struct numbers *m, struct numbers_key key)
 {
-	struct map_slot *slot = m->nr ? map__slot(m, key) : NULL;
+	struct numbers_slot *slot = m->nr ? numbers__slot(m, key) : NULL;
 
 	return slot && slot->value ? &slot->value : NULL;
 }
 
-static int map__grow(struct map *m)
+static int numbers__grow(struct numbers *m)
 {
-	struct map new = { .nr_slots = m->nr_slots ? 2 * m->nr_slots : MIN_SLOTS, .nr = m->nr };
+	struct numbers new = { .nr_slots = m->nr_slots ? 2 * m->nr_slots : MIN_SLOTS, .nr = m->nr };
 	uint32_t i;
 
 	if (!secret[0])
@@ -67,28 +67,28 @@ static int map__grow(struct map *m)
 		return -ENOMEM;
 	for (i = 0; i < m->nr_slots; i++)
 		if (m->slots[i].value)
-			*map__slot(&new, m->slots[i].key) = m->slots[i];
+			*numbers__slot(&new, m->slots[i].key) = m->slots[i];
 	free(m->slots);
 	*m = new;
 	return 0;
 }
 
-int map__add(struct map *m, struct map_key key, uint64_t value)
+int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value)
 {
 	/* The table is at most three quarters full. */
-	int err = m->nr >= m->nr_slots - m->nr_slots / 4 ? map__grow(m) : 0;
+	int err = m->nr >= m->nr_slots - m->nr_slots / 4 ? numbers__grow(m) : 0;
 
 	if (err)
 		return err;
-	*map__slot(m, key) = (struct map_slot){ key, value };
+	*numbers__slot(m, key) = (struct numbers_slot){ key, value };
 	m->nr++;
 	return 0;
 }
 
-void map__free(struct map *m)
+void numbers__free(struct numbers *m)
 {
 	free(m->slots);
-	*m = (struct map){ 0 };
+	*m = (struct numbers){ 0 };
 }
 
 /* ---- SipHash, by Jean-Philippe Aumasson and Daniel J. Bernstein ------------------------------ */
@@ -125,13 +125,13 @@ static inline void sip_word(uint64_t v[4], uint64_t word)
 	v[0] ^= word;
 }
 
-struct map_key map__siphash(const uint64_t by[2], const __u64 *words, size_t nr)
+struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr)
 {
 	uint64_t v[4] = {
 		by[0] ^ 0x736f6d6570736575ull, by[1] ^ 0x646f72616e646f6dull ^ 0xee,
 		by[0] ^ 0x6c7967656e657261ull, by[1] ^ 0x7465646279746573ull,
 	};
-	struct map_key key;
+	struct numbers_key key;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
@@ -144,9 +144,9 @@ struct map_key map__siphash(const uint64_t by[2], const __u64 *words, size_t nr)
 	return key;
 }
 
-struct map_key map__hash(const __u64 *words, size_t nr)
+struct numbers_key numbers__hash(const __u64 *words, size_t nr)
 {
 	if (!secret[0])
 		make_secret();
-	return map__siphash(secret, words, nr);
+	return numbers__siphash(secret, words, nr);
 }
