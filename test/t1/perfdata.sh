@@ -59,8 +59,8 @@ gen p.data seed=18 wall=1775078550000000000
 xpumerge --cpu p.data -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
 like "$(cat out)" 'perf record' "the command"
-gen p.data seed=19 big=1
 fails "without --cpu" 'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' p.data
+gen p.data seed=19 big=1
 fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
 gen p.data seed=20 cut=9000
 fails "cut off" 'p.data: damaged or cut off: used up to there' --cpu p.data
