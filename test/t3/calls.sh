@@ -15,22 +15,41 @@ compare() {		# compare NAME: what was recorded, with what the program says
 	xpumerge -i "$1.data" -f chrome -o "$1.json" 2>merge.log
 	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
 	diag "$(cat verdict)"
-	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -c WRONG verdict)" \
+	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -v '^time' verdict | grep -c WRONG)" \
 		"9 $2 0" "$1: all calls, of all threads"
 }
 
-xpuload --api -o run.data "$XPU_BUILD/workload/calls" >run.out 2>load.log
-is $? 0 "a run: status"
-like "$(cat load.log)" '^xpuload: 800 launches .* 800 device records, [0-9]{3} API calls, .* lost 0$' \
-	"a run: its account"
-compare run 5
+# Where the machine itself is halted for a while, the program and CUPTI do not see the same time: up
+# to three recordings, each with all calls, one of them with the right times.
+timed() {		# timed NAME FUNCTION
+	for try in 1 2 3; do
+		"$2"
+		grep -q '^time .*WRONG' verdict || break
+		diag "$1: recording $try: not the same time"
+	done
+	is "$(grep -c '^time' verdict) $(grep -c '^time .*WRONG' verdict)" "1 0" "$1: as long as they took"
+}
+
+run_here() {
+	xpuload --api -o run.data "$XPU_BUILD/workload/calls" >run.out 2>load.log
+	is $? 0 "a run: status"
+	like "$(cat load.log)" \
+		'^xpuload: 800 launches .* 800 device records, [0-9]{3} API calls, .* lost 0$' \
+		"a run: its account"
+	compare run 5
+}
 
 # In a pid namespace of its own; the thread that launches nothing is not known here by its number.
-xpuload --api --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged --mount-proc \
-	"$XPU_BUILD/workload/calls" >far.own 2>load.log
-is $? 0 "a namespace: status"
-grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
-compare far 4
+run_far() {
+	xpuload --api --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
+		--mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
+	is $? 0 "a namespace: status"
+	grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
+	compare far 4
+}
+
+timed run run_here
+timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 "a namespace: and that one's"
 
 xpuload -o without.data "$XPU_BUILD/workload/calls" >without.out 2>load.log
