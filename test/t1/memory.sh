@@ -34,7 +34,7 @@ exceeds() {
 
 # ---- what unpacks to more, or has no end
 
-{ echo '{"traceEvents":['; head -c 300000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
+{ echo '{"traceEvents":['; head -c 200000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=2000 >/dev/null
 exceeds "a file that unpacks to more" bomb.json.gz 64M --gpu bomb.json.gz --max-memory 64M
 exceeds "such stacks" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json --max-memory 64M
@@ -62,7 +62,7 @@ at_each() {
 	name=$1 from=$2 to=$3 nr_failed=0 nr_right=0 wrong=
 	shift 3
 	xpumerge "$@" -f folded -o right.folded 2>right.log
-	for mib in $(seq "$from" 5 "$to"); do
+	for mib in $(seq "$from" 11 "$to"); do
 		rm -f out.folded
 		timeout 60 "$XPUMERGE" "$@" -f folded -o out.folded --max-memory "${mib}M" 2>log
 		case $? in
@@ -79,12 +79,12 @@ at_each() {
 	ok $? "$name: $nr_failed times too little, $nr_right times enough"
 }
 
-names 60000 0 >names.json
+names 70000 0 >names.json
 xpumerge --gpu names.json -o names.data 2>/dev/null
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=30000 threads=4 sites=30000 >/dev/null
-at_each "a trace" 32 110 --gpu names.json
-at_each "two files" 32 110 --cpu cpu.txt --gpu gpu.json
-at_each "a recording" 32 72 names.data
+at_each "a trace" 32 120 --gpu names.json
+at_each "two files" 32 98 --cpu cpu.txt --gpu gpu.json
+at_each "a recording" 32 76 names.data
 
 # ---- half of what is free, and bad limits
 

@@ -238,7 +238,7 @@ fails "no events" 'empty: cannot find CUDA events' --cpu cpu.txt --gpu empty
 fails "no JSON" 'cannot find CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
 head -c 200 gpu.json.gz >cut.gz
 fails "cut off gzip" 'cut.gz: cannot be read: damaged or cut off' --cpu cpu.txt --gpu cut.gz
-fails "stacks alone" 'give the device records' --cpu cpu.txt
+fails "stacks alone" 'expected perf.data or what perf script prints' --cpu cpu.txt
 fails "a bad tolerance" 'number of milliseconds' --cpu cpu.txt --gpu gpu.json -t ms
 fails "a recording, too" 'one or the other' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
