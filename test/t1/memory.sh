@@ -120,10 +120,10 @@ done
 # A leaf, its sums, its statistics, its place in the tables that find them, and the name twice.
 for format in text folded; do
 	bytes=$((($(kib --gpu names.json -f $format) - $(kib --gpu same.json -f $format)) * 1024 / 200000))
-	[ $bytes -le 450 ]
+	[ $bytes -le 600 ]
 	ok $? "an import as $format: $bytes bytes for a name"
 	bytes=$((($(kib names.data -f $format) - $(kib same.data -f $format)) * 1024 / 200000))
-	[ $bytes -le 450 ]
+	[ $bytes -le 600 ]
 	ok $? "a recording as $format: $bytes bytes for a name"
 done
 
