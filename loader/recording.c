@@ -71,11 +71,19 @@ static void tell_disk(struct recording *r, int err, const char *when)
 		msg__error("cannot write %s: %s%s", r->opts->data, strerror(err), when);
 }
 
+static void tell_lost(struct recording *r)
+{
+	int kind;
+
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
+		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+}
+
 static void drain(struct recording *r)
 {
 	uint64_t start_ns = clock__now();
 	bool all;
-	int kind, err;
+	int err;
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
@@ -83,8 +91,7 @@ static void drain(struct recording *r)
 	sideband__drain(r->sideband, start_ns, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
-	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
-		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+	tell_lost(r);
 	if (all)
 		recorder__drained(r->recorder, start_ns);
 	writer__flush(r->writer);
@@ -184,6 +191,9 @@ void recording__run(struct recording *r)
 	detach(r);
 	if (r->opts->off_cpu)
 		write_accounts(r);
+	/* Processes that the last records were of may have ended, too. */
+	sideband__finish(r->sideband, r->writer);
+	tell_lost(r);
 	recorder__finish(r->recorder);
 	datafile__end(r->writer, r->target.wait_status);
 }

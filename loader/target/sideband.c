@@ -70,6 +70,7 @@ struct sideband {
 	bool restricted;		/* see caps__restricted() */
 	bool chooses;			/* only events of adopted processes are recorded */
 	bool waits;			/* waits for a report from the kernel's programs */
+	bool over;			/* no more reports come */
 	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
@@ -502,7 +503,8 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 	if ((!exec || time_ns < a->allowed_ns) &&
 	    (a->stopped_ns || permit__check(a->pid) != -EACCES))
 		return true;
-	s->waits = !a->stopped_ns && time_ns > a->ended_ns && clock__now() < time_ns + VERDICT_NS;
+	s->waits = !s->over && !a->stopped_ns && time_ns > a->ended_ns &&
+		   clock__now() < time_ns + VERDICT_NS;
 	a->denied = !s->waits;
 	return false;
 }
@@ -663,6 +665,12 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 	if (!s->waits)
 		claim_all(s, until_ns, w);
 	sideband__sweep(s, clock__now());
+}
+
+void sideband__finish(struct sideband *s, struct writer *w)
+{
+	s->over = true;
+	sideband__drain(s, UINT64_MAX, w);
 }
 
 /* ---- processes that run already -------------------------------------------------------------- */

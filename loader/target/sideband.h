@@ -60,6 +60,9 @@ int sideband__fd(const struct sideband *s);
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 
+/* Turns all events that are left into records: nothing waits for a report any more. */
+void sideband__finish(struct sideband *s, struct writer *w);
+
 /*
  * Whether events wait for a report of the kernel's programs, so that polling for more events is no
  * use.
