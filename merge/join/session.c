@@ -206,26 +206,6 @@ static int session__input(struct session *s, size_t nr)
 	return err;
 }
 
-/*
- * Return: the host's name, which is in the first records of a recording; "" if unknown; NULL
- * without memory.
- */
-static const char *session__hostname(struct session *s, const struct reader *r)
-{
-	const struct xpu_record_info *info;
-	const struct xpu_record *rec;
-	struct record_iter it;
-
-	reader__rewind(r, &it);
-	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
-		info = (const void *)rec;
-		if (info->key == XPU_INFO_HOSTNAME)
-			return strpool__intern(&s->model.strings, info->data,
-					       strnlen(info->data, info->bytes));
-	}
-	return strpool__intern(&s->model.strings, "", 0);
-}
-
 static bool input__same_boot(const struct input *a, const struct input *b)
 {
 	return a->host_nr == b->host_nr &&
@@ -235,6 +215,7 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 /* Finds the hosts of the recordings, and a clock for all of them. */
 static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
 {
+	char host[READER_HOST_MAX];
 	size_t i, k;
 	int err;
 
@@ -244,7 +225,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 		err = symbol_paths__add_kept(&s->dsos.paths, r[i].name);
 		if (err)
 			return err;
-		in.host = session__hostname(s, &r[i]);
+		in.host = strpool__intern(&s->model.strings, host, reader__hostname(&r[i], host));
 		if (!in.host)
 			return -ENOMEM;
 		for (k = 0; k < i; k++)

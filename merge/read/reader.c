@@ -588,3 +588,22 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 	}
 	return NULL;
 }
+
+size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX])
+{
+	const struct xpu_record_info *info;
+	const struct xpu_record *rec;
+	struct record_iter it;
+	size_t len;
+
+	reader__rewind(r, &it);
+	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
+		info = (const void *)rec;
+		if (info->key != XPU_INFO_HOSTNAME)
+			continue;
+		len = strnlen(info->data, min_t(size_t, info->bytes, READER_HOST_MAX));
+		memcpy(host, info->data, len);
+		return len;
+	}
+	return 0;
+}

@@ -97,6 +97,14 @@ void reader__close(struct reader *r);
 /* Starts (again) at the first record. */
 void reader__rewind(const struct reader *r, struct record_iter *it);
 
+#define READER_HOST_MAX	256
+
+/*
+ * Copies the name of the host, which is in the first records, without a NUL.
+ * Return: its length; 0: the recording does not tell it.
+ */
+size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
+
 /* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 

@@ -2,31 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # --cpu: what perf script prints, alone and beside device work.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 need python3
 
 gen() {
 	python3 "$XPU_SRC/test/lib/gen_perfscript.py" "$@"
-}
-
-# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
-same() {
-	name=$1 wanted=$2
-	shift 2
-	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
-	is $? 0 "$name: status" || diag "$(cat log)"
-	LC_ALL=C sort "$wanted" >want
-	LC_ALL=C sort out.folded | diff want - >diff
-	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
-}
-
-# fails NAME REGEX ARGS...
-fails() {
-	name=$1 regex=$2
-	shift 2
-	xpumerge "$@" -f folded >out 2>log
-	is $? 2 "$name: status"
-	like "$(cat log)" "$regex" "$name: says so"
-	is "$(wc -l <log)" 1 "$name: one line"
 }
 
 # ---- the forms of perf script's text

@@ -2,21 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # --gpu: the JSON of AMD's rocprofv3, alone and with stacks.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 need python3
 
 gen() {
 	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$@"
-}
-
-# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
-same() {
-	name=$1 wanted=$2
-	shift 2
-	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
-	is $? 0 "$name: status" || diag "$(cat log)"
-	LC_ALL=C sort "$wanted" >want
-	LC_ALL=C sort out.folded | diff want - >diff
-	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
 }
 
 for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" "seed=5 hsa=1 nr=100" \

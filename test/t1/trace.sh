@@ -2,31 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # --gpu alone: PyTorch's traces with their call paths, B and E events, CUPTI's samples' text.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 need python3
 
 gen() {
 	python3 "$XPU_SRC/test/lib/gen_kineto.py" "$@"
-}
-
-# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
-same() {
-	name=$1 wanted=$2
-	shift 2
-	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
-	is $? 0 "$name: status"
-	sort out.folded >got
-	sort "$wanted" | diff - got >diff
-	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
-}
-
-# fails NAME REGEX ARGS...
-fails() {
-	name=$1 regex=$2
-	shift 2
-	xpumerge "$@" -f folded >out 2>log
-	is $? 2 "$name: status"
-	like "$(cat log)" "$regex" "$name: says so"
-	is "$(wc -l <log)" 1 "$name: one line"
 }
 
 # ---- PyTorch's traces: paths by nesting

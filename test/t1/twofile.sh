@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Recordings in two files, with the truth in the names: launch i is made by site_i and is kernel_i.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 gen="$XPU_BUILD/gen_twofile"
 NR=92732
 
@@ -219,16 +220,6 @@ ok $? "nothing given: gpu_results.json and cpu_results.txt" || diag "$(cat log)"
 unlike "$(cat log)" results.json "a recording comes first"
 
 # ---- files that are not right
-
-# fails NAME REGEX FILES...
-fails() {
-	name=$1 regex=$2
-	shift 2
-	xpumerge "$@" -f folded >out 2>log
-	is $? 2 "$name: status"
-	like "$(cat log)" "$regex" "$name: says so"
-	is "$(wc -l <log)" 1 "$name: one line"
-}
 
 fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere
 fails "a directory" 'cannot be read' --cpu . --gpu gpu.json

@@ -81,34 +81,30 @@ static const uint8_t *bytes__take(struct bytes *b, uint64_t len)
 	return p;
 }
 
-static uint64_t bytes__u64(struct bytes *b)
+/* A number of @len bytes, at most 8, the lowest first. */
+static uint64_t bytes__number(struct bytes *b, size_t len)
 {
-	const uint8_t *p = bytes__take(b, 8);
+	const uint8_t *p = bytes__take(b, len);
 	uint64_t v = 0;
 
-	if (p)
-		memcpy(&v, p, 8);
+	while (p && len--)
+		v = v << 8 | p[len];
 	return v;
+}
+
+static uint64_t bytes__u64(struct bytes *b)
+{
+	return bytes__number(b, 8);
 }
 
 static uint32_t bytes__u32(struct bytes *b)
 {
-	const uint8_t *p = bytes__take(b, 4);
-	uint32_t v = 0;
-
-	if (p)
-		memcpy(&v, p, 4);
-	return v;
+	return bytes__number(b, 4);
 }
 
 static uint16_t bytes__u16(struct bytes *b)
 {
-	const uint8_t *p = bytes__take(b, 2);
-	uint16_t v = 0;
-
-	if (p)
-		memcpy(&v, p, 2);
-	return v;
+	return bytes__number(b, 2);
 }
 
 /* A text of perf's: its length, and as many bytes, filled with NULs. */

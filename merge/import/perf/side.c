@@ -265,22 +265,6 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 			  "somewhat apart; %s", c->path, other, advice);
 }
 
-/* Return: the name of the host of a recording, .s NULL if it does not tell. */
-static struct span reader__hostname(const struct reader *r)
-{
-	const struct xpu_record_info *info;
-	const struct xpu_record *rec;
-	struct record_iter it;
-
-	reader__rewind(r, &it);
-	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO) {
-		info = (const void *)rec;
-		if (info->key == XPU_INFO_HOSTNAME)
-			return (struct span){ info->data, strnlen(info->data, info->bytes) };
-	}
-	return (struct span){ 0 };
-}
-
 /*
  * Tells the host and the clock. Beside a recording, text is taken for of the same host and boot, which
  * it does not tell; so is perf.data of that host, if it has that clock.
@@ -290,6 +274,7 @@ static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 {
 	const struct perf_data *d = &c->data;
 	struct span hostname = d->hostname;
+	char host[READER_HOST_MAX];
 	const struct {
 		uint32_t key;
 		struct span text;
@@ -300,7 +285,7 @@ static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 	size_t i;
 
 	if (beside && !hostname.len)
-		hostname = reader__hostname(beside);
+		hostname = (struct span){ host, reader__hostname(beside, host) };
 	if (hostname.len)
 		import__info(im, XPU_INFO_HOSTNAME, hostname);
 	for (i = 0; i < ARRAY_SIZE(infos); i++)
