@@ -23,17 +23,19 @@
 #endif
 
 struct CUpti_Subscriber_st {
-	CUpti_CallbackFunc callback;
+	CUpti_CallbackFunc callback;	/* NULL once it has unsubscribed */
 	void *userdata;
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
+	struct CUpti_Subscriber_st *before;
 };
 
 const struct sim_core *core;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* subscribing, not calling back */
-static struct CUpti_Subscriber_st the_subscriber;
-static uint32_t subscribed;
+static struct CUpti_Subscriber_st *the_subscriber;	/* NULL: there is none */
+static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
+static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];
 static uint32_t version;
 /* Not in memory that LeakSanitizer guesses about: it takes what is before such for a header. */
@@ -43,19 +45,42 @@ static __thread CUptiResult last_error __attribute__((tls_model("initial-exec"))
 
 static bool wants(uint32_t domain, uint32_t cbid)
 {
-	return __atomic_load_n(&subscribed, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
+	return __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
 	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
 }
 
-/* CUDA calls made by the client's callback have no callbacks of their own. */
+/* XPU_SIM_LATE_CALLBACKS: now and then a thread is held up before it calls back. */
+static void hold_up(void)
+{
+	static const struct timespec pause = { 0, 3000000 };
+	static __thread unsigned int nr;
+
+	if (nr++ % 8 == 0)
+		nanosleep(&pause, NULL);
+}
+
+/*
+ * CUDA calls made by the client's callback have no callbacks of their own. CUPTI frees a subscriber
+ * while other threads are about to call back, and they go on with what is there (13.0): here they
+ * say so and die.
+ */
 static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
-	CUpti_CallbackFunc callback =
-		__atomic_load_n(&the_subscriber.callback, __ATOMIC_RELAXED);
-	void *userdata = __atomic_load_n(&the_subscriber.userdata, __ATOMIC_RELAXED);
-	bool was = core->in_callback(true);
+	struct CUpti_Subscriber_st *s = __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE);
+	CUpti_CallbackFunc callback;
+	bool was;
 
-	callback(userdata, (CUpti_CallbackDomain)domain, cbid, data);
+	if (!s)
+		return;
+	if (late_callbacks)
+		hold_up();
+	callback = __atomic_load_n(&s->callback, __ATOMIC_RELAXED);
+	if (!callback) {
+		fprintf(stderr, "cupti: a thread calls back a subscriber that is freed\n");
+		abort();
+	}
+	was = core->in_callback(true);
+	callback(s->userdata, (CUpti_CallbackDomain)domain, cbid, data);
 	core->in_callback(was);
 }
 
@@ -200,7 +225,8 @@ uint32_t profiler__version(void)
  */
 void profiler__update(void)
 {
-	bool active = __atomic_load_n(&subscribed, __ATOMIC_RELAXED) || activity__any_enabled();
+	bool active = __atomic_load_n(&the_subscriber, __ATOMIC_RELAXED) ||
+		      activity__any_enabled();
 
 	core->set_tool(&the_tool, active, activity__serializes());
 }
@@ -210,24 +236,29 @@ void profiler__update(void)
 static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
 			     void *userdata, const char *name, char *holder, size_t holder_bytes)
 {
-	CUptiResult err = CUPTI_SUCCESS;
 	bool busy = profiler__env("XPU_SIM_CUPTI_BUSY");
+	struct CUpti_Subscriber_st *s = NULL;
+	CUptiResult err = CUPTI_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (busy || subscribed) {
+	if (busy || the_subscriber) {
 		err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 		if (holder && holder_bytes)
 			snprintf(holder, holder_bytes, "CUPTI for %s",
-				 busy ? "another tool" : the_subscriber.name);
+				 busy ? "another tool" : the_subscriber->name);
+	} else if (!(s = calloc(1, sizeof(*s)))) {
+		err = CUPTI_ERROR_OUT_OF_MEMORY;
 	} else {
+		late_callbacks = profiler__env("XPU_SIM_LATE_CALLBACKS");
 		memset(enabled, 0, sizeof(enabled));
-		__atomic_store_n(&the_subscriber.callback, callback, __ATOMIC_RELAXED);
-		__atomic_store_n(&the_subscriber.userdata, userdata, __ATOMIC_RELAXED);
-		snprintf(the_subscriber.name, sizeof(the_subscriber.name), "%s",
-			 name ? name : "<not provided>");
-		__atomic_store_n(&subscribed, 1, __ATOMIC_RELEASE);
+		s->callback = callback;
+		s->userdata = userdata;
+		snprintf(s->name, sizeof(s->name), "%s", name ? name : "<not provided>");
+		s->before = subscribers;
+		subscribers = s;
+		__atomic_store_n(&the_subscriber, s, __ATOMIC_RELEASE);
 		profiler__update();
-		*out = &the_subscriber;
+		*out = s;
 	}
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -259,8 +290,9 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscribed && subscriber == &the_subscriber) {
-		__atomic_store_n(&subscribed, 0, __ATOMIC_RELEASE);
+	if (subscriber && subscriber == the_subscriber) {
+		__atomic_store_n(&the_subscriber, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&subscriber->callback, NULL, __ATOMIC_RELAXED);
 		profiler__update();
 		err = CUPTI_SUCCESS;
 	}
@@ -280,7 +312,7 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscribed && subscriber == &the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
+	if (subscriber && subscriber == the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
 	    domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
 		for (uint32_t i = first; i <= last; i++)
 			__atomic_store_n(&enabled[domain][i], on != 0, __ATOMIC_RELAXED);
@@ -322,7 +354,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on,
 						      CUpti_CallbackId cbid)
 {
 	PROFILER_CHECK();
-	PROFILER_CHECK_ARG(on && subscriber == &the_subscriber && cbid < NR_CBIDS);
+	PROFILER_CHECK_ARG(on && subscriber && subscriber == the_subscriber && cbid < NR_CBIDS);
 	PROFILER_CHECK_ARG(domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE);
 	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
 	return CUPTI_SUCCESS;
@@ -501,7 +533,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
-	unsubscribe(&the_subscriber);
+	unsubscribe(the_subscriber);
 	activity__reset();
 	profiler__update();
 	return CUPTI_SUCCESS;

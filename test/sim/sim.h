@@ -36,6 +36,7 @@
  *				out a dirty buffer after it promised zeroed ones, call CUPTI in a
  *				forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
+ *	XPU_SIM_LATE_CALLBACKS=1	threads are now and then held up just before they call back
  *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
  *				size they had in that version. Default: the library's own
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it

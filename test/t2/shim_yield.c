@@ -376,11 +376,64 @@ static int without_thread(void)
 	return nr_sets == NR_SETS && !nr_scribbled && heard(nr_launches) == 1 ? 0 : 5;
 }
 
+/* ---- threads on their way into a callback ---------------------------------------------------- */
+
+#define NR_LAUNCHERS	4
+
+static atomic_bool launchers_end;
+
+static void *launcher(void *arg)
+{
+	CUstream own;
+
+	(void)arg;
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&own, CU_STREAM_NON_BLOCKING);
+	while (!launchers_end) {
+		device__launch(function, own, 1);
+		cuStreamSynchronize(own);
+	}
+	return NULL;
+}
+
+/* The simulated CUPTI aborts if a thread calls back a subscriber that is gone. */
+static int late_callbacks(void)
+{
+	pthread_t launchers[NR_LAUNCHERS];
+	CUpti_SubscriberHandle subscriber;
+	CUmodule module;
+	uint32_t before;
+	int i, k;
+
+	device__start(&context, &module, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	for (i = 0; i < NR_LAUNCHERS; i++)
+		pthread_create(&launchers[i], NULL, launcher, NULL);
+	for (i = 0; i < 5; i++) {
+		before = heard(nr_launches);
+		listener__attach();
+		for (k = 0; k < 500 && heard(nr_launches) == before; k++)
+			pause_ms(20);
+		if (k == 500)
+			return 3;
+		if (i == 4 && cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
+			return 4;
+		listener__detach();
+		pause_ms(300);		/* until the shim has noticed */
+	}
+	launchers_end = true;
+	for (i = 0; i < NR_LAUNCHERS; i++)
+		pthread_join(launchers[i], NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t *strange;
 	CUmodule module;
 
+	if (argc > 1 && !strcmp(argv[1], "late"))
+		return late_callbacks();
 	if (argc > 1)
 		return without_thread();
 	device__start(&context, &module, &function);
@@ -413,6 +466,8 @@ int main(int argc, char **argv)
 	is_int(nr_completed, nr_requested + 2, "the program has its buffers, and those two");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without a thread the shim lets go as well");
+	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
+	       "it lets go when no thread is on its way into a callback any more");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }
