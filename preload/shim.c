@@ -42,7 +42,6 @@
 #include "python/python.h"
 #include "nvtx/ranges.h"
 #include "base/life.h"
-#include "base/threads.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "device/yield.h"
@@ -59,8 +58,6 @@
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
 #define MAX_WAIT_S	60		/* in all, while the process ends */
-
-#define MOVED_WAIT_NS	2000000000ull	/* for threads in callbacks, before CUPTI frees the subscriber */
 
 #define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
 
@@ -220,21 +217,15 @@ static bool calls_are_wanted(void)
 	return told;
 }
 
+/*
+ * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
+ * thread that was about to call back, and has lost its CPU there, would use the freed memory (seen
+ * with 13.0: it jumped to an address that was none). activity__stop() waits for such threads.
+ */
 static void disable_callbacks(void)
 {
 	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
 	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE);
-}
-
-/*
- * CUPTI frees a subscriber at once. A thread that was about to call back, and has lost its CPU
- * there, would use the freed memory (seen with 13.0: it jumped to an address that was none). So
- * this waits for the threads first. Callbacks must be disabled already.
- */
-static void unsubscribe(void)
-{
-	threads__wait_moved(MOVED_WAIT_NS);
-	shim.cupti.unsubscribe(shim.subscriber);
 }
 
 static enum state fail(const char *text)
@@ -325,7 +316,7 @@ static enum state start_cupti(struct cupti *c)
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
 		disable_callbacks();
 		activity__stop();
-		unsubscribe();
+		c->unsubscribe(shim.subscriber);
 		return fail(text);
 	}
 	return AWAKE;
@@ -375,7 +366,7 @@ static void doze(void)
 	disable_callbacks();
 	activity__stop();
 	activity__drain(true);
-	unsubscribe();
+	shim.cupti.unsubscribe(shim.subscriber);
 	names__start();			/* unloads go unreported until it subscribes again */
 }
 

@@ -36,7 +36,7 @@ static void pause_ns(long ns)
 static uint64_t cpu_time(pid_t tid)
 {
 	/* The kernel's number of the clock: per thread, by the scheduler. */
-	clockid_t clock = (~(clockid_t)tid << 3) | 6;
+	clockid_t clock = ~(uint32_t)tid << 3 | 6;
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts))

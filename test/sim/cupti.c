@@ -72,7 +72,7 @@ static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, 
 
 	if (!s)
 		return;
-	if (late_callbacks)
+	if (__atomic_load_n(&late_callbacks, __ATOMIC_RELAXED))
 		hold_up();
 	callback = __atomic_load_n(&s->callback, __ATOMIC_RELAXED);
 	if (!callback) {
@@ -249,7 +249,8 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
 	} else if (!(s = calloc(1, sizeof(*s)))) {
 		err = CUPTI_ERROR_OUT_OF_MEMORY;
 	} else {
-		late_callbacks = profiler__env("XPU_SIM_LATE_CALLBACKS");
+		__atomic_store_n(&late_callbacks, profiler__env("XPU_SIM_LATE_CALLBACKS"),
+				 __ATOMIC_RELAXED);
 		memset(enabled, 0, sizeof(enabled));
 		s->callback = callback;
 		s->userdata = userdata;

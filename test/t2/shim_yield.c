@@ -219,9 +219,17 @@ static void disable_again(void)
 
 static void nobody_listens(void)
 {
+	size_t bytes, max_records;
+	uint8_t *data;
+
 	forget();
+	activity__requested(&data, &bytes, &max_records);
+	activity__completed(NULL, 0, data, bytes, 0);
 	listener__detach();
 	listener__settle();
+	pause_ms(300);			/* the shim has noticed */
+	data[bytes - 1] = 1;
+	ok(data[bytes - 1] == 1, "a thread may write late to a buffer that has come back");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	flush_all(0);

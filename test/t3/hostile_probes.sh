@@ -61,6 +61,8 @@ check_honest() {	# check_honest NAME TEST
 		nr=$((nr + times))
 		line=$(honest "$1" "$pid")
 		[ "$line" = "launches $((launches * times)) wrong 0" ] || {
+			# A sanitizer's xpuload is too slow for the kernel's rings of mappings.
+			[ -n "${XPU_SAN:-}" ] && grep -q 'mmap or comm events' "$1.log" && continue
 			bad=$((bad + 1))
 			diag "pid $pid, $times times: $line; $(head -n 2 honest.folded)"
 			diag "$(cat honest.log) $(tail -n 4 "$1.log")"
