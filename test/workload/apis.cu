@@ -5,9 +5,9 @@
  *	apis [-n ROUNDS] [-d]
  *
  * Each call is made ROUNDS times, in a round each once. Launches: site_NAME alone launches
- * kernel_NAME. Copies and sets: site_NAME alone, with a number of bytes that no other one has; for
- * each the program says "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
- * are captured and added to in places of their own: kernel_NAME runs by site_NAME all the same,
+ * kernel_NAME. Copies and sets: site_NAME alone, with a number of bytes that no other site has; for
+ * each the program prints "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
+ * are captured and built in functions of their own: kernel_NAME runs by site_NAME all the same,
  * because capture_site_NAME is no site. Without -d a second device is used if there is one.
  */
 #include <cuda.h>

@@ -5,7 +5,7 @@
  *	ends [-n LAUNCHES] [-k NS] HOW
  *
  * Launches LAUNCHES kernels of NS nanoseconds from site_work, waits for them unless HOW says
- * otherwise, says on stdout how many it has launched, and ends:
+ * otherwise, prints on stdout how many it has launched, and ends:
  *
  *	return, exit, _exit, quick_exit, abort, segv, kill, int		as the name says
  *	running		exit() while its last kernel has a second to run

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * odd.cu - launches from where launches are rare, and processes with habits of their own
+ * odd.cu - launches from unusual places, and processes that do unusual things
  *
  *	odd HOW
  *
- * Says how many launches it has made, "odd: launches N", and what it saw that a profiler could have
+ * Prints how many launches it has made, "odd: launches N", and anything it saw that a profiler could have
  * changed. Each kernel_NAME is launched by site_NAME alone. HOW:
  *
  *	atexit		exit handlers that launch: registered before CUDA was used, and after
