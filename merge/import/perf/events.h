@@ -24,7 +24,7 @@ enum perf_class {
 	PERF_TASK_CLOCK,
 	PERF_CYCLES,
 	PERF_REF_CYCLES,
-	PERF_UNNAMED,			/* the file does not say which event it is */
+	PERF_UNNAMED,			/* the file does not name the event */
 	PERF_OTHER,
 };
 
