@@ -26,8 +26,7 @@
 #define MAX_RING_BYTES	(2ull << 30)
 #define DEFAULT_RING_BYTES (64ull << 20)
 #define MIN_STACK_BYTES	1024
-#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack, if the stack's end is
-					 * unknown */
+#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack, if its end is unknown */
 #define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9

@@ -53,7 +53,7 @@ done
 cmp auto.what fp.what
 ok $? "by frame pointers: the same under the same sites"
 
-# The same in bytes.
+# Copies and sets, counted in bytes.
 if "$XPUMERGE" --help | grep -q bytes; then
 	xpumerge -i auto.data -f folded --unit bytes -o bytes.folded 2>/dev/null
 	failed=0

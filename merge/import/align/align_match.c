@@ -17,7 +17,7 @@
 #define SHAPE_STACKS	16384		/* stacks that are enough to learn the shape */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
 #define BAND		8		/* launches to either side that a stack may be of */
-#define BAND_MAX	64		/* the same limit where launches are denser than the mean */
+#define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
 #define NR_EDGES	24		/* launches to either side of a stack in a set */
 #define NR_SWEEPS	40
 #define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */

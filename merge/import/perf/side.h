@@ -38,7 +38,7 @@ struct cpu_side {
 	struct script script;
 	struct perf_data data;
 	ARRAY(char) launches;		/* the text of stacks of launches, as lines */
-	struct input_file lines;	/* the same lines as a file */
+	struct input_file lines;	/* these lines as a file */
 	uint64_t nr_launches;
 	struct perf_told told;
 	bool damaged;			/* the rest of the file is missing */
