@@ -51,9 +51,10 @@
 
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
-#define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
+#define RETRY_NS	1000000000ll	/* between attempts to subscribe while another subscriber
+					 * is there */
 #define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
-/* For the shim's thread, while no buffer comes back and none is packed: */
+/* Limits of the shim's thread, while no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
@@ -296,7 +297,10 @@ static enum state take_cupti(struct cupti *c)
 	return AWAKE;
 }
 
-/* Makes CUPTI tell of device work and launches. Return: as take_cupti(), and CUPTI is given back. */
+/*
+ * Makes CUPTI report device work and launches. Return: as take_cupti(); on failure CUPTI is given
+ * back.
+ */
 static enum state start_cupti(struct cupti *c)
 {
 	char text[sizeof(shim.cupti.path) + 512];
@@ -400,7 +404,7 @@ static void follow_listeners(void)
 	switch (shim.state) {
 	case DORMANT:
 		if (!heard) {
-			shim.told_busy = false;	/* the next listener shall hear of it, too */
+			shim.told_busy = false;	/* the next listener must be told, too */
 			break;
 		}
 		if (yield__is_taken()) {
@@ -425,7 +429,7 @@ static void follow_listeners(void)
 		break;
 	case FAILED:
 		if (!heard)
-			shim.state = DORMANT;	/* the next listener shall hear of it, too */
+			shim.state = DORMANT;	/* the next listener must be told, too */
 		break;
 	case OFF:
 		break;

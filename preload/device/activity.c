@@ -41,8 +41,8 @@
 #define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
 #define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... */
-#define STOP_PAUSES	20		/* ... repeated so many times at most */
+#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end */
+#define STOP_PAUSES	20		/* number of such pauses at most */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
 /* The CUPTI_API_VERSION from which on records have these members. */
@@ -61,8 +61,9 @@ struct buffer {
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
 	uint64_t reserved;
-	size_t chunk_before;		/* bytes of the mapping before chunk_before itself ... */
-	size_t chunk_bytes;		/* ... and from there to its end, with CHUNK_IS_MAPPED */
+	size_t chunk_before;		/* bytes of the mapping before this member */
+	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
+					 * CHUNK_IS_MAPPED */
 	uint8_t data[];
 };
 

@@ -2,8 +2,8 @@
 /*
  * cupti.c - libcupti.so.N: the subscriber and its callbacks, ids, versions
  *
- * May be opened late, privately, and from inside cuInit. It finds libcuda.so.1 by name, as
- * NVIDIA's does, and asks it for its table of functions.
+ * This library may be opened late, privately, and from inside cuInit. As NVIDIA's does, it finds
+ * libcuda.so.1 by name, and asks it for its table of functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,13 +32,17 @@ struct CUpti_Subscriber_st {
 const struct sim_core *core;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* subscribing, not calling back */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
+								 * callbacks */
 static struct CUpti_Subscriber_st *the_subscriber;	/* NULL: there is none */
 static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
 static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];
 static uint32_t version;
-/* Not in memory that LeakSanitizer guesses about: it takes what is before such for a header. */
+/*
+ * Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before such memory for a
+ * header.
+ */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
 /* ---- what libcuda tells ---------------------------------------------------------------------- */
@@ -49,7 +53,7 @@ static bool wants(uint32_t domain, uint32_t cbid)
 	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
 }
 
-/* XPU_SIM_LATE_CALLBACKS: now and then a thread is held up before it calls back. */
+/* Holds a thread up now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
 static void hold_up(void)
 {
 	static const struct timespec pause = { 0, 3000000 };
@@ -60,9 +64,9 @@ static void hold_up(void)
 }
 
 /*
- * CUDA calls made by the client's callback have no callbacks of their own. CUPTI frees a subscriber
- * while other threads are about to call back, and they go on with what is there (13.0): here they
- * say so and die.
+ * Calls the client back. CUDA calls that the callback makes have no callbacks of their own. CUPTI
+ * 13.0 frees a subscriber while other threads are about to call back, and those threads use the
+ * freed memory: here such a thread aborts with a message.
  */
 static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
@@ -115,7 +119,7 @@ static void tool_api_enter(struct sim_call *call)
 	}
 }
 
-/* A client that subscribes between the two gets no exit without an entry. */
+/* A client that subscribes during the call gets no exit without an entry. */
 static void tool_api_exit(struct sim_call *call)
 {
 	if (call->entered && wants(call->domain, call->cbid))
@@ -146,7 +150,7 @@ static void tool_synchronized(uint32_t cbid, CUcontext ctx, CUstream stream)
 
 static void tool_initialized(void)
 {
-	/* The one resource callback without data. */
+	/* CU_INIT_FINISHED is the only resource callback without data. */
 	if (wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED))
 		call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL);
 	activity__devices();
@@ -220,8 +224,8 @@ uint32_t profiler__version(void)
 }
 
 /*
- * Updates what libcuda has to report, which depends on the subscription and on the enabled activity
- * kinds.
+ * Updates which events libcuda has to report; this depends on the subscription and on the enabled
+ * activity kinds.
  */
 void profiler__update(void)
 {
@@ -530,7 +534,10 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* Everything as before the first call. Buffers go back to the client: it owns them. */
+/*
+ * Resets everything to the state before the first call. Buffers go back to the client, which owns
+ * them.
+ */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();

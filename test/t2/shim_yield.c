@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that uses CUPTI itself, and a listener: each gets its own buffers and its own records,
- * whoever is registered with CUPTI when a buffer comes back; and what is before a buffer of the
- * program's is never touched.
+ * whoever is registered with CUPTI when a buffer comes back; and the shim never touches memory
+ * before one of the program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -25,8 +25,9 @@
 #define MS		1000000ull
 #define PAGE_BYTES	4096
 #define SHIMS_BYTES	(1024 * 1024)	/* the size of the shim's own buffers */
-#define AT_PAGE		0		/* where in a page a buffer of the program's begins ... */
-#define AT_LINE		64		/* ... as the shim's own do */
+#define AT_PAGE		0		/* offset in a page of a program's buffer at a page's
+					 * start */
+#define AT_LINE		64		/* offset in a page of the shim's own buffers */
 #define NR_SETS		50
 #define SET_BYTES	4096
 
@@ -40,11 +41,14 @@ static __typeof__(&cuptiActivityGetNextRecord) get_next_record;
 
 /* ---- the program's profiler ------------------------------------------------------------------ */
 
-static size_t place;				/* AT_PAGE or AT_LINE */
+static size_t place;				/* the offset in use: AT_PAGE or AT_LINE */
 static atomic_int nr_requested, nr_completed, nr_scribbled;
 static atomic_int nr_sets, nr_kernels, nr_wrong_clock;
 
-/* Nothing can be read before it, or with AT_LINE, a line that nobody may write. */
+/*
+ * Return: a buffer that has an unreadable page before it or, with AT_LINE, a cache line that nobody
+ * may write.
+ */
 static uint8_t *new_buffer(void)
 {
 	uint8_t *pages = mmap(NULL, SHIMS_BYTES + 3 * PAGE_BYTES, PROT_NONE,
@@ -117,7 +121,7 @@ static void set_all(void)
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-/* Launches until one is tagged: the shim is awake. */
+/* Launches until a launch is tagged: then the shim is awake. */
 static bool wait_awake(void)
 {
 	uint32_t before = heard(nr_launches);
@@ -132,7 +136,7 @@ static bool wait_awake(void)
 	return i < 500;
 }
 
-/* Whether the shim records all of 100 kernels that are launched now. */
+/* Return: whether the shim records all of 100 kernels that are launched now. */
 static bool records(void)
 {
 	uint32_t launches = heard(nr_launches), kernels = heard(nr_kernels);
@@ -146,7 +150,7 @@ static bool records(void)
 	       heard(nr_launches) == launches + 100 && heard(nr_kernels) == kernels + 100;
 }
 
-static char message[sizeof(listener.message)];	/* the last one that was looked at */
+static char message[sizeof(listener.message)];	/* the last message that was checked */
 
 static bool was_told(const char *what)
 {
@@ -165,7 +169,7 @@ static bool was_told(const char *what)
 
 /* ---- what a program may do ------------------------------------------------------------------- */
 
-/* CUPTI has full buffers of the program's when the shim is back. */
+/* Tests full buffers of the program's that CUPTI still has when the shim is back. */
 static void flush_late(size_t where, const char *name)
 {
 	uint32_t sets = heard(nr_memsets);
@@ -186,13 +190,16 @@ static void flush_late(size_t where, const char *name)
 	ok(records(), "%s: and misses nothing since", name);
 }
 
-/* The shim waits for the program's work to end: else its own records would be the program's. */
+/*
+ * Tests that the shim waits for the end of the program's work: otherwise the program would get the
+ * shim's records.
+ */
 static void unfinished(void)
 {
 	CUstream another;
 	int had_kernels;
 
-	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);	/* they take as long as is said */
+	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);	/* argument 0 is the duration */
 	cuStreamCreate(&another, CU_STREAM_NON_BLOCKING);
 	forget();
 	cuptiActivityRegisterCallbacks(requested, completed);
@@ -209,7 +216,7 @@ static void unfinished(void)
 	cuStreamDestroy(another);
 }
 
-/* Some programs disable what they never enabled. */
+/* Tests a program that disables an activity kind that it never enabled. */
 static void disable_again(void)
 {
 	is_int(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS,
@@ -241,7 +248,7 @@ static void nobody_listens(void)
 }
 
 /*
- * A thread was about to ask for a buffer when the program took over. It has got one of the shim's,
+ * Tests a thread that asked for a buffer just when the program took over: it got one of the shim's,
  * and fills it with the program's records.
  */
 static void late_thread(void)
@@ -263,14 +270,14 @@ static void late_thread(void)
 	ok(wait_awake() && records(), "and the shim goes on");
 }
 
-/* In twice() the program's callback looks in front of a buffer that the shim has taken already. */
+/* In twice() the program's callback reads in front of a buffer that the shim has already taken. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
 	return "race:^completed$\n";
 }
 
-/* CUPTI would not: but who hears of a buffer twice has it once. */
+/* Tests a buffer that is delivered twice, which CUPTI would not do: its records count once. */
 static void twice(void)
 {
 	size_t bytes, max_records;
@@ -284,7 +291,7 @@ static void twice(void)
 	ok(records(), "and goes on");
 }
 
-/* A callback of somebody's whom the shim does not know frees what it gets. */
+/* Tests a callback that the shim does not know, and that frees each buffer it gets. */
 static void freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -299,7 +306,10 @@ static void freed(void)
 #endif
 }
 
-/* It did, and there is something else at that address, which CUPTI gives to the shim. */
+/*
+ * Tests such a freed buffer whose address now has something else, and which CUPTI gives to the
+ * shim.
+ */
 static void replaced(void)
 {
 	size_t bytes, max_records, i, nr = 0;
