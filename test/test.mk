@@ -350,7 +350,7 @@ check:
 
 # Tests run side by side, those with real probes first: they take longest, and mostly wait.
 CPUS		:= $(shell nproc)
-JOBS		?= $(shell n=$$(($(CPUS) + 1)); echo $$((n < 5 ? n : 5)))
+JOBS		?= $(shell n=$$((2 * $(CPUS))); echo $$((n < 5 ? n : 5)))
 PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, and the test's time in seconds
-# to the log named by XPU_TEST_TIMES.
+# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, and the test's time and CPU time
+# in seconds to the log named by XPU_TEST_TIMES.
 
 # The locale makes programs print and sort as the tests expect.
 export LC_ALL=C.UTF-8
@@ -77,6 +77,10 @@ if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all output, diagnostics included
 fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
 	>>"$XPU_TEST_NOTRUN"
-[ -n "${XPU_TEST_TIMES:-}" ] &&
-	echo "$(date +%s.%N) $started $name" | awk '{ printf "%.1f %s\n", $1 - $2, $3 }' >>"$XPU_TEST_TIMES"
+if [ -n "${XPU_TEST_TIMES:-}" ]; then
+	times >cpu.log		# this shell's line, then that of all its children: 0m1.234s 0m0.567s
+	tail -n 1 cpu.log | tr 'ms' '  ' | awk -v s="$(date +%s.%N)" -v from="$started" -v name="$name" \
+		'{ printf "%.1f %s (%.1f of CPU)\n", s - from, name, $1 * 60 + $2 + $3 * 60 + $4 }' \
+		>>"$XPU_TEST_TIMES"
+fi
 exit "$status"
