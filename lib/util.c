@@ -283,6 +283,18 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 	return 0;
 }
 
+uint32_t *idmap__find(const struct idmap *m, uint64_t key)
+{
+	size_t i;
+
+	if (!m->nr_slots)
+		return NULL;
+	for (i = idmap__home(m, key); m->slots[i].used; i = slots__next(i, m->nr_slots))
+		if (m->slots[i].key == key)
+			return &m->slots[i].value;
+	return NULL;
+}
+
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value)
 {
 	uint32_t known;

@@ -193,6 +193,9 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 	}
 }
 
+/* Return: the value of @key, to be changed, until the next one is put; NULL: it is not there. */
+uint32_t *idmap__find(const struct idmap *m, uint64_t key);
+
 /* Adds @key, which must not be there yet. Return: 0 or -ENOMEM. */
 int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 

@@ -274,6 +274,43 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 	return err ?: array_push(&n->works, *w);
 }
 
+/* Return: the node that work is of, if the export tells how it was made; or 0. */
+static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i)
+{
+	uint64_t id = sqlite3_column_int64(stmt, i);
+	uint32_t known;
+
+	return idmap__get(&n->node_ids, id, &known) ? id : 0;
+}
+
+/* The nodes of graphs, as they were made or copied: nsys profile --cuda-graph-trace=node. */
+static int nsys__read_nodes(struct nsys *n)
+{
+	static const char table[] = "CUDA_GRAPH_NODE_EVENTS";
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "start globalTid graphNodeId originalGraphNodeId", 0, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_node node = {
+			.time_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0),
+			.tid = sqlite3_column_int64(stmt, 1),
+			.id = sqlite3_column_int64(stmt, 2),
+			.original = sqlite3_column_int64(stmt, 3),
+		};
+
+		if (column__is_null(stmt, 1) || !node.id)
+			continue;
+		err = nsys__proc(n, node.tid, &node.proc);
+		if (!err)
+			err = min_t(int, idmap__add(&n->node_ids, node.id, 0), 0);
+		if (!err)
+			err = array_push(&n->nodes, node);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 static int nsys__read_kernels(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -282,7 +319,8 @@ static int nsys__read_kernels(struct nsys *n)
 
 	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
 			   "shortName demangledName mangledName gridX gridY gridZ blockX blockY blockZ "
-			   "registersPerThread staticSharedMemory dynamicSharedMemory", 2, "", &stmt);
+			   "registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId", 2, "",
+			   &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
@@ -294,6 +332,7 @@ static int nsys__read_kernels(struct nsys *n)
 		}
 		w.registers = column__u32(stmt, 16);
 		w.shared_bytes = (uint64_t)column__u32(stmt, 17) + column__u32(stmt, 18);
+		w.graph_node_id = nsys__known_node(n, stmt, 19);
 		err = nsys__add_work(n, stmt, &w);
 	}
 	sqlite3_finalize(stmt);
@@ -352,11 +391,12 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	int err;
 
 	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
-			   "bytes copyKind", 2, "", &stmt);
+			   "bytes copyKind graphNodeId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
 
 		w.bytes = sqlite3_column_int64(stmt, 7);
+		w.graph_node_id = nsys__known_node(n, stmt, 9);
 		w.name = "Memset";
 		if (type == XPU_RECORD_MEMCPY) {
 			w.copy_kind = copy_kind(sqlite3_column_int64(stmt, 8));
@@ -557,16 +597,75 @@ static int nsys__read_ranges(struct nsys *n)
 	return err;
 }
 
+/* Work of the engine that unpacks memory: it has no name. */
+static int nsys__read_decompressions(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS";
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid",
+			   2, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		struct nsys_work w = { .type = XPU_RECORD_KERNEL, .name = "[memory decompression]" };
+
+		err = nsys__add_work(n, stmt, &w);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The streams that events were recorded on: what a wait for an event waits for. */
+static int nsys__read_events(struct nsys *n)
+{
+	static const char table[] = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
+	uint32_t proc, stream, *known;
+	sqlite3_stmt *stmt;
+	uint64_t key;
+	int err;
+
+	err = nsys__select(n, table, "streamId globalPid eventId eventSyncId", 0, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		proc = 0;
+		if (!column__is_null(stmt, 1))
+			err = nsys__proc(n, sqlite3_column_int64(stmt, 1), &proc);
+		else if (n->procs.nr != 1)
+			continue;
+		if (err || column__is_null(stmt, 0))
+			continue;
+		stream = column__u32(stmt, 0);
+		if (column__u32(stmt, 3))
+			err = idmap__add(&n->event_syncs, ID_KEY(proc, column__u32(stmt, 3)), stream);
+		key = ID_KEY(proc, column__u32(stmt, 2));
+		known = idmap__find(&n->event_streams, key);
+		if (err >= 0 && !known)
+			err = idmap__put(&n->event_streams, key, stream);
+		else if (known && *known != stream)
+			*known = NO_INDEX;
+		err = min_t(int, err, 0);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Return: whether it is known on which stream an event was recorded that a thread waited for. */
+static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t event, uint32_t sync,
+			       uint32_t *stream)
+{
+	return (sync && idmap__get(&n->event_syncs, ID_KEY(proc, sync), stream)) ||
+	       (idmap__get(&n->event_streams, ID_KEY(proc, event), stream) && *stream != NO_INDEX);
+}
+
 /* CUPTI_ActivitySynchronizationType; waits of a stream for an event hold up no thread. */
 static int nsys__read_syncs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
-	enum { STREAM_WAIT_EVENT = 2, STREAM_SYNCHRONIZE = 3 };
+	enum { EVENT_SYNCHRONIZE = 1, STREAM_WAIT_EVENT = 2, STREAM_SYNCHRONIZE = 3 };
 	sqlite3_stmt *stmt;
 	int err;
 
 	err = nsys__select(n, table, "start end contextId streamId correlationId globalPid syncType "
-			   "deprecatedSyncType", 2, "", &stmt);
+			   "deprecatedSyncType eventId eventSyncId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_sync s = {
 			.context = column__u32(stmt, 2), .stream = column__u32(stmt, 3),
@@ -582,6 +681,9 @@ static int nsys__read_syncs(struct nsys *n)
 			err = nsys__proc(n, sqlite3_column_int64(stmt, 5), &s.proc);
 		else if (n->procs.nr != 1)
 			continue;
+		if (!err && type == EVENT_SYNCHRONIZE)
+			s.of_stream = nsys__event_stream(n, s.proc, column__u32(stmt, 8),
+							 column__u32(stmt, 9), &s.stream);
 		if (!err)
 			err = array_push(&n->syncs, s);
 	}
@@ -709,15 +811,21 @@ static int nsys__read(struct nsys *n)
 	if (!err)
 		err = nsys__read_calls(n);
 	if (!err)
+		err = nsys__read_nodes(n);
+	if (!err)
 		err = nsys__read_kernels(n);
 	if (!err)
 		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMCPY", XPU_RECORD_MEMCPY);
 	if (!err)
 		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
 	if (!err)
+		err = nsys__read_decompressions(n);
+	if (!err)
 		err = nsys__read_graphs(n);
 	if (!err)
 		err = nsys__read_ranges(n);
+	if (!err)
+		err = nsys__read_events(n);
 	if (!err)
 		err = nsys__read_syncs(n);
 	if (!err)
@@ -794,12 +902,16 @@ void nsys__close(struct nsys *n)
 	array_free(&n->procs);
 	array_free(&n->devices);
 	array_free(&n->gpus);
+	array_free(&n->nodes);
 	array_free(&n->syncs);
 	array_free(&n->domains);
 	array_free(&n->ranges);
 	array_free(&n->calls);
 	array_free(&n->works);
 	array_free(&n->string_values);
+	idmap__free(&n->event_syncs);
+	idmap__free(&n->event_streams);
+	idmap__free(&n->node_ids);
 	idmap__free(&n->sample_ids);
 	idmap__free(&n->thread_names);
 	idmap__free(&n->work_ids);
@@ -954,6 +1066,76 @@ static void nsys_importer__calls(struct nsys_importer *i)
 			import__refused(i->im, nsys_importer__proc(i, c->proc), c->correlation_id,
 					c->result);
 	}
+}
+
+/* ---- nodes of graphs ---------------------------------------------------------------------------- */
+
+static int call__by_thread(const void *a, const void *b, void *ctx)
+{
+	const struct nsys_call *calls = ctx;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return cmp3(calls[i].tid, calls[k].tid) ?: cmp3(i, k);
+}
+
+/*
+ * nsys__call_at - find the call that a thread was in, the outermost one
+ * @order: all calls, by thread and time
+ *
+ * Return: NO_INDEX if it was in none.
+ */
+static uint32_t nsys__call_at(const struct nsys *n, const uint32_t *order, uint64_t tid,
+			      uint64_t time_ns)
+{
+	enum { NESTED_MAX = 64 };	/* of calls that have begun and ended in the one sought */
+	size_t lo = 0, hi = n->calls.nr, mid, nr;
+	const struct nsys_call *c;
+	uint32_t found = NO_INDEX;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		c = &n->calls.v[order[mid]];
+		if (c->tid < tid || (c->tid == tid && c->start_ns <= time_ns))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (nr = 0; lo && nr < NESTED_MAX && n->calls.v[order[lo - 1]].tid == tid; lo--, nr++)
+		if (n->calls.v[order[lo - 1]].end_ns >= time_ns)
+			found = order[lo - 1];
+	return found;
+}
+
+static int nsys_importer__nodes(struct nsys_importer *i)
+{
+	struct nsys *n = i->n;
+	uint32_t *order = calloc(n->calls.nr + 1, sizeof(*order));
+	uint32_t k, call;
+
+	for (k = 0; order && k < n->calls.nr; k++)
+		order[k] = k;
+	if (order && n->nodes.nr)
+		qsort_r(order, n->calls.nr, sizeof(*order), call__by_thread, n->calls.v);
+	for (k = 0; order && k < n->nodes.nr && !i->im->err; k++) {
+		const struct nsys_node *node = &n->nodes.v[k];
+		uint32_t proc = nsys_importer__proc(i, node->proc);
+		const struct nsys_call *c;
+		bool launch;
+
+		if (node->original) {
+			import__graph_clone(i->im, proc, node->id, node->original);
+			continue;
+		}
+		call = nsys__call_at(n, order, node->tid, node->time_ns);
+		c = call == NO_INDEX ? NULL : &n->calls.v[call];
+		launch = c && cuda_api__kind(c->name, strlen(c->name)) != CALL_OTHER;
+		import__graph_node(i->im, proc, node->time_ns, node->id,
+				   launch ? c->correlation_id : 0,
+				   c ? nsys_importer__path(i, c) : 0,
+				   nsys_importer__thread(i, node->tid, node->proc));
+	}
+	free(order);
+	return order ? i->im->err : -ENOMEM;
 }
 
 /* ---- ranges ------------------------------------------------------------------------------------- */
@@ -1229,6 +1411,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.bytes = from->bytes,
 			.copy_kind = from->copy_kind,
 			.graph_id = from->graph_id,
+			.graph_node_id = from->graph_node_id,
 		};
 
 		/* There are several processes, and nothing says which one this belongs to. */
@@ -1388,6 +1571,9 @@ int nsys__import(struct nsys *n, struct import *im)
 	err = im->err ?: nsys_importer__ranges(&i);
 	if (!err) {
 		nsys_importer__calls(&i);
+		err = nsys_importer__nodes(&i);
+	}
+	if (!err) {
 		nsys_importer__waits(&i);
 		nsys_importer__api(&i);
 		nsys_importer__devices(&i);

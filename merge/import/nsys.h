@@ -46,6 +46,7 @@ struct nsys_work {
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static and dynamic */
 	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
+	uint64_t graph_node_id;		/* 0: none */
 	uint32_t next;			/* of the same call */
 	uint32_t first_region, nr_regions;	/* in regions */
 };
@@ -89,6 +90,14 @@ struct nsys_sync {			/* a thread waited for the device */
 	uint32_t correlation_id;
 	uint32_t context, stream;
 	bool of_stream;
+};
+
+struct nsys_node {			/* of a CUDA graph, made or copied */
+	uint64_t time_ns;
+	uint64_t tid;			/* globalTid */
+	uint64_t id;
+	uint64_t original;		/* what it is a copy of; 0: it was made */
+	uint32_t proc;
 };
 
 struct nsys_gpu {
@@ -139,6 +148,7 @@ struct nsys {
 	ARRAY(struct nsys_range) ranges;
 	ARRAY(struct nsys_domain) domains;
 	ARRAY(struct nsys_sync) syncs;
+	ARRAY(struct nsys_node) nodes;
 	ARRAY(struct nsys_gpu) gpus;
 	ARRAY(struct nsys_device) devices;
 	const char *host;		/* or NULL */
@@ -153,6 +163,10 @@ struct nsys {
 	struct idmap call_ids;		/* (process, correlation id): its outermost call */
 	struct idmap work_ids;		/* (process, correlation id): its first work */
 	struct idmap sample_ids;
+	struct idmap node_ids;		/* of those in nodes */
+	struct idmap event_streams;	/* (process, event): the stream that it was recorded on, or
+					 * NO_INDEX if there are several */
+	struct idmap event_syncs;	/* (process, id of a recording of an event): its stream */
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
 	uint64_t nr_strange;		/* rows with impossible values */
