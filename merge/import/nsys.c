@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "import/nsys.h"
+#include "import/nsys_importer.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/gputrace.h"
-#include "import/nest.h"
 #include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* the longest name */
@@ -57,16 +55,8 @@ static bool nsys__has_column(struct nsys *n, const char *table, const char *colu
 	return status == SQLITE_OK;
 }
 
-/*
- * nsys__select - select all rows of a table
- * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
- *	     @nr_needed
- * @order: ORDER BY, or ""
- *
- * Return: 0, with *@stmt NULL if there is no such table; or -errno.
- */
-static int nsys__select(struct nsys *n, const char *table, const char *columns,
-			unsigned int nr_needed, const char *order, sqlite3_stmt **stmt)
+int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
+		 const char *order, sqlite3_stmt **stmt)
 {
 	char *copy = strdup(columns), *sql = NULL, *name, *rest = NULL;
 	unsigned int nr = 0;
@@ -107,8 +97,7 @@ out:
 	return err;
 }
 
-/* Return: whether there is another row; at the end *@err is 0 or the error. */
-static bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
+bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
 {
 	int status;
 
@@ -172,8 +161,7 @@ static int nsys__read_strings(struct nsys *n)
 	return err;
 }
 
-/* Return: the string that a column refers to, or NULL. */
-static const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i)
+const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i)
 {
 	uint32_t idx;
 
@@ -183,8 +171,7 @@ static const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i)
 	return n->string_values.v[idx];
 }
 
-/* Finds the process of a globalTid or globalPid. */
-static int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc)
+int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc)
 {
 	struct nsys_proc new = { .id = global >> PROC_SHIFT };
 	int err;
@@ -421,9 +408,10 @@ static void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mod
 	f->kernel = kernel_mode && sqlite3_column_int64(stmt, kernel_mode);
 }
 
-static int nsys__read_chains(struct nsys *n)
+/* Reads the call chains of CUDA's calls, or of the system's. */
+static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *chains,
+			     nsys_frames_t *frames, struct idmap *ids)
 {
-	static const char table[] = "CUDA_CALLCHAINS";
 	struct nsys_chain *chain = NULL;
 	sqlite3_stmt *stmt;
 	int err;
@@ -436,19 +424,19 @@ static int nsys__read_chains(struct nsys *n)
 
 		nsys__frame(n, stmt, 0, &frame);
 		if (!chain || chain->id != id) {
-			struct nsys_chain new = { .id = id, .first = n->frames.nr };
+			struct nsys_chain new = { .id = id, .first = frames->nr };
 
-			err = idmap__put(&n->chain_ids, id, n->chains.nr);
+			err = idmap__put(ids, id, chains->nr);
 			if (!err)
-				err = array_push(&n->chains, new);
+				err = array_push(chains, new);
 			if (err)
 				break;
-			chain = &n->chains.v[n->chains.nr - 1];
+			chain = &chains->v[chains->nr - 1];
 		}
 		if (chain->nr == FRAMES_MAX)
 			continue;
 		chain->nr++;
-		err = array_push(&n->frames, frame);
+		err = array_push(frames, frame);
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -476,6 +464,8 @@ static int nsys__read_calls(struct nsys *n)
 		if (!column__is_null(stmt, 5))
 			idmap__get(&n->chain_ids, sqlite3_column_int64(stmt, 5), &c.callchain);
 		err = nsys__proc(n, c.tid, &c.proc);
+		if (!err)
+			n->procs.v[c.proc].traced = true;
 		key = ID_KEY(c.proc, c.correlation_id);
 		/* Calls are in order of time, so a call comes before those that it makes. */
 		if (!err && c.correlation_id && !idmap__get(&n->call_ids, key, &other))
@@ -807,7 +797,13 @@ static int nsys__read(struct nsys *n)
 	if (!err)
 		err = nsys__read_names(n);
 	if (!err)
-		err = nsys__read_chains(n);
+		err = nsys__read_chains(n, "CUDA_CALLCHAINS", &n->chains, &n->frames,
+					&n->chain_ids);
+	if (!err && nsys__has_table(n, "SCHED_EVENTS"))
+		err = nsys__read_chains(n, "OSRT_CALLCHAINS", &n->os_chains, &n->os_frames,
+					&n->os_chain_ids);
+	if (!err && n->no_memory)
+		err = -ENOMEM;
 	if (!err)
 		err = nsys__read_calls(n);
 	if (!err)
@@ -899,6 +895,8 @@ void nsys__close(struct nsys *n)
 	array_free(&n->regions);
 	array_free(&n->frames);
 	array_free(&n->chains);
+	array_free(&n->os_frames);
+	array_free(&n->os_chains);
 	array_free(&n->procs);
 	array_free(&n->devices);
 	array_free(&n->gpus);
@@ -917,6 +915,7 @@ void nsys__close(struct nsys *n)
 	idmap__free(&n->work_ids);
 	idmap__free(&n->call_ids);
 	idmap__free(&n->chain_ids);
+	idmap__free(&n->os_chain_ids);
 	idmap__free(&n->proc_ids);
 	idmap__free(&n->string_ids);
 	strpool__free(&n->strings);
@@ -966,24 +965,12 @@ static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
 	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
 }
 
-struct nsys_importer {
-	struct nsys *n;
-	struct import *im;
-	struct idmap threads;		/* globalTid: thread of the recording */
-	struct idmap paths;		/* interned description of a path: path */
-	ARRAY(struct span) names;
-	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep(); ... */
-	struct idmap sweep_ids;		/* ... their numbers by globalTid */
-	struct paths range_paths;
-};
-
-static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
+uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
 {
 	return i->n->procs.v[proc].import_proc;
 }
 
-/* Return: the thread of a globalTid. */
-static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc)
+uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc)
 {
 	const char *name = nsys__thread_name(i->n, tid, proc);
 	uint32_t thread;
@@ -999,9 +986,7 @@ static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uin
 	return thread;
 }
 
-/* Puts frames, given innermost first, into i->names, root first. */
-static void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames,
-				 uint32_t nr)
+void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr)
 {
 	const char *name;
 	int err = 0;
@@ -1078,45 +1063,49 @@ static int call__by_thread(const void *a, const void *b, void *ctx)
 	return cmp3(calls[i].tid, calls[k].tid) ?: cmp3(i, k);
 }
 
-/*
- * nsys__call_at - find the call that a thread was in, the outermost one
- * @order: all calls, by thread and time
- *
- * Return: NO_INDEX if it was in none.
- */
-static uint32_t nsys__call_at(const struct nsys *n, const uint32_t *order, uint64_t tid,
-			      uint64_t time_ns)
+static int nsys_importer__order_calls(struct nsys_importer *i)
 {
-	enum { NESTED_MAX = 64 };	/* of calls that have begun and ended in the one sought */
+	struct nsys *n = i->n;
+	uint32_t k;
+
+	i->calls = calloc(n->calls.nr + 1, sizeof(*i->calls));
+	if (!i->calls)
+		return -ENOMEM;
+	for (k = 0; k < n->calls.nr; k++)
+		i->calls[k] = k;
+	if (n->calls.nr)
+		array__sort(i->calls, n->calls.nr, sizeof(*i->calls), call__by_thread, n->calls.v);
+	return 0;
+}
+
+uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
+{
+	enum { NESTED_MAX = 64 };	/* calls that have begun and ended in the one sought */
+	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
 	uint32_t found = NO_INDEX;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		c = &n->calls.v[order[mid]];
+		c = &n->calls.v[i->calls[mid]];
 		if (c->tid < tid || (c->tid == tid && c->start_ns <= time_ns))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (nr = 0; lo && nr < NESTED_MAX && n->calls.v[order[lo - 1]].tid == tid; lo--, nr++)
-		if (n->calls.v[order[lo - 1]].end_ns >= time_ns)
-			found = order[lo - 1];
+	for (nr = 0; lo && nr < NESTED_MAX && n->calls.v[i->calls[lo - 1]].tid == tid; lo--, nr++)
+		if (n->calls.v[i->calls[lo - 1]].end_ns >= time_ns)
+			found = i->calls[lo - 1];
 	return found;
 }
 
 static int nsys_importer__nodes(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
-	uint32_t *order = calloc(n->calls.nr + 1, sizeof(*order));
 	uint32_t k, call;
 
-	for (k = 0; order && k < n->calls.nr; k++)
-		order[k] = k;
-	if (order && n->nodes.nr)
-		qsort_r(order, n->calls.nr, sizeof(*order), call__by_thread, n->calls.v);
-	for (k = 0; order && k < n->nodes.nr && !i->im->err; k++) {
+	for (k = 0; k < n->nodes.nr && !i->im->err; k++) {
 		const struct nsys_node *node = &n->nodes.v[k];
 		uint32_t proc = nsys_importer__proc(i, node->proc);
 		const struct nsys_call *c;
@@ -1126,7 +1115,7 @@ static int nsys_importer__nodes(struct nsys_importer *i)
 			import__graph_clone(i->im, proc, node->id, node->original);
 			continue;
 		}
-		call = nsys__call_at(n, order, node->tid, node->time_ns);
+		call = nsys_importer__call_at(i, node->tid, node->time_ns);
 		c = call == NO_INDEX ? NULL : &n->calls.v[call];
 		launch = c && cuda_api__kind(c->name, strlen(c->name)) != CALL_OTHER;
 		import__graph_node(i->im, proc, node->time_ns, node->id,
@@ -1134,8 +1123,7 @@ static int nsys_importer__nodes(struct nsys_importer *i)
 				   c ? nsys_importer__path(i, c) : 0,
 				   nsys_importer__thread(i, node->tid, node->proc));
 	}
-	free(order);
-	return order ? i->im->err : -ENOMEM;
+	return i->im->err;
 }
 
 /* ---- ranges ------------------------------------------------------------------------------------- */
@@ -1568,7 +1556,7 @@ int nsys__import(struct nsys *n, struct import *im)
 
 		p->import_proc = import__process(im, PID(p->id), p->name ?: "", 0);
 	}
-	err = im->err ?: nsys_importer__ranges(&i);
+	err = im->err ?: nsys_importer__order_calls(&i) ?: nsys_importer__ranges(&i);
 	if (!err) {
 		nsys_importer__calls(&i);
 		err = nsys_importer__nodes(&i);
@@ -1578,8 +1566,9 @@ int nsys__import(struct nsys *n, struct import *im)
 		nsys_importer__api(&i);
 		nsys_importer__devices(&i);
 		nsys_importer__works(&i);
-		err = im->err ?: nsys_importer__samples(&i);
+		err = im->err ?: nsys_importer__samples(&i) ?: nsys_importer__switches(&i);
 	}
+	free(i.calls);
 	paths__free(&i.range_paths);
 	idmap__free(&i.sweep_ids);
 	array_free(&i.sweep_tids);

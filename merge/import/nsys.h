@@ -116,6 +116,7 @@ struct nsys_proc {
 	const char *name;
 	uint32_t device, nr_devices;	/* a device that its kernels ran on; how many, at most 2 */
 	uint32_t import_proc;
+	bool traced;			/* it has calls of CUDA's API */
 };
 
 struct nsys_chain {
@@ -128,6 +129,9 @@ struct nsys_frame {
 	bool unresolved;
 	bool kernel;
 };
+
+typedef ARRAY(struct nsys_chain) nsys_chains_t;
+typedef ARRAY(struct nsys_frame) nsys_frames_t;
 
 struct nsys_sample {			/* of a CPU */
 	uint64_t time_ns;
@@ -154,12 +158,12 @@ struct nsys {
 	const char *host;		/* or NULL */
 	uint64_t epoch_ns;		/* when time was 0, since 1970; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	ARRAY(struct nsys_chain) chains;
-	ARRAY(struct nsys_frame) frames;
+	nsys_chains_t chains, os_chains;	/* of CUDA's calls, of the system's ... */
+	nsys_frames_t frames, os_frames;	/* ... and their frames */
 	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
-	struct idmap chain_ids;
+	struct idmap chain_ids, os_chain_ids;
 	struct idmap call_ids;		/* (process, correlation id): its outermost call */
 	struct idmap work_ids;		/* (process, correlation id): its first work */
 	struct idmap sample_ids;

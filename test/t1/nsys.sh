@@ -450,6 +450,65 @@ is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch
 like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
 	"captured launches are not missing their work"
 
+# ---- context switches, and why threads waited
+
+# The thread runs 100 to 1100 ns, waits for a lock with a stack until 1600, runs until 2000, sleeps until
+# 2300 in a call without a stack, runs until 3000, waits in a call of CUDA's until 3500, runs until 4000,
+# is off until 4250 in no call at all, and runs until 5000. Others are of no interest.
+{
+	schema
+	cat <<END
+INSERT INTO StringIds VALUES (50, 'pthread_cond_wait'), (51, 'usleep'), (52, 'wait_for_batch'),
+	(53, '[NSys Comms]'), (54, 'cudaStreamSynchronize_v3020'), (55, 'poll');
+CREATE TABLE SCHED_EVENTS (start INTEGER NOT NULL, cpu INTEGER NOT NULL, isSchedIn INTEGER NOT NULL,
+	globalTid INTEGER);
+INSERT INTO SCHED_EVENTS VALUES (100, 1, 1, $((P1 + 101))), (1100, 1, 0, $((P1 + 101))),
+	(1600, 1, 1, $((P1 + 101))), (2000, 1, 0, $((P1 + 101))), (2300, 2, 1, $((P1 + 101))),
+	(3000, 2, 0, $((P1 + 101))), (3500, 2, 1, $((P1 + 101))), (4000, 2, 0, $((P1 + 101))),
+	(4250, 2, 1, $((P1 + 101))), (5000, 2, 0, $((P1 + 101))),
+	(100, 3, 1, $((P1 + 199))), (9000, 3, 0, $((P1 + 199))),
+	(100, 3, 1, $((P3 + 301))), (9000, 3, 0, $((P3 + 301))), (-5, 3, 0, $((P1 + 101))),
+	(700, 3, 0, NULL);
+CREATE TABLE OSRT_API (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL,
+	globalTid INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER,
+	callchainId INTEGER NOT NULL);
+INSERT INTO OSRT_API VALUES (1050, 1650, 27, $((P1 + 101)), 50, 0, 0, 1),
+	(1990, 2310, 27, $((P1 + 101)), 51, 0, 0, 0), (1090, 1095, 27, $((P1 + 101)), 55, 0, 1, 0),
+	(2950, 3510, 27, $((P1 + 101)), 55, 0, 0, 0), (1000, 9000, 27, $((P1 + 102)), 55, 0, 0, 1);
+CREATE TABLE OSRT_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL,
+	unresolved INTEGER, stackDepth INTEGER NOT NULL);
+INSERT INTO OSRT_CALLCHAINS VALUES (1, 52, 10, 0, 0), (1, 8, 10, 0, 1);
+CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);
+INSERT INTO ThreadNames VALUES (14, 1, $((P1 + 101))), (53, 1, $((P1 + 199)));
+END
+	call 200 250 $((P1 + 101)) 1 1 NULL
+	kernel 300 400 0 7 1 $P1
+	call 2900 3600 $((P1 + 101)) 2 54 NULL
+} >switches.sql
+"$sqlite" switches.sqlite <switches.sql
+xpumerge --nsys switches.sqlite -f folded --unit ns -o out.folded 2>log
+is $? 0 "context switches: status"
+cat >expected <<'END'
+worker;[no stack];[Off_CPU]sleep 300
+worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
+worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
+END
+sort out.folded | diff expected - >diff
+ok $? "a thread is off the CPU between context switches; the call that it is in tells why and where" ||
+	diag "$(cat diff log)"
+xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
+is "$(python3 -c 'import csv
+for r in csv.DictReader(open("out")):
+    print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
+	"101 {'life_ns': 4900, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 750} 5" \
+	"the account of its life" || diag "$(cat out)"
+grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
+sed -i '/^	globalTid INTEGER);$/d' none.sql
+"$sqlite" none.sqlite <none.sql 2>log
+xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
+is "$(cat out.folded)" "worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
+	"without context switches, calls that may run are no time off the CPU" || diag "$(cat log)"
+
 # ---- files that are not right
 
 fails() {		# NAME REGEX ARGS...
