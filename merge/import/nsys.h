@@ -22,7 +22,13 @@
 #include "import/import.h"
 #include "util.h"
 
+#define NSYS_FRAMES_MAX		4096
+#define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
+#define NSYS_TID(global)	((uint32_t)((global) & 0xffffff))
+#define NSYS_PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
+
 struct sqlite3;
+struct sqlite3_stmt;
 
 enum nsys_activity {
 	NSYS_KERNEL	= 1 << 0,
@@ -206,6 +212,32 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 /* Reads an export in memory: @size bytes at @buf. */
 int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs);
 void nsys__close(struct nsys *n);
+
+/* ---- for the import ------------------------------------------------------------------------------ */
+
+/**
+ * nsys__select - select all rows of a table
+ * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
+ *	     @nr_needed
+ * @order: ORDER BY, or ""
+ *
+ * Return: 0, with *@stmt NULL if there is no such table; or -errno.
+ */
+int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
+		 const char *order, struct sqlite3_stmt **stmt);
+
+/* Return: whether there is another row; at the end *@err is 0 or the error. */
+bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, int *err);
+
+/* Return: the string that a column refers to, or NULL. */
+const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
+
+/* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
+int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
+
+/* Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its column, or 0. */
+void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
+		 struct nsys_frame *f);
 
 /* Imports the whole export into @im. Return: 0 or -ENOMEM. */
 int nsys__import(struct nsys *n, struct import *im);

@@ -3,7 +3,6 @@
 #ifndef MERGE_NSYS_IMPORTER_H
 #define MERGE_NSYS_IMPORTER_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,26 +22,6 @@ struct nsys_importer {
 	struct paths range_paths;
 	uint32_t *calls;		/* all calls, by thread and time */
 };
-
-/**
- * nsys__select - select all rows of a table
- * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
- *	     @nr_needed
- * @order: ORDER BY, or ""
- *
- * Return: 0, with *@stmt NULL if there is no such table; or -errno.
- */
-int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
-		 const char *order, sqlite3_stmt **stmt);
-
-/* Return: whether there is another row; at the end *@err is 0 or the error. */
-bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err);
-
-/* Return: the string that a column refers to, or NULL. */
-const char *nsys__string(const struct nsys *n, sqlite3_stmt *stmt, int i);
-
-/* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
-int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
 /* Return: the CUDA call that a thread was in, the outermost one; NO_INDEX if it was in none. */
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns);

@@ -10,6 +10,7 @@
 #include "import/nsys_importer.h"
 
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
