@@ -235,7 +235,10 @@ const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i)
 /* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
 int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
-/* Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its column, or 0. */
+/*
+ * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its column,
+ * or 0.
+ */
 void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
 		 struct nsys_frame *f);
 

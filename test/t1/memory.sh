@@ -148,9 +148,8 @@ holds() {
 NR=100000
 names $NR 1 >same.json
 xpumerge --gpu same.json -o same.data 2>/dev/null
-for f in names same; do
-	sqlite $NR $([ $f = same ]; echo $((!$?))) | "$XPU_BUILD/gen_sqlite" $f.sqlite
-done
+sqlite $NR 0 | "$XPU_BUILD/gen_sqlite" names.sqlite
+sqlite $NR 1 | "$XPU_BUILD/gen_sqlite" same.sqlite
 for format in text folded html pprof chrome pftrace perf stacks; do
 	holds "a recording as $format" NAMES.data -f $format
 done
