@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,8 @@
 
 /* A process that reads a file of a few bytes needs this much. */
 #define LEAST_BYTES	(32ull << 20)
+
+#define LARGE_BYTES	(1 << 20)
 
 /* ---- what is free --------------------------------------------------------------------------- */
 
@@ -198,6 +201,12 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes)
 		l->bytes = min_t(uint64_t, bytes, may);
 	}
 	set_limit(l->bytes);
+}
+
+void memory__map_large(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);
 }
 
 /* "512M", "11.7G" */

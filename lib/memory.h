@@ -34,6 +34,13 @@ uint64_t memory__free(const char *root);
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
+ * Has the C library map each large piece of memory by itself, so that what is freed goes back to the
+ * kernel, and what grows is not copied. Otherwise it stops to do so for pieces that are as large as one
+ * that was freed.
+ */
+void memory__map_large(void);
+
+/*
  * Return: the text of an error, a negative errno. -ENOMEM lifts the limit, so that the message can
  * be printed and everything cleaned up.
  */

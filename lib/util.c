@@ -21,14 +21,13 @@ bool has_suffix(const char *s, const char *suffix)
 
 void *huge__alloc(size_t bytes)
 {
-	size_t padded = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
 	void *p;
 
-	if (bytes < HUGE_BYTES || padded < bytes)
+	if (bytes < HUGE_BYTES)
 		return malloc(bytes);
-	p = aligned_alloc(HUGE_BYTES, padded);
-	if (p)
-		madvise(p, padded, MADV_HUGEPAGE);
+	if (posix_memalign(&p, HUGE_BYTES, bytes))
+		return NULL;
+	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* the rest is in small pages */
 	return p;
 }
 
@@ -170,8 +169,8 @@ static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s
 {
 	size_t i;
 
-	for (i = hash;; i++) {
-		struct strpool_slot *slot = &p->slots[i & (p->nr_slots - 1)];
+	for (i = slots__home(hash, p->nr_slots);; i = slots__next(i, p->nr_slots)) {
+		struct strpool_slot *slot = &p->slots[i];
 
 		if (!slot->s ||
 		    (slot->hash == hash && slot->len == len && !memcmp(slot->s, s, len)))
@@ -184,7 +183,7 @@ static int strpool__grow(struct strpool *p)
 	struct strpool old = *p;
 	size_t i, k;
 
-	p->nr_slots = old.nr_slots ? old.nr_slots * 2 : 64;
+	p->nr_slots = slots__more(old.nr_slots);
 	p->slots = huge__zalloc(p->nr_slots, sizeof(*p->slots));
 	if (!p->slots) {
 		*p = old;
@@ -194,9 +193,10 @@ static int strpool__grow(struct strpool *p)
 		if (!old.slots[i].s)
 			continue;
 		/* All strings in the pool differ, so none need be compared. */
-		for (k = old.slots[i].hash; p->slots[k & (p->nr_slots - 1)].s; k++)
-			;
-		p->slots[k & (p->nr_slots - 1)] = old.slots[i];
+		k = slots__home(old.slots[i].hash, p->nr_slots);
+		while (p->slots[k].s)
+			k = slots__next(k, p->nr_slots);
+		p->slots[k] = old.slots[i];
 	}
 	free(old.slots);
 	return 0;
@@ -209,7 +209,7 @@ const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 	uint32_t id = p->nr;
 	char *copy;
 
-	if (len > INT32_MAX || (p->nr >= p->nr_slots / 2 && strpool__grow(p)))
+	if (len > INT32_MAX || (slots__full(p->nr, p->nr_slots) && strpool__grow(p)))
 		return NULL;
 	slot = strpool__slot(p, s, len, hash);
 	if (slot->s)
@@ -253,11 +253,11 @@ void strpool__free(struct strpool *p)
 
 static void idmap__insert(struct idmap *m, uint64_t key, uint32_t value)
 {
-	size_t i = idmap__hash(m, key);
+	size_t i = idmap__home(m, key);
 
-	while (m->slots[i & (m->nr_slots - 1)].used)
-		i++;
-	m->slots[i & (m->nr_slots - 1)] = (struct idmap_slot){ key, value, 1 };
+	while (m->slots[i].used)
+		i = slots__next(i, m->nr_slots);
+	m->slots[i] = (struct idmap_slot){ key, value, 1 };
 }
 
 int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
@@ -265,8 +265,8 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 	struct idmap old = *m;
 	size_t i;
 
-	if (m->nr >= m->nr_slots / 2) {
-		m->nr_slots = old.nr_slots ? old.nr_slots * 2 : 16;
+	if (slots__full(m->nr, m->nr_slots)) {
+		m->nr_slots = slots__more(old.nr_slots);
 		m->secret = secret();
 		m->slots = huge__zalloc(m->nr_slots, sizeof(*m->slots));
 		if (!m->slots) {
@@ -281,6 +281,18 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value)
 	idmap__insert(m, key, value);
 	m->nr++;
 	return 0;
+}
+
+uint32_t *idmap__find(const struct idmap *m, uint64_t key)
+{
+	size_t i;
+
+	if (!m->nr_slots)
+		return NULL;
+	for (i = idmap__home(m, key); m->slots[i].used; i = slots__next(i, m->nr_slots))
+		if (m->slots[i].key == key)
+			return &m->slots[i].value;
+	return NULL;
 }
 
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value)
@@ -298,15 +310,54 @@ void idmap__free(struct idmap *m)
 	memset(m, 0, sizeof(*m));
 }
 
+/* ---- ids of processes' things ---------------------------------------------------------------- */
+
+/* So many ids may be missing in a list: threads that define things at a time send them in any order. */
+#define IDS_GAP		16
+
+int ids__add(struct ids *ids, uint32_t proc, uint32_t id, uint32_t index)
+{
+	static const struct ids_list none;
+	struct ids_list *list;
+	uint32_t known;
+	int err = 0;
+
+	if (ids__get(ids, proc, id, &known))
+		return 0;
+	while (!err && ids->lists.nr <= proc)
+		err = array_push(&ids->lists, none);
+	if (err)
+		return err;
+	list = &ids->lists.v[proc];
+	if (id > list->nr + IDS_GAP)
+		return idmap__add(&ids->rest, ID_KEY(proc, id), index);
+	while (!err && list->nr < id)
+		err = array_push(list, NO_INDEX);
+	if (err)
+		return err;
+	list->v[id - 1] = index;
+	return 1;
+}
+
+void ids__free(struct ids *ids)
+{
+	size_t i;
+
+	for (i = 0; i < ids->lists.nr; i++)
+		array_free(&ids->lists.v[i]);
+	array_free(&ids->lists);
+	idmap__free(&ids->rest);
+}
+
 /* ---- hash index ----------------------------------------------------------------------------- */
 
 static void hashes__insert(struct hashes *h, struct hashes_slot new)
 {
-	size_t i = new.hash;
+	size_t i = slots__home(new.hash, h->nr_slots);
 
-	while (h->slots[i & (h->nr_slots - 1)].index != NO_INDEX)
-		i++;
-	h->slots[i & (h->nr_slots - 1)] = new;
+	while (h->slots[i].index != NO_INDEX)
+		i = slots__next(i, h->nr_slots);
+	h->slots[i] = new;
 }
 
 static int hashes__grow(struct hashes *h)
@@ -314,7 +365,7 @@ static int hashes__grow(struct hashes *h)
 	struct hashes old = *h;
 	size_t i;
 
-	h->nr_slots = old.nr_slots ? old.nr_slots * 2 : 64;
+	h->nr_slots = slots__more(old.nr_slots);
 	h->slots = huge__alloc(h->nr_slots * sizeof(*h->slots));
 	if (!h->slots) {
 		*h = old;
@@ -330,7 +381,7 @@ static int hashes__grow(struct hashes *h)
 
 int hashes__add(struct hashes *h, uint32_t hash, uint32_t index)
 {
-	int err = h->nr < h->nr_slots / 2 ? 0 : hashes__grow(h);
+	int err = slots__full(h->nr, h->nr_slots) ? hashes__grow(h) : 0;
 
 	if (err)
 		return err;

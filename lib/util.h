@@ -83,6 +83,37 @@ struct arena {
 void *arena__alloc(struct arena *a, size_t size);
 void arena__free(struct arena *a);
 
+/* ---- hash tables ---------------------------------------------------------------------------- */
+
+/*
+ * Tables of open addressing are between 3/5 and 3/4 full once they are large: there may be a million
+ * names, each with a place in several of them.
+ */
+static inline bool slots__full(size_t nr, size_t nr_slots)
+{
+	return nr >= nr_slots / 4 * 3;
+}
+
+/* Return: the number of slots of a table that follows a full one of @nr_slots. */
+static inline size_t slots__more(size_t nr_slots)
+{
+	return nr_slots < 4096 ? max_t(size_t, 2 * nr_slots, 16) : nr_slots / 4 * 5;
+}
+
+/*
+ * Return: the slot where the search for a hash begins. A larger table has the slots in the order of
+ * the hashes, too, so that it is filled from one end to the other.
+ */
+static inline size_t slots__home(uint32_t hash, size_t nr_slots)
+{
+	return (uint64_t)hash * nr_slots >> 32;
+}
+
+static inline size_t slots__next(size_t i, size_t nr_slots)
+{
+	return i + 1 < nr_slots ? i + 1 : 0;
+}
+
 /* ---- interned strings ----------------------------------------------------------------------- */
 
 struct strpool_slot;
@@ -90,7 +121,7 @@ struct strpool_slot;
 /* One copy of each distinct string: equal strings are equal pointers. Zero it to start. */
 struct strpool {
 	struct strpool_slot *slots;	/* open addressing: a look-up meets little memory */
-	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr_slots;
 	size_t nr;
 	struct arena arena;
 };
@@ -128,7 +159,7 @@ struct idmap_slot {
  */
 struct idmap {
 	struct idmap_slot *slots;
-	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr_slots;
 	size_t nr;
 	uint64_t secret;		/* differs in each run; set once there are slots */
 };
@@ -136,11 +167,11 @@ struct idmap {
 /* Makes one id of two 32-bit ids; for ids of a process, the upper half is the process's index. */
 #define ID_KEY(high, low)	((uint64_t)(high) << 32 | (low))
 
-static inline uint64_t idmap__hash(const struct idmap *m, uint64_t key)
+static inline size_t idmap__home(const struct idmap *m, uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ m->secret) * 0x9e3779b97f4a7c15ull;
 
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	return slots__home(((uint64_t)product ^ (uint64_t)(product >> 64)) >> 32, m->nr_slots);
 }
 
 /* Return: whether @key is there; sets *@value to its value. */
@@ -150,8 +181,8 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 
 	if (!m->nr_slots)
 		return false;
-	for (i = idmap__hash(m, key);; i++) {
-		const struct idmap_slot *slot = &m->slots[i & (m->nr_slots - 1)];
+	for (i = idmap__home(m, key);; i = slots__next(i, m->nr_slots)) {
+		const struct idmap_slot *slot = &m->slots[i];
 
 		if (!slot->used)
 			return false;
@@ -162,6 +193,9 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 	}
 }
 
+/* Return: the value of @key, to be changed, until the next one is put; NULL: it is not there. */
+uint32_t *idmap__find(const struct idmap *m, uint64_t key);
+
 /* Adds @key, which must not be there yet. Return: 0 or -ENOMEM. */
 int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 
@@ -169,13 +203,44 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
 void idmap__free(struct idmap *m);
 
+/* ---- ids of processes' things ---------------------------------------------------------------- */
+
+/*
+ * Ids that each process counts from 1 as it defines its things, to indices. They come from a file:
+ * ids that are not in order are kept, too, in more room. Zero it to start.
+ */
+struct ids_list {
+	uint32_t *v;			/* by id - 1; NO_INDEX: none, or in rest */
+	size_t nr, cap;
+};
+
+struct ids {
+	ARRAY(struct ids_list) lists;	/* by process */
+	struct idmap rest;
+};
+
+static inline bool ids__get(const struct ids *ids, uint32_t proc, uint32_t id, uint32_t *index)
+{
+	const struct ids_list *list = proc < ids->lists.nr ? &ids->lists.v[proc] : NULL;
+
+	if (list && id && id <= list->nr && list->v[id - 1] != NO_INDEX) {
+		*index = list->v[id - 1];
+		return true;
+	}
+	return idmap__get(&ids->rest, ID_KEY(proc, id), index);
+}
+
+/* Adds an id, which is not 0, unless it is there. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+int ids__add(struct ids *ids, uint32_t proc, uint32_t id, uint32_t index);
+void ids__free(struct ids *ids);
+
 /* ---- hash index ----------------------------------------------------------------------------- */
 
 /*
  * Finds elements of an array by the hash of what they are: the array has the keys, and here are only
  * the elements' indices. Zero it to start.
  *
- *	for (at = hash; hashes__next(&h, hash, &at, &i);)
+ *	for (at = HASHES_START; hashes__next(&h, hash, &at, &i);)
  *		if (v[i] is meant)
  *			...
  */
@@ -184,7 +249,7 @@ struct hashes {
 		uint32_t hash;
 		uint32_t index;		/* NO_INDEX: free */
 	} *slots;
-	size_t nr_slots;		/* 0 or a power of two */
+	size_t nr_slots;
 	size_t nr;
 };
 
@@ -197,18 +262,19 @@ static inline uint32_t hash__mix(uint64_t a, uint64_t b, uint64_t secret)
 	return (folded * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
+#define HASHES_START	SIZE_MAX
+
 /* Return: whether there is another element of that hash; *@index is set to it. */
 static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *at, uint32_t *index)
 {
-	const struct hashes_slot *slot;
+	size_t i = *at == HASHES_START ? slots__home(hash, h->nr_slots) : *at;
 
-	while (h->nr_slots) {
-		slot = &h->slots[(*at)++ & (h->nr_slots - 1)];
-		*index = slot->index;
-		if (slot->index == NO_INDEX)
-			return false;
-		if (slot->hash == hash)
-			return true;
+	for (; h->nr_slots && h->slots[i].index != NO_INDEX; i = slots__next(i, h->nr_slots)) {
+		if (h->slots[i].hash != hash)
+			continue;
+		*index = h->slots[i].index;
+		*at = slots__next(i, h->nr_slots);
+		return true;
 	}
 	return false;
 }

@@ -359,6 +359,7 @@ int main(int argc, char **argv)
 	int err, ret = EXIT_BAD;
 	size_t i, nr_files;
 
+	memory__map_large();
 	err = options__parse(&o, argc, argv);
 	if (err) {
 		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;

@@ -454,6 +454,25 @@ void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, 
 	PUT_NESTED(im, XPU_RECORD_REFUSED, 0, rec);
 }
 
+void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
+			uint32_t correlation_id, uint32_t path, uint32_t thread)
+{
+	struct xpu_record_graph_node rec = {
+		.time_ns = time_ns, .node_id = node_id, .proc_id = proc,
+		.correlation_id = correlation_id, .path_id = path, .thread_id = thread,
+	};
+
+	PUT(im, XPU_RECORD_GRAPH_NODE, 0, rec);
+}
+
+void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uint64_t original_id)
+{
+	struct xpu_record_graph_clone rec = { .node_id = node_id, .original_id = original_id };
+
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_GRAPH_CLONE, 0, rec);
+}
+
 /* ---- ranges and waits --------------------------------------------------------------------------- */
 
 /* Return: how many bytes of @s fit into @max bytes with a NUL. No character is cut in two. */

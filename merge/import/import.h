@@ -132,8 +132,18 @@ void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation
 void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
 
 /*
- * Makes an NVTX range, or something like it, within @parent, or 0. Each call makes another range,
- * so callers should remember the ids of ranges that they meet often. @domain may be "".
+ * A call made the node of a graph. @correlation_id: of the launch that was captured; 0: the call was
+ * no launch.
+ */
+void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
+			uint32_t correlation_id, uint32_t path, uint32_t thread);
+
+/* A node is the copy of another one, in a graph that was instantiated or cloned. */
+void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uint64_t original_id);
+
+/*
+ * An NVTX range, or what is like one, opened within @parent, or 0. Each call makes another one, so a
+ * caller that meets one often remembers its id. @domain may be "".
  */
 uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
 		       struct span domain);

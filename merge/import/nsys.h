@@ -22,7 +22,13 @@
 #include "import/import.h"
 #include "util.h"
 
+#define NSYS_FRAMES_MAX		4096
+#define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
+#define NSYS_TID(global)	((uint32_t)((global) & 0xffffff))
+#define NSYS_PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
+
 struct sqlite3;
+struct sqlite3_stmt;
 
 enum nsys_activity {
 	NSYS_KERNEL	= 1 << 0,
@@ -44,11 +50,11 @@ struct nsys_work {
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
-	uint64_t shared_bytes;		/* static and dynamic shared memory */
-	uint32_t graph_id;		/* the graph that this is all work of, and no kernel; or
-					 * 0 */
-	uint32_t next;			/* index of the next work of the same call */
-	uint32_t first_region, nr_regions;	/* the call's ranges in regions */
+	uint64_t shared_bytes;		/* static and dynamic */
+	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
+	uint64_t graph_node_id;		/* 0: none */
+	uint32_t next;			/* of the same call */
+	uint32_t first_region, nr_regions;	/* in regions */
 };
 
 struct nsys_call {
@@ -92,6 +98,14 @@ struct nsys_sync {			/* a wait of a thread for the device */
 	bool of_stream;
 };
 
+struct nsys_node {			/* of a CUDA graph, made or copied */
+	uint64_t time_ns;
+	uint64_t tid;			/* globalTid */
+	uint64_t id;
+	uint64_t original;		/* what it is a copy of; 0: it was made */
+	uint32_t proc;
+};
+
 struct nsys_gpu {
 	uint64_t id;			/* the export's id */
 	const char *name;
@@ -109,6 +123,7 @@ struct nsys_proc {
 	uint32_t device, nr_devices;	/* a device that its kernels ran on; number of such
 					 * devices, at most 2 */
 	uint32_t import_proc;
+	bool traced;			/* it has calls of CUDA's API */
 };
 
 struct nsys_chain {
@@ -122,7 +137,10 @@ struct nsys_frame {
 	bool kernel;
 };
 
-struct nsys_sample {			/* a CPU sample */
+typedef ARRAY(struct nsys_chain) nsys_chains_t;
+typedef ARRAY(struct nsys_frame) nsys_frames_t;
+
+struct nsys_sample {			/* of a CPU */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint32_t cpu;
@@ -141,21 +159,26 @@ struct nsys {
 	ARRAY(struct nsys_range) ranges;
 	ARRAY(struct nsys_domain) domains;
 	ARRAY(struct nsys_sync) syncs;
+	ARRAY(struct nsys_node) nodes;
 	ARRAY(struct nsys_gpu) gpus;
 	ARRAY(struct nsys_device) devices;
 	const char *host;		/* or NULL */
 	uint64_t epoch_ns;		/* since 1970: the export's time 0; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	ARRAY(struct nsys_chain) chains;
-	ARRAY(struct nsys_frame) frames;
-	ARRAY(struct nsys_sample) samples;	/* in order of time */
+	nsys_chains_t chains, os_chains;	/* of CUDA's calls, of the system's ... */
+	nsys_frames_t frames, os_frames;	/* ... and their frames */
+	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
-	struct idmap chain_ids;
-	struct idmap call_ids;		/* from (process, correlation id) to its outermost call */
-	struct idmap work_ids;		/* from (process, correlation id) to its first work */
+	struct idmap chain_ids, os_chain_ids;
+	struct idmap call_ids;		/* (process, correlation id): its outermost call */
+	struct idmap work_ids;		/* (process, correlation id): its first work */
 	struct idmap sample_ids;
-	struct idmap thread_names;	/* from globalTid to a string */
+	struct idmap node_ids;		/* of those in nodes */
+	struct idmap event_streams;	/* (process, event): the stream that it was recorded on, or
+					 * NO_INDEX if there are several */
+	struct idmap event_syncs;	/* (process, id of a recording of an event): its stream */
+	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
 	uint64_t nr_strange;		/* rows with impossible values */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
@@ -191,6 +214,35 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 /* Reads an export in memory: @size bytes at @buf. */
 int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs);
 void nsys__close(struct nsys *n);
+
+/* ---- for the import ------------------------------------------------------------------------------ */
+
+/**
+ * nsys__select - select all rows of a table
+ * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
+ *	     @nr_needed
+ * @order: ORDER BY, or ""
+ *
+ * Return: 0, with *@stmt NULL if there is no such table; or -errno.
+ */
+int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
+		 const char *order, struct sqlite3_stmt **stmt);
+
+/* Return: whether there is another row; at the end *@err is 0 or the error. */
+bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, int *err);
+
+/* Return: the string that a column refers to, or NULL. */
+const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
+
+/* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
+int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
+
+/*
+ * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its column,
+ * or 0.
+ */
+void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
+		 struct nsys_frame *f);
 
 /* Imports the whole export into @im. Return: 0 or -ENOMEM. */
 int nsys__import(struct nsys *n, struct import *im);

@@ -17,10 +17,7 @@
 #include "json_out.h"
 #include "import/json.h"
 
-#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ranges own
-					 * no kernels */
-#define TID(global)	((uint32_t)((global) & 0xffffff))
-#define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
+#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
 
 struct nsys_event {
 	const char *pid, *tid;		/* interned names of the tracks */
@@ -256,7 +253,7 @@ static const char *nsys_events__proc(struct nsys_events *e, uint32_t proc)
 
 	if (p->nr_devices == 1)
 		return nsys_events__device(e, p->device);
-	return strpool__internf(&e->strings, "Process %" PRIu32, PID(p->id));
+	return strpool__internf(&e->strings, "Process %" PRIu32, NSYS_PID(p->id));
 }
 
 static int nsys_events__collect(struct nsys_events *e, uint32_t activities)
@@ -275,19 +272,19 @@ static int nsys_events__collect(struct nsys_events *e, uint32_t activities)
 			err = nsys_events__add(e, NSYS_NVTX, i,
 					       nsys_events__proc(e, n->ranges.v[i].proc),
 					       strpool__internf(&e->strings, "NVTX Thread %" PRIu32,
-								TID(n->ranges.v[i].tid)));
+								NSYS_TID(n->ranges.v[i].tid)));
 	for (i = 0; activities & NSYS_CUDA_API && i < n->calls.nr && !err; i++)
 		err = nsys_events__add(e, NSYS_CUDA_API, i,
 				       nsys_events__proc(e, n->calls.v[i].proc),
 				       strpool__internf(&e->strings, "CUDA API Thread %" PRIu32,
-							TID(n->calls.v[i].tid)));
+							NSYS_TID(n->calls.v[i].tid)));
 	for (i = 0; activities & NSYS_NVTX_KERNEL && i < e->projections.nr && !err; i++) {
 		const struct projection *p = &e->projections.v[i];
 
 		err = nsys_events__add(e, NSYS_NVTX_KERNEL, i, nsys_events__device(e, p->device),
 				       strpool__internf(&e->strings,
 							"NVTX Kernel Thread %" PRIu32,
-							TID(n->ranges.v[p->range].tid)));
+							NSYS_TID(n->ranges.v[p->range].tid)));
 	}
 	return err;
 }

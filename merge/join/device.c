@@ -202,35 +202,31 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint32_t name,
 			uint32_t *idx)
 {
-	static const struct kernel_leaf none = { NO_INDEX, NO_INDEX };
 	struct leaves *leaves = &p->model->leaves;
 	const struct found *f = p->found;
-	struct kernel_leaf *kernel;
 	const char *mangled;
 	uint32_t string;
 	char *pretty;
 	int err = 0;
 
-	if (!name || !idmap__get(&f->strings, ID_KEY(proc, name), &string)) {
+	if (!name || !ids__get(&f->strings, proc, name, &string)) {
 		p->sums->loss.bad_refs++;
 		return leaves__get(leaves, LEAF_KERNEL, gpu, UNKNOWN, idx);
 	}
 	while (!err && p->device.kernels.nr <= string)
-		err = array_push(&p->device.kernels, none);
+		err = array_push(&p->device.kernels, NO_INDEX);
 	if (err)
 		return err;
-	kernel = &p->device.kernels.v[string];
-	if (kernel->leaf == NO_INDEX || kernel->gpu != gpu) {
-		mangled = f->string_defs.v[string];
-		pretty = demangle(mangled);
-		err = leaves__get(leaves, LEAF_KERNEL, gpu, pretty ?: mangled, &kernel->leaf);
-		free(pretty);
-		if (err)
-			return err;
-		kernel->gpu = gpu;
-	}
-	*idx = kernel->leaf;
-	return 0;
+	*idx = p->device.kernels.v[string];
+	if (*idx != NO_INDEX && leaves->v[*idx].gpu == gpu)
+		return 0;
+	mangled = f->string_defs.v[string];
+	pretty = demangle(mangled);
+	err = leaves__get(leaves, LEAF_KERNEL, gpu, pretty ?: mangled, idx);
+	free(pretty);
+	if (!err)
+		p->device.kernels.v[string] = *idx;
+	return err;
 }
 
 static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)

@@ -117,9 +117,8 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	err = tell__sum(p, at.chain, at.comm, at.thread, leaf, &w);
 	if (err)
 		return err;
-	sums__add_more(p->sums, at.chain, at.comm, leaf, rec->nr - 1,
-			  xpu_ns_between(sum.max_ns, sum.sum_ns));
-	return tell_time(p, &at, at.time_ns, leaf,
+	err = sums__add_more(p->sums, rec->nr - 1, xpu_ns_between(sum.max_ns, sum.sum_ns));
+	return err ?: tell_time(p, &at, at.time_ns, leaf,
 				  max_t(uint64_t, sum.sum_ns, sum.max_ns));
 }
 

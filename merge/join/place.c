@@ -41,13 +41,12 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 
 static int add_stats(struct second_pass *p, const struct work *w)
 {
-	struct leaf_stats *stats, none = { 0 };
+	static const struct leaf_stats none;
+	struct leaf_stats *stats;
 	int err = 0;
 
-	while (!err && p->sums->leaf_stats.nr <= w->leaf) {
-		none.leaf = p->sums->leaf_stats.nr;
+	while (!err && p->sums->leaf_stats.nr <= w->leaf)
 		err = array_push(&p->sums->leaf_stats, none);
-	}
 	if (err)
 		return err;
 	stats = &p->sums->leaf_stats.v[w->leaf];

@@ -38,11 +38,6 @@ struct arrived {
 	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
 };
 
-/* A kernel's leaf as it was last looked up, by its name's index in found.string_defs. */
-struct kernel_leaf {
-	uint32_t leaf, gpu;		/* NO_INDEX: not looked up yet */
-};
-
 /* The chain and thread that made a graph node, by its index in found.graphs. */
 struct node_origin {
 	bool known;
@@ -72,7 +67,8 @@ struct second_pass {
 	ARRAY(struct arrived) arrived;	/* by process, from found.first_proc on */
 
 	struct {			/* device.c */
-		ARRAY(struct kernel_leaf) kernels;
+		ARRAY(uint32_t) kernels;	/* by index in found.string_defs: the kernel's leaf
+						 * as it was last looked up, or NO_INDEX */
 		ARRAY(struct node_origin) nodes;
 	} device;
 	struct {			/* calls.c */

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #define NR_RECENT	65536
-#define RECENT(chain, leaf, comm) \
-	(((chain) * 31 + (leaf) * 7 + ((uintptr_t)(comm) >> 3)) % NR_RECENT)
+#define RECENT(chain, leaf, owner)	(((chain) * 31 + (leaf) * 7 + (owner)) % NR_RECENT)
 
 int sums__init(struct sums *s)
 {
@@ -38,6 +37,9 @@ void sums__exit(struct sums *s)
 	array_free(&s->leaf_stats);
 	hashes__free(&s->aggregates.by_key);
 	free(s->aggregates.recent);
+	hashes__free(&s->aggregates.by_owner);
+	array_free(&s->aggregates.owners);
+	array_free(&s->aggregates.spreads);
 	array_free(&s->aggregates);
 }
 
@@ -49,65 +51,123 @@ void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns)
 		s->last_ns = to_ns;
 }
 
-static bool aggregate__is(const struct aggregate *a, const struct aggregate *key)
+static bool owner__is(const struct owner *a, const struct owner *b)
 {
-	return a->chain == key->chain && a->leaf == key->leaf && a->comm == key->comm &&
-	       a->thread == key->thread && a->stream == key->stream;
+	return a->comm == b->comm && a->thread == b->thread && a->stream == b->stream;
 }
 
-/* Return: the aggregate of that key, which is made if there is none; NULL for want of memory. */
-static struct aggregate *aggregates__get(struct aggregates *all, const struct aggregate *key)
+/* Finds or adds whose work it is. Return: 0 or -ENOMEM. */
+static int aggregates__owner(struct aggregates *all, const struct owner *owner, uint32_t *idx)
 {
-	uint64_t path = ID_KEY(key->chain, key->leaf), rest = ID_KEY(key->thread, key->stream);
-	uint32_t hash = hash__mix(path, rest ^ (uintptr_t)key->comm * 31, all->secret), i;
-	size_t at = hash;
+	uint32_t hash;
+	size_t at = HASHES_START;
+	int err;
 
-	while (hashes__next(&all->by_key, hash, &at, &i))
-		if (aggregate__is(&all->v[i], key))
-			return &all->v[i];
-	if (array_reserve(all, all->nr + 1) || hashes__add(&all->by_key, hash, all->nr))
-		return NULL;
-	all->v[all->nr] = *key;
-	return &all->v[all->nr++];
+	*idx = all->last_owner;
+	if (*idx < all->owners.nr && owner__is(&all->owners.v[*idx], owner))
+		return 0;
+	hash = hash__mix((uintptr_t)owner->comm, ID_KEY(owner->thread, owner->stream), all->secret);
+	while (hashes__next(&all->by_owner, hash, &at, idx))
+		if (owner__is(&all->owners.v[*idx], owner))
+			return 0;
+	*idx = all->owners.nr;
+	err = array_reserve(&all->owners, *idx + 1) ?: hashes__add(&all->by_owner, hash, *idx);
+	return err ?: array_push(&all->owners, *owner);
+}
+
+static bool aggregate__is(const struct aggregate *a, const struct aggregate *key)
+{
+	return a->chain == key->chain && a->leaf == key->leaf && a->owner == key->owner;
+}
+
+/* Finds or adds the aggregate of that key. Return: 0 or -ENOMEM. */
+static int aggregates__get(struct aggregates *all, const struct aggregate *key, uint32_t *idx)
+{
+	uint32_t hash = hash__mix(ID_KEY(key->chain, key->leaf), key->owner, all->secret);
+	size_t at = HASHES_START;
+	int err;
+
+	while (hashes__next(&all->by_key, hash, &at, idx))
+		if (aggregate__is(&all->v[*idx], key))
+			return 0;
+	*idx = all->nr;
+	err = array_reserve(all, *idx + 1) ?: hashes__add(&all->by_key, hash, *idx);
+	return err ?: array_push(all, *key);
+}
+
+/* Return: what is told of single works of @a, from now on; NULL for want of memory. */
+static struct aggregate_spread *aggregates__spread(struct aggregates *all, struct aggregate *a)
+{
+	if (a->spread == NO_INDEX) {
+		if (array_push(&all->spreads, aggregate__spread(all, a)))
+			return NULL;
+		a->spread = all->spreads.nr - 1;
+	}
+	return &all->spreads.v[a->spread];
+}
+
+static int aggregates__add_work(struct aggregates *all, struct aggregate *a, const struct work *w)
+{
+	struct aggregate_spread *spread;
+
+	if (a->spread == NO_INDEX && !w->bytes && (!a->nr || w->duration_ns == a->sum_ns / a->nr))
+		return 0;
+	spread = aggregates__spread(all, a);
+	if (!spread)
+		return -ENOMEM;
+	spread->bytes += w->bytes;
+	spread->min_ns = a->nr ? min_t(uint64_t, spread->min_ns, w->duration_ns) : w->duration_ns;
+	spread->max_ns = max_t(uint64_t, spread->max_ns, w->duration_ns);
+	return 0;
 }
 
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w)
 {
-	const struct aggregate key = {
-		.chain = chain,
-		.leaf = leaf,
+	const struct owner owner = {
 		.comm = comm,
 		.thread = opts->by_thread ? thread : NO_INDEX,
 		.stream = opts->by_stream && w ? w->stream : NO_INDEX,
-		.min_ns = UINT64_MAX,
 	};
-	uint32_t *recent = &s->aggregates.recent[RECENT(chain, leaf, comm)];
-	struct aggregate *a = *recent < s->aggregates.nr ? &s->aggregates.v[*recent] : NULL;
+	struct aggregate key = { .chain = chain, .leaf = leaf, .spread = NO_INDEX };
+	struct aggregates *all = &s->aggregates;
+	struct aggregate *a;
+	uint32_t *recent;
+	int err;
 
-	if (!a || !aggregate__is(a, &key)) {
-		a = aggregates__get(&s->aggregates, &key);
-		if (!a)
-			return -ENOMEM;
-		*recent = a - s->aggregates.v;
+	err = aggregates__owner(all, &owner, &key.owner);
+	if (err)
+		return err;
+	all->last_owner = key.owner;
+	recent = &all->recent[RECENT(chain, leaf, key.owner)];
+	if (*recent >= all->nr || !aggregate__is(&all->v[*recent], &key)) {
+		err = aggregates__get(all, &key, recent);
+		if (err)
+			return err;
 	}
+	all->last = *recent;
+	a = &all->v[*recent];
+	err = w ? aggregates__add_work(all, a, w) : 0;
+	if (err)
+		return err;
 	a->nr++;
-	if (w) {
-		a->sum_ns += w->duration_ns;
-		a->bytes += w->bytes;
-		a->min_ns = min_t(uint64_t, a->min_ns, w->duration_ns);
-		a->max_ns = max_t(uint64_t, a->max_ns, w->duration_ns);
-	}
+	a->sum_ns += w ? w->duration_ns : 0;
 	return 0;
 }
 
-void sums__add_more(struct sums *s, uint32_t chain, const char *comm, uint32_t leaf, uint64_t nr,
-		    uint64_t ns)
+int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns)
 {
-	struct aggregate *a = &s->aggregates.v[s->aggregates.recent[RECENT(chain, leaf, comm)]];
+	struct aggregate *a = &s->aggregates.v[s->aggregates.last];
+	struct aggregate_spread *spread;
 
+	if (!nr && !ns)
+		return 0;
+	spread = aggregates__spread(&s->aggregates, a);
+	if (!spread)
+		return -ENOMEM;
 	a->nr += nr;
 	a->sum_ns += ns;
 	if (nr)
-		a->min_ns = min_t(uint64_t, a->min_ns, ns / nr);
+		spread->min_ns = min_t(uint64_t, spread->min_ns, ns / nr);
+	return 0;
 }

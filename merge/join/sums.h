@@ -20,8 +20,6 @@
 struct leaf_stats {
 	struct stats ns;
 	struct stats *bytes;		/* of copies and sets; NULL: of kernels */
-	uint32_t leaf;
-	bool own;			/* a writer's own, the sum of several leaves */
 };
 
 /* Statistics of all calls of one function of CUDA's API, recorded with --api. */
@@ -30,15 +28,25 @@ struct call_stats {
 	struct stats ns;		/* with opts.stats */
 };
 
+/* Whose work it is that is summed up. */
+struct owner {
+	const char *comm;
+	uint32_t thread;		/* with by_thread; NO_INDEX: unknown */
+	uint32_t stream;		/* with by_stream; NO_INDEX: of LEAF_PENDING */
+};
+
 /* The sum of the work of one leaf that a call path caused under one thread name. */
 struct aggregate {
 	uint32_t chain;
 	uint32_t leaf;
-	const char *comm;
-	uint32_t thread;		/* with by_thread; NO_INDEX: unknown */
-	uint32_t stream;		/* with by_stream; NO_INDEX: of LEAF_PENDING */
+	uint32_t owner;			/* index in aggregates.owners */
+	uint32_t spread;		/* index in aggregates.spreads; NO_INDEX: all take as long, and
+					 * none has bytes */
 	uint64_t nr;			/* device records; launches for LEAF_PENDING; samples */
 	uint64_t sum_ns;
+};
+
+struct aggregate_spread {
 	uint64_t min_ns, max_ns;
 	uint64_t bytes;
 };
@@ -47,10 +55,32 @@ struct aggregate {
 struct aggregates {
 	struct aggregate *v;
 	size_t nr, cap;
-	struct hashes by_key;
+	ARRAY(struct aggregate_spread) spreads;
+	ARRAY(struct owner) owners;
+	struct hashes by_key, by_owner;
 	uint64_t secret;
+	uint32_t last;			/* index of the aggregate that was added to last */
+	uint32_t last_owner;		/* its member */
 	uint32_t *recent;		/* by RECENT(): finds the aggregate of most works */
 };
+
+static inline const struct owner *aggregate__owner(const struct aggregates *all,
+						   const struct aggregate *a)
+{
+	return &all->owners.v[a->owner];
+}
+
+/* Return: the shortest and longest time and all bytes of the work in it. */
+static inline struct aggregate_spread aggregate__spread(const struct aggregates *all,
+							const struct aggregate *a)
+{
+	uint64_t each;
+
+	if (a->spread != NO_INDEX)
+		return all->spreads.v[a->spread];
+	each = a->nr ? a->sum_ns / a->nr : 0;
+	return (struct aggregate_spread){ each, each, 0 };
+}
 
 /* The life of a thread, recorded with --off-cpu. */
 struct thread_account {
@@ -94,8 +124,10 @@ void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w);
 
-/* Adds @nr more events, which took @ns together, to the sum that sums__add() has just added to. */
-void sums__add_more(struct sums *s, uint32_t chain, const char *comm, uint32_t leaf, uint64_t nr,
-		    uint64_t ns);
+/*
+ * Adds @nr more events, which took @ns together, to the sum that sums__add() has just added to.
+ * Return: 0 or -ENOMEM.
+ */
+int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns);
 
 #endif /* MERGE_SUMS_H */

@@ -103,7 +103,7 @@ static int leaves__find(struct leaves *l, enum leaf_kind kind, uint32_t gpu, con
 	if (!name)
 		return -ENOMEM;
 	hash = hash__mix((uintptr_t)name, ID_KEY(kind, gpu), l->secret);
-	for (at = hash; hashes__next(&l->by_key, hash, &at, &i);) {
+	for (at = HASHES_START; hashes__next(&l->by_key, hash, &at, &i);) {
 		if (l->v[i].kind == kind && l->v[i].gpu == gpu && l->v[i].name == name) {
 			*idx = i;
 			return 0;

@@ -375,9 +375,9 @@ const struct damages *blocks__damages(const struct blocks *b)
 	return &b->damages;
 }
 
-const void *blocks__keep(struct blocks *b, const struct xpu_record *rec)
+const void *blocks__keep(struct blocks *b, const void *part, size_t bytes)
 {
-	void *copy = arena__alloc(&b->kept, rec->size);
+	void *copy = arena__alloc(&b->kept, bytes);
 
-	return copy ? memcpy(copy, rec, rec->size) : NULL;
+	return copy ? memcpy(copy, part, bytes) : NULL;
 }

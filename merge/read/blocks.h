@@ -76,7 +76,7 @@ void blocks__damaged_inside(struct blocks *b, const char *what);
 
 const struct damages *blocks__damages(const struct blocks *b);
 
-/* Return: a copy of @rec that lives as long as @b, or NULL. */
-const void *blocks__keep(struct blocks *b, const struct xpu_record *rec);
+/* Return: a copy of @part that lives as long as @b, or NULL. */
+const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 
 #endif /* MERGE_BLOCKS_H */

@@ -111,13 +111,12 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_ACCOUNT:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
-	case XPU_RECORD_STRING:
 	case XPU_RECORD_STREAM:
 	case XPU_RECORD_DEVICE:
 	case XPU_RECORD_PYCODE:
 	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
-		*rec = reader__keep(c->found->reader, *rec);
+		*rec = reader__keep(c->found->reader, *rec, (*rec)->size);
 		return *rec ? 0 : -ENOMEM;
 	default:
 		return 0;
@@ -126,11 +125,15 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 
 static int collect__string(struct found *f, uint32_t proc, const struct xpu_record_string *rec)
 {
+	const char *data;
 	int err = 0;
 
 	if (rec->id)
-		err = idmap__add(&f->strings, ID_KEY(proc, rec->id), f->string_defs.nr);
-	return err > 0 ? array_push(&f->string_defs, rec->data) : err;
+		err = ids__add(&f->strings, proc, rec->id, f->string_defs.nr);
+	if (err <= 0)
+		return err;
+	data = reader__keep(f->reader, rec->data, rec->bytes);
+	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 
 static int collect__api(struct found *f, uint32_t proc, const struct xpu_record_api *rec)

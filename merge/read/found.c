@@ -36,7 +36,7 @@ void found__exit(struct found *f)
 	idmap__free(&f->pycodes);
 	idmap__free(&f->apis);
 	idmap__free(&f->streams);
-	idmap__free(&f->strings);
+	ids__free(&f->strings);
 	idmap__free(&f->ns_tids);
 	idmap__free(&f->tids);
 	idmap__free(&f->threads);
@@ -68,7 +68,7 @@ const char *found__string(const struct found *f, uint32_t proc, uint32_t id)
 {
 	uint32_t idx;
 
-	return id && idmap__get(&f->strings, ID_KEY(proc, id), &idx) ? f->string_defs.v[idx] : NULL;
+	return id && ids__get(&f->strings, proc, id, &idx) ? f->string_defs.v[idx] : NULL;
 }
 
 const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid)

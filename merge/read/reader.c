@@ -274,9 +274,9 @@ const struct damages *reader__damages(const struct reader *r)
 	return r->blocks ? blocks__damages(r->blocks) : NULL;
 }
 
-const void *reader__keep(const struct reader *r, const void *rec)
+const void *reader__keep(const struct reader *r, const void *part, size_t bytes)
 {
-	return r->blocks ? blocks__keep(r->blocks, rec) : rec;
+	return r->blocks ? blocks__keep(r->blocks, part, bytes) : part;
 }
 
 void reader__release(const struct reader *r, struct record_iter *it)

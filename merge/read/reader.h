@@ -109,10 +109,10 @@ size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 const struct damages *reader__damages(const struct reader *r);
 
 /*
- * Return: @rec, which must not be inside a batch, or a copy of it, valid until reader__close();
+ * Return: @part, a record or what one has inside, or a copy of it, valid until reader__close();
  * NULL without memory.
  */
-const void *reader__keep(const struct reader *r, const void *rec);
+const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 
 /*
  * Gives the pages behind @it back to the kernel. Pointers into them stay valid. So memory use

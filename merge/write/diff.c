@@ -20,11 +20,11 @@ enum { A, B };
 /* Return: the cell's value in the unit's dimension: ns, records or bytes. */
 static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, unsigned int side)
 {
-	const struct tree_value *v = &cell->v[side];
+	const struct tree_value v = tree__value(&d->tree, cell, side);
 
 	if (!folded__wants(d->sides[side], d->opts.unit, cell->kind))
 		return 0;
-	return d->opts.unit == UNIT_COUNT ? v->nr : d->opts.unit == UNIT_BYTES ? v->bytes : v->ns;
+	return d->opts.unit == UNIT_COUNT ? v.nr : d->opts.unit == UNIT_BYTES ? v.bytes : v.ns;
 }
 
 /* Return: the value, normalized, in the requested unit, rounded once, to nearest, halves up. */
@@ -119,7 +119,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
 				raw[side] += diff__raw(d, &t->cells.v[j], side);
-				ns += t->cells.v[j].v[side].ns;
+				ns += tree__value(t, &t->cells.v[j], side).ns;
 				wanted |= folded__wants(d->sides[side], d->opts.unit,
 							t->cells.v[j].kind);
 			}
@@ -173,11 +173,11 @@ static int row__cmp_change(const void *va, const void *vb)
 	       cmp3(a->key, b->key);
 }
 
-static int rows__add(rows_t *rows, uint32_t key, const struct tree_cell *cell)
+static int rows__add(rows_t *rows, uint32_t key, const struct tree *t, const struct tree_cell *cell)
 {
-	return array_push(rows, ((struct row){
-		key, { cell->v[A].ns, cell->v[B].ns }, { cell->v[A].nr, cell->v[B].nr },
-	}));
+	const struct tree_value a = tree__value(t, cell, A), b = tree__value(t, cell, B);
+
+	return array_push(rows, ((struct row){ key, { a.ns, b.ns }, { a.nr, b.nr } }));
 }
 
 /* Makes one row for each key, in order of change. */
@@ -308,10 +308,10 @@ int diff__write_text(const struct diff *d, FILE *f)
 
 		/* CPU time has no kernel or copy to name: it is in the table of call paths only. */
 		if (cell->kind != LEAF_CPU)
-			err = rows__add(&work, n->frame, cell) ?:
-			      rows__add(&paths, n->parent, cell);
+			err = rows__add(&work, n->frame, t, cell) ?:
+			      rows__add(&paths, n->parent, t, cell);
 		else
-			err = rows__add(&paths, cell->node, cell);
+			err = rows__add(&paths, cell->node, t, cell);
 	}
 	if (err)
 		goto out;

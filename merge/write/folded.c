@@ -9,8 +9,13 @@
 #include "escape.h"
 #include "util.h"
 
+/* A line, whose value is that of an aggregate, or of all whose lines have that text. */
 struct line {
 	const char *text;
+	const struct aggregate *a;
+};
+
+struct line_sum {
 	uint64_t sum_ns;
 	uint64_t nr;
 	uint64_t bytes;
@@ -80,6 +85,7 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
 		     enum by by, uint32_t nr)
 {
+	const struct owner *owner = aggregate__owner(&s->sums.aggregates, a);
 	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 	uint32_t number = 0, proc = s->model.chains.v[a->chain].proc;
 	const char *what = NULL, *host = "";
@@ -102,8 +108,8 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 		return err ?: buf__put(buf, "]", 1);
 	case BY_TID:
 		what = "tid";
-		known = a->thread != NO_INDEX;
-		number = known ? s->model.threads.v[a->thread].tid : 0;
+		known = owner->thread != NO_INDEX;
+		number = known ? s->model.threads.v[owner->thread].tid : 0;
 		break;
 	case BY_DEVICE:
 		what = "GPU";
@@ -112,13 +118,13 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 		break;
 	case BY_STREAM:
 		what = "stream";
-		known = a->stream != NO_INDEX && s->model.streams.v[a->stream].known;
-		number = known ? s->model.streams.v[a->stream].stream : 0;
+		known = owner->stream != NO_INDEX && s->model.streams.v[owner->stream].known;
+		number = known ? s->model.streams.v[owner->stream].stream : 0;
 		break;
 	case BY_NVTX:
 		return buf__put_range(buf, s, s->model.chains.v[a->chain].range, nr);
 	default:
-		return buf__put_name(buf, *a->comm ? a->comm : "[unknown]");
+		return buf__put_name(buf, *owner->comm ? owner->comm : "[unknown]");
 	}
 	if (known)
 		len = snprintf(label, sizeof(label), "[%s %" PRIu32, what, number);
@@ -167,7 +173,7 @@ static int line__cmp(const void *va, const void *vb)
 }
 
 /* To nearest, halves up. */
-static uint64_t line__value(const struct line *line, const struct folded_opts *opts,
+static uint64_t line_sum__value(const struct line_sum *line, const struct folded_opts *opts,
 			    uint32_t freq_hz)
 {
 	switch (opts->unit) {
@@ -203,21 +209,18 @@ struct lines {
 };
 
 static int lines__collect(struct lines *lines, const struct session *s,
-			  const struct folded_opts *opts, uint32_t freq_hz)
+			  const struct folded_opts *opts)
 {
 	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
-	bool as_recorded = freq_hz == model__freq_hz(&s->model);
 	buf_t buf = { 0 };
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
 		const struct aggregate *a = &s->sums.aggregates.v[i];
-		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
-		bool counted = kind == LEAF_CPU && as_recorded;
 		char *text;
 
-		if (!folded__wants(s, opts->unit, kind))
+		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
 			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered);
@@ -229,10 +232,7 @@ static int lines__collect(struct lines *lines, const struct session *s,
 			break;
 		}
 		memcpy(text, buf.v, buf.nr);
-		err = array_push(&lines->list, ((struct line){
-			text, a->sum_ns, a->nr, a->bytes, counted ? a->nr : 0,
-			counted ? a->sum_ns : 0, kind != LEAF_KERNEL,
-		}));
+		err = array_push(&lines->list, ((struct line){ text, a }));
 	}
 	array_free(&buf);
 	if (!err && lines->list.nr)
@@ -240,26 +240,38 @@ static int lines__collect(struct lines *lines, const struct session *s,
 	return err;
 }
 
-static void lines__write(const struct lines *lines, FILE *f, const struct folded_opts *opts,
-			 uint32_t freq_hz, struct folded_result *result)
+static void line_sum__add(struct line_sum *sum, const struct session *s, const struct aggregate *a,
+			  bool as_recorded)
 {
+	enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
+
+	sum->sum_ns += a->sum_ns;
+	sum->nr += a->nr;
+	sum->bytes += aggregate__spread(&s->sums.aggregates, a).bytes;
+	sum->has_bytes = kind != LEAF_KERNEL;
+	if (kind == LEAF_CPU && as_recorded) {
+		sum->nr_samples += a->nr;
+		sum->samples_ns += a->sum_ns;
+	}
+}
+
+static void lines__write(const struct lines *lines, const struct session *s, FILE *f,
+			 const struct folded_opts *opts, uint32_t freq_hz,
+			 struct folded_result *result)
+{
+	bool as_recorded = freq_hz == model__freq_hz(&s->model);
 	const struct line *v = lines->list.v;
 	size_t i, j, nr = lines->list.nr;
 	uint64_t value;
 
 	for (i = 0; i < nr; i = j) {
-		struct line sum = v[i];
+		struct line_sum sum = { 0 };
 
 		/* Call paths that differ only in addresses have equal lines, which are merged. */
-		for (j = i + 1; j < nr && !strcmp(v[j].text, sum.text); j++) {
-			sum.sum_ns += v[j].sum_ns;
-			sum.nr += v[j].nr;
-			sum.bytes += v[j].bytes;
-			sum.nr_samples += v[j].nr_samples;
-			sum.samples_ns += v[j].samples_ns;
-		}
-		value = line__value(&sum, opts, freq_hz);
-		fprintf(f, "%s %" PRIu64 "\n", sum.text, value);
+		for (j = i; j < nr && !strcmp(v[j].text, v[i].text); j++)
+			line_sum__add(&sum, s, v[j].a, as_recorded);
+		value = line_sum__value(&sum, opts, freq_hz);
+		fprintf(f, "%s %" PRIu64 "\n", v[i].text, value);
 		result->nr_lines++;
 		if (opts->unit == UNIT_BYTES) {
 			result->nr_without_bytes += !sum.has_bytes;
@@ -278,9 +290,9 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 	int err;
 
 	memset(result, 0, sizeof(*result));
-	err = lines__collect(&lines, s, opts, freq_hz);
+	err = lines__collect(&lines, s, opts);
 	if (!err)
-		lines__write(&lines, f, opts, freq_hz, result);
+		lines__write(&lines, s, f, opts, freq_hz, result);
 	array_free(&lines.list);
 	arena__free(&lines.texts);
 	return err;

@@ -267,13 +267,13 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 		json_out__open(j, '{');
 		open_array(j, "ns");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, t->cells.v[i].v[side].ns);
+			print_number(j, i, tree__value(t, &t->cells.v[i], side).ns);
 		next_array(j, "nr");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, t->cells.v[i].v[side].nr);
+			print_number(j, i, tree__value(t, &t->cells.v[i], side).nr);
 		next_array(j, "bytes");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, t->cells.v[i].v[side].bytes);
+			print_number(j, i, tree__value(t, &t->cells.v[i], side).bytes);
 		json_out__close(j, ']');
 		json_out__close(j, '}');
 	}

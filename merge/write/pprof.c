@@ -344,25 +344,27 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l
 static void pprof__labels(struct pprof *p, const struct aggregate *a, struct labels *l)
 {
 	const struct session *s = p->s;
+	const struct owner *owner = aggregate__owner(&s->sums.aggregates, a);
 	uint32_t proc = s->model.chains.v[a->chain].proc, pid = s->model.machine.procs.v[proc].pid;
 	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 
 	l->nr = 0;
-	labels__add(l, p, "comm", *a->comm ? a->comm : "[unknown]");
+	labels__add(l, p, "comm", *owner->comm ? owner->comm : "[unknown]");
 	if (pid)
 		labels__add_number(l, p, "pid", pid);
-	if (a->thread != NO_INDEX)
-		labels__add_number(l, p, "tid", s->model.threads.v[a->thread].tid);
+	if (owner->thread != NO_INDEX)
+		labels__add_number(l, p, "tid", s->model.threads.v[owner->thread].tid);
 	if (leaf_kind__is_device(leaf->kind))
 		labels__add_number(l, p, "device", s->model.gpus.list.v[leaf->gpu].number);
-	if (a->stream != NO_INDEX && s->model.streams.v[a->stream].known)
-		labels__add_number(l, p, "stream", s->model.streams.v[a->stream].stream);
+	if (owner->stream != NO_INDEX && s->model.streams.v[owner->stream].known)
+		labels__add_number(l, p, "stream", s->model.streams.v[owner->stream].stream);
 	pprof__range_label(p, s->model.chains.v[a->chain].range, l);
 	if (*model__host(&s->model, proc))
 		labels__add(l, p, "host", model__host(&s->model, proc));
 }
 
-static void aggregate__values(const struct aggregate *a, enum leaf_kind kind, int64_t *values)
+static void aggregate__values(const struct session *s, const struct aggregate *a,
+			      enum leaf_kind kind, int64_t *values)
 {
 	memset(values, 0, NR_VALUES * sizeof(*values));
 	switch (kind) {
@@ -372,7 +374,7 @@ static void aggregate__values(const struct aggregate *a, enum leaf_kind kind, in
 	case LEAF_PENDING:
 		values[VALUE_GPU] = a->sum_ns;
 		values[VALUE_LAUNCHES] = a->nr;
-		values[VALUE_BYTES] = a->bytes;
+		values[VALUE_BYTES] = aggregate__spread(&s->sums.aggregates, a).bytes;
 		break;
 	case LEAF_CPU:
 		values[VALUE_CPU] = a->sum_ns;
@@ -411,7 +413,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 		p->stack.v[p->stack.nr++] = pprof__location(p, &stack->frames[i - nr], nr);
 	}
 	pprof__labels(p, a, &labels);
-	aggregate__values(a, p->s->model.leaves.v[a->leaf].kind, values);
+	aggregate__values(p->s, a, p->s->model.leaves.v[a->leaf].kind, values);
 	sample.n_location_id = p->stack.nr;
 	sample.location_id = p->stack.v;
 	sample.n_value = NR_VALUES - !p->has_wait;

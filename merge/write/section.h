@@ -38,7 +38,7 @@ struct section {
 	/* Calls table__row(). Return: 0 or -ENOMEM. */
 	int (*row)(const struct section_rows *rows, const void *row, struct table *t);
 	/* Frees what a row owns; may be NULL. */
-	void (*exit_row)(void *row);
+	void (*exit_row)(const struct section_rows *rows, void *row);
 };
 
 /* Columns for statistics of durations, as in nsys stats. */

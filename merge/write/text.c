@@ -176,7 +176,7 @@ static int section__write(const struct section *section, const struct session *s
 		fprintf(t->f, "  ... and %zu more\n", rows.nr - shown);
 out:
 	for (i = 0; i < rows.nr && section->exit_row; i++)
-		section->exit_row((char *)rows.v + i * section->row_bytes);
+		section->exit_row(&rows, (char *)rows.v + i * section->row_bytes);
 	free(rows.v);
 	return err;
 }

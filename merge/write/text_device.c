@@ -6,80 +6,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows are pointers to the statistics of all leaves of one name: it may have run on several GPUs. */
+/*
+ * Rows are pointers to statistics: those of a leaf, which are the session's, or the sum of all leaves
+ * of one name, which may have run on several GPUs.
+ */
+struct leaf_sum {
+	struct leaf_stats stats;
+	uint32_t leaf;			/* the first of them */
+};
 
-static int leaf_stats__cmp_time(const void *va, const void *vb)
+/* Whether they are the session's, and no sum made here. */
+static bool leaf_stats__are_of(const struct session *s, const struct leaf_stats *stats)
+{
+	const struct leaf_stats *all = s->sums.leaf_stats.v;
+
+	return stats >= all && stats < all + s->sums.leaf_stats.nr;
+}
+
+static uint32_t leaf_stats__leaf(const struct session *s, const struct leaf_stats *stats)
+{
+	return leaf_stats__are_of(s, stats) ? stats - s->sums.leaf_stats.v :
+					      ((const struct leaf_sum *)stats)->leaf;
+}
+
+static int leaf_stats__cmp_time(const void *va, const void *vb, void *ctx)
 {
 	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
 	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
 	return cmp3(stats__sum(&b->ns), stats__sum(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
-	       cmp3(a->leaf, b->leaf);
+	       cmp3(leaf_stats__leaf(ctx, a), leaf_stats__leaf(ctx, b));
 }
 
-static int leaf_stats__cmp_bytes(const void *va, const void *vb)
+static int leaf_stats__cmp_bytes(const void *va, const void *vb, void *ctx)
 {
 	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
 	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
-	return cmp3(stats__sum(b->bytes), stats__sum(a->bytes)) ?: leaf_stats__cmp_time(va, vb);
+	return cmp3(stats__sum(b->bytes), stats__sum(a->bytes)) ?: leaf_stats__cmp_time(va, vb, ctx);
 }
 
-/* Frees a sum of ours, and no statistics of the session. */
-static void leaf_stats__free(struct leaf_stats *stats)
+static void leaf_sum__free(struct leaf_sum *sum)
 {
-	if (!stats || !stats->own)
-		return;
-	stats__free(&stats->ns);
-	if (stats->bytes)
-		stats__free(stats->bytes);
-	free(stats->bytes);
-	free(stats);
+	stats__free(&sum->stats.ns);
+	if (sum->stats.bytes)
+		stats__free(sum->stats.bytes);
+	free(sum->stats.bytes);
+	free(sum);
 }
 
-static void leaf_row__exit(void *row)
+/* Frees a sum made here, and no statistics of the session. */
+static void leaf_row__exit(const struct section_rows *rows, void *row)
 {
-	leaf_stats__free(*(struct leaf_stats **)row);
+	struct leaf_stats *stats = *(struct leaf_stats **)row;
+
+	if (!leaf_stats__are_of(rows->s, stats))
+		leaf_sum__free((struct leaf_sum *)stats);
 }
 
-/* Return: the sum of both, under the leaf of @a; NULL for want of memory. */
-static struct leaf_stats *leaf_stats__sum(const struct leaf_stats *a, const struct leaf_stats *b)
+/* Return: a sum that begins with @stats; NULL for want of memory. */
+static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t leaf)
 {
-	struct leaf_stats *sum = calloc(1, sizeof(*sum));
-	int err;
+	struct leaf_sum *sum = calloc(1, sizeof(*sum));
 
 	if (!sum)
 		return NULL;
-	sum->leaf = a->leaf;
-	sum->own = true;
-	err = stats__merge(&sum->ns, &a->ns) ?: stats__merge(&sum->ns, &b->ns);
-	if (!err && a->bytes && b->bytes) {
-		sum->bytes = calloc(1, sizeof(*sum->bytes));
-		err = !sum->bytes ? -ENOMEM : stats__merge(sum->bytes, a->bytes) ?:
-					      stats__merge(sum->bytes, b->bytes);
-	}
-	if (err) {
-		leaf_stats__free(sum);
+	sum->leaf = leaf;
+	if (stats->bytes)
+		sum->stats.bytes = calloc(1, sizeof(*sum->stats.bytes));
+	if (stats__merge(&sum->stats.ns, &stats->ns) ||
+	    (stats->bytes && (!sum->stats.bytes ||
+			      stats__merge(sum->stats.bytes, stats->bytes)))) {
+		leaf_sum__free(sum);
 		return NULL;
 	}
 	return sum;
 }
 
 /* Adds the statistics of another leaf of that name. Return: 0 or -ENOMEM. */
-static int leaf_row__add(struct leaf_stats **row, const struct leaf_stats *stats)
+static int leaf_row__add(const struct session *s, struct leaf_stats **row,
+			 const struct leaf_stats *stats)
 {
-	struct leaf_stats *sum = leaf_stats__sum(*row, stats);
+	struct leaf_stats *to = *row;
 
-	if (!sum)
-		return -ENOMEM;
-	leaf_stats__free(*row);
-	*row = sum;
-	return 0;
+	if (leaf_stats__are_of(s, to)) {
+		struct leaf_sum *sum = leaf_sum__new(to, leaf_stats__leaf(s, to));
+
+		if (!sum)
+			return -ENOMEM;
+		*row = to = &sum->stats;
+	}
+	return stats__merge(&to->ns, &stats->ns) ?:
+	       to->bytes && stats->bytes ? stats__merge(to->bytes, stats->bytes) : 0;
 }
 
 /* The rows of kernels, or else of copies and sets, sorted. Return: 0 or -ENOMEM. */
 static int leaf_rows__collect(struct section_rows *to, bool kernels,
-			      int (*cmp)(const void *, const void *))
+			      int (*cmp)(const void *, const void *, void *))
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_stats *) rows = { 0 };
@@ -99,7 +122,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 		/* The name of a set is empty, as no copy's is. */
 		row = &by_name[strpool__id(leaf->name)];
 		if (*row) {
-			err = leaf_row__add(&rows.v[*row - 1], stats);
+			err = leaf_row__add(s, &rows.v[*row - 1], stats);
 		} else {
 			err = array_push(&rows, stats);
 			*row = rows.nr;
@@ -107,7 +130,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	}
 	free(by_name);
 	if (!err && rows.nr)
-		qsort(rows.v, rows.nr, sizeof(*rows.v), cmp);
+		qsort_r(rows.v, rows.nr, sizeof(*rows.v), cmp, (void *)s);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	for (i = 0; i < rows.nr; i++)
@@ -117,7 +140,9 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 
 static const struct leaf *leaf_row__leaf(const struct section_rows *rows, const void *row)
 {
-	return &rows->s->model.leaves.v[(*(const struct leaf_stats *const *)row)->leaf];
+	const struct leaf_stats *stats = *(const struct leaf_stats *const *)row;
+
+	return &rows->s->model.leaves.v[leaf_stats__leaf(rows->s, stats)];
 }
 
 /* Makes the name of a copy or a set. */

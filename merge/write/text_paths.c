@@ -17,18 +17,15 @@ struct row {
 	uint64_t nr;
 	uint64_t sum_ns;
 	uint64_t min_ns, max_ns;
-	uint64_t bytes;
 };
 
-typedef ARRAY(struct row) rows_t;
-
-static int row__cmp_group(const void *va, const void *vb)
-{
-	const struct row *a = va, *b = vb;
-
-	return cmp3(a->group[0], b->group[0]) ?: cmp3(a->group[1], b->group[1]) ?:
-	       cmp3(a->group[2], b->group[2]);
-}
+/* Rows as they are collected. */
+struct rows {
+	const struct session *s;
+	ARRAY(struct row) list;
+	struct hashes by_group;
+	uint64_t secret;
+};
 
 /* Orders by time, longest first; equal times in order of appearance, not of addresses in memory. */
 static int row__cmp_sum(const void *va, const void *vb)
@@ -38,51 +35,49 @@ static int row__cmp_sum(const void *va, const void *vb)
 	return cmp3(b->sum_ns, a->sum_ns) ?: cmp3(b->nr, a->nr) ?: cmp3(a->a, b->a);
 }
 
-static int rows__add(rows_t *rows, const struct aggregate *a, uintptr_t g0, uintptr_t g1,
+static bool row__is(const struct row *row, uintptr_t g0, uintptr_t g1, uintptr_t g2)
+{
+	return row->group[0] == g0 && row->group[1] == g1 && row->group[2] == g2;
+}
+
+/* Adds the work of @a to the row of its group. Return: 0 or -ENOMEM. */
+static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0, uintptr_t g1,
 		     uintptr_t g2)
 {
-	return array_push(rows, ((struct row){ { g0, g1, g2 }, a, a->nr, a->sum_ns, a->min_ns,
-					       a->max_ns, a->bytes }));
-}
+	const struct aggregate_spread spread = aggregate__spread(&rows->s->sums.aggregates, a);
+	uint32_t hash = hash__mix(g0 ^ g2, g1, rows->secret), i;
+	size_t at = HASHES_START;
+	struct row *to;
+	int err;
 
-/* Makes one row for each group, the longest first. */
-static void rows__group(rows_t *rows)
-{
-	size_t i, nr = 0;
-
-	if (!rows->nr)
-		return;
-	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_group);
-	for (i = 1; i < rows->nr; i++) {
-		struct row *to = &rows->v[nr], *from = &rows->v[i];
-
-		if (row__cmp_group(to, from)) {
-			rows->v[++nr] = *from;
+	while (hashes__next(&rows->by_group, hash, &at, &i)) {
+		to = &rows->list.v[i];
+		if (!row__is(to, g0, g1, g2))
 			continue;
-		}
-		to->nr += from->nr;
-		to->sum_ns += from->sum_ns;
-		to->bytes += from->bytes;
-		to->min_ns = min_t(uint64_t, to->min_ns, from->min_ns);
-		to->max_ns = max_t(uint64_t, to->max_ns, from->max_ns);
-		if (from->a < to->a)
-			to->a = from->a;
+		to->nr += a->nr;
+		to->sum_ns += a->sum_ns;
+		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
+		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
+		return 0;
 	}
-	rows->nr = nr + 1;
-	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_sum);
+	err = hashes__add(&rows->by_group, hash, rows->list.nr);
+	return err ?: array_push(&rows->list, ((struct row){
+		{ g0, g1, g2 }, a, a->nr, a->sum_ns, spread.min_ns, spread.max_ns,
+	}));
 }
 
-/* Hands the rows over, grouped. Return: @err. */
-static int rows__finish(rows_t *rows, int err, struct section_rows *to)
+/* Hands the rows over, the longest first. Return: @err. */
+static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 {
 	size_t i;
 
-	if (!err)
-		rows__group(rows);
-	to->v = rows->v;
-	to->nr = rows->nr;
-	for (i = 0; i < rows->nr; i++)
-		to->sum_ns += rows->v[i].sum_ns;
+	hashes__free(&rows->by_group);
+	if (rows->list.nr)
+		qsort(rows->list.v, rows->list.nr, sizeof(*rows->list.v), row__cmp_sum);
+	to->v = rows->list.v;
+	to->nr = rows->list.nr;
+	for (i = 0; i < to->nr; i++)
+		to->sum_ns += rows->list.v[i].sum_ns;
 	return err;
 }
 
@@ -112,11 +107,17 @@ static void print_folded(FILE *f, const struct stack *stack)
 	}
 }
 
+static const char *row__comm(const struct session *s, const struct row *row)
+{
+	return aggregate__owner(&s->sums.aggregates, row->a)->comm;
+}
+
 /* Return: the name of a row, for the caller to free(), or NULL. */
 static char *launch_site__name(const struct session *s, const struct row *row,
 			       enum table_format format)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
+	const char *comm = row__comm(s, row);
 	char *name = NULL;
 	size_t size;
 	FILE *f = open_memstream(&name, &size);
@@ -124,7 +125,7 @@ static char *launch_site__name(const struct session *s, const struct row *row,
 	if (!f)
 		return NULL;
 	if (format == TABLE_TEXT) {
-		fprintf(f, "%s: ", *row->a->comm ? row->a->comm : "[unknown]");
+		fprintf(f, "%s: ", *comm ? comm : "[unknown]");
 		print_stack(f, stack);
 		fputs(row->group[2] ? " (pending)" : "", f);
 	} else {
@@ -140,17 +141,18 @@ static char *launch_site__name(const struct session *s, const struct row *row,
 static int launch_sites__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
-	rows_t rows = { 0 };
+	const struct aggregates *all = &s->sums.aggregates;
+	struct rows rows = { .s = s, .secret = secret() };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
+	for (i = 0; i < all->nr && !err; i++) {
+		const struct aggregate *a = &all->v[i];
 		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
 
 		if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
 			err = rows__add(&rows, a, (uintptr_t)s->model.chains.v[a->chain].stack,
-					(uintptr_t)a->comm, kind == LEAF_PENDING);
+					(uintptr_t)aggregate__owner(all, a)->comm, kind == LEAF_PENDING);
 	}
 	return rows__finish(&rows, err, to);
 }
@@ -172,7 +174,7 @@ static int launch_sites__row(const struct section_rows *rows, const void *vrow, 
 		{ .n = table__share(row->sum_ns, rows->sum_ns) }, { .n = row->sum_ns },
 		{ .n = row->nr }, { .n = row->sum_ns / row->nr },
 		{ .n = nr_works ? row->min_ns : 0 }, { .n = row->max_ns },
-		{ .n = row->nr - nr_works }, { .s = row->a->comm }, { .s = name },
+		{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) }, { .s = name },
 	});
 	free(name);
 	return 0;
@@ -193,7 +195,7 @@ SECTION(launch_sites, struct row);
 static int cpu_functions__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
-	rows_t rows = { 0 };
+	struct rows rows = { .s = s, .secret = secret() };
 	size_t i;
 	int err = 0;
 

@@ -23,20 +23,25 @@ struct adder {
 int tree__init(struct tree *t)
 {
 	memset(t, 0, sizeof(*t));
+	t->secret = secret();
 	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
 	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 }));
 }
 
 void tree__exit(struct tree *t)
 {
+	unsigned int side;
+
 	array_free(&t->files);
 	array_free(&t->frames);
 	array_free(&t->nodes);
 	array_free(&t->cells);
+	for (side = 0; side < TREE_SIDES; side++)
+		array_free(&t->values[side]);
 	idmap__free(&t->by_file);
-	idmap__free(&t->by_name);
-	idmap__free(&t->by_edge);
-	idmap__free(&t->by_cell);
+	hashes__free(&t->by_name);
+	hashes__free(&t->by_edge);
+	hashes__free(&t->by_cell);
 	strpool__free(&t->strings);
 }
 
@@ -59,9 +64,9 @@ static int adder__name(struct adder *a, const char *label, const char *text, enu
 	struct tree *t = a->tree;
 	char out[ESCAPE_MAX];
 	uint32_t file_idx = FILE_UNKNOWN;
-	size_t len = strlen(label);
+	size_t len = strlen(label), at = HASHES_START;
 	const char *name;
-	uint64_t key;
+	uint32_t hash;
 	int err;
 
 	err = array_reserve(&a->buf, len + 1);
@@ -84,15 +89,19 @@ static int adder__name(struct adder *a, const char *label, const char *text, enu
 	if (err)
 		return err;
 	/* The kind is compared, too: a function may have the name of a kernel. */
-	key = (uintptr_t)name | (uint64_t)kind << 56;
-	if (idmap__get(&t->by_name, key, idx)) {
-		if (t->frames.v[*idx].file != file_idx)
-			t->frames.v[*idx].file = FILE_SEVERAL;
+	hash = hash__mix((uintptr_t)name, kind, t->secret);
+	while (hashes__next(&t->by_name, hash, &at, idx)) {
+		struct tree_frame *frame = &t->frames.v[*idx];
+
+		if (frame->name != name || frame->kind != kind)
+			continue;
+		if (frame->file != file_idx)
+			frame->file = FILE_SEVERAL;
 		return 0;
 	}
 	*idx = t->frames.nr;
 	return array_push(&t->frames, ((struct tree_frame){ name, file_idx, kind })) ?:
-	       idmap__put(&t->by_name, key, *idx);
+	       hashes__add(&t->by_name, hash, *idx);
 }
 
 static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *idx)
@@ -133,38 +142,52 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 /* Return: 0 or -ENOMEM; *@node becomes its child. */
 static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 {
-	uint64_t key = (uint64_t)*node << 32 | frame;
-	uint32_t child = t->nodes.nr;
+	uint32_t hash = hash__mix(*node, frame, t->secret), depth, child;
+	size_t at = HASHES_START;
 
-	if (!idmap__get(&t->by_edge, key, &child)) {
-		uint32_t depth = t->nodes.v[*node].depth + 1;
-
-		if (array_push(&t->nodes, ((struct tree_node){ *node, frame, depth })) ||
-		    idmap__put(&t->by_edge, key, child))
-			return -ENOMEM;
+	while (hashes__next(&t->by_edge, hash, &at, &child)) {
+		if (t->nodes.v[child].parent == *node && t->nodes.v[child].frame == frame) {
+			*node = child;
+			return 0;
+		}
 	}
+	depth = t->nodes.v[*node].depth + 1;
+	child = t->nodes.nr;
+	if (array_push(&t->nodes, ((struct tree_node){ *node, frame, depth })) ||
+	    hashes__add(&t->by_edge, hash, child))
+		return -ENOMEM;
 	*node = child;
 	return 0;
 }
 
 static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
-			   uint32_t gpu, const struct aggregate *a)
+			   uint32_t gpu, const struct aggregates *all, const struct aggregate *a)
 {
-	/* Kinds and GPUs are few enough for these bits; NO_INDEX fits, too. */
-	uint64_t key = (uint64_t)node << 32 | (uint32_t)kind << 24 | (gpu & 0xffffff);
-	uint32_t idx = t->cells.nr;
+	uint32_t hash = hash__mix(node, ID_KEY(kind, gpu), t->secret), idx;
+	static const struct tree_value none;
+	struct tree_cell *cell = NULL;
+	size_t at = HASHES_START;
 	struct tree_value *v;
 
-	if (!idmap__get(&t->by_cell, key, &idx)) {
+	while (!cell && hashes__next(&t->by_cell, hash, &at, &idx))
+		if (t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
+		    t->cells.v[idx].gpu == gpu)
+			cell = &t->cells.v[idx];
+	if (!cell) {
 		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind,
-							       .gpu = gpu })) ||
-		    idmap__put(&t->by_cell, key, idx))
+							       .gpu = gpu,
+							       .value = t->cells.nr })) ||
+		    hashes__add(&t->by_cell, hash, t->cells.nr - 1))
 			return -ENOMEM;
+		cell = &t->cells.v[t->cells.nr - 1];
 	}
-	v = &t->cells.v[idx].v[side];
+	while (t->values[side].nr <= cell->value)
+		if (array_push(&t->values[side], none))
+			return -ENOMEM;
+	v = &t->values[side].v[cell->value];
 	v->ns += a->sum_ns;
 	v->nr += a->nr;
-	v->bytes += a->bytes;
+	v->bytes += aggregate__spread(all, a).bytes;
 	return 0;
 }
 
@@ -187,7 +210,8 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
 	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
 				      leaf_kind__is_device(leaf->kind) ?
-				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX, agg);
+				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX,
+				      &s->sums.aggregates, agg);
 }
 
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
@@ -288,9 +312,14 @@ int tree__sort(struct tree *t)
 	struct links *links = calloc(t->nodes.nr, sizeof(*links));
 	uint32_t *place = calloc(t->nodes.nr, sizeof(*place));
 	uint32_t node = TREE_ROOT, nr = 0;
-	int err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
 	size_t i;
+	int err;
 
+	/* Nothing will be looked up any more. */
+	hashes__free(&t->by_name);
+	hashes__free(&t->by_edge);
+	hashes__free(&t->by_cell);
+	err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
 	if (err)
 		goto out;
 	while (node != NO_INDEX) {

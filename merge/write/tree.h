@@ -49,7 +49,7 @@ struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;
 	uint32_t gpu;			/* number of the GPU; NO_INDEX for other than device work */
-	struct tree_value v[TREE_SIDES];
+	uint32_t value;			/* see tree__value() */
 };
 
 struct tree {
@@ -58,7 +58,10 @@ struct tree {
 	ARRAY(struct tree_frame) frames;
 	ARRAY(struct tree_node) nodes;	/* [0]: the root; a parent comes before its children */
 	ARRAY(struct tree_cell) cells;
-	struct idmap by_file, by_name, by_edge, by_cell;
+	ARRAY(struct tree_value) values[TREE_SIDES];
+	struct idmap by_file;
+	struct hashes by_name, by_edge, by_cell;	/* of frames, nodes, cells */
+	uint64_t secret;
 };
 
 /* Return: 0 or -ENOMEM; then, too, tree__exit() frees what there is. */
@@ -77,6 +80,14 @@ void tree__exit(struct tree *t);
  */
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	      const struct by_list *by, bool numbered);
+
+/* Return: the value of a cell on a side. */
+static inline struct tree_value tree__value(const struct tree *t, const struct tree_cell *cell,
+					    unsigned int side)
+{
+	return cell->value < t->values[side].nr ? t->values[side].v[cell->value] :
+						  (struct tree_value){ 0 };
+}
 
 /*
  * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in

@@ -188,6 +188,33 @@ seed_nsys() {
 	INSERT INTO COMPOSITE_EVENTS VALUES (1, 5, 1677721700, 0), (2, 15, 1677721700, 0);
 	CREATE TABLE SAMPLING_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
 	INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 3, 4, 0, 0);
+	CREATE TABLE SCHED_EVENTS (start, cpu, isSchedIn, globalTid);
+	INSERT INTO SCHED_EVENTS VALUES (1, 0, 1, 1677721700), (9, 0, 0, 1677721700), (30, 0, 1, 1677721700),
+		(50, 0, 0, 1677721700);
+	CREATE TABLE OSRT_API (start, end, globalTid, nameId, callchainId);
+	INSERT INTO OSRT_API VALUES (8, 31, 1677721700, 3, 1), (45, 60, 1677721700, 3, 0);
+	CREATE TABLE OSRT_CALLCHAINS (id, symbol, module, unresolved, stackDepth);
+	INSERT INTO OSRT_CALLCHAINS VALUES (1, 3, 4, 0, 0);
+	END
+	"$XPU_BUILD/gen_sqlite" "$1/nodes" <<-END
+	PRAGMA page_size = 512;
+	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+	INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'k'), (3, 'cudaEventSynchronize');
+	CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (3, 8, 1677721700, 1, 1), (9, 20, 1677721700, 2, 3);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+		globalPid, shortName, graphNodeId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (9, 12, 0, 1, 7, 1, 1677721600, 2, 12);
+	CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, globalTid, graphNodeId, originalGraphNodeId);
+	INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (4, 1677721700, 11, NULL), (5, 1677721700, 12, 11);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (streamId, globalPid, eventId, eventSyncId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (7, 1677721600, 2, 5), (8, 1677721600, 3, NULL);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, contextId, correlationId, globalPid,
+		syncType, eventId, eventSyncId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (9, 20, 1, 2, 1677721600, 1, 2, 5);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS (start, end, deviceId, contextId, streamId,
+		correlationId, globalPid);
+	INSERT INTO CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS VALUES (30, 40, 0, 1, 7, 4, 1677721600);
 	END
 }
 

@@ -95,6 +95,65 @@ static void test_idmap(void)
 	idmap__free(&m);
 }
 
+static void test_ids(void)
+{
+	struct ids ids = { 0 };
+	uint32_t value, i;
+	bool right = true;
+
+	ok(!ids__get(&ids, 0, 1, &value), "no ids: none is there");
+	/* Two processes: one counts, with a gap and two in another order, the other one skips. */
+	for (i = 1; i <= 10000; i++)
+		if (i != 500 && (ids__add(&ids, 0, i == 70 ? 71 : i == 71 ? 70 : i, i) != 1 ||
+				 ids__add(&ids, 2, i * 1000, i) != 1))
+			bail("out of memory");
+	is_int(ids__add(&ids, 0, 7, 9), 0, "an id is added once, from the list");
+	is_int(ids__add(&ids, 2, 7000, 9), 0, "and from the rest");
+	for (i = 1; i <= 10000; i++) {
+		if (i == 500)
+			continue;
+		right &= ids__get(&ids, 0, i, &value) &&
+			 value == (i == 70 ? 71 : i == 71 ? 70 : i);
+		right &= ids__get(&ids, 2, i * 1000, &value) && value == i;
+	}
+	ok(right, "ids in order and others have what was added");
+	ok(!ids__get(&ids, 0, 500, &value) && !ids__get(&ids, 0, 0, &value) &&
+	   !ids__get(&ids, 0, 10001, &value) && !ids__get(&ids, 1, 1, &value) &&
+	   !ids__get(&ids, 2, 1, &value), "and nothing else is there");
+	is_int(ids__add(&ids, 0, 500, 1), 1, "the gap is filled");
+	ok(ids__get(&ids, 0, 500, &value) && value == 1, "with what was added");
+	ok(ids.lists.v[0].nr == 10000 && ids.lists.v[2].nr == 0, "only ids in order are in lists");
+	ids__free(&ids);
+}
+
+/* Most elements have a hash that others have, too, at both ends of the table. */
+static void test_hashes(void)
+{
+	struct hashes h = { 0 };
+	bool seen[30000] = { false }, right = true;
+	size_t at = HASHES_START;
+	uint32_t i, index;
+
+	ok(!hashes__next(&h, 1, &at, &index), "no hashes: none is there");
+	for (i = 0; i < 30000; i++)
+		if (hashes__add(&h, i < 100 ? UINT32_MAX : i < 200 ? 0 : i * 0x9e3779b9u, i))
+			bail("out of memory");
+	for (i = 0; i < 3; i++)
+		for (at = HASHES_START; hashes__next(&h, i - 1, &at, &index);) {
+			right &= i != 0 || index < 100;		/* UINT32_MAX, 0, 1 */
+			right &= i != 1 || (index >= 100 && index < 200);
+			seen[index] = true;
+		}
+	for (i = 200; i < 30000; i++)
+		for (at = HASHES_START; hashes__next(&h, i * 0x9e3779b9u, &at, &index);)
+			seen[index] |= index == i;
+	for (i = 0; i < 30000; i++)
+		right &= seen[i];
+	ok(right, "each hash finds all of its elements, and no other's");
+	ok(h.nr_slots < 2 * h.nr, "a large table has little that is free: %zu slots", h.nr_slots);
+	hashes__free(&h);
+}
+
 static void test_msgs(void)
 {
 	struct msgs m = { 0 };
@@ -114,6 +173,8 @@ int main(void)
 	test_arena();
 	test_strpool();
 	test_idmap();
+	test_ids();
+	test_hashes();
 	test_msgs();
 	return done_testing();
 }

@@ -80,12 +80,12 @@ at_each() {
 	ok $? "$name: $nr_failed times too little, $nr_right times enough"
 }
 
-names 70000 0 >names.json
+names 100000 0 >names.json
 xpumerge --gpu names.json -o names.data 2>/dev/null
-"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=30000 threads=4 sites=30000 >/dev/null
-at_each "a trace" 32 120 --gpu names.json
-at_each "two files" 32 98 --cpu cpu.txt --gpu gpu.json
-at_each "a recording" 32 76 names.data
+"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=45000 threads=4 sites=45000 >/dev/null
+at_each "a trace" 32 54 --gpu names.json
+at_each "two files" 32 65 --cpu cpu.txt --gpu gpu.json
+at_each "a recording" 32 54 names.data
 
 # ---- half of what is free, and bad limits
 
@@ -113,19 +113,50 @@ kib() {			# prints the peak memory of a merge
 	tail -n 1 used
 }
 
-names 200000 0 >names.json
-names 200000 1 >same.json
-for f in names same; do
-	xpumerge --gpu $f.json -o $f.data 2>/dev/null
+# sqlite NR SAME: as names(), but an export of Nsight Systems
+sqlite() {
+	cat <<-END
+	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+	INSERT INTO StringIds VALUES (0, 'cudaLaunchKernel');
+	INSERT INTO StringIds WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < $1)
+		SELECT i, printf('kernel_%07d', i) FROM c WHERE NOT $2 OR i = 1;
+	CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+		globalPid, shortName, demangledName);
+	INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
+		SELECT i + 1 FROM c WHERE i < $1) SELECT 1002 + 5 * i, 1005 + 5 * i, 0, 1, 7, i, 1677721600,
+		CASE WHEN $2 THEN 1 ELSE i END, CASE WHEN $2 THEN 1 ELSE i END FROM c;
+	CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, callchainId);
+	INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL
+		SELECT i + 1 FROM c WHERE i < $1) SELECT 1000 + 5 * i, 1001 + 5 * i, 1677721700, i, 0, NULL
+		FROM c;
+	END
+}
+
+# A leaf, its sums, its statistics, its place in the tables that find them, and the name: 90 to 190.
+# holds NAME ARGS...: with NAMES in them for the file of many names, then of one
+holds() {
+	name=$1
+	shift
+	for f in names same; do
+		# shellcheck disable=SC2046 # several arguments
+		eval "$f=$(kib $(echo "$@" | sed "s/NAMES/$f/"))"
+	done
+	bytes=$(((names - same) * 1024 / NR))
+	[ $bytes -le 200 ] && [ "$same" -gt 1000 ]
+	ok $? "$name: $bytes bytes for a name"
+}
+
+NR=100000
+names $NR 1 >same.json
+xpumerge --gpu same.json -o same.data 2>/dev/null
+sqlite $NR 0 | "$XPU_BUILD/gen_sqlite" names.sqlite
+sqlite $NR 1 | "$XPU_BUILD/gen_sqlite" same.sqlite
+for format in text folded html pprof chrome pftrace perf stacks; do
+	holds "a recording as $format" NAMES.data -f $format
 done
-# Each name needs a leaf, its sums, its statistics, entries in two hash tables, and the name twice.
-for format in text folded; do
-	bytes=$((($(kib --gpu names.json -f $format) - $(kib --gpu same.json -f $format)) * 1024 / 200000))
-	[ $bytes -le 600 ]
-	ok $? "an import as $format: $bytes bytes for a name"
-	bytes=$((($(kib names.data -f $format) - $(kib same.data -f $format)) * 1024 / 200000))
-	[ $bytes -le 600 ]
-	ok $? "a recording as $format: $bytes bytes for a name"
+for format in text html; do
+	holds "an import as $format" --gpu NAMES.json -f $format
 done
+holds "an export of Nsight Systems" --nsys NAMES.sqlite -f text
 
 done_testing

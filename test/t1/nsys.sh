@@ -361,6 +361,154 @@ is "$? $(cat out)" \
 	"0 [NVTX]plain;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
 	"ranges without a type" || diag "$(cat log)"
 
+# ---- nodes of graphs, waits for events, work without a name
+
+# Two sites are captured, one node is made by a call of its own; the graph is instantiated, and launched
+# twice. The copies have nodes' ids of their own, told with and without their making.
+{
+	schema
+	cat <<END
+INSERT INTO StringIds VALUES (40, 'site_a'), (41, 'site_b'), (42, 'builder'), (43, 'replay'),
+	(44, 'cudaGraphAddKernelNode_v10000'), (45, 'cudaGraphInstantiate_v12000'),
+	(46, 'cudaEventSynchronize_v3020'), (47, 'cuMemBatchDecompressAsync');
+CREATE TABLE CUDA_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER, module INTEGER, unresolved INTEGER,
+	originalIP INTEGER, stackDepth INTEGER NOT NULL);
+INSERT INTO CUDA_CALLCHAINS VALUES (1, 40, 10, 0, 0, 0), (1, 8, 10, 0, 0, 1), (2, 41, 10, 0, 0, 0),
+	(2, 8, 10, 0, 0, 1), (3, 42, 10, 0, 0, 0), (3, 8, 10, 0, 0, 1), (4, 43, 10, 0, 0, 0),
+	(4, 8, 10, 0, 0, 1);
+CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER NOT NULL, end INTEGER NOT NULL,
+	eventClass INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER NOT NULL,
+	graphNodeId INTEGER NOT NULL, originalGraphNodeId INTEGER);
+INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (150, 150, 0, $((P1 + 101)), 1, 11, NULL),
+	(250, 250, 0, $((P1 + 101)), 1, 12, NULL), (350, 350, 0, $((P1 + 101)), 1, 13, NULL),
+	(450, 450, 0, $((P1 + 101)), 1, 21, NULL), (451, 451, 0, $((P1 + 101)), 1, 21, 11),
+	(452, 452, 0, $((P1 + 101)), 1, 22, 12), (453, 453, 0, $((P1 + 101)), 1, 23, 13),
+	(250, 250, 0, $((P1 + 102)), 1, 31, NULL), (460, 460, 0, NULL, 1, 99, NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, value INTEGER,
+	bytes INTEGER, graphNodeId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (3000, 3007, 0, 1, 7, 5, $P1, 0, 64, 31);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, ChannelID INTEGER,
+	sourceBytes INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS VALUES (6000, 6300, 0, 1, 7, 9, $P1, 1, 4096);
+CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (timestamp INTEGER, deviceId INTEGER, contextId INTEGER,
+	streamId INTEGER, correlationId INTEGER, globalPid INTEGER, eventId INTEGER, eventSyncId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 0, 1, 8, 20, $P1, 2, 5),
+	(0, 0, 1, 7, 21, $P1, 2, 6), (0, 0, 1, 8, 22, $P1, 3, NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER,
+	eventId INTEGER, eventSyncId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES
+	(4000, 4100, 0, 1, 4294967295, 10, $P1, 1, 2, 5), (4200, 4300, 0, 1, 4294967295, 11, $P1, 1, 3, NULL),
+	(4400, 4500, 0, 1, 4294967295, 12, $P1, 1, 2, 6);
+INSERT INTO StringIds VALUES (48, 'on seven'), (49, 'on eight');
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (3990, 4600, 0, 1, 7, 6, $P1, 48, 48, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL),
+	(3990, 4600, 0, 1, 8, 7, $P1, 49, 49, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL);
+END
+	call 100 200 $((P1 + 101)) 1 1 1	# captured at site_a: the driver's call has ended
+	call 110 120 $((P1 + 101)) 1 15 NULL
+	call 200 300 $((P1 + 101)) 2 1 2	# captured at site_b
+	call 240 260 $((P1 + 102)) 30 3 4	# another thread, at that time
+	call 300 400 $((P1 + 101)) 3 44 3	# made by an explicit call
+	call 420 500 $((P1 + 101)) 4 45 4	# the copies
+	call 600 650 $((P1 + 101)) 5 2 4	# launched
+	call 660 690 $((P1 + 101)) 6 1 4
+	call 691 692 $((P1 + 101)) 7 1 4
+	call 700 750 $((P1 + 101)) 8 2 4
+	call 760 770 $((P1 + 101)) 9 47 4
+	call 4000 4100 $((P1 + 101)) 10 46 4
+	call 4200 4300 $((P1 + 101)) 11 46 4
+	call 4400 4500 $((P1 + 101)) 12 46 4
+	for launch in 5 8; do
+		for node in 21 22 23 77; do
+			echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($((launch * 200 + node)), \
+				$((launch * 200 + 2 * node)), 0, 1, 7, $launch, $P1, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, $node);"
+		done
+	done
+} | "$sqlite" nodes.sqlite
+xpumerge --nsys nodes.sqlite -f folded --unit ns -o out.folded 2>log
+is $? 0 "graphs' nodes: status"
+cat >expected <<'END'
+[unknown];main;builder;cudaGraphAddKernelNode;[GPU_Kernel]saxpy<float>(float*, int) 46
+[unknown];main;replay;cuMemBatchDecompressAsync;[GPU_Kernel][memory decompression] 300
+[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on eight 200
+[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on seven 100
+[unknown];main;replay;cudaGraphLaunch;[GPU_Kernel]saxpy<float>(float*, int) 154
+[unknown];main;replay;cudaLaunchKernel;[GPU_Kernel]on eight 610
+[unknown];main;replay;cudaLaunchKernel;[GPU_Kernel]on seven 610
+[unknown];main;replay;cudaMemcpyAsync;[GPU_Memset] 7
+[unknown];main;site_a;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 42
+[unknown];main;site_b;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 44
+END
+sort out.folded | diff expected - >diff
+ok $? "work of graphs is where its nodes were made; waits for events are for their stream" ||
+	diag "$(cat diff log)"
+xpumerge --nsys nodes.sqlite --graph launch -f folded --unit ns -o out.folded 2>log
+is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' out.folded)" \
+	"0 1" "--graph launch: where the graphs were launched" || diag "$(cat out.folded)"
+like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
+	"captured launches are not missing their work"
+
+# ---- context switches, and why threads waited
+
+# The thread runs 100 to 1100 ns, waits for a lock with a stack until 1600, runs until 2000, sleeps until
+# 2300 in a call without a stack, runs until 3000, waits in a call of CUDA's until 3500, runs until 4000,
+# is off until 4250 in no call at all, and runs until 5000. Others are of no interest.
+{
+	schema
+	cat <<END
+INSERT INTO StringIds VALUES (50, 'pthread_cond_wait'), (51, 'usleep'), (52, 'wait_for_batch'),
+	(53, '[NSys Comms]'), (54, 'cudaStreamSynchronize_v3020'), (55, 'poll');
+CREATE TABLE SCHED_EVENTS (start INTEGER NOT NULL, cpu INTEGER NOT NULL, isSchedIn INTEGER NOT NULL,
+	globalTid INTEGER);
+INSERT INTO SCHED_EVENTS VALUES (100, 1, 1, $((P1 + 101))), (1100, 1, 0, $((P1 + 101))),
+	(1600, 1, 1, $((P1 + 101))), (2000, 1, 0, $((P1 + 101))), (2300, 2, 1, $((P1 + 101))),
+	(3000, 2, 0, $((P1 + 101))), (3500, 2, 1, $((P1 + 101))), (4000, 2, 0, $((P1 + 101))),
+	(4250, 2, 1, $((P1 + 101))), (5000, 2, 0, $((P1 + 101))),
+	(100, 3, 1, $((P1 + 199))), (9000, 3, 0, $((P1 + 199))),
+	(100, 3, 1, $((P3 + 301))), (9000, 3, 0, $((P3 + 301))), (-5, 3, 0, $((P1 + 101))),
+	(700, 3, 0, NULL);
+CREATE TABLE OSRT_API (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL,
+	globalTid INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER,
+	callchainId INTEGER NOT NULL);
+INSERT INTO OSRT_API VALUES (1050, 1650, 27, $((P1 + 101)), 50, 0, 0, 1),
+	(1990, 2310, 27, $((P1 + 101)), 51, 0, 0, 0), (1090, 1095, 27, $((P1 + 101)), 55, 0, 1, 0),
+	(2950, 3510, 27, $((P1 + 101)), 55, 0, 0, 0), (1000, 9000, 27, $((P1 + 102)), 55, 0, 0, 1);
+CREATE TABLE OSRT_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL,
+	unresolved INTEGER, stackDepth INTEGER NOT NULL);
+INSERT INTO OSRT_CALLCHAINS VALUES (1, 52, 10, 0, 0), (1, 8, 10, 0, 1);
+CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);
+INSERT INTO ThreadNames VALUES (14, 1, $((P1 + 101))), (53, 1, $((P1 + 199)));
+END
+	call 200 250 $((P1 + 101)) 1 1 NULL
+	kernel 300 400 0 7 1 $P1
+	call 2900 3600 $((P1 + 101)) 2 54 NULL
+} >switches.sql
+"$sqlite" switches.sqlite <switches.sql
+xpumerge --nsys switches.sqlite -f folded --unit ns -o out.folded 2>log
+is $? 0 "context switches: status"
+cat >expected <<'END'
+worker;[no stack];[Off_CPU]sleep 300
+worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
+worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
+END
+sort out.folded | diff expected - >diff
+ok $? "a thread is off the CPU between context switches; the call that it is in tells why and where" ||
+	diag "$(cat diff log)"
+xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
+is "$(python3 -c 'import csv
+for r in csv.DictReader(open("out")):
+    print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
+	"101 {'life_ns': 4900, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 750} 5" \
+	"the account of its life" || diag "$(cat out)"
+grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
+sed -i '/^	globalTid INTEGER);$/d' none.sql
+"$sqlite" none.sqlite <none.sql 2>log
+xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
+is "$(cat out.folded)" "worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
+	"without context switches, calls that may run are no time off the CPU" || diag "$(cat log)"
+
 # ---- files that are not right
 
 fails() {		# NAME REGEX ARGS...

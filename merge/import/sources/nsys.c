@@ -21,7 +21,11 @@ static int nsys_open(void **state, struct import *im, const struct import_opts *
 	if (!n)
 		return -ENOMEM;
 	err = nsys__open(n, o->nsys, msgs);
-	return err || o->events_only ? err : nsys__import(n, im);
+	if (err || o->events_only)
+		return err;
+	err = nsys__import(n, im);
+	nsys__close(n);			/* the merge needs the room */
+	return err;
 }
 
 static void nsys_close(void *state)

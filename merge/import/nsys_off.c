@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * nsys_off.c - imports how threads ran and waited: context switches, and the calls of the system's
+ * libraries that threads were in
+ *
+ * A thread is off the CPU from one row of SCHED_EVENTS to the next. The call in OSRT_API that it was
+ * in then tells why it waited, and with which call path. Without context switches these calls are
+ * not read: a call may run for all of its time.
+ */
+#include "import/nsys_importer.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xpu_record.h"
+
+#define NESTED_MAX	64		/* calls that have begun and ended in the one sought */
+
+/* A call of the system's libraries. */
+struct os_call {
+	uint64_t start_ns, end_ns;
+	uint64_t tid;			/* globalTid */
+	const char *name;
+	uint32_t chain;			/* in nsys.os_chains, NO_INDEX: none */
+};
+
+/* All that threads were off the CPU for one reason in one place. */
+struct off_sum {
+	struct xpu_record_off_cpu rec;
+	uint32_t kind;
+};
+
+struct switches {
+	struct nsys_importer *i;
+	ARRAY(struct os_call) calls;	/* by thread and time, outer ones first */
+	ARRAY(struct off_sum) sums;
+	struct idmap paths[XPU_OFF_NR];	/* (thread, path): index in sums, by kind */
+	uint64_t tid;			/* of the thread whose rows are being read */
+	uint32_t thread;		/* of the recording; 0: it is passed over */
+	uint32_t proc;
+	bool running;
+	struct xpu_record_account account;
+};
+
+/* Return: why a thread that is in that function waits. */
+static enum xpu_off_kind off_kind(const char *name)
+{
+	static const struct {
+		const char *word;	/* its beginning */
+		enum xpu_off_kind kind;
+	} words[] = {
+		{ "pthread_", XPU_OFF_LOCK }, { "sem_", XPU_OFF_LOCK }, { "futex", XPU_OFF_LOCK },
+		{ "mtx_", XPU_OFF_LOCK }, { "cnd_", XPU_OFF_LOCK }, { "flock", XPU_OFF_LOCK },
+		{ "poll", XPU_OFF_POLL }, { "ppoll", XPU_OFF_POLL }, { "select", XPU_OFF_POLL },
+		{ "pselect", XPU_OFF_POLL }, { "epoll_", XPU_OFF_POLL },
+		{ "sleep", XPU_OFF_SLEEP }, { "usleep", XPU_OFF_SLEEP },
+		{ "nanosleep", XPU_OFF_SLEEP }, { "clock_nanosleep", XPU_OFF_SLEEP },
+		{ "wait", XPU_OFF_CHILD },
+		{ "read", XPU_OFF_IO }, { "write", XPU_OFF_IO }, { "pread", XPU_OFF_IO },
+		{ "pwrite", XPU_OFF_IO }, { "fread", XPU_OFF_IO }, { "fwrite", XPU_OFF_IO },
+		{ "fgets", XPU_OFF_IO }, { "fflush", XPU_OFF_IO }, { "fsync", XPU_OFF_IO },
+		{ "fdatasync", XPU_OFF_IO }, { "open", XPU_OFF_IO }, { "fopen", XPU_OFF_IO },
+		{ "recv", XPU_OFF_IO }, { "send", XPU_OFF_IO }, { "accept", XPU_OFF_IO },
+		{ "connect", XPU_OFF_IO }, { "msgrcv", XPU_OFF_IO }, { "msgsnd", XPU_OFF_IO },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strncmp(name, words[i].word, strlen(words[i].word)))
+			return words[i].kind;
+	return XPU_OFF_OTHER;
+}
+
+static int switches__read_calls(struct switches *s)
+{
+	static const char table[] = "OSRT_API";
+	struct nsys *n = s->i->n;
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "globalTid start end nameId callchainId", 3,
+			   "ORDER BY 1, 2, 3 DESC", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		sqlite3_int64 start = sqlite3_column_int64(stmt, 1), end = sqlite3_column_int64(stmt, 2);
+		struct os_call c = {
+			.start_ns = start, .end_ns = end, .tid = sqlite3_column_int64(stmt, 0),
+			.name = nsys__string(n, stmt, 3) ?: "[unknown]", .chain = NO_INDEX,
+		};
+
+		if (start < 0 || end < start)
+			continue;
+		idmap__get(&n->os_chain_ids, sqlite3_column_int64(stmt, 4), &c.chain);
+		err = array_push(&s->calls, c);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Return: the call that the thread was in, the outermost one, or NULL. */
+static const struct os_call *switches__call_at(const struct switches *s, uint64_t time_ns)
+{
+	size_t lo = 0, hi = s->calls.nr, mid, nr;
+	const struct os_call *c, *found = NULL;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		c = &s->calls.v[mid];
+		if (c->tid < s->tid || (c->tid == s->tid && c->start_ns <= time_ns))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (nr = 0; lo && nr < NESTED_MAX && s->calls.v[lo - 1].tid == s->tid; lo--, nr++)
+		if (s->calls.v[lo - 1].end_ns >= time_ns)
+			found = &s->calls.v[lo - 1];
+	return found;
+}
+
+/* Return: the call path of a call; one is made for each chain and function; 0: it has no stack. */
+static uint32_t switches__path(struct switches *s, const struct os_call *c)
+{
+	struct nsys_importer *i = s->i;
+	const struct nsys_chain *chain;
+	uint32_t path = 0;
+	const char *key;
+	int err;
+
+	if (c->chain == NO_INDEX || i->im->err)
+		return 0;
+	key = strpool__internf(&i->n->strings, "os %u %u %p", c->chain, s->proc, (const void *)c->name);
+	if (!key) {
+		i->im->err = -ENOMEM;
+		return 0;
+	}
+	if (idmap__get(&i->paths, (uintptr_t)key, &path))
+		return path;
+	chain = &i->n->os_chains.v[c->chain];
+	nsys_importer__names(i, &i->n->os_frames.v[chain->first], chain->nr);
+	i->im->err = i->im->err ?: array_push(&i->names, span__of(c->name));
+	if (i->im->err)
+		return 0;
+	path = import__cpu_path(i->im, nsys_importer__proc(i, s->proc), c->start_ns, i->names.v,
+				i->names.nr);
+	err = idmap__put(&i->paths, (uintptr_t)key, path);
+	i->im->err = i->im->err ?: err;
+	return path;
+}
+
+/* Adds a time off the CPU to the sum of its place. */
+static int switches__add_off(struct switches *s, enum xpu_off_kind kind, uint32_t path,
+			     uint64_t start_ns, uint64_t ns)
+{
+	struct off_sum *sum, none = {
+		.kind = kind, .rec = { .path_id = path, .thread_id = s->thread },
+	};
+	uint32_t idx = s->sums.nr;
+	int err = 0;
+
+	if (!idmap__get(&s->paths[kind], ID_KEY(s->thread, path), &idx))
+		err = idmap__put(&s->paths[kind], ID_KEY(s->thread, path), idx) ?:
+		      array_push(&s->sums, none);
+	if (err)
+		return err;
+	sum = &s->sums.v[idx];
+	sum->rec.last_ns = start_ns;
+	sum->rec.nr++;
+	sum->rec.sum_ns += ns;
+	sum->rec.max_ns = max_t(uint64_t, sum->rec.max_ns, ns);
+	return 0;
+}
+
+/*
+ * A thread was off the CPU. In a call of CUDA's it waited for the device, which is told elsewhere.
+ * Where nothing tells why and where it waited, the time is only in the thread's account.
+ */
+static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
+{
+	const struct os_call *c = switches__call_at(s, start_ns);
+	enum xpu_off_kind kind = c ? off_kind(c->name) : XPU_OFF_OTHER;
+	struct xpu_record_off off = {
+		.start_ns = start_ns, .duration_ns = ns, .thread_id = s->thread,
+	};
+
+	if (nsys_importer__call_at(s->i, s->tid, start_ns) != NO_INDEX) {
+		s->account.time.off_ns[XPU_OFF_CALL] += ns;
+		return 0;
+	}
+	s->account.time.off_ns[kind] += ns;
+	off.path_id = c ? switches__path(s, c) : 0;
+	import__record(s->i->im, XPU_RECORD_OFF, kind, &off, sizeof(off), NULL, 0);
+	return c && ns ? switches__add_off(s, kind, off.path_id, start_ns, ns) : s->i->im->err;
+}
+
+static void switches__end_thread(struct switches *s)
+{
+	if (s->thread && s->account.end_ns > s->account.start_ns)
+		import__record(s->i->im, XPU_RECORD_ACCOUNT, 0, &s->account, sizeof(s->account),
+			       NULL, 0);
+	s->thread = 0;
+}
+
+/* Return: whether a thread is Nsight Systems' own, which it has in the program. */
+static bool switches__is_own(const struct switches *s, uint64_t tid)
+{
+	const struct nsys *n = s->i->n;
+	uint32_t idx;
+
+	return idmap__get(&n->thread_names, tid, &idx) &&
+	       !strncmp(n->string_values.v[idx], "[NSys", 5);
+}
+
+/*
+ * Begins with another thread, unless it is of a process that CUDA was not traced in, or the
+ * profiler's.
+ */
+static int switches__begin_thread(struct switches *s, uint64_t tid, uint64_t time_ns)
+{
+	int err;
+
+	switches__end_thread(s);
+	s->tid = tid;
+	err = nsys__proc(s->i->n, tid, &s->proc);
+	if (err)
+		return err;
+	if (!s->i->n->procs.v[s->proc].traced || switches__is_own(s, tid))
+		return 0;
+	s->thread = nsys_importer__thread(s->i, tid, s->proc);
+	s->account = (struct xpu_record_account){
+		.start_ns = time_ns, .end_ns = time_ns, .thread_id = s->thread,
+	};
+	return s->i->im->err;
+}
+
+static int switches__row(struct switches *s, uint64_t tid, uint64_t time_ns, bool in)
+{
+	uint64_t ns;
+	int err = 0;
+
+	if (s->tid != tid) {
+		err = switches__begin_thread(s, tid, time_ns);
+		s->running = in;
+		if (!in)
+			s->account.time.nr_switches++;
+		return err;
+	}
+	if (!s->thread)
+		return 0;
+	ns = time_ns - s->account.end_ns;
+	if (s->running)
+		s->account.time.run_ns += ns;
+	else
+		err = switches__off(s, s->account.end_ns, ns);
+	s->account.time.nr_switches += s->running && !in;
+	s->account.end_ns = time_ns;
+	s->running = in;
+	return err;
+}
+
+static int switches__read(struct switches *s)
+{
+	static const char table[] = "SCHED_EVENTS";
+	struct nsys *n = s->i->n;
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = nsys__select(n, table, "globalTid start isSchedIn", 3, "ORDER BY 1, 2, 3", &stmt);
+	if (!err && stmt)
+		err = switches__read_calls(s);
+	while (nsys__next(n, stmt, table, &err)) {
+		sqlite3_int64 time = sqlite3_column_int64(stmt, 1);
+
+		if (time > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,
+					    sqlite3_column_int64(stmt, 2));
+	}
+	sqlite3_finalize(stmt);
+	if (!err)
+		switches__end_thread(s);
+	return err;
+}
+
+int nsys_importer__switches(struct nsys_importer *i)
+{
+	struct switches s = { .i = i, .tid = UINT64_MAX };
+	size_t k;
+	int err;
+
+	err = switches__read(&s);
+	for (k = 0; k < s.sums.nr && !err; k++)
+		import__record(i->im, XPU_RECORD_OFF_CPU, s.sums.v[k].kind, &s.sums.v[k].rec,
+			       sizeof(s.sums.v[k].rec), NULL, 0);
+	for (k = 0; k < XPU_OFF_NR; k++)
+		idmap__free(&s.paths[k]);
+	array_free(&s.sums);
+	array_free(&s.calls);
+	return err ?: i->im->err;
+}
