@@ -71,6 +71,7 @@ struct sideband {
 	bool chooses;			/* only events of adopted processes are recorded */
 	bool waits;			/* waits for a report from the kernel's programs */
 	bool over;			/* no more reports come */
+	bool no_children;		/* children of adopted processes are not adopted */
 	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
@@ -254,6 +255,11 @@ void sideband__close(struct sideband *s)
 	free(s);
 }
 
+void sideband__set_children(struct sideband *s, bool adopted)
+{
+	s->no_children = !adopted;
+}
+
 void sideband__set_keeper(struct sideband *s, struct keeper *k)
 {
 	s->keeper = k;
@@ -332,7 +338,7 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
 {
-	if (!p || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
+	if (!p || s->no_children || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
 		return false;
 	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
 }

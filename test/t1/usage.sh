@@ -39,7 +39,7 @@ load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
 	"--duration 1 true"
 for both in "-a -p 1" "-p 1 -a"; do
-	load "-p is for one process and -a for all: not together" "$both"
+	load "-p is for some processes and -a for all: not together" "$both"
 done
 load "-o -: standard output is the target's own: name a file" "-o - true"
 load "-o: .pb.gz alone is compressed; see gzip(1) for others" "-o trace.json.gz true"
