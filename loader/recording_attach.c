@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/caps.h"
 #include "attach/permit.h"
 #include "attach/probes.h"
 #include "attach/shim_file.h"
@@ -165,8 +166,11 @@ static bool lacks_shim(const struct recording *r, pid_t pid)
 			   "LD_PRELOAD=%s", pid, opts->shim);
 		return true;
 	}
-	if (mentions(pid, "environ", '\0', "/libxpushim.so") ||
-	    (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda")))
+	if (running__is_kernel_thread(pid)) {
+		msg__error("pid %d is a thread of the kernel: only --cpu-only records it", pid);
+		return true;
+	}
+	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so"))
 		return false;
 	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid, opts->shim);
 	return true;
@@ -178,7 +182,7 @@ static int check_shims(const struct recording *r)
 	const struct options *opts = r->opts;
 	struct choice c = { .r = r };
 	struct running_process *p;
-	bool found = false;
+	bool found = false;		/* or it will be loaded when CUDA is called */
 	size_t i;
 	int fd;
 
@@ -188,9 +192,10 @@ static int check_shims(const struct recording *r)
 		if (!p->chosen || p->ended || permit__check(p->pid))
 			continue;
 		fd = shim_file__open_mapped(p->pid, opts->shim);
-		found = fd >= 0;
-		if (found)
+		if (fd >= 0)
 			close(fd);
+		found = fd >= 0 || (fd == -ENOENT &&
+				    mentions(p->pid, "environ", '\0', "/libxpushim.so"));
 	}
 	running__free(&c.running);
 	for (i = 0; i < opts->nr_pids && !found; i++)
@@ -323,6 +328,14 @@ static void deny(struct taking *t, const struct running_process *p)
 		  why);
 }
 
+static void drain_now_and_then(struct taking *t)
+{
+	if (clock__now() - t->drained_ns < DRAIN_NS)
+		return;
+	recording__drain(t->r);
+	t->drained_ns = clock__now();
+}
+
 /* Takes up one process. Return: 0, also if it has ended, or a negative errno. */
 static int take(struct taking *t, const struct running_process *p)
 {
@@ -357,10 +370,7 @@ static int take(struct taking *t, const struct running_process *p)
 	recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
 	sideband__adopt(r->sideband, p->pid, clock__now(), r->writer);
 	t->nr++;
-	if (clock__now() - t->drained_ns > DRAIN_NS) {
-		recording__drain(r);
-		t->drained_ns = clock__now();
-	}
+	drain_now_and_then(t);
 	return 0;
 }
 
@@ -386,16 +396,27 @@ static int take_all(struct taking *t)
 	return err;
 }
 
-/* With -a alone, the kernel's programs find the processes: they are only counted here. */
+/*
+ * With -a alone, the kernel's programs find the processes, which are only counted here. But all that
+ * are sampled may end at any time, or fork: so their mappings are read now, as perf does. If
+ * restricted, they are read when a program in the kernel has found that they may be.
+ */
 static int count_all(struct taking *t)
 {
+	struct recording *r = t->r;
 	struct running_process *p;
 	struct running running;
 	int err = running__read(&running);
 
-	for (p = running.all; p < running.all + running.nr; p++)
-		if (!p->ended && p->pid != getpid() && !permit__check(p->pid))
-			t->nr += t->r->opts->cpu_only || find_shim(t, p->pid);
+	for (p = running.all; p < running.all + running.nr; p++) {
+		if (p->ended || p->pid == getpid() || permit__check(p->pid) ||
+		    (!r->opts->cpu_only && !find_shim(t, p->pid)))
+			continue;
+		t->nr++;
+		if (r->opts->cpu_only && !caps__restricted())
+			sideband__adopt(r->sideband, p->pid, clock__now(), r->writer);
+		drain_now_and_then(t);
+	}
 	running__free(&running);
 	return err;
 }

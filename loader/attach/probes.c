@@ -30,6 +30,13 @@
 #define MAX_SHIMS	8		/* files; processes may have copies of ours */
 #define DETACHERS	64		/* threads, at most */
 
+/*
+ * Processes whose switches are attached to one by one, because of PROBES_PID. What attaching and
+ * detaching costs the kernel grows with the third power of their number. Beyond: the switches of
+ * all processes are attached to, as with PROBES_ALL; what is recorded stays the same.
+ */
+#define MAX_FOLLOWED	128
+
 /* One program on a group of sites: a multi link where the kernel has them, else one link a site. */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
@@ -42,7 +49,7 @@ struct shim {
 	dev_t dev;
 	ino_t ino;
 	char path[32];
-	struct attachment at[NR_SITE_GROUPS];	/* PROBES_PID: no switches */
+	struct attachment at[NR_SITE_GROUPS];	/* the switches only if @everywhere */
 };
 
 struct followed {			/* PROBES_PID: a process whose switches are on */
@@ -63,7 +70,7 @@ struct probes {
 	struct budget budget, sample_budget;
 	int epoll_fd;			/* of both rings */
 	bool multi;
-	enum probes_mode mode;
+	bool everywhere;		/* switches are on in all processes */
 	struct sites sites;		/* those to attach to */
 	struct shim shims[MAX_SHIMS];	/* the first one is ours */
 	size_t nr_shims;		/* 0: samples only */
@@ -233,10 +240,13 @@ static bool is_attached(const struct attachment *a)
  */
 static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
-	struct detachment *d = malloc(sizeof(*d) + nr * sizeof(d->list[0]));
 	pthread_t threads[DETACHERS];
-	size_t i, nr_threads, started;
+	size_t i, started;
+	struct detachment *d;
 
+	if (!nr)
+		return;
+	d = malloc(sizeof(*d) + nr * sizeof(d->list[0]));
 	for (i = 0; i < nr && !d; i++)
 		detach(list[i]);
 	for (i = 0; i < nr && d; i++)
@@ -245,54 +255,62 @@ static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 		memset(list[i], 0, sizeof(*list[i]));
 	if (!d)
 		return;
-	nr_threads = nr < DETACHERS ? nr : DETACHERS;
 	d->nr = nr;
 	atomic_init(&d->next, 0);
-	atomic_init(&d->nr_threads, nr_threads + 1);
-	for (started = 0; started < nr_threads; started++)
-		if (pthread_create(&threads[started], NULL, detachment__run, d))
+	atomic_init(&d->nr_threads, 1);		/* this one */
+	for (started = 0; started < nr && started < DETACHERS; started++) {
+		atomic_fetch_add(&d->nr_threads, 1);
+		if (pthread_create(&threads[started], NULL, detachment__run, d)) {
+			atomic_fetch_sub(&d->nr_threads, 1);
 			break;
-	atomic_fetch_sub(&d->nr_threads, nr_threads - started);
-	for (i = 0; i < started && !wait; i++)
-		pthread_detach(threads[i]);
-	if (started < nr_threads) {
-		detachment__run(d);
-		return;
+		}
 	}
-	for (i = 0; i < started && wait; i++)
-		pthread_join(threads[i], NULL);
-	if (atomic_fetch_sub(&d->nr_threads, 1) == 1)
+	for (i = 0; i < started; i++) {
+		if (wait)
+			pthread_join(threads[i], NULL);
+		else
+			pthread_detach(threads[i]);
+	}
+	if (!started)
+		detachment__run(d);
+	else if (atomic_fetch_sub(&d->nr_threads, 1) == 1)
 		free(d);
 }
 
-/* Detaches the groups from @from to @to of all shims, in all processes and in those followed. */
+static void add_attached(struct attachment **list, size_t *nr, struct attachment *a)
+{
+	if (is_attached(a))
+		list[(*nr)++] = a;
+}
+
+/*
+ * Detaches the groups from @from to @to of all shims: first in the processes that are followed, which
+ * costs less as long as a switch is on in all processes, too.
+ */
 static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
-	size_t max = (p->nr_shims + HASH_COUNT(p->followed) * p->nr_shims) * (to - from + 1);
-	struct attachment **list = calloc(max ?: 1, sizeof(*list)), *a;
+	struct attachment *of_all[MAX_SHIMS * NR_SITE_GROUPS], **list;
+	size_t groups = to - from + 1, i, nr = 0;
+	unsigned int group;
 	struct followed *f;
-	size_t i, nr = 0;
-	int group;
 
-	for (group = from; group <= (int)to; group++) {
-		for (i = 0; i < p->nr_shims; i++) {
-			a = &p->shims[i].at[group];
-			if (is_attached(a) && list)
-				list[nr++] = a;
+	list = calloc(HASH_COUNT(p->followed) * p->nr_shims * groups + 1, sizeof(*list));
+	for (f = p->followed; f; f = f->hh.next) {
+		for (i = 0; i < p->nr_shims * groups; i++) {
+			struct attachment *a = &f->at[i / groups][from + i % groups];
+
+			if (list)
+				add_attached(list, &nr, a);
 			else if (is_attached(a))
 				detach_all(&a, 1, true);
-			for (f = p->followed; f; f = f->hh.next) {
-				a = &f->at[i][group];
-				if (is_attached(a) && list)
-					list[nr++] = a;
-				else if (is_attached(a))
-					detach_all(&a, 1, true);
-			}
 		}
 	}
-	if (nr)
-		detach_all(list, nr, true);
+	detach_all(list, nr, true);
 	free(list);
+	for (i = nr = 0; i < p->nr_shims; i++)
+		for (group = from; group <= to; group++)
+			add_attached(of_all, &nr, &p->shims[i].at[group]);
+	detach_all(of_all, nr, true);
 }
 
 /* Attaches to the sites of @shim. */
@@ -302,7 +320,7 @@ static int attach_to_shim(struct probes *p, struct shim *shim)
 
 	for (group = 0; group < NR_SITES && !err; group++)
 		err = attach(p, shim, group, 0, &shim->at[group]);
-	if (!err && p->mode != PROBES_PID)
+	if (!err && p->everywhere)
 		err = switch_on(p, shim, 0, true, shim->at);
 	return err;
 }
@@ -538,7 +556,7 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 	p->fn = fn;
 	p->ctx = ctx;
 	p->multi = multi;
-	p->mode = opts->mode;
+	p->everywhere = opts->mode != PROBES_PID;
 	p->epoll_fd = -1;
 	err = opts->shim ? open_shim(p, opts, why, len) : 0;
 	if (err)
@@ -636,22 +654,37 @@ void probes__unwant(struct probes *p, pid_t pid)
 	caps__lower();
 }
 
-int probes__follow(struct probes *p, pid_t pid, bool hello)
+static int switch_on_everywhere(struct probes *p)
 {
-	struct followed *f;
 	int err = 0;
 	size_t i;
 
-	if (!p->nr_shims)
-		return 0;
+	msg__info("more than %d processes: other programs that have the shim are woken, too, and not "
+		  "recorded", MAX_FOLLOWED);
+	p->everywhere = true;
+	caps__raise();
+	for (i = 0; i < p->nr_shims && !err; i++)
+		err = switch_on(p, &p->shims[i], 0, true, p->shims[i].at);
+	caps__lower();
+	return err;
+}
+
+int probes__follow(struct probes *p, pid_t pid, bool hello)
+{
+	struct followed *f;
+	int err;
+	size_t i;
+
 	table_find(p->followed, pid, pid, f);
-	if (f)
+	if (f || p->everywhere)
 		return 0;
+	if (HASH_COUNT(p->followed) >= MAX_FOLLOWED)
+		return switch_on_everywhere(p);
 	table_get(p->followed, pid, pid, f);
 	if (!f)
 		return -ENOMEM;
 	caps__raise();
-	for (i = 0; i < p->nr_shims && !err; i++)
+	for (i = err = 0; i < p->nr_shims && !err; i++)
 		err = switch_on(p, &p->shims[i], pid, hello, f->at[i]);
 	caps__lower();
 	if (err)
@@ -673,8 +706,7 @@ void probes__unfollow(struct probes *p, pid_t pid)
 		for (group = NR_SITES; group < NR_SITE_GROUPS; group++)
 			if (is_attached(&f->at[i][group]))
 				list[nr++] = &f->at[i][group];
-	if (nr)
-		detach_all(list, nr, false);
+	detach_all(list, nr, false);
 	table_remove(p->followed, f);
 }
 

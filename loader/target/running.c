@@ -11,10 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PF_KTHREAD	0x00200000	/* of the kernel's include/linux/sched.h */
+
 /* Reads the process @pid. Return: whether it is there. */
 static bool running_process__read(struct running_process *p, pid_t pid)
 {
 	char path[64], text[1024], state, *comm, *end;
+	unsigned int flags;
 	ssize_t n;
 	int fd;
 
@@ -36,10 +39,11 @@ static bool running_process__read(struct running_process *p, pid_t pid)
 	p->pid = pid;
 	*end = '\0';
 	snprintf(p->comm, sizeof(p->comm), "%s", comm + 1);
-	if (sscanf(end + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-		   "%*d %*d %" SCNu64, &state, &p->ppid, &p->start) != 3)
+	if (sscanf(end + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %" SCNu64, &state, &p->ppid, &flags, &p->start) != 4)
 		return false;
 	p->ended = state == 'Z' || state == 'X';
+	p->kernel = flags & PF_KTHREAD;
 	return true;
 }
 
@@ -111,6 +115,13 @@ void running__choose_children(struct running *r, pid_t except)
 				p->chosen = more = true;
 		}
 	}
+}
+
+bool running__is_kernel_thread(pid_t pid)
+{
+	struct running_process p;
+
+	return running_process__read(&p, pid) && p.kernel;
 }
 
 bool running__is_there(const struct running_process *p)

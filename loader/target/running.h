@@ -15,6 +15,7 @@ struct running_process {
 	uint64_t start;			/* tells processes apart that have the same pid in turn */
 	char comm[XPU_COMM_LEN];
 	bool ended;			/* nobody has waited for it yet */
+	bool kernel;			/* a thread of the kernel */
 	bool chosen;
 };
 
@@ -37,6 +38,8 @@ struct running_process *running__find(const struct running *r, pid_t pid);
 
 /* Chooses all descendants of processes that are chosen; but not @except and its descendants. */
 void running__choose_children(struct running *r, pid_t except);
+
+bool running__is_kernel_thread(pid_t pid);
 
 /* Whether @p still runs: its pid has not been given to another process. */
 bool running__is_there(const struct running_process *p);

@@ -26,6 +26,7 @@
 #include "attach/permit.h"
 #include "target/pyfind.h"
 #include "target/recent.h"
+#include "target/running.h"
 #include "base/entry_table.h"
 #include "record/writer.h"
 #include "xpu_time.h"
@@ -834,7 +835,7 @@ void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct wr
 		return;
 	if (synthesize_maps(s, pid, time_ns, w))
 		recent__forget(s->recent, pid);
-	else
+	else if (!running__is_kernel_thread(pid))
 		adopt_ended(s, pid);
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
