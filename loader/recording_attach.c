@@ -368,7 +368,7 @@ static int take(struct taking *t, const struct running_process *p)
 	if (!r->opts->cpu_only)
 		find_shim(t, p->pid);
 	recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
-	sideband__adopt(r->sideband, p->pid, clock__now(), r->writer);
+	sideband__adopt_idle(r->sideband, p->pid, r->writer);
 	t->nr++;
 	drain_now_and_then(t);
 	return 0;
@@ -414,7 +414,7 @@ static int count_all(struct taking *t)
 			continue;
 		t->nr++;
 		if (r->opts->cpu_only && !caps__restricted())
-			sideband__adopt(r->sideband, p->pid, clock__now(), r->writer);
+			sideband__adopt_idle(r->sideband, p->pid, r->writer);
 		drain_now_and_then(t);
 	}
 	running__free(&running);

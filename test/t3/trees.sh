@@ -55,7 +55,7 @@ attach churn -p "$a_pid"
 says churn 9 "children that come and go"
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 leave churn
-exact churn "${answer#churn }" "children that come and go: exact ($answer)"
+exact churn "${answer#churn }" "children that come and go: exact ($answer)" || diag "$(cat churn.log)"
 unlike "$(cat churn.log)" 'warning' "children that come and go: nothing to complain of"
 
 # Two trees at a time; a child given beside its parent is one process all the same.
