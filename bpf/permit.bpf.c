@@ -202,9 +202,14 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 static __noinline int leave_alone(struct task_struct *task)
 {
 	struct xpu_proc proc = { .stop = XPU_STOP_LEFT_ALONE };
-	__u32 tgid = BPF_CORE_READ(task, tgid);
+	__u32 tgid = BPF_CORE_READ(task, tgid), pid = task_pid(task), *how;
 
-	if (!bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
+	if (!BPF_CORE_READ(task, mm))		/* a thread of the kernel */
+		return 0;
+	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
+		return 0;
+	how = bpf_map_lookup_elem(&wanted, &pid);
+	if (!how || *how != XPU_WANTED_DENIED)
 		__sync_fetch_and_add(&nr_left_alone, 1);
 	return 0;
 }

@@ -43,7 +43,7 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
-	if (!proc && attach_pid && task_pid(task) == attach_pid)
+	if (!proc && (sample_all || has_roots()) && is_wanted(task))
 		proc = take_up(task);
 	return proc && !proc->unsampled && is_recorded(task, proc) ? proc : NULL;
 }

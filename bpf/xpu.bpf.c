@@ -32,9 +32,22 @@ __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
 __u64 loader_pidns = 0;			/* the namespace's number, among those of that level */
 
-/* Running processes to record once they call a probe site: this one, or every one. */
-__u32 attach_pid = 0;			/* as the loader's pid namespace numbers it */
+/*
+ * Running processes to record once they call a probe site, are sampled, or make a child: those in
+ * the map "wanted", or every one that passes the filter.
+ */
+bool attach_wanted = false;
 bool attach_all = false;
+bool sample_all = false;		/* with attach_all: those without the shim, too */
+bool no_children = false;		/* what a recorded process forks is not recorded */
+
+/* With attach_all: only processes of that name and in that cgroup. The empty name is every name. */
+const volatile char filter_comm[XPU_COMM_LEN] = "";
+const volatile __u64 filter_cgroup = 0;		/* inode of its directory; 0: any cgroup */
+const volatile __u32 filter_hierarchy = 0;	/* number of its hierarchy; 0: cgroup v2 */
+
+/* Children that called CUDA before the loader had raised the semaphores of their shim. */
+__u64 nr_late = 0;
 
 /* While set, the loader's next child becomes the root of the recorded tree. */
 bool adopt_child = false;
@@ -56,6 +69,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct xpu_proc);
 } procs SEC(".maps");
+
+/* The keys are process ids, as the loader's pid namespace numbers them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 18);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} wanted SEC(".maps");
 
 /*
  * The losses of each process, so that a broken or hostile process is not mistaken for another. If
@@ -187,6 +209,7 @@ static __always_inline __u32 task_pid(struct task_struct *task)
 }
 
 #include "permit.bpf.c"
+#include "select.bpf.c"
 
 /**
  * new_process - give a process image an id and tell the loader
@@ -281,11 +304,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->tgid == tgid)		/* a thread */
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc && attach_pid && task_pid(parent) == attach_pid)
+	if (!proc && has_roots() && is_wanted(parent))
 		proc = take_up(parent);		/* it may never launch */
 	if (proc) {
+		if (no_children)
+			return 0;
 		if (is_recorded(parent, proc))
 			new_process(child, XPU_MISC_PROCESS_FORK, proc);
+		else
+			leave_child_alone(child);
 	} else if (tgid == loader_tgid && adopt_child) {
 		adopt_child = false;
 		new_process(child, XPU_MISC_PROCESS_ROOT, NULL);
@@ -301,10 +328,14 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 	if (!proc) {
 		/* Restricted, the loader waits to hear whose the new image is. */
-		if (restricted && attach_pid && task_pid(task) == attach_pid)
+		if (restricted && attach_wanted && is_wanted(task))
 			take_up(task);
 	} else if (proc->stop == XPU_STOP_LEFT_ALONE) {
-		bpf_map_delete_elem(&procs, &tgid);	/* it may be the invoker's now */
+		if (!may_record(task))
+			return 0;
+		bpf_map_delete_elem(&procs, &tgid);	/* it is the invoker's now */
+		if (attach_wanted && is_wanted(task))
+			take_up(task);
 	} else {
 		struct xpu_proc old = *proc;
 
@@ -461,7 +492,7 @@ int on_prepare_exec(void *ctx)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	__u32 tgid = task->tgid, pid;
 	struct xpu_record_process_exit *r;
 	struct xpu_proc *proc, gone;
 
@@ -469,6 +500,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	send_last(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
+	if (attach_wanted) {
+		pid = task_pid(task);		/* another process may get the number */
+		bpf_map_delete_elem(&wanted, &pid);
+	}
 	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc)
 		return 0;
@@ -525,9 +560,7 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 
 	if (proc)
 		return is_recorded(task, proc) ? proc : NULL;
-	if (attach_all ? !task_pid(task) : !attach_pid || task_pid(task) != attach_pid)
-		return NULL;			/* of another pid namespace, or not wanted */
-	return take_up(task);
+	return is_wanted(task) ? take_up(task) : NULL;
 }
 
 /* Defined in sched.bpf.c, which reads in the slot whether the thread is in a call that may wait. */
@@ -639,6 +672,18 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 		send_log(task, proc->proc_id, s, user_log, end, false);
 	else
 		drop_of(proc->proc_id, XPU_LOST_SCRATCH, 1);
+	return 0;
+}
+
+/*
+ * A program that xpuload did not start calls CUDA for the first time. @heard: whether its shim knows
+ * that somebody listens.
+ */
+SEC("uprobe")
+int BPF_KPROBE(on_init, unsigned long heard)
+{
+	if (!heard && current_process(bpf_get_current_task_btf()))
+		__sync_fetch_and_add(&nr_late, 1);
 	return 0;
 }
 

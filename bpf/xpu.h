@@ -26,6 +26,12 @@ enum xpu_stop {
 	XPU_STOP_LEFT_ALONE,		/* it never was recorded: it is another user's */
 };
 
+/* A process that is to be recorded as soon as it does something. */
+enum xpu_wanted {
+	XPU_WANTED = 1,
+	XPU_WANTED_DENIED,		/* another user's so far, and counted */
+};
+
 /* One process image being recorded; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;

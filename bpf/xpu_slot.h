@@ -139,6 +139,15 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
 
 /*
+ * Each site has a switch beside it, an instruction that is never run. The loader attaches to the
+ * site in every process, without a semaphore, so that a process is heard from its first
+ * instruction on; and to the switch in those processes that are to be awake, with the site's
+ * semaphore. So a child that a recorded process forks, which has its parent's semaphores, loses
+ * nothing before the loader hears of it.
+ */
+#define XPU_SWITCH_SUFFIX	"_switch"
+
+/*
  * Like XPU_SITE_BATCH, but for one XPU_RECORD_RANGE. While nobody is attached here, the shim
  * ignores NVTX ranges.
  */
@@ -166,6 +175,13 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  * as long as it records.
  */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
+
+/*
+ * A program that xpuload did not start calls this site once, when it initializes CUDA. The argument
+ * says whether its semaphores were raised by then. If not, the loader knows that launches may be
+ * missing. The site is a plain nop, like XPU_SITE_EARLY.
+ */
+#define XPU_SITE_LIVE_INIT	"xpu_live_init"
 
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 

@@ -123,7 +123,7 @@ static void write_infos(struct writer *w, const struct options *opts)
 	if (opts->mode == PROBES_RUN)
 		write_argv_info(w, XPU_INFO_CMDLINE, opts->argv, INT_MAX);
 	else if (opts->mode == PROBES_PID)
-		write_cmdline_info(w, opts->pid);
+		write_cmdline_info(w, opts->pids[0]);
 	write_argv_info(w, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
 }
 

@@ -28,7 +28,12 @@ static void print_title(const struct options *opts, char *buf, size_t size)
 		for (arg = opts->argv; *arg && used < size; arg++)
 			used += snprintf(buf + used, size - used, "%s%s", used ? " " : "", *arg);
 	else if (opts->mode == PROBES_PID)
-		snprintf(buf, size, "pid %u", opts->pid);
+		snprintf(buf, size, opts->nr_pids > 1 ? "pid %d and others" : "pid %d",
+			 opts->pids[0]);
+	else if (opts->container || opts->cgroup || opts->comm)
+		snprintf(buf, size, "%s", opts->container ?: opts->cgroup ?: opts->comm);
+	else if (opts->cpu_only)
+		snprintf(buf, size, "all processes");
 	else
 		snprintf(buf, size, "all programs with the shim");
 	if (used >= size)

@@ -33,7 +33,7 @@
 
 static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
-"       xpuload [record] [OPTION...] -p PID | -a [--duration SECONDS]\n"
+"       xpuload [record] [OPTION...] -p PID[,PID] | -a [--duration SECONDS]\n"
 "       xpuload --check\n"
 "\n"
 "Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
@@ -110,13 +110,56 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 	msg__error("%s %s: expected %s", word, arg, expected);
 }
 
-static int set_pid(void *target, const struct cmdline_given *given)
+static int add_pid(struct options *opts, pid_t pid)
+{
+	pid_t *more;
+	size_t i;
+
+	for (i = 0; i < opts->nr_pids; i++)
+		if (opts->pids[i] == pid)
+			return 0;
+	more = reallocarray(opts->pids, opts->nr_pids + 1, sizeof(*more));
+	if (!more) {
+		msg__error("out of memory");
+		return -ENOMEM;
+	}
+	opts->pids = more;
+	opts->pids[opts->nr_pids++] = pid;
+	return 0;
+}
+
+static int set_pids(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
+	const char *at = given->arg;
+	unsigned long pid;
+	char *end;
 
 	if (opts->mode != PROBES_ALL)	/* both: see options__agree() */
 		opts->mode = PROBES_PID;
-	return cmdline__set_number(target, given);
+	for (;; at = end + 1) {
+		errno = 0;
+		pid = strtoul(at, &end, 10);
+		if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || !pid ||
+		    pid > INT_MAX) {
+			msg__error("-p %s: expected the number of a process, or several: 12,34",
+				   given->arg);
+			return -EINVAL;
+		}
+		if (add_pid(opts, pid))
+			return -ENOMEM;
+		if (!*end)
+			return 0;
+	}
+}
+
+/* An empty name would mean every one. */
+static int set_filter(void *target, const struct cmdline_given *given)
+{
+	if (*given->arg)
+		return cmdline__set_string(target, given);
+	msg__error("--%s: expected a name", given->option->name);
+	return -EINVAL;
 }
 
 static int set_freq(void *target, const struct cmdline_given *given)
@@ -256,17 +299,30 @@ static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
 
+#define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
+
 static const struct cmdline_option rows[] = {
 	{ "output", 'o', "FILE", CMDLINE_STRING(output),
 	  .help = "what to write; the suffix picks it: .data the recording (default\n"
 		  "xpu.data); the merged result at once:\n%s",
 	  .list = list_suffixes },
-	{ "pid", 'p', "PID", .set = set_pid, CMDLINE_RANGE(pid, 1, INT_MAX),
-	  .help = "attach to a running program that was started with the shim preloaded" },
+	{ "pid", 'p', "PID[,PID]", .set = set_pids,
+	  .help = "attach to running programs that were started with the shim preloaded,\n"
+		  "and to their children, those that are there and those to come" },
+	{ "no-children", CMDLINE_FLAG(no_children),
+	  .help = "with -p: to no children" },
 	{ "all", 'a', CMDLINE_VALUE(mode, PROBES_ALL),
-	  .help = "to every such program on this machine" },
+	  .help = "attach to every such program on this machine; with --cpu-only, to every\n"
+		  "process" },
+	{ "cgroup", 0, "PATH", FILTER(cgroup),
+	  .help = "with -a: to those in this cgroup, and to what they start" },
+	{ "container", 0, "NAME", FILTER(container),
+	  .help = "with -a: to those in this container; NAME is its name or id, as far as\n"
+		  "its cgroup shows it, or the first digits of its id" },
+	{ "comm", 0, "NAME", FILTER(comm),
+	  .help = "with -a: to those of this name (ps -o comm), and to what they start" },
 	{ "duration", 0, "SECONDS", .set = set_duration,
-	  .help = "how long; without it until Ctrl-C, or until PID ends" },
+	  .help = "how long; without it until Ctrl-C, or until each PID has ended" },
 	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
 	  .help = "CPU samples a second (default 99)" },
 	{ NULL, 'g', .set = set_nothing,
@@ -359,12 +415,16 @@ static bool options__agree(const struct options *opts)
 		wrong = "--gpu-only looks at no threads: it cannot be together with --off-cpu";
 	else if (opts->cpu_only && opts->api)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
-	else if (opts->cpu_only && opts->mode == PROBES_ALL)
-		wrong = "--cpu-only is for a COMMAND or a process: -a finds programs by the shim";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
-	else if (opts->pid && opts->mode == PROBES_ALL)
-		wrong = "-p is for one process and -a for all: not together";
+	else if (opts->nr_pids && opts->mode == PROBES_ALL)
+		wrong = "-p is for some processes and -a for all: not together";
+	else if (opts->no_children && opts->mode != PROBES_PID)
+		wrong = "--no-children is for -p";
+	else if ((opts->cgroup || opts->container || opts->comm) && opts->mode != PROBES_ALL)
+		wrong = "--cgroup, --container and --comm pick among all processes: they need -a";
+	else if (opts->cgroup && opts->container)
+		wrong = "--cgroup and --container both name a cgroup: not together";
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
@@ -459,5 +519,6 @@ int options__parse(struct options *opts, int argc, char **argv)
 
 void options__free(struct options *opts)
 {
+	free(opts->pids);
 	free(opts->data);
 }

@@ -31,7 +31,12 @@ struct options {
 	uint64_t ring_bytes;
 	int level;			/* of the recording's compression; 0: none */
 	enum probes_mode mode;
-	uint32_t pid;			/* PROBES_PID */
+	pid_t *pids;			/* PROBES_PID: nr_pids, each once */
+	size_t nr_pids;
+	bool no_children;		/* of these */
+	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
+	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
+	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */

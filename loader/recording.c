@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -79,7 +80,7 @@ static void tell_lost(struct recording *r)
 		recorder__lost(r->recorder, kind, nr_lost(r, kind));
 }
 
-static void drain(struct recording *r)
+void recording__drain(struct recording *r)
 {
 	uint64_t start_ns = clock__now();
 	bool all;
@@ -116,15 +117,15 @@ static void detach(struct recording *r)
 
 	sampler__close(r->sampler);
 	r->sampler = NULL;
-	drain(r);
+	recording__drain(r);
 	recorder__detaching(r->recorder, clock__now());
 	probes__detach_launches(r->probes);
 	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
 		if (!writer__is_behind(r->writer))
-			drain(r);
+			recording__drain(r);
 	}
-	drain(r);
+	recording__drain(r);
 }
 
 struct living {
@@ -161,7 +162,7 @@ void recording__run(struct recording *r)
 {
 	struct pollfd fds[] = {
 		{ .fd = r->signal_fd, .events = POLLIN },
-		{ .fd = r->pid_fd, .events = POLLIN },
+		{ .fd = r->ends_fd, .events = POLLIN },
 		{ .fd = probes__fd(r->probes), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
@@ -180,13 +181,14 @@ void recording__run(struct recording *r)
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
 		take_signals(r);
-		r->stop |= fds[1].revents != 0;
+		if (fds[1].revents)
+			recording__note_ends(r);
 		relaying = target__relay(&r->target, r->probes);
 		if (now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
 		if (!behind)
-			drain(r);
+			recording__drain(r);
 	}
 	detach(r);
 	if (r->opts->off_cpu)
@@ -237,7 +239,9 @@ int recording__finish(struct recording *r)
 		.sampled = r->sampled,
 		.nr_samples_taken = probes__nr_samples(r->probes),
 		.nr_stopped = probes__nr_stopped(r->probes),
-		.nr_left_alone = probes__nr_left_alone(r->probes),
+		.nr_left_alone = probes__nr_left_alone(r->probes) + r->nr_denied,
+		.nr_not_followed = r->nr_not_followed,
+		.nr_late = probes__nr_late(r->probes),
 	};
 	bool whole;
 	int kind, err;
@@ -258,6 +262,8 @@ int recording__finish(struct recording *r)
 
 void recording__free(struct recording *r)
 {
+	size_t i;
+
 	sampler__close(r->sampler);
 	writer__close(r->writer, NULL, NULL);
 	safefile__close(&r->file);
@@ -268,8 +274,10 @@ void recording__free(struct recording *r)
 	probes__close(r->probes);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
-	if (r->shim_fd >= 0)
-		close(r->shim_fd);
-	if (r->pid_fd >= 0)
-		close(r->pid_fd);
+	for (i = 0; r->pid_fds && i < r->opts->nr_pids; i++)
+		if (r->pid_fds[i] >= 0)
+			close(r->pid_fds[i]);
+	free(r->pid_fds);
+	if (r->ends_fd >= 0)
+		close(r->ends_fd);
 }

@@ -4,13 +4,18 @@
 #define XPU_LOADER_RECORDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "safefile.h"
+#include "target/cgroup.h"
 #include "target/target.h"
 
 struct recording {
 	const struct options *opts;
 	struct target target;		/* PROBES_RUN */
+	struct cgroup cgroup;		/* PROBES_ALL: only processes in it; id 0: any */
 	struct probes *probes;
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
@@ -20,16 +25,19 @@ struct recording {
 	struct writer *writer;
 	struct recorder *recorder;
 	int signal_fd;
-	int shim_fd;			/* PROBES_PID: its shim; else -1 */
-	int pid_fd;			/* PROBES_PID: readable when it ends; else -1 */
+	int ends_fd;			/* PROBES_PID: readable when one of the pids ends; else -1 */
+	int *pid_fds;			/* PROBES_PID: of opts->pids; -1: it has ended */
+	size_t nr_running;		/* PROBES_PID: of opts->pids */
 	bool stop;			/* attached: a signal says so */
 	bool told_disk;
-	unsigned int nr_not_followed;	/* children that could not be attached to */
+	uint64_t nr_not_followed;	/* processes that could not be attached to */
+	uint64_t nr_denied;		/* running children that may not be recorded */
+	bool attached;			/* it has been said */
 	bool sampled;			/* there was a sampler */
 };
 
-#define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .shim_fd = -1, \
-				  .pid_fd = -1, .file.dir_fd = -1 }
+#define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .ends_fd = -1, \
+				  .file.dir_fd = -1 }
 
 /**
  * recording__start - arm the probes, and start the target or attach to running processes
@@ -37,6 +45,23 @@ struct recording {
  * Return: 0, or the status to exit with, with a message printed.
  */
 int recording__start(struct recording *r);
+
+/*
+ * Of recording_attach.c, for recording__start(): finds the processes to attach to, which is likely to
+ * fail; and takes them up, once everything is open. Return: 0, or the status to exit with, with a
+ * message printed.
+ */
+int recording__find_processes(struct recording *r);
+int recording__take_processes(struct recording *r);
+
+/* Raises the semaphores of @pid's shim, with PROBES_PID. @ppid: whose child it is, or 0 */
+void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
+
+/* Notes which of opts->pids have ended. */
+void recording__note_ends(struct recording *r);
+
+/* Takes what the kernel's programs and events have brought. */
+void recording__drain(struct recording *r);
 
 /* Records until the target ends; when attached, until a signal or the time limit. */
 void recording__run(struct recording *r);

@@ -3,13 +3,11 @@
 #include "recording.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attach/advice.h"
@@ -19,12 +17,10 @@
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
-#include "attach/permit.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
 #include "attach/sampler.h"
-#include "attach/shim_file.h"
 #include "target/sideband.h"
 #include "util.h"
 #include "xpu_slot.h"
@@ -41,20 +37,13 @@ static void on_record(void *ctx, const void *data, size_t size)
 static void on_process(void *ctx, const struct xpu_record_process *p)
 {
 	struct recording *r = ctx;
-	int err;
 
 	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image still is this program */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
-	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH) {
+	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH)
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
-	} else if (p->hdr.misc == XPU_MISC_PROCESS_FORK && r->opts->mode == PROBES_PID &&
-		   permit__check(p->pid) != -EACCES) {
-		err = probes__follow(r->probes, p->pid);
-		/* The child may have ended already; and a target may make children without end. */
-		if (err && err != -ESRCH && r->nr_not_followed++ < LIMIT_MESSAGES)
-			msg__warn("cannot attach to pid %u, a child of %u: %s", p->pid,
-				  r->opts->pid, strerror(-err));
-	}
+	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH || p->hdr.misc == XPU_MISC_PROCESS_FORK)
+		recording__follow(r, p->pid, 0, false);
 }
 
 static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
@@ -142,12 +131,12 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 static int start_recorder(struct recording *r)
 {
 	const struct options *opts = r->opts;
-	char mapped_shim[64];
 	struct probes_options popts = {
 		.shim = opts->cpu_only ? NULL : opts->shim,
-		.mapped_shim = r->shim_fd >= 0 ? mapped_shim : NULL,
 		.mode = opts->mode,
-		.pid = opts->pid,
+		.comm = opts->comm,
+		.cgroup = { r->cgroup.id, r->cgroup.hierarchy },
+		.no_children = opts->no_children,
 		.ring_bytes = opts->ring_bytes,
 		.max_frames = opts->max_frames,
 		.sample = !opts->gpu_only,
@@ -166,7 +155,6 @@ static int start_recorder(struct recording *r)
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 	char why[1024];
 
-	snprintf(mapped_shim, sizeof(mapped_shim), "/proc/self/fd/%d", r->shim_fd);
 	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
 		msg__error("%s", why);
 		return STATUS_FAILED;
@@ -194,6 +182,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 	}
 	if (pid != -1)
 		sideband__follow(r->sideband, pid);
+	sideband__set_children(r->sideband, !r->opts->no_children);
 	sideband__set_pyfind(r->sideband, r->pyfind);
 	return 0;
 }
@@ -216,73 +205,19 @@ static int start_keeper(struct recording *r)
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-static bool has_ended(int pid_fd)
-{
-	struct pollfd fd = { .fd = pid_fd, .events = POLLIN };
-
-	return poll(&fd, 1, 0) > 0;
-}
-
-/* Opens the process, and its shim if there are probes. */
-static int find_process(struct recording *r)
-{
-	pid_t pid = r->opts->pid;
-	char why[256];
-	int err;
-
-	r->pid_fd = syscall(SYS_pidfd_open, pid, 0);
-	err = r->pid_fd < 0 ? -errno : 0;
-	if (err == -EINVAL || err == -ENOENT) {
-		msg__error("pid %d is a thread: attach to its process, see Tgid in "
-			   "/proc/%d/status", pid, pid);
-		return STATUS_FAILED;
-	}
-	if (!err)
-		err = permit__check(pid);
-	if (err == -EACCES && !has_ended(r->pid_fd)) {
-		permit__explain(pid, why, sizeof(why));
-		msg__error("pid %d may not be recorded: %s", pid, why);
-		return STATUS_FAILED;
-	}
-	if (!err && !r->opts->cpu_only) {
-		r->shim_fd = shim_file__open_mapped(pid, r->opts->shim);
-		err = r->shim_fd < 0 ? r->shim_fd : 0;
-	}
-	if (r->pid_fd >= 0 && has_ended(r->pid_fd))
-		err = -ESRCH;
-	if (err == -ENOENT)
-		msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid,
-			   r->opts->shim);
-	else if (err == -ESTALE)
-		msg__error("pid %d runs with a libxpushim.so of another version; start it with "
-			   "LD_PRELOAD=%s", pid, r->opts->shim);
-	else if (err)
-		msg__error("pid %d: %s%s", pid, strerror(-err),
-			   err == -EACCES && geteuid() ? ": attach as root" : "");
-	return err ? STATUS_FAILED : 0;
-}
-
 static int attach(struct recording *r)
 {
-	const struct options *opts = r->opts;
-	int status = opts->mode == PROBES_PID ? find_process(r) : 0;
-
 	/*
 	 * The sideband delivers the mappings of all processes, and nobody reads them while the
 	 * probes are loaded. So it is opened last; the mappings of processes that are known by then
 	 * are read from /proc.
 	 */
+	int status = recording__find_processes(r) ?: start_recorder(r) ?: start_sideband(r, -1) ?:
+		     start_keeper(r) ?: recording__take_processes(r);
+
 	if (!status)
-		status = start_recorder(r) ?: start_sideband(r, -1) ?: start_keeper(r);
-	if (status)
-		return status;
-	if (opts->mode == PROBES_PID)
-		sideband__adopt(r->sideband, opts->pid, clock__now(), r->writer);
-	caps__settle(opts->mode == PROBES_PID);
-	/* A person or a script that waits for this line misses nothing from here on. */
-	msg__info("attached to %s, Ctrl-C ends",
-		  opts->mode == PROBES_PID ? "1 process" : "all programs that have the shim");
-	return 0;
+		caps__settle(r->opts->mode == PROBES_PID);
+	return status;
 }
 
 /* ---- a command ------------------------------------------------------------------------------- */

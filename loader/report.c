@@ -141,6 +141,21 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
+/* Warns of processes whose launches are missing. Return: whether there are any. */
+static bool warn_of_missed(const struct report *r)
+{
+	if (r->nr_not_followed)
+		msg__warn("%llu process%s could not be attached to: what %s launched is not "
+			  "recorded", U(r->nr_not_followed), r->nr_not_followed == 1 ? "" : "es",
+			  r->nr_not_followed == 1 ? "it" : "they");
+	if (r->nr_late)
+		msg__warn("%llu child process%s called CUDA before %s attached to: what %s "
+			  "launched first may be missing", U(r->nr_late),
+			  r->nr_late == 1 ? "" : "es", r->nr_late == 1 ? "it was" : "they were",
+			  r->nr_late == 1 ? "it" : "they");
+	return r->nr_not_followed || r->nr_late;
+}
+
 /* Warns if programs used CUPTI themselves and so took device records. Return: whether any did. */
 static bool warn_of_taken(const struct recorder_stats *st)
 {
@@ -156,11 +171,12 @@ bool report__print(const struct report *r)
 	const char *es = st->nr_processes == 1 ? "" : "es";
 	char calls[64] = "", samples[64] = "", end[4200];
 	struct losses losses;
-	bool nothing, stopped, taken;
+	bool nothing, stopped, taken, missed;
 	int n;
 
 	count_losses(r, &losses);
 	stopped = warn_of_others(r);
+	missed = warn_of_missed(r);
 	taken = warn_of_taken(st);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
@@ -191,5 +207,5 @@ bool report__print(const struct report *r)
 	if (st->nr_messages_hidden)
 		msg__warn("%llu more messages from processes are not shown",
 			  U(st->nr_messages_hidden));
-	return !losses.text[0] && !nothing && !stopped && !taken;
+	return !losses.text[0] && !nothing && !stopped && !missed && !taken;
 }

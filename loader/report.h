@@ -19,6 +19,8 @@ struct report {
 	uint64_t nr_samples_taken;
 	uint64_t nr_stopped;		/* processes that ceased to be the invoker's */
 	uint64_t nr_left_alone;		/* processes that never were the invoker's */
+	uint64_t nr_not_followed;	/* processes that could not be attached to */
+	uint64_t nr_late;		/* children that called CUDA before they were attached to */
 	uint64_t file_bytes;
 };
 

@@ -633,6 +633,7 @@ static void initialize(void)
 	sem_init(&shim.yield_done, 0, 0);
 	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
+	probe__init();
 	follow_listeners();		/* now, so that the first launch is recorded, too */
 	if (shim.state != AWAKE)
 		ranges__set_mode(RANGES_OFF);

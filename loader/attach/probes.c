@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,21 +27,35 @@
 
 #define MIN_ENTRIES	4096
 
-/* One program on its sites: a multi link where the kernel has them, else one link a site. */
+#define MAX_SHIMS	8		/* files; processes may have copies of ours */
+#define DETACHERS	64		/* threads, at most */
+
+/*
+ * Processes whose switches are attached to one by one, because of PROBES_PID. What attaching and
+ * detaching costs the kernel grows with the third power of their number. Beyond: the switches of
+ * all processes are attached to, as with PROBES_ALL; what is recorded stays the same.
+ */
+#define MAX_FOLLOWED	128
+
+/* One program on a group of sites: a multi link where the kernel has them, else one link a site. */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
 	struct bpf_link *links[MAX_SITES];
 };
 
-/* The programs on the sites of one process, or of all processes. */
-struct attachments {
-	struct attachment at[NR_SITE_KINDS];
+/* A file that is our shim, byte for byte, and the programs on its sites in all processes. */
+struct shim {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	char path[32];
+	struct attachment at[NR_SITE_GROUPS];	/* the switches only if @everywhere */
 };
 
-struct followed {			/* a child of an attached process */
+struct followed {			/* PROBES_PID: a process whose switches are on */
 	UT_hash_handle hh;
 	pid_t pid;
-	struct attachments at;
+	struct attachment at[MAX_SHIMS][NR_SITE_GROUPS];
 };
 
 /* Limits the bytes that one call takes out of a ring. */
@@ -54,10 +70,10 @@ struct probes {
 	struct budget budget, sample_budget;
 	int epoll_fd;			/* of both rings */
 	bool multi;
-	int shim_fd;			/* our shim's file, held open; -1: no shim */
-	char *shim;
-	struct sites sites;		/* the sites to attach to; the other kinds are empty */
-	struct attachments at;
+	bool everywhere;		/* switches are on in all processes */
+	struct sites sites;		/* those to attach to */
+	struct shim shims[MAX_SHIMS];	/* the first one is ours */
+	size_t nr_shims;		/* 0: samples only */
 	struct followed *followed;
 	probes_record_fn fn;
 	void *ctx;
@@ -77,33 +93,36 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 static void choose_sites(struct sites *sites, const struct probes_options *opts)
 {
 	bool run = opts->mode == PROBES_RUN;
-	const bool unwanted[NR_SITE_KINDS] = {
-		[SITE_EARLY] = !run || !opts->sample,
-		[SITE_API] = run || !opts->api,
-		[SITE_RANGE] = !opts->ranges,
-		[SITE_HELLO] = run,
+	const bool uses[] = {
+		[SITE_ALWAYS] = true,
+		[SITE_EARLY] = run && opts->sample,
+		[SITE_RANGE] = opts->ranges,
+		[SITE_API] = opts->api,
 	};
-	int kind;
+	const struct site *site;
+	size_t group, i, nr;
 
-	for (kind = 0; kind < NR_SITE_KINDS; kind++)
-		if (unwanted[kind])
-			sites->nr[kind] = 0;
-		else if (run && sites->nr[kind])
-			sites->nr[kind] = 1;
+	for (group = 0; group < NR_SITE_GROUPS; group++) {
+		for (i = nr = 0; i < sites->nr[group]; i++) {
+			site = &sites->site[group][i];
+			if (uses[site->use] && !(run && site->live))
+				sites->site[group][nr++] = *site;
+		}
+		sites->nr[group] = nr;
+	}
 }
 
-/*
- * Return: the program for sites of @kind. Some sites only need an attached program, which never
- * runs: any will do.
- */
-static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_kind kind)
+/* Return: the program for a group. That on a switch never runs: any will do. */
+static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_group group)
 {
-	switch (kind) {
-	case SITE_LOG:
+	switch (group) {
+	case SITES_LOG:
 		return skel->progs.on_log;
-	case SITE_PATH:
-	case SITE_LAUNCH:
+	case SITES_PATH:
+	case SITES_LAUNCH:
 		return skel->progs.on_launch;
+	case SITES_INIT:
+		return skel->progs.on_init;
 	default:
 		return skel->progs.on_batch;
 	}
@@ -122,14 +141,14 @@ struct link_create_uprobe_multi {
 	uint32_t cnt, flags, pid, reserved;
 };
 
-static int attach_multi(struct probes *p, int prog_fd, const struct site *sites, size_t nr_sites,
-			pid_t pid, struct attachment *a)
+static int attach_multi(const struct shim *shim, int prog_fd, const struct site *sites,
+			size_t nr_sites, pid_t pid, struct attachment *a)
 {
 	uint64_t offsets[MAX_SITES], ref_ctr_offsets[MAX_SITES];
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = prog_fd,
 		.attach_type = UPROBE_MULTI_ATTACH,
-		.path = (uintptr_t)p->shim,
+		.path = (uintptr_t)shim->path,
 		.offsets = (uintptr_t)offsets,
 		.ref_ctr_offsets = (uintptr_t)ref_ctr_offsets,
 		.cnt = nr_sites,
@@ -139,7 +158,7 @@ static int attach_multi(struct probes *p, int prog_fd, const struct site *sites,
 	int fd;
 
 	for (i = 0; i < nr_sites; i++) {
-		offsets[i] = sites[i].func;
+		offsets[i] = sites[i].at;
 		ref_ctr_offsets[i] = sites[i].semaphore;
 	}
 	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -150,23 +169,34 @@ static int attach_multi(struct probes *p, int prog_fd, const struct site *sites,
 }
 
 /* @pid: 0 for every process */
-static int attach(struct probes *p, enum site_kind kind, pid_t pid, struct attachment *a)
+static int attach(struct probes *p, const struct shim *shim, enum site_group group, pid_t pid,
+		  struct attachment *a)
 {
-	struct bpf_program *prog = program_for(p->skel, kind);
-	const struct site *sites = p->sites.at[kind];
-	size_t i;
+	struct bpf_program *prog = program_for(p->skel, group);
+	const struct site *sites = p->sites.site[group];
+	size_t i, nr = p->sites.nr[group];
 
-	if (p->multi && p->sites.nr[kind])
-		return attach_multi(p, bpf_program__fd(prog), sites, p->sites.nr[kind], pid, a);
-	for (i = 0; i < p->sites.nr[kind]; i++) {
+	if (p->multi && nr)
+		return attach_multi(shim, bpf_program__fd(prog), sites, nr, pid, a);
+	for (i = 0; i < nr; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].semaphore);
 
-		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, p->shim,
-							      sites[i].func, &opts);
+		a->links[i] = bpf_program__attach_uprobe_opts(prog, pid ?: -1, shim->path,
+							      sites[i].at, &opts);
 		if (!a->links[i])
 			return -errno;
 	}
 	return 0;
+}
+
+/* Turns the switches of @shim on in @pid, or in every process if that is 0. */
+static int switch_on(struct probes *p, const struct shim *shim, pid_t pid, bool hello,
+		     struct attachment at[NR_SITE_GROUPS])
+{
+	int err = hello ? attach(p, shim, SWITCHES_HELLO, pid, &at[SWITCHES_HELLO]) : 0;
+
+	return err ?: attach(p, shim, SWITCHES, pid, &at[SWITCHES]) ?:
+		attach(p, shim, SWITCHES_LAUNCH, pid, &at[SWITCHES_LAUNCH]);
 }
 
 static void detach(struct attachment *a)
@@ -177,65 +207,121 @@ static void detach(struct attachment *a)
 		close(a->multi_fd);
 	for (i = 0; i < MAX_SITES; i++)
 		bpf_link__destroy(a->links[i]);
-	memset(a, 0, sizeof(*a));
 }
 
-static void *detach_copy(void *arg)
+/* Attachments that several threads detach. The last thread frees it. */
+struct detachment {
+	atomic_size_t next, nr_threads;
+	size_t nr;
+	struct attachment list[];
+};
+
+static void *detachment__run(void *arg)
 {
-	detach(arg);
-	free(arg);
+	struct detachment *d = arg;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&d->next, 1)) < d->nr)
+		detach(&d->list[i]);
+	if (atomic_fetch_sub(&d->nr_threads, 1) == 1)
+		free(d);
 	return NULL;
 }
 
-/* Detaches in a thread of its own. Return: whether there is a thread, *@thread, to join. */
-static bool detach_aside(struct attachment *a, pthread_t *thread)
+static bool is_attached(const struct attachment *a)
 {
-	struct attachment *copy = malloc(sizeof(*copy));
-
-	if (copy)
-		*copy = *a;
-	if (!copy || pthread_create(thread, NULL, detach_copy, copy)) {
-		free(copy);
-		detach(a);
-		return false;
-	}
-	memset(a, 0, sizeof(*a));
-	return true;
+	return a->multi_fd || a->links[0];
 }
 
 /*
- * To detach a probe takes the kernel some 40 ms, and to detach many at the same time takes no
- * longer. The thread that drains the ring should not have to @wait for that.
+ * Detaches @nr attachments, and empties them. To detach one takes the kernel some 40 ms, and to
+ * detach many at the same time takes no longer. The thread that drains the ring should not have to
+ * @wait for that.
  */
-static void detach_all(struct attachments *at, bool wait)
+static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
-	pthread_t threads[NR_SITE_KINDS];
-	bool aside[NR_SITE_KINDS];
-	int kind;
+	pthread_t threads[DETACHERS];
+	size_t i, started;
+	struct detachment *d;
 
-	for (kind = 0; kind < NR_SITE_KINDS; kind++)
-		aside[kind] = (at->at[kind].multi_fd || at->at[kind].links[0]) &&
-			      detach_aside(&at->at[kind], &threads[kind]);
-	for (kind = 0; kind < NR_SITE_KINDS; kind++) {
-		if (aside[kind] && wait)
-			pthread_join(threads[kind], NULL);
-		else if (aside[kind])
-			pthread_detach(threads[kind]);
+	if (!nr)
+		return;
+	d = malloc(sizeof(*d) + nr * sizeof(d->list[0]));
+	for (i = 0; i < nr && !d; i++)
+		detach(list[i]);
+	for (i = 0; i < nr && d; i++)
+		d->list[i] = *list[i];
+	for (i = 0; i < nr; i++)
+		memset(list[i], 0, sizeof(*list[i]));
+	if (!d)
+		return;
+	d->nr = nr;
+	atomic_init(&d->next, 0);
+	atomic_init(&d->nr_threads, 1);		/* this one */
+	for (started = 0; started < nr && started < DETACHERS; started++) {
+		atomic_fetch_add(&d->nr_threads, 1);
+		if (pthread_create(&threads[started], NULL, detachment__run, d)) {
+			atomic_fetch_sub(&d->nr_threads, 1);
+			break;
+		}
 	}
+	for (i = 0; i < started; i++) {
+		if (wait)
+			pthread_join(threads[i], NULL);
+		else
+			pthread_detach(threads[i]);
+	}
+	if (!started)
+		detachment__run(d);
+	else if (atomic_fetch_sub(&d->nr_threads, 1) == 1)
+		free(d);
 }
 
-static void followed__detach(struct followed *f)
+static void add_attached(struct attachment **list, size_t *nr, struct attachment *a)
 {
-	detach_all(&f->at, false);
+	if (is_attached(a))
+		list[(*nr)++] = a;
 }
 
-/* Attaches to all sites but the hello site, which is for processes that run already. */
-static int attach_all(struct probes *p, pid_t pid, struct attachments *at)
+/*
+ * Detaches the groups from @from to @to of all shims: first in the processes that are followed, which
+ * costs less as long as a switch is on in all processes, too.
+ */
+static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
-	int kind, err = 0;
+	struct attachment *of_all[MAX_SHIMS * NR_SITE_GROUPS], **list;
+	size_t groups = to - from + 1, i, nr = 0;
+	unsigned int group;
+	struct followed *f;
 
-	for (kind = 0; p->shim && kind < SITE_HELLO && !err; kind++)
-		err = attach(p, kind, pid, &at->at[kind]);
+	list = calloc(HASH_COUNT(p->followed) * p->nr_shims * groups + 1, sizeof(*list));
+	for (f = p->followed; f; f = f->hh.next) {
+		for (i = 0; i < p->nr_shims * groups; i++) {
+			struct attachment *a = &f->at[i / groups][from + i % groups];
+
+			if (list)
+				add_attached(list, &nr, a);
+			else if (is_attached(a))
+				detach_all(&a, 1, true);
+		}
+	}
+	detach_all(list, nr, true);
+	free(list);
+	for (i = nr = 0; i < p->nr_shims; i++)
+		for (group = from; group <= to; group++)
+			add_attached(of_all, &nr, &p->shims[i].at[group]);
+	detach_all(of_all, nr, true);
+}
+
+/* Attaches to the sites of @shim. */
+static int attach_to_shim(struct probes *p, struct shim *shim)
+{
+	int group, err = 0;
+
+	for (group = 0; group < NR_SITES && !err; group++)
+		err = attach(p, shim, group, 0, &shim->at[group]);
+	if (!err && p->everywhere)
+		err = switch_on(p, shim, 0, true, shim->at);
 	return err;
 }
 
@@ -278,8 +364,10 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	skel->rodata->sample_stack_bytes = opts->stack_bytes;
 	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
 	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
-	if (old_kernel)
+	if (old_kernel) {
 		bpf_map__set_map_flags(skel->maps.procs, 0);
+		bpf_map__set_map_flags(skel->maps.wanted, 0);
+	}
 }
 
 /*
@@ -334,6 +422,10 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
 	skel->rodata->want_waits = opts->waits;
+	strncpy((char *)skel->rodata->filter_comm, opts->comm ?: "",
+		sizeof(skel->rodata->filter_comm) - 1);
+	skel->rodata->filter_cgroup = opts->cgroup.id;
+	skel->rodata->filter_hierarchy = opts->cgroup.hierarchy;
 	bpf_program__set_autoattach(skel->progs.on_prepare_exec, false);
 	skel->rodata->restricted = caps__restricted();
 	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();
@@ -343,6 +435,7 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 		bpf_program__set_expected_attach_type(skel->progs.on_batch, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_log, UPROBE_MULTI_ATTACH);
 		bpf_program__set_expected_attach_type(skel->progs.on_launch, UPROBE_MULTI_ATTACH);
+		bpf_program__set_expected_attach_type(skel->progs.on_init, UPROBE_MULTI_ATTACH);
 	}
 }
 
@@ -410,21 +503,44 @@ static int load(struct probes *p, const struct probes_options *opts, const char 
 	if (err)
 		return err;
 	skel->bss->attach_all = opts->mode == PROBES_ALL;
-	skel->bss->attach_pid = opts->mode == PROBES_PID ? opts->pid : 0;
+	skel->bss->sample_all = opts->mode == PROBES_ALL && !opts->shim;
+	skel->bss->attach_wanted = opts->mode == PROBES_PID || opts->comm || opts->cgroup.id;
+	skel->bss->no_children = opts->no_children;
 	*what = "attach to the sched tracepoints";
 	err = xpu_bpf__attach(skel);	/* uprobes are attached elsewhere */
 	return err ?: attach_prepare_exec(skel);
 }
 
-/* @what: as for load() */
-static int attach_uprobes(struct probes *p, const struct probes_options *opts, const char **what)
+/* Adds a file, and owns @fd. Return: it, or NULL if there are too many. */
+static struct shim *add_shim(struct probes *p, int fd, const struct stat *st)
 {
-	pid_t pid = opts->mode == PROBES_PID ? opts->pid : 0;
-	int err;
+	struct shim *shim = &p->shims[p->nr_shims];
 
-	*what = "attach uprobes to the shim";
-	err = p->shim ? attach(p, SITE_HELLO, pid, &p->at.at[SITE_HELLO]) : 0;
-	return err ?: attach_all(p, pid, &p->at);
+	if (p->nr_shims == MAX_SHIMS)
+		return NULL;
+	p->nr_shims++;
+	shim->fd = fd;
+	shim->dev = st->st_dev;
+	shim->ino = st->st_ino;
+	snprintf(shim->path, sizeof(shim->path), "/proc/self/fd/%d", fd);
+	return shim;
+}
+
+static int open_shim(struct probes *p, const struct probes_options *opts, char *why, size_t len)
+{
+	int fd = shim_file__open(opts->shim, &p->sites, why, len);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	choose_sites(&p->sites, opts);
+	if (fstat(fd, &st)) {
+		snprintf(why, len, "%s: %s", opts->shim, strerror(errno));
+		close(fd);
+		return -EIO;
+	}
+	add_shim(p, fd, &st);
+	return 0;
 }
 
 static int open_with(const struct probes_options *opts, bool multi, probes_record_fn fn,
@@ -432,30 +548,25 @@ static int open_with(const struct probes_options *opts, bool multi, probes_recor
 {
 	struct probes *p = calloc(1, sizeof(*p));
 	const char *what;
-	char self[64];
 	int err = -ENOMEM;
 
 	snprintf(why, len, "out of memory");
 	if (!p)
 		return err;
-	p->shim_fd = -1;
 	p->fn = fn;
 	p->ctx = ctx;
 	p->multi = multi;
+	p->everywhere = opts->mode != PROBES_PID;
 	p->epoll_fd = -1;
-	if (opts->shim) {
-		p->shim_fd = err = shim_file__open(opts->shim, &p->sites, why, len);
-		if (err < 0)
-			goto out;
-		choose_sites(&p->sites, opts);
-		snprintf(self, sizeof(self), "/proc/self/fd/%d", p->shim_fd);
-		p->shim = strdup(opts->mapped_shim ?: self);
-		err = -ENOMEM;
-		if (!p->shim)
-			goto out;
-	}
+	err = opts->shim ? open_shim(p, opts, why, len) : 0;
+	if (err)
+		goto out;
 	caps__raise();
-	err = load(p, opts, &what) ?: attach_uprobes(p, opts, &what);
+	err = load(p, opts, &what);
+	if (!err && p->nr_shims) {
+		what = "attach uprobes to the shim";
+		err = attach_to_shim(p, &p->shims[0]);
+	}
 	caps__lower();
 	if (!err) {
 		*pp = p;
@@ -483,11 +594,10 @@ void probes__close(struct probes *p)
 {
 	if (!p)
 		return;
-	table_free(p->followed, followed__detach);
-	detach_all(&p->at, true);
-	free(p->shim);
-	if (p->shim_fd >= 0)
-		close(p->shim_fd);
+	probes__detach(p, 0, NR_SITE_GROUPS - 1);
+	table_free(p->followed, table_free_nothing);
+	while (p->nr_shims)
+		close(p->shims[--p->nr_shims].fd);
 	ring_buffer__free(p->ring);
 	ring_buffer__free(p->sample_ring);
 	if (p->epoll_fd >= 0)
@@ -496,16 +606,86 @@ void probes__close(struct probes *p)
 	free(p);
 }
 
-int probes__follow(struct probes *p, pid_t pid)
+int probes__add_shim(struct probes *p, int fd)
+{
+	struct shim *shim;
+	struct followed *f;
+	struct stat st;
+	size_t i;
+	int err;
+
+	err = fstat(fd, &st) ? -errno : 0;
+	for (i = 0; i < p->nr_shims && !err; i++)
+		if (p->shims[i].dev == st.st_dev && p->shims[i].ino == st.st_ino)
+			goto out;		/* known */
+	shim = err ? NULL : add_shim(p, fd, &st);
+	if (!shim) {
+		err = err ?: -E2BIG;
+		goto out;
+	}
+	caps__raise();
+	err = attach_to_shim(p, shim);
+	for (f = p->followed; f && !err; f = f->hh.next)
+		err = switch_on(p, shim, f->pid, true, f->at[shim - p->shims]);
+	caps__lower();
+	return err == -ESRCH ? 0 : err;
+out:
+	close(fd);
+	return err;
+}
+
+int probes__want(struct probes *p, pid_t pid, bool denied)
+{
+	uint32_t key = pid, how = denied ? XPU_WANTED_DENIED : XPU_WANTED;
+	int err;
+
+	caps__raise();
+	err = bpf_map_update_elem(bpf_map__fd(p->skel->maps.wanted), &key, &how, BPF_ANY);
+	caps__lower();
+	return err;
+}
+
+void probes__unwant(struct probes *p, pid_t pid)
+{
+	uint32_t key = pid;
+
+	caps__raise();
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.wanted), &key);
+	caps__lower();
+}
+
+static int switch_on_everywhere(struct probes *p)
+{
+	int err = 0;
+	size_t i;
+
+	msg__info("more than %d processes: other programs that have the shim are woken, too, and not "
+		  "recorded", MAX_FOLLOWED);
+	p->everywhere = true;
+	caps__raise();
+	for (i = 0; i < p->nr_shims && !err; i++)
+		err = switch_on(p, &p->shims[i], 0, true, p->shims[i].at);
+	caps__lower();
+	return err;
+}
+
+int probes__follow(struct probes *p, pid_t pid, bool hello)
 {
 	struct followed *f;
 	int err;
+	size_t i;
 
+	table_find(p->followed, pid, pid, f);
+	if (f || p->everywhere)
+		return 0;
+	if (HASH_COUNT(p->followed) >= MAX_FOLLOWED)
+		return switch_on_everywhere(p);
 	table_get(p->followed, pid, pid, f);
 	if (!f)
 		return -ENOMEM;
 	caps__raise();
-	err = attach_all(p, pid, &f->at);
+	for (i = err = 0; i < p->nr_shims && !err; i++)
+		err = switch_on(p, &p->shims[i], pid, hello, f->at[i]);
 	caps__lower();
 	if (err)
 		probes__unfollow(p, pid);
@@ -514,27 +694,31 @@ int probes__follow(struct probes *p, pid_t pid)
 
 void probes__unfollow(struct probes *p, pid_t pid)
 {
+	struct attachment *list[MAX_SHIMS * (NR_SITE_GROUPS - NR_SITES)];
 	struct followed *f;
+	size_t i, nr = 0;
+	int group;
 
 	table_find(p->followed, pid, pid, f);
 	if (!f)
 		return;
-	followed__detach(f);
+	for (i = 0; i < p->nr_shims; i++)
+		for (group = NR_SITES; group < NR_SITE_GROUPS; group++)
+			if (is_attached(&f->at[i][group]))
+				list[nr++] = &f->at[i][group];
+	detach_all(list, nr, false);
 	table_remove(p->followed, f);
 }
 
 void probes__detach_launches(struct probes *p)
 {
-	struct followed *f;
-
-	detach(&p->at.at[SITE_LAUNCH]);
-	for (f = p->followed; f; f = f->hh.next)
-		detach(&f->at.at[SITE_LAUNCH]);
+	probes__detach(p, SWITCHES_LAUNCH, SWITCHES_LAUNCH);
+	probes__detach(p, SITES_LAUNCH, SITES_LAUNCH);
 }
 
 void probes__end_hello(struct probes *p)
 {
-	detach(&p->at.at[SITE_HELLO]);
+	probes__detach(p, SWITCHES_HELLO, SWITCHES_HELLO);
 }
 
 void probes__adopt_next_child(struct probes *p)
@@ -600,6 +784,11 @@ uint64_t probes__nr_stopped(const struct probes *p)
 uint64_t probes__nr_left_alone(const struct probes *p)
 {
 	return __atomic_load_n(&p->skel->bss->nr_left_alone, __ATOMIC_RELAXED);
+}
+
+uint64_t probes__nr_late(const struct probes *p)
+{
+	return __atomic_load_n(&p->skel->bss->nr_late, __ATOMIC_RELAXED);
 }
 
 uint64_t probes__nr_samples(const struct probes *p)

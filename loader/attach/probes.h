@@ -19,17 +19,24 @@ struct probes;
 
 enum probes_mode {
 	PROBES_RUN,			/* a child of ours: probes__adopt_next_child() */
-	PROBES_PID,			/* one running process and what it forks */
-	PROBES_ALL,			/* every process that runs the shim */
+	PROBES_PID,			/* running processes: probes__want(), probes__follow() */
+	PROBES_ALL,			/* every process that runs the shim, or, without a shim,
+					 * every process */
+};
+
+/* A cgroup, as the kernel's programs know it. */
+struct probes_cgroup {
+	uint64_t id;			/* the inode of its directory; 0: any */
+	uint32_t hierarchy;		/* as /proc/PID/cgroup numbers it; 0: cgroup v2 */
 };
 
 struct probes_options {
 	const char *shim;		/* path of our libxpushim.so; NULL: without probe sites, for
 					 * samples only */
-	const char *mapped_shim;	/* PROBES_PID: path of that library, as the target has
-					 * mapped it */
 	enum probes_mode mode;
-	pid_t pid;			/* PROBES_PID */
+	const char *comm;		/* PROBES_ALL: only processes of that name, or NULL ... */
+	struct probes_cgroup cgroup;	/* ... and in that cgroup; with all that they fork */
+	bool no_children;		/* nothing that a recorded process forks */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
@@ -52,8 +59,8 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
  * From here on the semaphores of that shim are raised: with PROBES_RUN in every process that any
- * xpuload started (the programs decide by process what is recorded), with PROBES_PID in that
- * process alone, with PROBES_ALL in every process.
+ * xpuload started (the programs decide by process what is recorded), with PROBES_ALL in every
+ * process; with PROBES_PID by probes__follow().
  *
  * Return: 0 or a negative errno.
  */
@@ -61,18 +68,35 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 		 struct probes **p, char *why, size_t len);
 void probes__close(struct probes *p);
 
+/**
+ * probes__add_shim - attach to another file that equals our shim, too
+ * @fd: from shim_file__open_mapped(); owned by @p from here on
+ *
+ * Return: 0, also if that file is known; -E2BIG if there are too many, or another negative errno.
+ */
+int probes__add_shim(struct probes *p, int fd);
+
+/*
+ * With PROBES_PID, or a filter: the running process @pid is recorded as soon as it does something,
+ * until it ends; and so is what it forks from now on. @denied: the invoker may not record it now,
+ * which the caller counts. Return: 0 or a negative errno.
+ */
+int probes__want(struct probes *p, pid_t pid, bool denied);
+void probes__unwant(struct probes *p, pid_t pid);
+
 /* The next child that this process forks is recorded, with all its descendants. */
 void probes__adopt_next_child(struct probes *p);
 
 /**
- * probes__follow - with PROBES_PID, attach to a child of the target, too
+ * probes__follow - with PROBES_PID, raise the semaphores in a process
+ * @hello: its shim may be awake already
  *
- * A forked child has the parent's memory, with raised semaphores; a child that execs starts afresh,
- * so it must be attached to before it launches. Return: 0 or a negative errno.
+ * A forked child has the parent's memory, with raised semaphores; a child that execs starts afresh.
+ * A process that is followed already is left alone. Return: 0 or a negative errno.
  */
-int probes__follow(struct probes *p, pid_t pid);
+int probes__follow(struct probes *p, pid_t pid, bool hello);
 
-/* A followed child has ended. */
+/* A followed process has ended. */
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
@@ -104,6 +128,9 @@ void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_pyt
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
+
+/* How many children called CUDA before their semaphores were raised. */
+uint64_t probes__nr_late(const struct probes *p);
 
 /* How many samples the sampling program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);

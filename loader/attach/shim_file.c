@@ -14,21 +14,30 @@
 
 #include "attach/caps.h"
 #include "base/mapped.h"
+#include "util.h"
 #include "xpu_slot.h"
 
-/*
- * Names of the sites in processes that xpuload starts, and in other processes. Some kinds have one
- * of them only.
- */
-static const char *const site_names[NR_SITE_KINDS][MAX_SITES] = {
-	[SITE_EARLY] = { XPU_SITE_EARLY },
-	[SITE_API] = { XPU_SITE_LIVE_API },
-	[SITE_BATCH] = { XPU_SITE_BATCH, XPU_SITE_LIVE_BATCH },
-	[SITE_LOG] = { XPU_SITE_LOG, XPU_SITE_LIVE_LOG },
-	[SITE_PATH] = { XPU_SITE_PATH, XPU_SITE_LIVE_PATH },
-	[SITE_RANGE] = { XPU_SITE_RANGE, XPU_SITE_LIVE_RANGE },
-	[SITE_LAUNCH] = { XPU_SITE_LAUNCH, XPU_SITE_LIVE_LAUNCH },
-	[SITE_HELLO] = { XPU_SITE_HELLO },
+/* A site with a switch is in two groups. */
+static const struct site_name {
+	const char *name;
+	enum site_use use;
+	bool live;
+	enum site_group group, switches;	/* NR_SITE_GROUPS: none */
+} site_names[] = {
+	{ XPU_SITE_BATCH, SITE_ALWAYS, false, SITES_BATCH, SWITCHES },
+	{ XPU_SITE_LIVE_BATCH, SITE_ALWAYS, true, SITES_BATCH, SWITCHES },
+	{ XPU_SITE_EARLY, SITE_EARLY, false, SITES_BATCH, NR_SITE_GROUPS },
+	{ XPU_SITE_RANGE, SITE_RANGE, false, SITES_BATCH, SWITCHES },
+	{ XPU_SITE_LIVE_RANGE, SITE_RANGE, true, SITES_BATCH, SWITCHES },
+	{ XPU_SITE_LOG, SITE_ALWAYS, false, SITES_LOG, NR_SITE_GROUPS },
+	{ XPU_SITE_LIVE_LOG, SITE_ALWAYS, true, SITES_LOG, NR_SITE_GROUPS },
+	{ XPU_SITE_PATH, SITE_ALWAYS, false, SITES_PATH, NR_SITE_GROUPS },
+	{ XPU_SITE_LIVE_PATH, SITE_ALWAYS, true, SITES_PATH, NR_SITE_GROUPS },
+	{ XPU_SITE_LIVE_INIT, SITE_ALWAYS, true, SITES_INIT, NR_SITE_GROUPS },
+	{ XPU_SITE_LAUNCH, SITE_ALWAYS, false, SITES_LAUNCH, SWITCHES_LAUNCH },
+	{ XPU_SITE_LIVE_LAUNCH, SITE_ALWAYS, true, SITES_LAUNCH, SWITCHES_LAUNCH },
+	{ XPU_SITE_LIVE_API, SITE_API, true, NR_SITE_GROUPS, SWITCHES },
+	{ XPU_SITE_HELLO, SITE_ALWAYS, true, NR_SITE_GROUPS, SWITCHES_HELLO },
 };
 
 /* ---- probe sites ----------------------------------------------------------------------------- */
@@ -75,25 +84,31 @@ static bool symbol_offset(Elf *elf, const char *name, uint64_t *offset)
 	return false;
 }
 
-static bool find_site(Elf *elf, const char *name, struct site *site)
+/* Finds a site, or, with a switch, the switch of it and its semaphore. */
+static bool find_site(Elf *elf, const struct site_name *n, bool is_switch, struct site *site)
 {
-	char semaphore[64];
+	char symbol[64];
 
-	snprintf(semaphore, sizeof(semaphore), "%s" XPU_SEMAPHORE_SUFFIX, name);
-	return symbol_offset(elf, name, &site->func) &&
-	       symbol_offset(elf, semaphore, &site->semaphore);
+	*site = (struct site){ .use = n->use, .live = n->live };
+	snprintf(symbol, sizeof(symbol), "%s%s", n->name, is_switch ? XPU_SWITCH_SUFFIX : "");
+	if (!symbol_offset(elf, symbol, &site->at))
+		return false;
+	snprintf(symbol, sizeof(symbol), "%s" XPU_SEMAPHORE_SUFFIX, n->name);
+	return !is_switch || symbol_offset(elf, symbol, &site->semaphore);
 }
 
 static bool find_sites(Elf *elf, struct sites *sites)
 {
-	size_t kind, i;
+	const struct site_name *n;
 
 	memset(sites, 0, sizeof(*sites));
-	for (kind = 0; kind < NR_SITE_KINDS; kind++) {
-		for (i = 0; i < MAX_SITES && site_names[kind][i]; i++)
-			if (!find_site(elf, site_names[kind][i], &sites->at[kind][i]))
-				return false;
-		sites->nr[kind] = i;
+	for (n = site_names; n < site_names + ARRAY_SIZE(site_names); n++) {
+		if (n->group != NR_SITE_GROUPS &&
+		    !find_site(elf, n, false, &sites->site[n->group][sites->nr[n->group]++]))
+			return false;
+		if (n->switches != NR_SITE_GROUPS &&
+		    !find_site(elf, n, true, &sites->site[n->switches][sites->nr[n->switches]++]))
+			return false;
 	}
 	return true;
 }

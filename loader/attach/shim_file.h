@@ -9,33 +9,48 @@
 #ifndef XPU_LOADER_SHIM_FILE_H
 #define XPU_LOADER_SHIM_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MAX_SITES	2		/* that a program watches: the run site and the live site */
-
-/* In the order of attaching: a listener to launches must already listen to their device work. */
-enum site_kind {
-	SITE_EARLY,
-	SITE_API,
-	SITE_BATCH,
-	SITE_LOG,
-	SITE_PATH,
-	SITE_RANGE,
-	SITE_LAUNCH,
-	SITE_HELLO,
-	NR_SITE_KINDS
+/*
+ * Sites of one group are attached to by one program. In the order of attaching: a listener to
+ * launches must already listen to their device work.
+ */
+enum site_group {
+	SITES_BATCH,
+	SITES_LOG,
+	SITES_PATH,
+	SITES_INIT,
+	SITES_LAUNCH,
+	NR_SITES,
+	SWITCHES = NR_SITES,		/* all but the launches' */
+	SWITCHES_LAUNCH,
+	SWITCHES_HELLO,
+	NR_SITE_GROUPS
 };
 
-/* The place of the kernel's breakpoint and of the counter beside it, as offsets into the file. */
+#define MAX_SITES	5		/* in a group */
+
+/* What a site is for: not every recording needs it. */
+enum site_use {
+	SITE_ALWAYS,
+	SITE_EARLY,
+	SITE_RANGE,
+	SITE_API,
+};
+
+/* The places of the kernel's breakpoint and of the counter that goes with it, in the file. */
 struct site {
-	uint64_t func, semaphore;
+	uint64_t at, semaphore;		/* 0: no counter */
+	enum site_use use;
+	bool live;			/* of processes that xpuload has not started */
 };
 
 struct sites {
-	struct site at[NR_SITE_KINDS][MAX_SITES];
-	size_t nr[NR_SITE_KINDS];
+	struct site site[NR_SITE_GROUPS][MAX_SITES];
+	size_t nr[NR_SITE_GROUPS];
 };
 
 /**

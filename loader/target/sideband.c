@@ -26,6 +26,7 @@
 #include "attach/permit.h"
 #include "target/pyfind.h"
 #include "target/recent.h"
+#include "target/running.h"
 #include "base/entry_table.h"
 #include "record/writer.h"
 #include "xpu_time.h"
@@ -71,6 +72,7 @@ struct sideband {
 	bool chooses;			/* only events of adopted processes are recorded */
 	bool waits;			/* waits for a report from the kernel's programs */
 	bool over;			/* no more reports come */
+	bool no_children;		/* children of adopted processes are not adopted */
 	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
@@ -254,6 +256,11 @@ void sideband__close(struct sideband *s)
 	free(s);
 }
 
+void sideband__set_children(struct sideband *s, bool adopted)
+{
+	s->no_children = !adopted;
+}
+
 void sideband__set_keeper(struct sideband *s, struct keeper *k)
 {
 	s->keeper = k;
@@ -332,7 +339,7 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
 {
-	if (!p || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
+	if (!p || s->no_children || p->denied || (p->stopped_ns && p->stopped_ns <= time_ns))
 		return false;
 	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
 }
@@ -813,23 +820,33 @@ static void adopt_ended(struct sideband *s, pid_t pid)
 	s->nr_missing++;
 }
 
-void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
+/* @ended_counts: its mappings are missed if it has ended; else it is not adopted then */
+static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
+			  bool ended_counts)
 {
 	/*
 	 * The time is a little early, so that the mappings hold for launches that are already on
 	 * their way.
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
+	struct adopted *a;
 	struct dirent *d;
 	char path[64];
 	DIR *dir;
 
 	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
 		return;
-	if (synthesize_maps(s, pid, time_ns, w))
+	if (synthesize_maps(s, pid, time_ns, w)) {
 		recent__forget(s->recent, pid);
-	else
-		adopt_ended(s, pid);
+	} else if (!running__is_kernel_thread(pid)) {
+		if (ended_counts) {
+			adopt_ended(s, pid);
+		} else {
+			a = find_adopted(s, pid);
+			a->since_ns = 0;
+		}
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))
@@ -837,6 +854,16 @@ void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct wr
 			synthesize_comm(pid, atoi(d->d_name), time_ns, w);
 	if (dir)
 		closedir(dir);
+}
+
+void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)
+{
+	adopt_running(s, pid, since_ns, w, true);
+}
+
+void sideband__adopt_idle(struct sideband *s, pid_t pid, struct writer *w)
+{
+	adopt_running(s, pid, clock__now(), w, false);
 }
 
 void sideband__follow(struct sideband *s, pid_t pid)

@@ -34,6 +34,15 @@ void sideband__close(struct sideband *s);
  */
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
 
+/*
+ * Does so before the kernel's programs have reported anything of the process. If it has ended, it
+ * need not have done anything that is recorded, and is not adopted.
+ */
+void sideband__adopt_idle(struct sideband *s, pid_t pid, struct writer *w);
+
+/* Whether children of adopted processes are adopted, too; they are if this is not called. */
+void sideband__set_children(struct sideband *s, bool adopted);
+
 /* Adopts the process that sideband__open() was given, which has nothing to report yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
 

@@ -16,6 +16,11 @@
  * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
  * xpu_hello and xpu_live_api are never called: only their semaphores are used.
  *
+ *   void xpu_live_init(unsigned long heard)
+ *
+ * The nop behind the ret of a site is never run either. The kernel raises a semaphore in the processes
+ * in which a breakpoint is put there; a breakpoint in the site itself raises none (see xpu_slot.h).
+ *
  * The arguments stay where the calling convention puts them, in rdi and rsi, where the BPF programs
  * read them.
  */
@@ -39,6 +44,12 @@
 	ret
 	.cfi_endproc
 	.size	\name, . - \name
+	.globl	\name\()_switch
+	.protected \name\()_switch
+	.type	\name\()_switch, @function
+\name\()_switch:
+	nop
+	.size	\name\()_switch, 1
 
 	.section .probes, "aw"
 	.balign	2
@@ -63,5 +74,6 @@ PROBE_SITE xpu_live_range
 PROBE_SITE xpu_early, 1
 PROBE_SITE xpu_hello
 PROBE_SITE xpu_live_api
+PROBE_SITE xpu_live_init, 1
 
 	.section .note.GNU-stack, ""

@@ -22,6 +22,7 @@ PROBE_ABI void xpu_live_batch(const void *records, size_t bytes);
 PROBE_ABI void xpu_live_log(const struct xpu_log *log, uint64_t end);
 PROBE_ABI void xpu_live_path(const struct xpu_slot *slot);
 PROBE_ABI void xpu_live_range(const void *record, size_t bytes);
+PROBE_ABI void xpu_live_init(unsigned long heard);
 
 /* Whether a listener is attached: 0 or 1, written by the kernel. */
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
@@ -94,6 +95,13 @@ static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
 		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
+}
+
+/* Tells whoever has attached to a program's tree that this program has called CUDA. */
+static inline void probe__init(void)
+{
+	if (probe__live)
+		xpu_live_init(probe__is_heard());
 }
 
 /* Whether a listener asks for the calls of CUDA's API, in a process that xpuload did not start. */

@@ -39,8 +39,17 @@ load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
 	"--duration 1 true"
 for both in "-a -p 1" "-p 1 -a"; do
-	load "-p is for one process and -a for all: not together" "$both"
+	load "-p is for some processes and -a for all: not together" "$both"
 done
+for pids in 1, ,1 1,a 0 -1 1,,2 99999999999; do
+	load "-p $pids: expected the number of a process, or several: 12,34" "--pid=$pids"
+done
+load "--no-children is for -p" "-a --no-children"
+for pick in "--comm x true" "--cgroup x -p 1" "--container x -p 1"; do
+	load "--cgroup, --container and --comm pick among all processes: they need -a" "$pick"
+done
+load "--cgroup and --container both name a cgroup: not together" "-a --cgroup x --container y"
+load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
 load "-o: .pb.gz alone is compressed; see gzip(1) for others" "-o trace.json.gz true"
 refuse 127 "cannot run report: No such file or directory: xpumerge shows recordings" xpuload report

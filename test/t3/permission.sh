@@ -114,6 +114,30 @@ is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sy
 kill $pid
 wait $pid 2>/dev/null
 
+# A child of the user's process that became another user's, and what it has forked from then on.
+cat >parent.sh <<'END'
+"$1" 50 "$2" own wait <&3 >ready &
+while [ ! -e stop ]; do sleep 0.05; done
+END
+cp inst/bin/private suid-private
+chmod 4755 suid-private
+mkfifo home/never
+rm -f home/ready
+(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
+	sh "$OLDPWD/parent.sh" "$OLDPWD/suid-private" $terces 3<>never) &
+parent_pid=$!
+wait_for grep -qs ready home/ready
+child=$(pgrep -P $parent_pid $secret)
+load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
+is $? 0 "-p, a child that is another user's: status"
+like "$(cat log)" "^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
+	"-p, a child that is another user's: said" || diag "$(cat log)"
+like "$(cat log)" '^xpuload: 1 process of other users was left alone' "-p, a child that is another user's: counted"
+hasnt home/tree.data "-p, a child that is another user's"
+kill "$child"
+touch home/stop
+wait $parent_pid
+
 waits $user theirs $terces hide
 load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Attaches to processes that run already: which ones, and whether they may be recorded. */
+#include "recording.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/caps.h"
+#include "attach/permit.h"
+#include "attach/probes.h"
+#include "attach/shim_file.h"
+#include "base/bounds.h"
+#include "base/clock.h"
+#include "base/entry_table.h"
+#include "base/msg.h"
+#include "options.h"
+#include "target/running.h"
+#include "target/sideband.h"
+
+#define MAX_ROUNDS	16		/* through /proc: each finds children made during the last */
+#define DRAIN_NS	50000000ull	/* between two drains, while processes are taken up */
+#define MAX_FILES	1048576		/* open at a time: three for each process */
+
+/* ---- which processes ------------------------------------------------------------------------- */
+
+static bool has_ended(int pid_fd)
+{
+	struct pollfd fd = { .fd = pid_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* Whether a file in /proc/PID, such as its mappings, has the word. */
+static bool mentions(pid_t pid, const char *file, int separator, const char *word)
+{
+	char path[64], *text = NULL;
+	bool found = false;
+	size_t cap = 0;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	f = fopen(path, "re");
+	while (f && !found && (n = getdelim(&text, &cap, separator, f)) > 0)
+		found = strstr(text, word);
+	free(text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Opens one of opts->pids, and checks that it may be recorded. */
+static int find_process(struct recording *r, size_t i)
+{
+	pid_t pid = r->opts->pids[i];
+	char why[256];
+	int err, fd;
+
+	if (pid == getpid()) {
+		msg__error("pid %d is xpuload itself", pid);
+		return STATUS_FAILED;
+	}
+	fd = r->pid_fds[i] = syscall(SYS_pidfd_open, pid, 0);
+	err = fd < 0 ? -errno : 0;
+	if (err == -EINVAL || err == -ENOENT) {
+		msg__error("pid %d is a thread: attach to its process, see Tgid in "
+			   "/proc/%d/status", pid, pid);
+		return STATUS_FAILED;
+	}
+	if (!err)
+		err = permit__check(pid);
+	if (err == -EACCES && !has_ended(fd)) {
+		permit__explain(pid, why, sizeof(why));
+		msg__error("pid %d may not be recorded: %s", pid, why);
+		return STATUS_FAILED;
+	}
+	if (fd >= 0 && has_ended(fd))
+		err = -ESRCH;
+	if (err)
+		msg__error("pid %d: %s%s", pid, strerror(-err),
+			   err == -EACCES && geteuid() ? ": attach as root" : "");
+	return err ? STATUS_FAILED : 0;
+}
+
+static int find_cgroup(struct recording *r)
+{
+	const struct options *opts = r->opts;
+	const char *name = opts->container ?: opts->cgroup;
+	char why[2 * PATH_MAX + 128];
+	int err = 0;
+
+	if (opts->container)
+		err = cgroup__find_container(&r->cgroup, name, why, sizeof(why));
+	else if (opts->cgroup)
+		err = cgroup__find(&r->cgroup, name, why, sizeof(why));
+	if (err)
+		msg__error("%s %s: %s", opts->container ? "--container" : "--cgroup", name, why);
+	return err ? STATUS_FAILED : 0;
+}
+
+/* The processes that run now, of which some are chosen. */
+struct choice {
+	const struct recording *r;
+	struct running running;
+};
+
+static void choose(void *ctx, pid_t pid)
+{
+	struct choice *c = ctx;
+	struct running_process *p = running__find(&c->running, pid);
+	const char *comm = c->r->opts->comm;
+
+	if (p && !(comm && strncmp(p->comm, comm, sizeof(p->comm) - 1)))
+		p->chosen = true;
+}
+
+/* Reads what runs, and chooses what the options name; for running__free(). */
+static int choice__make(struct choice *c)
+{
+	const struct options *opts = c->r->opts;
+	int err = running__read(&c->running);
+	size_t i;
+
+	if (err)
+		return err;
+	if (opts->mode == PROBES_PID) {
+		for (i = 0; i < opts->nr_pids; i++)
+			choose(c, opts->pids[i]);
+	} else if (c->r->cgroup.id) {
+		/* A cgroup that has been removed meanwhile is empty. */
+		cgroup__each_process(&c->r->cgroup, choose, c);
+	} else {
+		for (i = 0; i < c->running.nr; i++)
+			choose(c, c->running.all[i].pid);
+	}
+	if (!opts->no_children)
+		running__choose_children(&c->running, getpid());
+	return 0;
+}
+
+/* ---- programs without the shim --------------------------------------------------------------- */
+
+/*
+ * Complains of a process that uses CUDA without the shim, as nobody can be added to it. Other
+ * processes may have children that have the shim. Return: whether it is an error.
+ */
+static bool lacks_shim(const struct recording *r, pid_t pid)
+{
+	const struct options *opts = r->opts;
+	int fd = shim_file__open_mapped(pid, opts->shim);
+
+	if (fd >= 0) {
+		close(fd);
+		return false;
+	}
+	if (fd == -ESTALE) {
+		msg__error("pid %d runs with a libxpushim.so of another version; start it with "
+			   "LD_PRELOAD=%s", pid, opts->shim);
+		return true;
+	}
+	if (running__is_kernel_thread(pid)) {
+		msg__error("pid %d is a thread of the kernel: only --cpu-only records it", pid);
+		return true;
+	}
+	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so"))
+		return false;
+	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid, opts->shim);
+	return true;
+}
+
+/* Says it if no process has the shim. Return: 0, or the status to exit with. */
+static int check_shims(const struct recording *r)
+{
+	const struct options *opts = r->opts;
+	struct choice c = { .r = r };
+	struct running_process *p;
+	bool found = false;		/* or it will be loaded when CUDA is called */
+	size_t i;
+	int fd;
+
+	if (choice__make(&c))
+		return 0;			/* it is said when they are taken up */
+	for (p = c.running.all; p < c.running.all + c.running.nr && !found; p++) {
+		if (!p->chosen || p->ended || permit__check(p->pid))
+			continue;
+		fd = shim_file__open_mapped(p->pid, opts->shim);
+		if (fd >= 0)
+			close(fd);
+		found = fd >= 0 || (fd == -ENOENT &&
+				    mentions(p->pid, "environ", '\0', "/libxpushim.so"));
+	}
+	running__free(&c.running);
+	for (i = 0; i < opts->nr_pids && !found; i++)
+		if (lacks_shim(r, opts->pids[i]))
+			return STATUS_FAILED;
+	if (!found)
+		msg__warn("no process has the shim yet: what is started with LD_PRELOAD=%s is "
+			  "recorded", opts->shim);
+	return 0;
+}
+
+int recording__find_processes(struct recording *r)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	const struct options *opts = r->opts;
+	int status = 0;
+	size_t i;
+
+	if (opts->mode != PROBES_PID)
+		return find_cgroup(r);
+	r->ends_fd = epoll_create1(EPOLL_CLOEXEC);
+	r->pid_fds = malloc(opts->nr_pids * sizeof(*r->pid_fds));
+	if (r->ends_fd < 0 || !r->pid_fds) {
+		msg__error("cannot watch processes: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	for (i = 0; i < opts->nr_pids; i++)
+		r->pid_fds[i] = -1;
+	for (i = 0; i < opts->nr_pids && !status; i++) {
+		status = find_process(r, i);
+		ev.data.u64 = i;
+		if (!status && epoll_ctl(r->ends_fd, EPOLL_CTL_ADD, r->pid_fds[i], &ev)) {
+			msg__error("cannot watch pid %d: %s", opts->pids[i], strerror(errno));
+			status = STATUS_FAILED;
+		}
+	}
+	r->nr_running = opts->nr_pids;
+	return status || opts->cpu_only ? status : check_shims(r);
+}
+
+void recording__note_ends(struct recording *r)
+{
+	struct epoll_event ev;
+
+	while (epoll_wait(r->ends_fd, &ev, 1, 0) == 1) {
+		close(r->pid_fds[ev.data.u64]);		/* this also takes it out of ends_fd */
+		r->pid_fds[ev.data.u64] = -1;
+		r->stop |= !--r->nr_running;
+	}
+}
+
+/* ---- taking them up -------------------------------------------------------------------------- */
+
+struct taken {
+	UT_hash_handle hh;
+	pid_t pid;
+	uint64_t start;
+};
+
+struct taking {
+	struct recording *r;
+	struct taken *taken;
+	size_t nr;
+	uint64_t drained_ns;
+};
+
+void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
+{
+	char whose[32] = "";
+	int err;
+
+	if (r->opts->mode != PROBES_PID || permit__check(pid) == -EACCES)
+		return;
+	err = probes__follow(r->probes, pid, hello);
+	if (!err || err == -ESRCH)	/* it may have ended already */
+		return;
+	/* A target may make children without end. */
+	if (r->nr_not_followed++ >= LIMIT_MESSAGES)
+		return;
+	if (ppid)
+		snprintf(whose, sizeof(whose), ", a child of %d", ppid);
+	msg__warn("cannot attach to pid %d%s: %s", pid, whose, strerror(-err));
+}
+
+static bool is_root(const struct options *opts, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < opts->nr_pids; i++)
+		if (opts->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Looks for the shim in a process. Return: whether it has the shim. */
+static bool find_shim(struct taking *t, pid_t pid)
+{
+	const struct options *opts = t->r->opts;
+	int fd = shim_file__open_mapped(pid, opts->shim), err;
+	struct stat ours, its;
+
+	if (fd == -ESTALE)
+		msg__warn("pid %d runs with a libxpushim.so of another version: its launches are "
+			  "not recorded", pid);
+	if (fd < 0)
+		return false;
+	/* Without a word of the user's, no file is attached to but our own. */
+	if (opts->mode == PROBES_ALL && !opts->comm && !t->r->cgroup.id) {
+		err = fstat(fd, &its) || stat(opts->shim, &ours) || its.st_dev != ours.st_dev ||
+		      its.st_ino != ours.st_ino;
+		close(fd);
+		return !err;
+	}
+	err = probes__add_shim(t->r->probes, fd);
+	if (err)
+		msg__warn("cannot attach to the libxpushim.so of pid %d: %s", pid,
+			  err == -E2BIG ? "there are too many copies of it" : strerror(-err));
+	return !err;
+}
+
+/* Says that a child may not be recorded, and counts it. */
+static void deny(struct taking *t, const struct running_process *p)
+{
+	char why[256];
+
+	if (t->r->nr_denied++ >= LIMIT_MESSAGES)
+		return;
+	permit__explain(p->pid, why, sizeof(why));
+	msg__warn("pid %d (%s), a child of %d, may not be recorded: %s", p->pid, p->comm, p->ppid,
+		  why);
+}
+
+static void drain_now_and_then(struct taking *t)
+{
+	if (clock__now() - t->drained_ns < DRAIN_NS)
+		return;
+	recording__drain(t->r);
+	t->drained_ns = clock__now();
+}
+
+/* Takes up one process. Return: 0, also if it has ended, or a negative errno. */
+static int take(struct taking *t, const struct running_process *p)
+{
+	struct recording *r = t->r;
+	struct taken *taken;
+	int err, denied;
+
+	table_find(t->taken, pid, p->pid, taken);
+	if (taken && taken->start == p->start)
+		return 0;
+	table_get(t->taken, pid, p->pid, taken);
+	if (!taken)
+		return -ENOMEM;
+	taken->start = p->start;
+
+	err = denied = permit__check(p->pid);
+	if (err && err != -EACCES)
+		return 0;			/* it has ended */
+	err = probes__want(r->probes, p->pid, denied);
+	if (err)
+		return err;
+	if (!running__is_there(p)) {
+		probes__unwant(r->probes, p->pid);
+		return 0;
+	}
+	if (denied) {
+		deny(t, p);
+		return 0;
+	}
+	if (!r->opts->cpu_only)
+		find_shim(t, p->pid);
+	recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
+	sideband__adopt_idle(r->sideband, p->pid, r->writer);
+	t->nr++;
+	drain_now_and_then(t);
+	return 0;
+}
+
+/* Takes up what is chosen, until a round finds nothing new. */
+static int take_all(struct taking *t)
+{
+	struct choice c = { .r = t->r };
+	struct running_process *p;
+	size_t nr, round;
+	int err = 0;
+
+	for (round = 0; round < MAX_ROUNDS && !err; round++) {
+		nr = HASH_COUNT(t->taken);
+		err = choice__make(&c);
+		for (p = c.running.all; p < c.running.all + c.running.nr && !err; p++)
+			if (p->chosen && !p->ended)
+				err = take(t, p);
+		running__free(&c.running);
+		if (HASH_COUNT(t->taken) == nr)
+			break;
+	}
+	table_free(t->taken, table_free_nothing);
+	return err;
+}
+
+/*
+ * With -a alone, the kernel's programs find the processes, which are only counted here. But all that
+ * are sampled may end at any time, or fork: so their mappings are read now, as perf does. If
+ * restricted, they are read when a program in the kernel has found that they may be.
+ */
+static int count_all(struct taking *t)
+{
+	struct recording *r = t->r;
+	struct running_process *p;
+	struct running running;
+	int err = running__read(&running);
+
+	for (p = running.all; p < running.all + running.nr; p++) {
+		if (p->ended || p->pid == getpid() || permit__check(p->pid) ||
+		    (!r->opts->cpu_only && !find_shim(t, p->pid)))
+			continue;
+		t->nr++;
+		if (r->opts->cpu_only && !caps__restricted())
+			sideband__adopt_idle(r->sideband, p->pid, r->writer);
+		drain_now_and_then(t);
+	}
+	running__free(&running);
+	return err;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Makes room for the descriptors that following a process takes. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= MAX_FILES)
+		return;
+	limit.rlim_cur = limit.rlim_max < MAX_FILES ? limit.rlim_max : MAX_FILES;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int recording__take_processes(struct recording *r)
+{
+	struct taking t = { .r = r, .drained_ns = clock__now() };
+	const struct options *opts = r->opts;
+	bool choosy = opts->mode == PROBES_PID || opts->comm || r->cgroup.id;
+	int err;
+
+	raise_file_limit();
+	err = choosy ? take_all(&t) : count_all(&t);
+	if (err) {
+		msg__error("cannot attach to processes: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	/* A person or a script that waits for this line misses nothing from here on. */
+	msg__info("attached to %zu process%s, Ctrl-C ends", t.nr, t.nr == 1 ? "" : "es");
+	return 0;
+}

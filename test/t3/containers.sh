@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Isolation as containers have it, made without a runtime: namespaces, another root, no capabilities, a
+# filter of system calls. Each row of the table in doc/setup.md has its lines here.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf mounts
+quiet_sanitizers
+use_sim
+family="$XPU_BUILD/workload/family"
+confine="$XPU_BUILD/workload/confine"
+
+says() {		# says OBSERVER: waits until it has attached
+	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
+}
+
+# All that a container's runtime does to a program; its pids are 1 and so on.
+mkdir -p root/proc root/tmp image
+cp "$family" "$confine" "$XPU_SHIM" image
+cp "$XPU_BUILD"/sim/*.so* image
+cat >enter.sh <<'END'
+for dir in /bin /sbin /lib /lib64 /usr /etc /dev; do
+	[ -d $dir ] || continue
+	mkdir -p root$dir && mount --rbind $dir root$dir || exit 99
+done
+mkdir -p root/image && mount --bind image root/image && mount -t proc proc root/proc || exit 99
+LD_LIBRARY_PATH=/image exec chroot root "$@"
+END
+boxed() {		# boxed COMMAND...
+	exec unshare -pf -m -n -u -i -C --propagation private \
+		sh enter.sh setpriv --bounding-set -all --inh-caps -all --no-new-privs /image/confine "$@"
+}
+inner_of() {		# inner_of PID: the program that unshare has started
+	pgrep -P "$1" | head -n 1
+}
+
+if ! (boxed true) >log 2>&1; then
+	skip_all "no container can be made here: $(head -n 1 log)"
+fi
+
+# A copy of the shim in the image, without capabilities and under a filter: attached to from outside.
+start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
+inner=$(inner_of "$box_pid")
+is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" "0000000000000000 2 " \
+	"the container has no capabilities, and a filter"
+attach outside -p "$inner"
+says outside
+like "$(cat outside.log)" 'attached to 3 processes' "from outside, by the pid that it has outside: its children, too"
+ask box "burst 200" >/dev/null
+ask box "churn 20 1" >/dev/null
+leave outside
+is $? 0 "from outside: status" || diag "$(cat outside.log)"
+exact outside 420 "from outside: exact, also by a copy of the shim"
+xpuload -o none.data -p 1 2>log
+unlike "$(cat log)" 'attached' "from outside, by the pid that it has inside: another process"
+finish box
+
+# xpuload inside, with its capabilities: pids are those of its namespace.
+cat >inside.sh <<'END'
+. "$XPU_SRC/test/lib/live.sh"
+start child env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/family" -w 2
+attach alone --no-children -p "$child_pid"
+attach own -p 1
+for observer in own alone; do
+	wait_for grep -qs 'Ctrl-C ends' $observer.log
+done
+"$XPULOAD" -o none.data -p "$1" 2>stranger.log
+ask child "burst 100" >/dev/null
+leave alone
+finish child
+leave own
+END
+export XPULOAD XPU_SHIM
+sleep 60 &
+stranger_pid=$!
+unshare -pf -m --propagation unchanged --mount-proc sh inside.sh $stranger_pid >log 2>&1
+kill $stranger_pid
+like "$(cat alone.log)" 'attached to 1 process,' "inside, by the pid that a process has there" || diag "$(cat log)"
+exact own 200 "inside, -p 1: all of the container, exact"
+like "$(cat stranger.log)" ": No such process$" "inside, a pid that only the host has: said"
+
+# xpuload inside, with less.
+start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
+attached_by() {		# attached_by COMMAND...: its status and what it says, in one line
+	"$@" -o none.data -p "$plain_pid" --duration 0.1 >log 2>&1
+	echo "$? $(cat log)"
+}
+like "$(attached_by "$confine" "$XPULOAD")" \
+	'^125 xpuload: cannot [a-z]+ the BPF [a-z]+: Operation not permitted: ' \
+	"inside, under a filter: refused, in one line"
+is "$(grep -c '' log)" 1 "inside, under a filter: one line"
+like "$(attached_by setpriv --bounding-set -bpf,-perfmon,-sys_admin "$XPULOAD")" \
+	'^125 xpuload: cannot load the BPF programs: Operation not permitted: .*needs .*cap_bpf and cap_perfmon' "inside, without cap_bpf: which one is missing"
+like "$(attached_by setpriv --bounding-set -sys_ptrace "$XPULOAD")" \
+	"^125 xpuload: pid $plain_pid may not be recorded: root needs cap_sys_ptrace|^0 " \
+	"inside, without cap_sys_ptrace: what to do, or it may"
+if unshare -Ur true 2>/dev/null; then
+	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' "inside a user namespace: refused"
+	is "$(grep -c '' log)" 1 "inside a user namespace: one line"
+else
+	skip "inside a user namespace" "unshare -U is not allowed"
+fi
+finish plain
+[ ! -e none.data ]
+ok $? "and no recording is left of them"
+
+done_testing
