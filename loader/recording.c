@@ -18,6 +18,7 @@
 #include "record/recorder.h"
 #include "report.h"
 #include "attach/sampler.h"
+#include "attach/shared.h"
 #include "target/sideband.h"
 #include "util.h"
 #include "record/writer.h"
@@ -45,8 +46,21 @@ static void take_signals(struct recording *r)
 
 static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
-	return kind == XPU_LOST_SIDEBAND ? sideband__nr_lost(r->sideband) :
-					   probes__nr_lost(r->probes, kind);
+	if (kind == XPU_LOST_SIDEBAND)
+		return sideband__nr_lost(r->sideband);
+	return r->shared ? shared__nr_lost(r->shared, kind) : probes__nr_lost(r->probes, kind);
+}
+
+/* Takes the records that are there. Return: whether all was taken. */
+static bool take_records(struct recording *r)
+{
+	return r->shared ? shared__drain(r->shared) : probes__drain(r->probes);
+}
+
+/* Return: a descriptor that polls readable when there is much to take. */
+static int records_fd(const struct recording *r)
+{
+	return r->shared ? shared__fd(r->shared) : probes__fd(r->probes);
 }
 
 static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python)
@@ -87,7 +101,7 @@ static void drain(struct recording *r)
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
-	all = probes__drain(r->probes);
+	all = take_records(r);
 	sideband__drain(r->sideband, start_ns, r->writer);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
@@ -109,7 +123,7 @@ static void drain(struct recording *r)
 static void detach(struct recording *r)
 {
 	struct pollfd fds[] = {
-		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 	};
 	uint64_t end_ns = clock__now() + DETACH_NS;
@@ -118,7 +132,10 @@ static void detach(struct recording *r)
 	r->sampler = NULL;
 	drain(r);
 	recorder__detaching(r->recorder, clock__now());
-	probes__detach_launches(r->probes);
+	if (r->shared)
+		shared__leave(r->shared);
+	else
+		probes__detach_launches(r->probes);
 	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
 		if (!writer__is_behind(r->writer))
@@ -162,7 +179,7 @@ void recording__run(struct recording *r)
 	struct pollfd fds[] = {
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->pid_fd, .events = POLLIN },
-		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
 	};
@@ -173,6 +190,8 @@ void recording__run(struct recording *r)
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
 		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		if (r->shared && shared__is_busy(r->shared))
+			timeout_ms = RELAY_POLL_MS;	/* nobody wakes us */
 		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
@@ -182,7 +201,7 @@ void recording__run(struct recording *r)
 		take_signals(r);
 		r->stop |= fds[1].revents != 0;
 		relaying = target__relay(&r->target, r->probes);
-		if (now - start_ns >= XPU_HELLO_NS)
+		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
 		if (!behind)
@@ -235,12 +254,16 @@ int recording__finish(struct recording *r)
 	struct report report = {
 		.opts = r->opts,
 		.sampled = r->sampled,
-		.nr_samples_taken = probes__nr_samples(r->probes),
-		.nr_stopped = probes__nr_stopped(r->probes),
-		.nr_left_alone = probes__nr_left_alone(r->probes),
+		.shared = r->shared,
 	};
 	bool whole;
 	int kind, err;
+
+	if (r->probes) {
+		report.nr_samples_taken = probes__nr_samples(r->probes);
+		report.nr_stopped = probes__nr_stopped(r->probes);
+		report.nr_left_alone = probes__nr_left_alone(r->probes);
+	}
 
 	finish_keeper(r);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
@@ -266,6 +289,7 @@ void recording__free(struct recording *r)
 	keeper__free(r->keeper);
 	pyfind__free(r->pyfind);
 	probes__close(r->probes);
+	shared__close(r->shared);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	if (r->shim_fd >= 0)

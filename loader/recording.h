@@ -11,7 +11,9 @@
 struct recording {
 	const struct options *opts;
 	struct target target;		/* PROBES_RUN */
-	struct probes *probes;
+	struct probes *probes;		/* NULL: records come through shared memory */
+	struct shared *shared;		/* NULL: they come from the probes */
+	bool blind;			/* @sideband sees no events */
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: no mapped files are kept */

@@ -312,14 +312,16 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 bool target__relay(struct target *t, const struct probes *p)
 {
 	uint64_t now = clock__now(), age;
-	struct xpu_signal seen;
+	struct xpu_signal seen = { 0 };
 	bool undecided = false;
 	int sig;
 
 	for (sig = 1; sig < NSIG && sig < XPU_SIGNALS; sig++) {
 		if (!t->relays[sig].pending)
 			continue;
-		probes__signal(p, sig, &seen);
+		seen.nr = 0;
+		if (p)
+			probes__signal(p, sig, &seen);
 		age = xpu_ns_apart(seen.time_ns, t->relays[sig].time_ns);
 		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
 		    age < RELAY_SAME_NS) {
