@@ -20,6 +20,7 @@
 #include "attach/sampler.h"
 #include "attach/shared.h"
 #include "target/sideband.h"
+#include "target/witness.h"
 #include "util.h"
 #include "record/writer.h"
 #include "xpu_slot.h"
@@ -200,7 +201,7 @@ void recording__run(struct recording *r)
 		now = clock__now();
 		take_signals(r);
 		r->stop |= fds[1].revents != 0;
-		relaying = target__relay(&r->target, r->probes);
+		relaying = target__relay(&r->target, r->probes, r->witness);
 		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
@@ -290,6 +291,7 @@ void recording__free(struct recording *r)
 	pyfind__free(r->pyfind);
 	probes__close(r->probes);
 	shared__close(r->shared);
+	witness__free(r->witness);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	if (r->shim_fd >= 0)

@@ -13,6 +13,7 @@ struct recording {
 	struct target target;		/* PROBES_RUN */
 	struct probes *probes;		/* NULL: records come through shared memory */
 	struct shared *shared;		/* NULL: they come from the probes */
+	struct witness *witness;	/* NULL: the probes tell of signals */
 	bool blind;			/* @sideband sees no events */
 	struct sampler *sampler;	/* NULL: no CPU samples */
 	struct sideband *sideband;

@@ -27,6 +27,7 @@
 #include "attach/shared.h"
 #include "attach/shim_file.h"
 #include "target/sideband.h"
+#include "target/witness.h"
 #include "util.h"
 #include "xpu_shm.h"
 #include "xpu_slot.h"
@@ -192,8 +193,10 @@ static int start_shared(struct recording *r)
 	const struct shared_listener listener = {
 		.record = on_record, .settle = on_settle, .paths = on_paths, .ctx = r,
 	};
-	int err = shared__open(&sopts, &listener, &r->shared);
+	int err;
 
+	r->witness = witness__new();	/* before there is much that it would inherit */
+	err = shared__open(&sopts, &listener, &r->shared);
 	if (!err)
 		return 0;
 	msg__error("cannot share memory with the target: %s", strerror(-err));

@@ -222,7 +222,8 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	if (m->ns_pid == m->pid)
 		return ns_tid;
 	if (m->ns_tid != ns_tid || !m->tid) {
-		m->tid = ns_tid == m->ns_pid ? m->pid : find_tid(m, ns_tid);
+		/* One that has ended already keeps the number that it had there. */
+		m->tid = ns_tid == m->ns_pid ? m->pid : find_tid(m, ns_tid) ?: ns_tid;
 		m->ns_tid = ns_tid;
 	}
 	return m->tid;
