@@ -215,14 +215,14 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 		return 0;
 	if (opts->transport == TRANSPORT_AUTO && opts->mode == PROBES_RUN && !opts->off_cpu &&
 	    !opts->cpu_only) {
-		msg__info("%s", why);
+		msg__info("launches come through shared memory: %s", why);
 		return start_shared(r);
 	}
 	msg__error("%s", why);
 	if (opts->transport == TRANSPORT_AUTO && !opts->cpu_only)
-		msg__error("without BPF a COMMAND can be recorded, through shared memory, but %s",
-			   opts->mode == PROBES_RUN ? "not --off-cpu" :
-			   "nothing can be attached to");
+		msg__info("without BPF a COMMAND can be recorded, but %s",
+			  opts->mode == PROBES_RUN ? "without --off-cpu" :
+			  "no running program can be attached to");
 	return STATUS_FAILED;
 }
 
@@ -276,7 +276,9 @@ static int start_own_sideband(struct recording *r)
 	int err = sideband__open_own(r->target.pid, &r->sideband);
 
 	if (err) {
-		msg__debug("perf_event_open: %s", strerror(-err));
+		msg__info("processes that do not use CUDA, and libraries that are not mapped for "
+			  "long, are not seen: perf_event_open: %s%s", strerror(-err),
+			  err == -EACCES ? ": see /proc/sys/kernel/perf_event_paranoid" : "");
 		r->blind = true;
 		err = sideband__open_blind(&r->sideband);
 	}

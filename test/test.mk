@@ -480,6 +480,7 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
 
 $(O)/fuzz/fuzz_pyelf: loader/target/pyelf.c
+$(O)/fuzz/fuzz_shm: loader/record/shm_reader.c
 $(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
 
 .PHONY: fuzz
