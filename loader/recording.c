@@ -13,6 +13,7 @@
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
+#include "attach/own_sampler.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
@@ -49,7 +50,20 @@ static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
 	if (kind == XPU_LOST_SIDEBAND)
 		return sideband__nr_lost(r->sideband);
+	if (kind == XPU_LOST_SAMPLE && r->own_sampler)
+		return own_sampler__nr_lost(r->own_sampler) + r->nr_strangers;
 	return r->shared ? shared__nr_lost(r->shared, kind) : probes__nr_lost(r->probes, kind);
+}
+
+static void on_own_sample(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size)
+{
+	struct recording *r = ctx;
+
+	sample->proc_id = shared__proc_id(r->shared, pid);
+	if (sample->proc_id)
+		recorder__record(r->recorder, sample, size);
+	else
+		r->nr_strangers++;
 }
 
 /* Takes the records that are there. Return: whether all was taken. */
@@ -104,6 +118,9 @@ static void drain(struct recording *r)
 		sampler__rescan(r->sampler);
 	all = take_records(r);
 	sideband__drain(r->sideband, start_ns, r->writer);
+	/* The processes that samples are of have been reported by now. */
+	if (r->own_sampler)
+		own_sampler__drain(r->own_sampler, start_ns, on_own_sample, r);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
 	tell_lost(r);
@@ -183,6 +200,7 @@ void recording__run(struct recording *r)
 		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
+		{ .fd = r->own_sampler ? own_sampler__fd(r->own_sampler) : -1, .events = POLLIN },
 	};
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
@@ -265,6 +283,8 @@ int recording__finish(struct recording *r)
 		report.nr_stopped = probes__nr_stopped(r->probes);
 		report.nr_left_alone = probes__nr_left_alone(r->probes);
 	}
+	if (r->own_sampler)
+		report.nr_samples_taken = own_sampler__nr_taken(r->own_sampler);
 
 	finish_keeper(r);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
@@ -283,6 +303,7 @@ int recording__finish(struct recording *r)
 void recording__free(struct recording *r)
 {
 	sampler__close(r->sampler);
+	own_sampler__close(r->own_sampler);
 	writer__close(r->writer, NULL, NULL);
 	safefile__close(&r->file);
 	recorder__free(r->recorder);

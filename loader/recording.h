@@ -15,7 +15,9 @@ struct recording {
 	struct shared *shared;		/* NULL: they come from the probes */
 	struct witness *witness;	/* NULL: the probes tell of signals */
 	bool blind;			/* @sideband sees no events */
-	struct sampler *sampler;	/* NULL: no CPU samples */
+	struct sampler *sampler;	/* NULL: no CPU samples by the probes */
+	struct own_sampler *own_sampler;	/* NULL: none beside shared memory, either */
+	uint64_t nr_strangers;		/* samples of processes that were not reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: no mapped files are kept */
 	struct pyfind *pyfind;		/* NULL: no search for Python */

@@ -20,6 +20,7 @@
 #include "base/msg.h"
 #include "options.h"
 #include "attach/permit.h"
+#include "attach/own_sampler.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
@@ -213,13 +214,13 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 		return start_shared(r);
 	if (!probes__open(popts, on_record, r, &r->probes, why, sizeof(why)))
 		return 0;
-	if (opts->transport == TRANSPORT_AUTO && opts->mode == PROBES_RUN && !opts->off_cpu &&
-	    !opts->cpu_only) {
-		msg__info("launches come through shared memory: %s", why);
+	if (opts->transport == TRANSPORT_AUTO && opts->mode == PROBES_RUN && !opts->off_cpu) {
+		msg__info("%s: %s", opts->cpu_only ? "CPU samples come from perf events" :
+			  "launches come through shared memory", why);
 		return start_shared(r);
 	}
 	msg__error("%s", why);
-	if (opts->transport == TRANSPORT_AUTO && !opts->cpu_only)
+	if (opts->transport == TRANSPORT_AUTO)
 		msg__info("without BPF a COMMAND can be recorded, but %s",
 			  opts->mode == PROBES_RUN ? "without --off-cpu" :
 			  "no running program can be attached to");
@@ -268,6 +269,33 @@ static int start_recorder(struct recording *r)
 }
 
 /*
+ * Samples are of processes that are reported. What cannot be had without BPF is said, and fails only
+ * if the user asked for it.
+ */
+static int start_own_sampler(struct recording *r)
+{
+	const struct options *opts = r->opts;
+	int err = r->blind ? -EACCES : 0;
+
+	if (opts->gpu_only)
+		return 0;
+	if (!err)
+		err = own_sampler__open(r->target.pid, 1000000000 / opts->freq_hz, opts->stack_bytes,
+					&r->own_sampler);
+	r->sampled = !err;
+	if (err && (opts->freq_given || opts->cpu_only)) {
+		msg__error("cannot sample CPUs without BPF: perf_event_open: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (err)
+		msg__info("not recorded without BPF: CPU samples, the kernel's stacks");
+	else
+		msg__info("not recorded without BPF: the kernel's stacks; Python's frames of CPU "
+			  "samples");
+	return 0;
+}
+
+/*
  * Follows the target by events that are allowed without privileges, or else by what /proc tells now
  * and then.
  */
@@ -288,7 +316,7 @@ static int start_own_sideband(struct recording *r)
 	}
 	sideband__set_task(r->sideband, on_task, r);
 	shared__start(r->shared, r->target.pid, !r->blind);
-	return 0;
+	return start_own_sampler(r);
 }
 
 /* @pid: as for sideband__open(). The keeper and pyfind must see every mapping. */

@@ -169,7 +169,8 @@ bool report__print(const struct report *r)
 		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
 	n = snprintf(end, sizeof(end), "; %s, %.1f MB, through %s; lost %llu",
 		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
-		     r->shared ? "shared memory" : "BPF", U(losses.nr));
+		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
+		     U(losses.nr));
 	if (r->lost[XPU_LOST_DISK])
 		snprintf(end + n, sizeof(end) - n, " and %llu bytes", U(r->lost[XPU_LOST_DISK]));
 	if (r->opts->cpu_only)
