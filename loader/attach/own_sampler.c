@@ -39,7 +39,7 @@ struct own_sampler {
 	uint8_t sample[sizeof(struct xpu_ring_sample) + MAX_EVENT] __attribute__((aligned(8)));
 };
 
-/* What a sample begins with. */
+/* The beginning of a sample, and its other words. */
 struct sample_event {
 	struct perf_event_header hdr;
 	uint32_t pid, tid;

@@ -82,7 +82,7 @@ struct shared {
 	struct caller callers[MAX_CALLERS];
 };
 
-/* What an epoll event is about: the kind in the upper half. */
+/* The data of epoll events: the kind is in the upper half. */
 #define EVENT_LISTEN	0ull
 #define EVENT_CALLER	1ull
 #define EVENT_END	2ull
@@ -646,22 +646,24 @@ static void take_events(struct shared *s)
 
 bool shared__drain(struct shared *s)
 {
-	struct member *m, *tmp;
+	struct member *m = NULL, *following = NULL;
 	bool all = true, any_end = false;
 
 	take_events(s);
 	drop_slow_callers(s);
-	HASH_ITER(hh, s->members, m, tmp) {
+	for (m = s->members; m; m = m->hh.next) {
 		all &= member__read(s, m, false);
 		any_end |= m->ended;
 	}
 	if (!any_end)
 		return all;
-	/* What was reported of an ended process must be known before its end. */
+	/* All reports of a process must come before its end. */
 	s->listener.settle(s->listener.ctx);
-	HASH_ITER(hh, s->members, m, tmp)
+	for (m = s->members; m; m = following) {
+		following = m->hh.next;
 		if (m->ended)
 			end_member(s, m, m->exit_ns ?: clock__now());
+	}
 	return all;
 }
 

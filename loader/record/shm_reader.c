@@ -134,7 +134,7 @@ uint64_t shm_reader__waiting(const struct shm_reader *r)
 	return r->broken ? 0 : waiting(r);
 }
 
-/* What follows cannot be told apart any more. */
+/* The records that follow cannot be told apart any more. */
 static void give_up(struct shm_reader *r)
 {
 	r->broken = true;

@@ -69,7 +69,7 @@ struct adopted {
 	bool missing;			/* it ended before its mappings were read */
 };
 
-/* What was read in /proc about a process that is not followed. */
+/* A process that is not followed, as far as it was read in /proc. */
 struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;

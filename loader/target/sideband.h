@@ -25,8 +25,8 @@ struct writer;
 int sideband__open(pid_t pid, struct sideband **s);
 
 /*
- * The same without the kernel's programs, which would report whose processes these are: the kernel
- * ends the events of a process that gains privileges. Needs none, unless perf_event_paranoid is 3 or
+ * As sideband__open(), without reports of the kernel's programs about whose processes these are: the
+ * kernel ends the events of a process that gains privileges. Needs none, unless perf_event_paranoid is 3 or
  * more.
  */
 int sideband__open_own(pid_t pid, struct sideband **s);

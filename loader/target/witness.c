@@ -18,7 +18,7 @@ struct witness {
 	struct xpu_signal signals[XPU_SIGNALS];
 };
 
-/* What it tells. */
+/* One message of the witness. */
 struct told {
 	int sig;
 	pid_t sender_pid;

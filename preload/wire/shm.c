@@ -192,7 +192,7 @@ static int get_memory(void)
 		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = shm.image,
 		.pid = getpid(),
 	};
-	struct xpu_shm_reply reply;
+	struct xpu_shm_reply reply = { 0 };
 	int fd, memory, err;
 
 	memcpy(hello.token, shm.token, sizeof(hello.token));

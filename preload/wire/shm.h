@@ -50,7 +50,7 @@ void shm__forked(void);
 unsigned int shm__take_page(void *page, size_t log_at);
 void shm__give_page(unsigned int number);
 
-/* What the probe sites of these names get, see xpu_slot.h. */
+/* They take the place of the probe sites of these names: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);
