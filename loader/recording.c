@@ -78,6 +78,14 @@ static int records_fd(const struct recording *r)
 	return r->shared ? shared__fd(r->shared) : probes__fd(r->probes);
 }
 
+void recording__take_events(struct recording *r, uint64_t until_ns)
+{
+	sideband__drain(r->sideband, until_ns, r->writer);
+	/* The processes that samples are of have been reported by now. */
+	if (r->own_sampler)
+		own_sampler__drain(r->own_sampler, until_ns, on_own_sample, r);
+}
+
 static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python)
 {
 	struct recording *r = ctx;
@@ -117,10 +125,7 @@ static void drain(struct recording *r)
 	if (r->sampler)
 		sampler__rescan(r->sampler);
 	all = take_records(r);
-	sideband__drain(r->sideband, start_ns, r->writer);
-	/* The processes that samples are of have been reported by now. */
-	if (r->own_sampler)
-		own_sampler__drain(r->own_sampler, start_ns, on_own_sample, r);
+	recording__take_events(r, start_ns);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
 	tell_lost(r);
@@ -209,8 +214,8 @@ void recording__run(struct recording *r)
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
 		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
-		if (r->shared && shared__is_busy(r->shared))
-			timeout_ms = RELAY_POLL_MS;	/* nobody wakes us */
+		if (r->shared && !relaying && !behind)
+			timeout_ms = shared__pause_ms(r->shared);
 		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;

@@ -43,6 +43,9 @@ struct recording {
  */
 int recording__start(struct recording *r);
 
+/* Takes perf's events and samples before @until_ns: all there are of a process that has ended. */
+void recording__take_events(struct recording *r, uint64_t until_ns);
+
 /* Records until the target ends; when attached, until a signal or the time limit. */
 void recording__run(struct recording *r);
 

@@ -107,7 +107,7 @@ static void on_settle(void *ctx)
 {
 	struct recording *r = ctx;
 
-	sideband__drain(r->sideband, clock__now(), r->writer);
+	recording__take_events(r, clock__now());
 }
 
 static bool on_paths(void *ctx, pid_t pid, uint64_t time_ns)

@@ -504,6 +504,7 @@ static void *shim_thread(void *arg)
 	(void)arg;
 	pthread_setname_np(pthread_self(), "xpushim");
 	calls__leave_me_out();
+	shm__populate();
 	while (!atomic_load(&shim.stop)) {
 		activity__wait(POLL_NS);
 		if (atomic_load(&shim.stop))
@@ -516,6 +517,7 @@ static void *shim_thread(void *arg)
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
+		shm__populate();
 		clock__watch();
 		python__look(unwinder__bytes());
 		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {

@@ -29,7 +29,9 @@
 #define MAX_READERS	1024		/* processes that share memory at a time */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
 #define MAX_EVENTS	64
-#define BUSY_NS		200000000ull
+#define MIN_PAUSE_MS	2
+#define MAX_PAUSE_MS	50
+#define FIRST_PAUSE_MS	10
 
 #ifndef P_PIDFD
 #define P_PIDFD		3
@@ -76,7 +78,8 @@ struct shared {
 	bool reports;
 	bool leaving;
 	bool told_many;
-	uint64_t busy_ns;		/* when records came last */
+	int pause_ms;			/* see shared__pause_ms() */
+	double fullest;			/* ring of this round, as a share of its size */
 	uint64_t nr_lost[XPU_LOST_NR];
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
@@ -137,6 +140,7 @@ int shared__open(const struct shared_options *opts, const struct shared_listener
 	s->opts = *opts;
 	s->listener = *listener;
 	s->listen_fd = -1;
+	s->pause_ms = FIRST_PAUSE_MS;
 	for (i = 0; i < MAX_CALLERS; i++)
 		s->callers[i].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -298,11 +302,13 @@ static void member__count_losses(struct shared *s, struct member *m)
 static bool member__read(struct shared *s, struct member *m, bool over)
 {
 	bool was_broken, all = true;
+	double full;
 
 	if (!m->reader)
 		return true;
-	if (shm_reader__waiting(m->reader))
-		s->busy_ns = clock__now();
+	full = shm_reader__fullness(m->reader);
+	if (full > s->fullest)
+		s->fullest = full;
 	was_broken = shm_reader__is_broken(m->reader);
 	if (over)
 		shm_reader__finish(m->reader, on_record, m);
@@ -532,6 +538,7 @@ static void give_memory(struct shared *s, int fd, pid_t pid, const struct xpu_sh
 		return;
 	}
 	s->nr_readers++;
+	s->pause_ms = FIRST_PAUSE_MS;
 	m->image = hello->image;
 	m->ns_pid = hello->pid;
 	err = send_reply(fd, &reply, memory);
@@ -644,6 +651,16 @@ static void take_events(struct shared *s)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Rings are to be some part full when they are read: not so full that a delay costs records. */
+static void adapt_pause(struct shared *s)
+{
+	if (s->fullest > 1.0 / 16)
+		s->pause_ms = s->pause_ms / 2 < MIN_PAUSE_MS ? MIN_PAUSE_MS : s->pause_ms / 2;
+	else if (s->fullest < 1.0 / 64)
+		s->pause_ms = s->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : s->pause_ms * 2;
+	s->fullest = 0;
+}
+
 bool shared__drain(struct shared *s)
 {
 	struct member *m = NULL, *following = NULL;
@@ -655,6 +672,7 @@ bool shared__drain(struct shared *s)
 		all &= member__read(s, m, false);
 		any_end |= m->ended;
 	}
+	adapt_pause(s);
 	if (!any_end)
 		return all;
 	/* All reports of a process must come before its end. */
@@ -667,9 +685,9 @@ bool shared__drain(struct shared *s)
 	return all;
 }
 
-bool shared__is_busy(const struct shared *s)
+int shared__pause_ms(const struct shared *s)
 {
-	return s->busy_ns && clock__now() - s->busy_ns < BUSY_NS;
+	return s->pause_ms;
 }
 
 void shared__leave(struct shared *s)

@@ -67,8 +67,8 @@ int shared__fd(const struct shared *s);
 /* Takes connections, ends, and the records that are there. Return: whether all was taken. */
 bool shared__drain(struct shared *s);
 
-/* Whether records came lately, so that it had better be drained soon again. */
-bool shared__is_busy(const struct shared *s);
+/* Return: how soon to drain again: no process wakes us when its ring fills. */
+int shared__pause_ms(const struct shared *s);
 
 /* Tells all processes that launches are recorded no longer. */
 void shared__leave(struct shared *s);

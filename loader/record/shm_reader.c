@@ -121,17 +121,11 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
 }
 
-/* Return: the bytes up to the head; 0 if the head cannot be right. */
-static uint64_t waiting(const struct shm_reader *r)
+double shm_reader__fullness(const struct shm_reader *r)
 {
 	uint64_t bytes = __atomic_load_n(&r->writer->head, __ATOMIC_ACQUIRE) - r->tail;
 
-	return bytes <= r->ring_bytes && bytes % 8 == 0 ? bytes : 0;
-}
-
-uint64_t shm_reader__waiting(const struct shm_reader *r)
-{
-	return r->broken ? 0 : waiting(r);
+	return r->broken || bytes > r->ring_bytes ? 0 : (double)bytes / r->ring_bytes;
 }
 
 /* The records that follow cannot be told apart any more. */

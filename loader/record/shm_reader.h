@@ -53,7 +53,7 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 /* Whether the process has written what no shim writes, so that nothing more is read. */
 bool shm_reader__is_broken(const struct shm_reader *r);
 
-/* Return: the bytes that wait to be read. */
-uint64_t shm_reader__waiting(const struct shm_reader *r);
+/* Return: the part of the ring that waits to be read, 0 to 1. */
+double shm_reader__fullness(const struct shm_reader *r);
 
 #endif /* XPU_LOADER_SHM_READER_H */

@@ -24,6 +24,10 @@
 #define MAX_PAGES	(1u << 14)
 #define MAX_RING	(2ull << 30)
 
+#ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
+#define MADV_POPULATE_WRITE	23
+#endif
+
 _Static_assert(XPU_LOST_NR <= XPU_SHM_NR_LOST, "each kind has a counter");
 _Static_assert(XPU_SHM_PAGE == PAGE, "pages are mapped");
 
@@ -265,6 +269,17 @@ enum shm_state shm__state(void)
 			__atomic_store_n(&shm.reader->state, XPU_SHM_CLOSED, __ATOMIC_RELEASE);
 	}
 	return SHM_OPEN;
+}
+
+void shm__populate(void)
+{
+	static bool done;
+
+	if (done || !is_connected())
+		return;
+	done = true;
+	/* Before Linux 5.14 pages come as they are touched. */
+	syscall(SYS_madvise, shm.ring, 2 * shm.ring_bytes, MADV_POPULATE_WRITE);
 }
 
 void shm__forked(void)

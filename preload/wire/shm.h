@@ -37,6 +37,12 @@ enum shm_state {
 /* Called some ten times a second by the shim's own thread. */
 enum shm_state shm__state(void);
 
+/*
+ * Touches the memory once it is there, so that no launch has to wait for a page of it; called by the
+ * shim's own thread.
+ */
+void shm__populate(void);
+
 /* In a forked child, which has nothing to tell: the memory is its parent's. */
 void shm__forked(void);
 
