@@ -270,12 +270,11 @@ static int start_recorder(struct recording *r)
 
 /*
  * Samples are of processes that are reported. What cannot be had without BPF is said, and fails only
- * if the user asked for it.
+ * if the user asked for it. @err: of opening the sideband
  */
-static int start_own_sampler(struct recording *r)
+static int start_own_sampler(struct recording *r, int err)
 {
 	const struct options *opts = r->opts;
-	int err = r->blind ? -EACCES : 0;
 
 	if (opts->gpu_only)
 		return 0;
@@ -301,7 +300,7 @@ static int start_own_sampler(struct recording *r)
  */
 static int start_own_sideband(struct recording *r)
 {
-	int err = sideband__open_own(r->target.pid, &r->sideband);
+	int refused = sideband__open_own(r->target.pid, &r->sideband), err = refused;
 
 	if (err) {
 		msg__info("processes that do not use CUDA, and libraries that are not mapped for "
@@ -316,7 +315,7 @@ static int start_own_sideband(struct recording *r)
 	}
 	sideband__set_task(r->sideband, on_task, r);
 	shared__start(r->shared, r->target.pid, !r->blind);
-	return start_own_sampler(r);
+	return start_own_sampler(r, refused);
 }
 
 /* @pid: as for sideband__open(). The keeper and pyfind must see every mapping. */

@@ -268,6 +268,10 @@ $(O)/test/t0/pyelf.t: $(O)/loader/target/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/target/pyelf.o
 
+$(O)/test/t0/shm_reader.t: $(O)/loader/record/shm_reader.o
+$(O)/test/t0/shm_reader.t: T0_EXTRA = -Iloader
+$(O)/test/t0/shm_reader.t: T0_OBJ = $(O)/loader/record/shm_reader.o
+
 $(O)/test/t0/recent.t: $(O)/loader/target/recent.o
 $(O)/test/t0/recent.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recent.t: T0_OBJ = $(O)/loader/target/recent.o

@@ -469,6 +469,9 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 	case SHARED_EXIT:
 		if (m)
 			m->exit_ns = time_ns;
+		/* If descriptors are short, its end is looked for here. */
+		if (m && m->pid_fd < 0 && kill(pid, 0) && errno == ESRCH)
+			m->ended = true;
 		break;
 	}
 }

@@ -11,7 +11,15 @@
 #include "xpu_slot.h"
 
 #define NR_THREADS	4096		/* that launch at the same time, with their logs shared */
+
+#ifndef MFD_NOEXEC_SEAL			/* not in the headers of every supported distribution */
+#define MFD_NOEXEC_SEAL	8u
+#endif
+
 #define MAX_LOST	(1ull << 48)	/* of a kind, in one process */
+
+#define LARGEST_LAUNCH	(sizeof(struct xpu_shm_word) + sizeof(struct xpu_ring_launch) + \
+			 XPU_MAX_FRAMES * sizeof(__u64))
 
 struct shm_reader {
 	uint8_t *map;
@@ -37,8 +45,10 @@ static uint64_t round_up(uint64_t bytes)
 /* Return: the descriptor of a file of @bytes that nobody can make shorter, or a negative errno. */
 static int make_memory(uint64_t bytes)
 {
-	int fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+	int fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_NOEXEC_SEAL), err;
 
+	if (fd < 0 && errno == EINVAL)	/* before Linux 6.3 */
+		fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	if (!ftruncate(fd, bytes) &&
@@ -178,13 +188,18 @@ static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx
 	fn(ctx, record, bytes);
 }
 
-/* Passes over what a writer took and did not begin to write. */
+/*
+ * Passes over what writers took and did not begin to write. A launch that was not told of was not
+ * made, and the entries of a log are in the log still; only a batch is lost.
+ */
 static void skip_hole(struct shm_reader *r, uint64_t left)
 {
 	uint64_t bytes = 0;
 
 	while (bytes < left && !*(const uint64_t *)(at_tail(r) + bytes))
 		bytes += sizeof(uint64_t);
+	if (bytes > LARGEST_LAUNCH)
+		r->nr_lost[XPU_LOST_BATCH]++;
 	give_back(r, bytes);
 }
 

@@ -50,6 +50,27 @@ for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off -
 	exact home/o 4000 "$how: exact"
 done
 
+# CPU samples are perf's, where one may.
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]; then
+	for how in "" "--call-graph fp" --cpu-only; do
+		# shellcheck disable=SC2086 # options, or none
+		bare "$inst" -F 997 $how -o p.data sh -c 'x=1; "$0" 300 user && exec "$0" 100 threads=2' \
+			"$XPU_BUILD/workload/cpu" >out 2>home/p.log
+		is $? 0 "CPU samples $how: status" || diag "$(cat home/p.log)"
+		like "$(tail -n 1 home/p.log)" '[1-9][0-9]+ CPU samples.*through (shared memory|perf events); .*; lost 0$' \
+			"CPU samples $how: none lost"
+		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
+		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' "CPU samples $how: of a child, by name"
+		like "$(cat p.folded)" ';burn_thread[; ]' "CPU samples $how: of threads"
+	done
+else
+	skip "CPU samples" "perf_event_paranoid is above 2"
+fi
+bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
+is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" "125 1" \
+	"-F where perf_event_open() is refused: an error"
+like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' "without -F it is said"
+
 # The user's choice.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
 is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused in one line"
