@@ -212,8 +212,9 @@ int check__run(const char *shim)
 	check_cupti();
 	check_unwinding();
 	if (nr_missing)
-		fprintf(stderr, "xpuload cannot record here: %d requirement%s missing\n",
-			nr_missing, nr_missing == 1 ? " is" : "s are");
+		fprintf(stderr, "xpuload cannot record with BPF here: %d requirement%s missing%s\n",
+			nr_missing, nr_missing == 1 ? " is" : "s are",
+			shim ? "; a COMMAND can be recorded through shared memory" : "");
 	else
 		fprintf(stderr, "xpuload can record here\n");
 	return nr_missing ? 1 : 0;

@@ -235,6 +235,15 @@ static int set_nvtx(void *target, const struct cmdline_given *given)
 	return i < 0 ? i : 0;
 }
 
+static int set_transport(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	int i = cmdline__find_name(given, given->arg);
+
+	opts->transport = i < 0 ? TRANSPORT_AUTO : i;
+	return i < 0 ? i : 0;
+}
+
 static int set_ring_size(void *target, const struct cmdline_given *given)
 {
 	static const char units[] = "KMG";
@@ -298,6 +307,7 @@ static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
 static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
+static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* enum transport */
 
 #define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
 
@@ -353,6 +363,9 @@ static const struct cmdline_option rows[] = {
 	{ "probe", 0, "WHEN", CMDLINE_WORD(probe), .names = probe_names,
 	  .help = "path (default): the kernel is entered for new call paths and for\n"
 		  "many launches at once; launch: at each one. Both are exact" },
+	{ "transport", 0, "HOW", .set = set_transport, .names = transport_names,
+	  .help = "how launches come here: bpf; shm: through memory that is shared with\n"
+		  "COMMAND, which takes no privileges; auto (default): bpf where allowed" },
 	{ "ring-size", 'm', "BYTES", .set = set_ring_size,
 	  .help = "ring buffer (K, M, G; default 64M): larger for bursts of launches" },
 	{ "compression-level", 'z', "N", .set = set_level,
@@ -425,6 +438,11 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cgroup, --container and --comm pick among all processes: they need -a";
 	else if (opts->cgroup && opts->container)
 		wrong = "--cgroup and --container both name a cgroup: not together";
+	else if (opts->transport == TRANSPORT_SHM && opts->mode != PROBES_RUN)
+		wrong = "--transport shm is for a COMMAND to start: -p and -a attach by BPF";
+	else if (opts->transport == TRANSPORT_SHM && opts->off_cpu)
+		wrong = "--transport shm sees no time off the CPU: it cannot be together with "
+			"--off-cpu";
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";

@@ -14,6 +14,8 @@
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
 #define STATUS_NOT_FOUND 127
 
+enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
+
 struct options {
 	const char *output;		/* as given */
 	char *data;			/* the recording */
@@ -46,6 +48,7 @@ struct options {
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	bool nvtx;			/* its ranges */
+	enum transport transport;	/* asked for */
 	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;

@@ -14,12 +14,15 @@
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
+#include "attach/own_sampler.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
 #include "report.h"
 #include "attach/sampler.h"
+#include "attach/shared.h"
 #include "target/sideband.h"
+#include "target/witness.h"
 #include "util.h"
 #include "record/writer.h"
 #include "xpu_slot.h"
@@ -46,8 +49,42 @@ static void take_signals(struct recording *r)
 
 static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
-	return kind == XPU_LOST_SIDEBAND ? sideband__nr_lost(r->sideband) :
-					   probes__nr_lost(r->probes, kind);
+	if (kind == XPU_LOST_SIDEBAND)
+		return sideband__nr_lost(r->sideband);
+	if (kind == XPU_LOST_SAMPLE && r->own_sampler)
+		return own_sampler__nr_lost(r->own_sampler) + r->nr_strangers;
+	return r->shared ? shared__nr_lost(r->shared, kind) : probes__nr_lost(r->probes, kind);
+}
+
+static void on_own_sample(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size)
+{
+	struct recording *r = ctx;
+
+	sample->proc_id = shared__proc_id(r->shared, pid);
+	if (sample->proc_id)
+		recorder__record(r->recorder, sample, size);
+	else
+		r->nr_strangers++;
+}
+
+/* Takes the records that are there. Return: whether all was taken. */
+static bool take_records(struct recording *r)
+{
+	return r->shared ? shared__drain(r->shared) : probes__drain(r->probes);
+}
+
+/* Return: a descriptor that polls readable when there is much to take. */
+static int records_fd(const struct recording *r)
+{
+	return r->shared ? shared__fd(r->shared) : probes__fd(r->probes);
+}
+
+void recording__take_events(struct recording *r, uint64_t until_ns)
+{
+	sideband__drain(r->sideband, until_ns, r->writer);
+	/* The processes that samples are of have been reported by now. */
+	if (r->own_sampler)
+		own_sampler__drain(r->own_sampler, until_ns, on_own_sample, r);
 }
 
 static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python)
@@ -88,8 +125,8 @@ void recording__drain(struct recording *r)
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
-	all = probes__drain(r->probes);
-	sideband__drain(r->sideband, start_ns, r->writer);
+	all = take_records(r);
+	recording__take_events(r, start_ns);
 	pyfind__drain(r->pyfind, on_found_python, r);
 	recorder__flush(r->recorder);
 	tell_lost(r);
@@ -110,7 +147,7 @@ void recording__drain(struct recording *r)
 static void detach(struct recording *r)
 {
 	struct pollfd fds[] = {
-		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 	};
 	uint64_t end_ns = clock__now() + DETACH_NS;
@@ -119,7 +156,10 @@ static void detach(struct recording *r)
 	r->sampler = NULL;
 	recording__drain(r);
 	recorder__detaching(r->recorder, clock__now());
-	probes__detach_launches(r->probes);
+	if (r->shared)
+		shared__leave(r->shared);
+	else
+		probes__detach_launches(r->probes);
 	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
 		if (!writer__is_behind(r->writer))
@@ -163,9 +203,10 @@ void recording__run(struct recording *r)
 	struct pollfd fds[] = {
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->ends_fd, .events = POLLIN },
-		{ .fd = probes__fd(r->probes), .events = POLLIN },
+		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
+		{ .fd = r->own_sampler ? own_sampler__fd(r->own_sampler) : -1, .events = POLLIN },
 	};
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
@@ -174,6 +215,8 @@ void recording__run(struct recording *r)
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
 		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
+		if (r->shared && !relaying && !behind)
+			timeout_ms = shared__pause_ms(r->shared);
 		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
 		if (end_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
@@ -183,8 +226,8 @@ void recording__run(struct recording *r)
 		take_signals(r);
 		if (fds[1].revents)
 			recording__note_ends(r);
-		relaying = target__relay(&r->target, r->probes);
-		if (now - start_ns >= XPU_HELLO_NS)
+		relaying = target__relay(&r->target, r->probes, r->witness);
+		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
 		if (!behind)
@@ -237,14 +280,20 @@ int recording__finish(struct recording *r)
 	struct report report = {
 		.opts = r->opts,
 		.sampled = r->sampled,
-		.nr_samples_taken = probes__nr_samples(r->probes),
-		.nr_stopped = probes__nr_stopped(r->probes),
-		.nr_left_alone = probes__nr_left_alone(r->probes) + r->nr_denied,
 		.nr_not_followed = r->nr_not_followed,
-		.nr_late = probes__nr_late(r->probes),
+		.shared = r->shared,
 	};
 	bool whole;
 	int kind, err;
+
+	if (r->probes) {
+		report.nr_samples_taken = probes__nr_samples(r->probes);
+		report.nr_stopped = probes__nr_stopped(r->probes);
+		report.nr_left_alone = probes__nr_left_alone(r->probes) + r->nr_denied;
+		report.nr_late = probes__nr_late(r->probes);
+	}
+	if (r->own_sampler)
+		report.nr_samples_taken = own_sampler__nr_taken(r->own_sampler);
 
 	finish_keeper(r);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
@@ -265,6 +314,7 @@ void recording__free(struct recording *r)
 	size_t i;
 
 	sampler__close(r->sampler);
+	own_sampler__close(r->own_sampler);
 	writer__close(r->writer, NULL, NULL);
 	safefile__close(&r->file);
 	recorder__free(r->recorder);
@@ -272,6 +322,8 @@ void recording__free(struct recording *r)
 	keeper__free(r->keeper);
 	pyfind__free(r->pyfind);
 	probes__close(r->probes);
+	shared__close(r->shared);
+	witness__free(r->witness);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	for (i = 0; r->pid_fds && i < r->opts->nr_pids; i++)

@@ -16,8 +16,13 @@ struct recording {
 	const struct options *opts;
 	struct target target;		/* PROBES_RUN */
 	struct cgroup cgroup;		/* PROBES_ALL: only processes in it; id 0: any */
-	struct probes *probes;
-	struct sampler *sampler;	/* NULL: no CPU samples */
+	struct probes *probes;		/* NULL: records come through shared memory */
+	struct shared *shared;		/* NULL: they come from the probes */
+	struct witness *witness;	/* NULL: the probes tell of signals */
+	bool blind;			/* @sideband sees no events */
+	struct sampler *sampler;	/* NULL: no CPU samples by the probes */
+	struct own_sampler *own_sampler;	/* NULL: none beside shared memory, either */
+	uint64_t nr_strangers;		/* samples of processes that were not reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: no mapped files are kept */
 	struct pyfind *pyfind;		/* NULL: no search for Python */
@@ -62,6 +67,9 @@ void recording__note_ends(struct recording *r);
 
 /* Takes what the kernel's programs and events have brought. */
 void recording__drain(struct recording *r);
+
+/* Takes perf's events and samples before @until_ns: all there are of a process that has ended. */
+void recording__take_events(struct recording *r, uint64_t until_ns);
 
 /* Records until the target ends; when attached, until a signal or the time limit. */
 void recording__run(struct recording *r);

@@ -17,13 +17,19 @@
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
+#include "attach/own_sampler.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
 #include "attach/sampler.h"
+#include "attach/shared.h"
 #include "target/sideband.h"
+#include "target/witness.h"
 #include "util.h"
+#include "xpu_shm.h"
 #include "xpu_slot.h"
+
+#define SHARED_PART	4		/* each process's ring is that part of -m */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -38,6 +44,11 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 {
 	struct recording *r = ctx;
 
+	if (r->shared) {
+		if (r->blind && p->hdr.misc != XPU_MISC_PROCESS_ROOT)
+			sideband__look(r->sideband, p->pid, true, p->time_ns, r->writer);
+		return;
+	}
 	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image still is this program */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH)
@@ -50,9 +61,13 @@ static void on_process_exit(void *ctx, const struct xpu_record_process_exit *p)
 {
 	struct recording *r = ctx;
 
-	sideband__hear(r->sideband, p->pid, p->hdr.misc == XPU_MISC_EXIT_STOPPED ?
-		       SIDEBAND_STOPPED : SIDEBAND_ENDED, p->time_ns);
-	probes__unfollow(r->probes, p->pid);
+	if (r->shared) {
+		sideband__unlook(r->sideband, p->pid);
+	} else {
+		sideband__hear(r->sideband, p->pid, p->hdr.misc == XPU_MISC_EXIT_STOPPED ?
+			       SIDEBAND_STOPPED : SIDEBAND_ENDED, p->time_ns);
+		probes__unfollow(r->probes, p->pid);
+	}
 	if (r->keeper)
 		keeper__process_exit(r->keeper, p->pid);
 }
@@ -61,7 +76,7 @@ static void on_python(void *ctx, uint32_t proc_id, const struct xpu_python *pyth
 {
 	struct recording *r = ctx;
 
-	if (r->sampled || r->opts->off_cpu)
+	if (r->probes && (r->sampled || r->opts->off_cpu))
 		probes__set_python(r->probes, proc_id, python);
 }
 
@@ -69,7 +84,37 @@ static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 {
 	struct recording *r = ctx;
 
-	probes__loss(r->probes, proc_id, loss);
+	if (r->shared)
+		shared__loss(r->shared, proc_id, loss);
+	else
+		probes__loss(r->probes, proc_id, loss);
+}
+
+/* ---- what the shared memory reports ---------------------------------------------------------- */
+
+static void on_settle(void *ctx)
+{
+	struct recording *r = ctx;
+
+	recording__take_events(r, clock__now());
+}
+
+static bool on_paths(void *ctx, pid_t pid, uint64_t time_ns)
+{
+	struct recording *r = ctx;
+
+	return !r->blind || sideband__look(r->sideband, pid, false, time_ns, r->writer);
+}
+
+static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t parent, uint64_t time_ns)
+{
+	static const enum shared_report reports[] = {
+		[SIDEBAND_FORK] = SHARED_FORK, [SIDEBAND_EXEC] = SHARED_EXEC,
+		[SIDEBAND_EXIT] = SHARED_EXIT,
+	};
+	struct recording *r = ctx;
+
+	shared__report(r->shared, reports[what], pid, parent, time_ns);
 }
 
 /* ---- every recording ---------------------------------------------------------------- */
@@ -127,6 +172,50 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 	return 0;
 }
 
+/* Opens the shared memory, in place of the probes. */
+static int start_shared(struct recording *r)
+{
+	const struct shared_options sopts = {
+		.ring_bytes = r->opts->ring_bytes / SHARED_PART,
+		.max_frames = r->opts->max_frames,
+		.ranges = r->opts->nvtx,
+	};
+	const struct shared_listener listener = {
+		.record = on_record, .settle = on_settle, .paths = on_paths, .ctx = r,
+	};
+	int err;
+
+	r->witness = witness__new();	/* before there is much that it would inherit */
+	err = shared__open(&sopts, &listener, &r->shared);
+	if (!err)
+		return 0;
+	msg__error("cannot share memory with the target: %s", strerror(-err));
+	return STATUS_FAILED;
+}
+
+/* Opens the probes; where that is not allowed, and memory may be shared instead, that. */
+static int start_transport(struct recording *r, const struct probes_options *popts)
+{
+	const struct options *opts = r->opts;
+	char why[1024];
+
+	if (opts->transport == TRANSPORT_SHM)
+		return start_shared(r);
+	if (!probes__open(popts, on_record, r, &r->probes, why, sizeof(why)))
+		return 0;
+	if (opts->transport == TRANSPORT_AUTO && opts->mode == PROBES_RUN && !opts->off_cpu) {
+		msg__info("%s: %s", opts->cpu_only ? "CPU samples come from perf events" :
+			  "launches come through shared memory", why);
+		return start_shared(r);
+	}
+	msg__error("%s", why);
+	if (opts->transport == TRANSPORT_AUTO)
+		msg__info("without BPF a COMMAND can be recorded, but %s",
+			  opts->mode == PROBES_RUN ? "without --off-cpu" :
+			  "no running program can be attached to");
+	return STATUS_FAILED;
+}
+
 /* Starts the probes, the file, and the recorder between them. */
 static int start_recorder(struct recording *r)
 {
@@ -153,12 +242,9 @@ static int start_recorder(struct recording *r)
 		.loss = on_loss, .ctx = r,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
-	char why[1024];
 
-	if (probes__open(&popts, on_record, r, &r->probes, why, sizeof(why))) {
-		msg__error("%s", why);
+	if (start_transport(r, &popts))
 		return STATUS_FAILED;
-	}
 	if (datafile__create(opts, &r->file, &r->writer))
 		return STATUS_FAILED;
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
@@ -167,7 +253,57 @@ static int start_recorder(struct recording *r)
 		return STATUS_FAILED;
 	}
 	recorder__attached(r->recorder, clock__now());
-	return opts->gpu_only ? 0 : start_sampler(r, period_ns);
+	return opts->gpu_only || r->shared ? 0 : start_sampler(r, period_ns);
+}
+
+/*
+ * Samples are of processes that are reported. What cannot be had without BPF is said, and fails only
+ * if the user asked for it. @err: of opening the sideband
+ */
+static int start_own_sampler(struct recording *r, int err)
+{
+	const struct options *opts = r->opts;
+
+	if (opts->gpu_only)
+		return 0;
+	if (!err)
+		err = own_sampler__open(r->target.pid, 1000000000 / opts->freq_hz, opts->stack_bytes,
+					&r->own_sampler);
+	r->sampled = !err;
+	if (err && (opts->freq_given || opts->cpu_only)) {
+		msg__error("cannot sample CPUs without BPF: perf_event_open: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (err)
+		msg__info("not recorded without BPF: CPU samples, the kernel's stacks");
+	else
+		msg__info("not recorded without BPF: the kernel's stacks; Python's frames of CPU "
+			  "samples");
+	return 0;
+}
+
+/*
+ * Follows the target by events that are allowed without privileges, or else by what /proc tells now
+ * and then.
+ */
+static int start_own_sideband(struct recording *r)
+{
+	int refused = sideband__open_own(r->target.pid, &r->sideband), err = refused;
+
+	if (err) {
+		msg__info("processes that do not use CUDA, and libraries that are not mapped for "
+			  "long, are not seen: perf_event_open: %s%s", strerror(-err),
+			  err == -EACCES ? ": see /proc/sys/kernel/perf_event_paranoid" : "");
+		r->blind = true;
+		err = sideband__open_blind(&r->sideband);
+	}
+	if (err) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	sideband__set_task(r->sideband, on_task, r);
+	shared__start(r->shared, r->target.pid, !r->blind);
+	return start_own_sampler(r, refused);
 }
 
 /* @pid: as for sideband__open(). The keeper and pyfind must see every mapping. */
@@ -223,13 +359,19 @@ static int attach(struct recording *r)
 /* ---- a command ------------------------------------------------------------------------------- */
 
 /* Sets the options of the target's shim in our environment, which the target inherits. */
-static void set_shim_environment(const struct options *opts)
+static void set_shim_environment(const struct recording *r)
 {
+	const struct options *opts = r->opts;
 	char number[16];
+
+	if (r->shared)
+		setenv(XPU_SHM_ENV, shared__env(r->shared), 1);
+	else
+		unsetenv(XPU_SHM_ENV);	/* of another xpuload, which runs this one */
 
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
-	if (!opts->gpu_only && opts->stack_bytes)
+	if (r->probes && !opts->gpu_only && opts->stack_bytes)
 		setenv(XPU_SAMPLES_ENV, "1", 1);
 	if (opts->python)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);
@@ -261,14 +403,16 @@ static int run_command(struct recording *r)
 	status = start_recorder(r);
 	if (status)
 		return status;
-	probes__adopt_next_child(r->probes);
-	set_shim_environment(opts);
+	if (r->probes)
+		probes__adopt_next_child(r->probes);
+	set_shim_environment(r);
 	err = target__fork(&r->target, opts->argv, opts->cpu_only ? NULL : opts->shim);
 	if (err) {
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	status = start_sideband(r, r->target.pid) ?: start_keeper(r);
+	status = r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid);
+	status = status ?: start_keeper(r);
 	if (status)
 		return status;		/* our end of its pipe closes, so the child ends, too */
 	caps__settle(false);

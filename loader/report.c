@@ -183,7 +183,8 @@ bool report__print(const struct report *r)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
 	if (r->opts->api)
 		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
-	n = snprintf(end, sizeof(end), "; %s, %.1f MB; lost %llu",
+	n = snprintf(end, sizeof(end), "; through %s; %s, %.1f MB; lost %llu",
+		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
 		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
 		     U(losses.nr));
 	if (r->lost[XPU_LOST_DISK])

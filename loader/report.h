@@ -13,6 +13,7 @@ struct options;
 
 struct report {
 	const struct options *opts;
+	bool shared;			/* launches came through shared memory */
 	bool sampled;			/* CPU samples were taken or attempted */
 	struct recorder_stats stats;
 	uint64_t lost[XPU_LOST_NR];	/* lost on the way here, by kind; for DISK: bytes */

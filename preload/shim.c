@@ -39,6 +39,7 @@
 #include "base/environment.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
+#include "wire/shm.h"
 #include "python/python.h"
 #include "nvtx/ranges.h"
 #include "base/life.h"
@@ -46,6 +47,7 @@
 #include "launch/wait.h"
 #include "device/yield.h"
 #include "xpu_record.h"
+#include "xpu_shm.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -96,7 +98,7 @@ static struct {
 	bool have_thread_key;
 } shim;
 
-HOT_DATA bool probe__live;
+HOT_DATA uint8_t probe__way = PROBE_RUN;
 
 EXPORT int InitializeInjection(void);
 
@@ -209,7 +211,7 @@ static bool calls_are_wanted(void)
 	static int told = -1;
 	const char *env;
 
-	if (probe__live)
+	if (probe__live())
 		return probe__live_api();
 	if (told < 0) {
 		env = environment__get(XPU_API_ENV);
@@ -396,11 +398,32 @@ static void yield(void)
 	shim.retry_ns = clock__ns() + RETRY_NS;
 }
 
+/* Counts xpuload in the semaphores, in the kernel's place, as it comes and goes. */
+static void follow_shared_memory(void)
+{
+	static enum shm_state before = SHM_NONE;
+	enum shm_state now = shm__state();
+	bool launches = before == SHM_OPEN, all = launches || before == SHM_LEAVING;
+
+	if (now == before)
+		return;
+	before = now;
+	if (launches != (now == SHM_OPEN))
+		probe__count(&xpu_launch_semaphore, !launches);
+	if (launches && shm__wants_ranges())
+		probe__count(&xpu_range_semaphore, false);	/* counted since the shim was loaded */
+	if (all != (now == SHM_OPEN || now == SHM_LEAVING))
+		probe__count(&xpu_batch_semaphore, !all);
+}
+
 /* Checks who listens, and changes the state accordingly. */
 static void follow_listeners(void)
 {
-	bool heard = probe__is_heard();
+	bool heard;
 
+	if (probe__way == PROBE_SHM)
+		follow_shared_memory();
+	heard = probe__is_heard();
 	switch (shim.state) {
 	case DORMANT:
 		if (!heard) {
@@ -498,6 +521,7 @@ static void *shim_thread(void *arg)
 	(void)arg;
 	pthread_setname_np(pthread_self(), "xpushim");
 	calls__leave_me_out();
+	shm__populate();
 	while (!atomic_load(&shim.stop)) {
 		activity__wait(POLL_NS);
 		if (atomic_load(&shim.stop))
@@ -510,6 +534,7 @@ static void *shim_thread(void *arg)
 		follow_listeners();
 		if (shim.state != AWAKE)
 			continue;
+		shm__populate();
 		clock__watch();
 		python__look(unwinder__bytes());
 		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {
@@ -591,6 +616,7 @@ static void in_forked_child(void)
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 	launch__forked();
+	shm__forked();
 	ranges__set_mode(RANGES_OFF);
 }
 
@@ -659,6 +685,22 @@ static bool is_single_threaded(void)
 }
 
 /*
+ * Decides where records go. NVTX ranges may be opened before the process uses CUDA and connects to
+ * xpuload.
+ */
+static void choose_way(void)
+{
+	const char *where = getenv(XPU_SHM_ENV);
+
+	probe__way = getenv(XPU_RUN_ENV) ? PROBE_RUN : PROBE_LIVE;
+	if (probe__way != PROBE_RUN || !where || !shm__start(where))
+		return;
+	probe__way = PROBE_SHM;
+	if (shm__wants_ranges())
+		probe__count(&xpu_range_semaphore, true);
+}
+
+/*
  * Makes the driver call InitializeInjection() in this process and in programs that it executes, by
  * an environment variable. It is set already if xpuload started the process or if the driver has
  * found the shim by it. Programs that are started with the shim preloaded are left: for them it is
@@ -675,7 +717,7 @@ static void load(void)
 	if (!libc__is_glibc())
 		return;
 	make_thread_key();
-	probe__live = !getenv(XPU_RUN_ENV);
+	choose_way();
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {
 		may_set = is_single_threaded();
 		if (may_set && (!users || strcmp(users, path))) {
@@ -685,7 +727,7 @@ static void load(void)
 		}
 		nvtx__init(path, may_set);
 	}
-	if (!probe__live)
+	if (probe__way == PROBE_RUN)
 		python__tell(true);
 }
 

@@ -268,6 +268,10 @@ $(O)/test/t0/pyelf.t: $(O)/loader/target/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/target/pyelf.o
 
+$(O)/test/t0/shm_reader.t: $(O)/loader/record/shm_reader.o
+$(O)/test/t0/shm_reader.t: T0_EXTRA = -Iloader
+$(O)/test/t0/shm_reader.t: T0_OBJ = $(O)/loader/record/shm_reader.o
+
 $(O)/test/t0/recent.t: $(O)/loader/target/recent.o
 $(O)/test/t0/recent.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recent.t: T0_OBJ = $(O)/loader/target/recent.o
@@ -480,6 +484,7 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
 
 $(O)/fuzz/fuzz_pyelf: loader/target/pyelf.c
+$(O)/fuzz/fuzz_shm: loader/record/shm_reader.c
 $(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
 
 .PHONY: fuzz

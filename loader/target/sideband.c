@@ -28,6 +28,7 @@
 #include "target/recent.h"
 #include "target/running.h"
 #include "base/entry_table.h"
+#include "base/numbers.h"
 #include "record/writer.h"
 #include "xpu_time.h"
 
@@ -41,6 +42,8 @@
  * two of them.
  */
 #define RING_PAGES	256
+#define MAX_KNOWN	(1u << 18)	/* of one process; it may map without end */
+#define LOOK_PAUSES	4		/* times as long as it takes to look at a process */
 #define FEW_RING_PAGES	64
 
 /* Not in the headers of every supported distribution. */
@@ -67,6 +70,14 @@ struct adopted {
 	bool missing;			/* it ended before its mappings were read */
 };
 
+/* A process that is not followed, as far as it was read in /proc. */
+struct viewed {
+	UT_hash_handle hh;
+	pid_t pid;
+	struct numbers known;		/* hashes of its mappings and of its threads' names */
+	uint64_t next_ns;		/* not to be read again before */
+};
+
 struct sideband {
 	bool restricted;		/* see caps__restricted() */
 	bool chooses;			/* only events of adopted processes are recorded */
@@ -84,6 +95,10 @@ struct sideband {
 	uint8_t *event;			/* one event, made contiguous */
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
+	sideband_task_fn task;		/* the caller's, or NULL */
+	void *task_ctx;
+	struct viewed *viewed;		/* if no events can be had */
+	struct viewed *viewing;		/* the one that is being read, or NULL */
 };
 
 /* The data that sample_id_all puts behind every event, with TID and TIME. */
@@ -211,21 +226,21 @@ static int open_rings(struct sideband *s, pid_t pid, int nr_cpus, size_t pages)
 	return err;
 }
 
-int sideband__open(pid_t pid, struct sideband **sp)
+static int open_sideband(pid_t pid, bool restricted, int nr_cpus, struct sideband **sp)
 {
-	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err = -ENOMEM;
 	struct sideband *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
 
 	if (!s)
 		return -ENOMEM;
-	s->restricted = caps__restricted();
+	s->restricted = restricted;
 	s->chooses = pid == -1 || s->restricted;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0) {
 		err = -errno;
 		goto out;
 	}
-	s->rings = calloc(nr_cpus, sizeof(*s->rings));
+	s->rings = calloc(nr_cpus + 1, sizeof(*s->rings));
 	s->event = malloc(UINT16_MAX + 1);
 	s->recent = recent__new();
 	if (!s->rings || !s->event || !s->recent)
@@ -242,11 +257,32 @@ out:
 	return err;
 }
 
+int sideband__open(pid_t pid, struct sideband **sp)
+{
+	return open_sideband(pid, caps__restricted(), sysconf(_SC_NPROCESSORS_CONF), sp);
+}
+
+int sideband__open_own(pid_t pid, struct sideband **sp)
+{
+	return open_sideband(pid, false, sysconf(_SC_NPROCESSORS_CONF), sp);
+}
+
+int sideband__open_blind(struct sideband **sp)
+{
+	return open_sideband(0, false, 0, sp);
+}
+
+static void viewed__free_inside(struct viewed *v)
+{
+	numbers__free(&v->known);
+}
+
 void sideband__close(struct sideband *s)
 {
 	if (!s)
 		return;
 	table_free(s->adopted, table_free_nothing);
+	table_free(s->viewed, viewed__free_inside);
 	recent__free(s->recent);
 	close_rings(s);
 	if (s->epoll_fd >= 0)
@@ -269,6 +305,12 @@ void sideband__set_keeper(struct sideband *s, struct keeper *k)
 void sideband__set_pyfind(struct sideband *s, struct pyfind *f)
 {
 	s->pyfind = f;
+}
+
+void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx)
+{
+	s->task = fn;
+	s->task_ctx = ctx;
 }
 
 int sideband__fd(const struct sideband *s)
@@ -516,8 +558,24 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 	return false;
 }
 
+/* Tells the caller of forks, execs, and ends of threads. */
+static void tell_of_task(struct sideband *s, const struct perf_event_header *hdr)
+{
+	const struct task_event *task = (const void *)hdr;
+
+	if (!s->task)
+		return;
+	if (is_exec(hdr))
+		s->task(s->task_ctx, SIDEBAND_EXEC, task->pid, 0, event_time(hdr));
+	else if (hdr->type == PERF_RECORD_EXIT)
+		s->task(s->task_ctx, SIDEBAND_EXIT, task->pid, 0, task->time_ns);
+	else if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
+		s->task(s->task_ctx, SIDEBAND_FORK, task->pid, task->ppid, task->time_ns);
+}
+
 static void write_event(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
+	tell_of_task(s, hdr);
 	switch (hdr->type) {
 	case PERF_RECORD_MMAP2:
 		write_mmap(s, (const void *)hdr, w);
@@ -639,7 +697,7 @@ static struct cpu_ring *sideband__oldest(struct sideband *s)
 	return oldest;
 }
 
-static void sideband__look(struct sideband *s, struct cpu_ring *ring)
+static void sideband__peek(struct sideband *s, struct cpu_ring *ring)
 {
 	if (ring->tail < ring->head)
 		ring->next_ns = event_time(cpu_ring__next(ring, s->event));
@@ -657,7 +715,7 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 	s->waits = false;
 	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++) {
 		ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-		sideband__look(s, ring);
+		sideband__peek(s, ring);
 	}
 	while ((ring = sideband__oldest(s)) && ring->next_ns < until_ns) {
 		hdr = cpu_ring__next(ring, s->event);
@@ -667,7 +725,7 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 			break;
 		ring->tail += hdr->size;
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
-		sideband__look(s, ring);
+		sideband__peek(s, ring);
 	}
 	if (!s->waits)
 		claim_all(s, until_ns, w);
@@ -712,6 +770,20 @@ static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
 	memcpy(r->build_id, id, r->build_id_len);
 }
 
+/* Whether a process's view had these words before; it has them now. */
+static bool is_known(struct sideband *s, const uint64_t *words, size_t nr)
+{
+	struct numbers_key key;
+
+	if (!s->viewing)
+		return false;
+	key = numbers__hash((const __u64 *)words, nr);
+	if (numbers__find(&s->viewing->known, key))
+		return true;
+	numbers__add(&s->viewing->known, key, 1);
+	return false;
+}
+
 /* Makes an MMAP record from one line of /proc/PID/maps, if the mapping is executable. */
 static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int maps_fd,
 			    uint64_t time_ns, struct writer *w)
@@ -730,6 +802,8 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 		line = "//anon";		/* as perf names it */
 	else
 		line += name;
+	if (is_known(s, (uint64_t[]){ start, end, pgoff, ino, (uint64_t)major << 32 | minor }, 5))
+		return;
 	len = strcspn(line, "\n") + 1;
 	size = (sizeof(*r) + len + 7) & ~(size_t)7;
 	r = writer__reserve(w, size);
@@ -780,10 +854,12 @@ static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, str
 	return any;
 }
 
-static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct writer *w)
+static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t time_ns, bool exec,
+			    struct writer *w)
 {
 	struct xpu_record_comm *r;
 	char path[64], comm[XPU_COMM_LEN + 1] = "";
+	uint64_t words[1 + XPU_COMM_LEN / 8 + 1] = { tid };
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
@@ -794,11 +870,14 @@ static void synthesize_comm(pid_t pid, pid_t tid, uint64_t time_ns, struct write
 		comm[0] = '\0';
 	fclose(f);
 	comm[strcspn(comm, "\n")] = '\0';
+	strcpy((char *)(words + 1), comm);
+	if (is_known(s, words, sizeof(words) / sizeof(words[0])))
+		return;
 	r = writer__reserve(w, sizeof(*r));
 	if (!r)
 		return;
 	*r = (struct xpu_record_comm){
-		.hdr = { XPU_RECORD_COMM, 0, sizeof(*r) },
+		.hdr = { XPU_RECORD_COMM, exec ? XPU_MISC_COMM_EXEC : 0, sizeof(*r) },
 		.time_ns = time_ns,
 		.pid = pid,
 		.tid = tid,
@@ -820,6 +899,22 @@ static void adopt_ended(struct sideband *s, pid_t pid)
 	s->nr_missing++;
 }
 
+/* Writes the names of a process's threads. */
+static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
+{
+	struct dirent *d;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]))
+			synthesize_comm(s, pid, atoi(d->d_name), time_ns, false, w);
+	if (dir)
+		closedir(dir);
+}
+
 /* @ended_counts: its mappings are missed if it has ended; else it is not adopted then */
 static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
 			  bool ended_counts)
@@ -830,9 +925,6 @@ static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, stru
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
 	struct adopted *a;
-	struct dirent *d;
-	char path[64];
-	DIR *dir;
 
 	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))
 		return;
@@ -847,13 +939,40 @@ static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, stru
 		}
 		return;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir)))
-		if (isdigit((unsigned char)d->d_name[0]))
-			synthesize_comm(pid, atoi(d->d_name), time_ns, w);
-	if (dir)
-		closedir(dir);
+	synthesize_comms(s, pid, time_ns, w);
+}
+
+bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns, struct writer *w)
+{
+	uint64_t start_ns = clock__now();
+	struct viewed *v;
+
+	if (permit__check(pid) == -EACCES)
+		return true;
+	table_get(s->viewed, pid, pid, v);
+	if (!v || (!is_new && start_ns < v->next_ns))
+		return !v;
+	if (is_new || v->known.nr > MAX_KNOWN)
+		numbers__free(&v->known);
+	s->viewing = v;
+	if (is_new)
+		synthesize_comm(s, pid, pid, time_ns, true, w);
+	synthesize_maps(s, pid, time_ns, w);
+	synthesize_comms(s, pid, time_ns, w);
+	s->viewing = NULL;
+	v->next_ns = clock__now() + LOOK_PAUSES * (clock__now() - start_ns);
+	return true;
+}
+
+void sideband__unlook(struct sideband *s, pid_t pid)
+{
+	struct viewed *v;
+
+	table_find(s->viewed, pid, pid, v);
+	if (!v)
+		return;
+	viewed__free_inside(v);
+	table_remove(s->viewed, v);
 }
 
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w)

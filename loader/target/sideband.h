@@ -23,7 +23,33 @@ struct writer;
  * Return: 0 or a negative errno; -EACCES or -EPERM without CAP_PERFMON.
  */
 int sideband__open(pid_t pid, struct sideband **s);
+
+/*
+ * As sideband__open(), without reports of the kernel's programs about whose processes these are: the
+ * kernel ends the events of a process that gains privileges. Needs none, unless perf_event_paranoid is 3 or
+ * more.
+ */
+int sideband__open_own(pid_t pid, struct sideband **s);
+
+/* Follows nothing, if that is not allowed, either: see sideband__look(). */
+int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
+
+/* Calls @fn for each fork of a process, exec of a process, and end of a thread. */
+enum sideband_task { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_EXIT };
+typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, pid_t parent,
+				 uint64_t time_ns);
+void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
+
+/*
+ * Writes from /proc the mappings of a process that is not followed, and the names of its threads,
+ * as far as they are new, as if all had happened at @time_ns. @is_new: it is the first time for the
+ * image that it runs. sideband__unlook() forgets the process. Return: whether it was looked at; not if
+ * that was lately and takes long.
+ */
+bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns,
+		    struct writer *w);
+void sideband__unlook(struct sideband *s, pid_t pid);
 
 /**
  * sideband__adopt - take up a process that runs already

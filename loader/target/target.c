@@ -18,6 +18,7 @@
 #include "attach/caps.h"
 #include "base/clock.h"
 #include "attach/probes.h"
+#include "target/witness.h"
 #include "xpu_slot.h"
 #include "xpu_time.h"
 
@@ -309,17 +310,20 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 	t->relays[sig].time_ns = clock__now();
 }
 
-bool target__relay(struct target *t, const struct probes *p)
+bool target__relay(struct target *t, const struct probes *p, struct witness *w)
 {
 	uint64_t now = clock__now(), age;
-	struct xpu_signal seen;
+	struct xpu_signal seen = { 0 };
 	bool undecided = false;
 	int sig;
 
 	for (sig = 1; sig < NSIG && sig < XPU_SIGNALS; sig++) {
 		if (!t->relays[sig].pending)
 			continue;
-		probes__signal(p, sig, &seen);
+		if (p)
+			probes__signal(p, sig, &seen);
+		else if (w)
+			witness__signal(w, sig, &seen);
 		age = xpu_ns_apart(seen.time_ns, t->relays[sig].time_ns);
 		if (seen.nr && (pid_t)seen.sender_pid == t->relays[sig].sender_pid &&
 		    age < RELAY_SAME_NS) {

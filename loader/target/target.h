@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct probes;
+struct witness;
 
 struct target {
 	pid_t pid;
@@ -65,11 +66,12 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
  * target__relay - pass on signals that the target did not get by itself
  *
  * A signal from the terminal, or to the whole group, has reached the target already; a signal to
- * xpuload alone has not. @p knows from the kernel which signals reached the target.
+ * xpuload alone has not. @p knows from the kernel which signals reached the target; without @p, @w
+ * knows which were to the group. Either may be NULL.
  *
  * Return: whether any signal is still undecided: then call again within some milliseconds.
  */
-bool target__relay(struct target *t, const struct probes *p);
+bool target__relay(struct target *t, const struct probes *p, struct witness *w);
 
 /* Ends xpuload as the target ended: exits with its status, or dies of its signal. */
 _Noreturn void target__exit_like(int wait_status);

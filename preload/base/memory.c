@@ -44,11 +44,10 @@ bool memory__readable_span(uint64_t from, uint64_t to)
 }
 
 /*
- * Return: an upper bound of the stack that @sp is on, if it is the thread's own stack; else 0. The
- * C library keeps its data of a thread at the top of the stack, and an unreadable page below the
- * stack.
+ * The C library keeps its data of a thread at the top of the stack, and an unreadable page below
+ * the stack.
  */
-static uint64_t own_stack_end(uint64_t sp)
+uint64_t memory__own_stack_end(uint64_t sp)
 {
 	uint64_t end = getpid() == gettid() ? (uintptr_t)__libc_stack_end :
 					      (uintptr_t)__builtin_thread_pointer();
@@ -74,7 +73,7 @@ struct readable *readables__add(struct readables *spans, uint64_t addr)
 			return s;
 		}
 	}
-	end = own_stack_end(addr);
+	end = memory__own_stack_end(addr);
 	s = &spans->v[spans->next++ % NR_SPANS];
 	s->lo = addr & ~(PAGE - 1);
 	s->hi = end ? end : (addr + 8 + PAGE - 1) & ~(PAGE - 1);

@@ -25,6 +25,12 @@ bool memory__readable(uint64_t addr);
 /* Whether all pages from @from on, before @to, can be read now. */
 bool memory__readable_span(uint64_t from, uint64_t to);
 
+/*
+ * Return: an upper bound of the stack that @sp is on, if it is the thread's own stack and can be read
+ * from @sp on; else 0.
+ */
+uint64_t memory__own_stack_end(uint64_t sp);
+
 /* Reads memory that is known to be readable, whoever owns it; sanitizers do not check it. */
 static inline uint64_t load(uint64_t addr)
 {

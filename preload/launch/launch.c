@@ -23,6 +23,7 @@
 #include "launch/notes.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
+#include "wire/shm.h"
 #include "python/python.h"
 #include "launch/refused.h"
 #include "base/life.h"
@@ -45,8 +46,11 @@ struct launcher {
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
 	struct launcher *next;
+	unsigned int page;			/* of shared memory: see shm__take_page() */
 	atomic_bool dead;			/* its thread has ended */
 } __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
+
+_Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= PAGE, "the first page has the log");
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -79,6 +83,15 @@ static size_t launcher_bytes(void)
 	return sizeof(struct launcher) + paths__bytes() + unwinder__bytes();
 }
 
+static void launcher__free(struct launcher *t)
+{
+	unsigned int page = t->page;
+
+	munmap(t, launcher_bytes());
+	if (page)
+		shm__give_page(page);
+}
+
 /*
  * Makes the struct at the first launch of a thread. Return: NULL if memory is short, and the launch
  * goes untagged. This may run in a signal handler that interrupted malloc(), and a signal may
@@ -97,10 +110,13 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;
+	pthread_mutex_lock(&lock);
+	if (probe__way == PROBE_SHM)
+		t->page = shm__take_page(t, sizeof(*t) + paths__log_at());
 	if (!shim__watch_thread()) {
-		munmap(t, launcher_bytes());
+		launcher__free(t);
 		t = NULL;
-		goto out;
+		goto unlock;
 	}
 	t->slot.size = sizeof(t->slot);
 	t->slot.home = (uintptr_t)&t->slot;
@@ -108,12 +124,13 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	paths__start(t->paths, &t->slot);
 	if (unwinder__bytes())
 		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
-	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
-	pthread_mutex_unlock(&lock);
 	this_thread = t;
-	ranges__have_log();
+unlock:
+	pthread_mutex_unlock(&lock);
+	if (t)
+		ranges__have_log();
 out:
 	signals__restore(&old);
 	errno = saved_errno;
@@ -521,7 +538,7 @@ void launch__send(struct launch_totals *totals)
 			*link = t->next;
 			python__free(t->python);
 			paths__free(t->paths);
-			munmap(t, launcher_bytes());
+			launcher__free(t);
 		} else {
 			link = &t->next;
 		}

@@ -80,6 +80,7 @@ struct paths {
 _Static_assert(offsetof(struct paths, entries) ==
 	       offsetof(struct paths, log) + offsetof(struct xpu_log, entries), "the log's own");
 _Static_assert(offsetof(struct paths, log) + offsetof(struct xpu_log, tail) <= 64, "one line");
+_Static_assert(offsetof(struct paths, wait) <= PATHS_LOG_END, "the log ends there");
 
 HOT_DATA bool paths__enabled;
 static atomic_uint last_path_id, last_log_id;
@@ -98,6 +99,11 @@ void paths__init(void)
 size_t paths__bytes(void)
 {
 	return sizeof(struct paths);
+}
+
+size_t paths__log_at(void)
+{
+	return offsetof(struct paths, log);
 }
 
 /* Reads the clock for the log's entries so far and for some to come. Under busy. */

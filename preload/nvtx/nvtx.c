@@ -273,7 +273,7 @@ void nvtx__init(const char *path, bool may_set)
 {
 	const char *users = getenv(INJECTION_ENV);
 
-	if (!probe__live && !probe__ranges_wanted())
+	if (!probe__live() && !probe__ranges_wanted())
 		return;
 	if (users && !strcmp(users, path))
 		return;

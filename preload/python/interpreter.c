@@ -170,7 +170,7 @@ void python__tell(bool early)
 	void *handle;
 
 	/* A loader that attaches later may take samples, too. */
-	if ((probe__live || environment__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
+	if ((probe__live() || environment__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
 		tell(handle, early);
 	dlerror();
 	errno = saved_errno;

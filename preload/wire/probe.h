@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/shm.h"
 #include "xpu_slot.h"
 
 #define PROBE_ABI __attribute__((visibility("protected")))
@@ -30,77 +31,105 @@ extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_bat
 extern PROBE_ABI volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
-/* Which set of sites this process uses; set once, when the shim is loaded. */
-extern bool probe__live;
+/*
+ * Where this process's records go; set once, when the shim is loaded: to one of the two sets of
+ * sites, or into memory that is shared with xpuload (shm.h). In the last case the shim itself counts
+ * in the semaphores of processes that xpuload started, so that all but the functions below need not
+ * know.
+ */
+enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
+
+extern uint8_t probe__way;
+
+static inline bool probe__live(void)
+{
+	return probe__way == PROBE_LIVE;
+}
 
 static inline unsigned short probe__read(const volatile unsigned short *semaphore)
 {
 	return __atomic_load_n(semaphore, __ATOMIC_RELAXED);
 }
 
+/* Counts one listener more, or one less, as the kernel does where there are probes. */
+static inline void probe__count(volatile unsigned short *semaphore, bool more)
+{
+	__atomic_fetch_add(semaphore, more ? 1 : -1, __ATOMIC_RELAXED);
+}
+
 static inline bool probe__launch_attached(void)
 {
-	return probe__read(probe__live ? &xpu_live_launch_semaphore : &xpu_launch_semaphore);
+	return probe__read(probe__live() ? &xpu_live_launch_semaphore : &xpu_launch_semaphore);
 }
 
 static inline void probe__launch(const struct xpu_slot *slot)
 {
-	if (probe__live)
+	if (__builtin_expect(probe__way == PROBE_RUN, 1))
+		xpu_launch(slot);
+	else if (probe__live())
 		xpu_live_launch(slot);
 	else
-		xpu_launch(slot);
+		shm__launch(slot);
 }
 
 static inline void probe__batch(const void *records, size_t bytes)
 {
-	if (probe__live)
+	if (__builtin_expect(probe__way == PROBE_RUN, 1))
+		xpu_batch(records, bytes);
+	else if (probe__live())
 		xpu_live_batch(records, bytes);
 	else
-		xpu_batch(records, bytes);
+		shm__batch(records, bytes);
 }
 
 /* Sends the entries of @log before number @end. */
 static inline void probe__log(const struct xpu_log *log, uint64_t end)
 {
-	if (probe__live)
+	if (__builtin_expect(probe__way == PROBE_RUN, 1))
+		xpu_log(log, end);
+	else if (probe__live())
 		xpu_live_log(log, end);
 	else
-		xpu_log(log, end);
+		shm__log(log, end);
 }
 
 static inline void probe__path(const struct xpu_slot *slot)
 {
-	if (probe__live)
+	if (__builtin_expect(probe__way == PROBE_RUN, 1))
+		xpu_path(slot);
+	else if (probe__live())
 		xpu_live_path(slot);
 	else
-		xpu_path(slot);
+		shm__launch(slot);
 }
 
 /* Whether somebody listens to NVTX ranges. */
 static inline bool probe__ranges_wanted(void)
 {
-	return probe__read(probe__live ? &xpu_live_range_semaphore : &xpu_range_semaphore);
+	return probe__read(probe__live() ? &xpu_live_range_semaphore : &xpu_range_semaphore);
 }
 
 static inline void probe__range(const void *record, size_t bytes)
 {
-	if (probe__live)
+	if (__builtin_expect(probe__way == PROBE_RUN, 1))
+		xpu_range(record, bytes);
+	else if (probe__live())
 		xpu_live_range(record, bytes);
 	else
-		xpu_range(record, bytes);
+		shm__batch(record, bytes);
 }
 
 /* Whether somebody listens to launches and to their device work. */
 static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
-		probe__read(probe__live ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
+		probe__read(probe__live() ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
 }
 
 /* Tells whoever has attached to a program's tree that this program has called CUDA. */
 static inline void probe__init(void)
 {
-	if (probe__live)
+	if (probe__live())
 		xpu_live_init(probe__is_heard());
 }
 

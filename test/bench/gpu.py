@@ -12,6 +12,7 @@
                                  times for less
              callbacks           the same, and callbacks at the launches that do nothing
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
+             shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
              api                 xpuload --gpu-only --api
              merge all           xpuload with CPU samples; with off-CPU time as well
@@ -49,7 +50,7 @@ SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
 NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"]}
 TORCH = ["step", "graph", "matmul"]
-OURS = ["path", "launch", "fp", "api", "merge", "all"]
+OURS = ["path", "launch", "shm", "fp", "api", "merge", "all"]
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
@@ -143,7 +144,7 @@ class Tools:
 
     def why_not(self, row):
         """None, or why there is no such row here."""
-        needs = {"path": "--probe", "launch": "--probe", "api": "--api",
+        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "api": "--api",
                  "merge": "--freq", "all": "--off-cpu"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
@@ -159,7 +160,8 @@ class Tools:
             return ["-F", "99"]
         if row == "all":
             return ["-F", "99", "--off-cpu"]
-        how = {"fp": ["--call-graph", "fp"], "api": ["--api"]}.get(row, ["--probe", row])
+        how = {"fp": ["--call-graph", "fp"], "api": ["--api"],
+               "shm": ["--probe", "path", "--transport", "shm"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 
     def own_xpuload(self, data):
@@ -520,6 +522,7 @@ class Bench:
             (f"matmul: {best} / bare", ratio(f.get("matmul", {}), best, "bare"), 1.005),
         ]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
+        lines += [(f"{w}: shm / {best}", ratio(f[w], "shm", best), 1.02) for w in f]
         print()
         for what, value, aim in lines:
             if value is not None:

@@ -219,7 +219,7 @@ seed_nsys() {
 }
 
 # Any bytes are valid steps: seeds of many bytes reach more than seeds of few.
-seed_ring() {
+seed_steps() {
 	for n in $(seq 24); do
 		perl -e 'srand($ARGV[0]); print chr(int(rand(256))) for 1 .. 100 * $ARGV[0]' "$n" \
 			>"$1/seed-$n"
@@ -239,7 +239,7 @@ for fuzzer; do
 	fuzz_trace)	seed_trace "$seeds" ;;
 	fuzz_cpuside)	seed_cpuside "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
-	fuzz_ring)	seed_ring "$seeds"; max=4096 ;;
+	fuzz_ring | fuzz_shm)	seed_steps "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac

@@ -63,17 +63,17 @@ is $? 125 "no command"
 
 # Without root's rights: setpriv drops them; it is essential on Debian.
 chmod 755 .
-setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" -o x.data true 2>log
+setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --transport bpf -o x.data true 2>log
 is $? 125 "not root: status"
 is "$(lines log)" 1 "not root: one line"
 like "$(cat log)" 'run it as root' "not root: what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
 is $? 1 "not root: --check says so"
 like "$(cat log)" 'MISSING +privileges' "not root: --check says what"
-setpriv --bounding-set -all "$XPULOAD" true 2>log
+setpriv --bounding-set -all "$XPULOAD" --transport bpf true 2>log
 is "$? $(grep -c 'root of a container needs' log)" "125 1" "root without capabilities: what to do"
 if unshare -Ur true 2>/dev/null; then
-	unshare -Ur "$XPULOAD" true 2>log
+	unshare -Ur "$XPULOAD" --transport bpf true 2>log
 	is "$? $(grep -c 'attach from outside' log)" "125 1" "root of a user namespace: what to do"
 else
 	skip "root of a user namespace" "unshare -U is not allowed"
@@ -84,7 +84,7 @@ like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without cap
 # One line names the missing requirement.
 if unshare -m true 2>/dev/null; then
 	unshare -m sh -c 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"' sh \
-		"$XPULOAD" -o x.data true 2>log
+		"$XPULOAD" --transport bpf -o x.data true 2>log
 	is $? 125 "no BTF: status"
 	is "$(lines log)" 1 "no BTF: one line"
 	like "$(cat log)" 'the kernel has no BTF, .*: CONFIG_DEBUG_INFO_BTF' "no BTF: what is missing"

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xpu_shm.h - the contract between the shim and xpuload where BPF may not be used
+ *
+ * A process that uses CUDA connects to the socket that XPU_SHM_ENV names, once, and sends a struct
+ * xpu_shm_hello. xpuload answers with a struct xpu_shm_reply and a memory file of fixed size, which
+ * both map. The connection ends there: no descriptor stays in the process. What the process would
+ * have given to the probe sites it writes into the file, in the same records as the BPF programs
+ * would have made of it; see XPU_SHM_* below for where.
+ *
+ *	one page	struct xpu_shm_reader, written by xpuload
+ *	one page	struct xpu_shm_writer, written by the process
+ *	nr_threads pages	each the first page of a thread that launches, with its struct xpu_log
+ *	ring_bytes	the ring
+ *
+ * A record in the ring is a word, struct xpu_shm_word, and behind it the bytes that the word tells.
+ * Many threads write at once: each moves the head by what it needs, writes the word with
+ * XPU_SHM_BUSY, the bytes, and then the word with XPU_SHM_DONE. The reader zeroes what it has read
+ * before it moves the tail. So a word that is not there yet is 0, and if its writer was killed
+ * before it could write the word, the next word that is not 0 is the next record's.
+ *
+ * Entries that are still in the log of a thread when its process ends are read from its page.
+ */
+#ifndef XPU_SHM_H
+#define XPU_SHM_H
+
+#include <linux/types.h>
+
+/* "NAME:TOKEN:FLAGS": of a socket in the abstract namespace; in hexadecimal digits the others */
+#define XPU_SHM_ENV		"XPUSHIM_SHM"
+#define XPU_SHM_TOKEN_BYTES	16
+
+#define XPU_SHM_WANTS_RANGES	1	/* of FLAGS: NVTX ranges are recorded */
+
+#define XPU_SHM_MAGIC		0x6d687378	/* xshm */
+#define XPU_SHM_VERSION		1
+#define XPU_SHM_PAGE		4096
+
+struct xpu_shm_hello {
+	__u32	magic;
+	__u32	version;
+	__u8	token[XPU_SHM_TOKEN_BYTES];
+	__u64	image;			/* differs between the images that one process runs */
+	__u32	pid;			/* as the process's own pid namespace numbers it */
+	__u32	reserved;
+};
+
+struct xpu_shm_reply {
+	__u32	magic;
+	__u32	version;
+	__u64	ring_bytes;		/* a power of two, of pages */
+	__u32	nr_threads;
+	__u32	reserved;
+};
+
+enum xpu_shm_state {
+	XPU_SHM_OPEN	= 1,		/* xpuload records */
+	XPU_SHM_LEAVING	= 2,		/* it waits for the device work of earlier launches */
+	XPU_SHM_CLOSED	= 3,		/* it reads nothing more */
+};
+
+struct xpu_shm_reader {
+	__u64	tail;			/* bytes that were read since the beginning */
+	__u32	state;			/* enum xpu_shm_state */
+	__u32	reserved;
+};
+
+#define XPU_SHM_NR_LOST		16	/* not less than XPU_LOST_NR */
+
+struct xpu_shm_writer {
+	__u64	head;			/* bytes that writers have taken since the beginning */
+	__u32	nr_threads;		/* pages of threads that have been used so far */
+	__u32	log_at;			/* where a struct xpu_log is in each of them */
+	__u64	dropped[XPU_SHM_NR_LOST];	/* because the ring was full, by enum xpu_lost_kind */
+};
+
+struct xpu_shm_word {
+	__u32	bytes;			/* that follow: a multiple of 8 */
+	__u32	state;			/* XPU_SHM_BUSY or XPU_SHM_DONE, with an enum xpu_lost_kind:
+					 * what is lost if the record does not come */
+};
+
+#define XPU_SHM_BUSY		(1u << 8)
+#define XPU_SHM_DONE		(1u << 9)
+#define XPU_SHM_KIND(state)	((state) & 0xff)
+
+/* No record is larger. */
+#define XPU_SHM_RECORD_MAX	(64u * 1024)
+#define XPU_SHM_MIN_RING	(256u * 1024)
+
+static inline __u64 xpu_shm__threads_at(void)
+{
+	return 2 * XPU_SHM_PAGE;
+}
+
+static inline __u64 xpu_shm__ring_at(__u32 nr_threads)
+{
+	return xpu_shm__threads_at() + (__u64)nr_threads * XPU_SHM_PAGE;
+}
+
+_Static_assert(sizeof(struct xpu_shm_hello) == 40, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_reply) == 24, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_writer) == 144, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_word) == 8, "an ABI");
+
+#endif /* XPU_SHM_H */

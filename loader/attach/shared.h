@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * shared.h - recording through shared memory, in place of the BPF programs
+ *
+ * Processes of the recorded tree connect to a socket and get memory of their own, into which they
+ * write the records that the BPF programs would have made: see xpu_shm.h. What the BPF programs
+ * know of processes is put together here, from those connections and from what others report.
+ */
+#ifndef XPU_LOADER_SHARED_H
+#define XPU_LOADER_SHARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "xpu_record.h"
+#include "xpu_time.h"
+#include "xpu.h"
+
+struct shared;
+
+struct shared_options {
+	uint64_t ring_bytes;		/* of each process */
+	unsigned int max_frames;	/* in a call chain along frame pointers; 0: the default */
+	bool ranges;			/* receive NVTX ranges */
+};
+
+struct shared_listener {
+	void (*record)(void *ctx, const void *data, size_t size);
+	/* Called before the first records of a process: reports up to now are to be made. */
+	void (*settle)(void *ctx);
+	/*
+	 * A process has launched from new call paths since @time_ns. Return: false to be asked again
+	 * later.
+	 */
+	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
+	void *ctx;
+};
+
+/* Return: 0 or a negative errno. */
+int shared__open(const struct shared_options *opts, const struct shared_listener *listener,
+		 struct shared **sp);
+void shared__close(struct shared *s);
+
+/* Return: the value of XPU_SHM_ENV for the target. */
+const char *shared__env(const struct shared *s);
+
+/*
+ * Our child @pid becomes the root of the recorded tree. @reports: forks, execs and ends will be
+ * reported by shared__report()
+ */
+void shared__start(struct shared *s, pid_t pid, bool reports);
+
+enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT };
+
+/* @pid was forked by @parent, runs another program, or one of its threads has ended. */
+void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
+		    uint64_t time_ns);
+
+/* Return: the image that @pid runs, if it is recorded; else 0. */
+uint32_t shared__proc_id(const struct shared *s, pid_t pid);
+
+/* Polls readable when a process connects or ends. */
+int shared__fd(const struct shared *s);
+
+/* Takes connections, ends, and the records that are there. Return: whether all was taken. */
+bool shared__drain(struct shared *s);
+
+/* Return: how soon to drain again: no process wakes us when its ring fills. */
+int shared__pause_ms(const struct shared *s);
+
+/* Tells all processes that launches are recorded no longer. */
+void shared__leave(struct shared *s);
+
+/* As probes__loss() and probes__nr_lost(). */
+void shared__loss(const struct shared *s, uint32_t proc_id, struct xpu_loss *loss);
+uint64_t shared__nr_lost(const struct shared *s, enum xpu_lost_kind kind);
+
+#endif /* XPU_LOADER_SHARED_H */

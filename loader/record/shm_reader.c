@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record/shm_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "xpu_slot.h"
+
+#define NR_THREADS	4096		/* that launch at the same time, with their logs shared */
+
+#ifndef MFD_NOEXEC_SEAL			/* not in the headers of every supported distribution */
+#define MFD_NOEXEC_SEAL	8u
+#endif
+
+#define MAX_LOST	(1ull << 48)	/* of a kind, in one process */
+
+#define LARGEST_LAUNCH	(sizeof(struct xpu_shm_word) + sizeof(struct xpu_ring_launch) + \
+			 XPU_MAX_FRAMES * sizeof(__u64))
+
+struct shm_reader {
+	uint8_t *map;
+	uint64_t map_bytes;
+	struct xpu_shm_reader *reader;
+	struct xpu_shm_writer *writer;
+	uint8_t *ring;			/* mapped twice, so that no record is split */
+	uint64_t ring_bytes, tail;
+	bool broken;
+	uint64_t nr_lost[XPU_LOST_NR];	/* noticed here; the process counts others */
+	__u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
+};
+
+static uint64_t round_up(uint64_t bytes)
+{
+	uint64_t size = XPU_SHM_MIN_RING;
+
+	while (size < bytes && size < 1ull << 31)
+		size *= 2;
+	return size;
+}
+
+/* Return: the descriptor of a file of @bytes that nobody can make shorter, or a negative errno. */
+static int make_memory(uint64_t bytes)
+{
+	int fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_NOEXEC_SEAL), err;
+
+	if (fd < 0 && errno == EINVAL)	/* before Linux 6.3 */
+		fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, bytes) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int shm_reader__new(uint64_t ring_bytes, struct xpu_shm_reply *reply, int *memory,
+		    struct shm_reader **reader)
+{
+	struct shm_reader *r = calloc(1, sizeof(*r));
+	uint64_t ring_at = xpu_shm__ring_at(NR_THREADS);
+	int fd, err = -ENOMEM;
+
+	if (!r)
+		return -ENOMEM;
+	r->ring_bytes = round_up(ring_bytes);
+	fd = make_memory(ring_at + r->ring_bytes);
+	if (fd < 0) {
+		free(r);
+		return fd;
+	}
+	r->map_bytes = ring_at + 2 * r->ring_bytes;
+	r->map = mmap(NULL, r->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r->map == MAP_FAILED)
+		goto out;
+	if (mmap(r->map + ring_at + r->ring_bytes, r->ring_bytes, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, ring_at) == MAP_FAILED)
+		goto out;
+	r->reader = (struct xpu_shm_reader *)r->map;
+	r->writer = (struct xpu_shm_writer *)(r->map + XPU_SHM_PAGE);
+	r->ring = r->map + ring_at;
+	r->reader->state = XPU_SHM_OPEN;
+	*reply = (struct xpu_shm_reply){
+		.magic = XPU_SHM_MAGIC,
+		.version = XPU_SHM_VERSION,
+		.ring_bytes = r->ring_bytes,
+		.nr_threads = NR_THREADS,
+	};
+	*memory = fd;
+	*reader = r;
+	return 0;
+
+out:
+	if (r->map == MAP_FAILED)
+		err = -errno;
+	else
+		munmap(r->map, r->map_bytes);
+	close(fd);
+	free(r);
+	return err;
+}
+
+void shm_reader__free(struct shm_reader *r)
+{
+	if (!r)
+		return;
+	shm_reader__set_state(r, XPU_SHM_CLOSED);
+	munmap(r->map, r->map_bytes);
+	free(r);
+}
+
+void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state)
+{
+	__atomic_store_n(&r->reader->state, state, __ATOMIC_RELEASE);
+}
+
+bool shm_reader__is_broken(const struct shm_reader *r)
+{
+	return r->broken;
+}
+
+uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind)
+{
+	uint64_t nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
+
+	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
+}
+
+double shm_reader__fullness(const struct shm_reader *r)
+{
+	uint64_t bytes = __atomic_load_n(&r->writer->head, __ATOMIC_ACQUIRE) - r->tail;
+
+	return r->broken || bytes > r->ring_bytes ? 0 : (double)bytes / r->ring_bytes;
+}
+
+/* The records that follow cannot be told apart any more. */
+static void give_up(struct shm_reader *r)
+{
+	r->broken = true;
+	r->nr_lost[XPU_LOST_READ]++;
+	shm_reader__set_state(r, XPU_SHM_CLOSED);
+}
+
+static uint8_t *at_tail(const struct shm_reader *r)
+{
+	return r->ring + (r->tail & (r->ring_bytes - 1));
+}
+
+/* Gives @bytes of the ring, which the next writers find zeroed, back to the process. */
+static void give_back(struct shm_reader *r, uint64_t bytes)
+{
+	memset(at_tail(r), 0, bytes);
+	r->tail += bytes;
+	__atomic_store_n(&r->reader->tail, r->tail, __ATOMIC_RELEASE);
+}
+
+/* Hands on the copy of a record, if a process may write its type. */
+static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx)
+{
+	struct xpu_record *record = (struct xpu_record *)r->copy;
+	size_t least;
+
+	switch (record->type) {
+	case XPU_RECORD_LAUNCH:
+	case XPU_RECORD_LAUNCH_WAIT:
+		least = sizeof(struct xpu_ring_launch);
+		break;
+	case XPU_RECORD_LOG:
+		least = sizeof(struct xpu_ring_log);
+		break;
+	case XPU_RECORD_BATCH:
+		least = sizeof(struct xpu_record_batch);
+		break;
+	default:
+		r->nr_lost[XPU_LOST_READ]++;
+		return;
+	}
+	if (bytes < least) {
+		r->nr_lost[XPU_LOST_READ]++;
+		return;
+	}
+	record->size = bytes;
+	fn(ctx, record, bytes);
+}
+
+/*
+ * Passes over what writers took and did not begin to write. A launch that was not told of was not
+ * made, and the entries of a log are in the log still; only a batch is lost.
+ */
+static void skip_hole(struct shm_reader *r, uint64_t left)
+{
+	uint64_t bytes = 0;
+
+	while (bytes < left && !*(const uint64_t *)(at_tail(r) + bytes))
+		bytes += sizeof(uint64_t);
+	if (bytes > LARGEST_LAUNCH)
+		r->nr_lost[XPU_LOST_BATCH]++;
+	give_back(r, bytes);
+}
+
+/*
+ * Takes the record at the tail. @left: up to the head; @ended: nobody writes any more. Return:
+ * whether there was one, or something to pass over.
+ */
+static bool next(struct shm_reader *r, uint64_t left, bool ended, shm_record_fn fn, void *ctx)
+{
+	uint64_t value = __atomic_load_n((const uint64_t *)at_tail(r), __ATOMIC_ACQUIRE);
+	struct xpu_shm_word word;
+	unsigned int kind;
+
+	if (!value && !ended)
+		return false;
+	if (!value) {
+		skip_hole(r, left);
+		return true;
+	}
+	memcpy(&word, &value, sizeof(word));
+	if (word.bytes % 8 || word.bytes < sizeof(struct xpu_record) ||
+	    word.bytes > sizeof(r->copy) || word.bytes > left - sizeof(word)) {
+		give_up(r);
+		return false;
+	}
+	if (word.state & XPU_SHM_DONE) {
+		memcpy(r->copy, at_tail(r) + sizeof(word), word.bytes);
+		take(r, word.bytes, fn, ctx);
+	} else if (ended) {
+		kind = XPU_SHM_KIND(word.state);
+		if (kind && kind < XPU_LOST_NR)
+			r->nr_lost[kind]++;
+	} else {
+		return false;
+	}
+	give_back(r, sizeof(word) + word.bytes);
+	return true;
+}
+
+static bool drain(struct shm_reader *r, bool ended, shm_record_fn fn, void *ctx)
+{
+	uint64_t end;
+
+	if (r->broken)
+		return true;
+	end = __atomic_load_n(&r->writer->head, __ATOMIC_ACQUIRE);
+	if (end - r->tail > r->ring_bytes || end % 8) {
+		give_up(r);
+		return true;
+	}
+	while (r->tail < end && !r->broken && next(r, end - r->tail, ended, fn, ctx))
+		;
+	return r->tail >= end || r->broken;
+}
+
+bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx)
+{
+	return drain(r, false, fn, ctx);
+}
+
+/* Takes what is left in the log of a thread; the same as the BPF programs do at a thread's end. */
+static void take_log(struct shm_reader *r, const uint8_t *shared, shm_record_fn fn, void *ctx)
+{
+	uint8_t copy[XPU_LOG_BYTES] __attribute__((aligned(8)));
+	const struct xpu_log *log = (const struct xpu_log *)copy;
+	struct xpu_ring_log *out = (struct xpu_ring_log *)r->copy;
+	const struct xpu_clock *clock;
+	uint64_t at, nr;
+	size_t bytes;
+
+	memcpy(copy, shared, sizeof(copy));
+	at = log->tail % XPU_LOG_ENTRIES;
+	nr = log->head - log->tail;
+	if (log->size != XPU_LOG_BYTES || log->head <= log->tail || nr > XPU_LOG_ENTRIES - at)
+		return;
+	clock = &log->clocks[log->clock & 1];
+	bytes = nr * sizeof(log->entries[0]);
+	*out = (struct xpu_ring_log){
+		.hdr = { XPU_RECORD_LOG, 0, sizeof(*out) + bytes },
+		.first = log->tail,
+		.clock_ticks = clock->ticks,
+		.clock_ns = clock->ns,
+		.clock_rate = clock->rate,
+		.ns_tid = log->tid,
+		.log_id = log->id,
+		.nr = nr,
+		.range_id = log->range_id,
+	};
+	memcpy(out->entries, &log->entries[at], bytes);
+	fn(ctx, &out->hdr, sizeof(*out) + bytes);
+}
+
+void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx)
+{
+	uint32_t nr = __atomic_load_n(&r->writer->nr_threads, __ATOMIC_ACQUIRE), i;
+	uint32_t log_at = __atomic_load_n(&r->writer->log_at, __ATOMIC_ACQUIRE);
+
+	drain(r, true, fn, ctx);
+	if (nr > NR_THREADS || log_at % 8 || log_at > XPU_SHM_PAGE - XPU_LOG_BYTES)
+		return;
+	for (i = 0; i < nr && !r->broken; i++)
+		take_log(r, r->map + xpu_shm__threads_at() + (uint64_t)i * XPU_SHM_PAGE + log_at,
+			 fn, ctx);
+}

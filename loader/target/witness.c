@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "target/witness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct witness {
+	pid_t pid;
+	int fd;				/* where it tells of signals */
+	struct xpu_signal signals[XPU_SIGNALS];
+};
+
+/* One message of the witness. */
+struct told {
+	int sig;
+	pid_t sender_pid;
+	uint64_t time_ns;
+};
+
+/* The witness. It ends with xpuload, which holds the other end of the pipe. */
+static _Noreturn void be_witness(int fd, pid_t parent)
+{
+	struct told told;
+	siginfo_t info;
+	sigset_t all;
+	int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	prctl(PR_SET_NAME, "xpuload-signals");
+	/* Held open here, a pipe would not end for those who read from it. */
+	for (i = 0; i < 3; i++)
+		close(i);
+	if (fd > 3)
+		syscall(SYS_close_range, 3, fd - 1, 0);
+	syscall(SYS_close_range, fd + 1, ~0u, 0);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;) {
+		if (sigwaitinfo(&all, &info) < 0)
+			continue;
+		told = (struct told){ info.si_signo, info.si_pid, clock__now() };
+		if (write(fd, &told, sizeof(told)) != sizeof(told) && errno == EPIPE)
+			_exit(0);
+	}
+}
+
+struct witness *witness__new(void)
+{
+	struct witness *w = calloc(1, sizeof(*w));
+	pid_t parent = getpid();
+	int fds[2];
+
+	if (!w || pipe2(fds, O_CLOEXEC | O_NONBLOCK)) {
+		free(w);
+		return NULL;
+	}
+	w->pid = fork();
+	if (!w->pid) {
+		close(fds[0]);
+		be_witness(fds[1], parent);
+	}
+	close(fds[1]);
+	w->fd = fds[0];
+	if (w->pid > 0)
+		return w;
+	close(fds[0]);
+	free(w);
+	return NULL;
+}
+
+void witness__free(struct witness *w)
+{
+	if (!w)
+		return;
+	kill(w->pid, SIGKILL);
+	waitpid(w->pid, NULL, 0);
+	close(w->fd);
+	free(w);
+}
+
+void witness__signal(struct witness *w, int sig, struct xpu_signal *s)
+{
+	struct told told;
+
+	while (read(w->fd, &told, sizeof(told)) == sizeof(told)) {
+		if (told.sig < 1 || told.sig >= XPU_SIGNALS)
+			continue;
+		w->signals[told.sig].sender_pid = told.sender_pid;
+		w->signals[told.sig].time_ns = told.time_ns;
+		w->signals[told.sig].nr++;
+	}
+	*s = w->signals[sig];
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm.h - records for xpuload through shared memory, where BPF may not be used; see xpu_shm.h
+ *
+ * All functions but shm__start() are safe in signal handlers. They take no lock, and none waits
+ * but shm__connect(), for two seconds at most. If there is no room, records are dropped and
+ * counted.
+ */
+#ifndef XPU_PRELOAD_SHM_H
+#define XPU_PRELOAD_SHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xpu_slot.h"
+
+/*
+ * Reads where xpuload waits from the value of XPU_SHM_ENV; nothing is done yet. Return: whether
+ * that is possible.
+ */
+bool shm__start(const char *where);
+
+/* Whether xpuload wants NVTX ranges; holds from shm__start() on. */
+bool shm__wants_ranges(void);
+
+/* Gets the shared memory, unless it is there or xpuload is gone. Return: whether it is there. */
+bool shm__connect(void);
+
+enum shm_state {
+	SHM_NONE,			/* there is no shared memory so far */
+	SHM_OPEN,
+	SHM_LEAVING,			/* xpuload wants no more launches */
+	SHM_GONE,			/* it wants nothing more, or has been killed */
+};
+
+/* Called some ten times a second by the shim's own thread. */
+enum shm_state shm__state(void);
+
+/*
+ * Touches the memory once it is there, so that no launch has to wait for a page of it; called by the
+ * shim's own thread.
+ */
+void shm__populate(void);
+
+/* In a forked child, which has nothing to tell: the memory is its parent's. */
+void shm__forked(void);
+
+/*
+ * Puts a page of the shared memory in the place of the zeroed one at @page, so that xpuload can
+ * read the log there when the process has ended. @log_at: where it is in the page, the same for
+ * all. Return: the page's number, for shm__give_page() once nothing more is logged there; 0 if
+ * there is no shared memory or no page left: then the log is in memory of the process's own. The
+ * caller serializes all calls.
+ */
+unsigned int shm__take_page(void *page, size_t log_at);
+void shm__give_page(unsigned int number);
+
+/* They take the place of the probe sites of these names: see xpu_slot.h. */
+void shm__launch(const struct xpu_slot *slot);
+void shm__batch(const void *records, size_t bytes);
+void shm__log(const struct xpu_log *log, uint64_t end);
+
+#endif /* XPU_PRELOAD_SHM_H */

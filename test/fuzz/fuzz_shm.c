@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * fuzz_shm - what a hostile process can write into the memory that it shares with xpuload
+ *
+ * The input is a program: its steps write records as the shim does, change any word of the memory,
+ * or let the reader read. Whatever is there, the reader hands on no record that is too small for its
+ * type, reads no more than a ringful at a time, and comes to an end. As long as nothing was changed,
+ * all records come out as they were, in order. What the reader hands on goes to the
+ * recorder in fuzz_ring.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "record/shm_reader.h"
+#include "xpu_slot.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MAX_STEPS	300
+
+static const uint8_t *at, *end;		/* of the input */
+static uint8_t *map;			/* the memory, as the process has it */
+static struct xpu_shm_reply reply;
+static uint64_t ring_at, map_bytes;
+static uint64_t nr_written, nr_seen, bytes_seen;
+static bool hostile;
+
+static uint64_t take(size_t bytes)
+{
+	uint64_t value = 0;
+
+	for (; bytes && at < end; bytes--)
+		value = value << 8 | *at++;
+	return value;
+}
+
+static void check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz_shm: %s\n", what);
+	abort();
+}
+
+static void on_record(void *ctx, struct xpu_record *r, size_t size)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	(void)ctx;
+	check(size == r->size && size % 8 == 0 && size <= XPU_SHM_RECORD_MAX, "a size");
+	switch (r->type) {
+	case XPU_RECORD_LAUNCH:
+	case XPU_RECORD_LAUNCH_WAIT:
+		check(size >= sizeof(struct xpu_ring_launch), "a launch is too small");
+		break;
+	case XPU_RECORD_LOG:
+		check(size >= sizeof(struct xpu_ring_log), "a log is too small");
+		break;
+	case XPU_RECORD_BATCH:
+		check(size >= sizeof(struct xpu_record_batch), "a batch is too small");
+		break;
+	default:
+		check(0, "a type");
+	}
+	for (i = 0; i < size / 8; i++)
+		sum += ((const uint64_t *)r)[i];
+	if (!hostile)
+		check(((struct xpu_ring_launch *)r)->graph_node_id == nr_seen + 1,
+		      "an honest record is not as it was");
+	asm volatile("" : : "r"(sum));
+	nr_seen++;
+	bytes_seen += size + sizeof(struct xpu_shm_word);
+}
+
+static struct xpu_shm_writer *writer(void)
+{
+	return (struct xpu_shm_writer *)(map + XPU_SHM_PAGE);
+}
+
+static void write_record(unsigned int state)
+{
+	uint32_t frames = take(1) % 64, bytes = sizeof(struct xpu_ring_launch) + frames * 8;
+	struct xpu_ring_launch launch = {
+		.hdr = { XPU_RECORD_LAUNCH, 0, bytes }, .nr_frames = frames,
+		.graph_node_id = nr_written + 1,
+	};
+	struct xpu_shm_word word = { bytes, state };
+	uint64_t head = writer()->head;
+	uint8_t *to = map + ring_at + head % reply.ring_bytes;
+
+	/* At the end of the ring the shim goes on in its second mapping. */
+	if (head % 8 || head % reply.ring_bytes + sizeof(word) + bytes > reply.ring_bytes)
+		return;
+	memcpy(to, &word, sizeof(word));
+	memcpy(to + sizeof(word), &launch, sizeof(launch));
+	writer()->head += sizeof(word) + bytes;
+	nr_written++;
+}
+
+static void write_log(void)
+{
+	struct xpu_log log = { .size = XPU_LOG_BYTES, .tid = 1, .id = 1 };
+	uint32_t page = take(1);
+
+	log.head = take(1);
+	log.tail = take(1);
+	writer()->log_at = take(1) * 8;
+	writer()->nr_threads = page + 1;
+	if (writer()->log_at + sizeof(log) <= XPU_SHM_PAGE)
+		memcpy(map + xpu_shm__threads_at() + page * XPU_SHM_PAGE + writer()->log_at, &log,
+		       sizeof(log));
+}
+
+static void change(void)
+{
+	static const uint64_t bases[] = { 0, XPU_SHM_PAGE, 2 * XPU_SHM_PAGE };
+	uint64_t which = take(1) % 5, where, value = take(take(1) % 9);
+
+	if (which < 3)
+		where = bases[which] + take(1) * 4;
+	else if (which == 3)
+		where = ring_at + (writer()->head + take(1) * 4) % reply.ring_bytes;
+	else
+		where = take(4) % map_bytes;
+	if (where % 2 == 0)
+		where &= ~7ull;
+	memcpy(map + where, &value, where + 8 <= map_bytes ? 8 : map_bytes - where);
+}
+
+static void drain(struct shm_reader *r)
+{
+	bytes_seen = 0;
+	shm_reader__drain(r, on_record, NULL);
+	check(bytes_seen <= reply.ring_bytes, "more than a ringful");
+	check(hostile || nr_seen == nr_written, "an honest record is missing");
+}
+
+/* From here on everything may be wrong; what was written before is read first. */
+static void be_hostile(struct shm_reader *r)
+{
+	if (!hostile)
+		drain(r);
+	hostile = true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct shm_reader *r;
+	int fd, step;
+
+	at = data;
+	end = data + size;
+	nr_written = nr_seen = 0;
+	hostile = false;
+	if (shm_reader__new(0, &reply, &fd, &r))
+		return 0;
+	ring_at = xpu_shm__ring_at(reply.nr_threads);
+	map_bytes = ring_at + reply.ring_bytes;
+	check(ftruncate(fd, 0) && ftruncate(fd, map_bytes + 4096), "its size can be changed");
+	map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	check(map != MAP_FAILED, "it cannot be mapped");
+	for (step = 0; step < MAX_STEPS && at < end; step++)
+		switch (take(1) % 8) {
+		case 0 ... 2:
+			write_record(XPU_SHM_DONE);
+			break;
+		case 3:
+			be_hostile(r);
+			write_record(take(2));
+			break;
+		case 4:
+			be_hostile(r);
+			write_log();
+			break;
+		case 5:
+		case 6:
+			be_hostile(r);
+			change();
+			break;
+		case 7:
+			drain(r);
+			break;
+		}
+	bytes_seen = 0;
+	shm_reader__finish(r, on_record, NULL);
+	check(bytes_seen <= reply.ring_bytes + reply.nr_threads * XPU_LOG_BYTES, "more than there is");
+	munmap(map, map_bytes);
+	shm_reader__free(r);
+	return 0;
+}

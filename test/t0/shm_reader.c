@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Shared memory with a process: records come out once, in order, around the end of the ring, and as
+ * soon as they are complete; of a process that was killed in the middle, all that is complete, and
+ * the rest is counted; what cannot be right ends the reading. fuzz_shm tries all else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "record/shm_reader.h"
+#include "tap.h"
+#include "xpu_slot.h"
+
+static struct shm_reader *r;
+static struct xpu_shm_reply reply;
+static uint8_t *map;
+static uint64_t ring_at, bytes;
+static uint64_t nr_taken, last_id, nr_wrong;
+static struct xpu_ring_log last_log;
+
+static struct xpu_shm_writer *writer(void)
+{
+	return (struct xpu_shm_writer *)(map + XPU_SHM_PAGE);
+}
+
+static struct xpu_shm_reader *reader(void)
+{
+	return (struct xpu_shm_reader *)map;
+}
+
+static void start(void)
+{
+	int fd;
+
+	if (shm_reader__new(0, &reply, &fd, &r))
+		exit(1);
+	ring_at = xpu_shm__ring_at(reply.nr_threads);
+	bytes = ring_at + reply.ring_bytes;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ok(map != MAP_FAILED && ftruncate(fd, 4096) && errno == EPERM && ftruncate(fd, bytes * 2),
+	   "the size of the memory is sealed");
+	close(fd);
+	nr_taken = last_id = nr_wrong = 0;
+}
+
+static void stop(void)
+{
+	shm_reader__free(r);
+	is_int(reader()->state, XPU_SHM_CLOSED, "the process learns that it is over");
+	munmap(map, bytes);
+}
+
+static void on_record(void *ctx, struct xpu_record *record, size_t size)
+{
+	const struct xpu_ring_launch *launch = (const struct xpu_ring_launch *)record;
+
+	(void)ctx;
+	nr_taken++;
+	if (record->type == XPU_RECORD_LOG) {
+		memcpy(&last_log, record, sizeof(last_log));
+		return;
+	}
+	nr_wrong += size != sizeof(*launch) + launch->nr_frames * 8 ||
+		    launch->graph_node_id != last_id + 1 ||
+		    (launch->nr_frames && launch->frames[launch->nr_frames - 1] != last_id + 1);
+	last_id = launch->graph_node_id;
+}
+
+static void put(uint64_t at, const void *data, size_t size)
+{
+	const uint8_t *from = data;
+
+	for (; size; size--)
+		map[ring_at + at++ % reply.ring_bytes] = *from++;
+}
+
+/* Takes room as the shim does. @state: 0: the word is not written */
+static void put_launch(uint64_t id, uint32_t nr_frames, unsigned int state)
+{
+	static uint64_t record[sizeof(struct xpu_ring_launch) / 8 + 64];
+	struct xpu_ring_launch *launch = (struct xpu_ring_launch *)record;
+	uint32_t size = sizeof(*launch) + nr_frames * 8;
+	struct xpu_shm_word word = { size, state };
+	uint64_t head = writer()->head;
+
+	*launch = (struct xpu_ring_launch){
+		.hdr = { XPU_RECORD_LAUNCH, 0, size }, .graph_node_id = id, .nr_frames = nr_frames,
+	};
+	if (nr_frames)
+		launch->frames[nr_frames - 1] = id;
+	writer()->head += sizeof(word) + size;
+	if (!state)
+		return;
+	put(head, &word, sizeof(word));
+	put(head + sizeof(word), record, size);
+}
+
+static void finish_last(uint64_t head)
+{
+	uint32_t state = XPU_SHM_DONE;
+
+	put(head + 4, &state, sizeof(state));
+}
+
+static void check_order(void)
+{
+	uint64_t i, head;
+
+	start();
+	for (i = 1; i <= 20000; i++) {
+		put_launch(i, i % 60, XPU_SHM_DONE);
+		if (i % 100 == 0 && !shm_reader__drain(r, on_record, NULL))
+			break;
+	}
+	is_int(nr_taken, 20000, "many ringfuls: all records");
+	is_int(nr_wrong, 0, "each as it was, in order");
+	is_int(reader()->tail, writer()->head, "the process learns how far");
+
+	head = writer()->head;
+	put_launch(20001, 3, XPU_SHM_BUSY);
+	put_launch(20002, 3, XPU_SHM_DONE);
+	ok(!shm_reader__drain(r, on_record, NULL) && nr_taken == 20000,
+	   "a record is being written: it and those behind it wait");
+	finish_last(head);
+	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 20002 && !nr_wrong,
+	   "until it is done");
+	stop();
+}
+
+static void check_kill(void)
+{
+	struct xpu_log *log;
+
+	start();
+	put_launch(1, 2, XPU_SHM_DONE);
+	put_launch(0, 5, 0);
+	put_launch(2, 2, XPU_SHM_DONE);
+	put_launch(0, 5, XPU_SHM_BUSY | XPU_LOST_BATCH);
+	put_launch(3, 2, XPU_SHM_DONE);
+	put_launch(0, 5, 0);
+	shm_reader__drain(r, on_record, NULL);
+	is_int(nr_taken, 1, "killed while it wrote: until then what is complete");
+
+	writer()->nr_threads = 3;
+	writer()->log_at = 128;
+	log = (struct xpu_log *)(map + xpu_shm__threads_at() + 2 * XPU_SHM_PAGE + 128);
+	log->size = XPU_LOG_BYTES;
+	log->id = 7;
+	log->tid = 99;
+	log->head = 133;
+	log->tail = 130;
+	shm_reader__finish(r, on_record, NULL);
+	is_int(last_id, 3, "then all that is complete");
+	is_int(nr_wrong, 0, "as it was");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_BATCH), 1, "the rest is counted");
+	ok(nr_taken == 4 && last_log.nr == 3 && last_log.first == 130 && last_log.log_id == 7 &&
+	   last_log.ns_tid == 99, "and the log of a thread is read to its end");
+	stop();
+}
+
+static void check_broken(void)
+{
+	start();
+	put_launch(1, 2, XPU_SHM_DONE);
+	writer()->head = reply.ring_bytes + 8;
+	ok(shm_reader__drain(r, on_record, NULL) && shm_reader__is_broken(r) && !nr_taken,
+	   "a head that cannot be: nothing more is read");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "which is counted");
+	writer()->dropped[XPU_LOST_LAUNCH] = UINT64_MAX;
+	ok(shm_reader__nr_lost(r, XPU_LOST_LAUNCH) <= 1ull << 48, "no count makes a sum wrap around");
+	writer()->nr_threads = UINT32_MAX;
+	writer()->log_at = UINT32_MAX;
+	shm_reader__finish(r, on_record, NULL);
+	is_int(nr_taken, 0, "no log is read beyond the memory");
+	stop();
+}
+
+int main(void)
+{
+	check_order();
+	check_kill();
+	check_broken();
+	return done_testing();
+}

@@ -1,0 +1,211 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Where BPF may not be used: launches come through shared memory, as exact and as well counted; a kill
+# of either side costs no more than it does with BPF. XPU_SHM_KILLS is how often each is tried.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root shim
+quiet_sanitizers
+use_sim
+kills=${XPU_SHM_KILLS:-10}
+
+# An installed copy, for a user without any privilege.
+umask 022
+chmod 755 .
+mkdir -p inst/bin inst/lib/xpuload home
+cp "$XPULOAD" inst/bin
+cp "$XPU_SHIM" inst/lib/xpuload
+chown 65534 home
+inst=$PWD/inst/bin/xpuload
+exact="$XPU_BUILD/workload/exact"
+refuse="$XPU_BUILD/workload/refuse"
+
+bare() {		# bare COMMAND...: as a user without privileges, in a directory of his
+	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
+		"$@")
+}
+
+# ---- without privileges
+
+bare "$inst" -o e.data "$exact" -t 8 -s 16 -n 160000 >out 2>home/e.log
+is $? 0 "without privileges: status" || diag "$(cat home/e.log)"
+exact home/e 160000 "without privileges, 8 threads: exact"
+like "$(head -n 1 home/e.log)" \
+	'^xpuload: launches come through shared memory: cannot .*: (Operation not permitted|Permission denied)' \
+	"that and why they come through shared memory is said"
+like "$(tail -n 1 home/e.log)" '^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
+	"and in the summary"
+
+# A container's filter may forbid even to follow one's own processes.
+bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m >out 2>home/r.log
+is $? 0 "bpf() and perf_event_open() are refused: status" || diag "$(cat home/r.log)"
+like "$(exact home/r 22500 "both refused: exact"; cat home/r.log)" 'are not seen: perf_event_open: ' \
+	"both refused: what is not seen is said"
+like "$(cat home/r.folded)" '^exact;.*start_thread;worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
+	"both refused: whole call paths, with names"
+
+for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off --max-stack 40"; do
+	# shellcheck disable=SC2086 # options
+	bare "$inst" --transport shm $how -o o.data "$exact" -t 2 -n 4000 >out 2>home/o.log
+	exact home/o 4000 "$how: exact"
+done
+
+# CPU samples are perf's, where one may.
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]; then
+	for how in "" "--call-graph fp" --cpu-only; do
+		# shellcheck disable=SC2086 # options, or none
+		bare "$inst" -F 997 $how -o p.data sh -c 'x=1; "$0" 300 user && exec "$0" 100 threads=2' \
+			"$XPU_BUILD/workload/cpu" >out 2>home/p.log
+		is $? 0 "CPU samples $how: status" || diag "$(cat home/p.log)"
+		like "$(tail -n 1 home/p.log)" '[1-9][0-9]+ CPU samples.*through (shared memory|perf events); .*; lost 0$' \
+			"CPU samples $how: none lost"
+		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
+		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' "CPU samples $how: of a child, by name"
+		like "$(cat p.folded)" ';burn_thread[; ]' "CPU samples $how: of threads"
+	done
+else
+	skip "CPU samples" "perf_event_paranoid is above 2"
+fi
+bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
+is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" "125 1" \
+	"-F where perf_event_open() is refused: an error"
+like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' "without -F it is said"
+
+# The user's choice.
+bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
+is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused in one line"
+like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' "and why"
+bare "$inst" --off-cpu -o x.data "$exact" >out 2>log
+is $? 125 "--off-cpu without BPF: refused"
+like "$(cat log)" 'a COMMAND can be recorded, but without --off-cpu$' "and what can be done"
+bare "$inst" -a -o x.data >out 2>log
+is $? 125 "-a without BPF: refused"
+like "$(cat log)" 'but no running program can be attached to$' "and what can be done"
+for args in "-a" "-p 1" "--off-cpu $exact"; do
+	# shellcheck disable=SC2086 # options
+	xpuload --transport shm $args 2>log
+	is $? 125 "--transport shm $args: refused"
+	like "$(cat log)" '^xpuload: --transport shm ' "--transport shm $args: said"
+done
+if "$XPULOAD" --check >check.log 2>&1; then
+	xpuload -o b.data "$exact" -n 1000 >out 2>log
+	like "$(cat log)" '; through BPF; .*; lost 0$' "where BPF is allowed, it is used"
+else
+	skip "where BPF is allowed, it is used" "$(grep MISSING check.log | head -n 1)"
+fi
+
+# ---- children
+
+cat >home/children.sh <<-'END'
+	"$1" -n 300 || exit 1				# fork before CUDA, then exec
+	i=3
+	while [ $i -lt 10 ]; do eval "exec $i>&-"; i=$((i + 1)); done
+	setsid "$2" -n 300 >/dev/null || exit 2	# in a session of its own, with nothing left open
+	(cd / && exec env -u PWD "$2" -n 300) >/dev/null
+END
+for wall in "" "$refuse bpf perf --"; do
+	# shellcheck disable=SC2086 # words
+	bare $wall "$inst" --transport shm -o c.data sh children.sh "$XPU_BUILD/workload/forks" "$exact" \
+		>out 2>home/c.log
+	is $? 0 "children${wall:+, nothing allowed}: status" || diag "$(cat home/c.log)"
+	exact home/c 1500 "children${wall:+, nothing allowed}: exact"
+done
+if command -v python3 >/dev/null; then
+	cat >spawn.py <<-'END'
+	import os, subprocess, sys
+	a = [os.posix_spawn(sys.argv[1], [sys.argv[1], "-n", "300"], os.environ) for _ in range(3)]
+	a = [os.waitpid(pid, 0)[1] for pid in a]
+	sys.exit(any(a) or subprocess.call([sys.argv[1], "-n", "300"], close_fds=True))
+	END
+	xpuload --transport shm -o s.data python3 spawn.py "$exact" >out 2>log
+	is $? 0 "children by posix_spawn: status" || diag "$(cat log)"
+	exact s 1200 "children by posix_spawn: exact"
+else
+	skip "children by posix_spawn" "no python3"
+fi
+xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 -n 1000 >out 2>log
+exact ns 1000 "in a pid namespace of its own: exact"
+
+# Where no connection is possible the target goes on, unrecorded, and that is said.
+bare "$inst" --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
+is $? 0 "no connection: status"
+is "$(cat out)" "exact: threads 8 sites 16 launches 1000" "no connection: the target goes on"
+like "$(cat log)" 'the target made no CUDA launch' "no connection: said"
+rm -f out log
+# shellcheck disable=SC2016 # in the other shell
+"$XPULOAD" --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
+pid=$!
+wait_for grep -qs 'exact: ' out
+ok $? "xpuload is stopped: the target goes on"
+kill -CONT $pid
+wait $pid
+is $? 0 "xpuload is stopped: status"
+
+# ---- losses
+
+# xpuload stops reading: what does not fit into the ring is counted. The program says what it launched.
+start full "$XPULOAD" --transport shm --gpu-only -m 64K -o full.data "$live" -t 2 -s 60
+ask full "burst 100" >/dev/null
+kill -STOP "$full_pid"
+ask full "burst 60000" >/dev/null
+kill -CONT "$full_pid"
+finish full
+is $? 0 "a full ring: status"
+made=$(awk '$1 == "live:" { print $3 + $5 }' full.out)
+got=$(sed -n 's/^xpuload: \([0-9]*\) launches.*/\1/p' full.err)
+dropped=$(sed -n 's/.*lost: \([0-9]*\) launches (ring full: try -m).*/\1/p' full.err)
+diag "made $made, recorded $got, lost ${dropped:-none}"
+[ "${dropped:-0}" -gt 1000 ]
+ok $? "a full ring: launches are lost"
+is $((got + dropped)) "$made" "each of them is counted"
+like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' "and so are batches"
+unlike "$(cat full.err)" 'not seen' "all by what was full"
+# Device work whose launch was lost stands under "[no launch]".
+verdict full >/dev/null
+grep -v ';\[no launch\];' full.folded >placed.folded
+like "$("$XPU_SRC/test/lib/verdict.sh" placed.folded full.mlog)" ' wrong 0 ' "what is recorded is in its place"
+
+# ---- kill -9
+
+# The target: all launches up to the kill are there.
+bad=0 n=0
+while [ $n -lt "$kills" ]; do
+	n=$((n + 1))
+	rm -f k.* counts
+	"$XPULOAD" --transport shm --gpu-only -o k.data "$XPU_BUILD/workload/ends" -n $((n * 379 % 2000 + 1)) \
+		killed >k.out 2>k.log
+	status=$?
+	made=$(sed -n 's/^ends: launches //p' k.out)
+	line=$(verdict k)
+	# shellcheck disable=SC2046,SC2086 # words
+	set -- $line $(perl -e 'local $/; my @c = unpack("q*", <>); my ($begun, $done) = (0, 0);
+		while (@c) { $begun += shift @c; $done += shift @c } print "$begun $done"' counts)
+	[ "$status $6 ${10}" = "137 0 0" ] && [ $(($4 + $8)) = "$2" ] && [ $(($2 - made)) -ge "${12}" ] &&
+		[ $(($2 - made)) -le "${11}" ] && continue
+	bad=$((bad + 1))
+	diag "status $status: $line; made $made, others begun and done ${11} ${12}"
+done
+is $bad 0 "the target killed, $kills times: every launch until then is recorded, in its place"
+
+# xpuload: the target goes on, and what is written can be read.
+bad=0 n=0
+while [ $n -lt "$kills" ]; do
+	n=$((n + 1))
+	rm -f k.*
+	# shellcheck disable=SC2016 # in the other shell
+	"$XPULOAD" --transport shm --gpu-only -o k.data sh -c '"$0" -t 4 -n 20000 >k.out; echo $? >k.status' \
+		"$exact" 2>k.log &
+	pid=$!
+	sleep "0.$(printf %03d $((n * 37 % 400)))"
+	kill -9 "$pid" 2>/dev/null
+	wait $pid 2>/dev/null
+	wait_for test -s k.status
+	wrong=0
+	[ ! -s k.data ] || wrong=$(verdict k | sed 's/.* wrong \([0-9]*\) .*/\1/')
+	[ "$(cat k.status) $(cat k.out) $wrong" = "0 exact: threads 4 sites 16 launches 20000 0" ] &&
+		! grep -qs damaged k.mlog && continue
+	bad=$((bad + 1))
+	diag "status $(cat k.status), $(cat k.out), $(cat k.mlog)"
+done
+is $bad 0 "xpuload killed, $kills times: the target is unharmed, what is there is right"
+done_testing
