@@ -144,7 +144,7 @@ xpumerge -i all.data -f folded --unit samples -o all.folded 2>all.mlog
 like "$(cat all.folded)" '^cpu;.*;main;call_user;burn_user [1-9]' "-a --cpu-only: samples of a program that runs"
 unlike "$(cat all.folded)" '^swapper' "-a --cpu-only: not of the idle CPUs"
 
-# What is refused, in one line.
+# Refused, in one line.
 refused() {		# refused ARGS LINE
 	# shellcheck disable=SC2086 # several arguments
 	xpuload -o none.data $1 2>log
