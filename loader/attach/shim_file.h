@@ -33,7 +33,7 @@ enum site_group {
 
 #define MAX_SITES	5		/* in a group */
 
-/* What a site is for: not every recording needs it. */
+/* Not every recording needs each site. */
 enum site_use {
 	SITE_ALWAYS,
 	SITE_EARLY,

@@ -209,7 +209,7 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* What runtimes put before and behind a container's id or name. */
+/* Runtimes put these before and behind a container's id or name. */
 static const struct {
 	const char *before, *behind;
 	bool id;			/* else a name */

@@ -41,7 +41,7 @@ load "--duration is for -p and -a; a COMMAND is recorded until it ends: see time
 for both in "-a -p 1" "-p 1 -a"; do
 	load "-p is for some processes and -a for all: not together" "$both"
 done
-for pids in 1, ,1 1,a 0 -1 1,,2 99999999999; do
+for pids in "1," ",1" 1,a 0 -1 1,,2 99999999999; do
 	load "-p $pids: expected the number of a process, or several: 12,34" "--pid=$pids"
 done
 load "--no-children is for -p" "-a --no-children"
