@@ -12,8 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RING_PAGES	64		/* perf_event_mlock_kb allows two such rings on each CPU */
-#define MAX_STACK	(24u << 10)	/* so that some samples fit into a ring */
+/*
+ * Pages of a ring, a power of two: as many as the invoker may lock. perf_event_mlock_kb allows two of
+ * the fewest on each CPU.
+ */
+#define RING_PAGES	1024
+#define FEW_RING_PAGES	64
+#define MAX_STACK	(24u << 10)	/* so that some samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
 /* The kernel's numbers of the registers, in the order of XPU_REG_*. */
@@ -33,6 +38,7 @@ struct own_sampler {
 	int epoll_fd;
 	int nr_rings;
 	struct own_ring *rings;
+	size_t ring_pages;
 	bool copies;			/* registers and stacks; else frame pointers */
 	uint64_t nr_taken, nr_lost;
 	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* one, made contiguous */
@@ -83,7 +89,7 @@ static int open_event(pid_t pid, int cpu, uint64_t period_ns, uint32_t stack_byt
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = RING_PAGES * page_bytes() / 2,
+		.wakeup_watermark = FEW_RING_PAGES * page_bytes() / 2,
 	};
 
 	return syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -101,7 +107,7 @@ static int own_ring__open(struct own_sampler *s, pid_t pid, int cpu, uint64_t pe
 		ring->fd = open_event(pid, cpu, period_ns, stack_bytes, false);
 	if (ring->fd < 0)
 		return errno == ENODEV ? 0 : -errno;	/* an offline CPU */
-	ring->page = mmap(NULL, (RING_PAGES + 1) * page_bytes(), PROT_READ | PROT_WRITE,
+	ring->page = mmap(NULL, (s->ring_pages + 1) * page_bytes(), PROT_READ | PROT_WRITE,
 			  MAP_SHARED, ring->fd, 0);
 	if (ring->page == MAP_FAILED) {
 		err = -errno;
@@ -110,6 +116,14 @@ static int own_ring__open(struct own_sampler *s, pid_t pid, int cpu, uint64_t pe
 	}
 	s->nr_rings++;
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring->fd, &ev) ? -errno : 0;
+}
+
+static void close_rings(struct own_sampler *s)
+{
+	for (; s->nr_rings; s->nr_rings--) {
+		munmap(s->rings[s->nr_rings - 1].page, (s->ring_pages + 1) * page_bytes());
+		close(s->rings[s->nr_rings - 1].fd);
+	}
 }
 
 int own_sampler__open(pid_t pid, uint64_t period_ns, uint32_t stack_bytes,
@@ -127,8 +141,16 @@ int own_sampler__open(pid_t pid, uint64_t period_ns, uint32_t stack_bytes,
 		err = -ENOMEM;
 	if (stack_bytes > MAX_STACK)
 		stack_bytes = MAX_STACK;
-	for (cpu = 0; cpu < nr_cpus && !err; cpu++)
+	s->ring_pages = RING_PAGES;
+	for (cpu = 0; cpu < nr_cpus && !err; cpu++) {
 		err = own_ring__open(s, pid, cpu, period_ns, stack_bytes);
+		if (err != -EPERM || s->ring_pages == FEW_RING_PAGES)
+			continue;
+		close_rings(s);
+		s->ring_pages /= 4;
+		err = 0;
+		cpu = -1;		/* once more, with less */
+	}
 	if (err) {
 		own_sampler__close(s);
 		return err;
@@ -141,10 +163,7 @@ void own_sampler__close(struct own_sampler *s)
 {
 	if (!s)
 		return;
-	while (s->nr_rings--) {
-		munmap(s->rings[s->nr_rings].page, (RING_PAGES + 1) * page_bytes());
-		close(s->rings[s->nr_rings].fd);
-	}
+	close_rings(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	free(s->rings);
@@ -232,7 +251,7 @@ static const struct perf_event_header *next(struct own_sampler *s, const struct 
 					    uint64_t tail)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
-	size_t size = RING_PAGES * page_bytes(), at = tail % size, room = size - at;
+	size_t size = s->ring_pages * page_bytes(), at = tail % size, room = size - at;
 	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
 
 	if (hdr->size <= room)
