@@ -32,6 +32,9 @@ pairs_table() {
 	pairs 0 "$tight lost=0.01"
 	pairs 0 "$tight lost=0.01 shape=exp"
 	pairs 0 "$tight shape=exp jitter=10"
+	# The way from a stack to its call varies as work does, and the way back hardly.
+	pairs 0 "shape=exp jitter=50 gap=10 work=0.2 lost=0.01"
+	pairs 0 "shape=exp jitter=200 work=0.2 dur_jitter=0.3 threads=8 cut=1"
 	pairs 1 "$tight $named lost=0.01 shape=exp"
 	pairs 1 "$tight $named lost=0.02 lost_calls=0.02 kernels=3"
 	pairs 1 "$tight $named cut=37 kernels=6"

@@ -183,6 +183,7 @@ static int compare_distances(const void *a, const void *b)
 struct way {
 	struct shift shift;
 	double far;			/* the 90th percentile of distances less the median, ns */
+	int32_t turns;			/* stacks that are followed by a launch */
 };
 
 /* Measures how far the stacks are from the launches that follow them, with @offset taken off. */
@@ -248,14 +249,23 @@ static uint32_t order__top(const struct order *o)
 	return top;
 }
 
+static bool way__is_work(const struct way *way, double least)
+{
+	return way->shift.jitter >= fmax(WORK_NS, WORK_RATIO * least) &&
+	       way->far >= WORK_TAIL * way->shift.jitter;
+}
+
 /*
  * Drops ways that no thread goes. Under a wrong shift the distance from a stack to its launch
  * varies as work does: much, and sometimes very much; and the distance from a launch to the next
- * stack hardly varies.
+ * stack hardly varies. But if such a way has a launch for more stacks than each of the other ways,
+ * which lack launches at the ends of most threads, the tool that takes stacks may have been slow at
+ * times, and nothing is dropped.
  * Return: how many ways are left.
  */
-static int drop_ways(struct way *ways, int nr)
+static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes)
 {
+	int32_t most_kept = 0, most_dropped = 0, *most;
 	double least = INFINITY;
 	int i, left = 0;
 
@@ -263,9 +273,14 @@ static int drop_ways(struct way *ways, int nr)
 		least = fmin(least, ways[i].shift.jitter);
 	if (least < CALL_NS)
 		return nr;
+	for (i = 0; i < nr; i++) {
+		most = way__is_work(&ways[i], least) ? &most_dropped : &most_kept;
+		*most = ways[i].turns > *most ? ways[i].turns : *most;
+	}
+	if (most_dropped > most_kept + (int32_t)nr_lanes / 2)
+		return nr;
 	for (i = 0; i < nr; i++)
-		if (ways[i].shift.jitter < fmax(WORK_NS, WORK_RATIO * least) ||
-		    ways[i].far < WORK_TAIL * ways[i].shift.jitter)
+		if (!way__is_work(&ways[i], least))
 			ways[left++] = ways[i];
 	return left;
 }
@@ -322,13 +337,14 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
 		i = step ? (b->first + b->last) / 2 : top;
-		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++]);
+		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr]);
+		ways[nr++].turns = b->turns;
 	}
 	if (err)
 		return err;
 	if (self)
 		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
-	nr = drop_ways(ways, nr);
+	nr = drop_ways(ways, nr, o->nr_lanes);
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n].shift;
 	/* Without known threads, a stack's other possible launches cannot be followed. */
