@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "base/life.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -89,7 +90,7 @@ EXPORT int raise(int sig)
 {
 	before_signal(sig);
 	return libc.raise ? libc.raise(sig) :
-		(int)syscall(SYS_tgkill, getpid(), gettid(), sig);
+		(int)syscall(SYS_tgkill, getpid(), libc__tid(), sig);
 }
 
 EXPORT void abort(void)
@@ -98,7 +99,7 @@ EXPORT void abort(void)
 	if (libc.abort)
 		libc.abort();
 	for (;;)
-		syscall(SYS_tgkill, getpid(), gettid(), SIGKILL);
+		syscall(SYS_tgkill, getpid(), libc__tid(), SIGKILL);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])

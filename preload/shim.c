@@ -12,6 +12,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,7 +111,7 @@ static bool wait_seconds(sem_t *sem, int seconds)
 
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += seconds;
-	while (sem_clockwait(sem, CLOCK_MONOTONIC, &deadline))
+	while (libc__wait_until(sem, &deadline))
 		if (errno != EINTR)
 			return false;
 	return true;
@@ -681,7 +683,9 @@ static bool is_single_threaded(void)
 	dlerror();
 	if (known)
 		return *known;
-	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
+	/* glibc has stat() as a function from 2.33 on. */
+	return !syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) &&
+	       tasks.st_nlink == 3;
 }
 
 /*
@@ -716,6 +720,7 @@ static void load(void)
 	ends__init();
 	if (!libc__is_glibc())
 		return;
+	libc__init();
 	make_thread_key();
 	choose_way();
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {

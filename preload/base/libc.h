@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libc.h - functions that only glibc has
+ * libc.h - functions that only glibc has, or only newer versions of it
  *
  * The environment may bring the shim into programs of another C library, such as musl, whose
  * dynamic loader ends a program if a library needs a function that is missing. So these symbols are
@@ -14,11 +14,13 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define WEAK __attribute__((weak))
 
 extern const char *gnu_get_libc_version(void) WEAK;
-extern __typeof__(sem_clockwait) sem_clockwait WEAK;
 extern __typeof__(dladdr1) dladdr1 WEAK;
 extern void *__libc_stack_end WEAK;
 
@@ -32,6 +34,18 @@ static inline bool libc__is_glibc(void)
 {
 	return gnu_get_libc_version != NULL;
 }
+
+/* gettid() is in glibc from 2.30 on. */
+static inline pid_t libc__tid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+/* Finds the functions that older versions of glibc lack; before the functions below. */
+void libc__init(void);
+
+/* Waits as sem_timedwait() does, until @deadline by CLOCK_MONOTONIC. */
+int libc__wait_until(sem_t *sem, const struct timespec *deadline);
 
 #undef WEAK
 

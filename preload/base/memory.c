@@ -49,7 +49,7 @@ bool memory__readable_span(uint64_t from, uint64_t to)
  */
 uint64_t memory__own_stack_end(uint64_t sp)
 {
-	uint64_t end = getpid() == gettid() ? (uintptr_t)__libc_stack_end :
+	uint64_t end = getpid() == libc__tid() ? (uintptr_t)__libc_stack_end :
 					      (uintptr_t)__builtin_thread_pointer();
 
 	if (end - sp >= STACK_MAX || !memory__readable_span(sp, end))

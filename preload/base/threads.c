@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/libc.h"
 #include "base/number.h"
 
 #define LOOK_PAUSE_NS	2000000
@@ -90,7 +91,7 @@ static int others__list(struct other **others)
 		return -errno;
 	while ((entry = readdir(dir))) {
 		name = entry->d_name;
-		if (!number__read(&name, &tid) || tid == (unsigned int)gettid())
+		if (!number__read(&name, &tid) || tid == (unsigned int)libc__tid())
 			continue;	/* "." and "..", or this thread */
 		if (nr == room) {
 			room = room ? 2 * room : 64;

@@ -816,7 +816,7 @@ void activity__wait(long timeout_ns)
 	ts.tv_nsec += timeout_ns;
 	ts.tv_sec += ts.tv_nsec / 1000000000;
 	ts.tv_nsec %= 1000000000;
-	while (sem_clockwait(&wakeup, CLOCK_MONOTONIC, &ts) && errno == EINTR)
+	while (libc__wait_until(&wakeup, &ts) && errno == EINTR)
 		;
 	while (!sem_trywait(&wakeup))	/* one drain takes all buffers */
 		;

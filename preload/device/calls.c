@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "wire/wire.h"
 
 #define MAX_CALLS	1024		/* in one record */
@@ -91,7 +92,7 @@ disable:
 
 void calls__leave_me_out(void)
 {
-	atomic_store(&own_tid, gettid());
+	atomic_store(&own_tid, libc__tid());
 }
 
 static void name_call(const struct cupti *c, bool runtime, uint32_t cbid)

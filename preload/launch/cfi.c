@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "launch/cfi.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "dwarf_expr.h"
-
-/*
- * From glibc 2.35 on. A shim that was built with a newer header runs with an older library, and the
- * reverse.
- */
-#if !__GLIBC_PREREQ(2, 35)
-struct dl_find_object {
-	unsigned long long dlfo_flags;
-	void *dlfo_map_start, *dlfo_map_end;
-	void *dlfo_link_map;
-	void *dlfo_eh_frame;
-	unsigned long long reserved[7];
-};
-#endif
-
-extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
+#include "launch/objects.h"
 
 #define DW_EH_PE_omit		0xff
 #define DW_EH_PE_indirect	0x80
@@ -57,14 +41,6 @@ struct fde {			/* one FDE with its CIE */
 	uint64_t return_reg;
 	bool has_augmentation, signal;
 };
-
-bool cfi__available(void)
-{
-	struct dl_find_object found;
-
-	return _dl_find_object && !_dl_find_object((void *)cfi__available, &found) &&
-	       found.dlfo_eh_frame;
-}
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -270,16 +246,16 @@ static int read_cie(struct bytes b, struct fde *e, uint8_t *enc)
 static int find_entry(uint64_t pc, struct fde *e)
 {
 	const uint8_t *start, *end, *fde;
-	struct dl_find_object found;
+	struct object object;
 	uint64_t at, id, size;
 	struct bytes b;
 	uint8_t enc;
 
-	if (_dl_find_object((void *)pc, &found) || !found.dlfo_eh_frame)
+	if (!objects__find(pc, &object))
 		return -ENOENT;
-	start = found.dlfo_map_start;
-	end = found.dlfo_map_end;
-	fde = search_table(found.dlfo_eh_frame, end, pc);
+	start = (const uint8_t *)object.start;
+	end = (const uint8_t *)object.end;
+	fde = search_table((const uint8_t *)object.eh_frame_hdr, end, pc);
 	if (!fde)
 		return -ENOENT;
 	b = entry_bytes(fde, start, end);

@@ -47,9 +47,6 @@ struct cfi_row {
 	struct cfi_rule regs[CFI_NR_REGS];
 };
 
-/* Whether cfi__find() works in this process at all. */
-bool cfi__available(void);
-
 /**
  * cfi__find - find how to unwind from an address
  * @pc: the address of an instruction, or of any byte of the call that a return address follows

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/environment.h"
+#include "base/libc.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
@@ -121,7 +122,7 @@ static void paths__read_clock(struct paths *p)
 void paths__start(struct paths *p, struct xpu_slot *slot)
 {
 	p->log.size = XPU_LOG_BYTES;
-	p->log.tid = gettid();
+	p->log.tid = libc__tid();
 	p->log.id = atomic_fetch_add(&last_log_id, 1) + 1;
 	p->end = XPU_LOG_ENTRIES;
 	p->arena.max = PATHS_MAX;

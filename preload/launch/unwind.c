@@ -9,6 +9,7 @@
 
 #include "launch/cfi.h"
 #include "launch/generation.h"
+#include "launch/objects.h"
 #include "base/hot.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -127,9 +128,9 @@ enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
 
 static const char *unavailable(void)
 {
-	if (!cfi__available())
-		return "it needs glibc 2.35 or later";
-	return generation__find() ? NULL : "this C library is unknown";
+	if (!generation__find())
+		return "this C library is unknown";
+	return objects__init() ? NULL : "the shim's own unwind table cannot be found";
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * old_glibc.h - the versions of the C library's functions that glibc 2.28 has
+ *
+ * Every file of the shim includes it, by an option of the compiler: a shim that was built with a
+ * newer library then loads into a process with an older one. glibc 2.32 to 2.34 gave these functions
+ * a new version when it moved them into libc.so.6 from the libraries that preload/imports.txt names;
+ * the functions are the same. What they have no old version of is in libc.h.
+ */
+#ifndef XPU_PRELOAD_OLD_GLIBC_H
+#define XPU_PRELOAD_OLD_GLIBC_H
+
+#if defined(__x86_64__) && !defined(__ASSEMBLER__)
+#define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_" #version)
+
+XPU_OLD(dladdr, 2.2.5);
+XPU_OLD(dladdr1, 2.3.3);
+XPU_OLD(dlclose, 2.2.5);
+XPU_OLD(dlerror, 2.2.5);
+XPU_OLD(dlinfo, 2.3.3);
+XPU_OLD(dlopen, 2.2.5);
+XPU_OLD(dlsym, 2.2.5);
+XPU_OLD(pthread_create, 2.2.5);
+XPU_OLD(pthread_join, 2.2.5);
+XPU_OLD(pthread_key_create, 2.2.5);
+XPU_OLD(pthread_once, 2.2.5);
+XPU_OLD(pthread_setname_np, 2.12);
+XPU_OLD(pthread_setspecific, 2.2.5);
+XPU_OLD(pthread_sigmask, 2.2.5);
+XPU_OLD(sem_init, 2.2.5);
+XPU_OLD(sem_post, 2.2.5);
+XPU_OLD(sem_timedwait, 2.2.5);
+XPU_OLD(sem_trywait, 2.2.5);
+
+#undef XPU_OLD
+#endif
+
+#endif /* XPU_PRELOAD_OLD_GLIBC_H */

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "launch/objects.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "launch/generation.h"
+
+/*
+ * From glibc 2.35 on. A shim that was built with a newer header runs with an older library, and the
+ * reverse.
+ */
+#if !__GLIBC_PREREQ(2, 35)
+struct dl_find_object {
+	unsigned long long dlfo_flags;
+	void *dlfo_map_start, *dlfo_map_end;
+	void *dlfo_link_map;
+	void *dlfo_eh_frame;
+	unsigned long long reserved[7];
+};
+#endif
+
+/* NULL: the table is used. A reference by name would need a version of the library that has it. */
+static int (*dl_find)(void *pc, struct dl_find_object *result);
+
+static const struct r_debug *loader;	/* what the loader tells debuggers; NULL: not known */
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define MAX_SEGMENTS	4096
+
+/* Executable memory of an object. Readers may meet a change, so all members are atomic. */
+struct segment {
+	_Atomic uint64_t lo, hi;
+	_Atomic uint64_t start, end, eh_frame_hdr;	/* as in struct object */
+};
+
+static struct {
+	/* Odd: a thread is changing the table. A reader that sees it change does not use it. */
+	atomic_uint version;
+	_Atomic uint64_t generation;		/* that the table is of; 0: none */
+	atomic_uint nr;
+	struct segment segments[MAX_SEGMENTS];	/* by lo */
+} table;
+
+static inline uint64_t get(const _Atomic uint64_t *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static inline void put(_Atomic uint64_t *v, uint64_t to)
+{
+	atomic_store_explicit(v, to, memory_order_relaxed);
+}
+
+static void segment__copy(struct segment *to, const struct segment *from)
+{
+	put(&to->lo, get(&from->lo));
+	put(&to->hi, get(&from->hi));
+	put(&to->start, get(&from->start));
+	put(&to->end, get(&from->end));
+	put(&to->eh_frame_hdr, get(&from->eh_frame_hdr));
+}
+
+/* Return: whether the object has unwind information; then *@o is the object. */
+static bool describe(const struct dl_phdr_info *info, struct object *o)
+{
+	const ElfW(Phdr) *p, *last = info->dlpi_phdr + info->dlpi_phnum;
+
+	*o = (struct object){ .start = UINT64_MAX };
+	for (p = info->dlpi_phdr; p < last; p++) {
+		uint64_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD) {
+			o->start = at < o->start ? at : o->start;
+			o->end = at + p->p_memsz > o->end ? at + p->p_memsz : o->end;
+		} else if (p->p_type == PT_GNU_EH_FRAME) {
+			o->eh_frame_hdr = at;
+		}
+	}
+	return o->eh_frame_hdr >= o->start && o->eh_frame_hdr < o->end;
+}
+
+static bool is_code(const ElfW(Phdr) *p)
+{
+	return p->p_type == PT_LOAD && p->p_flags & PF_X && p->p_memsz;
+}
+
+/* Adds the object's code. Called with the loader's lock held. Return: not 0 if the table is full. */
+static int add_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	unsigned int *nr = data, i;
+	struct segment *s;
+	struct object o;
+	uint64_t lo;
+
+	(void)size;
+	/* Here no object is loaded or unloaded, so the generation is that of all objects. */
+	put(&table.generation, generation());
+	if (!describe(info, &o))
+		return 0;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		if (!is_code(&info->dlpi_phdr[i]))
+			continue;
+		if (*nr == MAX_SEGMENTS)
+			return 1;
+		s = &table.segments[(*nr)++];
+		lo = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		put(&s->lo, lo);
+		put(&s->hi, lo + info->dlpi_phdr[i].p_memsz);
+		put(&s->start, o.start);
+		put(&s->end, o.end);
+		put(&s->eh_frame_hdr, o.eh_frame_hdr);
+	}
+	return 0;
+}
+
+/* Shell's sort; qsort() may allocate. */
+static void sort_segments(unsigned int nr)
+{
+	struct segment *v = table.segments, s;
+	unsigned int gap, i, j;
+
+	for (gap = 1; gap < nr / 3; gap = 3 * gap + 1)
+		;
+	for (; gap; gap /= 3)
+		for (i = gap; i < nr; i++) {
+			segment__copy(&s, &v[i]);
+			for (j = i; j >= gap && get(&v[j - gap].lo) > get(&s.lo); j -= gap)
+				segment__copy(&v[j], &v[j - gap]);
+			segment__copy(&v[j], &s);
+		}
+}
+
+/* Makes the table anew, unless another thread, or what a signal interrupted here, is doing that. */
+static void renew_table(void)
+{
+	unsigned int version = atomic_load(&table.version), nr = 0;
+
+	if (version % 2 || !atomic_compare_exchange_strong(&table.version, &version, version + 1))
+		return;
+	atomic_thread_fence(memory_order_release);
+	if (dl_iterate_phdr(add_object, &nr))
+		put(&table.generation, 0);		/* see find_alone() */
+	sort_segments(nr);
+	atomic_store_explicit(&table.nr, nr, memory_order_relaxed);
+	atomic_store_explicit(&table.version, version + 2, memory_order_release);
+}
+
+enum answer { FOUND, NOT_FOUND, NO_TABLE };
+
+static enum answer find_in_table(uint64_t pc, struct object *o)
+{
+	unsigned int version = atomic_load_explicit(&table.version, memory_order_acquire);
+	unsigned int lo = 0, nr, half;
+	const struct segment *s;
+	uint64_t now = generation();
+	bool found;
+
+	if (version % 2 || get(&table.generation) != now)
+		return NO_TABLE;
+	nr = atomic_load_explicit(&table.nr, memory_order_relaxed);
+	while (nr > 1) {
+		half = nr / 2;
+		if (get(&table.segments[lo + half].lo) <= pc) {
+			lo += half;
+			nr -= half;
+		} else {
+			nr = half;
+		}
+	}
+	s = &table.segments[lo];
+	found = nr && pc >= get(&s->lo) && pc < get(&s->hi);
+	*o = (struct object){ get(&s->start), get(&s->end), get(&s->eh_frame_hdr) };
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&table.version, memory_order_relaxed) != version)
+		return NO_TABLE;
+	return found ? FOUND : NOT_FOUND;
+}
+
+struct search {
+	uint64_t pc;
+	struct object *o;
+};
+
+static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+	unsigned int i;
+
+	(void)size;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (is_code(p) && search->pc - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return describe(info, search->o) ? 1 : -1;
+	}
+	return 0;
+}
+
+/* For a table that is too small, or that another thread is changing. */
+static bool find_alone(uint64_t pc, struct object *o)
+{
+	struct search search = { pc, o };
+
+	return dl_iterate_phdr(compare_object, &search) == 1;
+}
+
+static bool find_without_library(uint64_t pc, struct object *o)
+{
+	enum answer answer = find_in_table(pc, o);
+
+	if (answer == NO_TABLE) {
+		renew_table();
+		answer = find_in_table(pc, o);
+	}
+	if (answer == NO_TABLE ? !find_alone(pc, o) : answer == NOT_FOUND)
+		return false;
+	/*
+	 * The loader unmaps an object before it counts that. An address on a stack that is no
+	 * return address may be in an object that another thread is unloading.
+	 */
+	if (loader && *(const volatile int *)&loader->r_state == RT_CONSISTENT)
+		return true;
+	return memory__readable(o->eh_frame_hdr);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+bool objects__find(uint64_t pc, struct object *o)
+{
+	struct dl_find_object found;
+
+	if (!dl_find)
+		return find_without_library(pc, o);
+	if (dl_find((void *)pc, &found) || !found.dlfo_eh_frame)
+		return false;
+	o->start = (uintptr_t)found.dlfo_map_start;
+	o->end = (uintptr_t)found.dlfo_map_end;
+	o->eh_frame_hdr = (uintptr_t)found.dlfo_eh_frame;
+	return true;
+}
+
+bool objects__init(void)
+{
+	struct object o;
+
+	loader = dlsym(RTLD_DEFAULT, "_r_debug");
+	*(void **)&dl_find = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	dlerror();			/* hide the error from the application */
+	if (dl_find && objects__find((uintptr_t)objects__init, &o))
+		return true;
+	dl_find = NULL;
+	return objects__find((uintptr_t)objects__init, &o);
+}
