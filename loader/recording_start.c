@@ -208,11 +208,12 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 			  "launches come through shared memory", why);
 		return start_shared(r);
 	}
-	msg__error("%s", why);
 	if (opts->transport == TRANSPORT_AUTO)
-		msg__info("without BPF a COMMAND can be recorded, but %s",
-			  opts->mode == PROBES_RUN ? "without --off-cpu" :
-			  "no running program can be attached to");
+		msg__error("%s; without BPF a COMMAND can be recorded, but %s", why,
+			   opts->mode == PROBES_RUN ? "without --off-cpu" :
+			   "no running program can be attached to");
+	else
+		msg__error("%s", why);
 	return STATUS_FAILED;
 }
 

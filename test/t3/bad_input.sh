@@ -49,7 +49,7 @@ for size in 12 64KB -64K 17179869185G; do
 	xpuload -m $size true 2>log
 	is "$? $(cat log)" "125 xpuload: -m $size: expected a size of 64K to 2G" "-m $size: refused"
 done
-for args in "-F 0" "-F -1" "-F 99999999999999999999" "-p 4294967297" "-p x" "--max-stack 1001" \
+for args in "-F 0" "-F -1" "-F 99999999999999999999" "--max-stack 1001" \
 	"--off-cpu-min 0"; do
 	# shellcheck disable=SC2086 # an option and its argument
 	xpuload $args true 2>log
