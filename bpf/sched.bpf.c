@@ -312,7 +312,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
-	/* Until it is among those that went out it goes out again. */
+	/* The stack is sent again until it is among those that were sent. */
 	if (send_stack(task, r, bytes, copy, user_bytes))
 		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
 	else
@@ -345,7 +345,7 @@ static __always_inline void add_off(struct xpu_thread_state *t, __u32 kind, __u6
 			return;
 		}
 	}
-	/* One thread is switched in by one CPU at a time. */
+	/* A thread is switched in by one CPU at a time. */
 	sum->nr++;
 	sum->sum_ns += ns;
 	sum->last_ns = start_ns;
@@ -391,7 +391,7 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u64 exec_ns, __u64 now_ns)
 {
-	/* That it began to run may have been missed, which is rare. */
+	/* The switch to it may have been missed, which is rare. */
 	if (t->state != XPU_THREAD_RUNNING)
 		begin_running(t, xpu_thread__unseen_begin(t, exec_ns, now_ns));
 	t->exec_ns = exec_ns;

@@ -45,11 +45,11 @@ struct python_walk {
 	__u32 *nr;
 	struct xpu_python_frame *out;
 	__u64 *hash;			/* of the frames; or NULL */
-	void *window;			/* a copy of WINDOW_BYTES of memory ... */
-	__u64 start;			/* ... from here on */
+	void *window;			/* a copy of WINDOW_BYTES of memory */
+	__u64 start;			/* the address of that memory */
 	__u32 window_bytes;
-	__u32 frame_bytes;		/* to be read of a frame ... */
-	__u32 code_from, code_bytes;	/* ... and of a code object */
+	__u32 frame_bytes;		/* bytes to read of a frame */
+	__u32 code_from, code_bytes;	/* the part of a code object to read */
 	__u64 self;			/* pthread_self() */
 	__u64 tstate, frame, cframe;
 };
@@ -219,7 +219,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 		return;
 	w.window = out + XPU_MAX_PYTHON;
 	set_blocks(&w);
-	/* By the thread's own address. */
+	/* Finds the thread by its own address. */
 	w.self = BPF_CORE_READ(task, thread.fsbase);
 	w.tstate = *tstate;
 	if (!w.tstate || read64(w.tstate + w.py->ts_thread_id) != w.self) {

@@ -96,8 +96,8 @@ struct {
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
 	__u8 record[sizeof(struct xpu_ring_launch) + FRAMES_BYTES] __attribute__((aligned(8)));
-	__u64 log;			/* the task's struct xpu_log, if it has one ... */
-	__u32 proc_id;			/* ... in this image */
+	__u64 log;			/* the task's struct xpu_log, if it has one */
+	__u32 proc_id;			/* the process image that has this log */
 	__u32 reserved;
 };
 
@@ -262,7 +262,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	r->pid = proc.pid;
 	r->parent_proc_id = parent_id;
 	r->reserved = 0;
-	/* Of running processes it is the shim's thread, as a rule, that calls first. */
+	/* In processes that run already, the shim's thread usually calls first. */
 	leader = BPF_CORE_READ(task, group_leader);
 	bpf_core_read_str(r->comm, sizeof(r->comm), &leader->comm);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);

@@ -194,7 +194,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 		for (at = text; *at; at = *end ? end + 1 : end) {
 			end = strchrnul(at, '\n');
 			len = end - at;
-			/* The first line goes behind the option, if there is room for both. */
+			/* The first line goes on the option's line, if both fit. */
 			if (used && used >= c->column && used + 2 + len > c->columns) {
 				putchar('\n');
 				used = 0;

@@ -132,7 +132,7 @@ JSON_OUT_INLINE void json_out__close(struct json_out *j, char bracket)
 	j->comma = true;
 }
 
-/* The next key or value begins a line, behind @nr_blanks. */
+/* Begins a line with the next key or value, after @nr_blanks blanks. */
 JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 {
 	char *p = json_out__room(j, nr_blanks + 2);
@@ -220,7 +220,7 @@ JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
 
 /* ---- members: a key and its value at once ----------------------------------------------------- */
 
-/* Return: where the value's @len bytes go, behind the key. */
+/* Return: the place for the value's @len bytes, after the key. */
 JSON_OUT_INLINE char *json_out__member(struct json_out *j, const char *key, size_t len)
 {
 	size_t key_len = strlen(key);

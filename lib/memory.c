@@ -167,7 +167,7 @@ uint64_t memory__free(const char *root)
 #define LIMITS	1
 #endif
 
-/* It holds for what the process writes to: memory, not the files that it maps to read them. */
+/* The limit counts memory that the process writes to, not files that it maps to read. */
 static void set_limit(uint64_t bytes)
 {
 	struct rlimit limit;

@@ -28,8 +28,8 @@ struct memory_limit {
 uint64_t memory__free(const char *root);
 
 /*
- * Sets a limit, that of @bytes or, if it is 0, of half of what is free.
- * Sanitizers reserve more memory than any machine has: with them there is no limit.
+ * Sets the limit: @bytes or, if that is 0, half of the free memory. Sanitizers reserve more memory
+ * than any machine has, so with them there is no limit.
  */
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 

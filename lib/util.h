@@ -52,7 +52,7 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
-/* Gives back the memory behind the last element. */
+/* Frees the memory after the last element. */
 #define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 

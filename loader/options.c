@@ -26,7 +26,7 @@
 #define MAX_RING_BYTES	(2ull << 30)
 #define DEFAULT_RING_BYTES (64ull << 20)
 #define MIN_STACK_BYTES	1024
-#define BLIND_STACK_BYTES 32768		/* of a sample, if nobody knows where its stack ends */
+#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack, if its end is unknown */
 #define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
@@ -92,7 +92,7 @@ static void list_suffixes(char *buf, size_t size)
 
 /* ---- arguments of options: what is wrong is said here ---------------------------------------- */
 
-/* Says that @arg is none of the option's names, or no such number. */
+/* Prints that @arg is none of the option's names, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);

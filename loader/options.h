@@ -41,7 +41,8 @@ struct options {
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
 	uint32_t stack_bytes;		/* that a sample copies, at most; 0: fp */
-	uint32_t blind_stack_bytes;	/* ... where nobody knows where the stack ends */
+	uint32_t blind_stack_bytes;	/* bytes of a sample's stack, if the stack's end is
+					 * unknown */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	bool nvtx;			/* its ranges */

@@ -18,7 +18,7 @@ void complain(const char *fmt, ...)
 	len = vasprintf(&line, fmt, args);
 	va_end(args);
 	fputs("xpumerge: ", stderr);
-	/* File names and texts from recordings may hold anything. */
+	/* File names and texts from recordings may contain any bytes. */
 	escape__print(stderr, len < 0 ? "out of memory" : line, ESCAPE_TEXT);
 	fputc('\n', stderr);
 	if (len >= 0)
@@ -27,7 +27,8 @@ void complain(const char *fmt, ...)
 
 int complain_error(struct memory_limit *memory, const char *file, int err)
 {
-	const char *why = memory_limit__why(memory, err);	/* there is memory for the line, then */
+	const char *why = memory_limit__why(memory, err);	/* from here on there is memory
+								 * for the line */
 
 	if (err)
 		complain("%s: %s", file, why);

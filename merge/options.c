@@ -37,7 +37,7 @@ static const char footer[] =
 "missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
 "or output that could not be written. What a cut or damaged recording has is written.\n";
 
-/* perf report's and nsys stats's. */
+/* Habits of users of perf report and nsys stats. */
 static const struct cmdline_habit habits[] = {
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
@@ -89,18 +89,18 @@ static void list_suffixes(char *buf, size_t size)
 
 /* ---- one option ----------------------------------------------------------------------------- */
 
-/* When an option means something. */
+/* The commands for which an option has a meaning. */
 enum use {
 	USE_ANY,
-	USE_ALWAYS,			/* with dump, too */
-	USE_MERGE,			/* not with diff */
+	USE_ALWAYS,			/* all commands, dump included */
+	USE_MERGE,			/* a merge, but not diff */
 	USE_DIFF,
 	USE_IMPORT,
 	USE_GPU,
 	USE_NSYS,
 };
 
-/* Says that @arg is none of the option's names, or no such number. */
+/* Prints that @arg is none of the option's names, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
@@ -221,7 +221,7 @@ static int set_max_memory(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* All arguments up to the next option. */
+/* Takes all arguments up to the next option. */
 static int set_prefixes(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -239,7 +239,7 @@ static int set_prefixes(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes the first file, and more of them: a file of each rank. */
+/* Takes the first file, and further files: one for each rank. */
 static int take_gpu(struct import_opts *im, const char *file, size_t max)
 {
 	if (!im->gpu) {
@@ -438,7 +438,7 @@ bool options__has_by(const struct options *o, enum by by)
 
 /* ---- what goes with what -------------------------------------------------------------------- */
 
-/* Return: why an option has nothing to do, or NULL. */
+/* Return: why an option has no effect, or NULL. */
 static const char *option__refuses(const struct cmdline_option *option, const struct options *o)
 {
 	const struct import_opts *im = &o->importer.opts;
@@ -463,7 +463,7 @@ static const char *option__refuses(const struct cmdline_option *option, const st
 	return NULL;
 }
 
-/* Nothing that was asked for is passed over in silence. */
+/* Refuses options that would have no effect. */
 static int options__check_given(const struct options *o)
 {
 	const char *why;
@@ -518,7 +518,7 @@ static bool is_trace_name(const char *name)
 	return has_suffix(name, ".json") || has_suffix(name, ".json.gz");
 }
 
-/* Takes the files of --gpu rank*.json, of which the shell makes inputs. */
+/* Takes the files of --gpu rank*.json, which the shell has expanded: they look like inputs. */
 static int options__more_gpu(struct options *o)
 {
 	size_t i, nr = 0;
@@ -538,8 +538,8 @@ static int options__more_gpu(struct options *o)
 }
 
 /*
- * The files that the programs from which these formats come write, and their scripts read unless told
- * otherwise: with -c alone, or where there is no recording.
+ * Finds the files that other tools of these formats write, and that their scripts read by default:
+ * with -c alone, or where there is no recording.
  */
 static void options__find_results(struct options *o)
 {
@@ -587,7 +587,7 @@ static int options__complete_import(struct options *o)
 			 o->inputs[0]);
 		return -EINVAL;
 	}
-	/* Of several inputs, the import is the last. */
+	/* Among several inputs, the import is the last one. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;
@@ -596,7 +596,9 @@ static int options__complete_import(struct options *o)
 	return 0;
 }
 
-/* By the suffix of what is written, unless it was given: tables are of one format. */
+/*
+ * Picks the format by the suffix of the output, unless it was given. Tables have one format only.
+ */
 static int options__pick_format(struct options *o)
 {
 	if (o->output && !strcmp(o->output, "-"))
@@ -617,7 +619,7 @@ static int options__pick_format(struct options *o)
 /* The command "dump" takes one recording and writes text. */
 static int options__complete_dump(struct options *o)
 {
-	/* As private as the recording. */
+	/* Makes the output as private as the recording. */
 	o->format = format__find("data");
 	if (options__check_given(o))
 		return -EINVAL;
@@ -680,7 +682,7 @@ static int options__complete(struct options *o)
 		complain("--by pid and tid are not for diff: those of two recordings differ");
 		return -EINVAL;
 	}
-	/* Programs read all of it. */
+	/* Tables for programs have all rows. */
 	if (o->write.table_format && !options__given(o, "limit"))
 		o->write.max_rows = 0;
 	if (format->binary && !o->output && isatty(STDOUT_FILENO)) {
@@ -699,7 +701,7 @@ int options__parse(struct options *o, int argc, char **argv)
 	*o = (struct options){
 		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
 	};
-	/* No more of them than arguments, or the default. */
+	/* At most as many as arguments, or one default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	if (!o->inputs) {
 		complain("out of memory");

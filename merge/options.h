@@ -35,12 +35,13 @@ struct options {
 	struct importer importer;
 	uint64_t max_memory;		/* bytes; 0: half of what is free */
 	struct memory_limit memory;	/* main() sets it */
-	uint64_t given;			/* options, by their place in the list of all */
+	uint64_t given;			/* the options that were given, as bits by place in the
+					 * table */
 };
 
 /*
- * Return: 0, 1 if everything was said already, or -errno with all said. options__free() is due in
- * any case.
+ * Return: 0; 1 if nothing is left to do; or -errno after a message. The caller calls
+ * options__free() in any case.
  */
 int options__parse(struct options *o, int argc, char **argv);
 void options__free(struct options *o);

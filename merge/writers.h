@@ -10,7 +10,7 @@
 #include "join/session.h"
 
 /*
- * Return: 0, or -errno after a message; then no file was made or changed.
+ * Writes the output. Return: 0, or -errno after a message; then no file was made or changed.
  * @events: of struct format.listen(), or NULL
  */
 int writers__write(struct options *o, const struct session *s, void *events,

@@ -28,13 +28,13 @@ enum {
 	EXIT_BAD	= 2,		/* usage, input or output */
 };
 
-#define MAX_OWN_MESSAGES	32	/* are shown of one process */
-#define MAX_MESSAGES		64	/* and of all */
+#define MAX_OWN_MESSAGES	32	/* messages that are shown of one process */
+#define MAX_MESSAGES		64	/* messages that are shown of all processes */
 
 struct progress {
 	struct timespec start;
 	bool tty;
-	unsigned int percent;		/* shown last, 0: nothing yet */
+	unsigned int percent;		/* percentage shown last, 0: none yet */
 };
 
 /* ---- signals and progress ------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static int dump(struct options *o, const struct reader *r)
 	return result.cut ? EXIT_LOSS : EXIT_OK;
 }
 
-/* Opens the first @nr inputs. Return: 0 or -errno, with all or none of them open. */
+/* Opens the first @nr inputs. Return: 0 or -errno; then none is open. */
 static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 {
 	struct stat *stats = calloc(nr + 1, sizeof(*stats));
@@ -310,7 +310,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 			warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))
 			continue;
-		/* Compared with itself nothing differs, and that may be asked. */
+		/* A comparison of a recording with itself is allowed. */
 		for (k = 0; k < i && !err && !o->diff; k++) {
 			if (stats[k].st_dev != stats[i].st_dev ||
 			    stats[k].st_ino != stats[i].st_ino)
@@ -326,7 +326,10 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 	return err;
 }
 
-/* Opens what is imported, the last input. @beside: the first recording, or NULL. Says all messages. */
+/*
+ * Opens the import, which is the last input, and prints all messages. @beside: the first recording,
+ * or NULL
+ */
 static int open_import(struct options *o, struct reader *reader, const struct reader *beside)
 {
 	struct importer *importer = &o->importer;

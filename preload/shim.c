@@ -51,9 +51,10 @@
 
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
-#define RETRY_NS	1000000000ll	/* between attempts to subscribe while somebody else is */
+#define RETRY_NS	1000000000ll	/* between attempts to subscribe while another subscriber
+					 * is there */
 #define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
-/* For the shim's thread, while no buffer comes back and none is packed: */
+/* Limits of the shim's thread, while no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
@@ -217,6 +218,17 @@ static bool calls_are_wanted(void)
 	return told;
 }
 
+/*
+ * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
+ * thread that was about to call back, and has lost its CPU there, would use the freed memory (seen
+ * with 13.0: it jumped to an address that was none). activity__stop() waits for such threads.
+ */
+static void disable_callbacks(void)
+{
+	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE);
+}
+
 static enum state fail(const char *text)
 {
 	activity__message(XPU_MESSAGE_ERROR, text);
@@ -285,7 +297,10 @@ static enum state take_cupti(struct cupti *c)
 	return AWAKE;
 }
 
-/* Makes CUPTI tell of device work and launches. Return: as take_cupti(), and CUPTI is given back. */
+/*
+ * Makes CUPTI report device work and launches. Return: as take_cupti(); on failure CUPTI is given
+ * back.
+ */
 static enum state start_cupti(struct cupti *c)
 {
 	char text[sizeof(shim.cupti.path) + 512];
@@ -303,6 +318,7 @@ static enum state start_cupti(struct cupti *c)
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
+		disable_callbacks();
 		activity__stop();
 		c->unsubscribe(shim.subscriber);
 		return fail(text);
@@ -351,6 +367,7 @@ static void doze(void)
 {
 	launch__enable(false);
 	ranges__set_mode(RANGES_OFF);
+	disable_callbacks();
 	activity__stop();
 	activity__drain(true);
 	shim.cupti.unsubscribe(shim.subscriber);
@@ -387,7 +404,7 @@ static void follow_listeners(void)
 	switch (shim.state) {
 	case DORMANT:
 		if (!heard) {
-			shim.told_busy = false;	/* the next listener shall hear of it, too */
+			shim.told_busy = false;	/* the next listener must be told, too */
 			break;
 		}
 		if (yield__is_taken()) {
@@ -412,7 +429,7 @@ static void follow_listeners(void)
 		break;
 	case FAILED:
 		if (!heard)
-			shim.state = DORMANT;	/* the next listener shall hear of it, too */
+			shim.state = DORMANT;	/* the next listener must be told, too */
 		break;
 	case OFF:
 		break;

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deb.sh: the Debian package, in a fresh minimal Debian that nothing else was installed in: install,
-# use, upgrade, remove, purge. make check-deb runs it, as root; it needs debootstrap, lintian and the network.
+# deb.sh: installs, uses, upgrades, removes and purges the Debian package in a fresh minimal Debian
+# that has no other packages. make check-deb runs it, as root; it needs debootstrap, lintian and the
+# network.
 #
-# BASE= says where such a Debian is (debootstrap --variant=minbase), else build/deb/base is made.
+# BASE= names the directory of such a Debian (debootstrap --variant=minbase); without it
+# build/deb/base is made.
 . "$XPU_SRC/test/lib/tap.sh"
 suite=${SUITE:-bookworm}
 
@@ -29,13 +31,13 @@ if [ "${1:-}" != inside ]; then
 	lintian --allow-root --fail-on error "$deb" >"$root/build/lintian.log" 2>&1
 	echo $? >"$root/build/lintian.status"
 
-	# The next version: the same files, another number.
+	# The next version has the same files and another number.
 	next=$root/build/next
 	dpkg-deb -R "$deb" "$next"
 	sed -i 's/^Version: .*/&+next/' "$next/DEBIAN/control"
 	dpkg-deb --root-owner-group -b "$next" "$root/build/second.deb" >/dev/null
 	rm -rf "$next"
-	# A minimal tree lacks make, which an administrator's machine has.
+	# The minimal tree lacks make, which most machines have.
 	printf '#!/bin/sh\nexit 0\n' >"$root/usr/bin/make"
 	chmod 755 "$root/usr/bin/make"
 	ROOT=$root sh "$XPU_SRC/test/debian.sh" "$suite" env XPU_SRC=/src XPU_BUILD=/build/none \
@@ -47,10 +49,10 @@ fi
 
 # ---- inside
 
-# The installed ones, not the build's.
+# Uses the installed programs, not the build's.
 unset -f xpuload xpumerge
 
-ours() {		# what there is of the package, but for what dpkg and apt keep of their own work
+ours() {		# lists all files of the package, except the state that dpkg and apt keep
 	find / -xdev \( -path /proc -o -path /sys -o -path /src -o -path /build -o -path /var/log \
 		-o -path /tmp -o -path /var/cache \) -prune -o -name '*xpu*' -print
 }
@@ -88,7 +90,7 @@ is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader 
 [ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
 ok $? "what it is and who owns it"
 
-# The group: nobody records without sudo until an administrator makes it.
+# The group: an administrator must make it before anyone can record without sudo.
 is "$(stat -c '%a %G' /usr/bin/xpuload)$(getcap /usr/bin/xpuload)" "755 root" "no capabilities"
 groupadd --system xpuload
 dpkg-reconfigure -f noninteractive xpuload >/build/reconfigure.log 2>&1

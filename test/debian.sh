@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# debian.sh SUITE [COMMAND...]		as in: debian.sh trixie; or debian.sh bookworm make check T=test/t3/odd.sh
+# debian.sh SUITE [COMMAND...]: for example debian.sh trixie; or debian.sh bookworm make check
+# T=test/t3/odd.sh
 #
-# Runs COMMAND, else make check, on this kernel in a fresh minimal Debian, as root. ROOT= says where that
-# Debian is made or, made before, is used again (build/debian-SUITE without it), MIRROR= where it
-# comes from. The source tree is /src in there and cannot be written to; O is /build.
+# Runs COMMAND, by default make check, on this kernel in a fresh minimal Debian, as root. ROOT=
+# names the directory where that Debian is made, or was made before (default build/debian-SUITE);
+# MIRROR= is its source. Inside, the source tree is /src and read-only, and O is /build.
 #
-# A mount namespace of its own holds all mounts, so that none is left behind.
+# All mounts are in a mount namespace of their own, so that none is left behind.
 set -e
 
 fail() {
@@ -32,7 +33,7 @@ if [ -z "$XPU_IN_NAMESPACE" ]; then
 		unshare --mount sh "$0" "$suite" "$@"
 fi
 
-# The root is a mount point, since tests make namespaces of their own in there.
+# The root must be a mount point, because tests make namespaces in it.
 mount --bind "$root" "$root"
 cd "$root"
 for dir in proc sys dev; do
@@ -43,7 +44,7 @@ mount --bind "$src" src
 mount -o remount,bind,ro src
 to=opt/cuda/include
 for dir in $CUDA; do
-	[ "${dir#/}" != "$dir" ] || continue	# -isystem
+	[ "${dir#/}" != "$dir" ] || continue	# removes -isystem
 	mount --bind "$dir" $to
 	to=opt/cuda/extras/CUPTI/include
 done

@@ -48,13 +48,14 @@ struct recorder_stats {
 	uint64_t nr_ranges_missing;	/* events logged, as the shims say, but not received */
 	uint64_t nr_ranges_dropped;	/* events that the shims say they dropped */
 	uint64_t nr_errors;		/* processes that could not be recorded */
-	uint64_t nr_no_memory;		/* launches dropped for want of memory here ... */
-	uint64_t nr_samples_no_memory;	/* ... and samples */
+	uint64_t nr_no_memory;		/* launches dropped here for want of memory */
+	uint64_t nr_samples_no_memory;	/* samples dropped here for want of memory */
 	uint64_t nr_malformed;		/* entries that no shim makes */
 	uint64_t nr_beyond;		/* launches, samples, stacks or frames beyond a limit */
 	uint64_t nr_messages_hidden;	/* lines from targets, beyond a limit */
-	uint64_t nr_blamed;		/* processes that lost something ... */
-	struct recorder_blame blamed[LIMIT_BLAMED];	/* ... and some of them; nr is not 0 */
+	uint64_t nr_blamed;		/* number of processes that lost something */
+	struct recorder_blame blamed[LIMIT_BLAMED];	/* some of these processes; their nr is
+							 * not 0 */
 };
 
 #endif /* XPU_LOADER_RECORDER_STATS_H */

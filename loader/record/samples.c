@@ -76,7 +76,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 	return nr;
 }
 
-/* @python: @r->nr_python frames; behind them the registers, then the copy of the stack */
+/* Writes a stack. @python: @r->nr_python frames, then the registers, then the stack copy */
 static void samples__write_stack(struct samples *s, struct xpu_record_stack *r, uint32_t proc_id,
 				 const struct xpu_python_frame *python)
 {

@@ -22,7 +22,7 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack *stack,
 			     uint32_t thread_id, uint32_t path_id);
 
-/* Return: the bytes behind the frames in a record with a copy of the stack. */
+/* Return: the bytes that follow the frames in a record with a stack copy. */
 static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_bytes)
 {
 	return nr_python * sizeof(struct xpu_python_frame) + XPU_NR_REGS * sizeof(__u64) +

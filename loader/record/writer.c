@@ -14,7 +14,7 @@
 #include "base/clock.h"
 
 #define CHUNK_BYTES	(256 * 1024)		/* of records in a block */
-#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond that the writer is behind, and records
+#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond that the disk is too slow, and records
 						 * wait in the ring */
 #define MAX_SPARE	8
 /*

@@ -50,7 +50,7 @@ void writer__append(struct writer *w, const struct xpu_record *r);
 /* Hands the records to the thread if they have waited long enough: a second, or less at first. */
 void writer__flush(struct writer *w);
 
-/* Whether the disk is far behind, so that the data had better stay in the ring for now. */
+/* Return: whether the disk is so slow that data should stay in the ring for now. */
 bool writer__is_behind(struct writer *w);
 
 /*

@@ -47,7 +47,7 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 		;
 	if (n < len && !strchr("<(@+ ", s[n]))
 		return false;
-	/* CUPTI's and the libraries' names have versions: cudaLaunchKernel_ptsz_v7000. */
+	/* Names in CUPTI and in libraries have versions: cudaLaunchKernel_ptsz_v7000. */
 	for (left = n; left && isdigit((unsigned char)s[left - 1]); left--)
 		;
 	if (left < n && left > 2 && s[left - 1] == 'v' && s[left - 2] == '_')
@@ -73,7 +73,7 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
-/* Readers of a call's name will cut it at a NUL. */
+/* The name must not contain a NUL, at which its readers would cut it. */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
 	const char *name = s.s;
@@ -119,7 +119,7 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 
 /* ---- events with fields: shared by Chrome JSON and JSON lines ------------------------- */
 
-/* The fields of an event that are used; raw, and not checked. */
+/* The fields of an event that are used: raw, and not checked. */
 struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
@@ -147,7 +147,7 @@ enum {
 #define FIELD(where, name, member)	\
 	{ { (name), sizeof(name) - 1 }, (where), offsetof(struct event, member) }
 
-/* Return: where the value of a key goes, or NULL if it is not used. */
+/* Return: where to store the value of a key, or NULL if the key is not used. */
 static struct span *event__field(struct event *e, struct span key, bool args)
 {
 	static const struct {
@@ -225,7 +225,7 @@ static uint32_t span__u32(struct span raw)
 	return span__u64(raw, 0, &v) && v <= UINT32_MAX ? v : 0;
 }
 
-/* Return: the number behind a word, as in "GPU0_Stream7". */
+/* Return: the number that follows a word, as in "GPU0_Stream7". */
 static uint32_t span__number_after(struct span raw, const char *word)
 {
 	const char *p = raw.s ? memmem(raw.s, raw.len, word, strlen(word)) : NULL;
@@ -253,7 +253,7 @@ enum record_kind {
 	RECORD_ANNOTATION,
 };
 
-/* Return: the kind of record, by its category or by CUPTI's name of the activity kind. */
+/* Return: the kind of a record, by its category or by CUPTI's name of its activity kind. */
 static enum record_kind record__kind(struct span s)
 {
 	static const struct {
@@ -333,7 +333,10 @@ const char *gputrace__name(struct gputrace *t, struct span raw)
 	return name;
 }
 
-/* Cuts addresses out of "<built-in method item of Tensor object at 0x7f8bb02dcdc0>": they tell nothing. */
+/*
+ * Removes addresses from names such as "<built-in method item of Tensor object at 0x7f8bb02dcdc0>",
+ * because they tell nothing.
+ */
 static const char *gputrace__python_name(struct gputrace *t, struct span raw)
 {
 	const char *end = raw.s + raw.len, *at = memmem(raw.s, raw.len, " at 0x", 6), *behind;
@@ -387,7 +390,7 @@ static int gputrace__event_sync(struct gputrace *t, const struct event *e)
 	};
 	uint64_t stream;
 
-	/* -1 is none. */
+	/* A stream of -1 means no stream. */
 	sync.of_stream = span__u64(e->stream, 0, &stream) && stream < UINT32_MAX;
 	sync.stream = sync.of_stream ? stream : 0;
 	return array_push(&t->syncs, sync);
@@ -416,10 +419,10 @@ static int gputrace__add_event(struct gputrace *t, const struct event *e, enum r
 
 /* ---- Chrome JSON ------------------------------------------------------------------------------ */
 
-/* An event that begins or ends, and the other end is another event. */
+/* One half of a pair: an event that only begins, or only ends, a range. */
 struct half {
 	struct event e;
-	uint32_t thread;		/* of that trace: a number of ours */
+	uint32_t thread;		/* our number of the event's thread */
 	uint32_t seq;
 	uint64_t time_ns;
 	bool ends;
@@ -437,7 +440,7 @@ static int gputrace__complete_event(struct gputrace *t, const struct event *e, u
 {
 	enum record_kind kind = record__kind(e->category);
 
-	/* Some files have no category on their kernels. */
+	/* In some files kernels have no category. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
 		kind = RECORD_KERNEL;
 	if (kind == RECORD_OTHER) {
@@ -465,7 +468,7 @@ static int chrome__half(struct chrome *c, const struct event *e, bool ends)
 	return array_push(&c->halves, h);
 }
 
-/* Names of processes and threads. */
+/* Reads names of processes and threads. */
 static int chrome__metadata(struct chrome *c, const struct event *e)
 {
 	struct gpu_name n = { .pid = span__u32(e->pid), .thread = span__is(e->name, "thread_name") };
@@ -514,7 +517,7 @@ static int half__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
 }
 
-/* The fields that only the event that ends has are those of the pair, too. */
+/* Adds fields that only the ending event has to the beginning one. */
 static void event__complete(struct event *e, const struct event *end)
 {
 	struct span *to = (struct span *)e;
@@ -526,7 +529,10 @@ static void event__complete(struct event *e, const struct event *end)
 			to[i] = from[i];
 }
 
-/* Pairs of events, which nest on a thread: what ends is what began last. */
+/*
+ * Pairs events that begin with events that end. They nest on a thread: an end belongs to the latest
+ * begin.
+ */
 static int chrome__pair(struct chrome *c)
 {
 	ARRAY(uint32_t) open = { 0 };
@@ -629,7 +635,7 @@ static int chrome__devices(struct chrome *c, struct json *j)
 	return err;
 }
 
-/* Reads a member of the object that has the events beside them. */
+/* Reads a member of the object that contains the events. */
 static int chrome__member(struct chrome *c, struct json *j, struct span key)
 {
 	struct span value = { 0 };
@@ -648,7 +654,7 @@ static int chrome__member(struct chrome *c, struct json *j, struct span key)
 	return 0;
 }
 
-/* Times that are counted from a base become those of the clock; in some files they are already. */
+/* Adds the base to times that are counted from it; in some files they contain it already. */
 static void chrome__rebase(struct chrome *c)
 {
 	struct gputrace *t = c->t;
@@ -744,7 +750,7 @@ static int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 	return gputrace__add_event(t, &e, kind, start_ns, end_ns);
 }
 
-/* Reads a decimal number at *@p and moves *@p behind it. */
+/* Reads a decimal number at *@p and moves *@p to its end. */
 static bool read_number(const char **p, const char *end, uint64_t *value)
 {
 	const char *q = *p;
@@ -759,7 +765,7 @@ static bool read_number(const char **p, const char *end, uint64_t *value)
 	return true;
 }
 
-/* Return: the number behind the first @word in [@p, @end), or 0. */
+/* Return: the number that follows the first @word in [@p, @end), or 0. */
 static uint64_t number_after(const char *p, const char *end, const char *word)
 {
 	uint64_t value;
@@ -783,7 +789,7 @@ static const char *last_of(const char *p, const char *end, const char *needle)
 	return NULL;
 }
 
-/* Reads the times of "KIND [ start, end ] duration N, "name", ..." and moves *@p behind them. */
+/* Reads the times of "KIND [ start, end ] duration N, "name", ..." and moves *@p to their end. */
 static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint64_t *end_ns)
 {
 	const char *q = *p;
@@ -793,7 +799,7 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	q += 2;
 	if (!read_number(&q, end, start_ns))
 		return false;
-	/* "-": before CUDA 11.5 */
+	/* CUDA before 11.5 wrote "-" */
 	if (end - q > 2 && !memcmp(q, ", ", 2))
 		q += 2;
 	else if (end - q > 3 && !memcmp(q, " - ", 3))
@@ -806,7 +812,7 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	return true;
 }
 
-/* Reads the second or third line of a record, which belongs to the work before it. */
+/* Reads the second or third line of a record; it belongs to the latest work. */
 static void text__continue(struct gpu_work *w, const char *p, const char *end)
 {
 	w->device = number_after(p, end, "deviceId ") ?: number_after(p, end, " device ");
@@ -815,8 +821,8 @@ static void text__continue(struct gpu_work *w, const char *p, const char *end)
 }
 
 /*
- * Return: the name of a function, for a line that has only CUPTI's number of it: launches, copies
- * and waits.
+ * Return: the name of a launch, copy or wait, for a line that has only CUPTI's number of the
+ * function.
  */
 static struct span text__callback(uint32_t cbid, bool driver)
 {
@@ -838,12 +844,12 @@ static struct span text__callback(uint32_t cbid, bool driver)
 	return span__of("[unknown]");
 }
 
-/* Behind the times of a line: , "name", or "name". Return: whether there is one. */
+/* Reads the name after the times of a line: , "name", or "name". Return: whether there is one. */
 static bool text__name(const char **p, const char *end, struct span *name)
 {
 	const char *at = memmem(*p, end - *p, " \"", 2), *last;
 
-	/* A name may hold quotes: it ends where the next field begins. */
+	/* A name may contain quotes: it ends where the next field begins. */
 	last = at ? last_of(at + 2, end, "\", c") : NULL;
 	if (!last)
 		return false;
@@ -866,7 +872,7 @@ static int gputrace__text_call(struct gputrace *t, bool driver, uint64_t start_n
 	return gputrace__add_call(t, &c, name);
 }
 
-/* @p is behind the word that tells the kind. */
+/* Reads a record. @p: the text after the word that tells the kind */
 static int gputrace__text_record(struct gputrace *t, enum record_kind kind, const char *p,
 				 const char *end)
 {
@@ -877,11 +883,16 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	const char *at = p + 5;
 
 	if (call && end - p > 5 && !memcmp(p, "cbid=", 5) && read_number(&at, end, &cbid)) {
-		/* Before CUDA 11.5: RUNTIME cbid=211 [ start - end ] process 1, thread 2, ... */
+		/*
+		 * CUDA before 11.5 wrote: RUNTIME cbid=211 [ start - end ] process 1, thread 2, ...
+		 */
 		name = text__callback(min_t(uint64_t, cbid, UINT32_MAX), kind == RECORD_DRIVER);
 		p = at + (at < end);
 	} else if (*p == '"') {
-		/* MEMCPY "HtoD" [ start, end ], and then KERNEL "name" [ start - end ], too. */
+		/*
+		 * Copies are MEMCPY "HtoD" [ start, end ], and kernels may be KERNEL "name" [ start
+		 * - end ].
+		 */
 		at = last_of(p + 1, end, "\" [ ");
 		name = (struct span){ p + 1, at ? at - p - 1 : 0 };
 		p = at ? at + 2 : p;
@@ -910,7 +921,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
-/* Return: whether what is behind the word of a kind goes on as such a record. */
+/* Return: whether the text after the word of a kind continues as such a record. */
 static bool text__begins(enum record_kind kind, const char *p, const char *end)
 {
 	if (p == end)
@@ -925,7 +936,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 	static const struct {
 		const char *word;
 		enum record_kind kind;
-	} words[] = {	/* a word that ends another word comes behind that one */
+	} words[] = {	/* a word that is the end of another word comes after it */
 		{ "RUNTIME ", RECORD_RUNTIME }, { "DRIVER ", RECORD_DRIVER },
 		{ "CONCURRENT_KERNEL ", RECORD_KERNEL }, { "KERNEL ", RECORD_KERNEL },
 		{ "MEMCPY ", RECORD_MEMCPY }, { "MEMCPY2 ", RECORD_MEMCPY },
@@ -950,7 +961,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 		return 0;
 	}
 	*continues = false;
-	/* Other records have the same form; the remaining lines are a program's output. */
+	/* Records of other kinds have the same form; all other lines are a program's output. */
 	if (memmem(s, len, " [ ", 3))
 		t->nr_other++;
 	else
@@ -1003,8 +1014,8 @@ static bool is_json_line(const char *buf, size_t size)
 }
 
 /*
- * Return: whether the text may be Chrome JSON rather than lines, some of which begin with [ or {,
- * too.
+ * Return: whether the text may be Chrome JSON. If not, it is lines, some of which may also begin
+ * with [ or {.
  */
 static bool is_chrome(const char *p, const char *end)
 {

@@ -34,118 +34,123 @@ enum call_kind {
 
 struct gpu_call {
 	uint64_t start_ns, end_ns;
-	uint64_t tid;			/* CUPTI's: often a part of pthread_self() */
+	uint64_t tid;			/* CUPTI's thread id: often a part of pthread_self() */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t correlation_id;
-	bool driver;			/* of the driver API */
+	bool driver;			/* the call is of the driver API */
 	enum call_kind kind;
-	const char *name;		/* without prefix and version */
+	const char *name;		/* the function's name without prefix and version */
 };
 
 enum gpu_work_kind { WORK_KERNEL, WORK_MEMCPY, WORK_MEMSET };
 
 struct gpu_work {
 	enum gpu_work_kind kind;
-	struct import_work w;		/* without its stream */
+	struct import_work w;		/* w.stream is not set */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
-	struct span name;		/* in names */
+	struct span name;		/* kept in names */
 };
 
 enum gpu_op_kind {
-	OP_CPU,				/* an operator of PyTorch's */
+	OP_CPU,				/* an operator of PyTorch */
 	OP_PYTHON,
 	OP_ANNOTATION,
 };
 
-/* An operator or function that a thread was in for a time. Those of one thread nest. */
+/* An operator or function that a thread was in for a time. The operators of one thread nest. */
 struct gpu_op {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;
 	uint32_t pid;
 	enum gpu_op_kind kind;
-	const char *name;		/* in names */
-	const char *stack;		/* where it was called, "innermost;...;outermost"; NULL: not told */
-	const char *modules;		/* the modules that it is in, "outermost.inner"; or NULL */
+	const char *name;		/* kept in names */
+	const char *stack;		/* its call site, "innermost;...;outermost"; NULL:
+					 * unknown */
+	const char *modules;		/* its modules, "outermost.inner"; or NULL */
 };
 
-/* How long a thread waited for the device, told beside the call that did. */
+/* A record of how long a thread waited for the device, beside the call that waited. */
 struct gpu_sync {
 	uint32_t correlation_id;
 	uint32_t device, context, stream;
 	bool of_stream;
 };
 
-struct gpu_name {			/* of a process or thread */
+struct gpu_name {			/* the name of a process or thread */
 	uint32_t pid;
 	uint64_t tid;
 	bool thread;
-	const char *name;		/* in names */
+	const char *name;		/* kept in names */
 };
 
 struct gpu_device {
 	uint32_t id;
-	const char *name;		/* in names */
+	const char *name;		/* kept in names */
 };
 
 enum gpu_format { GPU_CHROME, GPU_LINES };
 
 struct gputrace {
 	enum gpu_format format;
-	struct input_file *input;	/* while it is read */
-	struct strpool strings;		/* names of calls, by number: ... */
-	ARRAY(enum call_kind) kinds;	/* ... their kinds */
+	struct input_file *input;	/* the file, while it is read */
+	struct strpool strings;		/* names of calls, by number */
+	ARRAY(enum call_kind) kinds;	/* the kind of each name in strings, by the same number */
 	struct arena arena;
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
-	struct strpool names;		/* of works and of what follows */
+	struct strpool names;		/* names of works, operators, annotations, processes and
+					 * threads */
 	ARRAY(struct gpu_op) ops;
 	ARRAY(struct gpu_sync) syncs;
 	ARRAY(struct gpu_name) thread_names;
 	ARRAY(struct gpu_device) devices;
-	uint64_t base_ns;		/* what times are counted from; it is in them already */
-	uint32_t rank, world_size;	/* of a distributed program; world_size 0: none told */
+	uint64_t base_ns;		/* the base that times were counted from; already added
+					 * to them */
+	uint32_t rank, world_size;	/* of a distributed program; world_size 0: unknown */
 	bool has_rank;
 	uint64_t nr_strange;		/* lines or events that could not be read */
-	uint64_t nr_begins;		/* events that begin and never end, and are left out; ... */
-	uint64_t nr_ends;		/* ... that end and never begin */
-	uint64_t nr_not_finite;		/* numbers like NaN */
+	uint64_t nr_begins;		/* events that begin and never end; they are left out */
+	uint64_t nr_ends;		/* events that end and never begin; they are left out */
+	uint64_t nr_not_finite;		/* numbers such as NaN */
 	uint64_t nr_other;		/* records of other kinds */
-	const char *damage;		/* JSON: the error, or NULL ... */
-	uint64_t damage_offset;		/* ... and its place; everything before it has been read */
+	const char *damage;		/* JSON: the error, or NULL */
+	uint64_t damage_offset;		/* place of the error; everything before it has been read */
 };
 
 struct json;
 
 /*
- * For readers of parts of a file. Names are those in the file: a call's may have a prefix and CUPTI's
- * version, device work's a prefix. Return: 0 or -ENOMEM.
+ * Adds a call or work, for readers of parts of a file. Names are those in the file: a call's name
+ * may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
 
-/* Return: a string of JSON as it is meant, in names; NULL for want of memory. */
+/* Return: the decoded value of a JSON string, kept in names; NULL without memory. */
 const char *gputrace__name(struct gputrace *t, struct span raw);
 
-/* Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j has what is wrong. */
+/*
+ * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j has the JSON error.
+ */
 int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 
 /*
- * gputrace__read - what a file holds
- * @in: of no use to @t afterwards
+ * gputrace__read - read a file
+ * @in: not needed by @t afterwards
  *
  * Return: 0 or -ENOMEM.
  */
 int gputrace__read(struct gputrace *t, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
-/* Says in @msgs what is odd about what was read of the file called @name. */
+/* Adds messages about odd contents of the file called @name to @msgs. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /**
- * cuda_api__parse - whether a frame or event is a CUDA API function
+ * cuda_api__parse - find out whether a frame or event is a CUDA API function
  * @s: "cudaLaunchKernel", "Runtime: cudaMemcpy_v3020", "cudaLaunchKernel<char>(char const*, ...)"
- * @name: set to the function's name in it
+ * @name: set to the function's name in @s
  *
  * Return: whether it is a CUDA API function.
  */

@@ -16,10 +16,11 @@
 #include "model/leaf.h"
 
 /* API functions get callback ids of our own, in the driver's domain. */
-#define DOMAIN_IMPORT		1		/* CUPTI_CB_DOMAIN_DRIVER_API */
+#define DOMAIN_IMPORT		1		/* the value of CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
-#define BLOCK_BYTES		(256u << 10)	/* of records, unless one record is longer */
+#define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record
+						 * has its own */
 
 struct import_stream {
 	struct import_stream_key {
@@ -49,7 +50,7 @@ void import__init(struct import *im)
 	im->records.nr = sizeof(h);
 }
 
-/* Frees what only the making of the records needs. */
+/* Frees the data that only making records needs. */
 static void import__end_making(struct import *im)
 {
 	size_t i;
@@ -80,7 +81,7 @@ void import__exit(struct import *im)
 }
 
 /*
- * Appends a record at the top level, or with @nested to the batch. @fixed begins with room for its
+ * Appends a record at the top level or, with @nested, to the batch. @fixed begins with room for its
  * header.
  */
 static void import__put(struct import *im, bool nested, uint16_t type, uint16_t misc,
@@ -128,7 +129,7 @@ static void import__flush_batch(struct import *im)
 	im->batch.nr = 0;
 }
 
-/* Begins a batch of process @proc, for the nested records from now on. */
+/* Begins a batch of process @proc, to which nested records are added from now on. */
 static void import__enter_batch(struct import *im, uint32_t proc)
 {
 	if (im->batch_proc != proc || im->batch.nr > BATCH_BYTES)
@@ -188,7 +189,7 @@ static void import__see(struct import *im, uint64_t time_ns)
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
 }
 
-/* Return: the id of a string, which is defined for the process; 0 without memory. */
+/* Return: the id of a string, which this defines for the process if need be; 0 without memory. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -305,7 +306,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-/* @api: NULL for the chain of a sample. */
+/* Makes a call path. @api: NULL for the path of a sample */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 			      const struct span *frames, size_t nr)
 {
@@ -455,7 +456,7 @@ void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, 
 
 /* ---- ranges and waits --------------------------------------------------------------------------- */
 
-/* Return: how much of it fits into @max bytes with its NUL. Characters are not cut in the middle. */
+/* Return: how many bytes of @s fit into @max bytes with a NUL. No character is cut in two. */
 static size_t span__fit(struct span s, size_t max)
 {
 	size_t len = strnlen(s.s, s.len);
@@ -645,7 +646,7 @@ static size_t block_bytes(const uint8_t *at, size_t left)
 }
 
 /*
- * Return: whether each record fits into a block: names in other tools' files may have any length.
+ * Return: whether each record fits into a block. Names in other tools' files may have any length.
  */
 static bool fits_blocks(const uint8_t *at, size_t left)
 {
@@ -753,7 +754,7 @@ const char *import__load_error(int err)
 	}
 }
 
-/* Return: the word that a letter of a copy's short name stands for. */
+/* Return: the word for a letter in a copy's short name. */
 static const char *memory__word(char letter)
 {
 	switch (letter) {
@@ -775,7 +776,7 @@ uint8_t import__copy_kind(const char *s, size_t len)
 	size_t i, k;
 
 	for (i = 1; i < NR_MEMCPY_KINDS; i++) {
-		name = memcpy_kind__name(i);		/* "HtoD" */
+		name = memcpy_kind__name(i);		/* for example "HtoD" */
 		snprintf(words, sizeof(words), "%s-to-%s", memory__word(name[0]),
 			 memory__word(name[3]));
 		for (k = 0; words[k]; k++)

@@ -36,17 +36,22 @@ struct import_stream;
 
 struct import {
 	int err;
-	const char *file;		/* the file that is being read; NULL: the importer's only one */
+	const char *file;		/* the file that is read now; NULL: the importer's only
+					 * file */
 	ARRAY(uint8_t) records;		/* the recording so far */
-	ARRAY(uint8_t) batch;		/* records of process batch_proc, not in records yet */
+	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in records
+					 * yet */
 	uint32_t batch_proc;
-	ARRAY(struct xpu_launch) launches;	/* not in it yet, after launches_ns ... */
-	ARRAY(uint32_t) launch_ranges;	/* ... and the range of each */
-	bool launches_in_ranges;	/* one of them is not 0 */
+	ARRAY(struct xpu_launch) launches;	/* launches not in records yet; their times count
+						 * from launches_ns */
+	ARRAY(uint32_t) launch_ranges;	/* the range of each of these launches */
+	bool launches_in_ranges;	/* one of launch_ranges is not 0 */
 	uint64_t launches_ns;
-	ARRAY(struct xpu_range_event) range_events;	/* the same for range_events_ns */
+	ARRAY(struct xpu_range_event) range_events;	/* events not in records yet; their times
+							 * count from range_events_ns */
 	uint64_t range_events_ns;
-	ARRAY(struct xpu_sample) samples;	/* the same for samples_ns */
+	ARRAY(struct xpu_sample) samples;	/* samples not in records yet; their times count
+						 * from samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
 	ARRAY(struct strpool) strings;	/* by process: the strings that are defined for it */
@@ -55,10 +60,10 @@ struct import {
 	struct import_stream *streams;
 	struct arena arena;
 	ARRAY(uint32_t) pids;		/* by process */
-	struct idmap procs;		/* pid: the process made first */
-	struct idmap threads;		/* (process, tid): the thread made first */
+	struct idmap procs;		/* from pid to its first process */
+	struct idmap threads;		/* from (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
-	uint64_t first_ns, last_ns;	/* of the events; first_ns UINT64_MAX: there are none */
+	uint64_t first_ns, last_ns;	/* times of events; first_ns is UINT64_MAX without events */
 };
 
 /* Device work; members that do not apply are 0. */
@@ -66,31 +71,31 @@ struct import_work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
 	uint32_t correlation_id;
-	uint32_t stream;		/* import__stream() */
+	uint32_t stream;		/* from import__stream() */
 	uint32_t graph_id;
 	uint64_t graph_node_id;
-	uint64_t bytes;			/* copies, sets */
+	uint64_t bytes;			/* size of a copy or set */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
 };
 
 void import__init(struct import *im);
 void import__exit(struct import *im);
 
-/* Make a process or a thread, a new one at each call. Return: its id, from 1 on. */
+/* Makes a process or a thread; each call makes another one. Return: its id, from 1 on. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
-/* Return: the process of @pid, or the thread, that was made first; 0: there is none. */
+/* Return: the first process of @pid, or its first thread @tid; 0 if there is none. */
 uint32_t import__find_process(const struct import *im, uint32_t pid);
 uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
-/* The recording's clock, of @mono_ns, showed @real_ns since 1970. */
+/* Sets the clock: when the recording's clock showed @mono_ns, it was @real_ns since 1970. */
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
 
-/* @key: enum xpu_info_key. */
+/* Adds a fact about the recording. @key: enum xpu_info_key */
 void import__info(struct import *im, uint32_t key, struct span text);
 
-/* From @time_ns on the thread has that name. */
+/* Names a thread from @time_ns on. */
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		  const char *comm);
 
@@ -115,7 +120,7 @@ uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint3
 void import__device(struct import *im, uint32_t proc, uint32_t device, const char *name,
 		    const uint8_t uuid[16]);
 
-/* @correlation_id 0: the launch's work was not seen. @path, @thread: 0 if unknown. */
+/* Adds a launch. @correlation_id 0: the launch's work was not seen. @path, @thread: 0 if unknown */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
@@ -123,19 +128,19 @@ void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id
 void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		       uint32_t thread, uint32_t range);
 
-/* That launch returned an error: it put nothing on a device. */
+/* Marks a launch that returned an error, so that it has no device work. */
 void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
 
 /*
- * An NVTX range, or what is like one, opened within @parent, or 0. Each call makes another one, so a
- * caller that meets one often remembers its id. @domain may be "".
+ * Makes an NVTX range, or something like it, within @parent, or 0. Each call makes another range,
+ * so callers should remember the ids of ranges that they meet often. @domain may be "".
  */
 uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
 		       struct span domain);
 
 /*
- * Something happened to the ranges of a thread; those of a thread are told by time. @what, @range and
- * @place are those of struct xpu_range_event.
+ * Adds an event of a thread's ranges. A thread's events come in order of time. @what, @range and
+ * @place: as in struct xpu_range_event
  */
 void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
 			 enum xpu_range_what what, uint32_t place);
@@ -144,33 +149,31 @@ struct import_wait {
 	uint64_t start_ns;
 	uint64_t duration_ns;
 	uint32_t path, thread, range;
-	uint32_t context, stream;	/* as in import__stream() */
+	uint32_t context, stream;	/* as for import__stream() */
 	uint16_t flags;			/* XPU_WAIT_* */
 };
 
-/* A thread waited for the device. */
+/* Adds a wait of a thread for the device. */
 void import__wait(struct import *im, const struct import_wait *w);
 
-/* A call of CUDA's API, a launch or another one, of a thread with that number; @correlation_id: or 0. */
+/* Adds a call of CUDA's API, a launch or another one, by the thread @tid. @correlation_id: or 0 */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 
-/*
- * @path from import__cpu_path(). @period_ns: how much of the thread's time the sample stands for.
- */
+/* Adds a CPU sample. @path: from import__cpu_path(); @period_ns: the CPU time that it stands for */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
 
 /*
- * Makes a call path for CPU samples of the words that are in XPU_RECORD_CALLCHAIN, innermost first.
- * Addresses are looked up in the mappings of the process at that time.
+ * Makes a call path for CPU samples from the words of an XPU_RECORD_CALLCHAIN, innermost first.
+ * Addresses are looked up in the process's mappings at @time_ns.
  */
 uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
 			   const uint64_t *words, size_t nr);
 
 /*
- * Adds a record of the top level as it is: @fixed, which begins with room for its header, and a tail.
- * It must be one that the reader takes.
+ * Adds a record at the top level, unchanged: @fixed, which begins with room for its header, and a
+ * tail. The reader must know its type.
  */
 void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
 		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
@@ -179,18 +182,18 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 
-/* Ends the recording and opens @r on it. Return: 0 or -errno; r->error says why. */
+/* Ends the recording and opens @r on it. Return: 0 or -errno; r->error has the reason. */
 int import__finish(struct import *im, struct reader *r, const char *name);
 
 /*
- * Writes the finished recording to a file, in the present version, for later use.
+ * Writes the finished recording to a file, in the present version of the format, for later use.
  * Return: 0 or -ENOMEM; errors of @f stay in its error flag.
  */
 int import__write(const struct import *im, FILE *f);
 
 /*
- * Reads a file as a whole, unpacked if it is gzip's; *@buf is to be freed. Return: 0 or -errno;
- * -EBADMSG: a compressed file that is damaged or cut off; -ENODEV: a device, which has no end.
+ * Reads a whole file, and unpacks gzip's; the caller frees *@buf. Return: 0 or -errno; -EBADMSG:
+ * the compressed file is damaged or truncated; -ENODEV: it is a device, which has no end.
  */
 int import__load(const char *path, char **buf, size_t *size);
 

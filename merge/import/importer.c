@@ -69,7 +69,7 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	import__init(&im->import);
 	if (im->opts.cpu)
 		err = importer__open_cpu(im, msgs);
-	/* Stacks of launches take another source than device records alone. */
+	/* If there are stacks of launches, another source takes them and the device records. */
 	im->source = importer__source(im);
 	if (!err)
 		err = im->source->open(&im->state, &im->import, &im->opts, msgs);

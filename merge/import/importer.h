@@ -2,8 +2,8 @@
 /*
  * importer.h - opens the files that the command line asks to import as a recording
  *
- * Each kind of import is a struct source, in a file of sources/. To add one, write its file, add a
- * line to SOURCES() and, for the names of its files, a member to struct import_opts.
+ * Each kind of import is a struct source, in a file of sources/. To add one, write its file, and
+ * add a line to SOURCES() and a member to struct import_opts for the file's name.
  */
 #ifndef MERGE_IMPORTER_H
 #define MERGE_IMPORTER_H
@@ -20,28 +20,28 @@
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* files, or NULL */
-	struct input_file *cpu_lines;	/* importer__open() sets it: stacks of launches in cpu, or
-					 * NULL */
-	const char *buildid_dir;	/* perf's cache of files, or NULL for its place */
-	bool srcline;			/* show places in the source that cpu tells */
-	const char **more_gpu;		/* behind gpu; they are ours to free */
+	struct input_file *cpu_lines;	/* set by importer__open(): stacks of launches in the
+					 * file cpu, or NULL */
+	const char *buildid_dir;	/* perf's cache of files, or NULL for its default */
+	bool srcline;			/* show source lines that the file cpu has */
+	const char **more_gpu;		/* more files after gpu; the array is freed here */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
 	bool summary;
-	bool events_only;		/* for importer__write_events(), no recording */
-	struct nsys_events_opts events;	/* prefixes are freed here */
+	bool events_only;		/* only importer__write_events() is needed, no recording */
+	struct nsys_events_opts events;	/* its prefixes are freed here */
 };
 
 struct source {
-	const char *option;		/* the command line's option for its file */
+	const char *option;		/* the option that names the file */
 
 	/* Return: the file to name in messages, or NULL if this source is not asked for. */
 	const char *(*file)(const struct import_opts *o);
 
 	/*
 	 * Reads the files into @im, or with events_only for write_events(). Return: 0 or -errno,
-	 * with messages in @msgs unless it is -ENOMEM. *@state is passed to the other functions,
-	 * and is closed in any case.
+	 * with messages in @msgs except for -ENOMEM. The other functions get *@state; close() frees
+	 * it in any case.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);
@@ -50,8 +50,10 @@ struct source {
 	/* The functions below may be NULL. */
 	int (*write_events)(void *state, FILE *f, const struct import_opts *o, struct msgs *msgs);
 	void (*print)(const void *state, FILE *f, bool summary);
-	bool (*damaged)(const void *state);	/* if so, the output is incomplete */
-	bool (*clean)(const void *state);	/* everything found its place */
+	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the
+						 * output is incomplete */
+	bool (*clean)(const void *state);	/* whether each record of the input has its place
+						 * in the output */
 };
 
 #define SOURCES(SOURCE)		\
@@ -65,30 +67,30 @@ SOURCES(DECLARE_SOURCE)
 
 struct importer {
 	struct import_opts opts;
-	/* importer__open() makes these. */
+	/* Set by importer__open(). */
 	const struct source *source;
 	void *state;
 	struct cpu_side cpu;
 	struct import import;
 };
 
-/* Return: whether anything is to be imported. */
+/* Return: whether the command line asks for an import. */
 bool importer__wanted(const struct importer *im);
 
-/* Return: the file to name in messages; the option that named it. */
+/* Return: the name of the file for messages, or the option that named it. */
 const char *importer__name(const struct importer *im);
 const char *importer__option(const struct importer *im);
 
-/* Return: after importer__open() failed for want of memory, the file that it was reading. */
+/* Return: the file that importer__open() was reading when memory ran out. */
 const char *importer__reading(const struct importer *im);
 
 /**
  * importer__open - read the files
  * @r: opened on the recording made of them, until importer__close(); untouched with events_only
- * @beside: the first recording that it goes with, or NULL
+ * @beside: the first of the recordings that the import is merged with, or NULL
  * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
- * Return: 0 or -errno; importer__close() is due in any case.
+ * Return: 0 or -errno; the caller calls importer__close() in any case.
  */
 int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
 		   struct msgs *msgs);
@@ -106,7 +108,7 @@ void importer__print(const struct importer *im, FILE *f);
 /* Return: whether the input is damaged, so that the output is incomplete. */
 bool importer__damaged(const struct importer *im);
 
-/* Return: whether everything found its place. */
+/* Return: whether each record of the input has its place in the output. */
 bool importer__clean(const struct importer *im);
 
 #endif /* MERGE_IMPORTER_H */

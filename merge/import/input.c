@@ -13,7 +13,7 @@
 
 #define RELEASE_BYTES	((size_t)4 << 20)
 
-/* Return: whether the file is mapped; if not, it is to be read. */
+/* Return: whether the file is mapped; if not, it must be read. */
 static bool input_file__map(struct input_file *in, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -31,7 +31,7 @@ static bool input_file__map(struct input_file *in, const char *path)
 	close(fd);
 	if (base == MAP_FAILED)
 		return false;
-	if (!memcmp(base, "\x1f\x8b", 2)) {	/* gzip's */
+	if (!memcmp(base, "\x1f\x8b", 2)) {	/* a gzip file */
 		munmap(base, st.st_size);
 		return false;
 	}

@@ -73,7 +73,7 @@ static bool json__next(struct json *j)
 			return json__fail(j, "missing comma between values");
 		j->p++;
 		json__blank(j);
-		/* Some writers leave a comma behind the last value. */
+		/* Some writers put a comma after the last value. */
 		if (j->p < j->end && *j->p == j->close[top]) {
 			j->p++;
 			j->depth--;
@@ -101,8 +101,8 @@ bool json__next_key(struct json *j, struct span *key)
 }
 
 /*
- * Whether the quote at @p belongs to the string that begins at @s: if so, an odd number of \ is
- * before it.
+ * Return: whether the quote at @p is escaped in the string that begins at @s: then an odd number of
+ * \ precedes it.
  */
 static inline bool is_escaped(const char *s, const char *p)
 {
@@ -143,7 +143,7 @@ bool json__number(struct json *j, struct span *raw)
 	raw->s = j->p;
 	j->p += c == '-';
 	if (j->p < j->end && (*j->p == 'N' || *j->p == 'I')) {
-		/* NaN, Infinity, -Infinity: no JSON, but many writers' way of it. */
+		/* NaN, Infinity, -Infinity: no JSON, but many writers write them. */
 		j->nr_not_finite++;
 		while (j->p < j->end && ((*j->p >= 'a' && *j->p <= 'z') || *j->p == 'N' || *j->p == 'I'))
 			j->p++;
@@ -198,7 +198,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Return: the four digits behind \u, or -1. */
+/* Return: the value of the four digits after \u, or -1. */
 static int32_t code_unit(const char *p, const char *end)
 {
 	int32_t value = 0;
@@ -224,7 +224,9 @@ size_t json_string__decode(struct span raw, char *out)
 
 	while (p < end) {
 		if (*p != '\\' || p + 1 == end) {
-			/* A raw NUL is a character like any other here, but would end the name. */
+			/*
+			 * A raw NUL is an ordinary character of JSON here, but would end the name.
+			 */
 			*out++ = *p ? *p : '?';
 			p++;
 			continue;

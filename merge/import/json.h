@@ -32,7 +32,7 @@
 struct json {
 	const char *p, *end;
 	const char *what;
-	uint64_t nr_not_finite;		/* NaN and Infinity, which are taken as numbers */
+	uint64_t nr_not_finite;		/* how many NaN and Infinity were taken for numbers */
 	uint32_t depth;
 	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
 	char close[JSON_DEPTH];
@@ -44,17 +44,20 @@ void json__init(struct json *j, const char *buf, size_t size);
 char json__peek(struct json *j);
 
 /*
- * Enters an object ('{') or an array ('['). Return: whether there is one; if not, it is an error.
+ * Enters an object ('{') or an array ('['). Return: whether there is one; otherwise it is an error.
  */
 bool json__enter(struct json *j, char open);
 
-/* Return: whether there is another member, whose value comes next; its key is raw, as written. */
+/*
+ * Return: whether there is another member, whose value is read next; *@key is the raw key, as
+ * written.
+ */
 bool json__next_key(struct json *j, struct span *key);
 bool json__next_item(struct json *j);
 
-/* Reads the next value, which must be a string: the raw bytes between the quotes. */
+/* Reads the next value, which must be a string. *@raw: the bytes between the quotes */
 bool json__string(struct json *j, struct span *raw);
-/* Reads the next value, which must be a number. NaN and Infinity are not for span__decimal(). */
+/* Reads the next value, which must be a number. span__decimal() rejects NaN and Infinity. */
 bool json__number(struct json *j, struct span *raw);
 bool json__skip(struct json *j);
 

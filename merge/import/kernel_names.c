@@ -8,21 +8,23 @@
 
 #include "symbols/demangle.h"
 
-#define NR_FRAMES	4		/* so near to the end of a path the stub is */
+#define NR_FRAMES	4		/* the stub is among this many frames at the end of a
+					 * path */
 #define DEVICE_STUB	"device_stub_"
 
-#define UNKNOWN_FORM	NO_INDEX	/* it has that form, which nothing else has */
+#define UNKNOWN_FORM	NO_INDEX	/* the name has that form, and no kernel has the same */
 
 enum form_flags {
-	FORM_KERNEL	= 1,		/* a kernel has it */
-	FORM_ALONE	= 2,		/* of a base: a kernel has it in no namespace */
-	FORM_BASE_ONLY	= 4,		/* of a base: full forms with it do not fit one another */
+	FORM_KERNEL	= 1,		/* a kernel has this form */
+	FORM_ALONE	= 2,		/* of a base: a kernel with it has no namespace */
+	FORM_BASE_ONLY	= 4,		/* of a base: full forms cannot be compared */
 };
 
-/* A name taken apart. */
+/* The parts of a name. */
 struct parts {
-	struct span base;		/* without namespace, template arguments and parameters */
-	struct span full;		/* without the type that is returned */
+	struct span base;		/* the name without namespace, template arguments,
+					 * parameters */
+	struct span full;		/* the name without the return type */
 	bool detailed;			/* full has template arguments or parameters */
 };
 
@@ -33,7 +35,7 @@ static bool is_identifier(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.';
 }
 
-/* "ns::k<float>(float*)" of "void ns::k<float>(float*)", and what it consists of. */
+/* Splits a name. The full form of "void ns::k<float>(float*)" is "ns::k<float>(float*)". */
 static bool parts__init(struct parts *p, struct span s)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -73,7 +75,10 @@ static bool parts__init(struct parts *p, struct span s)
 	return true;
 }
 
-/* FNV-1a, of one text behind another; blanks are not the same everywhere. */
+/*
+ * Return: the FNV-1a hash of a text that follows one with hash @h. Blanks are left out, because
+ * tools place them differently.
+ */
 static uint64_t hash(uint64_t h, const char *s, size_t len)
 {
 	size_t i;
@@ -90,7 +95,7 @@ static uint64_t hash(uint64_t h, const char *s, size_t len)
 
 /* ---- forms ---------------------------------------------------------------------------------- */
 
-/* Return: the id of a form, from 1 on; 0 if it is new and not to be added. */
+/* Return: the id of a form, from 1 on; 0 if it is unknown and not to be added. */
 static uint32_t kernel_names__form(struct kernel_names *n, uint64_t h, bool add)
 {
 	uint32_t id = 0;
@@ -109,7 +114,7 @@ static bool kernel_names__has(const struct kernel_names *n, uint32_t form)
 	return form && form != UNKNOWN_FORM && n->flags.v[form] & FORM_KERNEL;
 }
 
-/* The forms of a name that is not mangled, with its base at other places than where it says. */
+/* Return: the forms of a name that is not mangled. Its base may be elsewhere than the name says. */
 static struct kernel_name kernel_names__name(struct kernel_names *n, const struct parts *p,
 					     struct span base, bool add)
 {
@@ -125,9 +130,10 @@ static struct kernel_name kernel_names__name(struct kernel_names *n, const struc
 }
 
 /*
- * The kernel that a function stands for.
- * @stub: set if it is its stub; if not, it is the kernel of its own name
- * @scoped: set to the form "ns::k", added if the others are; the base if there is no namespace
+ * Return: the kernel that a function stands for.
+ * @stub: set if the function is a stub; otherwise it has the kernel's own name
+ * @scoped: set to the form "ns::k", which is added if the other forms are; the base if there is no
+ * namespace
  */
 static struct kernel_name kernel_names__parse(struct kernel_names *n, struct span s, bool add,
 					      bool *stub, uint32_t *scoped)
@@ -150,13 +156,13 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 	if (!parts__init(&p, s))
 		goto out;
 	base = p.base;
-	/* __device_stub__k, __device_stub__Z1kPf, __wrapper__device_stub_k */
+	/* The names of stubs: __device_stub__k, __device_stub__Z1kPf, __wrapper__device_stub_k */
 	at = memmem(base.s, base.len, DEVICE_STUB, sizeof(DEVICE_STUB) - 1);
 	if (at && base.s[0] == '_') {
 		at += sizeof(DEVICE_STUB) - 1;
 		*stub = true;
 		base = (struct span){ at, base.s + base.len - at };
-		/* One more of "__device_stub__", unless it is the one of "_Z". */
+		/* One more '_', unless it belongs to "_Z". */
 		if (base.len > 1 && *base.s == '_') {
 			for (len = 0; len < base.len && is_identifier(base.s[len]); len++)
 				;
@@ -231,7 +237,10 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 		if (!frame.len || *frame.s == '[' || span__is(frame, "<no-symbol>") ||
 		    (frame.len > 4 && !memcmp(frame.s, "hip", 3) && isupper(frame.s[3])))
 			continue;
-		/* Most are neither a stub nor next to the call: these cost no look at the name. */
+		/*
+		 * Most frames are neither a stub nor next to the call: these are skipped without a
+		 * look at the name.
+		 */
 		if (nr_named && !memmem(frame.s, frame.len, DEVICE_STUB, sizeof(DEVICE_STUB) - 1))
 			continue;
 		found = kernel_names__parse(n, frame, false, &stub, &scoped);
@@ -239,7 +248,7 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 			name = kernel_names__parse(n, frame, true, &stub, &scoped);
 			break;
 		}
-		/* Only the caller itself has the kernel's name for being its stub. */
+		/* Only the direct caller can be an inlined stub, which has the kernel's name. */
 		if (nr_named++)
 			continue;
 		if (found.full || scoped != found.base ? kernel_names__has(n, found.full ?: scoped) :
@@ -270,7 +279,7 @@ int kernel_names__settle(struct kernel_names *n)
 
 static uint32_t kernel_name__id(const struct kernel_names *n, struct kernel_name name)
 {
-	/* Names of another kind than the kernels' say nothing. */
+	/* If few names are kernels', the names are of another kind, and tell nothing. */
 	if (!name.base || n->nr_known * 2 < n->nr_stubs || !n->nr_known)
 		return 0;
 	return name.full && !(n->flags.v[name.base] & FORM_BASE_ONLY) ? name.full : name.base;

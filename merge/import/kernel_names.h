@@ -21,7 +21,7 @@
 #include "import/span.h"
 #include "util.h"
 
-/* Ids of a name's forms, 0: it does not have that form. */
+/* The ids of a name's forms; 0: the name lacks that form. */
 struct kernel_name {
 	uint32_t base;			/* "k" of void ns::k<float>(float*) */
 	uint32_t full;			/* ns::k<float>(float*) */
@@ -29,29 +29,30 @@ struct kernel_name {
 
 struct kernel_names {
 	/*
-	 * Hashes of forms, and their ids. Two of a million names have the same 64-bit hash once in
-	 * 30 million recordings.
+	 * From the hash of a form to its id. Two of a million names have the same 64-bit hash once
+	 * in 30 million recordings.
 	 */
 	struct idmap forms;
-	struct idmap texts;		/* hash of a kernel's name as it was told: which one it is */
+	struct idmap texts;		/* from the hash of a kernel's name in the file to the
+					 * kernel */
 	ARRAY(struct kernel_name) kernels, paths;
 	ARRAY(uint8_t) flags;		/* by id of a form */
-	uint64_t nr_stubs, nr_known;	/* paths that name a kernel, one that there is */
+	uint64_t nr_stubs, nr_known;	/* paths that name a kernel; paths whose kernel is known */
 	int err;
 };
 
-/* Return: the number of the kernel with that name, from 0 on; equal names have one number. */
+/* Return: the number of the kernel with that name, from 0 on; equal names give one number. */
 uint32_t kernel_names__add_kernel(struct kernel_names *n, struct span name);
 
-/* @path: frames with ';' between them, root first, without the function that was called. */
+/* Adds a call path: frames with ';' between them, root first, without the called CUDA function. */
 void kernel_names__add_path(struct kernel_names *n, struct span path);
 
-/* Decides which forms are compared. Return: 0 or -ENOMEM, of anything so far. */
+/* Decides which forms are compared. Return: 0, or -ENOMEM of this or an earlier call. */
 int kernel_names__settle(struct kernel_names *n);
 
 /*
- * Return: what stands for the kernel's name, 0 if that is not known. A path can only launch a kernel
- * for which the same number stands, or 0.
+ * Return: a number for the kernel's name; 0 if the name tells nothing. A path can only launch a
+ * kernel with its own number, or one of the two numbers is 0.
  */
 uint32_t kernel_names__of_kernel(const struct kernel_names *n, uint32_t kernel);
 uint32_t kernel_names__of_path(const struct kernel_names *n, uint32_t path);

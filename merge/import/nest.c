@@ -8,7 +8,8 @@
 struct open_range {
 	const struct nest_range *range;
 	uint32_t node;
-	uint64_t first_end_ns;		/* the earliest end of this one and those before it */
+	uint64_t first_end_ns;		/* the earliest end of this range and all ranges before
+					 * it */
 };
 
 struct sweep {
@@ -21,7 +22,7 @@ static int nest_range__compare(const void *a, const void *b, void *ctx __attribu
 {
 	const struct nest_range *x = a, *y = b;
 
-	/* Of those that begin together the longer one is the outer one. */
+	/* Of ranges that begin together, the longest one is the outer one. */
 	return cmp3(x->thread, y->thread) ?: cmp3(x->start_ns, y->start_ns) ?:
 	       cmp3(y->end_ns, x->end_ns) ?: cmp3(x->item, y->item);
 }
@@ -38,7 +39,10 @@ static uint32_t sweep__node(const struct sweep *s)
 	return s->open.nr ? s->open.v[s->open.nr - 1].node : s->root;
 }
 
-/* Those from @place on have got another one before them. */
+/*
+ * Finds the nodes of the ranges from @place on again, after a range before them was inserted or
+ * removed.
+ */
 static void sweep__rename(struct sweep *s, size_t place)
 {
 	struct open_range *o;
@@ -60,7 +64,7 @@ static void sweep__close(struct sweep *s, uint64_t until_ns)
 
 	while (s->open.nr && s->open.v[s->open.nr - 1].first_end_ns <= until_ns) {
 		end_ns = s->open.v[s->open.nr - 1].first_end_ns;
-		/* Of those that end together the inner one first. */
+		/* Of ranges that end together, the inner one ends first. */
 		for (place = s->open.nr - 1; s->open.v[place].range->end_ns != end_ns; place--)
 			;
 		range = s->open.v[place].range;

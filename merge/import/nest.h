@@ -20,8 +20,8 @@
 
 struct nest_range {
 	uint64_t start_ns, end_ns;
-	uint32_t thread;		/* any number that tells threads apart */
-	uint32_t item;			/* the caller's */
+	uint32_t thread;		/* any number, unique to a thread */
+	uint32_t item;			/* the caller's number of the point */
 };
 
 struct nest_point {
@@ -32,15 +32,18 @@ struct nest_point {
 };
 
 struct nest {
-	uint32_t max_depth;		/* what is opened deeper is passed over */
+	uint32_t max_depth;		/* ranges that are opened deeper are left out */
 
-	/* Return: the node of nothing being open on that thread. */
+	/* Return: the node for a thread without open ranges. */
 	uint32_t (*root)(void *ctx, uint32_t thread);
 
-	/* Return: the node of @range being opened where @node was. */
+	/* Return: the node for @range, opened where @node was. */
 	uint32_t (*enter)(void *ctx, uint32_t node, const struct nest_range *range);
 
-	/* NULL, or told of each that is opened or closed, by time: then the thread is at @node. */
+	/*
+	 * NULL, or called when a range is opened or closed, in order of time; then the thread is at
+	 * @node.
+	 */
 	void (*event)(void *ctx, const struct nest_range *range, bool opened, uint64_t time_ns,
 		      uint32_t node, uint32_t place);
 	void *ctx;
@@ -54,25 +57,27 @@ int nest__sweep(struct nest *n, struct nest_range *ranges, size_t nr_ranges,
 /* ---- paths of names ----------------------------------------------------------------------------- */
 
 struct path_node {
-	uint32_t parent;		/* 0: this is a root */
+	uint32_t parent;		/* 0: this node is a root */
 	uint32_t proc;
-	const char *name;		/* NULL: a root's */
-	uint32_t value;			/* the caller's, 0 at first */
+	const char *name;		/* NULL for a root */
+	uint32_t value;			/* the caller's value, 0 at first */
 };
 
-/* Each path of names once, for each process; zero it to start. Node 0 is for want of memory: see err. */
+/*
+ * A set of paths of names, by process; zero it to start. Node 0 means that memory ran out: see err.
+ */
 struct paths {
 	ARRAY(struct path_node) nodes;
-	struct idmap children;		/* (node, name) */
+	struct idmap children;		/* from (node, name) to the child */
 	int err;
 };
 
 void paths__free(struct paths *p);
 
-/* Return: the node of no names, of process @proc. */
+/* Return: the node of the empty path of process @proc. */
 uint32_t paths__root(struct paths *p, uint32_t proc);
 
-/* Return: the node of @name behind those of @node. Equal names must have equal strpool__id()s. */
+/* Return: the child @name of @node. Equal names must have equal strpool__id()s. */
 uint32_t paths__child(struct paths *p, uint32_t node, const char *name);
 
 #endif /* MERGE_NEST_H */

@@ -11,9 +11,10 @@
 #include "import/nest.h"
 #include "model/leaf.h"
 
-#define STRING_BYTES	(16 << 20)	/* the longest name */
+#define STRING_BYTES	(16 << 20)	/* limit of a name's length */
 #define FRAMES_MAX	4096
-#define PROC_SHIFT	24		/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
+#define PROC_SHIFT	24		/* globalTid has 8 bits hardware, 8 VM, 24 process, 24
+					 * thread */
 #define TID(global)	((uint32_t)((global) & 0xffffff))
 #define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
 
@@ -30,8 +31,8 @@ static int nsys__fail(struct nsys *n, const char *what)
 }
 
 /*
- * Whether there is a real table of that name. A view does not count, because it would run any code
- * of the file's author.
+ * Return: whether there is a real table of that name. A view does not count, because it would run
+ * any code of the file's author.
  */
 static bool nsys__has_table(struct nsys *n, const char *table)
 {
@@ -107,7 +108,7 @@ out:
 	return err;
 }
 
-/* Return: whether there is another row; at the end *@err is 0 or the error. */
+/* Return: whether there is another row; if not, *@err is 0 or the error. */
 static bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
 {
 	int status;
@@ -132,7 +133,7 @@ static uint32_t column__u32(sqlite3_stmt *stmt, int i)
 	return sqlite3_column_int64(stmt, i);
 }
 
-/* Reads the times of a row, which must have an end and must not be negative. */
+/* Reads the times of a row. Return: whether they have an end and are not negative. */
 static bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, uint64_t *start_ns, uint64_t *end_ns)
 {
 	sqlite3_int64 start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
@@ -301,8 +302,9 @@ static int nsys__read_kernels(struct nsys *n)
 }
 
 /*
- * CUpti_ActivityMemcpyKind of ENUM_CUDA_MEMCPY_OPER: the same, but that has numbers of its own for
- * pages of unified memory that move: to the device, to the host, from device to device.
+ * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. The values are equal,
+ * except the latter's own ones for pages of unified memory that move: to the device, to the host,
+ * from device to device.
  */
 static uint8_t copy_kind(sqlite3_int64 oper)
 {
@@ -314,7 +316,9 @@ static uint8_t copy_kind(sqlite3_int64 oper)
 	return oper >= 0 && oper < NR_MEMCPY_KINDS ? oper : 0;
 }
 
-/* Reads the work of graphs as a whole: nsys profile --cuda-graph-trace=graph, which is its default. */
+/*
+ * Reads the work of whole graphs, from nsys profile --cuda-graph-trace=graph, which is the default.
+ */
 static int nsys__read_graphs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
@@ -327,7 +331,7 @@ static int nsys__read_graphs(struct nsys *n)
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
-		/* Of one launch there are either its nodes or all of it. */
+		/* A launch has either its nodes' work or one work for the whole graph. */
 		if (!column__is_null(stmt, 6) && column__u32(stmt, 5)) {
 			err = nsys__proc(n, sqlite3_column_int64(stmt, 6), &proc);
 			if (!err && idmap__get(&n->work_ids, ID_KEY(proc, column__u32(stmt, 5)),
@@ -369,11 +373,14 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	return err;
 }
 
-/* Reads a frame, whose columns are as in the queries below. @kernel_mode: its column, or 0. */
+/*
+ * Reads a frame, whose columns are as in the queries below. @kernel_mode: the column of that name,
+ * or 0
+ */
 static void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode,
 			struct nsys_frame *f)
 {
-	/* Frames are compared as bytes. */
+	/* Frames are compared as bytes, so padding must be 0. */
 	memset(f, 0, sizeof(*f));
 	f->symbol = nsys__string(n, stmt, 1);
 	f->module = nsys__string(n, stmt, 3);
@@ -437,7 +444,7 @@ static int nsys__read_calls(struct nsys *n)
 			idmap__get(&n->chain_ids, sqlite3_column_int64(stmt, 5), &c.callchain);
 		err = nsys__proc(n, c.tid, &c.proc);
 		key = ID_KEY(c.proc, c.correlation_id);
-		/* Calls are in order of time, so a call comes before those that it makes. */
+		/* Calls are in order of time, so an outer call comes before its inner calls. */
 		if (!err && c.correlation_id && !idmap__get(&n->call_ids, key, &other))
 			err = idmap__put(&n->call_ids, key, n->calls.nr);
 		if (!err)
@@ -475,7 +482,7 @@ static int nsys__read_samples(struct nsys *n)
 	return err;
 }
 
-/* ENUM_NSYS_EVENT_TYPE, as far as it is NVTX's. Return: whether it is one of these. */
+/* Sets @kind by the NVTX values of ENUM_NSYS_EVENT_TYPE. Return: whether @type is one of them. */
 static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_kind *kind)
 {
 	switch (type) {
@@ -529,7 +536,7 @@ static int nsys__read_ranges(struct nsys *n)
 	int err;
 
 	n->has_nvtx = nsys__has_table(n, table);
-	/* In the order of time, outer ones first. */
+	/* In order of time, outer ranges first. */
 	err = nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
 			   "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
@@ -557,7 +564,9 @@ static int nsys__read_ranges(struct nsys *n)
 	return err;
 }
 
-/* CUPTI_ActivitySynchronizationType; waits of a stream for an event hold up no thread. */
+/*
+ * Reads waits, by CUPTI_ActivitySynchronizationType. A stream's wait for an event blocks no thread.
+ */
 static int nsys__read_syncs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
@@ -589,7 +598,7 @@ static int nsys__read_syncs(struct nsys *n)
 	return err;
 }
 
-/* The host, the time of day, and what the devices are. */
+/* Reads the host's name, the time of day and the devices' names. */
 static int nsys__read_target(struct nsys *n)
 {
 	sqlite3_stmt *stmt;
@@ -757,8 +766,8 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 
 	nsys__init(n, path, msgs);
 	/*
-	 * The file is opened so that nothing is written, not even a journal beside it. '%' quotes
-	 * in a URI.
+	 * The file is opened so that SQLite writes nothing, not even a journal beside it. '%'
+	 * quotes in a URI.
 	 */
 	uri = malloc(3 * strlen(path) + 64);
 	if (!uri)
@@ -829,8 +838,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Whether a frame is CUDA's or the profiler's own; callchain.c trims such frames from our own
- * stacks.
+ * Return: whether a frame is CUDA's or the profiler's own; callchain.c trims such frames from our
+ * own stacks.
  */
 static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 {
@@ -850,18 +859,18 @@ static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
 {
 	if (f->symbol && !f->unresolved)
 		return f->kernel ? strpool__internf(&n->strings, "%s_[k]", f->symbol) : f->symbol;
-	/* Addresses of the recorded process mean nothing here. */
+	/* Addresses in the recorded process mean nothing here, so show the module. */
 	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
 }
 
 struct nsys_importer {
 	struct nsys *n;
 	struct import *im;
-	struct idmap threads;		/* globalTid: thread of the recording */
-	struct idmap paths;		/* interned description of a path: path */
+	struct idmap threads;		/* from globalTid to thread of the recording */
+	struct idmap paths;		/* from the interned description of a path to the path */
 	ARRAY(struct span) names;
-	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep(); ... */
-	struct idmap sweep_ids;		/* ... their numbers by globalTid */
+	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep() */
+	struct idmap sweep_ids;		/* from globalTid to that number */
 	struct paths range_paths;
 };
 
@@ -870,7 +879,7 @@ static uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc
 	return i->n->procs.v[proc].import_proc;
 }
 
-/* Return: the thread of a globalTid. */
+/* Return: the recording's thread for a globalTid. */
 static uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc)
 {
 	const char *name = nsys__thread_name(i->n, tid, proc);
@@ -902,7 +911,7 @@ static void nsys_importer__names(struct nsys_importer *i, const struct nsys_fram
 	i->im->err = i->im->err ?: err;
 }
 
-/* Return: the path of a call; one is made for each chain and function. */
+/* Return: the path of a call, which is made once for each chain and function. */
 static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
 {
 	const struct nsys_chain *chain =
@@ -915,7 +924,7 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 
 	cuda_api__parse(api, len, &api, &len);
 	api = strpool__intern(&i->n->strings, api, len);
-	/* Equal values make one interned string, and so one address. */
+	/* Equal values give one interned string, and so one address. */
 	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
 	if (!api || !key) {
@@ -1036,7 +1045,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
 	struct nest nest = {
-		/* A mark is in as many as can be open, and one more. */
+		/* A mark can be in as many ranges as can be open, and counts as one more. */
 		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
 		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
 	};
@@ -1108,7 +1117,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		};
 		const struct nsys_call *c;
 
-		/* Without its call there is no thread that waited. */
+		/* Without the call, the thread that waited is unknown. */
 		if (!w.duration_ns || !s->correlation_id ||
 		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
 			continue;
@@ -1120,7 +1129,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 	}
 }
 
-/* "GPU-01234567-89ab-...", with or without the word. Return: whether it is one. */
+/* Parses "GPU-01234567-89ab-...", with or without "GPU-". Return: whether @s is a UUID. */
 static bool uuid__parse(const char *s, uint8_t uuid[16])
 {
 	unsigned int nr = 0, digit;
@@ -1146,8 +1155,8 @@ static bool uuid__parse(const char *s, uint8_t uuid[16])
 }
 
 /*
- * Return: the GPU that has the number @device in that process. Where the export does not say, it is
- * the GPU's own number.
+ * Return: the GPU that process @proc numbers @device. If the export does not tell, it is the GPU
+ * with that number.
  */
 static const struct nsys_gpu *nsys__gpu(const struct nsys *n, uint32_t proc, uint32_t device)
 {
@@ -1191,7 +1200,7 @@ static void nsys_importer__devices(struct nsys_importer *i)
 	idmap__free(&told);
 }
 
-/* All of them; but not what a call does in the driver, which has its id. */
+/* Imports all calls, except driver calls inside a call with the same id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -1222,7 +1231,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
-			/* Time 0 is the session's beginning there, but means "no time" here. */
+			/* In the export, time 0 is the session's begin; here 0 means "no time". */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
 			.correlation_id = from->correlation_id,
@@ -1231,7 +1240,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.graph_id = from->graph_id,
 		};
 
-		/* There are several processes, and nothing says which one this belongs to. */
+		/* With several processes, the work's process is unknown. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
@@ -1285,8 +1294,8 @@ static int gap__compare(const void *a, const void *b)
 /*
  * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not have the period, and a thread that is off the CPU in between has longer gaps.
- * So the period is the median of all gaps.
+ * The export does not contain the period, and a thread that is off the CPU between samples has
+ * longer gaps. So the period is the median of all gaps.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 {

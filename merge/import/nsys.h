@@ -39,51 +39,52 @@ struct nsys_work {
 	uint32_t device, context, stream;
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
-	const char *name;		/* in nsys2json's form */
-	const char *full_name;		/* demangled, with parameters; NULL: none */
+	const char *name;		/* the name in nsys2json's form */
+	const char *full_name;		/* the name demangled, with parameters; NULL: none */
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
-	uint64_t shared_bytes;		/* static and dynamic */
-	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
-	uint32_t next;			/* of the same call */
-	uint32_t first_region, nr_regions;	/* in regions */
+	uint64_t shared_bytes;		/* static and dynamic shared memory */
+	uint32_t graph_id;		/* the graph that this is all work of, and no kernel; or
+					 * 0 */
+	uint32_t next;			/* index of the next work of the same call */
+	uint32_t first_region, nr_regions;	/* the call's ranges in regions */
 };
 
 struct nsys_call {
 	uint64_t start_ns, end_ns;
-	uint64_t tid;			/* globalTid */
+	uint64_t tid;			/* globalTid of the thread */
 	uint32_t proc;
 	uint32_t correlation_id;
-	uint32_t callchain;		/* in chains, NO_INDEX: none */
+	uint32_t callchain;		/* index in chains, NO_INDEX: none */
 	const char *name;
-	uint32_t result;		/* 0: it went well */
-	uint32_t range;			/* of the recording: what it was made in, or 0 */
+	uint32_t result;		/* 0: the call succeeded */
+	uint32_t range;			/* the recording's range around the call, or 0 */
 };
 
 enum nsys_range_kind {
 	NSYS_RANGE_PUSH_POP,
 	NSYS_RANGE_START_END,
-	NSYS_RANGE_MARK,		/* no range, but a moment */
+	NSYS_RANGE_MARK,		/* a moment, not a range */
 };
 
-struct nsys_range {			/* of NVTX */
+struct nsys_range {			/* an NVTX range */
 	uint64_t start_ns, end_ns;
 	uint64_t tid;
 	uint32_t proc;
 	uint32_t domain;
 	enum nsys_range_kind kind;
-	bool open;			/* never popped */
+	bool open;			/* the range was never popped */
 	const char *name;
 };
 
-struct nsys_domain {			/* of NVTX */
-	uint32_t proc;			/* NO_INDEX: of all */
+struct nsys_domain {			/* an NVTX domain */
+	uint32_t proc;			/* NO_INDEX: the domain is of all processes */
 	uint32_t id;
 	const char *name;
 };
 
-struct nsys_sync {			/* a thread waited for the device */
+struct nsys_sync {			/* a wait of a thread for the device */
 	uint64_t start_ns, end_ns;
 	uint32_t proc;
 	uint32_t correlation_id;
@@ -92,26 +93,27 @@ struct nsys_sync {			/* a thread waited for the device */
 };
 
 struct nsys_gpu {
-	uint64_t id;			/* the export's */
+	uint64_t id;			/* the export's id */
 	const char *name;
 	const char *uuid;		/* as text, or NULL */
 };
 
-struct nsys_device {			/* what a process calls a GPU */
+struct nsys_device {			/* a process's number of a GPU */
 	uint64_t gpu;
 	uint32_t device, pid;
 };
 
 struct nsys_proc {
-	uint64_t id;			/* the upper bits */
+	uint64_t id;			/* the upper bits of globalPid */
 	const char *name;
-	uint32_t device, nr_devices;	/* a device that its kernels ran on; how many, at most 2 */
+	uint32_t device, nr_devices;	/* a device that its kernels ran on; number of such
+					 * devices, at most 2 */
 	uint32_t import_proc;
 };
 
 struct nsys_chain {
 	uint64_t id;
-	uint32_t first, nr;		/* in frames, innermost first */
+	uint32_t first, nr;		/* in frames; the innermost frame is first */
 };
 
 struct nsys_frame {
@@ -120,7 +122,7 @@ struct nsys_frame {
 	bool kernel;
 };
 
-struct nsys_sample {			/* of a CPU */
+struct nsys_sample {			/* a CPU sample */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint32_t cpu;
@@ -130,7 +132,7 @@ struct nsys {
 	struct sqlite3 *db;
 	const char *path;
 	struct msgs *msgs;
-	bool no_memory;			/* while it was asked what the file has */
+	bool no_memory;			/* memory ran out while a table was looked up */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;
@@ -142,23 +144,24 @@ struct nsys {
 	ARRAY(struct nsys_gpu) gpus;
 	ARRAY(struct nsys_device) devices;
 	const char *host;		/* or NULL */
-	uint64_t epoch_ns;		/* when time was 0, since 1970; or 0 */
+	uint64_t epoch_ns;		/* since 1970: the export's time 0; or 0 */
 	ARRAY(struct nsys_proc) procs;
 	ARRAY(struct nsys_chain) chains;
 	ARRAY(struct nsys_frame) frames;
-	ARRAY(struct nsys_sample) samples;	/* by time */
+	ARRAY(struct nsys_sample) samples;	/* in order of time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
 	struct idmap chain_ids;
-	struct idmap call_ids;		/* (process, correlation id): its outermost call */
-	struct idmap work_ids;		/* (process, correlation id): its first work */
+	struct idmap call_ids;		/* from (process, correlation id) to its outermost call */
+	struct idmap work_ids;		/* from (process, correlation id) to its first work */
 	struct idmap sample_ids;
-	struct idmap thread_names;	/* globalTid: string */
+	struct idmap thread_names;	/* from globalTid to a string */
 	uint64_t last_ns;
 	uint64_t nr_strange;		/* rows with impossible values */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges within too many others */
-	uint64_t nr_graphs_twice;	/* graphs told as a whole, and by their nodes */
+	uint64_t nr_graphs_twice;	/* graphs that were recorded as a whole, and by their
+					 * nodes, too */
 	bool has_nvtx;
 };
 
@@ -172,16 +175,16 @@ struct nsys_events_opts {
 	uint32_t activities;		/* enum nsys_activity; 0: kernel and nvtx-kernel */
 	const char **prefixes;		/* NVTX names must begin with one of them */
 	size_t nr_prefixes;
-	const char *colors;		/* JSON: {"pattern": "color", ...}, or NULL */
+	const char *colors;		/* JSON {"pattern": "color", ...}, or NULL */
 };
 
 /**
  * nsys__open - read an export
- * @n: filled in; nsys__close() is due in any case
- * @path: of an SQLite file, which is not written to
- * @msgs: the reason of a failure, and warnings
+ * @n: filled in; the caller calls nsys__close() in any case
+ * @path: an SQLite file, which is opened read-only
+ * @msgs: gets the reason of a failure, and warnings
  *
- * Return: 0, -EINVAL for something else than an export, or -ENOMEM.
+ * Return: 0; -EINVAL if the file is no export; or -ENOMEM.
  */
 int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 

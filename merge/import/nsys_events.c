@@ -17,14 +17,15 @@
 #include "json_out.h"
 #include "import/json.h"
 
-#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
+#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ranges own
+					 * no kernels */
 #define TID(global)	((uint32_t)((global) & 0xffffff))
 #define PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
 
 struct nsys_event {
-	const char *pid, *tid;		/* interned */
+	const char *pid, *tid;		/* interned names of the tracks */
 	enum nsys_activity activity;
-	uint32_t idx;			/* in works, ranges, calls or projections */
+	uint32_t idx;			/* index in works, ranges, calls or projections */
 	uint32_t seq;
 };
 
@@ -39,8 +40,8 @@ struct nsys_events {
 	const struct nsys_events_opts *opts;
 	ARRAY(struct nsys_event) events;
 	ARRAY(struct projection) projections;
-	struct idmap projection_ids;	/* (range, device) */
-	bool *wanted;			/* by range */
+	struct idmap projection_ids;	/* from (range, device) to a projection */
+	bool *wanted;			/* by range: whether it is written */
 	ARRAY(struct nsys_color) colors;
 	struct strpool strings;
 };
@@ -221,7 +222,7 @@ static int nsys_events__project_all(struct nsys_events *e)
 			if (n->ranges.v[open[k]].end_ns > c->start_ns)
 				open[kept++] = open[k];
 		nr_open = kept;
-		/* Of nested calls, which share an id, only the outermost counts. */
+		/* Of nested calls with one id, only the outermost counts. */
 		if (idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
 		    outer == calls[i])
 			err = nsys_events__attribute(e, c, open, nr_open);

@@ -25,7 +25,7 @@
 
 struct rocprof_agent {
 	uint64_t handle;
-	uint64_t type, number;		/* number: among the agents of its type */
+	uint64_t type, number;		/* type, and number among the agents of this type */
 	bool numbered;
 	struct span name;
 };
@@ -34,7 +34,7 @@ struct rocprof_agent {
 struct rocprof_record {
 	uint64_t kind, operation;
 	uint64_t start_ns, end_ns, tid;
-	uint64_t id, ancestor;		/* of its correlation_id */
+	uint64_t id, ancestor;		/* both ids in its correlation_id */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
 	bool has_stream;
 };
@@ -54,17 +54,17 @@ struct rocprof {
 	ARRAY(struct rocprof_agent) agents;
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
-	ARRAY(struct span) kernels, markers;	/* raw strings, by index in ... */
-	struct idmap kernel_ids, marker_ids;	/* ... these */
+	ARRAY(struct span) kernels, markers;	/* raw strings of kernels and of markers */
+	struct idmap kernel_ids, marker_ids;	/* from an id to its string in kernels or markers */
 	rocprof_records_t hip, hsa, dispatches, copies, ranges;
-	struct idmap gpus;		/* handle: index in agents */
-	struct idmap hip_ids, hsa_ids;	/* correlation id: index */
-	struct idmap told;		/* of HSA's calls: those that are told */
+	struct idmap gpus;		/* from handle to an index in agents */
+	struct idmap hip_ids, hsa_ids;	/* from a correlation id to the index of the call */
+	struct idmap told;		/* HSA's calls that were added */
 };
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-/* Reads a number that is not negative; others are 0. */
+/* Reads a number that is not negative; all other numbers give 0. */
 static uint64_t read_u64(struct json *j)
 {
 	char next = json__peek(j);
@@ -78,7 +78,7 @@ static uint64_t read_u64(struct json *j)
 	}
 	if (!json__number(j, &raw))
 		return 0;
-	/* Handles may have all 64 bits. */
+	/* Handles may use all 64 bits. */
 	for (i = 0; i < raw.len && raw.s[i] >= '0' && raw.s[i] <= '9'; i++)
 		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, raw.s[i] - '0', &v))
 			return 0;
@@ -113,7 +113,7 @@ static uint64_t read_handle(struct json *j)
 	return handle;
 }
 
-/* Enters an object or array, or skips whatever else is there. */
+/* Enters an object or array; skips any other value. */
 static bool enter(struct json *j, char open)
 {
 	if (json__peek(j) == open)
@@ -231,7 +231,7 @@ static int rocprof__read_strings(struct rocprof *r, struct json *j)
 
 static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 {
-	/* The first of them that is there is the name. */
+	/* The first of these members that exists is the name. */
 	static const char *const names[] = {
 		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name", "kernel_name",
 	};
@@ -292,7 +292,7 @@ static void rocprof__read_metadata(struct rocprof *r, struct json *j)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* Reads a member of a record, or of an object in it. Return: whether it is of interest. */
+/* Reads a member of a record, or of an object in it. Return: whether the member is used. */
 static bool record__member(struct rocprof_record *r, struct json *j, struct span key)
 {
 	const struct {
@@ -384,7 +384,7 @@ static int rocprof__read_buffers(struct rocprof *r, struct json *j)
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-/* Return: the raw name of what a record did, .s NULL if it is not told. */
+/* Return: the raw name of a record's operation; .s is NULL if it is unknown. */
 static struct span rocprof__operation(const struct rocprof *r, const struct rocprof_record *record)
 {
 	const struct rocprof_kind *kind;
@@ -397,7 +397,7 @@ static struct span rocprof__operation(const struct rocprof *r, const struct rocp
 	return r->operations.v[kind->first + record->operation];
 }
 
-/* Whether its times and ids can be used; others are counted. */
+/* Return: whether the record's times and ids are usable; counts those that are not. */
 static bool rocprof__check(struct rocprof *r, const struct rocprof_record *record)
 {
 	if (record->end_ns >= record->start_ns && record->end_ns <= INT64_MAX &&
@@ -435,7 +435,10 @@ static int rocprof__add_calls(struct rocprof *r)
 	return err;
 }
 
-/* Sets @id to that of the call to put the work under. Calls of HSA are told only if they are one. */
+/*
+ * Sets @id to the id of the call that put the work on its queue. A call of HSA's is added only if
+ * it is such a call.
+ */
 static int rocprof__find_call(struct rocprof *r, const struct rocprof_record *work, uint32_t *id)
 {
 	const struct rocprof_record *hsa;
@@ -462,7 +465,7 @@ static int rocprof__find_call(struct rocprof *r, const struct rocprof_record *wo
 	return rocprof__add_call(r, hsa);
 }
 
-/* Return: the GPU of that handle, or NULL. */
+/* Return: the GPU with that handle, or NULL. */
 static const struct rocprof_agent *rocprof__gpu(const struct rocprof *r, uint64_t handle)
 {
 	uint32_t i;
@@ -486,7 +489,7 @@ static int rocprof__add_work(struct rocprof *r, const struct rocprof_record *rec
 
 	if (!rocprof__check(r, record))
 		return 0;
-	/* HIP has a context for each device, at least. */
+	/* HIP has at least one context for each device. */
 	w.context = w.device + 1;
 	err = rocprof__find_call(r, record, &w.w.correlation_id);
 	if (err)
@@ -503,7 +506,7 @@ static int rocprof__add_work(struct rocprof *r, const struct rocprof_record *rec
 	return name ? gputrace__add_work(r->t, &w, record->end_ns, span__of(name)) : -ENOMEM;
 }
 
-/* ROCTX ranges are annotations of their thread. */
+/* Adds a ROCTX range as an annotation of its thread. */
 static int rocprof__add_range(struct rocprof *r, const struct rocprof_record *record)
 {
 	struct gpu_op op = {
@@ -613,7 +616,7 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 		else
 			json__skip(j);
 	}
-	/* Of a damaged file this is what comes before the damage. */
+	/* In a damaged file, this is everything before the damage. */
 	if (!err)
 		err = rocprof__tell(&r);
 	rocprof__exit(&r);

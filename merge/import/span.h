@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A part of a buffer that the span does not own, without a NUL. */
+/* A part of a buffer; the span does not own it, and it has no NUL. */
 struct span {
 	const char *s;
 	size_t len;

@@ -10,15 +10,15 @@
 #include "import/gputrace.h"
 #include "import/nest.h"
 
-#define YEAR_2000_NS	946684800000000000ull	/* before it, times are of another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* times before it are of another clock */
 
 /* One thread of a file. */
 struct trace_thread {
 	uint32_t pid;
-	uint32_t tid_id;		/* of tids */
+	uint32_t tid_id;		/* index in tids */
 	uint64_t tid;
-	const char *name;		/* in gpu.names, or NULL */
-	uint32_t thread;		/* of the recording, 0: none yet */
+	const char *name;		/* kept in gpu.names, or NULL */
+	uint32_t thread;		/* thread of the recording, 0: not made yet */
 };
 
 struct trace_file {
@@ -28,18 +28,18 @@ struct trace_file {
 	struct msgs *msgs;
 	struct input_file input;
 	struct gputrace gpu;
-	bool pids_known;		/* no other file has one of its pids */
-	struct idmap calls;		/* (pid, correlation id): the outermost call */
-	bool *launched;			/* by call: it launched work, or should have */
-	ARRAY(uint32_t) pids;		/* of the calls */
-	struct idmap procs;		/* pid: process of the recording */
-	struct idmap name_ids;		/* (pid, id of tids): index in gpu.thread_names */
-	struct idmap thread_ids;	/* (pid, id of tids): index in threads */
+	bool pids_known;		/* no other file has one of this file's pids */
+	struct idmap calls;		/* from (pid, correlation id) to the outermost call */
+	bool *launched;			/* by call: whether it launched work, or should have */
+	ARRAY(uint32_t) pids;		/* pids of the calls */
+	struct idmap procs;		/* from pid to process of the recording */
+	struct idmap name_ids;		/* from (pid, id in tids) to an index in gpu.thread_names */
+	struct idmap thread_ids;	/* from (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
 	struct strpool tids;
 	struct paths frames, annotations;
-	struct idmap paths;		/* (node of frames, function): path of the recording ... */
-	struct idmap annotation_paths;	/* ... of annotations */
+	struct idmap paths;		/* from (node of frames, function) to a path */
+	struct idmap annotation_paths;	/* from (node of annotations, function) to a path */
 	ARRAY(struct span) names;
 };
 
@@ -52,7 +52,10 @@ struct traces {
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-/* Whether of two calls with one id @a is the outer one: the driver's is made in the runtime's. */
+/*
+ * Return: whether @a is the outer one of two calls with one id: the driver's call is inside the
+ * runtime's.
+ */
 static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
 {
 	if (a->driver != b->driver)
@@ -90,7 +93,7 @@ static int trace_file__index_calls(struct trace_file *f)
 	return err;
 }
 
-/* Whether another call has its id, and is the one that was made first. */
+/* Return: whether another call with the same id contains this one. */
 static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 {
 	const struct gpu_call *c = &f->gpu.calls.v[call];
@@ -101,8 +104,8 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 }
 
 /*
- * trace_file__find_call - the call that an id on the device is of
- * @pid: of the process, 0 if that is not told: then set, unless several have that id
+ * trace_file__find_call - find the call with the correlation id of device work
+ * @pid: the work's process; if it is 0, it is set, unless several processes have that id
  */
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
@@ -138,7 +141,7 @@ static void trace_file__mark_launches(struct trace_file *f)
 
 /* ---- processes and threads ---------------------------------------------------------------------- */
 
-/* Return: what tells a thread of a process among those of the file, or NO_INDEX for want of memory. */
+/* Return: an id of @tid among the file's thread ids, or NO_INDEX without memory. */
 static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 {
 	const char *s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
@@ -146,7 +149,7 @@ static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 	return s ? strpool__id(s) : NO_INDEX;
 }
 
-/* Names by process, with NO_INDEX for that of the process itself, and by thread. */
+/* Indexes names by process and thread; the process's own name is under thread NO_INDEX. */
 static int trace_file__index_names(struct trace_file *f)
 {
 	uint32_t i, id;
@@ -171,7 +174,10 @@ static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid,
 		f->gpu.thread_names.v[i].name : NULL;
 }
 
-/* Names a process by its rank, where it has one, because all ranks run one program. */
+/*
+ * Return: the process of @pid. It is named by its rank, if it has one, because all ranks run one
+ * program.
+ */
 static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 {
 	char comm[XPU_COMM_LEN];
@@ -189,7 +195,10 @@ static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 	return proc;
 }
 
-/* "thread 1234 (pt_autograd_0)" as PyTorch has it: what is in brackets, if it is a name of its own. */
+/*
+ * Takes a thread's name from "thread 1234 (pt_autograd_0)", as PyTorch writes it: the part in
+ * brackets, unless it is the process's name.
+ */
 static void trace_thread__comm(const struct trace_file *f, const struct trace_thread *t,
 			       char comm[XPU_COMM_LEN])
 {
@@ -201,7 +210,7 @@ static void trace_thread__comm(const struct trace_file *f, const struct trace_th
 	if (open && !strncmp(name, "thread ", 7) && name[len - 1] == ')') {
 		name = open + 1;
 		len = strlen(name) - 1;
-		/* The name of the process is that of no thread. */
+		/* The process's name is not the thread's own. */
 		if (process && strlen(process) == len && !memcmp(name, process, len))
 			return;
 	} else if (name && !strncmp(name, "thread ", 7) && isdigit((unsigned char)name[7])) {
@@ -239,7 +248,7 @@ static uint32_t trace_file__thread(struct trace_file *f, uint32_t pid, uint64_t 
 	return thread;
 }
 
-/* Return: the thread of the recording. */
+/* Return: the recording's thread for a thread of the file. */
 static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 {
 	struct trace_thread *t;
@@ -255,7 +264,10 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	t->thread = import__thread(f->im, proc, t->tid);
 	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
-	/* Names are those of a pid: they would be those of another rank's threads, too. */
+	/*
+	 * Names belong to a pid: if files share it, they would be names of another rank's threads,
+	 * too.
+	 */
 	if (*comm && f->pids_known)
 		import__comm(f->im, t->pid, t->tid, 0, comm);
 	return t->thread;
@@ -288,7 +300,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Frames that are told as a text beside the outermost operator, the innermost of them first. */
+/* Adds the frames of a stack that the outermost operator has as text, innermost first. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -301,7 +313,7 @@ static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const cha
 	return node;
 }
 
-/* "TOP(ResNet)::forward.layer1(Sequential)::forward": a frame each. */
+/* Adds a frame for each module in "TOP(ResNet)::forward.layer1(Sequential)::forward". */
 static uint32_t trace_file__modules(struct trace_file *f, uint32_t node, const char *modules)
 {
 	const char *p = modules, *from = modules;
@@ -340,7 +352,7 @@ static uint32_t trace_file__annotation_root(void *ctx, uint32_t thread)
 	return paths__root(&f->annotations, trace_file__proc(f, f->threads.v[thread].pid));
 }
 
-/* Return: the range of a node, made once. */
+/* Return: the range of a node, which is made once. */
 static uint32_t trace_file__range(struct trace_file *f, uint32_t node)
 {
 	struct path_node *n;
@@ -376,7 +388,7 @@ static void trace_file__annotation_event(void *ctx, const struct nest_range *ran
 			    place);
 }
 
-/* Sets the node of each of @points. */
+/* Sets the nodes of @points. */
 static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_point *points,
 			    size_t nr)
 {
@@ -410,7 +422,7 @@ static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_
 
 /* ---- what comes out ----------------------------------------------------------------------------- */
 
-/* Return: the path of the recording that leads to a call of @api, made once. */
+/* Return: the path that leads to a call of @api, which is made once. */
 static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struct idmap *known,
 				 uint32_t node, const struct gpu_call *c)
 {
@@ -435,7 +447,9 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 	return path;
 }
 
-/* Sets @w to what @call waited for, by the trace or by the call's name. Return: whether it waited. */
+/*
+ * Sets @w to the wait of @call, known by a record or by the call's name. Return: whether it waited.
+ */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
 {
@@ -452,12 +466,12 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 		w->flags = s->of_stream ? XPU_WAIT_STREAM : 0;
 		return true;
 	}
-	/* Of several contexts there is no telling which. */
+	/* With several contexts, the call's context is unknown. */
 	w->flags = 0;
 	return contexts->nr == 1 && idmap__get(contexts, 0, &w->context);
 }
 
-/* Contexts by number, of works; one is at 0 if it is the only one. */
+/* Finds the contexts of works by number. A single one is at key 0. */
 static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
 {
 	uint32_t first = 0, i;
@@ -535,7 +549,7 @@ static void trace_file__write_works(struct trace_file *f)
 
 		pid = w->pid;
 		if (trace_file__find_call(f, w->w.correlation_id, &pid) == NO_INDEX && !pid) {
-			/* An orphan, of whichever process. */
+			/* An orphan: its process is unknown, so take any. */
 			pid = f->pids.nr ? f->pids.v[0] : 1;
 			if (f->pids.nr > 1)
 				w->w.correlation_id = 0;
@@ -569,7 +583,9 @@ static int trace_file__write(struct trace_file *f)
 	uint32_t i;
 	int err = 0;
 
-	/* Its launches and waits need to know what they are in; the others are in the table of calls. */
+	/*
+	 * Launches and waits need their operators; all other calls go into the table of calls only.
+	 */
 	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
 		const struct gpu_call *c = &f->gpu.calls.v[i];
 		struct nest_point p = { .time_ns = c->start_ns, .item = i };
@@ -585,7 +601,7 @@ static int trace_file__write(struct trace_file *f)
 		err = trace_file__nest(f, false, points.v, points.nr);
 	if (!err)
 		err = trace_file__nest(f, true, copies.v, copies.nr);
-	/* Both are in one order now. */
+	/* Both arrays have one order now. */
 	if (!err)
 		err = trace_file__write_calls(f, points.v, copies.v, points.nr);
 	array_free(&points);
@@ -670,7 +686,7 @@ static uint64_t gputrace__first_ns(const struct gputrace *t)
 	return first_ns;
 }
 
-/* Whether one of a file's processes has the pid of one of another file's. */
+/* Return: whether the two files share a pid. */
 static bool trace_files__share_pid(const struct trace_file *a, const struct trace_file *b)
 {
 	size_t i, k;

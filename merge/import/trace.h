@@ -24,21 +24,22 @@ struct trace {
 	uint64_t nr_files;
 	uint64_t nr_calls, nr_works, nr_ops;
 	uint64_t nr_launches;
-	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a call path of these */
-	uint64_t nr_no_stack;		/* without one */
-	uint64_t nr_too_deep;		/* operators or annotations, which were passed over */
+	uint64_t nr_in_ops, nr_in_annotations;	/* launches whose call path is of operators; of
+						 * annotations */
+	uint64_t nr_no_stack;		/* launches without a call path */
+	uint64_t nr_too_deep;		/* operators and annotations that are left out */
 	uint64_t work_ns;
-	bool damaged;			/* a file is: its rest is missing */
-	bool odd;			/* something could not be read */
+	bool damaged;			/* a file is damaged: its rest is missing */
+	bool odd;			/* some input could not be read */
 };
 
 /**
- * trace__read - tell what files hold to @im
+ * trace__read - import files
  * @t: filled in
  * @names: of @nr files
- * @msgs: gets what is odd
+ * @msgs: gets messages about odd input
  *
- * Return: 0, -EINVAL if one is none of ours or cannot be read (said), or -ENOMEM.
+ * Return: 0; -EINVAL, with a message, if a file cannot be read or has another format; or -ENOMEM.
  */
 int trace__read(struct trace *t, struct import *im, const char *const *names, size_t nr,
 		struct msgs *msgs);

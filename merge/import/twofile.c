@@ -14,9 +14,9 @@
 #include "xpu_time.h"
 
 #define SEVERAL_KERNELS	NO_INDEX
-#define MAX_OFFSET_NS	1100000000ull	/* clocks are said to be off by up to a second */
+#define MAX_OFFSET_NS	1100000000ull	/* clocks of such tools may differ by a second */
 
-/* A call path as it is in the file. */
+/* A call path in the file. */
 struct folded_stack {
 	const char *text;		/* without the called function; not NUL-terminated */
 	size_t len;
@@ -35,8 +35,8 @@ struct stack_event {
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* the recording's thread, 0: none yet ... */
-	uint32_t told_tid;		/* ... and its number there */
+	uint32_t thread;		/* the recording's thread, 0: not made yet */
+	uint32_t told_tid;		/* that thread's tid */
 	const char *comm;		/* its last name */
 };
 
@@ -52,29 +52,29 @@ struct twofiles {
 	struct msgs *msgs;
 	struct gputrace gpu;
 	struct strpool strings;
-	struct strpool lines;		/* call paths as the file has them, by number ... */
-	ARRAY(struct folded_stack) stacks;	/* ... and parsed */
-	ARRAY(struct stack_event) events;	/* by time, once they are read */
+	struct strpool lines;		/* lines of call paths, by number */
+	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
+	ARRAY(struct stack_event) events;	/* by time, once all are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
-	bool *launched;			/* by call: it launched work, or should have */
+	bool *launched;			/* by call: whether it launched work, or should have */
 	struct kernel_names names;
-	uint32_t *kernels;		/* by call: 1 + the kernel that it launched; 0: none is known */
-	struct idmap calls;		/* (pid, correlation id): the outermost call */
+	uint32_t *kernels;		/* by call: 1 + its kernel; 0: unknown */
+	struct idmap calls;		/* from (pid, correlation id) to the outermost call */
 	ARRAY(uint32_t) pids;		/* the calls' processes */
-	struct idmap procs;		/* pid: process of the recording */
+	struct idmap procs;		/* from pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
-	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, by launch */
-	struct strpool path_keys;	/* struct path_key, by number: ... */
-	ARRAY(uint32_t) paths;		/* ... a path of the recording */
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event; by launch */
+	struct strpool path_keys;	/* from struct path_key to a number */
+	ARRAY(uint32_t) paths;		/* by that number: a path of the recording */
 	ARRAY(struct span) frames;
-	uint32_t other_pid;		/* the GPU side's pid, if both sides have one process under
-					 * two pids */
+	uint32_t other_pid;		/* the GPU side's pid, if both sides have one process,
+					 * under different pids */
 	uint64_t nr_strange;
 };
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
-/* Reads a number, with blanks before it. Return: the place behind it, or NULL. */
+/* Reads a number after blanks. Return: the end of the number, or NULL. */
 static const char *read_field(const char *p, const char *end, uint64_t *value)
 {
 	const char *from;
@@ -89,8 +89,8 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 }
 
 /*
- * Finds "pid tid cpu" behind the name of the thread, which may contain blanks and digits: the last
- * three numbers in a row before the frames that leave a possible name before them.
+ * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
+ * consecutive numbers before the frames that leave a possible name before them.
  * Return: where the frames begin, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -109,7 +109,7 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 			continue;
 		/*
 		 * A name has 15 bytes at most; a longer one is taken only if there is no other
-		 * reading.
+		 * choice.
 		 */
 		if (found && at - p > XPU_COMM_LEN)
 			break;
@@ -126,7 +126,7 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 	return found;
 }
 
-/* Cuts terminal colours out of a line. Return: its new length. */
+/* Removes terminal colours from a line. Return: its new length. */
 static size_t drop_escapes(char *s, size_t len)
 {
 	size_t i, out = 0;
@@ -187,7 +187,7 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 	return 0;
 }
 
-/* Return: 0, 1 if the line is not a stack, or -ENOMEM. */
+/* Reads a line. Return: 0; 1 if the line is not a stack; or -ENOMEM. */
 static int twofiles__read_line(struct twofiles *t, struct span s)
 {
 	const char *end = s.s + s.len, *p, *comm_end, *line;
@@ -265,8 +265,8 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 /* ---- calls ------------------------------------------------------------------------------------ */
 
 /*
- * Finds the call of each correlation id. A runtime call and the driver call inside it share an id,
- * which means the runtime call.
+ * Finds the call of each correlation id. A runtime call and the driver call inside it share an id;
+ * the id is then the runtime call's.
  */
 static int twofiles__index_calls(struct twofiles *t)
 {
@@ -300,7 +300,7 @@ static int twofiles__index_calls(struct twofiles *t)
 	return err;
 }
 
-/* Whether the call is a driver call inside another call, which has its id. */
+/* Return: whether the call is a driver call inside another call with the same id. */
 static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 {
 	const struct gpu_call *c = &t->gpu.calls.v[call];
@@ -314,8 +314,8 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
  * twofiles__find_call - find the call that caused device work
  * @pid: set to the call's process; 0 if unknown
  *
- * Records of device work do not name the process: if several processes have the id, the call is not
- * known.
+ * Records of device work may not name the process: then, if several processes have the id, the call
+ * is unknown.
  */
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)
@@ -363,7 +363,7 @@ static int twofiles__list_launches(struct twofiles *t)
 		    t->gpu.calls.v[call].kind != CALL_KERNEL)
 			continue;
 		kernel = 1 + kernel_names__add_kernel(&t->names, t->gpu.works.v[i].name);
-		/* A call of several kernels has no one name. */
+		/* A call that launches several kernels has no single name. */
 		t->kernels[call] = t->kernels[call] && t->kernels[call] != kernel ?
 			SEVERAL_KERNELS : kernel;
 	}
@@ -392,7 +392,7 @@ static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint32_t pid,
 			  uint64_t tid, uint32_t *lane)
 {
-	/* Either side has thread ids of 32 bits. */
+	/* One of the sides may have thread ids of only 32 bits. */
 	struct lane new = { .pid = pid, .tid = (uint32_t)tid };
 	uint64_t key = ID_KEY(pid, (uint32_t)tid);
 	int err;
@@ -404,7 +404,7 @@ static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint3
 	return err ?: gpu ? array_push(&t->gpu_lanes, new) : array_push(&t->cpu_lanes, new);
 }
 
-/* Whether both sides have equal pids for processes. */
+/* Return: whether both sides have equal pids. */
 static bool twofiles__compare_pids(struct twofiles *t)
 {
 	uint32_t cpu_pid = t->events.nr ? t->events.v[0].pid : 0, i, k;
@@ -422,7 +422,10 @@ static bool twofiles__compare_pids(struct twofiles *t)
 	return same;
 }
 
-/* Return: the process and thread of each lane, first of the stacks, then of the launches; or NULL. */
+/*
+ * Return: the process and thread of each lane, first of the stacks' lanes, then of the launches';
+ * or NULL.
+ */
 static uint64_t *twofiles__tids(const struct twofiles *t)
 {
 	size_t nr_cpu = t->cpu_lanes.nr, nr_gpu = t->gpu_lanes.nr, i;
@@ -477,7 +480,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 		if (!err)
 			err = array_push(&t->gpu_lane_of, lane);
 	}
-	/* They have said what they can, and there may be many. */
+	/* The names are not needed any more, and may be many. */
 	kernel_names__exit(&t->names);
 	free(t->kernels);
 	t->kernels = NULL;
@@ -515,8 +518,8 @@ static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *com
 
 /*
  * twofiles__path - find or make a path of the recording
- * @stack: its index, ALIGN_NONE or ALIGN_UNCERTAIN
- * @api: the called function, if the stack does not have it; an interned name
+ * @stack: index of the stack, ALIGN_NONE or ALIGN_UNCERTAIN
+ * @api: the called function, for stacks that do not name it; interned
  */
 static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
 			       uint64_t time_ns)
@@ -559,7 +562,8 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 }
 
 /*
- * Return: the recording's thread for a lane, which is named @comm from now on unless that is NULL.
+ * Return: the recording's thread for a lane. Unless @comm is NULL, the thread has this name from
+ * now on.
  */
 static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
 				 const char *comm, uint64_t time_ns)
@@ -595,7 +599,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			out->nr_uncertain++;
 		else
 			out->nr_no_stack++;
-		/* The system's number of the thread is more useful than CUPTI's. */
+		/* The kernel's thread id is more useful than CUPTI's. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,
@@ -608,7 +612,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	for (i = 0; i < t->events.nr; i++) {
 		const struct stack_event *e = &t->events.v[i];
 		struct lane *lane = &t->cpu_lanes.v[t->cpu_lane_of.v[i]];
-		/* The time may be before the other clock's beginning. */
+		/* The time may be before the other clock's zero. */
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
@@ -623,7 +627,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	}
 }
 
-/* Writes the launches at which no stacks were taken, and the durations of calls that have one. */
+/* Adds the launches of kinds that no stack has, and the durations of calls that have times. */
 static void twofiles__write_others(struct twofiles *t)
 {
 	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
@@ -672,7 +676,7 @@ static void twofiles__write_works(struct twofiles *t)
 		struct gpu_work *w = &t->gpu.works.v[i];
 
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
-			/* An orphan, of any process. */
+			/* An orphan: its process is unknown, so take any. */
 			pid = t->pids.nr ? t->pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
 			if (t->pids.nr > 1)
 				w->w.correlation_id = 0;
@@ -780,7 +784,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
-/* Whether all stacks have their process's id where the thread's should be. */
+/* Return: whether all stacks have the process's id in place of the thread's. */
 static bool twofiles__lacks_tids(const struct twofiles *t)
 {
 	uint32_t i, threads = 0;
@@ -793,7 +797,7 @@ static bool twofiles__lacks_tids(const struct twofiles *t)
 	return threads && threads < t->gpu_lanes.nr;
 }
 
-/* Says why launches are uncertain, and what would tell. */
+/* Adds a message that tells why launches are uncertain, and how to make them certain. */
 static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			      const struct twofile_opts *opts)
 {
@@ -868,7 +872,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	if (err)
 		goto out;
 	twofiles__summarize(&t, &a);
-	/* Names of processes first: a stack tells them. */
+	/* Processes first, because the stacks have their names. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
 	twofiles__write_launches(&t, &a);

@@ -19,17 +19,19 @@
 #include "util.h"
 
 struct twofile_opts {
-	const char *cpu, *gpu;		/* for messages; cpu NULL: device records only */
+	const char *cpu, *gpu;		/* file names for messages; cpu NULL: device records only */
 	uint64_t tolerance_ns;
 };
 
 struct twofile {
-	uint64_t nr_stacks, nr_launches;	/* nr_launches: of the kinds that stacks have */
-	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches */
-	uint64_t nr_no_launch;			/* stacks */
+	uint64_t nr_stacks, nr_launches;	/* nr_launches: launches of the kinds that stacks
+						 * have */
+	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* numbers of launches */
+	uint64_t nr_no_launch;			/* stacks without a launch */
 	uint64_t nr_calls, nr_works;
-	uint32_t nr_paths, nr_named;		/* call paths, and those that name their kernel */
-	uint64_t stacks_ns, gpu_ns, work_ns;	/* how long: stacks, records, device work in all */
+	uint32_t nr_paths, nr_named;		/* call paths; those that name their kernel */
+	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of stacks and records; time of all
+						 * device work */
 	int64_t offset_ns;
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;
@@ -46,7 +48,7 @@ struct twofile {
 int twofile__read(struct twofile *t, struct import *im, const struct twofile_opts *opts,
 		  struct input_file *cpu, struct input_file *gpu, struct msgs *msgs);
 
-/* Prints one line about the match, and with @summary more. */
+/* Prints one line about the match; more with @summary. */
 void twofile__print(const struct twofile *t, FILE *f, bool summary);
 
 #endif /* MERGE_TWOFILE_H */

@@ -298,7 +298,7 @@ static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 	}
 }
 
-/* A launch that is no slice. */
+/* Writes a launch that is no slice. */
 static void write_launch(struct writer *w, const struct track_walk *walk)
 {
 	const struct host_event *e = walk->event;
@@ -466,7 +466,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	int err = -ENOMEM;
 	size_t i;
 
-	/* One more, so that it is not empty. */
+	/* One element more than needed, since calloc(0) may return NULL. */
 	w.stack_ids = calloc(s->model.chains.nr + 1, sizeof(*w.stack_ids));
 	if (!w.stack_ids)
 		goto out;

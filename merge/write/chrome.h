@@ -18,7 +18,8 @@
 #include "write/timeline.h"
 
 /*
- * Writes what @t's sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Writes the events that @t's sink has collected. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
  */
 int chrome__write(struct timeline *t, const struct session *s, FILE *f);
 

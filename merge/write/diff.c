@@ -115,7 +115,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		bool wanted = false;
 		uint32_t nr, side, k;
 
-		/* One name's work on several devices. */
+		/* Adds up one name's work on several devices. */
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
 				raw[side] += diff__raw(d, &t->cells.v[j], side);
@@ -147,7 +147,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 struct row {
 	uint32_t key;			/* a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* A normalized */
-	uint64_t nr[TREE_SIDES];	/* as they are */
+	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -180,7 +180,7 @@ static int rows__add(rows_t *rows, uint32_t key, const struct tree_cell *cell)
 	}));
 }
 
-/* One row for each key, in order of change. */
+/* Makes one row for each key, in order of change. */
 static void rows__sum(rows_t *rows, const struct diff *d)
 {
 	size_t i, nr = 0;

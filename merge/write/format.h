@@ -42,10 +42,10 @@ struct write_opts {
 struct format {
 	const char *help;		/* for --help; \n between lines */
 	bool binary;			/* not for a terminal */
-	bool imported;			/* only of what is imported, as it is */
+	bool imported;			/* only for imports, which are written unchanged */
 	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
-	const struct format *as;	/* writes like that format, ... */
-	enum table_format table_format;	/* ... with its tables like this */
+	const struct format *as;	/* writes in that format, if not NULL, */
+	enum table_format table_format;	/* with tables of this format */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
 	bool only_by_nvtx;		/* only --by nvtx: labels show the other properties */
@@ -68,7 +68,7 @@ struct format {
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;
 FORMATS(DECLARE_FORMAT)
 
-/* One of all formats. */
+/* A format and its name. */
 struct named_format {
 	const char *name, *suffix;
 	const struct format *format;

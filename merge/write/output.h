@@ -27,7 +27,7 @@ struct output {
  */
 int output__open(struct output *o, const char *path, bool private);
 
-/* Everything is written: puts the file in its place. Return: 0 or -errno of whatever failed. */
+/* Puts the complete file in its place. Return: 0, or -errno of the step that failed. */
 int output__commit(struct output *o);
 
 /* Something failed: leaves no trace. Harmless after output__commit(). */

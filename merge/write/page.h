@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * page.h - the files of which html.c makes a page, as they are in the source, NUL behind each
+ * page.h - the source files from which html.c makes a page; a NUL ends each
  */
 #ifndef MERGE_PAGE_H
 #define MERGE_PAGE_H

@@ -33,7 +33,10 @@ void perfscript__free(struct perfscript *p);
 /* Return: what to put into struct session_opts, owned by @p. Keeps 40 bytes a record in memory. */
 struct session_sink *perfscript__sink(struct perfscript *p);
 
-/* Writes what the sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/*
+ * Writes the events that the sink has collected. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
+ */
 int perfscript__write(struct perfscript *p, const struct session *s, FILE *f);
 
 #endif /* MERGE_PERFSCRIPT_H */

@@ -333,7 +333,7 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 	msg__uint(&p->inner, FRAME__IID, iid);
 	msg__uint(&p->inner, FRAME__FUNCTION_NAME_ID, function);
 	msg__uint(&p->inner, FRAME__MAPPING_ID, mapping);
-	/* It has to be there; names tell frames apart. */
+	/* The field is required, although names identify frames here. */
 	msg__uint(&p->inner, FRAME__REL_PC, 0);
 	msg__message(&p->interned, INTERNED_DATA__FRAMES, &p->inner);
 	return iid;
@@ -723,7 +723,7 @@ static void pftrace__clocks(struct pftrace *p)
 	pftrace__finish_packet(p, TRACE_PACKET__CLOCK_SNAPSHOT, &p->inner);
 }
 
-/* They are told with the next packet. */
+/* The next packet defines them. */
 static void pftrace__names(struct pftrace *p)
 {
 	enum slice_kind kind;

@@ -16,7 +16,10 @@
 
 #include "write/timeline.h"
 
-/* Writes what @t's sink was told. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/*
+ * Writes the events that @t's sink has collected. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
+ */
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f);
 
 #endif /* MERGE_PFTRACE_H */

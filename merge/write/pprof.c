@@ -424,7 +424,8 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 }
 
 /*
- * The first mapping is taken for the program: the file of main, or where there is none of _start.
+ * Readers take the first mapping for the program: so it must be the file of main(), or of _start()
+ * if there is no main().
  */
 static void pprof__main_mapping(struct pprof *p)
 {
@@ -507,7 +508,7 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 	if (deflateInit2(&p->gzip.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	/* One more, so that it is not empty. */
+	/* One element more than needed, since calloc(0) may return NULL. */
 	p->leaf_locations = calloc(s->model.leaves.nr + 1, sizeof(*p->leaf_locations));
 	if (!p->leaf_locations) {
 		deflateEnd(&p->gzip.z);

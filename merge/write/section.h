@@ -2,8 +2,8 @@
 /*
  * section.h - the description of a table of the summary
  *
- * Each table is one struct section, in one of the text_*.c; text.c has the list of them and writes
- * them all alike: a line above it for people, its columns, so many of its rows.
+ * Each table is one struct section, in one of the text_*.c. text.c lists the tables and writes all
+ * of them alike: a heading for people, the columns, and as many rows as the limit allows.
  */
 #ifndef MERGE_SECTION_H
 #define MERGE_SECTION_H

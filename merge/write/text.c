@@ -14,7 +14,7 @@
 #include "util.h"
 #include "xpu_time.h"
 
-/* In the order in which they are written; --help and xpumerge(1) list them, too. */
+/* The tables in the order of the output; --help and xpumerge(1) list them, too. */
 static const struct section *const sections[] = {
 	&section_kernels,
 	&section_memory_time,
@@ -102,7 +102,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	/* UTC, so that one recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
-	/* Of all of them, so once. */
+	/* The sum covers all recordings, so it is printed once. */
 	if (in == &s->model.inputs.v[s->model.inputs.nr - 1])
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
@@ -240,7 +240,7 @@ static void text__stacks(const struct session *s, FILE *f)
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
-/* As session__print_loss(), but without launches if none were to be recorded. */
+/* Prints what session__print_loss() prints, but no launches if none were to be recorded. */
 static void text__write_loss(const struct session *s, FILE *f)
 {
 	const struct loss *l = &s->sums.loss;

@@ -261,7 +261,7 @@ static const struct column devices_columns[] = {
 
 SECTION(devices, struct gpu *);
 
-/* By device, then the busiest first. */
+/* Compares by device; the busiest stream comes first. */
 static int stream__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct stream *a = *(const struct stream *const *)va;

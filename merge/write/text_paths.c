@@ -45,7 +45,7 @@ static int rows__add(rows_t *rows, const struct aggregate *a, uintptr_t g0, uint
 					       a->max_ns, a->bytes }));
 }
 
-/* One row for each group, the longest first. */
+/* Makes one row for each group, the longest first. */
 static void rows__group(rows_t *rows)
 {
 	size_t i, nr = 0;
@@ -88,7 +88,7 @@ static int rows__finish(rows_t *rows, int err, struct section_rows *to)
 
 /* ---- launch sites --------------------------------------------------------------------------- */
 
-/* For people: the innermost frames. */
+/* Prints the innermost frames, for people. */
 static void print_stack(FILE *f, const struct stack *stack)
 {
 	uint32_t i = stack->nr > SHOWN_FRAMES ? stack->nr - SHOWN_FRAMES : 0;
@@ -101,7 +101,7 @@ static void print_stack(FILE *f, const struct stack *stack)
 	}
 }
 
-/* All frames, as in a folded line, for programs. */
+/* Prints all frames, as in a folded line, for programs. */
 static void print_folded(FILE *f, const struct stack *stack)
 {
 	uint32_t i;

@@ -684,7 +684,7 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 
 		value += changes.v[i].by;
 		now.value = value;
-		/* All that happens at once is one point. */
+		/* All changes at one time make one point. */
 		if (i + 1 < changes.nr && changes.v[i + 1].time_ns == now.time_ns)
 			continue;
 		last = points->nr ? &points->v[points->nr - 1] : NULL;

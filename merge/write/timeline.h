@@ -61,14 +61,14 @@ struct timeline {
 	uint64_t nr_untimed;		/* records without times: no place on a timeline */
 	uint32_t *pids;			/* by process, unique; 0: it has no track */
 	uint32_t *nr_lanes;		/* by stream */
-	uint32_t *first_track;		/* by stream: the number, from 1, of that of its lane 0 */
+	uint32_t *first_track;		/* by stream: the number of its first track, from 1 */
 };
 
 /* Return: an empty timeline for the caller to timeline__free(), or NULL. Keeps some 60 bytes an event. */
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
-/* For the struct format of the writers of timelines. */
+/* The listen() of timelines' formats. */
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 

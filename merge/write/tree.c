@@ -150,7 +150,7 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
 			   uint32_t gpu, const struct aggregate *a)
 {
-	/* Kinds are few, and GPUs not so many: NO_INDEX keeps its place among them. */
+	/* Kinds and GPUs are few enough for these bits; NO_INDEX fits, too. */
 	uint64_t key = (uint64_t)node << 32 | (uint32_t)kind << 24 | (gpu & 0xffffff);
 	uint32_t idx = t->cells.nr;
 	struct tree_value *v;
@@ -210,7 +210,7 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* Siblings by name, as they are found. */
+/* Links between siblings, by name, in the order in which they are found. */
 struct links {
 	uint32_t first_child, next;
 };

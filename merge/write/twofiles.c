@@ -82,7 +82,7 @@ static int work_event__compare(const void *a, const void *b, void *ctx __attribu
 	       cmp3(x->work.leaf, y->work.leaf) ?: cmp3(x->work.duration_ns, y->work.duration_ns);
 }
 
-/* Puts launches in order. With a filter, one is told again with each of its works. */
+/* Puts launches in order. With a filter, a launch comes again with each of its works. */
 static void twofiles_out__sort(struct twofiles_out *t)
 {
 	size_t i, nr = 0;

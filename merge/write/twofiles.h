@@ -14,7 +14,7 @@
 
 struct twofiles_out;
 
-/* Return: what collects the events of a session, or NULL for want of memory. */
+/* Return: a collector of a session's events, or NULL without memory. */
 void *twofiles_out__listen(struct session_sink **sink);
 void twofiles_out__drop(void *events);
 

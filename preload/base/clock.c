@@ -9,8 +9,9 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* take the closest pair of so many readings ... */
-#define CLOSE_TICKS	300		/* ... or the first pair within these ticks: some 0.1 us */
+#define READINGS	8		/* number of readings, of which the closest pair is taken */
+#define CLOSE_TICKS	300		/* a pair within these ticks is taken at once: some 0.1
+					 * us */
 #define APART_TICKS	5000		/* no reading: the thread was interrupted each time */
 #define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
 #define STEADY		2		/* readings in a row with the counter where it should be */

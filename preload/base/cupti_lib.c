@@ -132,6 +132,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->subscribe_v2, "cuptiSubscribe_v2", true },
 		{ &c->unsubscribe, "cuptiUnsubscribe", false },
 		{ &c->enable_callback, "cuptiEnableCallback", false },
+		{ &c->enable_domain, "cuptiEnableDomain", false },
 		{ &c->get_callback_name, "cuptiGetCallbackName", false },
 		{ &c->get_graph_node_id, "cuptiGetGraphNodeId", true },
 		{ &c->get_context_id, "cuptiGetContextId", true },

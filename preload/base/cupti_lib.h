@@ -26,6 +26,7 @@ struct cupti {
 	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
 	CUptiResult (*enable_callback)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
 				       CUpti_CallbackId);
+	CUptiResult (*enable_domain)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain);
 	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
 	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* may be NULL: 11.1 on */
 	CUptiResult (*get_context_id)(CUcontext, uint32_t *);

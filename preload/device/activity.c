@@ -19,6 +19,7 @@
 #include "base/libc.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "launch/names.h"
 #include "launch/notes.h"
 #include "wire/probe.h"
@@ -40,8 +41,9 @@
 #define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
 #define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end ... */
-#define STOP_PAUSES	20		/* ... repeated so many times at most */
+#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end */
+#define STOP_PAUSES	20		/* number of such pauses at most */
+#define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
 /* The CUPTI_API_VERSION from which on records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
@@ -59,8 +61,9 @@ struct buffer {
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
 	uint64_t reserved;
-	size_t chunk_before;		/* bytes of the mapping before chunk_before itself ... */
-	size_t chunk_bytes;		/* ... and from there to its end, with CHUNK_IS_MAPPED */
+	size_t chunk_before;		/* bytes of the mapping before this member */
+	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
+					 * CHUNK_IS_MAPPED */
 	uint8_t data[];
 };
 
@@ -119,6 +122,13 @@ static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported *
 static bool want_calls;			/* used by the shim's thread alone, as the next */
 static bool have_calls;
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
+
+/*
+ * Whether a thread may be about to write to a buffer that CUPTI has given back because it was told
+ * to. With 13.0 one did so in a launch, after 1 of some 150 such flushes, to an address where
+ * nothing was mapped any more.
+ */
+static atomic_bool late_writers;
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
@@ -231,8 +241,8 @@ static struct buffer *pool__take(void)
 }
 
 /*
- * Takes @b over. Puts it into the pool, with its first @used bytes cleared; frees it if the pool is
- * full.
+ * Takes @b over. Puts it into the pool, with its first @used bytes cleared. If the pool is full,
+ * frees it, or leaves it alone while threads may write to it.
  */
 static void pool__give(struct buffer *b, size_t used)
 {
@@ -240,7 +250,8 @@ static void pool__give(struct buffer *b, size_t used)
 	int i;
 
 	if (b->bytes < BUFFER_BYTES || atomic_load(&nr_pool) >= POOL_SLOTS) {
-		buffer__free(b);
+		if (!atomic_load(&late_writers))
+			buffer__free(b);
 		return;
 	}
 	memset(b->data, 0, used);
@@ -251,15 +262,27 @@ static void pool__give(struct buffer *b, size_t used)
 			return;
 		}
 	}
-	buffer__free(b);
+	if (!atomic_load(&late_writers))
+		buffer__free(b);
 }
 
-static void pool__empty(void)
+/*
+ * Gives the memory of the pool's buffers back to the kernel, but for their first pages. Their
+ * addresses stay valid, see late_writers.
+ */
+static void pool__rest(void)
 {
-	struct buffer *b;
+	struct buffer *b, *next, *all = NULL;
 
-	while ((b = pool__take()))
-		buffer__free(b);
+	while ((b = pool__take())) {
+		b->next = all;
+		all = b;
+	}
+	for (b = all; b; b = next) {
+		next = b->next;
+		madvise((uint8_t *)b + PAGE, buffer__mapped(b->bytes) - PAGE, MADV_DONTNEED);
+		pool__give(b, PAGE - sizeof(*b));
+	}
 }
 
 static void pool__fill(void)
@@ -314,7 +337,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 	 * records.
 	 */
 	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
-		buffer__free(b);
+		pool__give(b, b->bytes);
 		errno = saved_errno;
 		return;
 	}
@@ -545,9 +568,10 @@ void activity__drain(bool last)
 		wire__flush();
 	lock__give(&lock, &old);
 	if (last) {
-		pool__empty();
+		pool__rest();
 	} else {
 		forced = false;		/* an exec has failed, and the process goes on */
+		late_writers = false;
 		if (!oldest && atomic_load(&nr_pool) > POOL_READY) {
 			b = pool__take();
 			if (b)
@@ -682,8 +706,10 @@ void activity__flush_if_quiet(void)
 
 void activity__flush(bool force)
 {
-	if (force)
+	if (force) {
+		atomic_store(&late_writers, true);
 		atomic_store(&forced, true);
+	}
 	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 
@@ -696,6 +722,13 @@ static bool buffers_are_out(void)
 	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
 		nr--;
 	return nr > 0;
+}
+
+/* Waits until no thread is inside CUPTI with a buffer or a callback that it got before. */
+static void wait_for_writers(void)
+{
+	threads__wait_moved(WRITERS_WAIT_NS);
+	atomic_store(&late_writers, false);
 }
 
 void activity__stop(void)
@@ -712,6 +745,7 @@ void activity__stop(void)
 		activity__flush(false);
 	}
 	give_back();
+	wait_for_writers();
 }
 
 bool activity__is_free(const struct cupti *c)
@@ -728,6 +762,7 @@ void activity__yield(void)
 	/* A buffer of the shim's that CUPTI keeps would get the program's records, too. */
 	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
+		wait_for_writers();
 		activity__drain(true);
 	}
 	if (have_clock)

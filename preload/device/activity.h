@@ -54,7 +54,7 @@ void activity__yield(void);
 /**
  * activity__drain - pack and send every buffer that came back
  * @last: no launch is recorded after this for now: mark this in the records, repeat every
- *	  definition next time, free the buffers
+ *	  definition next time, give back the memory of the buffers
  */
 void activity__drain(bool last);
 

@@ -54,8 +54,8 @@ struct place {
 	uint32_t id, cbid;		/* the path's */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode */
-	uint32_t traced_bytes;		/* of both traces, from unwind on ... */
-	uint32_t trace_bytes;		/* ... and the room for them */
+	uint32_t traced_bytes;		/* size of both traces, from unwind on */
+	uint32_t trace_bytes;		/* room for both traces */
 	struct place *next;		/* of its path */
 	uint64_t key;			/* differs between the places of a path */
 };

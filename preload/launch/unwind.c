@@ -108,12 +108,12 @@ struct context {
 struct walk {
 	struct unwinder *u;
 	struct readables *spans;
-	struct readable *span;		/* the span in use ... */
-	uint64_t lo, bytes;		/* ... and 8 bytes are in it from lo to lo + bytes */
+	struct readable *span;		/* the span in use */
+	uint64_t lo, bytes;		/* 8 bytes from any of lo to lo + bytes are in the span */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
-	uint64_t generation;		/* as it is in keys */
+	uint64_t generation;		/* the generation in its form for keys */
 	bool remember;			/* keep new rules; false if this walk interrupted another */
 	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
 	unsigned int join;		/* the last walk's frame there, or to be looked at next */
@@ -500,7 +500,10 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 	}
 }
 
-/* From the frame of a signal handler to what the signal interrupted. Return: false if it is cut off. */
+/*
+ * Steps from a signal handler's frame to the interrupted code. Return: false if the frame is
+ * incomplete.
+ */
 static inline __attribute__((always_inline)) bool walk__leave_signal(struct walk *w, uint64_t *ip,
 								     uint64_t *sp, uint64_t *bp)
 {
@@ -898,7 +901,7 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	return true;
 }
 
-/* Walks, because there is no trace or it does not hold. */
+/* Walks the stack, because there is no trace or it does not hold. */
 static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
 						     struct xpu_slot *slot,
 						     const struct context *c)

@@ -29,8 +29,8 @@
 struct unwinder;	/* a thread's rules, and room for its chains */
 
 /*
- * All the input of a walk. While the input is unchanged, the chain is, too; and because all
- * addresses are known beforehand, to compare takes a fraction of the time of a walk.
+ * All input of a walk. While the input is unchanged, the chain is, too; and because all addresses
+ * are known beforehand, comparing takes a fraction of a walk's time.
  */
 struct unwind_trace {
 	uint64_t generation;		/* of the rules */

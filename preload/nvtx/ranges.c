@@ -97,7 +97,7 @@ static __thread struct ranges *this_ranges __attribute__((tls_model("initial-exe
 
 _Atomic enum ranges_mode ranges__mode = RANGES_WAIT;
 static atomic_uint session;			/* rises when listeners have gone */
-static atomic_bool missed;			/* ... and have missed something */
+static atomic_bool missed;			/* threads have missed an event */
 static atomic_uint last_id, last_number;
 static atomic_uint_fast64_t nr_dropped;
 

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct known_line) == 64, "a cache line");
 #define WAYS	4
 
 struct group {				/* the Python frames of one evaluation loop */
-	uint32_t end;			/* index behind its last word */
+	uint32_t end;			/* index after its last word */
 	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
 };
 
@@ -134,7 +134,7 @@ static int known__line(const struct known *k, uint32_t where, const uint8_t **st
 	return line__locations(k->table, end, k->first_line, (int)(where & ~1u), stop);
 }
 
-/* In the place of what @fresh proved to be no more, or of none, or of any. */
+/* Replaces a line that @fresh disproves, or else a free one, or else any. */
 static void python__remember(struct python *p, const struct known_line *fresh)
 {
 	struct known_line *e = python__set(p, fresh->code, fresh->where);

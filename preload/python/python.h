@@ -58,7 +58,7 @@ uint64_t python__trace_key(const struct python *p);
 /* Writes the trace of the last chain to @trace. */
 void python__trace(const struct python *p, struct python_trace *trace);
 
-/* Whether Python's frames on the calling thread still are those of @trace. */
+/* Return: whether Python's frames on the calling thread still equal those of @trace. */
 bool python__holds(const struct python_trace *trace);
 
 /* Frees @p, which may be NULL, when its thread is gone. */

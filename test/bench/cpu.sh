@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples beside those of perf record: of one program, in turns. Prints the shares and costs of
+# CPU samples of one program by xpuload and by perf record, in turns. Prints the shares and costs of
 # both. Needs root, perf, perl. XPU_ROUNDS=N (9) rounds, HZ=N (99) samples a second.
 #
-# The program's work is cut in parts that take equal times under any profiler. So both profilers
-# should report the parts' shares; and the program's own CPU time, with the time that profiling
-# adds, shows what each profiler costs.
+# The program's work is cut in parts that take equal times under any profiler, so both profilers
+# should report the parts' shares. The program's own CPU time, with the time that profiling adds,
+# shows what each profiler costs.
 set -eu
 : "${XPU_SRC:?run it as: make bench}" "${XPU_BUILD:?}"
 rounds=${XPU_ROUNDS:-9} hz=${HZ:-99}
@@ -15,7 +15,7 @@ command -v perf >/dev/null || { echo "bench cpu: NOT RUN: no perf (Debian: linux
 perf record -q -o /dev/null true 2>/dev/null || { echo "bench cpu: NOT RUN: perf does not work here"; exit 0; }
 cd "$(mktemp -d)"
 
-fold_perf() {		# frames of perf script, innermost last, and the count
+fold_perf() {		# prints the frames of perf script, innermost last, and their count
 	perf script -i "$1" -F comm,ip,sym 2>/dev/null | perl -ne '
 		if (/^\S/) { @frames = () }
 		elsif (/^\s+[0-9a-f]+ (.*)$/) { my $f = $1; $f =~ s/\+0x[0-9a-f]+$//; unshift @frames, $f }
@@ -24,14 +24,14 @@ fold_perf() {		# frames of perf script, innermost last, and the count
 }
 
 # shellcheck disable=SC2120 # a filter, too
-# Self time by function: the innermost frame, names as the other tool has them.
+# Self time by function: the innermost frame, in the names of both tools.
 self() {
 	perl -ne '/^(.*) (\d+)$/ or next; my ($p, $n) = ($1, $2); my $f = (split /;/, $p)[-1];
 		$f =~ s/_\[k\]$//; $f =~ s/@.*//; $s{$f} += $n;
 		END { print "$_\t$s{$_}\n" for keys %s }' "$@"
 }
 
-us() {			# the program says what CPU time it took; the tools write to stderr
+us() {			# the program prints its CPU time; the tools write to stderr
 	"$@" 2>/dev/null
 }
 
@@ -69,7 +69,7 @@ perl -e '
 		my $q = ($p{$f} + ($x{$f} // 0)) / ($np + $nx);
 		my $sd = sqrt($q * (1 - $q) * (1 / $np + 1 / $nx)) || 1;
 		my $z = ($b - $a) / $sd;
-		# Of twenty, one is beyond 3 once in twenty runs.
+		# Of twenty parts, one exceeds 3 in one of twenty runs.
 		$bad++ if abs($z) > 3;
 		printf "%-28.28s %8.2f %8.2f %7.1f\n", $f, 100 * $a, 100 * $b, $z;
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * floor.c - the least that anybody who wants kernel times from CUPTI must pay
+ * floor.c - measures the least cost of getting kernel times from CUPTI
  *
  * An injection library (CUDA_INJECTION64_PATH) that enables kernel activity records with buffers of
- * the usual size and throws them away. No callbacks, no stacks, nothing written. With FLOOR_CALLBACKS
- * in the environment, there are callbacks at the driver's launches, copies and sets, which do nothing:
- * the least that anybody must pay who wants to know what made each launch.
+ * the usual size and throws the records away. It has no callbacks, takes no stacks and writes
+ * nothing. With FLOOR_CALLBACKS in the environment, callbacks that do nothing are enabled for the
+ * driver's launches, copies and sets: the least cost of finding out what made each launch.
  */
 #include <cupti.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# formats.sh [LAUNCHES]: time and memory of writing five million launches (or so many) in each format;
-# and timelines of as many with --api, which have two calls for each.
+# formats.sh [LAUNCHES]: measures time and memory of writing five million (or LAUNCHES) launches in
+# each format, and timelines of as many launches with --api, which have two calls for each.
 . "$(dirname "$0")/lib.sh"
 launches=${1:-5000000}
 
@@ -9,7 +9,7 @@ line() {
 	printf '%14s %8s %8s %8s %9s\n' "$@"
 }
 
-write() {		# write FORMAT...: a line for each, of bench.data
+write() {		# write FORMAT...: prints a line for each format of bench.data
 	for format; do
 		bytes=$($time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" bench.data \
 			-f "$format" 2>log | wc -c)

@@ -54,7 +54,7 @@ ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
 READY_S, TURN_S, END_S = 120, 30, 60
-# Where threads begin; clone3 and main's caller have no names in a stripped libc.
+# Functions where threads begin; clone3 and main's caller have no names in a stripped libc.
 ROOT = re.compile(r"_start|_?_?libc_start.*|_*clone3?|start_thread|libc\.so\.6.*")
 
 
@@ -220,11 +220,11 @@ class Program:
         self.row = row
         self.name = name
         self.data = f"{self.name}.data"
-        self.why = None             # it failed
+        self.why = None             # why it failed
         self.fds = []
         for end in ("go", "said"):
             os.mkfifo(f"{self.name}.{end}")
-            # For both directions, so that opening never waits and reading never ends.
+            # Opened for both directions, so that opening never waits and reading never ends.
             self.fds.append(os.open(f"{self.name}.{end}", os.O_RDWR | os.O_CLOEXEC))
         self.log = open(f"{self.name}.log", "w+", encoding="utf-8", errors="replace")
         command, env = tools.under(row, self.data, command)
@@ -251,7 +251,7 @@ class Program:
         return float(self.hear(TURN_S))
 
     def let_go(self):
-        os.close(self.fds[0])       # nobody else has it open for writing
+        os.close(self.fds[0])       # no other process has it open for writing
 
     def end(self):
         """Waits until it has ended. Return: whether it did so in good order."""
@@ -357,7 +357,7 @@ def added(figures, row, of, to):
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # Both are added to one base, so they share its errors.
+    # Both shares have the same base, and so its errors.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 
@@ -372,7 +372,7 @@ def header():
 
 def print_row(workload, row, values, unit, x_bare, x_floor, account):
     median = statistics.median(values)
-    # Half of the rounds are within this of the median.
+    # Half of the rounds differ from the median by at most this.
     spread = statistics.median(abs(v - median) for v in values) / median * 100 if median else 0
     print(LINE.format(workload, row, f"{median:.1f}", f"{min(values):.1f}", f"{spread:.1f}", unit,
                       show(x_bare), show(x_floor), account).rstrip(), flush=True)

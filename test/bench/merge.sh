@@ -19,7 +19,8 @@ line() {
 	printf '%10s %-30s %8s %8s %8s %8s %8s %8s\n' "$@"
 }
 
-# bench NAME LAUNCHES OUTPUT GEN_ARGS...: a line; says so if not every launch is matched.
+# bench NAME LAUNCHES OUTPUT GEN_ARGS...: prints a line, or the reason if not every launch is
+# matched.
 bench() {
 	name=$1 launches=$2 output=$3
 	shift 3

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# recorder.sh [LAUNCHES]: the share of a core that xpuload takes while 8 threads of a target make so
-# many launches a second (100,000) from 1,000 call paths in random order, and what a launch and its
-# kernel take in the recording; by how the recording is compressed, in turns. Medians of XPU_ROUNDS
-# (5). Needs root and BPF. The simulated device takes its part of the machine: two cores at least.
+# recorder.sh [LAUNCHES]: measures the share of a core that xpuload takes while 8 threads of a
+# target make LAUNCHES launches a second (100,000) from 1,000 call paths in random order, and the
+# bytes of a launch and its kernel in the recording; for each way to compress the recording, in
+# turns. Prints medians of XPU_ROUNDS (5). Needs root and BPF. The simulated device uses CPUs, too:
+# two cores at least.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
 rate=${1:-100000} rounds=${XPU_ROUNDS:-5}
@@ -11,11 +12,11 @@ rate=${1:-100000} rounds=${XPU_ROUNDS:-5}
 	{ echo "bench recorder: NOT RUN: $(grep MISSING check.log | head -n 1)"; exit 0; }
 export LD_LIBRARY_PATH="$XPU_BUILD/sim"
 
-cpu_ns() {		# cpu_ns PID: of all of its threads, and then of each
+cpu_ns() {		# cpu_ns PID: prints CPU time of all its threads, and then of each
 	awk '{ sum += $1; each = each " " $1 } END { print sum each }' /proc/"$1"/task/*/schedstat
 }
 
-# run LEVEL: two seconds from the middle of a recording
+# run LEVEL: measures two seconds in the middle of a recording
 run() {
 	"$XPU_BUILD/xpuload" --gpu-only -z "$1" -o r.data "$XPU_BUILD/workload/exact" -t 8 -s 16 \
 		-p "$rate" -n $((rate * 4)) >/dev/null 2>log &

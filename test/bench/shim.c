@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * shim [--cold]: what the shim does at a launch, in nanoseconds, part by part: its own objects, called
- * as CUPTI calls them, with nobody at the probe sites and no CUPTI. Warm; the best of many rounds, for
- * machines are busy. With --cold, what it does where a program runs much other code between its
- * launches.
+ * shim [--cold] - measures each part of what the shim does at a launch, in nanoseconds
+ *
+ * It calls the shim's own objects as CUPTI calls them, with nobody at the probe sites and without
+ * CUPTI. Caches are warm, and the best of many rounds is taken, because machines are busy. With
+ * --cold, the program runs much other code between its launches.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -24,9 +25,9 @@
 #include "xpu_record.h"
 
 #define ROUNDS		2000
-#define LAUNCHES	128		/* in each: one log */
+#define LAUNCHES	128		/* launches in each round, which fill one log */
 #define CBID		CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
-#define NR_SITES	8		/* different call paths in turns */
+#define NR_SITES	8		/* call paths, which take turns */
 
 static double now_ns(void)
 {
@@ -43,7 +44,7 @@ static double best_ns(void (*part)(void))
 
 	for (round = 0; round < ROUNDS; round++) {
 		start = now_ns();
-		/* One call, so that all come from one place. */
+		/* One call site, so that all launches come from one place. */
 #pragma GCC unroll 1
 		for (i = 0; i < LAUNCHES; i++)
 			part();
@@ -65,10 +66,10 @@ static void *pages(size_t bytes)
 
 static uint32_t correlation_id;
 static struct unwinder *unwinder;
-static struct unwind_trace *trace;	/* what to compare with; NULL: walk */
+static struct unwind_trace *trace;	/* the trace to compare with; NULL: walk */
 static uint64_t nr_again;
 static struct paths *paths;
-static struct xpu_slot slots[NR_SITES];	/* unwound before */
+static struct xpu_slot slots[NR_SITES];	/* slots whose chains were unwound before */
 
 static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data)
@@ -115,7 +116,7 @@ static __attribute__((noinline)) void unwind(void)
 
 	if (unwinder__chain(unwinder, 0, &slot, trace))
 		nr_again++;
-	else if (trace)			/* the first time */
+	else if (trace)			/* the first time only */
 		unwinder__trace(unwinder, trace);
 	asm volatile("" : : "r"(&slot) : "memory");
 }
@@ -139,12 +140,12 @@ static __attribute__((noinline)) void get_time(void)
 /* ---- cold ------------------------------------------------------------------------------------ */
 
 /*
- * A step of training or inference: some hundred launches, each from a path of its own of which the
- * outer half is shared, and before each the program reads and runs so much else.
+ * A step of training or inference makes some hundred launches. Each launch has a call path of its
+ * own, whose outer half is shared; before each launch the program reads and runs much other code.
  */
 #define NR_PATHS	120
 #define NR_STEPS	100
-#define NR_WAYS		64		/* functions that a path may go through */
+#define NR_WAYS		64		/* functions that a path chooses from */
 #define OTHER_DATA	(256u << 10)
 #define OTHER_CODE	(128u << 10)
 #define LINE		64
@@ -153,7 +154,7 @@ static uint8_t *other_data, *other_code;
 static uint64_t cold_ticks[NR_PATHS * NR_STEPS];
 static unsigned int nr_cold;
 
-/* Other lines each time: a step's are more than the second cache holds. */
+/* Each call reads other cache lines: those of a whole step exceed the second-level cache. */
 static __attribute__((noinline)) void something_else(unsigned int path)
 {
 	uint8_t *data = other_data + (size_t)path * OTHER_DATA;
@@ -233,7 +234,7 @@ static double cold_ns(unsigned int nr_inner)
 	return (double)cold_ticks[nr_cold / 2] * (to.ns - from.ns) / (to.ticks - from.ticks);
 }
 
-/* @nr_inner of the frames are a path's own. */
+/* @nr_inner: how many frames are a path's own */
 static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 {
 	double calls, all;
@@ -241,7 +242,7 @@ static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 	callback = nothing;
 	calls = cold_ns(nr_inner);
 	callback = launch__callback;
-	cold_ns(nr_inner);		/* paths are new, once */
+	cold_ns(nr_inner);		/* not measured: here all paths are new */
 	all = cold_ns(nr_inner);
 	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
 	       all - calls, all);
@@ -264,7 +265,7 @@ static int cold(void)
 	if (!other_data || other_code == MAP_FAILED)
 		return 1;
 	memset(other_data, 1, (size_t)NR_PATHS * OTHER_DATA);
-	memset(other_code, 0xc3, (size_t)NR_PATHS * OTHER_CODE);	/* ret */
+	memset(other_code, 0xc3, (size_t)NR_PATHS * OTHER_CODE);	/* 0xc3: ret */
 	paths__init();
 	printf("the shim at a launch, ns, median, %u KB read and %u KB of code run before each:\n",
 	       OTHER_DATA >> 10, OTHER_CODE >> 10);
@@ -329,7 +330,7 @@ static __attribute__((noinline)) void recurse(int depth)
 		recurse(depth - 1);
 	else
 		measure();
-	asm volatile("");		/* no tail call */
+	asm volatile("");		/* prevents a tail call */
 }
 
 static void at_depths(void)
@@ -346,7 +347,7 @@ int main(int argc, char **argv)
 	const char *why;
 	pid_t pid;
 
-	/* As if somebody were. */
+	/* Pretends that somebody is at the probe site. */
 	xpu_live_launch_semaphore = 1;
 	unwind__init();
 	why = unwind__message(&level);

@@ -72,7 +72,7 @@ def make_graph():
 
 
 def make_matmul():
-    # Of zeros: they draw little power, so the clocks of the device stay where they are.
+    # Zeros draw little power, so the clocks of the device stay as they are.
     a, b, c = (torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(3))
 
     def ten():

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * switches.c - two threads on one CPU that wake each other in turn: what a switch costs
+ * switches.c - measures a switch: two threads on one CPU wake each other in turn
  *
- *	switches N		N switches; prints ns for each
+ * switches N              makes N switches; prints the ns for each
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Measures the cost of a switch of the scheduler with --off-cpu: a million switches between two
-# threads, and a tenth as many between two Pythons, each 30 functions deep. Runs are interleaved;
+# threads, and a tenth as many between two Python programs, each 30 functions deep. Runs take turns;
 # prints medians, and the time of each run relative to the bare run of its round. Needs root.
-# XPU_BEFORE=DIR: the xpuload there, too. PYTHON=python3
+# XPU_BEFORE=DIR: also measures the xpuload in DIR. PYTHON=python3
 [ "$(id -u)" = 0 ] || { echo "switches: not run: needs root"; exit 0; }
 dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'rm -rf "$dir"' EXIT
 n=${1:-1000000} python=${PYTHON:-python3}
 
-record() {		# record OUT DIR OPTION...: appends what the program says to OUT
+record() {		# record OUT DIR OPTION...: appends the program's output to OUT
 	out=$1 tool=$2/xpuload
 	shift 2
 	"$tool" -q --cpu-only "$@" >>"$out" 2>>log || { cat log; exit 1; }
 }
 
-round() {		# round NAME PROGRAM ARG...: in all ways
+round() {		# round NAME PROGRAM ARG...: runs it in all ways
 	name=$1
 	shift
 	"$@" >>"$name.bare"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * symbols FILE... - measures the cost of naming: reading each file, then naming 100,000 distinct
- * places in all of them, then naming these places once more. The goal is at most a second for the
- * 100,000.
+ * symbols FILE... - measures the cost of naming addresses
+ *
+ * It reads each file, names 100,000 distinct places in all of them, and names these places once
+ * more. The goal is one second at most for the 100,000 places.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "symbols: too little code in these files\n");
 		return 2;
 	}
-	/* In no order that helps. */
+	/* Names them in random order, which helps no cache. */
 	srand(1);
 	for (i = nr - 1; i > 0; i--) {
 		size_t k = ((size_t)rand() << 15 ^ rand()) % (i + 1);

@@ -16,12 +16,12 @@ line() {
 	printf '%9s %8s %7s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
 }
 
-right() {		# launches under the stack whose name says that it is theirs
+right() {		# prints the launches under the stack with their own name
 	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) /\1 \2 /p' "$1" |
 		awk '$1 == $2 { n += $3 } END { print n + 0 }'
 }
 
-median() {		# of a column of the figures
+median() {		# prints the median of a column of the figures
 	cut -d' ' -f"$1" figures | sort -n | sed -n 2p
 }
 

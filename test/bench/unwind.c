@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of a call chain with the shim's unwinder and, if it is installed, libunwind's
- * unw_backtrace(). Takes the best of many rounds, because machines are busy; warm, and cold: the
- * first chain of a thread.
+ * Measures the cost of a call chain with the shim's unwinder and, if it is installed, with
+ * libunwind's unw_backtrace(). It takes the best of many rounds, because machines are busy. It
+ * measures warm walks, and cold ones: the first chain of a thread.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "xpu_record.h"
 
 #define ROUNDS		3000
-#define WALKS		100		/* in each */
+#define WALKS		100		/* walks in each round */
 
 static struct unwinder *u;
 static int (*unw_backtrace)(void **buffer, int size);
@@ -125,6 +125,6 @@ int main(void)
 	printf("unwinding a call chain, ns, best of %d rounds\n%8s %8s %8s %8s%s\n", ROUNDS,
 	       "frames", "warm", "a frame", "first", unw_backtrace ? "  libunwind    ratio" : "");
 	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
-		f_00(depths[i] - base - 2);	/* measure() and the first are frames, too */
+		f_00(depths[i] - base - 2);	/* measure() and f_00() have frames, too */
 	return 0;
 }

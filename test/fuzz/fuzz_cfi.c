@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_cfi - unwind tables of a file that a recording names, and a stack to go with them
+ * fuzz_cfi - fuzzes unwind tables of a file that a recording names, with a stack to unwind
  *
- * libdw reads the tables where the file is mapped: what it would read beyond is not there.
+ * libdw reads the tables where the file is mapped, so nothing may follow the mapping.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 
 	if (addr < STACK || addr > STACK + STACK_BYTES - 8)
 		return false;
-	/* Now a place in the file, now one on the stack. */
+	/* The value is a place in the file or on the stack. */
 	*value = addr & 8 ? STACK + (*salt * addr) % STACK_BYTES : 0x1000 + (*salt ^ addr) % 0x400;
 	return true;
 }
@@ -40,7 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool interrupted;
 	int i;
 
-	/* Up against a page that cannot be read, and zeroed by the kernel before. */
+	/*
+	 * As with a mapped file: zeros up to the end of its last page, then a page that cannot be
+	 * read.
+	 */
 	image = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (image == MAP_FAILED || mprotect(image + room, page, PROT_NONE))
 		abort();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_cpuside - what --cpu takes alone: the text of perf script, and perf.data */
+/*
+ * fuzz_cpuside - fuzzes the inputs of --cpu alone: the text of perf script, and perf.data
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_jitmap - /tmp/perf-PID.map, which any process of the user may have written */
+/*
+ * fuzz_jitmap - fuzzes /tmp/perf-PID.map, which any process of the user may have written
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < m.symbols.nr; i++) {
 		const struct jit_symbol *s = &m.symbols.v[i];
 
-		/* In order, disjoint, found, and with names inside the text. */
+		/* Symbols must be sorted, disjoint and found, with names inside the text. */
 		if (s->start >= s->end || (i && s->start < s[-1].end) ||
 		    jitmap__find(&m, s->start) != s || jitmap__find(&m, s->end - 1) != s ||
 		    s->name < text || s->name + strlen(s->name) > text + size)

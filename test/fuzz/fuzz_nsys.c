@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_nsys - databases that claim to be exports of Nsight Systems */
+/*
+ * fuzz_nsys - fuzzes databases that claim to be exports of Nsight Systems
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(copy, data, size);
 	err = nsys__open_mem(&n, copy, size, &msgs);
-	/* SQLite may be told by the file to want more memory than it is allowed. */
+	/* A file can make SQLite ask for more memory than it is allowed. */
 	if (err && err != -ENOMEM && !msgs.lines.nr) {
 		fprintf(stderr, "failed without a word\n");
 		abort();

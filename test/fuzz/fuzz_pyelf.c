@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_pyelf - an executable that is called python3.12, and may be anything */
+/*
+ * fuzz_pyelf - fuzzes an executable that is called python3.12
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_reader - a whole merge, with all writers, of whatever the fuzzer thinks of
+ * fuzz_reader - fuzzes a whole merge, with all writers
  *
  * Bytes changed at random rarely leave a chain of records, so the mutator knows where records
- * begin: it drops, repeats and exchanges whole ones, or changes what is inside of one. In a recording
- * of blocks it does so with the records of a block, with what they are packed as, with the block's
- * header, and with whole blocks; the CRCs are right afterwards, or nothing behind them would be met.
+ * begin: it drops, repeats and exchanges whole records, or changes the inside of a record. In a
+ * recording of blocks it mutates the records of a block, their packed bytes, the block's header,
+ * and whole blocks. It then corrects the CRCs; otherwise the code after their check would never
+ * run.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct merged m;
 	void *copy;
 
-	/* A block of that very size, for the sanitizer to see a byte too many. */
+	/* The copy has exactly @size bytes, so that the sanitizer sees a read beyond them. */
 	copy = malloc(size ? size : 1);
 	if (!copy)
 		return 0;
@@ -47,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #define MAX_RECORDS	512
 
-/* Offsets of the records in [from, to), nested ones too. */
+/* Sets @at to the offsets of the records in [from, to), nested ones too. */
 static size_t find_records(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;
@@ -65,7 +66,7 @@ static size_t find_records(const uint8_t *data, size_t from, size_t to, size_t *
 	return nr;
 }
 
-/* The records are from @start on. */
+/* Mutates records; the records begin at @start. */
 static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t max_size,
 			     unsigned int seed)
 {
@@ -82,10 +83,10 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 	memcpy(&rec, data + from, sizeof(rec));
 	bytes = rec.size;
 	switch (rand_r(&seed) % 8) {
-	case 0:			/* drop one; a batch around it is then too short */
+	case 0:			/* drop a record; a batch around it is then too short */
 		memmove(data + from, data + from + bytes, size - from - bytes);
 		return size - bytes;
-	case 1:			/* repeat one somewhere else */
+	case 1:			/* repeat a record somewhere else */
 	case 2:
 		if (size + bytes > max_size)
 			return size;
@@ -97,7 +98,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 		memcpy(data + to, copy, bytes);
 		free(copy);
 		return size + bytes;
-	case 3:			/* one small number of one */
+	case 3:			/* change a small number in a record */
 		from += 8 + rand_r(&seed) % ((bytes - 8) / 4 + 1) * 4;
 		if (from + 4 <= size) {
 			uint32_t value = rand_r(&seed) % 5;
@@ -105,7 +106,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 			memcpy(data + from, &value, 4);
 		}
 		return size;
-	default:		/* what is behind its header, or with it */
+	default:		/* change a record's contents, and sometimes its header */
 		if (bytes > 8 && rand_r(&seed) % 8)
 			LLVMFuzzerMutate(data + from + 8, bytes - 8, bytes - 8);
 		else
@@ -116,7 +117,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 
 #define MAX_BLOCKS	64
 
-/* Offsets of the blocks whose headers are right. */
+/* Sets @at to the offsets of the blocks whose headers are right. */
 static size_t find_blocks(const uint8_t *data, size_t size, size_t *at)
 {
 	struct xpu_record_block h;
@@ -133,7 +134,7 @@ static size_t find_blocks(const uint8_t *data, size_t size, size_t *at)
 	return nr;
 }
 
-/* Makes both CRCs of a block right. */
+/* Sets both CRCs of a block to the right values. */
 static void seal(struct xpu_record_block *b)
 {
 	b->crc = crc32(0, b->data, b->stored_bytes);
@@ -141,7 +142,7 @@ static void seal(struct xpu_record_block *b)
 	b->header_crc = crc32(0, (const uint8_t *)b, sizeof(*b));
 }
 
-/* Puts the block @with in the place of @bytes at @at. Return: the new size. */
+/* Replaces the @bytes bytes at @at with the block @with. Return: the new size. */
 static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, size_t bytes,
 		      const struct xpu_record_block *with)
 {
@@ -152,7 +153,7 @@ static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, si
 	return size - bytes + with->hdr.size;
 }
 
-/* The block of @h again, with other records, or with other bytes that are to become records. */
+/* Packs the block of @h again with other records, or changes its packed bytes. */
 static size_t mutate_block(uint8_t *data, size_t size, size_t max_size, size_t at,
 			   const struct xpu_record_block *h, unsigned int seed)
 {
@@ -186,7 +187,7 @@ static size_t mutate_block(uint8_t *data, size_t size, size_t max_size, size_t a
 		goto out_free;
 	*b = *h;
 	memcpy(b->data, packed, packed_bytes);
-	/* The beginning of the data decides how the rest is read. */
+	/* The beginning of the data is mutated most, because it decides how the rest is read. */
 	if (rand_r(&seed) % 4)
 		LLVMFuzzerMutate(b->data, packed_bytes < 128 ? packed_bytes : 128,
 				 packed_bytes < 128 ? packed_bytes : 128);
@@ -207,7 +208,7 @@ out:
 	return size;
 }
 
-/* One of the numbers of a header is another. */
+/* Changes one number of a block's header. */
 static void mutate_header(uint8_t *data, size_t at, unsigned int seed)
 {
 	static const uint32_t numbers[] = { 0, 1, 8, 4096, XPU_BLOCK_MAX, XPU_BLOCK_MAX + 8,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_ring - what a hostile target can send through the probes, beside two honest processes
+ * fuzz_ring - fuzzes what a hostile target can send through the probes, beside two honest processes
  *
  * The input is a program: each of its steps makes one record as the ring buffer has it, changes
- * some of its fields, and gives it to the recorder. In between the honest processes launch, with
- * the same ids, path numbers and correlation ids as the hostile one. Then the file is merged. All
- * launches of the honest processes must be there, each under its own call path, with its own
- * kernel, and nothing else must be theirs.
+ * some of its fields, and gives it to the recorder. In between, the honest processes launch, with
+ * the same ids, path numbers and correlation ids as the hostile process. Then the file is merged.
+ * All launches of the honest processes must be there, each under its own call path, with its own
+ * kernel, and the honest processes must have no other launches.
  *
- * The BPF programs set proc_id and pid; a target cannot choose them, so neither can the input. All
- * other fields are as wrong as the input likes, those too that the BPF programs set.
+ * The BPF programs set proc_id and pid, which a target cannot choose; so the input cannot choose
+ * them either. All other fields may have any value, including those that the BPF programs set.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,24 +33,24 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define NOW		1000000000ull
 #define NR_SITES	4
-#define NR_LAUNCHES	12		/* of each honest process */
+#define NR_LAUNCHES	12		/* launches of each honest process */
 #define MAX_STEPS	200
-#define DOMAIN		1		/* CUPTI's, of the driver ... */
-#define CBID		307		/* ... and its cuLaunchKernel */
+#define DOMAIN		1		/* CUPTI's domain of the driver's calls */
+#define CBID		307		/* CUPTI's id of cuLaunchKernel in that domain */
 #define RANGE		1
-#define CODE		0x1000		/* the honest processes' */
+#define CODE		0x1000		/* code address of the honest processes */
 #define SITE(k)		(CODE + 0x100 * (k))
 #define STRING_API	1
-#define STRING_KERNEL	10		/* and those that follow */
+#define STRING_KERNEL	10		/* the id of the first kernel's name; more follow */
 
 /*
- * An honest process. There are two: the shim of one logs launches; that of the other calls the
+ * An honest process. There are two: the shim of one logs launches; the shim of the other calls the
  * probe for each launch, and the BPF program walks the stack.
  */
 struct honest {
 	uint32_t proc_id, pid;
 	bool logs;
-	unsigned int step;		/* how far it is */
+	unsigned int step;		/* the next step */
 	unsigned int nr_sent;
 };
 
@@ -63,7 +63,7 @@ static struct honest honest[] = {
 
 static struct recorder *rec;
 static struct writer *writer;
-static const uint8_t *at, *end;		/* of the input */
+static const uint8_t *at, *end;		/* what is left of the input */
 
 /* ---- the input ------------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static uint64_t take(size_t bytes)
 	return value;
 }
 
-/* One of the values that are likely to matter. */
+/* Return: a value that is likely to matter. */
 static uint64_t odd_value(void)
 {
 	static const uint64_t values[] = {
@@ -93,7 +93,7 @@ static uint64_t odd_value(void)
 	return which < ARRAY_SIZE(values) ? values[which] : take(which % 8 + 1);
 }
 
-/* Changes some of the words of a record. */
+/* Changes some words of a record. */
 static void change(void *record, size_t bytes)
 {
 	unsigned int nr = take(1) % 6;
@@ -108,7 +108,7 @@ static void change(void *record, size_t bytes)
 	}
 }
 
-/* The memory of every process, as far as somebody reads it: code objects at known places. */
+/* The readable memory of every process: code objects at known places. */
 static uint64_t memory[512];
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
@@ -169,8 +169,8 @@ static void set_memory(void)
 	memory[(CODE_AT + 136) / 8] = TABLE_AT;
 	memory[(CODE_AT + 64) / 8] = 5ull << 32;
 	memory[NAME_AT / 8 + 1] = UNICODE_TYPE;
-	memory[NAME_AT / 8 + 2] = 8;			/* characters ... */
-	memory[NAME_AT / 8 + 4] = 1u << 2 | 1u << 5 | 1u << 6;	/* ... of one byte, compact ASCII */
+	memory[NAME_AT / 8 + 2] = 8;			/* length in characters */
+	memory[NAME_AT / 8 + 4] = 1u << 2 | 1u << 5 | 1u << 6;	/* one byte each, compact, ASCII */
 	memory[TABLE_AT / 8 + 2] = 32;
 }
 
@@ -248,7 +248,7 @@ static void set_ids(void *record, size_t size)
 #undef HAS
 }
 
-/* In memory of just that size, for the sanitizer to see a byte too many. */
+/* Sends a record in memory of exactly its size, so that the sanitizer sees a read beyond it. */
 static void send_exact(const void *record, size_t size)
 {
 	void *copy = malloc(size ?: 1);
@@ -261,7 +261,7 @@ static void send_exact(const void *record, size_t size)
 	free(copy);
 }
 
-/* Some of its fields are changed, and now and then its end is missing. */
+/* Sends a record with some fields changed and, now and then, without its end. */
 static void send_changed(void *record, size_t size)
 {
 	change(record, size);
@@ -310,7 +310,7 @@ static void honest__launch(struct honest *h, unsigned int site, uint32_t correla
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Which site the honest processes launch from, and what runs then. */
+/* Return: the site of a launch of the honest processes, which also tells the kernel. */
 static unsigned int site_of(uint32_t correlation_id)
 {
 	return correlation_id % NR_SITES;
@@ -338,7 +338,7 @@ static void honest__log(struct honest *h, uint32_t correlation_id)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Sends what @g has as the batch of a process. */
+/* Sends the records of @g as a batch of a process. */
 static void send_batch(const struct gen *g, uint32_t proc_id, uint32_t tid)
 {
 	struct xpu_record_batch b = {
@@ -398,7 +398,7 @@ static void honest__range(struct honest *h)
 	gen__free(&g);
 }
 
-/* Sends the work of its launches, and says that this is all. */
+/* Sends the work of the process's launches, and the process's end. */
 static void honest__finish(struct honest *h)
 {
 	struct xpu_record_counters c = {
@@ -421,7 +421,7 @@ static void honest__finish(struct honest *h)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Return: false when it has ended. */
+/* Return: false when the honest process has ended. */
 static bool honest__step(struct honest *h)
 {
 	unsigned int step = h->step++, i;
@@ -516,7 +516,7 @@ static void hostile_log(void)
 	send_changed(&r, r.l.hdr.size);
 }
 
-/* One record inside of a batch: those that belong there, and those that do not. */
+/* Adds a record inside of a batch: a type that belongs there, or one that does not. */
 static void hostile_nested(struct gen *g)
 {
 	static const struct xpu_launch launch = { 1, 1, 0, 1 };
@@ -557,7 +557,7 @@ static void hostile_nested(struct gen *g)
 			.id = id, .name_bytes = 5, .domain_bytes = 1,
 		 }, sizeof(struct xpu_record_range), "evil\0\0\0", 8);
 		break;
-	/* Records that only the recorder writes, about an honest process. */
+	/* Records that only the recorder writes; they are about an honest process. */
 	case 16: gen__process(g, XPU_MISC_PROCESS_EXEC, NOW, FIRST_HONEST, 1001, 1, "evil"); break;
 	case 17: gen__process_exit(g, NOW, FIRST_HONEST, 1001, 0); break;
 	case 18: gen__thread(g, id, FIRST_HONEST, 1001); break;
@@ -589,7 +589,10 @@ static void hostile_batch(void)
 
 	gen__bytes(&g, &b, sizeof(b));
 	for (; nr; nr--) {
-		/* A batch in a batch, of somebody else; gen has one open at a time. */
+		/*
+		 * A batch of another process in this batch; gen can have only one batch open at a
+		 * time.
+		 */
 		if (take(1) % 16 == 0) {
 			struct xpu_record_batch inner = {
 				.hdr = { XPU_RECORD_BATCH, 0, sizeof(inner) + 16 },
@@ -603,7 +606,7 @@ static void hostile_batch(void)
 		hostile_nested(&g);
 	}
 	b.bytes = g.nr - sizeof(b);
-	/* The ring's record may be longer. */
+	/* The ring's record may be longer than its header says. */
 	b.hdr.size = g.nr;
 	memcpy(g.v, &b, sizeof(b));
 	if (take(1) % 4 == 0)
@@ -678,7 +681,7 @@ static void hostile_account(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* Its image, its children's and what an exec makes of them come and go. */
+/* Begins and ends the hostile process's images, its children's, and those after an exec. */
 static void hostile_process(void)
 {
 	static const uint16_t how[] = {
@@ -703,7 +706,10 @@ static void hostile_exit(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* A perf event of the hostile process: it chooses names and files, the kernel fills in the rest. */
+/*
+ * Makes a perf event of the hostile process, which chooses names and files; the kernel fills in the
+ * rest.
+ */
 static void hostile_event(void)
 {
 	uint32_t pid = 1002 + take(1) % 4 * 2, other = 1002 + take(1) % 4 * 2;
@@ -788,7 +794,7 @@ static const struct honest *find_honest(uint32_t proc_id)
 	return NULL;
 }
 
-/* Return: of which site @a, the sum of an honest process, is. */
+/* Return: the site of @a, the sum of an honest process. */
 static unsigned int check_aggregate(const struct session *s, const struct aggregate *a,
 				    const struct honest *h)
 {
@@ -850,7 +856,7 @@ static void check_text(const char *text)
 			fail("a control character on the terminal", HOSTILE);
 }
 
-/* As all of xpumerge sees it: now and then, for it takes long. */
+/* Checks a whole merge by xpumerge's parts. Runs only now and then, because it takes long. */
 static void check_merge(const char *path)
 {
 	static const struct merge_opts opts = { UNIT_US, false };

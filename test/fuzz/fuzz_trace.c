@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* fuzz_trace - what --gpu takes alone: Chrome's JSON, PyTorch's, lines and text */
+/*
+ * fuzz_trace - fuzzes the inputs of --gpu alone: JSON of Chrome and PyTorch, lines and text
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_twofile - recordings in two files: the stacks, a line "%%", the device records
+ * fuzz_twofile - fuzzes recordings in two files: the stacks, a line "%%", the device records
  *
- * Whatever they say, what comes out must be a recording that is in order, and its merges valid.
+ * Whatever the files contain, the result must be a recording in order, and its merges must be
+ * valid.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct twofile_opts twofile_opts = { .cpu = "cpu", .gpu = "gpu", .tolerance_ns = 10000000 };
 	const char *text = (const char *)data, *split = memmem(data, size, "%%\n", 3);
 	size_t cpu_bytes = split ? split - text : 0, gpu_bytes = size - cpu_bytes - (split ? 3 : 0);
-	/* Blocks of that very size, for the sanitizer to see a byte too many. */
+	/* Each copy has exactly the file's size, so that the sanitizer sees a read beyond it. */
 	char *cpu = malloc(cpu_bytes + !cpu_bytes), *gpu = malloc(gpu_bytes + !gpu_bytes);
 	struct twofile twofile;
 	struct msgs msgs = { 0 };

@@ -25,9 +25,9 @@ seed_reader() {
 	--blocks 1200 --level 0 --threads 2
 	--blocks 100000 --memcpy-every 2 --launches 60 --api
 	END
-	# One of each version, with every record type.
+	# A recording of each version, with every record type.
 	cp "$XPU_SRC"/test/t1/corpus/*.xpu "$1/"
-	# The golden recordings have one of nearly everything.
+	# The golden recordings have nearly everything.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
 		find . -type f ! -name '*.data' -delete)
@@ -43,7 +43,8 @@ seed_dso() {
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
 	${CC:-cc} -O2 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "$1/c.so" "$1/seed.c" \
 		2>/dev/null
-	# A C library as far as names go: the functions at the root of stacks, found by what they do.
+	# A C library, as far as names need it: the functions at the root of stacks, which are found
+	# by their code.
 	cat >"$1/libc.c" <<-END
 	void pthread_create(void *, void *, void *);
 	void exit(int code) { for (;;) code++; }
@@ -190,7 +191,7 @@ seed_nsys() {
 	END
 }
 
-# Any bytes are steps: many of them meet more than few.
+# Any bytes are valid steps: seeds of many bytes reach more than seeds of few.
 seed_ring() {
 	for n in $(seq 24); do
 		perl -e 'srand($ARGV[0]); print chr(int(rand(256))) for 1 .. 100 * $ARGV[0]' "$n" \

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tier t4: the tests that need a real GPU. `make check-gpu`, or with TREE= for a portable tree.
-# Without prove (a bare GPU machine) it counts for itself. Arguments: tests, instead of all.
+# Tier t4: tests that need a real GPU. `make check-gpu`, or with TREE= for a portable tree. Without
+# prove (on a bare GPU machine) it counts the results itself. Arguments: the tests to run; default
+# all.
 
 cd "$XPU_SRC" || exit 1
 [ $# -gt 0 ] || set -- test/gpu/t4_*.sh

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * crash.c - preloaded into a program: prints the stack of the thread that dies of a signal, since a
- * machine with a GPU may have no debugger and no room for core files
+ * crash.c - preloaded into a program, prints the stack of a thread that dies of a signal
+ *
+ * A machine with a GPU may have no debugger and no room for core files.
  */
 #define _GNU_SOURCE
 #include <execinfo.h>
@@ -33,7 +34,7 @@ __attribute__((constructor)) static void catch_signals(void)
 	void *frame;
 	size_t i;
 
-	backtrace(&frame, 1);		/* loads what it needs */
+	backtrace(&frame, 1);		/* loads the libraries that backtrace() needs */
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &sa, NULL);
 }

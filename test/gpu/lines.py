@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Operations, each on a line of its own, whose kernels tell which it was. Writes to the file named by
-# the first argument "LINE THREAD KERNEL_REGEX" for each; the backward pass is autograd's thread's.
+# Operations, each on a line of its own, which its kernels identify. Writes "LINE THREAD
+# KERNEL_REGEX" for each to the file named by the first argument; the backward pass is autograd's
+# thread's.
 import sys
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# more.py WHAT: what PyTorch programs do beside eager mode.
+# more.py WHAT: things that PyTorch programs do beside eager mode.
 import sys
 
 import torch

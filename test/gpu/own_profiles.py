@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# own_profiles.py [THREADS]: torch.profiler, three times, while THREADS others go on launching. Says
-# what each profile has of this thread's kernels and copies, such as no other thread makes.
+# own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads go on
+# launching. Prints each profile's counts of this thread's kernels and copies; no other thread makes
+# such.
 import sys
 import threading
 import time
@@ -50,7 +51,7 @@ for thread in threads:
 for i in range(PROFILES):
     steps()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-        time.sleep(0.02)        # not at the profile's edges
+        time.sleep(0.02)        # keeps work off the profile's edges
         steps()
         time.sleep(0.02)
     counts = dict.fromkeys(KINDS, 0)

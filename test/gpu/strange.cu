@@ -70,7 +70,7 @@ static long nr_made;
 SITE(main)
 SITE(other)
 
-static unsigned int *counter;		/* on the device */
+static unsigned int *counter;		/* the counter's address on the device */
 
 static void start(void)
 {
@@ -354,7 +354,7 @@ static void how_copies(void)
 	say();
 }
 
-/* Copies of nothing, and copies that no device takes part in. */
+/* Copies of no bytes, and copies without a device. */
 static void how_nothing(void)
 {
 	char *host = (char *)calloc(2, 65536), *dev, *pinned;
@@ -366,7 +366,7 @@ static void how_nothing(void)
 	CHECK(cudaMemcpyAsync(dev, pinned, 0, cudaMemcpyHostToDevice, stream));
 	CHECK(cudaMemset(dev, 0, 0));
 	CHECK(cudaMemsetAsync(dev, 0, 0, stream));
-	CHECK(cudaStreamSynchronize(stream));	/* the driver did not hear of these */
+	CHECK(cudaStreamSynchronize(stream));	/* the driver was not told of these calls */
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyHostToHost));
 	CHECK(cudaMemcpyAsync(pinned, host, 65536, cudaMemcpyHostToHost, stream));
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyDefault));
@@ -413,7 +413,7 @@ static void how_batch(void)
 #endif
 }
 
-/* The driver's own forms, each from a function of its own. */
+/* The driver's own functions, each called in a function of its own. */
 static CUdeviceptr here, there;
 static char *pinned_host;
 static CUarray line1, line2;
@@ -488,14 +488,14 @@ static void how_driver_copies(void)
 		copy_3d_peer(false);
 		copy_3d_peer(true);
 		MADE(5);
-		/* These are none. */
+		/* These calls are neither copies nor sets. */
 		CHECK_DRIVER(cuStreamWriteValue32(stream, here, 1, 0));
 		CHECK_DRIVER(cuStreamWaitValue32(stream, here, 0, CU_STREAM_WAIT_VALUE_GEQ));
 	}
 	say();
 }
 
-/* Memory that comes and goes at addresses of the program's. */
+/* Memory that is mapped and unmapped at addresses that the program chooses. */
 static void how_virtual_memory(void)
 {
 	CUmemGenericAllocationHandle handle;
@@ -594,7 +594,7 @@ static void how_graph(void)
 	say();
 }
 
-/* Child graphs, of nodes that each have a kernel of their own. */
+/* Child graphs, whose nodes each have a kernel of their own. */
 #define NODE(name)								\
 	KERNEL(name)								\
 	static NOINLINE void site_##name(void)					\
@@ -630,7 +630,7 @@ static void sub_top(void)
 	site_top2();
 }
 
-/* A graph of what @fn does, then @nr children, one after the other. */
+/* Return: a graph of the work of @fn, and then @nr child graphs, one after the other. */
 static cudaGraph_t with_children(void (*fn)(void), cudaGraph_t *children, int nr)
 {
 	cudaGraph_t graph = capture(fn);
@@ -782,7 +782,7 @@ static void how_capture(void)
 	say();
 }
 
-/* Captures that are thrown away: a stream that does not join, a call that is not allowed. */
+/* Captures that fail: a stream that does not join, a call that is not allowed. */
 static void how_bad_capture(void)
 {
 	cudaStream_t other;
@@ -814,7 +814,7 @@ static void how_bad_capture(void)
 	say();
 }
 
-/* Graphs that are gone while they run. */
+/* Graphs that are destroyed while they run. */
 static void how_many_graphs(void)
 {
 	cudaGraphExec_t exec;
@@ -994,7 +994,7 @@ static void how_reset(void)
 	say();
 }
 
-/* A library with a kernel of its own, again and again. */
+/* Loads and unloads a library with a kernel of its own, again and again. */
 static void how_plugin(void)
 {
 	unsigned int (*plug)(unsigned int *) = NULL;
@@ -1083,7 +1083,7 @@ static void how_fault(void)
 	CHECK(cudaStreamSynchronize(stream));
 }
 
-/* A context that has gone bad: what was launched before it did, and what it refuses since. */
+/* A context after an error: work launched before the error, and calls that it refuses since. */
 __global__ void kernel_trap(void)
 {
 	asm volatile("trap;");
@@ -1109,7 +1109,7 @@ static void how_trap(void)
 	}
 }
 
-/* cudaProfilerStart() and Stop() are for others. */
+/* cudaProfilerStart() and cudaProfilerStop(), which are meant for other profilers. */
 static void how_profiler_calls(void)
 {
 	start();
@@ -1170,7 +1170,7 @@ static void how_fork_first(void)
 		;
 }
 
-/* And of one that has, which cannot use it. */
+/* Children of a parent that has used CUDA: they cannot use it. */
 static void how_fork_after(void)
 {
 	start();
@@ -1191,7 +1191,7 @@ static void end_all(void *arg)
 	exit(9);
 }
 
-/* Ends by one of CUDA's own threads. */
+/* The program ends in one of CUDA's own threads. */
 static void how_callback_exits(void)
 {
 	start();
@@ -1207,7 +1207,8 @@ static void how_bad_launch(void)
 {
 	start();
 	for (int i = 0; i < 10; i++) {
-		kernel_main<<<1, 4096, 0, stream>>>(counter);	/* too many threads */
+		kernel_main<<<1, 4096, 0, stream>>>(counter);	/* fails: too many threads per
+								 * block */
 		printf("strange: %s\n", cudaGetErrorString(cudaGetLastError()));
 		site_main(stream, counter);
 	}

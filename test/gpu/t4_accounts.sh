@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where the time goes, on a real GPU: threads with known shares, in every way to wait; and a training
+# Accounts of time on a real GPU: threads with known shares, in every way to wait; and a training
 # loop with a slow data loader, which the graph and the table of idle gaps must name.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
@@ -48,13 +48,13 @@ like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing lost"
 diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
 xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
 diag "$(grep '^GPU .* idle' loader.txt)"
-# 60 batches, each 20 ms late; what comes before is imports and kernels' first times.
+# 60 batches, each 20 ms late. Before them come imports and the kernels' first launches.
 row=$(grep ': io in ' idle.csv | head -n 1)
 diag "$row"
 # The name is qualified from Python 3.11 on.
 loader='slow_loader.py:(SlowDataset.)?__getitem__'
 like "$row" "$loader" "the GPU is idle because its thread reads, in the data loader"
-# A batch comes every 20 ms, in which the step before it is done, too.
+# A batch comes every 20 ms, and the step before ends within that time.
 took=$(sed -n 's/^slow_loader: \([0-9]*\) steps, \([0-9.]*\) ms each.*/\1 * \2/p' loader.out)
 awk "BEGIN { exit !($(echo "$row" | cut -d, -f2) / 1e6 > ($took) / 2) }"
 ok $? "for most of the time that the training took"

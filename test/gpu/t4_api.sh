@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api on a real GPU: the calls that CUPTI measures are those that the program made, on the threads
-# that made them, and took no longer than the program measured. make bench-gpu measures their cost.
+# --api on a real GPU: CUPTI's calls are those that the program made, on the threads that made them,
+# and no longer than the program measured. make bench-gpu measures their cost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -10,7 +10,7 @@ need root gpu nvcc bpf
 	-o calls "$XPU_SRC/test/workload/calls.cu" 2>nvcc.log
 ok $? "nvcc builds calls" || diag "$(cat nvcc.log)"
 
-compare() {		# compare NAME: what was recorded, with what the program says
+compare() {		# compare NAME: compares the recording with the program's output
 	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
 	is $? 0 "$1: a table"
 	diag "$(head -n 30 "$1.csv")"

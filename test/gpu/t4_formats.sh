@@ -3,7 +3,8 @@
 # Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers;
 # each with CPU samples. The readers' results for each format must equal the folded lines.
 #
-# RECORDINGS=DIR: instead of recording, those that another run has left there. With OUT=DIR they stay.
+# RECORDINGS=DIR uses the recordings that another run left in DIR. OUT=DIR leaves this run's
+# recordings there.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats.sh"
 

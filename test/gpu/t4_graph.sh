@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA graphs on a real GPU: every node's work stands under the call path that captured or built it,
-# and nothing of the time is lost on the way.
+# CUDA graphs on a real GPU: every node's work stands under the call path that captured or built the
+# node, and no time is lost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A PyTorch loop that is attached to again and again: no crash, no hang, no growth, same results.
+# A PyTorch loop, to which xpuload attaches again and again: no crash, no hang, no growth, same
+# results.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 times=${XPU_ATTACH_TIMES:-20}

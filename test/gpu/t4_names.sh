@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PyTorch's stacks: they reach the thread's root, their frames have names, the Python line that called
-# an operation is in its stack, and backward kernels are under autograd's thread.
+# PyTorch's stacks reach the thread's root, their frames have names, the Python line that called an
+# operation is in its stack, and backward kernels are under autograd's thread.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch perl
 
@@ -16,7 +16,7 @@ record() {		# record NAME COMMAND...: NAME.launches has "STACK COUNT" of device 
 		>"$name.launches"
 }
 
-# Files that name no function but what they export: .symtab is stripped and there is no debug file.
+# Files with exported symbols only: .symtab is stripped and there is no debug file.
 site=$(python3 -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))')
 closed() {		# closed FILE
 	path=$(find "$site" /usr/lib /lib /usr/local -name "$1" -type f 2>/dev/null | head -n 1)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Null kernels from 8 threads as fast as they can for XPU_RATE_SECONDS (10; XPU_TEST_TIMEOUT must
+# Empty kernels from 8 threads as fast as they can for XPU_RATE_SECONDS (10; XPU_TEST_TIMEOUT must
 # leave room for more), recorded with XPU_RATE_OPTIONS: nothing is lost, every launch is matched and
-# stands under its own site. Says the rate, and the recorder's memory and CPU time.
+# stands under its own site. Prints the rate, and the recorder's memory and CPU time.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 seconds=${XPU_RATE_SECONDS:-10}

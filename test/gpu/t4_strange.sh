@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA programs of all kinds on a real GPU: each does what it does without xpuload, and every launch
+# CUDA programs of all kinds on a real GPU: each does the same as without xpuload, and every launch
 # is recorded under its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
@@ -56,7 +56,7 @@ export LD_LIBRARY_PATH
 
 all=
 nr=0
-try() {			# try NAME COMMAND...: without xpuload and with it
+try() {			# try NAME COMMAND...: runs it without xpuload and with it
 	name=$1
 	shift
 	all="$all $name"
@@ -126,7 +126,7 @@ wait
 
 for name in $all; do
 	more=0
-	[ "$name" = library ] && more=10	# by the library's constructor
+	[ "$name" = library ] && more=10	# made by the library's constructor
 	made=$(sed -n 's/^\(strange\|odd\): launches //p' "$name.out" |
 		awk -v more=$more '{ n += $1 } END { print n ? n + more : 0 }')
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" "$name.mlog")

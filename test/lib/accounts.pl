@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# accounts.pl OUT CSV FOLDED: compares what test/workload/shares measured itself (OUT) with the table of
-# threads that xpumerge made (CSV) and the call paths (FOLDED, in ns). A line for each thread; what is
-# off says WRONG.
+# accounts.pl OUT CSV FOLDED: compares the measurements of test/workload/shares (OUT) with
+# xpumerge's table of threads (CSV) and with the call paths (FOLDED, in ns). Prints a line for each
+# thread, with WRONG for each figure that is off.
 #
-# A share may be 5 % off, or 3 ms. On a busy machine a thread waits for a CPU within what it measures; so
-# how long it was blocked is measured by the kernel. It waits for the device no longer than its phase
-# took, and no less than it was blocked or, on one that spins, the work took from its launch on.
+# A share may be off by 5 %, or by 3 ms. On a busy machine a thread waits for a CPU within the times
+# that it measures; so the kernel measures how long it was blocked. The wait for the device is at
+# most as long as its phase, and at least as long as the thread was blocked or, on one that spins,
+# as the work took from its launch on.
 use strict;
 use warnings;
 
@@ -38,7 +39,7 @@ while (<$f>) {
 	my $row = $threads{$tid} or do { print "thread $name WRONG: not in the table\n"; next };
 	my %got = (sleep => $row->{sleep_ns}, lock => $row->{lock_ns}, read => $row->{io_ns},
 		   gpu => $row->{gpu_wait_ns});
-	# It begins at a barrier and waits for its partner, too.
+	# The phase begins at a barrier, and waits for its partner, too.
 	$blocked{lock} = $blocked{life};
 	$blocked{lock} -= $blocked{$_} for qw(spin sleep read gpu);
 	for my $what (sort keys %got) {
@@ -50,7 +51,7 @@ while (<$f>) {
 		push @wrong, "$what $got{$what} not in $low..$high"
 			if $got{$what} < $low || $got{$what} > $high;
 	}
-	# CPU time includes the computing, and a part of the work around waiting.
+	# CPU time includes the computing, and some work around the waits.
 	my $low = $cpu{spin} * 0.95;
 	my $high = $cpu{life} * 1.05 + 3e6;
 	push @wrong, "on CPU $row->{on_cpu_ns} not in $low..$high"

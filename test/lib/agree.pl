@@ -47,7 +47,7 @@ my $dirs = $debug ? '' : "''";
 chomp(my @ours = `$names '$file' $dirs < addresses`);
 die "$file: $names gave " . @ours . " names for " . @addr . "\n" if @ours != @addr;
 
-# addr2line -a says which address the functions that follow are of.
+# addr2line -a prints the address to which the next functions belong.
 my (@theirs, $at);
 for (`addr2line -afCi -e '$file' < addresses 2>/dev/null`) {
 	chomp;
@@ -100,7 +100,7 @@ sub explain {
 	return '';
 }
 
-# Two names of one function.
+# Return: whether both names are one function's.
 sub same_function {
 	my ($one, $other) = @_;
 	return 1 if $one eq $other;

@@ -45,7 +45,7 @@ def pprof(path, unit):
         assert 0 not in table and len(table) == len(entries), "ids are unique and not 0"
     for l in profile.location:
         assert l.line and (not l.mapping_id or l.mapping_id in mappings)
-    # Times are of one kind each: "all" of them are their sum.
+    # Each time is of one kind: "all" adds up all kinds.
     values = {"ns": [0], "cpu": [1], "count": [2], "bytes": [3], "all": [0, 1, 4]}[unit]
     for s in profile.sample:
         assert len(s.value) == len(types)
@@ -74,7 +74,7 @@ def go(path, unit):
         assert m, text
         if m[1]:
             current = functions[int(m[1])] = []
-        # It shortens names, and keeps what they were in parentheses.
+        # The reader shortens names, and has the full name in parentheses.
         current.append((m[5] or m[2]) + (" (%s:%s)" % (m[3], m[4]) if int(m[4]) else ""))
     lines = samples.split("\n")
     types = [t.split("/")[0].split("[")[0] for t in lines.pop(0).split()]
@@ -192,13 +192,13 @@ def chrome(path, unit):
     for key, spans in tracks.items():
         spans.sort()
         check_nesting((start, -end) for start, end in spans)
-        if key[0] >= 1 << 30:           # GPUs: no thread would show one within another
+        if key[0] >= 1 << 30:           # GPUs, which no thread's track contains
             assert all(-a[1] <= b[0] for a, b in zip(spans, spans[1:])), "one at a time"
         for begin, end in calls[key]:
             at = bisect.bisect(spans, (begin, -end)) - 2
             assert spans[at][0] <= begin and -spans[at][1] >= end, "each is within a launch"
     launch_times = sorted(launches)
-    for i, start in starts.items():     # somewhere within the slice that the launch is
+    for i, start in starts.items():     # the launch is somewhere within this slice
         at = launch_times[bisect.bisect(launch_times, start) - 1]
         assert at[:2] == start[:2] and start[2] <= at[2] + ns(launches[at]["dur"])
         starts[i] = at
@@ -277,7 +277,7 @@ def pftrace(path, unit):
             s = packet.perf_sample
             frames = [tables["frames"][i] for i in tables["callstacks"][s.callstack_iid].frame_ids]
             assert all(f.mapping_id in tables["mappings"] for f in frames)
-            # Which one was how long, only the folded stacks say.
+            # Only the folded stacks tell how long each launch was.
             yield ([threads[s.pid, s.tid]] + [tables["function_names"][f.function_name_id].str.decode()
                                               for f in frames], 1)
         if not packet.HasField("track_event"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# formats.sh - every format against the folded stacks: . "$XPU_SRC/test/lib/formats.sh", after tap.sh
+# formats.sh - compares every format with the folded stacks; to be sourced after tap.sh
 
 # Debian's Python finds Debian's protobuf; another Python, first in the PATH, may not.
 for python in python3 /usr/bin/python3 ''; do
@@ -15,7 +15,7 @@ protobuf_readers() {
 			--python_out=. profile.proto perfetto.proto
 }
 
-# Lines without their last frame, summed up.
+# Adds up lines without their last frame.
 drop_leaf() {
 	sed 's/;[^;]* \([0-9]*\)$/ \1/' | sum_lines
 }
@@ -24,24 +24,24 @@ sum_lines() {
 	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }'
 }
 
-# Kernels without their stacks, summed up.
+# Adds up kernels without their stacks.
 only_kernels() {
 	sed -n 's/.*;\(\[GPU_Kernel\]\)/\1/p' | sum_lines
 }
 
-# For perf, blanks in the names of threads are '_'.
+# Replaces blanks in threads' names by '_', as perf's text has them.
 blank_comm() {
 	awk -F';' -v OFS=';' '{
 		gsub(/^[#{]| |\357\273\277/, "_", $1)
 		print }' | sum_lines
 }
 
-# Samples of CPUs without the waits, which have times and no samples.
+# Drops waits, which have times but no samples.
 drop_waits() {
 	grep -v ';\[\(GPU_Wait\|Off_CPU\)\][^;]*$'
 }
 
-# Names of kernels, functions and threads that may confuse a reader; a NUL ends each.
+# Prints names of kernels, functions and threads that may confuse a reader; a NUL ends each.
 odd_names() {
 	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
 	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'
@@ -52,15 +52,15 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# Removes what tracks of a timeline cannot show: a thread's names over time, because each track has
+# Removes what a timeline's tracks cannot show: a thread's names over time, because each track has
 # one name; and the difference between a captured call and a launch whose work was never seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
 }
 
-# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: what FORMAT's readers make of NAME.data, written with
-# FILE_OPTIONS, is what is folded of it, after FILTER; both with the options in $both, and both after
-# $common. The units of a reader that has others than --unit are READER=UNIT.
+# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: the readers' results for FORMAT, written from
+# NAME.data with FILE_OPTIONS, equal the folded stacks after FILTER; both are made with the options
+# in $both, after those in $common. A reader whose unit is not --unit's is written READER=UNIT.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4

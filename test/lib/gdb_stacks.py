@@ -32,17 +32,18 @@ def gdb_chain():
     interrupted = False
     while frame is not None and frame.is_valid():
         kind = frame.type()
-        # Inlined functions have no frame; nor has one that jumped into its last call.
+        # Inlined functions have no frame, and neither has a function that jumped into its last
+        # call.
         if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-            # An address that is not a return address comes plus one.
+            # An address that is not a return address is stored plus one.
             last = frame.pc() == start_context
             exact = interrupted or last or kind == gdb.SIGTRAMP_FRAME
             chain.append(frame.pc() + (1 if exact else 0))
             interrupted = kind == gdb.SIGTRAMP_FRAME
             if last:
-                break           # it was not called: what gdb takes for its caller is not
+                break           # not called: gdb's caller is wrong
         frame = frame.older()
-    # The shim's own: where it is in there is its own affair.
+    # The shim's own frame: its exact address does not matter.
     shim = gdb.solib_name(chain[0])
     while gdb.solib_name(chain[0] - 1) == shim:
         chain.pop(0)

@@ -30,28 +30,34 @@ struct gen {
 	uint8_t *v;
 	size_t nr, cap;			/* bytes */
 	size_t batch;			/* offset of the batch that is open, 0: none */
-	uint64_t node;			/* of the next records with XPU_MISC_GRAPH_NODE; 0: any */
-	uint32_t ns_tid;		/* of the next BATCH and THREAD records */
-	const uint64_t *python;		/* words of the next STACK records ... */
-	uint32_t nr_python;		/* ... so many */
+	uint64_t node;			/* node of the next records with XPU_MISC_GRAPH_NODE; 0:
+					 * any */
+	uint32_t ns_tid;		/* ns_tid of the next BATCH and THREAD records */
+	const uint64_t *python;		/* words of Python frames of the next STACK records */
+	uint32_t nr_python;		/* number of these words */
 };
 
 void gen__free(struct gen *g);
 int gen__save(const struct gen *g, const char *path);	/* 0 or -errno */
-void gen__flush(struct gen *g, int fd);		/* writes it out and starts again, empty */
+void gen__flush(struct gen *g, int fd);		/* writes the records to @fd and empties @g */
 
-/* Any bytes; then any record: @fixed begins with a header to be completed, @tail follows it. */
+/*
+ * gen__bytes() adds any bytes. gen__record() adds any record: @fixed begins with a header, which is
+ * completed, and @tail follows it.
+ */
 void gen__bytes(struct gen *g, const void *bytes, size_t nr);
 void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 		 size_t fixed_bytes, const void *tail, size_t tail_bytes);
 
 void gen__header(struct gen *g);
-/* Makes the header at @g's begin one of a recording of blocks. */
+/* Turns the header at the start of @g into that of a recording of blocks. */
 void gen__seal(struct gen *g);
-/* Records, as blocks of @block_bytes of them, or of one record that is longer. */
+/*
+ * Adds records as blocks of @block_bytes bytes of records; a longer record gets a block of its own.
+ */
 void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
 	       size_t block_bytes);
-/* A whole recording without blocks as one that has them. */
+/* Makes @g the recording @plain, which has no blocks, in blocks. */
 void gen__blocks(struct gen *g, const struct gen *plain, int level, size_t block_bytes);
 void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes);
 void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
@@ -83,8 +89,8 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
 /*
- * @stack: @bytes of it, from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the blocks of
- * @mask.
+ * @stack: the stack's @bytes bytes from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the
+ * blocks of @mask.
  */
 void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
 		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
@@ -104,7 +110,7 @@ void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 
 void gen__batch_begin(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t tid);
 void gen__batch_end(struct gen *g);
-size_t gen__batch_bytes(const struct gen *g);		/* so far */
+size_t gen__batch_bytes(const struct gen *g);		/* size of the open batch so far */
 void gen__string(struct gen *g, uint32_t id, const char *s);
 void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
 void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
@@ -117,7 +123,7 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
 void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
 		size_t nr);
-/* A batch of its own. */
+/* Adds an NVTX range in a batch of its own. */
 void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
 		const char *domain, const char *name);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);

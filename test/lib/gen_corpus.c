@@ -16,7 +16,7 @@
 #include "gen.h"
 
 #define NR(a)		(sizeof(a) / sizeof((a)[0]))
-#define BLOCK_BYTES	1200		/* so that there are some blocks */
+#define BLOCK_BYTES	1200		/* small, so that there are several blocks */
 
 enum { APP = 0x400000, LIBRARY = 0x7f0000001000, KERNEL_TEXT = 0x81000000 };
 enum { DRIVER = 1, RUNTIME = 2, CBID_LAUNCH = 307, CBID_COPY = 276, CBID_SET = 280,
@@ -169,7 +169,7 @@ static void add_device_work(struct gen *g)
 	g->node = 0;
 	gen__graph_clone(g, 71, 51);
 	gen__kernel(g, XPU_MISC_BAD_TIME, 0, 0, 6, S_KERNEL, 1);
-	gen__kernel(g, 0, 11000, 100, 99, S_KERNEL, 1);		/* its launch is missing */
+	gen__kernel(g, 0, 11000, 100, 99, S_KERNEL, 1);		/* the record's launch is missing */
 	gen__refused(g, 7, 700);
 	gen__calls(g, 4000, 100, calls, NR(calls));
 	gen__message(g, XPU_MESSAGE_WARNING, "a message of the shim");

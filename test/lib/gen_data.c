@@ -26,7 +26,7 @@
 #define LIB_BYTES	0x1000000ull
 
 #define FLUSH_BYTES	(4u << 20)
-#define LAUNCHES_MAX	256		/* in one record, unless told */
+#define LAUNCHES_MAX	256		/* launches in one record, by default */
 #define DOMAIN_DRIVER	1
 
 enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 };
@@ -34,26 +34,29 @@ enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 }
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
 	uint64_t window;		/* most launches in flight */
-	uint64_t jitter;		/* the next to finish is one of so many oldest; 0: of all */
-	uint64_t thread_batch;		/* launches come so many of one thread at a time */
+	uint64_t jitter;		/* the next launch to finish is one of the oldest, up to
+					 * this many; 0: any */
+	uint64_t thread_batch;		/* number of launches of a thread that come together */
 	uint64_t memcpy_every, graph_every, graph_nodes;
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;
-	uint64_t block_bytes;		/* as blocks of so many bytes of records; 0: none */
-	uint64_t level;			/* of their compression */
+	uint64_t block_bytes;		/* bytes of records per block; 0: no blocks */
+	uint64_t level;			/* compression level of the blocks */
 	bool early;			/* device records before their launches */
-	bool reuse;			/* all processes have one pid, and each execs */
+	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
-	bool api;			/* calls of the API, too: each launch, and one within it */
+	bool api;			/* also calls of the API: each launch, and a call within
+					 * it */
 	bool no_end;
-	bool name_all;			/* threads and functions, too, as --names says */
+	bool name_all;			/* names for threads and functions, as by --names */
 	const char *map;
-	const char *names;		/* a file: names of the first paths' kernels, NUL behind each */
+	const char *names;		/* file of names for the first paths' kernels, each ended
+					 * by NUL */
 	const char *output;
 };
 
-/* A launch whose record is to come. */
+/* A launch whose device record is still to come. */
 struct flight {
 	uint32_t correlation_id;
 	uint32_t path;
@@ -69,9 +72,10 @@ struct held {
 
 struct state {
 	const struct options *o;
-	struct gen g;			/* what goes out */
-	struct gen batch;		/* what goes into the next batch */
-	struct held *held;		/* launches that are not out yet: of all threads, or of each */
+	struct gen g;			/* records that go out next */
+	struct gen batch;		/* records of the next batch */
+	struct held *held;		/* launches that are not out yet: of all threads, or by
+					 * thread */
 	struct flight *window;
 	size_t nr_window, window_head;
 	struct xpu_record_counters counters;
@@ -142,7 +146,7 @@ static void emit_batch(struct state *s)
 	s->batch.nr = 0;
 }
 
-/* Writes out what there is, all but the last bytes that are to be cut. */
+/* Writes all records, but not the last bytes, which are to be cut. */
 static void flush(struct state *s)
 {
 	struct gen *g = &s->g;
@@ -169,7 +173,7 @@ static void emit(struct state *s)
 		flush(s);
 }
 
-/* Around the launch, as far as the next one of that thread allows. */
+/* Adds API calls around the launch, as long as the thread's next launch allows. */
 static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 {
 	const struct xpu_call calls[] = {
@@ -248,7 +252,10 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 		emit(s);
 }
 
-/* The next name in the file, from the first one on again after the last; @fallback without a file. */
+/*
+ * Return: the next name in the file, which begins again after its last name; @fallback without a
+ * file.
+ */
 static const char *next_name(FILE *names, char **buf, size_t *size, const char *fallback)
 {
 	if (!names)
@@ -259,7 +266,7 @@ static const char *next_name(FILE *names, char **buf, size_t *size, const char *
 	return getdelim(buf, size, 0, names) > 0 ? *buf : fallback;
 }
 
-/* Makes the program's file: as many functions as fit a page. Return: 0 or -errno. */
+/* Makes the program's file, with as many functions as fit a page. Return: 0 or -errno. */
 static int make_program(const struct options *o)
 {
 	enum { NR = 32, BYTES = GEN_TEXT_BYTES / NR };
@@ -319,7 +326,7 @@ static void emit_path(struct state *s, uint32_t path)
 	else if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
 		bytes = st.st_size - 0x1000;
 	for (i = 0; i < nr; i++) {
-		/* The outer half is common to all paths, as main and the framework are. */
+		/* The outer half is common to all paths, as with main() and a framework. */
 		uint64_t seed = i < nr / 2 ? path * 131 + i + 1 : 100000 + i;
 
 		frames[i] = APP_BASE + 0x1000 + seed * 2654435761u % bytes;
@@ -371,7 +378,7 @@ static void emit_names(struct state *s)
 			gen__string(&s->batch, 100 + i, given);
 		else
 			gen__string(&s->batch, 100 + i, name);
-		/* Leaves room for the longest. */
+		/* Leaves room for the longest record. */
 		if (s->batch.nr > 40000)
 			emit(s);
 	}

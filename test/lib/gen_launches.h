@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gen_launches.h - launches as two tools see them that cannot tell which is which
+ * gen_launches.h - launches as two tools see them, neither of which knows both stacks and calls
  *
- * One took their stacks, the other saw the calls, each with its own clock and its own losses. The
- * truth is kept beside what they saw.
+ * One tool took the stacks, the other saw the calls, each with its own clock and its own losses.
+ * The truth is kept beside their events.
  */
 #ifndef TEST_LIB_GEN_LAUNCHES_H
 #define TEST_LIB_GEN_LAUNCHES_H
@@ -14,29 +14,29 @@
 #include <stdlib.h>
 
 enum gen_tids {
-	TIDS_SAME,			/* both sides call threads alike */
-	TIDS_OTHER,			/* the calls have what pthread_self() said */
+	TIDS_SAME,			/* both sides have equal thread ids */
+	TIDS_OTHER,			/* calls have the value of pthread_self() */
 	TIDS_PID,			/* all stacks claim to be of the main thread */
 };
 
 struct gen_launches {
 	uint32_t nr, nr_threads;
-	double gap_us;			/* between launches of a thread: ... */
-	double fixed;			/* ... this share of it is always the same, */
-	uint32_t burst;			/* ... and so many follow one another closely */
-	double jitter_us;		/* a stack is up to so long before its call, */
-	double spread_us;		/* ... and one in 100 by up to so much more */
+	double gap_us;			/* mean gap between launches of a thread */
+	double fixed;			/* constant share of the gap */
+	uint32_t burst;			/* launches that follow one another closely */
+	double jitter_us;		/* largest time from a stack to its call, */
+	double spread_us;		/* and what one in 100 has more, at most */
 	double lost_stacks, lost_launches;
-	double offset_ms, drift_ppm;	/* of the stacks' clock */
-	double quantum_ns;		/* as the stacks' clock is read */
+	double offset_ms, drift_ppm;	/* offset and drift of the stacks' clock */
+	double quantum_ns;		/* resolution of the stacks' clock */
 	enum gen_tids tids;
-	uint64_t base_ns;		/* when it began */
+	uint64_t base_ns;		/* time of the start */
 };
 
 struct gen_event {
 	uint64_t time_ns;
 	uint32_t thread;
-	uint32_t launch;		/* the truth: which one of nr */
+	uint32_t launch;		/* the truth: index of the launch, below nr */
 };
 
 struct gen_seen {
@@ -94,7 +94,7 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 				step = 4000 + 500 * gen_uniform();
 			else
 				in_burst = 0;
-			/* A thread launches again when its last launch is done ... */
+			/* A thread launches again only after its last launch is done. */
 			step = fmax(step, 2000);
 			at += step;
 			if (gen_uniform() >= g->lost_launches)
@@ -105,7 +105,7 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 			early = 1000 + g->jitter_us * 1000 * gen_uniform();
 			if (g->spread_us && gen_uniform() < 0.01)
 				early += g->spread_us * 1000 * gen_uniform();
-			/* ... and is not at the next one before. */
+			/* A thread does not reach its next launch before its last launch. */
 			early = fmin(early, step - 200);
 			if (gen_uniform() < g->lost_stacks)
 				continue;

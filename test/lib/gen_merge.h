@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gen_merge.h - a whole merge in memory, with every writer, and what must hold whatever the input
+ * gen_merge.h - runs a whole merge in memory, with every writer, and checks its results
  *
- * For tests and fuzzers that link libmerge.
+ * For tests and fuzzers that link libmerge. The checks hold whatever the input is.
  */
 #ifndef TEST_LIB_GEN_MERGE_H
 #define TEST_LIB_GEN_MERGE_H
@@ -27,17 +27,17 @@
 #include "write/text.h"
 
 struct merged {
-	int open_err;			/* of reader__open_mem; error says why */
+	int open_err;			/* of reader__open_mem(); error says why */
 	char error[256];
-	int err;			/* of session__process or a writer */
-	int status;			/* of the session */
+	int err;			/* of session__process() or a writer */
+	int status;			/* status of the session */
 	bool ended;
 	struct loss loss;
 	struct folded_result folded_result;
 	char *folded, *json, *text, *msgs, *pprof, *html, *diff, *dump;
 	size_t pprof_size;
 	char *pftrace;
-	uint64_t sum_ns, nr_records;	/* over all aggregates of device work */
+	uint64_t sum_ns, nr_records;	/* sums over all aggregates of device work */
 };
 
 struct merge_opts {
@@ -73,7 +73,7 @@ static inline FILE *merged__open(char **buf)
 static inline void merged__run(struct merged *m, const void *buf, size_t size, const char *name,
 			       const struct merge_opts *opts)
 {
-	/* By NVTX ranges, where frames are not trimmed. */
+	/* Group by NVTX ranges, and do not trim frames. */
 	struct folded_opts folded_opts = {
 		.unit = opts->unit, .freq_hz = 99,
 		.by = { opts->no_trim ? 2 : 0, { BY_COMM, BY_NVTX } },
@@ -121,7 +121,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		m->err = text__write(&s, f, &text_opts);
 		fclose(f);
 	}
-	/* A page is much text for little; some are enough. */
+	/* A page is slow to write, so write it for some inputs only. */
 	if (!m->err && size / 8 % 4 == 0) {
 		f = merged__open(&m->html);
 		m->err = html__write_session(f, &s, &(struct html_opts){ .unit = "auto", .normalize = "" });
@@ -154,7 +154,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		m->err = pprof__write(&s, f);
 		fclose(f);
 	}
-	/* Of dumps, too. */
+	/* Write a dump for some inputs only, too. */
 	if (!m->err && size / 8 % 4 == 1) {
 		struct dump_result dump_result;
 
@@ -314,7 +314,7 @@ static inline bool folded__valid(const char *folded)
 	return true;
 }
 
-/* Return: whether it is a profile whose device time is @sum_ns. */
+/* Return: whether @pprof is a profile whose device time is @sum_ns. */
 static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 {
 	z_stream z = { .next_in = (unsigned char *)pprof, .avail_in = size };
@@ -345,7 +345,7 @@ static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 	return !sum_ns;
 }
 
-/* Return: what does not hold of a merge that got as far as writing, or NULL. */
+/* Return: what is broken in a merge that got as far as writing, or NULL. */
 static inline const char *merged__broken(const struct merged *m)
 {
 	const struct loss *l = &m->loss;

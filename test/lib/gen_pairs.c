@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - a recording in two files whose truth is known
- * gen_pairs verdict TRUTH <PERF - what xpumerge -f perf made of it
+ * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files whose truth is known
+ * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf
  *
- * Each thread goes round: it works, it comes to a launch, where one tool takes its stack, it makes
- * the call, which the other tool sees, and the call returns. So a stack is always between the call
- * before and its own. Launch i takes i + 1 ns on the device, by which its kernel is known again.
+ * Each thread works, comes to a launch, where one tool takes its stack, and makes the call, which
+ * the other tool sees; the call returns, and the thread works again. So a stack is always between
+ * the call before and its own call. Launch i takes i + 1 ns on the device, which identifies its
+ * kernel.
  *
- * Times are in us, shares from 0 to 1. "jitter" is of the way from the stack to its call, at least
- * "delay"; "work" is of the way from a call's end to the next stack, at least "gap"; "shape" says how
- * both are distributed. Every "burst" launches, work takes "pause" more.
+ * Times are in us, shares from 0 to 1. "delay" is the least time from a stack to its call, and
+ * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
+ * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
+ * work takes "pause" more.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +28,7 @@ struct opts {
 	double lost, lost_calls, lost_works, cut;
 	double offset, drift;		/* ms, ppm */
 	double loop, own, apart;
-	const char *shape;		/* of times: uniform, exp */
+	const char *shape;		/* distribution of times: uniform, exp */
 	const char *tids;		/* same, other, pid */
 	const char *names;		/* none, nvcc, hip, plain, caller, template */
 	const char *kernel;		/* mangled, demangled */
@@ -52,7 +54,10 @@ static double uniform(void)
 	return (seed >> 11) * 0x1p-53;
 }
 
-/* At least @least, and @more on average if that is exponential, at most if it is uniform; in ns. */
+/*
+ * Return: a random time of at least @least, in ns. Above it the time varies by @more: the mean if
+ * the distribution is exponential, the maximum if it is uniform.
+ */
 static double time_of(const struct opts *o, double least, double more)
 {
 	double u = uniform();
@@ -101,7 +106,7 @@ static void set(struct opts *o, const char *key, const char *value)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Kernels are functions, templates or in a namespace, as their number says. */
+/* Prints a kernel's name: a function's, a template's or one in a namespace, by its number. */
 static void print_kernel(FILE *f, const struct opts *o, uint32_t k, bool mangled)
 {
 	char name[32];
@@ -174,7 +179,7 @@ static void run(const struct opts *o, struct launch *launches)
 				  (uint32_t)(o->paths * uniform());
 			l->has_stack = uniform() >= o->lost;
 			l->has_call = uniform() >= o->lost_calls;
-			/* One tool began late, and the other ended early. */
+			/* One tool began late, and the other one ended early. */
 			if (o->cut && step < o->cut)
 				l->has_call = false;
 			if (o->cut && i + o->cut * nr_threads >= nr)
@@ -267,7 +272,7 @@ static int make(const struct opts *o, const char *cpu_name, const char *gpu_name
 
 /* ---- what came of it ------------------------------------------------------------------------ */
 
-/* A launch said to have no stack is wrong if it has one. */
+/* Counts verdicts; "no stack" is wrong for a launch that has one. */
 static int verdict(const char *truth_name)
 {
 	unsigned long right = 0, wrong = 0, uncertain = 0, none = 0, nr = 0, i, path;

@@ -117,7 +117,7 @@ KSYMS = [(0xffffffffc0001000, 0x100, "bpf_prog_one"), (0xffffffffc0002000, 0x80,
 records = []		# (time, bytes)
 begin = [record(17, struct.pack("<QIHH", a, n, 1, 0) + text(s) + side(0, 0, 0)) for a, n, s in KSYMS]
 pid, now = opts["pid"], opts["start"]
-# From before the recording.
+# Mappings from before the recording.
 begin += [comm(pid, pid, "before", 0), mmap2(pid, APP, 0x10000, 0, "/nonexistent/app", 0),
           mmap(pid, 0x900000, 0x1000, 0, "/nonexistent/data", 0, data=True),
           mmap(2**32 - 1, 0xffffffff80123000, 0x1000000, 0xffffffff80123000, "[kernel.kallsyms]_text", 0)]
@@ -173,13 +173,13 @@ for i in range(opts["nr"]):
     for k in range(rng.randrange(1, 5)):
         base = rng.choice([APP, LIB]) if files[p][LIB] else APP
         offset = rng.randrange(1, 5) * 0x20
-        # Return addresses, but for the innermost.
+        # All are return addresses, except the innermost.
         native.append(base + offset + (1 if k else 0))
         shown.append(place(p, base, base + offset))
     period = 1000000 if opts["event"].endswith("clock") else rng.randrange(1, 10**6)
     user = None
     if opts["dwarf"]:
-        # A chain of frame pointers: there are no tables for this code.
+        # A stack with a chain of frame pointers, because this code has no unwind tables.
         sp = 0x7ffd00001000 + rng.randrange(8) * 8
         stack, bp = b"", sp + 32
         stack = b"\xaa" * 32
@@ -190,7 +190,7 @@ for i in range(opts["nr"]):
         regs = [0] * 17
         regs[6], regs[7], regs[8] = sp + 32 if native[1:] else 0, sp, native[0]
         user = (regs, stack)
-    # In copies of stacks perf's chains have the kernel's frames only.
+    # With stack copies, perf's chains have the kernel's frames only.
     chain = (kernel, [] if opts["dwarf"] and opts["chains"] else native)
     if not opts["chains"]:
         kernel_shown = []
@@ -232,7 +232,7 @@ features = {3: string("host"), 4: string("6.1"), 6: string("x86_64"),
 if opts["wall"]:
     features[29] = struct.pack("<IIQQ", 1, opts["clockid"], opts["wall"], opts["start"])
 if opts["zstd"]:
-    # One stream, that records begin and end in the middle of.
+    # All records are one compressed stream, whose chunks begin and end within records.
     packed = subprocess.run(["zstd", "-q", "-c"], input=body, stdout=subprocess.PIPE, check=True).stdout
     body = b""
     while packed:

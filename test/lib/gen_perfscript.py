@@ -21,7 +21,7 @@ for arg in sys.argv[2:]:
 rng = random.Random(opts["seed"])
 
 COMMS = ["app", "my app", "wo rk 12", "cafe", "a", "kworker/1:2-ev", "[odd] 3.5", "x: y", "naïve"]
-# The printed name and file of a frame, and what the folded line has.
+# Of each frame: name and file as printed, and the frame in the folded line.
 FRAMES = [
     ("main+0x1d", "/usr/bin/app", "main"),
     ("Net::step(float*, int)+0x2a", "/opt/my libs/libnet.so", "Net::step(float*, int)"),
@@ -52,7 +52,7 @@ def stack():
             rng.choice([0x1234, 0x20ce7, 0x401000])
         if shown is None:
             shown = "libc.so.6+0x%x" % address
-        # Without a file, only the line that says so tells it.
+        # A frame without a file is known only by the line that says "(inlined)".
         if opts["inline"] and not kernel and "(" not in name and name[0] != "[" and rng.random() < 0.3:
             lines.append("\t%16x %s (inlined)" % (address, name.split("+")[0]))
             folded.append(name.split("+")[0].replace(";", ":") + " (inlined)")

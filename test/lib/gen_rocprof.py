@@ -72,7 +72,7 @@ def process(pid):
                 hip.append(record("HIP_RUNTIME_API", 0, start, end, tid, cid))
                 continue
             api = 1 if what == "kernel" else 2
-            # Device work can have the id of a call of HSA's.
+            # Device work can have the id of a call of HSA's API.
             of, ancestor = cid, 0
             if opts["hsa"] and rng.random() < 0.5:
                 of, ancestor = next_id(), cid

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_twofile CPU GPU [KEY=VALUE...] - a recording in two files, as older tools leave it
+ * gen_twofile CPU GPU [KEY=VALUE...] - makes a recording in two files, as older tools leave it
  *
- * Launch i is made by site_i, launches kernel_i and takes i + 1 ns there, so that the merged stacks
- * show what is right. Keys: nr, threads, gap, fixed, burst, jitter, spread (us), lost, lost_calls
- * (shares), offset (ms), drift (ppm), quantum (ns), tids (same, other, pid), format (chrome, array,
- * lines, text), sites (as many call paths), comm (of the threads), driver (also the driver's calls).
+ * Launch i is made by site_i, launches kernel_i and takes i + 1 ns on the device, so that the
+ * merged stacks show whether a match is right. Keys: nr, threads, gap, fixed, burst, jitter, spread
+ * (us), lost, lost_calls (shares), offset (ms), drift (ppm), quantum (ns), tids (same, other, pid),
+ * format (chrome, array, lines, text), sites (number of call paths), comm (of the threads), driver
+ * (adds the driver's calls).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,7 +156,7 @@ int main(int argc, char **argv)
 	}
 	if (!o.nr_sites)
 		o.nr_sites = o.gen.nr;
-	/* A drift of the time since 1970 would be years. */
+	/* Drift accumulates from 1970 on, so with drift the times begin soon after 1970. */
 	if (o.gen.drift_ppm)
 		o.gen.base_ns = 17000000000000ull;
 	gen_launches__run(&o.gen, &seen);

@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 # live.sh - functions for tests of running programs: . "$XPU_SRC/test/lib/live.sh", after tap.sh
 #
-# A target called NAME is test/workload/live with its commands in NAME.cmd, its answers in NAME.out,
-# its complaints in NAME.err and its pid in $NAME_pid.
+# A target called NAME is test/workload/live. NAME.cmd has its commands, NAME.out its answers,
+# NAME.err its errors, and $NAME_pid its pid.
 
 live="$XPU_BUILD/workload/live"
 
@@ -16,7 +16,7 @@ wait_for() {		# wait_for COMMAND...: until it succeeds, for a minute at most
 	done
 }
 
-# start NAME COMMAND...: COMMAND, which runs live in the end, with NAME's descriptors
+# start NAME COMMAND...: runs COMMAND, which in the end runs live, with NAME's descriptors
 start() {
 	name=$1
 	shift
@@ -37,7 +37,7 @@ has_lines() {		# has_lines FILE NUMBER
 	[ "$(wc -l <"$1")" -ge "$2" ]
 }
 
-# is_over NAME: whether the target has ended, so that nobody reads its FIFO
+# is_over NAME: succeeds if the target has ended, so that nobody reads its FIFO
 is_over() {
 	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
 }
@@ -46,12 +46,12 @@ has_answered() {	# has_answered NAME LINES: or cannot
 	has_lines "$1.out" "$2" || is_over "$1"
 }
 
-# Opened for reading and writing, a FIFO without a reader does not block.
+# A FIFO opened for reading and writing does not block without a reader.
 tell() {		# tell NAME COMMAND
 	echo "$2" 1<>"$1.cmd"
 }
 
-# ask NAME COMMAND: the last line of the answer; fails without one
+# ask NAME COMMAND: prints the last line of the answer; fails without an answer
 ask() {
 	nr_lines=$(wc -l <"$1.out")
 	tell "$1" "$2"
@@ -64,7 +64,7 @@ ask() {
 	fi
 }
 
-finish() {		# finish NAME: ends it; its status
+finish() {		# finish NAME: ends it; returns its status
 	tell "$1" quit
 	eval "wait \$${1}_pid"
 }
@@ -72,12 +72,13 @@ finish() {		# finish NAME: ends it; its status
 attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.data
 	observer=$1
 	shift
-	rm -f "$observer.data" "$observer.log"	# what the last one said is not this one's
+	rm -f "$observer.data" "$observer.log"	# removes the output of the observer before
 	"$XPULOAD" -z 0 -o "$observer.data" "$@" 2>"$observer.log" &
 	eval "${observer}_pid=$!"
 }
 
-# All probes are there: it has its file, and waits in poll(), system call 7, for what they tell.
+# is_attached: succeeds when all probes are there: xpuload has its file, and waits in poll(), system
+# call 7, for their events.
 is_attached() {
 	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
 }
@@ -86,7 +87,7 @@ attached() {		# attached OBSERVER: waits until it is, also where no shim is to a
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# Definitions are the first thing that an awake shim sends. attach() leaves them legible.
+# An awake shim sends definitions first. attach() makes xpuload write them uncompressed.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data"
 }
@@ -98,16 +99,17 @@ awake() {		# awake OBSERVER...: waits until what it recorded says that the shim 
 	done
 }
 
-# Whether the recording that is being written has that many launches, with their device work.
+# holds FILE NUMBER: succeeds if the recording, which is being written, has that many launches, with
+# their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
-leave() {		# leave OBSERVER [SIGNAL]: its status
+leave() {		# leave OBSERVER [SIGNAL]: ends it; returns its status
 	eval "kill -${2:-INT} \$${1}_pid; wait \$${1}_pid" 2>/dev/null
 }
 
-verdict() {		# verdict NAME: what xpumerge and verdict.sh say of NAME.data
+verdict() {		# verdict NAME: prints the results of xpumerge and verdict.sh for NAME.data
 	# shellcheck disable=SC2086 # options, or none
 	xpumerge -i "$1.data" ${merge_options:-} -f folded --unit count -o "$1.folded" 2>"$1.mlog"
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # merges.sh - merges that have a known result, or fail: . "$XPU_SRC/test/lib/merges.sh"
 
-# same NAME WANTED OPTIONS...: the folded stacks are those, to the nanosecond
+# same NAME WANTED OPTIONS...: the folded stacks equal WANTED, to the nanosecond
 same() {
 	name=$1 wanted=$2
 	shift 2
@@ -13,7 +13,7 @@ same() {
 	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
 }
 
-# fails NAME REGEX ARGS...: with one line, which says so
+# fails NAME REGEX ARGS...: xpumerge fails with one line that matches REGEX
 fails() {
 	name=$1 regex=$2
 	shift 2

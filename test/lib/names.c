@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * names [-i] FILE [DEBUG_DIRS] - what xpumerge calls addresses of a file
+ * names [-i] FILE [DEBUG_DIRS] - prints xpumerge's names for addresses of a file
  *
- * Reads addresses as the file counts them, in hexadecimal, a line each; prints a line for each: the
- * name, or "??" for none. With -i as addr2line -afi does it: the address, and two lines for each
- * function that is inlined there and the one that is there, innermost first.
+ * Reads the file's own addresses, in hexadecimal, one per line. Prints one line for each address:
+ * its name, or "??" for none. With -i the output is that of addr2line -afi: the address, then two
+ * lines for each inlined function and for the function that contains it, innermost first.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "gen.h"
 #include "symbols/srcline.h"
 
-/* Return: where in the file the code at @vaddr is, UINT64_MAX if it is not in it. */
+/* Return: the file offset of the code at @vaddr; UINT64_MAX if the file has no such code. */
 static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)
 {
 	size_t i;

@@ -2,9 +2,9 @@
 # shellcheck shell=sh
 # pairs.sh - launches whose truth is known, imported from two files: right, wrong, uncertain
 #
-# pairs NAMED "KEY=VALUE ...": calls row NAMED KEYS RIGHT WRONG UNCERTAIN NONE for it. NAMED is 1
-# where the stacks name their kernels, and that tells their call paths. A launch that is said to have
-# lost its stack, but has not, is wrong.
+# pairs NAMED "KEY=VALUE ...": makes and imports such files, and calls row NAMED KEYS RIGHT WRONG
+# UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these tell the call paths. A
+# launch is wrong, too, if it is reported to have lost its stack but has one.
 
 pairs() {
 	# shellcheck disable=SC2086 # words are arguments
@@ -14,7 +14,7 @@ pairs() {
 	row "$1" "$2" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out)
 }
 
-# The small table: what the suite runs.
+# The small table, which the test suite runs.
 pairs_table() {
 	burst="gap=0.3 work=0.2 burst=200 pause=1000"
 	tight="gap=0.3 work=0.2"
@@ -72,7 +72,7 @@ pairs_table() {
 	pairs 1 "nr=100 $tight $named"
 }
 
-# Many more: each of the things that vary with each other one, in turns.
+# A large table, in which each parameter varies with each other one, in turns.
 pairs_grid() {
 	seed=100
 	for threads in 1 2 8 64; do
@@ -83,7 +83,7 @@ pairs_grid() {
 	for lost in "" "lost=0.01" "lost=0.02 lost_calls=0.02"; do
 	for names in none nvcc; do
 		seed=$((seed + 1))
-		# Another one of these each time.
+		# Each time another one of these parameters varies.
 		set -- kernels=1 kernels=3 kernels=30 kernels=200 loop=10 own=1 drift=40 drift=-40 noise=0.1 \
 			"procs=2 devices=2" cut=1 lost_works=0.05 dur_jitter=0.1 paths=3
 		shift $((seed % $#))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ranges_verdict.sh FOLDED MERGE_LOG: the exactness line of the workload ranges.cu, whose kernels say in
-# which NVTX ranges they were launched; from a file folded by nvtx, in units of records.
+# ranges_verdict.sh FOLDED MERGE_LOG: prints the exactness line of the workload ranges.cu, whose
+# kernels tell in which NVTX ranges they were launched. FOLDED is folded by nvtx, in units of
+# records.
 
 wrong=$(sed 's/;[^[][^;]*//g; s/;\(\[GPU[^;]*\)$/ \1/' "$1" | awk '
 	BEGIN {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Says at the end of the log named by XPU_TEST_NOTRUN what was skipped, and why; and how many seconds
-# the test took, at the end of the log named by XPU_TEST_TIMES.
+# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, and the test's time in seconds
+# to the log named by XPU_TEST_TIMES.
 
 # The locale makes programs print and sort as the tests expect.
 export LC_ALL=C.UTF-8
@@ -52,8 +52,8 @@ limit=${XPU_TEST_TIMEOUT:-$limit}
 once() {
 	{ timeout -k 10 "$limit" "$@" </dev/null 2>stderr.log; echo $? >status; }
 }
-# One that holds shares of time against the clock says so in a line "# timing" and may try again: a
-# busy machine can spoil what it measures, and cannot make it right.
+# A test that compares times with the clock has a line "# timing" and may try again: a busy machine
+# can spoil its measurement, but cannot make a wrong one right.
 if [ "${test%.sh}" != "$test" ] && grep -q '^# timing$' "$test"; then
 	try=1
 	once "$@" >out.log
@@ -72,7 +72,7 @@ status=$(cat status)
 if [ "$status" != 0 ] && [ -s stderr.log ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
 fi
-if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all that was said, diagnostics included
+if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all output, diagnostics included
 	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"
 fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \

@@ -23,7 +23,7 @@
 #include <string.h>
 
 struct tap {
-	int planned;		/* 0: the plan comes last */
+	int planned;		/* 0: the plan is printed at the end */
 	int run;
 	int failed;
 };
@@ -137,7 +137,7 @@ TAP_PRINTF(2, 3) static inline void skip(int nr_tests, const char *fmt, ...)
 	fflush(stdout);
 }
 
-/* Nothing of this test can run here; only before plan() and the first check. */
+/* Skips the whole test; call it only before plan() and the first check. */
 TAP_PRINTF(1, 2) __attribute__((noreturn))
 static inline void skip_all(const char *fmt, ...)
 {
@@ -151,7 +151,7 @@ static inline void skip_all(const char *fmt, ...)
 	exit(0);
 }
 
-/* Stops the whole run, other tests included: the ground they stand on is missing. */
+/* Stops the whole run, other tests included, because something that all tests need is missing. */
 TAP_PRINTF(1, 2) __attribute__((noreturn))
 static inline void bail(const char *fmt, ...)
 {

@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 # tap.sh - TAP from shell tests: . "$XPU_SRC/test/lib/tap.sh"
 #
-# run.sh gives a test: a fresh directory to be in, XPU_SRC (the source tree), XPU_BUILD (the build),
-# and one with probes XPU_OWN (xpuload and the shim, for this test alone).
+# run.sh gives a test a fresh directory to run in, XPU_SRC (the source tree), XPU_BUILD (the build),
+# and, if it uses probes, XPU_OWN (xpuload and the shim, for this test alone).
 
 tap_nr=0
 tap_failed=0
@@ -16,7 +16,7 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
-ok() {			# ok STATUS NAME, returns STATUS; as in: [ a = b ]; ok $? "a is b"
+ok() {			# ok STATUS NAME: returns STATUS; for example: [ a = b ]; ok $? "a is b"
 	tap_nr=$((tap_nr + 1))
 	if [ "$1" = 0 ]; then
 		echo "ok $tap_nr - $2"
@@ -27,7 +27,8 @@ ok() {			# ok STATUS NAME, returns STATUS; as in: [ a = b ]; ok $? "a is b"
 	return "$1"
 }
 
-# Prints the ms since the boot in which a CPU was ready to run, and the hypervisor ran other machines.
+# Prints for how many ms since the boot a CPU was ready to run while the hypervisor ran other
+# machines.
 stolen_ms() {
 	awk '{ print $9 * 10; exit }' /proc/stat
 }
@@ -67,7 +68,7 @@ skip_all() {
 	exit 0
 }
 
-# need CAPABILITY...: skips the whole test where one is missing, loudly; fails where
+# need CAPABILITY...: skips the whole test, loudly, if a capability is missing; fails if
 # XPU_TEST_REQUIRE says that this machine has it.
 need() {
 	for cap; do
@@ -108,15 +109,16 @@ done_testing() {
 	exit
 }
 
-# In a sanitizer build the shim brings the sanitizer's runtime into targets that know nothing of it:
-# keep it from handling their signals and from looking for their leaks, with a process of its own.
+# quiet_sanitizers: in a sanitizer build the shim brings the sanitizer's runtime into targets that
+# are not built for it. Keeps it from handling their signals and from looking for their leaks in a
+# child process.
 quiet_sanitizers() {
 	[ -n "${XPU_SAN:-}" ] || return 0
 	quiet=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0
 	export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$quiet:handle_abort=0:use_sigaltstack=0"
 }
 
-# The simulated device in place of a real one.
+# use_sim: uses the simulated device in place of a real one.
 use_sim() {
 	need shim
 	LD_LIBRARY_PATH=$XPU_BUILD/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

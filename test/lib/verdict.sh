@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# verdict.sh FOLDED MERGE_LOG: the exactness line, from a folded file in units of records.
+# verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file in units of records.
 #
-# In the workloads every kernel is launched by one function alone: kernel_NN by site_NN, k_NAME by
-# NAME. A record that stands under another function is wrong. The other figures are xpumerge's own,
-# the first that it prints: those of all recordings.
+# In the workloads one function alone launches each kernel: site_NN launches kernel_NN, NAME
+# launches k_NAME. A record under another function is wrong. The other figures are xpumerge's own,
+# the first ones that it prints: those of all recordings.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;
-	# Launched while nobody was attached: by whom is not known.
+	# A kernel launched while nobody was attached has no known launch site.
 	next if $path =~ /;\[(?:before attach|after detach)\];/;
 	my @frames = split /;/, $path;
 	my $leaf = pop @frames;

@@ -23,19 +23,21 @@
 #define RECORD_ALIGN	8
 
 struct buffer {
-	uint8_t *data;			/* the client's */
+	uint8_t *data;			/* the client's memory */
 	size_t bytes;
 	size_t used;
-	size_t max_records;		/* 0: as many as fit */
+	size_t max_records;		/* 0: as many records as fit */
 	size_t nr_records;
 	unsigned int nr_incomplete;
-	unsigned int nr_refs;		/* records to be completed, and one until it is delivered */
+	unsigned int nr_refs;		/* records that are not complete, and one until it is
+					 * delivered */
 	bool closed;			/* takes no more records */
-	bool posted;			/* is on its way to the client: hands off its data */
-	struct buffer *next;		/* among the live ones, then in the queue */
+	bool posted;			/* is on its way to the client, which owns the data from
+					 * now on */
+	struct buffer *next;		/* in live_buffers, then in the queue */
 };
 
-/* The buffer of one thread; of no thread while it is not in use. */
+/* A lane holds the buffer of one thread; a lane that is not in use belongs to no thread. */
 struct lane {
 	struct buffer *buffer;
 	struct lane *next;
@@ -69,7 +71,9 @@ static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc client_clock;
 static int64_t clock_offset_ns;
 static uint8_t kind_enabled[NR_KINDS];
-static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* API records: a kind sets all */
+static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* calls with API records:
+								 * enabling a kind sets all of
+								 * its calls */
 static CUpti_ActivityThreadIdType thread_id_type;
 static uint64_t nr_dropped;
 static uint64_t nr_device_records;
@@ -105,8 +109,9 @@ static uint64_t realtime_ns(void)
 }
 
 /*
- * The best of some readings. A clock that reads like CLOCK_MONOTONIC is CLOCK_MONOTONIC: then the
- * offset is 0, and the records' times are exactly those of the device model.
+ * Return: the offset between the client's clock and CLOCK_MONOTONIC, the best of several
+ * measurements. A clock that reads like CLOCK_MONOTONIC is CLOCK_MONOTONIC: then the offset is 0,
+ * and the records' times are exactly those of the device model.
  */
 static int64_t measure_offset(CUpti_TimestampCallbackFunc clock)
 {
@@ -211,7 +216,7 @@ static size_t memset_bytes(void)
 	return sizeof(CUpti_ActivityMemset4);
 }
 
-/* 0: no record of that kind is ever written here. */
+/* Return: the size of a record; 0 for kinds that are never written here. */
 static size_t record_bytes(CUpti_ActivityKind kind)
 {
 	size_t bytes;
@@ -338,7 +343,7 @@ static void fill_set(CUpti_ActivityMemset4 *r, const struct sim_activity *act)
 	r->channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
 }
 
-/* false: nobody wants a record of it. */
+/* Fills in a record. Return: false if the client does not want it. */
 static bool fill(union any_record *r, const struct sim_activity *act)
 {
 	memset(r, 0, sizeof(*r));
@@ -361,7 +366,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	return kind_is_enabled(r->head.kind);
 }
 
-/* They have their times in different places. */
+/* Fills in the times, whose place depends on the kind. */
 static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 {
 	CUpti_ActivityKind kind;
@@ -430,7 +435,7 @@ static void *queue__main(void *arg)
 	return NULL;
 }
 
-/* The thread lives as long as the process, also while that exits. */
+/* Starts the delivering thread, which lives as long as the process and runs during exit, too. */
 static void queue__start(void)
 {
 	sigset_t all, old;
@@ -463,7 +468,7 @@ static void buffer__post(struct buffer *buffer)
 	pthread_cond_broadcast(&queue.changed);
 }
 
-/* Waits until all that was posted so far is with the client. */
+/* Waits until the client has all buffers that were posted so far. */
 static void queue__drain(void)
 {
 	uint64_t upto = queue.nr_posted;
@@ -497,7 +502,7 @@ static struct lane *lane__get(void)
 	return lane;
 }
 
-/* Its buffer stays in it: flushes find it there, and the next thread goes on filling it. */
+/* Leaves the buffer in the lane: flushes find it there, and the next thread goes on filling it. */
 void activity__thread_exit(void *data)
 {
 	struct lane *lane = data;
@@ -512,7 +517,7 @@ static bool is_zero(const uint8_t *data, size_t bytes)
 	return !bytes || (!data[0] && !memcmp(data, data + 1, bytes - 1));
 }
 
-/* NULL if the client has none to give. */
+/* Return: a buffer from the client, or NULL if the client has none. */
 static struct buffer *buffer__request(void)
 {
 	CUpti_BuffersCallbackRequestFunc request =
@@ -563,7 +568,10 @@ static void count_dropped(void)
 	core->count(SIM_STAT_DROPPED, 1);
 }
 
-/* Writes a record into the thread's buffer. Return: that, with a reference for it if incomplete. */
+/*
+ * Writes a record into the thread's buffer. Return: the buffer, with a reference for the record if
+ * it is incomplete.
+ */
 static struct buffer *lane__append(const void *record, size_t bytes, bool incomplete,
 				   size_t *offset)
 {
@@ -574,7 +582,7 @@ static struct buffer *lane__append(const void *record, size_t bytes, bool incomp
 		lane->buffer = NULL;
 		buffer->closed = true;
 		if (!buffer->nr_incomplete)
-			buffer__post(buffer);	/* else the last of its records to end does */
+			buffer__post(buffer);	/* else the last of its records to end posts it */
 		buffer = NULL;
 	}
 	if (!buffer && lane)
@@ -622,7 +630,9 @@ void *activity__reserve(const struct sim_activity *act)
 	return record;
 }
 
-/* Times 0: the work was given up. A buffer that a forced flush took is no longer ours. */
+/*
+ * Times of 0 mean that the work was given up. A buffer that a forced flush took is no longer ours.
+ */
 static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
 {
 	struct buffer *buffer = record->buffer;
@@ -660,7 +670,10 @@ static CUpti_ActivityKind call_kind(const struct sim_call *call)
 							    CUPTI_ACTIVITY_KIND_RUNTIME;
 }
 
-/* A driver call inside a runtime call has a callback, but no record. */
+/*
+ * Return: whether a call has a record. A driver call inside a runtime call has a callback, but no
+ * record.
+ */
 bool activity__wants_call(const struct sim_call *call)
 {
 	if (call->nested)
@@ -747,7 +760,7 @@ bool activity__serializes(void)
 	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
 }
 
-/* Overrides earlier settings of single calls. */
+/* Sets all calls of a domain, which overrides earlier settings of single calls. */
 static void enable_calls(uint32_t domain, bool on)
 {
 	for (int i = 0; i < NR_CBIDS; i++)
@@ -757,7 +770,7 @@ static void enable_calls(uint32_t domain, bool on)
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
 	if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
-		return CUPTI_ERROR_NOT_COMPATIBLE;	/* what CUPTI says, not INVALID_KIND */
+		return CUPTI_ERROR_NOT_COMPATIBLE;	/* CUPTI returns this, not INVALID_KIND */
 	if (on && ((kind == CUPTI_ACTIVITY_KIND_KERNEL &&
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
 		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
@@ -819,7 +832,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId c
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t on)
 {
 	PROFILER_CHECK();
-	(void)on;	/* queued and submitted stay CUPTI_TIMESTAMP_UNKNOWN */
+	(void)on;	/* the times queued and submitted stay CUPTI_TIMESTAMP_UNKNOWN */
 	return CUPTI_SUCCESS;
 }
 
@@ -854,7 +867,7 @@ static void flush(bool forced)
 		lane->buffer = NULL;
 		buffer__post(buffer);
 	}
-	/* Buffers that are left are closed and wait for their records to end. */
+	/* The remaining buffers are closed, and wait for their records to end. */
 	for (buffer = forced ? live_buffers : NULL; buffer; buffer = next) {
 		next = buffer->next;
 		buffer__post(buffer);
@@ -914,7 +927,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext ctx,
 {
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(dropped);
-	(void)ctx, (void)stream;	/* one queue */
+	(void)ctx, (void)stream;	/* there is only one queue */
 	*dropped = __atomic_exchange_n(&nr_dropped, 0, __ATOMIC_RELAXED);
 	return CUPTI_SUCCESS;
 }

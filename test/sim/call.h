@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call.h - how an exported driver function tells the tool of its entry and exit
+ * call.h - exported driver functions, which report their entry and exit to the tool
  *
- * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: parameters as
- * NVIDIA's cuFoo_params has them, callback id CUPTI_DRIVER_TRACE_CBID_cuFoo, result of expression.
- * A slip in order or type against NVIDIA's headers does not compile.
+ * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: its parameters are
+ * those of NVIDIA's cuFoo_params, its callback id is CUPTI_DRIVER_TRACE_CBID_cuFoo, its result is
+ * that of the expression. An order or a type that differs from NVIDIA's headers does not compile.
  */
 #ifndef TEST_SIM_CALL_H
 #define TEST_SIM_CALL_H

@@ -19,7 +19,7 @@
 struct device;
 struct branch;
 
-enum {	/* what a handle points to; freed objects keep their memory and lose their magic */
+enum {	/* kinds of objects; a freed object keeps its memory and loses its magic */
 	SIM_MAGIC_CONTEXT	= 0x78746373,
 	SIM_MAGIC_STREAM	= 0x72747373,
 	SIM_MAGIC_EVENT		= 0x746e7665,
@@ -36,30 +36,33 @@ struct CUctx_st {
 	struct device *dev;
 	struct CUctx_st *next;
 	unsigned int flags;
-	int has_module;			/* a kernel was launched: its module is there */
+	int has_module;			/* a kernel was launched, so its module is loaded */
 	struct CUstream_st *legacy;	/* the NULL stream */
 	uint64_t tail_ns;		/* end of all work so far */
-	uint64_t blocking_tail_ns;	/* the same, of streams that wait for the NULL one */
+	uint64_t blocking_tail_ns;	/* end of all work in streams that wait for the NULL
+					 * stream */
 };
 
 struct CUstream_st {
 	uint32_t magic;
 	uint32_t id;
 	struct CUctx_st *ctx;
-	struct CUstream_st *next;	/* all of them, for their handles */
+	struct CUstream_st *next;	/* list of all streams, to check handles */
 	unsigned int flags;
 	int priority;
 	bool is_legacy;
-	bool is_users;			/* made by cuStreamCreate; CUPTI hears of no other */
+	bool is_users;			/* made by cuStreamCreate; CUPTI hears of no other
+					 * streams */
 	uint64_t tail_ns;		/* end of the last work */
 	unsigned int nr_pending;
-	struct branch *branch;		/* of a capture; NULL: not capturing */
+	struct branch *branch;		/* branch of a capture; NULL: not capturing */
 };
 
 struct CUevent_st {
 	uint32_t magic;
 	unsigned int flags;
-	struct device *dev;		/* where it was recorded last; NULL: never */
+	struct device *dev;		/* device where it was recorded last; NULL: never
+					 * recorded */
 	uint64_t behind_ns;		/* end of the work it waits for; 0: none */
 	uint64_t time_ns;		/* when it happens */
 	struct branch *branch;		/* owned: recorded in a capture, where that stood */
@@ -70,7 +73,8 @@ struct CUfunc_st {
 	int cost_arg;			/* -1: unknown */
 	struct CUfunc_st *next;
 	const char *name;
-	const char *told;		/* to CUPTI, at the handle's first launch: see kernel__told() */
+	const char *told;		/* the name that CUPTI was told at the handle's first
+					 * launch: see kernel__told() */
 };
 
 /* A piece of device work. The heap of its device owns it from device__enqueue to its end. */
@@ -80,20 +84,20 @@ struct work {
 	struct work *next;
 	uint64_t seq;
 	uint64_t duration_ns;
-	uint64_t not_before_ns;		/* of graph nodes: what they depend on */
+	uint64_t not_before_ns;		/* end of the nodes that a graph node depends on */
 	bool in_graph;			/* ordered by not_before_ns, not by the stream's tail */
-	void *record;			/* of the tool, or NULL */
+	void *record;			/* the tool's record, or NULL */
 	void *dst;
 	const void *src;
-	void *staging;			/* owned: pageable memory as it was at the call */
-	uint8_t unit;			/* of a set: 1, 2 or 4 bytes */
+	void *staging;			/* owned copy of pageable memory as it was at the call */
+	uint8_t unit;			/* element size of a set: 1, 2 or 4 bytes */
 	CUhostFn host_fn;
 	void *host_data;
 };
 
-/* Per thread. */
+/* State of a thread. */
 struct thread {
-	uint32_t correlation_id;	/* of the outermost API call, 0 outside */
+	uint32_t correlation_id;	/* id of the outermost API call; 0 outside of calls */
 	uint32_t depth;
 	bool in_callback;
 	bool has_destructor;

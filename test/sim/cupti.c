@@ -2,8 +2,8 @@
 /*
  * cupti.c - libcupti.so.N: the subscriber and its callbacks, ids, versions
  *
- * May be opened late, privately, and from inside cuInit. It finds libcuda.so.1 by name, as
- * NVIDIA's does, and asks it for its table of functions.
+ * This library may be opened late, privately, and from inside cuInit. As NVIDIA's does, it finds
+ * libcuda.so.1 by name, and asks it for its table of functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,39 +23,68 @@
 #endif
 
 struct CUpti_Subscriber_st {
-	CUpti_CallbackFunc callback;
+	CUpti_CallbackFunc callback;	/* NULL once it has unsubscribed */
 	void *userdata;
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
+	struct CUpti_Subscriber_st *before;
 };
 
 const struct sim_core *core;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* subscribing, not calling back */
-static struct CUpti_Subscriber_st the_subscriber;
-static uint32_t subscribed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
+								 * callbacks */
+static struct CUpti_Subscriber_st *the_subscriber;	/* NULL: there is none */
+static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
+static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];
 static uint32_t version;
-/* Not in memory that LeakSanitizer guesses about: it takes what is before such for a header. */
+/*
+ * Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before such memory for a
+ * header.
+ */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
 /* ---- what libcuda tells ---------------------------------------------------------------------- */
 
 static bool wants(uint32_t domain, uint32_t cbid)
 {
-	return __atomic_load_n(&subscribed, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
+	return __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
 	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
 }
 
-/* CUDA calls made by the client's callback have no callbacks of their own. */
+/* Holds a thread up now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
+static void hold_up(void)
+{
+	static const struct timespec pause = { 0, 3000000 };
+	static __thread unsigned int nr;
+
+	if (nr++ % 8 == 0)
+		nanosleep(&pause, NULL);
+}
+
+/*
+ * Calls the client back. CUDA calls that the callback makes have no callbacks of their own. CUPTI
+ * 13.0 frees a subscriber while other threads are about to call back, and those threads use the
+ * freed memory: here such a thread aborts with a message.
+ */
 static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
-	CUpti_CallbackFunc callback =
-		__atomic_load_n(&the_subscriber.callback, __ATOMIC_RELAXED);
-	void *userdata = __atomic_load_n(&the_subscriber.userdata, __ATOMIC_RELAXED);
-	bool was = core->in_callback(true);
+	struct CUpti_Subscriber_st *s = __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE);
+	CUpti_CallbackFunc callback;
+	bool was;
 
-	callback(userdata, (CUpti_CallbackDomain)domain, cbid, data);
+	if (!s)
+		return;
+	if (__atomic_load_n(&late_callbacks, __ATOMIC_RELAXED))
+		hold_up();
+	callback = __atomic_load_n(&s->callback, __ATOMIC_RELAXED);
+	if (!callback) {
+		fprintf(stderr, "cupti: a thread calls back a subscriber that is freed\n");
+		abort();
+	}
+	was = core->in_callback(true);
+	callback(s->userdata, (CUpti_CallbackDomain)domain, cbid, data);
 	core->in_callback(was);
 }
 
@@ -90,7 +119,7 @@ static void tool_api_enter(struct sim_call *call)
 	}
 }
 
-/* A client that subscribes between the two gets no exit without an entry. */
+/* A client that subscribes during the call gets no exit without an entry. */
 static void tool_api_exit(struct sim_call *call)
 {
 	if (call->entered && wants(call->domain, call->cbid))
@@ -121,7 +150,7 @@ static void tool_synchronized(uint32_t cbid, CUcontext ctx, CUstream stream)
 
 static void tool_initialized(void)
 {
-	/* The one resource callback without data. */
+	/* CU_INIT_FINISHED is the only resource callback without data. */
 	if (wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED))
 		call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL);
 	activity__devices();
@@ -195,12 +224,13 @@ uint32_t profiler__version(void)
 }
 
 /*
- * Updates what libcuda has to report, which depends on the subscription and on the enabled activity
- * kinds.
+ * Updates which events libcuda has to report; this depends on the subscription and on the enabled
+ * activity kinds.
  */
 void profiler__update(void)
 {
-	bool active = __atomic_load_n(&subscribed, __ATOMIC_RELAXED) || activity__any_enabled();
+	bool active = __atomic_load_n(&the_subscriber, __ATOMIC_RELAXED) ||
+		      activity__any_enabled();
 
 	core->set_tool(&the_tool, active, activity__serializes());
 }
@@ -210,24 +240,30 @@ void profiler__update(void)
 static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
 			     void *userdata, const char *name, char *holder, size_t holder_bytes)
 {
-	CUptiResult err = CUPTI_SUCCESS;
 	bool busy = profiler__env("XPU_SIM_CUPTI_BUSY");
+	struct CUpti_Subscriber_st *s = NULL;
+	CUptiResult err = CUPTI_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (busy || subscribed) {
+	if (busy || the_subscriber) {
 		err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 		if (holder && holder_bytes)
 			snprintf(holder, holder_bytes, "CUPTI for %s",
-				 busy ? "another tool" : the_subscriber.name);
+				 busy ? "another tool" : the_subscriber->name);
+	} else if (!(s = calloc(1, sizeof(*s)))) {
+		err = CUPTI_ERROR_OUT_OF_MEMORY;
 	} else {
+		__atomic_store_n(&late_callbacks, profiler__env("XPU_SIM_LATE_CALLBACKS"),
+				 __ATOMIC_RELAXED);
 		memset(enabled, 0, sizeof(enabled));
-		__atomic_store_n(&the_subscriber.callback, callback, __ATOMIC_RELAXED);
-		__atomic_store_n(&the_subscriber.userdata, userdata, __ATOMIC_RELAXED);
-		snprintf(the_subscriber.name, sizeof(the_subscriber.name), "%s",
-			 name ? name : "<not provided>");
-		__atomic_store_n(&subscribed, 1, __ATOMIC_RELEASE);
+		s->callback = callback;
+		s->userdata = userdata;
+		snprintf(s->name, sizeof(s->name), "%s", name ? name : "<not provided>");
+		s->before = subscribers;
+		subscribers = s;
+		__atomic_store_n(&the_subscriber, s, __ATOMIC_RELEASE);
 		profiler__update();
-		*out = &the_subscriber;
+		*out = s;
 	}
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -259,8 +295,9 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscribed && subscriber == &the_subscriber) {
-		__atomic_store_n(&subscribed, 0, __ATOMIC_RELEASE);
+	if (subscriber && subscriber == the_subscriber) {
+		__atomic_store_n(&the_subscriber, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&subscriber->callback, NULL, __ATOMIC_RELAXED);
 		profiler__update();
 		err = CUPTI_SUCCESS;
 	}
@@ -280,7 +317,7 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscribed && subscriber == &the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
+	if (subscriber && subscriber == the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
 	    domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
 		for (uint32_t i = first; i <= last; i++)
 			__atomic_store_n(&enabled[domain][i], on != 0, __ATOMIC_RELAXED);
@@ -322,7 +359,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on,
 						      CUpti_CallbackId cbid)
 {
 	PROFILER_CHECK();
-	PROFILER_CHECK_ARG(on && subscriber == &the_subscriber && cbid < NR_CBIDS);
+	PROFILER_CHECK_ARG(on && subscriber && subscriber == the_subscriber && cbid < NR_CBIDS);
 	PROFILER_CHECK_ARG(domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE);
 	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
 	return CUPTI_SUCCESS;
@@ -497,11 +534,14 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* Everything as before the first call. Buffers go back to the client: it owns them. */
+/*
+ * Resets everything to the state before the first call. Buffers go back to the client, which owns
+ * them.
+ */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
-	unsubscribe(&the_subscriber);
+	unsubscribe(the_subscriber);
 	activity__reset();
 	profiler__update();
 	return CUPTI_SUCCESS;

@@ -3,10 +3,11 @@
  * device.c - the device model: contexts, streams, work, time, memory
  *
  * Work gets its start and end when it is enqueued. Each device keeps its unfinished work in a heap
- * ordered by end; its thread sleeps until the first end has passed, then moves the data, has the
- * activity record completed, and says so to those who wait. Because an end always lies in the
- * future when it is given out, "all that ends by T has ended" is one number per device, done_ns,
- * and waiting for a stream, an event or a context is waiting for done_ns to reach its tail.
+ * ordered by end. The device's thread sleeps until the first end has passed, then moves the data,
+ * has the activity record completed, and wakes the waiting threads. Because an end always lies in
+ * the future when it is given out, one number per device, done_ns, says that all work with an end
+ * up to done_ns has ended. To wait for a stream, an event or a context is to wait until done_ns
+ * reaches its tail.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,26 +25,29 @@
 #include "core.h"
 
 #define NSEC_PER_SEC		1000000000ull
-#define LAUNCH_LATENCY_NS	1500	/* from the call to the earliest start */
-#define STREAM_GAP_NS		100	/* between two pieces of work in a stream */
+#define LAUNCH_LATENCY_NS	1500	/* time from a call to the earliest start of its work */
+#define STREAM_GAP_NS		100	/* time between two pieces of work in a stream */
 #define COARSE_NS		200000	/* how late work may end while nobody waits for it */
-#define MAX_PENDING		1024	/* in a stream; the next launch waits */
-#define FIRST_STREAM_ID		7	/* CUPTI's: a context's NULL stream first, ... */
-#define HIDDEN_STREAMS		6	/* ... then some of the driver's own */
+#define MAX_PENDING		1024	/* pieces of work in a stream; beyond it the next launch
+					 * waits */
+#define FIRST_STREAM_ID		7	/* CUPTI's id of a context's NULL stream */
+#define HIDDEN_STREAMS		6	/* streams of the driver's own, which take the next ids */
 #define TRACE_BYTES		65536
 
 struct device {
 	int ordinal;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* its thread: something changed */
-	pthread_cond_t progress;	/* everybody else: done_ns moved, or the thread ended */
-	struct work **heap;		/* by (end_ns, seq) */
+	pthread_cond_t wake;		/* for the device's thread: something changed */
+	pthread_cond_t progress;	/* for all other threads: done_ns grew, or the thread
+					 * ended */
+	struct work **heap;		/* ordered by (end_ns, seq) */
 	size_t nr_heap;
 	size_t size_heap;
 	struct work *finishing;		/* taken off the heap, not yet done */
-	uint64_t done_ns;		/* all that ends by then has ended */
+	uint64_t done_ns;		/* all work with an end up to here has ended */
 	uint64_t next_seq;
-	uint64_t kernel_tail_ns;	/* for CUPTI_ACTIVITY_KIND_KERNEL, which serializes */
+	uint64_t kernel_tail_ns;	/* end of the last kernel, for
+					 * CUPTI_ACTIVITY_KIND_KERNEL, which serializes kernels */
 	unsigned int nr_waiters;
 	bool idle;			/* its thread sleeps without a deadline */
 	bool started;
@@ -58,7 +62,8 @@ struct allocation {
 	size_t bytes;
 	int device;
 	uint8_t kind;			/* CUpti_ActivityMemoryKind */
-	bool registered;		/* the user's memory: cuMemHostRegister */
+	bool registered;		/* memory of the program that cuMemHostRegister
+					 * registered */
 };
 
 enum init_state { INIT_NONE, INIT_RUNNING, INIT_DONE };
@@ -220,7 +225,7 @@ static void thread__exit(void *arg)
 	if (tl && t->tool_data)
 		tl->thread_exit(t->tool_data);
 	t->tool_data = NULL;
-	t->has_destructor = false;	/* a later destructor of the thread may call CUDA */
+	t->has_destructor = false;	/* a later destructor of the thread may call CUDA again */
 }
 
 static void thread__make_key(void)
@@ -371,7 +376,7 @@ struct work *work__new(struct CUstream_st *stream, enum sim_kind kind)
 	return work;
 }
 
-/* Takes NULL. Work that was enqueued belongs to its device. */
+/* Frees work; takes NULL. Work that was enqueued belongs to its device. */
 void work__free(struct work *work)
 {
 	if (!work)
@@ -380,7 +385,7 @@ void work__free(struct work *work)
 	free(work);
 }
 
-/* Work that was reserved for and never enqueued. */
+/* Gives up work that was reserved and never enqueued. */
 void work__abandon(struct work *work)
 {
 	const struct sim_tool *t = tool();
@@ -396,7 +401,7 @@ void work__reserve(struct work *work)
 	const struct sim_tool *t = tool();
 
 	work->act.queued_ns = now_ns();
-	/* Without an id the call began before the tool came, or a callback made it. */
+	/* A call without an id began before the tool subscribed, or a callback made it. */
 	if (t && work->act.kind != SIM_HOST && work->act.correlation_id &&
 	    __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		work->record = t->reserve(&work->act);
@@ -504,7 +509,7 @@ static struct work *heap__pop(struct device *dev)
 
 /* ---- the device's thread --------------------------------------------------------------------- */
 
-/* Caller holds the device's lock. */
+/* Sleeps until a time or a wakeup. The caller holds the device's lock. */
 static void device__sleep_until(struct device *dev, pthread_cond_t *cond, uint64_t time_ns)
 {
 	struct timespec ts = {
@@ -571,7 +576,10 @@ static void *device__main(void *arg)
 	return NULL;
 }
 
-/* Caller holds the device's lock. Signals stay with the program's own threads. */
+/*
+ * Starts the device's thread. The caller holds the device's lock. Signals stay with the program's
+ * own threads.
+ */
 static bool device__start(struct device *dev)
 {
 	pthread_attr_t attr;
@@ -593,8 +601,9 @@ static bool device__start(struct device *dev)
 }
 
 /*
- * Caller holds the lock. Returns early if the device was stopped. The deadline is for a time that
- * an event brought from another device: no work of this one ends then, so its thread may sleep.
+ * Waits for a time of the device. The caller holds the lock. Returns early if the device was
+ * stopped. The deadline is for a time that an event brought from another device: no work of this
+ * device ends then, so the device's thread may be asleep.
  */
 static void device__wait_locked(struct device *dev, uint64_t time_ns)
 {
@@ -626,14 +635,14 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 	pthread_mutex_lock(&dev->lock);
 	done = dev->done_ns >= time_ns;
 	if (!done && now_ns() >= time_ns)
-		pthread_cond_signal(&dev->wake);	/* it would come, but late */
+		pthread_cond_signal(&dev->wake);	/* the work would end anyway, but late */
 	pthread_mutex_unlock(&dev->lock);
 	return done;
 }
 
 /* ---- enqueueing ------------------------------------------------------------------------------ */
 
-/* Caller holds the device's lock. Gives the work its times and moves the tails. */
+/* Gives the work its times and moves the tails. The caller holds the device's lock. */
 static CUresult device__enqueue(struct device *dev, struct work *work)
 {
 	struct CUstream_st *stream = work->stream;
@@ -673,7 +682,7 @@ static CUresult device__enqueue(struct device *dev, struct work *work)
 	return CUDA_SUCCESS;
 }
 
-/* Caller holds the lock. Keeps a program that launches faster than the device from running away. */
+/* Delays a program that launches faster than the device works. The caller holds the lock. */
 static void device__throttle(struct device *dev, struct CUstream_st *stream)
 {
 	while (stream->nr_pending >= MAX_PENDING && !dev->stop) {
@@ -771,7 +780,10 @@ struct CUstream_st *stream__new(struct CUctx_st *ctx, unsigned int flags, int pr
 	return stream;
 }
 
-/* The memory stays: work still points to it, and a stale handle is recognized. */
+/*
+ * Destroys a stream, but keeps its memory: work still points to it, and a stale handle is
+ * recognized.
+ */
 CUresult stream__destroy(struct CUstream_st *stream)
 {
 	if (stream->is_users)
@@ -828,7 +840,7 @@ uint64_t stream__tail(struct CUstream_st *stream)
 	return tail;
 }
 
-/* Later work in the stream starts at time_ns or later; time_ns is the end of some work. */
+/* Delays later work in the stream until time_ns, which is the end of some work. */
 void stream__wait_until(struct CUstream_st *stream, uint64_t time_ns)
 {
 	pthread_mutex_lock(&stream->ctx->dev->lock);
@@ -879,7 +891,7 @@ CUresult ctx__destroy(struct CUctx_st *ctx)
 	if (__atomic_load_n(&ctx->has_module, __ATOMIC_RELAXED))
 		ctx__tell_module(ctx, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 	registry__lock();
-	stream = registry.streams;	/* new ones come in front, and none is ever freed */
+	stream = registry.streams;	/* new streams are put in front, and none is ever freed */
 	registry__unlock();
 	for (; stream; stream = stream->next)
 		if (stream->ctx == ctx &&
@@ -889,7 +901,7 @@ CUresult ctx__destroy(struct CUctx_st *ctx)
 	return core__check();
 }
 
-/* Waits for all its work. */
+/* Waits for all work of the context. */
 void ctx__wait(struct CUctx_st *ctx)
 {
 	pthread_mutex_lock(&ctx->dev->lock);
@@ -904,7 +916,7 @@ CUresult ctx__synchronize(struct CUctx_st *ctx)
 	return core__check();
 }
 
-/* CUPTI hears of a module when it is loaded, at each launch from it, and when it goes. */
+/* Reports a module to CUPTI: when it is loaded, at each launch from it, and when it is unloaded. */
 void ctx__tell_module(struct CUctx_st *ctx, uint32_t cbid)
 {
 	static const char cubin[64] = "simulated";
@@ -947,7 +959,7 @@ int device__ordinal(const struct device *dev)
 	return dev->ordinal;
 }
 
-/* Not the device's lock: a new context calls the tool. */
+/* Another lock than the device's, because a new context calls the tool. */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUctx_st *device__primary_retain(struct device *dev, CUresult *err)
@@ -997,7 +1009,10 @@ bool device__primary_active(struct device *dev)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* @name, never freed: activity records point to it. Under the registry lock. */
+/*
+ * Return: a copy of @name that is never freed, because activity records point to it. The caller
+ * holds the registry lock.
+ */
 const char *kernel__name(const char *name)
 {
 	struct kernel_name *n;
@@ -1016,8 +1031,9 @@ const char *kernel__name(const char *name)
 }
 
 /*
- * CUPTI 13.0 remembers a name by where the driver keeps it, here with the handle, and goes on when the
- * module is gone and another's name is there.
+ * Return: the name that CUPTI reports. CUPTI 13.0 remembers a name by where the driver keeps it,
+ * here with the handle, and goes on doing so when the module is gone and another kernel's name is
+ * there.
  */
 const char *kernel__told(struct CUfunc_st *kernel)
 {
@@ -1046,12 +1062,12 @@ uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params)
 
 uint64_t copy__duration(size_t bytes)
 {
-	return 1500 + bytes / 20;	/* PCIe: 20 bytes in a ns */
+	return 1500 + bytes / 20;	/* PCIe: 20 bytes per ns */
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Caller holds the lock. Index of the first allocation behind ptr. */
+/* Return: the index of the first allocation after ptr. The caller holds the lock. */
 static size_t memory__behind(const void *ptr)
 {
 	size_t lo = 0, hi = memory.nr;
@@ -1205,7 +1221,7 @@ static void core__teardown(void)
 	struct timespec deadline;
 
 	if (__atomic_load_n(&init.forked, __ATOMIC_RELAXED) || getpid() != init.pid)
-		return;		/* the device threads are not here */
+		return;		/* the device threads do not exist in this process */
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += 2;	/* a client that blocks its callback must not hang the exit */
 	for (unsigned int i = 0; i < nr_devices; i++) {
@@ -1266,8 +1282,9 @@ static void core__setup(void)
 }
 
 /*
- * The injected library runs inside the first cuInit and must leave CUDA alone there: the driver
- * answers its calls with errors, and a cuInit of its own with success, but is of no use after it.
+ * Initializes CUDA. The injected library runs inside the first cuInit and must not use CUDA there:
+ * the driver answers its calls with errors, and its cuInit with success, but is of no use after
+ * that.
  */
 CUresult core__init(void)
 {

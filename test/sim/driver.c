@@ -20,7 +20,8 @@ struct CUmod_st {
 
 /* Guarded by the registry lock. */
 static struct CUmod_st *modules;
-static struct CUfunc_st *unused;	/* of modules that are gone; their handles come again */
+static struct CUfunc_st *unused;	/* functions of modules that are gone; their handles are
+					 * used again */
 
 /* ---- init, devices, contexts ----------------------------------------------------------------- */
 
@@ -28,7 +29,9 @@ SIM_EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 {
 	cuInit_params params = { flags };
 
-	/* The injected library subscribes in there: it hears of the exit only of later calls. */
+	/*
+	 * The injected library subscribes inside cuInit: it hears of the exits of later calls only.
+	 */
 	DRIVER_CALL(cuInit, &params, NULL, CUDA_SUCCESS, core__init());
 }
 
@@ -40,7 +43,7 @@ static CUresult driver_version(int *version)
 	return CUDA_SUCCESS;
 }
 
-/* Works before cuInit. */
+/* This call works before cuInit. */
 SIM_EXPORT CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
 	cuDriverGetVersion_params params = { version };
@@ -198,7 +201,7 @@ static CUresult primary_reset(CUdevice dev)
 	return device__primary_reset(device__get(dev));
 }
 
-/* Two names of one thing; cudart calls the older one. */
+/* Both names are one function; cudart calls the older name. */
 #undef cuDevicePrimaryCtxReset
 DRIVER_API(cuDevicePrimaryCtxReset, (CUdevice dev), (dev), NULL, primary_reset(dev))
 DRIVER_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), NULL, primary_reset(dev))
@@ -438,7 +441,7 @@ static CUresult loading_mode(CUmoduleLoadingMode *mode)
 
 DRIVER_API(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode), (mode), NULL, loading_mode(mode))
 
-/* A library is a module here, and a kernel handle a function handle. */
+/* Here a library is a module, and a kernel handle a function handle. */
 static CUresult library_load(CUlibrary *out)
 {
 	CUmodule mod;
@@ -679,7 +682,7 @@ static CUresult mem_free(CUdeviceptr ptr)
 
 	if (!ptr)
 		return CUDA_SUCCESS;
-	/* As the driver does: nothing may still use it. */
+	/* As in the driver: no work may still use the memory. */
 	if (ctx)
 		ctx__wait(ctx);
 	return memory__free((void *)ptr, 0);
@@ -818,8 +821,9 @@ static uint8_t copy_kind(uint8_t src_kind, uint8_t dst_kind)
 }
 
 /*
- * An asynchronous copy from pageable memory takes its data at the call, one to pageable memory
- * has ended when the call returns: so the CUDA documentation, "API synchronization behavior".
+ * Copies memory. An asynchronous copy from pageable memory takes its data at the call; a copy to
+ * pageable memory has ended when the call returns: see the CUDA documentation, "API synchronization
+ * behavior".
  */
 static CUresult copy_between(void *dst, CUcontext dst_ctx, const void *src, CUcontext src_ctx,
 			     size_t bytes, CUstream handle, bool per_thread, bool is_async)
@@ -880,7 +884,7 @@ static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, 
 	return copy_between(dst, NULL, src, NULL, bytes, handle, per_thread, is_async);
 }
 
-/* Runs in the stream's context, which is one of the two here. */
+/* Copies between two contexts, in the stream's context, which is one of them. */
 static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
 			  size_t bytes, CUstream handle, bool per_thread, bool is_async)
 {
@@ -1263,7 +1267,8 @@ PTSZ(cuStreamGetCaptureInfo_v3)
 
 static const struct entry {
 	const char *name;
-	int since;			/* of this form of it: an older caller expects another */
+	int since;			/* version of this form; an older caller expects another
+					 * form */
 	void *fn;
 	void *per_thread_fn;
 } entries[] = {
@@ -1388,7 +1393,7 @@ static const struct entry {
 	ENTRY("cuGetProcAddress", 12000, cuGetProcAddress_v2)
 };
 
-/* Return: NULL in *pfn if there is no such function, or none as old as cuda_version. */
+/* Finds a function. *pfn is NULL if there is none, or none as old as cuda_version. */
 SIM_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,
 						cuuint64_t flags,
 						CUdriverProcAddressQueryResult *status)

@@ -2,12 +2,14 @@
 /*
  * graph.c - graphs and stream capture of libcuda.so.1
  *
- * A node holds its work as a template, and a launch submits copies of it. An executable graph owns
- * a clone of its graph, with nodes of their own ids, in an order that respects the dependencies.
- * A child graph is cloned into its node, and its nodes run one after the other in the place of that.
+ * A node holds its work as a template, and a launch submits copies of the templates. An executable
+ * graph owns a clone of its graph, whose nodes have ids of their own, in an order that respects the
+ * dependencies. A child graph is cloned into its node, and in place of this node the child graph's
+ * nodes run, one after the other.
  *
  * A capturing stream has a branch: the capture it belongs to and the nodes that its next node will
- * depend on. An event recorded in a capture has one too, and a stream that waits for it joins.
+ * depend on. An event recorded in a capture has a branch, too, and a stream that waits for the
+ * event joins the capture.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,13 @@ struct CUgraphNode_st {
 	uint32_t index;			/* in graph->nodes */
 	uint64_t id;			/* CUPTI's */
 	struct CUgraph_st *graph;
-	struct CUgraphNode_st *original;	/* of a clone */
+	struct CUgraphNode_st *original;	/* the original of a clone */
 	CUgraphNodeType type;
 	struct work *work;		/* template, owned; NULL for an empty node */
-	struct CUgraph_st *child;	/* owned; of a child graph node */
+	struct CUgraph_st *child;	/* owned graph of a child graph node */
 	uint32_t place;			/* index in the graph before it was sorted */
-	uint32_t last_step;		/* of an executable graph's: see there */
+	uint32_t last_step;		/* for nodes of executable graphs: see struct
+					 * CUgraphExec_st */
 	struct CUgraphNode_st **deps;
 	size_t nr_deps;
 };
@@ -40,18 +43,20 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
 	uint32_t magic;
-	struct CUgraph_st *graph;	/* owned clone, nodes in an order that can be submitted */
-	struct CUgraph_st *hidden;	/* owned; CUPTI hears of a second one, with an id */
-	struct CUgraphNode_st **steps;	/* all nodes, those of child graphs behind their node */
+	struct CUgraph_st *graph;	/* owned clone, whose nodes are in an order that can be
+					 * submitted */
+	struct CUgraph_st *hidden;	/* owned; a second graph that CUPTI reports, with an id */
+	struct CUgraphNode_st **steps;	/* all nodes; those of child graphs come after their node */
 	size_t nr_steps;
-	uint32_t *first_dep;		/* of each step, as work__submit_graph wants them */
+	uint32_t *first_dep;		/* by step, as work__submit_graph() takes them */
 	uint32_t *deps;
 };
 
 struct capture {
-	unsigned int nr_refs;		/* branches; guarded by the registry lock, as all here */
+	unsigned int nr_refs;		/* number of branches; the registry lock guards all
+					 * members */
 	uint64_t id;
-	struct CUgraph_st *graph;	/* NULL once it has ended */
+	struct CUgraph_st *graph;	/* NULL once the capture has ended */
 	struct CUstream_st *origin;
 };
 
@@ -59,8 +64,9 @@ struct branch {
 	struct capture *capture;
 	struct CUgraphNode_st **nodes;
 	size_t nr_nodes;
-	struct CUstream_st *stream;	/* whose branch it is; NULL: an event's */
-	struct branch *next;		/* of the streams' */
+	struct CUstream_st *stream;	/* the stream of the branch; NULL: the branch is an
+					 * event's */
+	struct branch *next;		/* next branch in the list of streams' branches */
 };
 
 static struct branch *stream_branches;
@@ -107,7 +113,7 @@ static void graph__free(struct CUgraph_st *graph)
 	free(graph);
 }
 
-/* Caller holds the registry lock. Takes over work after success. */
+/* Adds a node. After success the graph owns @work. The caller holds the registry lock. */
 static struct CUgraphNode_st *graph__add(struct CUgraph_st *graph, CUgraphNodeType type,
 					 struct CUgraphNode_st *const *deps, size_t nr_deps,
 					 struct work *work)
@@ -220,7 +226,7 @@ static struct work *work__copy(const struct work *work)
 	return copy;
 }
 
-/* Nodes of the clone have the order and the numbers of the original's. */
+/* Clones a graph. The clone's nodes have the order and the numbers of the original's. */
 static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 {
 	struct CUgraph_st *clone = graph__new();
@@ -257,7 +263,10 @@ static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 	return clone;
 }
 
-/* As CUPTI does it: a cloned node is created, with an id of its own, and then it is a clone. */
+/*
+ * Reports a clone as CUPTI does: each node is first created, with an id of its own, and then
+ * cloned.
+ */
 static void graph__announce_clone(struct CUgraph_st *clone, CUgraph original)
 {
 	fire(CUPTI_CBID_RESOURCE_GRAPH_CREATED, (CUpti_GraphData){ .graph = clone });
@@ -350,7 +359,7 @@ static CUresult graph_nodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 	return CUDA_SUCCESS;
 }
 
-/* Takes over work. */
+/* Adds a node, which owns @work. */
 static CUresult graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
 			  CUgraphNodeType type, struct work *work)
 {
@@ -545,7 +554,7 @@ DRIVER_API(cuGraphAddEmptyNode,
 
 /* ---- executable graphs ----------------------------------------------------------------------- */
 
-/* Orders the nodes so that each comes behind its dependencies. false: there is a cycle. */
+/* Orders the nodes so that each comes after its dependencies. Return: false if there is a cycle. */
 static bool graph__sort(struct CUgraph_st *graph)
 {
 	struct CUgraphNode_st **sorted = calloc(graph->nr_nodes + 1, sizeof(*sorted));
@@ -595,7 +604,7 @@ static void exec__free(struct CUgraphExec_st *exec)
 	free(exec);
 }
 
-/* Sorts the graph and its child graphs. Return: how many steps it takes; 0: there is a cycle. */
+/* Sorts the graph and its child graphs. Return: the number of its steps; 0 if there is a cycle. */
 static size_t graph__count_steps(struct CUgraph_st *graph, size_t *nr_deps)
 {
 	size_t nr = graph->nr_nodes, more;
@@ -616,7 +625,7 @@ static size_t graph__count_steps(struct CUgraph_st *graph, size_t *nr_deps)
 	return nr;
 }
 
-/* @serial: of a child graph, whose nodes run one after the other */
+/* @serial: the graph is a child graph, whose nodes run one after the other */
 static void exec__add_steps(struct CUgraphExec_st *exec, const struct CUgraph_st *graph, bool serial,
 			    uint32_t *pos)
 {
@@ -738,7 +747,7 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 			work__free(work);
 			break;
 		}
-		/* Where and for whom it runs is of this launch, all else of the node. */
+		/* The stream and the correlation id belong to this launch, all else to the node. */
 		works[i]->stream = stream;
 		works[i]->act.correlation_id = work->act.correlation_id;
 		works[i]->act.device = work->act.device;
@@ -770,7 +779,7 @@ static bool node__replace_work(struct CUgraphNode_st *node, const struct work *w
 	return true;
 }
 
-/* The nodes keep their ids. A graph of another shape cannot be taken over. */
+/* Updates an executable graph, whose nodes keep their ids. A graph of another shape is refused. */
 static CUresult graph__update(struct CUgraph_st *to, const struct CUgraph_st *from)
 {
 	CUresult err;
@@ -860,7 +869,7 @@ bool stream__is_capturing(const struct CUstream_st *stream)
 	return __atomic_load_n(&stream->branch, __ATOMIC_ACQUIRE);
 }
 
-/* Caller holds the registry lock. */
+/* Drops a reference. The caller holds the registry lock. */
 static void branch__put(struct branch *branch)
 {
 	if (!branch)
@@ -879,7 +888,10 @@ void branch__free(struct branch *branch)
 	registry__unlock();
 }
 
-/* Caller holds the registry lock. A branch of the same capture that stands at the same nodes. */
+/*
+ * Return: a new branch of the same capture, at the same nodes as @at. The caller holds the registry
+ * lock.
+ */
 static struct branch *branch__new(struct capture *capture, const struct branch *at)
 {
 	struct branch *branch = calloc(1, sizeof(*branch));
@@ -900,7 +912,7 @@ static struct branch *branch__new(struct capture *capture, const struct branch *
 	return branch;
 }
 
-/* Caller holds the registry lock. */
+/* Makes @branch the stream's. The caller holds the registry lock. */
 static void branch__attach(struct branch *branch, struct CUstream_st *stream)
 {
 	branch->stream = stream;
@@ -1035,7 +1047,10 @@ static CUresult capture_begin(CUstream handle, bool per_thread)
 	return err;
 }
 
-/* Caller holds the registry lock. Return: whether every stream that joined has joined back. */
+/*
+ * Return: whether every stream that joined the capture has joined back. The caller holds the
+ * registry lock.
+ */
 static bool capture__is_joined(const struct capture *capture)
 {
 	const struct branch *origin = capture->origin->branch;
@@ -1046,7 +1061,7 @@ static bool capture__is_joined(const struct capture *capture)
 		return false;
 	for (size_t i = 0; i < origin->nr_nodes; i++)
 		reached[origin->nodes[i]->index] = true;
-	/* Nodes of a capture depend on older ones only. */
+	/* A node of a capture depends on older nodes only. */
 	for (size_t i = capture->graph->nr_nodes; i-- > 0;)
 		for (size_t d = 0; reached[i] && d < capture->graph->nodes[i]->nr_deps; d++)
 			reached[capture->graph->nodes[i]->deps[d]->index] = true;
@@ -1123,7 +1138,7 @@ static CUresult capture_info_v3(CUstream handle, CUstreamCaptureStatus *status, 
 				CUgraph *graph, const CUgraphNode **nodes, size_t *nr_nodes,
 				bool per_thread)
 {
-	/* The nodes would have to outlive the lock: nobody here asks for them. */
+	/* The nodes would have to outlive the lock; no caller here asks for them. */
 	if (nodes)
 		*nodes = NULL;
 	if (nr_nodes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profiler.h - inside libcupti.so.N: what cupti.c and activity.c know of each other
+ * profiler.h - inside libcupti.so.N: functions that cupti.c and activity.c share
  */
 #ifndef TEST_SIM_PROFILER_H
 #define TEST_SIM_PROFILER_H
@@ -10,8 +10,8 @@
 #include "layout.h"
 #include "sim.h"
 
-#define NR_KINDS	64		/* activity kinds, and then some */
-#define NR_CBIDS	1024		/* callback ids of a domain, and then some */
+#define NR_KINDS	64		/* more than there are activity kinds */
+#define NR_CBIDS	1024		/* more than there are callback ids in a domain */
 
 /* cupti.c */
 extern const struct sim_core *core;
@@ -36,7 +36,7 @@ void activity__abandon(void *record);
 void activity__thread_exit(void *lane);
 void activity__reset(void);
 
-/* At the start of every exported function. */
+/* Every exported function begins with this. */
 #define PROFILER_CHECK()							\
 	do {									\
 		if (!profiler__ready())						\

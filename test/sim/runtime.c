@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * runtime.c - libcudart.so.N: the runtime API, and what nvcc's output calls
+ * runtime.c - libcudart.so.N: the runtime API, and the functions that nvcc's output calls
  *
- * As NVIDIA's does, it opens libcuda.so.1 at the first call that needs it, and does its work by
- * driver calls: a launch is cudaLaunchKernel, some frames of this library, cuLaunchKernel.
+ * As NVIDIA's does, this library opens libcuda.so.1 at the first call that needs it, and does its
+ * work by driver calls: a launch is cudaLaunchKernel, some frames of this library, and
+ * cuLaunchKernel.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,11 +18,11 @@
 #include "sim.h"
 
 #define RUNTIME_VERSION		(SIM_CUDA_MAJOR * 1000)
-#define MAX_PUSHED		16	/* <<<>>> within the arguments of <<<>>> */
+#define MAX_PUSHED		16	/* largest depth of <<<>>> within the arguments of <<<>>> */
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
-/* Of two names for one thing, the older. */
+/* Names the older of two names of one function. */
 #undef cuDevicePrimaryCtxReset
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 
@@ -60,7 +61,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 	X(cuStreamGetCaptureInfo_v3) X(cuThreadExchangeStreamCaptureMode)	\
 	X(cuGetProcAddress_v2)
 
-/* Those with a form of their own for the per-thread default stream. */
+/* Driver functions with a second form for the per-thread default stream. */
 #define DRIVER_FUNCTIONS_PT(X)							\
 	X(cuLaunchKernel, _ptsz) X(cuLaunchKernelEx, _ptsz)			\
 	X(cuLaunchCooperativeKernel, _ptsz) X(cuLaunchHostFunc, _ptsz)		\
@@ -87,14 +88,14 @@ static struct {
 #undef X
 } driver;
 
-/* driver.fn or driver.fn_ptsz, as the caller's own form wants */
+/* driver.fn or driver.fn_ptsz, by the caller's own form */
 #define PTSZ(fn)	(per_thread ? driver.fn##_ptsz : driver.fn)
 #define PTDS(fn)	(per_thread ? driver.fn##_ptds : driver.fn)
 
 #define MAX_DEVICES	8
 
 static const struct sim_core *core;
-static CUcontext primary[MAX_DEVICES];	/* as this library has retained them */
+static CUcontext primary[MAX_DEVICES];	/* the contexts that this library has retained */
 static cudaError_t load_error;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static __thread cudaError_t last_error;
@@ -128,7 +129,7 @@ static void driver__load(void)
 	load_error = cudaSuccess;
 }
 
-/* CUDA gave both enumerations the same numbers. */
+/* Both enumerations have the same numbers. */
 static cudaError_t to_error(CUresult err)
 {
 	return (cudaError_t)err;
@@ -158,7 +159,10 @@ static cudaError_t runtime__look_at_devices(void)
 	return to_error(err);
 }
 
-/* Not within load_once: the injected library runs inside cuInit and may come back here. */
+/*
+ * This is outside of load_once(), because the injected library runs inside cuInit and may call this
+ * again.
+ */
 static cudaError_t runtime__init(void)
 {
 	static bool initialized;
@@ -177,7 +181,10 @@ static cudaError_t runtime__init(void)
 	return err;
 }
 
-/* Makes the device's primary context current; it is retained once, and again after a reset. */
+/*
+ * Makes the device's primary context current. The context is retained once, and again after a
+ * reset.
+ */
 static cudaError_t runtime__use_device(int device)
 {
 	CUcontext ctx, old;
@@ -252,7 +259,7 @@ static cudaError_t runtime__result(cudaError_t err)
 	runtime__exit(&call);							\
 	return runtime__result(result)
 
-/* id: name and version as NVIDIA's headers have them, cudaMalloc_v3020 */
+/* id: name and version as in NVIDIA's headers: cudaMalloc_v3020 */
 #define RUNTIME_API_AS(fn, id, pt, proto, args, symbol, expression)		\
 	SIM_EXPORT cudaError_t CUDARTAPI fn proto;				\
 	SIM_EXPORT cudaError_t CUDARTAPI fn proto				\
@@ -277,7 +284,7 @@ static cudaError_t runtime__result(cudaError_t err)
 		RUNTIME_CALL(fn, fn##_##ver, NULL, NULL, runtime__init(), expression);	\
 	}
 
-/* Calls that need a context, which the first of them makes. */
+/* Makes sure that there is a context: the first call that needs one makes it. */
 static cudaError_t with_context(void)
 {
 	return runtime__context();
@@ -295,7 +302,7 @@ static cudaError_t with_context(void)
 struct fat_binary {
 	struct fat_binary *self;	/* a handle is a void **: it points to itself */
 	struct fat_binary *next;
-	CUlibrary library;		/* loaded with the first of its kernels; NULL: not yet */
+	CUlibrary library;		/* loaded with its first kernel; NULL: not loaded yet */
 };
 
 struct symbol {
@@ -304,8 +311,8 @@ struct symbol {
 	char *name;
 	CUfunction kernel;		/* made at the first launch */
 	int cost_arg;			/* -1: unknown */
-	size_t bytes;			/* of a variable */
-	CUdeviceptr address;		/* of a variable, made at its first use */
+	size_t bytes;			/* size of a variable */
+	CUdeviceptr address;		/* address of a variable, allocated at its first use */
 };
 
 static struct {
@@ -454,7 +461,7 @@ static const char *kernel_name(CUfunction kernel)
 	return name;
 }
 
-/* Without a call of the driver's. */
+/* Return: the name of a symbol, without calling the driver. */
 static const char *symbol__name(const void *host)
 {
 	const char *name = NULL;
@@ -524,7 +531,7 @@ SIM_EXPORT void **__cudaRegisterFatBinary(void *fat_cubin)
 {
 	struct fat_binary *binary = calloc(1, sizeof(*binary));
 
-	(void)fat_cubin;	/* compiled for a device that is not here */
+	(void)fat_cubin;	/* compiled for a device that does not exist here */
 	if (!binary)
 		return NULL;
 	binary->self = binary;
@@ -689,7 +696,10 @@ RUNTIME_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, v7000,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Two frames between the exported function and the driver, as a profiler finds them. */
+/*
+ * These two functions are frames between the exported function and the driver, as profilers find
+ * them.
+ */
 static __attribute__((noinline)) cudaError_t launch_in_context(CUfunction kernel, dim3 grid,
 							       dim3 block, void **args,
 							       size_t shared, cudaStream_t stream,
@@ -902,7 +912,7 @@ RUNTIME_API(cudaDeviceGetStreamPriorityRange, v5050, (int *least, int *greatest)
 RUNTIME_API_VOID(cudaDeviceSynchronize, v3020, IN_CONTEXT(device_synchronize()))
 RUNTIME_API_VOID(cudaDeviceReset, v3020, device_reset())
 
-/* CUDA 12's headers call it so. */
+/* Name of this function in CUDA 12's headers. */
 SIM_EXPORT cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device)
 	__attribute__((alias("cudaGetDeviceProperties")));
 
@@ -957,7 +967,10 @@ SIM_EXPORT const char *cudaGetErrorName(cudaError_t code)
 	return error_text(code, true);
 }
 
-/* They take an id and have callbacks like all others, but must not set what they return. */
+/*
+ * Error calls take an id and have callbacks as all calls do, but must not set the error that they
+ * return.
+ */
 static cudaError_t last_error_call(uint32_t cbid, const char *name, bool reset)
 {
 	cudaError_t result = last_error;
@@ -1190,7 +1203,10 @@ RUNTIME_API_PT(cudaMemcpyFromSymbol, v3020, _ptds, v7000,
 		enum cudaMemcpyKind kind),
 	       (dst, symbol, bytes, offset, kind), NULL,
 	       IN_CONTEXT(copy_from_symbol(dst, symbol, bytes, offset, kind, per_thread)))
-/* The primary contexts of both, made if need be; the caller's stays current. */
+/*
+ * Gets the primary contexts of both devices, and makes them if need be; the caller's context stays
+ * current.
+ */
 static cudaError_t peers(int dst, int src, CUcontext *dst_ctx, CUcontext *src_ctx)
 {
 	CUcontext here = core->current();
@@ -1343,7 +1359,7 @@ static cudaError_t add_memcpy_node(cudaGraphNode_t *node, cudaGraph_t graph,
 		.Depth = 1,
 	};
 
-	(void)kind;	/* the addresses tell */
+	(void)kind;	/* the addresses tell the kind */
 	return to_error(driver.cuGraphAddMemcpyNode(node, graph, deps, nr_deps, &cu,
 						    core->current()));
 }

@@ -36,6 +36,7 @@
  *				out a dirty buffer after it promised zeroed ones, call CUPTI in a
  *				forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
+ *	XPU_SIM_LATE_CALLBACKS=1	threads are now and then held up just before they call back
  *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
  *				size they had in that version. Default: the library's own
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
@@ -72,15 +73,15 @@
 
 /* Counted in libcuda, for tests. */
 enum sim_stat {
-	SIM_STAT_KERNELS,		/* pieces of device work enqueued */
+	SIM_STAT_KERNELS,		/* pieces of device work that were enqueued */
 	SIM_STAT_MEMCPYS,
 	SIM_STAT_MEMSETS,
-	SIM_STAT_RECORDS,		/* activity records written for them */
+	SIM_STAT_RECORDS,		/* activity records written for these pieces */
 	SIM_STAT_DROPPED,		/* records not written: no buffer, or XPU_SIM_DROP */
-	SIM_STAT_ORPHANED,		/* handed out unfinished by a forced flush */
+	SIM_STAT_ORPHANED,		/* records that a forced flush handed out unfinished */
 	SIM_STAT_BUFFERS_REQUESTED,
 	SIM_STAT_BUFFERS_COMPLETED,
-	SIM_STAT_BUFFERS_DIRTY,		/* promised to be zero and were not */
+	SIM_STAT_BUFFERS_DIRTY,		/* buffers that were promised to be zero and were not */
 	SIM_STAT_CUPTI_AFTER_FORK,	/* CUPTI calls in a forked child */
 	SIM_STAT_NR
 };
@@ -89,16 +90,16 @@ enum sim_kind {
 	SIM_KERNEL,
 	SIM_MEMCPY,
 	SIM_MEMSET,
-	SIM_HOST,			/* a host function: no activity */
+	SIM_HOST,			/* a host function, which has no activity record */
 };
 
-/* One piece of device work, as far as an activity record tells of it. */
+/* One piece of device work, with the contents of its activity record. */
 struct sim_activity {
 	enum sim_kind kind;
 	uint32_t correlation_id;	/* 0: CUPTI was not in use */
-	const char *name;		/* of a kernel; lives until exit */
-	const char *told;		/* what CUPTI takes for its name */
-	uint64_t queued_ns;		/* CLOCK_MONOTONIC, all three */
+	const char *name;		/* name of a kernel; lives until exit */
+	const char *told;		/* the name that CUPTI reports */
+	uint64_t queued_ns;		/* CLOCK_MONOTONIC, as the next two times */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t device;
@@ -106,13 +107,14 @@ struct sim_activity {
 	uint32_t stream;
 	uint32_t graph;
 	uint64_t graph_node;
-	uint64_t bytes;			/* of copies and sets */
-	uint32_t value;			/* of sets */
+	uint64_t bytes;			/* size of copies and sets */
+	uint32_t value;			/* value of sets */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
 	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; of a set: its target */
 	uint8_t dst_kind;
 	bool is_async;
-	bool is_peer;			/* a copy with a record of its own kind: the next four */
+	bool is_peer;			/* a copy between devices, whose record has the next four
+					 * members */
 	uint32_t src_device;
 	uint32_t dst_device;
 	uint32_t src_context;
@@ -132,12 +134,13 @@ struct sim_call {
 	const void *params;		/* NVIDIA's struct for this call */
 	const char *symbol;		/* kernel name of a launch */
 	void *result;			/* CUresult or cudaError_t, set before the exit */
-	uint64_t correlation_data;	/* the client's, from entry to exit */
-	uint64_t start_ns;		/* of its API activity record, 0 if there is none */
+	uint64_t correlation_data;	/* the client's data, from entry to exit */
+	uint64_t start_ns;		/* start of the call's API activity record; 0 if it has
+					 * none */
 	uint32_t correlation_id;
-	bool nested;			/* inside another call: it shares that one's id */
-	bool live;			/* it has an id */
-	bool entered;			/* its entry was told to the client */
+	bool nested;			/* the call is inside another call, and shares its id */
+	bool live;			/* the call has an id */
+	bool entered;			/* the client was told of the call's entry */
 };
 
 /**
@@ -169,15 +172,16 @@ struct sim_core {
 	uint32_t abi;			/* SIM_ABI */
 	uint32_t bytes;			/* sizeof(struct sim_core) */
 
-	/* API calls; *active is 0 as long as no tool wants anything */
+	/* for API calls; *active is 0 as long as no tool wants anything */
 	const uint32_t *active;
 	void (*call_enter)(struct sim_call *call);
 	void (*call_exit)(struct sim_call *call);
 
 	/* for libcupti */
 	void (*set_tool)(const struct sim_tool *tool, bool active, bool serialize);
-	void **(*tool_data)(void);	/* of the calling thread */
-	bool (*in_callback)(bool now);	/* sets it for the calling thread, returns what it was */
+	void **(*tool_data)(void);	/* tool data of the calling thread */
+	bool (*in_callback)(bool now);	/* sets the flag for the calling thread, returns its old
+					 * value */
 	uint64_t (*now_ns)(void);	/* CLOCK_MONOTONIC */
 	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock - CLOCK_MONOTONIC */
 	CUresult (*check)(void);	/* may API calls go on? */

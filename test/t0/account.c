@@ -11,7 +11,7 @@
 #define US	1000ull
 #define MS	1000000ull
 
-/* A thread that stopped running at 10 ms, for @kind, and was born at 1 ms. */
+/* Return: a thread that was born at 1 ms and stopped running at 10 ms, for @kind. */
 static struct xpu_thread_state stopped(uint32_t state, uint32_t kind, uint64_t wake_ns)
 {
 	return (struct xpu_thread_state){
@@ -72,7 +72,7 @@ static void test_begin(void)
 	is_whole(&t, "in a call that waits");
 }
 
-/* A later event has an earlier time, by some us. */
+/* Tests a later event whose time is earlier, by some us. */
 static void test_clocks(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);
@@ -101,7 +101,7 @@ static void test_clocks(void)
 	is_whole(&t, "it began before it stopped");
 }
 
-/* Nobody saw it begin: the kernel says for how long it ran. */
+/* Tests a thread whose begin nobody saw: the kernel says for how long it ran. */
 static void test_unseen(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
@@ -126,7 +126,7 @@ static void test_unseen(void)
 	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS, "and the clock goes back");
 }
 
-/* Many lives by clocks that differ by up to 200 us. */
+/* Tests many lives with clocks that differ by up to 200 us. */
 static void test_lives(void)
 {
 	uint64_t nr_bad_sums = 0, nr_long = 0, now_ns = 0, exec_ns = 0, i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Matching stacks to launches by time, on recordings whose truth is known: each launch has a stack
- * of its own, so that every match is right or wrong. One of 1000 that are called certain may be wrong.
+ * of its own, so that every match is right or wrong. One in 1000 matches that are called certain
+ * may be wrong.
  */
 #include <time.h>
 
@@ -15,9 +16,10 @@
 struct setup {
 	const char *name;
 	struct gen_launches gen;
-	uint32_t nr_labels;		/* different stacks; 0: as many as launches */
+	uint32_t nr_labels;		/* number of different stacks; 0: one per launch */
 	/*
-	 * The limits of the result: shares of the launches, and of the launches that have a stack.
+	 * The limits of the result: wrong matches as a share of all launches, right matches as a
+	 * share of the launches that have a stack.
 	 */
 	double max_wrong, min_right;
 	bool refused;
@@ -166,7 +168,7 @@ int main(void)
 		  .gen = { .nr = 5000, .nr_threads = 1, .gap_us = 100, .fixed = 1,
 			   .jitter_us = 3, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .refused = true, .nr_labels = 1, .max_wrong = 0, .min_right = 1 },
-		/* Stacks that are nearer to the call before than to their own. */
+		/* Stacks may be nearer to the call before than to their own call. */
 		{ .name = "far before their launches",
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 5, .fixed = 0.5,
 			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },

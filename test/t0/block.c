@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Blocks: any records come out as they went in, and no bytes do harm. */
+/*
+ * Blocks: all records come out as they went in, and damaged blocks do no harm.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +23,7 @@ static uint32_t random_below(uint32_t n)
 	return ((uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed)) % n;
 }
 
-/* A record with contents of little, or of no order. Batches are filled with others like it. */
+/* Adds a record with sparse or random contents. A batch contains records of the same kind. */
 static void add_record(struct gen *g, bool nested)
 {
 	static const uint16_t types[] = {
@@ -52,7 +54,7 @@ static void add_record(struct gen *g, bool nested)
 			word = random_below(2) ? word + 1 : random_below(range);
 			gen__bytes(g, &word, sizeof(word));
 		}
-		/* The count of an array may be any. */
+		/* The count of an array may be any number. */
 		if (words > 4 && random_below(8))
 			((struct xpu_record_launches *)(g->v + at))->nr = (words - 4) / 4;
 	}
@@ -61,7 +63,7 @@ static void add_record(struct gen *g, bool nested)
 	((struct xpu_record *)(g->v + at))->size = g->nr - at;
 }
 
-/* Return: whether @g comes out of a block of its own as it is. */
+/* Return: whether the records of @g survive packing and unpacking. */
 static bool survives(struct block_packer *p, struct block_unpacker *u, const struct gen *g,
 		     size_t *block_bytes)
 {
@@ -123,7 +125,7 @@ static void test_none(void)
 	block_unpacker__free(u);
 }
 
-/* The most frequent records, in the order that is hardest to pack. */
+/* Tests the most frequent records, in the order that is hardest to pack. */
 static void test_small(void)
 {
 	enum { NR = 4096 };
@@ -181,7 +183,10 @@ static void test_header(void)
 	block_packer__free(p);
 }
 
-/* A small block is not of a great many records: not one of ours, and none that others have made. */
+/*
+ * A small block must not unpack to a great many records: neither a block of ours nor one that
+ * another writer made.
+ */
 static void test_proportion(void)
 {
 	enum { BYTES = XPU_BLOCK_MAX / 2 };
@@ -198,7 +203,7 @@ static void test_proportion(void)
 	ok(survives(p, u, &g, &bytes), "4 MB of nothing are the same afterwards");
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO, "and as long as a reader wants: %zu bytes", bytes);
 
-	/* A block that another writer packed: all is valid but the size of the result. */
+	/* A block by another writer: everything in it is valid but the size of the result. */
 	b = calloc(1, sizeof(*b) + 8192);
 	*b = (struct xpu_record_block){
 		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,
@@ -221,7 +226,7 @@ static void test_proportion(void)
 	block_unpacker__free(u);
 }
 
-/* Return: the processor's time, in ns, for as many pieces as go in, of so many columns. */
+/* Return: the CPU time, in ns, of unpacking as many pieces as fit, of @nr_columns columns. */
 static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 {
 	size_t bytes = XPU_BLOCK_MAX, i;
@@ -247,7 +252,7 @@ static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 	return (to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec;
 }
 
-/* Each is looked at once, not once for each column that there is. */
+/* Each piece is looked at once, not once for each column. */
 static void test_pieces(void)
 {
 	double ratio, best = 1e9;
@@ -261,7 +266,7 @@ static void test_pieces(void)
 	ok(best < 20, "a million pieces take 512 columns %.1f times as long as one", best);
 }
 
-/* Packed columns that are not what was packed: no harm, and most of them noticed. */
+/* Damaged packed columns do no harm, and most of the damage is noticed. */
 static void test_noise(void)
 {
 	struct columns *c = columns__new();

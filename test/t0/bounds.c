@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Bounds on what a hostile process can make the recorder keep, print and write; and the other
- * processes of the recording stay exact meanwhile.
+ * Bounds on what a hostile process can make the recorder keep, print and write; meanwhile the sums
+ * of the recording's other processes stay exact.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,9 +17,10 @@
 #include "record/writer.h"
 #include "xpu_slot.h"
 
-#define MB		1024		/* in kB, as /proc has it */
+#define MB		1024		/* in kB, the unit of /proc */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER	(600 * MB)	/* what a sanitizer keeps of freed memory, and of its own */
+#define SANITIZER	(600 * MB)	/* what a sanitizer may need for itself and for freed
+					 * memory */
 #else
 #define SANITIZER	0
 #endif
@@ -30,7 +31,8 @@
 static struct recorder *rec;
 static struct writer *w;
 static struct recorder_stats stats;
-static uint64_t ring_lost;		/* launches of HOSTILE that BPF programs could not send */
+static uint64_t ring_lost;		/* launches of HOSTILE that the BPF programs could not
+					 * send */
 
 static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 {
@@ -64,7 +66,7 @@ static void end(void)
 	writer__close(w, NULL, NULL);
 }
 
-/* A kB figure of this process. */
+/* Return: a figure of this process from /proc/self/status, in kB. */
 static long status_kb(const char *what)
 {
 	char line[256];
@@ -104,7 +106,7 @@ static void process_exit(uint32_t proc_id, uint64_t time_ns)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* A launch from a chain of @nr_frames that @first tells from others. */
+/* Sends a launch from a chain of @nr_frames frames; chains with different @first differ. */
 static void launch(uint32_t proc_id, uint32_t path_id, uint64_t first, uint32_t nr_frames,
 		   uint16_t flags)
 {
@@ -133,7 +135,7 @@ static void launch(uint32_t proc_id, uint32_t path_id, uint64_t first, uint32_t 
 	recorder__record(rec, &r, r.l.hdr.size);
 }
 
-/* A thread's log of one entry. */
+/* Sends a thread's log of one entry. */
 static void send_log(uint32_t proc_id, uint32_t tid, uint64_t log_first, uint32_t path_id)
 {
 	struct {
@@ -185,7 +187,7 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, uint64_t nr_kernels, c
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* One that launches from two paths, five times in all, and says so. */
+/* Makes an honest process launch from two paths, five times in all, and report the count. */
 static void be_honest(void)
 {
 	process(HONEST);
@@ -218,7 +220,7 @@ static void is_exact(const char *while_)
 
 static void test_map(void)
 {
-	/* By OpenSSL: SIPHASH, size 16, c-rounds 1, d-rounds 3. */
+	/* Expected values from OpenSSL: SIPHASH, size 16, c-rounds 1, d-rounds 3. */
 	static const __u64 words[3] = {
 		0x0101010101010101, 0x0101010101010101, 0x0101010101010101,
 	};
@@ -252,7 +254,7 @@ static void test_map(void)
 	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty one has nothing");
 }
 
-/* Numbers of paths that no process gets to. */
+/* Tests path numbers that no honest process reaches. */
 static void test_path_numbers(void)
 {
 	uint32_t i;
@@ -321,7 +323,10 @@ static void test_flood_of_paths(void)
 	   status_kb("VmHWM:"));
 }
 
-/* More short paths than are remembered at a time: they are written again, and nothing is lost. */
+/*
+ * Tests more short paths than are remembered at a time: they are written again, and nothing is
+ * lost.
+ */
 static void test_many_paths(void)
 {
 	uint64_t i, nr = 600000;
@@ -349,7 +354,7 @@ static void test_forged_entries(void)
 		send_log(HOSTILE, 1, i, i % 2 ? 0 : XPU_MAX_PATHS + 1);
 	send_log(HOSTILE, 1, 100, XPU_LOG_RANGE);
 	send_log(HOSTILE, 2, UINT64_MAX, 1);
-	send_log(HOSTILE, 3, 0, 4711);		/* that was never told of */
+	send_log(HOSTILE, 3, 0, 4711);		/* a path that was never sent */
 	batch(HOSTILE, 2, 0, NULL);
 	end();
 	is_int(stats.nr_malformed, 104, "forged entries: a counter of their own");
@@ -416,7 +421,7 @@ static void test_numbers_untold(void)
 	is_exact("forged numbers");
 }
 
-/* Its messages go to standard error, which is a file meanwhile. */
+/* Tests messages; standard error is a file meanwhile. */
 static void test_messages(void)
 {
 	char path[] = "/tmp/bounds.XXXXXX", text[65536];
@@ -446,7 +451,10 @@ static void test_messages(void)
 	       "a message: nothing that a terminal acts on");
 }
 
-/* Launches' flags and frames are a stranger's: they are nobody's samples, and name no kernel code. */
+/*
+ * A hostile process chooses its launches' flags and frames: they must neither become samples of
+ * another process nor name kernel code.
+ */
 static void test_kernel_frames(void)
 {
 	char path[] = "/tmp/bounds.XXXXXX";

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Call paths: which frames are shown, how they are called, and where CUDA begins. */
+/*
+ * Call paths: which frames are shown, what they are called, and where CUDA begins.
+ */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +18,16 @@
 enum { APP = 0x100000, CUDART = 0x200000, CUDA = 0x300000, CUPTI = 0x400000, SHIM = 0x500000,
        LIB = 0x600000, MISSING = 0x700000, ANON = 0x800000, NOWHERE = 0x900000 };
 
-/* Functions by the hundreds; an address in the middle of one is its return address. */
+/* Functions are numbered by 0x100 bytes; IN() is a return address in the middle of one. */
 #define IN(file, function)	((file) + 0x100 * (function) + 0x20)
 
 static const struct gen_symbol app[] = {
 	{ "_start", 0x1000, 0x100, FUNC }, { "main", 0x1100, 0x100, FUNC },
 	{ "_Z4stepP3Net", 0x1200, 0x100, FUNC }, { "launcher", 0x1300, 0x100, FUNC },
-	/* A statically linked runtime. */
+	/* Symbols of a statically linked runtime. */
 	{ "cudaLaunchKernel", 0x1400, 0x100, FUNC }, { "__cudart123", 0x1500, 0x100, FUNC },
 	{ "libcudart_static_4711", 0x1600, 0x100, FUNC },
-	/* Not what it is called like. */
+	/* Functions whose names look like the runtime's. */
 	{ "cudaCheck", 0x1700, 0x100, FUNC }, { "cudaLaunchAll", 0x1800, 0x100, FUNC },
 	{ "_Z16cudaLaunchKernelIfEvPT_", 0x1900, 0x100, FUNC },
 };
@@ -94,7 +96,10 @@ static void setup(void)
 		bail("out of memory");
 }
 
-/* Resolves a chain, innermost frame first, ended by 0, and gives it as text, root first. */
+/*
+ * Resolves a chain, which begins with the innermost frame and ends with 0. Return: its text, root
+ * first.
+ */
 static const char *resolve(struct callchains *c, uint16_t flags, const uint64_t *frames)
 {
 	static char text[1024];
@@ -118,7 +123,7 @@ static const char *resolve(struct callchains *c, uint16_t flags, const uint64_t 
 
 #define CHAIN(...)	((const uint64_t[]){ __VA_ARGS__, 0 })
 
-/* From the probe's own address to the runtime's. */
+/* The frames from the probe's own address to the runtime's. */
 #define BELOW_CUDART	SHIM, IN(SHIM, 1), IN(CUPTI, 5), IN(CUDA, 1), IN(CUDA, 0), IN(CUDART, 1)
 
 static void test_trim(void)
@@ -177,7 +182,7 @@ static void test_return_addresses(void)
 {
 	struct callchains c;
 
-	/* A call at the very end of a function returns to where the next one begins. */
+	/* A call at the very end of a function returns to the start of the next function. */
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(SHIM, LIB + 0x100, APP + 0x200)), "main;first;cuApi",
 	       "return addresses are looked up one byte earlier");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim's time of a launch by the tick counter, on a machine of this test's own: when it is gone
- * by, how near it is to the clock, and what happens where both do not agree.
+ * The shim's times of launches, by the tick counter, on a simulated machine: when the counter is
+ * used, how near its time is to the clock's, and what happens where the two disagree.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,9 +11,10 @@
 
 #include "tap.h"
 
-/* The machine: what has passed, and what its counter and its clock make of that. */
+/* The simulated machine: the true time, and how its counter and its clock deviate from it. */
 static double true_ns, clock_ppm, counter_ghz = 2.9, clock_off_ns, counter_off;
-static double reading_ns = 15;		/* what reading one of them takes, at least */
+static double reading_ns = 15;		/* the least time that reading a clock or the counter
+					 * takes */
 
 static double counter, monotonic;
 
@@ -61,7 +62,7 @@ static struct {
 } entries[NR_ENTRIES];
 static int nr_entries;
 
-static double worst_ns;			/* of all entries since begin() */
+static double worst_ns;			/* largest error of an entry since begin() */
 static int nr_by_ticks;
 
 static void convert(void)
@@ -97,7 +98,7 @@ static void launch(void)
 	nr_by_ticks += by_ticks;
 }
 
-/* @nr launches, @apart ns; the shim's thread comes by every 100 ms. */
+/* Makes @nr launches, @apart ns from each other; the shim's thread runs every 100 ms. */
 static void run(int nr, double apart)
 {
 	double left, step;
@@ -129,7 +130,7 @@ int main(void)
 
 	srand(1);
 	clock__init();
-	usable = true;			/* whatever this machine is */
+	usable = true;			/* does not depend on the real machine */
 	begin();
 	run(10, 1 * MS);
 	is_int(nr_by_ticks, 0, "at first the clock is asked");
@@ -145,13 +146,13 @@ int main(void)
 
 	begin();
 	run(10, 5 * MS);
-	pass(3600e9);			/* stopped: not even the shim's thread runs */
+	pass(3600e9);			/* stopped: the shim's thread does not run either */
 	run(10, 5 * MS);
 	send();
 	ok(worst_ns < 200 && nr_by_ticks == 20, "an hour stopped between launches: the same (%.0f)",
 	   worst_ns);
 
-	/* Killed: what was logged since the last reading goes by that. */
+	/* Killed: the times of entries logged since the last reading use that reading. */
 	run(200, 1 * MS);
 	begin();
 	while (nr_entries < 100) {
@@ -199,7 +200,7 @@ int main(void)
 	ok(nr_by_ticks == 1000 && worst_ns < 100, "the same when it jumps backwards (%.0f)",
 	   worst_ns);
 
-	/* Interrupted at each reading: no reading at all, the last one stays. */
+	/* Interrupted at each reading: every reading is rejected, and the last good one stays. */
 	begin();
 	reading_ns = 5000;
 	run(100, 0.5 * MS);
@@ -207,7 +208,7 @@ int main(void)
 	reading_ns = 15;
 	run(1000, 0.5 * MS);
 
-	/* A counter that runs at another speed now and then. */
+	/* The counter's speed changes now and then. */
 	run(2000, 0.5 * MS);
 	for (nr = 0; nr < 20; nr++) {
 		counter_ghz = nr % 2 ? 2.9 : 1.2;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# bash's completion of both command lines: all options, the names that they take, and files.
+# bash's completion of both command lines offers all options, their values, and files.
 . "$XPU_SRC/test/lib/tap.sh"
 need bash
 
@@ -8,7 +8,7 @@ need bash
 cat >complete.bash <<'END'
 . "$1"
 COMP_LINE=$2
-# As readline does it: "=" is a word of its own.
+# As in readline, "=" is a word of its own.
 read -ra COMP_WORDS <<<"${2//=/ = }"
 [[ $2 != *' ' ]] || COMP_WORDS+=("")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -28,7 +28,7 @@ for program in xpuload xpumerge; do
 	"$XPU_BUILD/$program" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
 	completed "$program --" | tr ' ' '\n' >offered
 	is "$(cat offered)" "$(cat help)" "$program: all options of --help"
-	# Each that is offered is one: the program takes it.
+	# The program takes each option that is offered.
 	while read -r option; do
 		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' && echo "$option"
 	done <offered >wrong

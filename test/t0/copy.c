@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Copies of files that somebody made to do harm: holes stay holes, and there are limits. */
+/*
+ * Copies of files that somebody made to do harm: holes stay holes, and sizes are limited.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include "tap.h"
 
 #define GB		(1ull << 30)
-#define ISLAND		70000		/* bytes of data, at each of these */
+#define ISLAND		70000		/* bytes of data in each of these places */
 
 static const off_t islands[] = { 0, GB, 3 * GB + 12345 };
 

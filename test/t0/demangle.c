@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The names that the programmer wrote. */
+/*
+ * Demangling gives the names that the programmer wrote.
+ */
 #include <stdlib.h>
 #include <string.h>
 

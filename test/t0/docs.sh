@@ -6,13 +6,13 @@
 cd "$XPU_SRC" || exit 1
 pages="README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md $(echo doc/*.md)"
 
-# Lines "PAGE WORD" of what stands in backquotes and matches.
+# Prints "PAGE WORD" for each word in backquotes that matches.
 quoted() {		# quoted EXTENDED_REGEX
 	# shellcheck disable=SC2086 # several pages
 	grep -noE "\`$1\`" $pages | sed 's/^\([^:]*\):[0-9]*:/\1 /; s/`//g' | sort -u
 }
 
-# Files below the source's own directories, with * in them or not.
+# File names below the source's directories, with * or without.
 quoted '(bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github)/[A-Za-z0-9_./*-]*' >"$OLDPWD/files"
 [ "$(wc -l <"$OLDPWD/files")" -gt 40 ]
 ok $? "$(wc -l <"$OLDPWD/files") names of files"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Symbols of files: what gcc and ld make, what has a mind of its own, and what is damaged. */
+/*
+ * Symbols of files: those that gcc and ld make, unusual ones, and damaged ones.
+ */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -45,7 +47,7 @@ static struct dso *get(const char *path, const void *id, size_t id_len, uint64_t
 	return dso;
 }
 
-/* Return: name of the symbol at @offset of @dso, "" if none. */
+/* Return: the name of the symbol at @offset of @dso, "" if none. */
 static const char *name_at(struct dso *dso, uint64_t offset)
 {
 	struct dso_symbol *sym;
@@ -95,8 +97,8 @@ static int compile(const char *flags, const char *name)
 }
 
 /*
- * Runs the program, which tells where it is mapped and where its functions are, and looks them up
- * in its file as a recording would.
+ * Runs the program, which prints where it and its functions are mapped, and looks these addresses
+ * up in its file as a recording would.
  */
 static void check_program(const char *name, const char *local, const char *global)
 {
@@ -138,7 +140,10 @@ static void test_compiled(void)
 		  "global_function" },
 		{ "high_base", "-fno-pie -no-pie -Wl,-Ttext-segment=0x12340000", "local_function",
 		  "global_function" },
-		/* .symtab is gone, and .dynsym does not have it: no name, not a neighbour's. */
+		/*
+		 * .symtab is gone, and .dynsym lacks the function: it has no name, and not a
+		 * neighbour's.
+		 */
 		{ "stripped", "-fPIE -pie -s", "", "" },
 		{ "stripped_exports", "-fPIE -pie -rdynamic -s", "", "global_function" },
 		{ "gnu_hash_only", "-fPIE -pie -rdynamic -s -Wl,--hash-style=gnu", "",
@@ -175,7 +180,7 @@ static void make(const char *path, const struct gen_symbol *symbols, size_t nr, 
 	gen__free(&g);
 }
 
-/* An absolute path, as mappings have. */
+/* Return: an absolute path, such as mappings have. */
 static const char *absolute(const char *name)
 {
 	static char path[512];
@@ -188,28 +193,33 @@ static const char *absolute(const char *name)
 static void test_choice(void)
 {
 	static const struct gen_symbol symbols[] = {
-		/* Aliases: global before weak before local, functions before labels. */
+		/* Of several aliases: global before weak before local, functions before labels. */
 		{ "weak_alias", 0x1000, 0x10, FUNC(WEAK) },
 		{ "global_alias", 0x1000, 0x10, FUNC(GLOBAL) },
 		{ "local_alias", 0x1000, 0x10, FUNC(LOCAL) },
 		{ "label_alias", 0x1000, 0, LABEL(GLOBAL) },
-		/* A name without leading underscores before one with. */
+		/* Of two aliases: a name without leading underscores before a name with them. */
 		{ "__underscores", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "none", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "_one", 0x1010, 0x10, FUNC(GLOBAL) },
-		/* The longer of two, and any size before none. */
+		/* Of two symbols: the longer one, and any size before none. */
 		{ "short", 0x1020, 0x08, FUNC(GLOBAL) },
 		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
-		/* A gap up to 0x1040. Then one without a size: up to the next symbol. */
+		/*
+		 * A gap up to 0x1040. Then a symbol without a size, which extends to the next
+		 * symbol.
+		 */
 		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
-		/* One inside another: the inner one has its part, the outer one the rest. */
+		/*
+		 * A symbol inside another: the inner one has its own range, the outer one the rest.
+		 */
 		{ "outer", 0x1050, 0x30, FUNC(GLOBAL) },
 		{ "inner", 0x1060, 0x08, FUNC(LOCAL) },
-		/* Overlapping: the later one wins where it is. */
+		/* Overlapping symbols: the later symbol has the shared range. */
 		{ "left", 0x1080, 0x20, FUNC(GLOBAL) },
 		{ "right", 0x1090, 0x20, FUNC(GLOBAL) },
-		/* Names as they are in .symtab of a library. */
+		/* Versioned names, as in a library's .symtab. */
 		{ "memcpy@@GLIBC_2.14", 0x1100, 0x10, FUNC(GLOBAL) },
 		{ "_ZN3foo3barEi", 0x1110, 0x10, FUNC(GLOBAL) },
 		{ "_ZN4core3fmt9Formatter3pad17h1234567890abcdefE", 0x1120, 0x10, FUNC(GLOBAL) },
@@ -219,7 +229,7 @@ static void test_choice(void)
 		{ "", 0x1150, 0x10, FUNC(GLOBAL) },
 		{ ".Llabel", 0x1160, 0, LABEL(LOCAL) },
 		{ "$x", 0x1170, 0, LABEL(LOCAL) },
-		/* The last one, without a size: up to the end of its section. */
+		/* The last symbol has no size: it extends to the end of its section. */
 		{ "last", 0x1ff0, 0, LABEL(GLOBAL) },
 	};
 	static const struct {
@@ -270,14 +280,14 @@ static void test_choice(void)
 	end();
 }
 
-/* Names that libraries have for one function, the better one first. */
+/* Tests the names that libraries give to one function, the better name first. */
 static void test_aliases(void)
 {
 #define SIZED	.size = 0x10, .typed = true
 	static const struct {
 		struct symtab_candidate better, worse;
 	} pairs[] = {
-		/* glibc: what it exports before its own name for that, and for what it does not export. */
+		/* glibc: an exported name before the internal name of the same function. */
 		{ { .name = "malloc", .bind = STB_GLOBAL, SIZED },
 		  { .name = "__libc_malloc", .bind = STB_GLOBAL, SIZED } },
 		{ { .name = "pthread_create@@GLIBC_2.34", .bind = STB_GLOBAL, SIZED },
@@ -296,7 +306,7 @@ static void test_aliases(void)
 		  { .name = "clone@@GLIBC_2.2.5", .bind = STB_WEAK, SIZED } },
 		{ { .name = "read", .bind = STB_WEAK, SIZED },
 		  { .name = "__GI___libc_read", .bind = STB_LOCAL, SIZED } },
-		/* Versions that nothing is linked to any more: memmove was memcpy, too. */
+		/* Old versions, which no program links to any more: memmove was memcpy, too. */
 		{ { .name = "memmove", .bind = STB_GLOBAL, SIZED },
 		  { .name = "memcpy", .bind = STB_GLOBAL, SIZED, .old = true } },
 		{ { .name = "__lseek", .bind = STB_GLOBAL, SIZED },
@@ -305,14 +315,14 @@ static void test_aliases(void)
 		  { .name = "pow10l", .bind = STB_GLOBAL, SIZED, .old = true } },
 		{ { .name = "__old_bzero", .bind = STB_WEAK, SIZED, .old = true },
 		  { .name = "bzero_local", .bind = STB_LOCAL, SIZED } },
-		/* gcc */
+		/* Local aliases that gcc makes. */
 		{ { .name = "__inner", .bind = STB_LOCAL, SIZED },
 		  { .name = "__inner.localalias", .bind = STB_LOCAL, SIZED } },
 		{ { .name = "_ZN1AC1Ev", .bind = STB_WEAK, SIZED },
 		  { .name = "_ZN1AC2Ev", .bind = STB_WEAK, SIZED } },
 		{ { .name = "__x_y@@V_1.2", .bind = STB_GLOBAL, SIZED },
 		  { .name = "__x_z@@V_1.2", .bind = STB_GLOBAL, SIZED } },
-		/* Labels of assembly at the start of a function, and parts of it. */
+		/* Labels of assembly code at the start of a function, and within it. */
 		{ { .name = "__memcpy_avx_unaligned", .bind = STB_LOCAL, SIZED },
 		  { .name = "L(start)", .bind = STB_LOCAL } },
 		{ { .name = "_start", .bind = STB_GLOBAL, SIZED },
@@ -380,7 +390,7 @@ static void test_build_id(void)
 	is_int(dso->state, DSO_MISMATCH, "a mismatch");
 	end();
 
-	/* Unlinked while it ran, and made again since. */
+	/* The file was unlinked while the program ran, and was made again since. */
 	begin();
 	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), id_a, 20, 0);
 	is_str(name_at(dso, 0x1000), "f", "deleted, but the same file is there again");
@@ -515,7 +525,7 @@ static void test_vdso(void)
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-/* Whatever is wrong with a file: no crash (the sanitizers watch), and the same answer twice. */
+/* Tests damaged files: no crash (the sanitizers watch), and the same answer twice. */
 static void test_damaged(void)
 {
 	static const struct gen_symbol symbols[] = {
@@ -545,7 +555,10 @@ static void test_damaged(void)
 		uint8_t old[3];
 		size_t where[3];
 
-		/* Three bytes of the headers, symbols and strings; not of the code between. */
+		/*
+		 * Changes three bytes of the headers, symbols and strings, but none of the code in
+		 * between.
+		 */
 		for (k = 0; k < 3; k++) {
 			at = rand_r(&seed) % (len - 0x1e00);
 			where[k] = at < 0x200 ? at : at + 0x1e00;
@@ -570,7 +583,7 @@ static void test_damaged(void)
 
 /* ---- what is packed -------------------------------------------------------------------------- */
 
-/* A file with nothing in it but MiniDebugInfo, which is @bytes long when it is unpacked. */
+/* Makes a file that has only MiniDebugInfo, which is @bytes long when it is unpacked. */
 static void make_packed(struct gen *g, size_t bytes)
 {
 	static const char names[] = "\0.gnu_debugdata\0.shstrtab";
@@ -608,7 +621,7 @@ static void make_packed(struct gen *g, size_t bytes)
 	free(plain);
 }
 
-/* A little in the file may be much when it is unpacked, and there may be many such files. */
+/* A few bytes in a file may unpack to very many, and there may be many such files. */
 static void test_packed(void)
 {
 	uint64_t left = 3 << 20, before;

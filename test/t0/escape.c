@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Names from outside, made safe for where they are printed. */
+/*
+ * Names from outside are made safe for the place where they are printed.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ static const char *escaped(const char *s, enum escape how)
 
 #define FFFD	"\xef\xbf\xbd"
 
-/* Return: whether the bytes come through as they are. */
+/* Return: whether the bytes come out unchanged. */
 static bool passes(const char *s)
 {
 	return !strcmp(escaped(s, ESCAPE_TEXT), s);
@@ -63,7 +65,7 @@ static void test_script(void)
 	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stands for itself");
 }
 
-/* Printing goes in runs: it must come to the same as character by character. */
+/* Printing writes runs of characters: the result must equal printing them one by one. */
 static void test_print(enum escape how)
 {
 	int c, nr_wrong = 0;

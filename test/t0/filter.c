@@ -30,7 +30,7 @@ static const struct {
 static const struct {
 	enum filter_kind kind;
 	const char *arg;
-	bool a, b;			/* whether these pass */
+	bool a, b;			/* whether events a and b pass */
 } cases[] = {
 	{ FILTER_PID, "10", true, false }, { FILTER_PID, "11,10", true, true },
 	{ FILTER_PID, "1", false, false }, { FILTER_TID, "21", false, true },
@@ -50,7 +50,7 @@ int main(void)
 		.kernel = "vector_add(float*)",
 		.stream = 7,
 	}, b = {
-		/* No device work, and nobody knows when. */
+		/* An event without device work and without a time. */
 		.pid = 11, .tid = 21, .comm = "a b", .device = NO_INDEX, .stream = NO_INDEX,
 	};
 	struct filter f = { 0 };

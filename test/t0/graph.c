@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Graph nodes: of what each is a copy in the end, whatever order and nonsense the file has. */
+/*
+ * Graph nodes: each node's original is found, whatever the order and however wrong the file's
+ * records.
+ */
 #include "model/graph.h"
 #include "tap.h"
 
@@ -33,18 +36,21 @@ int main(void)
 	uint64_t i;
 
 	graphs__init(&g);
-	/* A graph that is cloned, and the clone instantiated; copies told before originals. */
+	/* A cloned graph whose clone is instantiated; the file has copies before originals. */
 	copy(&g, 0x300000001, 0x200000001);
 	copy(&g, 0x200000001, 0x100000001);
 	add(&g, &recs[0], 0x100000001, 7);
 	add(&g, &recs[1], 0x200000001, 0);
 	add(&g, &recs[2], 0x300000001, 0);
-	/* Made before the recording began, copied in it: its own site says nothing. */
+	/*
+	 * An original made before the recording, copied during it: the copy's own site says
+	 * nothing.
+	 */
 	add(&g, &recs[3], 0x500000001, 0);
 	copy(&g, 0x500000001, 0x400000001);
-	/* Not a copy. */
+	/* A node that is no copy. */
 	add(&g, &recs[4], 0x600000001, 0);
-	/* In circles, and a tail that leads into one. */
+	/* Nodes in a circle, and a tail that leads into a circle. */
 	add(&g, &recs[5], 1, 0);
 	copy(&g, 1, 2);
 	copy(&g, 2, 3);
@@ -53,11 +59,11 @@ int main(void)
 	copy(&g, 4, 1);
 	add(&g, &recs[7], 5, 0);
 	copy(&g, 5, 5);
-	/* Two stories of one node: the first counts. */
+	/* Two contradicting records of one node: the first one counts. */
 	add(&g, &recs[8], 6, 9);
 	add(&g, &recs[9], 6, 0);
 	copy(&g, 0x300000001, 6);
-	/* So long that following each to its end would take minutes. */
+	/* A chain so long that following it from each node to its end would take minutes. */
 	for (i = 0; i < LONG; i++)
 		copy(&g, 1000000 + i + 1, 1000000 + i);
 	add(&g, &recs[10], 1000000, 0);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Idle gaps: their sum is exact, and each is laid at the right door. */
+/*
+ * Idle gaps: their sum is exact, and each gap is blamed on the right thread and state.
+ */
 #include <stdlib.h>
 
 #include "model/idle.h"
@@ -28,7 +30,10 @@ static void gaps(void)
 	is_int(idles__work(&i, 0, 1, 1, 2), 0, "not wanted");
 	is_int(i.spans.nr, 0, "nothing kept");
 	i.wanted = true;
-	/* 10 to 20 with a short gap, 30 to 40 and within it another one, 60 to 70; out of order. */
+	/*
+	 * Gaps: 10 to 20, with a short gap; 30 to 40, with another gap inside; 60 to 70. Out of
+	 * order.
+	 */
 	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
 	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
 	idles__work(&i, 0, 2, 30 * MS, 40 * MS);
@@ -37,7 +42,8 @@ static void gaps(void)
 	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
 	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
 	/*
-	 * Thread 2 in 20 to 30: 4 ms of io, begun before; 2 of waiting; the rest on a CPU, twice.
+	 * Thread 2 from 20 to 30: 4 ms of io, begun before; 2 ms of waiting; the rest on a CPU,
+	 * given twice.
 	 */
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
 	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
@@ -46,7 +52,7 @@ static void gaps(void)
 	idles__sample(&i, 2, 6, 28 * MS);
 	idles__sample(&i, 2, 6, 31 * MS);
 	idles__sample(&i, 1, 6, 29 * MS);
-	/* Thread 3 in 40 to 60: nothing but 5 ms of sleep that lasts beyond its end. */
+	/* Thread 3 from 40 to 60: only 5 ms of sleep, which lasts beyond 60. */
 	idles__did(&i, 3, IDLE_OFF_CPU, "sleep", 9, 55 * MS, 75 * MS);
 	is_int(idles__finish(&i), 0, "finished");
 
@@ -66,7 +72,7 @@ static void gaps(void)
 	idles__exit(&i);
 }
 
-/* Much work, in random order: the sum of rows and busy time is the whole, to the nanosecond. */
+/* Tests much work in random order: rows and busy time add up to the whole, to the nanosecond. */
 static void sums(void)
 {
 	uint64_t sum = 0, at, start = 0;

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Who may know whom: the rooms meet through bpf/'s headers and lib/, and symbol code stays in merge/.
+# Which folder may include which: the rooms meet only through bpf/'s headers and lib/, and symbol
+# code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
 cd "$XPU_SRC" || exit 1
 
-# Lines "FILE HEADER" for each #include "HEADER" in the files.
+# Prints "FILE HEADER" for each #include "HEADER" in the files.
 includes() {
 	awk '/^[ \t]*#[ \t]*include[ \t]*"/ { split($0, q, "\""); print FILENAME, q[2] }' "$@"
 }
 
-# may NAME "DIR..." "HEADER..." FILE...: each header is in one of the dirs, or one of the headers.
+# may NAME "DIR..." "HEADER..." FILE...: each included header is in one of the dirs, or is one of
+# the headers.
 may() {
 	name=$1 dirs=$2 headers=$3
 	shift 3
@@ -26,7 +28,7 @@ may() {
 	is "$bad" "" "$name"
 }
 
-# licence NAME TEXT FILE...: each file's first line says so.
+# licence NAME TEXT FILE...: each file's first line has that licence.
 licence() {
 	name=$1 text=$2
 	shift 2
@@ -41,7 +43,7 @@ preload=$(find preload -name '*.[chS]' | sort)
 loader=$(find loader -name '*.[chS]' | sort)
 merge=$(find merge -name '*.[chS]' | sort)
 
-# Nothing below passes because there was nothing to look at.
+# No check below may pass only because there are no files.
 for room in merge preload loader lib; do
 	# shellcheck disable=SC2046 # several files
 	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
@@ -56,7 +58,8 @@ may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
 may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
 may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h" $merge
 
-# arrows FILE...: lines "FILE HEADER'S FILE" for each #include of ours, and whatever else was found.
+# arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
+# missing.
 arrows() {
 	includes "$@" | while read -r file header; do
 		for dir in "${file%%/*}" lib bpf; do
@@ -66,8 +69,9 @@ arrows() {
 }
 arrows $preload $loader $merge $lib >"$work/arrows"
 
-# floors PROGRAM ROOM...: the rooms from the top floor down. Nothing includes what is above it; rooms
-# joined by + share a floor and know nothing of each other. The program's own files are above all.
+# floors PROGRAM ROOM...: the rooms from the top floor down. No file includes a header of a higher
+# floor; rooms joined by + share a floor and do not include each other. The program's own files are
+# above all rooms.
 floors() {
 	program=$1
 	shift
@@ -99,21 +103,21 @@ floors merge write join+import read symbols model
 floors loader target attach record base
 floors preload device nvtx launch python wire base
 
-# A file and its header are one.
+# A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
 	"no includes go round in a circle"
 is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' $merge test/*/*.[ch] |
 	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"libbfd is behind merge/symbols/libbfd.c"
-# The loader looks for the probe sites in our own shim, and in nobody else's file.
+# The loader reads ELF files only to find the probe sites in our own shim.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c "the names of copies stand once"
 
-# A string of C that ends the name of a JSON member; the help shows one for users to write.
+# A C string that ends a JSON member's name. The help has one as an example.
 is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
 	"JSON is written through lib/json_out.h alone"
 
@@ -132,7 +136,7 @@ is "$(changing $loader $merge $preload)" "" \
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
 ok $? "as lib/ does"
 
-# needs FILE PATTERN NAME: no library that it needs matches.
+# needs FILE PATTERN NAME: no library that FILE needs matches PATTERN.
 needs() {
 	if [ ! -e "$1" ]; then
 		skip "$3" "$1 is not built"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make install and uninstall: what is there works, and goes without what is somebody else's.
+# make install and uninstall: the installed programs work, and uninstalling removes our files and no
+# others.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# The build is installed unchanged: with other flags make would build it anew.
+# The build is installed unchanged: other flags would make make build it anew.
 run_make() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		DESTDIR="$PWD/a b" prefix=/usr "$@" >log 2>&1
@@ -44,13 +45,13 @@ ok $? "uninstall: a directory of ours is gone"
 run_make uninstall
 is $? 0 "uninstall, again: status"
 
-# Without DESTDIR, as root: a group may record. This one is there already; no test makes another.
+# Without DESTDIR, as root: a group may record. The group here exists already; no test makes one.
 here=$PWD/here
 install_here() {		# install_here GROUP
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		prefix="$here" GROUP="$1" "${2:-install}" >log 2>&1
 }
-sees() {			# sees NAME EXPECTED: mode, group and capabilities of what is there
+sees() {			# sees NAME EXPECTED: checks mode, group, capabilities
 	is "$(stat -c '%a %U:%G' "$here/bin/xpuload")$("$getcap" "$here/bin/xpuload" |
 		sed "s|^[^ ]*||; s/cap_perfmon,cap_bpf/cap_bpf,cap_perfmon/")" "$2" "$1"
 }
@@ -63,7 +64,7 @@ if [ "$(id -u)" != 0 ]; then
 elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
 	skip "install, as root" "no getcap, or no group"
 else
-	# Where groups cannot be made.
+	# On a machine where groups cannot be made.
 	mkdir bin
 	printf '#!/bin/sh\nexit 10\n' >bin/groupadd
 	chmod 755 bin/groupadd

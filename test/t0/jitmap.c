@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* perf-PID.map: lines, good and bad; code that took the place of other code. */
+/*
+ * perf-PID.map: good lines, bad lines, and code that replaced other code.
+ */
 #include <stdlib.h>
 #include <string.h>
 

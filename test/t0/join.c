@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The join: every device record under its own launch, whatever the order, and all of it counted. */
+/*
+ * The join: every device record is matched with its own launch, whatever the order, and all records
+ * are counted.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 /* The join's matches, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
 static char said[4096];
 
-/* Takes what the join found; @more: what the call that added something returned. */
+/* Takes the join's matches. @more: the result of the call that added a launch or a record */
 static void take(struct join *j, int more)
 {
 	const struct match *m;
@@ -37,7 +40,7 @@ static void begin(struct join *j)
 	join__init(j);
 }
 
-/* The number after the key tells launches and records apart in what is said. */
+/* Adds a launch. @number, which follows the key, identifies it in said[]. */
 static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, bool one_record)
 {
 	struct launch l = { .chain = number };
@@ -134,7 +137,7 @@ static void test_missing(void)
 	is_int(j.nr_orphans, 2, "orphans counted");
 	join__exit(&j);
 
-	/* Id 0 means none: two nones are not the same. */
+	/* Correlation id 0 means none: two launches without an id do not match each other. */
 	begin(&j);
 	launch(&j, 1, 0, 1, true);
 	work(&j, 1, 0, 100);
@@ -147,7 +150,7 @@ static void test_processes(void)
 {
 	struct join j;
 
-	/* One pid used twice, or two processes: two proc_ids, and the same correlation ids. */
+	/* One pid used twice, or two processes: different proc_ids with equal correlation ids. */
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	launch(&j, 2, 10, 2, true);
@@ -171,7 +174,10 @@ static void test_duplicates(void)
 	is_int(j.nr_pending, 1, "and pending");
 	join__exit(&j);
 
-	/* Ids are 32 bits and come round: free to be used again once their launch is matched. */
+	/*
+	 * Correlation ids are 32 bits and wrap around: an id is free again once its launch is
+	 * matched.
+	 */
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	work(&j, 1, 10, 100);
@@ -209,7 +215,10 @@ static void test_forgotten(void)
 	join__exit(&j);
 }
 
-/* Many in flight, in random order, with entries used again and again; each under its own launch. */
+/*
+ * Tests many launches in flight, in random order, with slots used again and again: each record goes
+ * to its own launch.
+ */
 
 struct check {
 	uint64_t nr_right, nr_wrong;
@@ -244,7 +253,7 @@ static void test_storm(void)
 	join__init(&j);
 	for (i = 0; i < NR || nr_window; i++) {
 		if (i < NR) {
-			/* Ids go up in steps, as CUPTI's do, over three processes. */
+			/* Ids increase in steps, as CUPTI's do, across three processes. */
 			key = JOIN_KEY(i % 3, (uint32_t)(i / 3 + 1) * STEP);
 			early = rand_r(&seed) % 8 == 0;
 			if (early)

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Strings of JSON: where they end, and what they mean. */
+/*
+ * JSON strings: where they end, and which characters they contain.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/json.h"
 #include "tap.h"
 
-/* @meant: NULL if @text is no string at all. The buffer ends behind @text, to be seen by sanitizers. */
+/*
+ * Checks the string @text. @meant: its expected value; NULL if @text is no string. The buffer ends
+ * right after @text, so that sanitizers see a read beyond it.
+ */
 static void check(const char *text, const char *meant)
 {
 	size_t len = strlen(text);
@@ -53,13 +58,15 @@ int main(void)
 	check("\"\\", NULL);
 	check("a\"", NULL);
 
-	/* Bytes before a string do not belong to it, and bytes behind it are still there. */
+	/* Bytes before a string do not belong to it, and bytes after it are still read. */
 	json__init(&j, "\"a\\\\\",\"b\"", 9);
 	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',', "a backslash at its end");
 	j.p++;
 	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next one");
 
-	/* Python writes these, JSON does not have them: they are no numbers, and reading goes on. */
+	/*
+	 * Python writes these values, which JSON lacks: they are no numbers, and reading goes on.
+	 */
 	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
 	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&
 	   !span__decimal(raw, 0, &value), "NaN");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* JSON that is written value by value: commas, lines, escapes, numbers, and more than the buffer holds. */
+/*
+ * JSON written value by value: commas, lines, escapes, numbers, and texts longer than the buffer.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@ static void begin(enum escape how)
 		exit(2);
 }
 
-/* Ends the text and compares it. */
+/* Ends the text and compares it with @want. */
 static void is_json(const char *want, const char *name)
 {
 	json_out__exit(&j);
@@ -95,7 +97,7 @@ static void test_escapes(void)
 	is_json("\"\\u003c/script>\"", "escapes in a script");
 }
 
-/* Values of all sizes around the end of the buffer, and strings that are longer than it. */
+/* Tests values of all sizes around the end of the buffer, and longer strings. */
 static void test_buffer(void)
 {
 	char *name = malloc(3 * JSON_OUT_BYTES), *want, *p;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Which kernel a call path launches, as compilers name stubs and tools write frames. */
+/*
+ * Finds the kernel that a call path launches by the names that compilers give stubs and tools write
+ * for frames.
+ */
 #include <string.h>
 
 #include "import/kernel_names.h"
@@ -12,7 +15,7 @@ enum expected { OTHER, SAME, UNKNOWN };
 struct setup {
 	const char *name;
 	const char *kernels[MAX_NAMES];
-	/* The expected verdicts of the first path on the first kernel and the second one. */
+	/* The expected verdicts of the first path on the first kernel and on the second kernel. */
 	const char *paths[MAX_NAMES];
 	enum expected first, second;
 };
@@ -92,7 +95,9 @@ int main(void)
 		    "__device_stub__Z1lPf(float*)" }, OTHER, OTHER },
 		{ "kernels that are called otherwise", { "kernel 1", "kernel 2" },
 		  { "__device_stub__Z1kPf(float*)" }, UNKNOWN, UNKNOWN },
-		/* Names that are written differently are compared by the rest. */
+		/*
+		 * Where names are spelled differently, the other parts of the names are compared.
+		 */
 		{ "parameters that are written otherwise", { "k(unsigned long)", "l(int)" },
 		  { "__device_stub__k(size_t)" }, SAME, OTHER },
 	};

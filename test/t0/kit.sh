@@ -22,7 +22,7 @@ rooms="lib loader merge"
 ok $? "$(wc -l <sources) sources in $rooms"
 is "$(LC_ALL=C comm -23 sources there | tr '\n' ' ')" "" "compile_commands.json: it has them all"
 
-# Six lines in two rooms, of which four run; a header's lines count where the header is.
+# Six lines in two rooms, of which four run; a header's lines count for the header's room.
 if ! command -v gcov >/dev/null || ! ${CC:-gcc} --version | grep -qi -e gcc -e 'free software'; then
 	skip "coverage" "no gcov, or no gcc"
 	done_testing

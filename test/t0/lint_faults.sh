@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make lint: a fault of each kind, planted in a small tree, is found where it is.
+# make lint finds a fault of each kind, planted in a small tree, and names its line.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 
@@ -24,11 +24,11 @@ printf 'use strict;\nmy $one = 1;\nprint $one;\n' >tree/merge/one.pl
 printf '#!/bin/sh\necho "$1"\n' >tree/merge/one.sh
 cp -r tree clean
 
-lint() {		# lint PART: in the tree; what it says is in log
+lint() {		# lint PART: runs make lint in the tree; its output goes to log
 	XPU_LINT_STRICT=1 sh tree/scripts/lint/run.sh "$1" >log 2>&1
 }
 
-# fault PART FILE LINE COMMAND: that does something to FILE is found at that LINE of it.
+# fault PART FILE LINE COMMAND: COMMAND damages FILE, and make lint names that LINE of it.
 fault() {
 	lint "$1"
 	status=$?

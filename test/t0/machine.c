@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Processes, names and maps over time: what an address meant at the time of a launch. */
+/*
+ * Processes, names and maps over time: the meaning of an address at the time of a launch.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +24,7 @@ static void fixture__begin(struct fixture *f)
 	gen__header(&f->g);
 }
 
-/* Reads what was generated into a machine. */
+/* Reads the generated records into a machine. */
 static void fixture__read(struct fixture *f)
 {
 	const struct xpu_record *rec;
@@ -50,7 +52,7 @@ static void fixture__end(struct fixture *f)
 	gen__free(&f->g);
 }
 
-/* File and offset that @addr means, as "name+0x10"; "" if nothing. */
+/* Return: file and offset of @addr, as "name+0x10"; "" if nothing is mapped there. */
 static const char *at(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64_t addr)
 {
 	struct image *image = machine__image(&f->m, pid, time_ns);
@@ -74,7 +76,7 @@ static void test_lookup(void)
 	struct fixture f;
 
 	fixture__begin(&f);
-	/* Not in order of time, nor of addresses. */
+	/* Mappings in no order of time or of addresses. */
 	gen__mmap(&f.g, 30, 1, 0x9000, 0x1000, 0, "c", NULL, 0);
 	gen__mmap(&f.g, 10, 1, 0x5000, 0x2000, 0x100, "a", NULL, 0);
 	gen__mmap(&f.g, 20, 1, 0x7000, 0x1000, 0, "b", NULL, 0);
@@ -91,7 +93,7 @@ static void test_lookup(void)
 	is_int(nr_epochs(&f, 1), 0, "nothing was remapped");
 	fixture__end(&f);
 
-	/* Each CPU has a buffer of its own, so the later event may come first. */
+	/* Each CPU has a buffer of its own, so a later event may be read first. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "new", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
@@ -105,7 +107,7 @@ static void test_remap(void)
 {
 	struct fixture f;
 
-	/* dlclose and dlopen: another file at the same place, from time 200 on. */
+	/* dlclose() and dlopen(): another file at the same place, from time 200 on. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0, "old", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);
@@ -121,7 +123,7 @@ static void test_remap(void)
 	is_str(at(&f, 1, 150, 0x9000), "late+0x0", "what means one thing only needs no time");
 	fixture__end(&f);
 
-	/* Again and again, each covering several. */
+	/* Repeated mappings, each of which covers several others. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x2000, 0x1000, 0, "b", NULL, 0);
@@ -149,7 +151,10 @@ static void test_same(void)
 	static const uint8_t id[20] = { 1, 2, 3 }, other_id[20] = { 3, 2, 1 };
 	struct fixture f;
 
-	/* Read from /proc and seen as an event, in parts, with the same meaning: no epoch. */
+	/*
+	 * A mapping that is read from /proc and seen as an event, too, and then events for parts of
+	 * it that mean the same: no new epoch.
+	 */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0x1000, "lib", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x4000, 0x1000, "lib", NULL, 0);
@@ -179,7 +184,7 @@ static void test_same(void)
 	is_int(nr_epochs(&f, 1), 1, "what tells files apart is the build-id");
 	fixture__end(&f);
 
-	/* A mapping that means the same, over one part, after a remap of another part. */
+	/* After a remap of its first part, a larger mapping that means the same there. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "b", NULL, 0);
@@ -224,7 +229,7 @@ static void test_exec(void)
 {
 	struct fixture f;
 
-	/* The exec's own mappings come with the exec's time or later. */
+	/* The exec's own mappings come at the exec's time or later. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
 	gen__comm(&f.g, XPU_MISC_COMM_EXEC, 200, 1, 1, "new");
@@ -251,7 +256,10 @@ static void test_exec(void)
 	fixture__end(&f);
 }
 
-/* A chain of forks deeper than anybody follows ends in not knowing, not in a long walk. */
+/*
+ * Tests a chain of forks that is too long to be followed: the answer is unknown, without a long
+ * walk.
+ */
 static void test_deep(void)
 {
 	struct fixture f;
@@ -268,7 +276,7 @@ static void test_deep(void)
 	is_str(at(&f, 4999, 60000, 0x1000), "", "deep forks: 4998 generations back is unknown");
 	fixture__end(&f);
 
-	/* Forks that map nothing do not count: a shell that forks from a fork from a fork. */
+	/* Forks that map nothing do not count, such as a shell that forks from a fork of a fork. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 1, 1, 0x1000, 0x1000, 0, "sh", NULL, 0);
 	for (pid = 1; pid < 1000; pid++)
@@ -294,12 +302,12 @@ static void test_extremes(void)
 	fixture__end(&f);
 }
 
-/* Against a table of what each page is at each time. */
+/* Tests maps against a table of each page's contents at each time. */
 static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	struct page { uint8_t file, offset; };	/* 1 + index, 0: nothing; pages */
+	struct page { uint8_t file, offset; };	/* file: 1 + index, 0: nothing; offset: in pages */
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
 	struct fixture f;
@@ -311,7 +319,7 @@ static void test_model(void)
 	fixture__begin(&f);
 	for (step = 1; step <= STEPS; step++) {
 		uint32_t start = random() % PAGES, nr = 1 + random() % 6, file = random() % FILES;
-		/* Often what is there already, or a part of it. */
+		/* Often maps the present contents again, or a part of them. */
 		uint32_t offset = random() % 3 ? start : random() % 4, i;
 
 		memcpy(model[step], model[step - 1], sizeof(*model));
@@ -333,7 +341,7 @@ static void test_model(void)
 			for (page = 0; page < PAGES; page++) {
 				struct page p = model[step][pid][page];
 
-				/* Where nothing is, what comes there later is told. */
+				/* Where nothing is mapped yet, the next mapping is reported. */
 				if (!p.file)
 					continue;
 				snprintf(want, sizeof(want), "%s+0x%x", files[p.file - 1],
@@ -348,7 +356,7 @@ static void test_model(void)
 	free(model);
 }
 
-/* The kernel maps downwards, so each map is put before all others. */
+/* Tests maps in the kernel's order: downwards, so each map is put before all others. */
 static void test_many(void)
 {
 	const uint64_t top = 0x7f0000000000;

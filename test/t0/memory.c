@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How much memory is free: in the machine and in control groups, whose files are made here. */
+/*
+ * Free memory: of the machine and of control groups, whose files this test makes.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 
 static char root[64];
 
-/* Writes a file, with its directories, below root. */
+/* Writes a file below root, and makes its directories. */
 static void put(const char *path, const char *text)
 {
 	char full[256], *slash;
@@ -47,7 +49,7 @@ static void is_free(uint64_t mib, const char *what)
 	   (uint64_t)(got / MIB), mib);
 }
 
-/* A sanitizer has an allocator of its own, which takes more than any limit. */
+/* A sanitizer's own allocator takes more memory than any limit allows. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static void limits(void)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --help lists, the manual page describes and the program takes one and the same set of options; and
-# what the programs count as missing is in the manual pages.
+# --help lists, the manual page describes and the program takes the same set of options; and the
+# manual pages list every counter of losses.
 . "$XPU_SRC/test/lib/tap.sh"
 
 for program in xpuload xpumerge; do
@@ -10,7 +10,7 @@ for program in xpuload xpumerge; do
 	[ "$(wc -l <help)" -gt 15 ]
 	ok $? "$program: --help lists $(wc -l <help) options"
 
-	# An argument that is empty, or that a flag does not take: nothing is done but to say so.
+	# An empty argument, or an argument for a flag: the program only prints the error.
 	: >taken
 	while read -r option; do
 		"$binary" "$option=" </dev/null 2>&1 | grep -q 'there is no option' ||
@@ -19,7 +19,7 @@ for program in xpuload xpumerge; do
 	cmp -s help taken
 	ok $? "$program: it takes each of them" || diag "$(diff help taken)"
 
-	# It is told which options begin like that, or which one lacks its argument.
+	# The error names the options that begin like that, or the option that lacks its argument.
 	for letter in a b c d e f g h i j k l m n o p q r s t u v w x y z; do
 		"$binary" "--$letter" </dev/null 2>&1
 	done | grep -oE -- '--[a-z][a-z-]+' | sort -u >known
@@ -34,7 +34,7 @@ for program in xpuload xpumerge; do
 		sed 's/Fl Fl /--/' | sort -u >synopsis
 	is "$(comm -13 help synopsis)" "" "$program: its synopsis has no others"
 
-	# The table that completion is made from, and the words that arguments can be.
+	# The table that completion is made from, with the words that arguments may be.
 	"$binary" --list-options >table
 	is $? 0 "$program --list-options: status"
 	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
@@ -58,7 +58,7 @@ for program in xpuload xpumerge; do
 	ok $? "$program: the same letters" || diag "$(diff help man)"
 done
 
-undocumented() {	# undocumented PAGE: those of the lines on stdin that it has no item for
+undocumented() {	# undocumented PAGE: the lines of stdin without an item in the page
 	tr '\n' ' ' <"$XPU_BUILD/doc/$1" >page
 	while read -r line; do
 		grep -qF -- ".It ${2}$line" page || echo "$line"
@@ -77,7 +77,7 @@ sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "
 ok $? "xpuload: $(wc -l <counters) counters"
 is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has them all"
 
-# The limits, and the manual page's list of them.
+# The limits in the code, and the manual page's list of them.
 bounds=$XPU_SRC/loader/base/bounds.h
 sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p' "$bounds" |
 	while read -r a b c d e f; do

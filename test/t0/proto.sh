@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The numbers of a format that are made from its .proto file: each of them, and no others.
+# Numbers of a format that are made from its .proto file: exactly the file's numbers.
 . "$XPU_SRC/test/lib/tap.sh"
 
-fields() {		# fields: of the .proto on stdin
+fields() {		# fields: prints the fields of the .proto on stdin
 	cat >in.proto
 	awk -f "$XPU_SRC/scripts/proto-fields.awk" in.proto 2>log
 }

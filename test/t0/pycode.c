@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Python code objects that cannot be read when a sample meets them: later they may be. */
+/*
+ * Python code objects that cannot be read when a sample meets them, but perhaps later.
+ */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,7 +33,7 @@ static const struct xpu_python layout = {
 	.compact_bytes = 72,
 };
 
-/* In the writer's place: one record's room, or none. */
+/* Stands in for the writer, which has room for one record or none. */
 static bool is_full;
 static unsigned int nr_asked;
 static _Alignas(8) uint8_t record[PAGE_BYTES];
@@ -64,7 +66,10 @@ static void put64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* A page with a code object, its name, which is its file's, too, and its empty line table. */
+/*
+ * Makes a page with a code object, with its name, which is its file's name, too, and with an empty
+ * line table.
+ */
 static uint8_t *make_code(struct xpu_python_frame *f)
 {
 	uint8_t *code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -88,7 +93,7 @@ static uint8_t *make_code(struct xpu_python_frame *f)
 	return code;
 }
 
-/* Meets it until it has an id, @max times at most. Return: how often that was. */
+/* Meets the code object until it has an id, at most @max times. Return: how often. */
 static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, unsigned int max,
 			 uint32_t *id)
 {
@@ -135,7 +140,7 @@ int main(void)
 	meet(p, &f, 100, &id);
 	ok(id == r->id && id, "there is: it has its id");
 
-	/* A code object that is never readable is not tried all the time. */
+	/* A code object that is never readable is tried only now and then. */
 	make_code(&f);
 	is_full = true;
 	nr_asked = 0;
@@ -143,7 +148,7 @@ int main(void)
 		id_of(p, &f);
 	ok(nr_asked > 5 && nr_asked < 50, "met a million times: %u tries", nr_asked);
 
-	/* In one sample not many are tried that cannot be. */
+	/* One sample tries only a few unreadable code objects. */
 	nr_asked = 0;
 	nr = 0;
 	for (i = 0; i < 1000; i++) {

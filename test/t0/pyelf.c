@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where an interpreter is, by its file's symbols: this program has some that look the part. */
+/*
+ * Finding an interpreter by its file's symbols, which this program has, too.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -13,7 +15,7 @@
 #include "target/pyelf.h"
 #include "tap.h"
 
-/* The members of 3.13's debug offsets that are read. */
+/* The members of Python 3.13's debug offsets that are read. */
 struct py_debug_offsets _PyRuntime = {
 	.cookie = "xdebugpy", .version = 0x030d00f0,
 	.runtime_state = { .interpreters_head = 632 },
@@ -32,11 +34,12 @@ volatile char PyCode_Type[8] = "code", PyUnicode_Type[8] = "str";
 static uint8_t *file;
 static size_t file_bytes;
 
-/* Where the file has what is at @addr here. */
+/* Return: the file offset of this process's address @addr. */
 static uint64_t offset_of(const volatile void *addr)
 {
 	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
-	uintptr_t bias = (uintptr_t)ph - ph[0].p_vaddr;	/* the first one is that of themselves */
+	uintptr_t bias = (uintptr_t)ph - ph[0].p_vaddr;	/* the first program header is that of
+							 * the headers themselves */
 	size_t i;
 
 	for (i = 0; i < getauxval(AT_PHNUM); i++)
@@ -46,7 +49,7 @@ static uint64_t offset_of(const volatile void *addr)
 	bail("an address that is in no segment");
 }
 
-/* Where this program's code is mapped. */
+/* Finds where this program's code is mapped. */
 static void find_text(uint64_t *start, uint64_t *pgoff)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -61,7 +64,7 @@ static void find_text(uint64_t *start, uint64_t *pgoff)
 		fclose(f);
 }
 
-/* Looks for it in @bytes of what is in @file now. */
+/* Looks for an interpreter in the first @bytes bytes of file[]. */
 static int find(size_t bytes, uint64_t start, uint64_t pgoff, unsigned int minor,
 		struct xpu_python *python)
 {
@@ -123,7 +126,7 @@ int main(void)
 	is_int(find_version(0x030c01f0, start, pgoff + (1 << 30), 0, &python), -ENOENT,
 	       "a mapping that is none of its code");
 
-	/* Without Py_Version, by the name of the file. */
+	/* Without Py_Version, the file's name tells the version. */
 	for (i = 0; i + sizeof("Py_Version") < file_bytes; i++)
 		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
 			file[i] = 'Q';
@@ -131,7 +134,7 @@ int main(void)
 	is_int(python.minor, 10, "3.10: by its name");
 	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO, "no number, no name: refused");
 
-	/* Whatever is in a file, it is an answer; of those that are cut off, none is an address. */
+	/* Any file gives an answer. A truncated one never gives an address. */
 	memcpy(file, whole, file_bytes);
 	for (i = 0, err = 0; i < 200; i++)
 		err |= !find(file_bytes * i / 200, start, pgoff, 12, &python);
@@ -139,7 +142,7 @@ int main(void)
 	srand(1);
 	for (i = 0; i < 2000; i++) {
 		memcpy(file, whole, file_bytes);
-		for (k = 0; k < 4; k++)		/* in the head, and in the tables of sections */
+		for (k = 0; k < 4; k++)		/* in the file header, and in the section tables */
 			file[rand() % 2 ? (size_t)rand() % 832
 					: file_bytes - 1 - rand() % 4096] = rand();
 		err = find(file_bytes, start, pgoff, 12, &python);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The reader: what is refused, where a walk ends, and what never gets through. */
+/*
+ * The reader: which files are refused, where a walk ends, and which records are never returned.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,7 +71,7 @@ static void test_header(void)
 	header(&g)->header_bytes = 0xfffffff8;
 	refused(&g, -EINVAL, "too short", "huge header");
 
-	/* A later minor version has a longer header, which is skipped. */
+	/* The longer header of a later minor version is skipped. */
 	gen__header(&g);
 	header(&g)->version_minor = 99;
 	header(&g)->header_bytes = 72;
@@ -112,7 +114,7 @@ static void test_files(void)
 	gen__free(&g);
 }
 
-/* Walks @g; returns the number of records and how it ended. */
+/* Walks @g. Return: the number of records; @it says how the walk ended. */
 static int walk(const struct gen *g, struct record_iter *it, uint16_t *last_type)
 {
 	const struct xpu_record *rec;
@@ -130,7 +132,10 @@ static int walk(const struct gen *g, struct record_iter *it, uint16_t *last_type
 	return nr;
 }
 
-/* One good record, then @g's last one is made bad by the caller: it must not come through. */
+/*
+ * The caller has damaged the last record of @g: the walk must return the record before, but not
+ * this one.
+ */
 static void ends(struct gen *g, enum records_end end, const char *name)
 {
 	struct record_iter it;
@@ -151,7 +156,7 @@ static void begin(struct gen *g)
 	gen__end(g, 1, 0);
 }
 
-/* The record appended after begin(); valid until another one is appended. */
+/* LAST() is the record that was appended last; it is valid until another one is appended. */
 #define LAST(g, type) ((type *)((g)->v + sizeof(struct xpu_file_header) + \
 				sizeof(struct xpu_record_end)))
 
@@ -257,7 +262,7 @@ static void test_damage(void)
 	ends(&g, RECORDS_CORRUPT, "KSYM without an end");
 	begin(&g);
 	gen__launches(&g, 1, launches, 2);
-	/* Times 16 this is 32 in 32 bits: it must be divided, not multiplied. */
+	/* 0x10000002 * 16 is 32 in 32 bits, so the reader must divide instead of multiplying. */
 	LAST(&g, struct xpu_record_launches)->nr = 0x10000002;
 	ends(&g, RECORDS_CORRUPT, "LAUNCHES with a count that overflows");
 	begin(&g);
@@ -312,7 +317,7 @@ static void test_batch(void)
 		begin(&g);
 		gen__batch_begin(&g, 1, 1, 1);
 		at = g.nr;
-		gen__string(&g, 1, "abc");		/* 16 + 4, padded to 24 */
+		gen__string(&g, 1, "abc");		/* 16 bytes and 4, padded to 24 */
 		s = (void *)(g.v + at);
 		if (i == 2)
 			s->data[3] = 'd';
@@ -332,7 +337,10 @@ static void test_batch(void)
 		at = g.batch;
 		gen__batch_end(&g);
 		if (i == 1) {
-			/* More room than bytes: the rest is padding, even if it is not 0. */
+			/*
+			 * The record has more room than the bytes need: the rest is padding, even
+			 * if it is not 0.
+			 */
 			gen__bytes(&g, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 			((struct xpu_record *)(g.v + at))->size += 8;
 		}
@@ -386,7 +394,7 @@ static void test_unknown(void)
 
 	begin(&g);
 	gen__record(&g, 30000, 1, &unknown, sizeof(unknown), "future", 6);
-	/* Of the ring buffer, and of batches: no business here. */
+	/* Types of the ring buffer and of batches do not belong at this level. */
 	gen__record(&g, XPU_RECORD_LAUNCH, 0, &unknown, sizeof(unknown), NULL, 0);
 	gen__kernel(&g, 0, 1, 1, 1, 1, 1);
 	gen__thread(&g, 1, 1, 1);
@@ -397,7 +405,7 @@ static void test_unknown(void)
 	gen__free(&g);
 }
 
-/* A record that a later version made longer is read as far as it is known here. */
+/* Tests records that a later version made longer: the known members are read. */
 static void test_growth(void)
 {
 	struct xpu_record_thread t = { .thread_id = 5, .proc_id = 6, .tid = 7 };
@@ -412,7 +420,7 @@ static void test_growth(void)
 	gen__free(&g);
 }
 
-/* Cut anywhere, it ends with the last whole record, and never as damage. */
+/* Tests files cut anywhere: the walk ends after the last whole record, and reports no damage. */
 static void test_cut(void)
 {
 	size_t ends_at[8], nr_ends = 0, len, whole;
@@ -434,7 +442,9 @@ static void test_cut(void)
 	gen__end(&g, 1, 0);
 	ends_at[nr_ends++] = g.nr;
 	for (len = sizeof(struct xpu_file_header); len <= g.nr; len++) {
-		/* An allocation of that very size, for the sanitizers. */
+		/*
+		 * An allocation of exactly the cut size, so that sanitizers see a read beyond it.
+		 */
 		cut = (struct gen){ 0 };
 		gen__bytes(&cut, g.v, len);
 		cut.v = realloc(cut.v, len);

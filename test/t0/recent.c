@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The last events of processes that are not recorded: which are kept, and that they have a bound. */
+/*
+ * The latest events of processes that are not recorded: which events are kept, and that their
+ * number is limited.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The recorder at a detach: launches that arrive from then on are not part of the recording. Logs
- * with NVTX ranges: the range of each launch. Threads that live on at the end.
+ * The recorder at a detach: launches that arrive after it are not part of the recording. Logs with
+ * NVTX ranges: the range of each launch. Threads that are still alive at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void launch(uint32_t proc_id, uint32_t correlation_id, uint64_t time_ns)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* A batch with the shim's count of launches, and the work of these launches. */
+/* Sends a batch with the shim's count of launches, and with the work of these launches. */
 static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint32_t *ids, size_t nr)
 {
 	struct {
@@ -102,7 +102,7 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint3
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* A part of a log: launches with ids, and ranges, whose ids are negative. */
+/* Sends a part of a log. @entries: ids of launches; negative ids of ranges */
 static void send_log(uint64_t first, uint32_t range_id, const int *entries, uint32_t nr)
 {
 	struct {
@@ -134,7 +134,7 @@ static void send_log(uint64_t first, uint32_t range_id, const int *entries, uint
 	recorder__record(rec, &r, r.l.hdr.size);
 }
 
-/* In which range the recording has each launch, by id, and how many events of ranges. */
+/* Reads the range of each launch in the recording, by id. Return: the number of range events. */
 static int read_ranges(const char *path, uint32_t *range_ids, size_t nr)
 {
 	const struct xpu_record *record;
@@ -184,7 +184,10 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	send_log(0, 0, one, 4);
 	send_log(4, 5, two, 3);
-	/* Two are lost; then the sender is killed, and what it sent comes again with one more. */
+	/*
+	 * Two launches are lost; then the sender is killed, and its last part comes again with one
+	 * more launch.
+	 */
 	send_log(9, 8, late, 3);
 	send_log(10, 8, again, 3);
 	recorder__flush(rec);
@@ -203,7 +206,7 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	unlink(path);
 }
 
-/* Threads that live on at the end, by clocks that differ. */
+/* Tests threads that are still alive at the end, with clocks that differ. */
 static void test_living(const struct xpu_file_header *header)
 {
 	static const struct {
@@ -240,7 +243,7 @@ static void test_living(const struct xpu_file_header *header)
 			.start_ns = 1000, .since_ns = cases[i].since_ns,
 			.wake_ns = cases[i].wake_ns, .state = cases[i].state,
 			.kind = cases[i].kind, .proc_id = 1, .tid = 10 + i,
-			/* Up to then, what is not looked at here. */
+			/* The time up to since_ns does not matter here. */
 			.time = { .run_ns = 1000, .off_ns[XPU_OFF_POLL] = cases[i].since_ns - 2000 },
 		}, 9000);
 	recorder__flush(rec);
@@ -271,8 +274,8 @@ static void test_living(const struct xpu_file_header *header)
 }
 
 /*
- * Values that a target can choose, and values of a damaged record of our own. Kernel names are
- * written for addresses that the kernel has found, not for addresses that a target asks about.
+ * Tests values that a target can choose, and values of a damaged record. Kernel names are written
+ * for addresses that the kernel has found, not for addresses that a target asks about.
  */
 static void test_forged(const struct xpu_file_header *header)
 {
@@ -370,7 +373,7 @@ int main(void)
 	    !(rec = recorder__new(w, 1000000, true, &nobody)))
 		bail("cannot begin");
 
-	/* Its child is replaced by an exec, and the new image outlives it. */
+	/* The child is replaced by an exec, and the new image outlives the child. */
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	process(2, 1, XPU_MISC_PROCESS_FORK, 2);
 	batch(2, 0, false, NULL, 0);
@@ -382,7 +385,10 @@ int main(void)
 	launch(3, 3, 200);
 	process_exit(1, DETACH_NS - 1);
 
-	/* Number 5 passes a probe that has just gone, 7 one that has not, 9 neither. */
+	/*
+	 * Process 5 passes a probe that is already detached, process 7 an attached one, process 9
+	 * neither.
+	 */
 	recorder__detaching(rec, DETACH_NS);
 	launch(3, 7, DETACH_NS + 10);
 	launch(3, 9, DETACH_NS + 20);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh keeps two facts of each test for the end of make check: the time that it took, and the
-# reason of a skip.
+# run.sh keeps two facts of each test for the end of make check: the test's time, and the reason of
+# a skip.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * safefile - files that are made where other users may make files, too, and with the invoker's
- * rights
+ * safefile - files in directories that other users may write to, and files opened with the
+ * invoker's rights
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "safefile.h"
 #include "tap.h"
 
-#define OTHER 65534			/* another user */
+#define OTHER 65534			/* the id of another user */
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static void put(const char *path, const char *text)
 		bail("cannot write %s", path);
 }
 
-/* Return: what is in the file, or "none". Valid until the next call. */
+/* Return: the contents of the file, or "none". Valid until the next call. */
 static const char *get(const char *path)
 {
 	static char text[256];
@@ -94,7 +94,9 @@ static int make(const char *path, const char *text, unsigned int flags)
 	return err;
 }
 
-/* Return: what @fn returns in a process of its own, which it may change for good. */
+/*
+ * Return: the result of @fn, which runs in a child process and may change its credentials for good.
+ */
 static int in_child(int (*fn)(void))
 {
 	int status;
@@ -354,7 +356,7 @@ static void test_numbers(void)
 	is_int(invoker__uid(), 0, "files");
 }
 
-/* This thread's ids, groups and capabilities. */
+/* Gets this thread's ids, groups and capabilities as text. */
 static void get_status(char *buf, size_t size)
 {
 	FILE *f = fopen("/proc/thread-self/status", "r");
@@ -434,7 +436,7 @@ static int enter_without_fixup(void)
 	return file_caps() && !stat("closed/file", &st) ? 0 : 14;
 }
 
-/* Drops it from what this thread may do. */
+/* Drops capability @cap from this thread. */
 static int drop_cap(int cap)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -465,7 +467,7 @@ static int enter_without_setgid(void)
 	return drop_cap(CAP_SETGID) ? 10 : invoker__enter() == -EPERM ? 0 : 11;
 }
 
-/* As a program that is set-user-ID finds itself. */
+/* Looks for the invoker as a set-user-ID program would. */
 static int find_set_user_id(void)
 {
 	gid_t group = 7;
@@ -525,7 +527,10 @@ static void test_invoker(void)
 	is_int(in_child(not_root), 0, "who is not root is nobody else");
 	is_int(in_child(become_unlisted), 0, "a user without a name has one group");
 
-	/* Of who calls sudo: open/ may be written to, closed/ not even entered. */
+	/*
+	 * Directories of the user who calls sudo: open/ is writable, closed/ cannot even be
+	 * entered.
+	 */
 	if (mkdir("open", 0777) || chmod("open", 0777) || mkdir("closed", 0700) ||
 	    mkdir("sticky", 0777) || chmod("sticky", 01777) || chmod(".", 0755))
 		bail("no directories");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A recording as a whole: what refers to what, which GPU is which, the account of all losses. */
+/*
+ * A recording as a whole: references between records, the identity of GPUs, and the account of all
+ * losses.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -67,20 +70,21 @@ static void test_refs(void)
 
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
-	gen__launch(&f.g, 1000, 2, 99, 1);		/* no such path */
-	gen__launch(&f.g, 1000, 3, 1, 99);		/* no such thread: its path's process */
-	gen__launch(&f.g, 1000, 4, 99, 99);		/* neither */
-	gen__launch(&f.g, 1000, 5, 0, 1);		/* no path, and none claimed */
+	gen__launch(&f.g, 1000, 2, 99, 1);		/* path 99 does not exist */
+	gen__launch(&f.g, 1000, 3, 1, 99);		/* thread 99 does not exist: the path's
+							 * process counts */
+	gen__launch(&f.g, 1000, 4, 99, 99);		/* neither path nor thread exists */
+	gen__launch(&f.g, 1000, 5, 0, 1);		/* the launch says that it has no path */
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
 	gen__thread(&f.g, 3, 2, 20);
-	gen__launch(&f.g, 1000, 6, 1, 3);		/* a path of another process */
+	gen__launch(&f.g, 1000, 6, 1, 3);		/* path 1 belongs to another process */
 	batch(&f, 1, 1);
 	batch(&f, 1, 2);
 	batch(&f, 1, 3);
 	batch(&f, 1, 4);
 	batch(&f, 1, 5);
 	gen__batch_begin(&f.g, 2000, 2, 12);
-	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* neither name nor stream */
+	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* string 77 and stream 88 do not exist */
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.bad_refs, 7, "references: those that lead nowhere are counted");
@@ -91,7 +95,7 @@ static void test_refs(void)
 	fixture__end(&f);
 }
 
-/* A process that lies about what a call of CUDA's is named does so for its own launches. */
+/* A process's false name for a CUDA call is used for the process's own launches only. */
 static void test_api_names(void)
 {
 	static const struct xpu_call honest_call = { 0, 9, 10, 0, 307 };
@@ -107,7 +111,9 @@ static void test_api_names(void)
 	gen__batch_begin(&f.g, 300, 2, 20);
 	gen__string(&f.g, 1, "cuGraphLaunch of nothing");
 	gen__api(&f.g, 1, 307, 1);
-	/* Ids that no CUPTI has: they are not to be taken for others. */
+	/*
+	 * A domain and an id beyond CUPTI's: their lower bits must not be taken for a known call's.
+	 */
 	gen__api(&f.g, 1u << 8 | 1, 307, 1);
 	gen__api(&f.g, 1, 1u << 24 | 307, 1);
 	gen__calls(&f.g, 1000, 20, &lying_call, 1);
@@ -176,7 +182,10 @@ static void test_late(void)
 	struct session *s;
 	struct fixture f;
 
-	/* A kernel launch is forgotten when its record has come; a second one finds it again. */
+	/*
+	 * A kernel launch is forgotten when its record has come; for one more record a second look
+	 * finds it. A further record is an orphan.
+	 */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
 	batch(&f, 1, 1);
@@ -191,7 +200,7 @@ static void test_late(void)
 	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the other record is an orphan");
 	fixture__end(&f);
 
-	/* A graph launch is kept. */
+	/* A graph launch is kept, so further records match it. */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 2, 1);
 	batch(&f, 1, 1);
@@ -206,7 +215,7 @@ static void test_late(void)
 	fixture__end(&f);
 }
 
-/* Nobody waits for the work of a refused launch; if there is work all the same, it is matched. */
+/* Nobody waits for the work of a refused launch; but if there is work, it is matched. */
 static void test_refused(void)
 {
 	struct session *s;
@@ -220,7 +229,7 @@ static void test_refused(void)
 	gen__refused(&f.g, 2, 1);
 	gen__refused(&f.g, 2, 1);
 	gen__refused(&f.g, 3, 700);
-	gen__refused(&f.g, 99, 700);		/* whose launch is not here */
+	gen__refused(&f.g, 99, 700);		/* a refusal whose launch is missing */
 	gen__batch_end(&f.g);
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
@@ -257,7 +266,7 @@ static void test_gpus(void)
 	struct session *s;
 	struct fixture f;
 
-	/* Each process sees one GPU and calls it 0 (CUDA_VISIBLE_DEVICES): not the same one. */
+	/* Each process sees one GPU and calls it 0 (CUDA_VISIBLE_DEVICES), but the GPUs differ. */
 	memset(&f, 0, sizeof(f));
 	gen__header(&f.g);
 	device(&f, 1, 0, "GPU-A", 1);
@@ -272,7 +281,7 @@ static void test_gpus(void)
 	is_int(gpu_index(s, 3), 1, "GPUs: whatever number it has there");
 	fixture__end(&f);
 
-	/* A recording that does not tell UUIDs: numbers at their word. */
+	/* A recording without UUIDs: equal numbers mean equal GPUs. */
 	memset(&f, 0, sizeof(f));
 	gen__header(&f.g);
 	device(&f, 1, 0, NULL, 1);
@@ -284,7 +293,7 @@ static void test_gpus(void)
 	is_int(gpu_index(s, 2), 3, "GPUs without UUID: in all processes");
 	fixture__end(&f);
 
-	/* Known but idle. */
+	/* The GPU is known but idle. */
 	memset(&f, 0, sizeof(f));
 	gen__header(&f.g);
 	device(&f, 1, 0, "GPU-A", 1);
@@ -312,7 +321,7 @@ static void test_account(void)
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
 	batch(&f, 1, 1);
-	/* Two threads sent at a time, and the later total came first. */
+	/* Two threads sent at once, and the later total came first. */
 	counters(&f, 1, (struct xpu_record_counters){
 		.nr_batches = 7, .nr_launches = 5, .nr_kernels = 2, .nr_memcpys = 3,
 		.nr_memsets = 1, .nr_dropped_cupti = 10, .nr_dropped_shim = 20,
@@ -320,7 +329,7 @@ static void test_account(void)
 	});
 	counters(&f, 1, (struct xpu_record_counters){ .nr_batches = 6, .nr_launches = 4 });
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
-	/* More has arrived than this one's last total says: nothing is missing. */
+	/* More launches have arrived than the last total says: nothing is missing. */
 	gen__thread(&f.g, 3, 2, 20);
 	gen__launch(&f.g, 1000, 1, 0, 3);
 	counters(&f, 2, (struct xpu_record_counters){ .nr_batches = 1, .nr_dropped_cupti = 100 });
@@ -342,7 +351,7 @@ static void test_account(void)
 	fixture__end(&f);
 }
 
-/* The totals of version 1.1 have fewer members; what comes behind is the next record's. */
+/* Totals of version 1.1 have fewer members; the bytes after them belong to the next record. */
 static void test_old_account(void)
 {
 	struct xpu_record_counters c = { .nr_batches = 1, .nr_launches = 2, .nr_slots = 1 };
@@ -363,14 +372,17 @@ static void test_old_account(void)
 	fixture__end(&f);
 }
 
-/* The graph's nodes: 10 was captured by launch 1, 20 made by hand; 11 and 21 are what runs. */
+/*
+ * Makes graph nodes: launch 1 captured node 10, node 20 was made by hand; 11 and 21 are the copies
+ * that run.
+ */
 static void graph_begin(struct fixture *f)
 {
 	fixture__begin(f);
 	gen__callchain(&f->g, XPU_CHAIN_FAILED, 200, 3, 1, 3, 13, NULL, 0);
 	gen__graph_node(&f->g, 400, 10, 1, 1, 1, 2);
 	gen__graph_node(&f->g, 410, 20, 1, 0, 3, 2);
-	/* Made by instantiating, which is told before it is told that they are copies. */
+	/* Instantiating makes the nodes; the records that say which nodes they copy come later. */
 	gen__graph_node(&f->g, 420, 11, 1, 0, 2, 1);
 	gen__graph_node(&f->g, 430, 21, 1, 0, 2, 1);
 	gen__launch(&f->g, 400, 1, 1, 2);
@@ -387,7 +399,7 @@ static void graph_begin(struct fixture *f)
 	gen__batch_end(&f->g);
 }
 
-/* Return: what ran under a call path, by the path's id. */
+/* Return: the device time of call path @path_id, ns. */
 static uint64_t path_ns(const struct session *s, uint32_t path_id)
 {
 	uint64_t sum_ns = 0;
@@ -436,7 +448,10 @@ static void test_graph(void)
 	is_int(s->sums.aggregates.nr, 3, "graph, both: a line for each pair");
 	fixture__end(&f);
 
-	/* Without its launch a node's work is an orphan, but where it was captured is known. */
+	/*
+	 * Without its launch the work of a node is an orphan, but where the node was captured is
+	 * known.
+	 */
 	graph_begin(&f);
 	gen__batch_begin(&f.g, 2000, 1, 12);
 	f.g.node = 11;
@@ -447,7 +462,7 @@ static void test_graph(void)
 	is_int(path_ns(s, 1), 1100, "graph, launch lost: under the capture path");
 	fixture__end(&f);
 
-	/* A captured id that has work after all is a launch like any other. */
+	/* A captured launch that has work after all is a launch like any other. */
 	graph_begin(&f);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
@@ -456,7 +471,10 @@ static void test_graph(void)
 	fixture__end(&f);
 }
 
-/* A process that was there before, with two threads; the recorded launches: 100, 110, ... 190. */
+/*
+ * Begins a recording that attaches to a process with two threads; its launches 100, 110, ... 190
+ * are recorded.
+ */
 static void attach_begin(struct fixture *f, uint32_t nr_slots)
 {
 	struct xpu_record_counters c = {
@@ -510,7 +528,7 @@ static void test_attach(void)
 	ok(loss__clean(&s->sums.loss), "attach: so it is clean");
 	fixture__end(&f);
 
-	/* Threads overtake each other between their id and the probe, by one launch each. */
+	/* Between taking its id and the probe, each thread may be overtaken, by one launch. */
 	attach_begin(&f, 2);
 	batch(&f, 1, 105);
 	batch(&f, 1, 185);
@@ -530,7 +548,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.nr_orphans, 1, "edges: as wide as the process has threads");
 	fixture__end(&f);
 
-	/* A batch that is lost in between counts as lost. */
+	/* A batch that is lost in between counts as a loss. */
 	attach_begin(&f, 2);
 	c.nr_batches += 2;
 	c.nr_launches += 3;
@@ -551,7 +569,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.unfinished_at_detach, 1, "attach: still running at the detach");
 	fixture__end(&f);
 
-	/* One that ends while it is recorded has no detach. */
+	/* A process that ends while it is recorded has no detach record. */
 	attach_begin(&f, 2);
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	c.nr_unfinished = 4;
@@ -563,7 +581,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished at exit");
 	fixture__end(&f);
 
-	/* So has one that execs. */
+	/* A process that execs while it is recorded has no detach record either. */
 	attach_begin(&f, 2);
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	gen__process(&f.g, XPU_MISC_PROCESS_EXEC, 2500, 2, 10, 1, "next");
@@ -571,7 +589,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.nr_pending, 1, "attach, then exec: a launch without work is pending");
 	fixture__end(&f);
 
-	/* One that was there from its beginning has no such excuse. */
+	/* A process recorded from its beginning must not miss any launch. */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 100, 1, 1);
 	batch(&f, 1, 90);
@@ -582,7 +600,7 @@ static void test_attach(void)
 	fixture__end(&f);
 }
 
-/* One rank's recording: the same ids, pids and GPU number in each. */
+/* Makes one rank's recording: the ids, pids and GPU numbers are the same in each. */
 static void rank(struct gen *g, const char *host, uint64_t mono_ns, uint64_t real_ns,
 		 const char *comm, uint32_t nr_kernels)
 {
@@ -619,7 +637,10 @@ static void test_several(void)
 	struct session s;
 	uint32_t i;
 
-	/* Two of one boot, the clock stepped a little between them; one of another host. */
+	/*
+	 * Two recordings of one boot, between which the clock was stepped a little; one of another
+	 * host.
+	 */
 	rank(&gens[0], "node1", 5000000, 1700000005000000, "one", 1);
 	rank(&gens[1], "node1", 7000000, 1700000007000100, "two", 2);
 	rank(&gens[2], "node2", 900000000, 1700000006000000, "three", 4);
@@ -680,7 +701,7 @@ static void test_lost(void)
 	l.recorder[XPU_LOST_DISK] = 4096;
 	is_int(loss__lost(&l), 13, "lost: bytes are not records");
 
-	/* Each kind has a counter, and a line. */
+	/* Each kind of loss has a counter, and a line. */
 	for (kind = 1; kind < XPU_LOST_NR + 2; kind++) {
 		char *text = NULL;
 		size_t size;
@@ -690,7 +711,7 @@ static void test_lost(void)
 		gen__lost(&f.g, 1000, kind, 3);
 		gen__lost(&f.g, 2000, kind, 4);
 		s = fixture__run(&f);
-		/* Entries that no shim makes were not launches. */
+		/* Malformed entries were not launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
 		   "lost, kind %u: is lost, or was nothing", kind);
 		out = open_memstream(&text, &size);
@@ -750,8 +771,8 @@ static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, 
 }
 
 /*
- * Older recordings: a thread was woken by the clock of one CPU and began to run, 27,081 ns earlier,
- * by that of another one.
+ * Tests older recordings, in which the wakeup's time is by one CPU's clock and the switch's, 27,081
+ * ns earlier, by another CPU's.
  */
 static void test_below_zero(void)
 {
@@ -792,7 +813,7 @@ static void test_below_zero(void)
 	is_int(s->sums.accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
 	fixture__end(&f);
 
-	/* A time that is so far below zero cannot come from clocks. */
+	/* Clocks cannot explain a time that is so far below zero. */
 	fixture__begin(&f);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 1ull << 63 | 1ull << 62, 1, 1);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);

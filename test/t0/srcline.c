@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Source lines are read by a process of their own: what happens when that dies. */
+/*
+ * A child process reads source lines: what happens when the child dies.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Compares sums, extremes, deviations and medians with those of kept values. */
+/*
+ * Compares sums, extremes, deviations and medians with those computed from all values.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ static int cmp(const void *a, const void *b)
 	return cmp3(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-/* Rounded down, by Newton's method on the exact variance, which fits. */
+/* Return: the deviation, rounded down, by Newton's method on the exact variance. */
 static uint64_t deviation(size_t nr)
 {
 	unsigned __int128 sum = 0, squares = 0, root, next;
@@ -23,7 +25,7 @@ static uint64_t deviation(size_t nr)
 
 	for (i = 0; i < nr; i++)
 		sum += values[i];
-	/* Times nr, so that the mean need not be rounded. */
+	/* Multiplied by nr, so that the mean need not be rounded. */
 	for (i = 0; i < nr; i++) {
 		__int128 d = (__int128)values[i] * nr - (__int128)sum;
 
@@ -51,7 +53,7 @@ static void check(const char *name, size_t nr)
 	err |= stats__merge(&s, &half);
 	is_int(err, 0, "%s: added", name);
 	got = stats__stddev(&s);
-	/* The reference rounds once more. */
+	/* The reference rounds one time more than the code under test. */
 	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The events on a thread's track: in order, nested, each launch once, and as long as its call took.
+ * Events on a thread's track: in order, nested, each launch once, and as long as its call.
  */
 #include <stdlib.h>
 
@@ -34,7 +34,10 @@ static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t t
 	is_int(t->sink.slice(t->sink.ctx, &session.model, &s), 0, "slice %s", name);
 }
 
-/* "+10 name" begins, "-20" ends, "!15" is a launch of its own. */
+/*
+ * Return: the track as text: "+10 name" begins a slice, "-20" ends one, "!15" is a launch outside
+ * of all calls.
+ */
 static const char *walk(const struct timeline *t, size_t track)
 {
 	struct track_walk w = { .t = t, .track = &t->tracks.v[track] };
@@ -59,7 +62,8 @@ static void nesting(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * In no order. Thread 1: a in b, c after it at once; d overlaps c and cannot; e is empty.
+	 * Slices in no order. Thread 1: a is inside b, c follows b at once; d overlaps c, which is
+	 * impossible; e is empty.
 	 */
 	add_slice(t, 0, 0, 1, 20, 30, "c", false);
 	add_slice(t, 0, 0, 1, 12, 20, "a", false);
@@ -90,8 +94,8 @@ static void calls(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * Of 7 the thread was not known, 8 is of another process, 9 and 10 are not wanted
-	 * themselves.
+	 * The thread of launch 7 is unknown, launch 8 is of another process, launches 9 and 10 are
+	 * not wanted themselves.
 	 */
 	add_slice(t, 0, 7, NO_INDEX, 100, 200, "seven", false);
 	add_slice(t, 1, 8, 1, 100, 200, "eight", false);

@@ -79,7 +79,7 @@ static void test_idmap(void)
 	uint64_t i;
 
 	ok(!idmap__get(&m, 0, &value), "an empty map has nothing");
-	/* Dense ones, sparse ones, and ones that differ in their upper half only. */
+	/* Dense keys, sparse keys, and keys that differ in their upper half only. */
 	for (i = 0; i < 50000; i++)
 		if (idmap__put(&m, i, i) || idmap__put(&m, (i + 1) << 32, i + 1) ||
 		    idmap__put(&m, (i + 1) * 0x10001000100ull + 0x8000000000000000ull, i + 2))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One version, in one place: the programs and the list of changes say what GNUmakefile does.
+# One version, in one place: the programs and the list of changes have GNUmakefile's version.
 . "$XPU_SRC/test/lib/tap.sh"
 
 version=$(sed -n 's/^VERSION[\t ]*:= *//p' "$XPU_SRC/GNUmakefile")
@@ -11,7 +11,7 @@ done
 like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"^## $(echo "$version" | sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
 	"CHANGELOG.md: its first heading"
-# Recordings of some version, and other projects' packages, may contain version numbers.
+# Recordings of a version, and packages of other projects, may contain version numbers.
 found=$(cd "$XPU_SRC" && grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
 	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats \
 	--exclude=package-lock.json -e "$version" . |

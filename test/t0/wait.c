@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A wait's time is shared among the right work only: equal shares of every instant, to the
- * nanosecond.
+ * A wait's time is shared among the work it waited for, and only that: in equal shares at every
+ * instant, to the nanosecond.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define IDLE		NR_LEAVES
 #define OTHER		(NR_LEAVES + 1)
 
-/* The results of waits__share(), by the wait's path id, and how often it gave each. */
+/* The results of waits__share(), by the wait's path id, and how often each was given. */
 static struct told {
 	uint64_t ns[NR_LEAVES + 2];
 	int nr[NR_LEAVES + 2];
@@ -89,9 +89,9 @@ static void scopes(void)
 	work(1, 7, 0, 500, 1200, 0, true);
 	work(1, 7, 1, 1100, 1200, 0, true);
 	work(1, 8, 2, 1150, 1400, 0, true);
-	work(2, 7, 3, 0, 9000, 0, true);	/* of another context */
-	work(1, 7, 4, 2000, 2100, 0, true);	/* afterwards */
-	work(1, 7, 5, 900, 1000, 0, true);	/* before */
+	work(2, 7, 3, 0, 9000, 0, true);	/* work of another context */
+	work(1, 7, 4, 2000, 2100, 0, true);	/* work after the wait */
+	work(1, 7, 5, 900, 1000, 0, true);	/* work before the wait */
 	is_int(share(0), 0, "shared");
 	is_int(told[0].ns[0], 150, "stream: alone, then with another one");
 	is_int(told[0].ns[1], 50, "stream: the other one");
@@ -115,9 +115,10 @@ static void scopes(void)
 static void launches(void)
 {
 	begin();
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 42);	/* a kernel's */
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* a copy's */
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* whose work is not seen */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 42);	/* wait for a kernel */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* wait for a copy */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* wait for work that is
+									 * not seen */
 	waits__ready(&waits);
 	work(1, 7, 0, 1000, 1700, 41, true);
 	work(1, 7, 1, 1800, 3000, 42, true);
@@ -178,7 +179,9 @@ static struct {
 	uint32_t leaf, stream;
 } works[MAX_WORKS];
 
-/* Computes the shares microsecond by microsecond, in parts of 1/840, which 1 to 8 divide. */
+/*
+ * Computes the shares microsecond by microsecond, in units of 1/840, which is divisible by 1 to 8.
+ */
 static void by_instants(int w, int nr_works, uint64_t *parts)
 {
 	const struct xpu_record_wait *rec = &recs[w];
@@ -211,7 +214,7 @@ static void by_instants(int w, int nr_works, uint64_t *parts)
 	}
 }
 
-/* Random waits and works, at most eight works at a time, in an order of their own. */
+/* Tests random waits and works, in random order, with at most eight works at a time. */
 static void compare(unsigned int seed)
 {
 	static const uint16_t flags[] = {
@@ -236,7 +239,7 @@ static void compare(unsigned int seed)
 		works[nr_works].stream = rand_r(&seed) % 3;
 	}
 	for (i = 0; i < nr_works; i++) {
-		k = i * 7 % nr_works;	/* each once: 400 and 7 have no divisor in common */
+		k = i * 7 % nr_works;	/* i * 7 visits each work once: 400 and 7 are coprime */
 		work(1, works[k].stream, works[k].leaf, works[k].start_ns, works[k].end_ns, 0,
 		     true);
 	}
@@ -249,9 +252,7 @@ static void compare(unsigned int seed)
 			uint64_t a = told[i].ns[k], b = parts[k] * US / 840;
 
 			sum += told[i].ns[k];
-			/*
-			 * A division leaves less than a ns of each of the pieces, at each change.
-			 */
+			/* At each change, rounding loses less than 1 ns of each piece. */
 			bad_share += (a > b ? a - b : b - a) > 200;
 			bad_nr += told[i].nr[k] > 1 || (told[i].ns[k] && !told[i].nr[k]);
 		}

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge as its users meet it: what goes where, and every failure with its status and one line.
+# xpumerge's command line: where output goes, and that each failure has its status and one line.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 
-account() {		# account LOG: the last line's figures
+account() {		# account LOG: prints the figures of the last line
 	sed -n 's/^launches \(.*\)$/\1/p' "$1"
 }
 
-leftovers() {		# temporary files that were not removed
+leftovers() {		# prints temporary files that were not removed
 	ls -A . real | grep -cE '\.(folded|html|json|txt|gz|perf|pftrace)\.[0-9a-f]{16}\.tmp$'
 }
 
@@ -148,7 +148,7 @@ for args in "" --svg; do
 	status=$?
 	wait
 	is $status 0 "fold.sh $args: into a pipe: status"
-	# Colours are drawn by lot.
+	# fold.sh draws random colours, so they are removed.
 	[ -p pipe ] && if [ -n "$args" ]; then
 		[ "$(grep -c '<title>' got)" -gt 100 ]
 	else
@@ -178,7 +178,7 @@ fold cut.data -o fold.folded 2>log
 is $? 1 "cut: fold.sh says so, too"
 cmp -s fold.folded a.folded
 ok $? "cut: fold.sh has everything before the cut"
-# The END record is the last one, of 24 bytes: cut right before it.
+# The END record is the last record and has 24 bytes: cut right before it.
 head -c $((size - 24)) xpu.data >whole.data
 xpumerge whole.data -f folded -o cut.folded 2>log
 is $? 1 "cut between records: status"
@@ -232,7 +232,7 @@ like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignor
 head -c 30 blocks.data >short.data
 refuse short.data 'too short' "blocks: a cut header"
 
-# A recording of version 1, as xpuload wrote them before there were blocks.
+# A recording of version 1, which had no blocks.
 xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
 is $? 0 "version 1: status"
 diff "$XPU_SRC/test/t1/golden/version1.folded" old.folded >diff.log

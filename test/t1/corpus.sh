@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of each version of the format, as they were written then: this version gives the
-# expected results for them, and the current version has a recording with every record type.
+# Recordings of each version of the format, as xpuload wrote them then: this version of xpumerge
+# gives the expected results for them, and the current version's recording has every record type.
 # corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results anew,
-# never the recordings.
+# but never the recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 record_h=$XPU_SRC/bpf/xpu_record.h
 
-expect() {		# expect NAME SUFFIX ARGUMENTS...: what xpumerge writes of corpus/NAME.xpu
+expect() {		# expect NAME SUFFIX ARGUMENTS...: merges corpus/NAME.xpu
 	name=$1 suffix=$2
 	shift 2
 	xpumerge "$@" >"$name.$suffix" 2>log
@@ -44,7 +44,7 @@ now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
 ok $? "there is one of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
 
-# Of the enum: not what is in the ring buffer only, and not what the loader takes out.
+# The types in the enum, except those in the ring buffer only, and those that the loader takes out.
 awk '/^enum xpu_record_type/ { on = 1 } on && /^};/ { exit }
 	on && /ring buffer only/ { on = 2 } on && /inside a BATCH/ { on = 1 }
 	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_PYTHON/ { sub("XPU_RECORD_", ""); print $1 }' \
@@ -55,7 +55,7 @@ awk '{ print $3 }' "$now.dump" | sort -u >there
 is "$(comm -23 types there | tr '\n' ' ')" "" "$now: every record type is in it, and dump prints it"
 is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints nothing else"
 
-# Most members that are added at the end of a record are counts.
+# Finds members that were added at the end of a record: most of them are counts.
 awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
 	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]

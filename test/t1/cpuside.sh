@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --cpu: what perf script prints, alone and beside device work.
+# --cpu: the text of perf script, alone and beside device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -99,7 +99,7 @@ xpumerge --cpu p.txt --nsys one.sqlite -o out.json 2>log
 like "$(cat out.json)" '"cat":"cpu"' "beside an export of Nsight Systems: its timeline is not nsys2json's"
 fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both --nsys one.sqlite
 
-# A thread that the trace knows is the same thread, and its process is the trace's.
+# A thread that the trace knows, too, is one thread, and its process is the trace's.
 cat >p.txt <<'END'
 python3  1235 1.000000:    1000000 cpu-clock: 
 	1234 work (/usr/bin/python3)
@@ -119,7 +119,7 @@ is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log
-# The stacks as perf prints them, with frames inside CUDA, and samples of time between them.
+# Stacks as perf prints them, with frames inside CUDA, and time samples between them.
 python3 - >p.txt <<'END'
 for nr, line in enumerate(open("cpu.txt")):
     ns, comm, pid, tid, cpu, stack = line.rstrip("\n").split(" ", 5)

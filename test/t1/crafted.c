@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings that were made to take long: of everything that is looked up or compared there is as
- * much as will go in. Four times as much may take some four times as long, and not sixteen times.
+ * Recordings made to be slow to read: each has as many as possible of something that is looked up
+ * or compared. Reading four times as many may take about four times as long, but not sixteen times.
  *
- * It is the processor's time that is compared, and the better of a few tries: what else runs on
- * this machine can make it longer and not shorter.
+ * The CPU time is compared, and the best of a few tries, because other programs can make it longer
+ * but not shorter.
  */
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 
 #define TRIES		5
 #define RATIO		9
-#define LEAST_NS	4000000		/* less is as good as nothing */
+#define LEAST_NS	4000000		/* a time below this is taken for nothing */
 
 static void begin(struct gen *g)
 {
@@ -34,7 +34,7 @@ static void begin(struct gen *g)
 	gen__batch_end(g);
 }
 
-/* So many kernels, each @step_ns after the one before. */
+/* Adds @nr kernels, each @step_ns after the one before. */
 static void kernels(struct gen *g, uint32_t nr, uint64_t start_ns, uint64_t step_ns, uint64_t ns)
 {
 	uint32_t i;
@@ -47,7 +47,7 @@ static void kernels(struct gen *g, uint32_t nr, uint64_t start_ns, uint64_t step
 		gen__launch(g, 1000 + i, i + 1, 1, 1);
 }
 
-/* Frames that lead nowhere. */
+/* Adds launches whose frames lead nowhere. */
 static void launches(struct gen *g, uint32_t nr, uint64_t addr)
 {
 	uint64_t frames[500];
@@ -108,7 +108,9 @@ static void make_jit(struct gen *g, uint32_t nr)
 	launches(g, nr / 100, 0x100000);
 }
 
-/* Ids that met in one slot when what ids are multiplied by was a constant that is known. */
+/*
+ * Adds node ids that once fell into one hash slot, when the hash's multiplier was a known constant.
+ */
 static void make_nodes(struct gen *g, uint32_t nr)
 {
 	uint64_t golden = 0x9e3779b97f4a7c15ull, inverse = golden, key;
@@ -139,7 +141,7 @@ static void make_ids(struct gen *g, uint32_t nr)
 	}
 }
 
-/* Return: what reading it takes, in ns of the processor's time; *@crowded: what was left out. */
+/* Return: the CPU time of reading the recording, in ns. *@crowded: how much was left out */
 static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, uint64_t *crowded)
 {
 	static const struct session_opts opts = { .trim = true };

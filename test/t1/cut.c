@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A recording that is not whole: cut at each byte, damaged at random, made of noise. Never a crash,
- * always the right status, and what was whole before the end counts.
+ * A recording that is incomplete: cut at each byte, damaged at random, or noise. xpumerge must
+ * never crash, must set the right status, and must count the records before the end.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -12,7 +12,10 @@
 
 static const uint8_t uuid[16] = { 7 };
 
-/* One of everything, 6 launches and 8 device records, without files to symbolize. */
+/*
+ * Makes a recording with each record type, 6 launches and 8 device records, and no files to
+ * symbolize.
+ */
 static void story(struct gen *g)
 {
 	static const uint64_t frames[] = { 0x2010, 0x1010, 0x1110, 0x1210 };
@@ -63,7 +66,7 @@ static void story(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* Offsets at which a record of the file ends, in order. */
+/* Sets @ends to the offsets where records of the file end, in order. */
 static size_t record_ends(const struct gen *g, size_t *ends, size_t max)
 {
 	size_t nr = 0, at = sizeof(struct xpu_file_header);
@@ -132,7 +135,10 @@ static void test_cut(const struct gen *g)
 	is_str(broken, NULL, "cut: all that must hold");
 }
 
-/* A record in the middle becomes nonsense: what is before it counts, and the status says so. */
+/*
+ * Tests a damaged record in the middle: the records before it count, and the status tells the
+ * damage.
+ */
 static void test_damaged(const struct gen *g)
 {
 	size_t ends[64], nr_ends = record_ends(g, ends, 64), i;
@@ -191,7 +197,7 @@ static void test_random(const struct gen *g)
 	free(copy);
 }
 
-/* Counts that would need more memory than there is, if they were believed. */
+/* Tests counts that would need more memory than there is, if they were believed. */
 static void test_huge(void)
 {
 	static const uint32_t huge[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };
@@ -209,7 +215,7 @@ static void test_huge(void)
 		merged__free(&m);
 		gen__free(&g);
 
-		/* Ids may be any number: what they take does not depend on it. */
+		/* Ids may be any number: the memory for them does not depend on their size. */
 		gen__header(&g);
 		gen__process(&g, 1, 1, huge[i], huge[i], 0, "app");
 		gen__thread(&g, huge[i], huge[i], huge[i]);

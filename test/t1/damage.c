@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings of blocks that are damaged: whatever bytes are changed, removed, repeated or cut off,
- * that costs the records of the blocks they are in, is said and counted, and nothing else happens.
+ * Damaged recordings of blocks: whatever bytes are changed, removed, repeated or cut off, only the
+ * records of these blocks are lost, and the loss is printed and counted.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 enum { NR_BLOCKS = 8, PER_BLOCK = 5, FIRST_WORK = 2, NR_WORK = NR_BLOCKS - 1 - FIRST_WORK };
 #define NR_LAUNCHES	(NR_WORK * PER_BLOCK)
 
-/* A recording, and where its blocks begin. */
+/* A recording, and the offsets of its blocks. */
 struct story {
 	struct gen g;
 	size_t at[NR_BLOCKS + 1];
@@ -38,7 +38,10 @@ static void add_work(struct gen *g, uint32_t nr)
 	gen__batch_end(g);
 }
 
-/* Block 0: the process; 1: names; then launches and their kernels; the last: the end. */
+/*
+ * Adds block @nr: 0 has the process, 1 has names, the next ones have launches and their kernels,
+ * the last one has the end.
+ */
 static void add_block(struct gen *g, uint32_t nr)
 {
 	switch (nr) {
@@ -94,7 +97,7 @@ static void run(struct merged *m, const struct gen *g)
 	merged__run(m, g->v, g->nr, "story", &(struct merge_opts){ .unit = UNIT_COUNT });
 }
 
-/* Says what it was if it is not so. */
+/* Return: @so; if it is false, prints @what and the merge. */
 static bool right(bool so, const char *what, const struct merged *m)
 {
 	if (!so)
@@ -106,7 +109,7 @@ static bool right(bool so, const char *what, const struct merged *m)
 	return so;
 }
 
-/* As @nr_blocks of launches are lost, and nothing else. */
+/* Return: whether exactly @nr_blocks blocks of launches are lost, and nothing else. */
 static bool lost(const struct merged *m, unsigned int nr_blocks, const char *what)
 {
 	uint64_t launches = nr_blocks * PER_BLOCK;
@@ -146,7 +149,7 @@ static void test_whole(void)
 	gen__free(&plain);
 }
 
-/* Each byte of each block of launches, by itself. */
+/* Damages each byte of each block of launches, one at a time. */
 static void test_each_byte(int level)
 {
 	bool lost_right = true, said = true;
@@ -174,7 +177,7 @@ static void test_each_byte(int level)
 	gen__free(&s.g);
 }
 
-/* Bytes from the middle of block @from to that of block @to, overwritten. */
+/* Overwrites the bytes from the middle of block @from to the middle of block @to. */
 static void test_many_bytes(void)
 {
 	struct merged m;
@@ -190,7 +193,7 @@ static void test_many_bytes(void)
 	merged__free(&m);
 	gen__free(&s.g);
 
-	/* Where one was there is another file's, or nothing. */
+	/* Replaces a block by another file's block, or removes it. */
 	story__make(&s, 1);
 	memmove(s.g.v + s.at[3], s.g.v + s.at[4], s.g.nr - s.at[4]);
 	s.g.nr -= s.at[4] - s.at[3];
@@ -209,7 +212,7 @@ static void test_repeated(void)
 
 	story__make(&s, 1);
 	bytes = s.at[4] - s.at[3];
-	gen__bytes(&s.g, s.g.v, bytes);		/* room */
+	gen__bytes(&s.g, s.g.v, bytes);		/* makes room */
 	memmove(s.g.v + s.at[4], s.g.v + s.at[3], s.g.nr - s.at[4]);
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_launches == NR_LAUNCHES &&
@@ -221,8 +224,8 @@ static void test_repeated(void)
 }
 
 /*
- * Definitions that other blocks refer to are gone: this is counted, and no other name takes their
- * place.
+ * Tests the loss of definitions that other blocks refer to: the loss is counted, and no other name
+ * takes their place.
  */
 static void test_definitions(void)
 {
@@ -301,7 +304,7 @@ static void test_cut(void)
 	gen__free(&s.g);
 }
 
-/* Damage at the end, behind which nothing tells how much there was. */
+/* Tests damage at the end, after which nothing tells how much is missing. */
 static void test_end(void)
 {
 	struct merged m;
@@ -323,7 +326,7 @@ static void test_end(void)
 	gen__free(&s.g);
 }
 
-/* Blocks whose CRCs are right hold what no writer has written. */
+/* Tests blocks with right CRCs and contents that no writer writes. */
 static void test_inside(void)
 {
 	const struct xpu_record bad = { XPU_RECORD_WAIT, 0, 4 };
@@ -335,7 +338,7 @@ static void test_inside(void)
 	gen__header(&g);
 	gen__seal(&g);
 	b = block_packer__pack(p, records.v, 0);
-	gen__bytes(&g, b, b->hdr.size);		/* without any record: no damage */
+	gen__bytes(&g, b, b->hdr.size);		/* a block without records is no damage */
 	add_block(&records, 0);
 	add_block(&records, 1);
 	gen__pack(&g, p, records.v, records.nr, SIZE_MAX);

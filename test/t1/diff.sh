@@ -1,21 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge diff: two recordings side by side, by name, with what each has on its own as the measure.
+# xpumerge diff: two recordings side by side, by name. Merges of each recording alone give the
+# expected values.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# One program twice: other pids, other counts, some call paths in one recording only.
+# Two runs of one program: other pids, other counts, and some call paths in one recording only.
 "$gen" --launches 3000 --paths 40 --threads 4 --memcpy-every 5 --graph-every 7 -o a.data
 "$gen" --launches 5000 --paths 50 --threads 4 --memcpy-every 5 --graph-every 7 --gpus 2 --seed 9 \
 	--reuse --lose-record 500 -o b.data
 
-# column N: the side's own folded stacks out of the comparison's, without what it does not have.
+# column N: prints one side's folded stacks from the comparison, without the stacks that it lacks.
 column() {
 	awk -v n="$1" '{ v = $(NF - 2 + n); NF -= 2; if (v != "0") print $0, v }' diff.folded | LC_ALL=C sort
 }
 
-# own FILE UNIT [BY]: the same by a merge of it alone; a comparison does not number devices.
+# own FILE UNIT [BY]: prints these stacks from a merge of FILE alone; a comparison does not number
+# devices.
 own() {
 	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null | sed 's/\[GPU[0-9]*_/[GPU_/' |
 		awk '{ v = $NF; NF--; sum[$0] += v } END { for (s in sum) if (sum[s]) print s, sum[s] }' |
@@ -47,7 +49,7 @@ ok $? "--by: the second column is B"
 is "$(grep -c '^launches' diff.log)" 2 "both accounts are on stderr"
 like "$(cat diff.log)" 'A is a.data' "and say whose they are"
 
-# sums: "A B" of all lines.
+# sums: prints "A B", the sums over all lines.
 sums() {
 	awk '{ a += $(NF - 1); b += $NF } END { printf "%.0f %.0f\n", a, b }' diff.folded
 }

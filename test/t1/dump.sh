@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge dump: each record as a line, with its offset; what is cut, damaged or unknown has one, too.
+# xpumerge dump: prints each record as a line, with its offset; also a line for cut, damaged and
+# unknown records.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus="$XPU_BUILD/gen_corpus"
 
@@ -20,8 +21,8 @@ poke() {		# poke FILE OFFSET OCTAL: changes one byte
 # ---- whole recordings
 
 dump plain.data 0 "version 1"
-# Where each record of the file is follows from the sizes of those before it. (Records of a batch,
-# with more space before the type, lie in it.)
+# The offset of each record of the file follows from the sizes of the records before. (Records in a
+# batch have more space before the type, and lie inside the batch.)
 decimal() {
 	sed -n 's/^\([0-9a-fx]*\) \[\(0x[0-9a-f]*\)\] [A-Z].*/\1 \2/p' | while read -r at size; do
 		echo $((at)) $((size))
@@ -45,7 +46,7 @@ dump stored.data 0 "blocks without compression"
 like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: they say so"
 xpumerge dump blocks.data >out 2>log
 
-# The two formats have the same records, wherever these are.
+# Both formats have the same records, at other offsets.
 for f in plain.dump out; do
 	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
 done
@@ -53,7 +54,7 @@ done
 ok $? "$(wc -l <out.records) records, the same in both formats" ||
 	diag "$(diff plain.dump.records out.records | head -n 5)"
 
-# Members, of each kind: numbers, names, flags, text, rows, frames, behind the fixed part.
+# Members of each kind: numbers, names, flags, text, rows, and frames after the fixed part.
 while read -r line; do
 	grep -qF -- "$line" out
 	ok $? "$line"
@@ -104,7 +105,7 @@ is "$? $(grep -c 'No space left' log)" "2 1" "a full disk"
 
 # ---- unknown, cut, damaged
 
-# A type that later versions may have, in the place of the record END.
+# Replaces the END record by a type that later versions may have.
 cp plain.data unknown.data
 end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
 poke unknown.data $end 310
@@ -121,7 +122,7 @@ dump cut.data 1 "a block cut"
 is "$(tail -n 1 out)" "0x238 [0x1b0] CUT: block cut" "a block cut: where"
 is "$(grep -c BLOCK out)" 1 "a block cut: the one before it is there"
 
-# A size that cannot be: version 1 ends there, for nothing says where the next record begins.
+# An impossible size: version 1 ends there, because nothing tells where the next record begins.
 info=$((0x58))
 cp plain.data bad.data
 poke bad.data $((info + 4)) 003
@@ -130,7 +131,7 @@ is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $inf
 	$(($(wc -c <plain.data) - info)))" "version 1, damaged: where"
 is "$(wc -l <out)" 3 "version 1, damaged: the records before it are there"
 
-# A block's data: the blocks around it are there.
+# Damaged data in a block: the other blocks are still dumped.
 cp blocks.data bad.data
 xpumerge dump blocks.data >whole 2>log
 second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
@@ -143,7 +144,7 @@ grep -v DAMAGED out >got
 cmp -s expected got
 ok $? "a block damaged: all the others are as they were" || diag "$(diff expected got | head -n 5)"
 
-# A record inside a batch: the batch ends there, the recording does not.
+# A damaged record inside a batch: the batch ends there, the recording goes on.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003
@@ -152,7 +153,7 @@ like "$(cat out)" "^$(printf '%#x' $string) \[0x[0-9a-f]+\]   DAMAGED: impossibl
 	"a batch damaged: where"
 is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the recording goes on"
 
-# Names that are no text, or that try to be more.
+# Names that are no text, or that contain control characters.
 cp plain.data bad.data
 name=$(grep -abo 'a message of the shim' plain.data | cut -d: -f1)
 poke bad.data "$name" 033

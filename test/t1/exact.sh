@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each call path of these recordings has a kernel of its own, so that a merge that puts one record
-# under another path shows. In all orders, over processes that share pids and correlation ids.
+# Each call path of these recordings has a kernel of its own, so that a record under a wrong path
+# shows. The records come in all orders, and processes share pids and correlation ids.
 . "$XPU_SRC/test/lib/tap.sh"
 
 check() {		# check LAUNCHES PATHS NAME ARGS...
@@ -12,7 +12,8 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 	is $? 0 "$name: status"
 	is "$(sed -n 's/^launches //p' log)" "$launches matched $launches unmatched 0 lost 0" \
 		"$name: all matched"
-	# Thread names left out: as many call paths as kernels, one of each under each.
+	# Without thread names, there are as many call paths as kernels, and each path has its one
+	# kernel.
 	awk '
 	{
 		count = $NF

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --pid, --tid and so on: what is left is that part of the whole, in every format.
+# --pid, --tid and so on: the result is that part of the whole, in every format.
 . "$XPU_SRC/test/lib/tap.sh"
 "$XPU_BUILD/gen_data" -o xpu.data --launches 4000 --threads 4 --procs 2 --memcpy-every 5 \
 	--graph-every 3 --streams 3 --gpus 2 --lose-record 9
@@ -14,7 +14,8 @@ tid=$(sed -n 's/^[^;]*;\[tid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 pid=$(sed -n 's/^\[pid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 comm=$(cut -d';' -f3 all | sort -u | sed -n 2p)
 
-# part OPTIONS AWK_CONDITION: the lines of the whole for which it holds are those that are left.
+# part OPTIONS AWK_CONDITION: with OPTIONS exactly those lines of the whole are left for which the
+# condition holds.
 part() {
 	awk -F';' "$2" all >want
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -52,7 +53,7 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# By time: against the timeline of the whole, which has microseconds after its base.
+# By time: the timeline of the whole tells the expected events, in microseconds after its base.
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every format says what the folded stacks say, to readers that are not ours: protoc's, for the
-# formats that are published as .proto files.
+# Every format has the contents of the folded stacks, by readers that are not ours: protoc's readers
+# for formats that are published as .proto files.
 . "$XPU_SRC/test/lib/tap.sh"
 need protoc
 gen="$XPU_BUILD/gen_data"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Golden merges: recordings made here, with the files that they name, merged by xpumerge in each
- * format, and compared with what is in golden/ beside this file.
+ * Golden merges: recordings made here, with the files that they name, are merged by xpumerge in
+ * each format, and compared with the files in golden/ beside this file.
  *
- * After a change that is meant to change the output: XPU_UPDATE_GOLDEN=1 writes them anew. Read the
- * difference before you commit it.
+ * After a change that is meant to change the output, XPU_UPDATE_GOLDEN=1 writes these files anew.
+ * Read the difference before you commit it.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #define FUNC		ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 #define NR(a)		(sizeof(a) / sizeof((a)[0]))
 
-/* Functions of 0x100 bytes; an address inside one, as a return address has it. */
+/* Functions have 0x100 bytes. IN() is an address inside one, like a return address. */
 #define IN(file, function)	((file) + 0x100 * (function) + 0x20)
 
 enum { APP = 0x400000, CUDART = 0x7f0000001000, CUDA = 0x7f1000001000, CUPTI = 0x7f2000001000,
@@ -92,7 +92,7 @@ static void add_names(struct gen *g)
 	gen__string(g, 20, "NVIDIA H100");
 }
 
-/* A launch's stack: shim, CUPTI, driver, runtime, and then the two functions of the program. */
+/* Adds a launch's stack: shim, CUPTI, driver, runtime, and then two functions of the program. */
 static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t id, uint32_t proc,
 		     uint32_t cbid, uint64_t api, uint64_t inner, uint64_t outer)
 {
@@ -105,9 +105,9 @@ static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t i
 }
 
 /*
- * One of nearly everything: threads, streams that overlap, two GPUs that two processes number
- * differently, a fork, an exec, the same pid and correlation ids in two images, a library replaced
- * by another at the same address, a graph, and loss of several kinds.
+ * Makes a recording of nearly everything: threads, streams that overlap, two GPUs that two
+ * processes number differently, a fork, an exec, the same pid and correlation ids in two images, a
+ * library replaced by another one at the same address, a graph, and losses of several kinds.
  */
 static void make_tour(const char *name)
 {
@@ -162,7 +162,7 @@ static void make_tour(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__stream(&g, 2, 1, 2, 13);
 	gen__kernel(&g, 0, 3000, 2500, 101, 10, 1);
-	/* Overlaps the one before, in the same stream. */
+	/* Overlaps the kernel before, in the same stream. */
 	gen__kernel(&g, 0, 4000, 2500, 103, 12, 1);
 	gen__memcpy(&g, 0, 2000, 900, 102, 1, 1 << 20, 1);
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 7000, 300, 104, 10, 2);
@@ -174,19 +174,22 @@ static void make_tour(const char *name)
 	c.nr_batches = 2;
 	gen__counters(&g, &c);
 	gen__kernel(&g, XPU_MISC_BAD_TIME, 0, 0, 105, 11, 1);
-	/* Nobody launched this one. */
+	/* This kernel has no launch. */
 	gen__kernel(&g, 0, 8000, 700, 999, 11, 1);
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* One path again, after another library has taken the place of the first. */
+	/* One path again, after another library has replaced the first one. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);
 	gen__kernel(&g, 0, 11500, 400, 109, 11, 2);
 	gen__batch_end(&g);
 
-	/* The process execs: the same pid, ids and addresses, other files; the GPUs swapped. */
+	/*
+	 * The process execs: pid, ids and addresses stay, the files are others, and the GPUs are
+	 * swapped.
+	 */
 	gen__comm(&g, XPU_MISC_COMM_EXEC, 20000, 100, 100, "second");
 	gen__process(&g, XPU_MISC_PROCESS_EXEC, 20001, 3, 100, 2, "second");
 	add_maps(&g, 20002, 100);
@@ -194,7 +197,7 @@ static void make_tour(const char *name)
 		  sizeof(stale_id));
 	gen__thread(&g, 3, 3, 100);
 	gen__launch(&g, 21000, 101, 9, 3);
-	/* Paths may be told after they are used. */
+	/* Paths may be recorded after they are used. */
 	add_path(&g, 0, 21000, 9, 3, 307, IN(CUDART, 0), PLUGIN + 0x40, IN(APP, LOAD));
 	gen__batch_begin(&g, 29000, 3, 103);
 	add_names(&g);
@@ -213,7 +216,7 @@ static void make_tour(const char *name)
 	add_names(&g);
 	gen__device(&g, 0, 20, gpu_a);
 	gen__stream(&g, 1, 0, 1, 7);
-	/* Its launch comes later in the file. */
+	/* The launch of this kernel comes later in the file. */
 	gen__kernel(&g, 0, 24500, 1234, 101, 11, 1);
 	gen__batch_end(&g);
 	gen__launch(&g, 24000, 101, 10, 4);
@@ -225,7 +228,7 @@ static void make_tour(const char *name)
 	gen__free(&g);
 }
 
-/* The recording of a program that works: nothing lost, one GPU, every frame named. */
+/* Makes a recording of a program that works: nothing lost, one GPU, every frame named. */
 static void make_clean(const char *name)
 {
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 1000, 1 }, { 3, 2, 2000, 1 } };
@@ -249,7 +252,7 @@ static void make_clean(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__kernel(&g, 0, 10000, 1499, 1, 10, 1);
 	gen__kernel(&g, 0, 12000, 1000, 2, 10, 1);
-	/* Too short to show in us. */
+	/* Too short to show in microseconds. */
 	gen__memcpy(&g, 0, 13000, 499, 3, 1, 64, 1);
 	gen__batch_end(&g);
 	gen__end(&g, 30000, 3 << 8);
@@ -259,8 +262,9 @@ static void make_clean(const char *name)
 }
 
 /*
- * A graph of two nodes, captured by another thread and built by hand, instantiated and launched,
- * and a node of a graph that was there before; in a process that was there before, too, and goes on.
+ * Makes a recording of a graph with two nodes, one captured by another thread and one built by
+ * hand. It is instantiated and launched. There is also a node of a graph that was made before the
+ * recording, and the process itself runs before and after it.
  */
 static void make_graph(const char *name)
 {
@@ -281,7 +285,7 @@ static void make_graph(const char *name)
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, LOAD), IN(APP, STEP));
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 2, 1, 514, IN(CUDART, 2), IN(APP, STEP), IN(APP, STEP));
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 3, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
-	/* By hand: the callback's own number has no name, and the stack here no runtime in it. */
+	/* The node built by hand: its callback has no name, and its stack has no runtime frames. */
 	gen__callchain(&g, XPU_CHAIN_SHIM, 1000, 4, 1, 3, 13,
 		       (const uint64_t[]){ IN(CUDA, 1), IN(APP, LOAD), IN(APP, MAIN) }, 3);
 	gen__graph_node(&g, 1000, 0x10, 1, 10, 1, 2);
@@ -295,7 +299,7 @@ static void make_graph(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__graph_clone(&g, 0x20, 0x10);
 	gen__graph_clone(&g, 0x21, 0x11);
-	gen__refused(&g, 99, 1);		/* no launch of this recording */
+	gen__refused(&g, 99, 1);		/* a refusal without a launch in this recording */
 	gen__kernel(&g, 0, 1900, 10000, 5, 11, 1);
 	g.node = 0x20;
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 12000, 1000, 20, 10, 1);
@@ -311,10 +315,7 @@ static void make_graph(const char *name)
 	gen__free(&g);
 }
 
-/*
- * Adds the samples as copies of a stack, with frame pointers, because these files have no unwind
- * tables.
- */
+/* Adds samples as stack copies, with frame pointers, because these files have no unwind tables. */
 static void add_stacks(struct gen *g, uint32_t period_ns)
 {
 	enum { STACK = 0x7ffc00000018, WORDS = 40 };
@@ -322,19 +323,27 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 		[XPU_REG_SP] = STACK, [XPU_REG_BP] = STACK + 8, [XPU_REG_IP] = IN(APP, STEP),
 	};
 	uint64_t stack[WORDS] = {
-		/* [1] is where the frame pointer points: the caller's, and the address in it. */
+		/*
+		 * [1]: the caller's frame pointer, [2]: the caller's return address; and so on from
+		 * [20]
+		 */
 		[1] = STACK + 8 * 20, [2] = IN(APP, LOAD), [20] = STACK + 8 * 30,
 		[21] = IN(APP, MAIN), [30] = 0, [31] = IN(APP, START),
 	};
 
-	/* Two loops: one in the innermost function, one in main(); code 9 was not readable. */
+	/*
+	 * Python frames of two interpreter loops: one called by the innermost function, one by
+	 * main(). Code 9 was not readable.
+	 */
 	const uint64_t python[] = {
 		XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 3ull << 32 | 2, STACK + 8,
 		XPU_WORD_PYTHON | 0ull << 32 | 9, STACK + 8 * 25,
 	};
-	/* 3.10: two bytes of code are of the first line, four of the next but one, and so on. */
+	/*
+	 * 3.10: two bytes of code are on the first line, four on the next line but one, and so on.
+	 */
 	const uint8_t table_310[] = { 2, 0, 4, 2, 2, 0x80 };
-	/* 3.11: short forms, of one line; then a step of one line. */
+	/* 3.11: short forms, which stay on a line; then a step of one line. */
 	const uint8_t table_311[] = { 0x80, 0x00, 0xd8, 0x04, 0x05 };
 
 	gen__pysource(g, 1, 10, "inner", "/src/train.py", 10, table_310, sizeof(table_310));
@@ -344,27 +353,28 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	g->nr_python = NR(python);
 	gen__stack(g, 0, 6010, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
 	g->nr_python = 0;
-	/* In the kernel; one block has changed: by another way to the same root. */
+	/* In the kernel. One block of the stack has changed: another way to the same root. */
 	stack[2] = IN(APP, WORKER);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6100, 7, 1, period_ns, regs, stack, sizeof(stack), 1);
-	/* Deeper by 64 bytes, and cut before its root. */
+	/* The stack is 64 bytes deeper, and cut before its root. */
 	regs[XPU_REG_SP] -= 64;
 	memmove(stack + 8, stack, sizeof(stack) - 64);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);
-	/* Of a thread that has none before. */
+	/* Its thread has no stack before that it could be relative to. */
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6300, 0, 2, period_ns, regs, stack, sizeof(stack), 3);
-	/* Nothing of it could be read; nor is there such a thread. */
+	/* A stack of which nothing could be read, and a thread that does not exist. */
 	gen__stack(g, 0, 6400, 0, 2, period_ns, regs, stack, 0, 0);
 	gen__stack(g, 0, 6500, 0, 77, period_ns, regs, stack, 0, 0);
 }
 
 /*
- * CPU samples beside launches: two threads, one of which changes its name, in the program, in CUDA,
- * in the kernel, with and without a name for that, and nowhere; and a thousand kernels of 1 us.
+ * Makes a recording with CPU samples beside launches: two threads, one of which changes its name;
+ * samples in the program, in CUDA, in the kernel, with and without a kernel symbol, and nowhere;
+ * and a thousand kernels of 1 us.
  */
 /*
- * Accounts: thread 1 launches a kernel every millisecond, waits for every second one, and in between
- * reads, sleeps, or runs; thread 2 only waits for a lock.
+ * Makes accounts: thread 1 launches a kernel every millisecond, waits for every second one, and in
+ * between reads, sleeps or runs; thread 2 only waits for a lock.
  */
 static void make_off(const char *name)
 {
@@ -374,7 +384,7 @@ static void make_off(const char *name)
 				   IN(APP, START) };
 	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
-	/* In Python, called by MAIN; along frame pointers there is nothing to be seen of it. */
+	/* In Python, called by MAIN; following frame pointers finds no Python frame. */
 	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
 	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2, SP + 40 };
 	const uint64_t stack[] = { [1] = SP + 64, [2] = IN(APP, LOAD), [8] = SP + 96,
@@ -427,7 +437,7 @@ static void make_off(const char *name)
 	for (i = 0; i < 20; i++) {
 		t = 1000000ull * (i + 1);
 		gen__kernel(&g, 0, t, 400000, i + 1, 11, 1 + i % 2);
-		/* At the same time, in the other stream. */
+		/* At the same time, but in the other stream. */
 		gen__kernel(&g, 0, t + 300000, 200000, i + 101, 12, 2 - i % 2);
 		samples[i] = (struct xpu_sample){ 5, 1, 1000000 * i, 0, 0 };
 	}
@@ -436,7 +446,7 @@ static void make_off(const char *name)
 		t = 1000000ull * (i + 1);
 		gen__launch(&g, t - 1000, i + 1, 1, 1);
 		gen__launch(&g, t - 500, i + 101, 1, i == 19 ? 2 : 1);
-		if (i % 2)	/* 100 us longer than it works */
+		if (i % 2)	/* the wait lasts 100 us longer than the kernel */
 			gen__wait(&g, i % 4 == 1 ? 0 : XPU_WAIT_STREAM, t + 100000, 500000, 2, 1, 1,
 				  8, 0);
 		else
@@ -460,15 +470,18 @@ static void make_off(const char *name)
 
 static void make_cpu(const char *name)
 {
-	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* -F 999 */
+	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* period of -F 999, ns */
 	static const uint64_t k = 0xffffffff81000000;
 	const uint64_t in_app[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
 	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
 				     IN(APP, MAIN), IN(APP, START) };
-	/* The first byte of a function: a return address there would be in the one before. */
+	/*
+	 * The address is a function's first byte: as a return address it would be in the function
+	 * before.
+	 */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };
-	/* Beyond the program's first frame an address of the kernel's is none of a function. */
+	/* After the program's first frame, an address in the kernel belongs to no function. */
 	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER), k + KERNEL, IN(APP, MAIN) };
 	struct xpu_record_counters c = {
 		.nr_batches = 1, .nr_launches = 1000, .nr_kernels = 1000,
@@ -522,16 +535,17 @@ static void make_cpu(const char *name)
 }
 
 /*
- * Calls of the API: of a thread that launches and of one that does not, of the runtime and of the
- * driver, one within another, one of five seconds, one without a name; and those of a process in a
- * pid namespace of its own. One launch has no call, one call is not there and one had no times.
+ * Makes a recording of API calls: by a thread that launches and one that does not, of the runtime
+ * and of the driver, one call within another, one of five seconds, one without a name; and calls of
+ * a process in a pid namespace of its own. One launch has no call, one call is missing, and one
+ * call has no times.
  */
 static void make_api(const char *name)
 {
 	enum { R = XPU_CALL_RUNTIME, SYNC = 131, LAUNCH = 211, GET = 10, FREE = 295 };
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 2000, 1 }, { 3, 1, 4000, 1 } };
 	struct xpu_launch far[] = { { 1, 2, 500, 2 } };
-	/* In the order of their ends; the first began before the others. */
+	/* Calls in the order of their ends; the first call began before the others. */
 	const struct xpu_call main_calls[] = {
 		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R }, { 505, 5, 0, 0, GET | R },
 		{ 1800, 2, 700, 0, LAUNCH | R }, { 3000, 6, 100, 0, FREE }, { 2900, 7, 300, 0, 999 },
@@ -603,7 +617,10 @@ static void make_api(const char *name)
 	gen__free(&g);
 }
 
-/* Return: what is in a file, with this directory's name, which is another each time, as DIR. */
+/*
+ * Return: the contents of a file, in which DIR replaces the name of this directory, because it
+ * varies.
+ */
 static char *slurp(const char *name)
 {
 	FILE *f = fopen(name, "r");
@@ -625,8 +642,9 @@ static char *slurp(const char *name)
 }
 
 /*
- * NVTX ranges of two threads: nested, of domains, of the same name twice, one that ends before a later
- * one does, a mark, some that nobody closes, one that nothing defines, and events that are missing.
+ * Makes NVTX ranges of two threads: nested ones, ranges of domains, one name twice, a range that
+ * ends before a later one does, a mark, ranges that nobody closes, one that nothing defines, and
+ * missing events.
  */
 static void make_nvtx(const char *name)
 {
@@ -641,7 +659,7 @@ static void make_nvtx(const char *name)
 		{ ALL_REDUCE, 1, 500, XPU_RANGE_PUSH, 0 },
 		{ FORWARD, 1, 600, XPU_RANGE_POP, 1 },
 		{ LAYER, 1, 700, XPU_RANGE_PUSH, 0 },
-		{ 0, 1, 1000, XPU_RANGE_SET, 0 },	/* two are missing */
+		{ 0, 1, 1000, XPU_RANGE_SET, 0 },	/* two events are missing */
 		{ 0, 77, 0, XPU_RANGE_PUSH, 0 },
 	};
 	const struct xpu_range_event second[] = {
@@ -687,7 +705,7 @@ static void make_nvtx(const char *name)
 	gen__range(&g, 905, 1, LATE, LOADER, "", "late");
 	gen__range(&g, 906, 1, LATE_ALONE, 0, "", "late");
 	gen__range(&g, 907, 1, MARK, FORWARD, "", "epoch\n1");
-	gen__range(&g, 908, 1, MARK, FORWARD, "", "epoch\n1");	/* told again */
+	gen__range(&g, 908, 1, MARK, FORWARD, "", "epoch\n1");	/* a repeated definition */
 	gen__ranges(&g, 1000, first, NR(first));
 	gen__launches_in(&g, 1000, launches, range_ids, NR(launches));
 	gen__ranges(&g, 1000, second, NR(second));
@@ -714,7 +732,7 @@ static int spit(const char *name, const char *text)
 	return f ? fputs(text, f) < 0 || fclose(f) : -1;
 }
 
-/* Shows the first line that differs. */
+/* Prints the first line that differs. */
 static void explain(const char *got, const char *want)
 {
 	int line = 1;
@@ -789,7 +807,7 @@ int main(void)
 	check("graph.data -f folded --graph launch", "graph.launch.folded", 0);
 	check("graph.data -f folded --graph both", "graph.both.folded", 0);
 	check("graph.data -f chrome", "graph.json", 0);
-	/* The page has the same stacks, by other ways. */
+	/* The page has the same stacks as the folded output. */
 	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "tour.ns.folded", 0);
 	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py nr", "tour.count.folded",
 	      0);
@@ -815,7 +833,7 @@ int main(void)
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("api.data --unit ns", "api.txt", 0);
 	check("api.data --table api_calls --csv", "api.csv", 0);
-	/* Of several recordings, together. */
+	/* Tables of several recordings together. */
 	check("api.data tour.data --table api_calls --csv", "api.csv", 0);
 	check("api.data again.data --table api_calls --csv", "api.twice.csv", 0);
 	check("api.data --table api_calls --csv --tid 100 --from 12us", "api.tid.csv", 0);

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page: the same stacks as the folded ones, whatever the names are; nothing to fetch.
+# The html page has the folded stacks, whatever the names are, and fetches nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
 merge=$XPU_BUILD/xpumerge
 fold="python3 $XPU_SRC/test/lib/html_folded.py"
 
-# same NAME DATA OPTION...: the page folded is what -f folded says, in time, counts and bytes.
+# same NAME DATA OPTION...: the page's stacks equal those of -f folded, in time, counts and bytes.
 same() {
 	name=$1 data=$2
 	shift 2
@@ -31,7 +31,7 @@ is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page says what it was aske
 is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"what was lost is in the page"
 
-# Names to break out with, and to break on.
+# Names that could end the script, or break the page.
 {
 	printf '</script><script>alert(1)</script>\0'
 	printf '<!--<script>\0--><img src=x onerror=alert(2)>\0]]>\0'
@@ -57,7 +57,7 @@ ok $? "--unit count is what the page shows first"
 $fold ns <empty.html >got.folded
 is "$?$(cat got.folded)" 0 "an empty recording makes a page, too"
 
-# The files kept from npm are those that the README lists, and need nothing from elsewhere.
+# The files kept from npm are exactly those that the README lists, and they load no others.
 lib=$XPU_SRC/third_party/d3-flame-graph
 is "$(grep -c 'http' "$lib/package-lock.json")" 0 "the lock file names no host"
 for licence in d3-flame-graph d3 d3-ease internmap; do

@@ -44,7 +44,7 @@ build() {
 }
 build prog -Wl,--build-id=0x1122334455667788 || skip_all "no working C++ compiler: $(cat cc.log)"
 
-# Each third byte of the code.
+# Every third byte of the code.
 readelf -SW prog | awk '$2 == ".text" || $3 == ".text" {
 	for (i = 1; i <= NF; i++) if ($i == "PROGBITS") print $(i + 1), $(i + 3) }' >text
 read -r from size <text
@@ -55,9 +55,9 @@ while [ $i -lt $((0x$size)) ]; do
 done >addresses
 addr2line -afCi -e prog <addresses | sed 's|^/.*/||; s/ (discriminator [0-9]*)$//' >want
 
-# Nothing but two names may differ: the innermost, where it is inlined and DWARF has no linkage
-# name for it, by addr2line (of binutils 2.40) like the symbol that it is inlined into; and the
-# outermost where DWARF has none, by addr2line like its symbol.
+# Only two names may differ. The innermost: where it is inlined and DWARF has no linkage name for
+# it, addr2line (of binutils 2.40) gives it the name of the symbol that it is inlined into. The
+# outermost: where DWARF has no name for it, addr2line takes its symbol.
 compare='
 	my ($bad, $explained) = (0, 0);
 	sub blocks {
@@ -74,7 +74,7 @@ compare='
 	for my $i (0 .. $#$ours) {
 		my ($o, $t) = ($ours->[$i], $theirs->[$i]);
 		next if "@$o" eq "@$t";
-		# Where DWARF tells nothing addr2line takes the symbol; we have that already.
+		# Where DWARF has no name, addr2line takes the symbol, which we have already.
 		if ("@$o[1, 2]" eq "?? ??:0" && $t->[2] =~ /:\?$/) {
 			$explained++;
 			next;

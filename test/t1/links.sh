@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Where xpumerge and fold.sh write when there are links, or files of others, in the way.
+# xpumerge and fold.sh write to the right file when links, or other users' files, are in the way.
 . "$XPU_SRC/test/lib/tap.sh"
 need perl
 umask 022
@@ -11,7 +11,7 @@ cat >bin/flamegraph.pl <<'END'
 print "<svg>drawn</svg>\n";
 END
 chmod 755 bin/flamegraph.pl
-fold() {			# fold FILE: draws it
+fold() {			# fold FILE: draws FILE
 	PATH=$PWD/bin:$PATH XPUMERGE=$XPUMERGE sh "$XPU_SRC/scripts/fold.sh" --svg -o "$1" xpu.data
 }
 merge() {
@@ -71,7 +71,7 @@ for tool in fold merge; do
 	$tool /dev/stdout 2>log | cat >got
 	$is_good got
 	ok $? "$tool: /dev/stdout, a pipe"
-	ln -s /proc/self/fd/1 stdout		# as /dev/stdout is, which a failure must not replace
+	ln -s /proc/self/fd/1 stdout		# like /dev/stdout, which a failure must not replace
 	$tool stdout >got 2>log
 	[ -L stdout ] && $is_good got
 	ok $? "$tool: a link to standard output, a file"
@@ -88,7 +88,7 @@ for tool in fold merge; do
 	is "$(find . -name '*.tmp*')" "" "$tool: nothing temporary is left"
 done
 
-# Names that may be guessed, by the number of the process.
+# Names of temporary files that others can guess from the process id.
 echo kept >victim
 PATH=$PWD/bin:$PATH XPUMERGE=$XPUMERGE sh -c 'ln -s victim "guess.svg.$$.tmp" &&
 	exec sh "$0" --svg -o guess.svg xpu.data' "$XPU_SRC/scripts/fold.sh" 2>log

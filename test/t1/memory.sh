@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --max-memory: beyond it one line, a failing status and nothing written; and what a name takes.
+# --max-memory: beyond the limit one line, a failing status, and no output; and the memory that a
+# name takes.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
 
-# names NR SAME: a trace of so many kernels, of one name or of a name each
+# names NR SAME: prints a trace of NR kernels, with one name for all or one name each
 names() {
 	awk -v nr="$1" -v same="$2" 'BEGIN {
 		print "{\"traceEvents\":["
@@ -21,7 +22,7 @@ names() {
 	}'
 }
 
-# exceeds NAME FILE BYTES ARGS...: it says so of that file, and writes nothing
+# exceeds NAME FILE BYTES ARGS...: xpumerge reports that FILE exceeds the limit, and writes nothing
 exceeds() {
 	name=$1 file=$2 bytes=$3
 	shift 3
@@ -107,7 +108,7 @@ done
 
 # ---- names
 
-kib() {			# peak memory of a merge
+kib() {			# prints the peak memory of a merge
 	/usr/bin/time -f %M -o used "$XPUMERGE" "$@" -o out.x 2>log || diag "$(cat log)"
 	tail -n 1 used
 }
@@ -117,7 +118,7 @@ names 200000 1 >same.json
 for f in names same; do
 	xpumerge --gpu $f.json -o $f.data 2>/dev/null
 done
-# A leaf, its sums, its statistics, its place in the tables that find them, and the name twice.
+# Each name needs a leaf, its sums, its statistics, entries in two hash tables, and the name twice.
 for format in text folded; do
 	bytes=$((($(kib --gpu names.json -f $format) - $(kib --gpu same.json -f $format)) * 1024 / 200000))
 	[ $bytes -le 600 ]

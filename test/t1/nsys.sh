@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Exports of Nsight Systems: the events of nsys2json, and stacks where there are call chains.
+# Exports of Nsight Systems: the same events as nsys2json, and stacks where there are call chains.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 sqlite="$XPU_BUILD/gen_sqlite"
 
-# The serialized ids of processes 100 on VM 0 and 1, and of process 200; their threads below.
+# Serialized ids of process 100 on VMs 0 and 1, and of process 200; ids of threads add the tid.
 P1=$((100 << 24)) P2=$((1 << 48 | 100 << 24)) P3=$((200 << 24))
 
 schema() {
@@ -48,7 +48,7 @@ range() {		# START END TYPE TEXT TID TEXTID
 	echo "INSERT INTO NVTX_EVENTS VALUES ($1, $2, $3, NULL, NULL, NULL, $4, $5, NULL, $6, NULL);"
 }
 
-# show FILE [CATEGORY]: "cat name ts dur pid tid args..." of each event, in their order
+# show FILE [CATEGORY]: prints "cat name ts dur pid tid args..." of each event, in order
 show() {
 	python3 - "$@" <<'END'
 import json, sys
@@ -112,14 +112,14 @@ like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2
 	call 1200 1300 $((P1 + 101)) 2 1 NULL
 	kernel 2200 2300 1 7 2 $P1
 	range 900 1400 59 "'both'" $((P1 + 101)) NULL
-	# Another thread's launch at the same time is not in it.
+	# Another thread's launch at the same time is not in the range.
 	call 1150 1160 $((P1 + 102)) 3 1 NULL
 	kernel 5000 5100 0 8 3 $P1
-	# Another VM's process of the same pid, with the same correlation ids.
+	# A process of another VM with the same pid and the same correlation ids.
 	call 1050 1060 $((P2 + 101)) 1 1 NULL
 	kernel 7000 7100 2 7 1 $P2
 	range 1040 NULL 59 NULL $((P2 + 101)) 7
-	# A graph: many kernels of one call; the driver's call in it has the same id.
+	# A graph: many kernels of one call; the driver's call inside it has the call's id.
 	call 8000 8900 $((P3 + 201)) 1 2 NULL
 	call 8100 8200 $((P3 + 201)) 1 15 NULL
 	kernel 9000 9100 3 7 1 $P3
@@ -127,7 +127,7 @@ like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2
 	kernel 9400 9500 3 7 1 $P3
 	range 7900 8050 59 "'graph'" $((P3 + 201)) NULL
 	range 8090 8300 59 "'inside the call'" $((P3 + 201)) NULL
-	# No kernel of that process at all.
+	# This process has no kernel at all.
 	range 100 200 59 "'idle'" $(((300 << 24) + 301)) NULL
 	cat <<END
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
@@ -191,7 +191,7 @@ END
 	call 1400 1500 $((P1 + 101)) 3 2 2
 	kernel 3000 3010 0 7 3 $P1
 	kernel 3020 3030 0 7 3 $P1
-	call 1410 1450 $((P1 + 101)) 3 15 NULL		# in the driver, by the one before
+	call 1410 1450 $((P1 + 101)) 3 15 NULL		# in the driver, inside the call before
 	call 1600 1700 $((P1 + 101)) 4 1 NULL
 	kernel 4000 4001 0 7 4 $P1
 } | "$sqlite" chains.sqlite
@@ -346,7 +346,7 @@ unlike "$(cat out)" 'frame pointers' "the summary: not by frame pointers"
 like "$(cat out)" 'Some GPU' "the summary: the GPU that the process calls 0"
 like "$(cat out)" '^host: somehost' "the summary: the host"
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary: the time of day"
-# Older ones, and those that others have made smaller.
+# Older exports, and exports that were cut down.
 {
 	schema
 	call 1000 1500 $((P1 + 101)) 1 1 NULL

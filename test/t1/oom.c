@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out, at each allocation in turn: no crash, and either the right result or -ENOMEM,
- * never a wrong one.
+ * Memory runs out at each allocation in turn: no crash, and the result is right or -ENOMEM, but
+ * never wrong.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,13 +33,13 @@ int main(void)
 
 #else
 
-/* glibc's own; these come before them for everything in this process. */
+/* glibc's own functions; the functions of this file replace their public names in this process. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *p, size_t size);
 
 static unsigned long nr_allocations;
-static unsigned long fail_from, fail_to;	/* these fail, counted from 1 */
+static unsigned long fail_from, fail_to;	/* allocations that fail, counted from 1 */
 
 static bool fails(void)
 {
@@ -121,7 +121,7 @@ static void make(struct gen *g)
 	gen__account(g, 100, 2000, 1, &(struct xpu_thread_time){ .run_ns = 1900 });
 	gen__wait(g, XPU_WAIT_STREAM, 1050, 100, 1, 1, 1, 7, 0);
 	gen__wait(g, XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1100, 100, 2, 1, 1, 0, 2);
-	/* One that was there before. */
+	/* A process that ran before the recording. */
 	gen__process(g, XPU_MISC_PROCESS_ATTACH, 1000, 2, 200, 0, "attached");
 	gen__thread(g, 100, 2, 201);
 	gen__launch(g, 1000, 10, 0, 100);
@@ -131,7 +131,7 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* The whole merge, to a timeline or to samples. Return: 0 or -errno; what it found in *@loss. */
+/* Merges @g, to a timeline or with samples. *@loss: the losses found. Return: 0 or -errno. */
 static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss)
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
@@ -214,7 +214,7 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	/* One fails, or all from one on. */
+	/* One allocation fails, or all from one on. */
 	for (mode = 0; mode < 4; mode++) {
 		nr_allocations = 0;
 		is_int(merge(&g, mode / 2, out, &right), 0, "with enough memory");

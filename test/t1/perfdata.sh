@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --cpu: perf.data, made with its truth, and, where there is perf, by perf.
+# --cpu: perf.data, generated with known contents, and recorded by perf where perf is installed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -104,7 +104,7 @@ perf record -q -F 499 -g -e cpu-clock:u -k CLOCK_MONOTONIC -o real.data \
 if perf script -i real.data -F +pid --ns >real.txt 2>/dev/null && [ -s real.txt ]; then
 	xpumerge --cpu real.data -f folded --unit ns 2>log >a
 	xpumerge --cpu real.txt -f folded --unit ns 2>log >b
-	# Names of functions may differ: perf has its own ways with them.
+	# Names of functions may differ, because perf demangles in its own way.
 	is "$(awk '{ s += $NF } END { print s }' a)" "$(awk '{ s += $NF } END { print s }' b)" \
 		"perf's own file and text: as much time"
 	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" "perf's own file and text: threads"

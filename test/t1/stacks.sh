@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# -f stacks and -f cupti: a recording as the two files of other tools, for their scripts and for us.
+# -f stacks and -f cupti: a recording as two files in other tools' formats, for those tools' scripts
+# and for xpumerge.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
-# again NAME: x.data's launches are all under their own stacks when the two files are read.
+# again NAME: after the two files are imported, all launches of x.data are under their own stacks.
 again() {
 	name=$1
 	rm -f x.stacks x.cupti.json
@@ -24,7 +25,7 @@ again() {
 	ok $? "$name: $nr launches"
 }
 
-# Gaps and bursts that leave an offset between two clocks open.
+# Gaps and bursts that leave several offsets between two clocks possible.
 for args in "threads=8" "threads=1 burst=200 gap=0.3" "threads=3 fixed=1 gap=10" "threads=64 driver=1" \
 	"threads=4 lost=0.1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -37,7 +38,7 @@ again "copies, two processes"
 "$XPU_BUILD/gen_data" -o x.data --paths 1 --frames 7 --launches 5
 again "few of them"
 
-# One of the threads only: the other thread's launches are in neither file.
+# With one thread selected, the other thread's launches are in neither file.
 "$XPU_BUILD/gen_data" -o x.data --paths 5 --frames 7 --launches 1200 --threads 2 --memcpy-every 2
 tid=$(xpumerge -f stacks x.data 2>/dev/null | awk '{ print $4; exit }')
 xpumerge -f stacks --tid "$tid" x.data >x.stacks 2>log
@@ -68,7 +69,8 @@ is "$(xpumerge -f cupti x.data 2>/dev/null)" '{"traceEvents":[
 {"name":"Kernel: k1","ph":"X","ts":5.000,"dur":2.000,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":8,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}}]}' \
 	"the calls and the device work"
 
-# A script as these tools have it: the stack nearest to the begin of each call of the thread.
+# A script like those of such tools: takes the stack nearest to the begin of each call of the
+# thread.
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=4000 threads=4 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 xpumerge -o cpu_results.stacks x.data 2>log

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Merging streams: memory follows what is in flight and not how much there is. Two million launches,
-# with records far behind them or before them, fit in the recording's own size and 48 MB beside it,
-# which would not do for as little as 24 bytes a launch. Of a recording of blocks, whose size is less,
-# that goes for what is in the blocks.
+# Merging streams: memory grows with the launches in flight, not with all launches. Two million
+# launches, with records far after or before them, must fit in the recording's own size and 48 MB
+# more, which leaves less than 24 bytes per launch. For a recording of blocks the unpacked size
+# counts.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=2000000
 
-# limited NAME GEN_ARGS...: merges with that little address space; the status is xpumerge's
+# limited NAME GEN_ARGS...: merges with so little address space; the status is xpumerge's
 limited() {
 	name=$1
 	shift
@@ -30,7 +30,7 @@ for order in "near" "far --window 50000" "early --window 50000 --early" \
 	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all in the result"
 done
 
-# The limit works: with all launches in flight at a time it is too low, and a message says so.
+# The limit works: with all launches in flight at once it is too low, and a message says so.
 ! limited all --window $launches
 ok $? "all in flight: more than that is wanted"
 like "$(cat all.log)" 'memory' "all in flight: says why it fails"

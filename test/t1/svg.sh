@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# fold.sh --svg: XML, whatever the names are, and wherever they are cut; and CSV that is no formula.
+# fold.sh --svg: valid XML, whatever the names are and wherever they are cut; and CSV without
+# formulas.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
@@ -13,7 +14,7 @@ names = ["カーネル行列の掛け算" * 4, "ядро_умножения_ма
 events = []
 for i, name in enumerate(names * 8):
     ts = 1000 * i + 10
-    # Of many widths, for cuts at every byte of a character.
+    # Frames of many widths, so that names are cut at every byte of a character.
     events += [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 900},
                {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
                 "ts": ts + 1, "dur": 1, "args": {"correlation": i + 1}},
@@ -21,7 +22,7 @@ for i, name in enumerate(names * 8):
                 "tid": 7, "ts": ts + 2, "dur": 1 + i * 7 % 400,
                 "args": {"correlation": i + 1, "device": 0, "stream": 7}}]
 text = json.dumps({"traceEvents": events}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-# Bytes that are no UTF-8, and the half of a pair.
+# Bytes that are no UTF-8, and half of a surrogate pair.
 open("t.json", "wb").write(text.replace(b"plain", b"\xff\xfe\xc3(\xed\xa0\x80 plain"))
 END
 cat >parse.py <<'END'
@@ -64,7 +65,7 @@ formulas = [c for t in rows for r in t for c in r.values() if c[:1] in ("=", "+"
 print(len(names), len(formulas), sum(n.startswith("'") for n in names),
       sum(n.startswith("'") and n[1:] in exact for n in names), sum(n in exact for n in names))
 END
-# Eight kernels of each of 15 names: 5 are formulas, one of them by a control character, which JSON has
-# and CSV has not; two more have such characters.
+# Eight kernels for each of 15 names: 5 names are formulas, one of them after a control character,
+# which JSON may contain and CSV may not; two more names contain such characters.
 is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" "cells that begin like a formula have ' before it"
 done_testing

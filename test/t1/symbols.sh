@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Where names come from: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink, MiniDebugInfo,
-# PLT entries, and the functions at the root of stacks, which stripped files have no names for.
+# Sources of names: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink, MiniDebugInfo,
+# PLT entries, and the functions at the root of stacks, for which stripped files have no names.
 . "$XPU_SRC/test/lib/tap.sh"
 need objcopy nm xz
 HOME=$PWD/home
@@ -26,7 +26,7 @@ addr() {		# addr FILE SYMBOL
 	nm "$1" | awk -v s="$2" '$3 == s { print $1 }'
 }
 
-names() {		# names FILE DEBUG_DIRS SYMBOLS_FROM: what three functions are called
+names() {		# names FILE DEBUG_DIRS SYMBOLS_FROM: prints our names of three functions
 	for s in local_function exported_function _start; do
 		addr "${3:-full}" $s
 	done | "$XPU_BUILD/names" "$1" "$2" 2>names.log | tr '\n' ' ' | sed 's/ $//'
@@ -78,7 +78,7 @@ mv "dbg$PWD/no_id.dbg" .
 printf x >>no_id.dbg
 is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" "another CRC: not used"
 
-# Linked elsewhere since (prelink): the debug file counts from another base.
+# Moved after linking (prelink): the debug file's addresses have another base.
 build low -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x400000
 build high -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x600000
 objcopy --only-keep-debug low low.dbg
@@ -86,7 +86,7 @@ strip -o moved high
 objcopy --add-gnu-debuglink=low.dbg moved
 is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresses"
 
-# MiniDebugInfo: what .dynsym does not have, compressed.
+# MiniDebugInfo: the symbols that .dynsym lacks, compressed.
 nm --format=posix --defined-only -D full | awk '{ print $1 }' | sort >dynamic
 nm --format=posix --defined-only full | awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep
 objcopy -S --remove-section .gdb_index --keep-symbols=keep dbg/.build-id/01/*.debug mini
@@ -99,8 +99,8 @@ cp stripped bad_mini
 objcopy --add-section .gnu_debugdata=cut.xz bad_mini
 is "$(names bad_mini "$none")" "?? exported_function _start" "damaged .gnu_debugdata: .dynsym still"
 
-# PLT entries, as objdump finds them.
-plt() {			# plt FILE: each entry is called as objdump calls it
+# PLT entries, named as objdump names them.
+plt() {			# plt FILE: each entry has objdump's name
 	objdump -d -j .plt -j .plt.sec -j .plt.got "$1" 2>/dev/null |
 		sed -n 's/^0*\([0-9a-f]*\) <\(.*@plt\)>:$/\1 \2/p' >want
 	cut -d' ' -f1 want | "$XPU_BUILD/names" "$1" "$none" >got
@@ -121,17 +121,18 @@ else
 	skip "an entry for an indirect function" "this libc has none"
 fi
 
-# The roots of stacks in a stripped C library, checked against its debug file where there is one.
+# The roots of stacks in a stripped C library, compared with its debug file if that is installed.
 id=$(readelf -n "$libc" | sed -n 's/.*Build ID: //p')
 debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
 if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 	strip -o libc.so.6 "$libc"
 	for s in clone3 start_thread __libc_start_call_main; do
-		# Newer ones have __clone3 only.
+		# Newer libraries have __clone3 only.
 		nm -S "$debug" | awk -v s="^(__)?$s\$" '$4 ~ s { print $1, $2; exit }
 			$3 ~ s { print $1, "40"; exit }' >extent
 		read -r from size <extent
-		# Its first byte and one near its end: the extent is right, too.
+		# The function's first byte and a byte in its middle, so that its extent is checked,
+		# too.
 		got=$(printf '%s\n' "$from" "$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
 			"$XPU_BUILD/names" "$PWD/libc.so.6" "$none" | tr '\n' ' ')
 		is "$got" "$s $s " "a stripped libc: $s"
@@ -140,7 +141,7 @@ else
 	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
 fi
 
-# Where a thread begins is the one function that it can be, whatever registers its compiler has taken.
+# The start of a thread is the only function that fits, whatever registers the compiler has used.
 thread_library() {	# thread_library MORE BODY
 	cat >thread.s <<-END
 		.text
@@ -181,7 +182,7 @@ is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
 	"of two that it may be it is neither"
 
-# And what calls main(), however it does.
+# The caller of main(), however it calls it.
 main_library() {	# main_library CALL
 	cat >main.s <<-END
 		.text
@@ -216,7 +217,7 @@ for call in "*%rax" "*8(%rsp)" "*0x118(%rsp)" "*-8(%rbp)" "*-0x118(%rbp)"; do
 done
 is "$(main_library "call local_exit")" "??" "what calls something else is not called so"
 
-# Of several names for one function the one that is in use, also by what .dynsym alone knows.
+# Of several names for one function, the name in use is taken, even if only .dynsym has it.
 cat >versions.c <<'END'
 int move(int a) { return a + 1; }
 int __attribute__((alias("move"))) copy_old(int);

@@ -43,7 +43,7 @@ gen r2.json.gz rank=2 pid=300 seed=3
 cat r0.json.folded r1.json.folded r2.json.gz.folded >all
 same "three ranks" all --gpu r0.json --gpu r1.json --gpu r2.json.gz
 same "three ranks, as a shell's pattern gives them" all --gpu r0.json r1.json r2.json.gz
-# As in containers: the same pid in each.
+# As in containers, the pid is the same in each.
 gen r1.json rank=1 pid=100 seed=2 threads=1
 gen r0.json rank=0 pid=100 seed=1 threads=1
 cat r0.json.folded r1.json.folded >all

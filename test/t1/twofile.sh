@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files, with the truth in the names: launch i is made by site_i and is kernel_i.
+# Recordings in two files, whose names hold the truth: site_i makes launch i of kernel_i.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 gen="$XPU_BUILD/gen_twofile"
 NR=92732
 
-# Prints "right N wrong N uncertain N", of the launches that have a stack.
+# Prints "right N wrong N uncertain N" for the launches that have a stack.
 verdict() {
 	awk '
 	!/\[GPU[0-9]*_Kernel\]/ { next }
@@ -31,11 +31,11 @@ verdict() {
 	' "$1"
 }
 
-works() {		# device records in folded stacks of --unit count
+works() {		# prints the device records in folded stacks of --unit count
 	awk '/\[GPU_(Kernel|Memcpy|Memset)\]/ { sum += $NF } END { print sum + 0 }' "$1"
 }
 
-# check NAME MAX_WRONG MIN_RIGHT KEY=VALUE...: shares of the launches in 1/1000
+# check NAME MAX_WRONG MIN_RIGHT KEY=VALUE...: the limits are shares of the launches in 1/1000
 check() {
 	name=$1 max_wrong=$2 min_right=$3
 	shift 3
@@ -50,7 +50,7 @@ check() {
 	diag "$(grep '^by time' log); user, system, elapsed s: $(tail -n 1 used)"
 	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
 		"$name: each device record is there"
-	# Generous, for machines that do other things at the same time.
+	# The limit is generous, because machines may be busy.
 	if [ -n "${XPU_SAN:-}" ]; then
 		skip "$name: in time" "sanitizers take their own"
 		return
@@ -86,7 +86,8 @@ is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
 	"equal distances, all stacks the same: no matter which"
 
 
-# A clock of a second: all launches are at one of two times, and there is no telling, however long.
+# A clock with a resolution of a second: all launches have one of two times, which tells nothing,
+# however long the recording is.
 awk 'BEGIN { for (i = 0; i < 30000; i++) printf "%d app 1 2 0 main;s%d;cudaLaunchKernel\n",
 	1e12 + int(i / 15000) * 1e9, i }' >cpu.txt
 awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaLaunchKernel\"," \
@@ -97,7 +98,7 @@ xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
 like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
 	"a coarse clock: nothing is guessed"
 
-# The calls' clock begins with the first call, and a hundred stacks are from before that.
+# The calls' clock starts at the first call, and a hundred stacks are older.
 "$gen" cpu.txt gpu.json nr=3000 threads=1 gap=100 format=lines >made
 perl -ne 'next if $. <= 200; /"start":(\d+)/, $base = $1 unless $base;
 	s/("(?:start|end)":)(\d+)/$1 . ($2 - $base)/ge; print; END { print STDERR $base }' \
@@ -152,12 +153,12 @@ for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
 	is $? 0 "-f $format: status"
 done
-# As a recording, which says the same.
+# A recording written from both files has the same contents.
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns -o direct.folded 2>/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o imported.data 2>log
 is $? 0 "-o .data: status"
 "$XPU_BUILD/gen_data" -o new.data --launches 1 --blocks 65536
-version() {		# version FILE: of a recording
+version() {		# version FILE: prints a recording's version
 	od -An -tu2 -j 12 -N 4 "$1"
 }
 is "$(version imported.data)" "$(version new.data)" "-o .data: of the version that recordings have today"
@@ -172,7 +173,7 @@ is $? 0 "-o .data: diff takes it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
 is "$? $(cat log)" "2 xpumerge: data: only what is imported is written as a recording" \
 	"-o .data: not of a recording"
-# No block has room for this name.
+# This name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json
 xpumerge --gpu long.json -o long.data 2>log
@@ -201,7 +202,7 @@ xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>l
 cmp packed.folded direct.folded
 ok $? "compressed files are the same" || diag "$(cat log)"
 
-# The letters and the names of files that the scripts have whose formats these are.
+# The short options and file names of the scripts whose formats these are.
 xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
 cmp short.folded direct.folded
 ok $? "-c and -g" || diag "$(cat log)"

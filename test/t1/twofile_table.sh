@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose truth is known: of what is called certain, one of 1000 may be wrong, in
-# each row; and where stacks name their kernels, nine of ten launches are right.
+# Recordings in two files whose truth is known: in each row, at most one in 1000 of the certain
+# matches is wrong; and where stacks name their kernels, nine of ten launches are right.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs.sh"
 
@@ -12,7 +12,7 @@ row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE
 }
 pairs_table
 
-# Some can be told without names, and are.
+# Some launches can be matched without names, and are.
 row() {
 	[ $(($4 * 1000)) -le $(($3 + $4)) ] && [ $(($3 * 10)) -ge $((($3 + $5) * 9)) ]
 	ok $? "$2: no need of names: right $3 wrong $4 uncertain $5 none $6"

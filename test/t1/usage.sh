@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Command lines of people who come from other tools, or mistype: one line says what is meant, and
-# the status of bad usage. Nothing of it needs privileges.
+# Command lines of users who know other tools, or who mistype: one line names the right option, and
+# the status is that of bad usage. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 

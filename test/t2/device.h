@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * device.h - a program's first calls: the driver finds the shim, and there is a kernel; and
- * launches
+ * device.h - a program's first CUDA calls, with which the driver finds the shim; and launches
  */
 #ifndef TEST_T2_DEVICE_H
 #define TEST_T2_DEVICE_H
@@ -27,7 +26,7 @@ static inline void device__start(CUcontext *context, CUmodule *module, CUfunctio
 	cuModuleGetFunction(kernel, *module, "kernel");
 }
 
-/* One that takes so many ns. */
+/* Launches a kernel that takes @ns. */
 static inline void device__launch(CUfunction kernel, CUstream stream, uint64_t ns)
 {
 	void *args[] = { &ns };
@@ -35,7 +34,7 @@ static inline void device__launch(CUfunction kernel, CUstream stream, uint64_t n
 	cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
 }
 
-/* A whole launch, as CUPTI tells of it. */
+/* Calls the shim back for a whole launch, as CUPTI does. */
 static inline void device__call_back(uint32_t correlation_id)
 {
 	CUresult result = CUDA_SUCCESS;

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shim wants nothing of a process but what preload/imports.txt has: then it loads into the oldest C
-# library that it is for, whatever it was compiled with.
+# The shim imports only the symbols in preload/imports.txt. So it loads into the oldest C library
+# that it supports, whatever library it was compiled with.
 . "$XPU_SRC/test/lib/tap.sh"
 need shim nm readelf
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer's runtime is wanted, too"
 
-# foreign FILE: a line for all that it wants and may not
+# foreign FILE: prints a line for each import that is not allowed
 foreign() {
 	{
 		sed 's/^/may /' "$XPU_SRC/preload/imports.txt"
 		readelf -dW "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/lib \1/p'
 		nm -D --undefined-only --with-symbol-versions "$1" | sed 's/@/ /'
 	} | awk '
-	function later(a, b,   x, y, nx, ny, i) {	# of two like GLIBC_2.3.4
+	function later(a, b,   x, y, nx, ny, i) {	# compares two versions such as GLIBC_2.3.4
 		nx = split(substr(a, 7), x, ".")
 		ny = split(substr(b, 7), y, ".")
 		for (i = 1; i <= nx || i <= ny; i++)
@@ -35,7 +35,7 @@ is "$(foreign "$XPU_SHIM")" "" "what libxpushim.so wants is in preload/imports.t
 nm -D --undefined-only "$XPU_SHIM" | grep -q dl_iterate_phdr
 ok $? "and it is read"
 
-# Each kind of it is noticed.
+# Each kind of foreign import is found.
 cat >libnew.c <<-'END'
 	void *memcpy(void *a, const void *b, unsigned long n) { (void)b; (void)n; return a; }
 	END

@@ -16,7 +16,7 @@ struct listener listener;
 void (*listener__interrupt)(void);
 void (*listener__interrupt_log)(void);
 
-/* The tests are not started by xpuload, so the live pair is the one in use. */
+/* xpuload did not start the tests, so the live pair of semaphores is in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
@@ -25,7 +25,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
 atomic_uint listener__batch_ms;
-pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* as in lock.h */
+pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* taken by lock__take() */
 
 void listener__attach(void)
 {
@@ -118,7 +118,7 @@ void listener__let_go(void)
 
 static bool in_child;
 
-/* LeakSanitizer asks. */
+/* LeakSanitizer calls this. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -200,7 +200,7 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 	return memcpy(copy, (const void *)(uintptr_t)slot->frames, bytes);
 }
 
-/* Under lock. A number may be told of again, but only as the same. */
+/* Hears a path, under lock. A path's number may be sent again, but only with the same path. */
 static void hear_path(const struct xpu_slot *slot)
 {
 	uint16_t flags = slot->flags & ~XPU_CHAIN_NO_LAUNCH;
@@ -379,7 +379,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	lock__give(&listener__lock, &old);
 }
 
-/* A batch of its own, which the loader keeps to itself. */
+/* Hears a batch of its own, which the loader keeps to itself. */
 static void hear_python(const struct xpu_record_python *r)
 {
 	const struct xpu_python *p = &r->python;
@@ -397,7 +397,7 @@ static void hear_string(const struct xpu_record_string *s)
 	} else if (!listener.strings[s->id]) {
 		listener.strings[s->id] = strdup(s->data);
 	} else if (strcmp(listener.strings[s->id], s->data)) {
-		COUNT(nr_bad, 1);	/* repeated, but not identically */
+		COUNT(nr_bad, 1);	/* the definition was repeated with another meaning */
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener.h - in the place of the kernel's probes, for tests of the shim without privileges
+ * listener.h - stands in for the kernel's probes, for tests of the shim without privileges
  *
- * Linked with the shim's own objects into a test: xpu_launch() and xpu_batch() are ordinary
- * functions here that keep what they are given, as the BPF programs would.
+ * A test links this with the shim's own objects: xpu_launch() and xpu_batch() are ordinary
+ * functions here, and keep what they are given, as the BPF programs would.
  */
 #ifndef TEST_T2_LISTENER_H
 #define TEST_T2_LISTENER_H
@@ -27,10 +27,10 @@ struct listener_launch {
 	uint32_t cbid;
 	uint16_t flags;
 	uint32_t nr_frames;
-	const uint64_t *frames;		/* with listener.keep_frames */
-	uint32_t path_id;		/* 0: was told of on its own */
-	bool by_ticks;			/* in a log, which had ticks for it */
-	uint64_t time_ns;		/* with a path_id */
+	const uint64_t *frames;		/* kept only with listener.keep_frames */
+	uint32_t path_id;		/* 0: the launch was not in a log */
+	bool by_ticks;			/* the log had ticks for this launch */
+	uint64_t time_ns;		/* only for launches with a path_id */
 	uint32_t range_id;
 };
 
@@ -73,7 +73,7 @@ struct listener_wait {
 struct listener_call {
 	uint64_t start_ns, duration_ns;
 	uint32_t correlation_id;
-	uint32_t cbid;			/* with XPU_CALL_RUNTIME */
+	uint32_t cbid;			/* includes XPU_CALL_RUNTIME */
 	pid_t tid;
 };
 
@@ -85,7 +85,7 @@ struct listener {
 	struct listener_kernel kernels[LISTENER_MAX];
 	struct listener_path paths[LISTENER_PATHS];	/* by id */
 	uint32_t nr_paths, nr_repeated_paths, nr_logs;
-	const struct xpu_log *log;	/* of the thread that launched last */
+	const struct xpu_log *log;	/* log of the thread that launched last */
 	struct listener_range ranges[LISTENER_RANGES];	/* by id */
 	struct listener_range_event range_events[LISTENER_MAX];
 	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
@@ -94,15 +94,16 @@ struct listener {
 	struct {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */
-	uint32_t nr_string_records;	/* definitions, repeated ones included */
+	uint32_t nr_string_records;	/* string definitions, repeated ones included */
 	uint32_t nr_streams, nr_apis, nr_devices;
-	uint32_t api_names[2][4096];	/* of the driver, of the runtime; by cbid: string ids */
+	uint32_t api_names[2][4096];	/* string ids of names, of the driver and of the runtime,
+					 * by cbid */
 	struct listener_call calls[1 << 17];
 	uint32_t nr_calls;
 	struct xpu_record_counters counters;
 	uint32_t nr_messages;
 	uint16_t message_level;
-	char message[1024];		/* the last one */
+	char message[1024];		/* the last message */
 };
 
 extern struct listener listener;
@@ -119,41 +120,43 @@ extern atomic_uint listener__batch_ms;
 /* Held while a probe is hit. */
 extern pthread_mutex_t listener__lock;
 
-/* As loaders attach and leave. */
+/* Attaches or detaches a listener, as loaders do. */
 void listener__attach(void);
 void listener__detach(void);
 
-/* One more has come: the kernel tells of it in another way. */
+/* One more listener attaches or leaves; the kernel reports that in another way. */
 void listener__hello(bool on);
 
-/* Who wants the calls of CUDA's API comes, too, or leaves. */
+/* A listener that wants the calls of CUDA's API attaches or leaves. */
 void listener__want_calls(bool on);
 
-/* Makes a listener to NVTX ranges come or leave. */
+/* A listener that wants NVTX ranges attaches or leaves. */
 void listener__want_ranges(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 
 /*
- * Waits until nothing has been heard for five of the shim's rounds, or of what a busy machine
- * leaves of them. Return: nr_launches.
+ * Waits until nothing has been heard for five of the shim's rounds; on a busy machine these may be
+ * fewer. Return: nr_launches.
  */
 uint32_t listener__settle(void);
 
 /*
- * Those from number @from on, into the order in which they were made: correlation ids rise, and
- * one that the probe is called for is heard before those in the log. Return: how many.
+ * Sorts the launches from number @from on into the order in which they were made: correlation ids
+ * rise, and a launch that the probe is called for is heard before those in the log. Return: how
+ * many.
  */
 uint32_t listener__sort_launches(uint32_t from);
 
-/* For listener__interrupt_log: whoever sends a log stays in there. */
+/* For listener__interrupt_log: keeps the thread that sends a log in there. */
 void listener__hold(void);
 void listener__wait_held(void);
 void listener__let_go(void);
 
 /*
- * fork(), where LeakSanitizer does not ask the child for what belongs to threads that it has not.
+ * Calls fork(). LeakSanitizer does not ask the child for the memory of threads that it does not
+ * have.
  */
 pid_t listener__fork(void);
 

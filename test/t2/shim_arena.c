@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Memory of a thread's that is full, by a little or by much: nothing is overrun. */
+/*
+ * A thread's memory is full, by a little or by much: nothing is overrun.
+ */
 #include <stdint.h>
 #include <string.h>
 
@@ -8,7 +10,10 @@
 
 #define PAGE_BYTES	4096u
 
-/* Takes and writes blocks of @bytes until there is no room. Return: bytes taken; 0: no end. */
+/*
+ * Takes and writes blocks of @bytes until there is no room. Return: the bytes taken; 0 if there was
+ * no end.
+ */
 static size_t fill(struct arena *a, size_t bytes)
 {
 	size_t taken = 0;

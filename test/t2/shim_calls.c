@@ -18,7 +18,8 @@
 #include "tap.h"
 
 #define NR_THREADS	4
-#define NR_CALLS	3000		/* of each: more than one record has */
+#define NR_CALLS	3000		/* calls by each thread: more than one record has room
+					 * for */
 #define MS		1000000ull
 
 #define DRIVER(name)	CUPTI_DRIVER_TRACE_CBID_##name
@@ -39,7 +40,7 @@ static void *caller(void *arg)
 	return (void *)(intptr_t)gettid();
 }
 
-/* Calls @cbid that were heard since @from, of @tid or, if that is 0, of anybody. */
+/* Return: how many calls @cbid were heard since @from; of thread @tid, or of all if it is 0. */
 static uint32_t nr_heard(uint32_t from, uint32_t cbid, pid_t tid)
 {
 	uint32_t i, nr = 0;
@@ -79,7 +80,7 @@ static void threads(void)
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(thread[i], &tids[i]);
 	after = now_ns();
-	/* cuCtxSetCurrent, the calls, cuLaunchKernel. */
+	/* Each thread calls cuCtxSetCurrent, makes its calls, and calls cuLaunchKernel. */
 	ok(listener__wait(&listener.nr_calls, from + NR_THREADS * (NR_CALLS + 2)),
 	   "all calls come out, without anybody asking");
 	is_int(heard(nr_calls), from + NR_THREADS * (NR_CALLS + 2), "each once");
@@ -98,7 +99,7 @@ static void threads(void)
 	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "of both kinds");
 }
 
-/* The driver calls inside a runtime call are not recorded apart. */
+/* Tests that driver calls inside a runtime call are not recorded apart. */
 static void nested(void)
 {
 	uint32_t from = heard(nr_calls), kernel = heard(nr_kernels), i, found = 0;
@@ -122,7 +123,7 @@ static void nested(void)
 	is_int(found, 1, "the other has its launch's id");
 }
 
-/* As CUPTI gives them when it could not measure, or a call is not over. */
+/* Tests times that CUPTI could not measure, and calls that are not over. */
 static void without_times(void)
 {
 	static const CUpti_ActivityAPI calls[] = {
@@ -177,7 +178,7 @@ int main(void)
 	cudaDeviceSynchronize();
 	nanosleep(&pause, NULL);
 	is_int(heard(nr_calls), from, "nor when nobody wants them any more");
-	/* One more time, and then in the middle of it everybody leaves. */
+	/* All launch once more, and in the middle of it all listeners leave. */
 	listener__want_calls(true);
 	nanosleep(&pause, NULL);
 	cudaDeviceSynchronize();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The time of a logged launch is that of the clock, read before and after it here: on all CPUs,
- * after sleep, while stopped, forked, and of what a thread leaves behind that is killed.
+ * The time of a logged launch must lie between two readings of the clock around it: on all CPUs,
+ * after sleep, after a stop, in forked children, and in the log that a killed thread leaves behind.
  */
 #include <cuda.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static CUfunction function;
 static CUstream stream;
 static struct {
 	uint64_t before, after;
-} around[LISTENER_MAX];			/* by number of launch */
+} around[LISTENER_MAX];			/* by index of the launch */
 static uint32_t nr_made;
 
 static __attribute__((noinline)) void launch(void)
@@ -48,7 +48,7 @@ static uint64_t off_by(uint64_t ns, uint32_t i)
 
 static uint32_t nr_checked;
 
-/* Of the launches since the last time: all logged ones were at their time. */
+/* Checks the launches since the last check: each logged time is right. */
 static void check(const char *what)
 {
 	uint32_t i, nr_logged = 0, nr_by_ticks = 0, nr_off = 0;
@@ -98,7 +98,7 @@ static void on_all_cpus(void)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/* A child stops this process, all its threads, and lets it go on. */
+/* A child process stops this process, with all its threads, and continues it. */
 static void be_stopped(long ms)
 {
 	pid_t pid, me = getpid();
@@ -118,9 +118,9 @@ static void be_stopped(long ms)
 }
 
 /*
- * The kernel reads the log at one instant. be_killed() does not, but the shim writes to the one of
- * the two clocks that be_killed() does not read. A report may have lost the reader's stack, so the
- * writer's is named, too.
+ * The kernel reads the log at one instant. be_killed() does not; but meanwhile the shim writes only
+ * that one of the two clocks that be_killed() does not read. ThreadSanitizer may have lost the
+ * reader's stack, so the suppression names the writer, too.
  */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim is loaded into a process that has threads, as the CUDA driver does it: it leaves the
- * environment alone, which those threads may be reading. The shim in this test is another one, and
- * was here first.
+ * The shim is loaded into a process that has threads, as the CUDA driver loads it: it must not
+ * change the environment, which those threads may be reading. The shim that is part of this test is
+ * another one, loaded before.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ static void *wait_for_end(void *arg)
 	return NULL;
 }
 
-/* The environment as it is, and each variable in it. */
+/* The environment's pointers, and a copy of each variable. */
 struct picture {
 	char **environ;
 	char *variables[1024];
@@ -48,7 +48,7 @@ static bool is_as_it_was(const struct picture *p)
 	return environ == p->environ && !environ[p->nr];
 }
 
-/* In a process that has @nr_threads more. */
+/* Loads the shim in a child process that has @nr_threads more threads. */
 static int load(const char *shim, int nr_threads)
 {
 	struct picture before;
@@ -59,7 +59,7 @@ static int load(const char *shim, int nr_threads)
 	if (nr_threads && pthread_create(&thread, NULL, wait_for_end, NULL))
 		return 2;
 	unsetenv("NVTX_INJECTION64_PATH");
-	unsetenv(XPU_INJECTION_ENV);	/* this test's own shim has set it */
+	unsetenv(XPU_INJECTION_ENV);	/* set by this test's own shim */
 	take_picture(&before);
 	if (!dlopen(shim, RTLD_NOW | RTLD_LOCAL))
 		return 3;

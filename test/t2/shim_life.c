@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dormant, awake, dormant again; another subscriber; a thread's end, a forked child's; no CUPTI to
- * be had, or no thread.
+ * The shim's states: dormant, awake, dormant again; another subscriber; the end of a thread and of
+ * a forked child; a missing CUPTI, or no thread to be had.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -32,7 +32,7 @@ static void launch(int nr)
 
 #define NESTED_ID	0x7ffffff0
 
-/* In the middle of another one. */
+/* Launches in the middle of another launch. */
 static void launch_nested(void)
 {
 	device__call_back(NESTED_ID);
@@ -52,10 +52,10 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 	(void)data;
 }
 
-/* Until what is in logs has been sent, twice over. */
+/* Time in which the logs are sent at least twice. */
 #define SENT_MS	250
 
-/* Launches until one is tagged: the shim is awake. */
+/* Launches until a launch is tagged: then the shim is awake. */
 static bool wait_awake(void)
 {
 	uint32_t before = heard(nr_launches);
@@ -75,14 +75,14 @@ static bool wait_awake(void)
 
 static pthread_key_t key;
 static sem_t is_ending, may_end;
-static uint64_t started;		/* a range of its */
+static uint64_t started;		/* id of a range of this thread */
 
 static void take_long(void *arg)
 {
 	(void)arg;
 	sem_post(&is_ending);
 	sem_wait(&may_end);
-	launch(1);			/* and has not launched its last */
+	launch(1);			/* and this thread has not made its last launch */
 }
 
 static void *ending_thread(void *arg)
@@ -101,13 +101,13 @@ static void test_ending_thread(void)
 	uint32_t before = heard(nr_launches);
 	pthread_t thread;
 
-	/* Destructors go by the order in which keys were made: the shim's was before. */
+	/* Destructors run in the order in which keys were made, and the shim's key is older. */
 	pthread_key_create(&key, take_long);
 	sem_init(&is_ending, 0, 0);
 	sem_init(&may_end, 0, 0);
 	pthread_create(&thread, NULL, ending_thread, &key);
 	sem_wait(&is_ending);
-	pause_ms(SENT_MS);		/* what the shim had for it is gone by now */
+	pause_ms(SENT_MS);		/* by now the shim has freed the thread's data */
 	ranges__end(started);
 	sem_post(&may_end);
 	pthread_join(thread, NULL);
@@ -117,7 +117,7 @@ static void test_ending_thread(void)
 /* ---- CUPTI cannot be had --------------------------------------------------------------------- */
 
 /*
- * Each listener gets the message, by the environment as it was when the program first called CUDA.
+ * Tests that each listener gets the message, with the environment of the program's first CUDA call.
  */
 static int tell_each_listener(void)
 {
@@ -160,12 +160,12 @@ static void at_end(void)
 		_exit(2);
 }
 
-/* All is sent when the program ends, which it is told of. */
+/* Tests that everything is sent at the program's end, which the shim notices. */
 static int without_thread(void)
 {
 	CUmodule module;
 
-	atexit(at_end);			/* behind the shim's */
+	atexit(at_end);			/* registered first, so it runs after the shim's handler */
 	listener__attach();
 	cuInit(0);
 	no_thread = true;
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 
 	pid = listener__fork();
 	if (!pid)
-		exit(heard(nr_bad) ? 1 : 5);	/* through every exit handler */
+		exit(heard(nr_bad) ? 1 : 5);	/* runs every exit handler */
 	is_int(waitpid(pid, &status, 0), pid, "a forked child");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
 	ok(wait_awake(), "and the parent goes on");

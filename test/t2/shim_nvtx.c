@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVTX ranges as programs make them, through tables as NVTX has them: each launch is in those that
- * are open on its thread, and what cannot be recorded is counted.
+ * NVTX ranges made as programs make them, through tables like NVTX's own: each launch is in the
+ * ranges that are open on its thread, and ranges that cannot be recorded are counted.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "tap.h"
 #include "xpu_slot.h"
 
-/* The interface as NVIDIA has it, where it is here. */
+/* NVIDIA's own headers, where they are installed. */
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #define SAME(a, b)	_Static_assert((int)(a) == (int)(b), #a)
@@ -158,7 +158,7 @@ static void launch(void)
 	__atomic_fetch_add(&nr_made, 1, __ATOMIC_SEQ_CST);
 }
 
-/* "outer;domain:inner" */
+/* Return: the path of range @id, such as "outer;domain:inner". */
 static const char *path_of(uint32_t id)
 {
 	static char text[2][16384];
@@ -224,10 +224,11 @@ static void *only_ranges(void *arg)
 	return NULL;
 }
 
-/* As a signal handler does while a launch is told of. */
+/* Pushes a range as a signal handler does, during a launch. */
 static void interrupt(void)
 {
-	if (gettid() != getpid()) {		/* the shim's thread blocks signals */
+	if (gettid() != getpid()) {		/* only on the program's threads: the shim's
+						 * thread blocks signals */
 		listener__interrupt_log = interrupt;
 		return;
 	}
@@ -237,7 +238,7 @@ static void interrupt(void)
 	pop();
 }
 
-/* Ranges of a child that the program forks before CUDA are not the parent's. */
+/* Tests that ranges of a child, forked before CUDA is used, are not the parent's. */
 static void test_early_fork(void)
 {
 	int status = -1, level;
@@ -323,7 +324,7 @@ static void test_handler(void)
 	is_int(i, XPU_LOG_ENTRIES + 1, "all are in the range that was interrupted");
 }
 
-/* While another thread sends the log, there is no room in it for long. */
+/* Tests a log that is full for long, because another thread is sending it. */
 static void test_held(void)
 {
 	uint64_t dropped = ranges__nr_dropped();
@@ -385,11 +386,11 @@ int main(void)
 	domain = create_domain("net");
 	ok(domain && create_domain("net") == domain, "domains of one name are one");
 
-	/* Nobody listens. */
+	/* There is no listener. */
 	is_int(push("nobody"), -2, "nobody listens: a push does nothing");
 	pop();
 
-	/* Somebody does, before CUDA is there. */
+	/* A listener attaches before CUDA is used. */
 	listener__attach();
 	listener__want_ranges(true);
 	is_int(push("early"), 0, "before CUDA");
@@ -434,7 +435,7 @@ int main(void)
 	is_str(last_path(), "early;", "no name at all");
 	pop();
 
-	/* Started, and ended out of order; by another thread. */
+	/* Ranges by start and end: ended out of order, and by another thread. */
 	id = start("first");
 	other = start("second");
 	ok(id && other && id != other, "started");
@@ -499,7 +500,7 @@ int main(void)
 	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(),
 	       "the shim's own count: dropped");
 
-	/* Nobody listens for a while; what was open is no longer known. */
+	/* The listener leaves for a while: ranges that were open are forgotten. */
 	listener__want_ranges(false);
 	listener__detach();
 	for (i = 0; i < 10; i++)
@@ -509,7 +510,7 @@ int main(void)
 	before = heard(nr_repeated_paths);
 	listener__attach();
 	listener__want_ranges(true);
-	listener__wait(&listener.nr_repeated_paths, before + 1);	/* it is awake */
+	listener__wait(&listener.nr_repeated_paths, before + 1);	/* the shim is awake */
 	launch();
 	is_str(last_path(), "", "after a time without listeners there are none");
 	is_int(pop(), -2, "the end of one that nobody heard of is ignored");
@@ -517,7 +518,7 @@ int main(void)
 	launch();
 	is_str(last_path(), "again", "with their names");
 
-	/* They leave and come before the shim's thread has noticed. */
+	/* Listeners leave and come back before the shim's thread has noticed. */
 	listener__settle();
 	listener__want_ranges(false);
 	pop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches that are logged by the number of their call path: each is heard once, with its own path,
+ * Launches are logged by the number of their call path: each is heard once, with its own path,
  * whatever is full, taken, interrupted or ending.
  */
 #include <cuda.h>
@@ -17,8 +17,9 @@
 #include "launch/unwind.h"
 #include "xpu_slot.h"
 
-#define BITS		14		/* of a call path: which function is called at each level */
-#define NR_PATHS	(1 << BITS)	/* more than a thread can remember */
+#define BITS		14		/* bits of a call path: each selects a function at one
+					 * level */
+#define NR_PATHS	(1 << BITS)	/* more paths than a thread can remember */
 #define NESTED_ID	0x70000000u
 #define NESTED_CBID	1
 
@@ -33,7 +34,7 @@ struct way {
 	CUstream stream;
 };
 
-static void *return_addresses[2];	/* in step_0() and step_1() */
+static void *return_addresses[2];	/* return addresses in step_0() and step_1() */
 
 static void step_0(const struct way *way, int caller);
 static void step_1(const struct way *way, int caller);
@@ -49,7 +50,7 @@ static inline __attribute__((always_inline)) void step(const struct way *way, in
 	if (caller >= 0)
 		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
 	steps[way->left ? way->bits & 1 : 2](&next, me);
-	asm volatile("" : : "r"(&next) : "memory");	/* no tail call */
+	asm volatile("" : : "r"(&next) : "memory");	/* prevents a tail call */
 }
 
 static __attribute__((noinline)) void step_0(const struct way *way, int caller)
@@ -76,7 +77,7 @@ static void launch(uint32_t bits, CUstream stream)
 	steps[bits & 1](&way, -1);
 }
 
-/* Which path a launch was heard with; -1 for none. Frames come innermost first. */
+/* Return: the path that a launch was heard with; -1 for none. Frames come innermost first. */
 static int heard_bits(const struct listener_launch *l)
 {
 	int bits = 0, nr = 0;
@@ -137,7 +138,7 @@ static struct paths *own_paths;
 static struct unwinder *unwinder;
 static unsigned int nr_right;
 
-/* As launch.c does it. */
+/* Launches by a guess, as launch.c does. */
 static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 {
 	struct xpu_slot slot = { .size = sizeof(slot), .correlation_id = id, .cbid = NESTED_CBID,
@@ -179,7 +180,10 @@ static void *pages(size_t bytes)
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* In a circle all is as expected from the second time on, and nothing is unwound. */
+/*
+ * Tests launches that repeat in a circle: from the second time on every guess is right, and nothing
+ * is unwound.
+ */
 static void test_guesses(void)
 {
 	uint32_t before = heard(nr_launches), id = NESTED_ID;
@@ -215,7 +219,7 @@ static void test_guesses(void)
 	}
 	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400",
 	   nr_right);
-	for (i = 0; i < 1000; i++)	/* from more than are remembered */
+	for (i = 0; i < 1000; i++)	/* from more call sites than are remembered */
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
 	is_int(heard(nr_launches) - before, 300 + 200 + 400 + 1000, "all are heard");
@@ -288,7 +292,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < 1000; i++) {
 		launch(9, stream);
 		/*
-		 * The first was told of, the second is in the log, for the shim's thread to send.
+		 * The first launch called the probe; the second one is in the log, which the shim's
+		 * thread sends.
 		 */
 		if (i == 1)
 			listener__wait_held();
@@ -313,7 +318,7 @@ int main(int argc, char **argv)
 	   "a second listener is told of the paths, too");
 	listener__hello(false);
 
-	/* Entries that are logged while the last listener leaves are not for the next one. */
+	/* Entries logged while the last listener leaves are not for the next listener. */
 	launch(3, stream);
 	before = listener__settle();
 	listener__detach();
@@ -322,7 +327,7 @@ int main(int argc, char **argv)
 	pause_ms(300);
 	paths = heard(nr_repeated_paths);
 	listener__attach();
-	listener__wait(&listener.nr_repeated_paths, paths + 1);	/* it is awake */
+	listener__wait(&listener.nr_repeated_paths, paths + 1);	/* the shim is awake */
 	listener__settle();
 	is_int(heard(nr_launches) - before, 0, "nothing of the time without a listener is heard");
 	for (i = 0; i < 10; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Python's frames in call chains: whatever launches in py_stacks.py, the chain must be what Python
- * says it is, in every CPython of this machine. And what is not CPython as it is known must do no
- * harm: made-up memory, read as each version's.
+ * Python's frames in call chains: wherever py_stacks.py launches, the chain must equal Python's
+ * own, in every CPython of this machine. A library that differs from the known versions of CPython
+ * must do no harm: the test makes up its memory, which is read as each version's.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -35,7 +35,10 @@ static void append(char *to, size_t size, const char *what)
 
 enum function { NONE_OF_THESE, LOOP, THROUGH };
 
-/* Return: the function that is called there. dladdr() searches a whole symbol table each time. */
+/*
+ * Return: the function called at @word. The answers are kept, because dladdr() searches a whole
+ * symbol table each time.
+ */
 static enum function function_at(uint64_t word)
 {
 	static struct {
@@ -58,7 +61,10 @@ static enum function function_at(uint64_t word)
 	return c->function;
 }
 
-/* The chain as py_stacks.py writes it; @nr_loops counts what should not be there any more. */
+/*
+ * Writes the chain as py_stacks.py does. @nr_loops counts interpreter loops, which should have been
+ * removed.
+ */
 static void describe(const struct listener_launch *l, char *chain, size_t size, int *nr_loops)
 {
 	const char *file, *name;
@@ -117,7 +123,9 @@ static int compare(const void *a, const void *b)
 	       (ka->correlation_id < kb->correlation_id);
 }
 
-/* Compares every launch with what was expected of its site; prints what shell() below reads. */
+/*
+ * Compares every launch with the chain expected at its site; prints the verdict that shell() reads.
+ */
 static void verdict(const char *expected)
 {
 	static struct site sites[MAX_SITES];
@@ -151,7 +159,7 @@ static void verdict(const char *expected)
 	fflush(stdout);
 }
 
-/* Runs py_stacks.py in this process, with Python there before the shim wakes or after. */
+/* Runs py_stacks.py in this process; Python is loaded before the shim wakes or after it. */
 static int inside(const char *library, const char *how, const char *held)
 {
 	void (*initialize)(int), (*finalize)(void);
@@ -177,7 +185,7 @@ static int inside(const char *library, const char *how, const char *held)
 	*(void **)&run = dlsym(python, "PyRun_SimpleString");
 	initialize(0);
 	if (strcmp(how, "early"))
-		pause_ms(1500);		/* the shim looks once in a second */
+		pause_ms(1500);		/* the shim looks for Python once a second */
 	snprintf(script, sizeof(script),
 		 "import sys\n"
 		 "sys.argv = ['py_stacks.py', '%s/workload/py_launch.so', 'expected', '%s']\n"
@@ -221,7 +229,7 @@ static int fake(const char *scenario)
 	tstate = dlsym(library, "fake_tstate");
 	runtime = dlsym(library, "_PyRuntime");
 	code_type = (uintptr_t)dlsym(library, "PyCode_Type");
-	/* Two pages that can be read, and nothing on either side. */
+	/* Two readable pages, with unreadable ones on either side. */
 	tstate_memory = (uint64_t *)((char *)mmap(NULL, 4 * 4096, PROT_NONE,
 						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096);
 	mprotect(tstate_memory, 2 * 4096, PROT_READ | PROT_WRITE);
@@ -255,7 +263,7 @@ static int fake(const char *scenario)
 	} else if (!strcmp(scenario, "wild code")) {
 		memory[8 + 4] = 0x1000;
 	} else if (!strcmp(scenario, "no code")) {
-		memory[8 + 4] = (uintptr_t)memory;	/* of another type */
+		memory[8 + 4] = (uintptr_t)memory;	/* an object of another type */
 	} else if (!strcmp(scenario, "wild table")) {
 		memory[8 + 4] = (uintptr_t)(memory + 64);
 		memory[64 + 1] = code_type;
@@ -289,7 +297,10 @@ static int fake(const char *scenario)
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Runs this program again with @args; returns the last line that it prints, and its status. */
+/*
+ * Runs this program again with @args. @line is set to the last line that it prints. Return: its
+ * status.
+ */
 static int shell(const char *env, const char *args, char *line, size_t size)
 {
 	char command[4096];
@@ -312,7 +323,7 @@ static void check_python(const char *version, const char *prefix, const char *li
 	} runs[] = {
 		{ "", "early", "released", "GIL released" },
 		{ "", "early", "held", "GIL held" },
-		/* Of the first one only: */
+		/* These run with the first Python only. */
 		{ "XPUSHIM_MAX_FRAMES=600", "early", "released", "long chains" },
 		{ "", "late", "released", "loaded after the shim woke" },
 	};

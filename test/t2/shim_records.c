@@ -13,7 +13,7 @@
 #include "tap.h"
 
 #define NR_THREADS	8
-#define NR_LAUNCHES	4000		/* of each thread */
+#define NR_LAUNCHES	4000		/* launches by each thread */
 
 int InitializeInjection(void);
 
@@ -43,7 +43,7 @@ static int compare_u32(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Every id among the kernels' exactly once among the launches', and the other way around. */
+/* Return: how many ids do not occur exactly once among the kernels and once among the launches. */
 static int nr_unmatched(void)
 {
 	uint32_t nr = heard(nr_launches), i;
@@ -63,7 +63,9 @@ static int nr_unmatched(void)
 	return bad;
 }
 
-/* A kernel's name tells which thread launched it; its launch must have been heard on that one. */
+/*
+ * Return: how many launches were heard on another thread than the one that the kernel's name tells.
+ */
 static int nr_wrong_thread(void **ids)
 {
 	uint32_t max = 0, i;
@@ -89,7 +91,7 @@ static int nr_wrong_thread(void **ids)
 
 static void at_end(void)
 {
-	/* After the shim's own exit handler, which was registered later. */
+	/* Runs after the shim's own exit handler, because exit handlers run in reverse order. */
 	ok(heard(nr_string_records) >= 2 * NR_THREADS, "definitions are repeated at exit");
 	is_int(heard(nr_bad), 0, "and nothing ill-formed was sent");
 	if (done_testing())

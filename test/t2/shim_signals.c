@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A signal handler launches for the first time on a thread that holds a lock of the shim's: in
- * cuInit, while threads end, when the program ends. The signal comes each time that the thread is
- * about to unlock a mutex, so this waits for no coincidence.
+ * A signal handler launches for the first time on a thread that holds one of the shim's locks: in
+ * cuInit, while threads end, or when the program ends. The signal comes each time when the thread
+ * is about to unlock a mutex, so this test depends on no coincidence.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -18,10 +18,14 @@
 #include "nvtx/ranges.h"
 #include "tap.h"
 
-#define WAIT_MS		20000		/* for what takes no time, on whatever machine */
+#define WAIT_MS		20000		/* limit for steps that take no time, even on slow
+					 * machines */
 #define FIRST_ID	0x70000000
 
-/* ThreadSanitizer asks. The listener allocates, where handlers run that interrupt no malloc(). */
+/*
+ * ThreadSanitizer calls this. The listener allocates in signal handlers, but these interrupt no
+ * malloc().
+ */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 
 const char *__tsan_default_options(void)
@@ -54,14 +58,14 @@ __attribute__((visibility("default"))) int pthread_mutex_unlock(pthread_mutex_t 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	if (armed && mutex != &listener__lock) {
-		armed = false;		/* what follows takes mutexes as well */
+		armed = false;		/* later steps take mutexes, too */
 		pthread_kill(pthread_self(), SIGUSR1);
 		armed = true;
 	}
 	return real(mutex);
 }
 
-/* The launch is this thread's first one, and so is its range. */
+/* The launch is this thread's first launch, and the range its first range. */
 static void *new_thread(void *arg)
 {
 	struct range range = { .name = "left open" };
@@ -75,7 +79,7 @@ static void *new_thread(void *arg)
 	return NULL;
 }
 
-/* alarm() would not do: a thread that waits for itself may have all signals blocked. */
+/* alarm() would not do: a thread that waits for a lock of its own may have all signals blocked. */
 static void *watchdog(void *arg)
 {
 	(void)arg;
@@ -90,7 +94,7 @@ static void at_end(void)
 		_exit(3);
 }
 
-/* In a process of its own, since it may wait for itself for ever. */
+/* Runs in a child process, because it may deadlock. */
 static int run(const char *when)
 {
 	bool at_start = !strcmp(when, "cuInit"), at_exit = !strcmp(when, "exit");
@@ -103,7 +107,7 @@ static int run(const char *when)
 	listener__attach();
 	listener__want_ranges(true);
 	cuInit(0);
-	atexit(at_end);			/* behind the shim's */
+	atexit(at_end);			/* registered first, so it runs after the shim's handler */
 	armed = at_start;
 	InitializeInjection();
 	armed = false;
@@ -112,7 +116,7 @@ static int run(const char *when)
 		pthread_create(&thread, NULL, new_thread, NULL);
 		pthread_join(thread, NULL);
 	}
-	/* A launch of this thread's, if the handler has left it that. */
+	/* This thread can still launch, unless the handler has broken it. */
 	heard_before = heard(nr_launches);
 	device__launch(function, NULL, 1);
 	cuCtxSynchronize();

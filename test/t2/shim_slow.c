@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process ends while the shim's thread has much to send on a slow machine: it is waited for as
- * long as it goes on, and given up when it is stuck.
+ * The process ends while the shim's thread has much to send, on a slow machine: the exit waits as
+ * long as the thread makes progress, and gives it up when it is stuck.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include "base/life.h"
 #include "tap.h"
 
-#define NR_THREADS	40		/* each has a buffer of CUPTI's */
-#define NR_LAUNCHES	400		/* of each thread */
-#define BATCH_MS	400		/* some ten batches */
+#define NR_THREADS	40		/* each thread has a buffer of CUPTI's */
+#define NR_LAUNCHES	400		/* launches by each thread */
+#define BATCH_MS	400		/* the launches fill some ten batches */
 
 static CUcontext context;
 static CUfunction function;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The shim's reports of calls that wait: how long, and on which context and stream. */
+/*
+ * The shim reports calls that wait: how long, and for which context and stream.
+ */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -49,7 +51,10 @@ static void begin(void)
 	begin_ns = now_ns();
 }
 
-/* The longest wait since begin(), which must be of @ms at least, and inside of the time since. */
+/*
+ * Return: the longest wait since begin(). It must have lasted @ms at least, within the time since
+ * begin().
+ */
 static const struct listener_wait *waited(uint64_t ms, const char *what)
 {
 	uint64_t end_ns = now_ns();
@@ -63,7 +68,7 @@ static const struct listener_wait *waited(uint64_t ms, const char *what)
 		ok(false, "%s: no wait was told", what);
 		exit(done_testing());
 	}
-	/* The device may have begun long before it was waited for, on a busy machine. */
+	/* On a busy machine the device may have begun long before the wait. */
 	ok(longest->wait_ns >= ms * MS / 2 && longest->start_ns + MS / 2 > begin_ns &&
 	   longest->start_ns + longest->wait_ns < end_ns + MS / 2, "%s: how long", what);
 	diag("%s: %llu us", what, (unsigned long long)longest->wait_ns / 1000);
@@ -139,7 +144,7 @@ int main(void)
 	cuMemAlloc(&more, sizeof(host));
 	launch(streams[0], 60 * MS);
 	cuMemFree(more);
-	if (heard(nr_waits) > nr_before) {	/* the simulated device's may not wait */
+	if (heard(nr_waits) > nr_before) {	/* the simulated device may not wait here */
 		w = waited(0, "free");
 		is_int(w->flags, XPU_WAIT_WORK, "free: all of the context");
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that uses CUPTI itself, and a listener: each gets its own buffers and its own records,
- * whoever is registered with CUPTI when a buffer comes back; and what is before a buffer of the
- * program's is never touched.
+ * whoever is registered with CUPTI when a buffer comes back; and the shim never touches memory
+ * before one of the program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -25,8 +25,9 @@
 #define MS		1000000ull
 #define PAGE_BYTES	4096
 #define SHIMS_BYTES	(1024 * 1024)	/* the size of the shim's own buffers */
-#define AT_PAGE		0		/* where in a page a buffer of the program's begins ... */
-#define AT_LINE		64		/* ... as the shim's own do */
+#define AT_PAGE		0		/* offset in a page of a program's buffer at a page's
+					 * start */
+#define AT_LINE		64		/* offset in a page of the shim's own buffers */
 #define NR_SETS		50
 #define SET_BYTES	4096
 
@@ -40,11 +41,14 @@ static __typeof__(&cuptiActivityGetNextRecord) get_next_record;
 
 /* ---- the program's profiler ------------------------------------------------------------------ */
 
-static size_t place;				/* AT_PAGE or AT_LINE */
+static size_t place;				/* the offset in use: AT_PAGE or AT_LINE */
 static atomic_int nr_requested, nr_completed, nr_scribbled;
 static atomic_int nr_sets, nr_kernels, nr_wrong_clock;
 
-/* Nothing can be read before it, or with AT_LINE, a line that nobody may write. */
+/*
+ * Return: a buffer that has an unreadable page before it or, with AT_LINE, a cache line that nobody
+ * may write.
+ */
 static uint8_t *new_buffer(void)
 {
 	uint8_t *pages = mmap(NULL, SHIMS_BYTES + 3 * PAGE_BYTES, PROT_NONE,
@@ -117,7 +121,7 @@ static void set_all(void)
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-/* Launches until one is tagged: the shim is awake. */
+/* Launches until a launch is tagged: then the shim is awake. */
 static bool wait_awake(void)
 {
 	uint32_t before = heard(nr_launches);
@@ -132,7 +136,7 @@ static bool wait_awake(void)
 	return i < 500;
 }
 
-/* Whether the shim records all of 100 kernels that are launched now. */
+/* Return: whether the shim records all of 100 kernels that are launched now. */
 static bool records(void)
 {
 	uint32_t launches = heard(nr_launches), kernels = heard(nr_kernels);
@@ -146,7 +150,7 @@ static bool records(void)
 	       heard(nr_launches) == launches + 100 && heard(nr_kernels) == kernels + 100;
 }
 
-static char message[sizeof(listener.message)];	/* the last one that was looked at */
+static char message[sizeof(listener.message)];	/* the last message that was checked */
 
 static bool was_told(const char *what)
 {
@@ -165,7 +169,7 @@ static bool was_told(const char *what)
 
 /* ---- what a program may do ------------------------------------------------------------------- */
 
-/* CUPTI has full buffers of the program's when the shim is back. */
+/* Tests full buffers of the program's that CUPTI still has when the shim is back. */
 static void flush_late(size_t where, const char *name)
 {
 	uint32_t sets = heard(nr_memsets);
@@ -186,13 +190,16 @@ static void flush_late(size_t where, const char *name)
 	ok(records(), "%s: and misses nothing since", name);
 }
 
-/* The shim waits for the program's work to end: else its own records would be the program's. */
+/*
+ * Tests that the shim waits for the end of the program's work: otherwise the program would get the
+ * shim's records.
+ */
 static void unfinished(void)
 {
 	CUstream another;
 	int had_kernels;
 
-	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);	/* they take as long as is said */
+	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);	/* argument 0 is the duration */
 	cuStreamCreate(&another, CU_STREAM_NON_BLOCKING);
 	forget();
 	cuptiActivityRegisterCallbacks(requested, completed);
@@ -209,7 +216,7 @@ static void unfinished(void)
 	cuStreamDestroy(another);
 }
 
-/* Some programs disable what they never enabled. */
+/* Tests a program that disables an activity kind that it never enabled. */
 static void disable_again(void)
 {
 	is_int(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS,
@@ -217,11 +224,25 @@ static void disable_again(void)
 	ok(records(), "kernels are recorded all the same");
 }
 
+/* Writes as CUPTI would, to memory that the shim may clear at that time. */
+__attribute__((noinline, no_sanitize("thread"))) static void write_late(uint8_t *data)
+{
+	*(volatile uint8_t *)data = 1;
+}
+
 static void nobody_listens(void)
 {
+	size_t bytes, max_records;
+	uint8_t *data;
+
 	forget();
+	activity__requested(&data, &bytes, &max_records);
+	activity__completed(NULL, 0, data, bytes, 0);
 	listener__detach();
 	listener__settle();
+	pause_ms(300);			/* the shim has noticed */
+	write_late(data + bytes - 1);
+	ok(true, "a thread may write late to a buffer that has come back");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	flush_all(0);
@@ -233,7 +254,7 @@ static void nobody_listens(void)
 }
 
 /*
- * A thread was about to ask for a buffer when the program took over. It has got one of the shim's,
+ * Tests a thread that asked for a buffer just when the program took over: it got one of the shim's,
  * and fills it with the program's records.
  */
 static void late_thread(void)
@@ -255,14 +276,14 @@ static void late_thread(void)
 	ok(wait_awake() && records(), "and the shim goes on");
 }
 
-/* In twice() the program's callback looks in front of a buffer that the shim has taken already. */
+/* In twice() the program's callback reads in front of a buffer that the shim has already taken. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
 	return "race:^completed$\n";
 }
 
-/* CUPTI would not: but who hears of a buffer twice has it once. */
+/* Tests a buffer that is delivered twice, which CUPTI would not do: its records count once. */
 static void twice(void)
 {
 	size_t bytes, max_records;
@@ -276,7 +297,7 @@ static void twice(void)
 	ok(records(), "and goes on");
 }
 
-/* A callback of somebody's whom the shim does not know frees what it gets. */
+/* Tests a callback that the shim does not know, and that frees each buffer it gets. */
 static void freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -291,7 +312,10 @@ static void freed(void)
 #endif
 }
 
-/* It did, and there is something else at that address, which CUPTI gives to the shim. */
+/*
+ * Tests such a freed buffer whose address now has something else, and which CUPTI gives to the
+ * shim.
+ */
 static void replaced(void)
 {
 	size_t bytes, max_records, i, nr = 0;
@@ -376,11 +400,64 @@ static int without_thread(void)
 	return nr_sets == NR_SETS && !nr_scribbled && heard(nr_launches) == 1 ? 0 : 5;
 }
 
+/* ---- threads on their way into a callback ---------------------------------------------------- */
+
+#define NR_LAUNCHERS	4
+
+static atomic_bool launchers_end;
+
+static void *launcher(void *arg)
+{
+	CUstream own;
+
+	(void)arg;
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&own, CU_STREAM_NON_BLOCKING);
+	while (!launchers_end) {
+		device__launch(function, own, 1);
+		cuStreamSynchronize(own);
+	}
+	return NULL;
+}
+
+/* The simulated CUPTI aborts if a thread calls back a subscriber that is gone. */
+static int late_callbacks(void)
+{
+	pthread_t launchers[NR_LAUNCHERS];
+	CUpti_SubscriberHandle subscriber;
+	CUmodule module;
+	uint32_t before;
+	int i, k;
+
+	device__start(&context, &module, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	for (i = 0; i < NR_LAUNCHERS; i++)
+		pthread_create(&launchers[i], NULL, launcher, NULL);
+	for (i = 0; i < 5; i++) {
+		before = heard(nr_launches);
+		listener__attach();
+		for (k = 0; k < 500 && heard(nr_launches) == before; k++)
+			pause_ms(20);
+		if (k == 500)
+			return 3;
+		if (i == 4 && cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
+			return 4;
+		listener__detach();
+		pause_ms(300);		/* until the shim has noticed */
+	}
+	launchers_end = true;
+	for (i = 0; i < NR_LAUNCHERS; i++)
+		pthread_join(launchers[i], NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t *strange;
 	CUmodule module;
 
+	if (argc > 1 && !strcmp(argv[1], "late"))
+		return late_callbacks();
 	if (argc > 1)
 		return without_thread();
 	device__start(&context, &module, &function);
@@ -413,6 +490,8 @@ int main(int argc, char **argv)
 	is_int(nr_completed, nr_requested + 2, "the program has its buffers, and those two");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without a thread the shim lets go as well");
+	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
+	       "it lets go when no thread is on its way into a callback any more");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

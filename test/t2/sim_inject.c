@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * sim_inject.c - what sim_selftest has cuInit load: counts its calls in the environment
+ * sim_inject.c - the library that sim_selftest has cuInit load; it counts its calls in the
+ * environment
  *
  * With SIM_INJECT_CALLS_CUDA it also calls cuInit, which an injected library must not do.
  */

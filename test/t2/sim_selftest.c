@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sim_selftest.c - does the simulated device keep CUPTI's contracts?
+ * sim_selftest.c - checks that the simulated device keeps CUPTI's contracts
  *
- * A small CUPTI client, one scenario per process: the test runs itself with a scenario's name and
- * environment, and reads the results of its checks from a pipe. Built with nvcc (-x cu), the
+ * A small CUPTI client, with one scenario per process: the test runs itself with a scenario's name
+ * and environment, and reads the results of its checks from a pipe. Built with nvcc (-x cu), the
  * scenarios that turn no knob of the simulated device check the same contracts of the real CUPTI.
- * "sim_selftest dump" makes one call after the other and prints all that CUPTI says of it, for
- * comparing the two by eye.
+ * "sim_selftest dump" makes one call after the other and prints everything that CUPTI reports of
+ * it, so that the two can be compared by eye.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -72,9 +72,9 @@ struct event {
 	uint64_t time_ns;
 	pthread_t thread;
 	char symbol[16];
-	uint64_t node;			/* of graph node callbacks */
+	uint64_t node;			/* id in graph node callbacks */
 	uint64_t original;
-	bool data_kept;			/* correlationData still had what the entry put there */
+	bool data_kept;			/* correlationData still had the value set at the entry */
 };
 
 struct seen {				/* one activity record */
@@ -97,8 +97,9 @@ static size_t nr_events;
 static struct seen *records;
 static size_t nr_records;
 static size_t nr_requests;
-static size_t nr_buffers;		/* delivered */
-static size_t nr_other_thread;		/* delivered on another thread than the flushing one */
+static size_t nr_buffers;		/* number of buffers delivered */
+static size_t nr_other_thread;		/* buffers delivered on another thread than the flushing
+					 * one */
 static pthread_t main_thread;
 static CUpti_SubscriberHandle subscriber;
 static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -133,7 +134,7 @@ static void copy_name(char *to, const char *from)
 	snprintf(to, 16, "%s", from ? from : "");
 }
 
-/* symbolName is valid for launches, and may be anything for other calls. */
+/* Return: whether symbolName is valid: it is for launches, and may be anything for other calls. */
 static bool has_symbol(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
@@ -170,7 +171,7 @@ static void on_event(void *userdata, CUpti_CallbackDomain domain, CUpti_Callback
 		else
 			e->data_kept = *d->correlationData == (0x1234567800000000ull | cbid);
 	} else if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbdata) {
-		/* There is none for CU_INIT_FINISHED. */
+		/* CU_INIT_FINISHED has no data. */
 		const CUpti_ResourceData *d = (const CUpti_ResourceData *)cbdata;
 		const CUpti_GraphData *g = (const CUpti_GraphData *)d->resourceDescriptor;
 
@@ -318,7 +319,7 @@ static void client_start(int what)
 	}
 }
 
-/* Leak checkers look for these. */
+/* Frees memory that leak checkers would report. */
 static void client_free(void)
 {
 	free(events);
@@ -341,7 +342,7 @@ static bool is_launch(const struct event *e)
 	       has_symbol(CUPTI_CB_DOMAIN_DRIVER_API, e->cbid);
 }
 
-/* Only on the simulated device: its counters. */
+/* Reads a counter of the simulated device. Return: false on a real one. */
 static bool sim_counter(enum sim_stat stat, uint64_t *value)
 {
 	uint64_t (*read_stat)(enum sim_stat);
@@ -371,8 +372,8 @@ static void warm_up(void)
 /* ---- scenarios ------------------------------------------------------------------------------- */
 
 /*
- * Leaves the events that have the id of the launch among them: cudart asks for the kernel's name
- * before, and CUPTI tells of the module in between. Return: how many there are.
+ * Removes all events but those with the launch's id: in between, cudart asks for the kernel's name,
+ * and CUPTI reports the module. Return: how many are left.
  */
 static size_t keep_launch(void)
 {
@@ -468,7 +469,7 @@ static void scenario_callbacks(void)
 }
 
 #define NR_THREADS	6
-#define NR_LAUNCHES	4000		/* of a thread */
+#define NR_LAUNCHES	4000		/* launches by a thread */
 #define NR_STREAMS	4
 
 static void *many_main(void *arg)
@@ -651,7 +652,7 @@ static void scenario_graph(void)
 			continue;
 		if (nr_created < 8)
 			created[nr_created++] = e->node;
-		for (size_t j = i; j--;) {	/* the last call that was entered or left */
+		for (size_t j = i; j--;) {	/* the thread's last call before this one */
 			if (events[j].domain == CUPTI_CB_DOMAIN_RESOURCE)
 				continue;
 			inside += events[j].site == CUPTI_API_ENTER &&
@@ -769,7 +770,7 @@ static void scenario_fork_join(void)
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
 
-	/* Without a capture, too, b waits for a. */
+	/* Outside of a capture, too, b waits for a. */
 	forget();
 	LAUNCH(k_first, a, 20 * MS);
 	CHECK(cudaEventRecord(fork_event, a));
@@ -901,7 +902,9 @@ static void scenario_api_records(void)
 	check(runtime && runtime == kernel, "a kernel and its runtime call share an id");
 	check(!nested, "the driver call in between has no record");
 
-	/* Of the calls of a kind some can be left out, and of the others some be taken. */
+	/*
+	 * Some calls of an enabled kind can be disabled, and some calls of a disabled kind enabled.
+	 */
 	forget();
 	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
 	MUST(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, 0));
@@ -984,7 +987,7 @@ static void scenario_finalize(void)
 	check(nr_events && nr_records == 1, "and all of it after subscribing again");
 }
 
-/* By nr_records launches and the records that came of them. */
+/* Makes launches; nr_records tells the records that came of them. */
 static void launch_some(int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -1114,14 +1117,14 @@ static void scenario_knob_zeroed(void)
 	      "promised zeroed buffers are zero");
 	check(nr_records == 10, "and used (%zu)", nr_records);
 	dirty_buffers = true;
-	if (!freopen("/dev/null", "w", stderr))	/* it says so there */
+	if (!freopen("/dev/null", "w", stderr))	/* the message goes to stderr */
 		exit(1);
 	launch_some(10);
 	check(sim_counter(SIM_STAT_BUFFERS_DIRTY, &dirty) && dirty == 1,
 	      "one that is not is noticed");
 }
 
-/* The trace must say the same as the records; XPU_SIM_TRACE is in the environment. */
+/* The trace must agree with the records; XPU_SIM_TRACE is in the environment. */
 static void scenario_knob_trace(void)
 {
 	FILE *f;
@@ -1134,7 +1137,7 @@ static void scenario_knob_trace(void)
 	CHECK(cudaFree(NULL));
 	many_main((void *)1);
 	MUST(cuptiActivityFlushAll(0));
-	usleep(20000);		/* it is written when the device falls idle */
+	usleep(20000);		/* the trace is written when the device falls idle */
 	f = fopen(getenv("XPU_SIM_TRACE"), "r");
 	if (!check(f, "there is a trace"))
 		return;
@@ -1253,7 +1256,7 @@ static void scenario_injection(void)
 	check(seen && !strcmp(seen, "1"), "and never again");
 }
 
-/* A cuInit inside cuInit succeeds, and breaks the one around it. */
+/* Tests a cuInit inside cuInit: it succeeds, and breaks the outer one. */
 static void scenario_injected_cuinit(void)
 {
 	setenv("SIM_INJECT_CALLS_CUDA", "init", 1);
@@ -1487,7 +1490,7 @@ static void scenario_dump(void)
 static const struct scenario {
 	const char *name;
 	void (*run)(void);
-	const char *env;		/* NAME=VALUE; a scenario of the simulated device only */
+	const char *env;		/* NAME=VALUE; such scenarios need the simulated device */
 	bool sim_only;
 } scenarios[] = {
 	{ "callbacks", scenario_callbacks, NULL, false },
@@ -1523,7 +1526,7 @@ static const struct scenario {
 
 #define NR_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
-/* For leak checkers: whoever may run at exit still needs them. */
+/* Static, because exit handlers may still need these when leak checkers run. */
 static int run_scenario(const char *name)
 {
 	for (size_t i = 0; i < NR_SCENARIOS; i++) {
@@ -1538,7 +1541,7 @@ static int run_scenario(const char *name)
 	return 2;
 }
 
-/* Is it the simulated device? Nothing of CUDA may be started to find out. */
+/* Return: whether this is the simulated device. Finding out must not initialize CUDA. */
 static bool on_sim(void)
 {
 	return dlsym(RTLD_DEFAULT, "sim_kernel_cost_arg");

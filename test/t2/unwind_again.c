@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A walk that meets the last one stops there: its chain must be what a walk from scratch finds,
- * frame by frame and stack pointer by stack pointer, whatever changed in between and wherever it
- * did. And where all that an earlier walk was made from is found again, its chain is what a walk
- * finds.
+ * A walk stops where it meets the last walk: its chain must equal that of a walk from scratch, in
+ * each frame and each stack pointer, whatever changed in between and wherever. And if all inputs of
+ * an earlier walk are found unchanged, that walk's chain must equal that of a new walk.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -32,7 +31,7 @@ static uint32_t any(uint32_t below)
 	return (seed >> 33) % below;
 }
 
-/* Some earlier walks. */
+/* The number of earlier walks that are kept. */
 #define NR_TRACES	16
 #define MAX_WORDS	200
 
@@ -42,8 +41,8 @@ static struct earlier {
 		uint64_t room[sizeof(struct unwind_trace) / 8 + MAX_WORDS * 3 / 2];
 	};
 	uint64_t frames[XPU_MAX_FRAMES];
-	uint32_t nr_frames;		/* 0: none */
-	bool again;			/* that walk would be made now */
+	uint32_t nr_frames;		/* 0: no walk */
+	bool again;			/* a new walk would give the same chain */
 } earlier[NR_TRACES];
 static unsigned int nr_again, nr_traced;
 
@@ -85,8 +84,8 @@ static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 }
 
 /*
- * All from one place, so that all have the same caller's frame: in a loop with a condition, or in one
- * that it unrolls, a compiler makes two calls of one.
+ * Makes all walks from one place, so that all have the same caller's frame: in a loop with a
+ * condition, or in an unrolled one, a compiler makes two calls of one.
  */
 static NOINLINE void walk_all(struct call *call, const struct call *end)
 {
@@ -138,7 +137,10 @@ static NOINLINE void check(void)
 
 static NOINLINE void go_on(int depth);
 
-/* Frames of all kinds: of one size, so that one takes another's place, and of many. */
+/*
+ * Frames of all kinds: several functions of equal frame size, one of which can replace another, and
+ * many sizes.
+ */
 #define PLAIN(name, bytes)						\
 static NOINLINE void name(int depth)					\
 {									\
@@ -153,7 +155,7 @@ static NOINLINE void name(int depth)					\
 PLAIN(plain_0, 40) PLAIN(plain_1, 40) PLAIN(plain_2, 40) PLAIN(plain_3, 40)
 PLAIN(large_0, 200) PLAIN(large_1, 1000)
 
-/* Its caller's frame is found by rbp. */
+/* The caller's frame is found by rbp. */
 static NOINLINE void with_alloca(int depth)
 {
 	volatile char *pad = __builtin_alloca(16 + any(4) * 16);
@@ -165,10 +167,10 @@ static NOINLINE void with_alloca(int depth)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define with_variable	with_alloca	/* those builds keep frame pointers */
+#define with_variable	with_alloca	/* these builds keep frame pointers */
 #define aligned		with_alloca
 #else
-/* rbp is a variable like any other here, and callees save it. */
+/* Here rbp is a variable like any other, which called functions save. */
 static NOINLINE void with_variable(int depth)
 {
 	register uint64_t variable __asm__("rbp") = any(1000);
@@ -178,7 +180,7 @@ static NOINLINE void with_variable(int depth)
 	__asm__ volatile("" : "+r"(variable));
 }
 
-/* The stack pointer was kept in the frame, for it was aligned. */
+/* The stack pointer is kept in the frame, because the frame is aligned. */
 static NOINLINE void aligned(int depth)
 {
 	volatile _Alignas(64) char pad[64];
@@ -194,7 +196,10 @@ static void (*const kinds[])(int) = {
 	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable, aligned,
 };
 
-/* Now and then a walk; on, from one of two places; then back, and perhaps on again. */
+/*
+ * Walks now and then; goes deeper, from one of two places; comes back, and perhaps goes deeper
+ * again.
+ */
 static NOINLINE void go_on(int depth)
 {
 	int times = 1 + !any(3);
@@ -216,7 +221,7 @@ static NOINLINE void go_on(int depth)
 	}
 }
 
-/* On a stack of their own, in turns, like coroutines. */
+/* Two coroutines, each on a stack of its own, that take turns. */
 static ucontext_t home, away[2];
 
 static void stroll(void)
@@ -261,7 +266,7 @@ static void test_smaller_stack(void)
 	skip(1, "sanitizers do not know of such stacks");
 }
 #else
-/* run_there(top, arg): run_here(arg) on another stack, whose outermost frame is this. */
+/* run_there(top, arg) calls run_here(arg) on another stack, whose outermost frame is its own. */
 void run_here(int depth);
 void run_there(char *top, int depth);
 
@@ -303,8 +308,8 @@ NOINLINE void run_here(int depth)
 }
 
 /*
- * A coroutine's stack has gone, and where its inner part was there is another one, which comes to
- * the same place with the same frames: what is above is not there any more.
+ * Tests a coroutine's stack that is gone. A smaller stack has replaced its inner part and comes to
+ * the same place with the same frames, but the memory above is no longer there.
  */
 static void test_smaller_stack(void)
 {

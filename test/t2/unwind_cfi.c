@@ -3,7 +3,7 @@
  * Damaged unwind tables: whatever they say, reading them stays inside the object and ends.
  *
  * This test's _dl_find_object() finds a copy of a library's image, whose tables are relative to
- * themselves and so are valid in the copy. Then bytes of them are changed at random.
+ * themselves and so are valid in the copy. The test changes bytes of the tables at random.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,12 +18,12 @@
 
 #define NR_PCS		2000
 #define NR_ROUNDS	400
-#define NR_LOOKUPS	500		/* in each */
+#define NR_LOOKUPS	500		/* lookups in each round */
 
 struct image {
-	uint8_t *copy;			/* the size is exact: what is behind is poisoned */
+	uint8_t *copy;			/* its size is exact: memory after it is poisoned */
 	size_t bytes;
-	size_t hdr;			/* where .eh_frame_hdr is, and .eh_frame behind it */
+	size_t hdr;			/* offset of .eh_frame_hdr, which .eh_frame follows */
 	size_t frames;
 	size_t text, text_end;
 };
@@ -67,7 +67,7 @@ static int copy_libc(struct dl_phdr_info *info, size_t size, void *data)
 		if (p->p_type == PT_GNU_EH_FRAME)
 			image.hdr = p->p_vaddr;
 	}
-	/* The header is 12 bytes and a table, whose number of rows is the third word. */
+	/* The header is 12 bytes and a table; its third word is the table's number of rows. */
 	if (image.copy)
 		image.frames = image.hdr + 12 + 8 * *(uint32_t *)(image.copy + image.hdr + 8);
 	return 1;
@@ -90,7 +90,7 @@ static bool read_nothing(void *ctx, uint64_t addr, uint64_t *value)
 	return addr & 8;
 }
 
-/* All that a row offers to evaluate. */
+/* Evaluates every rule of a row. */
 static void use(const struct cfi_row *row)
 {
 	uint64_t regs[CFI_NR_REGS] = { 1, 2, 3 }, cfa = 4096, value;
@@ -113,7 +113,7 @@ static uint64_t random_pc(void)
 	return (uintptr_t)image.copy + image.text + next_random() % (image.text_end - image.text);
 }
 
-/* Counts rows, addresses without information, and what is refused, of @nr lookups. */
+/* Makes @nr lookups. Counts rows, addresses without information, and refused addresses. */
 static void look_up(int nr, unsigned long *counts)
 {
 	struct cfi_row row;
@@ -128,7 +128,7 @@ static void look_up(int nr, unsigned long *counts)
 	}
 }
 
-/* @rarity: one byte in so many */
+/* @rarity: one byte in this many is damaged */
 static void damage(size_t from, size_t to, unsigned int rarity)
 {
 	size_t at = from;

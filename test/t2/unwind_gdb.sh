@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every call chain that the shim hands over is what gdb shows at that instant, address by address:
-# with inlining, templates, recursion, coroutines, exceptions, signal handlers, plug-ins that come
-# and go.
+# Every call chain from the shim equals gdb's at the same instant, address by address: with
+# inlining, templates, recursion, coroutines, exceptions, signal handlers, and plug-ins that are
+# loaded and unloaded.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need gdb
@@ -14,7 +14,7 @@ libc=$(ldd "$XPU_BUILD/workload/stacks" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*
 gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null | grep -q ' at address ' ||
 	skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
 
-# Generated code is left to other tests: without unwind information gdb cannot walk through it.
+# Other tests cover generated code: gdb cannot walk through it without unwind information.
 scenarios="inlining templates recursion virtual library frames exceptions coroutines contexts
 	signals threads plugin"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The unwinder alone, against the compiler's own (_Unwind_Backtrace): known and unknown code,
- * libraries that come and go, locks of the dynamic loader that somebody holds, stacks that are not
- * what they seem; and what a warm walk does not do.
+ * libraries that come and go, locks of the dynamic loader that another thread holds, misleading
+ * stacks; and operations that a warm walk must not make.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,7 @@
 struct _Unwind_Context;
 int _Unwind_Backtrace(int (*fn)(struct _Unwind_Context *, void *), void *arg);
 uintptr_t _Unwind_GetIPInfo(struct _Unwind_Context *context, int *ip_before_insn);
-void launch(void);		/* what plug-ins call */
+void launch(void);		/* called by plug-ins */
 
 struct chain {
 	uint64_t frames[MAX];
@@ -51,7 +51,8 @@ static __thread struct unwinder *u;
 static __thread struct chain mine, theirs;
 static int nr_same, nr_differ;
 
-static __thread bool is_loading;	/* a library: this is its constructor */
+static __thread bool is_loading;	/* a library is being loaded: this runs in its
+					 * constructor */
 static bool walked_in_constructor;
 
 static bool thread_can_walk(void);
@@ -64,7 +65,10 @@ static int take_frame(struct _Unwind_Context *context, void *arg)
 
 	if (c->nr == MAX || !ip)
 		return 5;		/* _URC_END_OF_STACK */
-	/* The two addresses that are not behind a call: where a signal struck, and its return. */
+	/*
+	 * Two addresses do not follow a call: where a signal struck, and where its handler returns
+	 * to.
+	 */
 	if (exact && c->nr)
 		c->frames[c->nr - 1]++;
 	c->frames[c->nr++] = ip + !!exact;
@@ -78,7 +82,7 @@ static void need_unwinder(void)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* The chain of the caller's caller, as the shim makes it. */
+/* Makes the chain of the caller's caller, as the shim does. */
 static NOINLINE void walk(unsigned int level)
 {
 	struct xpu_slot slot;
@@ -105,7 +109,7 @@ static void show(const char *what, const struct chain *c)
 	diag("%s flags %u", what, c->flags);
 }
 
-/* Both walk from here. Return: whether they agree, and the chain is whole. */
+/* Compares both walks from here. Return: whether they agree, and the chain is whole. */
 static NOINLINE bool check(unsigned int level)
 {
 	bool same;
@@ -113,7 +117,9 @@ static NOINLINE bool check(unsigned int level)
 	walk(level);
 	theirs.nr = 0;
 	_Unwind_Backtrace(take_frame, &theirs);
-	/* Ours begins in this function, theirs, too, at another call; then they meet. */
+	/*
+	 * Both chains begin in this function, at different calls; all other frames must be equal.
+	 */
 	same = mine.nr == theirs.nr && mine.nr > 1 && !mine.flags &&
 	       !memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (mine.nr - 1));
 	if (!same && !__atomic_fetch_add(&nr_differ, 1, __ATOMIC_SEQ_CST)) {
@@ -190,8 +196,8 @@ static void test_known(void)
 }
 
 /*
- * A timer's signal at any instruction: in prologues, in the linkage table, in the vdso, in the
- * middle of another walk. The last is told from the others as the shim does, by its level.
+ * A timer's signal interrupts any instruction: in prologues, in the linkage table, in the vdso, in
+ * the middle of another walk. A walk that interrupts another one has another level, as in the shim.
  */
 static volatile sig_atomic_t walking, nr_interrupted;
 
@@ -328,7 +334,7 @@ static void *first_walk(void *arg)
 	return NULL;
 }
 
-/* Whether a thread that never walked before can do so, while the caller holds what it holds. */
+/* Return: whether a thread that never walked before can do so, while the caller holds its locks. */
 static bool thread_can_walk(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -402,7 +408,7 @@ static void *loader(void *arg)
 			continue;
 		*(void **)&work = dlsym(handle, "plugin_work");
 		work(launch);
-		dlclose(handle);		/* and its destructor */
+		dlclose(handle);		/* its destructor calls launch(), too */
 	}
 	return NULL;
 }
@@ -453,7 +459,7 @@ static void *emit(const void *bytes, size_t size)
 
 typedef void call_fn(void (*f)(void));
 
-/* With a frame pointer that is none. */
+/* Makes code whose frame pointer is @rbp, which points nowhere. */
 static call_fn *emit_wild(uint64_t rbp)
 {
 	unsigned char bytes[] = {
@@ -476,7 +482,7 @@ static NOINLINE void call_it(call_fn *call, void (*f)(void))
 	NO_TAIL_CALL();
 }
 
-/* How many frames up @function's is, or -1. */
+/* Return: how many frames up @function is, or -1. */
 static int find_frame(const struct chain *c, const void *function, size_t size)
 {
 	unsigned int i;
@@ -537,7 +543,7 @@ static void test_jit(void)
 	}
 }
 
-/* lie(f, rbp): calls f() with such an rbp, and has tables that say that its frame is there. */
+/* lie(f, rbp) calls f() with that rbp; its unwind tables claim that its frame is there. */
 void lie(void (*f)(void), uint64_t rbp);
 
 __asm__(".text\n"
@@ -630,7 +636,7 @@ static void test_many(void)
 		stubs[i * STUB_BYTES + 3] = stubs[i * STUB_BYTES + 9] = 8 + i % 7 * 16;
 	}
 	for (i = 0; i < 100000; i++) {
-		a = i / 5 % NR_STUBS;			/* mostly the callers of the last time */
+		a = i / 5 % NR_STUBS;			/* mostly the callers of the walk before */
 		x = x * 1103515245 + 12345;
 		b = (x >> 8) % NR_STUBS;
 		inner_stub = b;
@@ -669,7 +675,9 @@ static void deep_on_stack(void)
 	recurse(500, walk_only);
 }
 
-/* As Go calls C: with the caller's frame pointer, on another stack, far away. */
+/*
+ * Makes code that calls as Go calls C: with the caller's frame pointer, on another stack, far away.
+ */
 static call_fn *emit_switch(void *stack)
 {
 	unsigned char bytes[] = {
@@ -723,7 +731,7 @@ static void test_stacks(void)
 	run_on(stack, large, deep_on_stack);
 	ok(mine.nr > 500 && !mine.flags, "a coroutine's stack: %u frames, a clean end", mine.nr);
 
-	/* Another, smaller one in its place: what was above it can no longer be read. */
+	/* Another, smaller stack in its place: memory above it can no longer be read. */
 	munmap(stack + small, large - small);
 	wild_call = emit_wild((uintptr_t)stack + large - 2048);
 	run_on(stack, small, wild_on_stack);
@@ -761,7 +769,7 @@ static void walk_1000(void)
 		unwinder__chain(u, 0, &slot, NULL);
 }
 
-/* Runs as a child: from here on every system call but those to end is trapped. */
+/* Runs as a child process: from here on every system call is trapped, except those that end it. */
 static int count_syscalls(void)
 {
 	struct sock_filter filter[] = {
@@ -774,7 +782,7 @@ static int count_syscalls(void)
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
 	signal(SIGSYS, on_sigsys);
-	recurse(40, walk_1000);			/* warm */
+	recurse(40, walk_1000);			/* makes the walk warm */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return 99;
@@ -782,7 +790,7 @@ static int count_syscalls(void)
 	recurse(30, walk_1000);
 	if (nr_syscalls)
 		return 1;
-	getppid();				/* that one is seen */
+	getppid();				/* this call must be noticed */
 	return nr_syscalls == 1 ? 0 : 2;
 }
 
@@ -805,7 +813,7 @@ static void test_warm(void)
 	else
 		is_int(status, 0, "2000 warm walks make no system call");
 keeps_errno:
-	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* all rules are forgotten */
+	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder forget all rules */
 	errno = 12345;
 	walk(0);
 	is_int(errno, 12345, "errno is kept, cold");
@@ -820,7 +828,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	alarm(120);				/* a deadlock ends here */
+	alarm(120);				/* ends a deadlock */
 	setenv("XPUSHIM_MAX_FRAMES", "1000", 1);
 	unwind__init();
 	why = unwind__message(&level);

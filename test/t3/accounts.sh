@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --off-cpu: each thread's life is accounted for, by what it was spent on; the figures are those that
-# the program has measured itself. Real BPF on the simulated device.
+# --off-cpu: the account of each thread's life; its figures are those that the program has measured
+# itself. Real BPF on the simulated device.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -19,8 +19,8 @@ sed 's/^/# /' verdict
 is "$(grep -c '^thread' verdict)" 4 "four threads compared"
 is "$(grep -c 'WRONG' verdict)" 0 "every share within 5 % of what the thread measured, every sum within 2 %"
 
-# The call paths of what it was blocked on.
-# The C library has no frame pointers: without more ado, the function that called it is missing.
+# The call paths that blocked. The C library has no frame pointers: by frame pointers alone, the
+# function that called it would be missing.
 for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
 	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" "where: $where"
@@ -35,7 +35,7 @@ both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
 	"in the summary, too"
 
-# The device waited for a thread that sleeps between two launches.
+# The device waits for a thread that sleeps between two launches.
 cat >gaps.py <<-'END'
 	import ctypes, sys, time
 	from blocked import blocked_ns
@@ -65,7 +65,7 @@ if command -v python3 >/dev/null; then
 	ok $? "gaps: nine times 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
 fi
 
-# With everything on, each kernel still stands under the site that launched it.
+# With all options on, each kernel still stands under the site that launched it.
 xpuload --off-cpu -F 999 -o exact.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 20000 >/dev/null \
 	2>load.log
 is $? 0 "exact: status"
@@ -74,8 +74,8 @@ line=$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)
 diag "everything on: $line"
 is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "exact, with everything on"
 
-# To the nanosecond, whatever the clocks of the CPUs say; and nobody was off the CPU for longer than all
-# threads lived.
+# Accounts add up to the nanosecond, although the CPUs' clocks differ; and no account has more time
+# off the CPU than all threads lived.
 for name in run gaps exact; do
 	[ -e $name.data ] || continue
 	xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
@@ -89,7 +89,7 @@ for name in run gaps exact; do
 		"1 0" "$name: no time off the CPU is longer"
 done
 
-# Without anything of CUDA; threads that live on; a program that only sleeps.
+# Without CUDA: threads that are alive at the end; a program that only sleeps.
 xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
 is $? 0 "--cpu-only: status"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
@@ -97,7 +97,7 @@ is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv
 	"--cpu-only: it slept"
 is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 "and sh waited for it"
 
-# A minimum is for the call paths, not for the accounts.
+# A minimum applies to the call paths, not to the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
 is $? 0 "--off-cpu-min: status"
 xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
@@ -107,7 +107,7 @@ is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 450
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
-# More call paths of blocked threads than there is room for: counted, and -m makes room.
+# More call paths of blocked threads than fit: the loss is counted, and -m makes room.
 cat >paths.py <<'END'
 import time
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each error gives one clear line and a failing status, and costs nothing that was recorded.
+# Each error prints one clear line, gives a failing status, and costs no recorded data.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 
-lines() {		# of what was said, without the summary
+lines() {		# prints the messages without the summary
 	grep -vc 'launches from' "$1"
 }
 
@@ -61,7 +61,7 @@ is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" "--duration
 xpuload 2>log
 is $? 125 "no command"
 
-# Not root: dropped by setpriv, which is essential on Debian.
+# Without root's rights: setpriv drops them; it is essential on Debian.
 chmod 755 .
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" -o x.data true 2>log
 is $? 125 "not root: status"
@@ -109,7 +109,7 @@ is $? 125 "no CUPTI: status"
 like "$(cat out)" '^exact: ' "no CUPTI: the target is unharmed"
 is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 "no CUPTI: one line"
 
-# A disk that fills up while recording.
+# A disk that becomes full while recording.
 mkdir -p small
 if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	xpuload -o small/a.data "$exact" -t 4 -n 120000 >out 2>log
@@ -122,7 +122,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	is $? 1 "disk full: what was recorded is merged, and not called all"
 	[ -s b.folded ]
 	ok $? "disk full: and holds launches"
-	rm small/a.data			# or the next one might not even begin
+	rm small/a.data			# or the next recording might not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
 	is $? 125 "disk full, merged at once: status"
 	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
@@ -132,7 +132,7 @@ else
 	skip "disk full" "cannot mount a tmpfs"
 fi
 
-# A ring too small for the burst: counted, to the last launch.
+# A ring too small for the burst: every lost launch is counted.
 xpuload -m 64K -o c.data "$exact" -t 8 -n 100000 >out 2>log
 is $? 0 "ring full: the target's status"
 xpumerge -i c.data -f folded --unit count -o c.folded 2>mlog
@@ -146,7 +146,7 @@ else
 	is "$got" 100000 "ring never full: all recorded"
 fi
 
-# Whose batches they were: nobody reads the ring while two programs work.
+# Lost batches of two programs, because nobody reads the ring: messages name the programs.
 start_dormant busy
 start_dormant other
 attach two -a --gpu-only -m 64K
@@ -156,7 +156,7 @@ ask busy "burst 30000" >/dev/null
 sleep 1
 kill -CONT "$two_pid"
 leave two
-batches() {		# batches PATTERN: the sum of all that lines which match say
+batches() {		# batches PATTERN: adds up the counts on the lines that match
 	grep "$1" two.log | grep -o '[0-9]* batches of device' | awk '{ n += $1 } END { print n + 0 }'
 }
 all=$(batches 'warning: lost: ')
@@ -168,7 +168,7 @@ ok $? "under its pid and name" || diag "$(cat two.log)"
 finish busy
 finish other
 
-# Dropped by CUPTI, times that are none: counted.
+# Records that CUPTI drops, and records with invalid times: both are counted.
 XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 like "$(cat log)" '100 device records dropped by CUPTI' "CUPTI's drops are counted"
 XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api: every call of CUDA's API once, by the thread that made it and as long as it took. Real BPF
-# and real uprobes on the simulated device.
+# --api: every call of CUDA's API is recorded once, with its thread and its duration. Real BPF and
+# real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 
-compare() {		# compare NAME: what was recorded, with what the program says
+compare() {		# compare NAME: compares the recording with the program's output
 	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
 	is $? 0 "$1: a table"
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing lost"
@@ -19,8 +19,8 @@ compare() {		# compare NAME: what was recorded, with what the program says
 		"9 $2 0" "$1: all calls, of all threads"
 }
 
-# Where the machine itself is halted for a while, the program and CUPTI do not see the same time: up
-# to three recordings, each with all calls, one of them with the right times.
+# If the machine itself is halted for a while, the program and CUPTI see different times: up to
+# three recordings are made, each with all calls, one of them with the right times.
 timed() {		# timed NAME FUNCTION
 	for try in 1 2 3; do
 		"$2"
@@ -39,7 +39,7 @@ run_here() {
 	compare run 5
 }
 
-# In a pid namespace of its own; the thread that launches nothing is not known here by its number.
+# In another pid namespace, the number of a thread that launches nothing is unknown here.
 run_far() {
 	xpuload --api --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
 		--mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
@@ -66,7 +66,7 @@ like "$(cat load.log)" 'warning: .*no API calls are recorded: cuptiSetThreadIdTy
 like "$(cat load.log)" ' 800 launches .* 800 device records, 0 API calls, .* lost 0$' \
 	"CUPTI refuses: all else is recorded"
 
-# Nothing is lost without a word; and a call takes 16 bytes.
+# Every loss is reported; and a call takes 16 bytes.
 "$XPULOAD" --api --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
 	2>load.log
 sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
@@ -74,7 +74,7 @@ there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ 
 missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
 diag "a small ring: $sent sent, $there there, ${missing:-0} missing"
 is $((there + ${missing:-0})) "$sent" "a small ring: calls that are not there are counted"
-call_bytes() {		# call_bytes LEVEL: hundredths of a byte that a call takes of the recording
+call_bytes() {		# call_bytes LEVEL: prints the bytes per call, times 100
 	for how in '' --api; do
 		# shellcheck disable=SC2086 # none, or one
 		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 \
@@ -92,14 +92,14 @@ diag "$bytes hundredths of a byte for each call, compressed"
 [ "$bytes" -lt 1000 ]
 ok $? "and less than 10 of one that is"
 
-# A program that runs: as long as somebody wants them, while another one does not.
+# A running program records calls while one observer wants them, even if another one does not.
 start_dormant a -t 2
 attach plain -p "$a_pid"
 awake plain
 ask a "burst 100" >/dev/null
 attach one --api -p "$a_pid"
 awake one
-sleep 1			# the shim looks ten times a second
+sleep 1			# the shim checks this ten times a second
 ask a "burst 100" >/dev/null
 leave one
 like "$(cat one.log)" '^xpuload: 103 launches .* [0-9]+ API calls, ' "attached: its account"

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every call that makes a device work: its launches are seen, under its own call path and by its own
-# name, with the device work that is its own.
+# For every call that makes a device work, its launches are recorded under its own call path and its
+# own name, with their own device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 export XPU_SIM_DEVICES=2
-merge_options="--graph launch --gpu-only"	# a graph's work under the call that launched it
+merge_options="--graph launch --gpu-only"	# a graph's work: under its launch
 
-# check NAME: a test for each line "apis: SITE API KIND [BYTES]", made 10 times.
+# check NAME: makes a test of each line "apis: SITE API KIND [BYTES]"; each call is made 10 times.
 check() {
 	xpumerge -i "$1.data" --gpu-only --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
 	sed -n 's/^apis: //p' "$1.out" >"$1.sites"
@@ -20,14 +20,14 @@ check() {
 		set)	leaf='_Memset\]' ;;
 		*)	leaf="_Memcpy\]$kind" ;;
 		esac
-		# The driver's names end in _v2 and the like.
+		# The driver's names have endings such as _v2.
 		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
 			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
 			"$1: $site: 10 of $kind by $api"
 		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site: and nothing else"
 	done <"$1.sites"
 	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" "$1: no call path that belongs to nobody"
-	# More bytes take longer: a copy under another one's path would be out of order.
+	# More bytes take longer: a copy under a wrong path would be out of order.
 	for kind in HtoD\|DtoH\|DtoD\|PtoP set; do
 		is "$(grep -E " ($kind) " "$1.sites" | sort -k4n | while read -r site rest; do
 			sed -n "s/.*;site_$site;.* //p" "$1.ns.folded"
@@ -44,7 +44,7 @@ like "$(cat auto.log)" "^xpuload: $((10 * sites)) launches .* $((10 * sites)) de
 	"each with one device record"
 check auto
 
-# Attached to while it runs, and by frame pointers, it is the same.
+# The results are the same after attaching, and by frame pointers.
 xpuload --call-graph fp -o fp.data "$XPU_BUILD/workload/apis" -n 10 >fp.out 2>fp.log
 exact fp $((10 * sites)) "by frame pointers, too"
 for name in auto fp; do
@@ -53,7 +53,7 @@ done
 cmp auto.what fp.what
 ok $? "by frame pointers: the same under the same sites"
 
-# As bytes.
+# Copies and sets, counted in bytes.
 if "$XPUMERGE" --help | grep -q bytes; then
 	xpumerge -i auto.data -f folded --unit bytes -o bytes.folded 2>/dev/null
 	failed=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that have ended before a busy recorder reads of them: /proc has no mappings of them any
-# more. Their launches have names all the same, or the loss is counted.
+# Programs that end before a busy recorder reads about them: /proc no longer has their mappings.
+# Still their launches get names, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -13,7 +13,7 @@ attach all -a --gpu-only
 start_dormant idle
 awake all
 
-# Their execs have been read while nothing was known of them, their launches and ends have not.
+# Their execs are read, when nothing is known of them yet; their launches and ends are not read.
 for name in a b c; do
 	start $name env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -i
 done
@@ -24,7 +24,7 @@ for name in a b c; do
 	finish $name >/dev/null
 done
 
-# All of their lives is unread.
+# Nothing about their lives is read.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 1000 >exact.out 2>&1
 is $? 0 "a program that nobody reads of at all"
 kill -CONT "$all_pid"
@@ -32,6 +32,6 @@ finish idle >/dev/null
 leave all
 is $? 0 "xpuload ends as it should"
 like "$(cat all.log)" '; lost 0$' "nothing is lost"
-# A burst has three copies, too.
+# The program's burst also makes three copies.
 exact all $((3 * 13 + 1000)) "each launch is in its place"
 done_testing

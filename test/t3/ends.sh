@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# However a program ends: its status is its own, what was delivered before is in the recording, and
-# every other launch is counted.
+# However a program ends, its status is its own, the recording has everything that was delivered
+# before, and every other launch is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -9,14 +9,14 @@ quiet_sanitizers
 use_sim
 ends="$XPU_BUILD/workload/ends"
 
-# Two numbers, of launches with and without device work; and all launches.
+# account NAME: prints the numbers of launches with and without device work, and of all launches.
 account() {		# account NAME
 	line=$(verdict "$1")
 	set -- $line
 	nr_all=${2:-0} nr_matched=${4:-0} nr_wrong=${6:-0} nr_unmatched=${8:-0} nr_lost=${10:-0}
 }
 
-run() {			# run HOW ARGS...: with and without xpuload; sets made, nr_*
+run() {			# run HOW ARGS...: runs it with and without xpuload; sets made, nr_*
 	how=$1
 	shift
 	"$ends" "$@" "$how" >"$how.want" 2>&1
@@ -28,7 +28,7 @@ run() {			# run HOW ARGS...: with and without xpuload; sets made, nr_*
 	diag "$how: made $made; $line"
 	is "$nr_wrong $nr_lost" "0 0" "$how: nothing in the wrong place, nothing lost on the way"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
-		"$how: the target's stderr is silent"	# the others are the shell's
+		"$how: the target's stderr is silent"	# other lines are the shell's
 }
 
 all_matched() {		# all_matched HOW [LAUNCHES]
@@ -41,7 +41,7 @@ all_counted() {		# all_counted HOW
 	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$1: every launch is counted"
 }
 
-# Ends that a shim can see coming: nothing is missing.
+# Ends that the shim notices beforehand: nothing is missing.
 for how in return exit _exit quick_exit reset context badexec vfork fork abort kill int; do
 	all_matched $how
 done
@@ -49,10 +49,10 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 	"kernel_again 1000 kernel_last 1000 kernel_work 1000 " "context: each where it belongs"
 all_matched exec 2000
 
-# Ends that it cannot: what it had not delivered yet is counted.
+# Ends that the shim cannot notice: launches that it had not delivered are counted.
 all_counted segv
 
-# Ctrl-C that nobody catches: Python says so and then sends itself the signal.
+# Ctrl-C that no handler catches: Python prints a traceback and then sends itself the signal.
 if command -v python3 >/dev/null; then
 	cat >interrupt.py <<'END'
 import ctypes
@@ -83,7 +83,7 @@ else
 	skip "KeyboardInterrupt" "no python3"
 fi
 
-# Threads that end while they launch: what they have logged is in the recording, to the last launch.
+# Threads that end while they launch: the recording has every launch that they have logged.
 for how in killed killed killed killed rawexec; do
 	run $how
 	# shellcheck disable=SC2046 # two numbers
@@ -94,7 +94,7 @@ for how in killed killed killed killed rawexec; do
 		diag "$((nr_all - made)) of $1 that were begun, $2 done"
 done
 
-# Kernels that still run are in the recording, and said to be unfinished.
+# Kernels that still run are in the recording, marked as unfinished.
 for how in running running_exit; do
 	run $how
 	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$how: every launch is counted"
@@ -102,7 +102,7 @@ for how in running running_exit; do
 	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' "$how: the kernel is there"
 done
 
-# Other threads launch on while the process ends.
+# Other threads go on launching while the process ends.
 for how in threads threads_exit; do
 	run $how
 	[ "$nr_all" -gt "$made" ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
@@ -111,13 +111,13 @@ for how in threads threads_exit; do
 		"$how: what had ended before is there"
 done
 
-# They launch all the while that the last flush takes, too.
+# They also launch while the last flush runs.
 export XPU_SIM_FLUSH_US=30000
 run threads
 unset XPU_SIM_FLUSH_US
 is "$nr_all" $((nr_matched + nr_unmatched)) "threads, a slow flush: every launch until the end is counted"
 
-# Signals from outside, once all was delivered.
+# Signals from outside, when everything was delivered.
 rm -f wait.out
 setsid env --default-signal=INT "$XPULOAD" -o group.data "$ends" wait >wait.out 2>group.log &
 pid=$!
@@ -128,7 +128,7 @@ is $? 130 "SIGINT to the group: status"
 exact group 1000 "SIGINT to the group: all that was delivered is there"
 like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: the account is printed"
 
-# The time is over when SIGALRM says so.
+# SIGALRM ends the recording when its time is over.
 timeout -s INT 600 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log &
 pid=$!
 wait_for holds timeout.data 1000
@@ -147,7 +147,8 @@ account waiting
 is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 	"killed from outside while kernels run: every launch is counted"
 
-# By now its launches are logged with ticks, the last ones read from its memory as it ends.
+# By now the launches are logged with ticks; the last ones are read from the thread's memory as it
+# ends.
 start late "$XPULOAD" -o late.data "$live" -s 60
 ask late on >/dev/null
 sleep 1.5

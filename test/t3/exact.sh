@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The heart: every kernel record must stand under the site that launched it, whatever the threads,
+# Exactness: every kernel record must stand under the site that launched it, whatever the threads,
 # the streams and the order. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-run() {			# run NAME ARGS...: record, merge, compare
+run() {			# run NAME ARGS...: records, merges and compares
 	name=$1
 	shift
 	out=$(xpuload -o "$name.data" "$XPU_BUILD/workload/exact" "$@" 2>load.log)

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Under sudo the recorder makes, renames and removes only files that the calling user could,
-# whatever links and names other users have laid out. Only that user can read the files that it
-# makes.
+# Under sudo the recorder makes, renames and removes only files that the calling user could make,
+# rename and remove, whatever links and names other users have prepared. Only that user can read
+# these files.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
 chmod 755 .
 umask 022
 
-user=65534			# who calls sudo
+user=65534			# the user who calls sudo
 sudo() {			# sudo ARGS...: xpuload, called by that user through sudo
 	SUDO_UID=$user SUDO_GID=$user SUDO_USER=nobody "$XPULOAD" --cpu-only "$@"
 }
@@ -22,20 +22,21 @@ mode() {
 	stat -c %a "$1"
 }
 
-# Of the user's, of root's that all may read, of root's own, and with files of both.
+# Directories and files of the user's, of root's that all may read, and of root's own.
 mkdir -m 755 home roots
 mkdir -m 700 closed
 mkdir -m 1777 sticky
 chown $user home
 
-# refused LOG STATUS WHAT PATTERN: xpuload failed with one line that says why, and left nothing behind
+# refused LOG STATUS WHAT PATTERN: xpuload failed with one line that tells why, and left no files
+# behind
 refused() {
 	is "$2 $(wc -l <"$1")" "125 1" "$3: status, one line" || diag "$(cat "$1")"
 	like "$(cat "$1")" "$4" "$3: what it says"
 	is "$(find . -name '*.tmp')" "" "$3: nothing temporary is left"
 }
 
-# victim WHAT: the file of root's is as it was
+# victim WHAT: root's file is unchanged
 victim() {
 	is "$(cat closed/victim) $(owner closed/victim) $(mode closed/victim)" "root's 0 600" \
 		"$1: root's file is as it was"
@@ -136,7 +137,7 @@ sudo -o /dev/stdout true 2>log | cat >read.data
 xpumerge read.data >out 2>mlog
 is $? 0 "/dev/stdout, a pipe: a recording" || diag "$(cat log mlog)"
 
-# The file system reserves a part for root. The user fills the rest.
+# The file system reserves a part for root; the user fills the rest.
 mkdir small
 if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
 		mount -o loop small.img small 2>/dev/null; then
@@ -215,18 +216,18 @@ fi
 
 # ---- what is kept
 
-# A tmpfs that only the target sees: the program is on it.
+# A tmpfs that only the target sees has the program.
 mkdir private
 cat >inside.sh <<-'END'
 	mount -t tmpfs none private && cp "$1" private/program && chmod "$2" private/program || exit 99
 	private/program 600 user
 END
-keep() {			# keep MODE COMMAND...: records that program, of that mode
+keep() {			# keep MODE COMMAND...: records the program with that mode
 	mode=$1
 	shift
 	"$@" unshare -m sh inside.sh "$XPU_BUILD/workload/cpu" "$mode" >out 2>log
 }
-tree() {			# modes and owners of all that is there
+tree() {			# prints modes and owners of all files
 	(cd "$1" && find . -printf '%y %m %U\n' | sort -u)
 }
 if unshare -m true 2>/dev/null; then
@@ -273,7 +274,7 @@ f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read
 	like "$(cat log)" 'could not be kept: Operation not permitted' "FILE.files is root's: it is said"
 	is "$(ls -A home/k.data.files)" perf-1.map "and is as it was"
 
-	# Names that the keeper does not make are not its to remove.
+	# The keeper does not remove names that it does not make.
 	rm -rf home/k.data*
 	keep 755 sudo -o home/k.data
 	echo mine >home/k.data.files/.build-id/notes

@@ -7,12 +7,13 @@
 need root bpf
 use_sim
 
-# A recording is begun when its file holds some blocks.
+# begun: succeeds once the file of the recording has some blocks.
 begun() {
 	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ]
 }
 
-# record NAME COMMAND...: COMMAND in the middle of recording NAME.data, 30,000 launches in 1.5 s
+# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data, which takes 30,000
+# launches in 1.5 s
 record() {
 	name=$1
 	shift
@@ -28,7 +29,7 @@ record() {
 	diag "$(cat "$name.log")"
 }
 
-nr_lost() {		# nr_lost LOG: bytes
+nr_lost() {		# nr_lost LOG: prints the lost bytes
 	sed -n 's/.* lost 0 and \([0-9]*\) bytes$/\1/p' "$1"
 }
 
@@ -64,7 +65,7 @@ like "$(cat moved.log)" 'lost 0$' "moved: nothing is lost"
 xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
 is "$?$(sed -n 's/^launches //p' merge.log)" "030000 matched 30000 unmatched 0 lost 0" "moved: it is whole"
 
-# Killed, as nothing can be done about: all but the last second is there.
+# Killed by SIGKILL: all but the last second is in the file.
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --gpu-only -o killed.data sh -c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
 	"$XPU_BUILD/workload/exact" >/dev/null 2>&1 &

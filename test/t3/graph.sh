@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA graphs: where each node was made, of which node it is a copy, and by which launch it ran.
+# CUDA graphs: where each node was made, which node it is a copy of, and which launch ran it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -8,8 +8,8 @@ quiet_sanitizers
 use_sim
 graphs="$XPU_BUILD/workload/graphs"
 
-# Counts the graph records of an uncompressed recording: in its blocks (22), behind their headers,
-# records GRAPH_NODE (14), and in batches (11) GRAPH_CLONE (73).
+# Counts the graph records of an uncompressed recording: GRAPH_NODE (14) in its blocks (22), after
+# their headers, and GRAPH_CLONE (73) in batches (11).
 cat >records.pl <<'END'
 local $/;
 my $data = <>;
@@ -50,7 +50,7 @@ xpuload -z 0 -o a.data "$graphs" -n 10 >a.out 2>a.log
 is $? 0 "status"
 like "$(cat a.out)" 'graphs: launches 70 kernels 120' "the target works as ever"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
-# Made: 2 + 10 by capture; 9 by calls and 26 as copies, which CUPTI also tells of as made.
+# 2 + 10 nodes are made by capture, 9 by calls, and 26 as copies, which CUPTI also reports as made.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
 	"each node's making is recorded, and what it is a copy of"
 
@@ -87,7 +87,7 @@ like "$(cat both.folded)" \
 	"both: the launch's path, then the capture's"
 is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "both: all kernels"
 
-# Graphs that were made before anybody looked.
+# Graphs that were made before any recording.
 mkfifo go
 LD_PRELOAD="$XPU_SHIM" "$graphs" -n 10 -w <>go >old.out 2>old.err &
 pid=$!

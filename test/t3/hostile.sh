@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A hostile process in the same recording of all processes: it does not make the recorder's memory, disk
-# or terminal its own, what it does is said to be its doing, and the others are exact meanwhile.
+# A hostile process in a recording of all processes cannot take the recorder's memory, the disk or
+# the terminal; messages name it; and the other processes' records stay exact.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf shim
 use_sim
 hostile="$XPU_BUILD/workload/hostile"
 exact="$XPU_BUILD/workload/exact"
-mb=1024				# in kB, as /proc has it
+mb=1024				# in kB, the unit of /proc
 
-kb() {			# kb WHAT: a figure of the recorder
+kb() {			# kb WHAT: prints a figure of the recorder
 	awk -v what="$1:" '$1 == what { print $2 }' "/proc/$all_pid/status"
 }
 
@@ -24,7 +24,7 @@ less() {		# less NUMBER MAXIMUM NAME
 slow=false
 [ -z "${XPU_TOOLS_SAN:-}" ] || slow=true
 
-# alongside WHAT N: hostile does it while exact launches 4000; all.log, all.data
+# alongside WHAT N: runs hostile while exact launches 4000; all.log, all.data
 alongside() {
 	attach all -a --gpu-only
 	wait_for grep -qs 'attached to' all.log
@@ -40,7 +40,7 @@ alongside() {
 	leave all
 }
 
-# honest NAME: of exact, all is there, under its own sites
+# honest NAME: the recording has all launches of exact, under their own sites
 honest() {
 	xpumerge -i all.data -f folded --unit count -o all.folded 2>all.mlog
 	grep '^exact;' all.folded >exact.folded
@@ -72,7 +72,7 @@ LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log all.mlog
 is $? 1 "says: nothing that a terminal acts on"
 unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in another order"
 
-# It takes more than that of the disk; memory is bounded all the same.
+# The hostile process takes more of the disk, but memory stays bounded.
 alongside paths 300000
 less "$hwm" $((600 * mb)) "paths: memory is bounded ($hwm kB)"
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" "paths: what was lost is said to be its doing"
@@ -84,7 +84,7 @@ else
 fi
 rm -f all.data*
 
-# Processes that come and go, each with the highest number of a path.
+# Short processes, each of which uses the highest path number.
 attach all -a --gpu-only
 wait_for grep -qs 'attached to' all.log
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 500
@@ -103,7 +103,8 @@ fi
 like "$(cat all.log)" ' 3501 launches from 3501 call paths, 0 device records, 3501 processes' "numbers: all are there"
 unlike "$(cat all.log)" 'ring full|malformed|beyond|tagged' "numbers: none is lost"
 
-# A file of 4 GB, most of it holes, that is unlinked as soon as it is mapped: it is kept as it is.
+# A file of 4 GB, mostly holes, that is unlinked as soon as it is mapped: the kept copy has holes,
+# too.
 cp "$hostile" sparse
 truncate -s 4G sparse
 if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Names from files that are not at their paths when it comes to merging: of another mount namespace,
-# unlinked while they run, replaced; and of generated code, by /tmp/perf-PID.map.
+# Names from files that are no longer at their paths when xpumerge runs: files of another mount
+# namespace, unlinked files, replaced files; and names of generated code, from /tmp/perf-PID.map.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim mounts
 use_sim
 stacks=$XPU_BUILD/workload/stacks
-times=60000			# long enough for xpuload to see what is mapped
+times=60000			# long enough for xpuload to read the mappings
 
 folded() {		# folded FILE OPTION...
 	file=$1
@@ -16,7 +16,7 @@ folded() {		# folded FILE OPTION...
 
 whole=';_start;.*;main;scenario_virtual\(\);.*launch;'
 
-# A tmpfs that only the target sees: the program and the simulated device are on it.
+# A tmpfs that only the target sees has the program and the simulated device.
 mkdir private
 cat >inside.sh <<-'END'
 	mount -t tmpfs none private && cp "$1" private/program && cp -r "$2" private/sim || exit 99
@@ -45,7 +45,7 @@ xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n 
 like "$(cat at_once.folded)" "$whole" "merged at once: named"
 is "$(echo at_once*)" at_once.folded "and nothing is left but the result"
 
-# Unlinked while it runs, another program in its place.
+# The program is unlinked while it runs, and another program takes its place.
 cp "$stacks" program
 cat >gone.sh <<-'END'
 	./program "$@" &
@@ -57,7 +57,7 @@ END
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
 like "$(folded gone.data)" "$whole" "replaced while it ran: named"
 
-# Recorded again: the old recording keeps what is its own.
+# The recording is made again: the old recording keeps its own files.
 rm -f program
 cp "$stacks" program
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
@@ -67,7 +67,7 @@ like "$(folded gone.data.old)" "$whole" "and again: what was kept for the one be
 [ ! -e gone.data.files ]
 ok $? "and nothing is left for the new one"
 
-# Nothing is kept that is where it belongs.
+# Files that are at their paths are not kept.
 xpuload -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
 ok $? "a program of this place: nothing is kept"
@@ -90,14 +90,14 @@ unlike "$(folded jit.data)" 'generated code' "nor by a later one"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
 
-# A process with a /tmp and pids of its own, which are gone afterwards.
+# A process with its own /tmp and pids, which are gone afterwards.
 cat >jit.sh <<-'END'
 	mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mkdir -p "$1" &&
 		mount --bind /mnt "$1" || exit 99
 	shift
 	exec "$@"
 END
-quiet_sanitizers		# whose leak checker finds no threads of its own there
+quiet_sanitizers		# the leak checker finds no threads of its own there
 STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
 	jit 2>load.log
 is $? 0 "a /tmp and pids of its own: status" || diag "$(cat load.log)"

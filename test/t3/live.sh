@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that run already: asleep until somebody attaches, awake until the last one leaves, and
-# unharmed by all of it.
+# Programs that run already: the shim sleeps until an observer attaches, is awake until the last one
+# leaves, and the program is not harmed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 
-# The target's own figures without any recording.
+# The target's figures without any recording.
 start plain "$live" -s 1800 -t 2
 for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
 finish plain
@@ -40,7 +40,7 @@ is $? 0 "the target's status"
 is "$(tail -n 1 a.out)" "$want" "its results are those of a run without xpuload"
 is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
 
-# In the middle of work: launches before, in and after the window.
+# Attaching in the middle of work: launches before, in and after the window.
 start_dormant b -t 4
 ask b on >/dev/null
 sleep 0.2
@@ -54,7 +54,7 @@ like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
 is "$(ask b off)" off "the busy target goes on"
 
-# Again and again.
+# Attaching repeatedly.
 failed=0
 for i in $(seq 20); do
 	attach again -q -p "$b_pid"
@@ -79,7 +79,7 @@ diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
 ok $? "no memory stays behind"
 
-# Two observers, one inside the other's time.
+# Two observers, one of which attaches and leaves while the other one records.
 attach outer -p "$b_pid"
 awake outer
 ask b "burst 1000" >/dev/null
@@ -107,12 +107,12 @@ ask c "burst 500" >/dev/null
 leave second
 exact second 503 "who comes as another one leaves has all"
 
-# Every shimmed process on the machine, and processes of which xpuload must not hear.
+# Every shimmed process on the machine, and processes that xpuload must not record.
 start_dormant d -t 2
 start stranger "$live" -s 1800
 attach all -a
 wait_for is_awake all
-sleep 1				# the other one's definitions
+sleep 1				# waits for the other observer's definitions
 ask c "burst 300" >/dev/null
 ask d "burst 400" >/dev/null
 ask stranger "burst 500" >/dev/null
@@ -130,7 +130,7 @@ like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it w
 	"a process without the shim: what to do"
 is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
 finish stranger
-# The shim of another version: only ours is looked into.
+# The shim of another version: xpuload accepts only its own shim.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
 start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 1800
 xpuload -o none.data -p "$other_pid" 2>log
@@ -175,7 +175,7 @@ wait "$end_pid"
 is $? 0 "so does xpuload, by itself"
 exact end 203 "all of it is in the recording"
 
-# xpuload dies, the target does not.
+# xpuload is killed, and the target goes on.
 attach killed -p "$d_pid"
 awake killed
 ask d on >/dev/null
@@ -194,7 +194,7 @@ exact after 103 "and the target can be attached to again"
 finish d
 is $? 0 "and ends as it should"
 
-# A target that xpuload has started; the next session does not take it for its own.
+# A target that xpuload has started; the next session does not count it as its own.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
 target=$(pgrep -P "$e_pid")
 ask e "burst 100" >/dev/null
@@ -214,7 +214,7 @@ wait_for grep -q '^live: launches 300' e.out
 ok $? "and comes to its end with its results"
 is "$(wc -c <e.err)" 0 "silently"
 
-# Threads of the target come and go while attached: one slot each, none left.
+# The target's threads begin and end while xpuload is attached: each has one slot, and none is left.
 start_dormant f -t 32
 attach threads -p "$f_pid"
 awake threads
@@ -223,7 +223,7 @@ leave threads
 exact threads 12812 "threads that come and go"
 finish f
 
-# A check of the test's own functions: they do not wait for a dead target.
+# The test's own functions do not wait for a dead target.
 start_dormant dead
 kill -KILL "$dead_pid"
 wait "$dead_pid" 2>/dev/null

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# NVTX ranges: every launch is in those that were open on its thread, whatever the threads, the
-# domains, the order of ends, the module that opened them; and what is not asked for costs nothing.
+# NVTX ranges: every launch is in the ranges that were open on its thread, whatever the threads, the
+# domains, the order of ends and the module that opened them; and a recording without ranges costs
+# nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -23,7 +24,7 @@ run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
 	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
 }
 
-# Of three rounds one has eight launches, one has five, one four, besides that of the round.
+# Of three rounds, one has eight launches, one five and one four, in addition to the round's own.
 run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
 is "$(grep -c 'other:three' threads.folded)" 1 "a domain's ranges have its name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
@@ -55,22 +56,22 @@ END
 check_python
 ok $? "and they nest there"
 
-# Names that are new each time; ends by other threads; a module with a copy of its own.
+# Each round has a new name; other threads end ranges; a module has an NVTX copy of its own.
 run unique $((8 * 300 / 3 * 12 + 2)) '' -t 8 -n 300 -u
 run foreign $((4 * 60 / 3 * 14 + 2)) '' -t 4 -n 60 -f
 run module $((4 * 300 / 3 * 14 + 2)) '' -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
 is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "of the module, too"
-# Where launches are not logged, and where stacks are not the shim's.
+# With launches that are not logged, and with stacks that are not the shim's.
 run launch $((4 * 60 / 3 * 14 + 2)) '--probe launch' -t 4 -n 60
 run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
 
-# Off: none, and the program's NVTX finds nobody.
+# Off: there are no ranges, and the program's NVTX finds no tool.
 xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1
 xpumerge -i off.data --by nvtx --gpu-only --unit count -o off.folded 2>/dev/null
 is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" "--nvtx=off: there are none"
 is "$(xpuload --nvtx=off -o off.data sh -c 'echo "$NVTX_INJECTION64_PATH"' 2>/dev/null)" "" \
 	"nor is NVTX told of the shim"
-# Somebody else's injection is left alone, and that is said.
+# Another tool's injection is left alone, with a message.
 NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 -n 3 >/dev/null 2>other.log
 is $? 0 "another library for NVTX: status"
 like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
@@ -80,8 +81,8 @@ xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"
 like "$(cat log)" 'expected on or off' "with what is wanted"
 
-# A program that runs: what was opened before is not known, what is opened from then on is. Twice, for
-# nothing is left of the first time.
+# A running program: ranges that were opened before the attach are unknown, later ones are recorded.
+# This is done twice, because nothing of the first time may be left.
 slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs with habits of their own: each does what it does without xpuload, in its time, and every
-# launch is recorded under its call path.
+# Programs that do unusual things: each does the same as without xpuload, in about the same time,
+# and every launch is recorded under its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -9,7 +9,7 @@ quiet_sanitizers
 use_sim
 odd="$XPU_BUILD/workload/odd"
 
-# as_ever NAME COMMAND...: status and output are as without xpuload
+# as_ever NAME COMMAND...: status and output are the same as without xpuload
 as_ever() {
 	name=$1
 	shift
@@ -19,12 +19,12 @@ as_ever() {
 	is $? $want "$name: status" || diag "$(cat "$name.log")"
 	cmp "$name.want" "$name.out"
 	ok $? "$name: output"
-	[ -n "${XPU_SAN:-}" ] && return		# the sanitizer's words have pids in them
+	[ -n "${XPU_SAN:-}" ] && return		# the sanitizer's messages contain pids
 	grep -v '^xpuload: ' "$name.log" | cmp - "$name.werr"
 	ok $? "$name: what it says on stderr"
 }
 
-all_there() {		# all_there NAME [MORE]: what the program says that it launched, and MORE
+all_there() {		# all_there NAME [MORE]: the program's launches and MORE are recorded
 	made=$(sed -n 's/^odd: launches //p' "$1.out" | awk '{ n += $1 } END { print n }')
 	exact "$1" $((made + ${2:-0})) "$1: exact"
 }
@@ -38,7 +38,7 @@ done
 like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
 	"refused: said"
 
-# A sanitizer needs more stack, more address space, more system calls, and the first thread.
+# Sanitizers need more stack, address space and system calls, and the first thread.
 if [ -z "${XPU_SAN:-}" ]; then
 	for how in stack=16384 limit seccomp main_exits; do
 		as_ever $how "$odd" $how
@@ -46,20 +46,20 @@ if [ -z "${XPU_SAN:-}" ]; then
 	done
 fi
 
-# CUDA in constructors: the program's, and a library's, which comes before the shim's own.
+# CUDA in constructors: the program's, and a library's that runs before the shim's own.
 ODD_EARLY=1
 export ODD_EARLY
 as_ever early "$odd" early
 all_there early
 unset ODD_EARLY
-if [ -z "${XPU_SAN:-}" ]; then			# xpuload has it, too
+if [ -z "${XPU_SAN:-}" ]; then			# xpuload is built with the sanitizer, too
 	LD_PRELOAD="$XPU_BUILD/workload/odd_library.so" as_ever library "$odd" throw
 	all_there library 10
 	like "$(cat library.folded)" ';in_constructor;cudaMemset;\[GPU_Memset\] 10$' \
 		"library: its constructor's call path"
 fi
 
-# Programs that the shim cannot be loaded into, or does nothing in, run all the same.
+# Programs into which the shim cannot be loaded, or in which it does nothing, run as usual.
 said='^xpuload: warning: the target made no CUDA launch: .*the shim could not be loaded'
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "a program of another C library" "the sanitizer's library is glibc's"
@@ -81,7 +81,7 @@ if [ -z "${XPU_SAN:-}" ]; then
 	all_there asan
 fi
 
-# No more may be written than a few blocks: the target does not notice, xpuload says so.
+# The limit of a file's size is a few blocks: the target does not notice, and xpuload reports it.
 (
 	ulimit -f 8
 	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in native code: blocked time is under the whole path of calls that blocked, even if
-# two paths differ only in a return address, with frame pointers and without.
+# Off the CPU in native code: blocked time is under the whole path of the blocking call, even if two
+# paths differ only in a return address, with frame pointers and without.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
@@ -15,7 +15,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	is $? 0 "$variant: status"
 	like "$(cat load.log)" ' lost 0$' "$variant: nothing lost"
 	xpumerge -i naps.data -f folded --unit ns -o naps.folded 2>merge.log
-	# Along frame pointers the root is missing.
+	# By frame pointers, the root is missing.
 	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;naps'; do
 		case $root in
 		*main*)	thread=main ;;
@@ -25,9 +25,10 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 			ns=$(awk -v re="^$program;$root;nap_$nap;nap;.*nanosleep.*Off_CPU]sleep\$" '{
 				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
 				naps.folded)
-			# As long as the thread says that it was blocked: 60 and 120 ms, or more where
-			# timers are late, and less where it waited for a CPU once its timer ran. A
-			# wakeup that nobody saw makes one of a nap and the wait for a CPU.
+			# The time is as long as the thread says that it was blocked: 60 and 120 ms,
+			# or more where timers are late, and less where the thread waited for a CPU
+			# once its timer ran. If a wakeup was missed, the nap and the wait for a CPU
+			# count as one.
 			sed -n "s/^napped $thread .*$nap \([0-9]*\) \([0-9]*\).*/\1 \2/p" out >want
 			awk -v ns="$ns" '{ right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 + 1e6 }
 				END { exit !right }' want
@@ -37,7 +38,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	done
 done
 
-# Where the return address is in no stack.
+# In vfork() the return address is kept in no stack.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "vfork" "a sanitizer's own vfork() has no unwind tables for where its return address is"
 	done_testing

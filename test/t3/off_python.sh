@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in Python, with every CPython from 3.8 on that is here: blocked time is in the function
+# Off the CPU in Python, with every installed CPython from 3.8 on: blocked time is in the function
 # that blocked, and as long as the program itself has measured, in threads and children, too.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
@@ -41,7 +41,7 @@ def pauses():
     for i in range(10):
         timed("pause", Model().pause)
 
-time.sleep(0.4)		# until xpuload has heard where the interpreter is
+time.sleep(0.4)		# until xpuload knows where the interpreter is
 times = {}
 r, w = os.pipe()
 lock = threading.Lock()
@@ -60,7 +60,7 @@ if not (pid := os.fork()):
     times.clear()
     timed("child", reader, r)
     print("child", times["child"], flush=True)
-    time.sleep(0.3)	# while xpuload looks what the code objects are called
+    time.sleep(0.3)	# while xpuload reads the names of the code objects
     os._exit(0)
 wait_until_blocked(pid)
 time.sleep(0.1)
@@ -71,14 +71,14 @@ for name in times:
     print(name, times[name])
 END
 
-# here ERE: nanoseconds on the lines that match
+# here ERE: adds up the nanoseconds on the lines that match
 here() {
 	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { printf "%d\n", sum }' \
 		py.folded
 }
 
-# blocked NAME FRAMES KIND: as long as the program has measured that it was blocked for NAME, it is
-# under FRAMES, for the most part as KIND: it may wait for the interpreter's lock, too.
+# blocked NAME FRAMES KIND: the time for which the program was blocked in NAME, by its own
+# measurement, is under FRAMES, mostly as KIND: it may wait for the interpreter's lock, too.
 blocked() {
 	want=$(awk -v name="$1" '$1 == name { print $2 }' run.out)
 	all=$(here ";$2;.*\\[Off_CPU\\](io|lock|sleep|poll|child|other)\$")
@@ -96,7 +96,7 @@ record() {
 	frame='block.py:'
 	thread='threading.py:(Thread[.])?run:[0-9]+'
 	sleep='sleep'
-	case $version in 3.[89].* | 3.10.*) sleep='poll' ;; esac	# by select()
+	case $version in 3.[89].* | 3.10.*) sleep='poll' ;; esac	# by select(), which polls
 	{
 		blocked reader "$thread;${frame}consume:28;${frame}timed:5;${frame}reader:9" io
 		blocked pause "$thread;${frame}pauses:32;${frame}timed:5;${frame}(Model[.])?pause:13" $sleep
@@ -111,7 +111,8 @@ sh "$XPU_SRC/test/workload/py_find.sh" >pythons
 nr=0
 while read -r version python rest; do
 	nr=$((nr + 1)) last=$python
-	# While a hypervisor stops the machine, a thread runs for us and for nobody else: then again.
+	# If a hypervisor stops the machine, a thread seems to run, although it does not: then try
+	# again.
 	for try in 1 2 3; do
 		record
 		grep -q WRONG verdict || break

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Whom an ordinary user may record, with file capabilities: what the kernel would let him read, and
-# only as long as it would. Of other processes nothing gets into the recording.
+# An ordinary user, with file capabilities on xpuload, may record only processes that the kernel
+# would let the user read, and only as long as it would. Nothing of other processes gets into the
+# recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 
-# An installed copy, as make install leaves it; two users, each with a directory.
+# An installed copy, as from make install; two users, each with a directory.
 user=65534 other=65533
 umask 022
 chmod 755 .
@@ -26,7 +27,7 @@ if ! "$setcap" cap_bpf,cap_perfmon=p inst/bin/xpuload 2>/dev/null; then
 	ambient="--inh-caps +$caps --ambient-caps +$caps"
 fi
 
-# as USER COMMAND...: with no more than a user has
+# as USER COMMAND...: runs it with a user's rights only
 as() {
 	id=$1
 	shift
@@ -38,8 +39,8 @@ load() {		# load ARGS...: xpuload, as the user, in his directory
 }
 load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
 
-# A word of the user's own, and one of another user's; the processes that have the words map files
-# of these names.
+# One word of the user's own, and one of another user's; the processes that have a word map a file
+# of that name.
 word=wordofours drow=sruofodrow
 secret=veryprivate terces=etavirpyrev
 for dir in home theirs .; do
@@ -49,17 +50,18 @@ for dir in home theirs .; do
 done
 private=$PWD/inst/bin/private
 
-# How often the word is in the recording, which is not compressed: of a stack, a name or a mapping.
+# Prints how often the word is in a recording, which is not compressed: in stacks, names and
+# mappings.
 count() {
 	grep -aoF "$1" "$2" 2>/dev/null | wc -l
 }
-has() {			# has FILE NAME: what is the user's is there, whole
+has() {			# has FILE NAME: the user's word is there, everywhere
 	for what in '.' '/'; do
 		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
 		ok $? "$2: the word is there, after '$what'"
 	done
 }
-hasnt() {		# hasnt FILE NAME: nothing of others
+hasnt() {		# hasnt FILE NAME: the other word is nowhere
 	is "$(count $secret "$1")" 0 "$2: nothing of others is in the recording"
 }
 
@@ -71,7 +73,7 @@ like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
 unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
 has home/own.data "a program of the user's"
 
-# waits USER DIRECTORY DROW [STEP]: a process of the user's, $pid, that has the word
+# waits USER DIRECTORY DROW [STEP]: starts a process of the user's, $pid, that has the word
 waits() {
 	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" $3 wait' \
 		"$private" "$2" "$3" "${4:-own}" >ready &
@@ -104,7 +106,7 @@ for who in 0 $other; do
 	wait $pid 2>/dev/null
 done
 
-# Root of a container, as it is by default: no more than another user.
+# A container's root has no more rights than another user, by default.
 waits $user theirs $terces
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
@@ -154,7 +156,7 @@ cp inst/bin/private sgid
 chown 0:$other sgid
 chmod 2755 sgid
 
-# stops NAME STEP...: the word that comes first is there, the one that comes last is not
+# stops NAME STEP...: the first word is there, the last one is not
 stops() {
 	name=$1
 	shift
@@ -176,11 +178,12 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
-is_users() {		# is_users PID: the user's shell runs there, no longer setpriv as root
+is_users() {		# is_users PID: the user's shell runs there, and no longer setpriv as root
 	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" && [ "$(cat "/proc/$1/comm")" = sh ]
 }
 
-# A process that is attached to and executes a program then, with children before and after.
+# later DROW PROGRAM: attaches to a process that then executes PROGRAM, and starts children before
+# and after; home/x.data, with 100 ms before and after
 later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and after
 	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
@@ -204,7 +207,7 @@ like "$(cat log)" 'warning: 1 process gained privileges' \
 	"an attached process that executes a set-user-ID program: said"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
-# The COMMAND itself.
+# The COMMAND itself becomes another user's.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: status"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' "a COMMAND that is set-user-ID: said"
@@ -216,7 +219,7 @@ xpuload --cpu-only -F 999 -z 0 -o root.data "$PWD/suid" 100 $terces word 2>log
 [ "$(count $secret root.data)" -gt 1 ]
 ok $? "root records it" || diag "$(cat log)"
 
-# Where the kernel keeps its addresses from the user, so does the recording.
+# If the kernel hides its addresses from the user, the recording has none.
 if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
 	skip "addresses of the kernel" "/proc/kallsyms shows them to everybody"
 else
@@ -250,7 +253,7 @@ like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
 	"launches, then a set-user-ID exec: that it is not recorded is said"
 is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: its name is in the options only"
 
-# A namespace of the user's own, in which he is root, as containers without root have it.
+# A namespace of the user's own, in which the user is root, as in rootless containers.
 if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
@@ -259,13 +262,14 @@ else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"
 fi
 
-# -a takes in what is the user's, and counts the rest. On a busy machine it loses mappings of others.
+# all_in NAME LAUNCHES TEST: -a records the user's processes, and counts the others. On a busy
+# machine it loses mappings of the others.
 all_in() {		# all_in NAME LAUNCHES TEST
 	like "$(verdict "$1")" "^launches $2 matched $2 wrong 0 unmatched 0 " "$3" ||
 		diag "$(cat "$1.mlog")"
 }
 shim=$PWD/inst/lib/xpuload/libxpushim.so
-shimmed() {		# shimmed NAME UID GID [OPTION...]: a program with the shim
+shimmed() {		# shimmed NAME UID GID [OPTION...]: starts a program with the shim
 	name=$1 uid=$2 gid=$3
 	shift 3
 	start "$name" setpriv --reuid "$uid" --regid "$gid" --clear-groups "$@" \
@@ -290,7 +294,8 @@ all_in home/all 303 "-a: each launch of the user's, and no other"
 like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process"
 
-# Two programs of the user's that end before xpuload reads of them: of the first its exec has been read.
+# Two programs of the user's that end before xpuload reads about them: it has read the exec of the
+# first one only.
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
 	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
 ended_pid=$!
@@ -311,7 +316,7 @@ hasnt home/ended.data "-a, ended before it is read"
 inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
 awake roots_all
-sleep 1				# the others' definitions
+sleep 1				# waits for the other processes' definitions
 for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
@@ -324,7 +329,7 @@ done
 
 # ---- the program's own power
 
-# COMMAND gets exactly what the user gave.
+# COMMAND gets exactly the capabilities that the user gave.
 load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
 [ -n "$ambient" ] || is "$(sed 's/^.*:.//' out | sort -u)" 0000000000000000 \
 	"COMMAND has none of the capabilities"
@@ -347,7 +352,7 @@ if [ -z "$ambient" ]; then
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: what to do"
 
-	# In effect only where it is used: here nothing wants it.
+	# Capabilities are effective only while they are used: here nothing needs them.
 	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
 		"$live" -s 1800 -i
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
@@ -357,7 +362,7 @@ if [ -z "$ambient" ]; then
 	sleep 0.5
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
 		"while it records no capability is in effect"
-	# Its memory has what the kernel says of everybody.
+	# xpuload's memory has the kernel's events of all processes.
 	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "its memory is root's to look into"
 	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
 	is "$? $(grep -c denied out)" "1 1" "its user may not look into it"
@@ -366,7 +371,7 @@ if [ -z "$ambient" ]; then
 	is $? 0 "and it ends as it should"
 	finish idle
 
-	# A shim that its user chose.
+	# A shim that the program's user chose.
 	mkdir home/mine home/mine/bin home/mine/lib home/mine/lib/xpuload
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload

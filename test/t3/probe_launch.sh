@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --probe launch gives what the default, --probe path, gives: the same tests, told otherwise; and one
-# workload of a single thread, whose results must be the same to the byte. At the ends of processes, which
-# ends.sh is about, nothing waits in a log then.
+# --probe launch gives the same results as the default, --probe path: it runs the same tests; and
+# the results of one single-threaded workload must be equal to the byte. The ends of processes,
+# which ends.sh tests, differ: with --probe launch, no launch waits in a log.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers

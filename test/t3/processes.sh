@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of processes, namespaces, ranks, devices: joined per process, each launch in its place.
+# Trees of processes, namespaces, ranks, devices: launches are joined per process, each in its
+# place.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -31,7 +32,7 @@ record fork_exit 2000 "a child of a program that has used CUDA, which ends by ex
 record vfork 2000 "vfork and exec in a program that has used CUDA" \
 	"$XPU_BUILD/workload/ends" vfork
 
-# One pid three times over, in images with equal correlation ids.
+# One pid used three times, by images with equal correlation ids.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
 	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged --mount-proc sh -c "
 		'$procs' pid=77 '$exact' -t 2 -n 500
@@ -41,7 +42,7 @@ else
 	skip "a pid used again and again" "no ns_last_pid: CONFIG_CHECKPOINT_RESTORE"
 fi
 
-# Python, without compiled code of its own.
+# Python, without compiled modules of its own.
 if command -v python3 >/dev/null; then
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	for how in fork spawn forkserver; do
@@ -55,7 +56,7 @@ else
 	skip "python multiprocessing" "no python3"
 fi
 
-# Namespaces: of the target, and of xpuload.
+# Namespaces of the target, and of xpuload.
 record pidns 1000 "a target in a pid namespace" \
 	unshare -pf --propagation unchanged --mount-proc "$exact" -t 2 -n 1000
 unshare -pf --propagation unchanged --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
@@ -63,7 +64,8 @@ is $? 0 "xpuload in a pid namespace: status" || diag "$(cat inside.log)"
 exact inside 1500 "xpuload in a pid namespace: exact"
 like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: symbols"
 
-# In a pid namespace it sees its own processes only, whatever numbers those of another one have.
+# In a pid namespace xpuload sees this namespace's processes only, even if another namespace has the
+# same numbers.
 cat >namespace.sh <<'END'
 echo ready
 while read -r n; do
@@ -98,7 +100,7 @@ is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '
 	"nor does --cpu-only"
 finish neighbour
 
-# A directory that is only there for the target.
+# A directory that exists for the target only.
 mkdir -p image/sim empty
 cp "$live" "$exact" "$XPU_SHIM" image
 cp "$XPU_BUILD"/sim/* image/sim
@@ -123,7 +125,7 @@ if unshare -m true 2>/dev/null; then
 		"launches 1000 matched 1000 wrong 0 unmatched 0 lost 0" \
 		"with names from the copy that was kept of its file"
 
-	# Started with the shim that it alone sees, then attached to.
+	# The program is started with the shim that it alone sees; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
 		"$where/live" -s 100
 	attach box -p "$boxed_pid"
@@ -139,7 +141,7 @@ else
 	skip "mount namespaces" "unshare -m is not allowed"
 fi
 
-# Attached to from outside its pid namespace, by the pid that it has outside.
+# xpuload attaches from outside the program's pid namespace, by its pid outside.
 start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
 inner=$(pgrep -P "$spaced_pid")
 attach space -p "$inner"
@@ -149,7 +151,7 @@ leave space
 exact space 103 "attached to from outside its pid namespace"
 finish spaced
 
-# An attached program's children, which it starts while attached. Attaching to each takes its time.
+# Children that an attached program starts. Attaching to each takes a while.
 start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
@@ -164,7 +166,7 @@ leave parent
 exact parent 1500 "children of an attached program: exact"
 finish family
 
-# A child is made on one CPU and maps its files on another, which is looked at first.
+# A child is made on one CPU and maps its files on another CPU, whose events are read first.
 if [ "$(nproc)" -gt 1 ]; then
 	start pinned taskset -c 1 sh -c 'echo ready; while read -r n; do
 		[ "$n" = quit ] && exit
@@ -183,7 +185,7 @@ else
 	skip "a child on another CPU" "there is one"
 fi
 
-# As many children as it likes, one after the other: what watched one that has ended is let go of.
+# Very many children, one after the other: resources for a child that has ended are freed.
 start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
@@ -199,7 +201,7 @@ leave crowd
 is "$(grep -c 'cannot attach' crowd.log)" 0 "an attached program with many children: all are watched"
 finish many
 
-# Ranks, under one shell in one recording, and each with one of its own.
+# Ranks under one shell in one recording, and each rank with a recording of its own.
 cat >ranks.sh <<'END'
 for rank in 0 1 2 3; do
 	RANK=$rank "$@" &

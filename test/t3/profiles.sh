@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that profile themselves three times while their threads go on launching: each profile has
-# what it has without xpuload, nothing of the program's is harmed, and what it took is counted.
+# Programs that profile themselves three times while their threads go on launching: each profile is
+# the same as without xpuload, nothing of the program's is harmed, and the records that it took are
+# counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
@@ -43,7 +44,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 		"$how: and the rest recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' "$how: without what it profiled"
 done
-taken() {		# taken LOG: records that the program collected itself, as it says there
+taken() {		# taken LOG: prints how many records the program collected itself
 	sed -n 's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
 		"$1" | awk '{ n += $1 } END { print n + 0 }'
 }
@@ -61,7 +62,7 @@ like "$(cat strict.log)" '^xpuload: [0-9]+ launches .*; lost 0$' "kineto: though
 [ "$(taken kineto4.1.log)" -ge 300 ]
 ok $? "kineto: its other threads' records as well"
 
-# Where the shim cannot know of it, nothing can be right but the program's life.
+# Where the shim cannot notice the program's profiler, only the program's survival can be expected.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "stranger" "the sanitizer's free() has words of its own"
 else

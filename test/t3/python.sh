@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python's frames in call paths, through the kernel, to names: every CPython of this machine, each launch
-# compared with what Python itself said that it was in.
+# Python's frames in call paths, from the target through the kernel to names: for every CPython of
+# this machine, each launch's path equals the path that Python itself printed.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need root bpf
@@ -20,7 +20,8 @@ folded() {
 	xpumerge -i run.data --gpu-only -f folded --unit count "$@" 2>merge.log
 }
 
-# Folded lines as py_stacks.py writes them: Python's frames, and the native one it knows of.
+# Reduces folded lines to py_stacks.py's form: Python's frames, and the native frame that it knows
+# of.
 reduce() {
 	awk -F';' '{ chain = ""
 		for (i = 2; i < NF; i++)
@@ -33,7 +34,7 @@ reduce() {
 			print substr(key, 1, i - 1), sum[key], substr(key, i + 1) } }' | LC_ALL=C sort
 }
 
-same() {		# same NAME: of expected and got, which are sorted
+same() {		# same NAME: compares expected and got, which are sorted
 	nr=$(wc -l <expected.sorted)
 	diff expected.sorted got >diff
 	[ $? = 0 ] && [ "$nr" -gt 250 ]
@@ -101,7 +102,7 @@ like "$(folded)" ';py_stacks.py:simple:[0-9]+;py_stacks.py:launch:[0-9]+;cuLaunc
 like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ > cuLaunchKernel' \
 	"and they are in the summary"
 
-# Threads that are none of Python's, in a process with Python; and a program without.
+# Threads that Python does not know, in a process with Python; and a program without Python.
 cat >mixed.py <<-'END'
 	import ctypes, sys
 	lib = ctypes.CDLL(sys.argv[1])
@@ -123,7 +124,7 @@ done
 xpuload -q -o run.data --python only "$XPU_BUILD/workload/stacks" virtual 2>load.log
 like "$(folded)" ';main;' "only, without Python in the process: native frames"
 
-# Chains that are cut keep the innermost frames, and say so.
+# Truncated chains keep the innermost frames, and are marked.
 cat >deep.py <<-'END'
 	import ctypes, sys
 	lib = ctypes.CDLL(sys.argv[1])

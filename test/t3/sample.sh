@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples: of whatever runs in the process tree, with its stack and the kernel's, as many as the
-# CPU time it had asks for, beside launches or alone; and none is lost without a word.
+# CPU samples of each program in the process tree, with its stack and the kernel's; their number
+# fits the CPU time, beside launches or alone; and no loss is silent.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -9,12 +9,13 @@ need root bpf
 quiet_sanitizers
 cpu=$XPU_BUILD/workload/cpu
 
-count() {		# count FOLDED ERE: samples on the lines that match
+count() {		# count FOLDED ERE: prints the samples on the lines that match
 	awk -v re="$2" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' "$1"
 }
 
-# near GOT EXPECTED PERCENT NAME, with four standard deviations of a sampler on top. No timer fires on a
-# CPU that the hypervisor has given to others, though the time counts: that many may be missing.
+# near GOT EXPECTED PERCENT NAME: allows PERCENT, and four standard deviations of a sampler in
+# addition. No timer fires on a CPU that the hypervisor has given to others, though the time counts:
+# that many samples may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v gone="$(((stolen * hz + 999) / 1000))" 'BEGIN {
 		d = b * p / 100 + 4 * sqrt(b); exit !(b > 0 && a <= b + d && a >= b - d - gone) }'
@@ -22,11 +23,11 @@ near() {
 }
 
 stolen=0
-since() {		# since MS: $stolen is what went since stolen_ms said that
+since() {		# since MS: sets $stolen to the time stolen since stolen_ms printed MS
 	stolen=$(($(stolen_ms) - $1))
 }
 
-# record NAME HZ OPTIONS... -- COMMAND...: NAME.folded, and the CPU time in $us
+# record NAME HZ OPTIONS... -- COMMAND...: makes NAME.folded, and sets $us to the CPU time
 record() {
 	name=$1 hz=$2
 	shift 2
@@ -39,7 +40,7 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says the merge"
 }
 
-# Every way to come to a CPU, each for as long; along frame pointers.
+# Every way to use a CPU, each for an equal time; by frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as there was CPU time"
 near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function and its caller"
@@ -60,7 +61,7 @@ xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 is "$(awk '{ n += $NF } END { print n }' ways.ns)" $(($(count ways.folded .) * 1001001)) \
 	"time is samples times the period"
 
-# Without frame pointers stacks are whole, too, by the unwind tables and a copy of the stack.
+# Without frame pointers, unwind tables and a copy of the stack give whole stacks, too.
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
@@ -76,11 +77,11 @@ bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
 [ $bytes -lt 1000 ]
 ok $? "a sample with its stack is $bytes bytes on disk"
 
-# So are deep ones. A stack that is deeper than a copy can be is cut, with a message.
+# Deep stacks are whole, too. A stack that is deeper than a copy can be is truncated, and marked.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
 near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
 	"130 KB of stack: whole" || diag "$(cut -c1-100 deep.folded)"
-# But where a page of the stack is about to be there, in the fault that makes it.
+# A stack cannot be copied from a page that the current page fault is about to make.
 is "$(count deep.folded '^[^;]*;\[truncated\];' )" "$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
 	"130 KB of stack: none cut" || diag "$(cut -c1-100 deep.folded)"
 record deeper 999 -- "${cpu}_nofp" 200 deep=2000
@@ -93,8 +94,9 @@ record cut 999 --call-graph dwarf,1024 -- "${cpu}_nofp" 200 deep=50
 near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "a small copy: cut, and said"
 like "$(cat cut.mlog)" 'CPU samples whose call path is deeper than recorded' "a small copy: counted"
 
-# The vdso has no file: names and unwind tables are those of the merger's own. A kernel may be built
-# so that functions in it have a table and no symbol: these are places in it, and no others.
+# The vdso has no file: its names and unwind tables come from xpumerge's own vdso. A kernel may be
+# built so that functions in the vdso have a table and no symbol: these are places in the vdso, and
+# nowhere else.
 record vdso 999 -- "${cpu}_nofp" 200 clock
 [ "$(count vdso.folded ';main;burn_clock;.*;__vdso_clock_gettime')" -gt 100 ]
 ok $? "the vdso: by name, and through it" || diag "$(head -n 5 vdso.folded)"
@@ -107,13 +109,13 @@ grep -o '\[vdso\]+0x[0-9a-f]*' vdso.folded | sort -u | perl -e '
 	while (<STDIN>) { $at = hex((/\+(.*)/)[0]); print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
 is "$(cat named)" "" "the vdso: no place in it without a name where it has one"
 
-# Programs that nothing is preloaded into, and short ones.
+# Programs into which nothing can be preloaded, and short programs.
 record static 999 -- "${cpu}_static" 200 user
 near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary"
 record short 99 -- true
 is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a recording"
 
-# The default rate, and its error: twenty samples are a few.
+# The default rate, whose error is large: twenty samples are few.
 hz=99 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
 since "$before_ms"
@@ -123,11 +125,11 @@ xpumerge -i default.data >default.txt 2>/dev/null
 like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' "the summary of a recording without launches"
 unlike "$(cat default.txt)" 'launch|kernels' "... has nothing of launches"
 
-# 64 threads on all CPUs: nothing lost, and nothing but CPU time.
+# 64 threads on all CPUs: no sample is lost, and only CPU time is sampled.
 record many 999 -- "$cpu" 20 threads=64
 near "$(count many.folded .)" $((us * 999 / 1000000)) 4 "64 threads: as many samples as CPU time"
 
-# A ring that is too small: what is lost is said.
+# A ring that is too small: the loss is reported.
 hz=5000 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only --strict -F 5000 -m 64K -o small.data sh -c "kill -STOP \$PPID
 	'$cpu' 300 threads=4; kill -CONT \$PPID" 2>small.log)
@@ -141,8 +143,8 @@ xpumerge -i small.data --strict -f folded -o small.folded 2>small.mlog
 is $? 1 "ring full: the merge knows"
 like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" "ring full: how many"
 
-# Attached to: without the shim, its threads and its later children. The kernel goes on with it when
-# its end has been told of, to free its memory, and that is no process more.
+# Attaching to a program without the shim, with its threads and its later children. After the end of
+# a process is reported, the kernel goes on in it to free its memory; this makes no further process.
 hz=999 before_ms=$(stolen_ms)
 mkfifo go
 "$cpu" 300 wait user fork user memory=400 <go >attached.us &
@@ -162,7 +164,7 @@ like "$(xpumerge -i attached.data 2>/dev/null)" '^end: detached' "attached: no c
 near "$(count attached.folded ';call_user;burn_user$')" 600 8 "attached: the program"
 like "$(tail -n 1 attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' "attached: nothing lost"
 
-# Bad words.
+# Bad values of options.
 for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
 	"--cpu-only --python only"; do
 	# shellcheck disable=SC2086 # several words on purpose
@@ -171,7 +173,7 @@ for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192
 	is "$(wc -l <bad.log)" 1 "$bad: one line"
 done
 
-# Beside launches: as exact, and the samples are there.
+# Beside launches: the launches are exact, and the samples are there.
 if [ -e "$XPU_SHIM" ]; then
 	use_sim
 	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 40000 2>both.log)

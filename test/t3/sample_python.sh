@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python's frames in CPU samples, of every CPython from 3.8 on that is here, without any CUDA: the
-# functions and lines that burn the time, with the native ones between, in threads and children, too; with
-# the shim, which says where the interpreter is, and without, when somebody has to find it.
+# Python's frames in CPU samples, of every installed CPython from 3.8 on, without CUDA: the
+# functions and lines that burn the time, with the native functions between, in threads and
+# children, too; with the shim, which reports where the interpreter is, and without it, when xpuload
+# has to find the interpreter.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
@@ -45,16 +46,17 @@ def main():
 
 main()
 END
-count() {		# count ERE: samples on the lines that match
+count() {		# count ERE: prints the samples on the lines that match
 	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
 		py.folded
 }
 
-# With ThreadSanitizer xpuload finds Python later, when the first loop may run already.
+# With ThreadSanitizer xpuload finds Python so late that the first loop may run already.
 late=0
 case ${XPU_TOOLS_SAN:-} in *thread*) late=110 ;; esac
 
-# near GOT EXPECTED NAME, at 999 Hz. Time that the hypervisor took from the CPUs may be missing.
+# near GOT EXPECTED NAME: compares samples at 999 Hz. Time that the hypervisor took from the CPUs
+# may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v gone="$gone" \
 		'BEGIN { d = b * 0.08 + 4 * sqrt(b); exit !(a <= b + d && a >= b - d - gone) }'
@@ -96,7 +98,8 @@ xpuload -q --cpu-only -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
 is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--cpu-only --python off: none"
 
-# A program that runs already, and what it execs. Who looks into its files has no privileges.
+# A program that runs already, and the program that it executes. The process that reads their files
+# has no privileges.
 cat >running.py <<'END'
 import os, sys, time
 def burn(s):
@@ -129,7 +132,7 @@ for i in $(seq 200); do
 	[ -s running.data ] && [ "$(cat child)" = "$nobody" ] && break
 	sleep 0.1
 done
-sleep 2			# until it has found what it looks for
+sleep 2			# waits until xpuload has found the interpreter
 touch go
 wait $loader
 is $? 0 "attached: status"

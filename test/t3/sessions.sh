@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sessions side by side, process trees, and whose files they are.
+# Sessions at the same time, process trees, and the owners of files.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 exact="$XPU_BUILD/workload/exact"
 
-# Two at once: neither sees the other's launches.
+# Two sessions at once: neither records the other's launches.
 "$XPULOAD" -o a.data "$exact" -t 4 -n 30000 >/dev/null 2>a.log &
 pid=$!
 xpuload -o b.data "$exact" -t 4 -n 20000 >/dev/null 2>b.log
@@ -43,7 +43,7 @@ chmod 777 .
 SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody xpuload -q -o f.data true 2>log
 is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording is the user's"
 
-# The merged result at once.
+# The merged result, made by xpuload.
 for suffix in folded html json txt; do
 	xpuload -q -o "g.$suffix" "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.$suffix: status"
@@ -65,7 +65,7 @@ else
 	skip "-o g.svg" "no flamegraph.pl"
 fi
 
-# With file capabilities, for an ordinary user, whose environment reaches the target whole.
+# With file capabilities, for an ordinary user: the target gets the whole environment.
 setcap=$(command -v setcap || echo /sbin/setcap)
 if [ -x "$setcap" ]; then
 	mkdir -p inst/lib/xpuload inst/bin home

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The bytes that a launch and its kernel take on the disk, everything included: call paths, names,
+# The size of a launch and its kernel in a recording, everything included: call paths, names,
 # headers, process and mapping records. Threads launch from random call paths, which is the worst
 # case.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-# size LIMIT THREADS OPTION...: at most so many bytes each
+# size LIMIT THREADS OPTION...: a launch takes at most LIMIT bytes
 size() {
 	limit=$1 threads=$2
 	shift 2

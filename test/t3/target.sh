@@ -53,7 +53,7 @@ grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
 ok $? "so they are for xpumerge, which Ctrl-C ends"
 
-# Started by a program that does not want to hear of its children.
+# Started by a program that ignores its children.
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
 is $? 3 "SIGCHLD ignored: exit status"
@@ -92,7 +92,7 @@ kill -USR1 $pid
 wait $pid
 is "$(cat caught)" 1 "a signal to xpuload alone arrives once"
 
-# One to the whole group arrives once, too: timeout(1) sends to its child and to the group.
+# A signal to the whole group arrives once, too: timeout(1) sends it to its child and to the group.
 rm -f ready
 cat >group.sh <<'END'
 n=0
@@ -106,7 +106,7 @@ END
 setsid timeout -s INT 600 "$XPULOAD" -q -o a.data sh group.sh 2>log &
 pid=$!
 while [ ! -e ready ]; do sleep 0.05; done
-kill -ALRM $pid			# the time is over
+kill -ALRM $pid			# the target's time is over
 wait $pid
 is "$(cat caught)" 1 "a signal to the group arrives once"
 
@@ -119,7 +119,7 @@ wait $pid 2>/dev/null
 is $? 143 "SIGTERM ends both, status as without xpuload"
 like "$(cat log)" 'launches' "the account is printed all the same"
 
-# Descendants that outlive the target do not hold xpuload up.
+# xpuload does not wait for descendants that outlive the target.
 start=$(date +%s)
 xpuload -q -o a.data sh -c 'sleep 20 >/dev/null 2>&1 </dev/null & exit 4' 2>log
 is $? 4 "status of a target that leaves a child behind"

@@ -10,7 +10,7 @@ exact="$XPU_BUILD/workload/exact"
 
 # ---- another subscriber -------------------------------------------------------------------------
 
-# Before: it has CUPTI when xpuload comes, and lets go.
+# Another subscriber before: it has CUPTI when xpuload comes, and lets go.
 start_dormant a -t 2
 is "$(ask a subscribe)" "subscribe 0" "asleep, the shim does not hold CUPTI"
 attach one -p "$a_pid"
@@ -28,7 +28,7 @@ leave one
 is $? 0 "recorded after all: status"
 exact one 103 "from then on, every launch"
 
-# During: it comes while the shim is awake, and must do without.
+# Another subscriber during the recording: it comes while the shim is awake, and does not get CUPTI.
 attach two -p "$a_pid"
 awake two
 is "$(ask a subscribe)" "subscribe 39" "awake, the shim holds CUPTI"
@@ -36,14 +36,15 @@ is "$(ask a "burst 100")" "burst 100" "the other tool and the target go on"
 leave two
 exact two 103 "and the recording is complete"
 
-# After.
+# Another subscriber after the recording.
 wait_released() {
 	[ "$(ask a subscribe)" = "subscribe 0" ]
 }
 wait_for wait_released
 ok $? "asleep again, the shim has let go of CUPTI"
 
-# A program that is linked to CUPTI gets it when it asks, at once; then all is as without the shim.
+# A program that is linked to CUPTI gets it at once when it asks; after that all is as without the
+# shim.
 for how in "" activity; do
 	own="$XPU_BUILD/workload/own_cupti"
 	"$own" $how >own.want
@@ -70,7 +71,7 @@ like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: CUPTI is in use by the pro
 	"own_cupti before CUDA: said"
 exact own 100 "own_cupti before CUDA: all after"
 
-# It never lets go.
+# A subscriber that never lets go.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log
 ask a "burst 100" >/dev/null
@@ -79,7 +80,7 @@ is $? 125 "CUPTI never to be had: status"
 like "$(cat three.log)" '^xpuload: 0 launches' "CUPTI never to be had: nothing recorded"
 ask a unsubscribe >/dev/null
 
-# Two observers hear of the holder, each.
+# Two observers: each is told of the subscriber.
 ask a subscribe >/dev/null
 attach four -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' four.log
@@ -146,7 +147,8 @@ for version in 13 14 17 18 24 26 130000; do
 done
 unset LD_LIBRARY_PATH
 for major in 11 12; do
-	# Its own libcuda by name, for a sanitizer's dlopen() does not know whose run path to take.
+	# Each version's libcuda is found by name, because a sanitizer's dlopen() does not know the
+	# caller's run path.
 	sim=${XPU_SAN:+$XPU_BUILD/sim$major:}$LD_LIBRARY_PATH
 	LD_LIBRARY_PATH=$sim xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 \
 		>m.out 2>m.log

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Call chains from the target's own unwinder, through the kernel, to names: which are expected, and
-# what xpuload does where they cannot be had.
+# Call chains from the target's own unwinder, through the kernel, to names: the expected chains, and
+# xpuload's behaviour where there are none.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf
@@ -16,8 +16,8 @@ record() {		# record OPTION... COMMAND
 	return $status
 }
 
-# The program's own frames between main and launch, and how often: what is in and behind the C library
-# differs between versions, and "[clone ...]" between compilers.
+# Prints the program's own frames between main and launch, with counts: frames in and below the C
+# library differ between versions, and "[clone ...]" between compilers.
 own_frames() {
 	sed -n 's/ \[clone [^]]*\]//g; s/^stacks;.*;main;\(.*\);launch;k_launch;.*\]k_launch /\1;/p' "$1" |
 		awk -F';' '{ chain = ""
@@ -90,7 +90,7 @@ like "$(cat run.txt)" 'of 820 launches 820 were unwound in the process' "all 820
 record --call-graph fp "$stacks" virtual
 like "$(cat run.txt)" ' 0 were unwound in the process, 3 by frame pointers' "--call-graph fp"
 
-# Where the C library cannot say where code is: that function answers "nowhere".
+# On a C library that cannot tell where code is: its function answers "nowhere".
 cat >old.c <<-'END'
 	int _dl_find_object(void *pc, void *result);
 	int _dl_find_object(void *pc, void *result) { (void)pc; (void)result; return -1; }

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Waiting for the device: under the call that waited, by the name of what it waited for, and as long
-# as the program itself measured. Real BPF and real uprobes on the simulated device.
+# Waiting for the device: the wait is under the call that waited, by the name of the work it waited
+# for, and as long as the program itself measured. Real BPF and real uprobes on the simulated
+# device.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-run() {			# run NAME ARGS...: record, merge
+run() {			# run NAME ARGS...: records and merges
 	name=$1
 	shift
 	xpuload -o "$name.data" "$XPU_BUILD/workload/shares" -s 0.4 "$@" >"$name.out" 2>load.log
@@ -17,8 +18,8 @@ run() {			# run NAME ARGS...: record, merge
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing lost"
 }
 
-# most NAME N REGEX TEXT: at least 90 % of the work, which takes 100 ms from its launch on, and is under
-# way when the call that waits begins; and not more than the phase took.
+# most NAME N REGEX TEXT: the wait is at least 90 % of the work, which takes 100 ms from its launch
+# on and has begun when the call that waits begins; and it is not longer than the phase.
 most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
@@ -52,7 +53,7 @@ like "$(cat context.folded)" '^shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_wo
 run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "for the kernel before the copy"
 
-# The rest is in the synchronization, and the gaps between the kernels are no waiting.
+# The rest of the wait is in the synchronization; the gaps between the kernels are no waiting.
 run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;
@@ -67,7 +68,7 @@ unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
 	"waiting is no device time"
 is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "filters hold for waits, too"
 
-# A thread that spins while it waits is not on the CPU as well.
+# The time of a thread that spins while it waits does not count as CPU time, too.
 xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
 unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples in waits are waiting"
 

@@ -5,9 +5,9 @@
  *	apis [-n ROUNDS] [-d]
  *
  * Each call is made ROUNDS times, in a round each once. Launches: site_NAME alone launches
- * kernel_NAME. Copies and sets: site_NAME alone, with a number of bytes that no other one has; for
- * each the program says "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
- * are captured and added to in places of their own: kernel_NAME runs by site_NAME all the same,
+ * kernel_NAME. Copies and sets: site_NAME alone, with a number of bytes that no other site has; for
+ * each the program prints "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
+ * are captured and built in functions of their own: kernel_NAME runs by site_NAME all the same,
  * because capture_site_NAME is no site. Without -d a second device is used if there is one.
  */
 #include <cuda.h>
@@ -23,7 +23,7 @@ static int nr_rounds = 10;
 static bool say;
 static cudaStream_t stream;
 static char *device, *device2, *pinned, *pageable;
-static int peer;			/* the second device, or the first */
+static int peer;			/* the second device if there is one, else the first */
 static CUcontext context, peer_context;
 static size_t next_blocks = 1;
 
@@ -108,7 +108,10 @@ static void find_all(void)
 		}								\
 	} while (0)
 
-/* The runtime's forms for the per-thread default stream: a compiler flag takes them, cudart has them. */
+/*
+ * The runtime's forms for the per-thread default stream: a compiler flag selects them, cudart
+ * exports them.
+ */
 extern "C" {
 cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
 				  size_t shared, cudaStream_t s);
@@ -134,7 +137,7 @@ static CUfunction function_of(const void *host)
 	return (CUfunction)func;
 }
 
-/* A site whose body sees: its kernel, where to launch it, its arguments. */
+/* A launch site. Its body can use its kernel, the stream and the arguments. */
 #define LAUNCH_SITE(name, api, body)						\
 	KERNEL(kernel_##name)							\
 	extern "C" NOINLINE void site_##name(void)				\
@@ -236,7 +239,10 @@ GRAPH_SITE(dgraph_pt, "cuGraphLaunch",
 
 /* ---- copies and sets --------------------------------------------------------------------------- */
 
-/* A site whose body sees bytes, its very own number of them, and the driver's idea of device. */
+/*
+ * A site of a copy or set. Its body can use bytes, a number of bytes that no other site has, and
+ * the device's address as the driver names it.
+ */
 #define MEMORY_SITE(name, api, kind, body)					\
 	extern "C" NOINLINE void site_##name(void)				\
 	{									\

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* By name, for CPU profiles. */
+/* Burns CPU time, in a function that CPU profiles can show by name. */
 static __attribute__((noinline)) void burn_cpu(long ms)
 {
 	volatile unsigned long sum = 0;

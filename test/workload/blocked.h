@@ -14,10 +14,12 @@
 
 struct thread_times {
 	uint64_t wall_ns, cpu_ns;
-	int64_t blocked_ns;		/* the rest; less than nothing by what clocks are off */
+	int64_t blocked_ns;		/* the rest of the time; negative if clocks disagree */
 };
 
-/* How long the calling thread has waited for a CPU, and how often it got one; 0 if nobody knows. */
+/*
+ * Reads how long the calling thread has waited for a CPU, and how often it got one; 0 if unknown.
+ */
 static inline void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
 {
 	FILE *f = fopen("/proc/thread-self/schedstat", "r");
@@ -36,13 +38,13 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Of the calling thread, up to now; only differences of two mean anything. */
+/* Return: the times of the calling thread, up to now; only differences of two are meaningful. */
 static inline struct thread_times thread_times_now(void)
 {
 	uint64_t delay_ns, nr, delay_after_ns, nr_after;
 	struct thread_times t;
 
-	do {				/* all of it at one instant */
+	do {				/* until all times are of one instant */
 		read_schedstat(&delay_ns, &nr);
 		t.wall_ns = clock_ns(CLOCK_MONOTONIC);
 		t.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -27,7 +27,8 @@ struct worker {
 	pid_t tid;
 	long nr_calls;
 	unsigned long long sync_ns;
-	unsigned long long delayed_ns;	/* of that, it waited for a CPU at most so long */
+	unsigned long long delayed_ns;	/* the part of the time in which the thread may have
+					 * waited for a CPU */
 };
 
 KERNEL(kernel_round)
@@ -48,7 +49,7 @@ static unsigned long long now_ns(void)
 
 #define COUNTED(call)	do { CHECK(call); w->nr_calls++; } while (0)
 
-/* How long the calling thread could have run and others did, as the kernel counts it; 0: not known. */
+/* Return: how long the calling thread waited for a CPU, as the kernel counts it; 0 if unknown. */
 static unsigned long long delayed_ns(void)
 {
 	unsigned long long ns = 0;

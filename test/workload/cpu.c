@@ -50,8 +50,8 @@ static uint64_t cpu_ns(void)
 }
 
 /*
- * Looks at the clock seldom, so that nearly all of it is here and not in the vDSO. The salt keeps the
- * compiler from making one function of several.
+ * Reads the clock seldom, so that nearly all of the time is spent in this function and not in the
+ * vDSO. The salt keeps the compiler from merging several of these functions.
  */
 #define BURN(salt)						\
 	do {							\
@@ -137,7 +137,7 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
-/* How long the calling thread has been blocked since @from, and how long it has not run. */
+/* Adds how long the calling thread has been blocked since @from, and how long it has not run. */
 static void add_off(int64_t off_ns[2], struct thread_times from)
 {
 	struct thread_times now = thread_times_now();

@@ -49,7 +49,7 @@ static bool running()
 	return steady::now() < end_time;
 }
 
-/* CPU work, in the frame of whoever does it. */
+/* Does CPU work in the frame of the caller. */
 static inline __attribute__((always_inline)) void work_for(int us)
 {
 	volatile uint64_t hash = 14695981039346656037ull;
@@ -66,7 +66,7 @@ struct half_t {};
 namespace model
 {
 
-/* T only shows in the names, as it would in those of a real model. */
+/* T shows in the kernels' names only, as it would in those of a real model. */
 template <typename T>
 class transformer_layer {
 public:
@@ -102,7 +102,10 @@ private:
 		NO_TAIL_CALL();
 	}
 
-	/* The first layer's takes ten times as long: something for a profile to find. */
+	/*
+	 * The first layer's softmax takes ten times as long, so that a profile has something to
+	 * find.
+	 */
 	NOINLINE void softmax(cudaStream_t s, int nr_tokens)
 	{
 		LAUNCH(k_softmax, s, (4 * US + 50 * nr_tokens) * (index_ ? 1 : 10));
@@ -225,7 +228,7 @@ public:
 	{
 	}
 
-	/* One request: prompt in, a few tokens out. */
+	/* Handles one request: a prompt in, a few tokens out. */
 	NOINLINE void handle(int request, cudaStream_t s, int *device, int *host)
 	{
 		int nr_tokens = tokenizer_.encode(request);
@@ -289,7 +292,7 @@ public:
 namespace training
 {
 
-/* Batches go from the loader to the trainer by way of two events. */
+/* The loader passes batches to the trainer by two events. */
 struct batch_slot {
 	char *device;
 	char *host;

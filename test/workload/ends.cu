@@ -5,7 +5,7 @@
  *	ends [-n LAUNCHES] [-k NS] HOW
  *
  * Launches LAUNCHES kernels of NS nanoseconds from site_work, waits for them unless HOW says
- * otherwise, says on stdout how many it has launched, and ends:
+ * otherwise, prints on stdout how many it has launched, and ends:
  *
  *	return, exit, _exit, quick_exit, abort, segv, kill, int		as the name says
  *	running		exit() while its last kernel has a second to run
@@ -48,7 +48,7 @@ static unsigned long long cost_ns = 3000;
 static long nr_launches = 1000;
 static long nr_made;
 static cudaStream_t stream;
-static int *volatile nowhere = (int *)4096;	/* not NULL: UBSan would look for that */
+static int *volatile nowhere = (int *)4096;	/* not NULL, because UBSan would look for that */
 
 #define SITE(name)								\
 	KERNEL(kernel_##name)							\
@@ -168,7 +168,7 @@ static void *entry(const char *name)
 	return fn;
 }
 
-/* The work of a context that goes before anyone has waited for a flush. */
+/* Tests work in a context that is destroyed before anyone has waited for a flush. */
 static void context(void)
 {
 	ctx_create_fn create = (ctx_create_fn)entry("cuCtxCreate");
@@ -190,7 +190,7 @@ static void context(void)
 	say();
 }
 
-/* The child uses CUDA, so the parent must not have. */
+/* The child uses CUDA, so the parent must not have used it. */
 static void become_daemon(void)
 {
 	int ready[2];

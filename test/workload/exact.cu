@@ -22,19 +22,19 @@
 #include "kernels.h"
 
 #define MAX_SITES	32
-#define NR_STREAMS	4		/* of a thread */
+#define NR_STREAMS	4		/* streams of a thread */
 #define COPY_BYTES	4096
 #define MAX_DEPTH	5
-#define PACE_NS		1000000		/* how often a thread looks whether it is too fast */
+#define PACE_NS		1000000		/* how often a thread checks whether it is too fast */
 
 struct worker {
 	pthread_t thread;
 	uint64_t random;
 	long nr_launches;
-	long nr_copies;			/* made */
+	long nr_copies;			/* number of copies made */
 	cudaStream_t streams[NR_STREAMS];
-	cudaStream_t stream;		/* of the next launch */
-	unsigned long long ns;		/* its duration */
+	cudaStream_t stream;		/* stream of the next launch */
+	unsigned long long ns;		/* duration of the next launch */
 	bool by_driver;
 	char *host;			/* COPY_BYTES, pinned */
 	char *device;			/* two times COPY_BYTES */
@@ -48,12 +48,13 @@ static int nr_threads = 8;
 static int nr_sites = 16;
 static long nr_launches = 160000;
 static uint64_t seed = 1;
-static long rate;			/* launches a second, of all threads; 0: as fast as they can */
+static long rate;			/* launches a second, of all threads together; 0: as fast
+					 * as possible */
 static bool use_driver;
 static bool use_copies;
-static launch_fn driver_launch;		/* not linked: its address comes from the runtime */
+static launch_fn driver_launch;		/* not linked: the runtime tells its address */
 
-/* The driver's launch, in the site's own frame. */
+/* Launches by the driver API, in the site's own frame. */
 #define DRIVER_LAUNCH(kernel, w)						\
 	do {									\
 		static CUfunction func = function_of((const void *)kernel);	\
@@ -122,7 +123,7 @@ extern "C" NOINLINE void site_set(struct worker *w)
 
 static const site_fn copy_sites[] = { site_h2d, site_d2h, site_d2d, site_set };
 
-/* Two ways down, so that a site is reached by many call paths. */
+/* Two ways to go deeper, so that many call paths reach a site. */
 extern "C" void down_left(struct worker *w, site_fn site, unsigned int path, int depth);
 extern "C" void down_right(struct worker *w, site_fn site, unsigned int path, int depth);
 
@@ -148,7 +149,7 @@ extern "C" NOINLINE void down_right(struct worker *w, site_fn site, unsigned int
 	down(w, site, path, depth);
 }
 
-/* xorshift64: each thread has its own, so that a seed means one run. */
+/* xorshift64: each thread has its own state, so that equal seeds give equal runs. */
 static uint64_t next_random(struct worker *w)
 {
 	w->random ^= w->random << 13;
@@ -174,7 +175,7 @@ static void launch_one(struct worker *w, long i)
 	}
 }
 
-/* Sleeps until @start is so long ago that @nr launches of one thread are its share of the rate. */
+/* Sleeps until a thread may have made @nr launches since @start at its share of the rate. */
 static void pace(const struct timespec *start, long nr)
 {
 	uint64_t ns = (uint64_t)start->tv_nsec +

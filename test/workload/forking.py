@@ -39,7 +39,7 @@ def main():
     children = [context.Process(target=child, args=(nr, queue)) for _ in range(2)]
     for c in children:
         c.start()
-    work(load(), nr)  # not before fork: CUDA does not survive one
+    work(load(), nr)  # after the fork, because CUDA does not survive a fork
     for c in children:
         c.join()
         if c.exitcode:

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 		case 'n':
 			number = optarg;
 			break;
-		case 'a':	/* for itself: it has been executed again */
+		case 'a':	/* internal: this image was executed by the first one */
 			is_again = true;
 			break;
 		default:

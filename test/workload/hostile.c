@@ -131,7 +131,7 @@ static void send_unread(long n)
 	}
 }
 
-/* With the shim's counters first, of which nothing is true. */
+/* Sends batches that begin with the shim's counters; none of these is true. */
 static void send_batches(long n, const char *text)
 {
 	static uint64_t memory[XPU_BATCH_MAX / 8];

@@ -46,7 +46,10 @@
 
 typedef void (*site_fn)(const void *a, uint64_t b);
 
-/* Both sets of sites: those of processes that xpuload started, and of those that run already. */
+/*
+ * Both sets of probe sites: for processes that xpuload started, and for processes that it attached
+ * to.
+ */
 static const char *const site_names[] = {
 	XPU_SITE_LAUNCH, XPU_SITE_LIVE_LAUNCH, XPU_SITE_LAUNCH, XPU_SITE_LIVE_LAUNCH,
 	XPU_SITE_BATCH, XPU_SITE_LIVE_BATCH, XPU_SITE_LOG, XPU_SITE_LIVE_LOG, XPU_SITE_PATH,
@@ -58,11 +61,11 @@ static const char *const site_names[] = {
 static site_fn sites[NR_SITES];
 static uint64_t end_ns;
 static uint64_t bytes_per_s = 20 << 20;
-static uint64_t nr_bytes;		/* put into the ring by all threads, about */
+static uint64_t nr_bytes;		/* bytes put into the ring by all threads, roughly */
 static uint64_t begin_ns;
 static unsigned int victim;
 static volatile bool over;
-static uint8_t *pages;			/* NR_PAGES that are there, and as many that are not */
+static uint8_t *pages;			/* NR_PAGES mapped pages, and then as many unmapped ones */
 static char program[4096];
 
 struct prng {
@@ -96,7 +99,7 @@ static uint64_t now_ns(void)
 	return ts.tv_sec * NS + ts.tv_nsec;
 }
 
-/* Waits until so much more may go into the ring. */
+/* Waits until @bytes more may go into the ring. */
 static void spend(uint64_t bytes)
 {
 	uint64_t all = __atomic_add_fetch(&nr_bytes, bytes, __ATOMIC_RELAXED);
@@ -126,7 +129,10 @@ static uint64_t odd_value(struct prng *r)
 	}
 }
 
-/* Memory to read from: mostly there, now and then cut, misaligned, unmapped, or the kernel's. */
+/*
+ * Return: memory to read from: mostly mapped, now and then cut, misaligned, unmapped, or the
+ * kernel's.
+ */
 static void *place(struct prng *r, size_t bytes)
 {
 	switch (below(r, 10)) {
@@ -139,7 +145,7 @@ static void *place(struct prng *r, size_t bytes)
 	}
 }
 
-/* Whether @bytes at @at can be written by this program. */
+/* Return: whether this program can write @bytes at @at. */
 static bool is_there(const void *at, size_t bytes)
 {
 	const uint8_t *p = at;
@@ -148,7 +154,7 @@ static bool is_there(const void *at, size_t bytes)
 	       NR_PAGES * PAGE - p);
 }
 
-/* Changes some words. */
+/* Changes some words of a record. */
 static void spoil(struct prng *r, void *record, size_t bytes)
 {
 	unsigned int nr = below(r, 5);
@@ -230,7 +236,7 @@ static void send_log(struct prng *r)
 	call_site(r, 6, at, one_in(r, 2) ? 0 : one_in(r, 2) ? log.head : odd_value(r), 2200);
 }
 
-/* One record at @to. Return: how long it is. */
+/* Writes one record to @to. Return: its length. */
 static size_t put_record(struct prng *r, uint8_t *to, size_t room)
 {
 	static const char text[] = "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "31m\nxpuload: all is well";
@@ -278,7 +284,7 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/* Nothing of it is recorded then, and xpuload's status says so. */
+		/* Then nothing of this process is recorded, and xpuload's status tells that. */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);
@@ -293,7 +299,7 @@ static void send_batch(struct prng *r)
 		call_site(r, 4, at, size, size <= 960 ? 1024 : size <= 16300 ? 16384 : 65536);
 }
 
-/* Everything that a walk over Python's frames follows leads back to where it came from. */
+/* Sends Python frames in which each pointer that a walk follows leads back to its start. */
 static void send_python(struct prng *r)
 {
 	struct xpu_record_python p = {
@@ -322,7 +328,7 @@ static void send_python(struct prng *r)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Runs for some 20 ms, for a sampler to come by, with registers that lead nowhere. */
+/* Runs for some 20 ms with registers that lead nowhere, so that the sampler meets them. */
 static void run_nowhere(struct prng *r)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -331,7 +337,10 @@ static void run_nowhere(struct prng *r)
 	uint64_t own_fs, steps = 20000000;
 	sigset_t all, old;
 
-	/* The kernel takes no other one; and the processor no stack pointer that is no address. */
+	/*
+	 * The kernel refuses other values of fs, and the processor a stack pointer that is no
+	 * canonical address.
+	 */
 	fs &= 0x7fffffffffff;
 	sp = (int64_t)(sp << 16) >> 16;
 	sigfillset(&all);
@@ -374,7 +383,7 @@ static void *short_life(void *arg)
 	send_slot(&r);
 	send_log(&r);
 	if (one_in(&r, 2))
-		syscall(SYS_exit, 0);		/* nobody tidies up */
+		syscall(SYS_exit, 0);		/* no destructor runs */
 	return NULL;
 }
 
@@ -441,7 +450,7 @@ static void rename_self(struct prng *r)
 	prctl(PR_SET_NAME, name);
 }
 
-/* A file of a strange name, as long as it likes, mapped to run and gone. */
+/* Maps executable files with strange, long names, and unlinks them. */
 static void map_files(struct prng *r)
 {
 	static const char *const names[] = {
@@ -462,7 +471,7 @@ static void map_files(struct prng *r)
 		snprintf(path, sizeof(path), "/tmp/hostile.%d.%s", getpid(), name);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
 	}
-	/* This program's beginning, so that it has a build-id, with some damage. */
+	/* A file begins as this program does, so that it has a build-id, with some damage. */
 	n = self < 0 ? 0 : read(self, buf, sizeof(buf));
 	if (n > 1024 && one_in(r, 2))
 		spoil(r, buf + below(r, 1024), 512);
@@ -483,7 +492,7 @@ static void map_files(struct prng *r)
 		close(self);
 }
 
-/* Over and over in the same place, now of one file, now of none. */
+/* Maps the same place again and again, with a file or without one. */
 static void map_much(struct prng *r)
 {
 	void *at = mmap(NULL, 64 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -537,7 +546,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Changes what the others have prepared, while it is read. */
+/* Changes the data of the other threads while it is read. */
 static void *scribbler(void *arg)
 {
 	struct prng r = { (uintptr_t)arg };
@@ -574,7 +583,7 @@ static void become(unsigned int uid)
 		perror("hostile: setresuid");
 		exit(2);
 	}
-	prctl(PR_SET_DUMPABLE, 1);	/* as any program is that was not changed so */
+	prctl(PR_SET_DUMPABLE, 1);	/* the default, which setuid() has changed */
 }
 
 static void allocate(void)
@@ -626,7 +635,7 @@ int main(int argc, char **argv)
 	allocate();
 	begin_ns = now_ns();
 	end_ns = begin_ns + seconds * NS;
-	if (brief) {				/* a child, behind its exec */
+	if (brief) {				/* a child, after its exec */
 		struct prng r = { seed | 1 };
 
 		alarm(2);

@@ -27,7 +27,7 @@
 #define KERNELS_C
 #endif
 
-/* Of a launch site: a frame of its own, and not the last thing that its caller does. */
+/* Marks a launch site: it has a frame of its own, and is not the last call of its caller. */
 #define NOINLINE	__attribute__((noinline))
 #define NO_TAIL_CALL()	__asm__ volatile("" : : : "memory")
 
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void kernels_spin(unsigned long long ns)
 
 #define LAUNCH(name, stream, ns) name<<<1, 1, 0, (stream)>>>(ns)
 
-#else /* by hand what nvcc generates */
+#else /* by hand, the code that nvcc generates */
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,7 +114,7 @@ static inline void kernels_register(const void *func, const char *name)
 	kernels_set_cost(func);
 }
 
-/* Once per kernel; the same value whoever comes first. */
+/* Runs once per kernel; each thread would set the same value. */
 static inline cudaKernel_t kernels_get(cudaKernel_t *cached, const void *func)
 {
 	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_ACQUIRE);

@@ -37,7 +37,7 @@
 struct worker {
 	pthread_t thread;
 	int nr;
-	long nr_launches;		/* to make */
+	long nr_launches;		/* number of launches to make */
 	bool has_stream;
 	cudaStream_t stream;
 };
@@ -180,7 +180,10 @@ static void CUPTIAPI callback(void *, CUpti_CallbackDomain, CUpti_CallbackId, co
 {
 }
 
-/* By name: the program itself is linked without it. -1: there is none. */
+/*
+ * Finds CUPTI's functions by name, because the program is linked without CUPTI. Return: CUPTI's
+ * error; -1 if there is no CUPTI.
+ */
 static int subscribe(bool on)
 {
 	static CUpti_SubscriberHandle handle;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * odd.cu - launches from where launches are rare, and processes with habits of their own
+ * odd.cu - launches from unusual places, and processes that do unusual things
  *
  *	odd HOW
  *
- * Says how many launches it has made, "odd: launches N", and what it saw that a profiler could have
+ * Prints how many launches it has made, "odd: launches N", and anything it saw that a profiler could have
  * changed. Each kernel_NAME is launched by site_NAME alone. HOW:
  *
  *	atexit		exit handlers that launch: registered before CUDA was used, and after
@@ -236,7 +236,7 @@ static void how_stack(size_t bytes)
 
 	start();
 	bytes = (bytes + 4095) & ~(size_t)4095;
-	/* With room below that an overrun is seen in, not felt. */
+	/* The room below shows an overrun without a crash. */
 	stack = (uint8_t *)mmap(NULL, bytes + 65536, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(stack, pattern, bytes + 65536);
@@ -280,7 +280,10 @@ static void how_crowd(void)
 	say();
 }
 
-/* Coroutines: each has a stack of its own size, is run by two threads in turn, and then goes. */
+/*
+ * Coroutines: each has a stack of its own size, two threads resume it in turn, and then its stack
+ * is unmapped.
+ */
 struct coroutine {
 	ucontext_t context, caller;
 	char *stack;
@@ -477,7 +480,8 @@ static void how_sigwait(void)
 	start();
 	thread = thread_new(taker_main, &nr_taken);
 	for (int i = 0; i < 20; i++) {
-		kill(getpid(), SIGUSR1);	/* of the process: another thread could take it */
+		kill(getpid(), SIGUSR1);	/* sent to the process: another thread could take
+						 * it */
 		while (__atomic_load_n(&nr_taken, __ATOMIC_ACQUIRE) <= i)
 			wait_ms(1);
 	}
@@ -524,7 +528,7 @@ MODULE(first)
 MODULE(second)
 MODULE(third)
 
-/* One goes, and the next one's kernel finds itself in its place. */
+/* A module is unloaded, and the next module's kernel finds itself in its place. */
 static void how_modules(void)
 {
 	static const struct {
@@ -648,7 +652,7 @@ static void how_seccomp(void)
 		ALLOW(SYS_madvise),
 		ALLOW(SYS_clock_nanosleep), ALLOW(SYS_nanosleep), ALLOW(SYS_ioctl),
 		ALLOW(SYS_poll), ALLOW(SYS_sched_yield), ALLOW(SYS_brk),
-		ALLOW(SYS_newfstatat), ALLOW(SYS_fstat),		/* printf() */
+		ALLOW(SYS_newfstatat), ALLOW(SYS_fstat),		/* for printf() */
 		ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_gettid), ALLOW(SYS_getpid),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
@@ -656,13 +660,13 @@ static void how_seccomp(void)
 
 	start();
 	repeat(site_other, 100);
-	wait_ms(300);			/* until every library has started its threads */
+	wait_ms(300);			/* waits until every library has started its threads */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)) {
 		perror("odd: seccomp");
 		exit(1);
 	}
-	wait_ms(200);			/* the shim's thread has its turns */
+	wait_ms(200);			/* lets the shim's thread run */
 	repeat(site_other, 100);
 	wait_ms(200);
 	say();
@@ -671,7 +675,7 @@ static void how_seccomp(void)
 static void how_setuid(void)
 {
 	start();
-	if (setgid(65534) || setuid(65534)) {	/* of every thread */
+	if (setgid(65534) || setuid(65534)) {	/* changes all threads */
 		perror("odd: setuid");
 		exit(1);
 	}
@@ -694,7 +698,7 @@ static pthread_barrier_t limited;
 
 static void *limited_main(void *arg)
 {
-	pthread_barrier_wait(&limited);		/* all are there */
+	pthread_barrier_wait(&limited);		/* all threads exist */
 	repeat(site_other, 5);
 	pthread_barrier_wait(&limited);
 	return arg;
@@ -708,7 +712,7 @@ static void how_limit(void)
 	pthread_attr_t attr;
 	FILE *f;
 
-	mallopt(M_ARENA_MAX, 1);		/* each takes 64 MB of it */
+	mallopt(M_ARENA_MAX, 1);		/* each arena takes 64 MB of the limit */
 	start();
 	f = fopen("/proc/self/statm", "r");
 	if (!f || fscanf(f, "%lu", &pages) != 1)
@@ -843,7 +847,10 @@ static void how_main_exits(void)
 	pthread_exit(NULL);
 }
 
-/* A signal to the process is for a thread that does not block it: it must be one of the program's. */
+/*
+ * A signal to the process goes to a thread that does not block it; this must be one of the
+ * program's threads.
+ */
 static volatile int wrong_thread;
 static pthread_t right_thread;
 

@@ -114,7 +114,7 @@ static __attribute__((noinline)) void before(void)
 static __attribute__((noinline)) void after(void)
 {
 	set_all();
-	__asm__ volatile("nop");	/* not the same function as the other one */
+	__asm__ volatile("nop");	/* keeps this from being merged with the other function */
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,7 @@
 #define BUFFER_BYTES	(256 * 1024)
 #define NR_PROFILES	3
 #define NR_SETS		100
-#define SET_BYTES	4096		/* the others' are of OTHER_BYTES */
+#define SET_BYTES	4096		/* the other threads' sets have OTHER_BYTES */
 #define OTHER_BYTES	64
 #define MAX_BUFFERS	4096
 
@@ -46,7 +46,7 @@
 			exit(1);						\
 	} while (0)
 
-/* Of CUPTI, as the linker found them or dlsym(). */
+/* CUPTI's functions, found by the linker or by dlsym(). */
 static struct {
 	__typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
 	__typeof__(&cuptiActivityEnable) enable;
@@ -81,7 +81,7 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
 		atomic_fetch_add(&nr_calls, 1);
 }
 
-/* Puts @to in the place of @from. Return: whether @from was there. */
+/* Replaces @from by @to. Return: whether @from was there. */
 static bool change(uint8_t *from, uint8_t *to)
 {
 	size_t i;
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void between(cudaStream_t stream)
 static __attribute__((noinline)) void profiled(cudaStream_t stream)
 {
 	set_all(stream);
-	__asm__ volatile("nop");	/* not the same function as the other one */
+	__asm__ volatile("nop");	/* keeps this from being merged with the other function */
 }
 
 static void *find(void *library, const char *name)

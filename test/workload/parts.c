@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * parts - the same work each time, in functions of known shares; prints the us of CPU time it took
+ * parts - does the same work each time, in functions with known shares of it; prints its CPU time
+ * in us
  *
- * Twenty functions; the n-th works n times as much as the first. Each is called many times, so that
- * no clock falls into step with it. Some of the work is system calls.
+ * It has twenty functions; the n-th works n times as long as the first. Each is called many times,
+ * so that no clock falls into step with it. Some of the work is system calls.
  */
 #include <stdint.h>
 #include <stdio.h>

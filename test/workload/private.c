@@ -45,7 +45,7 @@ __attribute__((noinline, noclone)) static void work(uint64_t ms)
 
 __attribute__((noinline, noclone)) static void work_with_word(uint64_t ms, const char *drow)
 {
-	volatile char word[64];		/* of whoever looks at this stack */
+	volatile char word[64];		/* for programs that look at this stack */
 	size_t i, n = strnlen(drow, sizeof(word) - 1);
 	char name[64];
 	int fd;
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "exec") && i + 1 < argc) {
 			char *program = argv[i + 1], *words[] = { program, argv[1], argv[2] };
 
-			/* Over the words of this step, and of those before. */
+			/* Overwrites the words of this step, and those of the steps before. */
 			memcpy(argv + i - 1, words, sizeof(words));
 			execv(program, argv + i - 1);
 			err(1, "%s", program);

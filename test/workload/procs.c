@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The parent's side ends in here. */
+/* Forks, and returns in the child only; the parent waits for the child and exits. */
 static void in_child(void)
 {
 	int status = 0;
@@ -44,7 +44,7 @@ static void run_twice(char **argv)
 	}
 }
 
-/* Several tries: somebody else may fork in between. */
+/* Tries several times, because another process may fork in between. */
 static void with_pid(long wanted)
 {
 	for (int i = 0; i < 50; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that test/workload/py_stacks.py calls: C, so that ctypes finds them; loaded as a
- * library, or part of a test. Kernels are called by number, one for each place that launches.
+ * Functions that test/workload/py_stacks.py calls; they are C, so that ctypes finds them. Loaded as
+ * a library, or linked into a test. Kernels have numbers, one for each place that launches.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ __attribute__((visibility("default"))) void py_launch_done(void)
 	cuCtxSynchronize();
 }
 
-/* A native function between two of Python's. */
+/* A native function, called between two Python functions. */
 __attribute__((visibility("default"), noinline)) void py_through(void (*function)(void))
 {
 	function();
@@ -65,7 +65,7 @@ static __attribute__((noinline)) void *native_thread(void *arg)
 	return arg;
 }
 
-/* From a thread that Python knows nothing of. */
+/* Launches from a thread that Python does not know. */
 __attribute__((visibility("default"))) void py_launch_native(void)
 {
 	pthread_t thread;

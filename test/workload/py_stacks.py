@@ -51,7 +51,7 @@ def simple():
 def lines():
     launch()
 
-    # A gap, and a call of several lines.
+    # A gap in the lines, and a call of several lines.
     launch(
     )
     for _ in range(3):

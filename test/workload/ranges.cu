@@ -18,7 +18,7 @@
 #if !__has_include(<nvtx3/nvToolsExt.h>)
 int main()
 {
-	return 77;			/* the headers of CUDA here are without it */
+	return 77;			/* skipped: the installed CUDA headers lack NVTX */
 }
 #else
 #include <cuda.h>
@@ -109,11 +109,11 @@ static void in_domain(cudaStream_t stream)
 	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
 	a.message.registered = three;
 	nvtxDomainRangePushEx(other, &a);
-	nvtxRangePop();			/* of "thread", if it counted for this domain */
+	nvtxRangePop();			/* pops "thread", if it counted for this domain */
 	nvtxRangePushA("thread");
 	site_03(stream);
 	nvtxDomainRangePop(other);
-	nvtxDomainRangePop(other);	/* one too many */
+	nvtxDomainRangePop(other);	/* one pop too many */
 }
 
 static void started(cudaStream_t stream)
@@ -163,7 +163,7 @@ static void *work(void *arg)
 	}
 	cudaStreamSynchronize(stream);
 	if (nr % 2)
-		nvtxRangePop();		/* the others end with their thread */
+		nvtxRangePop();		/* the other ranges end with their thread */
 	return NULL;
 }
 
@@ -182,7 +182,7 @@ static int measure(void)
 	int i, round;
 
 	CHECK(cudaFree(NULL));
-	sleep(1);			/* the shim has measured its clock */
+	sleep(1);			/* gives the shim time to measure its clock */
 	for (round = 0; round < rounds; round++) {
 		ns = now_ns();
 		for (i = 0; i < nr; i++) {
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	nvtxRangePop();			/* of nothing */
+	nvtxRangePop();			/* pops no range */
 	nvtxRangePushA("main");
 	other = nvtxDomainCreateA("other");
 	three = nvtxDomainRegisterStringA(other, "three");

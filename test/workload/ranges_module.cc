@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* ranges_module.cc - a module of ranges.cu with a copy of NVTX that is its own */
+/*
+ * ranges_module.cc - a library for ranges.cu, with a copy of NVTX of its own
+ */
 #include <cuda_runtime_api.h>
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

@@ -158,7 +158,7 @@ extern "C" NOINLINE void phase_gpu(struct worker *w)
 	NO_TAIL_CALL();
 }
 
-/* Holds the mutex while the worker wants it, and writes what it reads. */
+/* Holds the mutex while the worker wants it, and writes the data that the worker reads. */
 static void *partner(void *arg)
 {
 	struct worker *w = (struct worker *)arg;
@@ -222,7 +222,7 @@ static void print_times(const char *name, const struct thread_times *t)
 
 int main(int argc, char **argv)
 {
-	/* A copy from the NULL stream waits for this one's work, unless it is told not to. */
+	/* A copy from the NULL stream waits for this stream's work, unless the flag forbids it. */
 	unsigned int flags = cudaStreamNonBlocking;
 	int nr_threads = 4, opt;
 
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 		CHECK(cudaStreamCreateWithFlags(&w->stream, flags));
 		CHECK(cudaEventCreateWithFlags(&w->event, cudaEventDisableTiming));
 		CHECK(cudaMalloc((void **)&w->device, 64));
-		works[i](w->stream, 1000);	/* its module is loaded now, not in the phase */
+		works[i](w->stream, 1000);	/* loads the module now, and not in the phase */
 		CHECK(cudaStreamSynchronize(w->stream));
 	}
 	for (int i = 0; i < nr_threads; i++) {

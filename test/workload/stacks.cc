@@ -34,7 +34,7 @@ KERNEL(k_launch)
 
 static char program_dir[4096];
 
-/* Not static: the plug-ins launch, too. */
+/* Not static, because the plug-ins launch, too. */
 extern "C" NOINLINE void launch(void);
 extern "C" void launch(void)
 {
@@ -93,7 +93,7 @@ NOINLINE int recurse(int depth)
 		launch();
 		return 0;
 	}
-	__asm__ volatile("" : "+m"(sum));	/* or it becomes a loop */
+	__asm__ volatile("" : "+m"(sum));	/* keeps the recursion from becoming a loop */
 	return recurse(depth - 1) + sum;
 }
 
@@ -143,7 +143,10 @@ NOINLINE void scenario_library()
 
 typedef double vec4 __attribute__((vector_size(64)));
 
-/* The frame is aligned to more than the ABI does, and of unknown size: CFA by an expression. */
+/*
+ * The frame is aligned more strictly than the ABI requires, and its size is unknown: an expression
+ * gives the CFA.
+ */
 NOINLINE double aligned_frame(size_t size)
 {
 	vec4 v = { 1, 2, 3, 4 };
@@ -173,7 +176,9 @@ NOINLINE void pushed_arguments(long, long, long, long, long, long, long h, long 
 	NO_TAIL_CALL();
 }
 
-/* The call is the last instruction of the function: its return address is in the next one. */
+/*
+ * The call is the last instruction of the function, so its return address is in the next function.
+ */
 NOINLINE __attribute__((noreturn)) void never_returns(jmp_buf *where)
 {
 	launch();
@@ -181,8 +186,8 @@ NOINLINE __attribute__((noreturn)) void never_returns(jmp_buf *where)
 }
 
 /*
- * Code whose CFA is in a register that nobody else cares for: a walk that only follows rsp and rbp
- * cannot pass it.
+ * Code whose CFA is in a register that other code seldom uses for that: a walk that only follows
+ * rsp and rbp cannot pass it.
  */
 extern "C" void cfa_in_rbx(void (*)());
 __asm__(".text\n"
@@ -317,7 +322,9 @@ NOINLINE void scenario_coroutines()
 	t.handle.destroy();
 }
 
-/* Coroutines with stacks of their own; each is thrown away, and the next one may be there. */
+/*
+ * Coroutines with stacks of their own; each stack is unmapped, and the next one may take its place.
+ */
 static ucontext_t main_context, other_context;
 
 static void on_other_stack(int depth)
@@ -329,7 +336,7 @@ static void on_other_stack(int depth)
 
 NOINLINE void scenario_contexts()
 {
-	static int i;		/* no register: getcontext() returns twice, for all gcc knows */
+	static int i;		/* static, not in a register: getcontext() may return twice */
 
 	for (i = 0; i < 3; i++) {
 		size_t size = (256u >> i) << 10;
@@ -372,7 +379,7 @@ static void set_handler(int sig, int flags)
 	sigaction(sig, &sa, nullptr);
 }
 
-/* Interrupted at its first instruction, and again at each one after. */
+/* This code is interrupted at its first instruction and again at each later one. */
 extern "C" void traps();
 __asm__(".text\n"
 	".type traps, @function\n"
@@ -417,14 +424,14 @@ NOINLINE void scenario_signals()
 	set_handler(SIGUSR1, 0);
 	set_handler(SIGUSR2, SA_NODEFER);
 	raise(SIGUSR1);
-	handler_depth = 3;			/* a handler in a handler in ... */
+	handler_depth = 3;			/* a handler in a handler in a handler */
 	raise(SIGUSR2);
 
 	alt.ss_size = 256 << 10;
 	alt.ss_sp = malloc(alt.ss_size);
 	sigaltstack(&alt, nullptr);
 	set_handler(SIGUSR1, SA_ONSTACK);
-	handler_depth = 2;			/* the inner ones stay on the other stack */
+	handler_depth = 2;			/* the inner handlers stay on the other stack */
 	set_handler(SIGUSR2, SA_ONSTACK | SA_NODEFER);
 	raise(SIGUSR1);
 	trap_somewhere();
@@ -435,7 +442,7 @@ NOINLINE void scenario_signals()
 
 static void *first_in_handler(void *)
 {
-	raise(SIGUSR1);			/* this thread has not launched before */
+	raise(SIGUSR1);			/* this thread's first launch is in the handler */
 	launch();
 	return nullptr;
 }
@@ -482,7 +489,7 @@ static void use_plugin(const char *name)
 	dlclose(handle);
 }
 
-/* The two differ in how large their frames are, in nothing else, and take each other's place. */
+/* The two plug-ins differ only in the size of their frames, and take each other's place. */
 NOINLINE void scenario_plugin()
 {
 	for (int i = 0; i < 3; i++) {
@@ -493,8 +500,9 @@ NOINLINE void scenario_plugin()
 }
 
 /*
- * Launches in constructors while other threads load and unload, and first launches of threads while
- * a constructor waits for them: whoever needs the dynamic loader's lock to launch never ends.
+ * Launches in constructors while other threads load and unload libraries, and makes first launches
+ * of threads for which a constructor waits: a launch that needs the dynamic loader's lock never
+ * ends.
  */
 static void *first_launch(void *)
 {
@@ -577,7 +585,7 @@ static void *emit(const void *code, size_t size)
 	at = jit_code + used;
 	used += (size + 63) & ~size_t(63);
 	memcpy(at, code, size);
-	/* Names for perf, as JIT compilers write them when they are told to. */
+	/* Writes names for perf, as JIT compilers do when asked to. */
 	if (getenv("STACKS_PERF_MAP")) {
 		char path[64];
 		FILE *f;
@@ -593,7 +601,7 @@ static void *emit(const void *code, size_t size)
 	return at;
 }
 
-/* As a JIT compiler makes it: frame pointers, and more after the call. */
+/* Code as a JIT compiler makes it: frame pointers, and more instructions after the call. */
 NOINLINE void scenario_jit()
 {
 	static const unsigned char framed[] = {
@@ -613,7 +621,8 @@ NOINLINE void scenario_jit()
 	if (!call)
 		*reinterpret_cast<void **>(&call) = emit(framed, sizeof(framed));
 	call([] {
-		call([] {			/* through known code and into the JIT's again */
+		call([] {			/* through known code and into the JIT's code
+						 * again */
 			recurse(3);
 		});
 		NO_TAIL_CALL();
@@ -621,7 +630,7 @@ NOINLINE void scenario_jit()
 	NO_TAIL_CALL();
 }
 
-/* As Python's perf trampoline is: no frame pointer, but it returns right after the call. */
+/* Code as in Python's perf trampoline: no frame pointer, but it returns right after the call. */
 NOINLINE void scenario_trampoline()
 {
 	static const unsigned char trampoline[] = {

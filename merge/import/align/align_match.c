@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Which stack is of which launch, with the clocks' offset known: pairs of threads match in order,
- * what is in none of them as sets.
+ * Finds the launch of each stack, with the clocks' offset known: pairs of threads match in order,
+ * all other events match as sets.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,25 +10,25 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* how far out the shape goes, in jitters */
-#define SET_REACH	16.0		/* the same where no order tells: a launch beyond it takes
-					 * another's stack */
+#define REACH		8.0		/* range of the distances' shape, in jitters */
+#define SET_REACH	16.0		/* range where no order tells: beyond it, a launch takes
+					 * another launch's stack */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
-#define SHAPE_STACKS	16384		/* so many tell it well enough */
+#define SHAPE_STACKS	16384		/* stacks that are enough to learn the shape */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches to either side that a stack may be of ... */
-#define BAND_MAX	64		/* ... and where they are denser than the mean */
-#define NR_EDGES	24		/* the same for those that match as sets */
+#define BAND		8		/* launches to either side that a stack may be of */
+#define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
+#define NR_EDGES	24		/* launches to either side of a stack in a set */
 #define NR_SWEEPS	40
-#define SET_MASS_MIN	0.9		/* of the smaller side, where threads cannot say more */
-#define AGREE_MIN	0.9		/* of the launches that two ways to match have answers for */
-#define SWAP_DEPTH	2		/* of ways in which stacks change places */
+#define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */
+#define AGREE_MIN	0.9		/* share of the answers that two shifts must share */
+#define SWAP_DEPTH	2		/* longest chain of stacks that change places, less one */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
-#define FAR_STACK	0.001		/* of the lost stacks, those that are only far away */
-#define FAR_LAUNCHES	256		/* a stack that has none nearby may be of one of these */
-#define NR_DOUBTS	84		/* degrees of it, down to 1e-9 */
-#define NR_ANSWERS	4		/* different labels that are told apart at one launch */
+#define FAR_STACK	0.001		/* share of lost stacks that are only far away */
+#define FAR_LAUNCHES	256		/* launches that a stack without a near one may be of */
+#define NR_DOUBTS	84		/* steps of doubt, down to a probability of 1e-9 */
+#define NR_ANSWERS	4		/* labels that are counted at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
 struct answers {
@@ -41,24 +41,24 @@ struct answers {
 
 struct matcher {
 	struct aligner *al;
-	double reach;			/* of the densities, ns */
+	double reach;			/* range of the densities, ns */
 	double density[NR_SHAPE];	/* probability density of a distance, per ns */
-	double p_stack;			/* that a launch has a stack */
-	double p_stray;			/* that a stack has no launch */
-	double phase;			/* stacks are that late against the order of a thread */
-	double out_of_order;		/* how probable a match is that is not in turn */
-	double *before;			/* by launch: when its thread launched before */
+	double p_stack;			/* probability that a launch has a stack */
+	double p_stray;			/* probability that a stack has no launch */
+	double phase;			/* how late stacks may be against their thread's order */
+	double out_of_order;		/* weight of a match that is out of order */
+	double *before;			/* by launch: time of its thread's launch before */
 	struct answers *answers;	/* by launch */
-	float *p_matched;		/* by stack: that it is of any launch */
-	float *doubt;			/* by launch: what other ways weigh, against the best one's 1 */
+	float *p_matched;		/* sorted by stack */
+	float *doubt;			/* by launch: weight of other matches, the best being 1 */
 	struct lanes lanes;
-	uint32_t *nr_label;		/* by label: stacks */
+	uint32_t *nr_label;		/* by label: number of stacks */
 	struct names *names;
 };
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
-/* Of distances that none of the others had. */
+/* Return: the density of distance @d in the tail, beyond all distances that were learned. */
 static double matcher__tail(const struct matcher *m, double d)
 {
 	double sum = m->reach + fabs(d);
@@ -86,7 +86,7 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 				matcher__tail(m, (i + 0.5) * bin - m->reach);
 }
 
-/* Few events make a rough shape: smooth it the more. */
+/* Smooths the shape: the more, the fewer events it was learned from. */
 static void smooth_shape(double *shape, double mass)
 {
 	double smooth[NR_SHAPE];
@@ -101,7 +101,7 @@ static void smooth_shape(double *shape, double mass)
 }
 
 /*
- * How probable it is that something was lost.
+ * Sets the probabilities that a stack or a launch was lost.
  * @mass: how many stacks have a launch
  */
 static void matcher__set_rates(struct matcher *m, double mass)
@@ -109,15 +109,15 @@ static void matcher__set_rates(struct matcher *m, double mass)
 	struct aligner *al = m->al;
 	double nr_cpu = al->cpu.in->nr, nr_gpu = al->gpu.in->nr, least;
 
-	/* If none of a few events was lost, this says little. */
+	/* Few events of which none was lost do not prove that none can be. */
 	least = fmax(0.0005, fmin(0.5 / (fmin(nr_cpu, nr_gpu) + 1), 0.05));
 	m->p_stack = fmax(fmin(mass / nr_gpu, 1 - least), 0.05);
 	m->p_stray = fmax((nr_cpu - mass) / nr_cpu, least);
 }
 
 /*
- * Learns how far stacks are from their launches: which one is a stack's is a matter of probability,
- * which the distances tell, which that tells, and so on until it settles.
+ * Learns how far stacks are from their launches. The probable launches of each stack follow from
+ * the distances, and the distances from the probable launches; this goes on until both settle.
  */
 static void matcher__learn_shape(struct matcher *m)
 {
@@ -155,7 +155,7 @@ static void matcher__learn_shape(struct matcher *m)
 	}
 	mass *= nr / (double)((nr + step - 1) / step);
 	matcher__set_rates(m, mass);
-	/* Where the latest stacks are: they are not behind their launches. */
+	/* The latest stacks are not behind their launches. */
 	for (i = NR_SHAPE, sum = 0, at = 0; i--;)
 		at += next[i];
 	for (i = NR_SHAPE; i > NR_SHAPE / 2 && sum < 0.001 * at; i--)
@@ -163,7 +163,7 @@ static void matcher__learn_shape(struct matcher *m)
 	m->phase = i * 2 * m->reach / NR_SHAPE - m->reach;
 }
 
-/* Learns the distances where the order of stacks and launches in each thread tells them. */
+/* Learns the distances from pairs of threads, whose order tells the launch of each stack. */
 static void matcher__measure_shape(struct matcher *m)
 {
 	const struct aligner *al = m->al;
@@ -202,8 +202,8 @@ static void matcher__measure_shape(struct matcher *m)
 }
 
 /*
- * A thread's stack comes behind its launch before, and before its own.
- * Return: how probable a match is for that, against one for which it holds
+ * A thread's stack comes after the thread's launch before, and before its own launch.
+ * Return: the weight of a match by this rule: 1 if it holds
  */
 static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)
 {
@@ -215,7 +215,7 @@ static inline double matcher__order(const struct matcher *m, uint32_t stack, uin
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* Events of a side by thread, each in order of time. Return: 0 or -ENOMEM. */
+/* Sorts the events of a side by thread, then by time. Return: 0 or -ENOMEM. */
 static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t **begin)
 {
 	uint32_t i;
@@ -224,7 +224,10 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	*begin = calloc((size_t)s->nr_threads + 2, sizeof(**begin));
 	if (!*order || !*begin)
 		return -ENOMEM;
-	/* How many each has, two on; then where the one before begins; then where that ends. */
+	/*
+	 * begin[thread + 2] first counts the thread's events; the sums make begin[thread + 1] the
+	 * thread's start, and sorting moves it to the thread's end.
+	 */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
 	for (i = 2; i < s->nr_threads + 2; i++)
@@ -240,7 +243,7 @@ static double thread__nr(const uint32_t *begin, size_t thread)
 	return begin[thread + 1] - begin[thread];
 }
 
-/* Sets the pairs: each other's best. */
+/* Pairs threads of the two sides that are each other's best. */
 static int matcher__pair_threads(struct matcher *m)
 {
 	const struct lanes *l = &m->lanes;
@@ -276,7 +279,7 @@ static int matcher__pair_threads(struct matcher *m)
 				best_b = k;
 		if (best_b != b || votes[best_a * nr_b + b] <= 0)
 			continue;
-		/* More stacks than launches: they are of other threads, too. */
+		/* A thread with more stacks than launches has stacks of other threads, too. */
 		nr_cpu = thread__nr(l->stacks_begin, best_a);
 		nr_gpu = thread__nr(l->launches_begin, b);
 		if (nr_cpu <= 1.2 * nr_gpu + 8 && nr_gpu <= 4 * nr_cpu + 8)
@@ -288,7 +291,7 @@ static int matcher__pair_threads(struct matcher *m)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* A stack may be of a launch, with that probability. */
+/* Adds the answer that @stack is of @launch, with probability @p. */
 static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, double p)
 {
 	uint32_t label = m->al->cpu.in->events[stack].label, i, worst = 0;
@@ -318,7 +321,7 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-/* How probable it is that a launch that has lost its own stack had one with @label. */
+/* Return: the probability that a launch whose own stack was lost had one with @label. */
 static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
 	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
@@ -328,10 +331,10 @@ static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t 
 }
 
 /*
- * The best answer for a launch.
+ * Finds the best answer for a launch.
  * @match: set to a stack or ALIGN_NONE
  *
- * Return: how probable it is that this is wrong.
+ * Return: the probability that the answer is wrong.
  */
 static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *match)
 {
@@ -351,7 +354,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 		}
 	}
 	wrong = fmax(wrong, m->doubt[launch] / (1 + m->doubt[launch]));
-	/* Whichever stack it has, it is this call path. */
+	/* Whichever stack the launch has, its name may tell the call path. */
 	w = names__wrong(m->names, &m->al->gpu.in->events[launch], &same);
 	if (w < wrong) {
 		*match = same;
@@ -360,7 +363,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Of the wrong ones, in steps of a fourth of an e-fold. */
+/* Return: the step of doubt for a probability: each step divides it by exp(1/4). */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
@@ -368,8 +371,8 @@ static uint32_t doubt(double wrong)
 }
 
 /*
- * Takes the most probable answers, as many as there may be with ALIGN_WRONG of them wrong, and none
- * that is not ALIGN_CERTAIN.
+ * Takes the most probable answers: as many as keep the expected share of wrong ones below
+ * ALIGN_WRONG, and only those whose probability is at least ALIGN_CERTAIN.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
@@ -401,22 +404,23 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 /* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack of a pair of threads: the launches [lo, hi) that it may be of. Both only ever grow. Its
- * row of the table has a cell for each of them and one more, from cells[row] on.
+ * A stack of a pair of threads may be of the launches [lo, hi). From stack to stack, lo and hi only
+ * grow. The stack's row in the table has a cell for each of these launches and one more, from
+ * cells[row] on.
  */
 struct band {
 	uint32_t lo, hi;
 	size_t row;
-	double scale;			/* what the row was divided by */
+	double scale;			/* the row's sum before it was scaled */
 };
 
 /*
  * The stacks and launches of one pair of threads, each in order of time, and the table of their
- * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch
- * k - 1; those in lo[i] have their last match there or before. Stack i is stray, or it is of a
- * launch behind the last one matched, with those between them left out. So each alignment is one
- * path. Rows are scaled to a sum of 1, and only these are kept; the way back needs one row at a
- * time.
+ * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k-1;
+ * the row's first cell sums those whose last match is earlier, too. Stack i is stray, or it is of a
+ * launch after the last matched one, and the launches in between have no stack. So each alignment
+ * is one path. Rows are scaled to a sum of 1, and only the rows of the way forth are kept; the way
+ * back needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -424,9 +428,9 @@ struct lane {
 	uint32_t nr_stacks, nr_launches;
 	struct band *bands;		/* by stack */
 	double *cells;
-	float *weights;			/* by cell: of the match of stack i and launch k */
-	uint32_t width;			/* cells of the longest row */
-	double stray_rate;		/* stacks without launch, per ns */
+	float *weights;			/* by cell: weight of the match of stack i and launch k */
+	uint32_t width;			/* number of cells of the longest row */
+	double stray_rate;		/* stray stacks per ns */
 };
 
 static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
@@ -440,7 +444,7 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 	       matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
 }
 
-/* Which launches each stack may be of, and how well they fit. Return: 0 or -ENOMEM. */
+/* Sets which launches each stack may be of, and how well they fit. Return: 0 or -ENOMEM. */
 static int lane__init(struct lane *l)
 {
 	const struct aligner *al = l->m->al;
@@ -454,7 +458,7 @@ static int lane__init(struct lane *l)
 		return -ENOMEM;
 	mean_gap = (time[l->launches[l->nr_launches - 1]] - time[l->launches[0]]) / l->nr_launches;
 	reach = fmin(fmax(l->m->reach, BAND * mean_gap), fmax(al->opts->tolerance_ns, 1));
-	/* Where there are any at all, and not where the thread pauses. */
+	/* The rate holds while the thread launches, so its pauses must not count. */
 	l->stray_rate = l->m->p_stray / (mean_gap > 0 ? fmin(mean_gap, al->median) : al->median);
 	for (i = 0; i < l->nr_stacks; i++) {
 		struct band *b = &l->bands[i];
@@ -468,7 +472,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* Bursts are denser than the mean. */
+		/* Bursts are denser than the mean, so the band is limited. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -498,8 +502,8 @@ static void lane__exit(struct lane *l)
 }
 
 /*
- * Sets @carry to the sums that row @i begins with, by its launches: those of the row before. The
- * sums of launches that are out of reach from now on are added up to the first one.
+ * Sets @carry to the row before, which row @i begins with, in row @i's cells. The sums of launches
+ * that are out of reach from now on are added to the first cell.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -541,7 +545,7 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/* Out of the range of numbers: begin anew. */
+			/* No match fits, or the numbers underflowed: begin anew. */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -553,8 +557,8 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * From row @i's sums of the alignments of the stacks behind it to those of the row before; what is
- * left of its first launch only leaves launches out.
+ * Turns row @i's sums of the alignments of later stacks (@back) into those of the row before
+ * (@prev). From row @i's first launch downwards, only leaving out launches remains.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -582,7 +586,7 @@ static void lane__step_back(const struct lane *l, uint32_t i, const double *back
 		prev[k] /= sum > 0 ? sum : 1;
 }
 
-/* The probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
+/* Computes the probabilities of all matches in one pair of threads. Return: 0 or -ENOMEM. */
 static int lane__match(struct lane *l)
 {
 	double *carry, *back, *prev, *swap, total, g, v = 1 - l->m->p_stack;
@@ -643,25 +647,27 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 
 /* ---- sets ----------------------------------------------------------------------------------- */
 
-/* A stack and a launch near one another; what either hears from the other. */
+/* A stack and a launch near one another, and the messages that both send along the edge. */
 struct edge {
 	uint32_t stack, launch;
 	float weight;
-	float from_stack, from_launch;	/* probability that it has no other */
+	float from_stack, from_launch;	/* probability that the sender has no other match */
 };
 
 /* Stacks and launches that match as sets. */
 struct sets {
 	struct matcher *m;
-	ARRAY(struct edge) edges;	/* by stack */
-	uint32_t *begin;		/* by stack, and one more: its edges */
-	uint32_t *mate;			/* by launch: the edge to its most probable stack, or NO_INDEX */
-	uint32_t *mate_of_stack;	/* the same by stack */
+	ARRAY(struct edge) edges;	/* sorted by stack */
+	uint32_t *begin;		/* by stack, one longer: the index of its first edge */
+	uint32_t *mate;			/* by launch: edge to its most probable stack, or
+					 * NO_INDEX */
+	uint32_t *mate_of_stack;	/* by stack: edge to its most probable launch, or
+					 * NO_INDEX */
 };
 
 /*
- * Each stack has one launch at most, each launch one stack. Messages go both ways along the edges
- * until they settle.
+ * Computes the messages: each stack has one launch at most, and each launch one stack. Messages go
+ * both ways along the edges until they settle.
  */
 static int sets__settle(struct sets *s)
 {
@@ -706,7 +712,7 @@ static double edge__weight(const struct edge *e)
 	return (double)e->weight * e->from_stack * e->from_launch;
 }
 
-/* Each stack's and each launch's most probable one, if both agree. */
+/* Sets mates: a stack and a launch that are each other's most probable match. */
 static void sets__mate(struct sets *s)
 {
 	struct matcher *m = s->m;
@@ -737,12 +743,14 @@ static void sets__mate(struct sets *s)
 }
 
 /*
- * Return: the weight of the other matches, in which @launch has another stack, or none, against that
- * of the most probable match: its stack goes to another launch, whose stack goes to another, until
- * one comes back.
- * @stack: has no launch now
- * @ratio: what it weighs so far
- * @budget: so many steps are left
+ * Weighs the other matches, in which @launch has another stack or none, against the most probable
+ * one: @launch's stack goes to another launch, whose stack goes on to another, until one comes to
+ * @launch.
+ * @stack: the stack that has no launch now
+ * @ratio: the weight of the changes so far
+ * @budget: how many steps are left
+ *
+ * Return: the sum of their weights, the most probable match having 1.
  */
 static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, double ratio,
 			 uint32_t depth, uint32_t *budget)
@@ -766,7 +774,9 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 			       r / s->edges.v[mate].weight;
 			continue;
 		}
-		/* Its own launch has no stack then. */
+		/*
+		 * The chain ends at a launch without a stack; @launch has none then, or a lost one.
+		 */
 		if (mate == NO_INDEX) {
 			sum += r / s->edges.v[s->mate[launch]].weight *
 			       (1 - matcher__usual(s->m, launch, label));
@@ -780,8 +790,8 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 }
 
 /*
- * Messages that come back to where they began make the most probable matches look certain. So this
- * looks at the other ways around each.
+ * Messages that come back to their sender make the most probable matches look certain. So this
+ * weighs the other matches near each.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {
@@ -790,7 +800,7 @@ static void sets__doubt(struct sets *s, const bool *left)
 	float *taken = m->doubt;
 	double at;
 
-	/* A launch that nobody comes to might have a stack that goes elsewhere. */
+	/* A stack may belong to a launch without a mate, and a launch to a stack without one. */
 	for (n = 0; n < s->edges.nr; n++) {
 		const struct edge *e = &s->edges.v[n];
 		uint32_t own = s->mate_of_stack[e->stack], mate = s->mate[e->launch];
@@ -800,7 +810,7 @@ static void sets__doubt(struct sets *s, const bool *left)
 		else if (mate != NO_INDEX && own == NO_INDEX)
 			taken[e->launch] += e->weight / s->edges.v[mate].weight;
 	}
-	/* A stack may be further from its launch than any other. */
+	/* A stack may be further from its launch than any learned distance. */
 	aligner__rewind(m->al);
 	for (i = 0; i < m->al->cpu.in->nr; i++) {
 		if (!left[m->al->cpu.in->events[i].thread] || s->mate_of_stack[i] != NO_INDEX)
@@ -819,14 +829,15 @@ static void sets__doubt(struct sets *s, const bool *left)
 		budget = SWAP_STEPS;
 		m->doubt[k] += sets__swap(s, k, s->edges.v[s->mate[k]].stack, 1, SWAP_DEPTH,
 					  &budget);
-		/* There are longer ways around, too. */
+		/* Longer chains of changes exist, too. */
 		m->doubt[k] *= SWAP_CARE;
 	}
 }
 
 /*
- * Matches those that are in no pair as sets.
- * @left: by thread of the stacks, @launches_left: by thread of the launches: in no pair
+ * Matches, as sets, the events of threads that are in no pair.
+ * @left: by thread of the stacks: the thread is in no pair
+ * @launches_left: by thread of the launches: the thread is in no pair
  */
 static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
 {
@@ -917,7 +928,9 @@ static int matcher__match(struct matcher *m)
 	return err;
 }
 
-/* Launches a thread's launches follow; stacks by label and by name. Return: 0 or -ENOMEM. */
+/*
+ * Finds each launch's predecessor in its thread, and counts stacks by label. Return: 0 or -ENOMEM.
+ */
 static int matcher__init(struct matcher *m)
 {
 	const struct align_side *cpu = m->al->cpu.in, *gpu = m->al->gpu.in;
@@ -958,7 +971,10 @@ static void matcher__exit(struct matcher *m)
 	free(m->answers);
 }
 
-/* Matches with the stacks shifted. Return: 0 or -ENOMEM. */
+/*
+ * Matches with the stacks shifted by @s. Return: 0; -ENOENT if both sides lost too much; or
+ * -ENOMEM.
+ */
 static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matches, uint32_t *back)
 {
 	struct aligner *al = m->al;
@@ -978,7 +994,7 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 		matcher__measure_shape(m);
 	else
 		matcher__learn_shape(m);
-	/* Either side may have lost much, but hardly both of them. */
+	/* One side may have lost many events, but hardly both sides. */
 	least = s->ordered ? MASS_MIN : SET_MASS_MIN;
 	err = m->p_stack < least && m->p_stray > 1 - least ? -ENOENT : matcher__match(m);
 	if (!err)
@@ -989,8 +1005,9 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 }
 
 /*
- * Keeps the answers that two ways to match agree about. If those are few, they agree by chance, which
- * says nothing. Return: whether they are many.
+ * Keeps the answers that two shifts agree about. Few such answers agree by chance, which says
+ * nothing.
+ * Return: whether most answers agree.
  */
 static bool matcher__agree(const struct matcher *m, const uint32_t *matches, const uint32_t *back)
 {

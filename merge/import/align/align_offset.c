@@ -10,25 +10,25 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 20)	/* of the histogram of time differences, at most ... */
-#define FEW_BINS	(1u << 12)	/* ... and at least */
-#define BINS_PER_GAP	64		/* of launches: the finest bins, in a wide range */
-#define VOTES		12		/* differences for each bin are enough */
-#define NEAR_BINS	(1u << 14)	/* of the histogram of differences near an offset */
+#define NR_BINS		(1u << 20)	/* bins of the histogram of time differences, at most */
+#define FEW_BINS	(1u << 12)	/* bins of the histogram of time differences, at least */
+#define BINS_PER_GAP	64		/* bins per gap between launches, where the range is wide */
+#define VOTES		12		/* differences per bin that are enough */
+#define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
 #define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
-#define PEAKS		4		/* kept for each scale and window */
+#define PEAKS		4		/* peaks that are kept for each scale and window */
 #define NR_WINDOWS	2		/* places in the recording where offsets are searched for */
 #define WINDOW_EVENTS	1024
-#define FIT_EVENTS	256		/* of these, events by which candidates are compared */
-#define CLEAR		1.0		/* a score per stack that leaves no doubt */
-#define DENSE		16		/* with more launches in its width a peak is useless */
+#define FIT_EVENTS	256		/* events in a window by which candidates are compared */
+#define CLEAR		1.0		/* score per stack that leaves no doubt */
+#define DENSE		16		/* a peak with more launches in its width is useless */
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
-#define WORTH		0.4		/* of the best track's score: less is no rival */
-#define SLACK		0.02		/* a share of the stacks that tells nothing */
+#define WORTH		0.4		/* share of the best score that a rival must have */
+#define SLACK		0.02		/* a difference in this share of the stacks tells nothing */
 #define CHUNK		256		/* stacks that share one offset */
-#define REACH		8.0		/* how far apart matches may be, in jitters */
-#define NR_DECAY	1024		/* exp(-x) as a table, up to REACH */
+#define REACH		8.0		/* the largest distance of a match, in jitters */
+#define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
 #define DRIFT_MAX	200e-6
@@ -44,10 +44,10 @@ struct candidate {
 /* A candidate followed through the recording. */
 struct track {
 	struct candidate c;
-	double *offsets;		/* of each chunk */
+	double *offsets;		/* by chunk */
 	double score;
 	double scored_by;		/* the jitter that its score was computed with */
-	double mass;			/* how many stacks have a launch under it */
+	double mass;			/* how many stacks have a launch under this track */
 };
 
 struct finder {
@@ -62,7 +62,7 @@ struct finder {
 /*
  * finder__fit - compute how well an offset explains some stacks, and improve the offset
  * @offset, @jitter: the guess, moved towards a better one if @learn
- * @mass: how many of the stacks are at a launch
+ * @mass: set to how many of the stacks are near a launch
  *
  * Each stack is either near some launch, after correction by the offset, or stray. The score is the
  * logarithm of how much more probable the times are under this offset than if the two sides were
@@ -83,7 +83,10 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		s = sd = sa = 0;
 		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
-			/* If times are so large that REACH * b is rounded off, d may be larger. */
+			/*
+			 * If times are so large that REACH * b is rounded off, the distance may
+			 * exceed REACH * b.
+			 */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
 			s += w;
 			sd += w * d;
@@ -110,7 +113,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 	return score;
 }
 
-/* Improves the offset by finder__fit(), up to @times, until it changes little. */
+/* Improves the offset by finder__fit() until it changes little, at most @times times. */
 static void finder__learn(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, double min_jitter, uint32_t times, double *mass)
 {
@@ -136,12 +139,15 @@ static int candidate__compare(const void *a, const void *b)
 	return cmp3(y->score, x->score);
 }
 
-/* Returns the highest peaks of the histogram as candidates around stack @at. Return: how many. */
+/*
+ * Sets @out to the highest peaks of the histogram, as candidates found around stack @at.
+ * Return: how many.
+ */
 static uint32_t finder__peaks(const struct finder *f, double from, double bin, uint32_t nr_bins,
 			      uint32_t at, struct candidate *out)
 {
 	uint32_t nr = 0, scale, width = 1, i, k, n;
-	const uint32_t *sums = f->histogram;		/* of the bins before each */
+	const uint32_t *sums = f->histogram;		/* by bin: the sum of all bins before it */
 
 	for (scale = 0; scale < NR_SCALES; scale++, width *= 4) {
 		struct candidate top[PEAKS];
@@ -157,8 +163,8 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			struct candidate c;
 
 			/*
-			 * Few bins are far above their surroundings; the others need no square
-			 * root.
+			 * The square is compared first, because few bins are far above their
+			 * surroundings and only these need the square root.
 			 */
 			expected = (double)(sums[z] - sums[a]) * width / (z - a);
 			more = votes - expected;
@@ -186,7 +192,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 	return nr;
 }
 
-/* Finds candidates within [@from, @to] by the stacks around one place. */
+/* Finds candidates within [@from, @to] by @nr_events stacks from @first on. Return: how many. */
 static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
 			     double to, uint32_t nr_bins, struct candidate *out)
 {
@@ -223,8 +229,8 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 }
 
 /*
- * Finds offsets in [@from, @to] that are worth following, the best first. @wide: search for any
- * that fit; else for all near a known one
+ * Finds offsets in [@from, @to] that are worth following, the best first.
+ * @wide: search for any offset that fits; else for all offsets near a known one
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
@@ -238,10 +244,10 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 	if (to <= from)
 		return 0;
-	/* Few differences need no fine histogram: each is alone in its bin anyway. */
+	/* Few differences need no fine histogram: each difference is alone in its bin anyway. */
 	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
 		nr_bins *= 2;
-	/* One place that leaves no doubt is enough. */
+	/* The first window is enough if its best candidate leaves no doubt. */
 	for (w = 0; w < nr_windows && !(wide && nr && out[0].score > CLEAR); w++) {
 		first = (uint64_t)(nr_events - per_window) * (2 * w + 1) / (2 * nr_windows);
 		nr += finder__vote(f, first, per_window, from, to, nr_bins, out + nr);
@@ -260,7 +266,7 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-/* Return: the index behind the last stack of a chunk. */
+/* Return: the index after the last stack of a chunk. */
 static uint32_t finder__chunk_end(const struct finder *f, uint32_t chunk)
 {
 	return min_t(uint32_t, (chunk + 1) * CHUNK, f->al->cpu.in->nr);
@@ -290,7 +296,9 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	       (t->offsets[other] - t->offsets[chunk]) * (time - here) / (there - here);
 }
 
-/* Finds the offset of one chunk, beginning with that of its neighbour. */
+/*
+ * Return: the offset of one chunk. The search begins with @offset, that of the chunk's neighbour.
+ */
 static double finder__track_chunk(struct finder *f, const struct track *t, uint32_t chunk,
 				  double offset, double gap)
 {
@@ -298,7 +306,7 @@ static double finder__track_chunk(struct finder *f, const struct track *t, uint3
 	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass = 0;
 
 	finder__learn(f, from, to, &guess, &jitter, t->c.jitter, 4, &mass);
-	/* Too few matches to learn from, or further off than clocks drift. */
+	/* Keep the neighbour's offset if too few stacks match, or if clocks cannot drift so far. */
 	if (mass < (to - from) * 0.2 || fabs(guess - offset) > 4 * wide)
 		return offset;
 	return guess;
@@ -319,8 +327,8 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 		gap = time[i * CHUNK] - time[(i - 1) * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i - 1] + slope * gap, gap);
 		/*
-		 * After some chunks, the slope from the start is more exact than that between two
-		 * chunks.
+		 * After some chunks, the slope since the start is more exact than the slope between
+		 * two chunks.
 		 */
 		if (i >= start + 4)
 			slope = (t->offsets[i] - t->offsets[start]) /
@@ -370,8 +378,8 @@ static int track__compare(const void *a, const void *b)
 }
 
 /*
- * Follows candidates through the recording, and keeps those whose tracks differ from the earlier
- * ones.
+ * Follows candidates through the recording, and keeps each track that differs from all earlier
+ * tracks.
  */
 static int finder__add_tracks(struct finder *f, const struct candidate *candidates,
 			      uint32_t nr_candidates)
@@ -397,7 +405,7 @@ static int finder__add_tracks(struct finder *f, const struct candidate *candidat
 	return 0;
 }
 
-/* Scores all tracks by the jitter of the best one, and puts that first. */
+/* Scores all tracks by the jitter of the best track, and puts the best track first. */
 static void finder__compare_tracks(struct finder *f)
 {
 	double jitter;
@@ -414,8 +422,8 @@ static void finder__compare_tracks(struct finder *f)
 }
 
 /*
- * Return: the score that makes a track a rival of the first one. A few events more or less, as at
- * the ends of the recording, must not decide.
+ * Return: the least score of a rival of the first track. A few events more or less, as at the ends
+ * of the recording, must not decide.
  */
 static double finder__limit(const struct finder *f)
 {
@@ -428,8 +436,8 @@ static double finder__limit(const struct finder *f)
 
 /*
  * Looks for other offsets that are as good as the first track's. Launches at equal intervals, or
- * steps that repeat, fit just as well when shifted by one. So the search begins near the offset and
- * widens.
+ * steps that repeat, fit just as well when they are shifted by one interval or step. So the search
+ * begins near the first track's offset and widens.
  */
 static int finder__find_others(struct finder *f, struct candidate *candidates)
 {
@@ -450,8 +458,8 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 		err = finder__add_tracks(f, candidates, min_t(uint32_t, k, 2));
 		finder__compare_tracks(f);
 		/*
-		 * One rival is enough. If a better track was found, the search goes on around that
-		 * one.
+		 * One rival is enough. If a better track was found, aligner__find_offset() searches
+		 * around that track.
 		 */
 		if (f->tracks[1].score >= finder__limit(f) ||
 		    f->tracks[0].offsets[f->nr_chunks / 2] != best)
@@ -462,7 +470,7 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 
 /*
  * A thread that launches in a loop reaches its next launch after equal times, so each stack may fit
- * the call before its own even better; but not every stack has such a call. So of good tracks, the
+ * the call before its own even better; but the first stack has no such call. So of good tracks, the
  * one under which more stacks have a launch is right. Puts that track first.
  */
 static void finder__prefer_mass(struct finder *f)
@@ -480,8 +488,10 @@ static void finder__prefer_mass(struct finder *f)
 }
 
 /*
- * Clocks drift steadily: a line through the offsets of all chunks is known better than each of
- * them, unless they are further from it than they vary. Of a short recording no drift is learned.
+ * Clocks drift steadily, so a line through the offsets of all chunks is more exact than each
+ * offset. The offsets are left as they are if they are further from the line than the jitter
+ * explains. In a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is
+ * learned.
  */
 static void finder__straighten(struct finder *f, struct track *t)
 {
@@ -516,7 +526,7 @@ static void finder__straighten(struct finder *f, struct track *t)
 		t->offsets[i] = y + slope * (finder__chunk_time(f, i) - x);
 }
 
-/* Takes the first track for the offset, and finds out which others are about as good. */
+/* Takes the first track's offset, and counts the other tracks that are about as good. */
 static void finder__conclude(struct finder *f, double ahead)
 {
 	struct aligner *al = f->al;
@@ -530,13 +540,13 @@ static void finder__conclude(struct finder *f, double ahead)
 		if (f->tracks[i].score < limit ||
 		    f->tracks[i].mass <= t->mass - SLACK * al->cpu.in->nr)
 			continue;
-		/* aligner__find_shifts() looks at those that are near. */
+		/* aligner__find_shifts() examines offsets that are near. */
 		if (fabs(f->tracks[i].offsets[middle] - t->offsets[middle]) <= near)
 			nr_near++;
 		else if (al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
 	}
-	/* Either side may have lost much, but hardly both of them. */
+	/* One side may have lost many events, but hardly both sides. */
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
@@ -570,10 +580,7 @@ int aligner__find_offset(struct aligner *al)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
 		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
-	/*
-	 * By how much the time of the first stack exceeds that of the first launch, each by its own
-	 * clock.
-	 */
+	/* How far the first stack's time is ahead of the first launch's, each by its own clock. */
 	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
 		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);

@@ -2,14 +2,15 @@
 /*
  * Rules out offsets between the clocks by the order of stacks and launches.
  *
- * A thread comes to a launch, where its stack is taken, makes the call, and comes to the next one.
- * So in each thread a stack is followed by its own launch before there is another stack. How far it
- * is to the launch says little: it may vary more than the way from a call to the next stack, and
- * then each stack is closer to the call before its own. But where a thread pauses, or where names
- * differ, only under the right offset do stacks and launches take turns.
+ * A thread comes to a launch, where its stack is taken, makes the call, and goes on to the next
+ * launch. So in each thread a stack is followed by its own launch before the next stack comes. The
+ * distance from a stack to its launch says little: it may vary more than the distance from a call
+ * to the next stack, and then each stack is closer to the call before its own. But where a thread
+ * pauses, or where names differ, stacks and launches take turns only under the right offset.
  *
- * So for all offsets near the one that was found this counts the stacks that a fitting launch
- * follows. What is off by a launch or more, and has as many of them, cannot be told from the truth.
+ * So this counts, for all offsets near the one that was found, the stacks that a fitting launch
+ * follows. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
+ * told from the right one.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,20 +19,20 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 16)	/* offsets that are told apart */
-#define NR_STACKS	32768		/* so many are asked ... */
-#define BLOCK		256		/* ... in rows of so many */
-#define MAX_STEPS	SHIFT_SPACINGS	/* launches that a stack is off by */
-#define TURNS_MIN	0.7		/* a share that must take turns; less says nothing */
-#define REGULAR		0.97		/* a share that a launch before its own might be that of */
-#define ROOM_NS		150		/* offsets that go as well are in a range as wide as that, ... */
-#define ROOM_RATIO	8		/* ... or at least nearly as wide as the widest */
-#define CALL_NS		200		/* the way from a stack to its call varies by that */
-#define WORK_NS		12e3		/* what varies by more than that, ... */
-#define WORK_RATIO	16		/* ... and by so much more than the way back, ... */
-#define WORK_TAIL	2		/* ... and is so many times as much at times, is work */
-#define JITTER_MIN	100.0		/* ns: clocks are read no finer */
-#define FEW		64		/* events that were hardly recorded from the middle on */
+#define NR_BINS		(1u << 16)	/* number of offsets that are compared */
+#define NR_STACKS	32768		/* stacks that are counted, at most */
+#define BLOCK		256		/* stacks counted */
+#define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
+#define TURNS_MIN	0.7		/* share of stacks that must take turns */
+#define REGULAR		0.97		/* share of launches that may be taken for the next one */
+#define ROOM_NS		150		/* equally good offsets span this range, ... */
+#define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
+#define CALL_NS		200		/* time from a stack to its call varies at least by this */
+#define WORK_NS		12e3		/* a distance that varies by more than WORK_NS, ... */
+#define WORK_RATIO	16		/* ... and by WORK_RATIO times the least one, ... */
+#define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that, is work */
+#define JITTER_MIN	100.0		/* ns: the resolution of clocks */
+#define FEW		64		/* so few events hardly begin in mid-recording */
 
 /* One thread as both sides saw it. */
 struct turns {
@@ -44,17 +45,20 @@ struct turns {
 struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
-	double range, per_ns;		/* offsets go from -range to range */
-	int32_t *turns;			/* by offset: stacks that are followed by a launch ... */
-	int32_t *steps;			/* ... launches that stacks have come before; both as changes */
-	uint32_t stride;		/* of BLOCKs */
+	double range, per_ns;		/* the range of offsets is from -range to range */
+	int32_t *turns;			/* by offset: stacks that a launch follows; as changes */
+	int32_t *steps;			/* by offset: launches that come after stacks; as changes */
+	uint32_t stride;		/* every stride-th BLOCK is counted */
 	double nr;			/* stacks */
 	double nr_launches;
 	uint32_t nr_lanes;
 	bool whole;			/* each thread has as many stacks as launches */
 };
 
-/* Launches that stand for their stacks have these before them by as much as stacks vary. */
+/*
+ * Return: the time of stack @i. If launches stand for their stacks, the stacks' times are made up:
+ * before the launches by as much as stacks vary.
+ */
 static double turns__stack(const struct turns *t, uint32_t i)
 {
 	return t->self ? t->al->gpu.time[t->launches[i]] -
@@ -128,7 +132,10 @@ static void order__count(struct order *o, const struct turns *t)
 	o->whole &= t->nr_stacks == t->nr_launches;
 }
 
-/* Return: whether thread @b of the launches has a thread of the stacks, or stands for itself. */
+/*
+ * Sets @t to thread @b of the launches. Return: whether @b is paired with a thread of the stacks,
+ * or @self has its launches stand for the stacks.
+ */
 static bool order__turns(const struct order *o, uint32_t b, bool self, struct turns *t)
 {
 	const struct lanes *l = o->lanes;
@@ -172,13 +179,13 @@ static int compare_distances(const void *a, const void *b)
 	return cmp3(*(const double *)a, *(const double *)b);
 }
 
-/* A shift, and what else is known about it. */
+/* A shift, and how the distances vary under it. */
 struct way {
 	struct shift shift;
-	double far;			/* the longest tenth of the distances is so much above the median */
+	double far;			/* the 90th percentile of distances less the median, ns */
 };
 
-/* How far it is from the stacks to the launches that follow them, with @offset taken off. */
+/* Measures how far the stacks are from the launches that follow them, with @offset taken off. */
 static int order__measure(const struct order *o, bool self, double offset, struct way *w)
 {
 	double *d = malloc((NR_STACKS + BLOCK + 1) * sizeof(*d)), at, next, sum = 0;
@@ -209,7 +216,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	if (nr) {
 		w->shift.phase = d[nr / 2];
 		w->far = d[nr - 1 - nr / 10] - d[nr / 2];
-		/* Where what is between was lost, the next launch is further away. */
+		/* Leave out the longest: if a launch was lost, the stack's next launch is far. */
 		near = nr - nr / 32 - (nr > 8);
 		for (i = 0; i < near; i++)
 			sum += fabs(d[i] - d[nr / 2]);
@@ -222,7 +229,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	return 0;
 }
 
-/* The place with most turns, the middle of the widest one. */
+/* Return: the bin with the most turns: the middle of the longest run of such bins. */
 static uint32_t order__top(const struct order *o)
 {
 	uint32_t i, top = 0, run = 0, widest = 0;
@@ -242,9 +249,10 @@ static uint32_t order__top(const struct order *o)
 }
 
 /*
- * Drops ways that no thread goes: to its calls it varies much, with some of them far away, as work
- * does; and from them to the next stack hardly.
- * Return: how many are left.
+ * Drops ways that no thread goes. Under a wrong shift the distance from a stack to its launch
+ * varies as work does: much, and sometimes very much; and the distance from a launch to the next
+ * stack hardly varies.
+ * Return: how many ways are left.
  */
 static int drop_ways(struct way *ways, int nr)
 {
@@ -262,7 +270,7 @@ static int drop_ways(struct way *ways, int nr)
 	return left;
 }
 
-/* Return: how many shifts fit about as well as the best one, which is first; or -errno. */
+/* Return: how many shifts fit about as well as the best one, which is put first; or -errno. */
 static int order__compare(const struct order *o, struct shift *shifts, bool self)
 {
 	struct { int32_t turns; uint32_t first, last, width; } best[2 * MAX_STEPS + 1] = { 0 }, *b;
@@ -300,10 +308,16 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		/* 0, 1, -1, 2, ... */
 		step = n % 2 ? (n + 1) / 2 : -n / 2;
 		b = &best[step + MAX_STEPS];
-		/* Turns that are missing at the ends: one tool began earlier, or ended later. */
+		/*
+		 * A shifted order lacks turns at the ends, where one tool began earlier or ended
+		 * later.
+		 */
 		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
 			continue;
-		/* No call returns, and its thread comes to the next one, in so short a time. */
+		/*
+		 * A narrow range: no call returns, with its thread at the next call, in so short a
+		 * time.
+		 */
 		if (step && !self && b->width < ROOM_NS * o->per_ns &&
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
@@ -317,7 +331,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 	nr = drop_ways(ways, nr);
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n].shift;
-	/* Without threads it cannot be followed what else each stack might be of. */
+	/* Without known threads, a stack's other possible launches cannot be followed. */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 
@@ -336,7 +350,7 @@ int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, st
 		goto out;
 	order__run(&o, false);
 	nr = o.nr ? order__compare(&o, shifts, false) : -ENOENT;
-	/* Nobody knows which stacks are of one thread: is a launch like the next one? */
+	/* No pair of threads helps. Ask instead whether each launch looks like the next one. */
 	if (nr == -ENOENT) {
 		order__run(&o, true);
 		nr = order__compare(&o, shifts, true);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * align_same.c - stacks and launches that one tool told, by one reading of the clock
+ * align_same.c - matches stacks and launches that one tool recorded by one reading of the clock
  *
- * The times of such a pair are equal to the nanosecond, and so are the ids of their threads. Times of
- * two readings never are, for nearly all events.
+ * The times of such a pair are equal to the nanosecond, and so are their thread ids. Two readings
+ * of a clock never give equal times for nearly all events.
  */
 #include "import/align/aligner.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define SAME_PART	10		/* all but one of so many events have their like ... */
-#define EQUAL_PART	100		/* ... and one at most is of one time with another one */
+#define SAME_PART	10		/* one event in this many may have no counterpart */
+#define EQUAL_PART	100		/* at most one event in this many shares its time */
 
 struct moment {
 	uint64_t time_ns, tid;
@@ -39,14 +39,14 @@ static struct moment *side__moments(const struct align_side *side)
 	return v;
 }
 
-/* Whether a stack and a launch may belong together, as far as it is told what they launch. */
+/* Whether a stack and a launch may belong together, by their kinds and known names. */
 static bool events__fit(const struct align_event *stack, const struct align_event *launch)
 {
 	return stack->kind == launch->kind &&
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* Return: how many of @v[0..@nr) are of the first one's time and thread. */
+/* Return: how many moments at the start of @v have the time and thread of the first one. */
 static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 {
 	uint32_t i;
@@ -58,7 +58,7 @@ static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 
 /*
  * Matches @nr stacks and launches of one time and thread, in their order.
- * Return: whether all of them fit.
+ * Return: whether each stack fits its launch.
  */
 static bool align__take(struct align *a, const struct align_side *stacks,
 			const struct align_side *launches, const struct moment *x,
@@ -90,7 +90,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 		order = cmp3(x[i].time_ns, y[k].time_ns) ?: cmp3(x[i].tid, y[k].tid);
 		of_x = moments__equal(x + i, stacks->nr - i);
 		of_y = moments__equal(y + k, launches->nr - k);
-		/* Where one of them is missing, nothing tells which. */
+		/* If a stack or a launch is missing here, nothing tells which. */
 		if (!order && of_x == of_y) {
 			fit = align__take(a, stacks, launches, x + i, y + k, of_x);
 			nr += of_x;
@@ -102,7 +102,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 	free(x);
 	free(y);
 	n = max_t(uint32_t, stacks->nr, launches->nr);
-	/* A clock so coarse that many events have one time says nothing. */
+	/* Many events with equal times mean a coarse clock, whose times say nothing. */
 	if (!err && fit && nr >= n - n / SAME_PART && nr_equal <= n / EQUAL_PART) {
 		a->nr_offsets = 1;
 		return 1;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_WRONG		0.001		/* of the launches that only their names tell */
-#define SPACING_LAUNCHES	16384		/* so many tell how far apart they are */
+#define NAMES_WRONG		0.001		/* share of wrong answers, by names only */
+#define SPACING_LAUNCHES	16384		/* launches that are enough to measure */
 
 /* ---- sides ---------------------------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static int side__init(struct side *s, const struct align_side *in)
 	return 0;
 }
 
-/* Sets *@value to the number of @key, a new one if need be. Return: 0 or -ENOMEM. */
+/* Sets *@value to the number of @key, which gets one if it has none. Return: 0 or -ENOMEM. */
 static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 {
 	if (idmap__get(numbers, key, value))
@@ -38,8 +38,8 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
  * Thread ids are believed if nearly all events of either side belong to threads that the other side
  * knows, too, with about as many events. A tool that recorded the process's id for each thread has
  * too many events under that id.
- * @threads: by thread of the launches, then by thread of the stacks: a number, equal for equal ids
- *	if ids are believed, else 0 for all
+ * @threads: filled in by thread of the launches, then by thread of the stacks: a number, equal for
+ * equal ids if ids are believed, else 0 for all
  */
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
@@ -80,8 +80,8 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 #define NAMELESS	NO_INDEX
 
 /*
- * Lists the launches of each group: those of its name, and all of its kind and thread for stacks
- * without a name.
+ * Lists the launches of each group. A group for a name has the launches of that name; a group for
+ * stacks without a name has all launches of its kind and thread.
  * @places: by launch: its kind and thread
  */
 static int aligner__list(struct aligner *al, const struct idmap *groups, const uint32_t *places)
@@ -91,8 +91,8 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 	size_t nr_listed = 0;
 
 	/*
-	 * First the counts, two places on; then, summed up, where the group before begins; then
-	 * where that ends.
+	 * begin[group + 2] first counts the group's launches; the sums make begin[group + 1] the
+	 * group's start, and listing the launches moves it to the group's end.
 	 */
 	for (i = 0; i < gpu->nr; i++)
 		for (k = 0; k < 2; k++)
@@ -122,9 +122,9 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 }
 
 /*
- * Launches and stacks of one kind are a group; and of one thread, where ids are believed; and of
- * one name, where names are known. Stacks without a name may be of any launch, and launches without
- * one may have any stack.
+ * A group holds launches and stacks of one kind; of one thread, too, where ids are believed; and of
+ * one name, where names are known. A stack without a name may be of any launch, and a launch
+ * without a name may have any stack.
  */
 static int aligner__group(struct aligner *al)
 {
@@ -147,7 +147,7 @@ static int aligner__group(struct aligner *al)
 			     gpu->events[i].kind, &places[i]);
 		nr_nameless += !gpu->events[i].name;
 	}
-	/* The offset is not looked for by names that most launches do not have. */
+	/* Names do not help to find the offset if many launches have none. */
 	named = nr_nameless <= gpu->nr / 5;
 	for (i = 0; i < cpu->nr && !err; i++) {
 		uint32_t name = named ? cpu->events[i].name : 0;
@@ -180,7 +180,10 @@ static int compare_times(const void *a, const void *b)
 	return cmp3(*(const double *)a, *(const double *)b);
 }
 
-/* Sets the times between launches of one thread that a quarter and half of them are closer than. */
+/*
+ * Sets al->spacing and al->median: the lower quartile and the median of the gaps between launches
+ * of one thread.
+ */
 static int aligner__find_spacing(struct aligner *al)
 {
 	const struct align_side *gpu = al->gpu.in;
@@ -268,8 +271,8 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 		return 1;
 	*stack = name->stack;
 	/*
-	 * Its own stack must be one that was lost, the first one of another call path, and of a name
-	 * that has several.
+	 * A wrong answer needs three things: the launch's own stack was lost, that stack was the
+	 * name's first with another call path, and the name is one of those with several.
 	 */
 	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
 	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
@@ -278,10 +281,7 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/*
- * No offset is right, or better than another: nothing is certain, unless all stacks are one call
- * path.
- */
+/* No offset is right, or several are: nothing is certain, unless all stacks are one call path. */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
@@ -300,7 +300,7 @@ static void aligner__refuse(struct aligner *al)
 	}
 }
 
-/* Gives uncertain launches the only call path of their name, if there is no other. */
+/* Gives uncertain launches their name's call path, if there is only one. */
 static void aligner__match_names(struct aligner *al)
 {
 	const struct align_side *gpu = al->gpu.in;

@@ -2,15 +2,16 @@
 /*
  * aligner.h - data that the steps of align__run() share
  *
- * aligner.c prepares both sides, align_offset.c finds the offset between their clocks, align_order.c
- * says what else it might be, and align_match.c matches once that is known.
+ * aligner.c prepares both sides, align_offset.c finds the offset between their clocks,
+ * align_order.c lists the other offsets that are possible, and align_match.c matches stacks and
+ * launches.
  */
 #ifndef MERGE_ALIGNER_H
 #define MERGE_ALIGNER_H
 
 #include "import/align/align.h"
 
-#define ALIGNER_NEAR	512		/* more launches than this around a stack tell nothing */
+#define ALIGNER_NEAR	512		/* more launches than this around one stack tell nothing */
 
 /* One side, with times in ns since its first event. */
 struct side {
@@ -22,14 +23,14 @@ struct side {
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* one of its stacks, if all are one call path, or NO_INDEX */
+	uint32_t stack;			/* any stack, if all are one call path, or NO_INDEX */
 };
 
 struct names {
-	struct idmap numbers;		/* name and kind: ... */
-	ARRAY(struct name) v;		/* ... by number */
-	uint32_t nr_often, nr_several;	/* names with more than one stack; more than one call path */
-	bool nameless;			/* some stacks have none */
+	struct idmap numbers;		/* from name and kind to an index in v */
+	ARRAY(struct name) v;
+	uint32_t nr_often, nr_several;	/* names with several stacks; with several call paths */
+	bool nameless;			/* some stacks have no name */
 };
 
 struct aligner {
@@ -38,60 +39,62 @@ struct aligner {
 	struct side cpu, gpu;
 	bool tids_agree;		/* threads have the same ids on both sides */
 	/*
-	 * Launches that a stack may be of, times aside, are a group; a launch may be in several. By
-	 * group, then by time:
+	 * A group holds the launches that a stack may be of, times aside. A launch may be in
+	 * several groups. time[] and launch[] are sorted by group, then by time.
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
-	uint32_t *begin;		/* by group, and one more: where the group begins */
+	uint32_t *begin;		/* by group, nr_groups + 1 long: where the group begins */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* by stack: its launches that have no name, or NO_INDEX */
+	uint32_t *nameless;		/* by stack: the group of nameless launches, or NO_INDEX */
 	uint32_t nr_groups;
 	uint32_t *cursor;		/* by group: see aligner__seek() */
 	double *group_rate;		/* by group: launches per ns */
-	double rate;			/* launches that a stack may be of, per ns, whatever its name */
+	double rate;			/* launches per ns, whatever their names */
 	struct names *names;
-	double spacing, median;		/* time between two launches of one thread, ns: a short one */
+	double spacing, median;		/* lower quartile and median of a thread's gaps, ns */
 	/* Set by aligner__find_offset(): */
 	double *stack_time;		/* the time of each stack, by the launches' clock */
 	double jitter;			/* mean distance between a stack and its launch, ns */
 };
 
-/* Return: what is known of the name of an event, or NULL: it has none. */
+/* Return: the name of event @e, or NULL if the event has no name. */
 const struct name *names__find(const struct names *n, const struct align_event *e);
 
 /*
- * Return: how probable it is that a launch is not of the one call path that all stacks with its name
- * have, which is that of *@stack; 1 if they have several.
+ * Names may tell the call path of a launch: that of *@stack, if all stacks with the launch's name
+ * are one call path.
+ * Return: the probability that the launch has another call path; 1 if the stacks have several.
  */
 double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack);
 
-/* Events of each side by thread, then by time; where each thread begins. */
+/* The indices of each side's events by thread, then by time; and where each thread begins. */
 struct lanes {
 	uint32_t *stacks, *launches, *stacks_begin, *launches_begin;
 };
 
 /*
- * A way to see the order of stacks and launches: a thread's stack, its launch, its next stack. Others
- * have each stack with the launch before its own, or with one further on.
+ * A way to put stacks and launches in order: a thread's stack, its launch, its next stack. Several
+ * shifts of the clocks may give such an order; wrong ones put each stack with the launch before its
+ * own, or with a later one.
  */
 struct shift {
-	double later;			/* stacks are by that much later than stack_time says, ns */
-	double phase;			/* with that taken off, at least so long before they come to
-					 * the launch before their own, ns */
+	double later;			/* how much later stacks are than stack_time says, ns */
+	double phase;			/* further correction, which puts each stack between the
+					 * launch before its own and its own, ns */
 	double jitter;
-	bool ordered;			/* phase is known */
+	bool ordered;			/* whether phase is known */
 };
 
-#define MASS_MIN	0.75		/* of the smaller side, that an offset must pair */
+#define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
-#define SHIFT_SPACINGS	32		/* shifts are looked for so many spacings to either side */
+#define SHIFT_SPACINGS	32		/* searched for shifts to either side, in spacings */
 
 /**
- * aligner__find_shifts - the ways to see the order that the recording does not rule out
+ * aligner__find_shifts - find the shifts that the recording does not rule out
  * @shifts: room for MAX_SHIFTS
  *
- * Return: how many, MAX_SHIFTS + 1 if there are more; or -ENOMEM.
+ * Return: how many; MAX_SHIFTS + 1 if there are more; or -ENOMEM.
  */
 int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes,
 			 struct shift *shifts);
@@ -103,7 +106,7 @@ static inline bool aligner__fit(const struct align_event *stack, const struct al
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* A pass over stacks in order of time begins. */
+/* Begins a pass over the stacks in order of time. */
 static inline void aligner__rewind(struct aligner *al)
 {
 	uint32_t i;
@@ -129,8 +132,8 @@ static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from
 }
 
 /*
- * Return: where in al->time the launches of a group begin that are at @time or later; they end with
- * *@end. @time must not be less than at the last call for that group.
+ * Return: the index in al->time of the first launch of @group at @time or later; the group ends
+ * before *@end. @time must not be less than in the last call for that group.
  */
 static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double time, uint32_t *end)
 {
@@ -145,8 +148,9 @@ static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double 
 }
 
 /*
- * Finds the launches that @stack may be of, no further than @reach from @time, which may not be less
- * than before; none if there are so many, as where clocks are coarse, that they tell nothing.
+ * Finds the launches that @stack may be of, at most @reach from @time. @time must not be less than
+ * in the last call. Finds none if there are more than ALIGNER_NEAR: so many launches, as where
+ * clocks are coarse, tell nothing.
  */
 static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
 				     uint32_t *end)
@@ -162,21 +166,22 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
 /**
  * aligner__find_offset - find the offset between the clocks, all along the recording
  *
- * Sets al->stack_time, al->jitter and, in al->out, the members about the offset: if nr_offsets is
- * not 1, nothing can be matched.
+ * Sets al->stack_time, al->jitter and, in al->out, the members about the offset. If nr_offsets is
+ * not 1 after that, nothing can be matched.
  *
  * Return: 0 or -ENOMEM.
  */
 int aligner__find_offset(struct aligner *al);
 
 /*
- * Matches stacks and launches by the known offset: sets the rest of al->out. Return: 0 or -ENOMEM.
+ * Matches stacks and launches by the known offset, and sets the rest of al->out. Return: 0 or
+ * -ENOMEM.
  */
 int aligner__match(struct aligner *al);
 
 /*
- * Matches stacks and launches whose times are equal, if nearly all are: then they were taken by one
- * reading of the clock. Return: 1 if so, 0, or -ENOMEM.
+ * Matches stacks and launches whose times are equal, if nearly all times are: then one reading of
+ * the clock gave both. Return: 1 if so, 0 if not, or -ENOMEM.
  */
 int align__same(struct align *a, const struct align_side *stacks, const struct align_side *launches);
 

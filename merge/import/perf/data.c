@@ -16,11 +16,11 @@
 #define PIPE_HEADER_BYTES	16
 #define HEADER_BYTES		104
 #define FEATURE_BITS		256
-#define UNPACKED_RATIO		256	/* of what is unpacked to the file, at most, ... */
-#define UNPACKED_MIN		(64u << 20)	/* ... but for small files */
+#define UNPACKED_RATIO		256	/* largest ratio of unpacked to packed bytes */
+#define UNPACKED_MIN		(64u << 20)	/* this much may be unpacked in any case */
 #define MAX_ATTRS		65536
 
-/* Of include/uapi and tools/lib/perf, by their numbers: older headers lack some of them. */
+/* Values of include/uapi and tools/lib/perf, because older headers lack some of them. */
 enum {
 	TYPE_HEADER_ATTR	= 64,
 	TYPE_HEADER_FEATURE	= 80,
@@ -28,8 +28,8 @@ enum {
 	TYPE_COMPRESSED2	= 83,
 	MISC_MMAP_DATA		= 1 << 13,
 	MISC_COMM_EXEC		= 1 << 13,
-	MISC_BUILD_ID		= 1 << 14,	/* of MMAP2 */
-	MISC_BUILD_ID_SIZE	= 1 << 15,	/* of an entry of the feature */
+	MISC_BUILD_ID		= 1 << 14,	/* a flag of MMAP2 */
+	MISC_BUILD_ID_SIZE	= 1 << 15,	/* a flag of an entry of the feature */
 	BRANCH_HW_INDEX		= 1 << 17,
 	BRANCH_COUNTERS		= 1 << 19,
 	READ_LOST		= 1 << 4,
@@ -59,7 +59,7 @@ struct data_reader {
 	const uint8_t *base;
 	size_t size;
 	ZSTD_DStream *zstd;
-	ARRAY(uint8_t) unpacked;	/* the begin of a record whose rest is not unpacked yet */
+	ARRAY(uint8_t) unpacked;	/* the begin of a record, whose rest is still packed */
 	uint64_t nr_unpacked;
 	ARRAY(uint64_t) words;
 	uint32_t seq;
@@ -81,7 +81,7 @@ static const uint8_t *bytes__take(struct bytes *b, uint64_t len)
 	return p;
 }
 
-/* A number of @len bytes, at most 8, the lowest first. */
+/* Reads a number of @len bytes, at most 8, lowest byte first. */
 static uint64_t bytes__number(struct bytes *b, size_t len)
 {
 	const uint8_t *p = bytes__take(b, len);
@@ -107,7 +107,7 @@ static uint16_t bytes__u16(struct bytes *b)
 	return bytes__number(b, 2);
 }
 
-/* A text of perf's: its length, and as many bytes, filled with NULs. */
+/* Reads a text of perf's: its length, and that many bytes, padded with NULs. */
 static struct span bytes__string(struct bytes *b)
 {
 	uint32_t len = bytes__u32(b);
@@ -116,13 +116,13 @@ static struct span bytes__string(struct bytes *b)
 	return (struct span){ (const char *)p, p ? strnlen((const char *)p, len) : 0 };
 }
 
-/* The text up to a NUL, or to the end. */
+/* Return: the text up to a NUL, or to the end. */
 static struct span bytes__rest(const struct bytes *b)
 {
 	return (struct span){ (const char *)b->p, strnlen((const char *)b->p, b->left) };
 }
 
-/* Return: a part of the file, as much of it as is there. */
+/* Return: a part of the file, or less if the file is shorter. */
 static struct bytes reader__part(const struct data_reader *r, uint64_t offset, uint64_t len)
 {
 	if (offset > r->size)
@@ -142,7 +142,7 @@ static const char *event_name(const struct perf_event_attr *a)
 		"ref-cycles",
 	};
 
-	/* The upper half is that of the kind of CPU. */
+	/* The upper half is the kind of CPU. */
 	if (a->type == PERF_TYPE_HARDWARE && (uint32_t)a->config < ARRAY_SIZE(hardware))
 		return hardware[(uint32_t)a->config];
 	if (a->type == PERF_TYPE_SOFTWARE && a->config < ARRAY_SIZE(software))
@@ -156,13 +156,13 @@ static int perf_data__name_event(struct perf_data *d, struct perf_event *e, cons
 	e->name = strpool__intern(&d->strings, name, len);
 	if (!e->name)
 		return -ENOMEM;
-	/* An event that has a name of its own may still be one that is known by its number. */
+	/* An event with a name of its own may still be known by its number. */
 	if (perf_event__class(e->name) != PERF_OTHER)
 		e->class = perf_event__class(e->name);
 	return 0;
 }
 
-/* Takes an event with the ids of its samples. */
+/* Adds an event, and the ids of its samples. */
 static int perf_data__add_attr(struct perf_data *d, const uint8_t *bytes, size_t size,
 			       struct bytes ids)
 {
@@ -230,7 +230,10 @@ static int perf_data__add_build_id(struct perf_data *d, struct span name, const 
 	return min_t(int, err, 0);
 }
 
-/* Entries like records: type, misc, size; pid; 20 bytes and the length; the file's name. */
+/*
+ * Reads build-ids. Entries are like records: type, misc, size; pid; 20 bytes and the length; the
+ * file's name.
+ */
 static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 {
 	int err = 0;
@@ -257,7 +260,10 @@ static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 	return err;
 }
 
-/* The names of events: nr, the size of an attr, and of each its attr, nr of ids, name, ids. */
+/*
+ * Reads names of events: their number, the size of an attr; for each event its attr, number of ids,
+ * name and ids.
+ */
 static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 {
 	uint32_t nr = bytes__u32(&b), attr_size = bytes__u32(&b), nr_ids, i, k, attr;
@@ -272,7 +278,7 @@ static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 		name = bytes__string(&b);
 		for (k = 0; k < nr_ids && !b.bad; k++)
 			found |= idmap__get(&d->attr_ids, bytes__u64(&b), &attr);
-		/* Without ids, the order is that of the attrs. */
+		/* Without ids, the names are in the order of the attrs. */
 		if (!found)
 			attr = i;
 		if (!b.bad && attr < d->attrs.nr && name.len)
@@ -353,7 +359,7 @@ static int reader__features(struct data_reader *r, const uint64_t bits[FEATURE_B
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
-/* Return: the event of a sample with that id, or of the only event; NULL: not known. */
+/* Return: the event of a sample with that id, or the only event; NULL if unknown. */
 static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64_t id)
 {
 	uint32_t i;
@@ -363,7 +369,7 @@ static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64
 	return idmap__get(&d->attr_ids, id, &i) ? &d->attrs.v[i] : NULL;
 }
 
-/* Finds the event of a sample: its id is first, or its place is that of all events. */
+/* Finds the event of a sample: the id comes first, or at one place for all events. */
 static const struct perf_attr *perf_data__sample_attr(const struct perf_data *d, struct bytes b)
 {
 	const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
@@ -398,7 +404,7 @@ static void skip_read(struct bytes *b, uint64_t format)
 
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
-	/* Frames with other upper bytes mean something else in our records. */
+	/* In our records, other upper bytes mean other kinds of frames. */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
 	else if (!kernel && address >> 56)
@@ -406,7 +412,7 @@ static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 	return array_push(&r->words, address);
 }
 
-/* Takes the kernel's frames, then the user's. */
+/* Reads a chain: the kernel's frames, then the user's. */
 static int reader__chain(struct data_reader *r, struct bytes *b, uint16_t mode)
 {
 	uint64_t nr = bytes__u64(b), i, address;
@@ -442,7 +448,10 @@ static void skip_branches(struct bytes *b, uint64_t type)
 		bytes__take(b, nr * (type & BRANCH_COUNTERS ? 32 : 24));
 }
 
-/* Reads registers, by perf's numbers for x86-64. Return: whether all that unwinding needs are there. */
+/*
+ * Reads registers, by perf's numbers for x86-64. Return: whether all registers that unwinding needs
+ * are there.
+ */
 static bool read_regs(struct bytes *b, uint64_t mask, uint64_t regs[XPU_NR_REGS])
 {
 	static const uint8_t numbers[] = {
@@ -488,7 +497,7 @@ static int reader__user_stack(struct data_reader *r, struct bytes *b, struct per
 		return 0;
 	}
 	copy->bytes = min_t(uint64_t, dynamic, XPU_STACK_MAX);
-	/* Unpacked bytes do not stay. */
+	/* Unpacked bytes are freed, so the stack is copied. */
 	kept = arena__alloc(&r->d->arena, copy->bytes);
 	if (!kept)
 		return -ENOMEM;
@@ -570,7 +579,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 		r->d->nr_strange++;
 		return err;
 	}
-	/* Of a thread that has ended, -1 is told. */
+	/* perf writes -1 for a thread that has ended. */
 	if (s.pid > INT32_MAX || s.tid > INT32_MAX)
 		s.pid = s.tid = 0;
 	r->d->events.v[s.event].nr++;
@@ -582,7 +591,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 
 /* ---- what happens to processes ------------------------------------------------------------------ */
 
-/* Return: the time of a record that is no sample: it is at a place counted from the record's end. */
+/* Return: the time of a record that is no sample; its place is counted from the record's end. */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)
 {
 	const uint64_t behind[] = { PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
@@ -601,7 +610,9 @@ static uint64_t perf_data__side_time(const struct perf_data *d, const struct byt
 	return time_ns;
 }
 
-/* "[kernel.kallsyms]_stext", whose address is the offset: that is how the kernel was placed. */
+/*
+ * Reads the mapping "[kernel.kallsyms]_stext", whose offset is that symbol's address at this boot.
+ */
 static int perf_data__kernel_map(struct perf_data *d, struct span name, uint64_t pgoff)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
@@ -691,7 +702,10 @@ static int perf_data__task(struct perf_data *d, struct perf_side *s, struct byte
 	return 0;
 }
 
-/* A symbol that came or went: of those of BPF programs the address may be used again. */
+/*
+ * Reads a kernel symbol that appeared or disappeared. The addresses of BPF programs may be used
+ * again.
+ */
 static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 {
 	struct perf_kernel_symbol symbol = { .start = bytes__u64(&b) };
@@ -711,7 +725,7 @@ static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed);
 
-/* Unpacks more of the stream of records, and reads those that are whole by then. */
+/* Unpacks more of the compressed stream, and reads the records that are complete. */
 static int reader__unpack(struct data_reader *r, struct bytes b)
 {
 	const uint64_t max = max_t(uint64_t, UNPACKED_MIN, r->size * UNPACKED_RATIO);
@@ -780,7 +794,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 		d->nr_lost += bytes__u64(&b);
 		return 0;
 	case TYPE_HEADER_ATTR:
-		/* Of a pipe: an attr, as long as it says, and ids. */
+		/* From a pipe: an attr, whose size it contains, and ids. */
 		if (b.left < PERF_ATTR_SIZE_VER0)
 			return 0;
 		memcpy(&attr_size, b.p + 4, sizeof(attr_size));
@@ -801,7 +815,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 	}
 }
 
-/* Reads the whole records of @b, and leaves the rest. */
+/* Reads the complete records of @b, and leaves the rest. */
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 {
 	struct bytes rec;
@@ -876,12 +890,12 @@ static int reader__file(struct data_reader *r)
 	if (h.bad)
 		return -EINVAL;
 	err = reader__attrs(r, attrs, attrs_len, attr_size);
-	/* Names of events come before the samples, which are told by them. */
+	/* Names of events come before the samples, whose events they identify. */
 	if (!err && data_len && data <= UINT64_MAX - data_len)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf fills in the length when it ends. */
+	/* perf writes the length when it ends. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

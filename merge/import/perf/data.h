@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * data.h - reads what "perf record" wrote, perf.data
+ * data.h - reads perf.data, the file of "perf record"
  *
- * Of the file's features these are used: the names of events, build-ids of files, what the host was
- * and is called, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
- * become records as our own recordings have them, so that the files that they name are read only
- * where ours are.
- * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h.
+ * It uses these features of the file: names of events, build-ids of files, the host's name and
+ * system, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
+ * become records as in our own recordings, so that the files they name are read in one place.
+ * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
+ * include/uapi/linux/perf_event.h.
  */
 #ifndef MERGE_PERF_DATA_H
 #define MERGE_PERF_DATA_H
@@ -20,7 +20,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* How samples of an event look. */
+/* The layout of an event's samples. */
 struct perf_attr {
 	uint64_t sample_type, read_format, branch_type, regs_user;
 	bool sample_id_all;
@@ -34,17 +34,17 @@ enum perf_side_kind {
 	PERF_SIDE_EXIT,
 };
 
-/* A change of a process: of its mappings, its name, its threads. */
+/* A change of a process's mappings, name or threads. */
 struct perf_side {
 	uint64_t time_ns;
 	uint32_t seq;
 	enum perf_side_kind kind;
 	uint32_t pid, tid, ppid, ptid;
-	bool exec;			/* COMM: all maps are gone */
-	uint64_t start, len, pgoff, ino;	/* MMAP */
+	bool exec;			/* COMM: after an exec, all maps are gone */
+	uint64_t start, len, pgoff, ino;	/* for MMAP */
 	uint32_t major, minor, prot, flags;
-	const char *name;		/* MMAP, COMM; interned */
-	const uint8_t *build_id;	/* MMAP, or NULL */
+	const char *name;		/* for MMAP and COMM; interned */
+	const uint8_t *build_id;	/* for MMAP, or NULL */
 	uint8_t build_id_len;
 };
 
@@ -56,29 +56,31 @@ struct perf_kernel_symbol {
 struct perf_user_stack {
 	uint64_t regs[XPU_NR_REGS];
 	uint32_t bytes;
-	const uint8_t *stack;		/* from the stack pointer on */
+	const uint8_t *stack;		/* the stack's bytes, from the stack pointer on */
 };
 
 struct perf_data {
 	ARRAY(struct perf_event) events;
 	ARRAY(struct perf_attr) attrs;
-	struct idmap attr_ids;		/* id of samples: index in attrs */
-	ARRAY(struct perf_sample) samples;	/* by time; stack is a number in chains, comm is
-						 * NULL */
-	ARRAY(struct perf_user_stack) copies;	/* of samples */
-	struct strpool chains;		/* frames as in XPU_RECORD_CALLCHAIN, as bytes; by number: ... */
+	struct idmap attr_ids;		/* from a sample's id to an index in attrs */
+	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in chains,
+						 * comm is NULL */
+	ARRAY(struct perf_user_stack) copies;	/* stack copies of samples */
+	struct strpool chains;		/* frames as in XPU_RECORD_CALLCHAIN, as bytes, by number */
 	ARRAY(const char *) chain_words;
 	ARRAY(uint32_t) chain_bytes;
-	ARRAY(struct perf_side) sides;	/* by time */
-	ARRAY(struct perf_kernel_symbol) bpf;	/* programs in the kernel that have a symbol each */
+	ARRAY(struct perf_side) sides;	/* in order of time */
+	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, each of which has
+						 * a symbol */
 	struct strpool strings;
-	struct idmap build_ids;		/* number of a file's name in strings: index in ids */
-	ARRAY(uint8_t) ids;		/* a length and XPU_BUILD_ID_LEN bytes each */
+	struct idmap build_ids;		/* from a file name's number in strings to an index in
+					 * ids */
+	ARRAY(uint8_t) ids;		/* build-ids: a length and XPU_BUILD_ID_LEN bytes each */
 	struct arena arena;
 	struct span hostname, release, arch, command;
 	int clock;			/* PERF_CLOCK_*, or the clock's id */
-	uint64_t clock_ns, real_ns;	/* one moment by that clock and since 1970; 0: not told */
-	uint64_t kernel_text;		/* the address of kernel_symbol, 0: not told */
+	uint64_t clock_ns, real_ns;	/* one moment by that clock, and since 1970; 0: unknown */
+	uint64_t kernel_text;		/* the address of kernel_symbol, 0: unknown */
 	const char *kernel_symbol;	/* "_text" or "_stext" */
 	uint64_t nr_lost;
 	uint64_t nr_launches;		/* samples at probes on CUDA's functions */

@@ -8,11 +8,15 @@
 
 #include "import/span.h"
 
-#define MAX_DISTANCES	(1u << 20)	/* are looked at */
-#define USUAL_NS	250000		/* between samples of perf's default rate, for want of any */
+#define MAX_DISTANCES	(1u << 20)	/* distances that are examined at most */
+#define USUAL_NS	250000		/* time between samples at perf's default rate, if
+					 * nothing else tells it */
 #define NR_CLASSES	(PERF_OTHER + 1)
 
-/* Whether what is behind an event's name are perf's modifiers, not the rest of a tracepoint's name. */
+/*
+ * Return: whether the text after an event's name is perf's modifiers, and not the rest of a
+ * tracepoint's name.
+ */
 static bool is_modifiers(const char *s, size_t len)
 {
 	return strspn(s, "ukhGHDpPSeWIRbX:") >= len;

@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 
-#define MAX_BYTES	(1u << 20)	/* of a function */
+#define MAX_BYTES	(1u << 20)	/* largest size of a function */
 
 static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
 {
@@ -17,7 +17,7 @@ static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->address, y->address);
 }
 
-/* "ffffffff81000000 T _text" or "... t name [module]" */
+/* Reads a line such as "ffffffff81000000 T _text" or "... t name [module]". */
 static bool ksym__read(struct ksym *s, const char *p, const char *end, char *type)
 {
 	size_t n = 0;
@@ -84,14 +84,17 @@ const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t
 		else
 			hi = mid;
 	}
-	/* Behind the last one may be anything. */
+	/* The last function's end is unknown. */
 	if (!lo || lo == k->syms.nr)
 		return NULL;
 	*end = k->syms.v[lo].address;
-	/* Marks of the end of a part of the kernel are no functions up to the next part. */
+	/*
+	 * A symbol that marks the end of a part of the kernel is no function that extends to the
+	 * next part.
+	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
 		return NULL;
-	/* Of several names for one address, the first. */
+	/* Of several names for one address, take the first. */
 	for (next = lo - 1; next && k->syms.v[next - 1].address == k->syms.v[next].address; next--)
 		;
 	return &k->syms.v[next];

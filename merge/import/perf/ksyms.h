@@ -12,10 +12,10 @@
 
 struct ksym {
 	uint64_t address;
-	struct span name;		/* in text */
+	struct span name;		/* its name, in text */
 };
 
-/* Functions by address; one ends where the next one begins. Zero it to start. */
+/* Functions in order of address; each ends where the next one begins. Zero it to start. */
 struct ksyms {
 	char *text;
 	ARRAY(struct ksym) syms;
@@ -23,14 +23,15 @@ struct ksyms {
 
 /**
  * ksyms__load - read a list in the form of /proc/kallsyms
- * @symbol, @address: must be in it, for the kernel is placed anew at each boot
+ * @symbol, @address: the list must contain this symbol at this address, because the kernel's
+ * addresses change at each boot
  *
- * Return: 1, 0 if there is no such list, or -ENOMEM.
+ * Return: 1; 0 if there is no such list; or -ENOMEM.
  */
 int ksyms__load(struct ksyms *k, const char *path, const char *symbol, uint64_t address);
 void ksyms__free(struct ksyms *k);
 
-/* Return: the function that @address is in, with *@end where it ends, or NULL. */
+/* Return: the function that contains @address, or NULL. *@end: where the function ends */
 const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t *end);
 
 #endif /* MERGE_PERF_KSYMS_H */

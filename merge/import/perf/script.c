@@ -10,9 +10,10 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* of a first line; what follows is a tracepoint's own text */
+#define MAX_WORDS	64		/* words of a first line; after them comes a tracepoint's
+					 * own text */
 #define SNIFF_LINES	200
-#define FILE_ADDRESS	(1ull << 40)	/* an address below it is one in a file, not in memory */
+#define FILE_ADDRESS	(1ull << 40)	/* a lower address is one in a file, not in memory */
 
 /* The words of a sample's first line. */
 struct header {
@@ -20,12 +21,12 @@ struct header {
 	uint64_t time_ns, period;
 	uint32_t pid, tid, cpu;
 	bool has_time, has_id, has_pid;
-	struct span rest;		/* behind the event */
+	struct span rest;		/* the text after the event */
 };
 
 struct frame_text {
-	size_t at, len;			/* in reader.text */
-	bool cuda;			/* of CUDA's own libraries */
+	size_t at, len;			/* place in reader.text */
+	bool cuda;			/* whether it is of CUDA's own libraries */
 	bool has_line;
 };
 
@@ -34,7 +35,7 @@ struct script_reader {
 	bool srcline;
 	bool in_sample;
 	struct perf_sample sample;
-	ARRAY(struct frame_text) frames;	/* of the sample, innermost first */
+	ARRAY(struct frame_text) frames;	/* the sample's frames, innermost first */
 	ARRAY(char) text, stack;
 };
 
@@ -69,7 +70,7 @@ static bool read_number(struct span s, uint64_t *value)
 	return s.len;
 }
 
-/* -1, which perf prints for a thread that has ended, is read as 0. */
+/* Reads an id. -1, which perf prints for a thread that has ended, gives 0. */
 static bool read_id(struct span s, uint32_t *id)
 {
 	uint64_t value;
@@ -84,7 +85,7 @@ static bool read_id(struct span s, uint32_t *id)
 	return true;
 }
 
-/* "123" or "123/124" */
+/* Reads "123" or "123/124". */
 static bool read_ids(struct span s, struct header *h)
 {
 	const char *slash = memchr(s.s, '/', s.len);
@@ -97,7 +98,7 @@ static bool read_ids(struct span s, struct header *h)
 	return read_id(first, &h->pid) && read_id(second, &h->tid);
 }
 
-/* "[003]" */
+/* Reads "[003]". */
 static bool read_cpu(struct span s, struct header *h)
 {
 	uint64_t cpu;
@@ -109,7 +110,7 @@ static bool read_cpu(struct span s, struct header *h)
 	return true;
 }
 
-/* "12.000345:", seconds with any number of digits behind the point */
+/* Reads "12.000345:", seconds with any number of decimal digits. */
 static bool read_time(struct span s, uint64_t *ns)
 {
 	const char *point = memchr(s.s, '.', s.len);
@@ -129,7 +130,7 @@ static bool read_time(struct span s, uint64_t *ns)
 	       !__builtin_add_overflow(*ns, part * scale, ns);
 }
 
-/* perf's letters for the mode of the CPU, as in "K" or "MU" */
+/* Return: whether @s is perf's letters for a CPU mode, as in "K" or "MU". */
 static bool is_mode(struct span s)
 {
 	size_t i;
@@ -143,7 +144,7 @@ static bool is_mode(struct span s)
 /* ---- a sample's first line ---------------------------------------------------------------------- */
 
 /*
- * Reads what comes before the time or, if that is missing, the event: the first @nr words.
+ * Reads the first @nr words, which precede the time or, without a time, the event.
  * Return: whether they are the name and the ids of a thread.
  */
 static bool header__read_thread(struct header *h, const struct span *words, size_t nr)
@@ -163,7 +164,7 @@ static bool header__read_thread(struct header *h, const struct span *words, size
 	return true;
 }
 
-/* Reads "period event:" or "event:" at word @i. Return: how many words it has. */
+/* Reads "period event:" or "event:" at word @i. Return: the number of its words. */
 static size_t header__read_event(struct header *h, const struct span *words, size_t nr, size_t i)
 {
 	size_t n = 0;
@@ -210,7 +211,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* A time alone: -F comm,time,... has no ids. */
+	/* Only a time: -F comm,time,... prints no ids. */
 	for (i = 0; i < nr; i++) {
 		*h = (struct header){ .has_time = true };
 		if (!read_time(words[i], &h->time_ns))
@@ -224,7 +225,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* No time: the event tells, with a thread before it. */
+	/* No time: look for the event, which follows a thread. */
 	for (i = 1; i < nr; i++) {
 		size_t thread = i;
 
@@ -254,7 +255,7 @@ struct frame_line {
 	bool inlined;
 };
 
-/* Return: where the "(" is that belongs to the ")" at the end of @s, with a blank before it; or NULL. */
+/* Return: the "(" that belongs to the ")" at the end of @s and follows a blank; or NULL. */
 static const char *last_parenthesis(struct span s)
 {
 	size_t i = s.len;
@@ -297,7 +298,7 @@ static bool frame_line__read(struct frame_line *f, struct span line)
 		f->dso = (struct span){ open + 1, line.s + line.len - 1 - (open + 1) };
 		line = trimmed((struct span){ line.s, open - line.s });
 	}
-	/* The offset in the function. */
+	/* Removes the offset in the function. */
 	for (i = line.len; i && isxdigit((unsigned char)line.s[i - 1]); i--)
 		;
 	if (i > 3 && i < line.len && !memcmp(line.s + i - 3, "+0x", 3))
@@ -320,7 +321,7 @@ static bool span__starts(struct span s, const char *with)
 	return s.len >= strlen(with) && !memcmp(s.s, with, strlen(with));
 }
 
-/* A folded line needs its semicolons, and text its lines. */
+/* Adds a name, without the semicolons and line ends that separate frames and lines. */
 static int reader__put(struct script_reader *r, struct span s)
 {
 	size_t i;
@@ -341,7 +342,7 @@ static bool dso__is_kernel(const struct frame_line *f)
 	return f->address >> 63 || span__starts(f->dso, "[kernel.") || span__starts(f->dso, "[guest.");
 }
 
-/* A frame whose function is not known, in the manual's words. */
+/* Adds a frame whose function is unknown, as the manual describes. */
 static int reader__put_unknown(struct script_reader *r, const struct frame_line *f)
 {
 	struct span file = last_part(f->dso);
@@ -362,7 +363,7 @@ static int reader__put_unknown(struct script_reader *r, const struct frame_line 
 	}
 	if (memory)
 		return reader__put_text(r, "[anon]");
-	/* "(libx.so+0x12)": perf gave the place in the file. */
+	/* "(libx.so+0x12)": perf printed the place in the file. */
 	if (memmem(file.s, file.len, "+0x", 3))
 		return reader__put(r, file);
 	if (f->address < FILE_ADDRESS) {
@@ -398,7 +399,7 @@ static int reader__add_frame(struct script_reader *r, const struct frame_line *f
 	return err ?: array_push(&r->frames, frame);
 }
 
-/* "  net.cc:41", behind the line of its frame */
+/* Adds a line such as " net.cc:41", which follows the line of its frame. */
 static int reader__add_line(struct script_reader *r, struct span line)
 {
 	struct frame_text *f = r->frames.nr ? &r->frames.v[r->frames.nr - 1] : NULL;
@@ -429,7 +430,7 @@ bool perf_event__launches(const char *event, const char **api, size_t *len)
 	if (!name || !cuda_api__parse(name + 1, strcspn(name + 1, ":"), api, len))
 		return false;
 	kind = cuda_api__kind(*api, *len);
-	/* perf's probes at returns; and its second probe of a name, _1 */
+	/* Removes the suffixes of probes at returns, and of perf's second probe of a name (_1). */
 	suffix = memmem(*api, *len, "__return", 8);
 	if (suffix || kind == CALL_OTHER)
 		return false;
@@ -453,7 +454,7 @@ static int reader__push_stack(struct script_reader *r, const char *s, size_t len
 	return 0;
 }
 
-/* Ends the sample that is being read, if there is one. */
+/* Ends the present sample, if there is one. */
 static int reader__end(struct script_reader *r)
 {
 	size_t i, first = 0, api_len, name_len;
@@ -467,7 +468,7 @@ static int reader__end(struct script_reader *r)
 	r->in_sample = false;
 	event = &r->s->events.v[r->sample.event];
 	launch = perf_event__launches(event->name, &api, &api_len);
-	/* As in our own recordings, CUDA's frames below the function that was called are left out. */
+	/* As in our own recordings, CUDA's frames below the called function are left out. */
 	for (i = 0; launch && i < r->frames.nr && r->frames.v[i].cuda; i++)
 		first = i;
 	r->stack.nr = 0;
@@ -513,7 +514,7 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	struct frame_line frame;
 	struct span comm = h->comm;
 
-	/* Events that --show-task-events and the like print. */
+	/* Events that are printed by --show-task-events and similar options. */
 	if (!h->event.len && span__starts(h->rest, "PERF_RECORD_"))
 		return 0;
 	r->sample = (struct perf_sample){
@@ -528,13 +529,13 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	s->has_pids |= h->has_pid;
 	r->in_sample = true;
 	r->frames.nr = r->text.nr = 0;
-	/* Without call chains, the only frame is behind the event. */
+	/* Without call chains, the only frame follows the event. */
 	if (h->rest.len && frame_line__read(&frame, h->rest) && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	return 0;
 }
 
-/* Return: the number behind the last of @words in @line, or 0. */
+/* Return: the number that follows the last of @words in @line, or 0. */
 static uint64_t comment__number(struct span line, const char *words)
 {
 	const char *p = memmem(line.s, line.len, words, strlen(words));
@@ -550,7 +551,9 @@ static uint64_t comment__number(struct span line, const char *words)
 	return read_number(number, &value) ? value : 0;
 }
 
-/* "# event : name = cycles, , ... { sample_period, sample_freq } = 4000, ... freq = 1, ..." */
+/*
+ * Reads "# event : name = cycles, , ... { sample_period, sample_freq } = 4000, ... freq = 1, ...".
+ */
 static int script__read_comment(struct script *s, struct span line)
 {
 	const char *name = memmem(line.s, line.len, "name = ", 7);
@@ -581,7 +584,10 @@ static int reader__line(struct script_reader *r, struct span line)
 	if (*line.s == '#')
 		return script__read_comment(r->s, line);
 	is_frame = r->in_sample && is_space(*line.s) && frame_line__read(&frame, line);
-	/* A name like "cafe", shorter than its column, looks like an address; but no file is behind it. */
+	/*
+	 * A name such as "cafe", shorter than its column, looks like an address, but no file
+	 * follows it.
+	 */
 	if (is_frame && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	if (header__read(&h, line)) {
@@ -603,7 +609,7 @@ static int perf_sample__compare(const void *a, const void *b, void *ctx __attrib
 	return cmp3(x->time_ns, y->time_ns);
 }
 
-/* Takes the next line off. Return: whether there was one. */
+/* Reads the next line. Return: whether there was one. */
 static bool next_line(const char **p, const char *end, struct span *line)
 {
 	const char *eol;
@@ -630,7 +636,10 @@ bool script__is(const char *buf, size_t size)
 	for (i = 0; i < SNIFF_LINES && next_line(&p, end, &line); i++) {
 		if (line.len && *line.s == '#')
 			continue;
-		/* Stacks in the form of the two files have neither a time like that nor frames below. */
+		/*
+		 * Stacks in twofile.h's form have neither such a time nor frames on lines of their
+		 * own.
+		 */
 		if (after_header && line.len && is_space(*line.s) && frame_line__read(&frame, line) &&
 		    (frame.name.len || frame.dso.len))
 			return true;

@@ -21,23 +21,23 @@
 #include "util.h"
 
 struct script {
-	struct strpool strings;		/* names of threads */
-	struct strpool event_names;	/* by number: those of events */
-	struct strpool stacks;		/* "frame;frame;...", root first; "": none */
+	struct strpool strings;		/* threads' names */
+	struct strpool event_names;	/* events' names, by number */
+	struct strpool stacks;		/* "frame;frame;...", root first, by number; "": none */
 	ARRAY(struct perf_event) events;
-	ARRAY(struct perf_sample) samples;	/* by time; stack is a number in stacks, ... */
-	ARRAY(const char *) stack_texts;	/* ... by which this has them */
-	int clock;			/* of the times: PERF_CLOCK_*, or the clock's id */
-	bool has_times, has_ids, has_pids;	/* what is not there is 0 in samples */
-	uint64_t nr_strange;		/* lines that are not understood */
+	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in stacks */
+	ARRAY(const char *) stack_texts;	/* the text of each stack, by number */
+	int clock;			/* clock of the times: PERF_CLOCK_*, or the clock's id */
+	bool has_times, has_ids, has_pids;	/* members that the file lacks are 0 in samples */
+	uint64_t nr_strange;		/* lines that could not be read */
 };
 
-/* Return: whether @buf looks like it. */
+/* Return: whether @buf looks like the output of perf script. */
 bool script__is(const char *buf, size_t size);
 
 /*
  * script__read - read all of @buf, which is not needed afterwards
- * @srcline: put places in the source behind the functions, if they are told
+ * @srcline: add source lines to the functions, if @buf has them
  *
  * Return: 0 or -ENOMEM.
  */
@@ -45,8 +45,8 @@ int script__read(struct script *s, const char *buf, size_t size, bool srcline);
 void script__exit(struct script *s);
 
 /*
- * Return: whether @event is a probe on a function of CUDA that launches; *@api is set to that
- * function, which is part of the name.
+ * Return: whether @event is a probe on a CUDA function that launches; *@api is then set to the
+ * function's name in @event.
  */
 bool perf_event__launches(const char *event, const char **api, size_t *len);
 

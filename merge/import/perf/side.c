@@ -7,16 +7,17 @@
 #include <string.h>
 #include <time.h>
 
-#define YEAR_2000_NS	946684800000000000ull	/* before it, times are of another clock */
-#define MAX_OTHER_PROCS	4096		/* are looked through for a thread */
+#define YEAR_2000_NS	946684800000000000ull	/* times before it are of another clock */
+#define MAX_OTHER_PROCS	4096		/* processes that are searched for a thread */
 
-/* Samples on their way into the import. */
+/* The state of adding samples to the import. */
 struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
-	struct idmap paths;		/* (process, stack): path of the import */
-	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of its last name */
-	struct idmap pids;		/* tid: pid, where perf does not tell it */
+	struct idmap paths;		/* from (process, stack) to a path of the import */
+	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of its latest
+					 * name */
+	struct idmap pids;		/* from tid to pid, for files without pids */
 	ARRAY(struct span) frames;
 };
 
@@ -55,7 +56,7 @@ static int cpu_side__write_launches(struct cpu_side *c)
 		err = cpu_side__put(c, ids, n);
 		err = err ?: cpu_side__put(c, *sample->comm ? sample->comm : "-",
 					   *sample->comm ? strlen(sample->comm) : 1);
-		/* Without pids all threads are taken for those of one process. */
+		/* Without pids, all threads count as one process's. */
 		n = snprintf(ids, sizeof(ids), " %" PRIu32 " %" PRIu32 " %" PRIu32 " ",
 			     s->has_pids ? sample->pid : lowest, sample->tid, sample->cpu);
 		err = err ?: cpu_side__put(c, ids, n);
@@ -71,7 +72,7 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 	struct script *s = &c->script;
 	int err = script__read(s, c->file.buf, c->file.size, srcline);
 
-	/* The stacks have all that is needed of it. */
+	/* The stacks contain all that is needed of the file. */
 	input_file__close(&c->file);
 	if (!err)
 		err = perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
@@ -168,7 +169,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c)
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-/* Return: the process that the other side knows the thread of, else the thread's own number. */
+/* Return: the process of the thread @tid on the other side, else @tid itself. */
 static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 {
 	uint32_t pid, proc;
@@ -183,7 +184,7 @@ static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 	return pid;
 }
 
-/* Return: the path of a process for a stack of the file, made once. */
+/* Return: the path of a process for a stack of the file, which is made once. */
 static uint32_t side_writer__path(struct side_writer *w, uint32_t proc,
 				  const struct perf_sample *sample)
 {
@@ -225,7 +226,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 		return;
 	last = &w->comms.v[thread];
 	c->told.nr_threads += !*last;
-	/* The first name also holds for the time before. */
+	/* A thread's first name also holds for the time before it. */
 	if (*last != comm && *sample->comm)
 		import__comm(im, pid, tid, *last ? sample->time_ns : 0, sample->comm);
 	*last = comm;
@@ -237,7 +238,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 	c->told.last_ns = max_t(uint64_t, c->told.last_ns, sample->time_ns);
 }
 
-/* Says whether the times of both sides can be those of one clock. */
+/* Adds a message if the times of the two sides cannot be of one clock. */
 static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns, uint64_t last_ns,
 				     const char *other, struct msgs *msgs)
 {
@@ -266,8 +267,8 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 }
 
 /*
- * Tells the host and the clock. Beside a recording, text is taken for of the same host and boot, which
- * it does not tell; so is perf.data of that host, if it has that clock.
+ * Sets the host and the clock. Beside a recording, text counts as of the same host and boot,
+ * because it does not tell them; so does perf.data of that host, if it has that clock.
  */
 static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 				const struct reader *beside)
@@ -302,7 +303,10 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 	const struct perf_data *d = &c->data;
 	uint64_t shift_ns = 0;
 
-	/* The other side's times are those of the day, and perf says what time of day its were. */
+	/*
+	 * The other side's times are times of day, and perf has recorded the time of day of its own
+	 * times.
+	 */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;
 	return perf_data__tell(&c->data, im, shift_ns, buildid_dir, &c->told);
@@ -334,7 +338,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
 	int err;
 
-	/* The lines have been read. */
+	/* The other importer has read the lines. */
 	array_free(&c->launches);
 	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
 		input_file__close(&c->file);
@@ -342,7 +346,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	}
 	if (!other)
 		cpu_side__tell_host(c, im, beside);
-	/* Nothing but its begin is known of a recording yet. */
+	/* So far, only the begin of a recording is known. */
 	if (beside) {
 		first_ns = beside->header.start_mono_ns;
 		last_ns = UINT64_MAX;

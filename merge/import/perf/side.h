@@ -34,29 +34,29 @@ enum cpu_side_kind {
 struct cpu_side {
 	enum cpu_side_kind kind;
 	const char *path;
-	struct input_file file;		/* of lines and of perf.data; else closed */
+	struct input_file file;		/* the file, if it has lines or is perf.data; else closed */
 	struct script script;
 	struct perf_data data;
-	ARRAY(char) launches;		/* stacks of launches, as lines: ... */
-	struct input_file lines;	/* ... those */
+	ARRAY(char) launches;		/* the text of stacks of launches, as lines */
+	struct input_file lines;	/* these lines as a file */
 	uint64_t nr_launches;
 	struct perf_told told;
-	bool damaged;			/* the file's rest is missing */
-	bool odd;			/* something could not be read */
+	bool damaged;			/* the rest of the file is missing */
+	bool odd;			/* some input could not be read */
 };
 
 /* Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. cpu_side__exit() is due in any case. */
 int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs);
 void cpu_side__exit(struct cpu_side *c);
 
-/* Return: the stacks of launches, as twofile.h reads them, owned by @c; NULL: there are none. */
+/* Return: the stacks of launches, in twofile.h's form, owned by @c; NULL if there are none. */
 struct input_file *cpu_side__lines(struct cpu_side *c);
 
 /*
- * Tells the samples to @im, into processes and threads that it has already. The lines are gone then.
+ * Adds the samples to @im, in its existing processes and threads. This frees the lines.
  * @other: the other side's file, or NULL
- * @beside: a recording that this one is put beside, or NULL
- * @buildid_dir: perf's cache of files, or NULL for its place
+ * @beside: a recording that the import is merged with, or NULL
+ * @buildid_dir: perf's cache of files, or NULL for its default
  * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM.
  */
 int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
@@ -64,7 +64,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 
 void cpu_side__print(const struct cpu_side *c, FILE *f);
 
-/* Reads @size bytes at @buf, which stay the caller's, as cpu_side__read() does a file; for tests. */
+/* Reads @size bytes at @buf, which the caller owns, as cpu_side__read() reads a file; for tests. */
 int cpu_side__read_mem(struct cpu_side *c, const char *buf, size_t size, bool srcline,
 		       struct msgs *msgs);
 

@@ -9,7 +9,7 @@
 
 #include "import/perf/ksyms.h"
 
-/* The kernel's own file, as perf calls it. */
+/* The kernel's own file in perf's words. */
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
 struct teller {
@@ -18,12 +18,13 @@ struct teller {
 	struct perf_told *told;
 	uint64_t shift_ns;
 	struct ksyms ksyms;
-	struct idmap pids;		/* pid: index in images */
-	ARRAY(uint32_t) images;		/* its present image, by numbers that no other one has */
+	struct idmap pids;		/* from pid to an index in images */
+	ARRAY(uint32_t) images;		/* its present image; no other process has the same
+					 * number */
 	uint32_t nr_images;
-	struct idmap chains;		/* (image, chain): path of the import */
-	struct idmap threads;		/* of the import, that have samples */
-	struct idmap named;		/* addresses of functions of the kernel that are told */
+	struct idmap chains;		/* from (image, chain) to a path of the import */
+	struct idmap threads;		/* threads of the import that have samples */
+	struct idmap named;		/* addresses of kernel functions whose names were added */
 	ARRAY(uint64_t) words;
 	ARRAY(uint64_t) stack;		/* XPU_RECORD_STACK's data */
 };
@@ -38,7 +39,7 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
-/* Return: whether this machine runs that kernel, as far as its names tell. */
+/* Return: whether this machine runs that kernel, as far as the kernel's names tell. */
 static bool perf_data__is_of_here(const struct perf_data *d)
 {
 	struct utsname here;
@@ -47,7 +48,10 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 	       span__is(d->hostname, here.nodename);
 }
 
-/* perf keeps the list of functions when it records; else this may be the machine, and the boot. */
+/*
+ * Loads the kernel's functions. perf keeps the list when it records; otherwise this may be the same
+ * machine and boot.
+ */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
 	const char *home = getenv("HOME"), *name;
@@ -88,7 +92,7 @@ static void teller__kernel_symbol(struct teller *t, uint64_t start, uint64_t end
 	import__record(t->im, XPU_RECORD_KSYM, 0, &rec, sizeof(rec), text, rec.bytes);
 }
 
-/* Tells the function of the kernel that @address is in, once. */
+/* Adds the name of the kernel function that contains @address, once. */
 static void teller__name_kernel(struct teller *t, uint64_t address)
 {
 	const struct ksym *s;
@@ -152,8 +156,8 @@ static void teller__task(struct teller *t, const struct perf_side *s, uint16_t t
 }
 
 /*
- * Sets *@image to the image of a process, a new one with @new: equal addresses may mean other things
- * in it. Return: 0 or -ENOMEM.
+ * Sets *@image to the image of a process; @new makes a new image, in which equal addresses may have
+ * other meanings. Return: 0 or -ENOMEM.
  */
 static int teller__image(struct teller *t, uint32_t pid, bool new, uint32_t *image)
 {
@@ -197,12 +201,17 @@ static int teller__side(struct teller *t, struct perf_side *s)
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
-/* Return: the path of the first @nr words of a chain, or of all, in that image, made once. */
+/*
+ * Return: the path of the first @nr words of a chain, or of all words, in that image; it is made
+ * once.
+ */
 static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 			     const struct perf_sample *s, bool kernel_only)
 {
 	size_t nr = t->d->chain_bytes.v[s->stack] / sizeof(uint64_t), i;
-	/* Chains with and without the user's frames do not mix: it is one event's or the other's. */
+	/*
+	 * Chains with and without user frames share keys: all chains of an event are of one kind.
+	 */
 	uint64_t key = ID_KEY(image, s->stack);
 	uint32_t path;
 
@@ -221,7 +230,7 @@ static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 	return path;
 }
 
-/* Tells a sample whose stack is to be unwound. */
+/* Adds a sample whose stack is still to be unwound. */
 static void teller__stack(struct teller *t, const struct perf_sample *s, uint32_t path,
 			  uint32_t thread, uint32_t ns)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tell.h - tells an import what perf.data has */
+/*
+ * tell.h - adds the contents of perf.data to an import
+ */
 #ifndef MERGE_PERF_TELL_H
 #define MERGE_PERF_TELL_H
 
@@ -8,16 +10,16 @@
 
 struct perf_told {
 	uint64_t nr_samples;
-	uint64_t samples_ns;		/* time on CPUs */
+	uint64_t samples_ns;		/* time of the samples */
 	uint64_t first_ns, last_ns;
 	uint32_t nr_threads;
 };
 
 /**
- * perf_data__tell - tell mappings, names and samples, into processes that the import has already
- * @d: read, and its events settled
+ * perf_data__tell - add mappings, names and samples to an import, in its existing processes
+ * @d: was read, and its events are settled
  * @shift_ns: added to all times
- * @buildid_dir: perf's cache of files, or NULL for its place
+ * @buildid_dir: perf's cache of files, or NULL for its default
  * @told: filled in
  *
  * Return: 0 or -ENOMEM.

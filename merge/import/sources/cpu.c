@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "import/importer.h"
 
-/* Threads without any device: importer__open() tells what they did, as beside other sources. */
+/*
+ * CPU samples without device work: importer__open() imports them, as it does beside other sources.
+ */
 static const char *cpu_file(const struct import_opts *o)
 {
 	return o->cpu;

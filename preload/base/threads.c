@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "base/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+
+#define LOOK_PAUSE_NS	2000000
+#define NR_ASLEEP	3	/* one look may find a thread that waits for a lock or a page */
+#define MOVED_NS	5000000	/* of CPU time: more than a callback takes that reads new code */
+#define BLIND_PAUSE_NS	20000000	/* where no thread can be seen */
+
+struct other {
+	pid_t tid;
+	uint64_t cpu_ns;
+	int nr_asleep;		/* looks that found it asleep */
+};
+
+static void pause_ns(long ns)
+{
+	const struct timespec ts = { 0, ns };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Return: the CPU time of a thread of this process; UINT64_MAX if it has ended. */
+static uint64_t cpu_time(pid_t tid)
+{
+	/* The kernel's number of the clock: per thread, by the scheduler. */
+	clockid_t clock = ~(uint32_t)tid << 3 | 6;
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return UINT64_MAX;
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* Whether the thread neither runs nor waits for a CPU. */
+static bool is_asleep(pid_t tid)
+{
+	char path[64], text[256];
+	const char *name_end;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] != 'R';
+}
+
+static bool other__has_moved(struct other *o)
+{
+	uint64_t now = cpu_time(o->tid);
+
+	if (now == UINT64_MAX || now - o->cpu_ns >= MOVED_NS)
+		return true;
+	o->nr_asleep += is_asleep(o->tid);
+	return o->nr_asleep >= NR_ASLEEP;
+}
+
+/* Lists the other threads. Return: how many; -errno. */
+static int others__list(struct other **others)
+{
+	struct other *v = NULL, *larger;
+	int nr = 0, room = 0, err = 0;
+	struct dirent *entry;
+	unsigned int tid;
+	const char *name;
+	DIR *dir;
+
+	dir = opendir("/proc/self/task");
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		name = entry->d_name;
+		if (!number__read(&name, &tid) || tid == (unsigned int)gettid())
+			continue;	/* "." and "..", or this thread */
+		if (nr == room) {
+			room = room ? 2 * room : 64;
+			larger = realloc(v, room * sizeof(*v));
+			if (!larger) {
+				err = -ENOMEM;
+				break;
+			}
+			v = larger;
+		}
+		v[nr++] = (struct other){ .tid = tid, .cpu_ns = cpu_time(tid) };
+	}
+	closedir(dir);
+	if (err) {
+		free(v);
+		return err;
+	}
+	*others = v;
+	return nr;
+}
+
+int threads__wait_moved(uint64_t timeout_ns)
+{
+	uint64_t end = clock__ns() + timeout_ns;
+	struct other *others = NULL;
+	int i, nr, nr_left;
+
+	nr = others__list(&others);
+	if (nr < 0) {
+		pause_ns(BLIND_PAUSE_NS);
+		return nr;
+	}
+	while (nr && clock__ns() < end) {
+		pause_ns(LOOK_PAUSE_NS);
+		for (i = nr_left = 0; i < nr; i++)
+			if (!other__has_moved(&others[i]))
+				others[nr_left++] = others[i];
+		nr = nr_left;
+	}
+	free(others);
+	return nr;
+}
