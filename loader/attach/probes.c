@@ -52,8 +52,16 @@ struct shim {
 	struct attachment at[NR_SITE_GROUPS];	/* the switches only if @everywhere */
 };
 
+/*
+ * Followed processes that have ended and are still attached to. To detach a switch, the kernel looks
+ * at all processes that have the shim, and lowers the semaphores of those that nobody has asked for:
+ * among them a child that was forked just now. So that is done for many processes at a time, seldom.
+ */
+#define MAX_ENDED	256
+
 struct followed {			/* PROBES_PID: a process whose switches are on */
 	UT_hash_handle hh;
+	struct followed *next;		/* of those that have ended */
 	pid_t pid;
 	struct attachment at[MAX_SHIMS][NR_SITE_GROUPS];
 };
@@ -74,7 +82,8 @@ struct probes {
 	struct sites sites;		/* those to attach to */
 	struct shim shims[MAX_SHIMS];	/* the first one is ours */
 	size_t nr_shims;		/* 0: samples only */
-	struct followed *followed;
+	struct followed *followed, *ended;
+	size_t nr_ended;
 	probes_record_fn fn;
 	void *ctx;
 };
@@ -311,6 +320,32 @@ static void probes__detach(struct probes *p, enum site_group from, enum site_gro
 		for (group = from; group <= to; group++)
 			add_attached(of_all, &nr, &p->shims[i].at[group]);
 	detach_all(of_all, nr, true);
+}
+
+/* Detaches from the processes that have ended. */
+static void forget_ended(struct probes *p, bool wait)
+{
+	size_t per = MAX_SHIMS * (NR_SITE_GROUPS - NR_SITES), i, nr;
+	struct attachment *list[MAX_SHIMS * (NR_SITE_GROUPS - NR_SITES)], **all;
+	struct followed *f;
+
+	all = calloc(p->nr_ended * per + 1, sizeof(*all));
+	for (f = p->ended, nr = 0; f; f = f->next) {
+		for (i = 0; i < per; i++)
+			add_attached(all ?: list, &nr, &f->at[i % MAX_SHIMS][NR_SITES + i / MAX_SHIMS]);
+		if (!all) {
+			detach_all(list, nr, wait);
+			nr = 0;
+		}
+	}
+	if (all)
+		detach_all(all, nr, wait);
+	free(all);
+	while ((f = p->ended)) {
+		p->ended = f->next;
+		free(f);
+	}
+	p->nr_ended = 0;
 }
 
 /* Attaches to the sites of @shim. */
@@ -594,6 +629,7 @@ void probes__close(struct probes *p)
 {
 	if (!p)
 		return;
+	forget_ended(p, true);
 	probes__detach(p, 0, NR_SITE_GROUPS - 1);
 	table_free(p->followed, table_free_nothing);
 	while (p->nr_shims)
@@ -669,45 +705,55 @@ static int switch_on_everywhere(struct probes *p)
 	return err;
 }
 
+/* Turns the switches of all shims on in the process @f. */
+static int followed__switch_on(struct probes *p, struct followed *f, bool hello)
+{
+	int err = 0;
+	size_t i;
+
+	caps__raise();
+	for (i = 0; i < p->nr_shims && !err; i++)
+		err = switch_on(p, &p->shims[i], f->pid, hello, f->at[i]);
+	caps__lower();
+	if (err)
+		probes__unfollow(p, f->pid);
+	return err;
+}
+
 int probes__follow(struct probes *p, pid_t pid, bool hello)
 {
 	struct followed *f;
-	int err;
-	size_t i;
+	int err, tries;
 
 	table_find(p->followed, pid, pid, f);
 	if (f || p->everywhere)
 		return 0;
 	if (HASH_COUNT(p->followed) >= MAX_FOLLOWED)
 		return switch_on_everywhere(p);
-	table_get(p->followed, pid, pid, f);
-	if (!f)
-		return -ENOMEM;
-	caps__raise();
-	for (i = err = 0; i < p->nr_shims && !err; i++)
-		err = switch_on(p, &p->shims[i], pid, hello, f->at[i]);
-	caps__lower();
-	if (err)
-		probes__unfollow(p, pid);
+	for (tries = 0; tries < 2; tries++) {
+		table_get(p->followed, pid, pid, f);
+		if (!f)
+			return -ENOMEM;
+		err = followed__switch_on(p, f, hello);
+		if (err != -EMFILE)
+			break;
+		forget_ended(p, true);		/* it is among them */
+	}
 	return err;
 }
 
 void probes__unfollow(struct probes *p, pid_t pid)
 {
-	struct attachment *list[MAX_SHIMS * (NR_SITE_GROUPS - NR_SITES)];
 	struct followed *f;
-	size_t i, nr = 0;
-	int group;
 
 	table_find(p->followed, pid, pid, f);
 	if (!f)
 		return;
-	for (i = 0; i < p->nr_shims; i++)
-		for (group = NR_SITES; group < NR_SITE_GROUPS; group++)
-			if (is_attached(&f->at[i][group]))
-				list[nr++] = &f->at[i][group];
-	detach_all(list, nr, false);
-	table_remove(p->followed, f);
+	HASH_DEL(p->followed, f);
+	f->next = p->ended;
+	p->ended = f;
+	if (++p->nr_ended >= MAX_ENDED)
+		forget_ended(p, false);
 }
 
 void probes__detach_launches(struct probes *p)
