@@ -174,7 +174,7 @@ like "$(placed full)" ' wrong 0 ' "what is recorded is in its place"
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
-	rm -f k.* counts
+	rm -rf k.* counts
 	"$XPULOAD" --transport shm --gpu-only -o k.data "$XPU_BUILD/workload/ends" -n $((n * 379 % 2000 + 1)) \
 		killed >k.out 2>k.log
 	status=$?
@@ -194,7 +194,7 @@ is $bad 0 "the target killed, $kills times: every launch until then is recorded,
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
-	rm -f k.*
+	rm -rf k.*
 	# shellcheck disable=SC2016 # in the other shell
 	"$XPULOAD" --transport shm --gpu-only -o k.data sh -c ': >k.began; "$0" -t 4 -n 20000 >k.out; echo $? >k.status' \
 		"$exact" 2>k.log &
