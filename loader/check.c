@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "check.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
@@ -188,14 +187,10 @@ static void check_cupti(void)
 	       "the target's libcudart (pip) is found when it runs, else set XPUSHIM_CUPTI");
 }
 
-/* Checks our own C library: a target most likely has the same one. */
 static void check_unwinding(void)
 {
 #ifdef __x86_64__
-	if (dlsym(RTLD_DEFAULT, "_dl_find_object"))
-		report(OK, "call chains", "by unwind tables");
-	else
-		report(NOTE, "call chains", "by frame pointers: unwind tables need glibc 2.35");
+	report(OK, "call chains", "by unwind tables");
 #else
 	report(NOTE, "call chains", "by frame pointers: unwind tables are read on x86-64 only");
 #endif

@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/memory.h"
@@ -43,6 +46,7 @@ static struct {
 	atomic_uint version;
 	_Atomic uint64_t generation;		/* that the table is of; 0: none */
 	atomic_uint nr;
+	atomic_bool partial;			/* there are more than fit */
 	struct segment segments[MAX_SEGMENTS];	/* by lo */
 } table;
 
@@ -63,6 +67,18 @@ static void segment__copy(struct segment *to, const struct segment *from)
 	put(&to->start, get(&from->start));
 	put(&to->end, get(&from->end));
 	put(&to->eh_frame_hdr, get(&from->eh_frame_hdr));
+}
+
+/*
+ * The loader unmaps an object before it takes it off its list and counts that. Return: whether
+ * the object with @at can be read. Almost always the loader is doing nothing of the kind; else
+ * the kernel is asked.
+ */
+static bool is_mapped(uint64_t at)
+{
+	if (loader && *(const volatile int *)&loader->r_state == RT_CONSISTENT)
+		return true;
+	return memory__readable(at);
 }
 
 /* Return: whether the object has unwind information; then *@o is the object. */
@@ -100,7 +116,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	(void)size;
 	/* Here no object is loaded or unloaded, so the generation is that of all objects. */
 	put(&table.generation, generation());
-	if (!describe(info, &o))
+	/* A signal may have interrupted this thread while it was unloading an object. */
+	if (!is_mapped((uintptr_t)info->dlpi_phdr) || !describe(info, &o))
 		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		if (!is_code(&info->dlpi_phdr[i]))
@@ -135,16 +152,33 @@ static void sort_segments(unsigned int nr)
 		}
 }
 
+/*
+ * As dl_iterate_phdr(), which takes a lock. No handler of a signal that launches may interrupt that
+ * and take the lock again.
+ */
+static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data), void *data)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = dl_iterate_phdr(f, data);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
 /* Makes the table anew, unless another thread, or what a signal interrupted here, is doing that. */
 static void renew_table(void)
 {
 	unsigned int version = atomic_load(&table.version), nr = 0;
 
+	if (get(&table.generation) == generation())
+		return;
 	if (version % 2 || !atomic_compare_exchange_strong(&table.version, &version, version + 1))
 		return;
 	atomic_thread_fence(memory_order_release);
-	if (dl_iterate_phdr(add_object, &nr))
-		put(&table.generation, 0);		/* see find_alone() */
+	atomic_store_explicit(&table.partial, iterate(add_object, &nr), memory_order_relaxed);
 	sort_segments(nr);
 	atomic_store_explicit(&table.nr, nr, memory_order_relaxed);
 	atomic_store_explicit(&table.version, version + 2, memory_order_release);
@@ -158,7 +192,7 @@ static enum answer find_in_table(uint64_t pc, struct object *o)
 	unsigned int lo = 0, nr, half;
 	const struct segment *s;
 	uint64_t now = generation();
-	bool found;
+	bool found, partial;
 
 	if (version % 2 || get(&table.generation) != now)
 		return NO_TABLE;
@@ -175,10 +209,13 @@ static enum answer find_in_table(uint64_t pc, struct object *o)
 	s = &table.segments[lo];
 	found = nr && pc >= get(&s->lo) && pc < get(&s->hi);
 	*o = (struct object){ get(&s->start), get(&s->end), get(&s->eh_frame_hdr) };
+	partial = atomic_load_explicit(&table.partial, memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&table.version, memory_order_relaxed) != version)
 		return NO_TABLE;
-	return found ? FOUND : NOT_FOUND;
+	if (found)
+		return FOUND;
+	return partial ? NO_TABLE : NOT_FOUND;
 }
 
 struct search {
@@ -192,6 +229,8 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
 	unsigned int i;
 
 	(void)size;
+	if (!is_mapped((uintptr_t)info->dlpi_phdr))
+		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
@@ -206,7 +245,7 @@ static bool find_alone(uint64_t pc, struct object *o)
 {
 	struct search search = { pc, o };
 
-	return dl_iterate_phdr(compare_object, &search) == 1;
+	return iterate(compare_object, &search) == 1;
 }
 
 static bool find_without_library(uint64_t pc, struct object *o)
@@ -220,12 +259,10 @@ static bool find_without_library(uint64_t pc, struct object *o)
 	if (answer == NO_TABLE ? !find_alone(pc, o) : answer == NOT_FOUND)
 		return false;
 	/*
-	 * The loader unmaps an object before it counts that. An address on a stack that is no
-	 * return address may be in an object that another thread is unloading.
+	 * Another thread may be unloading the object. Then its code is on no stack, but an address
+	 * may be that is no return address.
 	 */
-	if (loader && *(const volatile int *)&loader->r_state == RT_CONSISTENT)
-		return true;
-	return memory__readable(o->eh_frame_hdr);
+	return is_mapped(o->eh_frame_hdr);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */

@@ -6,12 +6,16 @@
 need nm
 
 nm -u "$XPU_BUILD/preload/launch/unwind.o" "$XPU_BUILD/preload/launch/cfi.o" >symbols
-like "$(cat symbols)" '_dl_find_object' "finds code through the C library"
+like "$(cat symbols)" 'objects__find' "finds code where objects.h says"
 unlike "$(cat symbols)" ' (malloc|calloc|realloc|free|mmap|pthread_|sem_|mtx_|futex|unw_|_U)' \
 	"neither allocates nor locks, and has nothing of libunwind"
 nm -u "$XPU_BUILD/preload/launch/cfi.o" >symbols
 is "$(sed -n 's/^ *[Uvw] //p' symbols |
-	grep -Evx '_dl_find_object|memcpy|memset|memmove|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail')" "" \
+	grep -Evx 'objects__find|memcpy|memset|memmove|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail')" "" \
 	"reading a table calls nothing else"
+nm -u "$XPU_BUILD/preload/launch/objects.o" >symbols
+like "$(cat symbols)" ' dl_iterate_phdr$' "to find code, the C library's function or a table that this fills"
+is "$(sed -n 's/^ *[Uvw] //p' symbols | grep -Evx 'dl_iterate_phdr|dlsym(@.*)?|dlerror(@.*)?|generation__nr_.*|'\
+'memory__readable|sigfillset|pthread_sigmask(@.*)?|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail')" "" "and nothing else"
 
 done_testing

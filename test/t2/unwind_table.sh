@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The tests of the unwinder and of the shim around it, once more with the table of loaded objects that
+# is used before glibc 2.35.
+. "$XPU_SRC/test/lib/tap.sh"
+
+cat >old.c <<-'END'
+	int _dl_find_object(void *pc, void *result);
+	int _dl_find_object(void *pc, void *result) { (void)pc; (void)result; return -1; }
+	END
+${CC:-cc} -shared -fPIC -o old.so old.c 2>cc.log || skip_all "no C compiler"
+
+nr=0
+for name in unwind_walk unwind_again shim_paths shim_signals shim_records; do
+	test=$XPU_BUILD/test/t2/$name.t
+	[ -x "$test" ] || continue
+	(mkdir $name && cd $name && LD_PRELOAD=$PWD/../old.so "$test") >$name.log 2>&1
+	is $? 0 "$name: status" || diag "$(grep -v '^ok' $name.log | tail -n 20)"
+	like "$(cat $name.log)" '^1\.\.[1-9]' "$name: it ran" && nr=$((nr + 1))
+	unlike "$(cat $name.log)" 'follow frame pointers' "$name: by unwind tables"
+done
+[ $nr -ge 2 ]
+ok $? "tests: $nr"
+done_testing
