@@ -28,7 +28,7 @@ need python3 python3
 # shellcheck disable=SC2086
 [ -z "$missing" ] || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; }
 
-rm -rf "$O/bin" "$O/lib/xpuload" "$O/xpuload" "$O/xpumerge" "$O/libxpushim.so"
+rm -rf "${O:?}/bin" "$O/lib/xpuload" "$O/xpuload" "$O/xpumerge" "$O/libxpushim.so"
 tar -xzf "$tree" -C "$O" --strip-components=1 --no-same-owner
 echo "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release), $(ldd --version | sed 1q)"
 "$O/bin/xpuload" --version

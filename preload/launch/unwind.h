@@ -10,8 +10,8 @@
  * call. It ends where it meets the last walk; from there outwards it compares the words that the
  * last walk has read.
  *
- * Code is found with the C library's _dl_find_object() (glibc 2.35), which takes no lock and may be
- * called from a signal handler; so may everything here but unwind__init(). libunwind is not used:
+ * Code is found by objects.h: with a glibc from 2.35 on, that takes no lock and may be called from a
+ * signal handler; so may everything here but unwind__init(). libunwind is not used:
  * its frame cache does not notice that a library was unloaded and another library was loaded at its
  * address, and on a cache miss it takes locks, the dynamic loader's among them.
  *

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/libc.h"
 #include "base/memory.h"
 #include "base/walk_fp.h"
 #include "xpu_record.h"
@@ -460,7 +461,7 @@ void shm__batch(const void *records, size_t bytes)
 		.hdr = { XPU_RECORD_BATCH, 0, sizeof(*r) + bytes },
 		.time_ns = clock__ns(),
 		.bytes = bytes,
-		.ns_tid = gettid(),
+		.ns_tid = libc__tid(),
 	};
 	memcpy(r->records, records, bytes);
 	commit(r);

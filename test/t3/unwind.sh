@@ -92,17 +92,14 @@ like "$(cat run.txt)" ' 0 were unwound in the process, 3 by frame pointers' "--c
 
 # Where the C library cannot tell what object an address is in, as before glibc 2.35, the shim's own
 # table does.
-cat >old.c <<-'END'
-	int _dl_find_object(void *pc, void *result);
-	int _dl_find_object(void *pc, void *result) { (void)pc; (void)result; return -1; }
-	END
 # Where the loader's counters are not known, nothing tells when a table of unwind rules is out of date.
 cat >unknown.c <<-'END'
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data);
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data) { (void)f; (void)data; return 0; }
 	END
-if ${CC:-gcc} -shared -fPIC -o old.so old.c 2>cc.log && ${CC:-gcc} -shared -fPIC -o unknown.so unknown.c 2>cc.log; then
-	for scenario in inlining frames coroutines plugin jit trampoline; do
+if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
+		${CC:-gcc} -shared -fPIC -o unknown.so unknown.c 2>cc.log; then
+	for scenario in inlining frames exceptions coroutines plugin jit trampoline; do
 		record --max-stack 600 "$stacks" $scenario
 		own_frames run.folded >expected
 		record --max-stack 600 env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" $scenario
