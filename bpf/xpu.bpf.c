@@ -304,8 +304,11 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->tgid == tgid)		/* a thread */
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc && has_roots() && is_wanted(parent))
+	if (!proc && has_roots() && is_wanted(parent)) {
 		proc = take_up(parent);		/* it may never launch */
+		if (!proc)			/* it may not be recorded, but its child may */
+			proc = bpf_map_lookup_elem(&procs, &tgid);
+	}
 	if (proc) {
 		if (no_children)
 			return 0;

@@ -556,9 +556,15 @@ static void *shim_thread(void *arg)
 
 /* ---- ends of threads ------------------------------------------------------------------------- */
 
+/*
+ * @arg: the process that the thread belonged to when it was first watched. A child that a bare
+ * system call made has the parent's threads' memory, some of it shared, and fork handlers did not
+ * run there.
+ */
 static void thread_ends(void *arg)
 {
-	(void)arg;
+	if ((pid_t)(uintptr_t)arg != getpid())
+		return;
 	ranges__exit();
 	launch__exit();
 }
@@ -574,7 +580,9 @@ static void make_thread_key(void)
 
 bool shim__watch_thread(void)
 {
-	return shim.have_thread_key && !pthread_setspecific(shim.thread_key, &shim);
+	void *process = (void *)(uintptr_t)getpid();
+
+	return shim.have_thread_key && !pthread_setspecific(shim.thread_key, process);
 }
 
 /* ---- the process's ends ---------------------------------------------------------------------- */

@@ -51,7 +51,8 @@ static int make_memory(uint64_t bytes)
 		fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (!ftruncate(fd, bytes) &&
+	/* Without memory of its own from the start, a page may be missing when it is first touched. */
+	if (!ftruncate(fd, bytes) && !fallocate(fd, 0, 0, bytes) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return fd;
 	err = -errno;

@@ -111,8 +111,11 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	if (!t)
 		goto out;
 	pthread_mutex_lock(&lock);
-	if (probe__way == PROBE_SHM)
-		t->page = shm__take_page(t, sizeof(*t) + paths__log_at());
+	if (probe__way == PROBE_SHM && !shm__take_page(t, sizeof(*t) + paths__log_at(), &t->page)) {
+		munmap(t, launcher_bytes());
+		t = NULL;
+		goto unlock;
+	}
 	if (!shim__watch_thread()) {
 		launcher__free(t);
 		t = NULL;
@@ -575,6 +578,15 @@ void launch__discard(void)
 
 void launch__forked(void)
 {
+	struct launcher *t, *next;
+
+	/* Pages that the recorder reads are shared with the parent, which goes on using them. */
+	for (t = threads; t; t = next) {
+		next = t->next;
+		if (t->page)
+			shm__leave_page(t);
+	}
+	threads = NULL;
 	atomic_store(&enabled, false);
 	pthread_mutex_init(&lock, NULL);
 	/* The parent sends the entries of this log, and a child must not call a probe site here. */

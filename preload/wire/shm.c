@@ -187,6 +187,7 @@ static int map(int memory, const struct xpu_shm_reply *reply)
 	shm.nr_pages = reply->nr_threads;
 	shm.ring = at + ring_at;
 	shm.ring_bytes = reply->ring_bytes;
+	madvise(at, bytes + reply->ring_bytes, MADV_DONTDUMP);
 	return 0;
 }
 
@@ -285,35 +286,45 @@ void shm__populate(void)
 
 void shm__forked(void)
 {
+	if (is_connected())
+		munmap(shm.reader, shm.ring + 2 * shm.ring_bytes - (uint8_t *)shm.reader);
 	atomic_store(&shm.connected, GIVEN_UP);
 }
 
 /* ---- pages of threads ------------------------------------------------------------------------ */
 
-unsigned int shm__take_page(void *page, size_t log_at)
+bool shm__leave_page(void *page)
+{
+	return mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == page;
+}
+
+bool shm__take_page(void *page, size_t log_at, unsigned int *taken)
 {
 	unsigned int number;
 	uint8_t *at;
 
+	*taken = 0;
 	if (!is_connected())
-		return 0;
+		return true;
 	shm.writer->log_at = log_at;
 	if (shm.nr_given)
 		number = shm.given[shm.nr_given - 1] + 1u;
 	else
 		number = shm.writer->nr_threads + 1;
 	if (number > shm.nr_pages)
-		return 0;
+		return true;
 	at = shm.pages + (number - 1) * PAGE;
 	memset(at, 0, PAGE);
 	/* Of size 0, it makes another mapping of the same page. */
 	if (syscall(SYS_mremap, at, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page) == -1)
-		return 0;
+		return shm__leave_page(page);	/* what was there may be unmapped already */
 	if (shm.nr_given)
 		shm.nr_given--;
 	else
 		__atomic_store_n(&shm.writer->nr_threads, number, __ATOMIC_RELEASE);
-	return number;
+	*taken = number;
+	return true;
 }
 
 void shm__give_page(unsigned int number)

@@ -48,12 +48,21 @@ void shm__forked(void);
 
 /*
  * Puts a page of the shared memory in the place of the zeroed one at @page, so that xpuload can
- * read the log there when the process has ended. @log_at: where it is in the page, the same for
- * all. Return: the page's number, for shm__give_page() once nothing more is logged there; 0 if
- * there is no shared memory or no page left: then the log is in memory of the process's own. The
- * caller serializes all calls.
+ * read the log there when the process has ended. @log_at: where the log is in the page, equal for
+ * all pages. *@taken: the page's number, for shm__give_page() once nothing more is logged there; 0
+ * if there is no shared memory or no page left: then @page stays the process's own. The caller
+ * serializes all calls.
+ *
+ * Return: whether there is memory at @page still.
  */
-unsigned int shm__take_page(void *page, size_t log_at);
+bool shm__take_page(void *page, size_t log_at, unsigned int *taken);
+
+/*
+ * Puts zeroed memory of the process's own at @page, in place of a shared page. Return: whether it
+ * could; if not, there may be no memory at @page.
+ */
+bool shm__leave_page(void *page);
+
 void shm__give_page(unsigned int number);
 
 /* They take the place of the probe sites of these names: see xpu_slot.h. */

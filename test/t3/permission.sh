@@ -347,7 +347,7 @@ if [ -z "$ambient" ]; then
 	like "$(unbound --check 2>&1)" \
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: --check says which"
-	unbound -z 0 -o none.data true 2>log
+	unbound -z 0 --transport bpf -o none.data true 2>log
 	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: one line"
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: what to do"
@@ -376,7 +376,7 @@ if [ -z "$ambient" ]; then
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
 	chown -R $user home/mine/lib
-	(cd home && as $user mine/bin/xpuload -z 0 -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
+	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
 	is $? 125 "a shim that the user put there: status"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
 		"a shim that the user put there: refused"
