@@ -44,18 +44,19 @@ echo "$opts" | while read -r option kind values; do
 	[ -z "$values" ] || printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen -P "${cur%%"${cur##*,}"}" -W "%s" -- "${cur##*,}")\n\t\treturn ;;\n' \
 		"$option" "$values"
 done
-for kind in FILE DIR DIRS PID; do
-	list=$(words $kind)
+for kind in FILE DIR DIRS 'PID[,PID]'; do
+	list=$(words "$kind")
 	[ -n "$list" ] || continue
 	case $kind in
 	FILE)	what='-f' ;;
-	PID)	what='-W "$(cd /proc && echo [0-9]*)"' ;;
+	PID*)	what='-P "${cur%%"${cur##*,}"}" -W "$(cd /proc && echo [0-9]*)"' ;;
 	*)	what='-d' ;;
 	esac
 	# shellcheck disable=SC2016
-	printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen %s -- "$cur")\n\t\treturn ;;\n' "$list" "$what"
+	printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen %s -- "%s")\n\t\treturn ;;\n' "$list" "$what" \
+		"$(case $kind in PID*) echo '${cur##*,}' ;; *) echo '$cur' ;; esac)"
 done
-others=$(echo "$opts" | awk '$2 != "-" && $2 !~ /^(FILE|DIRS?|PID)$/ { print $1 }' | tr '\n' '|' | sed 's/|$//')
+others=$(echo "$opts" | awk '$2 != "-" && $2 !~ /^(FILE|DIRS?|PID\[,PID\])$/ { print $1 }' | tr '\n' '|' | sed 's/|$//')
 [ -z "$others" ] || printf '\t%s)\n\t\treturn ;;\n' "$others"
 cat <<END
 	esac

@@ -3,7 +3,7 @@
 #
 # portable.sh TREE [TEST...]: for example, after make portable, as root
 #
-#	sh test/debian.sh bullseye sh test/portable.sh build/portable/xpuload-0.1.0-x86_64.tar.gz
+#	sh test/debian.sh bullseye sh test/portable.sh build/portable/xpuload-VERSION-x86_64.tar.gz
 #
 # Tests a tree that make portable made, on this kernel in a fresh Debian that may have an older C
 # library than the builder's. The tree is unpacked into $O, and the programs that it records, with the
