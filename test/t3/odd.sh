@@ -30,8 +30,16 @@ all_there() {		# all_there NAME [MORE]: the program's launches and MORE are reco
 }
 
 for how in thread_local threads crowd switch signal jump modules throw refused sigwait closefrom nofile setuid \
-		mlockall vfork spawn exec_thread exit_thread tasks rawfork; do
+		mlockall vfork spawn exec_thread exit_thread tasks rawfork rawthread; do
 	as_ever $how "$odd" $how
+	all_there $how
+done
+
+# Through shared memory a child made by the bare system call shares what its parent logs.
+for how in rawfork rawthread; do
+	"$XPULOAD" --transport shm -o shm.data "$odd" $how >"$how.out" 2>log
+	is $? 0 "$how, shared memory: status" || diag "$(cat log)"
+	mv shm.data "$how.data"
 	all_there $how
 done
 

@@ -28,6 +28,7 @@
  *	mlockall	memory is locked, and what comes is, too
  *	limit		200 threads at a time, with 500 MB of address space to have once CUDA is there
  *	rawfork		a child made by the bare system call, which ends by exit()
+ *	rawthread	the same, which ends its only thread
  *	vfork		a child in its parent's memory, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
  *	exec_thread	a thread other than the first executes this program anew, with HOW throw
@@ -741,7 +742,7 @@ static void print_status(const char *what, int status)
 	fflush(stdout);
 }
 
-static void how_rawfork(void)
+static void rawfork(void (*ends)(void))
 {
 	struct timespec before, after;
 	int status = -1;
@@ -751,13 +752,34 @@ static void how_rawfork(void)
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	pid = syscall(SYS_fork);
 	if (!pid)
-		exit(7);
+		ends();
 	waitpid(pid, &status, 0);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	print_status("a child", status);
 	printf("odd: %s\n", after.tv_sec - before.tv_sec > 2 ? "it took long" : "it was quick");
+	wait_ms(300);			/* the shim's thread looks after threads that have ended */
 	repeat(site_other, 10);
 	say();
+}
+
+static void exit_7(void)
+{
+	exit(7);
+}
+
+static void how_rawfork(void)
+{
+	rawfork(exit_7);
+}
+
+static void end_thread(void)
+{
+	pthread_exit(NULL);
+}
+
+static void how_rawthread(void)
+{
+	rawfork(end_thread);
 }
 
 static void how_vfork(void)
@@ -912,6 +934,7 @@ int main(int argc, char **argv)
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
 		{ "seccomp", how_seccomp }, { "setuid", how_setuid },
 		{ "mlockall", how_mlockall }, { "limit", how_limit }, { "rawfork", how_rawfork },
+		{ "rawthread", how_rawthread },
 		{ "vfork", how_vfork }, { "spawn", how_spawn },
 		{ "exec_thread", how_exec_thread }, { "exit_thread", how_exit_thread },
 		{ "main_exits", how_main_exits }, { "tasks", how_tasks }, { "early", how_early },
