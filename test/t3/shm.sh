@@ -147,6 +147,39 @@ kill -CONT $pid
 wait $pid
 is $? 0 "xpuload is stopped: status"
 
+if command -v python3 >/dev/null; then
+	# Children that call again and again, each time as another image.
+	cat >hammer.py <<-'END'
+	import os, signal, socket, struct, time
+	name, token, _ = os.environ["XPUSHIM_SHM"].split(":")
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+	loader = os.getppid()
+	def hammer():
+		n = 0
+		while True:
+			n += 1
+			s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+			s.connect("\0" + name)
+			s.send(struct.pack("=II16sQII", 0x6d687378, 1, bytes.fromhex(token), n, os.getpid(), 0))
+			s.close()
+	pids = []
+	for _ in range(2):
+		pid = os.fork()
+		if not pid:
+			hammer()
+		pids.append(pid)
+	time.sleep(0.3)
+	os.kill(loader, signal.SIGTERM)
+	print("answered" if signal.sigtimedwait([signal.SIGTERM], 10) else "not answered")
+	for pid in pids:
+		os.kill(pid, signal.SIGKILL)
+	END
+	is "$(xpuload --transport shm -o h.data python3 hammer.py 2>log)" answered \
+		"a process that does nothing but call: SIGTERM is answered"
+else
+	skip "a process that does nothing but call" "no python3"
+fi
+
 # ---- losses
 
 # xpuload stops reading: what does not fit into the ring is counted. The program says what it launched.
