@@ -27,6 +27,7 @@
 #define MAX_CALLERS	128		/* connections that have not said what they want */
 #define CALLER_NS	1000000000ull	/* that long they may take */
 #define MAX_ACCEPTS	64		/* connections that are taken before rings are read */
+#define DEAF_NS		20000000ull	/* without room for connections, they are left that long */
 #define MAX_READERS	1024		/* processes that share memory at a time */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
 #define MAX_EVENTS	64
@@ -65,6 +66,7 @@ struct loss {
 struct caller {
 	int fd;				/* -1: free */
 	pid_t pid;
+	uid_t uid;
 	uint64_t since_ns;
 };
 
@@ -85,6 +87,7 @@ struct shared {
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* ring of this round, as a share of its size */
 	uint64_t nr_lost[XPU_LOST_NR];
+	uint64_t deaf_ns;		/* since when there is no room for connections; 0: there is */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };
@@ -591,34 +594,6 @@ static void hear(struct shared *s, struct caller *c)
 	hang_up(s, c);
 }
 
-static void take_callers(struct shared *s)
-{
-	struct caller *c = s->callers;
-	struct ucred peer;
-	int fd, nr;
-
-	for (nr = 0; nr < MAX_ACCEPTS && s->nr_callers < MAX_CALLERS; nr++) {
-		fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
-			return;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
-		    peer.pid <= 0) {
-			close(fd);
-			continue;
-		}
-		for (c = s->callers; c->fd >= 0; c++)
-			;
-		c->fd = fd;
-		c->pid = peer.pid;
-		c->since_ns = clock__now();
-		s->nr_callers++;
-		if (watch(s, fd, EVENT(EVENT_CALLER, c - s->callers)))
-			hang_up(s, c);
-		else
-			hear(s, c);
-	}
-}
-
 static void drop_callers_of(struct shared *s, pid_t pid)
 {
 	struct caller *c;
@@ -628,6 +603,65 @@ static void drop_callers_of(struct shared *s, pid_t pid)
 			hang_up(s, c);
 }
 
+/*
+ * Whether a connection of @uid is taken. Only root records other users' processes, and there none of
+ * them can have all places.
+ */
+static bool may_call(const struct shared *s, uid_t uid)
+{
+	const struct caller *c;
+	unsigned int nr = 0;
+
+	if (geteuid())
+		return uid == geteuid();
+	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
+		nr += c->fd >= 0 && c->uid == uid;
+	return nr < MAX_CALLERS / 2;
+}
+
+/* What cannot be taken must not wake us all the time; drop_slow_callers() listens again. */
+static void stop_listening(struct shared *s)
+{
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL);
+	s->deaf_ns = clock__now();
+}
+
+static void take_callers(struct shared *s)
+{
+	struct caller *c = s->callers;
+	struct ucred peer;
+	int fd, nr;
+
+	for (nr = 0; nr < MAX_ACCEPTS && s->nr_callers < MAX_CALLERS; nr++) {
+		fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			       errno == ENOBUFS))
+			stop_listening(s);
+		if (fd < 0)
+			return;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
+		    peer.pid <= 0 || !may_call(s, peer.uid)) {
+			close(fd);
+			continue;
+		}
+		/* Of a process that waits no longer, or of the image that it ran before. */
+		drop_callers_of(s, peer.pid);
+		for (c = s->callers; c->fd >= 0; c++)
+			;
+		c->fd = fd;
+		c->pid = peer.pid;
+		c->uid = peer.uid;
+		c->since_ns = clock__now();
+		s->nr_callers++;
+		if (watch(s, fd, EVENT(EVENT_CALLER, c - s->callers)))
+			hang_up(s, c);
+		else
+			hear(s, c);
+	}
+	if (s->nr_callers == MAX_CALLERS)
+		stop_listening(s);
+}
+
 static void drop_slow_callers(struct shared *s)
 {
 	struct caller *c;
@@ -635,6 +669,9 @@ static void drop_slow_callers(struct shared *s)
 	for (c = s->callers; s->nr_callers && c < s->callers + MAX_CALLERS; c++)
 		if (c->fd >= 0 && clock__now() - c->since_ns > CALLER_NS)
 			hang_up(s, c);
+	if (s->deaf_ns && s->nr_callers < MAX_CALLERS && clock__now() - s->deaf_ns > DEAF_NS &&
+	    !watch(s, s->listen_fd, EVENT(EVENT_LISTEN, 0)))
+		s->deaf_ns = 0;
 }
 
 /* Another process may have got the pid since the event. */
