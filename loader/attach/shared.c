@@ -26,6 +26,8 @@
 
 #define MAX_CALLERS	128		/* connections that have not said what they want */
 #define CALLER_NS	1000000000ull	/* that long they may take */
+#define MAX_ACCEPTS	64		/* connections that are taken before rings are read */
+#define DEAF_NS		20000000ull	/* without room for connections, they are left that long */
 #define MAX_READERS	1024		/* processes that share memory at a time */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
 #define MAX_EVENTS	64
@@ -47,6 +49,7 @@ struct member {
 	bool ended;
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* of its hello */
+	uint64_t heard_round;		/* in which it got memory last; see hear() */
 	pid_t ns_pid;			/* as its own pid namespace numbers it */
 	pid_t tid, ns_tid;		/* the thread that was looked for last, in both namespaces */
 	uint64_t paths_ns;		/* when the first new call path came; 0: none did */
@@ -62,6 +65,8 @@ struct loss {
 
 struct caller {
 	int fd;				/* -1: free */
+	pid_t pid;
+	uid_t uid;
 	uint64_t since_ns;
 };
 
@@ -78,9 +83,11 @@ struct shared {
 	bool reports;
 	bool leaving;
 	bool told_many;
+	uint64_t round;			/* of shared__drain() */
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* ring of this round, as a share of its size */
 	uint64_t nr_lost[XPU_LOST_NR];
+	uint64_t deaf_ns;		/* since when there is no room for connections; 0: there is */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };
@@ -530,6 +537,7 @@ static void give_memory(struct shared *s, int fd, pid_t pid, const struct xpu_sh
 	m = find_caller(s, pid, hello);
 	if (!m)
 		return;
+	m->heard_round = s->round;
 	err = s->nr_readers >= MAX_READERS ? -EUSERS :
 	      shm_reader__new(s->opts.ring_bytes, &reply, &memory, &m->reader);
 	if (err) {
@@ -568,34 +576,81 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 	return !differ;
 }
 
+/* A process gets memory once in a round: who calls again and again keeps us from nobody else. */
 static void hear(struct shared *s, struct caller *c)
 {
+	const struct member *m = find_member(s, c->pid);
 	struct xpu_shm_hello hello = { 0 };
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-	ssize_t n = recv(c->fd, &hello, sizeof(hello), MSG_DONTWAIT);
+	ssize_t n;
 
+	if (m && m->heard_round == s->round)
+		return;
+	n = recv(c->fd, &hello, sizeof(hello), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n == sizeof(hello) && hello.magic == XPU_SHM_MAGIC &&
-	    hello.version == XPU_SHM_VERSION && same_token(hello.token, s->token) &&
-	    !getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0)
-		give_memory(s, c->fd, peer.pid, &hello);
+	    hello.version == XPU_SHM_VERSION && same_token(hello.token, s->token))
+		give_memory(s, c->fd, c->pid, &hello);
 	hang_up(s, c);
+}
+
+static void drop_callers_of(struct shared *s, pid_t pid)
+{
+	struct caller *c;
+
+	for (c = s->callers; s->nr_callers && c < s->callers + MAX_CALLERS; c++)
+		if (c->fd >= 0 && c->pid == pid)
+			hang_up(s, c);
+}
+
+/*
+ * Whether a connection of @uid is taken. Only root records other users' processes, and there none of
+ * them can have all places.
+ */
+static bool may_call(const struct shared *s, uid_t uid)
+{
+	const struct caller *c;
+	unsigned int nr = 0;
+
+	if (geteuid())
+		return uid == geteuid();
+	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
+		nr += c->fd >= 0 && c->uid == uid;
+	return nr < MAX_CALLERS / 2;
+}
+
+/* What cannot be taken must not wake us all the time; drop_slow_callers() listens again. */
+static void stop_listening(struct shared *s)
+{
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL);
+	s->deaf_ns = clock__now();
 }
 
 static void take_callers(struct shared *s)
 {
 	struct caller *c = s->callers;
-	int fd;
+	struct ucred peer;
+	int fd, nr;
 
-	while (s->nr_callers < MAX_CALLERS) {
+	for (nr = 0; nr < MAX_ACCEPTS && s->nr_callers < MAX_CALLERS; nr++) {
 		fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			       errno == ENOBUFS))
+			stop_listening(s);
 		if (fd < 0)
 			return;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
+		    peer.pid <= 0 || !may_call(s, peer.uid)) {
+			close(fd);
+			continue;
+		}
+		/* Of a process that waits no longer, or of the image that it ran before. */
+		drop_callers_of(s, peer.pid);
 		for (c = s->callers; c->fd >= 0; c++)
 			;
 		c->fd = fd;
+		c->pid = peer.pid;
+		c->uid = peer.uid;
 		c->since_ns = clock__now();
 		s->nr_callers++;
 		if (watch(s, fd, EVENT(EVENT_CALLER, c - s->callers)))
@@ -603,6 +658,8 @@ static void take_callers(struct shared *s)
 		else
 			hear(s, c);
 	}
+	if (s->nr_callers == MAX_CALLERS)
+		stop_listening(s);
 }
 
 static void drop_slow_callers(struct shared *s)
@@ -612,6 +669,9 @@ static void drop_slow_callers(struct shared *s)
 	for (c = s->callers; s->nr_callers && c < s->callers + MAX_CALLERS; c++)
 		if (c->fd >= 0 && clock__now() - c->since_ns > CALLER_NS)
 			hang_up(s, c);
+	if (s->deaf_ns && s->nr_callers < MAX_CALLERS && clock__now() - s->deaf_ns > DEAF_NS &&
+	    !watch(s, s->listen_fd, EVENT(EVENT_LISTEN, 0)))
+		s->deaf_ns = 0;
 }
 
 /* Another process may have got the pid since the event. */
@@ -669,6 +729,7 @@ bool shared__drain(struct shared *s)
 	struct member *m = NULL, *following = NULL;
 	bool all = true, any_end = false;
 
+	s->round++;
 	take_events(s);
 	drop_slow_callers(s);
 	for (m = s->members; m; m = m->hh.next) {
@@ -682,8 +743,10 @@ bool shared__drain(struct shared *s)
 	s->listener.settle(s->listener.ctx);
 	for (m = s->members; m; m = following) {
 		following = m->hh.next;
-		if (m->ended)
-			end_member(s, m, m->exit_ns ?: clock__now());
+		if (!m->ended)
+			continue;
+		drop_callers_of(s, m->pid);
+		end_member(s, m, m->exit_ns ?: clock__now());
 	}
 	return all;
 }

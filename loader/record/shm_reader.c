@@ -127,8 +127,12 @@ bool shm_reader__is_broken(const struct shm_reader *r)
 
 uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind)
 {
-	uint64_t nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
+	uint64_t nr = 0;
 
+	/* Nothing else is counted by the process, so it cannot tell of other losses. */
+	if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_BATCH || kind == XPU_LOST_WAIT ||
+	    kind == XPU_LOST_RANGE)
+		nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
 	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
 }
 

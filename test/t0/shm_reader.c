@@ -172,6 +172,8 @@ static void check_broken(void)
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "which is counted");
 	writer()->dropped[XPU_LOST_LAUNCH] = UINT64_MAX;
 	ok(shm_reader__nr_lost(r, XPU_LOST_LAUNCH) <= 1ull << 48, "no count makes a sum wrap around");
+	writer()->dropped[XPU_LOST_PROCESS] = 5;
+	is_int(shm_reader__nr_lost(r, XPU_LOST_PROCESS), 0, "only what a process counts is believed");
 	writer()->nr_threads = UINT32_MAX;
 	writer()->log_at = UINT32_MAX;
 	shm_reader__finish(r, on_record, NULL);

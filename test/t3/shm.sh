@@ -147,6 +147,63 @@ kill -CONT $pid
 wait $pid
 is $? 0 "xpuload is stopped: status"
 
+if command -v python3 >/dev/null; then
+	# Children that call again and again, each time as another image.
+	cat >hammer.py <<-'END'
+	import os, signal, socket, struct, time
+	name, token, _ = os.environ["XPUSHIM_SHM"].split(":")
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+	loader = os.getppid()
+	def hammer():
+	    n = 0
+	    while True:
+	        n += 1
+	        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	        try:
+	            s.connect("\0" + name)
+	            s.send(struct.pack("=II16sQII", 0x6d687378, 1, bytes.fromhex(token), n, os.getpid(), 0))
+	        except OSError:
+	            pass
+	        s.close()
+	pids = []
+	for _ in range(2):
+	    pid = os.fork()
+	    if not pid:
+	        hammer()
+	    pids.append(pid)
+	time.sleep(0.3)
+	os.kill(loader, signal.SIGTERM)
+	print("answered" if signal.sigtimedwait([signal.SIGTERM], 10) else "not answered")
+	for pid in pids:
+	    os.kill(pid, signal.SIGKILL)
+	END
+	is "$(xpuload --transport shm -o h.data python3 hammer.py 2>log)" answered \
+		"a process that does nothing but call: SIGTERM is answered"
+
+	cat >call.py <<-'END'
+	import os, socket, struct
+	name, token, _ = open("home/shm").read().split(":")
+	s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	s.connect("\0" + name)
+	try:
+	    s.send(struct.pack("=II16sQII", 0x6d687378, 1, bytes.fromhex(token), 1, os.getpid(), 0))
+	    print(len(s.recv(100)))
+	except OSError:
+	    print(0)
+	END
+	# shellcheck disable=SC2016 # in the other shell
+	bare "$inst" --transport shm -o u.data sh -c 'echo "$XPUSHIM_SHM" >shm.new; mv shm.new shm
+		until [ -e over ]; do sleep 0.02; done' >out 2>log &
+	pid=$!
+	wait_for test -e home/shm
+	is "$(python3 call.py)" 0 "a process of another user gets no memory"
+	is "$(setpriv --reuid 65534 --clear-groups python3 call.py)" 24 "one of the same user does"
+	: >home/over
+	wait $pid
+else
+	skip "processes that call" "no python3"
+fi
+
 # ---- losses
 
 # xpuload stops reading: what does not fit into the ring is counted. The program says what it launched.
