@@ -30,6 +30,10 @@
 #define DEAF_NS		20000000ull	/* without room for connections, they are left that long */
 #define MAX_READERS	1024		/* processes that share memory at a time */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
+#define MAX_TASKS	4096		/* threads that are looked at in one process */
+#define MAX_THREADS	(4 * MAX_TASKS)	/* whose numbers are remembered of one process */
+#define LOOK_NS		20000000ll	/* that long may looking at threads take at once, */
+#define LOOK_SHARE	16		/* and this part of the time in the long run */
 #define MAX_EVENTS	64
 #define MIN_PAUSE_MS	2
 #define MAX_PAUSE_MS	50
@@ -38,6 +42,13 @@
 #ifndef P_PIDFD
 #define P_PIDFD		3
 #endif
+
+/* A thread of a process in another pid namespace. */
+struct thread {
+	UT_hash_handle hh;
+	pid_t ns_tid;			/* as its own pid namespace numbers it */
+	pid_t tid;			/* as ours does; @ns_tid if it was not found */
+};
 
 /* A process of the recorded tree, with the image that it runs now. */
 struct member {
@@ -51,7 +62,9 @@ struct member {
 	uint64_t image;			/* of its hello */
 	uint64_t heard_round;		/* in which it got memory last; see hear() */
 	pid_t ns_pid;			/* as its own pid namespace numbers it */
-	pid_t tid, ns_tid;		/* the thread that was looked for last, in both namespaces */
+	struct thread *threads;
+	int64_t look_ns;		/* that long may they be looked for, */
+	uint64_t look_set_ns;		/* as was found at this time */
 	uint64_t paths_ns;		/* when the first new call path came; 0: none did */
 	uint64_t nr_lost[XPU_LOST_NR];	/* as far as they are in the sums */
 	struct shared *shared;
@@ -163,6 +176,7 @@ int shared__open(const struct shared_options *opts, const struct shared_listener
 static void member__free_inside(struct member *m)
 {
 	shm_reader__free(m->reader);
+	table_free(m->threads, table_free_nothing);
 	if (m->pid_fd >= 0)
 		close(m->pid_fd);
 }
@@ -198,46 +212,88 @@ int shared__fd(const struct shared *s)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Return: the number in our pid namespace of the thread that has @ns_tid in its process's own; 0 if
- * it is not found.
+ * Return: the number of the thread whose status is in the file @path, in the innermost pid namespace
+ * that it is in; 0 if that cannot be read.
  */
-static pid_t find_tid(const struct member *m, pid_t ns_tid)
+static pid_t read_ns_tid(const char *path)
 {
-	char path[64], line[256], *last;
-	pid_t tid, found = 0;
-	DIR *dir;
-	struct dirent *d;
-	FILE *f;
+	char line[256], *last;
+	pid_t tid = 0;
+	FILE *f = fopen(path, "re");
 
+	while (f && !tid && fgets(line, sizeof(line), f)) {
+		last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
+		tid = last ? atoi(last) : 0;
+	}
+	if (f)
+		fclose(f);
+	return tid;
+}
+
+static void member__set_thread(struct member *m, pid_t ns_tid, pid_t tid)
+{
+	struct thread *t;
+
+	if (HASH_COUNT(m->threads) >= MAX_THREADS)
+		table_free(m->threads, table_free_nothing);
+	table_get(m->threads, ns_tid, ns_tid, t);
+	if (t)
+		t->tid = tid;
+}
+
+/*
+ * Finds the numbers of all threads of @m. The process tells which it wants to know, so it could make
+ * us do nothing else. Return: whether there was time for it.
+ */
+static bool member__find_threads(struct member *m)
+{
+	uint64_t now = clock__now();
+	char path[64];
+	struct dirent *d;
+	pid_t tid, ns_tid;
+	int nr = 0;
+	DIR *dir;
+
+	m->look_ns += (now - m->look_set_ns) / LOOK_SHARE;
+	m->look_set_ns = now;
+	if (m->look_ns > LOOK_NS)
+		m->look_ns = LOOK_NS;
+	if (m->look_ns <= 0)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task", m->pid);
 	dir = opendir(path);
-	while (dir && !found && (d = readdir(dir))) {
+	while (dir && nr++ < MAX_TASKS && (d = readdir(dir))) {
 		tid = atoi(d->d_name);
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", m->pid, tid);
-		f = tid ? fopen(path, "re") : NULL;
-		while (f && fgets(line, sizeof(line), f)) {
-			last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
-			if (last && atoi(last) == ns_tid)
-				found = tid;
-		}
-		if (f)
-			fclose(f);
+		ns_tid = tid ? read_ns_tid(path) : 0;
+		if (ns_tid)
+			member__set_thread(m, ns_tid, tid);
 	}
 	if (dir)
 		closedir(dir);
-	return found;
+	m->look_ns -= clock__now() - now;
+	return true;
 }
 
+/* Return: the number in our pid namespace of the thread that has @ns_tid in its process's own. */
 static pid_t member__tid(struct member *m, pid_t ns_tid)
 {
+	struct thread *t;
+
 	if (m->ns_pid == m->pid)
 		return ns_tid;
-	if (m->ns_tid != ns_tid || !m->tid) {
-		/* One that has ended already keeps the number that it had there. */
-		m->tid = ns_tid == m->ns_pid ? m->pid : find_tid(m, ns_tid) ?: ns_tid;
-		m->ns_tid = ns_tid;
-	}
-	return m->tid;
+	if (m->ns_pid == ns_tid)
+		return m->pid;
+	table_find(m->threads, ns_tid, ns_tid, t);
+	if (t)
+		return t->tid;
+	if (!member__find_threads(m))
+		return ns_tid;
+	table_find(m->threads, ns_tid, ns_tid, t);
+	/* One that has ended already keeps the number that it had there. */
+	if (!t)
+		member__set_thread(m, ns_tid, ns_tid);
+	return t ? t->tid : ns_tid;
 }
 
 /* Sets what a process cannot tell of itself, and hands the record on. */
@@ -530,6 +586,7 @@ static void give_memory(struct shared *s, int fd, pid_t pid, const struct xpu_sh
 {
 	struct xpu_shm_reply reply;
 	struct member *m;
+	char path[64];
 	int memory, err;
 
 	if (s->leaving)
@@ -551,7 +608,8 @@ static void give_memory(struct shared *s, int fd, pid_t pid, const struct xpu_sh
 	s->nr_readers++;
 	s->pause_ms = FIRST_PAUSE_MS;
 	m->image = hello->image;
-	m->ns_pid = hello->pid;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	m->ns_pid = read_ns_tid(path) ?: pid;
 	err = send_reply(fd, &reply, memory);
 	close(memory);
 	if (err)
