@@ -677,7 +677,7 @@ static bool may_call(const struct shared *s, uid_t uid)
 	return nr < MAX_CALLERS / 2;
 }
 
-/* What cannot be taken must not wake us all the time; drop_slow_callers() listens again. */
+/* Connections that cannot be taken must not wake us all the time. drop_slow_callers() listens again. */
 static void stop_listening(struct shared *s)
 {
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL);
