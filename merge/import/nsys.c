@@ -768,11 +768,9 @@ static int nsys__read_diagnostics(struct nsys *n)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static int nsys__read(struct nsys *n)
+/* Return: 0 if the database is an export; else a negative errno, and a message tells what it is. */
+static int nsys__check(struct nsys *n)
 {
-	size_t i;
-	int err;
-
 	if (!n->db)
 		return -ENOMEM;
 	sqlite3_limit(n->db, SQLITE_LIMIT_LENGTH, STRING_BYTES);
@@ -790,7 +788,36 @@ static int nsys__read(struct nsys *n)
 			  "(nsys export --type sqlite makes one)", n->path);
 		return -EINVAL;
 	}
-	err = nsys__read_strings(n);
+	return 0;
+}
+
+/* Counts and messages of what was read. */
+static void nsys__finish(struct nsys *n)
+{
+	size_t i;
+
+	/* A range that was never popped lasts to the end. */
+	for (i = 0; i < n->ranges.nr; i++)
+		if (n->ranges.v[i].open)
+			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
+	if (n->nr_strange)
+		msgs__add(n->msgs, "%s: %" PRIu64 " rows with impossible times ignored", n->path,
+			  n->nr_strange);
+	if (n->nr_ranges_nowhere)
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges of no thread ignored", n->path,
+			  n->nr_ranges_nowhere);
+	if (n->nr_graphs_twice)
+		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are in it as a whole, too: "
+			  "their nodes count", n->path, n->nr_graphs_twice);
+}
+
+static int nsys__read(struct nsys *n)
+{
+	int err;
+
+	err = nsys__check(n);
+	if (!err)
+		err = nsys__read_strings(n);
 	if (!err)
 		err = nsys__read_names(n);
 	if (!err)
@@ -827,22 +854,9 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_target(n);
 	if (!err)
 		err = nsys__read_diagnostics(n);
-	if (err)
-		return err;
-	/* A range that was never popped lasts to the end. */
-	for (i = 0; i < n->ranges.nr; i++)
-		if (n->ranges.v[i].open)
-			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
-	if (n->nr_strange)
-		msgs__add(n->msgs, "%s: %" PRIu64 " rows with impossible times ignored", n->path,
-			  n->nr_strange);
-	if (n->nr_ranges_nowhere)
-		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges of no thread ignored", n->path,
-			  n->nr_ranges_nowhere);
-	if (n->nr_graphs_twice)
-		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are in it as a whole, too: "
-			  "their nodes count", n->path, n->nr_graphs_twice);
-	return 0;
+	if (!err)
+		nsys__finish(n);
+	return err;
 }
 
 static void nsys__init(struct nsys *n, const char *path, struct msgs *msgs)

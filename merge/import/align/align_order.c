@@ -285,18 +285,20 @@ static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes)
 	return left;
 }
 
-/* Return: how many shifts fit about as well as the best one, which is put first; or -errno. */
-static int order__compare(const struct order *o, struct shift *shifts, bool self)
-{
-	struct { int32_t turns; uint32_t first, last, width; } best[2 * MAX_STEPS + 1] = { 0 }, *b;
-	struct way ways[2 * MAX_STEPS + 1];
-	double lost, limit;
-	int step, nr = 0, err = 0, n;
-	uint32_t i, top;
+#define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
 
-	top = self ? order__bin(o, 0) + 1 : order__top(o);
-	if (!self && o->turns[top] < TURNS_MIN * fmin(o->nr, o->nr_launches))
-		return -ENOENT;
+/* The most turns of the bins of one step, and the range of bins that have them. */
+struct step_turns {
+	int32_t turns;
+	uint32_t first, last, width;
+};
+
+static void order__find_best(const struct order *o, uint32_t top, struct step_turns best[NR_STEPS])
+{
+	struct step_turns *b;
+	uint32_t i;
+	int step;
+
 	for (i = 0; i < NR_BINS; i++) {
 		step = lround((o->steps[i] - o->steps[top]) / o->nr);
 		if (abs(step) > MAX_STEPS)
@@ -309,6 +311,21 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		if (o->turns[i] == b->turns)
 			b->last = i;
 	}
+}
+
+/* Return: how many shifts fit about as well as the best one, which is put first; or -errno. */
+static int order__compare(const struct order *o, struct shift *shifts, bool self)
+{
+	struct step_turns best[NR_STEPS] = { 0 }, *b;
+	struct way ways[NR_STEPS];
+	double lost, limit;
+	int step, nr = 0, err = 0, n;
+	uint32_t i, top;
+
+	top = self ? order__bin(o, 0) + 1 : order__top(o);
+	if (!self && o->turns[top] < TURNS_MIN * fmin(o->nr, o->nr_launches))
+		return -ENOENT;
+	order__find_best(o, top, best);
 	lost = (o->nr - o->turns[top]) * fmax(o->nr_launches - o->turns[top], 0) / fmax(o->nr, 1);
 	limit = self ? REGULAR * o->turns[top] : o->turns[top] - 2.5 - 3 * sqrt(1 + lost);
 	if (!self && o->whole && o->nr <= FEW && o->turns[top] >= o->nr)

@@ -522,6 +522,23 @@ static int reader__keep_chain(struct data_reader *r, struct perf_sample *sample)
 	return err;
 }
 
+/* Counts and keeps a sample that was read. */
+static int reader__keep_sample(struct data_reader *r, struct perf_sample *s)
+{
+	const char *api;
+	size_t api_len;
+	int err;
+
+	/* perf writes -1 for a thread that has ended. */
+	if (s->pid > INT32_MAX || s->tid > INT32_MAX)
+		s->pid = s->tid = 0;
+	r->d->events.v[s->event].nr++;
+	if (perf_event__launches(r->d->events.v[s->event].name, &api, &api_len))
+		r->d->nr_launches++;
+	err = reader__keep_chain(r, s);
+	return err ?: array_push(&r->d->samples, *s);
+}
+
 static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 {
 	const struct perf_attr *a = perf_data__sample_attr(r->d, b);
@@ -530,8 +547,6 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 	uint16_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	uint64_t type, ip = 0;
 	bool has_regs = false;
-	const char *api;
-	size_t api_len;
 	int err = 0;
 
 	if (!a) {
@@ -579,14 +594,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 		r->d->nr_strange++;
 		return err;
 	}
-	/* perf writes -1 for a thread that has ended. */
-	if (s.pid > INT32_MAX || s.tid > INT32_MAX)
-		s.pid = s.tid = 0;
-	r->d->events.v[s.event].nr++;
-	if (perf_event__launches(r->d->events.v[s.event].name, &api, &api_len))
-		r->d->nr_launches++;
-	err = err ?: reader__keep_chain(r, &s);
-	return err ?: array_push(&r->d->samples, s);
+	return err ?: reader__keep_sample(r, &s);
 }
 
 /* ---- what happens to processes ------------------------------------------------------------------ */

@@ -180,13 +180,11 @@ static size_t header__read_event(struct header *h, const struct span *words, siz
 	return 0;
 }
 
-/* Return: whether @line begins a sample. */
-static bool header__read(struct header *h, struct span line)
+/* Cuts @line into words. Return: how many, MAX_WORDS at most. */
+static size_t split_words(struct span line, struct span *words)
 {
 	const char *end = line.s + line.len, *p = line.s;
-	struct span words[MAX_WORDS];
-	size_t nr = 0, i, used;
-	uint64_t time_ns;
+	size_t nr = 0;
 
 	while (nr < MAX_WORDS) {
 		while (p < end && is_space(*p))
@@ -199,6 +197,18 @@ static bool header__read(struct header *h, struct span line)
 		words[nr].len = p - words[nr].s;
 		nr++;
 	}
+	return nr;
+}
+
+/* Return: whether @line begins a sample. */
+static bool header__read(struct header *h, struct span line)
+{
+	const char *end = line.s + line.len;
+	struct span words[MAX_WORDS];
+	size_t nr, i, used;
+	uint64_t time_ns;
+
+	nr = split_words(line, words);
 	for (i = 1; i < nr; i++) {
 		*h = (struct header){ 0 };
 		if (!read_time(words[i], &time_ns) || !header__read_thread(h, words, i))
