@@ -9,7 +9,7 @@
 # Then, for hundreds of recordings whose truth is known, how many launches are right, wrong, uncertain
 # and said to have lost their stack; what is over one wrong in 1000 is marked.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/../lib/pairs.sh"
+. "$XPU_SRC/test/lib/pairs.sh"
 launches=${1:-92732}
 
 line() {
