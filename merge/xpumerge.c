@@ -359,13 +359,15 @@ int main(int argc, char **argv)
 	int err, ret = EXIT_BAD;
 	size_t i, nr_files;
 
-	memory__map_large();
 	err = options__parse(&o, argc, argv);
 	if (err) {
 		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;
 		goto out;
 	}
 	catch_signals();
+	/* Timelines free and allocate large arrays again and again, which are quicker in the heap. */
+	if (!o.format || !o.format->format->listen)
+		memory__map_large();
 	memory_limit__set(&o.memory, o.max_memory);
 	readers = calloc(o.nr_inputs, sizeof(*readers));
 	if (!readers) {
