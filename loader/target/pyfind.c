@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -22,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/mapped.h"
 #include "base/msg.h"
 #include "target/pyelf.h"
@@ -29,7 +29,6 @@
 #define NOBODY		65534
 #define MAX_MEMORY	(512ull << 20)
 #define MAX_CPU_S	60		/* in the child's life: a file takes a millisecond or two */
-#define SOCKET_FD	3		/* in the child */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CONFINED	false		/* a sanitizer needs memory and system calls of its own */
@@ -96,8 +95,7 @@ static void set_limit(int what, rlim_t limit)
 /* Gives up, for good, everything that this process could do harm with. */
 static int drop_everything(void)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
+	int err;
 
 	set_limit(RLIMIT_CORE, 0);
 	set_limit(RLIMIT_FSIZE, 0);
@@ -108,9 +106,8 @@ static int drop_everything(void)
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		return -errno;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, none))
-		return -errno;
-	return CONFINED ? forbid_system_calls() : 0;
+	err = child__drop_capabilities();
+	return err || !CONFINED ? err : forbid_system_calls();
 }
 
 /* Return: the file that comes with the request, -1 if there is none, -2 at the end. */
@@ -126,7 +123,7 @@ static int take_request(struct request *r)
 	int fd = -1;
 	ssize_t n;
 
-	n = recvmsg(SOCKET_FD, &msg, MSG_CMSG_CLOEXEC);
+	n = recvmsg(CHILD_FD, &msg, MSG_CMSG_CLOEXEC);
 	if (n != sizeof(*r))
 		return -2;
 	c = CMSG_FIRSTHDR(&msg);
@@ -135,21 +132,14 @@ static int take_request(struct request *r)
 	return fd;
 }
 
-static _Noreturn void run_child(int fd)
+static _Noreturn void run_child(int fd, pid_t parent)
 {
 	struct request r;
 	struct answer a;
 	char path[64];
-	sigset_t all;
 	int file;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);	/* it ends with xpuload, not by signals */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	file = open("/dev/null", O_RDWR);
-	if (file < 0 || dup2(file, 0) < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0 ||
-	    dup2(fd, SOCKET_FD) < 0 || syscall(SYS_close_range, SOCKET_FD + 1, ~0u, 0) ||
-	    drop_everything())
+	if (child__settle(fd, parent, "xpuload-python") || drop_everything())
 		_exit(1);
 	while ((fd = take_request(&r)) != -2) {
 		memset(&a, 0, sizeof(a));
@@ -163,7 +153,7 @@ static _Noreturn void run_child(int fd)
 			close(file);
 		if (fd >= 0)
 			close(fd);
-		if (send(SOCKET_FD, &a, sizeof(a), 0) != sizeof(a))
+		if (send(CHILD_FD, &a, sizeof(a), 0) != sizeof(a))
 			break;
 	}
 	_exit(0);
@@ -174,6 +164,7 @@ static _Noreturn void run_child(int fd)
 struct pyfind *pyfind__new(void)
 {
 	struct pyfind *f = calloc(1, sizeof(*f));
+	pid_t parent = getpid();
 	int fds[2];
 
 	if (!f)
@@ -185,7 +176,7 @@ struct pyfind *pyfind__new(void)
 	fflush(NULL);
 	f->pid = fork();
 	if (!f->pid)
-		run_child(fds[1]);
+		run_child(fds[1], parent);
 	close(fds[1]);
 	f->fd = fds[0];
 	if (f->pid > 0)

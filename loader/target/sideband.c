@@ -22,6 +22,7 @@
 
 #include "attach/caps.h"
 #include "base/clock.h"
+#include "target/build_ids.h"
 #include "target/keeper.h"
 #include "attach/permit.h"
 #include "target/pyfind.h"
@@ -93,6 +94,7 @@ struct sideband {
 	uint64_t nr_lost, nr_missing;
 	struct recent *recent;		/* of those not adopted, if it chooses */
 	uint8_t *event;			/* one event, made contiguous */
+	struct build_ids *build_ids;
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
 	sideband_task_fn task;		/* the caller's, or NULL */
@@ -243,7 +245,8 @@ static int open_sideband(pid_t pid, bool restricted, int nr_cpus, struct sideban
 	s->rings = calloc(nr_cpus + 1, sizeof(*s->rings));
 	s->event = malloc(UINT16_MAX + 1);
 	s->recent = recent__new();
-	if (!s->rings || !s->event || !s->recent)
+	s->build_ids = build_ids__new();
+	if (!s->rings || !s->event || !s->recent || !s->build_ids)
 		goto out;
 	err = open_rings(s, pid, nr_cpus, RING_PAGES);
 	if (err == -EPERM)
@@ -284,6 +287,7 @@ void sideband__close(struct sideband *s)
 	table_free(s->adopted, table_free_nothing);
 	table_free(s->viewed, viewed__free_inside);
 	recent__free(s->recent);
+	build_ids__free(s->build_ids);
 	close_rings(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -740,36 +744,6 @@ void sideband__finish(struct sideband *s, struct writer *w)
 
 /* ---- processes that run already -------------------------------------------------------------- */
 
-/*
- * From Linux 6.11 on the kernel reads the build-id of a mapping, so that this process need not read
- * other people's files. The headers of the supported distributions lack this.
- */
-struct procmap_query {
-	uint64_t size, query_flags, query_addr;
-	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
-	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
-	uint64_t vma_name_addr, build_id_addr;
-};
-
-#define PROCMAP_QUERY_IOCTL	_IOWR('f', 17, struct procmap_query)
-
-static void read_build_id(int maps_fd, uint64_t addr, struct xpu_record_mmap *r)
-{
-	uint8_t id[64];
-	struct procmap_query q = {
-		.size = sizeof(q),
-		.query_addr = addr,
-		.build_id_size = sizeof(id),
-		.build_id_addr = (uintptr_t)id,
-	};
-
-	if (maps_fd < 0 || ioctl(maps_fd, PROCMAP_QUERY_IOCTL, &q) || !q.build_id_size)
-		return;
-	r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
-	r->build_id_len = q.build_id_size > XPU_BUILD_ID_LEN ? XPU_BUILD_ID_LEN : q.build_id_size;
-	memcpy(r->build_id, id, r->build_id_len);
-}
-
 /* Whether a process's view had these words before; it has them now. */
 static bool is_known(struct sideband *s, const uint64_t *words, size_t nr)
 {
@@ -826,8 +800,12 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	r->flags = prot[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	memcpy(r->filename, line, len - 1);
 	add_vdso_build_id(r);
-	if (ino)
-		read_build_id(maps_fd, start, r);
+	if (ino && maps_fd >= 0 && !r->build_id_len)
+		r->build_id_len = build_ids__read(s->build_ids, maps_fd, start,
+						  (uint64_t)major << 32 | minor, r->filename,
+						  r->build_id);
+	if (r->build_id_len)
+		r->hdr.misc |= XPU_MISC_MMAP_BUILD_ID;
 	tell_of_mmap(s, r);
 }
 

@@ -5,11 +5,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 
 struct witness {
@@ -31,25 +30,15 @@ static _Noreturn void be_witness(int fd, pid_t parent)
 	struct told told;
 	siginfo_t info;
 	sigset_t all;
-	int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (child__settle(fd, parent, "xpuload-signals") || child__drop_capabilities())
 		_exit(0);
-	prctl(PR_SET_NAME, "xpuload-signals");
-	/* Held open here, a pipe would not end for those who read from it. */
-	for (i = 0; i < 3; i++)
-		close(i);
-	if (fd > 3)
-		syscall(SYS_close_range, 3, fd - 1, 0);
-	syscall(SYS_close_range, fd + 1, ~0u, 0);
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
 	for (;;) {
 		if (sigwaitinfo(&all, &info) < 0)
 			continue;
 		told = (struct told){ info.si_signo, info.si_pid, clock__now() };
-		if (write(fd, &told, sizeof(told)) != sizeof(told) && errno == EPIPE)
+		if (write(CHILD_FD, &told, sizeof(told)) != sizeof(told) && errno == EPIPE)
 			_exit(0);
 	}
 }

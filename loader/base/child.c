@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int child__settle(int fd, pid_t parent, const char *name)
+{
+	sigset_t all;
+	int null, i;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		return -ESRCH;
+	prctl(PR_SET_NAME, name);
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, CHILD_FD + 1);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (i = 0; i < CHILD_FD; i++)
+		if (dup2(null, i) < 0)
+			return -errno;
+	if (dup2(fd, CHILD_FD) < 0 || syscall(SYS_close_range, CHILD_FD + 1, ~0u, 0))
+		return -errno;
+	return 0;
+}
+
+int child__drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, none))
+		return -errno;
+	return 0;
+}
