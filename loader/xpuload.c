@@ -42,8 +42,10 @@ int main(int argc, char **argv)
 	}
 	target__init();
 	status = options__parse(&opts, argc, argv);
-	if (status != -1)
+	if (status != -1) {
+		options__free(&opts);
 		return status;
+	}
 	if (invoker__find(&why)) {
 		msg__error("%s", why);
 		status = STATUS_FAILED;
