@@ -16,7 +16,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	like "$(cat load.log)" ' lost 0$' "$variant: nothing lost"
 	xpumerge -i naps.data -f folded --unit ns -o naps.folded 2>merge.log
 	# By frame pointers, the root is missing.
-	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;naps'; do
+	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
 		case $root in
 		*main*)	thread=main ;;
 		*)	thread=other ;;

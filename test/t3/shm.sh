@@ -47,7 +47,7 @@ bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m 
 is $? 0 "bpf() and perf_event_open() are refused: status" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 "both refused: exact"; cat home/r.log)" 'are not seen: perf_event_open: ' \
 	"both refused: what is not seen is said"
-like "$(cat home/r.folded)" '^exact;.*start_thread;worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
+like "$(cat home/r.folded)" '^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
 	"both refused: whole call paths, with names"
 
 for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off --max-stack 40"; do

@@ -75,11 +75,11 @@ finish f
 # Two trees at a time; a child given beside its parent is one process all the same. By name: it is that
 # of the parent and of its children, which are taken by their parent, too. In a cgroup, which may be empty
 # at first, or named as a container's.
-cp "$family" "a family of blanks"
+cp "$family" "$$ family of b"
 start_family b -w 2
-start c env LD_PRELOAD="$XPU_SHIM" "./a family of blanks" -w 2
+start c env LD_PRELOAD="$XPU_SHIM" "./$$ family of b" -w 2
 attach both --gpu-only -p "$b_pid,$(pgrep -P "$b_pid" | head -n 1)" -p "$a_pid"
-attach comm --gpu-only -a --comm "a family of bla"
+attach comm --gpu-only -a --comm "$(printf %.15s "$$ family of b")"
 id=$(echo $$ | sha256sum | cut -c1-64)
 for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/memory none; do
 	[ -e "$root/cgroup.procs" ] && mkdir "$root/xputest-$$" 2>/dev/null && break
