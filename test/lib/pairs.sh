@@ -35,6 +35,8 @@ pairs_table() {
 	# The way from a stack to its call varies as work does, and the way back hardly.
 	pairs 0 "shape=exp jitter=50 gap=10 work=0.2 lost=0.01"
 	pairs 0 "shape=exp jitter=200 work=0.2 dur_jitter=0.3 threads=8 cut=1"
+	pairs 0 "shape=exp jitter=100 gap=10 work=0.2 lost=0.02 lost_calls=0.02 seed=2"
+	pairs 0 "shape=exp jitter=100 gap=10 work=0.2 lost=0.02 lost_calls=0.02 seed=26"
 	pairs 1 "$tight $named lost=0.01 shape=exp"
 	pairs 1 "$tight $named lost=0.02 lost_calls=0.02 kernels=3"
 	pairs 1 "$tight $named cut=37 kernels=6"

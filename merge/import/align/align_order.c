@@ -31,6 +31,7 @@
 #define WORK_NS		12e3		/* a distance that varies by more than WORK_NS, ... */
 #define WORK_RATIO	16		/* ... and by WORK_RATIO times the least one, ... */
 #define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that, is work */
+#define CHANCE		3		/* standard deviations that chance may make */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define FEW		64		/* so few events hardly begin in mid-recording */
 
@@ -260,11 +261,13 @@ static bool way__is_work(const struct way *way, double least)
  * varies as work does: much, and sometimes very much; and the distance from a launch to the next
  * stack hardly varies. But if such a way has a launch for more stacks than each of the other ways,
  * which lack launches at the ends of most threads, the tool that takes stacks may have been slow at
- * times, and nothing is dropped.
+ * times, and nothing is dropped. Nor is it if both sides lack @lost events
+ * elsewhere than at the ends of threads, and that is a matter of chance.
  * Return: how many ways are left.
  */
-static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes)
+static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes, double lost)
 {
+	double chance = CHANCE * sqrt(lost);
 	int32_t most_kept = 0, most_dropped = 0, *most;
 	double least = INFINITY;
 	int i, left = 0;
@@ -277,7 +280,7 @@ static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes)
 		most = way__is_work(&ways[i], least) ? &most_dropped : &most_kept;
 		*most = ways[i].turns > *most ? ways[i].turns : *most;
 	}
-	if (most_dropped > most_kept + (int32_t)nr_lanes / 2)
+	if (most_dropped > most_kept + (int32_t)nr_lanes / 2 - chance)
 		return nr;
 	for (i = 0; i < nr; i++)
 		if (!way__is_work(&ways[i], least))
@@ -361,7 +364,8 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		return err;
 	if (self)
 		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
-	nr = drop_ways(ways, nr, o->nr_lanes);
+	nr = drop_ways(ways, nr, o->nr_lanes,
+		       fmax(fmin(o->nr, o->nr_launches) - o->turns[top] - o->nr_lanes, 0));
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n].shift;
 	/* Without known threads, a stack's other possible launches cannot be followed. */
