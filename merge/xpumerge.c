@@ -365,9 +365,7 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	catch_signals();
-	/* Timelines free and allocate large arrays again and again, which are quicker in the heap. */
-	if (!o.format || !o.format->format->listen)
-		memory__map_large();
+	memory__map_large();
 	memory_limit__set(&o.memory, o.max_memory);
 	readers = calloc(o.nr_inputs, sizeof(*readers));
 	if (!readers) {

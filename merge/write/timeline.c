@@ -147,16 +147,18 @@ static int slice__cmp(const void *va, const void *vb)
 	       cmp3(b->kind, a->kind) ?: cmp3(a->key, b->key);
 }
 
+typedef size_t (*event_key_fn)(const void *event, const void *ctx);
+
 /*
  * Orders @v by a number below @nr_keys that each event has, otherwise leaving events in their order.
- * Return: 0, and there may be another array of no more than @nr in place of @v, or -ENOMEM.
+ * Return: 0 or -ENOMEM. *@v and *@spare, an array as large or NULL, may have changed places; the
+ * caller frees both.
  */
-static int distribute(void **v, size_t nr, size_t size, size_t nr_keys,
-		      size_t (*key)(const void *event, const void *ctx),
-		      const void *ctx)
+static int distribute(void **v, void **spare, size_t nr, size_t size, size_t nr_keys,
+		      event_key_fn key, const void *ctx)
 {
 	size_t *next = calloc(nr_keys + 1, sizeof(*next));
-	char *from = *v, *to = NULL;
+	char *from = *v, *to;
 	bool ordered = true;
 	int err = -ENOMEM;
 	size_t i, k;
@@ -169,19 +171,32 @@ static int distribute(void **v, size_t nr, size_t size, size_t nr_keys,
 		ordered &= !i || key(from + (i - 1) * size, ctx) <= k;
 	}
 	if (!ordered) {
-		to = malloc(nr * size);
+		to = *spare ?: malloc(nr * size);
 		if (!to)
 			goto out;
 		for (k = 0; k < nr_keys; k++)
 			next[k + 1] += next[k];
 		for (i = 0; i < nr; i++)
 			memcpy(to + next[key(from + i * size, ctx)]++ * size, from + i * size, size);
-		free(*v);
+		*spare = from;
 		*v = to;
 	}
 	err = 0;
 out:
 	free(next);
+	return err;
+}
+
+/* Orders events by process and then by thread. Return: 0 or -ENOMEM; *@v may be another array. */
+static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key, event_key_fn proc_key,
+		    const struct session *s)
+{
+	void *spare = NULL;
+	int err;
+
+	err = distribute(v, &spare, nr, size, s->model.threads.nr + 1, thread_key, s) ?:
+	      distribute(v, &spare, nr, size, s->model.machine.procs.nr, proc_key, s);
+	free(spare);
 	return err;
 }
 
@@ -300,14 +315,14 @@ static int lanes__add(lanes_t *h, struct lane lane)
 
 static int timeline__sort(struct timeline *t, const struct session *s)
 {
+	void *spare = NULL;
 	int err;
 
-	err = distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.threads.nr + 1,
-			 host_event__thread_key, s) ?:
-	      distribute((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), s->model.machine.procs.nr,
-			 host_event__proc_key, s) ?:
-	      distribute((void **)&t->device.v, t->device.nr, sizeof(*t->device.v), s->model.streams.nr,
-			 device_event__stream_key, s);
+	err = by_track((void **)&t->host.v, t->host.nr, sizeof(*t->host.v), host_event__thread_key,
+		       host_event__proc_key, s) ?:
+	      distribute((void **)&t->device.v, &spare, t->device.nr, sizeof(*t->device.v),
+			 s->model.streams.nr, device_event__stream_key, s);
+	free(spare);
 	if (err)
 		return err;
 	/* The arrays may have been replaced by ones without room to grow. */
@@ -424,10 +439,8 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
-	err = err ?: distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.threads.nr + 1,
-				slice__thread_key, s) ?:
-	      distribute((void **)&t->slices.v, nr, sizeof(*t->slices.v), s->model.machine.procs.nr,
-			 slice__proc_key, s);
+	err = err ?: by_track((void **)&t->slices.v, nr, sizeof(*t->slices.v), slice__thread_key,
+			      slice__proc_key, s);
 	if (err)
 		return err;
 	t->slices.cap = nr;
@@ -624,6 +637,7 @@ static int changes__sort(changes_t *changes)
 {
 	struct digit digit = { .first_ns = UINT64_MAX };
 	uint64_t last_ns = 0;
+	void *spare = NULL;
 	int err = 0;
 	size_t i;
 
@@ -633,8 +647,9 @@ static int changes__sort(changes_t *changes)
 	}
 	for (; !err && digit.shift < 64 && (last_ns - digit.first_ns) >> digit.shift;
 	     digit.shift += DIGIT_BITS)
-		err = distribute((void **)&changes->v, changes->nr, sizeof(*changes->v),
+		err = distribute((void **)&changes->v, &spare, changes->nr, sizeof(*changes->v),
 				 1 << DIGIT_BITS, change__digit, &digit);
+	free(spare);
 	changes->cap = changes->nr;
 	return err;
 }
