@@ -44,7 +44,8 @@ is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
 start_dormant b -t 4
 ask b on >/dev/null
 sleep 0.2
-xpuload -o busy.data -p "$b_pid" --duration 2 2>busy.log
+# As many launches as four threads can make: room for all, however busy the machine is.
+xpuload -m 256M -o busy.data -p "$b_pid" --duration 2 2>busy.log
 is $? 0 "--duration: status"
 line=$(verdict busy)
 diag "$line"
