@@ -1055,7 +1055,7 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 		msgs__add(msgs, "%s: %" PRIu64 " events end and never begin: ignored", name, t->nr_ends);
 	if (t->nr_not_finite)
 		msgs__add(msgs, "%s: %" PRIu64 " numbers are NaN or Infinity, which JSON does not have: "
-			  "read as missing", name, t->nr_not_finite);
+			  "ignored", name, t->nr_not_finite);
 	if (t->damage)
 		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
 			  t->damage_offset, t->damage);

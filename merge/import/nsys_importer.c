@@ -363,7 +363,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		};
 		const struct nsys_call *c;
 
-		/* Without its call there is no thread that waited. */
+		/* The call says which thread waited. */
 		if (!w.duration_ns || !s->correlation_id ||
 		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
 			continue;
@@ -375,7 +375,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 	}
 }
 
-/* "GPU-01234567-89ab-...", with or without the word. Return: whether it is one. */
+/* Reads "GPU-01234567-89ab-...", with or without "GPU-". Return: whether it is a UUID. */
 static bool uuid__parse(const char *s, uint8_t uuid[16])
 {
 	unsigned int nr = 0, digit;
@@ -446,7 +446,7 @@ static void nsys_importer__devices(struct nsys_importer *i)
 	idmap__free(&told);
 }
 
-/* All of them; but not what a call does in the driver, which has its id. */
+/* Imports all calls but those that another call makes in the driver: they share its id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -477,7 +477,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
-			/* Time 0 is the session's beginning there, but means "no time" here. */
+			/* In the export, 0 is when the session began; in a record it means "no time". */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
 			.correlation_id = from->correlation_id,
@@ -487,7 +487,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.graph_node_id = from->graph_node_id,
 		};
 
-		/* There are several processes, and nothing says which one this belongs to. */
+		/* The export has several processes and does not say whose work this is. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);

@@ -714,8 +714,8 @@ static int traces__write(struct traces *t)
 		for (k = 0; k < i; k++)
 			if (f->gpu.has_rank && t->files[k].gpu.has_rank &&
 			    f->gpu.rank == t->files[k].gpu.rank)
-				msgs__add(f->msgs, "%s: of rank %" PRIu32 ", as %s: both are counted",
-					  f->path, f->gpu.rank, t->files[k].path);
+				msgs__add(f->msgs, "%s and %s have the same rank, %" PRIu32 ": both "
+					  "are counted", t->files[k].path, f->path, f->gpu.rank);
 	}
 	if (first_ns != UINT64_MAX && first_ns > YEAR_2000_NS)
 		import__clock(t->im, first_ns, first_ns);
@@ -723,8 +723,8 @@ static int traces__write(struct traces *t)
 		err = trace_file__write(&t->files[i]);
 	t->out->nr_files = t->nr;
 	if (!err && t->out->nr_too_deep)
-		msgs__add(t->files->msgs, "%" PRIu64 " operators or annotations are within more than "
-			  "%d others: passed over", t->out->nr_too_deep, XPU_RANGE_DEPTH);
+		msgs__add(t->files->msgs, "%" PRIu64 " operators or annotations are nested deeper than "
+			  "%d: left out", t->out->nr_too_deep, XPU_RANGE_DEPTH);
 	return err ?: t->im->err;
 }
 

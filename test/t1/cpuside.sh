@@ -43,7 +43,7 @@ same "cycles by frequency: 1 ms each" p.txt.folded --cpu p.txt
 unlike "$(cat log)" 'not told' "cycles by frequency: nothing is guessed"
 gen p.txt seed=32 event=cpu_core/cycles/P period=123456 want=2000000 distance=400000 nr=5000
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
-like "$(cat log)" 'p.txt: it is not told how long a sample of cpu_core/cycles/P stands for: each counts as [12]\.[0-9]+ ms, the usual distance between two of a thread' \
+like "$(cat log)" 'p.txt does not say how long a sample of cpu_core/cycles/P stands for: each counts as [12]\.[0-9]+ ms, the usual time between two samples of a thread' \
 	"cycles: what is guessed is said"
 is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "cycles: they count"
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
@@ -73,14 +73,14 @@ is "$(cat got)" "True 300" "beside PyTorch's trace: the timeline has both"
 gen p.txt seed=42 start=7000000000000
 cat p.txt.folded t.json.folded >both
 same "of another clock" both --cpu p.txt --gpu t.json
-like "$(cat log)" 'p.txt: its times, 7000.000 s to 7000.299 s, are not by the clock of t.json, .*CLOCK_MONOTONIC' \
+like "$(cat log)" 'p.txt: its times, 7000.000 s to 7000.299 s, are not from the clock of t.json, .*CLOCK_MONOTONIC' \
 	"of another clock: said"
 gen p.txt seed=43 ids=both time=ns start=6000 distance=50 comment="${freq%use_clockid*}"
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
-like "$(cat log)" 'p.txt: was not recorded with the clock of t.json' "perf's own clock: said"
+like "$(cat log)" 'p.txt: not recorded with the clock of t.json' "perf's own clock: said"
 gen p.txt seed=44 time=none
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
-like "$(cat log)" 'p.txt: has no times' "no times: said"
+like "$(cat log)" 'p.txt: no times' "no times: said"
 
 "$XPU_BUILD/gen_sqlite" one.sqlite <<'END'
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);

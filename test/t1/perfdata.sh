@@ -66,14 +66,14 @@ same "beside a trace: the thread of both has its name" both --cpu p.data --gpu o
 unlike "$(cat log)" 'clock' "one clock: nothing to say"
 gen p.data seed=21 clockid=-1
 xpumerge --cpu p.data --gpu one.json -f folded >out 2>log
-like "$(cat log)" 'p.data: was not recorded with the clock of one.json' "perf's own clock: said"
+like "$(cat log)" 'p.data: not recorded with the clock of one.json' "perf's own clock: said"
 sed 's/"ts":/"ts":177507855/' one.json >day.json
 gen p.data seed=21 wall=1775078555000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
 unlike "$(cat log)" 'clock' "the time of day puts both together"
 gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-like "$(cat log)" 'not by the clock of day.json' "another day: said"
+like "$(cat log)" 'not from the clock of day.json' "another day: said"
 
 # ---- beside a recording
 

@@ -249,21 +249,22 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 	if (!other || !told->nr_samples || first_ns > last_ns)
 		return;
 	if (!told->last_ns)
-		msgs__add(msgs, "%s: has no times (perf script -F +time prints them): its samples are at "
+		msgs__add(msgs, "%s: no times (perf script -F +time prints them): its samples are at "
 			  "0 in a timeline", c->path);
 	else if (last_ns == UINT64_MAX && told->last_ns < first_ns)
-		msgs__add(msgs, "%s: its times, up to %.3f s, are before those of %s, from %.3f s on: sums "
-			  "are right, but a timeline has both apart; %s", c->path,
+		msgs__add(msgs, "%s: its times end at %.3f s, and those of %s begin at %.3f s: sums are "
+			  "right, but a timeline does not show the two together; %s", c->path,
 			  told->last_ns / 1e9, other, first_ns / 1e9, advice);
 	else if (told->first_ns > last_ns || told->last_ns < first_ns)
-		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not by the clock of %s, %.3f s to "
-			  "%.3f s: sums are right, but a timeline has both apart; %s", c->path,
+		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not from the clock of %s, %.3f s to "
+			  "%.3f s: sums are right, but a timeline does not show the two together; "
+			  "%s", c->path,
 			  told->first_ns / 1e9, told->last_ns / 1e9, other, first_ns / 1e9,
 			  last_ns / 1e9, advice);
 	else if (clock == PERF_CLOCK_OWN || (clock >= 0 && clock != CLOCK_MONOTONIC &&
 					     clock != CLOCK_REALTIME))
-		msgs__add(msgs, "%s: was not recorded with the clock of %s, so that a timeline has both "
-			  "somewhat apart; %s", c->path, other, advice);
+		msgs__add(msgs, "%s: not recorded with the clock of %s: in a timeline the two are "
+			  "somewhat shifted; %s", c->path, other, advice);
 }
 
 /*
