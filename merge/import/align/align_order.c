@@ -31,9 +31,9 @@
 #define WORK_NS		12e3		/* a distance that varies by more than WORK_NS, ... */
 #define WORK_RATIO	16		/* ... and by WORK_RATIO times the least one, ... */
 #define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that, is work */
-#define CHANCE		3		/* standard deviations that chance may make */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define FEW		64		/* so few events hardly begin in mid-recording */
+#define FEW_LANES	4		/* the ends of so few threads may be lost */
 
 /* One thread as both sides saw it. */
 struct turns {
@@ -261,26 +261,25 @@ static bool way__is_work(const struct way *way, double least)
  * varies as work does: much, and sometimes very much; and the distance from a launch to the next
  * stack hardly varies. But if such a way has a launch for more stacks than each of the other ways,
  * which lack launches at the ends of most threads, the tool that takes stacks may have been slow at
- * times, and nothing is dropped. Nor is it if both sides lack @lost events
- * elsewhere than at the ends of threads, and that is a matter of chance.
+ * times, and nothing is dropped. Nor is it if both sides lack events elsewhere, which is @lossy, and
+ * there are few threads: then the events at their ends may be among those.
  * Return: how many ways are left.
  */
-static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes, double lost)
+static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes, bool lossy)
 {
-	double chance = CHANCE * sqrt(lost);
 	int32_t most_kept = 0, most_dropped = 0, *most;
 	double least = INFINITY;
 	int i, left = 0;
 
 	for (i = 0; i < nr; i++)
 		least = fmin(least, ways[i].shift.jitter);
-	if (least < CALL_NS)
+	if (least < CALL_NS || (lossy && nr_lanes < FEW_LANES))
 		return nr;
 	for (i = 0; i < nr; i++) {
 		most = way__is_work(&ways[i], least) ? &most_dropped : &most_kept;
 		*most = ways[i].turns > *most ? ways[i].turns : *most;
 	}
-	if (most_dropped > most_kept + (int32_t)nr_lanes / 2 - chance)
+	if (most_dropped > most_kept + (int32_t)nr_lanes / 2)
 		return nr;
 	for (i = 0; i < nr; i++)
 		if (!way__is_work(&ways[i], least))
@@ -365,7 +364,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 	if (self)
 		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
 	nr = drop_ways(ways, nr, o->nr_lanes,
-		       fmax(fmin(o->nr, o->nr_launches) - o->turns[top] - o->nr_lanes, 0));
+		       fmin(o->nr, o->nr_launches) > o->turns[top] + o->nr_lanes);
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n].shift;
 	/* Without known threads, a stack's other possible launches cannot be followed. */
