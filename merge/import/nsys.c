@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/sqlite_memory.h"
 #include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* the longest name */
 
 /* ---- SQLite ------------------------------------------------------------------------------------- */
 
+static bool nsys__no_memory(const struct nsys *n)
+{
+	return sqlite_memory__failures() != n->failures;
+}
+
 static int nsys__fail(struct nsys *n, const char *what)
 {
-	int err = sqlite3_errcode(n->db);
-
-	if (err == SQLITE_NOMEM)
+	if (nsys__no_memory(n) || sqlite3_errcode(n->db) == SQLITE_NOMEM)
 		return -ENOMEM;
 	msgs__add(n->msgs, "%s: %s: %s", n->path, what, n->db ? sqlite3_errmsg(n->db) : "no memory");
 	return -EINVAL;
@@ -37,18 +41,14 @@ static bool nsys__has_table(struct nsys *n, const char *table)
 		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
 		found = sqlite3_step(stmt) == SQLITE_ROW;
 	}
-	n->no_memory |= sqlite3_errcode(n->db) == SQLITE_NOMEM;
 	sqlite3_finalize(stmt);
 	return found;
 }
 
 static bool nsys__has_column(struct nsys *n, const char *table, const char *column)
 {
-	int status = sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL,
-						   NULL, NULL);
-
-	n->no_memory |= status == SQLITE_NOMEM;
-	return status == SQLITE_OK;
+	return sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL, NULL,
+					     NULL) == SQLITE_OK;
 }
 
 int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
@@ -57,6 +57,7 @@ int nsys__select(struct nsys *n, const char *table, const char *columns, unsigne
 	char *copy = strdup(columns), *sql = NULL, *name, *rest = NULL;
 	unsigned int nr = 0;
 	size_t size;
+	bool whole;
 	FILE *f;
 	int err = 0;
 
@@ -64,7 +65,7 @@ int nsys__select(struct nsys *n, const char *table, const char *columns, unsigne
 	if (!copy)
 		return -ENOMEM;
 	if (!nsys__has_table(n, table)) {
-		err = n->no_memory ? -ENOMEM : 0;
+		err = nsys__no_memory(n) ? -ENOMEM : 0;
 		goto out;
 	}
 	f = open_memstream(&sql, &size);
@@ -75,7 +76,7 @@ int nsys__select(struct nsys *n, const char *table, const char *columns, unsigne
 	for (name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest), nr++) {
 		bool there = nsys__has_column(n, table, name);
 
-		if (!there && nr < nr_needed && !err && !n->no_memory) {
+		if (!there && nr < nr_needed && !err && !nsys__no_memory(n)) {
 			msgs__add(n->msgs, "%s: table %s: the column %s is missing: unknown version of "
 				  "Nsight Systems", n->path, table, name);
 			err = -EINVAL;
@@ -83,7 +84,8 @@ int nsys__select(struct nsys *n, const char *table, const char *columns, unsigne
 		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
 	}
 	fprintf(f, " FROM \"%s\" %s", table, order);
-	if (fclose(f) || n->no_memory)
+	whole = !ferror(f);
+	if (fclose(f) || !whole || !sql || nsys__no_memory(n))
 		err = -ENOMEM;
 	if (!err && sqlite3_prepare_v2(n->db, sql, -1, stmt, NULL) != SQLITE_OK)
 		err = nsys__fail(n, table);
@@ -781,7 +783,7 @@ static int nsys__check(struct nsys *n)
 			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
 		return nsys__fail(n, "cannot be read as an SQLite file (nsys export --type sqlite "
 				  "makes one)");
-	if (!nsys__has_table(n, "StringIds") && n->no_memory)
+	if (!nsys__has_table(n, "StringIds") && nsys__no_memory(n))
 		return -ENOMEM;
 	if (!nsys__has_table(n, "StringIds")) {
 		msgs__add(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is missing "
@@ -826,8 +828,6 @@ static int nsys__read(struct nsys *n)
 	if (!err && nsys__has_table(n, "SCHED_EVENTS"))
 		err = nsys__read_chains(n, "OSRT_CALLCHAINS", &n->os_chains, &n->os_frames,
 					&n->os_chain_ids);
-	if (!err && n->no_memory)
-		err = -ENOMEM;
 	if (!err)
 		err = nsys__read_calls(n);
 	if (!err)
@@ -854,6 +854,8 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_target(n);
 	if (!err)
 		err = nsys__read_diagnostics(n);
+	if (nsys__no_memory(n))
+		err = -ENOMEM;
 	if (!err)
 		nsys__finish(n);
 	return err;
@@ -864,6 +866,8 @@ static void nsys__init(struct nsys *n, const char *path, struct msgs *msgs)
 	memset(n, 0, sizeof(*n));
 	n->path = path;
 	n->msgs = msgs;
+	sqlite_memory__watch();
+	n->failures = sqlite_memory__failures();
 }
 
 int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)

@@ -150,7 +150,7 @@ struct nsys {
 	struct sqlite3 *db;
 	const char *path;
 	struct msgs *msgs;
-	bool no_memory;			/* memory ran out while a table was looked up */
+	unsigned long failures;		/* sqlite_memory__failures() at first */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;

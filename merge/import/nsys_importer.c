@@ -42,12 +42,25 @@ static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 	return f->symbol && cuda_api__parse(f->symbol, strlen(f->symbol), &name, &len);
 }
 
-static const char *nsys__frame_name(struct nsys *n, const struct nsys_frame *f)
+/* Return: 0 and *@name, empty if the export has none; or -ENOMEM. */
+static int nsys__frame_name(struct nsys *n, const struct nsys_frame *f, struct span *name)
 {
-	if (f->symbol && !f->unresolved)
-		return f->kernel ? strpool__internf(&n->strings, "%s_[k]", f->symbol) : f->symbol;
-	/* Addresses of the recorded process mean nothing here. */
-	return f->module ? strpool__internf(&n->strings, "[%s]", base_name(f->module)) : NULL;
+	bool named = f->symbol && !f->unresolved;
+	const char *s;
+
+	*name = (struct span){ 0 };
+	if (!named && !f->module)
+		return 0;
+	if (named && !f->kernel)
+		s = f->symbol;
+	else if (named)
+		s = strpool__internf(&n->strings, "%s_[k]", f->symbol);
+	else	/* addresses of the recorded process mean nothing here */
+		s = strpool__internf(&n->strings, "[%s]", base_name(f->module));
+	if (!s)
+		return -ENOMEM;
+	*name = span__of(s);
+	return 0;
 }
 
 uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc)
@@ -73,14 +86,12 @@ uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t p
 
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr)
 {
-	const char *name;
+	struct span name;
 	int err = 0;
 
 	i->names.nr = 0;
-	for (; nr && !err; nr--) {
-		name = nsys__frame_name(i->n, &frames[nr - 1]);
-		err = array_push(&i->names, name ? span__of(name) : (struct span){ 0 });
-	}
+	for (; nr && !err; nr--)
+		err = nsys__frame_name(i->n, &frames[nr - 1], &name) ?: array_push(&i->names, name);
 	i->im->err = i->im->err ?: err;
 }
 

@@ -16,6 +16,7 @@
 #include "write/folded.h"
 #include "write/html.h"
 #include "gen.h"
+#include "oom.h"
 #include "write/perfscript.h"
 #include "write/pftrace.h"
 #include "write/pprof.h"
@@ -24,7 +25,7 @@
 #include "tap.h"
 #include "write/text.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef OOM_CANNOT
 
 int main(void)
 {
@@ -32,38 +33,6 @@ int main(void)
 }
 
 #else
-
-/* glibc's own functions; the functions of this file replace their public names in this process. */
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t nr, size_t size);
-void *__libc_realloc(void *p, size_t size);
-
-static unsigned long nr_allocations;
-static unsigned long fail_from, fail_to;	/* allocations that fail, counted from 1 */
-
-static bool fails(void)
-{
-	nr_allocations++;
-	if (nr_allocations < fail_from || nr_allocations >= fail_to)
-		return false;
-	errno = ENOMEM;
-	return true;
-}
-
-void *malloc(size_t size)
-{
-	return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t nr, size_t size)
-{
-	return fails() ? NULL : __libc_calloc(nr, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __libc_realloc(p, size);
-}
 
 static void make(struct gen *g)
 {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sqlite_memory.h - notices when SQLite gets no memory
+ *
+ * SQLite may call that by another name, such as a missing table, or go on without.
+ */
+#ifndef MERGE_SQLITE_MEMORY_H
+#define MERGE_SQLITE_MEMORY_H
+
+/* Before this process's first call of SQLite; later calls do nothing. */
+void sqlite_memory__watch(void);
+
+/* Return: how often SQLite got no memory. */
+unsigned long sqlite_memory__failures(void);
+
+#endif /* MERGE_SQLITE_MEMORY_H */

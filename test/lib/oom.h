@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * oom.h - an allocator that fails when it is told to; to be included by one file of a program
+ *
+ * Its functions take the place of glibc's in this process, libraries included. A sanitizer has an
+ * allocator of its own: OOM_CANNOT is defined then, and nothing else.
+ */
+#ifndef XPU_TEST_OOM_H
+#define XPU_TEST_OOM_H
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OOM_CANNOT
+#else
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* glibc's own functions. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t nr, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static unsigned long nr_allocations;
+static unsigned long fail_from, fail_to;	/* allocations that fail, counted from 1 */
+
+static bool fails(void)
+{
+	unsigned long nr = __atomic_add_fetch(&nr_allocations, 1, __ATOMIC_RELAXED);
+
+	if (nr < fail_from || nr >= fail_to)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(nr, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(p, size);
+}
+
+#endif
+#endif /* XPU_TEST_OOM_H */
