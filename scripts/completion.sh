@@ -7,7 +7,8 @@
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}
-table=$("$program" --list-options)
+# EMULATE=: runs programs of another machine
+table=$($EMULATE "$program" --list-options)
 
 # Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if the option
 # takes none. An argument that may be left out counts as none, but its words are listed.

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""btf-of-image.py IMAGE: writes the kernel types (BTF) that are in a bootable arm64 kernel to stdout.
+
+Such an image is no ELF file: the types are found by the header that they begin with.
+"""
+import gzip
+import struct
+import sys
+
+HEADER = struct.Struct("<HBBIIIII")	# magic, version, flags, header's size, types at, size, strings at, size
+
+
+def find(image):
+    at = image.find(b"\x9f\xeb\x01\x00")
+    while at >= 0:
+        head = HEADER.unpack_from(image, at)
+        size, types_at, types, strings_at, strings = head[3:]
+        if size == HEADER.size and types_at == 0 and strings_at == types and types > 1 << 20:
+            return image[at:at + size + types + strings]
+        at = image.find(b"\x9f\xeb\x01\x00", at + 4)
+    return None
+
+
+def main():
+    with open(sys.argv[1], "rb") as f:
+        image = f.read()
+    if image[:2] == b"\x1f\x8b":
+        image = gzip.decompress(image)
+    btf = find(image)
+    if btf is None:
+        sys.exit(f"{sys.argv[1]}: no kernel types (BTF) in it")
+    sys.stdout.buffer.write(btf)
+
+
+main()
