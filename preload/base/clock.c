@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/clock.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,9 +9,10 @@
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 #define READINGS	8		/* number of readings, of which the closest pair is taken */
-#define CLOSE_TICKS	300		/* a pair within these ticks is taken at once: some 0.1
-					 * us */
-#define APART_TICKS	5000		/* no reading: the thread was interrupted each time */
+/* A pair within these ticks is taken at once: some 0.1 us. */
+#define CLOSE_TICKS	machine__ticks_at_3ghz(300)
+/* No reading: the thread was interrupted each time. */
+#define APART_TICKS	machine__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
 #define STEADY		2		/* readings in a row with the counter where it should be */
 
@@ -28,15 +28,12 @@ static atomic_uint_fast64_t rate;
  */
 static bool is_usable(void)
 {
-	static const char *const by_counter[] = {
-		"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n",
-	};
-	unsigned int eax, ebx, ecx, edx;
+	static const char *const by_counter[] = { MACHINE_CLOCKS };
 	char name[64] = "";
 	size_t i;
 	int fd;
 
-	if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) || !(edx & 1 << 8))
+	if (!machine__is_steady())
 		return false;
 	fd = open(SOURCE, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -15,13 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#include <x86intrin.h>
 
+#include "arch/machine.h"
 #include "xpu_slot.h"
 
 static inline uint64_t clock__ticks(void)
 {
-	return __rdtsc();
+	return machine__ticks();
 }
 
 /* Return: CLOCK_MONOTONIC in ns. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/libc.h"
@@ -18,21 +17,12 @@ void *memory__map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The kernel first reads a signal set at @addr, if it can, then refuses the invalid "how". */
 bool memory__readable(uint64_t addr)
 {
-	long ret;
-
 	addr &= ~(PAGE - 1);
 	if (addr < PAGE || addr >= USER_MAX)
 		return false;
-	/* syscall() would set errno. */
-	asm volatile("mov %5, %%r10\n\tsyscall"
-		     : "=a"(ret)
-		     : "a"((long)SYS_rt_sigprocmask), "D"(-1l), "S"(addr), "d"(0l),
-		       "i"(_NSIG / 8)
-		     : "rcx", "r10", "r11", "memory");
-	return ret != -EFAULT;
+	return machine__try_sigset(addr, _NSIG / 8) != -EFAULT;
 }
 
 bool memory__readable_span(uint64_t from, uint64_t to)

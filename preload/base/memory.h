@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/machine.h"
+
 #define PAGE		4096ull
-#define USER_MAX	(1ull << 47)
 #define STACK_MAX	(256ull << 20)	/* one stack is probed no further than this */
 
 /* Return: zeroed pages, for the caller to unmap, or NULL without memory. */
@@ -34,19 +35,13 @@ uint64_t memory__own_stack_end(uint64_t sp);
 /* Reads memory that is known to be readable, whoever owns it; sanitizers do not check it. */
 static inline uint64_t load(uint64_t addr)
 {
-	uint64_t value;
-
-	asm volatile("movq (%1), %0" : "=r"(value) : "r"(addr));
-	return value;
+	return machine__load(addr);
 }
 
 /* Reads the word that is @nr words behind @addr. */
 static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 {
-	uint64_t value;
-
-	asm volatile("movq (%1,%2,8), %0" : "=r"(value) : "r"(addr), "r"(nr));
-	return value;
+	return machine__load_word(addr, nr);
 }
 
 /* A span of memory that could be read when it was tried, with a stack in it. */

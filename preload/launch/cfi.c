@@ -232,7 +232,7 @@ static int read_cie(struct bytes b, struct fde *e, uint8_t *enc)
 				take(&aug, 1);
 			else if (*s == 'S')
 				e->signal = true;
-			else if (*s != 'B')
+			else if (*s != 'B' && *s != 'G')
 				return -EINVAL;
 		}
 		b.bad |= aug.bad;
@@ -240,7 +240,7 @@ static int read_cie(struct bytes b, struct fde *e, uint8_t *enc)
 		return -EINVAL;
 	}
 	e->initial = b;
-	return b.bad || e->return_reg != CFI_RIP ? -EINVAL : 0;
+	return b.bad || e->return_reg != CFI_RA ? -EINVAL : 0;
 }
 
 static int find_entry(uint64_t pc, struct fde *e)
@@ -444,7 +444,7 @@ static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b
 	case DW_CFA_nop:
 		return true;
 	}
-	return false;
+	return machine__is_ra_state(op);	/* they are stripped, signed or not */
 }
 
 /* Runs instructions until they concern code behind @pc. */
@@ -466,6 +466,16 @@ static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t
 	return !b.bad;
 }
 
+/* The caller goes on where the return address says, wherever that is. */
+static void return_to(struct cfi_row *row)
+{
+	const struct cfi_rule *ra = &row->regs[CFI_RA];
+
+	if (CFI_RA == CFI_IP)
+		return;
+	row->regs[CFI_IP] = ra->how == CFI_SAME ? (struct cfi_rule){ CFI_REGISTER, CFI_RA } : *ra;
+}
+
 int cfi__find(uint64_t pc, struct cfi_row *row)
 {
 	struct machine m;
@@ -475,7 +485,8 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 	if (err)
 		return err;
 	memset(row, 0, sizeof(*row));
-	row->regs[CFI_RIP].how = CFI_UNDEFINED;		/* unless the instructions say where */
+	if (!CFI_RA_IN_REGISTER)
+		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless the instructions say where */
 	row->signal = e.signal;
 	row->start = e.pc;
 	row->end = e.pc + e.range;
@@ -485,7 +496,10 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 	if (!run(&m, &e, e.initial, ~0ull))
 		return -EINVAL;
 	m.initial = *row;
-	return run(&m, &e, e.insns, pc) ? 0 : -EINVAL;
+	if (!run(&m, &e, e.insns, pc))
+		return -EINVAL;
+	return_to(row);
+	return 0;
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */

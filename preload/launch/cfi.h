@@ -6,7 +6,8 @@
  * No lock, no allocation, no system call; safe in signal handlers. All reads are inside the mapping
  * of the object that the address belongs to; data that do not fit are refused.
  *
- * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; System V ABI, AMD64, section 3.7.
+ * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; arch/machine.h has the processor's
+ * registers.
  */
 #ifndef XPU_PRELOAD_CFI_H
 #define XPU_PRELOAD_CFI_H
@@ -14,18 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum cfi_reg {		/* DWARF's numbers on x86-64 */
-	CFI_RBX	= 3,
-	CFI_RBP	= 6,
-	CFI_RSP	= 7,
-	CFI_R12	= 12,
-	CFI_RIP	= 16,
-	CFI_NR_REGS
-};
+#include "arch/machine.h"
 
 enum cfi_how {		/* where the caller's value of a register is */
 	CFI_SAME,	/* in the register */
-	CFI_UNDEFINED,	/* nowhere; for RIP: there is no caller */
+	CFI_UNDEFINED,	/* nowhere; for CFI_IP: there is no caller */
 	CFI_OFFSET,	/* in memory, at CFA + v */
 	CFI_VAL_OFFSET,	/* the value is CFA + v */
 	CFI_REGISTER,	/* in register v */

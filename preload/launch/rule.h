@@ -11,25 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/machine.h"
+
 struct cfi_row;
 
 enum kind {
-	RULE_SP,		/* CFA = rsp + cfa_off */
-	RULE_BP,		/* CFA = rbp + cfa_off */
-	RULE_BP_DEREF,		/* CFA = *(rbp + cfa_off): a function that aligned its stack */
+	RULE_SP,		/* CFA = sp + cfa_off */
+	RULE_BP,		/* CFA = bp + cfa_off */
+	RULE_BP_DEREF,		/* CFA = *(bp + cfa_off): a function that aligned its stack */
 	RULE_END,		/* code that was not called: _start, clone3 */
 	RULE_START,		/* not called, and not left by a call: makecontext()'s */
-	RULE_SIGNAL,		/* returns from a signal handler; rsp is the struct ucontext */
-	RULE_GUESS,		/* no information: try rbp as a frame pointer */
+	RULE_SIGNAL,		/* returns from a signal handler; sp is the signal's frame */
+	RULE_GUESS,		/* no information: try bp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_UNCALLED,		/* no information and not left by a call: as RULE_START if rbp is 0 */
+	RULE_UNCALLED,		/* no information and not left by a call: as RULE_START if bp is 0 */
 	RULE_BAD,		/* not code */
 };
 
-enum bp_how {			/* the caller's rbp */
+enum bp_how {			/* the caller's bp */
 	BP_SAME,
 	BP_CFA,			/* *(CFA + bp_off) */
-	BP_BP,			/* *(rbp + bp_off) */
+	BP_BP,			/* *(bp + bp_off) */
 };
 
 /*
@@ -38,7 +40,8 @@ enum bp_how {			/* the caller's rbp */
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next
  *
- * Offsets are in words of the stack; next is the entry of the last caller.
+ * Offsets are in words of the stack; next is the entry of the last caller. With RA_BY_RULE, the return
+ * address is beside the caller's bp, or with BP_SAME at CFA + bp_off.
  */
 typedef uint64_t rule_t;
 
@@ -60,6 +63,14 @@ static inline int64_t rule__cfa_off(rule_t rule)
 static inline int64_t rule__bp_off(rule_t rule)
 {
 	return ((int64_t)(rule << 24) >> 46) * 8;
+}
+
+/* Return: where the return address is, from the CFA on. */
+static inline int64_t rule__ra_off(rule_t rule)
+{
+	if (!RA_BY_RULE)
+		return -8;
+	return rule__bp_off(rule) + (rule__bp_how(rule) == BP_SAME ? 0 : FRAME_RA_OFF);
 }
 
 /**

@@ -52,10 +52,11 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
 /* The step of a walk from one frame to its caller's. */
 struct step {
-	uint64_t bp;			/* rbp in the first frame */
-	uint64_t bp_at;			/* where the caller's rbp was read; 0: it is equal */
+	uint64_t bp;			/* bp in the first frame */
+	uint64_t bp_at;			/* where the caller's bp was read; 0: it is equal */
 	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
+	struct return_word ra;
 	bool by_bp;			/* bp was used to find a word */
 	bool unusual;			/* the step read more than these words */
 };
@@ -67,7 +68,7 @@ struct word {
 
 /*
  * A frame of the last walk and the walk from there outwards. A later walk that reaches this frame,
- * whatever is inside of it, goes on in the same way if its rsp, its rip and, if it matters, its rbp
+ * whatever is inside of it, goes on in the same way if its sp, its ip and, if it matters, its bp
  * are equal, and if all words that the last walk read from there on are unchanged.
  */
 struct outer {
@@ -100,10 +101,6 @@ struct unwinder {
 	struct outer *outer;		/* of the last walk, outermost first */
 	struct word *words;		/* the same */
 	uint64_t chains[];		/* see unwinder__start() */
-};
-
-struct context {
-	uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip;
 };
 
 struct walk {
@@ -203,7 +200,7 @@ static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 		return false;
 	if (sp - bp >= STACK_MAX && bp - sp >= STACK_MAX)
 		return bp >= PAGE && bp < USER_MAX && memory__readable_span(bp, bp + 16) &&
-		       rule__follows_call(load(bp + 8));
+		       rule__follows_call(machine__strip(load(bp + FRAME_RA_OFF)));
 	if (bp < sp)
 		return false;
 	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
@@ -264,12 +261,6 @@ static struct known_rule *walk__find(struct walk *w, uint64_t ip, bool exact)
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
-
-/* Where the interrupted registers are in the struct ucontext; the kernel's ABI. */
-#define UC_GREG(i)	(40 + 8 * (i))
-#define UC_RBP		UC_GREG(10)
-#define UC_RSP		UC_GREG(15)
-#define UC_RIP		UC_GREG(16)
 
 static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
 {
@@ -335,9 +326,9 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
  * follow one another share their outer frames, and to compare words at known addresses takes a
  * third of the time of finding the addresses one after another.
  *
- * This is exact: what a walk does from a frame on is a function of rip, rsp and rbp there, of the
+ * This is exact: what a walk does from a frame on is a function of ip, sp and bp there, of the
  * rules, which are fixed as long as the generation is, and of the words it reads. All of these are
- * compared, except rbp if the walk did not use it. The words are between this frame and the end of
+ * compared, except bp if the walk did not use it. The words are between this frame and the end of
  * the span in use, so they can be read. They are compared once, from the outside: frames inside of
  * the first one that differs are found anew.
  */
@@ -379,7 +370,7 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 {
 	unsigned int nr = 0;
 
-	words[nr++] = (struct word){ cfa - 8, ip };
+	words[nr++] = (struct word){ return_word__at(&s->ra, cfa), return_word__value(&s->ra, ip) };
 	if (s->bp_at && bp_matters)
 		words[nr++] = (struct word){ s->bp_at, bp };
 	if (s->cfa_at)
@@ -511,12 +502,12 @@ static inline __attribute__((always_inline)) bool walk__leave_signal(struct walk
 	uint64_t frame = *sp;
 
 	walk__not_a_return(w);
-	return walk__read(w, frame + UC_RIP, ip) && walk__read(w, frame + UC_RBP, bp) &&
-	       walk__read(w, frame + UC_RSP, sp) && walk__enter(w, *sp) &&
+	return walk__read(w, frame + SIGNAL_IP, ip) && walk__read(w, frame + SIGNAL_BP, bp) &&
+	       walk__read(w, frame + SIGNAL_SP, sp) && walk__enter(w, *sp) &&
 	       walk__push(w, *ip + 1, *sp);
 }
 
-/* The caller's rbp, where @rule says that it was saved. @s: the step, or NULL: not noted. */
+/* The caller's bp, where @rule says that it was saved. @s: the step, or NULL: not noted. */
 static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *w, rule_t rule,
 								   uint64_t cfa, uint64_t *bp,
 								   struct step *s)
@@ -548,7 +539,7 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
 }
 
 /*
- * Along the stack by rules alone; rsp, rbp and rip are all that it follows.
+ * Along the stack by rules alone; sp, bp and ip are all that it follows.
  *
  * Most callers are those of the last time. An entry says where its caller's was, so that the rule
  * can be fetched while the return address, which must confirm it, is still on its way.
@@ -557,7 +548,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 								     const struct context *c,
 								     bool note)
 {
-	uint64_t ip = c->rip, sp = c->rsp, bp = c->rbp, cfa, generation_bits = w->generation;
+	uint64_t ip = c->ip, sp = c->sp, bp = c->bp, cfa, ra_at, generation_bits = w->generation;
 	struct known_rule *const rules = w->u->rules, *e, *next;
 	struct step *s = NULL;
 	enum outcome outcome;
@@ -587,8 +578,12 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 			if (outcome != GOES_ON)
 				return outcome;
 		}
-		if (!walk__read(w, cfa - 8, &ip))
+		ra_at = cfa + rule__ra_off(rule);
+		if (!walk__read(w, ra_at, &ip))
 			return CUT;
+		if (note)
+			return_word__set(&s->ra, ra_at, ip);
+		ip = machine__strip(ip);
 		/* Callers are further up, unless the stack was switched. */
 		if (__builtin_expect(cfa <= sp, 0)) {
 			if (walk__has(w, sp))
@@ -604,7 +599,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 		if (next->key != ip - 1 + generation_bits) {
 			if (!ip) {
 				if (note)
-					s->end = cfa - 8;
+					s->end = ra_at;
 				return COMPLETE;
 			}
 			next = walk__follow(w, e, ip);
@@ -635,7 +630,7 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
-	const struct readable *s = readables__find(w->spans, c->rsp);
+	const struct readable *s = readables__find(w->spans, c->sp);
 	struct unwinder *u = w->u;
 	enum outcome outcome;
 
@@ -651,7 +646,7 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 		unwinder__forget(u);
 		return outcome;
 	}
-	walk__note(w, c->rsp);
+	walk__note(w, c->sp);
 	w->frames = u->last.frames;
 	w->stack = u->last.stack;
 	w->nr = u->last.nr;
@@ -670,7 +665,7 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 		cfa = old[row->cfa_reg] + row->cfa_off;
 	else if (!cfi__eval(row->cfa_expr, old, NULL, read_for_eval, w, &cfa))
 		return false;
-	regs[CFI_RSP] = cfa;
+	regs[CFI_SP] = cfa;
 	for (i = 0; i < CFI_NR_REGS; i++) {
 		rule = &row->regs[i];
 		switch (rule->how) {
@@ -700,22 +695,27 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 			break;
 		}
 	}
+	regs[CFI_IP] = machine__strip(regs[CFI_IP]);
 	return true;
+}
+
+/* Whether the code has lost its caller: a call that is under way has overwritten the register. */
+static bool row__lost_caller(const struct cfi_row *row, bool exact)
+{
+	return CFI_RA_IN_REGISTER && !exact && row->regs[CFI_IP].how == CFI_REGISTER &&
+	       row->regs[CFI_IP].v == CFI_RA;
 }
 
 /* Reads all registers of the code that a signal interrupted. */
 static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 {
-	/* DWARF's order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
-	static const uint8_t gregs[CFI_NR_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15,
-						    0, 1, 2, 3, 4, 5, 6, 7, 16 };
-	uint64_t uc = regs[CFI_RSP];
+	uint64_t frame = regs[CFI_SP];
 	size_t i;
 
 	for (i = 0; i < CFI_NR_REGS; i++)
-		if (!walk__read(w, uc + UC_GREG(gregs[i]), &regs[i]))
+		if (!walk__read(w, frame + machine__signal_reg(i), &regs[i]))
 			return false;
-	return walk__enter(w, regs[CFI_RSP]);
+	return walk__enter(w, regs[CFI_SP]);
 }
 
 /* Walks with every register that a row may use, and remembers nothing: rarely needed. */
@@ -727,21 +727,14 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 	struct cfi_row row;
 	enum kind kind;
 
-	regs[CFI_RBX] = c->rbx;
-	regs[CFI_RBP] = c->rbp;
-	regs[CFI_RSP] = c->rsp;
-	regs[CFI_R12] = c->r12;
-	regs[CFI_R12 + 1] = c->r13;
-	regs[CFI_R12 + 2] = c->r14;
-	regs[CFI_R12 + 3] = c->r15;
-	regs[CFI_RIP] = c->rip;
+	context__registers(c, regs);
 	w->nr = 0;
-	if (!walk__enter(w, c->rsp))
+	if (!walk__enter(w, c->sp))
 		return CUT;
 	for (;;) {
-		kind = rule__describe(regs[CFI_RIP], exact, &row);
+		kind = rule__describe(regs[CFI_IP], exact, &row);
 		if (kind == RULE_UNCALLED)
-			kind = regs[CFI_RBP] ? RULE_BAD : RULE_START;
+			kind = regs[CFI_BP] ? RULE_BAD : RULE_START;
 		if (kind == RULE_START)
 			walk__not_a_return(w);
 		if (kind == RULE_END || kind == RULE_START)
@@ -751,12 +744,12 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 			return CUT;
 		}
 		if (kind == RULE_GUESS) {
-			if (!regs[CFI_RBP])
+			if (!regs[CFI_BP])
 				return COMPLETE;
-			if (!walk__is_frame_pointer(w, regs[CFI_RSP], regs[CFI_RBP]))
+			if (!walk__is_frame_pointer(w, regs[CFI_SP], regs[CFI_BP]))
 				return CUT;
 		}
-		sp = regs[CFI_RSP];
+		sp = regs[CFI_SP];
 		signal = kind == RULE_SIGNAL || row.signal;
 		if (signal)
 			walk__not_a_return(w);
@@ -764,19 +757,19 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 			if (!walk__apply_signal(w, regs))
 				return CUT;
 		} else {
-			if (!walk__apply(w, &row, regs))
+			if (row__lost_caller(&row, exact) || !walk__apply(w, &row, regs))
 				return CUT;
 			/*
 			 * sp need not rise, since vfork() keeps its return address in a register,
 			 * but must not fall.
 			 */
-			if (!signal && regs[CFI_RSP] < sp && walk__has(w, sp))
+			if (!signal && regs[CFI_SP] < sp && walk__has(w, sp))
 				return CUT;
 		}
-		if (!regs[CFI_RIP])
+		if (!regs[CFI_IP])
 			return COMPLETE;
 		exact = signal;
-		if (!walk__push(w, regs[CFI_RIP] + signal, regs[CFI_RSP]))
+		if (!walk__push(w, regs[CFI_IP] + signal, regs[CFI_SP]))
 			return CUT;
 	}
 }
@@ -882,11 +875,11 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 {
 	const uint64_t *v = trace->words;
 	const uint16_t *at = (const uint16_t *)(v + trace->nr);
-	uint64_t sp = c->rsp;
+	uint64_t sp = c->sp;
 	const struct readable *s;
 	unsigned int i;
 
-	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->rbp) ||
+	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->bp) ||
 	    trace->generation != generation())
 		return false;
 	s = readables__find(&u->spans, sp);
@@ -952,16 +945,7 @@ __attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsi
 	if (level >= UNWIND_LEVELS)
 		return false;
 
-	asm volatile("leaq 1f(%%rip), %%rax\n"
-		     "1:	movq %%rax, 56(%0)\n\t"
-		     "movq %%rbx, (%0)\n\t"
-		     "movq %%rbp, 8(%0)\n\t"
-		     "movq %%r12, 16(%0)\n\t"
-		     "movq %%r13, 24(%0)\n\t"
-		     "movq %%r14, 32(%0)\n\t"
-		     "movq %%r15, 40(%0)\n\t"
-		     "movq %%rsp, 48(%0)"
-		     : : "r"(&c) : "rax", "memory");
+	CONTEXT_TAKE(&c);
 
 	if (trace && trace__holds(trace, u, &c))
 		return true;

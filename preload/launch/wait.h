@@ -21,8 +21,8 @@
 
 struct cupti;
 
-/* Shorter calls are not recorded: some 10 us at 3 GHz, ten times the cost of recording one. */
-#define WAIT_MIN_TICKS	30000
+/* Shorter calls are not recorded: some 10 us, ten times the cost of recording one. */
+#define WAIT_MIN_TICKS	machine__ticks_at_3ghz(30000)
 
 #define WAIT_MAX_CBID	4096
 

@@ -21,41 +21,39 @@
  * The nop behind the ret of a site is never run either. The kernel raises a semaphore in the processes
  * in which a breakpoint is put there; a breakpoint in the site itself raises none (see xpu_slot.h).
  *
- * The arguments stay where the calling convention puts them, in rdi and rsi, where the BPF programs
+ * The arguments stay where the calling convention puts them, in the first two registers, where the BPF programs
  * read them.
  */
-#ifndef __x86_64__
-# error "the shim is for x86-64 only"
-#endif
+#include "arch/machine.h"
 
 .macro PROBE_SITE name, plain=0
 	.section .text.probes, "ax"
 	.balign	16
 	.globl	\name
 	.protected \name
-	.type	\name, @function
+	.type	\name, %function
 \name:
 	.cfi_startproc
 	.if \plain
 	nop
 	.else
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00		/* nop5 */
+	PROBE_NOP
 	.endif
 	ret
 	.cfi_endproc
 	.size	\name, . - \name
 	.globl	\name\()_switch
 	.protected \name\()_switch
-	.type	\name\()_switch, @function
+	.type	\name\()_switch, %function
 \name\()_switch:
 	nop
-	.size	\name\()_switch, 1
+	.size	\name\()_switch, . - \name\()_switch
 
 	.section .probes, "aw"
 	.balign	2
 	.globl	\name\()_semaphore
 	.protected \name\()_semaphore
-	.type	\name\()_semaphore, @object
+	.type	\name\()_semaphore, %object
 \name\()_semaphore:
 	.2byte	0
 	.size	\name\()_semaphore, 2

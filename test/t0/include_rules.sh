@@ -101,7 +101,7 @@ floors() {
 
 floors merge write join+import read symbols model
 floors loader target attach record base
-floors preload device nvtx launch python wire base
+floors preload device nvtx launch python wire base arch
 
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * machine.h - all that the shim knows of the processor that it runs on
+ *
+ * Another processor needs a header beside these two, with the same definitions, and a file
+ * launch/code_MACHINE.c. What a definition is for stands in x86_64.h.
+ */
+#ifndef XPU_PRELOAD_MACHINE_H
+#define XPU_PRELOAD_MACHINE_H
+
+#if defined(__x86_64__)
+# include "arch/x86_64.h"
+#elif defined(__aarch64__)
+# include "arch/aarch64.h"
+#else
+# error "the shim is for x86-64 and aarch64 only"
+#endif
+
+#endif /* XPU_PRELOAD_MACHINE_H */

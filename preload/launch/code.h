@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * code.h - what instructions around an address tell of it; code_MACHINE.c has each processor's
+ *
+ * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes from it on; those
+ * that cannot be read are 0.
+ */
+#ifndef XPU_PRELOAD_CODE_H
+#define XPU_PRELOAD_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cfi_row;
+
+#define CODE_BEFORE	24
+#define CODE_AFTER	40
+
+/* Whether the code at @at returns from a signal handler. */
+bool code__is_signal_return(const uint8_t *at);
+
+/* Whether a call instruction ends where @at begins: return addresses point to such places only. */
+bool code__follows_call(const uint8_t *at);
+
+/*
+ * Code that returns right after its call shows where its frame is, as in Python's perf trampolines.
+ * Sets *@row for it. Return: whether @at, before @end, is such code.
+ */
+bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row);
+
+/*
+ * Code of the linkage table that a signal has interrupted, where linkers write no unwind information for
+ * that. Sets *@row for it. Return: whether @at, the interrupted instruction, is such code.
+ */
+bool code__read_stub(const uint8_t *at, struct cfi_row *row);
+
+#endif /* XPU_PRELOAD_CODE_H */
