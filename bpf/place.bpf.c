@@ -12,7 +12,6 @@
 
 #define PLACE_BYTES	4096		/* the window: of the stack, from its top on */
 #define PLACE_RETURNS	48		/* return addresses in a window, at most */
-#define CALL_BYTES	8		/* a call is not longer */
 
 struct off_place_key {
 	__u32 proc_id;
@@ -46,38 +45,25 @@ struct place_scan {
 	__u32 bytes;
 };
 
-/* Whether the instruction before @ret is a call. */
-static __always_inline bool follows_call(__u64 ret)
-{
-	__u8 b[CALL_BYTES];
-
-	if (bpf_probe_read_user(b, sizeof(b), (void *)ret - sizeof(b)))
-		return false;
-	/* call rel32; or call *r/m, in its encodings of each length */
-	return b[3] == 0xe8 ||
-	       (b[6] == 0xff && (b[7] & 0x38) == 0x10) || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
-	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
-	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
-}
-
 static long scan_word(__u32 i, struct place_scan *s)
 {
 	struct off_place *p = &s->scratch->place;
 	__u32 at = i * sizeof(__u64), nr = p->nr;
-	__u64 word;
+	__u64 word, ret;
 
 	BOUND(at, PLACE_BYTES);
 	if (at >= s->bytes || nr >= PLACE_RETURNS)
 		return 1;
 	word = *(__u64 *)(s->scratch->window + at);
 	/* Not an address in user space, or an address in the stack itself. */
-	if (word < PAGE_BYTES || word >> 47 || word - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
-	    !follows_call(word))
+	ret = machine_strip(word);
+	if (ret < PAGE_BYTES || ret >> USER_BITS || ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
+	    !follows_call(ret))
 		return 0;
 	p->at[nr] = at;
 	p->ret[nr] = word;
 	p->nr = nr + 1;
-	hash_word(p->hash, word);
+	hash_word(p->hash, ret);
 	return 0;
 }
 
@@ -109,7 +95,7 @@ static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 {
 	struct pt_regs *regs = user_regs(task);
 	struct off_place_key key = {
-		.proc_id = proc_id, .sp = BPF_CORE_READ(regs, sp), .ip = BPF_CORE_READ(regs, ip),
+		.proc_id = proc_id, .sp = machine_sp(regs), .ip = machine_ip(regs),
 	};
 	struct place_scan scan = { .scratch = s, .sp = key.sp };
 	__u32 bytes = stack_size(task, key.sp, PLACE_BYTES), first;

@@ -114,67 +114,6 @@ static __always_inline bool is_iowait(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 }
 
-/* Why a thread waits in a system call of x86-64: an XPU_OFF_* plus 1; 0: the number does not tell. */
-static const __u8 kind_of_call[512] = {
-	[202] = 1 + XPU_OFF_LOCK,	/* futex */
-	[449] = 1 + XPU_OFF_LOCK,	/* futex_waitv */
-	[454] = 1 + XPU_OFF_LOCK,	/* futex_wake, futex_wait, futex_requeue */
-	[455] = 1 + XPU_OFF_LOCK,
-	[456] = 1 + XPU_OFF_LOCK,
-	[73] = 1 + XPU_OFF_LOCK,	/* flock */
-	[64] = 1 + XPU_OFF_LOCK,	/* semget, semop, ... */
-	[65] = 1 + XPU_OFF_LOCK,
-	[220] = 1 + XPU_OFF_LOCK,	/* semtimedop */
-	[35] = 1 + XPU_OFF_SLEEP,	/* nanosleep */
-	[230] = 1 + XPU_OFF_SLEEP,	/* clock_nanosleep */
-	[34] = 1 + XPU_OFF_SLEEP,	/* pause */
-	[24] = 1 + XPU_OFF_SLEEP,	/* sched_yield */
-	[7] = 1 + XPU_OFF_POLL,	/* poll */
-	[271] = 1 + XPU_OFF_POLL,	/* ppoll */
-	[23] = 1 + XPU_OFF_POLL,	/* select */
-	[270] = 1 + XPU_OFF_POLL,	/* pselect6 */
-	[232] = 1 + XPU_OFF_POLL,	/* epoll_wait */
-	[281] = 1 + XPU_OFF_POLL,	/* epoll_pwait */
-	[441] = 1 + XPU_OFF_POLL,	/* epoll_pwait2 */
-	[128] = 1 + XPU_OFF_POLL,	/* rt_sigtimedwait */
-	[0] = 1 + XPU_OFF_IO,	/* read, write */
-	[1] = 1 + XPU_OFF_IO,
-	[17] = 1 + XPU_OFF_IO,	/* pread64, pwrite64, readv, writev */
-	[18] = 1 + XPU_OFF_IO,
-	[19] = 1 + XPU_OFF_IO,
-	[20] = 1 + XPU_OFF_IO,
-	[295] = 1 + XPU_OFF_IO,	/* preadv, pwritev and their like */
-	[296] = 1 + XPU_OFF_IO,
-	[327] = 1 + XPU_OFF_IO,
-	[328] = 1 + XPU_OFF_IO,
-	[40] = 1 + XPU_OFF_IO,	/* sendfile */
-	[42] = 1 + XPU_OFF_IO,	/* connect, accept, sendto, recvfrom, sendmsg, recvmsg */
-	[43] = 1 + XPU_OFF_IO,
-	[44] = 1 + XPU_OFF_IO,
-	[45] = 1 + XPU_OFF_IO,
-	[46] = 1 + XPU_OFF_IO,
-	[47] = 1 + XPU_OFF_IO,
-	[288] = 1 + XPU_OFF_IO,	/* accept4 */
-	[299] = 1 + XPU_OFF_IO,	/* recvmmsg, sendmmsg */
-	[307] = 1 + XPU_OFF_IO,
-	[74] = 1 + XPU_OFF_IO,	/* fsync, fdatasync */
-	[75] = 1 + XPU_OFF_IO,
-	[26] = 1 + XPU_OFF_IO,	/* msync */
-	[162] = 1 + XPU_OFF_IO,	/* sync, syncfs, sync_file_range */
-	[306] = 1 + XPU_OFF_IO,
-	[277] = 1 + XPU_OFF_IO,
-	[275] = 1 + XPU_OFF_IO,	/* splice, tee */
-	[276] = 1 + XPU_OFF_IO,
-	[208] = 1 + XPU_OFF_IO,	/* io_getevents */
-	[333] = 1 + XPU_OFF_IO,	/* io_pgetevents */
-	[426] = 1 + XPU_OFF_IO,	/* io_uring_enter */
-	[2] = 1 + XPU_OFF_IO,	/* open, openat */
-	[257] = 1 + XPU_OFF_IO,
-	[3] = 1 + XPU_OFF_IO,	/* close */
-	[61] = 1 + XPU_OFF_CHILD,	/* wait4, waitid */
-	[247] = 1 + XPU_OFF_CHILD,
-};
-
 /*
  * Return: the kind of thing that a thread waits for when it stops running in @state, by its system
  * call.
@@ -188,7 +127,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-		nr = BPF_CORE_READ(regs, orig_ax);
+		nr = machine_syscall(regs);
 	}
 	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
 		return kind_of_call[nr] - 1;
@@ -285,7 +224,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		return;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_OFF;
 	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
-	copy = proc && BPF_CORE_READ(task, mm) && BPF_CORE_READ(user_regs(task), cs) != 0x23 &&
+	copy = proc && BPF_CORE_READ(task, mm) && machine_is_64bit(user_regs(task)) &&
 	       bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop);
 	bytes = read_frames(ctx, r, !copy, &user_bytes);
 	for (i = 0; i < OFF_STACK_WORDS; i++) {

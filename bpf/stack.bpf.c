@@ -50,7 +50,7 @@ struct python_walk {
 	__u32 window_bytes;
 	__u32 frame_bytes;		/* bytes to read of a frame */
 	__u32 code_from, code_bytes;	/* the part of a code object to read */
-	__u64 self;			/* pthread_self() */
+	__u64 tls;			/* of this thread */
 	__u64 tstate, frame, cframe;
 };
 
@@ -106,7 +106,7 @@ static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 
 
 static long find_tstate(__u32 i, struct python_walk *w)
 {
-	if (!w->tstate || read64(w->tstate + w->py->ts_thread_id) == w->self)
+	if (!w->tstate || machine_is_self(w->tls, read64(w->tstate + w->py->ts_thread_id)))
 		return 1;
 	w->tstate = read64(w->tstate + PYTHON_TS_NEXT);
 	return 0;
@@ -220,9 +220,9 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	w.window = out + XPU_MAX_PYTHON;
 	set_blocks(&w);
 	/* Finds the thread by its own address. */
-	w.self = BPF_CORE_READ(task, thread.fsbase);
+	w.tls = machine_tls(task);
 	w.tstate = *tstate;
-	if (!w.tstate || read64(w.tstate + w.py->ts_thread_id) != w.self) {
+	if (!w.tstate || !machine_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
 		w.tstate = read64(read64(w.py->runtime + w.py->runtime_main) +
 				  w.py->interp_threads);
 		bpf_loop(MAX_TSTATES, find_tstate, &w, 0);
@@ -247,33 +247,6 @@ static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 		return (struct pt_regs *)bpf_task_pt_regs(task);
 	/* Before Linux 5.15. */
 	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + 16384) - 1;
-}
-
-/* Copies the current task's registers to @r. Return: 0, or -1 if this is no 64-bit program. */
-static __always_inline int copy_regs(struct task_struct *task, __u64 *r)
-{
-	struct pt_regs regs = {};
-
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), user_regs(task)) || regs.cs == 0x23)
-		return -1;
-	r[XPU_REG_AX] = regs.ax;
-	r[XPU_REG_DX] = regs.dx;
-	r[XPU_REG_CX] = regs.cx;
-	r[XPU_REG_BX] = regs.bx;
-	r[XPU_REG_SI] = regs.si;
-	r[XPU_REG_DI] = regs.di;
-	r[XPU_REG_BP] = regs.bp;
-	r[XPU_REG_SP] = regs.sp;
-	r[XPU_REG_R8] = regs.r8;
-	r[XPU_REG_R9] = regs.r9;
-	r[XPU_REG_R10] = regs.r10;
-	r[XPU_REG_R11] = regs.r11;
-	r[XPU_REG_R12] = regs.r12;
-	r[XPU_REG_R13] = regs.r13;
-	r[XPU_REG_R14] = regs.r14;
-	r[XPU_REG_R15] = regs.r15;
-	r[XPU_REG_IP] = regs.ip;
-	return 0;
 }
 
 struct stack_copy {
@@ -306,13 +279,13 @@ static long copy_page(__u32 i, struct stack_copy *c)
 
 /*
  * Return: the bytes of the stack from @sp on, at most @max. The first thread's stack begins below
- * the program's arguments; the C libraries put the block that %fs points to above the stacks of
- * other threads.
+ * the program's arguments; the C libraries put their data of other threads above the
+ * stacks of these.
  */
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
 {
 	__u64 to_arguments = BPF_CORE_READ(task, mm, start_stack) - sp;
-	__u64 to_tls = BPF_CORE_READ(task, thread.fsbase) - sp;
+	__u64 to_tls = machine_tls(task) - sp;
 	__u64 bytes = to_arguments < to_tls ? to_arguments : to_tls;
 
 	if (bytes > LARGEST_STACK)
@@ -347,7 +320,7 @@ static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32
 	__u64 *r = to;
 	int i;
 
-	if (copy_regs(task, r))
+	if (machine_copy_regs(user_regs(task), r))
 		return false;
 	c.sp = r[XPU_REG_SP];
 	c.max = stack_size(task, c.sp, max);

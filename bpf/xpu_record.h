@@ -433,11 +433,19 @@ struct xpu_record_samples {
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */
 #define XPU_MISC_STACK_DELTA	1
 
-enum {	/* numbered as x86-64's DWARF has it */
+/*
+ * Registers of a STACK record, by the machine that XPU_INFO_ARCH names. As many for each, and the frame
+ * pointer, the stack pointer and the instruction pointer have the same places.
+ */
+enum {	/* x86_64: numbered as its DWARF has it */
 	XPU_REG_AX, XPU_REG_DX, XPU_REG_CX, XPU_REG_BX, XPU_REG_SI, XPU_REG_DI, XPU_REG_BP,
 	XPU_REG_SP, XPU_REG_R8, XPU_REG_R9, XPU_REG_R10, XPU_REG_R11, XPU_REG_R12, XPU_REG_R13,
 	XPU_REG_R14, XPU_REG_R15, XPU_REG_IP,
 	XPU_NR_REGS
+};
+
+enum {	/* aarch64: x19 to x24; x29, SP; x25 to x28; x30; x15, x16 and x17, which stubs use; PC */
+	XPU_REG_X19 = 0, XPU_REG_X25 = 8, XPU_REG_LR = 12, XPU_REG_X15, XPU_REG_X16, XPU_REG_X17,
 };
 
 /*
