@@ -303,15 +303,20 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< $(SHIM_TEST_OBJ) \
 		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
+# glibc's unwind information for the code that binds symbols late is wrong on aarch64.
+BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)
+comma		:= ,
+
 # The unwinder alone; -rdynamic, for plug-ins call back.
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
+		  launch/code_$(ARCH).c \
 		  launch/objects.c launch/generation.c base/memory.c base/environment.c))
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Ipreload $(ALL_LDFLAGS) \
-		-rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
+	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Itest/workload -Ipreload $(ALL_LDFLAGS) \
+		$(BIND_NOW) -rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
 # Where python3 is a script that looks for the interpreter, tests start the interpreter itself.
 PYTHON_DIR	= $$(dirname "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-#include <x86intrin.h>
 
+#include "arch/machine.h"
 #include "tap.h"
 
 /* The simulated machine: the true time, and how its counter and its clock deviate from it. */
@@ -46,7 +46,7 @@ static int fake_clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-#define __rdtsc fake_ticks
+#define machine__ticks fake_ticks
 #define clock_gettime fake_clock_gettime
 #include "base/clock.c"
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "machine.h"
 #include "tap.h"
 #include "launch/unwind.h"
 #include "xpu_record.h"
@@ -170,15 +171,26 @@ static NOINLINE void with_alloca(int depth)
 #define with_variable	with_alloca	/* these builds keep frame pointers */
 #define aligned		with_alloca
 #else
-/* Here rbp is a variable like any other, which called functions save. */
+/* Here the frame pointer is a variable like any other, which called functions save. */
+#ifdef MACHINE_WITH_VALUE
+void with_value(void (*f)(int), int depth, uint64_t value);
+__asm__(MACHINE_WITH_VALUE);
+
 static NOINLINE void with_variable(int depth)
 {
-	register uint64_t variable __asm__("rbp") = any(1000);
+	with_value(go_on, depth, any(1000));
+	NO_TAIL_CALL();
+}
+#else
+static NOINLINE void with_variable(int depth)
+{
+	register uint64_t variable __asm__(MACHINE_BP_NAME) = any(1000);
 
 	__asm__ volatile("" : "+r"(variable));
 	go_on(depth);
 	__asm__ volatile("" : "+r"(variable));
 }
+#endif
 
 /* The stack pointer is kept in the frame, because the frame is aligned. */
 static NOINLINE void aligned(int depth)
@@ -270,19 +282,7 @@ static void test_smaller_stack(void)
 void run_here(int depth);
 void run_there(char *top, int depth);
 
-__asm__(".text\n"
-	"run_there:\n"
-	"	.cfi_startproc\n"
-	"	.cfi_undefined rip\n"
-	"	pushq %rbx\n"
-	"	movq %rsp, %rbx\n"
-	"	movq %rdi, %rsp\n"
-	"	movl %esi, %edi\n"
-	"	call run_here\n"
-	"	movq %rbx, %rsp\n"
-	"	popq %rbx\n"
-	"	ret\n"
-	"	.cfi_endproc\n");
+__asm__(MACHINE_RUN_THERE);
 
 #define SMALL	(64u << 10)
 #define LARGE	(256u << 10)

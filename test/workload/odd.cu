@@ -652,7 +652,10 @@ static void how_seccomp(void)
 		ALLOW(SYS_rt_sigreturn), ALLOW(SYS_mmap), ALLOW(SYS_munmap), ALLOW(SYS_mprotect),
 		ALLOW(SYS_madvise),
 		ALLOW(SYS_clock_nanosleep), ALLOW(SYS_nanosleep), ALLOW(SYS_ioctl),
-		ALLOW(SYS_poll), ALLOW(SYS_sched_yield), ALLOW(SYS_brk),
+#ifdef SYS_poll
+		ALLOW(SYS_poll),
+#endif
+		ALLOW(SYS_ppoll), ALLOW(SYS_sched_yield), ALLOW(SYS_brk),
 		ALLOW(SYS_newfstatat), ALLOW(SYS_fstat),		/* for printf() */
 		ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_gettid), ALLOW(SYS_getpid),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -750,7 +753,7 @@ static void rawfork(void (*ends)(void))
 
 	start();
 	clock_gettime(CLOCK_MONOTONIC, &before);
-	pid = syscall(SYS_fork);
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid)
 		ends();
 	waitpid(pid, &status, 0);

@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "machine.h"
 #include "kernels.h"
 
 KERNEL(k_launch)
@@ -185,31 +186,8 @@ NOINLINE __attribute__((noreturn)) void never_returns(jmp_buf *where)
 	longjmp(*where, 1);
 }
 
-/*
- * Code whose CFA is in a register that other code seldom uses for that: a walk that only follows
- * rsp and rbp cannot pass it.
- */
 extern "C" void cfa_in_rbx(void (*)());
-__asm__(".text\n"
-	".type cfa_in_rbx, @function\n"
-	"cfa_in_rbx:\n"
-	"	.cfi_startproc\n"
-	"	push %rbx\n"
-	"	.cfi_def_cfa_offset 16\n"
-	"	.cfi_offset %rbx, -16\n"
-	"	mov %rsp, %rbx\n"
-	"	.cfi_def_cfa_register %rbx\n"
-	"	sub $64, %rsp\n"
-	"	and $-64, %rsp\n"
-	"	call *%rdi\n"
-	"	mov %rbx, %rsp\n"
-	"	.cfi_def_cfa_register %rsp\n"
-	"	pop %rbx\n"
-	"	.cfi_def_cfa_offset 8\n"
-	"	.cfi_restore %rbx\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	".size cfa_in_rbx, . - cfa_in_rbx\n");
+__asm__(MACHINE_CFA_IN_RBX);
 
 NOINLINE void scenario_frames()
 {
@@ -379,31 +357,13 @@ static void set_handler(int sig, int flags)
 	sigaction(sig, &sa, nullptr);
 }
 
-/* This code is interrupted at its first instruction and again at each later one. */
 extern "C" void traps();
-__asm__(".text\n"
-	".type traps, @function\n"
-	"traps:\n"
-	"	.cfi_startproc\n"
-	"	ud2\n"
-	"	push %rbp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_rel_offset %rbp, 0\n"
-	"	ud2\n"
-	"	xor %ebp, %ebp\n"
-	"	ud2\n"
-	"	pop %rbp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_restore %rbp\n"
-	"	ud2\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	".size traps, . - traps\n");
+__asm__(MACHINE_TRAPS);
 
 static void skip_trap(int, siginfo_t *, void *uc)
 {
 	launch();
-	static_cast<ucontext_t *>(uc)->uc_mcontext.gregs[REG_RIP] += 2;
+	MACHINE_SKIP_TRAP(static_cast<ucontext_t *>(uc));
 }
 
 NOINLINE void trap_somewhere()
@@ -585,6 +545,7 @@ static void *emit(const void *code, size_t size)
 	at = jit_code + used;
 	used += (size + 63) & ~size_t(63);
 	memcpy(at, code, size);
+	__builtin___clear_cache(reinterpret_cast<char *>(at), reinterpret_cast<char *>(at) + size);
 	/* Writes names for perf, as JIT compilers do when asked to. */
 	if (getenv("STACKS_PERF_MAP")) {
 		char path[64];
@@ -601,25 +562,13 @@ static void *emit(const void *code, size_t size)
 	return at;
 }
 
-/* Code as a JIT compiler makes it: frame pointers, and more instructions after the call. */
 NOINLINE void scenario_jit()
 {
-	static const unsigned char framed[] = {
-		0x55,				/* push %rbp */
-		0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
-		0x53,				/* push %rbx */
-		0x48, 0x83, 0xec, 0x28,		/* sub $40, %rsp */
-		0xff, 0xd7,			/* call *%rdi */
-		0x31, 0xc0,			/* xor %eax, %eax */
-		0x48, 0x83, 0xc4, 0x28,		/* add $40, %rsp */
-		0x5b,				/* pop %rbx */
-		0x5d,				/* pop %rbp */
-		0xc3,				/* ret */
-	};
 	static void (*call)(void (*)());
 
 	if (!call)
-		*reinterpret_cast<void **>(&call) = emit(framed, sizeof(framed));
+		*reinterpret_cast<void **>(&call) = emit(machine_framed,
+								sizeof(machine_framed));
 	call([] {
 		call([] {			/* through known code and into the JIT's code
 						 * again */
@@ -630,20 +579,13 @@ NOINLINE void scenario_jit()
 	NO_TAIL_CALL();
 }
 
-/* Code as in Python's perf trampoline: no frame pointer, but it returns right after the call. */
 NOINLINE void scenario_trampoline()
 {
-	static const unsigned char trampoline[] = {
-		0xf3, 0x0f, 0x1e, 0xfa,		/* endbr64 */
-		0x48, 0x83, 0xec, 0x08,		/* sub $8, %rsp */
-		0xff, 0xd7,			/* call *%rdi */
-		0x48, 0x83, 0xc4, 0x08,		/* add $8, %rsp */
-		0xc3,				/* ret */
-	};
 	static void (*call)(void (*)());
 
 	if (!call)
-		*reinterpret_cast<void **>(&call) = emit(trampoline, sizeof(trampoline));
+		*reinterpret_cast<void **>(&call) = emit(machine_trampoline,
+								sizeof(machine_trampoline));
 	call([] { recurse(2); });
 	NO_TAIL_CALL();
 }
