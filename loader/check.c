@@ -189,11 +189,7 @@ static void check_cupti(void)
 
 static void check_unwinding(void)
 {
-#ifdef __x86_64__
 	report(OK, "call chains", "by unwind tables");
-#else
-	report(NOTE, "call chains", "by frame pointers: unwind tables are read on x86-64 only");
-#endif
 }
 
 int check__run(const char *shim)

@@ -13,6 +13,12 @@
 #define MAX_TABLE	(64u << 20)	/* bytes of a table of symbols, or of their names */
 #define PAGE_BYTES	4096
 
+#ifdef __aarch64__
+# define OWN_MACHINE	EM_AARCH64
+#else
+# define OWN_MACHINE	EM_X86_64
+#endif
+
 enum { PY_RUNTIME, PY_CODE, PY_UNICODE, PY_VERSION_HEX, NR_NAMES };
 
 static const char *const names[NR_NAMES] = {
@@ -70,7 +76,7 @@ static int pyelf__read_head(struct pyelf *e, Elf64_Ehdr *head)
 	if (err)
 		return err;
 	if (memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != EM_X86_64 ||
+	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != OWN_MACHINE ||
 	    head->e_phentsize != sizeof(Elf64_Phdr) || head->e_phnum > MAX_SEGMENTS ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || !head->e_shnum ||
 	    head->e_shnum > MAX_SECTIONS)

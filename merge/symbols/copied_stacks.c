@@ -8,6 +8,7 @@
 #include "hash.h"
 
 #include "symbols/file_cfi.h"
+#include "symbols/processor.h"
 
 struct unwind_tables {			/* the tables of a file */
 	const struct dso *dso;
@@ -166,7 +167,9 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 	uint64_t addr = regs->v[XPU_REG_IP] - !*exact, vaddr;
 	struct map *map = image__find_map(image, epoch, addr);
 	enum cfi_result result = CFI_NO_TABLE;
-	const struct dso_symbol *symbol;
+	const struct dso_symbol *symbol = NULL;
+	const struct processor *cpu;
+	bool interrupted = *exact;
 	struct file_cfi *cfi;
 
 	*exact = false;
@@ -181,7 +184,18 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 		if (cfi)
 			result = file_cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
 	}
-	return result == CFI_NO_TABLE ? step_by_frame_pointer(regs, s) : result;
+	if (result != CFI_NO_TABLE)
+		return result;
+	cpu = map && map->dso && map->dso->state == DSO_LOADED ? processor__of(&map->dso->file) : NULL;
+	if (cpu && cpu->ra != NO_REGISTER && interrupted && symbol && symbol->plt) {
+		regs->v[XPU_REG_IP] = regs->v[cpu->ra] & cpu->address_bits;
+		regs->known &= ~(1u << cpu->ra);
+		return CFI_STEPPED;
+	}
+	result = step_by_frame_pointer(regs, s);
+	if (cpu)
+		regs->v[XPU_REG_IP] &= cpu->address_bits;
+	return result;
 }
 
 static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const uint64_t *words,

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/processor.h"
+
 enum {
 	PE_OMIT		= 0xff,		/* how pointers are written: DW_EH_PE_* */
 	PE_PCREL	= 0x10,
-	REG_RA		= 16,
 };
 
 /* The part of a CIE that is used. */
@@ -56,7 +57,7 @@ static bool cursor__uleb(struct cursor *c, uint64_t *v)
 	return true;
 }
 
-/* Reads a pointer, of those encodings that x86-64 compilers use. */
+/* Reads a pointer, of those encodings that compilers use. */
 static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
 {
 	uint64_t base = (encoding & 0x70) == PE_PCREL ? c->addr : 0;
@@ -91,7 +92,7 @@ static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
  * Return: whether instructions say that the return address is undefined. They are read up to the
  * first that the functions at the root do not begin with.
  */
-static bool cursor__no_caller(struct cursor c)
+static bool cursor__no_caller(struct cursor c, uint8_t ra)
 {
 	uint64_t v;
 	uint8_t op;
@@ -104,7 +105,7 @@ static bool cursor__no_caller(struct cursor c)
 		case 0x07:			/* DW_CFA_undefined */
 			if (!cursor__uleb(&c, &v))
 				return false;
-			if (v == REG_RA)
+			if (v == ra)
 				return true;
 			break;
 		case 0x0c:			/* DW_CFA_def_cfa */
@@ -122,7 +123,7 @@ static bool cursor__no_caller(struct cursor c)
 	return false;
 }
 
-static struct cie cie__read(struct cursor c)
+static struct cie cie__read(struct cursor c, uint8_t ra)
 {
 	static const struct cie none = { PE_OMIT, false };
 	struct cie cie = { 0, false };
@@ -163,12 +164,12 @@ static struct cie cie__read(struct cursor c)
 			return none;
 		}
 	}
-	cie.no_caller = cursor__no_caller(c);
+	cie.no_caller = cursor__no_caller(c, ra);
 	return cie;
 }
 
 /* Takes one FDE. Return: 0, also for one that cannot be read, or -ENOMEM. */
-static int extents__add(extents_t *out, struct cursor c, struct cie cie)
+static int extents__add(extents_t *out, struct cursor c, struct cie cie, uint8_t ra)
 {
 	struct extent e = { 0 };
 	uint64_t len;
@@ -181,7 +182,7 @@ static int extents__add(extents_t *out, struct cursor c, struct cie cie)
 		return 0;
 	/* The augmentation data, which begin with their length because of 'z'. */
 	e.no_caller = cie.no_caller ||
-		      (cursor__uleb(&c, &len) && cursor__skip(&c, len) && cursor__no_caller(c));
+		      (cursor__uleb(&c, &len) && cursor__skip(&c, len) && cursor__no_caller(c, ra));
 	return array_push(out, e);
 }
 
@@ -195,13 +196,14 @@ static int extent__cmp(const void *va, const void *vb)
 int extents__read(extents_t *out, const struct elf_file *f)
 {
 	struct elf_bytes frame = elf_file__section_bytes(f, ".eh_frame");
+	const struct processor *cpu = processor__of(f);
 	struct cursor all = { frame.v, frame.v, frame.addr }, c, def;
 	struct cie cie = { PE_OMIT, false };
 	size_t at, last = SIZE_MAX;
 	uint32_t len, back;
 	int err = 0;
 
-	if (!frame.nr)
+	if (!frame.nr || !cpu)
 		return 0;
 	all.end += frame.nr;
 	while (!err && cursor__read(&all, &len, sizeof(len))) {
@@ -227,9 +229,9 @@ int extents__read(extents_t *out, const struct elf_file *f)
 				continue;
 			def.end = def.p + len;
 			if (cursor__skip(&def, 4))
-				cie = cie__read(def);
+				cie = cie__read(def, cpu->ra_column);
 		}
-		err = extents__add(out, c, cie);
+		err = extents__add(out, c, cie, cpu->ra_column);
 	}
 	if (out->nr)
 		qsort(out->v, out->nr, sizeof(*out->v), extent__cmp);

@@ -7,6 +7,7 @@
 
 #include "dwarf_expr.h"
 #include "hash.h"
+#include "symbols/processor.h"
 
 #define MAX_OPS	256			/* operations of one expression: branches cannot make it endless */
 
@@ -19,11 +20,13 @@ struct place {
 
 struct file_cfi {
 	Dwarf_CFI *dwarf;
+	const struct processor *cpu;
 	struct place *places;
 };
 
 /* One evaluation. */
 struct machine_state {
+	const struct processor *cpu;
 	const struct cfi_regs *regs;
 	uint64_t cfa;
 	struct expr expr;
@@ -36,7 +39,8 @@ struct file_cfi *file_cfi__new(const struct elf_file *f)
 
 	if (!c)
 		return NULL;
-	c->dwarf = dwarf_getcfi_elf(f->elf);
+	c->cpu = processor__of(f);
+	c->dwarf = c->cpu ? dwarf_getcfi_elf(f->elf) : NULL;
 	if (c->dwarf)
 		return c;
 	free(c);
@@ -58,9 +62,11 @@ void file_cfi__free(struct file_cfi *c)
 	free(c);
 }
 
-static bool push_reg(struct machine_state *m, uint64_t reg, uint64_t offset)
+static bool push_reg(struct machine_state *m, uint64_t number, uint64_t offset)
 {
-	if (reg >= XPU_NR_REGS || !(m->regs->known & 1u << reg))
+	uint8_t reg = processor__reg(m->cpu, number);
+
+	if (reg == NO_REGISTER || !(m->regs->known & 1u << reg))
 		return false;
 	return expr__push(&m->expr, m->regs->v[reg] + offset);
 }
@@ -142,17 +148,32 @@ static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 	return NULL;
 }
 
+/* Reads all registers of the code that a signal interrupted. */
+static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs *regs, cfi_read_fn read,
+				    void *ctx)
+{
+	enum { PC = 32 };		/* behind the registers with DWARF's numbers 0 to 31 */
+	uint64_t at = regs->v[XPU_REG_SP] + cpu->signal_regs;
+	int i;
+
+	regs->known = 0;
+	for (i = 0; i < XPU_NR_REGS; i++)
+		if (read(ctx, at + 8 * (i == XPU_REG_IP ? PC : cpu->dwarf[i]), &regs->v[i]))
+			regs->known |= 1u << i;
+	return regs->known == (1u << XPU_NR_REGS) - 1 ? CFI_STEPPED : CFI_LOST;
+}
+
 enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
 			       bool *interrupted, cfi_read_fn read, void *ctx)
 {
-	struct machine_state m = { .regs = regs, .expr = { .read = read, .ctx = ctx } };
+	struct machine_state m = { .cpu = c->cpu, .regs = regs, .expr = { .read = read, .ctx = ctx } };
 	Dwarf_Frame *frame = file_cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;
 	bool in_register = false;
 	uint64_t value;
 	size_t nr_ops;
-	int i, reg, ra;
+	int i, reg, from, ra;
 
 	if (!frame)
 		return CFI_NO_TABLE;
@@ -160,8 +181,10 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 	if (ra < 0 || dwarf_frame_cfa(frame, &ops, &nr_ops) || !nr_ops ||
 	    !evaluate(&m, ops, nr_ops, &m.cfa))
 		return CFI_LOST;
+	if (*interrupted && c->cpu->signal_regs)
+		return signal__step(c->cpu, regs, read, ctx);
 	for (i = 0; i < XPU_NR_REGS; i++) {
-		reg = i == XPU_REG_IP ? ra : i;
+		reg = i == XPU_REG_IP ? ra : c->cpu->dwarf[i];
 		if (dwarf_frame_register(frame, reg, ops_mem, &ops, &nr_ops))
 			return CFI_LOST;
 		if (!nr_ops && ops) {			/* not kept */
@@ -170,8 +193,12 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 			continue;
 		}
 		if (!nr_ops) {
-			caller.v[i] = regs->v[i];
-			caller.known |= regs->known & 1u << i;
+			from = i == XPU_REG_IP ? c->cpu->ra : i;
+			if (from == NO_REGISTER)
+				return CFI_LOST;
+			in_register |= from != i;
+			caller.v[i] = regs->v[from];
+			caller.known |= (regs->known >> from & 1) << i;
 			continue;
 		}
 		if (!evaluate(&m, ops, nr_ops, &value))
@@ -182,6 +209,9 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 			in_register |= i == XPU_REG_IP && m.is_value;
 		}
 	}
+	caller.v[XPU_REG_IP] &= c->cpu->address_bits;
+	if (c->cpu->ra != NO_REGISTER)		/* the call has overwritten it */
+		caller.known &= ~(1u << c->cpu->ra);
 	/*
 	 * Each caller is further up; or as far, where the return address is in a register, as
 	 * vfork() has it. A signal may have another stack.

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/processor.h"
+
 /* Return: the function of that name in a built table, or NULL. */
 static const struct dso_symbol *symtab__named(const struct symtab *t, const char *name)
 {
@@ -316,14 +318,16 @@ static int add_std_thread(struct symtab *t, const struct elf_file *f, const exte
 int roots__add(struct symtab *t, const struct elf_file *f)
 {
 	const char *soname = elf_file__soname(f);
-	bool libc = soname && !strcmp(soname, "libc.so.6");
-	bool libstdcxx = soname && !strcmp(soname, "libstdc++.so.6");
-	extents_t extents = { 0 };
 	GElf_Ehdr ehdr;
+	/* What those functions do is known on one processor only. */
+	bool x86_64 = gelf_getehdr(f->elf, &ehdr) && ehdr.e_machine == EM_X86_64;
+	bool libc = x86_64 && soname && !strcmp(soname, "libc.so.6");
+	bool libstdcxx = x86_64 && soname && !strcmp(soname, "libstdc++.so.6");
+	extents_t extents = { 0 };
 	int err = 0;
 
 	/* Unwind information is read only of files that may lack one of the names. */
-	if (!gelf_getehdr(f->elf, &ehdr) || ehdr.e_machine != EM_X86_64 ||
+	if (!gelf_getehdr(f->elf, &ehdr) || !processor__of(f) ||
 	    (!libc && !libstdcxx && (!ehdr.e_entry || symtab__find(t, ehdr.e_entry))))
 		return 0;
 	err = extents__read(&extents, f);

@@ -4,7 +4,7 @@
  *
  * Distributions strip the C library and programs, and so take the names of the functions that
  * stand at the root of nearly every stack. They are found again by what they do, and only where
- * nothing else fits; x86-64 and glibc:
+ * nothing else fits; glibc, and all but _start on x86-64 only:
  *
  * _start: the function at the file's entry point, whose unwind information says that it has no
  *	caller.

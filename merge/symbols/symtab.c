@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "symbols/symtab.h"
+#include "symbols/processor.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -174,7 +175,8 @@ static int got__cmp(const void *va, const void *vb)
 }
 
 /* Takes the relocations of one section that fill the GOT with addresses of functions. */
-static int gots__add(gots_t *gots, const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr)
+static int gots__add(gots_t *gots, const struct elf_file *f, const struct processor *cpu, Elf_Scn *scn,
+		     const GElf_Shdr *shdr)
 {
 	const Elf_Data *strtab = NULL;
 	Elf_Data *rela = elf_getdata(scn, NULL), *symbols = NULL;
@@ -191,15 +193,15 @@ static int gots__add(gots_t *gots, const struct elf_file *f, Elf_Scn *scn, const
 	nr = min_t(size_t, rela->d_size / shdr->sh_entsize, INT32_MAX);
 	for (i = 0; i < nr && !err; i++) {
 		struct got got = { 0 };
+		uint32_t type;
 		GElf_Rela r;
 		GElf_Sym sym;
 
 		if (!gelf_getrela(rela, i, &r))
 			break;
 		got.addr = r.r_offset;
-		switch (GELF_R_TYPE(r.r_info)) {
-		case R_X86_64_JUMP_SLOT:
-		case R_X86_64_GLOB_DAT:
+		type = GELF_R_TYPE(r.r_info);
+		if (type == cpu->jump_slot || type == cpu->glob_dat) {
 			if (GELF_R_SYM(r.r_info) >= nr_symbols ||
 			    !gelf_getsym(symbols, GELF_R_SYM(r.r_info), &sym) ||
 			    sym.st_name >= strtab->d_size)
@@ -207,11 +209,9 @@ static int gots__add(gots_t *gots, const struct elf_file *f, Elf_Scn *scn, const
 			got.name = (const char *)strtab->d_buf + sym.st_name;
 			if (!*got.name)
 				continue;
-			break;
-		case R_X86_64_IRELATIVE:
+		} else if (type == cpu->irelative) {
 			got.target = r.r_addend;
-			break;
-		default:
+		} else {
 			continue;
 		}
 		err = array_push(gots, got);
@@ -219,23 +219,8 @@ static int gots__add(gots_t *gots, const struct elf_file *f, Elf_Scn *scn, const
 	return err;
 }
 
-/* Finds "jmp *disp32(%rip)" in an entry. Return: the word's address, 0 if there is none. */
-static uint64_t plt__got(const uint8_t *code, size_t nr, uint64_t addr)
-{
-	int32_t disp;
-	size_t i;
-
-	for (i = 0; i + 6 <= nr; i++) {
-		if (code[i] != 0xff || code[i + 1] != 0x25)
-			continue;
-		memcpy(&disp, code + i + 2, sizeof(disp));
-		return addr + i + 6 + (int64_t)disp;
-	}
-	return 0;
-}
-
-static int symtab__add_plt_section(struct symtab *t, const struct elf_file *f, const char *name,
-				   const gots_t *gots)
+static int symtab__add_plt_section(struct symtab *t, const struct elf_file *f,
+				   const struct processor *cpu, const char *name, const gots_t *gots)
 {
 	struct elf_bytes code = elf_file__section_bytes(f, name);
 	struct got key, *got;
@@ -245,10 +230,9 @@ static int symtab__add_plt_section(struct symtab *t, const struct elf_file *f, c
 
 	if (!code.nr || !elf_file__section(f, name, &shdr))
 		return 0;
-	/* Linkers have written all kinds of sizes there; entries are of 16 or 8 bytes. */
 	entry = shdr.sh_entsize == 8 ? 8 : 16;
-	for (at = 0; at + entry <= code.nr && !err; at += entry) {
-		key.addr = plt__got(code.v + at, entry, code.addr + at);
+	for (at = 0; at + entry <= code.nr && !err; at += cpu->plt_step && !got ? cpu->plt_step : entry) {
+		key.addr = cpu->plt_word(code.v + at, code.nr - at, code.addr + at, &entry);
 		got = key.addr ? bsearch(&key, gots->v, gots->nr, sizeof(key), got__cmp) : NULL;
 		if (got)
 			err = array_push(&t->candidates, ((struct symtab_candidate){
@@ -263,20 +247,20 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 	static const char *const sections[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	gots_t gots = { 0 };
 	Elf_Scn *scn = NULL;
-	GElf_Ehdr ehdr;
+	const struct processor *cpu = processor__of(f);
 	GElf_Shdr shdr;
 	int err = 0;
 	size_t i;
 
-	if (!gelf_getehdr(f->elf, &ehdr) || ehdr.e_machine != EM_X86_64)
+	if (!cpu)
 		return 0;
 	while (!err && (scn = elf_nextscn(f->elf, scn)))
 		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_RELA)
-			err = gots__add(&gots, f, scn, &shdr);
+			err = gots__add(&gots, f, cpu, scn, &shdr);
 	if (gots.nr)
 		qsort(gots.v, gots.nr, sizeof(*gots.v), got__cmp);
 	for (i = 0; i < ARRAY_SIZE(sections) && gots.nr && !err; i++)
-		err = symtab__add_plt_section(t, f, sections[i], &gots);
+		err = symtab__add_plt_section(t, f, cpu, sections[i], &gots);
 	free(gots.v);
 	return err;
 }

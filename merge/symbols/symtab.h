@@ -63,7 +63,7 @@ int symtab__add_table(struct symtab *t, const struct elf_file *f, uint32_t type,
 /**
  * symtab__add_plt - name the PLT's entries after the functions that they jump to
  * @t: the table
- * @f: an x86-64 file
+ * @f: a file for a processor that is known, or any other: nothing is added
  *
  * Which entry is whose is read off its code, for linkers lay .plt, .plt.sec and .plt.got out
  * differently: it jumps to where a word of the GOT says, and a relocation fills that word.

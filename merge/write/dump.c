@@ -18,6 +18,7 @@ struct dump {
 	uint64_t nr_damages;		/* printed */
 	uint64_t nr_unknown;
 	bool ended;
+	bool aarch64;			/* the machine that was recorded; else x86_64 */
 	int err;
 };
 
@@ -230,6 +231,8 @@ static void dump__info(struct dump *d, const struct xpu_record *rec)
 	const struct xpu_record_info *info = (const void *)rec;
 	size_t bytes = info->bytes;
 
+	if (info->key == XPU_INFO_ARCH)
+		d->aarch64 = bytes >= 7 && !memcmp(info->data, "aarch64", 7);
 	/* No string follows the last NUL. */
 	dump__text(d, info->data, bytes && !info->data[bytes - 1] ? bytes - 1 : bytes);
 }
@@ -312,10 +315,15 @@ static void dump__samples(struct dump *d, const struct xpu_record *rec)
 
 static void dump__stack(struct dump *d, const struct xpu_record *rec)
 {
-	static const char *const regs[XPU_NR_REGS] = {
+	static const char *const aarch64_regs[XPU_NR_REGS] = {
+		"x19", "x20", "x21", "x22", "x23", "x24", "x29", "sp", "x25", "x26", "x27", "x28",
+		"x30", "x15", "x16", "x17", "pc",
+	};
+	static const char *const x86_64_regs[XPU_NR_REGS] = {
 		"ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12",
 		"r13", "r14", "r15", "ip",
 	};
+	const char *const *regs = d->aarch64 ? aarch64_regs : x86_64_regs;
 	const struct xpu_record_stack *s = (const void *)rec;
 	const __u64 *bitmap = s->data + s->nr_python;
 	size_t nr = 0, there = 0, i;

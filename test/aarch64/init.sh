@@ -4,7 +4,7 @@
 # switches the machine off.
 /bin/busybox mkdir -p /proc /sys /dev /tmp /bin /sbin /usr/bin
 /bin/busybox --install -s /bin
-export PATH=/bin:/build HOME=/tmp XPU_BUILD=/build
+export PATH=/bin:/usr/bin:/build HOME=/tmp XPU_BUILD=/build
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -31,7 +31,7 @@ done
 grep -v '^$' load.log merge.log | sed 's/^/system: /' | tail -n 20
 
 # CPU samples: registers and stacks that xpumerge unwinds.
-xpuload --cpu-only --call-graph dwarf -F 199 -o cpu.data /build/workload/cpu 500 plain 2>load.log >cpu.out
+xpuload --cpu-only --call-graph dwarf -F 199 -o cpu.data /build/workload/cpu 500 user deep=20 2>load.log >cpu.out
 say "samples: status $?"
 xpumerge -i cpu.data -f folded -o cpu.folded 2>merge.log
 say "samples merged: status $?"
