@@ -8,8 +8,6 @@
 #ifndef XPU_MACHINE_H
 #define XPU_MACHINE_H
 
-#include "xpu_record.h"
-
 /* An XPU_OFF_*, plus 1: 0 says that the number of a system call does not tell. */
 #define LOCK	(1 + XPU_OFF_LOCK)
 #define SLEEP	(1 + XPU_OFF_SLEEP)

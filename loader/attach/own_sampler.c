@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "attach/own_sampler.h"
 
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/machine.h"
+
 /*
  * Pages of a ring, a power of two: as many as the invoker may lock. perf_event_mlock_kb allows two of
  * the fewest on each CPU.
@@ -21,23 +22,7 @@
 #define MAX_STACK	(24u << 10)	/* so that some samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
-/* The kernel's numbers of the registers, in the order of XPU_REG_*. */
-static const uint8_t regs[XPU_NR_REGS] = {
-#ifdef __x86_64__
-	PERF_REG_X86_AX, PERF_REG_X86_DX, PERF_REG_X86_CX, PERF_REG_X86_BX, PERF_REG_X86_SI,
-	PERF_REG_X86_DI, PERF_REG_X86_BP, PERF_REG_X86_SP, PERF_REG_X86_R8, PERF_REG_X86_R9,
-	PERF_REG_X86_R10, PERF_REG_X86_R11, PERF_REG_X86_R12, PERF_REG_X86_R13,
-	PERF_REG_X86_R14, PERF_REG_X86_R15, PERF_REG_X86_IP,
-#elif defined(__aarch64__)
-	PERF_REG_ARM64_X19, PERF_REG_ARM64_X20, PERF_REG_ARM64_X21, PERF_REG_ARM64_X22,
-	PERF_REG_ARM64_X23, PERF_REG_ARM64_X24, PERF_REG_ARM64_X29, PERF_REG_ARM64_SP,
-	PERF_REG_ARM64_X25, PERF_REG_ARM64_X26, PERF_REG_ARM64_X27, PERF_REG_ARM64_X28,
-	PERF_REG_ARM64_LR, PERF_REG_ARM64_X15, PERF_REG_ARM64_X16, PERF_REG_ARM64_X17,
-	PERF_REG_ARM64_PC,
-#else
-# error "the recorder is for x86-64 and aarch64 only"
-#endif
-};
+static const uint8_t regs[XPU_NR_REGS] = { MACHINE_PERF_REGS };
 
 struct own_ring {
 	int fd;

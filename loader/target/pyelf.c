@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "target/pyelf.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "xpu_pylayout.h"
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTIONS	1024
 #define MAX_TABLE	(64u << 20)	/* bytes of a table of symbols, or of their names */
 #define PAGE_BYTES	4096
-
-#ifdef __aarch64__
-# define OWN_MACHINE	EM_AARCH64
-#else
-# define OWN_MACHINE	EM_X86_64
-#endif
 
 enum { PY_RUNTIME, PY_CODE, PY_UNICODE, PY_VERSION_HEX, NR_NAMES };
 
@@ -76,7 +70,7 @@ static int pyelf__read_head(struct pyelf *e, Elf64_Ehdr *head)
 	if (err)
 		return err;
 	if (memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != OWN_MACHINE ||
+	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != MACHINE_ELF ||
 	    head->e_phentsize != sizeof(Elf64_Phdr) || head->e_phnum > MAX_SEGMENTS ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || !head->e_shnum ||
 	    head->e_shnum > MAX_SECTIONS)

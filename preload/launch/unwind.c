@@ -112,6 +112,8 @@ struct walk {
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* the generation in its form for keys */
+	bool guessed;			/* with RA_BY_RULE: where sp is after the last step is not
+					 * known */
 	bool remember;			/* keep new rules; false if this walk interrupted another */
 	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
 	unsigned int join;		/* the last walk's frame there, or to be looked at next */
@@ -493,6 +495,24 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 }
 
 /*
+ * Finds the end of a frame whose callee was passed by its frame pointer. With RA_BY_RULE that does not
+ * tell where the callee's frame ended, but the frame pointer that this function has made is where its
+ * rule says that the caller's was saved. Return: whether there is one.
+ */
+static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa, struct step *s)
+{
+	bool guessed = w->guessed;
+
+	w->guessed = rule__kind(rule) == RULE_GUESS;
+	if (!guessed || rule__kind(rule) != RULE_SP)
+		return true;
+	*cfa = bp - rule__bp_off(rule);
+	if (s)
+		s->by_bp = true;
+	return rule__bp_how(rule) == BP_CFA;
+}
+
+/*
  * Steps from a signal handler's frame to the interrupted code. Return: false if the frame is
  * incomplete.
  */
@@ -578,6 +598,8 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 			if (outcome != GOES_ON)
 				return outcome;
 		}
+		if (RA_BY_RULE && !walk__settle(w, rule, bp, &cfa, s))
+			return CUT;
 		ra_at = cfa + rule__ra_off(rule);
 		if (!walk__read(w, ra_at, &ip))
 			return CUT;
@@ -699,6 +721,16 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 	return true;
 }
 
+/* As walk__settle(). */
+static bool row__settle(struct cfi_row *row)
+{
+	if (row->cfa_expr || row->cfa_reg != CFI_SP)
+		return true;
+	row->cfa_reg = CFI_BP;
+	row->cfa_off = -row->regs[CFI_BP].v;
+	return row->regs[CFI_BP].how == CFI_OFFSET;
+}
+
 /* Whether the code has lost its caller: a call that is under way has overwritten the register. */
 static bool row__lost_caller(const struct cfi_row *row, bool exact)
 {
@@ -729,6 +761,7 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 
 	context__registers(c, regs);
 	w->nr = 0;
+	w->guessed = false;
 	if (!walk__enter(w, c->sp))
 		return CUT;
 	for (;;) {
@@ -749,6 +782,9 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 			if (!walk__is_frame_pointer(w, regs[CFI_SP], regs[CFI_BP]))
 				return CUT;
 		}
+		if (RA_BY_RULE && w->guessed && kind == RULE_FULL && !row__settle(&row))
+			return CUT;
+		w->guessed = kind == RULE_GUESS;
 		sp = regs[CFI_SP];
 		signal = kind == RULE_SIGNAL || row.signal;
 		if (signal)

@@ -478,7 +478,7 @@ static call_fn *emit_wild(uint64_t bp)
 	return call;
 }
 
-static NOINLINE void call_it(call_fn *call, void (*f)(void))
+static MACHINE_FRAME NOINLINE void call_it(call_fn *call, void (*f)(void))
 {
 	call(f);
 	NO_TAIL_CALL();
@@ -601,7 +601,7 @@ static call_fn *stub(unsigned int i)
 
 static unsigned int inner_stub;
 
-static NOINLINE void call_inner(void)
+static MACHINE_FRAME NOINLINE void call_inner(void)
 {
 	call_it(stub(inner_stub), walk_only);
 	NO_TAIL_CALL();

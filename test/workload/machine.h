@@ -16,6 +16,9 @@
 /* Whether linkers write no unwind information for the linkage table. */
 #define MACHINE_BARE_STUBS	0
 
+/* A function that can be found behind generated code. */
+#define MACHINE_FRAME
+
 /* Goes on behind an instruction that MACHINE_TRAPS has trapped with. */
 #define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
 
@@ -161,6 +164,9 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 #define MACHINE_BP_NAME	"x29"
 
 #define MACHINE_BARE_STUBS	1
+
+/* Without unwind information, only frame pointers tell where the caller's frame is. */
+#define MACHINE_FRAME	__attribute__((optimize("no-omit-frame-pointer")))
 
 #define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.pc += 4)
 
