@@ -371,6 +371,35 @@ check-built: test-build
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
+# What can be checked of another machine's build, in an emulator of its programs: C tests, and the unwinder
+# beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
+CROSS_ENV	= $(filter-out PATH=%,$(TEST_ENV))
+CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
+
+.PHONY: check-cross-built
+check-cross-built: test-build
+	@rm -f $(O)/notrun.log $(O)/times.log
+	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=300 sh test/aarch64/emulate.sh $(SYSROOT) \
+		env $(CROSS_ENV) prove --timer -j$(CPUS) --exec 'sh test/lib/run.sh' \
+		$(or $(T),$(filter $(O)/%,$(TESTS)) test/t2/unwind_gdb.sh test/t2/imports.sh) || status=1; \
+	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
+	echo 'NOT RUN: $(words $(CROSS_SKIPPED)) tests in shell of t0 to t2: they run programs of both machines'; \
+	echo 'NOT RUN: t3: real BPF: make check-aarch64-system; t4: a real GPU'; exit $$status
+
+CROSS_MAKE	= $(MAKE) --no-print-directory ARCH=aarch64 O=$(O)-aarch64
+
+.PHONY: check-aarch64 check-aarch64-system
+check-aarch64:
+	@$(CROSS_MAKE) deps
+	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
+	@$(CROSS_MAKE) check-cross-built
+
+# Records with real BPF in Debian's arm64 system, in qemu.
+check-aarch64-system:
+	@$(CROSS_MAKE) deps
+	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) all targets
+	@sh test/aarch64/system.sh $(abspath $(O))-aarch64 $(abspath $(O))-aarch64/sysroot
+
 # Readers of our formats that we did not write: npm and Chromium, so not a part of check.
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \

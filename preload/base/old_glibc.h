@@ -10,8 +10,12 @@
 #ifndef XPU_PRELOAD_OLD_GLIBC_H
 #define XPU_PRELOAD_OLD_GLIBC_H
 
-#if defined(__x86_64__) && !defined(__ASSEMBLER__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ASSEMBLER__)
+#ifdef __x86_64__
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_" #version)
+#else			/* the first version for that machine has all of them */
+#define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_2.17")
+#endif
 
 XPU_OLD(dladdr, 2.2.5);
 XPU_OLD(dladdr1, 2.3.3);

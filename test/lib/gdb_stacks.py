@@ -5,7 +5,8 @@ gdb_stacks.py - compares each chain that the shim hands over with gdb's backtrac
     gdb -batch -x gdb_stacks.py --args PROGRAM [ARG...]
 
 Run with XPU_SHIM=libxpushim.so in the environment, without anybody attached: this plays the
-listener. Prints what differs and "stacks N same N differ N none N cut N frames N".
+listener. With XPU_REMOTE=SOCKET the program of another machine waits there, started by an emulator with the
+shim, and below XPU_SYSROOT are its libraries. Prints what differs and "stacks N same N differ N none N cut N frames N".
 """
 import os
 import struct
@@ -52,7 +53,8 @@ def gdb_chain():
 
 def shim_chain():
     memory = gdb.selected_inferior()
-    slot = int(gdb.parse_and_eval("$rdi"))
+    register = {"aarch64": "$x0"}.get(gdb.newest_frame().architecture().name(), "$rdi")
+    slot = int(gdb.parse_and_eval(register))
     fields = SLOT.unpack(memory.read_memory(slot, SLOT.size).tobytes())
     nr, address, flags = fields[7], fields[8], fields[4]
     data = memory.read_memory(address, 8 * nr).tobytes() if nr else b""
@@ -95,12 +97,19 @@ def main():
                     "backtrace past-entry on", "backtrace limit unlimited",
                     "print thread-events off", "breakpoint pending on"):
         gdb.execute("set " + command)
-    gdb.execute("set environment LD_PRELOAD " + os.environ["XPU_SHIM"])
-    gdb.execute("set startup-with-shell off")
+    remote = os.environ.get("XPU_REMOTE")
+    if remote:
+        gdb.execute("set sysroot " + os.environ["XPU_SYSROOT"])
+        gdb.execute("target remote " + remote)
+    else:
+        gdb.execute("set environment LD_PRELOAD " + os.environ["XPU_SHIM"])
+        gdb.execute("set startup-with-shell off")
     for signal in ("SIGUSR1", "SIGUSR2", "SIGILL"):
         gdb.execute("handle %s nostop noprint pass" % signal, to_string=True)
     gdb.execute("break main", to_string=True)
-    gdb.execute("run", to_string=True)
+    gdb.execute("continue" if remote else "run", to_string=True)
+    if remote:
+        gdb.execute("sharedlibrary", to_string=True)
     for site in ("xpu_live_batch", "xpu_live_launch"):
         gdb.execute("set var *(unsigned short *)&%s_semaphore = 1" % site)
     Launch("*" + SITE, internal=True)

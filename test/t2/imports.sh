@@ -12,7 +12,7 @@ foreign() {
 		sed 's/^/may /' "$XPU_SRC/preload/imports.txt"
 		readelf -dW "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/lib \1/p'
 		nm -D --undefined-only --with-symbol-versions "$1" | sed 's/@/ /'
-	} | awk '
+	} | awk -v least="$(readelf -hW "$1" | sed -n 's/.*Machine: *AArch64/GLIBC_2.17/p')" '
 	function later(a, b,   x, y, nx, ny, i) {	# compares two versions such as GLIBC_2.3.4
 		nx = split(substr(a, 7), x, ".")
 		ny = split(substr(b, 7), y, ".")
@@ -22,7 +22,7 @@ foreign() {
 		return 0
 	}
 	$1 == "may" && $2 == "lib" { libs[$3] = 1; next }
-	$1 == "may" { if ($2 !~ /^#/ && NF > 2) { version[$2] = $3; weak[$2] = $4 != "" || $3 == "-" } next }
+	$1 == "may" { if ($2 !~ /^#/ && NF > 2) { version[$2] = $3 != "-" && least != "" && later(least, $3) ? least : $3; weak[$2] = $4 != "" || $3 == "-" } next }
 	$1 == "lib" { if (!($2 in libs)) print "library", $2; next }
 	!($2 in version) { print $2, $3; next }
 	weak[$2] && $1 == "U" { print $2, "is not weak" }

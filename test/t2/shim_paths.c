@@ -47,10 +47,12 @@ static inline __attribute__((always_inline)) void step(const struct way *way, in
 						       void *return_address)
 {
 	struct way next = { way->bits >> 1, way->left - 1, way->stream };
+	static const uint8_t which[2][2] = { { 2, 2 }, { 0, 1 } };
 
 	if (caller >= 0)
 		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
-	steps[way->left ? way->bits & 1 : 2](&next, me);
+	/* Without branches, so that each function has one such call. */
+	steps[which[!!way->left][way->bits & 1]](&next, me);
 	asm volatile("" : : "r"(&next) : "memory");	/* prevents a tail call */
 }
 

@@ -406,7 +406,8 @@ int main(int argc, char **argv)
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);
-	find = popen(args, "r");
+	/* In an emulator the Pythons that can be found are another machine's. */
+	find = getenv("XPU_EMULATED") ? NULL : popen(args, "r");
 	i = 0;
 	while (find && fgets(line, sizeof(line), find)) {
 		if (sscanf(line, "%63s %1023s %1023s %1023s", version, executable, prefix,

@@ -10,20 +10,36 @@ gdb -nx -batch -ex 'python print("has python")' 2>/dev/null | grep -q 'has pytho
 	skip_all "this gdb has no Python"
 use_sim
 export XPU_SHIM
-libc=$(ldd "$XPU_BUILD/workload/stacks" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
-gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null | grep -q ' at address ' ||
-	skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
+if [ -z "$XPU_EMULATED" ]; then
+	libc=$(ldd "$XPU_BUILD/workload/stacks" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+	gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null | grep -q ' at address ' ||
+		skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
+fi
 
 # Other tests cover generated code: gdb cannot walk through it without unwind information.
 scenarios="inlining templates recursion virtual library frames exceptions coroutines contexts
 	signals threads plugin"
 
+# under_gdb ARGS...: with XPU_EMULATED, a program of another machine, by the emulator's debugging stub
+under_gdb() {
+	export XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES="$max"
+	if [ -z "$XPU_EMULATED" ]; then
+		gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" --args "$XPU_BUILD/workload/stacks" "$@"
+		return
+	fi
+	rm -f "$PWD/stub"
+	qemu-aarch64-static -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" -E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
+		"$XPU_BUILD/workload/stacks" "$@" &
+	XPU_REMOTE=$PWD/stub gdb-multiarch -nx -batch -iex "set debug-file-directory $XPU_SYSROOT/usr/lib/debug" \
+		-iex "set solib-search-path $XPU_BUILD:$XPU_BUILD/sim:$XPU_BUILD/workload" \
+		-x "$XPU_SRC/test/lib/gdb_stacks.py" "$XPU_BUILD/workload/stacks"
+}
+
 compare() {		# compare NAME MAX_FRAMES ARGS...
 	name=$1
 	max=$2
 	shift 2
-	XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES=$max gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
-		--args "$XPU_BUILD/workload/stacks" "$@" >gdb.log 2>&1 </dev/null
+	under_gdb "$@" >gdb.log 2>&1 </dev/null
 	verdict=$(tail -n 1 gdb.log)
 	diag "$name: $verdict"
 	like "$verdict" "^stacks $expected same $expected differ 0 none 0 cut $cut " "$name" ||
