@@ -373,14 +373,13 @@ check-built: test-build
 
 # What can be checked of another machine's build, in an emulator of its programs: C tests, and the unwinder
 # beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
-CROSS_ENV	= $(filter-out PATH=%,$(TEST_ENV))
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
 
 .PHONY: check-cross-built
 check-cross-built: test-build
 	@rm -f $(O)/notrun.log $(O)/times.log
-	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=300 sh test/aarch64/emulate.sh $(SYSROOT) \
-		env $(CROSS_ENV) prove --timer -j$(CPUS) --exec 'sh test/lib/run.sh' \
+	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=300 $(TEST_ENV) \
+		sh test/aarch64/emulate.sh $(SYSROOT) prove --timer -j$(CPUS) --exec 'sh test/lib/run.sh' \
 		$(or $(T),$(filter $(O)/%,$(TESTS)) test/t2/unwind_gdb.sh test/t2/imports.sh) || status=1; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: $(words $(CROSS_SKIPPED)) tests in shell of t0 to t2: they run programs of both machines'; \

@@ -13,15 +13,27 @@
 
 #define STR_(x)	#x
 #define STR(x)	STR_(x)
+#ifdef __x86_64__
+#define FIRST_VERSION	2.2.5
+#define OLD_VERSION(version)	STR(version)
+#define JUMP(name)	"	jmp *" #name "@GOTPCREL(%rip)\n"
+#else				/* aarch64: its first version has all of them */
+#define FIRST_VERSION	2.17
+#define OLD_VERSION(version)	"2.17"
+#define JUMP(name)	"	adrp x16, :got:" #name "\n"		\
+			"	ldr x16, [x16, :got_lo12:" #name "]\n"	\
+			"	br x16\n"
+#endif
+
 #define OLD(name, version)					\
 	__asm__(".pushsection .text\n"				\
 		".globl " #name "\n"				\
 		".hidden " #name "\n"				\
-		".type " #name ", @function\n"			\
+		".type " #name ", %function\n"			\
 		#name ":\n"					\
-		"	jmp *xpu_old_" #name "@GOTPCREL(%rip)\n"	\
+		JUMP(xpu_old_##name)				\
 		".size " #name ", . - " #name "\n"		\
 		".popsection\n"					\
-		".symver xpu_old_" #name ", " #name "@GLIBC_" STR(version))
+		".symver xpu_old_" #name ", " #name "@GLIBC_" OLD_VERSION(version))
 
 #endif /* XPU_PORTABLE_OLD_H */

@@ -5,7 +5,7 @@
 
 #include "portable/old.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 
 OLD(dlclose, 2.2.5);
 OLD(dlerror, 2.2.5);
@@ -30,7 +30,11 @@ OLD(pthread_timedjoin_np, 2.3.3);
 #define HIDDEN	__attribute__((visibility("hidden")))
 
 /* Before glibc 2.33, headers had stat() and its like as inline calls of these. */
-#define STAT_VERSION	1
+#ifdef __x86_64__
+# define STAT_VERSION	1
+#else
+# define STAT_VERSION	0
+#endif
 
 extern int __xstat(int version, const char *path, struct stat *s);
 extern int __lxstat(int version, const char *path, struct stat *s);
@@ -83,7 +87,7 @@ typedef void init_fn(int argc, char **argv, char **envp);
 
 extern int xpu_old_start(main_fn *main, int argc, char **argv, init_fn *init, void (*fini)(void),
 			 void (*rtld_fini)(void), void *stack_end);
-__asm__(".symver xpu_old_start, __libc_start_main@GLIBC_2.2.5");
+__asm__(".symver xpu_old_start, __libc_start_main@GLIBC_" STR(FIRST_VERSION));
 
 extern init_fn *__preinit_array_start[] HIDDEN, *__preinit_array_end[] HIDDEN;
 extern init_fn *__init_array_start[] HIDDEN, *__init_array_end[] HIDDEN;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "portable/old.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 
 OLD(exp, 2.2.5);
 OLD(log, 2.2.5);
