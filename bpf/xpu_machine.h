@@ -29,7 +29,10 @@ static __always_inline __u64 machine_strip(__u64 ra)
 /* Whether a program's registers are those of a 64-bit program. */
 #define machine_is_64bit(regs)	(BPF_CORE_READ(regs, cs) != 0x23)
 
-/* Whether a perf event struck in user space. The context is read by whole words only, whatever type cs has. */
+/*
+ * Whether a perf event struck in user space. The context is read by whole words only, whatever type cs
+ * has.
+ */
 #define machine_in_user(ctx)	(*(volatile __u64 *)&(ctx)->regs.cs & 3)
 
 #define machine_syscall(regs)	BPF_CORE_READ(regs, orig_ax)

@@ -371,8 +371,7 @@ check-built: test-build
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
-# What can be checked of another machine's build, in an emulator of its programs: C tests, and the unwinder
-# beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
+# Of another machine's build, an emulator of its programs runs the C tests, and the unwinder beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
 
 .PHONY: check-cross-built

@@ -319,7 +319,7 @@ int roots__add(struct symtab *t, const struct elf_file *f)
 {
 	const char *soname = elf_file__soname(f);
 	GElf_Ehdr ehdr;
-	/* What those functions do is known on one processor only. */
+	/* The functions of the C library are known on one processor only. */
 	bool x86_64 = gelf_getehdr(f->elf, &ehdr) && ehdr.e_machine == EM_X86_64;
 	bool libc = x86_64 && soname && !strcmp(soname, "libc.so.6");
 	bool libstdcxx = x86_64 && soname && !strcmp(soname, "libstdc++.so.6");

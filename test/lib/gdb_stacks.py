@@ -25,11 +25,19 @@ count = {"stacks": 0, "same": 0, "differ": 0, "none": 0, "frames": 0, "cut": 0}
 report = []
 
 
+# Where makecontext()'s functions return to.
+START_CONTEXT = {False: "__start_context", True: "__startcontext"}
+
+
+def aarch64():
+    return gdb.newest_frame().architecture().name() == "aarch64"
+
+
 def gdb_chain():
     """Return addresses as gdb sees them, from the caller of the shim's callback on."""
     chain = []
     frame = gdb.newest_frame()
-    start_context = int(gdb.parse_and_eval("(long)&__start_context"))
+    start_context = int(gdb.parse_and_eval("(long)&" + START_CONTEXT[aarch64()]))
     interrupted = False
     while frame is not None and frame.is_valid():
         kind = frame.type()
@@ -53,8 +61,7 @@ def gdb_chain():
 
 def shim_chain():
     memory = gdb.selected_inferior()
-    register = {"aarch64": "$x0"}.get(gdb.newest_frame().architecture().name(), "$rdi")
-    slot = int(gdb.parse_and_eval(register))
+    slot = int(gdb.parse_and_eval("$x0" if aarch64() else "$rdi"))
     fields = SLOT.unpack(memory.read_memory(slot, SLOT.size).tobytes())
     nr, address, flags = fields[7], fields[8], fields[4]
     data = memory.read_memory(address, 8 * nr).tobytes() if nr else b""

@@ -70,7 +70,7 @@ int main(void)
 	if (is_int(nr, 1, "one function there")) {
 		is_str(v[0].function, "outer", "its name");
 		is_str(v[0].file, "source.c", "its file");
-		ok(v[0].line == 2 || v[0].line == 3, "its line");
+		ok(v[0].line >= 2 && v[0].line <= 4, "its line");
 	}
 	ok(s.pid > 0 && s.pid != getpid(), "another process has read that");
 	kill(s.pid, SIGKILL);

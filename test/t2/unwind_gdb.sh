@@ -28,8 +28,9 @@ under_gdb() {
 		return
 	fi
 	rm -f "$PWD/stub"
-	qemu-aarch64-static -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" -E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
-		"$XPU_BUILD/workload/stacks" "$@" &
+	# gdb 13 does not read the vectors in the signal frames that this emulator makes.
+	qemu-aarch64-static -cpu max,sve=off -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" -E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
+		"$XPU_BUILD/workload/stacks" "$@" >qemu.log 2>&1 &
 	XPU_REMOTE=$PWD/stub gdb-multiarch -nx -batch -iex "set debug-file-directory $XPU_SYSROOT/usr/lib/debug" \
 		-iex "set solib-search-path $XPU_BUILD:$XPU_BUILD/sim:$XPU_BUILD/workload" \
 		-x "$XPU_SRC/test/lib/gdb_stacks.py" "$XPU_BUILD/workload/stacks"
