@@ -5,7 +5,7 @@
 #
 # Boots Debian's arm64 kernel in qemu, with an initial file system of this build (of ARCH=aarch64) and
 # the libraries that it needs, and there records the simulated device with real BPF and real uprobes
-# (init.sh). Needs neither root nor KVM. Prints what the system said; its status is 0 if every line of
+# (init.sh); one of its recordings is left in BUILD/system/x.data. Needs neither root nor KVM. Prints what the system said; its status is 0 if every line of
 # exactness is exact. SYSTEM_SECONDS=: a limit.
 
 build=$1 sysroot=$2 threads=${3:-8} launches=${4:-4000}
@@ -48,6 +48,8 @@ timeout "${SYSTEM_SECONDS:-1500}" qemu-system-aarch64 -M virt -cpu max,pauth-imp
 	-initrd "$build/system/initrd" -append 'console=ttyAMA0 quiet panic=-1' </dev/null \
 	>"$build/system/console.log" 2>&1
 tr -d '\r' <"$build/system/console.log" | grep -a '^system: ' | sed 's/^system: //'
+tr -d '\r' <"$build/system/console.log" | sed -n '/^data: begin/,/^data: end/p' | grep -v '^data:' |
+	base64 -d >"$build/system/x.data"
 good="launches $launches matched $launches wrong 0 unmatched 0 lost 0"
 nr=$(grep -ac "^system: exact.*: $good" "$build/system/console.log")
 if [ "$nr" != 3 ]; then
