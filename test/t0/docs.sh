@@ -33,7 +33,7 @@ is "$(while read -r page name; do
 	grep -qx "$name(" "$OLDPWD/known" || grep -qw "$name" bpf/*.c || echo "$page: $name()"
 done <"$OLDPWD/functions")" "" "each is there"
 
-quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z_.-]*\).*/\1 \2/' | sort -u >"$OLDPWD/targets"
+quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' | sort -u >"$OLDPWD/targets"
 [ "$(wc -l <"$OLDPWD/targets")" -gt 15 ]
 ok $? "$(wc -l <"$OLDPWD/targets") of make's targets"
 is "$(while read -r page target; do

@@ -127,8 +127,8 @@ fi
 # A file system that a user runs never lets its file be read: the kernel waits for it who asks for
 # its build-id.
 if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
-	mkdir mounted
-	unshare -m "$XPU_BUILD/workload/mute" mounted 120 >mute.out 2>mute.err &
+	mkdir "mounted.$$"
+	unshare -m "$XPU_BUILD/workload/mute" "mounted.$$" 120 >mute.out 2>mute.err &
 	mute_pid=$!
 	wait_for grep -qs ready mute.out || diag "$(cat mute.err)"
 	xpuload -a --cpu-only -o mute.data --duration 0.1 2>mute.log &
@@ -139,7 +139,7 @@ if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 	wait_for over
 	ok $? "mute: xpuload ends all the same"
 	is "$(grep -c asked mute.out)" 1 "mute: the file was asked for once"
-	is "$(grep -c 'mounted/file: its file system does not answer: no build-ids of its files' mute.log)" 1 \
+	is "$(grep -c "mounted.$$/file: its file system does not answer: no build-ids of its files" mute.log)" 1 \
 		"mute: said, once"
 	kill -KILL $mute_pid		# whoever waits for it goes on
 	wait $all_pid
