@@ -197,7 +197,7 @@ is $? 0 "and ends as it should"
 
 # A target that xpuload has started; the next session does not count it as its own.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
-target=$(pgrep -P "$e_pid")
+target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
 kill -KILL "$e_pid"
 wait "$e_pid" 2>/dev/null

@@ -124,7 +124,7 @@ loader=$!
 nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_TOOLS_SAN" ] &&
 	echo 0 || echo 2) 0 1 2 3 "
 for i in $(seq 200); do
-	for child in $(pgrep -P $loader); do
+	for child in $(pgrep -P $loader -x xpuload-python); do
 		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
 			tr '\t\n' '  '
 		ls /proc/$child/fd | tr '\n' ' '

@@ -135,7 +135,7 @@ cp "$XPU_BUILD/sim/libcupti.so.13" elsewhere/libcupti-of-mine.so
 export XPUSHIM_CUPTI="$PWD/elsewhere/libcupti-of-mine.so"
 start e "$XPULOAD" -o e.data "$live" -s 100
 ask e "burst 100" >/dev/null
-grep -q elsewhere/libcupti-of-mine.so "/proc/$(pgrep -P "$e_pid")/maps"
+grep -q elsewhere/libcupti-of-mine.so "/proc/$(pgrep -P "$e_pid" -x live)/maps"
 ok $? "XPUSHIM_CUPTI names the library"
 finish e
 exact e 103 "and it works"
