@@ -53,6 +53,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#define INHERITED_NS	2000000000ll	/* how soon a listener attaches to a child of its target */
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while another subscriber
@@ -73,6 +74,8 @@ static struct {
 					 * ends, by the thread that starts and ends it */
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
+	atomic_bool heard_at_fork;
+	uint64_t inherited_until_ns;	/* the end of probe__inherited */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
@@ -101,6 +104,7 @@ static struct {
 } shim;
 
 HOT_DATA uint8_t probe__way = PROBE_RUN;
+HOT_DATA bool probe__inherited;
 
 EXPORT int InitializeInjection(void);
 
@@ -425,6 +429,8 @@ static void follow_listeners(void)
 
 	if (probe__way == PROBE_SHM)
 		follow_shared_memory();
+	if (probe__inherited && clock__ns() >= shim.inherited_until_ns)
+		probe__inherited = false;
 	heard = probe__is_heard();
 	switch (shim.state) {
 	case DORMANT:
@@ -630,6 +636,18 @@ static void in_forked_child(void)
 	ranges__set_mode(RANGES_OFF);
 }
 
+static void forking(void)
+{
+	atomic_store(&shim.heard_at_fork, probe__live() && probe__is_heard());
+}
+
+/* In the child, which may be the first of its line to use CUDA. */
+static void has_forked(void)
+{
+	probe__inherited = atomic_load(&shim.heard_at_fork);
+	shim.inherited_until_ns = clock__ns() + INHERITED_NS;
+}
+
 static void start_thread(void)
 {
 	sigset_t old;
@@ -731,6 +749,7 @@ static void load(void)
 	libc__init();
 	make_thread_key();
 	choose_way();
+	__register_atfork(forking, NULL, has_forked, &__dso_handle);
 	if (dladdr((const void *)&xpu_launch_semaphore, &self) && realpath(self.dli_fname, path)) {
 		may_set = is_single_threaded();
 		if (may_set && (!users || strcmp(users, path))) {

@@ -899,9 +899,9 @@ static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, stru
 {
 	/*
 	 * The time is a little early, so that the mappings hold for launches that are already on
-	 * their way.
+	 * their way, and for children that were made while @since_ns was noted.
 	 */
-	uint64_t time_ns = xpu_ns_between(1000000000, clock__now());
+	uint64_t time_ns = xpu_ns_between(1000000000, since_ns);
 	struct adopted *a;
 
 	if (permit__check(pid) == -EACCES || !adopt(s, pid, since_ns))

@@ -41,6 +41,12 @@ enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
 
 extern uint8_t probe__way;
 
+/*
+ * Set in a child whose parent was listened to when it forked: the kernel copies the parent's counts,
+ * but takes them back when any listener leaves a process, until the child itself is attached to.
+ */
+extern bool probe__inherited;
+
 static inline bool probe__live(void)
 {
 	return probe__way == PROBE_LIVE;
@@ -59,7 +65,8 @@ static inline void probe__count(volatile unsigned short *semaphore, bool more)
 
 static inline bool probe__launch_attached(void)
 {
-	return probe__read(probe__live() ? &xpu_live_launch_semaphore : &xpu_launch_semaphore);
+	return probe__read(probe__live() ? &xpu_live_launch_semaphore : &xpu_launch_semaphore) ||
+		probe__inherited;
 }
 
 static inline void probe__launch(const struct xpu_slot *slot)
@@ -123,7 +130,8 @@ static inline void probe__range(const void *record, size_t bytes)
 static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
-		probe__read(probe__live() ? &xpu_live_batch_semaphore : &xpu_batch_semaphore);
+		(probe__read(probe__live() ? &xpu_live_batch_semaphore : &xpu_batch_semaphore) ||
+		 probe__inherited);
 }
 
 /* Tells whoever has attached to a program's tree that this program has called CUDA. */

@@ -179,6 +179,51 @@ static int without_thread(void)
 	return heard(nr_kernels) != 0;
 }
 
+/*
+ * In a forked child: the kernel takes back the counts that it copied, as it does when a listener
+ * leaves any process, and this one is not attached to yet. Return: bits of what is right.
+ */
+static int inherited(bool listened)
+{
+	CUmodule module;
+	int right, i;
+	uint32_t nr;
+
+	listener__detach();
+	device__start(&context, &module, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	launch(100);
+	if (!listened) {
+		pause_ms(SENT_MS);
+		return !heard(nr_launches);
+	}
+	right = listener__wait(&listener.nr_launches, 100) && heard(nr_launches) == 100;
+	right |= listener__wait(&listener.nr_kernels, 100) << 1;
+	for (i = 0; i < 20 && right < 4; i++) {
+		pause_ms(500);
+		nr = heard(nr_launches);
+		launch(10);
+		pause_ms(SENT_MS);
+		right |= (heard(nr_launches) == nr) << 2;
+	}
+	return right;
+}
+
+static int status_of_child(bool listened)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (listened)
+		listener__attach();
+	pid = listener__fork();
+	if (!pid)
+		_exit(inherited(listened));
+	listener__detach();
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 int main(int argc, char **argv)
 {
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
@@ -191,6 +236,11 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "no thread"))
 		return without_thread();
+	if (argc == 1)
+		is_int(status_of_child(true), 7, "a child of a target: listened to from its first launch on, "
+		       "and no longer when nobody has come for seconds");
+	if (argc == 1)
+		is_int(status_of_child(false), 1, "a child of a dormant program: dormant");
 	device__start(&context, &module, &function);
 	if (argc > 1)
 		return tell_each_listener();

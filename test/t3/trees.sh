@@ -28,6 +28,12 @@ are_awake() {		# are_awake OBSERVER NUMBER
 		sort -u | wc -l)" -ge "$2" ]
 }
 
+# The mappings of so many processes have been read.
+has_mappings() {	# has_mappings OBSERVER NUMBER
+	[ "$(xpumerge dump "$1.data" 2>/dev/null | sed -n 's/.* MMAP .* \(pid=[0-9]*\).*/\1/p' |
+		sort -u | wc -l)" -ge "$2" ]
+}
+
 # Observers do not mind each other, so several watch at a time: to attach takes a second.
 
 # A parent that launches nothing, with eight children that have not used CUDA yet; and two parents without
@@ -48,7 +54,13 @@ says own_f 4 "CUDA_INJECTION64_PATH of children"
 is "$(ask a "burst 500")" "burst 4000" "children that are there: they go on"
 # Workers that come and go, each of which launches as soon as it is there.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
-launches=$((4000 + ${answer#churn }))
+nr=${answer#churn }
+for i in 1 2 3 4 5; do		# after 256 of them, xpuload leaves those that have ended
+	[ "$nr" -lt 6000 ] || break
+	answer=$(ask a "churn 20 1000")
+	nr=$((nr + ${answer#churn }))
+done
+launches=$((4000 + nr))
 ask e "burst 300" >/dev/null
 ask f "burst 300" >/dev/null
 e_launches=$(ask e "churn 20 1")
@@ -57,7 +69,7 @@ for observer in tree alone own_e own_f; do
 	leave $observer
 	is $? 0 "$observer: status"
 done
-exact tree $launches "children that are there, that come and go: exact ($answer)" || diag "$(cat tree.log)"
+exact tree $launches "children that are there, that come and go: exact ($((nr / 20)))" || diag "$(cat tree.log)"
 unlike "$(cat tree.log)" 'warning' "children that come and go: nothing to complain of"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: nothing of them"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: exact"
@@ -101,6 +113,8 @@ wait_for are_awake both 8
 for name in a b c; do
 	ask $name "burst 100" >/dev/null
 done
+# One that ends before its mappings are read is counted as a loss, which is not what is tested here.
+[ $root = none ] || wait_for has_mappings empty 2
 ask c "churn 20 1" >/dev/null
 finish b
 ask a "burst 100" >/dev/null
