@@ -55,7 +55,8 @@ struct shim {
 /*
  * Followed processes that have ended and are still attached to. To detach a switch, the kernel looks
  * at all processes that have the shim, and lowers the semaphores of those that nobody has asked for:
- * among them a child that was forked just now. So that is done for many processes at a time, seldom.
+ * among them a child that was forked just now, whose shim goes on for two seconds without them. So that
+ * is done for many processes at a time, seldom.
  */
 #define MAX_ENDED	256
 
