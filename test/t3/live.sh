@@ -148,7 +148,8 @@ like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that is not 
 is_zombie() {
 	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
 }
-sh -c 'true & echo $! >zombie; exec sleep 600' &
+# The shell would wait for a child that ends before it is replaced.
+sh -c 'until grep -q sleep /proc/$$/comm; do sleep 0.05; done & echo $! >zombie; exec sleep 600' &
 keeper=$!
 wait_for is_zombie
 for args in "" --cpu-only; do
