@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	1
+#define XPU_VERSION_MINOR	2
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -119,6 +119,7 @@ enum xpu_record_type {
 	XPU_RECORD_CALLS	= 76,
 	XPU_RECORD_REFUSED	= 78,
 	XPU_RECORD_RANGE	= 80,
+	XPU_RECORD_SHAPE	= 81,
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -750,11 +751,46 @@ struct xpu_record_api {			/* the name of a CUPTI callback id */
 	__u32	reserved;
 };
 
+/* The limits that decide how many blocks of a kernel a multiprocessor holds. */
+struct xpu_device_limits {
+	__u32	capability;		/* 10 * major + minor */
+	__u32	nr_multiprocessors;
+	__u32	warp_threads;
+	__u32	max_threads;		/* of a multiprocessor, as the next three */
+	__u32	max_blocks;
+	__u32	registers;
+	__u32	shared_bytes;
+	__u32	block_registers;	/* that a block may have */
+	__u32	block_reserved_bytes;	/* shared memory that the system takes of each block's */
+	__u32	reserved;
+};
+
 struct xpu_record_device {
 	struct xpu_record hdr;
 	__u32	device;			/* CUDA's ordinal in that process */
 	__u32	name;			/* string id */
 	__u8	uuid[16];
+	struct xpu_device_limits limits;	/* since 2.2; all 0: not known */
+};
+
+/*
+ * How a kernel was launched; since 2.2. Each way has a string of its own with the kernel's name, whose
+ * id KERNEL.name has: readers that do not know this record see the name.
+ */
+struct xpu_shape {
+	__u32	grid[3];		/* in blocks */
+	__u32	block[3];		/* in threads */
+	__u32	cluster[3];		/* in blocks; 0: none, or CUPTI is older than 11.8 */
+	__u32	registers;		/* of a thread */
+	__u32	static_bytes;		/* of shared memory, of a block, as the next one */
+	__u32	dynamic_bytes;
+	__u32	local_bytes;		/* of a thread */
+};
+
+struct xpu_record_shape {
+	struct xpu_record hdr;
+	__u32	name;			/* string id */
+	struct xpu_shape shape;
 };
 
 struct xpu_record_stream {		/* where device work ran */
@@ -961,7 +997,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_python_frame) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_string) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_api) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_device) == 72);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_shape) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stream) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_kernel) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_memory) == 48);

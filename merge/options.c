@@ -154,6 +154,7 @@ static int set_by(void *target, const struct cmdline_given *given)
 	size_t len;
 	int by;
 
+	o->by_shape = false;
 	for (o->write.by.nr = 0; ; at += len + 1) {
 		len = strcspn(at, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)min_t(size_t, len, sizeof(name)), at);
@@ -164,7 +165,10 @@ static int set_by(void *target, const struct cmdline_given *given)
 			complain("--by: '%s' twice", name);
 			return -EINVAL;
 		}
-		o->write.by.v[o->write.by.nr++] = by;
+		if (by == BY_SHAPE)
+			o->by_shape = true;
+		else
+			o->write.by.v[o->write.by.nr++] = by;
 		if (!at[len])
 			return 0;
 	}
@@ -273,6 +277,7 @@ static const char *const unit_names[] = {
 static const char *const by_names[NR_BY + 1] = {
 	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
 	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
+	[BY_SHAPE] = "shape",
 };
 
 static const char *const graph_names[] = {
@@ -310,7 +315,8 @@ static const struct cmdline_option rows[] = {
 	{ "by", 0, "LIST", .set = set_by, .names = by_names, .group = FORMAT_BY,
 	  .help = "folded, html: what the root frames tell, of comm (default), host,\n"
 		  "pid, tid, device, stream, nvtx (the ranges that were open at the\n"
-		  "launch, a frame each, in pprof a label); as in --by pid,comm" },
+		  "launch, a frame each, in pprof a label); as in --by pid,comm;\n"
+		  "shape: kernels by their grid, block and memory" },
 	{ "freq", 'F', "HZ", CMDLINE_NUMBER(write.freq_hz, 1, UINT32_MAX), .group = FORMAT_FREQ,
 	  .use = USE_MERGE,
 	  .help = "for --unit samples (default: as CPU samples were recorded, or 99)" },
@@ -430,6 +436,8 @@ bool options__has_by(const struct options *o, enum by by)
 {
 	uint32_t i;
 
+	if (by == BY_SHAPE)
+		return o->by_shape;
 	for (i = 0; i < o->write.by.nr; i++)
 		if (o->write.by.v[i] == by)
 			return true;
@@ -616,6 +624,25 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
+/* Return: -EINVAL, said, if the format does not have what --by asks for. */
+static int options__check_by(const struct options *o)
+{
+	char known[64] = "";
+	uint32_t allowed = o->format->format->by;
+	bool wrong = false;
+	int by;
+
+	for (by = 0; allowed && by < NR_BY; by++) {
+		wrong |= options__has_by(o, by) && !(allowed & 1u << by);
+		if (allowed & 1u << by)
+			snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+				 *known ? ", " : "", by_names[by]);
+	}
+	if (wrong)
+		complain("--by with -f %s: expected one of: %s", o->format->name, known);
+	return wrong ? -EINVAL : 0;
+}
+
 /* The command "dump" takes one recording and writes text. */
 static int options__complete_dump(struct options *o)
 {
@@ -674,10 +701,8 @@ static int options__complete(struct options *o)
 	o->write.unit_given = options__given(o, "unit");
 	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
-	if (format->only_by_nvtx && o->write.by.nr && (o->write.by.nr > 1 || o->write.by.v[0] != BY_NVTX)) {
-		complain("-f %s has labels for all but --by nvtx", o->format->name);
+	if (options__check_by(o))
 		return -EINVAL;
-	}
 	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
 		complain("--by pid and tid are not for diff: those of two recordings differ");
 		return -EINVAL;

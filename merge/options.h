@@ -21,6 +21,7 @@ struct options {
 	const char *output;		/* NULL: stdout */
 	const struct named_format *format;
 	struct write_opts write;
+	bool by_shape;			/* --by shape, which is not in write.by */
 	enum graph_mode graph;
 	bool no_trim;
 	enum python_style python_style;

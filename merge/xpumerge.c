@@ -150,6 +150,8 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
 		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||
 			    filter__given(&o->filter, FILTER_NVTX),
+		.by_shape = options__has_by(o, BY_SHAPE),
+		.with_shapes = format->with_shapes,
 		.stats = format->stats,
 		.trim = !o->no_trim,
 		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),

@@ -250,6 +250,9 @@ $(RECORDER_TESTS): $(RECORDER_OBJ)
 $(RECORDER_TESTS): T0_EXTRA = -Iloader
 $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
+# With NVIDIA's occupancy calculator, where CUDA's headers are.
+$(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
+
 # With the shim's clock in it.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload
 

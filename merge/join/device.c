@@ -198,15 +198,35 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 	});
 }
 
+/* Finds the leaf of a kernel of a mangled name. Return: 0 or -ENOMEM. */
+static int kernel__new_leaf(struct second_pass *p, uint32_t gpu, const char *mangled,
+			    uint32_t shape_idx, uint32_t *idx)
+{
+	const struct xpu_shape *shape = shapes__at(&p->model->shapes, shape_idx);
+	char *pretty = demangle(mangled), *name = NULL, text[SHAPE_TEXT_MAX];
+	int err;
+
+	if (p->opts->by_shape && shape) {
+		shape__text(shape, text);
+		if (asprintf(&name, "%s%s", pretty ?: mangled, text) < 0) {
+			free(pretty);
+			return -ENOMEM;
+		}
+	}
+	err = leaves__kernel(&p->model->leaves, gpu, name ?: pretty ?: mangled, shape_idx,
+			     p->opts->with_shapes, idx);
+	free(name);
+	free(pretty);
+	return err;
+}
+
 /* Finds the leaf of a kernel by the id of its mangled name. Return: 0 or -ENOMEM. */
 static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint32_t name,
 			uint32_t *idx)
 {
 	struct leaves *leaves = &p->model->leaves;
 	const struct found *f = p->found;
-	const char *mangled;
-	uint32_t string;
-	char *pretty;
+	uint32_t string, shape;
 	int err = 0;
 
 	if (!name || !ids__get(&f->strings, proc, name, &string)) {
@@ -220,10 +240,9 @@ static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint
 	*idx = p->device.kernels.v[string];
 	if (*idx != NO_INDEX && leaves->v[*idx].gpu == gpu)
 		return 0;
-	mangled = f->string_defs.v[string];
-	pretty = demangle(mangled);
-	err = leaves__get(leaves, LEAF_KERNEL, gpu, pretty ?: mangled, idx);
-	free(pretty);
+	if (!ids__get(&f->shapes, proc, name, &shape))
+		shape = NO_INDEX;
+	err = kernel__new_leaf(p, gpu, f->string_defs.v[string], shape, idx);
 	if (!err)
 		p->device.kernels.v[string] = *idx;
 	return err;

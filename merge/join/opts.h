@@ -55,6 +55,8 @@ struct session_opts {
 	bool by_thread;			/* sum up by thread, not by thread name */
 	bool by_stream;			/* sum up by stream */
 	bool by_range;			/* sum up by path of NVTX ranges: chain.range */
+	bool by_shape;			/* tell kernels apart by how they are launched: in their names */
+	bool with_shapes;		/* and for writers that show shapes, as leaves */
 	bool stats;			/* collect leaf_stats */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;

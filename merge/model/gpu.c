@@ -72,7 +72,7 @@ static int gpus__get_uuid(struct gpus *g, uint32_t proc, uint32_t ordinal, const
 }
 
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
-		 const char *name)
+		 const char *name, const struct xpu_device_limits *limits)
 {
 	static const uint8_t unknown[UUID_BYTES];
 	uint32_t idx;
@@ -86,6 +86,8 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 		err = gpus__get(g, proc, ordinal, &idx);
 	if (!err && !g->list.v[idx].name)
 		g->list.v[idx].name = name;
+	if (!err && limits && !g->list.v[idx].limits.capability)
+		g->list.v[idx].limits = *limits;
 	return err;
 }
 

@@ -13,11 +13,13 @@
 #include <stdint.h>
 
 #include "util.h"
+#include "xpu_record.h"
 
 struct gpu {
 	uint32_t number;		/* the number to show: that of its first process, if it is
 					 * free */
 	const char *name;		/* NULL if unknown */
+	struct xpu_device_limits limits;	/* all 0 if unknown */
 	uint32_t host;
 	bool used;			/* the recording has work on it */
 	uint64_t busy_ns;		/* sum of the work that passed the filter, overlaps counted
@@ -47,11 +49,12 @@ void gpus__exit(struct gpus *g);
  * @ordinal: the process's number of the GPU
  * @uuid: 16 bytes, all 0 if unknown
  * @name: kept, or NULL
+ * @limits: or NULL
  *
  * Return: 0 or -ENOMEM.
  */
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
-		 const char *name);
+		 const char *name, const struct xpu_device_limits *limits);
 
 /*
  * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition it is the

@@ -91,20 +91,21 @@ void leaves__exit(struct leaves *l)
 	array_free(l);
 }
 
-/* @name is interned; NULL is taken for want of memory. */
-static int leaves__find(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
-			uint32_t *idx)
+/* @leaf: its name is interned; NULL is taken for want of memory */
+static int leaves__find(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx)
 {
-	const struct leaf leaf = { kind, gpu, name };
 	uint32_t hash, i;
 	size_t at;
 	int err;
 
-	if (!name)
+	if (!leaf->name)
 		return -ENOMEM;
-	hash = hash__mix((uintptr_t)name, ID_KEY(kind, gpu), l->secret);
+	hash = hash__mix((uintptr_t)leaf->name, ID_KEY(leaf->kind, leaf->gpu),
+			 l->secret + (split ? leaf->shape : 0));
 	for (at = HASHES_START; hashes__next(&l->by_key, hash, &at, &i);) {
-		if (l->v[i].kind == kind && l->v[i].gpu == gpu && l->v[i].name == name) {
+		if (l->v[i].kind == leaf->kind && l->v[i].gpu == leaf->gpu &&
+		    l->v[i].name == leaf->name && (!split || l->v[i].shape == leaf->shape)) {
+			l->v[i].shape = shape__common(l->v[i].shape, leaf->shape);
 			*idx = i;
 			return 0;
 		}
@@ -113,14 +114,24 @@ static int leaves__find(struct leaves *l, enum leaf_kind kind, uint32_t gpu, con
 	if (err)
 		return err;
 	*idx = l->nr;
-	l->v[l->nr++] = leaf;
+	l->v[l->nr++] = *leaf;
 	return 0;
+}
+
+int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t shape, bool split,
+		   uint32_t *idx)
+{
+	const char *interned = strpool__intern(l->strings, name, strlen(name));
+
+	return leaves__find(l, &(struct leaf){ LEAF_KERNEL, gpu, interned, shape }, split, idx);
 }
 
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
 		uint32_t *idx)
 {
-	return leaves__find(l, kind, gpu, strpool__intern(l->strings, name, strlen(name)), idx);
+	const char *interned = strpool__intern(l->strings, name, strlen(name));
+
+	return leaves__find(l, &(struct leaf){ kind, gpu, interned, NO_INDEX }, false, idx);
 }
 
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
@@ -140,7 +151,8 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 		if (*leaf_kind__prefix(l->v[leaf].kind))
 			name = strpool__internf(l->strings, "%s%s",
 						leaf_kind__prefix(l->v[leaf].kind), name);
-		err = leaves__find(l, LEAF_GPU_WAIT, NO_INDEX, name, &l->waits.v[leaf]);
+		err = leaves__find(l, &(struct leaf){ LEAF_GPU_WAIT, NO_INDEX, name, NO_INDEX }, false,
+				   &l->waits.v[leaf]);
 	}
 	*idx = l->waits.v[leaf];
 	return err;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "model/gpu.h"
+#include "model/shape.h"
 #include "util.h"
 
 enum leaf_kind {
@@ -35,6 +36,8 @@ struct leaf {
 	enum leaf_kind kind;
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX if it is no device work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
+	uint32_t shape;			/* of a kernel: index in shapes; NO_INDEX if it is not known,
+					 * or SHAPE_SEVERAL */
 };
 
 /* All leaves, each once. */
@@ -59,6 +62,13 @@ void leaves__exit(struct leaves *l);
  */
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
 		uint32_t *idx);
+
+/*
+ * As leaves__get(), of a kernel that was launched so; with @split, of kernels that were launched so
+ * alone.
+ */
+int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t shape, bool split,
+		   uint32_t *idx);
 
 /*
  * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or

@@ -9,6 +9,7 @@ void model__init(struct model *m)
 	memset(m, 0, sizeof(*m));
 	machine__init(&m->machine, &m->strings);
 	gpus__init(&m->gpus, &m->strings);
+	shapes__init(&m->shapes);
 	leaves__init(&m->leaves, &m->strings);
 }
 
@@ -17,6 +18,7 @@ void model__exit(struct model *m)
 	arena__free(&m->arena);
 	array_free(&m->messages);
 	leaves__exit(&m->leaves);
+	shapes__exit(&m->shapes);
 	array_free(&m->streams);
 	chains__exit(&m->chains);
 	array_free(&m->paths);

@@ -18,6 +18,7 @@
 #include "model/loss.h"
 #include "model/machine.h"
 #include "model/nvtx.h"
+#include "model/shape.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -81,6 +82,7 @@ struct model {
 	ARRAY(struct path) paths;
 	struct chains chains;
 	ARRAY(struct stream) streams;
+	struct shapes shapes;
 	struct leaves leaves;
 	ARRAY(struct shim_message) messages;
 	struct arena arena;		/* for call paths that differ from all records */

@@ -136,6 +136,17 @@ static int collect__string(struct found *f, uint32_t proc, const struct xpu_reco
 	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 
+static int collect__shape(struct collect *c, uint32_t proc, const struct xpu_record_shape *rec)
+{
+	uint32_t idx;
+	int err = 0;
+
+	if (rec->name)
+		err = shapes__get(&c->model->shapes, &rec->shape, &idx) ?:
+		      min_t(int, ids__add(&c->found->shapes, proc, rec->name, idx), 0);
+	return err;
+}
+
 static int collect__api(struct found *f, uint32_t proc, const struct xpu_record_api *rec)
 {
 	int err = 0;
@@ -196,6 +207,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	switch (rec->type) {
 	case XPU_RECORD_STRING:
 		return collect__string(f, proc, (const void *)rec);
+	case XPU_RECORD_SHAPE:
+		return collect__shape(c, proc, (const void *)rec);
 	case XPU_RECORD_API:
 		return collect__api(f, proc, (const void *)rec);
 	case XPU_RECORD_STREAM:

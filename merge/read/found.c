@@ -36,6 +36,7 @@ void found__exit(struct found *f)
 	idmap__free(&f->pycodes);
 	idmap__free(&f->apis);
 	idmap__free(&f->streams);
+	ids__free(&f->shapes);
 	ids__free(&f->strings);
 	idmap__free(&f->ns_tids);
 	idmap__free(&f->tids);

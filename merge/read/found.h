@@ -63,6 +63,7 @@ struct found {
 	struct idmap tids;		/* (proc, tid): index of the thread */
 	struct idmap ns_tids;		/* by the tid in the thread's own pid namespace */
 	struct ids strings;		/* (proc, id): index in string_defs */
+	struct ids shapes;		/* (proc, id of the name's string): index in the model's */
 	struct idmap streams;		/* (proc, id) */
 	struct idmap apis;		/* API_KEY(): string id of the name */
 	struct idmap pycodes;		/* (proc, id): index in pycode_defs */

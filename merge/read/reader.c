@@ -70,7 +70,10 @@ static const struct record_type batch_types[] = {
 				    sizeof(struct xpu_record_counters) + GROWTH_BYTES },
 	[XPU_RECORD_CALLS]	= UP_TO(struct xpu_record_calls, RECORD_MAX / 2),
 	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
-	[XPU_RECORD_DEVICE]	= FIXED(struct xpu_record_device),
+	/* Records of version 2.1 end before limits. */
+	[XPU_RECORD_DEVICE]	= { offsetof(struct xpu_record_device, limits),
+				    sizeof(struct xpu_record_device) + GROWTH_BYTES },
+	[XPU_RECORD_SHAPE]	= FIXED(struct xpu_record_shape),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),

@@ -28,6 +28,7 @@ struct writer {
 	struct stack_node *nodes;
 	struct arena arena;
 	uint64_t *stack_ids;		/* by chain */
+	char **shapes;			/* by leaf: the members that tell how it was launched, or NULL */
 };
 
 /* {"ph":"X","pid":1,"tid":2  the caller closes it. */
@@ -393,6 +394,83 @@ static const char *stack__caller(const struct stack *stack)
 	return stack->frames[stack->nr > 1 ? stack->nr - 2 : 0]->name;
 }
 
+static void put_dim(struct json_out *j, const char *key, const uint32_t dim[3])
+{
+	int i;
+
+	json_out__key(j, key);
+	json_out__open(j, '[');
+	for (i = 0; i < 3; i++)
+		json_out__u64(j, dim[i]);
+	json_out__close(j, ']');
+}
+
+static void put_shape(struct json_out *j, const struct xpu_shape *shape,
+		      const struct xpu_device_limits *limits)
+{
+	double occupancy = shape__occupancy(shape, limits);
+
+	put_dim(j, "grid", shape->grid);
+	put_dim(j, "block", shape->block);
+	if (shape->cluster[0])
+		put_dim(j, "cluster", shape->cluster);
+	json_out__member_u64(j, "registers per thread", shape->registers);
+	json_out__member_u64(j, "shared memory", (uint64_t)shape->static_bytes + shape->dynamic_bytes);
+	json_out__member_u64(j, "local memory per thread", shape->local_bytes);
+	if (occupancy >= 0)
+		json_out__member_u64(j, "theoretical occupancy %", 100 * occupancy + 0.5);
+}
+
+/*
+ * Makes the members that tell how a leaf's kernels were launched, with the names that torch.profiler
+ * gives them. Return: NULL for want of memory.
+ */
+static char *make_shape(const struct model *m, const struct leaf *leaf)
+{
+	char *text = NULL;
+	struct json_out j;
+	size_t len;
+	FILE *f;
+
+	f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	if (!json_out__init(&j, f, ESCAPE_JSON))
+		put_shape(&j, shapes__at(&m->shapes, leaf->shape), &m->gpus.list.v[leaf->gpu].limits);
+	json_out__exit(&j);
+	if (fclose(f) || !text || !len) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The shapes are few, and the events are many. Return: 0 or -ENOMEM. */
+static int writer__make_shapes(struct writer *w)
+{
+	const struct model *m = &w->s->model;
+	size_t i;
+
+	w->shapes = calloc(m->leaves.nr + 1, sizeof(*w->shapes));
+	for (i = 0; w->shapes && i < m->leaves.nr; i++) {
+		if (m->leaves.v[i].kind != LEAF_KERNEL || !shapes__at(&m->shapes, m->leaves.v[i].shape))
+			continue;
+		w->shapes[i] = make_shape(m, &m->leaves.v[i]);
+		if (!w->shapes[i])
+			return -ENOMEM;
+	}
+	return w->shapes ? 0 : -ENOMEM;
+}
+
+static void writer__free_shapes(struct writer *w)
+{
+	size_t i;
+
+	for (i = 0; w->shapes && i < w->s->model.leaves.nr; i++)
+		free(w->shapes[i]);
+	free(w->shapes);
+}
+
 static void write_device_event(struct writer *w, const struct device_event *e)
 {
 	const struct leaf *leaf = &w->s->model.leaves.v[e->leaf];
@@ -420,6 +498,8 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	}
 	if (leaf->kind != LEAF_KERNEL)
 		json_out__member_u64(j, "bytes", e->bytes);
+	if (w->shapes[e->leaf])
+		json_out__literal(j, w->shapes[e->leaf]);
 	if (e->orphan) {
 		json_out__member_word(j, "launch", "not in the recording");
 	}
@@ -474,7 +554,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	if (!err)
 		err = timeline__prepare(t, s);
 	if (!err)
-		err = writer__number_stacks(&w);
+		err = writer__number_stacks(&w) ?: writer__make_shapes(&w);
 	if (err)
 		goto out;
 
@@ -501,6 +581,7 @@ out:
 	json_out__exit(j);
 	HASH_CLEAR(hh, w.nodes);
 	arena__free(&w.arena);
+	writer__free_shapes(&w);
 	free(w.stack_ids);
 	return err;
 }

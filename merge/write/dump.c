@@ -409,6 +409,29 @@ static void dump__device(struct dump *d, const struct xpu_record *rec)
 	fputs(" uuid=", d->f);
 	for (i = 0; i < sizeof(device->uuid); i++)
 		fprintf(d->f, "%02x", device->uuid[i]);
+	if (rec->size < sizeof(*device))
+		return;
+	fprintf(d->f, " capability=%" PRIu32 " nr_multiprocessors=%" PRIu32 " warp_threads=%" PRIu32
+		" max_threads=%" PRIu32 " max_blocks=%" PRIu32 " registers=%" PRIu32 " shared_bytes=%" PRIu32
+		" block_registers=%" PRIu32 " block_reserved_bytes=%" PRIu32, device->limits.capability,
+		device->limits.nr_multiprocessors, device->limits.warp_threads,
+		device->limits.max_threads, device->limits.max_blocks, device->limits.registers,
+		device->limits.shared_bytes, device->limits.block_registers,
+		device->limits.block_reserved_bytes);
+}
+
+static void dump__dim(struct dump *d, const char *what, const __u32 dim[3])
+{
+	fprintf(d->f, " %s={%" PRIu32 " %" PRIu32 " %" PRIu32 "}", what, dim[0], dim[1], dim[2]);
+}
+
+static void dump__shape(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_shape *shape = &((const struct xpu_record_shape *)rec)->shape;
+
+	dump__dim(d, "grid", shape->grid);
+	dump__dim(d, "block", shape->block);
+	dump__dim(d, "cluster", shape->cluster);
 }
 
 static void dump__kernel(struct dump *d, const struct xpu_record *rec)
@@ -522,6 +545,9 @@ MEMBERS(string, DECIMAL(xpu_record_string, id));
 MEMBERS(api, DECIMAL(xpu_record_api, domain), DECIMAL(xpu_record_api, cbid),
 	DECIMAL(xpu_record_api, name));
 MEMBERS(device, DECIMAL(xpu_record_device, device), DECIMAL(xpu_record_device, name));
+MEMBERS(shape, DECIMAL(xpu_record_shape, name), DECIMAL(xpu_record_shape, shape.registers),
+	DECIMAL(xpu_record_shape, shape.static_bytes), DECIMAL(xpu_record_shape, shape.dynamic_bytes),
+	DECIMAL(xpu_record_shape, shape.local_bytes));
 MEMBERS(stream, DECIMAL(xpu_record_stream, id), DECIMAL(xpu_record_stream, device),
 	DECIMAL(xpu_record_stream, context), DECIMAL(xpu_record_stream, stream));
 MEMBERS(kernel, DECIMAL(xpu_record_kernel, start_ns), DECIMAL(xpu_record_kernel, duration_ns),
@@ -598,6 +624,7 @@ static const struct type types[] = {
 	TYPE(COUNTERS, counters, FLAGS(counters_flags)),
 	TYPE(MESSAGE, no, KINDS(message_levels), .rest = dump__message),
 	TYPE(DEVICE, device, .rest = dump__device),
+	TYPE(SHAPE, shape, .rest = dump__shape),
 	TYPE(GRAPH_CLONE, graph_clone),
 	TYPE(PYCODE, pycode),
 	TYPE(CALLS, calls, .rest = dump__calls),

@@ -43,6 +43,7 @@ enum by {
 	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
 	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that
 					 * was open; needs session_opts.by_range */
+	BY_SHAPE,			/* no frame of its own: session_opts.by_shape */
 	NR_BY
 };
 

@@ -48,8 +48,9 @@ struct format {
 	enum table_format table_format;	/* with tables of this format */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
-	bool only_by_nvtx;		/* only --by nvtx: labels show the other properties */
-	bool by_thread, by_stream, by_range, stats;	/* as in struct session_opts */
+	uint32_t by;			/* what --by may have: 1 << enum by, or'ed; 0: all */
+	/* as in struct session_opts */
+	bool by_thread, by_stream, by_range, with_shapes, stats;
 
 	/*
 	 * For formats that need single events: makes a sink, to which the session passes each event.

@@ -35,7 +35,8 @@ enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
 	CATEGORY_SLICES,		/* one for each enum slice_kind */
 };
-enum annotation { ANNOTATION_CORRELATION = 1, ANNOTATION_PATH, ANNOTATION_CAPTURED, ANNOTATION_BYTES };
+enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
+		  ANNOTATION_BYTES, ANNOTATION_SHAPE };
 
 /* Tracks: what it is in the upper bits, which one in the lower 32. */
 #define UUID_PROCESS	(1ull << 40)	/* process */
@@ -76,6 +77,7 @@ struct pftrace {
 	uint32_t next_arrow;
 	bool *has_path, *has_stack;	/* by chain: whether its interned messages are written */
 	bool *has_leaf;			/* by leaf: its name is */
+	bool *has_shape;		/* by leaf: how it was launched is */
 	bool started;
 	ARRAY(char) text;
 	bool failed;
@@ -294,6 +296,29 @@ static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 		pftrace__intern_text(p, INTERNED_DATA__DEBUG_ANNOTATION_STRING_VALUES, 1 + (uint64_t)chain);
 	}
 	return 1 + (uint64_t)chain;
+}
+
+/* How the kernels of a leaf were launched, as one string. Return: 0 if it is not known. */
+static uint64_t pftrace__shape(struct pftrace *p, uint32_t idx)
+{
+	const struct leaf *leaf = &p->s->model.leaves.v[idx];
+	const struct xpu_shape *shape = shapes__at(&p->s->model.shapes, leaf->shape);
+	uint64_t iid = 1 + (uint64_t)p->s->model.chains.nr + idx;
+	char *text;
+
+	if (!shape)
+		return 0;
+	if (p->has_shape[idx])
+		return iid;
+	text = shape__describe(shape, &p->s->model.gpus.list.v[leaf->gpu].limits);
+	if (!text)
+		return 0;
+	p->has_shape[idx] = true;
+	pftrace__clear_text(p);
+	pftrace__add_text(p, text, ESCAPE_TEXT);
+	pftrace__intern_text(p, INTERNED_DATA__DEBUG_ANNOTATION_STRING_VALUES, iid);
+	free(text);
+	return iid;
 }
 
 /* Interns the mapping of a frame. The format requires one: without a file it is [unknown]. */
@@ -638,10 +663,14 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 	};
 	uint64_t track = UUID_STREAM | (p->t->first_track[e->stream] + e->lane);
 	enum leaf_kind kind = p->s->model.leaves.v[e->leaf].kind;
+	uint64_t shape;
 
 	msg__uint(&p->event, TRACK_EVENT__CATEGORY_IIDS, categories[kind]);
 	msg__uint(&p->event, TRACK_EVENT__NAME_IID, pftrace__leaf_name(p, e->leaf));
 	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(e->key));
+	shape = kind == LEAF_KERNEL ? pftrace__shape(p, e->leaf) : 0;
+	if (shape)
+		pftrace__annotate(p, ANNOTATION_SHAPE, DEBUG_ANNOTATION__STRING_VALUE_IID, shape);
 	if (kind != LEAF_KERNEL)
 		pftrace__annotate(p, ANNOTATION_BYTES, DEBUG_ANNOTATION__UINT_VALUE, e->bytes);
 	if (e->made != NO_INDEX)
@@ -742,6 +771,7 @@ static void pftrace__names(struct pftrace *p)
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_SHAPE, "launched as");
 }
 
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
@@ -753,7 +783,8 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	p.has_path = calloc(s->model.chains.nr + 1, sizeof(*p.has_path));
 	p.has_stack = calloc(s->model.chains.nr + 1, sizeof(*p.has_stack));
 	p.has_leaf = calloc(s->model.leaves.nr + 1, sizeof(*p.has_leaf));
-	if (!p.has_path || !p.has_stack || !p.has_leaf)
+	p.has_shape = calloc(s->model.leaves.nr + 1, sizeof(*p.has_shape));
+	if (!p.has_path || !p.has_stack || !p.has_leaf || !p.has_shape)
 		goto out;
 	err = timeline__prepare(t, s);
 	if (err)
@@ -781,6 +812,7 @@ out:
 	idmap__free(&p.mappings);
 	idmap__free(&p.frames);
 	idmap__free(&p.functions);
+	free(p.has_shape);
 	free(p.has_leaf);
 	free(p.has_stack);
 	free(p.has_path);

@@ -42,13 +42,12 @@ struct section {
 };
 
 /* Columns for statistics of durations, as in nsys stats. */
-#define TIME_COLUMNS(count, name) { \
+#define TIME_COLUMNS(count, name) \
 	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
 	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
 	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME }, \
 	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME }, \
-	{ name, name, COLUMN_NAME }, \
-}
+	{ name, name, COLUMN_NAME }
 
 /* A row of TIME_COLUMNS. */
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,

@@ -47,6 +47,6 @@ static int api_calls__row(const struct section_rows *rows, const void *row, stru
 	return 0;
 }
 
-static const struct column api_calls_columns[] = TIME_COLUMNS("calls", "name");
+static const struct column api_calls_columns[] = { TIME_COLUMNS("calls", "name") };
 
 SECTION(api_calls, struct call_stats *);

@@ -13,6 +13,7 @@
 struct leaf_sum {
 	struct leaf_stats stats;
 	uint32_t leaf;			/* the first of them */
+	uint32_t shape;			/* what all have in common */
 };
 
 /* Whether they are the session's, and no sum made here. */
@@ -27,6 +28,12 @@ static uint32_t leaf_stats__leaf(const struct session *s, const struct leaf_stat
 {
 	return leaf_stats__are_of(s, stats) ? stats - s->sums.leaf_stats.v :
 					      ((const struct leaf_sum *)stats)->leaf;
+}
+
+static uint32_t leaf_stats__shape(const struct session *s, const struct leaf_stats *stats)
+{
+	return leaf_stats__are_of(s, stats) ? s->model.leaves.v[stats - s->sums.leaf_stats.v].shape :
+					      ((const struct leaf_sum *)stats)->shape;
 }
 
 static int leaf_stats__cmp_time(const void *va, const void *vb, void *ctx)
@@ -87,6 +94,7 @@ static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t l
 static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 			 const struct leaf_stats *stats)
 {
+	uint32_t shape = shape__common(leaf_stats__shape(s, *row), leaf_stats__shape(s, stats));
 	struct leaf_stats *to = *row;
 
 	if (leaf_stats__are_of(s, to)) {
@@ -96,6 +104,7 @@ static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 			return -ENOMEM;
 		*row = to = &sum->stats;
 	}
+	((struct leaf_sum *)to)->shape = shape;
 	return stats__merge(&to->ns, &stats->ns) ?:
 	       to->bytes && stats->bytes ? stats__merge(to->bytes, stats->bytes) : 0;
 }
@@ -175,15 +184,83 @@ static void kernels__head(const struct section_rows *rows, FILE *f)
 		rows->s->sums.nr_works[LEAF_KERNEL], rows->nr, rows->unit);
 }
 
+/* How a kernel was launched, as text and as numbers for programs. */
+struct shape_cells {
+	char grid[SHAPE_SIZE_MAX], block[SHAPE_SIZE_MAX], cluster[SHAPE_SIZE_MAX];
+	uint64_t registers, static_bytes, dynamic_bytes, local_bytes, occupancy;
+};
+
+static void shape_cells__fill(struct shape_cells *cells, const struct xpu_shape *shape,
+			      const struct xpu_device_limits *limits)
+{
+	double occupancy;
+
+	*cells = (struct shape_cells){ "", "", "", CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE };
+	if (!shape)
+		return;
+	shape__size(shape->grid, cells->grid);
+	shape__size(shape->block, cells->block);
+	if (shape->cluster[0])
+		shape__size(shape->cluster, cells->cluster);
+	cells->registers = shape->registers;
+	cells->static_bytes = shape->static_bytes;
+	cells->dynamic_bytes = shape->dynamic_bytes;
+	cells->local_bytes = shape->local_bytes;
+	occupancy = shape__occupancy(shape, limits);
+	if (occupancy >= 0)
+		cells->occupancy = 100 * occupancy + 0.5;
+}
+
+/* The name and what people want to know of a shape besides what the name has. */
+static int kernel__text(const struct leaf *leaf, const struct shape_cells *cells, char **text)
+{
+	int len = 0;
+	char occupancy[64] = "";
+
+	*text = NULL;
+	if (cells->occupancy != CELL_NONE)
+		snprintf(occupancy, sizeof(occupancy), ", occupancy %" PRIu64 " %%", cells->occupancy);
+	if (cells->registers != CELL_NONE)
+		len = asprintf(text, "%s %" PRIu64 " registers%s", leaf->name, cells->registers, occupancy);
+	return len < 0 ? -ENOMEM : 0;
+}
+
 static int kernels__row(const struct section_rows *rows, const void *row, struct table *t)
 {
 	const struct leaf_stats *stats = *(const struct leaf_stats *const *)row;
+	const struct session *s = rows->s;
+	const struct leaf *leaf = leaf_row__leaf(rows, row);
+	const struct stats *ns = &stats->ns;
+	struct shape_cells cells;
+	char *text = NULL;
+	int err = 0;
 
-	section_rows__times(rows, &stats->ns, leaf_row__leaf(rows, row)->name, t);
+	shape_cells__fill(&cells, shapes__at(&s->model.shapes, leaf_stats__shape(s, stats)),
+			  &s->model.gpus.list.v[leaf->gpu].limits);
+	if (s->opts.by_shape && t->format == TABLE_TEXT)
+		err = kernel__text(leaf, &cells, &text);
+	if (err)
+		return err;
+	table__row(t, (struct cell[]){
+		{ .n = table__share(stats__sum(ns), rows->sum_ns) }, { .n = stats__sum(ns) },
+		{ .n = ns->nr },
+		{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
+		{ .n = stats__max(ns) }, { .n = stats__stddev(ns) }, { .s = text ?: leaf->name },
+		{ .s = cells.grid }, { .s = cells.block }, { .s = cells.cluster },
+		{ .n = cells.registers }, { .n = cells.static_bytes }, { .n = cells.dynamic_bytes },
+		{ .n = cells.local_bytes }, { .n = cells.occupancy },
+	});
+	free(text);
 	return 0;
 }
 
-static const struct column kernels_columns[] = TIME_COLUMNS("instances", "name");
+static const struct column kernels_columns[] = {
+	TIME_COLUMNS("instances", "name"),
+	{ NULL, "grid", COLUMN_NAME }, { NULL, "block", COLUMN_NAME }, { NULL, "cluster", COLUMN_NAME },
+	{ NULL, "registers", COLUMN_COUNT }, { NULL, "static_shared_bytes", COLUMN_BYTES },
+	{ NULL, "dynamic_shared_bytes", COLUMN_BYTES }, { NULL, "local_bytes", COLUMN_BYTES },
+	{ NULL, "occupancy_percent", COLUMN_COUNT },
+};
 
 SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 
@@ -207,7 +284,7 @@ static int memory_time__row(const struct section_rows *rows, const void *row, st
 	return 0;
 }
 
-static const struct column memory_time_columns[] = TIME_COLUMNS("count", "operation");
+static const struct column memory_time_columns[] = { TIME_COLUMNS("count", "operation") };
 
 SECTION(memory_time, struct leaf_stats *, .exit_row = leaf_row__exit);
 

@@ -48,6 +48,7 @@
 /* The CUPTI_API_VERSION from which on records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
+#define VERSION_CLUSTER		18	/* CUDA 11.8: clusterX */
 
 /*
  * The last words before the data equal those that the C library's malloc() puts before a block with
@@ -371,12 +372,32 @@ static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 
 	return XPU_MISC_BAD_TIME;
 }
 
+static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
+{
+	struct xpu_shape shape = {
+		.grid = { k->gridX, k->gridY, k->gridZ },
+		.block = { k->blockX, k->blockY, k->blockZ },
+		.registers = k->registersPerThread,
+		.static_bytes = k->staticSharedMemory,
+		.dynamic_bytes = k->dynamicSharedMemory,
+		.local_bytes = k->localMemoryPerThread,
+	};
+
+	if (cupti->version >= VERSION_CLUSTER) {
+		shape.cluster[0] = k->clusterX;
+		shape.cluster[1] = k->clusterY;
+		shape.cluster[2] = k->clusterZ;
+	}
+	return shape;
+}
+
 static void pack_kernel(const CUpti_Activity *record)
 {
 	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix of the record, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
-	uint32_t name = wire__string(names__of(node, k->correlationId) ?: k->name);
+	struct xpu_shape shape = shape_of(k);
+	uint32_t name = wire__kernel(names__of(node, k->correlationId) ?: k->name, &shape);
 	struct xpu_record_kernel *r;
 
 	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,

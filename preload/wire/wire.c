@@ -26,6 +26,16 @@ struct string {
 	char data[];
 };
 
+/* A kernel's name and how it is launched. */
+struct kernel {
+	UT_hash_handle hh;		/* by key */
+	struct {
+		uint32_t name;		/* id of the string that has the name first */
+		struct xpu_shape shape;
+	} key;
+	uint32_t id;			/* of the string that stands for both */
+};
+
 struct stream {
 	UT_hash_handle hh;		/* by key */
 	struct {
@@ -51,6 +61,10 @@ struct device {
  */
 #define NAME_CACHE	256		/* a power of two */
 
+/* Kernels of more ways than that, or of longer names, are recorded without. */
+#define MAX_SHAPES	16384
+#define MAX_SHAPE_BYTES	(8u << 20)	/* of names */
+
 struct xpu_record_counters wire__counters;
 
 static _Alignas(8) uint8_t batch[XPU_BATCH_MAX];
@@ -62,10 +76,13 @@ static struct stream *streams;
 static struct api *apis;
 static struct device *devices;
 static uint32_t last_string_id, last_stream_id;
+static struct kernel *kernels;
+static size_t shape_bytes;		/* of the names that were sent once more */
 
 static struct {
 	const char *pointer;
 	const struct string *string;
+	const struct kernel *kernel;	/* the last one of that name, or NULL */
 } name_cache[NAME_CACHE];
 
 static uint32_t round_up(uint32_t bytes)
@@ -184,8 +201,110 @@ uint32_t wire__string(const char *name)
 	if (!name[len]) {		/* a cut name differs from the pointer's string */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
+		name_cache[slot].kernel = NULL;
 	}
 	return s->id;
+}
+
+/* Sends the definitions of a kernel. Return: whether there was memory for them. */
+static bool kernel__define(struct kernel *k, const char *name, size_t len)
+{
+	struct xpu_record_string *r;
+	struct xpu_record_shape *shape;
+	struct definition *string, *d;
+
+	d = definition__new(XPU_RECORD_SHAPE, sizeof(*shape));
+	string = d ? definition__new(XPU_RECORD_STRING, sizeof(*r) + len + 1) : NULL;
+	if (!string) {			/* a shape of no name means nothing to a reader */
+		k->id = 0;
+		return false;
+	}
+	k->id = ++last_string_id;
+	shape = (struct xpu_record_shape *)d->record;
+	shape->name = k->id;
+	shape->shape = k->key.shape;
+	r = (struct xpu_record_string *)string->record;
+	r->id = k->id;
+	r->bytes = len + 1;
+	memcpy(r->data, name, len);
+	send_definition(d);
+	send_definition(string);
+	return true;
+}
+
+/* Return: the kernel, which is remembered; NULL if there are too many or there is no memory. */
+static struct kernel *kernel__new(const struct kernel *key, const char *name)
+{
+	size_t len = strnlen(name, XPU_STRING_MAX - 1);
+	struct kernel *k;
+
+	if (HASH_COUNT(kernels) >= MAX_SHAPES || shape_bytes + len > MAX_SHAPE_BYTES)
+		return NULL;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->key = key->key;
+	HASH_ADD(hh, kernels, key, sizeof(k->key), k);
+	if (!k->hh.tbl || !kernel__define(k, name, len)) {
+		if (k->hh.tbl)
+			HASH_DEL(kernels, k);
+		free(k);
+		return NULL;
+	}
+	shape_bytes += len;
+	return k;
+}
+
+uint32_t wire__kernel(const char *name, const struct xpu_shape *shape)
+{
+	size_t slot = ((uintptr_t)name >> 4) % NAME_CACHE;
+	uint32_t id = wire__string(name);
+	const struct kernel *last = name_cache[slot].kernel;
+	struct kernel key = { .key.name = id, .key.shape = *shape }, *k;
+
+	if (!id)
+		return 0;
+	if (last && !memcmp(&last->key, &key.key, sizeof(key.key)))
+		return last->id;
+	HASH_FIND(hh, kernels, &key.key, sizeof(key.key), k);
+	if (!k)
+		k = kernel__new(&key, name);
+	if (name_cache[slot].pointer == name)
+		name_cache[slot].kernel = k;
+	return k ? k->id : id;
+}
+
+static void read_limits(struct xpu_device_limits *limits, CUdevice device, void *cuda)
+{
+	CUresult (*get)(int *, CUdevice_attribute, CUdevice);
+	const struct {
+		uint32_t *to;
+		CUdevice_attribute attribute;
+	} all[] = {
+#define LIMIT(member, name)	{ &limits->member, CU_DEVICE_ATTRIBUTE_##name }
+		LIMIT(capability, COMPUTE_CAPABILITY_MAJOR),
+		LIMIT(reserved, COMPUTE_CAPABILITY_MINOR),
+		LIMIT(nr_multiprocessors, MULTIPROCESSOR_COUNT),
+		LIMIT(warp_threads, WARP_SIZE),
+		LIMIT(max_threads, MAX_THREADS_PER_MULTIPROCESSOR),
+		LIMIT(max_blocks, MAX_BLOCKS_PER_MULTIPROCESSOR),
+		LIMIT(registers, MAX_REGISTERS_PER_MULTIPROCESSOR),
+		LIMIT(shared_bytes, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+		LIMIT(block_registers, MAX_REGISTERS_PER_BLOCK),
+		LIMIT(block_reserved_bytes, RESERVED_SHARED_MEMORY_PER_BLOCK),
+#undef LIMIT
+	};
+	size_t i;
+	int value;
+
+	*(void **)&get = dlsym(cuda, "cuDeviceGetAttribute");
+	for (i = 0; get && i < sizeof(all) / sizeof(all[0]); i++) {
+		value = 0;
+		if (get(&value, all[i].attribute, device) == CUDA_SUCCESS && value > 0)
+			*all[i].to = value;
+	}
+	limits->capability = 10 * limits->capability + limits->reserved;
+	limits->reserved = 0;
 }
 
 /* Sends a record with the driver's name for a device, if the driver gives one. */
@@ -193,6 +312,7 @@ static void define_device(uint32_t ordinal)
 {
 	CUresult (*get)(CUdevice *, int), (*get_name)(char *, int, CUdevice);
 	CUresult (*get_uuid)(CUuuid *, CUdevice);
+	struct xpu_device_limits limits = {};
 	struct xpu_record_device *r;
 	struct definition *d;
 	char name[256] = "";
@@ -212,6 +332,7 @@ static void define_device(uint32_t ordinal)
 			name[0] = '\0';
 		if (get_uuid)
 			get_uuid(&uuid, device);
+		read_limits(&limits, device, cuda);
 	}
 	dlclose(cuda);
 
@@ -224,6 +345,7 @@ static void define_device(uint32_t ordinal)
 	r->name = name_id;
 	_Static_assert(sizeof(r->uuid) == sizeof(uuid.bytes), "a UUID is 16 bytes");
 	memcpy(r->uuid, uuid.bytes, sizeof(r->uuid));
+	r->limits = limits;
 	send_definition(d);
 }
 

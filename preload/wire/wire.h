@@ -29,6 +29,12 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
 /* The id of @name, defined on its first use. 0 if @name is NULL or memory is short. */
 uint32_t wire__string(const char *name);
 
+/*
+ * Return: the id of a string that stands for a kernel's name and for how it was launched; that of the
+ * name alone if a program launches in more ways than are remembered; or 0.
+ */
+uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
+
 /* The id of a stream, defined on its first use, with its device's name. 0 if memory is short. */
 uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
 

@@ -490,6 +490,24 @@ void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid
 	RECORD(XPU_RECORD_DEVICE, 0, rec);
 }
 
+void gen__limits(struct gen *g, uint32_t device, uint32_t name, const void *uuid)
+{
+	struct xpu_record_device rec = {
+		.device = device, .name = name,
+		.limits = { 90, 132, 32, 2048, 32, 65536, 233472, 65536, 1024, 0 },
+	};
+
+	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
+	RECORD(XPU_RECORD_DEVICE, 0, rec);
+}
+
+void gen__shape(struct gen *g, uint32_t name, const struct xpu_shape *shape)
+{
+	struct xpu_record_shape rec = { .name = name, .shape = *shape };
+
+	RECORD(XPU_RECORD_SHAPE, 0, rec);
+}
+
 void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream)
 {
 	struct xpu_record_stream rec = {

@@ -114,6 +114,10 @@ size_t gen__batch_bytes(const struct gen *g);		/* size of the open batch so far 
 void gen__string(struct gen *g, uint32_t id, const char *s);
 void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
 void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
+/* As gen__device(), with the limits of an H100. */
+void gen__limits(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
+/* How kernels of that string were launched. */
+void gen__shape(struct gen *g, uint32_t name, const struct xpu_shape *shape);
 void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream);
 void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
 		 uint32_t correlation_id, uint32_t name, uint32_t stream);

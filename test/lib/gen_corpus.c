@@ -159,7 +159,11 @@ static void add_device_work(struct gen *g)
 	gen__string(g, S_PY_NAME, "Model.forward");
 	gen__string(g, S_PY_FILE, "/nonexistent/train.py");
 	gen__record(g, XPU_RECORD_PYCODE, 0, &code, sizeof(code), NULL, 0);
-	gen__device(g, 0, S_GPU, uuid);
+	gen__limits(g, 0, S_GPU, uuid);
+	gen__shape(g, S_KERNEL, &(struct xpu_shape){
+		.grid = { 64, 2, 1 }, .block = { 256, 1, 1 }, .cluster = { 2, 1, 1 }, .registers = 40,
+		.static_bytes = 1024, .dynamic_bytes = 32768, .local_bytes = 16,
+	});
 	gen__stream(g, 1, 0, 1, 7);
 	gen__kernel(g, 0, 5000, 1500, 1, S_KERNEL, 1);
 	gen__memcpy(g, 0, 7000, 300, 2, 1, 4096, 1);

@@ -263,7 +263,12 @@ static void fill_kernel(CUpti_ActivityKernel10 *r, const struct sim_activity *ac
 {
 	r->kind = kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL) ?
 			  CUPTI_ACTIVITY_KIND_KERNEL : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-	r->registersPerThread = 16;
+	r->registersPerThread = (uint16_t)sim_registers(act->name);
+	r->staticSharedMemory = (int32_t)sim_static_bytes(act->name);
+	r->localMemoryPerThread = sim_local_bytes(act->name);
+	r->clusterX = act->cluster[0];
+	r->clusterY = act->cluster[1];
+	r->clusterZ = act->cluster[2];
 	r->completed = CUPTI_TIMESTAMP_UNKNOWN;
 	r->deviceId = act->device;
 	r->contextId = act->context;

@@ -154,6 +154,19 @@ static CUresult device_attribute(int *value, CUdevice_attribute attrib, CUdevice
 	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
 		*value = 2048;
 		break;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+		*value = 32;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+		*value = 65536;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+		*value = 233472;
+		break;
+	case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+		*value = 1024;
+		break;
 	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
 		*value = 1980000;
 		break;
@@ -525,6 +538,7 @@ struct launch {
 	CUfunction func;
 	unsigned int grid[3];
 	unsigned int block[3];
+	unsigned int cluster[3];
 	unsigned int shared_bytes;
 	CUstream stream;
 	void **params;
@@ -569,6 +583,7 @@ static CUresult launch_kernel(const struct launch *l)
 	work->act.shared_bytes = l->shared_bytes;
 	memcpy(work->act.grid, l->grid, sizeof(work->act.grid));
 	memcpy(work->act.block, l->block, sizeof(work->act.block));
+	memcpy(work->act.cluster, l->cluster, sizeof(work->act.cluster));
 	if (stream__is_capturing(stream))
 		return capture__add(stream, work);
 	work->act.grid_id = __atomic_add_fetch(&last_grid_id, 1, __ATOMIC_RELAXED);
@@ -577,28 +592,33 @@ static CUresult launch_kernel(const struct launch *l)
 	return work__submit(work);
 }
 
-static bool config_is_cooperative(const CUlaunchConfig *config)
+/* Return: the value of an attribute, all 0 if it is not given. */
+static CUlaunchAttributeValue config_value(const CUlaunchConfig *config, CUlaunchAttributeID id)
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++)
-		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-			return config->attrs[i].value.cooperative;
-	return false;
+		if (config->attrs[i].id == id)
+			return config->attrs[i].value;
+	return (CUlaunchAttributeValue){ 0 };
 }
 
 static CUresult launch_config(const CUlaunchConfig *config, CUfunction func, void **params,
 			      bool per_thread)
 {
+	CUlaunchAttributeValue cluster;
+
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
+	cluster = config_value(config, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 	return launch_kernel(&(struct launch){
 		.func = func,
+		.cluster = { cluster.clusterDim.x, cluster.clusterDim.y, cluster.clusterDim.z },
 		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
 		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
 		.shared_bytes = config->sharedMemBytes,
 		.stream = config->hStream,
 		.params = params,
 		.per_thread = per_thread,
-		.cooperative = config_is_cooperative(config),
+		.cooperative = config_value(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative,
 	});
 }
 

@@ -32,7 +32,9 @@
 	OFFSET(type, streamId, 48);						\
 	OFFSET(type, gridX, 52);						\
 	OFFSET(type, blockX, 64);						\
+	OFFSET(type, staticSharedMemory, 76);					\
 	OFFSET(type, dynamicSharedMemory, 80);					\
+	OFFSET(type, localMemoryPerThread, 84);					\
 	OFFSET(type, correlationId, 92);					\
 	OFFSET(type, gridId, 96);						\
 	OFFSET(type, name, 104);						\
@@ -59,6 +61,9 @@ OFFSET(CUpti_ActivityKernel8, graphId, 156);
 OFFSET(CUpti_ActivityKernel9, graphId, 156);
 OFFSET(CUpti_ActivityKernel10, graphId, 156);
 OFFSET(CUpti_ActivityKernel7, channelType, 172);
+OFFSET(CUpti_ActivityKernel8, clusterX, 176);
+OFFSET(CUpti_ActivityKernel9, clusterX, 176);
+OFFSET(CUpti_ActivityKernel10, clusterX, 176);
 OFFSET(CUpti_ActivityKernel10, channelType, 172);
 
 /* ---- copies and sets ------------------------------------------------------------------------- */

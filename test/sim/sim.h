@@ -60,6 +60,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cuda.h>
 
@@ -123,8 +124,25 @@ struct sim_activity {
 	uint64_t grid_id;
 	uint32_t grid[3];
 	uint32_t block[3];
+	uint32_t cluster[3];
 	uint32_t shared_bytes;
 };
+
+/* The needs of a kernel depend on the length of its name, so that tests know it. */
+static inline uint32_t sim_registers(const char *name)
+{
+	return 16 + 8 * (strlen(name) % 4);
+}
+
+static inline uint32_t sim_static_bytes(const char *name)
+{
+	return 256 * (strlen(name) % 3);
+}
+
+static inline uint32_t sim_local_bytes(const char *name)
+{
+	return 8 * (strlen(name) % 2);
+}
 
 /* One API call in progress; lives on the caller's stack. */
 struct sim_call {

@@ -479,6 +479,9 @@ static void hear(const struct xpu_record *r)
 	case XPU_RECORD_DEVICE:
 		COUNT(nr_devices, 1);
 		break;
+	case XPU_RECORD_SHAPE:
+		COUNT(nr_shapes, 1);
+		break;
 	case XPU_RECORD_KERNEL:
 		hear_kernel((const void *)r);
 		break;

@@ -95,7 +95,7 @@ struct listener {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */
 	uint32_t nr_string_records;	/* string definitions, repeated ones included */
-	uint32_t nr_streams, nr_apis, nr_devices;
+	uint32_t nr_streams, nr_apis, nr_devices, nr_shapes;
 	uint32_t api_names[2][4096];	/* string ids of names, of the driver and of the runtime,
 					 * by cbid */
 	struct listener_call calls[1 << 17];

@@ -74,7 +74,9 @@ unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nor what shows text in
 
 # The hostile process takes more of the disk, but memory stays bounded.
 alongside paths 300000
-less "$hwm" $((${XPU_TOOLS_SAN:+4 *} 600 * mb)) "paths: memory is bounded ($hwm kB)"
+more=1
+[ $slow = false ] || more=4
+less "$hwm" $((more * 600 * mb)) "paths: memory is bounded ($hwm kB)"
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" "paths: what was lost is said to be its doing"
 if $slow; then
 	skip "paths: the other process is not blamed, or lost nothing" "the flood fills the ring"

@@ -20,6 +20,7 @@ const struct format chrome_format = {
 	.help = "timeline for Perfetto or chrome://tracing",
 	.exports_events = true,
 	.options = FORMAT_MERGED,
+	.with_shapes = true,
 	.listen = timeline__listen,
 	.free = timeline__drop,
 	.write = write_session,

@@ -19,6 +19,7 @@ const struct format pftrace_format = {
 	.help = "the timeline in Perfetto's own format, a quarter of the size",
 	.binary = true,
 	.options = FORMAT_MERGED,
+	.with_shapes = true,
 	.listen = timeline__listen,
 	.free = timeline__drop,
 	.write = write_session,

@@ -29,7 +29,8 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
  */
 const struct format text_format = {
 	.help = "summary (default)",
-	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES,
+	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES | FORMAT_BY,
+	.by = 1u << BY_SHAPE,
 	.units = UNITS_TIME,
 	.diff_units = UNITS_TIME,
 	.by_range = true,
