@@ -567,7 +567,7 @@ static int nsys__read_ranges(struct nsys *n)
 		const char *name;
 
 		name = text ? strpool__intern(&n->strings, text, strlen(text)) :
-			      nsys__string(n, stmt, 5) ?: "";
+			      nsys__string(n, stmt, 5) ?: strpool__intern(&n->strings, "", 0);
 		if (!name)
 			err = -ENOMEM;
 		else if (nsys_range__kind(type, !column__is_null(stmt, 1), &kind))

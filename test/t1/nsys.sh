@@ -347,19 +347,22 @@ like "$(cat out)" 'Some GPU' "the summary: the GPU that the process calls 0"
 like "$(cat out)" '^host: somehost' "the summary: the host"
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary: the time of day"
 # Older exports, and exports that were cut down.
-{
+old() {			# old TEXT: with a range of that name
 	schema
 	call 1000 1500 $((P1 + 101)) 1 1 NULL
 	kernel 2000 2500 0 7 1 $P1
 	echo "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER);"
-	echo "INSERT INTO NVTX_EVENTS VALUES (900, 1600, 'plain', $((P1 + 101)));"
+	echo "INSERT INTO NVTX_EVENTS VALUES (900, 1600, $1, $((P1 + 101)));"
 	echo "CREATE TABLE TARGET_INFO_GPU (x INTEGER); INSERT INTO TARGET_INFO_GPU VALUES (1);"
 	echo "CREATE TABLE DIAGNOSTIC_EVENT (x INTEGER); INSERT INTO DIAGNOSTIC_EVENT VALUES (1);"
-} | "$sqlite" small.sqlite
-xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
-is "$? $(cat out)" \
-	"0 [NVTX]plain;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
-	"ranges without a type" || diag "$(cat log)"
+}
+for text in "'plain'" NULL; do
+	old "$text" | "$sqlite" small.sqlite
+	xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
+	name=$(echo "$text" | tr -d "'")
+	is "$? $(cat out)" "0 [NVTX]${name#NULL};[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
+		"a range without a type: $text" || diag "$(cat log)"
+done
 
 # ---- nodes of graphs, waits for events, work without a name
 
