@@ -125,6 +125,25 @@ static int adder__root(struct adder *a, const struct aggregate *agg, enum by by,
 	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
 }
 
+/* The frame of a kernel has how it was launched in place of its file. */
+static int adder__kernel(struct adder *a, const struct leaf *leaf, const char *label, uint32_t *idx)
+{
+	const struct model *m = &a->session->model;
+	const struct xpu_shape *shape = shapes__at(&m->shapes, leaf->shape);
+	char *text = NULL;
+	int err;
+
+	if (shape) {
+		text = shape__describe(shape, &m->gpus.list.v[leaf->gpu].limits);
+		if (!text)
+			return -ENOMEM;
+	}
+	err = adder__name(a, label, leaf->name, leaf->kind,
+			  leaf->shape == SHAPE_SEVERAL ? "(several ways)" : text, idx);
+	free(text);
+	return err;
+}
+
 static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 {
 	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
@@ -133,7 +152,10 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 
 	if (a->leaves.v[leaf_idx] == NO_INDEX) {
 		leaf__label(&a->session->model.gpus, leaf, a->numbered, label);
-		err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
+		if (leaf->kind == LEAF_KERNEL)
+			err = adder__kernel(a, leaf, label, &a->leaves.v[leaf_idx]);
+		else
+			err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
 	}
 	*idx = a->leaves.v[leaf_idx];
 	return err;

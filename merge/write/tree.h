@@ -31,7 +31,7 @@ struct tree_value {
 /* A name, wherever it stands. */
 struct tree_frame {
 	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
-	uint32_t file;			/* index in files */
+	uint32_t file;			/* index in files; a kernel's is how it was launched */
 	enum leaf_kind kind;		/* the kind of work; NR_LEAF_KINDS for threads and functions */
 };
 

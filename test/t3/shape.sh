@@ -60,6 +60,10 @@ is "$(strings ways.pftrace | grep -c '<<<.*>>>, 16 registers, .* B local, occupa
 record one 1000 1
 like "$(xpumerge -i one.data --csv --table kernels 2>/dev/null)" \
 	',"k_shaped","2","32","",16,512,0,0,50' "one way: told without --by"
+xpumerge -i one.data -f html -o one.html 2>/dev/null
+xpumerge -i ways.data -f html -o ways.html 2>/dev/null
+like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' "html: the frame's own"
+like "$(cat ways.html)" '"\(several ways\)"' "html: several ways in one frame"
 # More ways than the shim keeps: the others have no shape, and lose nothing else.
 record many 20000 20000
 is "$(xpumerge -i many.data --csv --table kernels --by shape 2>/dev/null | wc -l)" 16386 \

@@ -44,6 +44,7 @@
   var nameOf = (i) => i ? frames.name[frameOf[i]] : "all";
   var fileOf = (i) => i ? data.files[frames.file[frameOf[i]]] : "";
   var kindOf = (i) => i ? frames.kind[frameOf[i]] : NONE;
+  var whereName = (i) => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
   var present = new Array(kinds.length).fill(false);
   for (let c = 0; c < cells.nr; c++)
     present[cells.kind[c]] = true;
@@ -293,7 +294,7 @@
       add("share", sharesOf(i, 0));
     }
     if (fileOf(i))
-      add("file", fileOf(i));
+      add(whereName(i), fileOf(i));
     tip.replaceChildren(make("strong", null, nameOf(i)), list);
     tip.hidden = false;
     moveTip(event);
@@ -385,7 +386,7 @@
     if (i)
       add("what", describe(i));
     if (fileOf(i))
-      add("file", fileOf(i));
+      add(whereName(i), fileOf(i));
     sides.forEach((side, s) => {
       const prefix = diff ? "AB"[s] + " " : "";
       add(prefix + "total", `${format(total[s][i])}, ${sharesOf(i, s)}`);

@@ -52,6 +52,9 @@ export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
 export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
 export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
 
+/* A kernel has how it was launched in place of its file. */
+export const whereName = i => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
+
 export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.js - the panel of the frame that was clicked */
 import {
-	NONE, cells, data, depthOf, diff, endOf, fileOf, kindOf, kinds, nameOf, parentOf,
+	NONE, cells, data, depthOf, diff, endOf, fileOf, kindOf, kinds, nameOf, parentOf, whereName,
 	sides,
 } from "./data.js";
 import { el, make } from "./dom.js";
@@ -92,7 +92,7 @@ export function showDetail(select) {
 	if (i)
 		add("what", describe(i));
 	if (fileOf(i))
-		add("file", fileOf(i));
+		add(whereName(i), fileOf(i));
 	sides.forEach((side, s) => {
 		const prefix = diff ? "AB"[s] + " " : "";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tooltip.js - the numbers of the frame under the pointer */
-import { diff, fileOf, nameOf, parentOf } from "./data.js";
+import { diff, fileOf, nameOf, parentOf, whereName } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, total } from "./model.js";
 import { format, formatDelta, integer, percent } from "./words.js";
@@ -31,7 +31,7 @@ function showTip(event, i) {
 		add("share", sharesOf(i, 0));
 	}
 	if (fileOf(i))
-		add("file", fileOf(i));
+		add(whereName(i), fileOf(i));
 	tip.replaceChildren(make("strong", null, nameOf(i)), list);
 	tip.hidden = false;
 	moveTip(event);
