@@ -513,7 +513,7 @@ FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
 		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
 
-$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h
+$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h $(O)/gen/perfetto_fields.h
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)

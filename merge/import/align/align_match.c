@@ -1034,6 +1034,16 @@ static bool matcher__agree(const struct matcher *m, const uint32_t *matches, con
 	return nr_same >= AGREE_MIN * nr && nr;
 }
 
+/* Return: the sum, or the last number there is on that side: the files say what they like. */
+static int64_t later_by(int64_t ns, double shift)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(ns, llround(shift), &sum))
+		return ns < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
 int aligner__match(struct aligner *al)
 {
 	uint32_t *matches = NULL, *back = NULL;
@@ -1053,10 +1063,9 @@ int aligner__match(struct aligner *al)
 		goto out;
 	}
 	al->out->nr_offsets = nr;
-	al->out->offset_ns += llround(shifts[0].later);
+	al->out->offset_ns = later_by(al->out->offset_ns, shifts[0].later);
 	if (nr > 1)
-		al->out->other_offset_ns = al->out->offset_ns +
-					   llround(shifts[1].later - shifts[0].later);
+		al->out->other_offset_ns = later_by(al->out->offset_ns, shifts[1].later - shifts[0].later);
 	if (nr > MAX_SHIFTS)
 		goto out;
 	al->out->jitter_ns = shifts[0].jitter;
