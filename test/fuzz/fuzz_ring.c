@@ -802,6 +802,7 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 	const struct path *path;
 	unsigned int site;
+	const struct owner *owner = aggregate__owner(&s->sums.aggregates, a);
 	char name[32];
 
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
@@ -815,12 +816,12 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	honest__kernel_name(h, site, name, sizeof(name));
 	if (site >= NR_SITES || strcmp(leaf->name, name))
 		fail("a kernel under another call path", h->proc_id);
-	if (a->thread == NO_INDEX || s->model.threads.v[a->thread].tid != h->pid)
+	if (owner->thread == NO_INDEX || s->model.threads.v[owner->thread].tid != h->pid)
 		fail("a thread that is not its own", h->proc_id);
 	honest__range_name(h, name, sizeof(name));
 	if (chain->range == NVTX_NO_RANGE || strcmp(nvtx__name(&s->model.nvtx, chain->range), name))
 		fail("a range that is not its own", h->proc_id);
-	if (strcmp(a->comm, "app"))
+	if (strcmp(owner->comm, "app"))
 		fail("a name that is not its own", h->proc_id);
 	return site;
 }
