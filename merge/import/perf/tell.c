@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "import/perf/ksyms.h"
+#include "import/perf/kernel_list.h"
 
 /* The kernel's own file in perf's words. */
 #define KERNEL_NAME	"[kernel.kallsyms]"
@@ -17,7 +17,7 @@ struct teller {
 	struct import *im;
 	struct perf_told *told;
 	uint64_t shift_ns;
-	struct ksyms ksyms;
+	struct kernel_list ksyms;
 	struct idmap pids;		/* from pid to an index in images */
 	ARRAY(uint32_t) images;		/* its present image; no other process has the same
 					 * number */
@@ -72,11 +72,11 @@ static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 			       buildid_dir ? "" : "/.debug", hex);
 		if (len < 0)
 			return -ENOMEM;
-		err = ksyms__load(&t->ksyms, path, t->d->kernel_symbol, t->d->kernel_text);
+		err = kernel_list__load(&t->ksyms, path, t->d->kernel_symbol, t->d->kernel_text);
 		free(path);
 	}
 	if (!err && perf_data__is_of_here(t->d))
-		err = ksyms__load(&t->ksyms, "/proc/kallsyms", t->d->kernel_symbol,
+		err = kernel_list__load(&t->ksyms, "/proc/kallsyms", t->d->kernel_symbol,
 				  t->d->kernel_text);
 	return min_t(int, err, 0);
 }
@@ -99,7 +99,7 @@ static void teller__name_kernel(struct teller *t, uint64_t address)
 	uint64_t end;
 	int err;
 
-	s = ksyms__find(&t->ksyms, address, &end);
+	s = kernel_list__find(&t->ksyms, address, &end);
 	if (!s || t->im->err)
 		return;
 	err = idmap__add(&t->named, s->address, 0);
@@ -316,6 +316,6 @@ int perf_data__tell(struct perf_data *d, struct import *im, uint64_t shift_ns,
 	idmap__free(&t.chains);
 	array_free(&t.images);
 	idmap__free(&t.pids);
-	ksyms__free(&t.ksyms);
+	kernel_list__free(&t.ksyms);
 	return err ?: im->err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ksyms.h - names of the kernel's functions, for a recording that has addresses only */
-#ifndef MERGE_PERF_KSYMS_H
-#define MERGE_PERF_KSYMS_H
+/* kernel_list.h - names of the kernel's functions, for a recording that has addresses only */
+#ifndef MERGE_KERNEL_LIST_H
+#define MERGE_KERNEL_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,22 +16,22 @@ struct ksym {
 };
 
 /* Functions in order of address; each ends where the next one begins. Zero it to start. */
-struct ksyms {
+struct kernel_list {
 	char *text;
 	ARRAY(struct ksym) syms;
 };
 
 /**
- * ksyms__load - read a list in the form of /proc/kallsyms
+ * kernel_list__load - read a list in the form of /proc/kallsyms
  * @symbol, @address: the list must contain this symbol at this address, because the kernel's
  * addresses change at each boot
  *
  * Return: 1; 0 if there is no such list; or -ENOMEM.
  */
-int ksyms__load(struct ksyms *k, const char *path, const char *symbol, uint64_t address);
-void ksyms__free(struct ksyms *k);
+int kernel_list__load(struct kernel_list *k, const char *path, const char *symbol, uint64_t address);
+void kernel_list__free(struct kernel_list *k);
 
 /* Return: the function that contains @address, or NULL. *@end: where the function ends */
-const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t *end);
+const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t address, uint64_t *end);
 
-#endif /* MERGE_PERF_KSYMS_H */
+#endif /* MERGE_KERNEL_LIST_H */

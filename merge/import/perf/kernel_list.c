@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "import/perf/ksyms.h"
+#include "import/perf/kernel_list.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static bool ksym__read(struct ksym *s, const char *p, const char *end, char *typ
 	return s->name.len;
 }
 
-int ksyms__load(struct ksyms *k, const char *path, const char *symbol, uint64_t address)
+int kernel_list__load(struct kernel_list *k, const char *path, const char *symbol, uint64_t address)
 {
 	const char *p, *end, *eol;
 	bool found = false;
@@ -59,21 +59,21 @@ int ksyms__load(struct ksyms *k, const char *path, const char *symbol, uint64_t 
 			err = array_push(&k->syms, s);
 	}
 	if (err || !found) {
-		ksyms__free(k);
+		kernel_list__free(k);
 		return err;
 	}
 	array__sort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__compare, NULL);
 	return 1;
 }
 
-void ksyms__free(struct ksyms *k)
+void kernel_list__free(struct kernel_list *k)
 {
 	array_free(&k->syms);
 	free(k->text);
 	k->text = NULL;
 }
 
-const struct ksym *ksyms__find(const struct ksyms *k, uint64_t address, uint64_t *end)
+const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t address, uint64_t *end)
 {
 	size_t lo = 0, hi, mid, next;
 
