@@ -61,11 +61,12 @@ for i in $(seq 20); do
 	attach again -q -p "$b_pid"
 	awake again
 	ask b "burst 100" >/dev/null
-	leave again || failed=$((failed + 1))
+	leave again
+	status=$?
 	line=$(verdict again)
-	[ "$line" = "launches 103 matched 103 wrong 0 unmatched 0 lost 0" ] || {
+	[ "$status $line" = "0 launches 103 matched 103 wrong 0 unmatched 0 lost 0" ] || {
 		failed=$((failed + 1))
-		diag "round $i: $line"
+		diag "round $i: status $status, $line" "$(cat again.log again.mlog)"
 	}
 done
 is $failed 0 "20 times in a row, each exact"
