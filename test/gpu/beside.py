@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+# beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
+# threads go on launching. Prints for each window the counts of this thread's device and CPU events
+# by name and how many events have stacks; then how many of its kernels the whole program has launched.
+import collections
+import sys
+import threading
+import time
+
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+WINDOWS = 10
+STEPS = 50
+DEVICE = ["tanh", "exp", "Memcpy HtoD"]
+CPU = ["aten::tanh", "aten::exp", "aten::copy_"]
+
+a = torch.randn(4096, device="cuda")
+b = torch.empty(4096, device="cuda")
+host = torch.randn(4096).pin_memory()
+over = threading.Event()
+nr_calls = 0
+
+
+def steps():
+    global nr_calls
+    for _ in range(STEPS):
+        torch.tanh(a)
+        torch.exp(a)
+        b.copy_(host, non_blocking=True)
+    torch.cuda.synchronize()
+    nr_calls += 1
+
+
+def other_thread():
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        x = torch.empty(4096, device="cuda")
+        while not over.is_set():
+            for _ in range(20):
+                torch.sin(x)
+            time.sleep(0.001)
+    stream.synchronize()
+
+
+steps()
+threads = [threading.Thread(target=other_thread, daemon=True)
+           for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 4)]
+for thread in threads:
+    thread.start()
+for i in range(WINDOWS):
+    steps()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True) as prof:
+        time.sleep(0.02)        # keeps work off the window's edges
+        steps()
+        time.sleep(0.02)
+    counts = collections.Counter()
+    for event in prof.events():
+        if event.device_type == DeviceType.CUDA:
+            for kind in DEVICE:
+                counts[kind] += kind in event.name
+            counts["backwards"] += event.time_range.end < event.time_range.start
+        elif event.name in CPU:
+            counts[event.name] += 1
+            counts["with a stack"] += bool(event.stack)
+    print(f"beside: window {i}:",
+          ", ".join(f"{counts[kind]} {kind}" for kind in DEVICE + CPU + ["with a stack", "backwards"]),
+          flush=True)
+over.set()
+for thread in threads:
+    thread.join()
+steps()
+print(f"beside: in all {nr_calls * STEPS} tanh, {nr_calls * STEPS} exp")

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whether cuptiActivityGetNextRecord() reads buffers that CUPTI never saw: it steps over a record
+ * by its kind alone, whatever else is in it, wherever it lies, and refuses one that is cut short.
+ * Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and how many
+ * have not that property.
+ */
+#include <cupti.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES	4096
+
+/* Return: bytes from the record at @at to the one behind it; 0 if it is no record. */
+static size_t step(uint8_t *at)
+{
+	CUpti_Activity *record = NULL;
+
+	if (cuptiActivityGetNextRecord(at, BYTES, &record) || (uint8_t *)record != at ||
+	    cuptiActivityGetNextRecord(at, BYTES, &record))
+		return 0;
+	return (uint8_t *)record - at;
+}
+
+/* Fills @at with words of @kind, so that there is one wherever the next record begins. */
+static void fill(uint8_t *at, uint32_t kind)
+{
+	size_t i;
+
+	for (i = 0; i < BYTES; i += sizeof(kind))
+		memcpy(at + i, &kind, sizeof(kind));
+}
+
+/* Whether a record of @bytes, with other bytes in it, at another place, is stepped over alike. */
+static int is_plain(uint8_t *at, uint32_t kind, size_t bytes)
+{
+	CUpti_Activity *record = NULL;
+	unsigned char byte;
+
+	for (byte = 0; byte < 255; byte += 51) {
+		fill(at, kind);
+		memset(at + sizeof(kind), byte, bytes - sizeof(kind));
+		if (step(at) != bytes)
+			return 0;
+	}
+	if (cuptiActivityGetNextRecord(at, bytes, &record) ||
+	    cuptiActivityGetNextRecord(at, bytes, &record) != CUPTI_ERROR_MAX_LIMIT_REACHED)
+		return 0;
+	record = NULL;
+	return cuptiActivityGetNextRecord(at, bytes - 1, &record) == CUPTI_ERROR_MAX_LIMIT_REACHED;
+}
+
+int main(void)
+{
+	uint8_t *here = aligned_alloc(64, BYTES), *there = aligned_alloc(64, 64 + BYTES);
+	uint32_t kind, version = 0;
+	int nr = 0, nr_other = 0;
+	size_t bytes;
+
+	if (!here || !there)
+		return 1;
+	cuptiGetVersion(&version);
+	for (kind = 1; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {
+		fill(here, kind);
+		bytes = step(here);
+		if (!bytes)
+			continue;
+		nr++;
+		nr_other += !is_plain(here, kind, bytes) || !is_plain(there + 8, kind, bytes);
+	}
+	printf("CUPTI %u: %d kinds, %d other\n", version, nr, nr_other);
+	free(here);
+	free(there);
+	return !nr || nr_other;
+}
