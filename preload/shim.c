@@ -47,6 +47,7 @@
 #include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
+#include "device/share.h"
 #include "device/yield.h"
 #include "xpu_record.h"
 #include "xpu_shm.h"
@@ -154,10 +155,12 @@ static CUptiResult subscribe(char *holder, size_t len)
 		.oldSubscriberSize = len,
 	};
 
+	CUpti_CallbackFunc callback = share__is_wanted() ? share__callback : launch__callback;
+
 	holder[0] = '\0';
 	if (c->subscribe_v2)
-		return c->subscribe_v2(&shim.subscriber, launch__callback, NULL, &params);
-	return c->subscribe(&shim.subscriber, launch__callback, NULL);
+		return c->subscribe_v2(&shim.subscriber, callback, NULL, &params);
+	return c->subscribe(&shim.subscriber, callback, NULL);
 }
 
 /*
@@ -175,8 +178,10 @@ static void enable_resource_callbacks(void)
 	size_t i;
 
 	launch__cupti = &shim.cupti;
-	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++)
+	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
+		share__own_callback(CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
+	}
 }
 
 /*
@@ -203,6 +208,7 @@ static unsigned int enable_launch_callbacks(void)
 		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
 		    CUPTI_SUCCESS)
 			continue;
+		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
 		nr_enabled += launches;
 	}
@@ -365,6 +371,7 @@ static enum state wake(void)
 	wait__start(c);
 	launch__discard();
 	launch__enable(true);
+	share__start(c, shim.subscriber);
 	ranges__set_mode(RANGES_RECORD);
 	activity__repeat_definitions();
 	python__tell(false);
@@ -373,6 +380,7 @@ static enum state wake(void)
 
 static void doze(void)
 {
+	share__stop();
 	launch__enable(false);
 	ranges__set_mode(RANGES_OFF);
 	disable_callbacks();
@@ -446,7 +454,7 @@ static void follow_listeners(void)
 		}
 		break;
 	case AWAKE:
-		if (!heard) {
+		if (!heard && !share__is_used()) {
 			doze();
 			shim.state = DORMANT;
 			break;

@@ -27,6 +27,7 @@
 #include "nvtx/ranges.h"
 #include "launch/refused.h"
 #include "wire/wire.h"
+#include "device/share.h"
 #include "device/yield.h"
 
 /*
@@ -455,11 +456,30 @@ static void pack_memset(const CUpti_Activity *record)
 	wire__counters.nr_memsets++;
 }
 
+/* Gives the program copies of the records that it asked for. */
+static void share_buffer(struct buffer *b)
+{
+	CUpti_Activity *record = NULL, *next;
+
+	if (!share__serves() ||
+	    cupti->activity_get_next_record(b->data, b->valid_bytes, &record) != CUPTI_SUCCESS)
+		return;
+	for (; record; record = next) {
+		next = record;
+		if (cupti->activity_get_next_record(b->data, b->valid_bytes, &next) !=
+		    CUPTI_SUCCESS)
+			next = NULL;
+		share__record(record, (next ? (uint8_t *)next : b->data + b->valid_bytes) -
+				      (uint8_t *)record);
+	}
+}
+
 static void pack_buffer(struct buffer *b)
 {
 	CUpti_Activity *record = NULL;
 	size_t nr_dropped = 0;
 
+	share_buffer(b);
 	while (cupti->activity_get_next_record(b->data, b->valid_bytes, &record) ==
 	       CUPTI_SUCCESS) {
 		switch (record->kind) {
@@ -478,7 +498,8 @@ static void pack_buffer(struct buffer *b)
 			break;
 		case CUPTI_ACTIVITY_KIND_DRIVER:
 		case CUPTI_ACTIVITY_KIND_RUNTIME:
-			calls__pack(cupti, (const void *)record);
+			if (have_calls)		/* else the program's */
+				calls__pack(cupti, (const void *)record);
 			break;
 		default:
 			break;
@@ -572,11 +593,13 @@ void activity__drain(bool last)
 	done_any = drain_clones() || done_any || oldest;
 	done_any = refused__drain() || done_any;
 	tell_of_strangers();
+	share__begin_records();
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
 		pool__give(b, b->bytes);
 	}
+	share__end_records();
 	calls__flush();
 	if (last) {
 		wire__repeat_definitions();
@@ -743,6 +766,16 @@ static bool buffers_are_out(void)
 	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
 		nr--;
 	return nr > 0;
+}
+
+bool activity__has_kind(CUpti_ActivityKind kind)
+{
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		if (kinds[i] == kind)
+			return true;
+	return false;
 }
 
 /* Waits until no thread is inside CUPTI with a buffer or a callback that it got before. */

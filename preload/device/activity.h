@@ -35,6 +35,9 @@ void activity__want_calls(bool want);
  */
 void activity__flush(bool force);
 
+/* Whether the shim collects records of @kind. */
+bool activity__has_kind(CUpti_ActivityKind kind);
+
 /* Called from time to time: flushes, unless CUPTI gives buffers back often enough without. */
 void activity__flush_if_quiet(void);
 

@@ -26,6 +26,7 @@
 #include "base/cupti_lib.h"
 #include "wire/probe.h"
 #include "base/life.h"
+#include "device/share.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -72,7 +73,7 @@ CUpti_TimestampCallbackFunc yield__clock(void)
 }
 
 /* Return: CUPTI's own function, which the program meant to call. */
-static void *real(const char *name)
+void *yield__real(const char *name)
 {
 	void *fn = dlsym(RTLD_NEXT, name);
 
@@ -165,7 +166,7 @@ static CUptiResult end(CUptiResult err)
 #define REAL(fn)								\
 	__typeof__(&fn) real_##fn;						\
 										\
-	*(void **)&real_##fn = real(#fn);					\
+	*(void **)&real_##fn = yield__real(#fn);					\
 	if (!real_##fn)								\
 		return CUPTI_ERROR_NOT_INITIALIZED
 
@@ -173,6 +174,8 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 					   CUpti_CallbackFunc callback, void *userdata)
 {
 	REAL(cuptiSubscribe);
+	if (share__serves())
+		return share__subscribe(subscriber, callback, userdata);
 	begin("cuptiSubscribe");
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
@@ -182,6 +185,8 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 					      CUpti_SubscriberParams *params)
 {
 	REAL(cuptiSubscribe_v2);
+	if (share__serves())
+		return share__subscribe(subscriber, callback, userdata);
 	begin("cuptiSubscribe_v2");
 	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
 }
@@ -196,10 +201,14 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterCallbacks);
+	if (share__serves() && requested && completed) {
+		share__register(requested, completed);
+		return CUPTI_SUCCESS;
+	}
 	begin("cuptiActivityRegisterCallbacks");
 	if (!requested || !completed)	/* CUPTI returns the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
-	*(void **)&next = real("cuptiActivityGetNextRecord");
+	*(void **)&next = yield__real("cuptiActivityGetNextRecord");
 	atomic_store(&get_next_record, next);
 	atomic_store(&complete, completed);
 	atomic_store(&request, requested);
@@ -217,6 +226,10 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterTimestampCallback);
+	if (share__serves() && clock) {
+		share__register_clock(clock);
+		return CUPTI_SUCCESS;
+	}
 	begin("cuptiActivityRegisterTimestampCallback");
 	err = real_cuptiActivityRegisterTimestampCallback(clock);
 	if (err == CUPTI_SUCCESS)
@@ -234,6 +247,8 @@ static CUptiResult enabled(CUpti_ActivityKind kind, CUptiResult err)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnable);
+	if (share__serves())
+		return share__enable(kind);
 	begin("cuptiActivityEnable");
 	return enabled(kind, real_cuptiActivityEnable(kind));
 }
@@ -241,6 +256,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnableAndDump);
+	if (share__is_used())
+		return CUPTI_ERROR_NOT_SUPPORTED;
 	begin("cuptiActivityEnableAndDump");
 	return enabled(kind, real_cuptiActivityEnableAndDump(kind));
 }
@@ -248,6 +265,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnableContext);
+	if (share__is_used())
+		return CUPTI_ERROR_NOT_SUPPORTED;
 	begin("cuptiActivityEnableContext");
 	return enabled(kind, real_cuptiActivityEnableContext(context, kind));
 }
@@ -258,6 +277,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 	CUptiResult err;
 
 	REAL(cuptiActivityDisable);
+	if (share__serves())
+		return share__disable(kind);
 	/* A kind that the program has not enabled is the shim's, and stays enabled. */
 	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
 		return CUPTI_SUCCESS;

@@ -44,6 +44,21 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 		"$how: and the rest recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' "$how: without what it profiled"
 done
+# The trial of doc/beside.md: the shim stays the subscriber, and both have everything.
+for threads in 0 4; do
+	XPUSHIM_CUPTI_SHARE=on xpuload -o share.data timeout 300 "$own" kineto $threads >share.out \
+		2>share.log
+	is $? 0 "shared, $threads threads: status" || diag "$(cat share.log)"
+	cmp -s kineto$threads.want share.out
+	ok $? "shared, $threads threads: the program has what it has without xpuload" ||
+		diag "$(cat share.out)"
+	xpumerge -i share.data -f folded --unit count -o share.folded 2>share.mlog
+	like "$(cat share.mlog)" 'launches ([0-9]*) matched \1 unmatched 0 lost 0' \
+		"shared, $threads threads: the recording is whole" || diag "$(cat share.mlog)"
+	is "$(awk '/;profiled;.*_Memset\]/ { n += $NF } END { print n + 0 }' share.folded)" 300 \
+		"shared, $threads threads: with what the program profiled"
+done
+
 taken() {		# taken LOG: prints how many records the program collected itself
 	sed -n 's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
 		"$1" | awk '{ n += $1 } END { print n + 0 }'
