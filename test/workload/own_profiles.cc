@@ -7,7 +7,8 @@
  * Three times: 100 sets that nobody collects, then a profile of 100 sets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
- *	kineto		as PyTorch's profiler: subscribes once and for good; each time registers its
+ *	kineto		as PyTorch's profiler: subscribes and registers a clock once and for good,
+ *			which its records' times have to be by; each time registers its
  *			callbacks, enables, disables, flushes. It knows its buffers, and no other
  *	stranger	finds CUPTI's functions with dlsym(), and frees whatever CUPTI gives it
  *
@@ -30,6 +31,7 @@
 #define SET_BYTES	4096		/* the other threads' sets have OTHER_BYTES */
 #define OTHER_BYTES	64
 #define MAX_BUFFERS	4096
+#define SLACK_NS	10000
 
 #define CHECK_CUPTI(call)							\
 	do {									\
@@ -65,6 +67,8 @@ static const CUpti_ActivityKind kinetos_kinds[] = {
 static bool knows_buffers;
 static atomic_int nr_sets, nr_calls, nr_unknown;
 static atomic_bool over;
+static atomic_uint_fast64_t begun_ns;	/* the profile's begin; 0: CUPTI's own clock */
+static uint64_t CUPTIAPI odd_ns(void);
 static void *memory;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,10 +124,22 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 	while (cupti.get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
 		const CUpti_ActivityMemset4 *set = (const void *)record;
 
+		if (begun_ns && (set->start + SLACK_NS < begun_ns || set->end < set->start ||
+				    set->end > odd_ns() + SLACK_NS))
+			continue;		/* not of this profile, or by another clock */
 		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET && set->bytes == SET_BYTES)
 			atomic_fetch_add(&nr_sets, 1);
 	}
 	free(buffer);
+}
+
+/* A clock that is neither the shim's nor CUPTI's; the simulated CUPTI can only do ns. */
+static uint64_t CUPTIAPI odd_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec + 7200) * 1000000000ull + ts.tv_nsec;
 }
 
 static void pause_ms(long ms)
@@ -241,10 +257,12 @@ int main(int argc, char **argv)
 		between(stream);
 		if (kineto && !i) {
 			CHECK_CUPTI(cuptiSubscribe(&subscriber, on_call, NULL));
+			CHECK_CUPTI(cuptiActivityRegisterTimestampCallback(odd_ns));
 			CHECK_CUPTI(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
 					CUPTI_RUNTIME_TRACE_CBID_cudaStreamCreate_v3020));
 		}
 		atomic_store(&nr_sets, 0);
+		atomic_store(&begun_ns, kineto ? odd_ns() : 0);
 		profile(how, stream);
 		printf("own_profiles: profile %d: %d sets\n", i, atomic_load(&nr_sets));
 	}
