@@ -197,6 +197,13 @@ void *cupti__loaded_symbol(const char *name)
 	return symbol;
 }
 
+void *cupti__real(const char *name)
+{
+	void *fn = dlsym(RTLD_NEXT, name);
+
+	return fn ? fn : cupti__loaded_symbol(name);
+}
+
 const char *cupti__strerror(const struct cupti *c, CUptiResult err)
 {
 	const char *s = NULL;

@@ -35,9 +35,6 @@ void activity__want_calls(bool want);
  */
 void activity__flush(bool force);
 
-/* Whether the shim collects records of @kind. */
-bool activity__has_kind(CUpti_ActivityKind kind);
-
 /* Called from time to time: flushes, unless CUPTI gives buffers back often enough without. */
 void activity__flush_if_quiet(void);
 
@@ -53,13 +50,6 @@ bool activity__is_free(const struct cupti *c);
 
 /* From here on the program uses CUPTI itself. To be called while the shim does not collect. */
 void activity__yield(void);
-
-/**
- * activity__drain - pack and send every buffer that came back
- * @last: no launch is recorded after this for now: mark this in the records, repeat every
- *	  definition next time, give back the memory of the buffers
- */
-void activity__drain(bool last);
 
 /*
  * Adds @nr device records that the program collected itself to the counters, which go out with the

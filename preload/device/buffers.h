@@ -22,4 +22,14 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 /* Whether CUPTI collects for the shim. */
 bool activity__collects(void);
 
+/* Whether the shim collects records of @kind. */
+bool activity__has_kind(CUpti_ActivityKind kind);
+
+/**
+ * activity__drain - pack and send every buffer that came back
+ * @last: no launch is recorded after this for now: mark this in the records, repeat every
+ *	  definition next time, give back the memory of the buffers
+ */
+void activity__drain(bool last);
+
 #endif /* XPU_PRELOAD_BUFFERS_H */

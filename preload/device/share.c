@@ -13,8 +13,7 @@
 #include "base/environment.h"
 #include "base/threads.h"
 #include "base/cupti_lib.h"
-#include "device/activity.h"
-#include "device/yield.h"
+#include "device/buffers.h"
 #include "launch/launch.h"
 
 #define EXPORT		__attribute__((visibility("default")))
@@ -173,7 +172,7 @@ static bool is_program(CUpti_SubscriberHandle subscriber)
 #define CUPTIS(fn)								\
 	__typeof__(&fn) real_##fn;						\
 										\
-	*(void **)&real_##fn = yield__real(#fn);				\
+	*(void **)&real_##fn = cupti__real(#fn);				\
 	if (!real_##fn)								\
 		return CUPTI_ERROR_NOT_INITIALIZED
 

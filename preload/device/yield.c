@@ -72,14 +72,6 @@ CUpti_TimestampCallbackFunc yield__clock(void)
 	return atomic_load(&timestamp);
 }
 
-/* Return: CUPTI's own function, which the program meant to call. */
-void *yield__real(const char *name)
-{
-	void *fn = dlsym(RTLD_NEXT, name);
-
-	return fn ? fn : cupti__loaded_symbol(name);
-}
-
 bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 {
 	CUpti_BuffersCallbackRequestFunc fn = atomic_load(&request);
@@ -166,7 +158,7 @@ static CUptiResult end(CUptiResult err)
 #define REAL(fn)								\
 	__typeof__(&fn) real_##fn;						\
 										\
-	*(void **)&real_##fn = yield__real(#fn);					\
+	*(void **)&real_##fn = cupti__real(#fn);					\
 	if (!real_##fn)								\
 		return CUPTI_ERROR_NOT_INITIALIZED
 
@@ -208,7 +200,7 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 	begin("cuptiActivityRegisterCallbacks");
 	if (!requested || !completed)	/* CUPTI returns the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
-	*(void **)&next = yield__real("cuptiActivityGetNextRecord");
+	*(void **)&next = cupti__real("cuptiActivityGetNextRecord");
 	atomic_store(&get_next_record, next);
 	atomic_store(&complete, completed);
 	atomic_store(&request, requested);

@@ -44,7 +44,4 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 /* The clock that the program has registered, or NULL. */
 CUpti_TimestampCallbackFunc yield__clock(void);
 
-/* Return: CUPTI's own function, which the program meant to call. */
-void *yield__real(const char *name);
-
 #endif /* XPU_PRELOAD_YIELD_H */
