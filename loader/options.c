@@ -307,6 +307,7 @@ static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
 static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
+static const char *const cupti_names[] = { "yield", "share", NULL };
 static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* enum transport */
 
 #define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
@@ -363,6 +364,9 @@ static const struct cmdline_option rows[] = {
 	{ "probe", 0, "WHEN", CMDLINE_WORD(probe), .names = probe_names,
 	  .help = "path (default): the kernel is entered for new call paths and for\n"
 		  "many launches at once; launch: at each one. Both are exact" },
+	{ "cupti", 0, "HOW", CMDLINE_WORD(cupti), .names = cupti_names,
+	  .help = "when COMMAND profiles itself, as torch.profiler does: yield (default):\n"
+		  "nothing is recorded until it is done; share: serve it beside this" },
 	{ "transport", 0, "HOW", .set = set_transport, .names = transport_names,
 	  .help = "how launches come here: bpf; shm: through memory that is shared with\n"
 		  "COMMAND, which takes no privileges; auto (default): bpf where allowed" },
@@ -430,6 +434,9 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
+	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->api)
+		wrong = "--cupti share cannot serve a profiler beside all of the API's calls: it "
+			"cannot be together with --api";
 	else if (opts->nr_pids && opts->mode == PROBES_ALL)
 		wrong = "-p is for some processes and -a for all: not together";
 	else if (opts->no_children && opts->mode != PROBES_PID)
@@ -459,6 +466,7 @@ static bool options__agree(const struct options *opts)
 	return (opts->cpu_only ||
 		(only_for_command("--python", opts->python, XPU_PYTHON_ENV) &&
 		 only_for_command("--call-graph", opts->call_graph, XPU_CALL_GRAPH_ENV))) &&
+	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }
 

@@ -47,6 +47,7 @@ struct options {
 					 * unknown */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
+	const char *cupti;		/* yield, share, or NULL */
 	bool nvtx;			/* its ranges */
 	enum transport transport;	/* asked for */
 	unsigned int max_frames;	/* 0: the default */

@@ -380,6 +380,8 @@ static void set_shim_environment(const struct recording *r)
 		setenv(XPU_WAITS_ENV, "off", 1);
 	if (opts->api)
 		setenv(XPU_API_ENV, "on", 1);
+	if (opts->cupti)
+		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {

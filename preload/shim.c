@@ -47,6 +47,7 @@
 #include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
+#include "device/copies.h"
 #include "device/share.h"
 #include "device/yield.h"
 #include "xpu_record.h"
@@ -375,12 +376,15 @@ static enum state wake(void)
 	ranges__set_mode(RANGES_RECORD);
 	activity__repeat_definitions();
 	python__tell(false);
+	if (!share__serves() && share__is_asked_for())
+		activity__message(XPU_MESSAGE_WARNING, "a profiler in the program is not served "
+				  "beside this: not together with all of the API's calls, and not "
+				  "by this version of CUPTI");
 	return AWAKE;
 }
 
 static void doze(void)
 {
-	share__stop();
 	launch__enable(false);
 	ranges__set_mode(RANGES_OFF);
 	disable_callbacks();
@@ -430,6 +434,24 @@ static void follow_shared_memory(void)
 		probe__count(&xpu_batch_semaphore, !all);
 }
 
+/* The program's profiler is served while nobody listens, too: then nothing is recorded. */
+static void follow_beside(bool heard)
+{
+	static bool heard_before = true;
+
+	if (heard == heard_before)
+		return;
+	heard_before = heard;
+	if (heard)
+		launch__discard();
+	launch__enable(heard);
+	ranges__set_mode(heard ? RANGES_RECORD : RANGES_OFF);
+	if (heard) {
+		activity__repeat_definitions();
+		python__tell(false);
+	}
+}
+
 /* Checks who listens, and changes the state accordingly. */
 static void follow_listeners(void)
 {
@@ -455,11 +477,13 @@ static void follow_listeners(void)
 		break;
 	case AWAKE:
 		if (!heard && !share__is_used()) {
+			share__stop();
 			doze();
 			shim.state = DORMANT;
 			break;
 		}
-		activity__want_calls(calls_are_wanted());
+		follow_beside(heard);
+		activity__want_calls(!share__serves() && calls_are_wanted());
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {
 			activity__repeat_definitions();
 			python__tell(false);
@@ -563,6 +587,8 @@ static void *shim_thread(void *arg)
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
 		activity__drain(false);
+		copies__deliver(false);
+		activity__end_rest();
 	}
 	sem_post(&shim.over);
 	return NULL;
@@ -620,6 +646,7 @@ static void at_exit(void)
 		ranges__give_up();
 		activity__flush(true);
 		activity__drain(true);
+		share__end();
 	}
 	if (probe__is_heard())
 		tell_of_programs_records();
@@ -639,6 +666,7 @@ static void in_forked_child(void)
 	atomic_store(&shim.forked, true);
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
+	share__end();
 	launch__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);

@@ -27,6 +27,7 @@
 #include "nvtx/ranges.h"
 #include "launch/refused.h"
 #include "wire/wire.h"
+#include "device/copies.h"
 #include "device/share.h"
 #include "device/yield.h"
 
@@ -62,7 +63,7 @@ struct buffer {
 	CUcontext context;
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
-	uint64_t reserved;
+	uint64_t was_forced;		/* CUPTI gave it back because the program forced it to */
 	size_t chunk_before;		/* bytes of the mapping before this member */
 	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
 					 * CHUNK_IS_MAPPED */
@@ -123,6 +124,7 @@ static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
 static bool want_calls;			/* used by the shim's thread alone, as the next */
 static bool have_calls;
+static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
@@ -131,6 +133,11 @@ static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
  * nothing was mapped any more.
  */
 static atomic_bool late_writers;
+
+/* Buffers that came back in a flush that the program forced: a thread may write to them still. */
+static atomic_int nr_forcing, nr_out;
+static struct buffer *_Atomic resting;
+
 static sem_t wakeup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
@@ -187,6 +194,7 @@ static struct buffer *own__take(uint8_t *data, size_t bytes)
 	if ((uintptr_t)b % PAGE || !own__has(b) || b->bytes != bytes ||
 	    !atomic_exchange(&b->is_out, false))
 		return NULL;
+	atomic_fetch_sub(&nr_out, 1);
 	return b;
 }
 
@@ -310,8 +318,10 @@ void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_reco
 	b = pool__take();
 	if (!b)
 		b = buffer__new(0);
-	if (b)
+	if (b) {
 		atomic_store(&b->is_out, true);
+		atomic_fetch_add(&nr_out, 1);
+	}
 	*data = b ? b->data : NULL;	/* without a buffer CUPTI drops records and counts them */
 	*size = b ? b->bytes : 0;
 	*max_records = 0;		/* as many as fit */
@@ -343,6 +353,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 		errno = saved_errno;
 		return;
 	}
+	b->was_forced = atomic_load(&nr_forcing) > 0;
 	b->valid_bytes = valid_bytes;
 	b->context = context;
 	b->stream_id = stream_id;
@@ -359,7 +370,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 /* Sets the times of a packed record and returns its misc. */
 static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 *duration_ns)
 {
-	if ((start || forced) && !end) {
+	if ((start || forced || packed_forced) && !end) {
 		wire__counters.nr_unfinished++;
 	} else if (!start || end < start) {
 		wire__counters.nr_bad_times++;
@@ -469,7 +480,7 @@ static void share_buffer(struct buffer *b)
 		if (cupti->activity_get_next_record(b->data, b->valid_bytes, &next) !=
 		    CUPTI_SUCCESS)
 			next = NULL;
-		share__record(record, (next ? (uint8_t *)next : b->data + b->valid_bytes) -
+		copies__keep(record, (next ? (uint8_t *)next : b->data + b->valid_bytes) -
 				      (uint8_t *)record);
 	}
 }
@@ -479,6 +490,7 @@ static void pack_buffer(struct buffer *b)
 	CUpti_Activity *record = NULL;
 	size_t nr_dropped = 0;
 
+	packed_forced = b->was_forced;
 	share_buffer(b);
 	while (cupti->activity_get_next_record(b->data, b->valid_bytes, &record) ==
 	       CUPTI_SUCCESS) {
@@ -564,6 +576,29 @@ static void tell_of_strangers(void)
 	wire__message(XPU_MESSAGE_WARNING, text);
 }
 
+static void rest_or_give(struct buffer *b)
+{
+	if (!b->was_forced) {
+		pool__give(b, b->bytes);
+		return;
+	}
+	b->next = atomic_load(&resting);
+	while (!atomic_compare_exchange_weak(&resting, &b->next, b))
+		;
+}
+
+void activity__end_rest(void)
+{
+	struct buffer *b = atomic_exchange(&resting, NULL), *next;
+
+	if (b)
+		threads__wait_moved(WRITERS_WAIT_NS);
+	for (; b; b = next) {
+		next = b->next;
+		pool__give(b, b->bytes);
+	}
+}
+
 void activity__drain(bool last)
 {
 	struct buffer *b, *next, *oldest = NULL;
@@ -593,13 +628,12 @@ void activity__drain(bool last)
 	done_any = drain_clones() || done_any || oldest;
 	done_any = refused__drain() || done_any;
 	tell_of_strangers();
-	share__begin_records();
 	for (b = oldest; b; b = next) {
 		next = b->next;
 		pack_buffer(b);
-		pool__give(b, b->bytes);
+		rest_or_give(b);
 	}
-	share__end_records();
+	copies__kept();
 	calls__flush();
 	if (last) {
 		wire__repeat_definitions();
@@ -765,7 +799,21 @@ static bool buffers_are_out(void)
 
 	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
 		nr--;
+	for (b = atomic_load(&resting); b; b = b->next)
+		nr--;
 	return nr > 0;
+}
+
+bool activity__has_buffers_out(void)
+{
+	return atomic_load(&nr_out) > 0;
+}
+
+void activity__flush_for_program(void)
+{
+	atomic_fetch_add(&nr_forcing, 1);
+	cupti->activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	atomic_fetch_sub(&nr_forcing, 1);
 }
 
 bool activity__has_kind(CUpti_ActivityKind kind)

@@ -25,6 +25,15 @@ bool activity__collects(void);
 /* Whether the shim collects records of @kind. */
 bool activity__has_kind(CUpti_ActivityKind kind);
 
+/* Whether CUPTI has buffers of the shim's. */
+bool activity__has_buffers_out(void);
+
+/* Makes CUPTI hand out unfinished records, too, as the program asks. */
+void activity__flush_for_program(void);
+
+/* Takes the buffers of such flushes into use again, once no thread can write to them. May wait. */
+void activity__end_rest(void);
+
 /**
  * activity__drain - pack and send every buffer that came back
  * @last: no launch is recorded after this for now: mark this in the records, repeat every

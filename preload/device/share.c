@@ -1,63 +1,78 @@
 // SPDX-License-Identifier: MIT
 /*
- * A trial of doc/beside.md, off unless XPUSHIM_CUPTI_SHARE=on: the shim stays CUPTI's one subscriber,
- * and gives the program's profiler the callbacks and copies of the records that it asked for.
+ * The shim stays CUPTI's one subscriber, and gives the program's profiler the callbacks and copies of
+ * the records that it asked for: see doc/beside.md. Off, unless XPU_CUPTI_ENV is "share".
+ *
+ * A call that cannot be served makes the shim let go: the program's own subscription and kinds become
+ * CUPTI's, and its handle stands for CUPTI's from then on.
  */
 #include "device/share.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/environment.h"
-#include "base/threads.h"
 #include "base/cupti_lib.h"
+#include "base/environment.h"
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/threads.h"
 #include "device/buffers.h"
+#include "device/copies.h"
+#include "device/yield.h"
 #include "launch/launch.h"
+#include "xpu_slot.h"
 
 #define EXPORT		__attribute__((visibility("default")))
 #define NR_DOMAINS	16
 #define NR_CBIDS	4096
 #define DEPTH		8
-#define NR_FLUSHES	3
+#define NR_FLUSHES	10
 #define FLUSH_PAUSE_NS	1000000
 #define MOVED_WAIT_NS	2000000000ull
+#define SEVERAL_SUBSCRIBERS 130300	/* CUPTI's version from which on it has several itself */
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
 
+/* A subscription of the program's, which is never freed: its address is the program's handle. */
+struct client {
+	struct client *before;
+	CUpti_CallbackFunc callback;
+	void *userdata;
+};
+
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
-static atomic_bool serves;
 static bitmap own, theirs;
+static _Atomic(struct client *) client, clients;	/* the one there is; all that were */
+static atomic_bool serves, over;
 
-static struct program {
-	_Atomic(CUpti_CallbackFunc) callback;
-	void *userdata;
-	_Atomic(CUpti_BuffersCallbackRequestFunc) request;
-	_Atomic(CUpti_BuffersCallbackCompleteFunc) complete;
-	_Atomic(CUpti_TimestampCallbackFunc) clock;
-	/* The latest window of each kind, by the shim's clock: [0] from, [1] to. */
-	atomic_uint_fast64_t window[CUPTI_ACTIVITY_KIND_COUNT][2];
-	atomic_uint_fast64_t nr_dropped;
-	/* Of the packer, under its lock. */
-	uint8_t *data;
-	size_t bytes, used, nr, max_records;
-	uint64_t mono[2], clocks[2];	/* the clocks' first and latest readings */
-	CUpti_TimestampCallbackFunc read;
-} program;
+/* Of the program's calls that set CUPTI up. It is not held where the program is called. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUpti_SubscriberHandle real_subscriber;	/* the program's own, or NULL */
 
 /* What the program keeps in correlationData between a call's entry and its exit. */
 static __thread struct {
-	uint64_t data[DEPTH];
+	struct { const void *call; uint64_t data; } calls[DEPTH];
 	unsigned int nr;
+	uint64_t too_deep;
 } kept __attribute__((tls_model("initial-exec")));
+
+bool share__is_asked_for(void)
+{
+	const char *env = environment__get(XPU_CUPTI_ENV);
+
+	return env && !strcmp(env, "share");
+}
 
 bool share__is_wanted(void)
 {
-	const char *env = environment__get("XPUSHIM_CUPTI_SHARE");
+	const char *api = environment__get(XPU_API_ENV);
 
-	return env && !strcmp(env, "on");
+	return share__is_asked_for() && !(api && !strcmp(api, "on"));
 }
 
 static bool has(bitmap map, uint32_t domain, uint32_t cbid)
@@ -68,8 +83,6 @@ static bool has(bitmap map, uint32_t domain, uint32_t cbid)
 
 static void set(bitmap map, uint32_t domain, uint32_t cbid, bool on)
 {
-	if (domain >= NR_DOMAINS || cbid >= NR_CBIDS)
-		return;
 	if (on)
 		atomic_fetch_or(&map[domain][cbid / 8], 1u << cbid % 8);
 	else
@@ -85,11 +98,17 @@ void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber)
 {
 	cupti = c;
 	own_subscriber = subscriber;
-	atomic_store(&serves, share__is_wanted());
+	atomic_store(&serves, share__is_wanted() && c->version < SEVERAL_SUBSCRIBERS);
 }
 
 void share__stop(void)
 {
+	atomic_store(&serves, false);
+}
+
+void share__end(void)
+{
+	atomic_store(&over, share__serves());
 	atomic_store(&serves, false);
 }
 
@@ -100,39 +119,60 @@ bool share__serves(void)
 
 bool share__is_used(void)
 {
-	return share__serves() && (atomic_load(&program.callback) || atomic_load(&program.request));
+	return share__serves() && (atomic_load(&client) || copies__kinds());
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-static __attribute__((noinline, cold)) void call_program(CUpti_CallbackFunc callback,
+/*
+ * Return: where the program keeps its word of the call. CUPTI's own word, whose address tells calls
+ * apart, is the shim's. A signal handler's calls are inside of the thread's, so they end first.
+ */
+static uint64_t *word_of(const CUpti_CallbackData *d)
+{
+	unsigned int at = kept.nr;
+
+	if (d->callbackSite == CUPTI_API_ENTER) {
+		if (at == DEPTH)
+			return &kept.too_deep;
+		kept.nr = at + 1;
+		__asm__ volatile("" ::: "memory");
+		kept.calls[at].call = d->correlationData;
+		kept.calls[at].data = 0;
+		return &kept.calls[at].data;
+	}
+	while (at--)
+		if (kept.calls[at].call == d->correlationData) {
+			kept.nr = at;
+			return &kept.calls[at].data;
+		}
+	kept.too_deep = 0;		/* the program did not see the call begin */
+	return &kept.too_deep;
+}
+
+static __attribute__((noinline, cold)) void call_program(const struct client *c,
 							 CUpti_CallbackDomain domain,
 							 CUpti_CallbackId cbid, const void *data)
 {
 	CUpti_CallbackData d;
-	unsigned int at;
 
-	if (domain != CUPTI_CB_DOMAIN_DRIVER_API || !has(own, domain, cbid)) {
-		callback(program.userdata, domain, cbid, data);
-		return;
+	if (domain == CUPTI_CB_DOMAIN_DRIVER_API && has(own, domain, cbid)) {
+		memcpy(&d, data, sizeof(d));
+		d.correlationData = word_of(&d);
+		data = &d;
 	}
-	memcpy(&d, data, sizeof(d));
-	at = d.callbackSite == CUPTI_API_ENTER ? kept.nr++ : kept.nr ? --kept.nr : 0;
-	if (at < DEPTH) {
-		if (d.callbackSite == CUPTI_API_ENTER)
-			kept.data[at] = 0;
-		d.correlationData = &kept.data[at];
-	}
-	callback(program.userdata, domain, cbid, &d);
+	c->callback(c->userdata, domain, cbid, data);
 }
 
 void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			      const void *data)
 {
-	CUpti_CallbackFunc callback = atomic_load_explicit(&program.callback, memory_order_acquire);
+	const struct client *c = atomic_load_explicit(&client, memory_order_acquire);
 
-	if (__builtin_expect(callback && has(theirs, domain, cbid), 0))
-		call_program(callback, domain, cbid, data);
+	if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+		copies__note_id(((const CUpti_CallbackData *)data)->correlationId);
+	if (__builtin_expect(c && has(theirs, domain, cbid), 0))
+		call_program(c, domain, cbid, data);
 	if (has(own, domain, cbid))
 		launch__callback(userdata, domain, cbid, data);
 }
@@ -140,33 +180,78 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
 			     void *userdata)
 {
-	CUpti_CallbackFunc none = NULL;
+	CUptiResult err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	struct client *c;
+	sigset_t old;
 
 	if (!subscriber || !callback)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	if (atomic_load(&program.callback))
-		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	program.userdata = userdata;
-	if (!atomic_compare_exchange_strong(&program.callback, &none, callback))
-		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	*subscriber = (CUpti_SubscriberHandle)&program;
-	return CUPTI_SUCCESS;
+	c = malloc(sizeof(*c));
+	if (!c)
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	lock__take(&lock, &old);
+	if (!atomic_load(&client)) {
+		*c = (struct client){ atomic_load(&clients), callback, userdata };
+		atomic_store(&clients, c);
+		memset((void *)theirs, 0, sizeof(theirs));
+		atomic_store(&client, c);
+		*subscriber = (CUpti_SubscriberHandle)c;
+		c = NULL;
+		err = CUPTI_SUCCESS;
+	}
+	lock__give(&lock, &old);
+	free(c);
+	return err;
+}
+
+static bool is_served(CUpti_SubscriberHandle subscriber)
+{
+	return (share__serves() || atomic_load(&over)) &&
+	       (void *)subscriber == (void *)atomic_load(&client) && subscriber;
+}
+
+/* Return: what CUPTI knows @subscriber as; NULL, which it refuses, for a handle that is no more. */
+static CUpti_SubscriberHandle real_handle(CUpti_SubscriberHandle subscriber)
+{
+	const struct client *c;
+
+	for (c = atomic_load(&clients); c; c = c->before)
+		if ((const void *)c == (const void *)subscriber)
+			return c == atomic_load(&client) ? real_subscriber : NULL;
+	return subscriber;
 }
 
 static CUptiResult enable(uint32_t on, uint32_t domain, uint32_t cbid)
 {
 	CUptiResult err = CUPTI_SUCCESS;
 
-	if (!has(own, domain, cbid))
+	if (domain >= NR_DOMAINS || cbid >= NR_CBIDS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (!has(own, domain, cbid) && !atomic_load(&over))
 		err = cupti->enable_callback(on, own_subscriber, domain, cbid);
 	if (err == CUPTI_SUCCESS)
 		set(theirs, domain, cbid, on);
 	return err;
 }
 
-static bool is_program(CUpti_SubscriberHandle subscriber)
+/* CUPTI's own function for a whole domain would disable the shim's callbacks, too. */
+static CUptiResult enable_domain(uint32_t on, uint32_t domain)
 {
-	return share__serves() && (void *)subscriber == (void *)&program;
+	CUptiResult err = CUPTI_SUCCESS;
+	uint32_t cbid;
+
+	if (domain >= NR_DOMAINS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (on && !atomic_load(&over))
+		err = cupti->enable_domain(1, own_subscriber, domain);
+	if (err != CUPTI_SUCCESS)
+		return err;
+	for (cbid = 1; cbid < NR_CBIDS; cbid++)
+		if (on)
+			set(theirs, domain, cbid, true);
+		else if (has(theirs, domain, cbid) && enable(0, domain, cbid) != CUPTI_SUCCESS)
+			set(theirs, domain, cbid, false);	/* CUPTI has no such callback */
+	return CUPTI_SUCCESS;
 }
 
 #define CUPTIS(fn)								\
@@ -176,102 +261,143 @@ static bool is_program(CUpti_SubscriberHandle subscriber)
 	if (!real_##fn)								\
 		return CUPTI_ERROR_NOT_INITIALIZED
 
+/* Returns what @call, made under the lock, returns; what CUPTI says, if the program is not served. */
+#define SERVE(subscriber, call, otherwise)					\
+do {										\
+	CUptiResult err_;							\
+	sigset_t old_;								\
+										\
+	lock__take(&lock, &old_);						\
+	if (!is_served(subscriber)) {						\
+		subscriber = real_handle(subscriber);				\
+		lock__give(&lock, &old_);					\
+		return otherwise;						\
+	}									\
+	err_ = call;								\
+	lock__give(&lock, &old_);						\
+	return err_;								\
+} while (0)
+
 EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
 						CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	CUPTIS(cuptiEnableCallback);
-	if (!is_program(subscriber))
-		return real_cuptiEnableCallback(on, subscriber, domain, cbid);
-	return enable(on, domain, cbid);
+	SERVE(subscriber, enable(on, domain, cbid),
+	      real_cuptiEnableCallback(on, subscriber, domain, cbid));
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle subscriber,
 					      CUpti_CallbackDomain domain)
 {
-	uint32_t cbid;
-
 	CUPTIS(cuptiEnableDomain);
-	if (!is_program(subscriber))
-		return real_cuptiEnableDomain(on, subscriber, domain);
-	for (cbid = 1; cbid < NR_CBIDS; cbid++)
-		enable(on, domain, cbid);	/* CUPTI refuses those that it does not have */
+	SERVE(subscriber, enable_domain(on, domain),
+	      real_cuptiEnableDomain(on, subscriber, domain));
+}
+
+static CUptiResult enable_domains(uint32_t on)
+{
+	uint32_t domain;
+
+	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
+		enable_domain(on, domain);	/* CUPTI may lack one of the headers' */
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle subscriber)
+{
+	CUPTIS(cuptiEnableAllDomains);
+	SERVE(subscriber, enable_domains(on), real_cuptiEnableAllDomains(on, subscriber));
+}
+
+static CUptiResult state_of(uint32_t *on, uint32_t domain, uint32_t cbid)
+{
+	if (!on || !domain || domain >= CUPTI_CB_DOMAIN_SIZE || cbid >= NR_CBIDS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*on = has(theirs, domain, cbid);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle subscriber,
+						  CUpti_CallbackDomain domain,
+						  CUpti_CallbackId cbid)
+{
+	CUPTIS(cuptiGetCallbackState);
+	SERVE(subscriber, state_of(on, domain, cbid),
+	      real_cuptiGetCallbackState(on, subscriber, domain, cbid));
+}
+
+/* Return: CUPTI's handle of a subscription that is the program's own by now, or NULL. */
+static CUptiResult unsubscribe(CUpti_SubscriberHandle *subscriber, bool *was_served)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	*was_served = is_served(*subscriber);
+	if (*was_served)
+		enable_domains(0);
+	else
+		*subscriber = real_handle(*subscriber);
+	if (*was_served || (*subscriber && *subscriber == real_subscriber)) {
+		atomic_store(&client, NULL);
+		real_subscriber = NULL;
+	}
+	lock__give(&lock, &old);
 	return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
-	uint32_t domain, cbid;
+	bool was_served;
 
 	CUPTIS(cuptiUnsubscribe);
-	if (!is_program(subscriber))
+	unsubscribe(&subscriber, &was_served);
+	if (!was_served)
 		return real_cuptiUnsubscribe(subscriber);
-	for (domain = 1; domain < NR_DOMAINS; domain++)
-		for (cbid = 1; cbid < NR_CBIDS; cbid++)
-			if (has(theirs, domain, cbid))
-				enable(0, domain, cbid);
-	atomic_store(&program.callback, NULL);
-	threads__wait_moved(MOVED_WAIT_NS);
+	threads__wait_moved(MOVED_WAIT_NS);	/* none calls the program after this */
 	return CUPTI_SUCCESS;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-void share__register(CUpti_BuffersCallbackRequestFunc request,
-		     CUpti_BuffersCallbackCompleteFunc complete)
-{
-	atomic_store(&program.complete, complete);
-	atomic_store(&program.request, request);
-}
-
-void share__register_clock(CUpti_TimestampCallbackFunc clock)
-{
-	atomic_store(&program.clock, clock);
-}
-
-static void flush(void)
+/*
+ * CUPTI hands unfinished records out if it is forced to. Work that is about to end gets the time to,
+ * so that neither side has records without an end.
+ */
+static void flush(bool forced)
 {
 	const struct timespec pause = { 0, FLUSH_PAUSE_NS };
 	int i;
 
-	/* Not forced, whatever the program asks for: that would hand out unfinished records. */
-	for (i = 0; i < NR_FLUSHES; i++) {
-		if (i)
+	if (share__serves()) {
+		for (i = 0; i < NR_FLUSHES; i++) {
+			cupti->activity_flush_all(0);
+			activity__drain(false);
+			if (!forced || !activity__has_buffers_out())
+				break;
 			nanosleep(&pause, NULL);
-		cupti->activity_flush_all(0);
+		}
+		if (forced && activity__has_buffers_out())
+			activity__flush_for_program();
+		activity__drain(false);
 	}
-	activity__drain(false);
-}
-
-CUptiResult share__enable(CUpti_ActivityKind kind)
-{
-	CUptiResult err = CUPTI_SUCCESS;
-
-	if (kind >= CUPTI_ACTIVITY_KIND_COUNT)
-		return CUPTI_ERROR_INVALID_KIND;
-	if (!activity__has_kind(kind))
-		err = cupti->activity_enable(kind);
-	if (err != CUPTI_SUCCESS)
-		return err;
-	atomic_store(&program.window[kind][1], UINT64_MAX);
-	atomic_store(&program.window[kind][0], clock__ns());
-	return err;
-}
-
-CUptiResult share__disable(CUpti_ActivityKind kind)
-{
-	if (kind >= CUPTI_ACTIVITY_KIND_COUNT)
-		return CUPTI_ERROR_INVALID_KIND;
-	if (atomic_load(&program.window[kind][1]) == UINT64_MAX)
-		atomic_store(&program.window[kind][1], clock__ns());
-	return activity__has_kind(kind) ? CUPTI_SUCCESS : cupti->activity_disable(kind);
+	copies__deliver(true);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
 	CUPTIS(cuptiActivityFlushAll);
-	if (!share__serves())
+	if (!share__serves() && !atomic_load(&over))
 		return real_cuptiActivityFlushAll(flag);
-	flush();
+	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext context, uint32_t stream, uint32_t flag)
+{
+	CUPTIS(cuptiActivityFlush);
+	if (!share__serves() && !atomic_load(&over))
+		return real_cuptiActivityFlush(context, stream, flag);
+	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	return CUPTI_SUCCESS;
 }
 
@@ -282,6 +408,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 	/* This one says whether buffers are zeroed: CUPTI has the shim's, which are. */
 	if (share__serves() && attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
 		return CUPTI_SUCCESS;
+	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
+		share__cannot_serve("cuptiActivitySetAttribute");
 	return real_cuptiActivitySetAttribute(attribute, bytes, value);
 }
 
@@ -291,124 +419,63 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context,
 	CUPTIS(cuptiActivityGetNumDroppedRecords);
 	if (!share__serves() || !dropped)
 		return real_cuptiActivityGetNumDroppedRecords(context, stream, dropped);
-	*dropped = atomic_exchange(&program.nr_dropped, 0);
+	*dropped = copies__take_nr_dropped();
 	return CUPTI_SUCCESS;
 }
 
-/* Where a kind's records have their times; start is 0 if they have none that is known. */
-static const struct { uint8_t start, end, completed; } places[CUPTI_ACTIVITY_KIND_COUNT] = {
-#define TIMES(type)	{ offsetof(type, start), offsetof(type, end), 0 }
-	[CUPTI_ACTIVITY_KIND_KERNEL] = { offsetof(CUpti_ActivityKernel10, start),
-		offsetof(CUpti_ActivityKernel10, end), offsetof(CUpti_ActivityKernel10, completed) },
-	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = { offsetof(CUpti_ActivityKernel10, start),
-		offsetof(CUpti_ActivityKernel10, end), offsetof(CUpti_ActivityKernel10, completed) },
-	[CUPTI_ACTIVITY_KIND_MEMCPY] = TIMES(CUpti_ActivityMemcpy6),
-	[CUPTI_ACTIVITY_KIND_MEMCPY2] = TIMES(CUpti_ActivityMemcpyPtoP4),
-	[CUPTI_ACTIVITY_KIND_MEMSET] = TIMES(CUpti_ActivityMemset4),
-	[CUPTI_ACTIVITY_KIND_RUNTIME] = TIMES(CUpti_ActivityAPI),
-	[CUPTI_ACTIVITY_KIND_DRIVER] = TIMES(CUpti_ActivityAPI),
-	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = TIMES(CUpti_ActivitySynchronization2),
-	[CUPTI_ACTIVITY_KIND_OVERHEAD] = TIMES(CUpti_ActivityOverhead3),
-#undef TIMES
-};
-
-static uint64_t read_clock(void)
+EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
 {
-	struct timespec ts;
-
-	if (program.read)
-		return program.read();
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	CUPTIS(cuptiGetTimestamp);
+	if (!share__serves() || !timestamp)
+		return real_cuptiGetTimestamp(timestamp);
+	*timestamp = copies__now();
+	return CUPTI_SUCCESS;
 }
 
-void share__begin_records(void)
-{
-	CUpti_TimestampCallbackFunc clock = atomic_load(&program.clock);
-	int first;
+/* ---- giving CUPTI back ----------------------------------------------------------------------- */
 
-	if (!share__serves() || !atomic_load(&program.request))
+/* Subscribes the program for itself, with what it has enabled. */
+static void subscribe_program(void)
+{
+	const struct client *c = atomic_load(&client);
+	uint32_t domain, cbid;
+
+	if (!c)
 		return;
-	first = !program.mono[0] || clock != program.read;
-	program.read = clock;
-	program.mono[1] = clock__ns();
-	program.clocks[1] = read_clock();
-	if (first) {
-		program.mono[0] = program.mono[1] - 1;
-		program.clocks[0] = program.clocks[1] - 1;
+	if (cupti->subscribe(&real_subscriber, c->callback, c->userdata) != CUPTI_SUCCESS) {
+		real_subscriber = NULL;
+		return;
 	}
+	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
+		for (cbid = 1; cbid < NR_CBIDS; cbid++)
+			if (has(theirs, domain, cbid))
+				cupti->enable_callback(1, real_subscriber, domain, cbid);
 }
 
-static void map_time(uint8_t *at)
+bool share__give_back(const char *function)
 {
-	uint64_t t;
-	long double rate = (long double)(program.clocks[1] - program.clocks[0]) /
-			   (program.mono[1] - program.mono[0]);
+	uint64_t kinds;
+	uint32_t kind;
+	bool does;
+	sigset_t old;
 
-	memcpy(&t, at, sizeof(t));
-	if (!t)
-		return;
-	t = program.clocks[1] - (int64_t)((int64_t)(program.mono[1] - t) * rate);
-	memcpy(at, &t, sizeof(t));
-}
-
-static void complete(void)
-{
-	CUpti_BuffersCallbackCompleteFunc fn = atomic_load(&program.complete);
-	uint8_t *data = program.data;
-
-	program.data = NULL;
-	if (data && fn)
-		fn(NULL, 0, data, program.bytes, program.used);
-}
-
-static uint8_t *room(size_t bytes)
-{
-	CUpti_BuffersCallbackRequestFunc fn = atomic_load(&program.request);
-
-	if (program.data && (program.used + bytes > program.bytes ||
-			     (program.max_records && program.nr == program.max_records)))
-		complete();
-	if (!program.data) {
-		program.used = program.nr = program.bytes = program.max_records = 0;
-		fn(&program.data, &program.bytes, &program.max_records);
+	if (!share__serves())
+		return false;
+	lock__take(&lock, &old);
+	does = share__serves();
+	kinds = copies__kinds();
+	if (does) {
+		shim__yield(function);	/* which calls share__stop() behind the last record */
+		atomic_store(&serves, false);
+		subscribe_program();
+		for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++)
+			if (kinds & UINT64_C(1) << kind)
+				copies__disable(kind);
 	}
-	if (!program.data || program.bytes < bytes) {
-		atomic_fetch_add(&program.nr_dropped, 1);
-		return NULL;
-	}
-	program.used += bytes;
-	program.nr++;
-	return program.data + program.used - bytes;
-}
-
-void share__record(const CUpti_Activity *record, size_t bytes)
-{
-	uint32_t kind = record->kind;
-	uint64_t start = 0, from;
-	uint8_t *copy;
-
-	if (!share__serves() || !atomic_load(&program.request) || kind >= CUPTI_ACTIVITY_KIND_COUNT)
-		return;
-	from = atomic_load(&program.window[kind][0]);
-	if (places[kind].start)
-		memcpy(&start, (const uint8_t *)record + places[kind].start, sizeof(start));
-	if (!from || (start && (start < from || start > atomic_load(&program.window[kind][1]))))
-		return;
-	copy = room(bytes);
-	if (!copy)
-		return;
-	memcpy(copy, record, bytes);
-	if (!places[kind].start)
-		return;
-	map_time(copy + places[kind].start);
-	map_time(copy + places[kind].end);
-	if (places[kind].completed)
-		map_time(copy + places[kind].completed);
-}
-
-void share__end_records(void)
-{
-	if (share__serves())
-		complete();
+	lock__give(&lock, &old);
+	copies__deliver(true);
+	for (kind = 0; does && kind < CUPTI_ACTIVITY_KIND_COUNT; kind++)
+		if (kinds & UINT64_C(1) << kind)
+			cuptiActivityEnable(kind);
+	return does;
 }

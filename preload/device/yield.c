@@ -26,6 +26,7 @@
 #include "base/cupti_lib.h"
 #include "wire/probe.h"
 #include "base/life.h"
+#include "device/copies.h"
 #include "device/share.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -70,6 +71,13 @@ uint64_t yield__take_nr_records(void)
 CUpti_TimestampCallbackFunc yield__clock(void)
 {
 	return atomic_load(&timestamp);
+}
+
+void yield__callbacks(CUpti_BuffersCallbackRequestFunc *requested,
+		      CUpti_BuffersCallbackCompleteFunc *completed)
+{
+	*requested = atomic_load(&request);
+	*completed = atomic_load(&complete);
 }
 
 bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
@@ -139,20 +147,29 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 	return yield__complete(context, stream_id, copy, bytes, valid_bytes) && valid_bytes;
 }
 
+static CUptiResult end(CUptiResult err)
+{
+	atomic_store(&last_call_ns, clock__ns());
+	atomic_fetch_sub(&nr_calls, 1);
+	return err;
+}
+
 /*
  * Begins a call of the program into CUPTI. The shim stays away while any thread is in such a call.
  */
 static void begin(const char *name)
 {
 	atomic_fetch_add(&nr_calls, 1);
-	shim__yield(name);
+	if (!share__give_back(name))
+		shim__yield(name);
 }
 
-static CUptiResult end(CUptiResult err)
+void share__cannot_serve(const char *function)
 {
-	atomic_store(&last_call_ns, clock__ns());
-	atomic_fetch_sub(&nr_calls, 1);
-	return err;
+	if (!share__serves())
+		return;
+	begin(function);
+	end(CUPTI_SUCCESS);
 }
 
 #define REAL(fn)								\
@@ -183,27 +200,34 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
 }
 
+static void remember(CUpti_BuffersCallbackRequestFunc requested,
+		     CUpti_BuffersCallbackCompleteFunc completed)
+{
+	__typeof__(&cuptiActivityGetNextRecord) next;
+
+	*(void **)&next = cupti__real("cuptiActivityGetNextRecord");
+	atomic_store(&get_next_record, next);
+	atomic_store(&complete, completed);
+	atomic_store(&request, requested);
+}
+
 EXPORT CUptiResult CUPTIAPI
 cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 			       CUpti_BuffersCallbackCompleteFunc completed)
 {
 	CUpti_BuffersCallbackRequestFunc old_request = atomic_load(&request);
 	CUpti_BuffersCallbackCompleteFunc old_complete = atomic_load(&complete);
-	__typeof__(&cuptiActivityGetNextRecord) next;
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterCallbacks);
 	if (share__serves() && requested && completed) {
-		share__register(requested, completed);
+		remember(requested, completed);
 		return CUPTI_SUCCESS;
 	}
 	begin("cuptiActivityRegisterCallbacks");
 	if (!requested || !completed)	/* CUPTI returns the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
-	*(void **)&next = cupti__real("cuptiActivityGetNextRecord");
-	atomic_store(&get_next_record, next);
-	atomic_store(&complete, completed);
-	atomic_store(&request, requested);
+	remember(requested, completed);
 	err = real_cuptiActivityRegisterCallbacks(activity__requested, activity__completed);
 	if (err != CUPTI_SUCCESS) {
 		atomic_store(&request, old_request);
@@ -219,7 +243,8 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 
 	REAL(cuptiActivityRegisterTimestampCallback);
 	if (share__serves() && clock) {
-		share__register_clock(clock);
+		atomic_store(&timestamp, clock);
+		copies__read_clocks();
 		return CUPTI_SUCCESS;
 	}
 	begin("cuptiActivityRegisterTimestampCallback");
@@ -239,8 +264,14 @@ static CUptiResult enabled(CUpti_ActivityKind kind, CUptiResult err)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnable);
-	if (share__serves())
-		return share__enable(kind);
+	if (share__serves() && copies__know(kind)) {
+		CUptiResult err = activity__has_kind(kind) ? CUPTI_SUCCESS :
+							     real_cuptiActivityEnable(kind);
+
+		if (err == CUPTI_SUCCESS)
+			copies__enable(kind);
+		return err;
+	}
 	begin("cuptiActivityEnable");
 	return enabled(kind, real_cuptiActivityEnable(kind));
 }
@@ -248,8 +279,6 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnableAndDump);
-	if (share__is_used())
-		return CUPTI_ERROR_NOT_SUPPORTED;
 	begin("cuptiActivityEnableAndDump");
 	return enabled(kind, real_cuptiActivityEnableAndDump(kind));
 }
@@ -257,8 +286,6 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind)
 {
 	REAL(cuptiActivityEnableContext);
-	if (share__is_used())
-		return CUPTI_ERROR_NOT_SUPPORTED;
 	begin("cuptiActivityEnableContext");
 	return enabled(kind, real_cuptiActivityEnableContext(context, kind));
 }
@@ -269,8 +296,10 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 	CUptiResult err;
 
 	REAL(cuptiActivityDisable);
-	if (share__serves())
-		return share__disable(kind);
+	if (share__serves() && copies__know(kind)) {
+		copies__disable(kind);
+		return activity__has_kind(kind) ? CUPTI_SUCCESS : real_cuptiActivityDisable(kind);
+	}
 	/* A kind that the program has not enabled is the shim's, and stays enabled. */
 	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
 		return CUPTI_SUCCESS;

@@ -44,10 +44,9 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 		"$how: and the rest recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' "$how: without what it profiled"
 done
-# The trial of doc/beside.md: the shim stays the subscriber, and both have everything.
+# --cupti share: the shim stays the subscriber, and both have everything.
 for threads in 0 4; do
-	XPUSHIM_CUPTI_SHARE=on xpuload -o share.data timeout 300 "$own" kineto $threads >share.out \
-		2>share.log
+	xpuload --cupti share -o share.data timeout 300 "$own" kineto $threads >share.out 2>share.log
 	is $? 0 "shared, $threads threads: status" || diag "$(cat share.log)"
 	cmp -s kineto$threads.want share.out
 	ok $? "shared, $threads threads: the program has what it has without xpuload" ||

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+#include "device/copies.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "device/buffers.h"
+#include "device/yield.h"
+
+#define BLOCK_BYTES	(256 * 1024)
+#define MAX_BLOCKS	1024
+#define NR_WINDOWS	16		/* of each kind, the latest */
+#define CLOCKS_NS	1000000		/* between two readings, at least, for a rate */
+#define DELIVER_NS	1000000000ull	/* how long to wait for another thread */
+
+/*
+ * Where a kind's records have what the shim needs to know; 0: they do not have it. The leading
+ * members are equal in all versions.
+ */
+static const struct place {
+	bool known;
+	uint8_t start, end, completed, id;
+} places[CUPTI_ACTIVITY_KIND_COUNT] = {
+#define TIMES(type, i)	{ true, offsetof(type, start), offsetof(type, end), 0, i }
+#define WITH_ID(type)	TIMES(type, offsetof(type, correlationId))
+#define KERNEL		{ true, offsetof(CUpti_ActivityKernel10, start),		\
+	offsetof(CUpti_ActivityKernel10, end), offsetof(CUpti_ActivityKernel10, completed),	\
+	offsetof(CUpti_ActivityKernel10, correlationId) }
+	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = KERNEL,
+	[CUPTI_ACTIVITY_KIND_MEMCPY] = WITH_ID(CUpti_ActivityMemcpy6),
+	[CUPTI_ACTIVITY_KIND_MEMCPY2] = WITH_ID(CUpti_ActivityMemcpyPtoP4),
+	[CUPTI_ACTIVITY_KIND_MEMSET] = WITH_ID(CUpti_ActivityMemset4),
+	[CUPTI_ACTIVITY_KIND_RUNTIME] = WITH_ID(CUpti_ActivityAPI),
+	[CUPTI_ACTIVITY_KIND_DRIVER] = WITH_ID(CUpti_ActivityAPI),
+	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = TIMES(CUpti_ActivitySynchronization2, 0),
+	[CUPTI_ACTIVITY_KIND_OVERHEAD] = TIMES(CUpti_ActivityOverhead3, 0),
+	/* These have no times. */
+	[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] = { .known = true },
+	[CUPTI_ACTIVITY_KIND_DEVICE] = { .known = true },
+	[CUPTI_ACTIVITY_KIND_CONTEXT] = { .known = true },
+	[CUPTI_ACTIVITY_KIND_NAME] = { .known = true },
+	[CUPTI_ACTIVITY_KIND_CUDA_EVENT] = { .known = true },
+#undef TIMES
+#undef WITH_ID
+#undef KERNEL
+};
+
+struct window {
+	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while it is open */
+	uint32_t from_id, to_id;	/* the latest ids outside and inside of it */
+};
+
+struct block {
+	struct block *next;
+	size_t used;
+	uint8_t data[BLOCK_BYTES];
+};
+
+struct reading { uint64_t ns, theirs; };
+
+static atomic_uint latest_id;
+static atomic_uint_fast64_t kinds;
+static atomic_uint_fast64_t nr_dropped;
+static atomic_int nr_delivering;
+
+/* Guards all below. The program is never called with it held. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct window windows[CUPTI_ACTIVITY_KIND_COUNT][NR_WINDOWS];
+static uint8_t nr_windows[CUPTI_ACTIVITY_KIND_COUNT];	/* modulo 256 */
+static struct block *first_block, **last_block = &first_block;
+static int nr_blocks;
+static struct reading readings[2];	/* [1] is the later one */
+static CUpti_TimestampCallbackFunc clock_read;
+
+static struct block *filling;		/* the packer's own */
+
+bool copies__know(CUpti_ActivityKind kind)
+{
+	return kind < CUPTI_ACTIVITY_KIND_COUNT && places[kind].known;
+}
+
+void copies__note_id(uint32_t id)
+{
+	uint32_t was = atomic_load_explicit(&latest_id, memory_order_relaxed);
+
+	while ((int32_t)(id - was) > 0 &&
+	       !atomic_compare_exchange_weak_explicit(&latest_id, &was, id, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+uint64_t copies__kinds(void)
+{
+	return atomic_load(&kinds);
+}
+
+void copies__enable(CUpti_ActivityKind kind)
+{
+	struct window *w;
+	sigset_t old;
+
+	copies__read_clocks();
+	lock__take(&lock, &old);
+	if (!(atomic_fetch_or(&kinds, UINT64_C(1) << kind) & UINT64_C(1) << kind)) {
+		w = &windows[kind][nr_windows[kind]++ % NR_WINDOWS];
+		w->from_ns = clock__ns();
+		w->to_ns = UINT64_MAX;
+		w->from_id = atomic_load(&latest_id);
+	}
+	lock__give(&lock, &old);
+}
+
+void copies__disable(CUpti_ActivityKind kind)
+{
+	struct window *w;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	if (atomic_fetch_and(&kinds, ~(UINT64_C(1) << kind)) & UINT64_C(1) << kind) {
+		w = &windows[kind][(uint8_t)(nr_windows[kind] - 1) % NR_WINDOWS];
+		w->to_ns = clock__ns();
+		w->to_id = atomic_load(&latest_id);
+	}
+	lock__give(&lock, &old);
+}
+
+/* ---- the program's clock --------------------------------------------------------------------- */
+
+static uint64_t read_clock(CUpti_TimestampCallbackFunc clock)
+{
+	struct timespec ts;
+
+	if (clock)
+		return clock();
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+uint64_t copies__now(void)
+{
+	return read_clock(yield__clock());
+}
+
+static struct reading read_both(CUpti_TimestampCallbackFunc clock)
+{
+	uint64_t before = clock__ns(), theirs = read_clock(clock);
+
+	return (struct reading){ before + (clock__ns() - before) / 2, theirs };
+}
+
+void copies__read_clocks(void)
+{
+	CUpti_TimestampCallbackFunc clock = yield__clock();
+	struct reading now = read_both(clock);
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	if (clock != clock_read || !readings[1].ns) {
+		clock_read = clock;
+		readings[0] = readings[1] = now;
+	} else if (now.ns - readings[1].ns > CLOCKS_NS) {
+		readings[0] = readings[1];
+		readings[1] = now;
+	}
+	lock__give(&lock, &old);
+}
+
+struct mapping {
+	struct reading at;
+	long double rate;
+};
+
+/* Return: how to tell the program's times, by a reading now and one of at least CLOCKS_NS ago. */
+static struct mapping map_now(void)
+{
+	const struct timespec pause = { 0, 2 * CLOCKS_NS };
+	struct reading before;
+	struct mapping map;
+	sigset_t old;
+
+	copies__read_clocks();
+	lock__take(&lock, &old);
+	before = readings[0];
+	lock__give(&lock, &old);
+	map.at = read_both(yield__clock());
+	if (map.at.ns - before.ns < CLOCKS_NS) {
+		nanosleep(&pause, NULL);
+		map.at = read_both(yield__clock());
+	}
+	map.rate = (long double)(int64_t)(map.at.theirs - before.theirs) /
+		   (int64_t)(map.at.ns - before.ns);
+	return map;
+}
+
+static void map_time(const struct mapping *map, uint8_t *at)
+{
+	uint64_t t;
+
+	memcpy(&t, at, sizeof(t));
+	if (!t)
+		return;
+	t = map->at.theirs - (int64_t)((int64_t)(map->at.ns - t) * map->rate);
+	memcpy(at, &t, sizeof(t));
+}
+
+static void map_times(const struct mapping *map, CUpti_Activity *record)
+{
+	const struct place *p = &places[record->kind];
+	uint8_t *at = (uint8_t *)record;
+
+	if (p->start)
+		map_time(map, at + p->start);
+	if (p->end)
+		map_time(map, at + p->end);
+	if (p->completed)
+		map_time(map, at + p->completed);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+static bool window__has(const struct window *w, uint64_t start, uint32_t id)
+{
+	if (!w->from_ns)
+		return false;
+	if (id)
+		return (int32_t)(id - w->from_id) > 0 &&
+		       (w->to_ns == UINT64_MAX || (int32_t)(w->to_id - id) >= 0);
+	return !start || (start >= w->from_ns && start <= w->to_ns);
+}
+
+/*
+ * Whether the program had enabled the record's kind when its call was made. For kinds that the shim
+ * does not collect itself, CUPTI has seen to that.
+ */
+static bool is_theirs(const CUpti_Activity *record)
+{
+	const struct place *p = &places[record->kind];
+	const uint8_t *at = (const uint8_t *)record;
+	uint64_t start = 0;
+	uint32_t id = 0;
+	bool is = false;
+	sigset_t old;
+	int i;
+
+	if (!activity__has_kind(record->kind))
+		return true;
+	memcpy(&start, at + p->start, sizeof(start));
+	memcpy(&id, at + p->id, sizeof(id));
+	lock__take(&lock, &old);
+	for (i = 0; i < NR_WINDOWS && !is; i++)
+		is = window__has(&windows[record->kind][i], start, id);
+	lock__give(&lock, &old);
+	return is;
+}
+
+void copies__kept(void)
+{
+	struct block *b = filling;
+	sigset_t old;
+
+	if (!b)
+		return;
+	filling = NULL;
+	lock__take(&lock, &old);
+	*last_block = b;
+	last_block = &b->next;
+	nr_blocks++;
+	lock__give(&lock, &old);
+}
+
+void copies__keep(const CUpti_Activity *record, size_t bytes)
+{
+	size_t room = (bytes + 7) & ~(size_t)7;
+	bool full;
+	sigset_t old;
+
+	if (!copies__know(record->kind) || !is_theirs(record))
+		return;
+	if (filling && filling->used + sizeof(uint64_t) + room > BLOCK_BYTES)
+		copies__kept();
+	if (!filling) {
+		lock__take(&lock, &old);
+		full = nr_blocks >= MAX_BLOCKS;
+		lock__give(&lock, &old);
+		filling = full ? NULL : malloc(sizeof(*filling));
+		if (!filling) {
+			atomic_fetch_add(&nr_dropped, 1);
+			return;
+		}
+		filling->next = NULL;
+		filling->used = 0;
+	}
+	memcpy(filling->data + filling->used, &(uint64_t){ bytes }, sizeof(uint64_t));
+	memcpy(filling->data + filling->used + sizeof(uint64_t), record, bytes);
+	filling->used += sizeof(uint64_t) + room;
+}
+
+/* ---- delivering ------------------------------------------------------------------------------ */
+
+struct theirs {				/* a buffer of the program's */
+	uint8_t *data;
+	size_t bytes, used, nr, max_records;
+};
+
+static void complete(struct theirs *t)
+{
+	CUpti_BuffersCallbackRequestFunc request;
+	CUpti_BuffersCallbackCompleteFunc fn;
+
+	yield__callbacks(&request, &fn);
+	if (t->data && fn)
+		fn(NULL, 0, t->data, t->bytes, t->used);
+	t->data = NULL;
+}
+
+static void add(struct theirs *t, const CUpti_Activity *record, size_t bytes)
+{
+	CUpti_BuffersCallbackRequestFunc request;
+	CUpti_BuffersCallbackCompleteFunc fn;
+
+	yield__callbacks(&request, &fn);
+	if (t->data && (t->used + bytes > t->bytes || (t->max_records && t->nr == t->max_records)))
+		complete(t);
+	if (!t->data && request) {
+		*t = (struct theirs){ 0 };
+		request(&t->data, &t->bytes, &t->max_records);
+	}
+	if (!t->data || t->used + bytes > t->bytes) {
+		atomic_fetch_add(&nr_dropped, 1);
+		return;
+	}
+	memcpy(t->data + t->used, record, bytes);
+	t->used += bytes;
+	t->nr++;
+}
+
+static void deliver(struct block *b, const struct mapping *map, struct theirs *t)
+{
+	CUpti_Activity *record;
+	uint64_t bytes;
+	size_t at;
+
+	for (at = 0; at < b->used; at += sizeof(bytes) + ((bytes + 7) & ~(size_t)7)) {
+		memcpy(&bytes, b->data + at, sizeof(bytes));
+		record = (CUpti_Activity *)(b->data + at + sizeof(bytes));
+		map_times(map, record);
+		add(t, record, bytes);
+	}
+}
+
+static struct block *take_block(void)
+{
+	struct block *b;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	b = first_block;
+	if (b) {
+		first_block = b->next;
+		if (!first_block)
+			last_block = &first_block;
+		nr_blocks--;
+		atomic_fetch_add(&nr_delivering, 1);
+	}
+	lock__give(&lock, &old);
+	return b;
+}
+
+void copies__deliver(bool all)
+{
+	const struct timespec pause = { 0, 200000 };
+	static __thread bool delivers __attribute__((tls_model("initial-exec")));
+	uint64_t end = clock__ns() + DELIVER_NS;
+	struct theirs t = { 0 };
+	struct mapping map;
+	struct block *b;
+	int nr = 0;
+
+	if (delivers)			/* the program flushes in its own callback */
+		return;
+	delivers = true;
+	for (; (b = take_block()); nr++) {
+		if (!nr)
+			map = map_now();
+		deliver(b, &map, &t);
+		free(b);
+	}
+	complete(&t);
+	atomic_fetch_sub(&nr_delivering, nr);
+	delivers = false;
+	while (all && atomic_load(&nr_delivering) && clock__ns() < end)
+		nanosleep(&pause, NULL);
+}
+
+uint64_t copies__take_nr_dropped(void)
+{
+	return atomic_exchange(&nr_dropped, 0);
+}

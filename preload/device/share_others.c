@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Functions of CUPTI that the shim cannot serve: before a program that is served calls one, the shim
+ * gives CUPTI back. Nothing is known of their parameters here but that each fits a register or a
+ * word of the stack, and that there are eight at most; so this file has no header of CUPTI's.
+ */
+#include <stddef.h>
+
+#define EXPORT		__attribute__((visibility("default")))
+#define NOT_INITIALIZED	15		/* CUPTI_ERROR_NOT_INITIALIZED */
+
+/* Of cupti_lib.h and share.h. */
+void *cupti__real(const char *name);
+void share__cannot_serve(const char *function);
+
+typedef int cupti_function(long, long, long, long, long, long, long, long);
+
+#define CANNOT_SERVE(fn)							\
+EXPORT cupti_function fn;							\
+EXPORT int fn(long a, long b, long c, long d, long e, long f, long g, long h)	\
+{										\
+	cupti_function *real;							\
+										\
+	*(void **)&real = cupti__real(#fn);					\
+	if (!real)								\
+		return NOT_INITIALIZED;						\
+	share__cannot_serve(#fn);						\
+	return real(a, b, c, d, e, f, g, h);					\
+}
+
+CANNOT_SERVE(cuptiFinalize)
+CANNOT_SERVE(cuptiActivityDisableContext)
+CANNOT_SERVE(cuptiActivityConfigurePCSampling)
+CANNOT_SERVE(cuptiActivityConfigureUnifiedMemoryCounter)
+CANNOT_SERVE(cuptiActivityEnableLatencyTimestamps)
+CANNOT_SERVE(cuptiActivityEnableHWTrace)
+CANNOT_SERVE(cuptiActivityEnableCudaEventDeviceTimestamps)
+CANNOT_SERVE(cuptiSetEventCollectionMode)
+CANNOT_SERVE(cuptiEventGroupCreate)
+CANNOT_SERVE(cuptiEventGroupSetsCreate)
+CANNOT_SERVE(cuptiMetricCreateEventGroupSets)
+CANNOT_SERVE(cuptiEnableKernelReplayMode)
+CANNOT_SERVE(cuptiKernelReplaySubscribeUpdate)
+CANNOT_SERVE(cuptiPCSamplingEnable)
+CANNOT_SERVE(cuptiPCSamplingSetConfigurationAttribute)
+CANNOT_SERVE(cuptiPCSamplingStart)
+CANNOT_SERVE(cuptiPmSamplingEnable)
+CANNOT_SERVE(cuptiProfilerBeginSession)
+CANNOT_SERVE(cuptiProfilerEnableProfiling)
+CANNOT_SERVE(cuptiProfilerSetConfig)
+CANNOT_SERVE(cuptiRangeProfilerEnable)
+CANNOT_SERVE(cuptiSassMetricsEnable)
+CANNOT_SERVE(cuptiSassMetricsSetConfig)
+CANNOT_SERVE(cuptiCheckpointSave)
+CANNOT_SERVE(cuptiCheckpointRestore)
