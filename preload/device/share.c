@@ -54,11 +54,10 @@ static atomic_bool serves, over;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_SubscriberHandle real_subscriber;	/* the program's own, or NULL */
 
-/* What the program keeps in correlationData between a call's entry and its exit. */
+/* The words of the program in correlationData, between a call's entry and its exit. */
 static __thread struct {
 	struct { const void *call; uint64_t data; } calls[DEPTH];
 	unsigned int nr;
-	uint64_t too_deep;
 } kept __attribute__((tls_model("initial-exec")));
 
 bool share__is_asked_for(void)
@@ -125,8 +124,10 @@ bool share__is_used(void)
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 /*
- * Return: where the program keeps its word of the call. CUPTI's own word, whose address tells calls
- * apart, is the shim's. A signal handler's calls are inside of the thread's, so they end first.
+ * Return: where the program keeps its word of the call; NULL at the end of a call whose begin it did
+ * not see. CUPTI's own word, whose address tells calls apart, is the shim's. A signal handler's calls
+ * are inside of the thread's, so they end first. Calls whose end the program did not see are pushed
+ * out.
  */
 static uint64_t *word_of(const CUpti_CallbackData *d)
 {
@@ -134,7 +135,7 @@ static uint64_t *word_of(const CUpti_CallbackData *d)
 
 	if (d->callbackSite == CUPTI_API_ENTER) {
 		if (at == DEPTH)
-			return &kept.too_deep;
+			memmove(&kept.calls[0], &kept.calls[1], --at * sizeof(kept.calls[0]));
 		kept.nr = at + 1;
 		__asm__ volatile("" ::: "memory");
 		kept.calls[at].call = d->correlationData;
@@ -146,8 +147,7 @@ static uint64_t *word_of(const CUpti_CallbackData *d)
 			kept.nr = at;
 			return &kept.calls[at].data;
 		}
-	kept.too_deep = 0;		/* the program did not see the call begin */
-	return &kept.too_deep;
+	return NULL;
 }
 
 static __attribute__((noinline, cold)) void call_program(const struct client *c,
@@ -159,6 +159,8 @@ static __attribute__((noinline, cold)) void call_program(const struct client *c,
 	if (domain == CUPTI_CB_DOMAIN_DRIVER_API && has(own, domain, cbid)) {
 		memcpy(&d, data, sizeof(d));
 		d.correlationData = word_of(&d);
+		if (!d.correlationData)
+			return;
 		data = &d;
 	}
 	c->callback(c->userdata, domain, cbid, data);

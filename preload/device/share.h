@@ -40,7 +40,7 @@ CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackF
  */
 bool share__give_back(const char *function);
 
-/* The same for wrappers that know no types: see share_others.c. */
+/* Gives CUPTI back for a wrapper that knows no types: see share_others.c. */
 void share__cannot_serve(const char *function);
 
 #endif /* XPU_PRELOAD_SHARE_H */
