@@ -28,6 +28,7 @@
 #include "launch/refused.h"
 #include "wire/wire.h"
 #include "device/copies.h"
+#include "device/program.h"
 #include "device/share.h"
 #include "device/yield.h"
 
@@ -510,7 +511,7 @@ static void pack_buffer(struct buffer *b)
 			break;
 		case CUPTI_ACTIVITY_KIND_DRIVER:
 		case CUPTI_ACTIVITY_KIND_RUNTIME:
-			if (have_calls)		/* else the program's */
+			if (!share__serves())	/* else they are the program's */
 				calls__pack(cupti, (const void *)record);
 			break;
 		default:
@@ -868,7 +869,7 @@ void activity__yield(void)
 		activity__drain(true);
 	}
 	if (have_clock)
-		cupti->activity_register_timestamp(yield__clock() ?: realtime_ns);
+		cupti->activity_register_timestamp(program__clock() ?: realtime_ns);
 	have_clock = false;
 }
 

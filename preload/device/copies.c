@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "device/buffers.h"
-#include "device/yield.h"
+#include "device/program.h"
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
@@ -143,7 +143,7 @@ static uint64_t read_clock(CUpti_TimestampCallbackFunc clock)
 
 uint64_t copies__now(void)
 {
-	return read_clock(yield__clock());
+	return read_clock(program__clock());
 }
 
 static struct reading read_both(CUpti_TimestampCallbackFunc clock)
@@ -155,7 +155,7 @@ static struct reading read_both(CUpti_TimestampCallbackFunc clock)
 
 void copies__read_clocks(void)
 {
-	CUpti_TimestampCallbackFunc clock = yield__clock();
+	CUpti_TimestampCallbackFunc clock = program__clock();
 	struct reading now = read_both(clock);
 	sigset_t old;
 
@@ -187,10 +187,10 @@ static struct mapping map_now(void)
 	lock__take(&lock, &old);
 	before = readings[0];
 	lock__give(&lock, &old);
-	map.at = read_both(yield__clock());
+	map.at = read_both(program__clock());
 	if (map.at.ns - before.ns < CLOCKS_NS) {
 		nanosleep(&pause, NULL);
-		map.at = read_both(yield__clock());
+		map.at = read_both(program__clock());
 	}
 	map.rate = (long double)(int64_t)(map.at.theirs - before.theirs) /
 		   (int64_t)(map.at.ns - before.ns);
@@ -312,7 +312,7 @@ static void complete(struct theirs *t)
 	CUpti_BuffersCallbackRequestFunc request;
 	CUpti_BuffersCallbackCompleteFunc fn;
 
-	yield__callbacks(&request, &fn);
+	program__callbacks(&request, &fn);
 	if (t->data && fn)
 		fn(NULL, 0, t->data, t->bytes, t->used);
 	t->data = NULL;
@@ -323,7 +323,7 @@ static void add(struct theirs *t, const CUpti_Activity *record, size_t bytes)
 	CUpti_BuffersCallbackRequestFunc request;
 	CUpti_BuffersCallbackCompleteFunc fn;
 
-	yield__callbacks(&request, &fn);
+	program__callbacks(&request, &fn);
 	if (t->data && (t->used + bytes > t->bytes || (t->max_records && t->nr == t->max_records)))
 		complete(t);
 	if (!t->data && request) {

@@ -22,7 +22,7 @@
 #include "base/threads.h"
 #include "device/buffers.h"
 #include "device/copies.h"
-#include "device/yield.h"
+#include "device/program.h"
 #include "launch/launch.h"
 #include "xpu_slot.h"
 
@@ -480,4 +480,13 @@ bool share__give_back(const char *function)
 		if (kinds & UINT64_C(1) << kind)
 			cuptiActivityEnable(kind);
 	return does;
+}
+
+void share__cannot_serve(const char *function)
+{
+	if (!share__serves())
+		return;
+	program__call_begins();
+	share__give_back(function);
+	program__call_ends();
 }

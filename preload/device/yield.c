@@ -22,23 +22,16 @@
 #include <string.h>
 
 #include "device/buffers.h"
-#include "base/clock.h"
 #include "base/cupti_lib.h"
 #include "wire/probe.h"
 #include "base/life.h"
 #include "device/copies.h"
+#include "device/program.h"
 #include "device/share.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define QUIET_NS	500000000	/* after the program's last call: another may follow */
-
-static atomic_int nr_calls;			/* the program's calls into CUPTI in progress */
-static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
 static atomic_uint_fast64_t kinds;		/* kinds of activity that the program has enabled */
-static _Atomic(CUpti_BuffersCallbackRequestFunc) request;
-static _Atomic(CUpti_BuffersCallbackCompleteFunc) complete;
-static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
 static _Atomic(__typeof__(&cuptiActivityGetNextRecord)) get_next_record;
 
 static atomic_int nr_buffers_out;		/* the program's buffers that CUPTI has */
@@ -49,8 +42,7 @@ _Static_assert(CUPTI_ACTIVITY_KIND_COUNT <= 64, "a bit for each kind");
 
 bool yield__is_taken(void)
 {
-	return atomic_load(&nr_calls) || atomic_load(&kinds) ||
-	       clock__ns() - atomic_load(&last_call_ns) < QUIET_NS;
+	return atomic_load(&kinds) || program__is_calling();
 }
 
 bool yield__is_collecting(void)
@@ -68,22 +60,12 @@ uint64_t yield__take_nr_records(void)
 	return atomic_exchange(&nr_records, 0);
 }
 
-CUpti_TimestampCallbackFunc yield__clock(void)
-{
-	return atomic_load(&timestamp);
-}
-
-void yield__callbacks(CUpti_BuffersCallbackRequestFunc *requested,
-		      CUpti_BuffersCallbackCompleteFunc *completed)
-{
-	*requested = atomic_load(&request);
-	*completed = atomic_load(&complete);
-}
-
 bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 {
-	CUpti_BuffersCallbackRequestFunc fn = atomic_load(&request);
+	CUpti_BuffersCallbackCompleteFunc complete;
+	CUpti_BuffersCallbackRequestFunc fn;
 
+	program__callbacks(&fn, &complete);
 	if (!fn)
 		return false;
 	fn(data, bytes, max_records);
@@ -123,8 +105,10 @@ static void count_records(uint8_t *data, size_t valid_bytes)
 bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_t bytes,
 		     size_t valid_bytes)
 {
-	CUpti_BuffersCallbackCompleteFunc fn = atomic_load(&complete);
+	CUpti_BuffersCallbackRequestFunc request;
+	CUpti_BuffersCallbackCompleteFunc fn;
 
+	program__callbacks(&request, &fn);
 	if (!fn)
 		return false;
 	count_records(data, valid_bytes);
@@ -149,8 +133,7 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 
 static CUptiResult end(CUptiResult err)
 {
-	atomic_store(&last_call_ns, clock__ns());
-	atomic_fetch_sub(&nr_calls, 1);
+	program__call_ends();
 	return err;
 }
 
@@ -159,17 +142,9 @@ static CUptiResult end(CUptiResult err)
  */
 static void begin(const char *name)
 {
-	atomic_fetch_add(&nr_calls, 1);
+	program__call_begins();
 	if (!share__give_back(name))
 		shim__yield(name);
-}
-
-void share__cannot_serve(const char *function)
-{
-	if (!share__serves())
-		return;
-	begin(function);
-	end(CUPTI_SUCCESS);
 }
 
 #define REAL(fn)								\
@@ -207,16 +182,15 @@ static void remember(CUpti_BuffersCallbackRequestFunc requested,
 
 	*(void **)&next = cupti__real("cuptiActivityGetNextRecord");
 	atomic_store(&get_next_record, next);
-	atomic_store(&complete, completed);
-	atomic_store(&request, requested);
+	program__set_callbacks(requested, completed);
 }
 
 EXPORT CUptiResult CUPTIAPI
 cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 			       CUpti_BuffersCallbackCompleteFunc completed)
 {
-	CUpti_BuffersCallbackRequestFunc old_request = atomic_load(&request);
-	CUpti_BuffersCallbackCompleteFunc old_complete = atomic_load(&complete);
+	CUpti_BuffersCallbackRequestFunc old_request;
+	CUpti_BuffersCallbackCompleteFunc old_complete;
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterCallbacks);
@@ -225,14 +199,13 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 		return CUPTI_SUCCESS;
 	}
 	begin("cuptiActivityRegisterCallbacks");
+	program__callbacks(&old_request, &old_complete);
 	if (!requested || !completed)	/* CUPTI returns the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
 	remember(requested, completed);
 	err = real_cuptiActivityRegisterCallbacks(activity__requested, activity__completed);
-	if (err != CUPTI_SUCCESS) {
-		atomic_store(&request, old_request);
-		atomic_store(&complete, old_complete);
-	}
+	if (err != CUPTI_SUCCESS)
+		program__set_callbacks(old_request, old_complete);
 	return end(err);
 }
 
@@ -243,14 +216,14 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 
 	REAL(cuptiActivityRegisterTimestampCallback);
 	if (share__serves() && clock) {
-		atomic_store(&timestamp, clock);
+		program__set_clock(clock);
 		copies__read_clocks();
 		return CUPTI_SUCCESS;
 	}
 	begin("cuptiActivityRegisterTimestampCallback");
 	err = real_cuptiActivityRegisterTimestampCallback(clock);
 	if (err == CUPTI_SUCCESS)
-		atomic_store(&timestamp, clock);
+		program__set_clock(clock);
 	return end(err);
 }
 
@@ -303,7 +276,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 	/* A kind that the program has not enabled is the shim's, and stays enabled. */
 	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
 		return CUPTI_SUCCESS;
-	atomic_fetch_add(&nr_calls, 1);
+	program__call_begins();
 	err = real_cuptiActivityDisable(kind);
 	if (err == CUPTI_SUCCESS)
 		atomic_fetch_and(&kinds, ~bit);

@@ -41,11 +41,4 @@ bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_
 /* Passes the program a copy of a buffer of the shim's. Return: whether it has the records. */
 bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, size_t valid_bytes);
 
-/* The buffer callbacks that the program has registered, or NULL. */
-void yield__callbacks(CUpti_BuffersCallbackRequestFunc *requested,
-		      CUpti_BuffersCallbackCompleteFunc *completed);
-
-/* The clock that the program has registered, or NULL. */
-CUpti_TimestampCallbackFunc yield__clock(void);
-
 #endif /* XPU_PRELOAD_YIELD_H */

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "device/program.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define QUIET_NS	500000000	/* after the program's last call: another may follow */
+
+static _Atomic(CUpti_BuffersCallbackRequestFunc) requested;
+static _Atomic(CUpti_BuffersCallbackCompleteFunc) completed;
+static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
+
+static atomic_int nr_calls;			/* calls in progress */
+static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
+
+void program__callbacks(CUpti_BuffersCallbackRequestFunc *request,
+			CUpti_BuffersCallbackCompleteFunc *complete)
+{
+	*request = atomic_load(&requested);
+	*complete = atomic_load(&completed);
+}
+
+void program__set_callbacks(CUpti_BuffersCallbackRequestFunc request,
+			    CUpti_BuffersCallbackCompleteFunc complete)
+{
+	atomic_store(&completed, complete);
+	atomic_store(&requested, request);
+}
+
+CUpti_TimestampCallbackFunc program__clock(void)
+{
+	return atomic_load(&timestamp);
+}
+
+void program__set_clock(CUpti_TimestampCallbackFunc clock)
+{
+	atomic_store(&timestamp, clock);
+}
+
+void program__call_begins(void)
+{
+	atomic_fetch_add(&nr_calls, 1);
+}
+
+void program__call_ends(void)
+{
+	atomic_store(&last_call_ns, clock__ns());
+	atomic_fetch_sub(&nr_calls, 1);
+}
+
+bool program__is_calling(void)
+{
+	return atomic_load(&nr_calls) || clock__ns() - atomic_load(&last_call_ns) < QUIET_NS;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* program.h - what the program itself has registered with CUPTI, and whether it is calling CUPTI */
+#ifndef XPU_PRELOAD_PROGRAM_H
+#define XPU_PRELOAD_PROGRAM_H
+
+#include <stdbool.h>
+
+#include <cupti.h>
+
+/* The callbacks for buffers that the program has registered, or NULL. */
+void program__callbacks(CUpti_BuffersCallbackRequestFunc *request,
+			CUpti_BuffersCallbackCompleteFunc *complete);
+void program__set_callbacks(CUpti_BuffersCallbackRequestFunc request,
+			    CUpti_BuffersCallbackCompleteFunc complete);
+
+/* The clock that the program has registered, or NULL. */
+CUpti_TimestampCallbackFunc program__clock(void);
+void program__set_clock(CUpti_TimestampCallbackFunc clock);
+
+/* A call of the program that sets CUPTI up begins or ends. */
+void program__call_begins(void);
+void program__call_ends(void);
+
+/* Whether a thread is in such a call, or was in one just now. */
+bool program__is_calling(void);
+
+#endif /* XPU_PRELOAD_PROGRAM_H */
