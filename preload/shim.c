@@ -47,7 +47,6 @@
 #include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
-#include "device/copies.h"
 #include "device/share.h"
 #include "device/yield.h"
 #include "xpu_record.h"
@@ -79,6 +78,7 @@ static struct {
 	atomic_bool heard_at_fork;
 	uint64_t inherited_until_ns;	/* the end of probe__inherited */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
+	bool unheard;			/* awake for the program's profiler alone */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
@@ -358,6 +358,7 @@ static enum state wake(void)
 		shim.told_busy = false;
 	}
 	shim.nr_waits = 0;
+	shim.unheard = false;
 	tell_of_programs_records();
 	unwind__init();
 	why = unwind__message(&level);
@@ -437,11 +438,9 @@ static void follow_shared_memory(void)
 /* The program's profiler is served while nobody listens, too: then nothing is recorded. */
 static void follow_beside(bool heard)
 {
-	static bool heard_before = true;
-
-	if (heard == heard_before)
+	if (heard == !shim.unheard)
 		return;
-	heard_before = heard;
+	shim.unheard = !heard;
 	if (heard)
 		launch__discard();
 	launch__enable(heard);
@@ -476,9 +475,9 @@ static void follow_listeners(void)
 		}
 		break;
 	case AWAKE:
-		if (!heard && !share__is_used()) {
-			share__stop();
+		if (!heard && share__may_stop()) {
 			doze();
+			share__stop();
 			shim.state = DORMANT;
 			break;
 		}
@@ -587,7 +586,7 @@ static void *shim_thread(void *arg)
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
 		activity__drain(false);
-		copies__deliver(false);
+		share__deliver();
 		activity__end_rest();
 	}
 	sem_post(&shim.over);
@@ -666,7 +665,7 @@ static void in_forked_child(void)
 	atomic_store(&shim.forked, true);
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
-	share__end();
+	share__forked();
 	launch__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/cupti_real.h"
 #include "base/environment.h"
 
 static const int majors[] = { 13, 12, 11 };
@@ -197,11 +198,35 @@ void *cupti__loaded_symbol(const char *name)
 	return symbol;
 }
 
-void *cupti__real(const char *name)
+/*
+ * A function is found once, and its library stays loaded then: the dynamic loader's functions take
+ * locks, and the program may call CUPTI where it must not wait for them, such as in a callback.
+ */
+void *cupti__real(struct cupti_real *real)
 {
-	void *fn = dlsym(RTLD_NEXT, name);
+	void *fn = atomic_load_explicit(&real->fn, memory_order_acquire);
+	Dl_info where;
 
-	return fn ? fn : cupti__loaded_symbol(name);
+	if (fn)
+		return fn;
+	fn = dlsym(RTLD_NEXT, real->name);
+	if (!fn)
+		fn = cupti__loaded_symbol(real->name);
+	if (fn && dladdr(fn, &where) &&
+	    dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE))
+		atomic_store(&real->fn, fn);
+	return fn;
+}
+
+void cupti__find_real(void)
+{
+	/* The linker's names for the section's bounds. */
+	extern struct cupti_real __start_cupti_real[] __attribute__((visibility("hidden")));
+	extern struct cupti_real __stop_cupti_real[] __attribute__((visibility("hidden")));
+	struct cupti_real *real;
+
+	for (real = __start_cupti_real; real < __stop_cupti_real; real++)
+		cupti__real(real);
 }
 
 const char *cupti__strerror(const struct cupti *c, CUptiResult err)

@@ -64,7 +64,4 @@ void *cupti__loaded_symbol(const char *name);
 /* Return: CUPTI's text for @err; never NULL. */
 const char *cupti__strerror(const struct cupti *c, CUptiResult err);
 
-/* Return: CUPTI's own function, which the program meant to call. */
-void *cupti__real(const char *name);
-
 #endif /* XPU_PRELOAD_CUPTI_H */

@@ -472,17 +472,22 @@ static void pack_memset(const CUpti_Activity *record)
 static void share_buffer(struct buffer *b)
 {
 	CUpti_Activity *record = NULL, *next;
+	CUptiResult err;
 
-	if (!share__serves() ||
+	if (!share__serves() || !copies__are_wanted() ||
 	    cupti->activity_get_next_record(b->data, b->valid_bytes, &record) != CUPTI_SUCCESS)
 		return;
 	for (; record; record = next) {
 		next = record;
-		if (cupti->activity_get_next_record(b->data, b->valid_bytes, &next) !=
-		    CUPTI_SUCCESS)
-			next = NULL;
-		copies__keep(record, (next ? (uint8_t *)next : b->data + b->valid_bytes) -
-				      (uint8_t *)record);
+		err = cupti->activity_get_next_record(b->data, b->valid_bytes, &next);
+		if (err == CUPTI_SUCCESS) {
+			copies__keep(record, (uint8_t *)next - (uint8_t *)record);
+			continue;
+		}
+		next = NULL;
+		/* Where CUPTI knows no more, it does not tell how long the last record is. */
+		copies__keep(record, err == CUPTI_ERROR_MAX_LIMIT_REACHED ?
+			     (size_t)(b->data + b->valid_bytes - (uint8_t *)record) : 0);
 	}
 }
 
@@ -600,7 +605,7 @@ void activity__end_rest(void)
 	}
 }
 
-void activity__drain(bool last)
+static bool drain(bool last)
 {
 	struct buffer *b, *next, *oldest = NULL;
 	struct launch_totals totals;
@@ -646,18 +651,31 @@ void activity__drain(bool last)
 	if (done_any || last)
 		wire__flush();
 	lock__give(&lock, &old);
+	return oldest;
+}
+
+void activity__drain(bool last)
+{
+	bool any = drain(last);
+	struct buffer *b;
+
 	if (last) {
 		pool__rest();
 	} else {
 		forced = false;		/* an exec has failed, and the process goes on */
 		late_writers = false;
-		if (!oldest && atomic_load(&nr_pool) > POOL_READY) {
+		if (!any && atomic_load(&nr_pool) > POOL_READY) {
 			b = pool__take();
 			if (b)
 				buffer__free(b);
 		}
 		pool__fill();
 	}
+}
+
+void activity__drain_for_program(void)
+{
+	drain(false);
 }
 
 /* ---- starting and stopping ------------------------------------------------------------------- */

@@ -41,4 +41,7 @@ void activity__end_rest(void);
  */
 void activity__drain(bool last);
 
+/* Packs what came back in a flush of the program's, which other threads' flushes may be beside. */
+void activity__drain_for_program(void);
+
 #endif /* XPU_PRELOAD_BUFFERS_H */

@@ -65,15 +65,17 @@ struct reading { uint64_t ns, theirs; };
 
 static atomic_uint latest_id;
 static atomic_uint_fast64_t kinds;
+static atomic_bool wanted;
+static atomic_int nr_blocks;
 static atomic_uint_fast64_t nr_dropped;
 static atomic_int nr_delivering;
 
 /* Guards all below. The program is never called with it held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct window windows[CUPTI_ACTIVITY_KIND_COUNT][NR_WINDOWS];
-static uint8_t nr_windows[CUPTI_ACTIVITY_KIND_COUNT];	/* modulo 256 */
+static unsigned int nr_windows[CUPTI_ACTIVITY_KIND_COUNT];
+static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in older windows */
 static struct block *first_block, **last_block = &first_block;
-static int nr_blocks;
 static struct reading readings[2];	/* [1] is the later one */
 static CUpti_TimestampCallbackFunc clock_read;
 
@@ -94,6 +96,16 @@ void copies__note_id(uint32_t id)
 		;
 }
 
+bool copies__are_wanted(void)
+{
+	return atomic_load(&wanted);
+}
+
+bool copies__are_waiting(void)
+{
+	return atomic_load(&nr_blocks);
+}
+
 uint64_t copies__kinds(void)
 {
 	return atomic_load(&kinds);
@@ -108,6 +120,9 @@ void copies__enable(CUpti_ActivityKind kind)
 	lock__take(&lock, &old);
 	if (!(atomic_fetch_or(&kinds, UINT64_C(1) << kind) & UINT64_C(1) << kind)) {
 		w = &windows[kind][nr_windows[kind]++ % NR_WINDOWS];
+		if (nr_windows[kind] > NR_WINDOWS)
+			forgotten_id[kind] = w->to_id;
+		atomic_store(&wanted, true);
 		w->from_ns = clock__ns();
 		w->to_ns = UINT64_MAX;
 		w->from_id = atomic_load(&latest_id);
@@ -122,7 +137,7 @@ void copies__disable(CUpti_ActivityKind kind)
 
 	lock__take(&lock, &old);
 	if (atomic_fetch_and(&kinds, ~(UINT64_C(1) << kind)) & UINT64_C(1) << kind) {
-		w = &windows[kind][(uint8_t)(nr_windows[kind] - 1) % NR_WINDOWS];
+		w = &windows[kind][(nr_windows[kind] - 1) % NR_WINDOWS];
 		w->to_ns = clock__ns();
 		w->to_id = atomic_load(&latest_id);
 	}
@@ -188,7 +203,7 @@ static struct mapping map_now(void)
 	before = readings[0];
 	lock__give(&lock, &old);
 	map.at = read_both(program__clock());
-	if (map.at.ns - before.ns < CLOCKS_NS) {
+	while (map.at.ns - before.ns < CLOCKS_NS) {	/* signals end pauses */
 		nanosleep(&pause, NULL);
 		map.at = read_both(program__clock());
 	}
@@ -244,17 +259,19 @@ static bool is_theirs(const CUpti_Activity *record)
 	uint64_t start = 0;
 	uint32_t id = 0;
 	bool is = false;
-	sigset_t old;
 	int i;
 
 	if (!activity__has_kind(record->kind))
 		return true;
 	memcpy(&start, at + p->start, sizeof(start));
 	memcpy(&id, at + p->id, sizeof(id));
-	lock__take(&lock, &old);
+	pthread_mutex_lock(&lock);	/* the packer has signals blocked */
 	for (i = 0; i < NR_WINDOWS && !is; i++)
 		is = window__has(&windows[record->kind][i], start, id);
-	lock__give(&lock, &old);
+	if (!is && id && nr_windows[record->kind] > NR_WINDOWS &&
+	    (int32_t)(forgotten_id[record->kind] - id) >= 0)
+		atomic_fetch_add(&nr_dropped, 1);	/* nobody knows any more */
+	pthread_mutex_unlock(&lock);
 	return is;
 }
 
@@ -275,29 +292,35 @@ void copies__kept(void)
 
 void copies__keep(const CUpti_Activity *record, size_t bytes)
 {
-	size_t room = (bytes + 7) & ~(size_t)7;
-	bool full;
-	sigset_t old;
+	size_t room = sizeof(uint64_t) + ((bytes + 7) & ~(size_t)7);
 
 	if (!copies__know(record->kind) || !is_theirs(record))
 		return;
-	if (filling && filling->used + sizeof(uint64_t) + room > BLOCK_BYTES)
+	if (filling && filling->used + room > BLOCK_BYTES)
 		copies__kept();
-	if (!filling) {
-		lock__take(&lock, &old);
-		full = nr_blocks >= MAX_BLOCKS;
-		lock__give(&lock, &old);
-		filling = full ? NULL : malloc(sizeof(*filling));
-		if (!filling) {
-			atomic_fetch_add(&nr_dropped, 1);
-			return;
+	if (!filling && bytes && room <= BLOCK_BYTES && atomic_load(&nr_blocks) < MAX_BLOCKS) {
+		filling = malloc(sizeof(*filling));
+		if (filling) {
+			filling->next = NULL;
+			filling->used = 0;
 		}
-		filling->next = NULL;
-		filling->used = 0;
+	}
+	if (!filling || !bytes || room > BLOCK_BYTES) {
+		atomic_fetch_add(&nr_dropped, 1);
+		return;
 	}
 	memcpy(filling->data + filling->used, &(uint64_t){ bytes }, sizeof(uint64_t));
 	memcpy(filling->data + filling->used + sizeof(uint64_t), record, bytes);
-	filling->used += sizeof(uint64_t) + room;
+	filling->used += room;
+}
+
+void copies__forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	filling = first_block = NULL;
+	last_block = &first_block;
+	atomic_store(&nr_blocks, 0);
+	atomic_store(&nr_delivering, 0);
 }
 
 /* ---- delivering ------------------------------------------------------------------------------ */
@@ -305,6 +328,7 @@ void copies__keep(const CUpti_Activity *record, size_t bytes)
 struct theirs {				/* a buffer of the program's */
 	uint8_t *data;
 	size_t bytes, used, nr, max_records;
+	bool refused;			/* the program has given none, and is not asked for each record */
 };
 
 static void complete(struct theirs *t)
@@ -326,9 +350,10 @@ static void add(struct theirs *t, const CUpti_Activity *record, size_t bytes)
 	program__callbacks(&request, &fn);
 	if (t->data && (t->used + bytes > t->bytes || (t->max_records && t->nr == t->max_records)))
 		complete(t);
-	if (!t->data && request) {
+	if (!t->data && request && !t->refused) {
 		*t = (struct theirs){ 0 };
 		request(&t->data, &t->bytes, &t->max_records);
+		t->refused = !t->data;
 	}
 	if (!t->data || t->used + bytes > t->bytes) {
 		atomic_fetch_add(&nr_dropped, 1);
@@ -345,6 +370,7 @@ static void deliver(struct block *b, const struct mapping *map, struct theirs *t
 	uint64_t bytes;
 	size_t at;
 
+	t->refused = false;
 	for (at = 0; at < b->used; at += sizeof(bytes) + ((bytes + 7) & ~(size_t)7)) {
 		memcpy(&bytes, b->data + at, sizeof(bytes));
 		record = (CUpti_Activity *)(b->data + at + sizeof(bytes));

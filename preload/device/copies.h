@@ -26,7 +26,17 @@ void copies__read_clocks(void);
 /* Return: the time by the program's clock. */
 uint64_t copies__now(void);
 
-/* Of the packer, under its lock: keeps a copy if the program is to have it; all are kept. */
+/* Whether the program has ever enabled a kind; whether it has not got all that was kept for it. */
+bool copies__are_wanted(void);
+bool copies__are_waiting(void);
+
+/* In a forked child: what was kept is the parent's. */
+void copies__forked(void);
+
+/*
+ * Of the packer, under its lock: keeps a copy if the program is to have it; all are kept. @bytes is 0
+ * if the record's size is not known: then it is counted as dropped.
+ */
 void copies__keep(const CUpti_Activity *record, size_t bytes);
 void copies__kept(void);
 

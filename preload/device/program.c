@@ -12,6 +12,8 @@ static _Atomic(CUpti_BuffersCallbackRequestFunc) requested;
 static _Atomic(CUpti_BuffersCallbackCompleteFunc) completed;
 static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
 
+static atomic_uint_fast64_t kinds;
+
 static atomic_int nr_calls;			/* calls in progress */
 static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
 
@@ -37,6 +39,23 @@ CUpti_TimestampCallbackFunc program__clock(void)
 void program__set_clock(CUpti_TimestampCallbackFunc clock)
 {
 	atomic_store(&timestamp, clock);
+}
+
+_Static_assert(CUPTI_ACTIVITY_KIND_COUNT <= 64, "a bit for each kind");
+
+void program__note_kind(CUpti_ActivityKind kind, bool on)
+{
+	uint64_t bit = kind < CUPTI_ACTIVITY_KIND_COUNT ? UINT64_C(1) << kind : 0;
+
+	if (on)
+		atomic_fetch_or(&kinds, bit);
+	else
+		atomic_fetch_and(&kinds, ~bit);
+}
+
+uint64_t program__kinds(void)
+{
+	return atomic_load(&kinds);
 }
 
 void program__call_begins(void)

@@ -4,6 +4,7 @@
 #define XPU_PRELOAD_PROGRAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cupti.h>
 
@@ -16,6 +17,10 @@ void program__set_callbacks(CUpti_BuffersCallbackRequestFunc request,
 /* The clock that the program has registered, or NULL. */
 CUpti_TimestampCallbackFunc program__clock(void);
 void program__set_clock(CUpti_TimestampCallbackFunc clock);
+
+/* Notes what CUPTI has done; the kinds of activity that CUPTI has enabled for the program, a bit each. */
+void program__note_kind(CUpti_ActivityKind kind, bool on);
+uint64_t program__kinds(void);
 
 /* A call of the program that sets CUPTI up begins or ends. */
 void program__call_begins(void);

@@ -5,10 +5,15 @@
  *
  * A call that cannot be served makes the shim let go: the program's own subscription and kinds become
  * CUPTI's, and its handle stands for CUPTI's from then on.
+ *
+ * The program may call from inside of a callback, where CUPTI or the driver may hold locks. So there
+ * is no lock here: whoever changes who has CUPTI waits, for a time, until no call is being served.
  */
 #include "device/share.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +21,10 @@
 
 #include "base/clock.h"
 #include "base/cupti_lib.h"
+#include "base/cupti_real.h"
 #include "base/environment.h"
 #include "base/life.h"
+#include "base/libc.h"
 #include "base/lock.h"
 #include "base/threads.h"
 #include "device/buffers.h"
@@ -32,7 +39,10 @@
 #define DEPTH		8
 #define NR_FLUSHES	10
 #define FLUSH_PAUSE_NS	1000000
-#define MOVED_WAIT_NS	2000000000ull
+#define LOOK_PAUSE_NS	200000
+#define MOVED_WAIT_NS	2000000000ull	/* for threads to leave the program's callback */
+#define CALLS_WAIT_NS	2000000000ull	/* for calls that are being served */
+#define CHANGE_WAIT_NS	10000000000ull	/* for another thread that gives CUPTI back */
 #define SEVERAL_SUBSCRIBERS 130300	/* CUPTI's version from which on it has several itself */
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
@@ -46,18 +56,20 @@ struct client {
 
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
-static bitmap own, theirs;
+static bitmap own, theirs;			/* callbacks that are enabled */
 static _Atomic(struct client *) client, clients;	/* the one there is; all that were */
-static atomic_bool serves, over;
+static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's, if it has CUPTI */
 
-/* Of the program's calls that set CUPTI up. It is not held where the program is called. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUpti_SubscriberHandle real_subscriber;	/* the program's own, or NULL */
+/* CHANGING: the shim is about to let go, and no call is served. */
+static _Atomic(enum state { OFF, SERVING, CHANGING }) state;
+static atomic_int nr_calls;		/* that are being served */
+static atomic_bool over;		/* the program was served, and the process ends */
 
-/* The words of the program in correlationData, between a call's entry and its exit. */
 static __thread struct {
+	/* The program's words in correlationData, between a call's entry and its exit. */
 	struct { const void *call; uint64_t data; } calls[DEPTH];
 	unsigned int nr;
+	unsigned int nr_callbacks;	/* of the program's, that the thread is inside of */
 } kept __attribute__((tls_model("initial-exec")));
 
 bool share__is_asked_for(void)
@@ -93,32 +105,94 @@ void share__own_callback(uint32_t domain, uint32_t cbid)
 	set(own, domain, cbid, true);
 }
 
-void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber)
+/* ---- who has CUPTI --------------------------------------------------------------------------- */
+
+static void pause_a_little(void)
 {
-	cupti = c;
-	own_subscriber = subscriber;
-	atomic_store(&serves, share__is_wanted() && c->version < SEVERAL_SUBSCRIBERS);
+	const struct timespec pause = { 0, LOOK_PAUSE_NS };
+
+	nanosleep(&pause, NULL);
 }
 
-void share__stop(void)
+static bool begins_at_once(void)
 {
-	atomic_store(&serves, false);
+	if (atomic_load(&state) != SERVING)
+		return false;
+	atomic_fetch_add(&nr_calls, 1);
+	if (atomic_load(&state) == SERVING)
+		return true;
+	atomic_fetch_sub(&nr_calls, 1);
+	return false;
 }
 
-void share__end(void)
+bool share__begins(void)
 {
-	atomic_store(&over, share__serves());
-	atomic_store(&serves, false);
+	uint64_t end;
+
+	if (atomic_load(&state) == OFF)
+		return false;
+	for (end = clock__ns() + CHANGE_WAIT_NS; !begins_at_once(); pause_a_little())
+		if (atomic_load(&state) == OFF || clock__ns() > end)
+			return false;
+	return true;
+}
+
+void share__ends(void)
+{
+	atomic_fetch_sub(&nr_calls, 1);
+}
+
+/* Waits until no call is served. Return: false if another thread changes, or nobody is served. */
+static bool begin_change(void)
+{
+	uint64_t end = clock__ns() + CALLS_WAIT_NS;
+	enum state was = SERVING;
+
+	if (!atomic_compare_exchange_strong(&state, &was, CHANGING))
+		return false;
+	while (atomic_load(&nr_calls) && clock__ns() < end)
+		pause_a_little();
+	return true;
 }
 
 bool share__serves(void)
 {
-	return atomic_load(&serves);
+	return atomic_load(&state) != OFF;
 }
 
-bool share__is_used(void)
+static bool is_used(void)
 {
-	return share__serves() && (atomic_load(&client) || copies__kinds());
+	return atomic_load(&client) || copies__kinds();
+}
+
+bool share__may_stop(void)
+{
+	if (!share__serves())
+		return true;
+	if (is_used() || !begin_change())
+		return false;
+	if (!is_used() && !atomic_load(&nr_calls))
+		return true;
+	atomic_store(&state, SERVING);
+	return false;
+}
+
+void share__stop(void)
+{
+	atomic_store(&state, OFF);
+}
+
+void share__end(void)
+{
+	if (atomic_exchange(&state, OFF) != OFF)
+		atomic_store(&over, true);
+}
+
+void share__forked(void)
+{
+	share__end();
+	atomic_store(&nr_calls, 0);
+	copies__forked();
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -163,7 +237,9 @@ static __attribute__((noinline, cold)) void call_program(const struct client *c,
 			return;
 		data = &d;
 	}
+	kept.nr_callbacks++;
 	c->callback(c->userdata, domain, cbid, data);
+	kept.nr_callbacks--;
 }
 
 void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -179,236 +255,281 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 		launch__callback(userdata, domain, cbid, data);
 }
 
+/* ---- the program's subscription -------------------------------------------------------------- */
+
 CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
 			     void *userdata)
 {
-	CUptiResult err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	struct client *c;
-	sigset_t old;
+	struct client *c, *none = NULL;
 
 	if (!subscriber || !callback)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	c = malloc(sizeof(*c));
 	if (!c)
 		return CUPTI_ERROR_OUT_OF_MEMORY;
-	lock__take(&lock, &old);
-	if (!atomic_load(&client)) {
-		*c = (struct client){ atomic_load(&clients), callback, userdata };
-		atomic_store(&clients, c);
-		memset((void *)theirs, 0, sizeof(theirs));
-		atomic_store(&client, c);
-		*subscriber = (CUpti_SubscriberHandle)c;
-		c = NULL;
-		err = CUPTI_SUCCESS;
+	*c = (struct client){ NULL, callback, userdata };
+	if (!atomic_compare_exchange_strong(&client, &none, c)) {
+		free(c);
+		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	}
-	lock__give(&lock, &old);
-	free(c);
-	return err;
+	c->before = atomic_load(&clients);
+	while (!atomic_compare_exchange_weak(&clients, &c->before, c))
+		;
+	*subscriber = (CUpti_SubscriberHandle)c;
+	return CUPTI_SUCCESS;
 }
 
-static bool is_served(CUpti_SubscriberHandle subscriber)
+/* Return: whether the shim has made this handle, however long ago. Never so without clients. */
+static bool is_ours(CUpti_SubscriberHandle subscriber)
 {
-	return (share__serves() || atomic_load(&over)) &&
-	       (void *)subscriber == (void *)atomic_load(&client) && subscriber;
+	const struct client *c = atomic_load(&clients);
+
+	while (c && (const void *)c != (const void *)subscriber)
+		c = c->before;
+	return c;
 }
 
-/* Return: what CUPTI knows @subscriber as; NULL, which it refuses, for a handle that is no more. */
-static CUpti_SubscriberHandle real_handle(CUpti_SubscriberHandle subscriber)
+static bool is_there(CUpti_SubscriberHandle subscriber)
 {
-	const struct client *c;
-
-	for (c = atomic_load(&clients); c; c = c->before)
-		if ((const void *)c == (const void *)subscriber)
-			return c == atomic_load(&client) ? real_subscriber : NULL;
-	return subscriber;
+	return (void *)atomic_load(&client) == (void *)subscriber;
 }
 
-static CUptiResult enable(uint32_t on, uint32_t domain, uint32_t cbid)
+/*
+ * Tells CUPTI whether the program has the callback enabled. While the shim gives CUPTI back there is
+ * nobody to tell: whoever subscribes the program looks afterwards.
+ */
+static CUptiResult tell(uint32_t domain, uint32_t cbid)
 {
 	CUptiResult err = CUPTI_SUCCESS;
+	CUpti_SubscriberHandle real;
 
-	if (domain >= NR_DOMAINS || cbid >= NR_CBIDS)
+	if (begins_at_once()) {
+		if (!has(own, domain, cbid))
+			err = cupti->enable_callback(has(theirs, domain, cbid), own_subscriber,
+						     domain, cbid);
+		share__ends();
+		return err;
+	}
+	real = atomic_load(&real_subscriber);
+	return real ? cupti->enable_callback(has(theirs, domain, cbid), real, domain, cbid) : err;
+}
+
+static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain,
+			  uint32_t cbid)
+{
+	CUptiResult err;
+
+	if (!is_there(subscriber) || domain >= NR_DOMAINS || cbid >= NR_CBIDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	if (!has(own, domain, cbid) && !atomic_load(&over))
-		err = cupti->enable_callback(on, own_subscriber, domain, cbid);
-	if (err == CUPTI_SUCCESS)
-		set(theirs, domain, cbid, on);
+	set(theirs, domain, cbid, on);
+	err = tell(domain, cbid);
+	if (err != CUPTI_SUCCESS)
+		set(theirs, domain, cbid, false);
 	return err;
 }
 
 /* CUPTI's own function for a whole domain would disable the shim's callbacks, too. */
-static CUptiResult enable_domain(uint32_t on, uint32_t domain)
+static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
-	CUptiResult err = CUPTI_SUCCESS;
 	uint32_t cbid;
 
-	if (domain >= NR_DOMAINS)
+	if (!is_there(subscriber) || !domain || domain >= CUPTI_CB_DOMAIN_SIZE)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	if (on && !atomic_load(&over))
-		err = cupti->enable_domain(1, own_subscriber, domain);
-	if (err != CUPTI_SUCCESS)
-		return err;
-	for (cbid = 1; cbid < NR_CBIDS; cbid++)
-		if (on)
-			set(theirs, domain, cbid, true);
-		else if (has(theirs, domain, cbid) && enable(0, domain, cbid) != CUPTI_SUCCESS)
-			set(theirs, domain, cbid, false);	/* CUPTI has no such callback */
+	for (cbid = 1; cbid < NR_CBIDS; cbid++) {
+		if (on == has(theirs, domain, cbid))
+			continue;
+		set(theirs, domain, cbid, on);
+		tell(domain, cbid);	/* CUPTI does not have all of these callbacks */
+	}
 	return CUPTI_SUCCESS;
 }
 
-#define CUPTIS(fn)								\
-	__typeof__(&fn) real_##fn;						\
-										\
-	*(void **)&real_##fn = cupti__real(#fn);				\
-	if (!real_##fn)								\
-		return CUPTI_ERROR_NOT_INITIALIZED
+static CUptiResult enable_domains(CUpti_SubscriberHandle subscriber, uint32_t on)
+{
+	CUptiResult err = CUPTI_SUCCESS;
+	uint32_t domain;
 
-/* Returns what @call, made under the lock, returns; what CUPTI says, if the program is not served. */
-#define SERVE(subscriber, call, otherwise)					\
-do {										\
-	CUptiResult err_;							\
-	sigset_t old_;								\
-										\
-	lock__take(&lock, &old_);						\
-	if (!is_served(subscriber)) {						\
-		subscriber = real_handle(subscriber);				\
-		lock__give(&lock, &old_);					\
-		return otherwise;						\
-	}									\
-	err_ = call;								\
-	lock__give(&lock, &old_);						\
-	return err_;								\
-} while (0)
+	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE && err == CUPTI_SUCCESS; domain++)
+		err = enable_domain(subscriber, on, domain);
+	return err;
+}
+
+static CUptiResult state_of(CUpti_SubscriberHandle subscriber, uint32_t *on, uint32_t domain,
+			    uint32_t cbid)
+{
+	if (!is_there(subscriber) || !on || !domain || domain >= CUPTI_CB_DOMAIN_SIZE ||
+	    cbid >= NR_CBIDS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*on = has(theirs, domain, cbid);
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
+{
+	struct client *c = (struct client *)subscriber;
+	CUpti_SubscriberHandle real;
+	bool served = share__begins();
+
+	enable_domains(subscriber, 0);
+	real = atomic_exchange(&real_subscriber, NULL);
+	if (!atomic_compare_exchange_strong(&client, &c, NULL))
+		c = NULL;
+	if (served)
+		share__ends();
+	if (!c)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (real)
+		return cupti->unsubscribe(real);
+	threads__wait_moved(MOVED_WAIT_NS);	/* none calls the program after this */
+	return CUPTI_SUCCESS;
+}
+
+#define REAL(fn)	CUPTI_REAL(fn, fn)
 
 EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
 						CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
-	CUPTIS(cuptiEnableCallback);
-	SERVE(subscriber, enable(on, domain, cbid),
-	      real_cuptiEnableCallback(on, subscriber, domain, cbid));
+	REAL(cuptiEnableCallback);
+	if (is_ours(subscriber))
+		return enable(subscriber, on, domain, cbid);
+	return real_cuptiEnableCallback(on, subscriber, domain, cbid);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle subscriber,
 					      CUpti_CallbackDomain domain)
 {
-	CUPTIS(cuptiEnableDomain);
-	SERVE(subscriber, enable_domain(on, domain),
-	      real_cuptiEnableDomain(on, subscriber, domain));
-}
-
-static CUptiResult enable_domains(uint32_t on)
-{
-	uint32_t domain;
-
-	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
-		enable_domain(on, domain);	/* CUPTI may lack one of the headers' */
-	return CUPTI_SUCCESS;
+	REAL(cuptiEnableDomain);
+	if (is_ours(subscriber))
+		return enable_domain(subscriber, on, domain);
+	return real_cuptiEnableDomain(on, subscriber, domain);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle subscriber)
 {
-	CUPTIS(cuptiEnableAllDomains);
-	SERVE(subscriber, enable_domains(on), real_cuptiEnableAllDomains(on, subscriber));
-}
-
-static CUptiResult state_of(uint32_t *on, uint32_t domain, uint32_t cbid)
-{
-	if (!on || !domain || domain >= CUPTI_CB_DOMAIN_SIZE || cbid >= NR_CBIDS)
-		return CUPTI_ERROR_INVALID_PARAMETER;
-	*on = has(theirs, domain, cbid);
-	return CUPTI_SUCCESS;
+	REAL(cuptiEnableAllDomains);
+	if (is_ours(subscriber))
+		return enable_domains(subscriber, on);
+	return real_cuptiEnableAllDomains(on, subscriber);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle subscriber,
 						  CUpti_CallbackDomain domain,
 						  CUpti_CallbackId cbid)
 {
-	CUPTIS(cuptiGetCallbackState);
-	SERVE(subscriber, state_of(on, domain, cbid),
-	      real_cuptiGetCallbackState(on, subscriber, domain, cbid));
-}
-
-/* Return: CUPTI's handle of a subscription that is the program's own by now, or NULL. */
-static CUptiResult unsubscribe(CUpti_SubscriberHandle *subscriber, bool *was_served)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	*was_served = is_served(*subscriber);
-	if (*was_served)
-		enable_domains(0);
-	else
-		*subscriber = real_handle(*subscriber);
-	if (*was_served || (*subscriber && *subscriber == real_subscriber)) {
-		atomic_store(&client, NULL);
-		real_subscriber = NULL;
-	}
-	lock__give(&lock, &old);
-	return CUPTI_SUCCESS;
+	REAL(cuptiGetCallbackState);
+	if (is_ours(subscriber))
+		return state_of(subscriber, on, domain, cbid);
+	return real_cuptiGetCallbackState(on, subscriber, domain, cbid);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
-	bool was_served;
-
-	CUPTIS(cuptiUnsubscribe);
-	unsubscribe(&subscriber, &was_served);
-	if (!was_served)
-		return real_cuptiUnsubscribe(subscriber);
-	threads__wait_moved(MOVED_WAIT_NS);	/* none calls the program after this */
-	return CUPTI_SUCCESS;
+	REAL(cuptiUnsubscribe);
+	if (is_ours(subscriber))
+		return unsubscribe(subscriber);
+	return real_cuptiUnsubscribe(subscriber);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
+
+static sem_t deliver_wanted;
+
+static void *deliver_thread(void *arg)
+{
+	struct timespec end;
+
+	(void)arg;
+	pthread_setname_np(pthread_self(), "xpushim-share");
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		end.tv_sec += 3600;
+		if (!libc__wait_until(&deliver_wanted, &end))
+			copies__deliver(false);
+	}
+	return NULL;
+}
+
+/*
+ * The program's callbacks may wait for its locks, and so for a thread that waits for the shim's
+ * thread. As with CUPTI, they run on a thread that does nothing else.
+ */
+void share__deliver(void)
+{
+	static bool tried, has_thread;
+	pthread_t thread;
+	sigset_t old;
+
+	if (!copies__are_waiting())
+		return;
+	if (!tried) {
+		tried = true;
+		sem_init(&deliver_wanted, 0, 0);
+		signals__block(&old);
+		has_thread = !pthread_create(&thread, NULL, deliver_thread, NULL);
+		signals__restore(&old);
+	}
+	if (has_thread)
+		sem_post(&deliver_wanted);
+	else
+		copies__deliver(false);
+}
 
 /*
  * CUPTI hands unfinished records out if it is forced to. Work that is about to end gets the time to,
  * so that neither side has records without an end.
  */
-static void flush(bool forced)
+static void collect(bool forced)
 {
 	const struct timespec pause = { 0, FLUSH_PAUSE_NS };
 	int i;
 
-	if (share__serves()) {
-		for (i = 0; i < NR_FLUSHES; i++) {
-			cupti->activity_flush_all(0);
-			activity__drain(false);
-			if (!forced || !activity__has_buffers_out())
-				break;
-			nanosleep(&pause, NULL);
-		}
-		if (forced && activity__has_buffers_out())
-			activity__flush_for_program();
-		activity__drain(false);
+	for (i = 0; i < NR_FLUSHES; i++) {
+		cupti->activity_flush_all(0);
+		activity__drain_for_program();
+		if (!forced || !activity__has_buffers_out())
+			return;
+		nanosleep(&pause, NULL);
 	}
-	copies__deliver(true);
+	activity__flush_for_program();
+	activity__drain_for_program();
+}
+
+/* Return: false if the program is not served. */
+static bool flush(uint32_t flag)
+{
+	if (share__begins()) {
+		/* Packing takes a lock that must not be waited for in there: the shim's thread does it. */
+		if (kept.nr_callbacks)
+			cupti->activity_flush_all(0);
+		else
+			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+		share__ends();
+	} else if (!atomic_load(&over)) {
+		return false;
+	}
+	if (!kept.nr_callbacks)
+		copies__deliver(true);
+	return true;
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
-	CUPTIS(cuptiActivityFlushAll);
-	if (!share__serves() && !atomic_load(&over))
-		return real_cuptiActivityFlushAll(flag);
-	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	return CUPTI_SUCCESS;
+	REAL(cuptiActivityFlushAll);
+	return flush(flag) ? CUPTI_SUCCESS : real_cuptiActivityFlushAll(flag);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext context, uint32_t stream, uint32_t flag)
 {
-	CUPTIS(cuptiActivityFlush);
-	if (!share__serves() && !atomic_load(&over))
-		return real_cuptiActivityFlush(context, stream, flag);
-	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	return CUPTI_SUCCESS;
+	REAL(cuptiActivityFlush);
+	return flush(flag) ? CUPTI_SUCCESS : real_cuptiActivityFlush(context, stream, flag);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute,
 						      size_t *bytes, void *value)
 {
-	CUPTIS(cuptiActivitySetAttribute);
+	REAL(cuptiActivitySetAttribute);
 	/* This one says whether buffers are zeroed: CUPTI has the shim's, which are. */
-	if (share__serves() && attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
 	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
 		share__cannot_serve("cuptiActivitySetAttribute");
@@ -418,7 +539,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
 							      size_t *dropped)
 {
-	CUPTIS(cuptiActivityGetNumDroppedRecords);
+	REAL(cuptiActivityGetNumDroppedRecords);
 	if (!share__serves() || !dropped)
 		return real_cuptiActivityGetNumDroppedRecords(context, stream, dropped);
 	*dropped = copies__take_nr_dropped();
@@ -427,59 +548,76 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context,
 
 EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
 {
-	CUPTIS(cuptiGetTimestamp);
+	REAL(cuptiGetTimestamp);
 	if (!share__serves() || !timestamp)
 		return real_cuptiGetTimestamp(timestamp);
 	*timestamp = copies__now();
 	return CUPTI_SUCCESS;
 }
 
-/* ---- giving CUPTI back ----------------------------------------------------------------------- */
+/* ---- starting, and giving CUPTI back --------------------------------------------------------- */
+
+/* Tells CUPTI what the program has enabled, though other threads change it. */
+static void tell_all(CUpti_SubscriberHandle subscriber)
+{
+	uint32_t domain, cbid;
+
+	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
+		for (cbid = 1; cbid < NR_CBIDS; cbid++) {
+			if (!has(theirs, domain, cbid))
+				continue;
+			cupti->enable_callback(1, subscriber, domain, cbid);
+			if (!has(theirs, domain, cbid))
+				cupti->enable_callback(0, subscriber, domain, cbid);
+		}
+}
+
+void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber)
+{
+	cupti = c;
+	own_subscriber = subscriber;
+	if (!share__is_wanted() || c->version >= SEVERAL_SUBSCRIBERS)
+		return;
+	if (atomic_load(&client))
+		tell_all(subscriber);
+	atomic_store(&state, SERVING);
+}
 
 /* Subscribes the program for itself, with what it has enabled. */
 static void subscribe_program(void)
 {
 	const struct client *c = atomic_load(&client);
-	uint32_t domain, cbid;
+	CUpti_SubscriberHandle real;
 
-	if (!c)
+	if (!c || cupti->subscribe(&real, c->callback, c->userdata) != CUPTI_SUCCESS)
 		return;
-	if (cupti->subscribe(&real_subscriber, c->callback, c->userdata) != CUPTI_SUCCESS) {
-		real_subscriber = NULL;
-		return;
-	}
-	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
-		for (cbid = 1; cbid < NR_CBIDS; cbid++)
-			if (has(theirs, domain, cbid))
-				cupti->enable_callback(1, real_subscriber, domain, cbid);
+	atomic_store(&real_subscriber, real);
+	tell_all(real);
 }
 
 bool share__give_back(const char *function)
 {
-	uint64_t kinds;
+	uint64_t kinds, end = clock__ns() + CHANGE_WAIT_NS;
 	uint32_t kind;
-	bool does;
-	sigset_t old;
 
-	if (!share__serves())
-		return false;
-	lock__take(&lock, &old);
-	does = share__serves();
-	kinds = copies__kinds();
-	if (does) {
-		shim__yield(function);	/* which calls share__stop() behind the last record */
-		atomic_store(&serves, false);
-		subscribe_program();
-		for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++)
-			if (kinds & UINT64_C(1) << kind)
-				copies__disable(kind);
+	while (!begin_change()) {
+		if (!share__serves() || clock__ns() > end)
+			return false;
+		pause_a_little();
 	}
-	lock__give(&lock, &old);
+	shim__yield(function);		/* behind this the shim has no more records */
+	subscribe_program();
+	kinds = copies__kinds();
+	for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {
+		if (!(kinds & UINT64_C(1) << kind))
+			continue;
+		copies__disable(kind);
+		if (cupti->activity_enable(kind) == CUPTI_SUCCESS)
+			program__note_kind(kind, true);
+	}
+	share__stop();
 	copies__deliver(true);
-	for (kind = 0; does && kind < CUPTI_ACTIVITY_KIND_COUNT; kind++)
-		if (kinds & UINT64_C(1) << kind)
-			cuptiActivityEnable(kind);
-	return does;
+	return true;
 }
 
 void share__cannot_serve(const char *function)

@@ -13,13 +13,19 @@
 bool share__is_asked_for(void);
 bool share__is_wanted(void);
 
-/*
- * The shim has subscribed share__callback() and records; it lets go of that, with the program not
- * served any more; CUDA is unusable from here on: the process ends, or is a child.
- */
+/* The shim has subscribed share__callback() and records: from here on the program is served. */
 void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
+
+/*
+ * Return: whether the shim may let go of CUPTI, as the program's profiler has nothing left there; the
+ * program's calls then wait for share__stop(), which comes behind the last record.
+ */
+bool share__may_stop(void);
 void share__stop(void);
+
+/* CUDA is unusable from here on, as the process ends, or is a forked child. */
 void share__end(void);
+void share__forked(void);
 
 /* Notes that the shim has enabled a callback. */
 void share__own_callback(uint32_t domain, uint32_t cbid);
@@ -27,12 +33,21 @@ void share__own_callback(uint32_t domain, uint32_t cbid);
 void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			      const void *data);
 
-/* Whether calls of the program are served; whether the program's profiler needs that. */
+/* Whether the program's records come through the shim. */
 bool share__serves(void);
-bool share__is_used(void);
+
+/*
+ * A call of the program begins, and ends. Waits while the shim gives CUPTI back. Return: whether the
+ * program is served, until share__ends(). False at once if nobody has asked for it.
+ */
+bool share__begins(void);
+void share__ends(void);
 
 CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
 			     void *userdata);
+
+/* Gives the program the copies that it has not got, on a thread that records nothing. */
+void share__deliver(void);
 
 /*
  * Makes the shim let go of CUPTI for a call that it cannot serve, and the program's subscription and

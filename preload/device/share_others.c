@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
  * Functions of CUPTI that the shim cannot serve: before a program that is served calls one, the shim
- * gives CUPTI back. Nothing is known of their parameters here but that each fits a register or a
- * word of the stack, and that there are eight at most; so this file has no header of CUPTI's.
+ * gives CUPTI back. Nothing is known of their parameters here but that each is a number or a pointer
+ * and that there are six at most, so that registers hold them (the headers of CUDA 13.0: four at
+ * most); so this file has no header of CUPTI's.
  */
 #include <stddef.h>
 
-#define EXPORT		__attribute__((visibility("default")))
-#define NOT_INITIALIZED	15		/* CUPTI_ERROR_NOT_INITIALIZED */
+#include "base/cupti_real.h"
 
-/* Of cupti_lib.h and share.h. */
-void *cupti__real(const char *name);
+#define EXPORT		__attribute__((visibility("default")))
+
+/* Of share.h, which has a header of CUPTI's. */
 void share__cannot_serve(const char *function);
 
-typedef int cupti_function(long, long, long, long, long, long, long, long);
+typedef int cupti_function(long, long, long, long, long, long);
 
 #define CANNOT_SERVE(fn)							\
 EXPORT cupti_function fn;							\
-EXPORT int fn(long a, long b, long c, long d, long e, long f, long g, long h)	\
+EXPORT int fn(long a, long b, long c, long d, long e, long f)			\
 {										\
-	cupti_function *real;							\
-										\
-	*(void **)&real = cupti__real(#fn);					\
-	if (!real)								\
-		return NOT_INITIALIZED;						\
+	CUPTI_REAL(fn, cupti_function);						\
 	share__cannot_serve(#fn);						\
-	return real(a, b, c, d, e, f, g, h);					\
+	return real_##fn(a, b, c, d, e, f);					\
 }
 
 CANNOT_SERVE(cuptiFinalize)

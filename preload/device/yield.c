@@ -23,6 +23,7 @@
 
 #include "device/buffers.h"
 #include "base/cupti_lib.h"
+#include "base/cupti_real.h"
 #include "wire/probe.h"
 #include "base/life.h"
 #include "device/copies.h"
@@ -31,23 +32,20 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static atomic_uint_fast64_t kinds;		/* kinds of activity that the program has enabled */
 static _Atomic(__typeof__(&cuptiActivityGetNextRecord)) get_next_record;
 
 static atomic_int nr_buffers_out;		/* the program's buffers that CUPTI has */
 static atomic_uint_fast64_t nr_records;		/* records of device work in the program's returned
 						 * buffers */
 
-_Static_assert(CUPTI_ACTIVITY_KIND_COUNT <= 64, "a bit for each kind");
-
 bool yield__is_taken(void)
 {
-	return atomic_load(&kinds) || program__is_calling();
+	return program__kinds() || program__is_calling();
 }
 
 bool yield__is_collecting(void)
 {
-	return atomic_load(&kinds);
+	return program__kinds();
 }
 
 bool yield__buffers_are_out(void)
@@ -147,19 +145,20 @@ static void begin(const char *name)
 		shim__yield(name);
 }
 
-#define REAL(fn)								\
-	__typeof__(&fn) real_##fn;						\
-										\
-	*(void **)&real_##fn = cupti__real(#fn);					\
-	if (!real_##fn)								\
-		return CUPTI_ERROR_NOT_INITIALIZED
+#define REAL(fn)	CUPTI_REAL(fn, fn)
 
 EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 					   CUpti_CallbackFunc callback, void *userdata)
 {
+	CUptiResult err;
+
 	REAL(cuptiSubscribe);
-	if (share__serves())
-		return share__subscribe(subscriber, callback, userdata);
+	cupti__find_real();
+	if (share__begins()) {
+		err = share__subscribe(subscriber, callback, userdata);
+		share__ends();
+		return err;
+	}
 	begin("cuptiSubscribe");
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
@@ -168,9 +167,15 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 					      CUpti_CallbackFunc callback, void *userdata,
 					      CUpti_SubscriberParams *params)
 {
+	CUptiResult err;
+
 	REAL(cuptiSubscribe_v2);
-	if (share__serves())
-		return share__subscribe(subscriber, callback, userdata);
+	cupti__find_real();
+	if (share__begins()) {
+		err = share__subscribe(subscriber, callback, userdata);
+		share__ends();
+		return err;
+	}
 	begin("cuptiSubscribe_v2");
 	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
 }
@@ -178,9 +183,10 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 static void remember(CUpti_BuffersCallbackRequestFunc requested,
 		     CUpti_BuffersCallbackCompleteFunc completed)
 {
+	static struct cupti_real next_record = { "cuptiActivityGetNextRecord", NULL };
 	__typeof__(&cuptiActivityGetNextRecord) next;
 
-	*(void **)&next = cupti__real("cuptiActivityGetNextRecord");
+	*(void **)&next = cupti__real(&next_record);
 	atomic_store(&get_next_record, next);
 	program__set_callbacks(requested, completed);
 }
@@ -194,8 +200,9 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterCallbacks);
-	if (share__serves() && requested && completed) {
+	if (requested && completed && share__begins()) {
 		remember(requested, completed);
+		share__ends();
 		return CUPTI_SUCCESS;
 	}
 	begin("cuptiActivityRegisterCallbacks");
@@ -215,8 +222,9 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 	CUptiResult err;
 
 	REAL(cuptiActivityRegisterTimestampCallback);
-	if (share__serves() && clock) {
+	if (clock && share__begins()) {
 		program__set_clock(clock);
+		share__ends();
 		copies__read_clocks();
 		return CUPTI_SUCCESS;
 	}
@@ -229,20 +237,22 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 
 static CUptiResult enabled(CUpti_ActivityKind kind, CUptiResult err)
 {
-	if (err == CUPTI_SUCCESS && kind < CUPTI_ACTIVITY_KIND_COUNT)
-		atomic_fetch_or(&kinds, UINT64_C(1) << kind);
+	if (err == CUPTI_SUCCESS)
+		program__note_kind(kind, true);
 	return end(err);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 {
-	REAL(cuptiActivityEnable);
-	if (share__serves() && copies__know(kind)) {
-		CUptiResult err = activity__has_kind(kind) ? CUPTI_SUCCESS :
-							     real_cuptiActivityEnable(kind);
+	CUptiResult err = CUPTI_SUCCESS;
 
+	REAL(cuptiActivityEnable);
+	if (copies__know(kind) && share__begins()) {
+		if (!activity__has_kind(kind))
+			err = real_cuptiActivityEnable(kind);
 		if (err == CUPTI_SUCCESS)
 			copies__enable(kind);
+		share__ends();
 		return err;
 	}
 	begin("cuptiActivityEnable");
@@ -265,20 +275,23 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext context, CUpti_
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 {
-	uint64_t bit = kind < CUPTI_ACTIVITY_KIND_COUNT ? UINT64_C(1) << kind : 0;
-	CUptiResult err;
+	CUptiResult err = CUPTI_SUCCESS;
 
 	REAL(cuptiActivityDisable);
-	if (share__serves() && copies__know(kind)) {
+	if (copies__know(kind) && share__begins()) {
 		copies__disable(kind);
-		return activity__has_kind(kind) ? CUPTI_SUCCESS : real_cuptiActivityDisable(kind);
+		if (!activity__has_kind(kind))
+			err = real_cuptiActivityDisable(kind);
+		share__ends();
+		return err;
 	}
 	/* A kind that the program has not enabled is the shim's, and stays enabled. */
-	if (bit && !(atomic_load(&kinds) & bit) && activity__collects())
+	if (kind < CUPTI_ACTIVITY_KIND_COUNT && !(program__kinds() & UINT64_C(1) << kind) &&
+	    activity__collects())
 		return CUPTI_SUCCESS;
 	program__call_begins();
 	err = real_cuptiActivityDisable(kind);
 	if (err == CUPTI_SUCCESS)
-		atomic_fetch_and(&kinds, ~bit);
+		program__note_kind(kind, false);
 	return end(err);
 }
