@@ -11,9 +11,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "device/copies.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"
@@ -44,13 +46,29 @@ static uint64_t CUPTIAPI odd_ns(void)
 	return 3 * (ts.tv_sec * 1000000000ull + ts.tv_nsec) + 7;	/* not ns */
 }
 
-static void CUPTIAPI requested(uint8_t **data, size_t *bytes, size_t *max_records)
+static atomic_int nr_requested, nr_inside;
+static size_t buffer_bytes = BUFFER_BYTES, max_records;	/* 0 bytes: NULL */
+static bool calls_cupti;			/* in its callbacks */
+
+static void CUPTIAPI requested(uint8_t **data, size_t *bytes, size_t *max)
 {
 	pthread_mutex_lock(&lock);
-	*data = malloc(BUFFER_BYTES);
-	*bytes = BUFFER_BYTES;
-	*max_records = 0;
+	*data = buffer_bytes ? malloc(buffer_bytes) : NULL;
+	*bytes = buffer_bytes;
+	*max = max_records;
+	nr_requested++;
 	pthread_mutex_unlock(&lock);
+}
+
+static void call_cupti(void)
+{
+	uint64_t now;
+
+	nr_inside += cuptiGetTimestamp(&now) == CUPTI_SUCCESS &&
+		     cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY) == CUPTI_SUCCESS &&
+		     cuptiActivityFlushAll(0) == CUPTI_SUCCESS &&
+		     cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == CUPTI_SUCCESS &&
+		     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMCPY) == CUPTI_SUCCESS;
 }
 
 static void CUPTIAPI completed(CUcontext ctx, uint32_t stream_id, uint8_t *data, size_t bytes,
@@ -76,6 +94,8 @@ static void CUPTIAPI completed(CUcontext ctx, uint32_t stream_id, uint8_t *data,
 	}
 	pthread_mutex_unlock(&lock);
 	free(data);
+	if (calls_cupti)
+		call_cupti();
 }
 
 static void forget(void)
@@ -95,7 +115,8 @@ static void set_all(void)
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
-static atomic_bool gone;
+static atomic_bool gone, leaves_inside, left;
+static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data)
@@ -118,11 +139,18 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
 				  (0xabcd000000000000ull | d->correlationId);
 	}
 	nr_no_context += !d->contextUid;
+	if (calls_cupti && strstr(d->functionName, "LaunchKernel")) {
+		call_cupti();
+		cuptiEnableCallback(d->correlationId % 2, subscriber, domain, 1);
+		if (leaves_inside && atomic_exchange(&leaves_inside, false))
+			left = cuptiUnsubscribe(subscriber) == CUPTI_SUCCESS;
+	}
 }
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-static bool wait_awake(void)
+/* Launches until a launch is tagged. */
+static bool tags(void)
 {
 	uint32_t before = heard(nr_launches);
 	int i;
@@ -132,8 +160,15 @@ static bool wait_awake(void)
 		cuStreamSynchronize(stream);
 		pause_ms(20);
 	}
-	listener__settle();
 	return i < 500;
+}
+
+static bool wait_awake(void)
+{
+	bool does = tags();
+
+	listener__settle();
+	return does;
 }
 
 static bool records(void)
@@ -242,7 +277,7 @@ static void edges(void)
 	ok(records(), "and the shim goes on");
 }
 
-static atomic_bool launchers_end;
+static atomic_bool launchers_end, launchers_pause;
 
 static void *launcher(void *arg)
 {
@@ -254,6 +289,8 @@ static void *launcher(void *arg)
 	while (!launchers_end) {
 		device__launch(function, own, 1);
 		cuStreamSynchronize(own);
+		if (launchers_pause)
+			pause_ms(1);	/* the listener takes a million launches */
 	}
 	cuStreamDestroy(own);
 	return NULL;
@@ -295,6 +332,204 @@ static void leaves(void)
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	listener__attach();
 	ok(wait_awake() && records(), "a listener comes back");
+}
+
+/* ---- hard cases ------------------------------------------------------------------------------ */
+
+static size_t take_dropped(void)
+{
+	size_t nr = 0;
+
+	cuptiActivityGetNumDroppedRecords(NULL, 0, &nr);
+	return nr;
+}
+
+static void one_window(uint32_t flag)
+{
+	forget();
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	set_all();
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	cuptiActivityFlushAll(flag);
+}
+
+static void buffers(void)
+{
+	uint64_t record[4] = { CUPTI_ACTIVITY_KIND_DEVICE };
+
+	take_dropped();
+	buffer_bytes = 0;
+	nr_requested = 0;
+	one_window(0);
+	is_int(nr_sets + (int)take_dropped(), NR_SETS, "no buffer: its records are dropped, counted");
+	ok(nr_requested < NR_SETS / 2, "it is not asked for each (%d)", nr_requested);
+	is_int(take_dropped(), 0, "once");
+	buffer_bytes = 24;
+	one_window(0);
+	is_int(nr_sets, 0, "a tiny buffer holds none");
+	is_int(take_dropped(), NR_SETS, "which is counted");
+	buffer_bytes = BUFFER_BYTES;
+	max_records = 1;
+	nr_requested = 0;
+	one_window(0);
+	is_int(nr_sets, NR_SETS, "buffers of a record each");
+	is_int(nr_requested, NR_SETS, "are as many");
+	max_records = 0;
+	copies__keep((const CUpti_Activity *)record, 0);
+	copies__keep((const CUpti_Activity *)record, 4 << 20);
+	is_int(take_dropped(), 2, "records of no known size, or too long, are dropped");
+}
+
+static void many_windows(void)
+{
+	uint32_t sets = heard(nr_memsets);
+	int i, nr_wrong = 0;
+
+	for (i = 0; i < 100; i++) {
+		one_window(i % 2 ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+		nr_wrong += nr_sets != NR_SETS;
+	}
+	is_int(nr_wrong, 0, "100 windows: each has its own");
+	ok(listener__wait(&listener.nr_memsets, sets + 100 * NR_SETS), "and the shim has all");
+
+	/* Work that ends long after the calls, in more windows than the shim remembers. */
+	forget();
+	take_dropped();
+	device__launch(function, stream, 300 * MS);
+	for (i = 0; i < 100; i++) {
+		cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+		cuMemsetD8Async(memory, i, SET_BYTES, stream);
+		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	}
+	cuStreamSynchronize(stream);
+	cuptiActivityFlushAll(0);
+	ok(nr_sets > 10, "100 windows at once: %d of its records", nr_sets);
+	is_int(nr_sets + (int)take_dropped(), 100, "the others are counted");
+}
+
+static void calls_inside(void)
+{
+	int i;
+
+	cuptiSubscribe(&subscriber, on_call, &gone);
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	calls_cupti = true;
+	nr_inside = 0;
+	one_window(0);
+	is_int(nr_sets, NR_SETS, "its callback for buffers calls CUPTI");
+	ok(nr_inside >= 1, "which works");
+	for (i = 0; i < 10; i++)
+		device__launch(function, stream, 1);
+	ok(nr_inside >= 21, "so it does in callbacks of calls (%d)", nr_inside);
+	leaves_inside = true;
+	device__launch(function, stream, 1);
+	gone = true;			/* on_call() aborts from here on */
+	device__launch(function, stream, 1);
+	gone = false;
+	ok(left, "it unsubscribes inside of a callback, and is called no more");
+	calls_cupti = false;
+	listener__settle();
+	ok(records(), "the shim goes on");
+}
+
+static void forks(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	cuptiSubscribe(&subscriber, on_call, &gone);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	set_all();
+	forget();
+	pid = listener__fork();
+	if (!pid) {
+		alarm(20);
+		cuptiActivityFlushAll(0);
+		_exit(nr_sets || cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS);
+	}
+	waitpid(pid, &status, 0);
+	is_int(status, 0, "a forked child flushes and unsubscribes: nothing comes, nothing hangs");
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	cuptiActivityFlushAll(0);
+	is_int(nr_sets, NR_SETS, "the parent has its records");
+	cuptiUnsubscribe(subscriber);
+}
+
+/* A process that ends with a window open, while threads launch. */
+static int open_window(void)
+{
+	pthread_t t[NR_THREADS];
+	int i;
+
+	listener__attach();
+	if (!wait_awake())
+		return 2;
+	cuptiSubscribe(&subscriber, on_call, &gone);
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	cuptiActivityRegisterCallbacks(requested, completed);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_create(&t[i], NULL, launcher, NULL);
+	pause_ms(100);
+	exit(nr_sets != 0);
+}
+
+static atomic_bool togglers_end;
+
+static void *toggler(void *arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	for (i = 0; !togglers_end; i++) {
+		cuptiEnableCallback(i & 1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, 2);
+		cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
+		cuptiActivityFlushAll(i % 16 ? 0 : CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMCPY);
+		pause_ms(1);
+	}
+	return NULL;
+}
+
+/* CUPTI is given back while threads launch, set CUPTI up, flush, and hold the program's lock. */
+static void gives_back_busily(void)
+{
+	pthread_t t[NR_THREADS], other, holder;
+	uint32_t on;
+	int i, k, nr_failed = 0, nr_deaf = 0;
+
+	launchers_end = false;
+	launchers_pause = true;
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_create(&t[i], NULL, launcher, NULL);
+	for (k = 0; k < 4; k++) {
+		togglers_end = false;
+		nr_failed += cuptiSubscribe(&subscriber, on_call, &gone) != CUPTI_SUCCESS ||
+			     cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+		cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+		set_all();
+		pthread_create(&holder, NULL, flusher, NULL);
+		pthread_create(&other, NULL, toggler, NULL);
+		pause_ms(200);
+		nr_failed += cuptiActivityEnableLatencyTimestamps(1) != CUPTI_SUCCESS;
+		nr_entries = 0;
+		device__launch(function, stream, 1);
+		nr_deaf += !nr_entries;
+		togglers_end = true;
+		pthread_join(other, NULL);
+		pthread_join(holder, NULL);
+		nr_failed += cuptiGetCallbackState(&on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, 307) ||
+			     !on;
+		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+		nr_failed += cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS;
+		nr_failed += !tags();
+	}
+	launchers_end = true;
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_join(t[i], NULL);
+	is_int(nr_failed, 0, "four times CUPTI is given back while threads call it");
+	is_int(nr_deaf, 0, "and the program has its callbacks");
+	ok(wait_awake() && records(), "and the shim comes back");
 }
 
 static bool was_told(const char *what)
@@ -341,7 +576,7 @@ static void gives_back(CUpti_SubscriberHandle s)
 	ok(wait_awake() && records(), "and the shim comes back");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	CUpti_SubscriberHandle s, another;
 	CUmodule module;
@@ -351,6 +586,8 @@ int main(void)
 	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 	cuMemAlloc(&memory, SET_BYTES);
+	if (argc > 1)
+		return open_window();
 	listener__attach();
 	ok(wait_awake(), "awake");
 	cupti = dlopen("libcupti.so.13", RTLD_NOW);
@@ -367,10 +604,17 @@ int main(void)
 	is_int(cuptiUnsubscribe(s), CUPTI_SUCCESS, "unsubscribed");
 	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER, "once");
 	threads();
+	buffers();
+	many_windows();
+	calls_inside();
+	forks();
+	is_int(listener__run(argv[0], "exit", "XPUSHIM_WAITS", "off"), 0,
+	       "a process ends with a window open");
 	diag("%d words wrong, of those %d without a context", nr_wrong_words, nr_no_context);
 	nr_wrong_words = 0;
 	cuptiSubscribe(&s, on_call, &gone);
 	gives_back(s);
+	gives_back_busily();
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

@@ -8,11 +8,13 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -451,6 +453,82 @@ static int late_callbacks(void)
 	return 0;
 }
 
+/* ---- functions that the shim has, too ---------------------------------------------------------- */
+
+static CUpti_SubscriberHandle own_handle;
+static atomic_int nr_called_inside;
+static atomic_bool may_launch;
+
+static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			     const void *data)
+{
+	uint64_t now;
+	uint32_t on;
+
+	(void)userdata;
+	(void)data;
+	if (cuptiEnableCallback(1, own_handle, domain, cbid) == CUPTI_SUCCESS &&
+	    cuptiGetCallbackState(&on, own_handle, domain, cbid) == CUPTI_SUCCESS && on &&
+	    cuptiGetTimestamp(&now) == CUPTI_SUCCESS)
+		nr_called_inside++;
+}
+
+/* A library that is opened from a pipe keeps the dynamic loader's lock until someone writes. */
+static void *loads(void *path)
+{
+	dlopen(path, RTLD_NOW);
+	return NULL;
+}
+
+static void *launches_once(void *arg)
+{
+	(void)arg;
+	cuCtxSetCurrent(context);
+	while (!may_launch)
+		pause_ms(1);
+	device__launch(function, stream, 1);
+	return NULL;
+}
+
+/* Nobody asked for --cupti share: the functions are CUPTI's own, and wait for no lock. */
+static void straight(void)
+{
+	CUpti_EventID id = 7;
+	CUpti_EventGroupSets *sets = NULL;
+	pthread_t loader, launcher;
+	int i, fd;
+
+	is_int(cuptiEventGroupSetsCreate(context, sizeof(id), &id, &sets), CUPTI_SUCCESS,
+	       "a function of four arguments");
+	ok((void *)sets == (void *)&id, "gets all of them");
+	is_int(cuptiActivityEnableHWTrace(0), CUPTI_SUCCESS, "one of a byte");
+	is_int(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED, "gets that");
+	is_int(cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_ERROR_NOT_INITIALIZED,
+	       "one that this CUPTI lacks fails");
+	is_int(cuptiEnableDomain(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API),
+	       CUPTI_ERROR_INVALID_PARAMETER, "errors are CUPTI's");
+
+	is_int(cuptiSubscribe(&own_handle, on_call, NULL), CUPTI_SUCCESS, "subscribed");
+	is_int(cuptiEnableDomain(1, own_handle, CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS, "enabled");
+	mkfifo("pipe", 0600);
+	pthread_create(&launcher, NULL, launches_once, NULL);
+	pthread_create(&loader, NULL, loads, (char []){ "./pipe" });
+	pause_ms(100);
+	nr_called_inside = 0;
+	may_launch = true;
+	for (i = 0; i < 100 && nr_called_inside < 2; i++)
+		pause_ms(20);
+	ok(nr_called_inside >= 2, "calls inside of a callback do not wait for the dynamic loader");
+	fd = open("pipe", O_WRONLY);
+	close(fd);
+	pthread_join(loader, NULL);
+	pthread_join(launcher, NULL);
+	is_int(cuptiEnableAllDomains(0, own_handle), CUPTI_SUCCESS, "disabled");
+	is_int(cuptiUnsubscribe(own_handle), CUPTI_SUCCESS, "unsubscribed");
+	is_int(cuptiUnsubscribe(own_handle), CUPTI_ERROR_INVALID_PARAMETER, "once");
+	ok(wait_awake() && records(), "the shim comes back");
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t *strange;
@@ -487,6 +565,7 @@ int main(int argc, char **argv)
 	twice();
 	freed();
 	replaced();
+	straight();
 	is_int(nr_completed, nr_requested + 2, "the program has its buffers, and those two");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without a thread the shim lets go as well");
