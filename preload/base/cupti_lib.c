@@ -225,7 +225,7 @@ void cupti__find_real(void)
 	extern struct cupti_real __stop_cupti_real[] __attribute__((visibility("hidden")));
 	struct cupti_real *real;
 
-	for (real = __start_cupti_real; real < __stop_cupti_real; real++)
+	for (real = __start_cupti_real; (uintptr_t)real < (uintptr_t)__stop_cupti_real; real++)
 		cupti__real(real);
 }
 

@@ -60,8 +60,13 @@ static bitmap own, theirs;			/* callbacks that are enabled */
 static _Atomic(struct client *) client, clients;	/* the one there is; all that were */
 static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's, if it has CUPTI */
 
-/* CHANGING: the shim is about to let go, and no call is served. */
-static _Atomic(enum state { OFF, SERVING, CHANGING }) state;
+enum state {
+	OFF,
+	SERVING,
+	CHANGING,		/* the shim is about to let go, and no call is served */
+};
+
+static _Atomic(enum state) state;
 static atomic_int nr_calls;		/* that are being served */
 static atomic_bool over;		/* the program was served, and the process ends */
 

@@ -496,6 +496,7 @@ static void straight(void)
 	CUpti_EventID id = 7;
 	CUpti_EventGroupSets *sets = NULL;
 	pthread_t loader, launcher;
+	char path[] = "./pipe";
 	int i, fd;
 
 	is_int(cuptiEventGroupSetsCreate(context, sizeof(id), &id, &sets), CUPTI_SUCCESS,
@@ -512,7 +513,7 @@ static void straight(void)
 	is_int(cuptiEnableDomain(1, own_handle, CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS, "enabled");
 	mkfifo("pipe", 0600);
 	pthread_create(&launcher, NULL, launches_once, NULL);
-	pthread_create(&loader, NULL, loads, (char []){ "./pipe" });
+	pthread_create(&loader, NULL, loads, path);
 	pause_ms(100);
 	nr_called_inside = 0;
 	may_launch = true;
