@@ -633,3 +633,21 @@ void share__cannot_serve(const char *function)
 	share__give_back(function);
 	program__call_ends();
 }
+
+/* CUPTI forgets the program here, and what it has enabled. */
+EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
+{
+	uint32_t at;
+
+	REAL(cuptiFinalize);
+	share__cannot_serve("cuptiFinalize");
+	if (!atomic_load(&clients))	/* it was never served */
+		return real_cuptiFinalize();
+	atomic_store(&client, NULL);
+	atomic_store(&real_subscriber, NULL);
+	for (at = 0; at < NR_DOMAINS * NR_CBIDS; at++)
+		set(theirs, at / NR_CBIDS, at % NR_CBIDS, false);
+	for (at = 0; at < CUPTI_ACTIVITY_KIND_COUNT; at++)
+		program__note_kind(at, false);
+	return real_cuptiFinalize();
+}

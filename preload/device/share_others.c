@@ -25,7 +25,6 @@ EXPORT int fn(long a, long b, long c, long d, long e, long f)			\
 	return real_##fn(a, b, c, d, e, f);					\
 }
 
-CANNOT_SERVE(cuptiFinalize)
 CANNOT_SERVE(cuptiActivityDisableContext)
 CANNOT_SERVE(cuptiActivityConfigurePCSampling)
 CANNOT_SERVE(cuptiActivityConfigureUnifiedMemoryCounter)

@@ -116,6 +116,7 @@ static void set_all(void)
 
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
+static atomic_bool finalizes_inside;
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -139,6 +140,8 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
 				  (0xabcd000000000000ull | d->correlationId);
 	}
 	nr_no_context += !d->contextUid;
+	if (finalizes_inside && atomic_exchange(&finalizes_inside, false))
+		left = cuptiFinalize() == CUPTI_SUCCESS;
 	if (calls_cupti && strstr(d->functionName, "LaunchKernel")) {
 		call_cupti();
 		cuptiEnableCallback(d->correlationId % 2, subscriber, domain, 1);
@@ -532,6 +535,23 @@ static void gives_back_busily(void)
 	ok(wait_awake() && records(), "and the shim comes back");
 }
 
+/* As Kineto does with TEARDOWN_CUPTI=1. */
+static void finalizes(void)
+{
+	cuptiSubscribe(&subscriber, on_call, &gone);
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	left = false;
+	finalizes_inside = true;
+	device__launch(function, stream, 1);
+	ok(left, "the program finalizes CUPTI inside of a callback");
+	gone = true;			/* on_call() aborts from here on */
+	ok(wait_awake() && records(), "the shim comes back without the program");
+	gone = false;
+	is_int(cuptiSubscribe(&subscriber, on_call, &gone), CUPTI_SUCCESS, "which may come again");
+	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "and leave");
+}
+
 static bool was_told(const char *what)
 {
 	bool is = false;
@@ -615,6 +635,7 @@ int main(int argc, char **argv)
 	cuptiSubscribe(&s, on_call, &gone);
 	gives_back(s);
 	gives_back_busily();
+	finalizes();
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }
