@@ -454,26 +454,31 @@ static void *deliver_thread(void *arg)
 	return NULL;
 }
 
+static bool has_deliver_thread;
+
+static void start_deliver_thread(void)
+{
+	pthread_t thread;
+	sigset_t old;
+
+	sem_init(&deliver_wanted, 0, 0);
+	signals__block(&old);
+	has_deliver_thread = !pthread_create(&thread, NULL, deliver_thread, NULL);
+	signals__restore(&old);
+}
+
 /*
  * The program's callbacks may wait for its locks, and so for a thread that waits for the shim's
  * thread. As with CUPTI, they run on a thread that does nothing else.
  */
 void share__deliver(void)
 {
-	static bool tried, has_thread;
-	pthread_t thread;
-	sigset_t old;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	if (!copies__are_waiting())
 		return;
-	if (!tried) {
-		tried = true;
-		sem_init(&deliver_wanted, 0, 0);
-		signals__block(&old);
-		has_thread = !pthread_create(&thread, NULL, deliver_thread, NULL);
-		signals__restore(&old);
-	}
-	if (has_thread)
+	pthread_once(&once, start_deliver_thread);
+	if (has_deliver_thread)
 		sem_post(&deliver_wanted);
 	else
 		copies__deliver(false);
@@ -499,22 +504,22 @@ static void collect(bool forced)
 	activity__drain_for_program();
 }
 
-/* Return: false if the program is not served. */
+/* Return: false if the program is not served, and CUPTI has to flush. */
 static bool flush(uint32_t flag)
 {
-	if (share__begins()) {
+	bool serves = share__begins();
+
+	if (serves) {
 		/* Packing takes a lock that must not be waited for in there: the shim's thread does it. */
 		if (kept.nr_callbacks)
 			cupti->activity_flush_all(0);
 		else
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
-	} else if (!atomic_load(&over)) {
-		return false;
 	}
-	if (!kept.nr_callbacks)
-		copies__deliver(true);
-	return true;
+	if (copies__are_wanted() && !kept.nr_callbacks)
+		copies__deliver(true);	/* of the time before CUPTI was given back, too */
+	return serves || atomic_load(&over);
 }
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
@@ -621,7 +626,7 @@ bool share__give_back(const char *function)
 			program__note_kind(kind, true);
 	}
 	share__stop();
-	copies__deliver(true);
+	share__deliver();		/* the program may hold a lock that its callbacks take */
 	return true;
 }
 

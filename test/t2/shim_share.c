@@ -535,6 +535,33 @@ static void gives_back_busily(void)
 	ok(wait_awake() && records(), "and the shim comes back");
 }
 
+/* The program holds a lock that its callbacks take, and calls what makes the shim let go. */
+static void gives_back_locked(void)
+{
+	uint64_t start;
+
+	cuptiSubscribe(&subscriber, on_call, &gone);
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	forget();
+	pthread_mutex_lock(&lock);
+	set_all();
+	pause_ms(600);			/* the shim has the records, and calls the program */
+	set_all();
+	start = now_ns();
+	cuptiActivityEnableLatencyTimestamps(1);
+	ok(now_ns() - start < 4000 * MS, "CUPTI is given back though the program holds its lock");
+	pthread_mutex_unlock(&lock);
+	nr_entries = 0;
+	device__launch(function, stream, 1);
+	ok(nr_entries, "and the program has its callbacks");
+	cuptiActivityFlushAll(0);
+	is_int(nr_sets, 2 * NR_SETS, "and all of its records");
+	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
+	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "it leaves");
+	ok(wait_awake() && records(), "and the shim comes back");
+}
+
 /* As Kineto does with TEARDOWN_CUPTI=1. */
 static void finalizes(void)
 {
@@ -570,6 +597,7 @@ static bool was_told(const char *what)
 static void gives_back(CUpti_SubscriberHandle s)
 {
 	uint32_t launches, on = 0;
+	int i;
 
 	forget();
 	cuptiEnableDomain(1, s, CUPTI_CB_DOMAIN_DRIVER_API);
@@ -577,6 +605,8 @@ static void gives_back(CUpti_SubscriberHandle s)
 	set_all();
 	is_int(cuptiActivityEnableLatencyTimestamps(1), CUPTI_SUCCESS, "a call that is not served");
 	ok(was_told("the program uses CUPTI itself (cuptiActivityEnableLatencyTimestamps)"), "said");
+	for (i = 0; i < 200 && nr_sets < NR_SETS; i++)
+		pause_ms(20);
 	is_int(nr_sets, NR_SETS, "it has what was served");
 	nr_entries = nr_exits = 0;
 	launches = heard(nr_launches);
@@ -635,6 +665,7 @@ int main(int argc, char **argv)
 	cuptiSubscribe(&s, on_call, &gone);
 	gives_back(s);
 	gives_back_busily();
+	gives_back_locked();
 	finalizes();
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
