@@ -63,12 +63,20 @@ struct block {
 
 struct reading { uint64_t ns, theirs; };
 
+struct theirs {				/* a buffer of the program's */
+	uint8_t *data;
+	size_t bytes, used, nr, max_records;
+	bool refused;			/* the program has given none, and is not asked for each record */
+};
+
 static atomic_uint latest_id;
 static atomic_uint_fast64_t kinds;
 static atomic_bool wanted;
 static atomic_int nr_blocks;
 static atomic_uint_fast64_t nr_dropped;
 static atomic_int nr_delivering;
+static atomic_bool buffer_wanted;	/* a kind was enabled, and no buffer was asked for yet */
+static atomic_bool complete_wanted;	/* the program has flushed where nothing could be delivered */
 
 /* Guards all below. The program is never called with it held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,6 +84,7 @@ static struct window windows[CUPTI_ACTIVITY_KIND_COUNT][NR_WINDOWS];
 static unsigned int nr_windows[CUPTI_ACTIVITY_KIND_COUNT];
 static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in older windows */
 static struct block *first_block, **last_block = &first_block;
+static struct theirs current;		/* what the program sees as CUPTI's current buffer */
 static struct reading readings[2];	/* [1] is the later one */
 static CUpti_TimestampCallbackFunc clock_read;
 
@@ -103,7 +112,12 @@ bool copies__are_wanted(void)
 
 bool copies__are_waiting(void)
 {
-	return atomic_load(&nr_blocks);
+	return atomic_load(&nr_blocks) || atomic_load(&complete_wanted) || copies__want_buffer();
+}
+
+bool copies__want_buffer(void)
+{
+	return atomic_load(&buffer_wanted);
 }
 
 uint64_t copies__kinds(void)
@@ -126,6 +140,7 @@ void copies__enable(CUpti_ActivityKind kind)
 		w->from_ns = clock__ns();
 		w->to_ns = UINT64_MAX;
 		w->from_id = atomic_load(&latest_id);
+		atomic_store(&buffer_wanted, !current.data);
 	}
 	lock__give(&lock, &old);
 }
@@ -317,6 +332,8 @@ void copies__keep(const CUpti_Activity *record, size_t bytes)
 void copies__forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	current = (struct theirs){ 0 };
+	atomic_store(&buffer_wanted, false);
 	filling = first_block = NULL;
 	last_block = &first_block;
 	atomic_store(&nr_blocks, 0);
@@ -324,12 +341,6 @@ void copies__forked(void)
 }
 
 /* ---- delivering ------------------------------------------------------------------------------ */
-
-struct theirs {				/* a buffer of the program's */
-	uint8_t *data;
-	size_t bytes, used, nr, max_records;
-	bool refused;			/* the program has given none, and is not asked for each record */
-};
 
 static void complete(struct theirs *t)
 {
@@ -342,19 +353,51 @@ static void complete(struct theirs *t)
 	t->data = NULL;
 }
 
-static void add(struct theirs *t, const CUpti_Activity *record, size_t bytes)
+static void ask_for(struct theirs *t)
 {
 	CUpti_BuffersCallbackRequestFunc request;
 	CUpti_BuffersCallbackCompleteFunc fn;
 
 	program__callbacks(&request, &fn);
+	if (t->data || !request || t->refused)
+		return;
+	*t = (struct theirs){ 0 };
+	request(&t->data, &t->bytes, &t->max_records);
+	t->refused = !t->data;
+}
+
+static struct theirs take_current(void)
+{
+	struct theirs t;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	t = current;
+	current = (struct theirs){ 0 };
+	lock__give(&lock, &old);
+	t.refused = false;
+	return t;
+}
+
+/* Another thread may have asked for a buffer meanwhile: the program gets this one back, then. */
+static void keep_current(struct theirs *t)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	if (!current.data) {
+		current = *t;
+		t->data = NULL;
+	}
+	lock__give(&lock, &old);
+	complete(t);
+}
+
+static void add(struct theirs *t, const CUpti_Activity *record, size_t bytes)
+{
 	if (t->data && (t->used + bytes > t->bytes || (t->max_records && t->nr == t->max_records)))
 		complete(t);
-	if (!t->data && request && !t->refused) {
-		*t = (struct theirs){ 0 };
-		request(&t->data, &t->bytes, &t->max_records);
-		t->refused = !t->data;
-	}
+	ask_for(t);
 	if (!t->data || t->used + bytes > t->bytes) {
 		atomic_fetch_add(&nr_dropped, 1);
 		return;
@@ -391,36 +434,67 @@ static struct block *take_block(void)
 		if (!first_block)
 			last_block = &first_block;
 		nr_blocks--;
-		atomic_fetch_add(&nr_delivering, 1);
 	}
 	lock__give(&lock, &old);
 	return b;
 }
 
-void copies__deliver(bool all)
+/*
+ * As with CUPTI, a buffer is with us from the first kind that is enabled until the program flushes:
+ * Kineto flushes only while CUPTI has one of its buffers, and drops what came without.
+ */
+static void deliver_all(void)
 {
-	const struct timespec pause = { 0, 200000 };
-	static __thread bool delivers __attribute__((tls_model("initial-exec")));
-	uint64_t end = clock__ns() + DELIVER_NS;
-	struct theirs t = { 0 };
+	struct theirs t = take_current();
 	struct mapping map;
 	struct block *b;
 	int nr = 0;
 
-	if (delivers)			/* the program flushes in its own callback */
-		return;
-	delivers = true;
-	for (; (b = take_block()); nr++) {
-		if (!nr)
+	while ((b = take_block())) {
+		if (!nr++)
 			map = map_now();
 		deliver(b, &map, &t);
 		free(b);
 	}
-	complete(&t);
-	atomic_fetch_sub(&nr_delivering, nr);
-	delivers = false;
-	while (all && atomic_load(&nr_delivering) && clock__ns() < end)
+	if (nr || copies__kinds())
+		ask_for(&t);
+	keep_current(&t);
+	atomic_store(&buffer_wanted, false);
+}
+
+/* Waits for other threads that fill the current buffer, or one of their own. */
+static void complete_current(void)
+{
+	const struct timespec pause = { 0, 200000 };
+	uint64_t end = clock__ns() + DELIVER_NS;
+	struct theirs t;
+
+	while (atomic_load(&nr_delivering) && clock__ns() < end)
 		nanosleep(&pause, NULL);
+	t = take_current();
+	complete(&t);
+	atomic_store(&buffer_wanted, copies__kinds());
+}
+
+void copies__deliver(bool flush)
+{
+	static __thread bool delivers __attribute__((tls_model("initial-exec")));
+
+	if (delivers)			/* the program flushes in its own callback */
+		return;
+	delivers = true;
+	atomic_fetch_add(&nr_delivering, 1);
+	flush |= atomic_exchange(&complete_wanted, false);
+	deliver_all();
+	atomic_fetch_sub(&nr_delivering, 1);
+	if (flush)
+		complete_current();
+	delivers = false;
+}
+
+void copies__flush_later(void)
+{
+	atomic_store(&complete_wanted, true);
 }
 
 uint64_t copies__take_nr_dropped(void)

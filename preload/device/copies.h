@@ -40,11 +40,16 @@ void copies__forked(void);
 void copies__keep(const CUpti_Activity *record, size_t bytes);
 void copies__kept(void);
 
+/* Whether a kind was enabled, and the program was not asked for a buffer yet. */
+bool copies__want_buffer(void);
+
 /*
- * Calls the program with what was kept, under no lock. With @all, waits for other threads that do
- * so.
+ * Calls the program with what was kept, under no lock. With @flush, waits for other threads that do
+ * so, and the program gets the buffer that is not full, too; flush_later() is for where it cannot be
+ * called: the next one to deliver flushes.
  */
-void copies__deliver(bool all);
+void copies__deliver(bool flush);
+void copies__flush_later(void);
 
 /* Return: how many records the program lacks, since the last call. */
 uint64_t copies__take_nr_dropped(void);

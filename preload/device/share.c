@@ -41,6 +41,7 @@
 #define FLUSH_PAUSE_NS	1000000
 #define LOOK_PAUSE_NS	200000
 #define MOVED_WAIT_NS	2000000000ull	/* for threads to leave the program's callback */
+#define BUFFER_WAIT_NS	100000000ull	/* for the program's callback to give a buffer */
 #define CALLS_WAIT_NS	2000000000ull	/* for calls that are being served */
 #define CHANGE_WAIT_NS	10000000000ull	/* for another thread that gives CUPTI back */
 #define SEVERAL_SUBSCRIBERS 130300	/* CUPTI's version from which on it has several itself */
@@ -484,6 +485,14 @@ void share__deliver(void)
 		copies__deliver(false);
 }
 
+void share__await_buffer(void)
+{
+	uint64_t end = clock__ns() + BUFFER_WAIT_NS;
+
+	while (!kept.nr_callbacks && copies__want_buffer() && clock__ns() < end)
+		pause_a_little();
+}
+
 /*
  * CUPTI hands unfinished records out if it is forced to. Work that is about to end gets the time to,
  * so that neither side has records without an end.
@@ -517,8 +526,13 @@ static bool flush(uint32_t flag)
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
 	}
-	if (copies__are_wanted() && !kept.nr_callbacks)
-		copies__deliver(true);	/* of the time before CUPTI was given back, too */
+	if (copies__are_wanted()) {	/* of the time before CUPTI was given back, too */
+		if (kept.nr_callbacks)
+			copies__flush_later();
+		else
+			copies__deliver(true);
+		share__deliver();
+	}
 	return serves || atomic_load(&over);
 }
 
@@ -541,7 +555,9 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 	/* This one says whether buffers are zeroed: CUPTI has the shim's, which are. */
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
-	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
+	/* Kineto sets this one to 0 behind each flush. */
+	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && bytes && value &&
+	    *bytes == sizeof(uint8_t) && *(const uint8_t *)value)
 		share__cannot_serve("cuptiActivitySetAttribute");
 	return real_cuptiActivitySetAttribute(attribute, bytes, value);
 }
@@ -626,6 +642,7 @@ bool share__give_back(const char *function)
 			program__note_kind(kind, true);
 	}
 	share__stop();
+	copies__flush_later();
 	share__deliver();		/* the program may hold a lock that its callbacks take */
 	return true;
 }

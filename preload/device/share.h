@@ -49,6 +49,9 @@ CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackF
 /* Gives the program the copies that it has not got, on a thread that records nothing. */
 void share__deliver(void);
 
+/* Waits a little until the program was asked for a buffer, if a kind was enabled. */
+void share__await_buffer(void);
+
 /*
  * Makes the shim let go of CUPTI for a call that it cannot serve, and the program's subscription and
  * kinds real. Return: false if the program is not served.

@@ -253,6 +253,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)
 		if (err == CUPTI_SUCCESS)
 			copies__enable(kind);
 		share__ends();
+		share__deliver();	/* asks the program for its first buffer */
 		return err;
 	}
 	begin("cuptiActivityEnable");
@@ -279,6 +280,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 
 	REAL(cuptiActivityDisable);
 	if (copies__know(kind) && share__begins()) {
+		share__await_buffer();
 		copies__disable(kind);
 		if (!activity__has_kind(kind))
 			err = real_cuptiActivityDisable(kind);

@@ -48,7 +48,7 @@ for i in $(seq "$runs"); do
 	esac
 	got=$(awk '/_Kernel\][^;]*tanh/ { n += $NF } END { print n + 0 }' x.folded)
 	[ "$got" = "$total" ] && nr_whole=$((nr_whole + 1))
-	diag "run $i: $got of $total tanh recorded; $line"
+	diag "run $i: $got of $total tanh recorded; $line" "$(grep 'uses CUPTI itself' x.err)"
 	rm -rf x.data x.data.files
 done
 is $nr_failed 0 "$runs runs: each ends well"

@@ -9,7 +9,9 @@
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
  *	kineto		as PyTorch's profiler: subscribes and registers a clock once and for good,
  *			which its records' times have to be by; each time registers its
- *			callbacks, enables, disables, flushes. It knows its buffers, and no other
+ *			callbacks, enables, disables, flushes. It knows its buffers, and no other,
+ *			and reads them behind the flush; while CUPTI has none of them it neither
+ *			flushes nor reads, as PyTorch 2.11 does
  *	stranger	finds CUPTI's functions with dlsym(), and frees whatever CUPTI gives it
  *
  * THREADS others make smaller sets all the time. Says what each profile has of the 100 sets.
@@ -73,6 +75,8 @@ static void *memory;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffers[MAX_BUFFERS];
+static struct { uint8_t *data; size_t valid_bytes; } ready[MAX_BUFFERS];
+static int nr_ready;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data)
@@ -109,18 +113,10 @@ static void CUPTIAPI requested(uint8_t **buffer, size_t *bytes, size_t *max_reco
 	*max_records = 0;
 }
 
-static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes,
-			       size_t valid_bytes)
+static void read_buffer(uint8_t *buffer, size_t valid_bytes)
 {
 	CUpti_Activity *record = NULL;
 
-	(void)context;
-	(void)stream;
-	(void)bytes;
-	if (!change(buffer, NULL) && knows_buffers) {
-		atomic_fetch_add(&nr_unknown, 1);
-		return;
-	}
 	while (cupti.get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
 		const CUpti_ActivityMemset4 *set = (const void *)record;
 
@@ -131,6 +127,53 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 			atomic_fetch_add(&nr_sets, 1);
 	}
 	free(buffer);
+}
+
+static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes,
+			       size_t valid_bytes)
+{
+	(void)context;
+	(void)stream;
+	(void)bytes;
+	if (!change(buffer, NULL) && knows_buffers) {
+		atomic_fetch_add(&nr_unknown, 1);
+		return;
+	}
+	if (!knows_buffers) {
+		read_buffer(buffer, valid_bytes);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	if (nr_ready < MAX_BUFFERS) {
+		ready[nr_ready].data = buffer;
+		ready[nr_ready++].valid_bytes = valid_bytes;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Flushes and reads as Kineto does. */
+static void collect(void)
+{
+	uint8_t value = 0;
+	size_t bytes = sizeof(value), i;
+	int nr_out = 0;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX_BUFFERS; i++)
+		nr_out += !!buffers[i];
+	pthread_mutex_unlock(&lock);
+	if (nr_out) {
+		CHECK_CUPTI(cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+		CHECK_CUPTI(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER,
+						      &bytes, &value));
+	}
+	pthread_mutex_lock(&lock);
+	for (; nr_ready; nr_ready--)
+		if (nr_out)
+			read_buffer(ready[nr_ready - 1].data, ready[nr_ready - 1].valid_bytes);
+		else
+			free(ready[nr_ready - 1].data);
+	pthread_mutex_unlock(&lock);
 }
 
 /* A clock that is neither the shim's nor CUPTI's; the simulated CUPTI can only do ns. */
@@ -230,7 +273,10 @@ static void profile(const char *how, cudaStream_t stream)
 		CHECK_CUPTI(cupti.disable(kinds[i]));
 	if (!strcmp(how, "late"))
 		pause_ms(1500);
-	CHECK_CUPTI(cupti.flush_all(0));
+	if (knows_buffers)
+		collect();
+	else
+		CHECK_CUPTI(cupti.flush_all(0));
 }
 
 int main(int argc, char **argv)
