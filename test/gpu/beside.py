@@ -9,6 +9,7 @@ import time
 
 import torch
 from torch.autograd import DeviceType
+from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile
 
 WINDOWS = 10
@@ -44,6 +45,20 @@ def other_thread():
     stream.synchronize()
 
 
+def out_of_order(prof):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        prof.export_chrome_trace(file.name)
+        events = [e for e in json.load(open(file.name))["traceEvents"] if "correlation" in e.get("args", {})]
+    calls = {e["args"]["correlation"]: e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver")}
+    last = max(e["ts"] + e["dur"] for e in calls.values())
+    nr = 0
+    for e in events:
+        if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") and any(n in e["name"] for n in DEVICE):
+            call = calls.get(e["args"]["correlation"])
+            nr += not call or e["ts"] < call["ts"] or e["ts"] + e["dur"] > last
+    return nr
+
+
 steps()
 threads = [threading.Thread(target=other_thread, daemon=True)
            for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 4)]
@@ -51,7 +66,8 @@ for thread in threads:
     thread.start()
 for i in range(WINDOWS):
     steps()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True) as prof:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True,
+                 experimental_config=_ExperimentalConfig(verbose=True)) as prof:
         time.sleep(0.02)        # keeps work off the window's edges
         steps()
         time.sleep(0.02)
@@ -64,8 +80,10 @@ for i in range(WINDOWS):
         elif event.name in CPU:
             counts[event.name] += 1
             counts["with a stack"] += bool(event.stack)
+    counts["out of order"] = out_of_order(prof)
     print(f"beside: window {i}:",
-          ", ".join(f"{counts[kind]} {kind}" for kind in DEVICE + CPU + ["with a stack", "backwards"]),
+          ", ".join(f"{counts[kind]} {kind}"
+                    for kind in DEVICE + CPU + ["with a stack", "backwards", "out of order"]),
           flush=True)
 over.set()
 for thread in threads:
