@@ -376,7 +376,8 @@ static void buffers(void)
 	nr_requested = 0;
 	one_window(0);
 	is_int(nr_sets, NR_SETS, "buffers of a record each");
-	is_int(nr_requested, NR_SETS, "are as many");
+	/* One is asked for ahead, by the thread that delivers, too. */
+	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2, "are as many (%d)", nr_requested);
 	max_records = 0;
 	copies__keep((const CUpti_Activity *)record, 0);
 	copies__keep((const CUpti_Activity *)record, 4 << 20);
