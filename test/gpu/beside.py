@@ -3,7 +3,9 @@
 # threads go on launching. Prints for each window the counts of this thread's device and CPU events
 # by name and how many events have stacks; then how many of its kernels the whole program has launched.
 import collections
+import json
 import sys
+import tempfile
 import threading
 import time
 
