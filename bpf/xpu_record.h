@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	2
+#define XPU_VERSION_MINOR	3
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -92,6 +92,9 @@ enum xpu_record_type {
 	XPU_RECORD_BLOCK	= 22,	/* version 2: the file consists of these */
 
 	XPU_RECORD_PYSOURCE	= 24,
+	XPU_RECORD_METRIC	= 25,
+	XPU_RECORD_METRICS	= 26,
+	XPU_RECORD_METRICS_END	= 27,
 	XPU_RECORD_RANGES	= 28,
 
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
@@ -912,6 +915,52 @@ struct xpu_record_range {		/* see XPU_RECORD_RANGES; alone in its batch */
 	char	data[];			/* the name, behind it the domain's; UTF-8, most likely */
 };
 
+/*
+ * A GPU's own counters and NVML's over time, for --gpu-metrics; since 2.3. Metrics that are sampled
+ * together are a set, of one GPU; a row has a value for each.
+ */
+#define XPU_MAX_METRICS		64	/* of a set */
+#define XPU_MAX_METRIC_SETS	256
+#define XPU_METRIC_NAME_MAX	256	/* bytes, NUL included; of the unit, too */
+
+enum xpu_metric_kind {
+	XPU_METRIC_MEAN		= 1,	/* of the row's time */
+	XPU_METRIC_SUM		= 2,	/* an amount in the row's time */
+};
+
+struct xpu_record_metric {		/* defines one; before its rows */
+	struct xpu_record hdr;
+	__u16	set;			/* from 1 */
+	__u16	index;			/* in the set, each once, from 0 without gaps */
+	__u32	kind;
+	__u8	uuid[16];		/* of the GPU; the same for the whole set */
+	__u16	name_bytes;		/* with its NUL */
+	__u16	unit_bytes;		/* the same */
+	__u32	reserved;
+	char	data[];			/* the name, behind it the unit */
+};
+
+/* Rows are words: begin in ns after time_ns, duration in ns, then the values: float, NaN for none. */
+struct xpu_record_metrics {
+	struct xpu_record hdr;
+	__u16	set;
+	__u16	nr_metrics;
+	__u32	nr_rows;
+	__u64	time_ns;
+	__u32	words[];
+};
+
+#define XPU_METRICS_ROW_WORDS(nr_metrics)	(2u + (nr_metrics))
+
+struct xpu_record_metrics_end {		/* a set's account, behind its last row */
+	struct xpu_record hdr;
+	__u16	set;
+	__u16	reserved;
+	__u32	nr_overflows;		/* the hardware's buffer was full */
+	__u64	nr_rows;
+	__u64	lost_ns;		/* between rows, without one */
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -1011,5 +1060,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 128);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_metric) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics_end) == 32);
 
 #endif /* XPU_RECORD_H */
