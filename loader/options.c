@@ -30,6 +30,8 @@
 #define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
+#define DEFAULT_METRICS_HZ 1000
+#define MAX_METRICS_HZ	20000
 
 static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
@@ -235,6 +237,30 @@ static int set_nvtx(void *target, const struct cmdline_given *given)
 	return i < 0 ? i : 0;
 }
 
+/* A number, or names, which have letters in front. */
+static int set_gpu_metrics(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	unsigned long hz;
+	char *end;
+
+	opts->gpu_metrics = true;
+	if (!given->arg)
+		return 0;
+	if (isalpha((unsigned char)*given->arg)) {
+		opts->gpu_metrics_names = given->arg;
+		return 0;
+	}
+	hz = strtoul(given->arg, &end, 10);
+	if (isdigit((unsigned char)*given->arg) && !*end && hz && hz <= MAX_METRICS_HZ) {
+		opts->gpu_metrics_hz = hz;
+		return 0;
+	}
+	msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of metrics with commas "
+		   "between", given->arg, MAX_METRICS_HZ);
+	return -EINVAL;
+}
+
 static int set_transport(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -345,6 +371,9 @@ static const struct cmdline_option rows[] = {
 	{ "api", CMDLINE_FLAG(api),
 	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
 		  "some 0.3 us a call" },
+	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics,
+	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
+		  "energy; LIST: of NVIDIA's metrics, with commas between" },
 	{ "off-cpu", CMDLINE_FLAG(off_cpu),
 	  .help = "also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
 		  "account of each thread's life" },
@@ -430,6 +459,8 @@ static bool options__agree(const struct options *opts)
 		wrong = "--gpu-only takes no CPU samples: it cannot be together with -F";
 	else if (opts->gpu_only && opts->off_cpu)
 		wrong = "--gpu-only looks at no threads: it cannot be together with --off-cpu";
+	else if (opts->cpu_only && opts->gpu_metrics)
+		wrong = "--cpu-only knows of no GPU: it cannot be together with --gpu-metrics";
 	else if (opts->cpu_only && opts->api)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
@@ -510,6 +541,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 		.output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
+		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
 	};
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		optind = 2;		/* as perf has it */

@@ -26,6 +26,9 @@ struct options {
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
+	bool gpu_metrics;		/* the GPUs' own counters */
+	uint32_t gpu_metrics_hz;
+	const char *gpu_metrics_names;	/* with commas between; NULL: those that xpuload-metrics chooses */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
 	bool freq_given;

@@ -14,6 +14,7 @@
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
+#include "attach/gpu_metrics.h"
 #include "attach/own_sampler.h"
 #include "attach/probes.h"
 #include "target/pyfind.h"
@@ -128,6 +129,7 @@ void recording__drain(struct recording *r)
 	all = take_records(r);
 	recording__take_events(r, start_ns);
 	pyfind__drain(r->pyfind, on_found_python, r);
+	gpu_metrics__drain(r->gpu_metrics, r->writer);
 	recorder__flush(r->recorder);
 	tell_lost(r);
 	if (all)
@@ -240,6 +242,7 @@ void recording__run(struct recording *r)
 	sideband__finish(r->sideband, r->writer);
 	tell_lost(r);
 	recorder__finish(r->recorder);
+	gpu_metrics__finish(r->gpu_metrics, r->writer, &r->gpu_metrics_stats);
 	datafile__end(r->writer, r->target.wait_status);
 }
 
@@ -282,6 +285,7 @@ int recording__finish(struct recording *r)
 		.sampled = r->sampled,
 		.nr_not_followed = r->nr_not_followed,
 		.shared = r->shared,
+		.metrics = r->gpu_metrics_stats,
 	};
 	bool whole;
 	int kind, err;
@@ -320,6 +324,7 @@ void recording__free(struct recording *r)
 	recorder__free(r->recorder);
 	sideband__close(r->sideband);
 	keeper__free(r->keeper);
+	gpu_metrics__free(r->gpu_metrics);
 	pyfind__free(r->pyfind);
 	probes__close(r->probes);
 	shared__close(r->shared);

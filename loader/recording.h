@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/gpu_metrics.h"
 #include "safefile.h"
 #include "target/cgroup.h"
 #include "target/target.h"
@@ -25,6 +26,8 @@ struct recording {
 	uint64_t nr_strangers;		/* samples of processes that were not reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: no mapped files are kept */
+	struct gpu_metrics *gpu_metrics;	/* NULL: none */
+	struct gpu_metrics_stats gpu_metrics_stats;
 	struct pyfind *pyfind;		/* NULL: no search for Python */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;

@@ -156,6 +156,13 @@ static void start_pyfind(struct recording *r)
 		msg__warn("no Python frames: cannot start the process that finds them: %s", strerror(errno));
 }
 
+/* Starts it early: the driver takes its time, and it must not inherit much. */
+static void start_gpu_metrics(struct recording *r)
+{
+	if (r->opts->gpu_metrics)
+		r->gpu_metrics = gpu_metrics__start(r->opts->gpu_metrics_hz, r->opts->gpu_metrics_names);
+}
+
 static int start_sampler(struct recording *r, uint64_t period_ns)
 {
 	int err = sampler__open(probes__sample_fd(r->probes), period_ns, &r->sampler);
@@ -253,6 +260,7 @@ static int start_recorder(struct recording *r)
 		msg__error("out of memory");
 		return STATUS_FAILED;
 	}
+	gpu_metrics__await(r->gpu_metrics, r->writer);
 	recorder__attached(r->recorder, clock__now());
 	return opts->gpu_only || r->shared ? 0 : start_sampler(r, period_ns);
 }
@@ -431,5 +439,6 @@ int recording__start(struct recording *r)
 	if (err)
 		return report_exec(opts->argv[0], err);
 	start_pyfind(r);
+	start_gpu_metrics(r);
 	return open_signals(r) ?: (opts->mode == PROBES_RUN ? run_command(r) : attach(r));
 }

@@ -76,6 +76,7 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_bad_times, "device records without valid times");
 	add_loss(l, st->nr_unfinished, "device records unfinished at exit");
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
+	add_loss(l, r->metrics.nr_malformed, "malformed records of GPU metrics");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
 	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
 }
@@ -165,22 +166,35 @@ static bool warn_of_taken(const struct recorder_stats *st)
 	return st->nr_taken;
 }
 
+/* Warns of gaps in the GPUs' counters. Return: whether there are any. */
+static bool warn_of_gaps(const struct gpu_metrics_stats *st)
+{
+	if (st->lost_ns || st->nr_overflows)
+		msg__warn("GPU metrics: %llu.%03u s without (the hardware's memory was full %llu times)",
+			  U(st->lost_ns / 1000000000), (unsigned int)(st->lost_ns / 1000000 % 1000),
+			  U(st->nr_overflows));
+	return st->lost_ns || st->nr_overflows || st->failed;
+}
+
 bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
-	char calls[64] = "", samples[64] = "", end[4200];
+	char calls[64] = "", samples[64] = "", metrics[64] = "", end[4200];
 	struct losses losses;
-	bool nothing, stopped, taken, missed;
+	bool nothing, stopped, taken, missed, gaps;
 	int n;
 
 	count_losses(r, &losses);
 	stopped = warn_of_others(r);
 	missed = warn_of_missed(r);
 	taken = warn_of_taken(st);
+	gaps = warn_of_gaps(&r->metrics);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
+	if (r->opts->gpu_metrics)
+		snprintf(metrics, sizeof(metrics), "; %llu samples of GPU metrics", U(r->metrics.nr_rows));
 	if (r->opts->api)
 		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
 	n = snprintf(end, sizeof(end), "; through %s; %s, %.1f MB; lost %llu",
@@ -194,9 +208,9 @@ bool report__print(const struct report *r)
 			  U(st->nr_processes), es, end);
 	else
 		msg__info("%llu launches from %llu call path%s, %llu device records%s, %llu "
-			  "process%s%s%s", U(st->nr_launches), U(st->nr_paths),
+			  "process%s%s%s%s", U(st->nr_launches), U(st->nr_paths),
 			  st->nr_paths == 1 ? "" : "s", U(st->nr_device_records), calls,
-			  U(st->nr_processes), es, samples, end);
+			  U(st->nr_processes), es, samples, metrics, end);
 	if (st->nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching",
 			   U(st->nr_at_edges));
@@ -208,5 +222,5 @@ bool report__print(const struct report *r)
 	if (st->nr_messages_hidden)
 		msg__warn("%llu more messages from processes are not shown",
 			  U(st->nr_messages_hidden));
-	return !losses.text[0] && !nothing && !stopped && !missed && !taken;
+	return !losses.text[0] && !nothing && !stopped && !missed && !taken && !gaps;
 }

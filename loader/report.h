@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/gpu_metrics.h"
 #include "record/recorder.h"
 #include "xpu_record.h"
 
@@ -22,6 +23,7 @@ struct report {
 	uint64_t nr_left_alone;		/* processes that never were the invoker's */
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
 	uint64_t nr_late;		/* children that called CUDA before they were attached to */
+	struct gpu_metrics_stats metrics;
 	uint64_t file_bytes;
 };
 

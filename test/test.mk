@@ -6,10 +6,10 @@
 
 SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c
 SIM_CUDART_SRC	:= test/sim/runtime.c
-SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c
-SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13
+SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c test/sim/pm.c
+SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13 $(O)/sim/libnvidia-ml.so.1
 SIM_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
-		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen $(CUPTI_CFLAGS)
+		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen -isystem metrics/cxx $(CUPTI_CFLAGS)
 
 $(O)/gen/cbid_names.inc: test/sim/cbid_names.sh $(O)/flags
 	$(call say,GEN)
@@ -32,6 +32,11 @@ $(O)/sim/libcuda.so.1: $(call obj,$(SIM_CUDA_SRC)) test/sim/cuda.map
 	$(Q)$(CC) $(SIM_LDFLAGS) -Wl,--version-script=test/sim/cuda.map -o $@ $(filter %.o,$^) \
 		-lpthread -ldl
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
+
+$(O)/sim/libnvidia-ml.so.1: $(call obj,test/sim/nvml.c)
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_LDFLAGS) -o $@ $^
 
 # Like NVIDIA's, the other two open libcuda when they need it; the symbol versions are sonames.
 define sim_library

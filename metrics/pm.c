@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+#include "pm.h"
+
+#if __has_include(<cupti_pmsampling.h>) && __has_include(<cupti_profiler_host.h>)
+
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_result.h>
+#include <cupti_target.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libraries.h"
+#include "util.h"
+
+#define HARDWARE_BYTES	(64u << 20)
+#define MAX_SAMPLES	512		/* in an image */
+#define CYCLES_PER_NS	1.4		/* where a GPU has no timer for it: the system clock's, about */
+
+#define PERCENT		".avg.pct_of_peak_sustained_elapsed"
+
+/* Those that fit one pass on all GPUs that have them; a GPU may lack some. */
+static const struct {
+	const char *name;
+	double factor;
+	struct metric metric;
+} defaults[] = {
+	{ "gr__cycles_active" PERCENT, 1, { "GR active", "%", XPU_METRIC_MEAN } },
+	{ "sm__cycles_active" PERCENT, 1, { "SM active", "%", XPU_METRIC_MEAN } },
+	{ "sm__inst_executed_realtime" PERCENT, 1, { "SM issue", "%", XPU_METRIC_MEAN } },
+	{ "sm__pipe_tensor_cycles_active_realtime" PERCENT, 1, { "tensor", "%", XPU_METRIC_MEAN } },
+	{ "dram__read_throughput" PERCENT, 1, { "DRAM read", "%", XPU_METRIC_MEAN } },
+	{ "dram__write_throughput" PERCENT, 1, { "DRAM write", "%", XPU_METRIC_MEAN } },
+	{ "pcie__read_bytes.sum.per_second", 1e-9, { "PCIe in", "GB/s", XPU_METRIC_MEAN } },
+	{ "pcie__write_bytes.sum.per_second", 1e-9, { "PCIe out", "GB/s", XPU_METRIC_MEAN } },
+	{ "nvlrx__bytes.sum.per_second", 1e-9, { "NVLink in", "GB/s", XPU_METRIC_MEAN } },
+	{ "nvltx__bytes.sum.per_second", 1e-9, { "NVLink out", "GB/s", XPU_METRIC_MEAN } },
+	{ "gpc__cycles_elapsed.avg.per_second", 1e-6, { "GPC clock", "MHz", XPU_METRIC_MEAN } },
+};
+
+#define FUNCTIONS(X)								\
+	X(cuptiProfilerInitialize) X(cuptiDeviceGetChipName)			\
+	X(cuptiProfilerHostInitialize) X(cuptiProfilerHostDeinitialize)		\
+	X(cuptiProfilerHostGetMetricProperties) X(cuptiProfilerHostConfigAddMetrics) \
+	X(cuptiProfilerHostGetConfigImageSize) X(cuptiProfilerHostGetConfigImage) \
+	X(cuptiProfilerHostGetNumOfPasses) X(cuptiProfilerHostEvaluateToGpuValues) \
+	X(cuptiPmSamplingGetCounterAvailability) X(cuptiPmSamplingEnable)	\
+	X(cuptiPmSamplingDisable) X(cuptiPmSamplingSetConfig)			\
+	X(cuptiPmSamplingGetCounterDataSize) X(cuptiPmSamplingCounterDataImageInitialize) \
+	X(cuptiPmSamplingStart) X(cuptiPmSamplingStop) X(cuptiPmSamplingDecodeData) \
+	X(cuptiPmSamplingGetCounterDataInfo) X(cuptiPmSamplingCounterDataGetSampleInfo) \
+	X(cuptiGetTimestamp) X(cuptiGetResultString)
+
+static struct {
+#define MEMBER(fn)	__typeof__(&fn) fn;
+	FUNCTIONS(MEMBER)
+#undef MEMBER
+} cupti;
+
+#define PARAMS(type, ...)	(&(type){ .structSize = type##_STRUCT_SIZE, __VA_ARGS__ })
+
+static const char *text_of(CUptiResult err)
+{
+	const char *text = NULL;
+
+	cupti.cuptiGetResultString(err, &text);
+	return text ?: "unknown error";
+}
+
+bool pm__open(int major)
+{
+	static const struct function functions[] = {
+#define ENTRY(fn)	{ &cupti.fn, #fn, false },
+		FUNCTIONS(ENTRY)
+#undef ENTRY
+	};
+	void *library = library__open_cupti(major);
+	const char *missing = library ? library__functions(library, functions, ARRAY_SIZE(functions)) : NULL;
+	CUptiResult err;
+
+	if (!library || missing) {
+		sink__message(XPU_MESSAGE_WARNING, missing ?
+			      "no GPU metrics by CUPTI: it is older than 12.6 (no %s)" :
+			      "no GPU metrics by CUPTI: libcupti is missing%s", missing ?: "");
+		return false;
+	}
+	err = cupti.cuptiProfilerInitialize(PARAMS(CUpti_Profiler_Initialize_Params));
+	if (err != CUPTI_SUCCESS)
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: %s", text_of(err));
+	return err == CUPTI_SUCCESS;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* Reads which counters the GPU has. */
+static CUptiResult read_available(struct pm_gpu *g, unsigned int index)
+{
+	CUpti_Device_GetChipName_Params *chip =
+		PARAMS(CUpti_Device_GetChipName_Params, .deviceIndex = index);
+	CUpti_PmSampling_GetCounterAvailability_Params *counters =
+		PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, .deviceIndex = index);
+	CUptiResult err;
+
+	err = cupti.cuptiDeviceGetChipName(chip) ?: cupti.cuptiPmSamplingGetCounterAvailability(counters);
+	if (err)
+		return err;
+	g->chip = chip->pChipName;
+	g->available = calloc(1, counters->counterAvailabilityImageSize);
+	counters->pCounterAvailabilityImage = g->available;
+	return g->available ? cupti.cuptiPmSamplingGetCounterAvailability(counters) :
+			      CUPTI_ERROR_OUT_OF_MEMORY;
+}
+
+static CUptiResult open_host(const struct pm_gpu *g, CUpti_Profiler_Host_Object **host)
+{
+	CUpti_Profiler_Host_Initialize_Params *p =
+		PARAMS(CUpti_Profiler_Host_Initialize_Params,
+		       .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING, .pChipName = g->chip,
+		       .pCounterAvailabilityImage = g->available);
+	CUptiResult err = cupti.cuptiProfilerHostInitialize(p);
+
+	*host = p->pHostObject;
+	return err;
+}
+
+static void close_host(CUpti_Profiler_Host_Object *host)
+{
+	cupti.cuptiProfilerHostDeinitialize(PARAMS(CUpti_Profiler_Host_Deinitialize_Params,
+						   .pHostObject = host));
+}
+
+static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **names, size_t nr)
+{
+	return cupti.cuptiProfilerHostConfigAddMetrics(
+		PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, .pHostObject = host,
+		       .ppMetricNames = names, .numMetrics = nr));
+}
+
+/*
+ * Chips of a name may have a metric that this GPU lacks: NVLink's. Adding it fails, after which the
+ * object is of no use.
+ */
+static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
+{
+	CUpti_Profiler_Host_GetMetricProperties_Params *p;
+	CUpti_Profiler_Host_Object *host;
+	CUptiResult err = open_host(g, &host);
+
+	if (err)
+		return false;
+	p = PARAMS(CUpti_Profiler_Host_GetMetricProperties_Params, .pHostObject = host,
+		   .pMetricName = name);
+	err = cupti.cuptiProfilerHostGetMetricProperties(p) ?: add_metrics(host, &name, 1);
+	*unit = !err && p->pDimUnit && strcmp(p->pDimUnit, "percent") ? p->pDimUnit : "%";
+	close_host(host);
+	return !err;
+}
+
+static bool choose(struct pm_gpu *g, const char *const *names, struct metric *metrics)
+{
+	const char *unit;
+	size_t i;
+
+	for (i = 0; !names && i < ARRAY_SIZE(defaults); i++) {
+		if (!has_metric(g, defaults[i].name, &unit))
+			continue;
+		g->names[g->nr] = defaults[i].name;
+		g->factors[g->nr] = defaults[i].factor;
+		metrics[g->nr++] = defaults[i].metric;
+	}
+	for (i = 0; names && names[i] && g->nr < XPU_MAX_METRICS; i++) {
+		if (!has_metric(g, names[i], &unit)) {
+			sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: this GPU has no %s",
+				      names[i]);
+			return false;
+		}
+		g->names[g->nr] = names[i];
+		g->factors[g->nr] = 1;
+		metrics[g->nr++] = (struct metric){ names[i], strdup(unit) ?: "", XPU_METRIC_MEAN };
+	}
+	if (!g->nr)
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: %s has none of the usual ones",
+			      g->chip);
+	return g->nr;
+}
+
+/* Makes the image of what to collect. Return: an error of CUPTI's, or 0. */
+static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
+{
+	CUpti_Profiler_Host_GetConfigImageSize_Params *size =
+		PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, .pHostObject = g->host);
+	CUpti_Profiler_Host_GetNumOfPasses_Params *passes;
+	CUptiResult err;
+
+	err = add_metrics(g->host, g->names, g->nr) ?: cupti.cuptiProfilerHostGetConfigImageSize(size);
+	if (err)
+		return err;
+	g->config_bytes = size->configImageSize;
+	g->config = calloc(1, g->config_bytes);
+	if (!g->config)
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	err = cupti.cuptiProfilerHostGetConfigImage(
+		PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, .pHostObject = g->host,
+		       .configImageSize = g->config_bytes, .pConfigImage = g->config));
+	passes = PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, .configImageSize = g->config_bytes,
+			.pConfigImage = g->config);
+	err = err ?: cupti.cuptiProfilerHostGetNumOfPasses(passes);
+	*nr_passes = passes->numOfPasses;
+	return err;
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* An image holds so many samples, is filled once, and then has to be made anew. */
+static CUptiResult empty_data(struct pm_gpu *g)
+{
+	return cupti.cuptiPmSamplingCounterDataImageInitialize(
+		PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params,
+		       .pPmSamplingObject = g->sampling, .counterDataSize = g->data_bytes,
+		       .pCounterData = g->data));
+}
+
+static CUptiResult set_config(struct pm_gpu *g, CUpti_PmSampling_TriggerMode trigger, uint64_t interval)
+{
+	return cupti.cuptiPmSamplingSetConfig(
+		PARAMS(CUpti_PmSampling_SetConfig_Params, .pPmSamplingObject = g->sampling,
+		       .configSize = g->config_bytes, .pConfig = g->config,
+		       .hardwareBufferSize = HARDWARE_BYTES, .samplingInterval = interval,
+		       .triggerMode = trigger,
+		       .hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST));
+}
+
+static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index)
+{
+	CUpti_PmSampling_Enable_Params *enable =
+		PARAMS(CUpti_PmSampling_Enable_Params, .deviceIndex = index);
+	CUpti_PmSampling_GetCounterDataSize_Params *size;
+	CUptiResult err = cupti.cuptiPmSamplingEnable(enable);
+
+	if (err)
+		return err;
+	g->sampling = enable->pPmSamplingObject;
+	err = set_config(g, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL, g->interval_ns);
+	if (err)
+		err = set_config(g, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL,
+				 g->interval_ns * CYCLES_PER_NS);
+	size = PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, .pPmSamplingObject = g->sampling,
+		      .pMetricNames = g->names, .numMetrics = g->nr, .maxSamples = MAX_SAMPLES);
+	err = err ?: cupti.cuptiPmSamplingGetCounterDataSize(size);
+	if (err)
+		return err;
+	g->data_bytes = size->counterDataSize;
+	g->data = calloc(1, g->data_bytes);
+	if (!g->data)
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	return empty_data(g) ?:
+	       cupti.cuptiPmSamplingStart(PARAMS(CUpti_PmSampling_Start_Params,
+						 .pPmSamplingObject = g->sampling));
+}
+
+bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
+		   const char *const *names)
+{
+	CUpti_Profiler_Host_Object *host = NULL;
+	struct metric metrics[XPU_MAX_METRICS];
+	size_t nr_passes = 0;
+	CUptiResult err;
+
+	*g = (struct pm_gpu){ .interval_ns = interval_ns };
+	err = read_available(g, index) ?: open_host(g, &host);
+	g->host = host;
+	if (!err && !choose(g, names, metrics))
+		return false;
+	err = err ?: make_config(g, &nr_passes);
+	if (!err && nr_passes != 1) {
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: these take %zu passes, and 1 is "
+			      "possible: name fewer", nr_passes);
+		return false;
+	}
+	err = err ?: start_sampling(g, index);
+	if (err) {
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s", index, text_of(err),
+			      err == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ?
+			      ": the driver leaves them to root (NVreg_RestrictProfilingToAdminUsers)" : "");
+		return false;
+	}
+	set__define(&g->set, uuid, metrics, g->nr, interval_ns);
+	g->running = true;
+	return true;
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+/* Return: what to add to CUPTI's times to get CLOCK_MONOTONIC's; the clocks drift. */
+static int64_t read_clocks(void)
+{
+	struct timespec before, after;
+	uint64_t ns = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	cupti.cuptiGetTimestamp(&ns);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	return (before.tv_sec + after.tv_sec) * 500000000ll + (before.tv_nsec + after.tv_nsec) / 2 - ns;
+}
+
+static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
+{
+	CUpti_PmSampling_CounterData_GetSampleInfo_Params *info =
+		PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, .pPmSamplingObject = g->sampling,
+		       .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
+		       .sampleIndex = i);
+	double values[XPU_MAX_METRICS];
+	float row[XPU_MAX_METRICS];
+	unsigned int m;
+
+	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(info) ||
+	    cupti.cuptiProfilerHostEvaluateToGpuValues(
+		    PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, .pHostObject = g->host,
+			   .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
+			   .rangeIndex = i, .ppMetricNames = g->names, .numMetrics = g->nr,
+			   .pMetricValues = values)))
+		return;
+	for (m = 0; m < g->nr; m++)
+		row[m] = values[m] * g->factors[m];
+	set__row(&g->set, info->startTimestamp + shift_ns, info->endTimestamp + shift_ns, row);
+}
+
+/* Return: whether there may be more. */
+static bool drain_once(struct pm_gpu *g)
+{
+	CUpti_PmSampling_DecodeData_Params *decode =
+		PARAMS(CUpti_PmSampling_DecodeData_Params, .pPmSamplingObject = g->sampling,
+		       .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes);
+	CUpti_PmSampling_GetCounterDataInfo_Params *info =
+		PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, .pCounterDataImage = g->data,
+		       .counterDataImageSize = g->data_bytes);
+	int64_t shift_ns = read_clocks();
+	CUptiResult err;
+	size_t i;
+
+	err = cupti.cuptiPmSamplingDecodeData(decode);
+	if (!err || err == CUPTI_ERROR_OUT_OF_MEMORY)
+		g->set.account.nr_overflows += decode->overflow || err;
+	err = err ?: cupti.cuptiPmSamplingGetCounterDataInfo(info);
+	if (err)
+		return false;
+	for (i = 0; i < info->numCompletedSamples; i++)
+		send_sample(g, i, shift_ns);
+	return !empty_data(g) &&
+	       decode->decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+}
+
+void pm_gpu__drain(struct pm_gpu *g)
+{
+	while (g->running && drain_once(g))
+		;
+	if (g->running)
+		set__flush(&g->set);
+}
+
+void pm_gpu__end(struct pm_gpu *g)
+{
+	if (g->running) {
+		cupti.cuptiPmSamplingStop(PARAMS(CUpti_PmSampling_Stop_Params,
+						 .pPmSamplingObject = g->sampling));
+		pm_gpu__drain(g);
+		set__end(&g->set);
+	}
+	if (g->sampling)
+		cupti.cuptiPmSamplingDisable(PARAMS(CUpti_PmSampling_Disable_Params,
+						    .pPmSamplingObject = g->sampling));
+	if (g->host)
+		close_host(g->host);
+	free(g->available);
+	free(g->config);
+	free(g->data);
+	*g = (struct pm_gpu){ 0 };
+}
+
+#else /* headers of CUPTI before 12.6 */
+
+bool pm__open(int major)
+{
+	(void)major;
+	sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: xpuload was built without them");
+	return false;
+}
+
+bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
+		   const char *const *names)
+{
+	(void)g, (void)index, (void)uuid, (void)interval_ns, (void)names;
+	return false;
+}
+
+void pm_gpu__drain(struct pm_gpu *g)
+{
+	(void)g;
+}
+
+void pm_gpu__end(struct pm_gpu *g)
+{
+	(void)g;
+}
+
+#endif

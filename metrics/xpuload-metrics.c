@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/*
+ * xpuload-metrics - samples GPUs' own counters, power and energy, for xpuload --gpu-metrics
+ *
+ *	xpuload-metrics HZ [METRIC...]
+ *
+ * xpuload runs it, with a socket as descriptor 3 for the records of sink.h, until it closes its own
+ * end or shuts it down for writing. It is a program apart so that NVIDIA's libraries, wherever they are
+ * from, are loaded neither into xpuload, which may hold capabilities, nor into the recorded programs.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libraries.h"
+#include "nvml.h"
+#include "pm.h"
+#include "sink.h"
+#include "util.h"
+
+#define SINK_FD		3
+#define MAX_GPUS	16
+#define DRAIN_MS	50
+
+struct gpu {
+	uint8_t uuid[16];
+	struct pm_gpu pm;
+	struct nvml_gpu nvml;
+};
+
+static struct gpu gpus[MAX_GPUS];
+
+static struct {
+	int (*init)(unsigned int flags);
+	int (*version)(int *version);
+	int (*count)(int *nr);
+	int (*get)(int *device, int index);
+	int (*uuid)(uint8_t *uuid, int device);
+	int (*old_uuid)(uint8_t *uuid, int device);
+} cuda;
+
+/* Return: how many GPUs there are, after a message if that is 0. */
+static int find_gpus(int *major)
+{
+	static const struct function functions[] = {
+		{ &cuda.init, "cuInit", false },
+		{ &cuda.version, "cuDriverGetVersion", false },
+		{ &cuda.count, "cuDeviceGetCount", false },
+		{ &cuda.get, "cuDeviceGet", false },
+		{ &cuda.uuid, "cuDeviceGetUuid_v2", true },
+		{ &cuda.old_uuid, "cuDeviceGetUuid", true },
+	};
+	void *library = library__open("libcuda.so.1");
+	int nr = 0, version = 0, device, i;
+	const char *why = NULL;
+
+	if (!library || library__functions(library, functions, ARRAY_SIZE(functions)) ||
+	    !(cuda.uuid = cuda.uuid ?: cuda.old_uuid))
+		why = "libcuda.so.1 is missing";
+	else if (cuda.init(0) || cuda.count(&nr) || cuda.version(&version) || !nr)
+		why = "the driver finds no GPU";
+	if (why) {
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics: %s", why);
+		return 0;
+	}
+	nr = nr < MAX_GPUS ? nr : MAX_GPUS;
+	for (i = 0; i < nr; i++)
+		if (cuda.get(&device, i) || cuda.uuid(gpus[i].uuid, device))
+			return 0;
+	*major = version / 1000;
+	return nr;
+}
+
+static void start(int nr, int major, uint64_t interval_ns, const char *const *names)
+{
+	bool pm = pm__open(major), nvml = nvml__open(), gpm;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		gpm = !pm || !pm_gpu__start(&gpus[i].pm, i, gpus[i].uuid, interval_ns, names);
+		if (!nvml || !nvml_gpu__start(&gpus[i].nvml, gpus[i].uuid, gpm) || !gpm)
+			continue;
+		sink__message(XPU_MESSAGE_INFO, "GPU %d: metrics by NVML, 10 a second", i);
+	}
+}
+
+/* Samples until xpuload has no more use for it. */
+static void run(int nr)
+{
+	struct pollfd p = { .fd = SINK_FD, .events = POLLIN | POLLRDHUP };
+	unsigned int turn;
+	int i;
+
+	for (turn = 1; poll(&p, 1, DRAIN_MS) <= 0; turn++)
+		for (i = 0; i < nr; i++) {
+			pm_gpu__drain(&gpus[i].pm);
+			if (turn % (NVML_INTERVAL_NS / 1000000 / DRAIN_MS) == 0)
+				nvml_gpu__sample(&gpus[i].nvml);
+		}
+	for (i = 0; i < nr; i++) {
+		pm_gpu__end(&gpus[i].pm);
+		nvml_gpu__end(&gpus[i].nvml);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long hz = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	int major = 0, nr, type = 0;
+	socklen_t bytes = sizeof(type);
+
+	if (!hz || hz > 1000000 || getsockopt(SINK_FD, SOL_SOCKET, SO_TYPE, &type, &bytes)) {
+		fprintf(stderr, "xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
+		return 2;
+	}
+	signal(SIGINT, SIG_IGN);	/* the terminal's is for xpuload, which ends this */
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sink__init(SINK_FD);
+	nr = find_gpus(&major);
+	if (nr)
+		start(nr, major, 1000000000ull / hz, argc > 2 ? (const char *const *)argv + 2 : NULL);
+	sink__ready();
+	run(nr);
+	return 0;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pm.c - PM sampling and its host functions, in libcupti.so: for processes of their own
+ *
+ * A sample's metrics are known from its begin: metric m has (7 * (begin / interval) + 13 * m) % 101, by CUPTI's
+ * clock. XPU_SIM_PM makes what CUPTI is known to do:
+ *
+ *	privilege, busy	cuptiPmSamplingEnable fails
+ *	overflow	the hardware's memory holds 20 samples
+ *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
+ *	passes		more than two metrics take two passes
+ *
+ * The host object reads the image of available counters as long as it lives.
+ */
+#include "sim.h"
+
+#if SIM_CUDA_MAJOR >= 13 && __has_include(<cupti_pmsampling.h>)
+
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
+#include <stdlib.h>
+
+#define IMAGE_MAGIC	0x656c62616c696176ull
+#define IMAGE_BYTES	64
+#define MAX_NAMES	64
+#define SMALL_MEMORY	20
+
+struct CUpti_Profiler_Host_Object {
+	const uint8_t *available;
+	size_t nr;
+	bool spoiled;
+};
+
+struct CUpti_PmSampling_Object {
+	uint64_t interval_ns, next_ns;
+	bool runs;
+};
+
+struct image {
+	uint64_t max, nr, interval_ns;
+	uint64_t begins[];
+};
+
+static bool is_asked_for(const char *what)
+{
+	const char *env = getenv("XPU_SIM_PM");
+
+	return env && !strcmp(env, what);
+}
+
+static uint64_t now(void)
+{
+	uint64_t ns = 0;
+
+	cuptiGetTimestamp(&ns);
+	return ns;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
+{
+	return p->structSize ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p)
+{
+	p->pChipName = "SIM100";
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *p)
+{
+	const uint64_t magic = IMAGE_MAGIC;
+
+	if (p->pCounterAvailabilityImage)
+		memcpy(p->pCounterAvailabilityImage, &magic, sizeof(magic));
+	p->counterAvailabilityImageSize = IMAGE_BYTES;
+	return CUPTI_SUCCESS;
+}
+
+/* ---- the host's functions -------------------------------------------------------------------- */
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
+{
+	if (p->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING || strcmp(p->pChipName, "SIM100"))
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	p->pHostObject = calloc(1, sizeof(*p->pHostObject));
+	p->pHostObject->available = p->pCounterAvailabilityImage;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
+{
+	free(p->pHostObject);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Params *p)
+{
+	if (!strstr(p->pMetricName, "__"))
+		return CUPTI_ERROR_INVALID_METRIC_NAME;
+	p->pDescription = "a metric";
+	p->pDimUnit = "percent";
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p)
+{
+	struct CUpti_Profiler_Host_Object *host = p->pHostObject;
+	uint64_t magic;
+	size_t i;
+
+	memcpy(&magic, host->available, sizeof(magic));
+	if (magic != IMAGE_MAGIC)
+		abort();		/* it was freed: NVIDIA's crashes as well */
+	for (i = 0; i < p->numMetrics; i++)
+		host->spoiled |= is_asked_for("lacks") && !strncmp(p->ppMetricNames[i], "nvl", 3);
+	host->nr += p->numMetrics;
+	return host->spoiled ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params *p)
+{
+	p->configImageSize = sizeof(uint64_t);
+	return p->pHostObject->spoiled ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *p)
+{
+	uint64_t nr = p->pHostObject->nr;
+
+	memcpy(p->pConfigImage, &nr, sizeof(nr));
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
+{
+	uint64_t nr;
+
+	memcpy(&nr, p->pConfigImage, sizeof(nr));
+	p->numOfPasses = is_asked_for("passes") && nr > 2 ? 2 : 1;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
+{
+	const struct image *image = (const void *)p->pCounterDataImage;
+	size_t m;
+
+	if (p->rangeIndex >= image->nr || p->numMetrics > MAX_NAMES)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	for (m = 0; m < p->numMetrics; m++)
+		p->pMetricValues[m] = (7 * (image->begins[p->rangeIndex] / image->interval_ns) + 13 * m) % 101;
+	return CUPTI_SUCCESS;
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p)
+{
+	if (is_asked_for("privilege"))
+		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+	if (is_asked_for("busy"))
+		return CUPTI_ERROR_HARDWARE_BUSY;
+	p->pPmSamplingObject = calloc(1, sizeof(*p->pPmSamplingObject));
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *p)
+{
+	free(p->pPmSamplingObject);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p)
+{
+	if (p->triggerMode != CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL || !p->samplingInterval)
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	p->pPmSamplingObject->interval_ns = p->samplingInterval;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params *p)
+{
+	p->counterDataSize = sizeof(struct image) + p->maxSamples * sizeof(uint64_t);
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *p)
+{
+	struct image *image = (void *)p->pCounterData;
+
+	*image = (struct image){
+		.max = (p->counterDataSize - sizeof(*image)) / sizeof(uint64_t),
+		.interval_ns = p->pPmSamplingObject->interval_ns,
+	};
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *p)
+{
+	p->pPmSamplingObject->runs = true;
+	p->pPmSamplingObject->next_ns = now();
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *p)
+{
+	p->pPmSamplingObject->runs = false;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
+{
+	struct CUpti_PmSampling_Object *o = p->pPmSamplingObject;
+	struct image *image = (void *)p->pCounterDataImage;
+	uint64_t end = now(), nr = 0;
+
+	p->overflow = 0;
+	p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+	for (; o->next_ns + o->interval_ns <= end; o->next_ns += o->interval_ns) {
+		if (image->nr == image->max) {
+			p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+			break;
+		}
+		if (is_asked_for("overflow") && nr == SMALL_MEMORY) {
+			p->overflow = 1;
+			o->next_ns = end;
+			break;
+		}
+		image->begins[image->nr++] = o->next_ns;
+		nr++;
+	}
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *p)
+{
+	const struct image *image = (const void *)p->pCounterDataImage;
+
+	p->numTotalSamples = image->max;
+	p->numPopulatedSamples = p->numCompletedSamples = image->nr;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params *p)
+{
+	const struct image *image = (const void *)p->pCounterDataImage;
+
+	if (p->sampleIndex >= image->nr)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	p->startTimestamp = image->begins[p->sampleIndex];
+	p->endTimestamp = p->startTimestamp + image->interval_ns;
+	return CUPTI_SUCCESS;
+}
+
+#endif
