@@ -193,7 +193,8 @@ static void sample_gpm(struct nvml_gpu *g)
 		get.metrics[i].id = gpm_metrics[i].id;
 	if (g->gpm_ns && !nvml.gpm_get(&get)) {
 		for (i = 0; i < ARRAY_SIZE(gpm_metrics); i++)
-			values[i] = get.metrics[i].result ? NAN : get.metrics[i].value * gpm_metrics[i].factor;
+			values[i] = get.metrics[i].result ? NAN :
+				    get.metrics[i].value * gpm_metrics[i].factor;
 		set__row(&g->gpm_set, g->gpm_ns, ns, values);
 	}
 	g->gpm_ns = ns;

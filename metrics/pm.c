@@ -71,6 +71,18 @@ static const char *text_of(CUptiResult err)
 	return text ?: "unknown error";
 }
 
+static const char *reason_of(CUptiResult err)
+{
+	switch (err) {
+	case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+		return ": the driver leaves them to root (NVreg_RestrictProfilingToAdminUsers)";
+	case CUPTI_ERROR_HARDWARE_BUSY:
+		return ": another program samples them";
+	default:
+		return "";
+	}
+}
+
 bool pm__open(int major)
 {
 	static const struct function functions[] = {
@@ -283,9 +295,8 @@ bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
 	}
 	err = err ?: start_sampling(g, index);
 	if (err) {
-		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s", index, text_of(err),
-			      err == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ?
-			      ": the driver leaves them to root (NVreg_RestrictProfilingToAdminUsers)" : "");
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s", index,
+			      text_of(err), reason_of(err));
 		return false;
 	}
 	set__define(&g->set, uuid, metrics, g->nr, interval_ns);

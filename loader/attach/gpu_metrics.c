@@ -120,8 +120,9 @@ static bool is_record(const struct xpu_record *rec, size_t size)
 		[XPU_RECORD_METRICS_END] = sizeof(struct xpu_record_metrics_end),
 	};
 
-	return size >= sizeof(*rec) && rec->size == size && !(size % 8) && rec->type < sizeof(least) / sizeof(least[0]) &&
-	       least[rec->type] && size >= least[rec->type];
+	return size >= sizeof(*rec) && rec->size == size && !(size % 8) &&
+	       rec->type < sizeof(least) / sizeof(least[0]) && least[rec->type] &&
+	       size >= least[rec->type];
 }
 
 static void take(struct gpu_metrics *m, size_t size, struct writer *w)

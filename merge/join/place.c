@@ -73,6 +73,18 @@ static int count_work(struct second_pass *p, const struct work *w)
 	return p->opts->stats ? add_stats(p, w) : 0;
 }
 
+/* @chain: NO_INDEX if the work is left out. */
+static int meter_work(struct second_pass *p, const struct work *w, uint32_t chain)
+{
+	return metric_sums__work(&p->sums->metrics, &(struct metric_work){
+		.start_ns = w->start_ns,
+		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
+		.gpu = p->model->streams.v[w->stream].gpu,
+		.leaf = chain == NO_INDEX ? NO_INDEX : w->leaf,
+		.chain = chain,
+	});
+}
+
 /*
  * Adds device work to the sums of its call path: that of its launch, @chain, or that of its graph
  * node's making, or both. Passes it to the sink, too.
@@ -96,14 +108,16 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			err = chains__joined(&m->chains, chain, node.chain, &chain);
 		}
 	}
-	if (err || p->opts->without & 1u << m->leaves.v[w->leaf].kind)
+	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
+		return meter_work(p, w, NO_INDEX);
+	if (err)
 		return err;
 	err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
 	if (!err)
 		p->sums->nr_left_out++;
 	if (err <= 0)
-		return err;
-	err = count_work(p, w);
+		return err ?: meter_work(p, w, NO_INDEX);
+	err = count_work(p, w) ?: meter_work(p, w, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works++;
 		m->nvtx.ranges.v[range].gpu_ns += w->duration_ns;

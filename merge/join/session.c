@@ -126,6 +126,7 @@ static int session__first_pass(struct session *s, struct found *found)
 	if (c.status)
 		s->status = c.status;
 	s->sums.idles.wanted |= found->accounts.nr != 0;
+	s->sums.metrics.wanted |= s->model.metrics.sets.nr != 0;
 	return err ?: found__resolve(found, &s->model);
 }
 
@@ -232,6 +233,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 			if (s->model.inputs.v[k].host == in.host)
 				in.host_nr = min_t(uint32_t, in.host_nr, k);
 		s->model.nr_hosts += in.host_nr == i;
+		s->sums.metrics.wanted |= reader__has_metrics(&r[i]);
 		err = array_push(&s->model.inputs, in);
 		if (err)
 			return err;
@@ -264,6 +266,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
+	if (!err)
+		err = metric_sums__finish(&s->sums.metrics, &s->model.metrics);
 	if (!err)
 		dsos__report(&s->dsos, &s->msgs);
 	if (s->sums.first_ns > s->sums.last_ns)

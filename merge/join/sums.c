@@ -23,6 +23,7 @@ void sums__exit(struct sums *s)
 	size_t i;
 
 	idles__exit(&s->idles);
+	metric_sums__exit(&s->metrics);
 	array_free(&s->accounts);
 	for (i = 0; i < s->calls.nr; i++)
 		stats__free(&s->calls.v[i].ns);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "join/metric_sums.h"
 #include "join/opts.h"
 #include "model/idle.h"
 #include "model/loss.h"
@@ -97,6 +98,7 @@ struct sums {
 	struct idmap call_names;	/* interned name: index in calls */
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
+	struct metric_sums metrics;
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that

@@ -23,9 +23,10 @@ void gpus__exit(struct gpus *g)
 	idmap__free(&g->by_ordinal);
 }
 
+/* @ordinal: NO_INDEX if no process has a number for it */
 static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 {
-	struct gpu gpu = { .number = ordinal, .host = g->host };
+	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal, .host = g->host };
 	uint64_t key = DEVICE_KEY(g->host, ordinal);
 	uint32_t taken;
 	int err;
@@ -34,7 +35,7 @@ static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 		gpu.number = g->next_number++;
 	*idx = g->list.nr;
 	err = idmap__put(&g->by_number, gpu.number, *idx);
-	if (!err && !idmap__get(&g->by_ordinal, key, &taken))
+	if (!err && ordinal != NO_INDEX && !idmap__get(&g->by_ordinal, key, &taken))
 		err = idmap__put(&g->by_ordinal, key, *idx);
 	return err ?: array_push(&g->list, gpu);
 }
@@ -52,23 +53,21 @@ int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
 	return err ?: idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
 }
 
-/* Finds the GPU of a UUID, which has that ordinal from now on. */
-static int gpus__get_uuid(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
-			  uint32_t *idx)
+static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal, uint32_t *idx)
 {
 	const char *interned = strpool__intern(g->strings, (const char *)uuid, UUID_BYTES);
-	int err;
+	int err = 0;
 
 	if (!interned)
 		return -ENOMEM;
-	if (!idmap__get(&g->by_uuid, (uintptr_t)interned, idx)) {
-		err = gpus__new(g, ordinal, idx);
-		if (!err)
-			err = idmap__put(&g->by_uuid, (uintptr_t)interned, *idx);
-		if (err)
-			return err;
-	}
-	return idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
+	if (!idmap__get(&g->by_uuid, (uintptr_t)interned, idx))
+		err = gpus__new(g, ordinal, idx) ?: idmap__put(&g->by_uuid, (uintptr_t)interned, *idx);
+	return err;
+}
+
+int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx)
+{
+	return gpus__find_uuid(g, uuid, NO_INDEX, idx);
 }
 
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
@@ -81,7 +80,8 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), &idx))
 		return 0;
 	if (memcmp(uuid, unknown, UUID_BYTES))
-		err = gpus__get_uuid(g, proc, ordinal, uuid, &idx);
+		err = gpus__find_uuid(g, uuid, ordinal, &idx) ?:
+		      idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), idx);
 	else
 		err = gpus__get(g, proc, ordinal, &idx);
 	if (!err && !g->list.v[idx].name)

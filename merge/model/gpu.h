@@ -56,6 +56,9 @@ void gpus__exit(struct gpus *g);
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
 		 const char *name, const struct xpu_device_limits *limits);
 
+/* Finds or adds the GPU of a UUID, which perhaps no process uses. Return: 0 or -ENOMEM. */
+int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
+
 /*
  * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition it is the
  * GPU of that number. Return: 0 or -ENOMEM.

@@ -62,6 +62,10 @@ struct loss {
 	uint64_t truncated;		/* launches whose call path is longer than recorded */
 	uint64_t samples_no_stack;	/* CPU samples without a call path */
 	uint64_t samples_truncated;	/* CPU samples whose call path is longer than recorded */
+	uint64_t bad_metrics;		/* metrics, or rows of them, that cannot be */
+	uint64_t missing_metrics;	/* rows of metrics that were sampled and are not in the file */
+	uint64_t metric_overflows;	/* the GPU's memory for samples was full */
+	uint64_t metric_gap_us;		/* without samples */
 	uint64_t unsymbolized;		/* frames shown without a function name */
 	uint64_t nr_frames;		/* frames shown */
 };

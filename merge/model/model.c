@@ -9,6 +9,7 @@ void model__init(struct model *m)
 	memset(m, 0, sizeof(*m));
 	machine__init(&m->machine, &m->strings);
 	gpus__init(&m->gpus, &m->strings);
+	metrics__init(&m->metrics, &m->strings);
 	shapes__init(&m->shapes);
 	leaves__init(&m->leaves, &m->strings);
 }
@@ -25,6 +26,7 @@ void model__exit(struct model *m)
 	array_free(&m->threads);
 	nvtx__exit(&m->nvtx);
 	gpus__exit(&m->gpus);
+	metrics__exit(&m->metrics);
 	machine__exit(&m->machine);
 	strpool__free(&m->strings);
 	array_free(&m->infos);

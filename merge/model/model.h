@@ -17,6 +17,7 @@
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
+#include "model/metrics.h"
 #include "model/nvtx.h"
 #include "model/shape.h"
 #include "util.h"
@@ -77,6 +78,7 @@ struct model {
 	struct strpool strings;
 	struct machine machine;
 	struct gpus gpus;
+	struct metrics metrics;
 	struct nvtx nvtx;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;

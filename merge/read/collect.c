@@ -58,6 +58,38 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 	return err;
 }
 
+static int collect__metric(struct collect *c, const struct xpu_record_metric *rec)
+{
+	int err = metrics__define(&c->model->metrics, c->model->machine.recording, rec);
+
+	if (err != -EINVAL)
+		return err;
+	c->loss->bad_metrics++;
+	return 0;
+}
+
+static int collect__metrics(struct collect *c, const struct xpu_record_metrics *rec)
+{
+	uint32_t nr_bad;
+	int err;
+
+	err = metrics__add(&c->model->metrics, c->model->machine.recording, rec, c->found->shift_ns,
+			   &nr_bad);
+	c->loss->bad_metrics += nr_bad;
+	return err;
+}
+
+static void collect__metrics_end(struct collect *c, const struct xpu_record_metrics_end *rec)
+{
+	const struct metric_set *set = metrics__set(&c->model->metrics, c->model->machine.recording,
+						    rec->set);
+
+	if (set && rec->nr_rows > set->rows.nr)
+		c->loss->missing_metrics += rec->nr_rows - set->rows.nr;
+	c->loss->metric_overflows += rec->nr_overflows;
+	c->loss->metric_gap_us += rec->lost_ns / 1000;
+}
+
 static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
 {
 	if (rec->kind && rec->kind < XPU_LOST_NR)
@@ -325,6 +357,13 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return 0;
 	case XPU_RECORD_STACK:
 		collect__see_period(c, ((const struct xpu_record_stack *)rec)->period_ns);
+		return 0;
+	case XPU_RECORD_METRIC:
+		return collect__metric(c, (const void *)rec);
+	case XPU_RECORD_METRICS:
+		return collect__metrics(c, (const void *)rec);
+	case XPU_RECORD_METRICS_END:
+		collect__metrics_end(c, (const void *)rec);
 		return 0;
 	case XPU_RECORD_LOST:
 		collect__lost(c, (const void *)rec);

@@ -22,6 +22,7 @@
 #define GROWTH_BYTES	4096u
 #define RECORD_MAX	(256u << 20)
 
+#define FIRST_RECORDS	256		/* the definitions of metrics begin among them */
 #define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
 
 struct record_type {
@@ -50,6 +51,9 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
 	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
 	[XPU_RECORD_PYSOURCE]	  = UP_TO(struct xpu_record_pysource, 1u << 20),
+	[XPU_RECORD_METRIC]	  = UP_TO(struct xpu_record_metric, 2 * XPU_METRIC_NAME_MAX),
+	[XPU_RECORD_METRICS]	  = UP_TO(struct xpu_record_metrics, RECORD_MAX / 2),
+	[XPU_RECORD_METRICS_END]  = FIXED(struct xpu_record_metrics_end),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
@@ -371,6 +375,22 @@ static const char *pysource__check(const struct xpu_record_pysource *p)
 	       "PYSOURCE with characters of no known width";
 }
 
+/* Return: as record__check(). */
+static const char *metric__check(const struct xpu_record_metric *m)
+{
+	return record__string_fits(&m->hdr, m->data, m->name_bytes) &&
+	       record__string_fits(&m->hdr, m->data + m->name_bytes, m->unit_bytes) ? NULL :
+	       "METRIC name that does not end inside its record";
+}
+
+/* Return: as record__check(). */
+static const char *metrics__check(const struct xpu_record_metrics *m)
+{
+	return record__fits(&m->hdr, sizeof(*m), m->nr_rows,
+			    XPU_METRICS_ROW_WORDS(m->nr_metrics) * sizeof(m->words[0])) ? NULL :
+	       "METRICS with more rows than its record holds";
+}
+
 /* Return: NULL if the counts and strings of a record fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
@@ -407,6 +427,10 @@ static const char *record__check(const struct xpu_record *rec)
 	}
 	case XPU_RECORD_PYSOURCE:
 		return pysource__check((const void *)rec);
+	case XPU_RECORD_METRIC:
+		return metric__check((const void *)rec);
+	case XPU_RECORD_METRICS:
+		return metrics__check((const void *)rec);
 	case XPU_RECORD_STACK:
 		return stack__fits((const void *)rec) ? NULL :
 		       "STACK with more of it than its record holds";
@@ -590,6 +614,19 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 			return rec;
 	}
 	return NULL;
+}
+
+bool reader__has_metrics(const struct reader *r)
+{
+	const struct xpu_record *rec;
+	struct record_iter it;
+	unsigned int i;
+
+	reader__rewind(r, &it);
+	for (i = 0; i < FIRST_RECORDS && (rec = record_iter__next(&it)); i++)
+		if (rec->type == XPU_RECORD_METRIC)
+			return true;
+	return false;
 }
 
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX])

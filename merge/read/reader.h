@@ -99,6 +99,9 @@ void reader__rewind(const struct reader *r, struct record_iter *it);
 
 #define READER_HOST_MAX	256
 
+/* Return: whether metrics of GPUs are defined near the recording's beginning. */
+bool reader__has_metrics(const struct reader *r);
+
 /*
  * Copies the name of the host, which is in the first records, without a NUL.
  * Return: its length; 0: the recording does not tell it.

@@ -110,7 +110,7 @@ static int resolve_devices(const struct found *f, struct model *m)
 		if (!err)
 			err = array_push(&m->streams, stream);
 	}
-	return err;
+	return err ?: metrics__find_gpus(&m->metrics, m->machine.recording, &m->gpus);
 }
 
 int found__resolve(struct found *f, struct model *m)

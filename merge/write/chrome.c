@@ -252,7 +252,7 @@ static void write_gpus(struct writer *w)
 		const struct gpu *gpu = &s->model.gpus.list.v[i];
 		uint64_t pid = PID_GPU + i;
 
-		if (!gpu->nr_works)
+		if (!timeline__has_gpu(w->s, i))
 			continue;
 		put_metadata(w, pid, 0, "process_name", "name");
 		json_out__open_string(j);
@@ -539,6 +539,44 @@ static int write_counters(struct writer *w)
 	return err;
 }
 
+static int write_metric(struct writer *w, const struct metric_set *set, uint32_t metric)
+{
+	const char *title = w->s->model.metrics.names.v[set->names[metric]].title;
+	meter_points_t points = { 0 };
+	struct json_out *j = &w->json;
+	char value[32];
+	size_t i;
+	int err;
+
+	err = timeline__meter(set, metric, &points);
+	for (i = 0; i < points.nr && !err; i++) {
+		put_event(w, "C", PID_GPU + set->gpu, 0);
+		put_ts(w, points.v[i].time_ns);
+		json_out__key(j, "name");
+		json_out__string(j, title);
+		json_out__key(j, "args");
+		json_out__open(j, '{');
+		json_out__key(j, "value");
+		snprintf(value, sizeof(value), "%.7g", points.v[i].value);
+		json_out__literal(j, value);
+		end_event(w);
+	}
+	array_free(&points);
+	return err;
+}
+
+static int write_metrics(struct writer *w)
+{
+	const struct metrics *metrics = &w->s->model.metrics;
+	uint32_t i, k;
+	int err = 0;
+
+	for (i = 0; i < metrics->sets.nr; i++)
+		for (k = 0; k < metrics->sets.v[i].nr && !err; k++)
+			err = write_metric(w, &metrics->sets.v[i], k);
+	return err;
+}
+
 int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 {
 	struct writer w = { .s = s, .t = t };
@@ -572,7 +610,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
 	if (!err)
-		err = write_counters(&w);
+		err = write_counters(&w) ?: write_metrics(&w);
 	json_out__end_line(j);
 	json_out__close(j, ']');
 	json_out__close(j, '}');

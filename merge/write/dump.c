@@ -189,6 +189,10 @@ static const char *const off_kinds[] = {
 	[XPU_OFF_RUNNABLE] = "RUNNABLE", [XPU_OFF_CALL] = "CALL", [XPU_OFF_NR] = NULL,
 };
 
+static const char *const metric_kinds[] = {
+	[XPU_METRIC_MEAN] = "MEAN", [XPU_METRIC_SUM] = "SUM", NULL,
+};
+
 static const char *const message_levels[] = {
 	[XPU_MESSAGE_INFO] = "INFO", [XPU_MESSAGE_WARNING] = "WARNING",
 	[XPU_MESSAGE_ERROR] = "ERROR", NULL,
@@ -395,6 +399,15 @@ static void dump__account(struct dump *d, const struct xpu_record *rec)
 	putc('}', d->f);
 }
 
+static void dump__uuid(struct dump *d, const uint8_t uuid[16])
+{
+	size_t i;
+
+	fputs(" uuid=", d->f);
+	for (i = 0; i < 16; i++)
+		fprintf(d->f, "%02x", uuid[i]);
+}
+
 static void dump__string(struct dump *d, const struct xpu_record *rec)
 {
 	putc(' ', d->f);
@@ -404,11 +417,8 @@ static void dump__string(struct dump *d, const struct xpu_record *rec)
 static void dump__device(struct dump *d, const struct xpu_record *rec)
 {
 	const struct xpu_record_device *device = (const void *)rec;
-	size_t i;
 
-	fputs(" uuid=", d->f);
-	for (i = 0; i < sizeof(device->uuid); i++)
-		fprintf(d->f, "%02x", device->uuid[i]);
+	dump__uuid(d, device->uuid);
 	if (rec->size < sizeof(*device))
 		return;
 	fprintf(d->f, " capability=%" PRIu32 " nr_multiprocessors=%" PRIu32 " warp_threads=%" PRIu32
@@ -423,6 +433,34 @@ static void dump__device(struct dump *d, const struct xpu_record *rec)
 static void dump__dim(struct dump *d, const char *what, const __u32 dim[3])
 {
 	fprintf(d->f, " %s={%" PRIu32 " %" PRIu32 " %" PRIu32 "}", what, dim[0], dim[1], dim[2]);
+}
+
+static void dump__metric(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_metric *m = (const void *)rec;
+
+	dump__uuid(d, m->uuid);
+	putc(' ', d->f);
+	print_text(d->f, m->data);
+	fputs(" unit=", d->f);
+	print_text(d->f, m->data + m->name_bytes);
+}
+
+static void dump__metrics(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_metrics *m = (const void *)rec;
+	const uint32_t *word = m->words;
+	uint32_t row, i;
+	float value;
+
+	for (row = 0; row < m->nr_rows; row++) {
+		fprintf(d->f, " {delta_ns=%" PRIu32 " duration_ns=%" PRIu32, word[0], word[1]);
+		for (i = 0, word += 2; i < m->nr_metrics; i++, word++) {
+			memcpy(&value, word, sizeof(value));
+			fprintf(d->f, " %.7g", value);
+		}
+		putc('}', d->f);
+	}
 }
 
 static void dump__shape(struct dump *d, const struct xpu_record *rec)
@@ -566,6 +604,13 @@ MEMBERS(refused, DECIMAL(xpu_record_refused, correlation_id),
 	DECIMAL(xpu_record_refused, result));
 MEMBERS(pycode, DECIMAL(xpu_record_pycode, id), DECIMAL(xpu_record_pycode, name),
 	DECIMAL(xpu_record_pycode, filename), DECIMAL(xpu_record_pycode, first_line));
+MEMBERS(metric, DECIMAL(xpu_record_metric, set), DECIMAL(xpu_record_metric, index),
+	NAME(xpu_record_metric, kind, metric_kinds));
+MEMBERS(metrics, DECIMAL(xpu_record_metrics, set), DECIMAL(xpu_record_metrics, nr_metrics),
+	DECIMAL(xpu_record_metrics, nr_rows), DECIMAL(xpu_record_metrics, time_ns));
+MEMBERS(metrics_end, DECIMAL(xpu_record_metrics_end, set),
+	DECIMAL(xpu_record_metrics_end, nr_overflows), DECIMAL(xpu_record_metrics_end, nr_rows),
+	DECIMAL(xpu_record_metrics_end, lost_ns));
 MEMBERS(range, DECIMAL(xpu_record_range, id), DECIMAL(xpu_record_range, parent));
 MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_launches), DECIMAL(xpu_record_counters, nr_kernels),
@@ -614,6 +659,9 @@ static const struct type types[] = {
 	TYPE(OFF, off, KINDS(off_kinds)),
 	TYPE(ACCOUNT, account, .rest = dump__account),
 	TYPE(PYSOURCE, pysource, .rest = dump__pysource),
+	TYPE(METRIC, metric, .rest = dump__metric),
+	TYPE(METRICS, metrics, .rest = dump__metrics),
+	TYPE(METRICS_END, metrics_end),
 	TYPE(RANGES, ranges, .rest = dump__ranges),
 	TYPE(STRING, string, .rest = dump__string),
 	TYPE(API, api),

@@ -45,6 +45,7 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
 #define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
+#define UUID_METRIC	(7ull << 40)	/* metric of a set */
 
 /* A message in the making. */
 struct msg {
@@ -148,6 +149,15 @@ static void msg__fixed64(struct msg *m, unsigned int field, uint64_t value)
 		bytes[i] = value >> (8 * i);
 	msg__varint(m, field << 3 | 1);
 	msg__raw(m, bytes, sizeof(bytes));
+}
+
+static void msg__double(struct msg *m, unsigned int field, double value)
+{
+	uint64_t bits;
+
+	_Static_assert(sizeof(bits) == sizeof(value), "a double has 64 bits");
+	memcpy(&bits, &value, sizeof(bits));
+	msg__fixed64(m, field, bits);
 }
 
 static void msg__bytes(struct msg *m, unsigned int field, const void *bytes, size_t len)
@@ -450,7 +460,7 @@ static void pftrace__gpus(struct pftrace *p)
 	for (i = 0; i < p->s->model.gpus.list.nr; i++) {
 		const struct gpu *gpu = &p->s->model.gpus.list.v[i];
 
-		if (!gpu->nr_works)
+		if (!timeline__has_gpu(p->s, i))
 			continue;
 		pftrace__clear_text(p);
 		pftrace__add_number(p, "GPU ", gpu->number);
@@ -720,6 +730,46 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 	return err;
 }
 
+/* @nr: of all metrics' tracks */
+static int pftrace__metric(struct pftrace *p, const struct metric_set *set, uint32_t metric, uint32_t nr)
+{
+	const struct metric_name *name = &p->s->model.metrics.names.v[set->names[metric]];
+	uint64_t uuid = UUID_METRIC | nr;
+	meter_points_t points = { 0 };
+	size_t i;
+	int err;
+
+	err = timeline__meter(set, metric, &points);
+	if (!err && points.nr) {
+		pftrace__clear_text(p);
+		pftrace__add_text(p, name->unit, ESCAPE_TEXT);
+		msg__bytes(&p->event, COUNTER_DESCRIPTOR__UNIT_NAME, p->text.v, p->text.nr);
+		msg__message(&p->inner, TRACK_DESCRIPTOR__COUNTER, &p->event);
+		pftrace__clear_text(p);
+		pftrace__add_text(p, name->name, ESCAPE_TEXT);
+		pftrace__named_track(p, uuid, UUID_GPU | set->gpu);
+		pftrace__enter_track(p, uuid);
+	}
+	for (i = 0; i < points.nr && !err; i++) {
+		msg__double(&p->event, TRACK_EVENT__DOUBLE_COUNTER_VALUE, points.v[i].value);
+		pftrace__put_event(p, points.v[i].time_ns, TRACK_EVENT__TYPE_COUNTER, uuid);
+	}
+	array_free(&points);
+	return err;
+}
+
+static int pftrace__metrics(struct pftrace *p)
+{
+	const struct metrics *metrics = &p->s->model.metrics;
+	uint32_t i, k, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < metrics->sets.nr; i++)
+		for (k = 0; k < metrics->sets.v[i].nr && !err; k++)
+			err = pftrace__metric(p, &metrics->sets.v[i], k, nr++);
+	return err;
+}
+
 static int pftrace__counters(struct pftrace *p)
 {
 	uint32_t gpu, what;
@@ -728,7 +778,7 @@ static int pftrace__counters(struct pftrace *p)
 	for (gpu = 0; gpu < p->s->model.gpus.list.nr; gpu++)
 		for (what = 0; what < NR_COUNTERS && !err; what++)
 			err = pftrace__counter(p, gpu, what);
-	return err;
+	return err ?: pftrace__metrics(p);
 }
 
 static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)

@@ -23,7 +23,12 @@ struct section_rows {
 	void *v;			/* allocated; @nr rows of struct section.row_bytes, in order */
 	size_t nr;
 	uint64_t sum_ns;		/* what shares are of */
+	struct column *columns;		/* allocated, in place of the section's; or NULL */
+	size_t nr_columns;
 };
+
+/* Return: the names of a call path's frames, for people the innermost, for the caller to free(); or NULL. */
+char *stack__path(const struct stack *stack, enum table_format format);
 
 struct section {
 	const char *name;		/* for --table and for programs */
@@ -31,7 +36,7 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
-	/* Sets v, nr and sum_ns; the caller frees them. Return: 0 or -ENOMEM. */
+	/* Sets v, nr and sum_ns, and perhaps columns; the caller frees them. Return: 0 or -ENOMEM. */
 	int (*collect)(struct section_rows *rows);
 	/* Prints whole lines above the table, for people. There is at least one row. */
 	void (*head)(const struct section_rows *rows, FILE *f);
@@ -72,6 +77,8 @@ extern const struct section section_kernels,
 extern const struct section section_devices, section_streams;
 /* text_paths.c: call paths that caused the work */
 extern const struct section section_launch_sites, section_cpu_functions;
+/* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
+extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
 /* text_calls.c: calls of CUDA's API */
 extern const struct section section_api_calls;
 /* text_nvtx.c: the program's own ranges */

@@ -2,6 +2,7 @@
 #include "write/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "escape.h"
@@ -10,6 +11,7 @@
 
 /* A name gets at least this many columns, however narrow the terminal is. */
 #define LEAST_NAME	32
+#define CELL_MAX	64		/* bytes of a number */
 
 uint64_t table__share(uint64_t part, uint64_t whole)
 {
@@ -28,6 +30,8 @@ static int column__width(const struct column *c)
 		return 16;
 	case COLUMN_SHARE:
 		return 8;
+	case COLUMN_REAL:
+		return max_t(int, 8, c->title ? strlen(c->title) : 0);
 	case COLUMN_NAME:
 		break;
 	}
@@ -48,9 +52,15 @@ static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 
 /* Formats a cell that has a number and no name. */
 static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
-			 uint64_t n)
+			 const struct cell *cell)
 {
-	if (n == CELL_NONE)
+	bool real = c->type == COLUMN_REAL;
+	bool rounded = t->format == TABLE_TEXT && fabs(cell->d) < 1e15;
+	uint64_t n = cell->n;
+
+	if (real && isfinite(cell->d))
+		snprintf(buf, size, rounded ? "%.1f" : "%.7g", cell->d);
+	else if (real || n == CELL_NONE)
 		snprintf(buf, size, "%s", t->format == TABLE_JSON ? "null" : "");
 	else if (c->type == COLUMN_SHARE)
 		snprintf(buf, size, "%" PRIu64 ".%u", n / 10, (unsigned int)(n % 10));
@@ -129,7 +139,7 @@ void table__begin(struct table *t, const char *name, const struct column *column
 static void table__json_row(struct table *t, const struct cell *cells)
 {
 	struct json_out *j = t->json;
-	char buf[32];
+	char buf[CELL_MAX];
 	size_t i;
 
 	json_out__line(j, 2);
@@ -142,7 +152,7 @@ static void table__json_row(struct table *t, const struct cell *cells)
 			json_out__string(j, cells[i].s);
 			continue;
 		}
-		cell__format(buf, sizeof(buf), t, c, cells[i].n);
+		cell__format(buf, sizeof(buf), t, c, &cells[i]);
 		json_out__literal(j, buf);
 	}
 	json_out__close(j, '}');
@@ -151,7 +161,7 @@ static void table__json_row(struct table *t, const struct cell *cells)
 void table__row(struct table *t, const struct cell *cells)
 {
 	unsigned int column = 0;
-	char buf[32];
+	char buf[CELL_MAX];
 	size_t i;
 
 	if (t->format == TABLE_JSON) {
@@ -168,7 +178,7 @@ void table__row(struct table *t, const struct cell *cells)
 		if (csv && i)
 			fputc(',', t->f);
 		if (c->type != COLUMN_NAME) {
-			cell__format(buf, sizeof(buf), t, c, cells[i].n);
+			cell__format(buf, sizeof(buf), t, c, &cells[i]);
 			if (csv)
 				fputs(buf, t->f);
 			else

@@ -32,6 +32,7 @@ enum column_type {
 	COLUMN_TIME,			/* ns */
 	COLUMN_BYTES,
 	COLUMN_SHARE,			/* in tenths of a percent */
+	COLUMN_REAL,			/* cell.d; NaN: without a number */
 	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
 };
 
@@ -47,6 +48,7 @@ struct column {
 struct cell {
 	uint64_t n;
 	const char *s;			/* COLUMN_NAME */
+	double d;			/* COLUMN_REAL */
 };
 
 struct table {

@@ -27,6 +27,9 @@ static const struct section *const sections[] = {
 	&section_streams,
 	&section_threads,
 	&section_idle,
+	&section_gpu_metrics,
+	&section_kernel_metrics,
+	&section_path_metrics,
 };
 
 static const char *unit__name(enum unit unit)
@@ -168,7 +171,8 @@ static int section__write(const struct section *section, const struct session *s
 		section->head(&rows, t->f);
 	}
 	shown = opts->max_rows ? min_t(size_t, opts->max_rows, rows.nr) : rows.nr;
-	table__begin(t, section->name, section->columns, section->nr_columns);
+	table__begin(t, section->name, rows.columns ?: section->columns,
+		     rows.columns ? rows.nr_columns : section->nr_columns);
 	for (i = 0; i < shown && !err; i++)
 		err = section->row(&rows, (char *)rows.v + i * section->row_bytes, t);
 	table__end(t);
@@ -177,6 +181,7 @@ static int section__write(const struct section *section, const struct session *s
 out:
 	for (i = 0; i < rows.nr && section->exit_row; i++)
 		section->exit_row(&rows, (char *)rows.v + i * section->row_bytes);
+	free(rows.columns);
 	free(rows.v);
 	return err;
 }

@@ -107,6 +107,25 @@ static void print_folded(FILE *f, const struct stack *stack)
 	}
 }
 
+char *stack__path(const struct stack *stack, enum table_format format)
+{
+	char *name = NULL;
+	size_t size;
+	FILE *f = open_memstream(&name, &size);
+
+	if (!f)
+		return NULL;
+	if (format == TABLE_TEXT)
+		print_stack(f, stack);
+	else
+		print_folded(f, stack);
+	if (fclose(f)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
 static const char *row__comm(const struct session *s, const struct row *row)
 {
 	return aggregate__owner(&s->sums.aggregates, row->a)->comm;
@@ -118,23 +137,14 @@ static char *launch_site__name(const struct session *s, const struct row *row,
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
 	const char *comm = row__comm(s, row);
-	char *name = NULL;
-	size_t size;
-	FILE *f = open_memstream(&name, &size);
+	char *path = stack__path(stack, format), *name = NULL;
 
-	if (!f)
-		return NULL;
-	if (format == TABLE_TEXT) {
-		fprintf(f, "%s: ", *comm ? comm : "[unknown]");
-		print_stack(f, stack);
-		fputs(row->group[2] ? " (pending)" : "", f);
-	} else {
-		print_folded(f, stack);
-	}
-	if (fclose(f)) {
-		free(name);
-		return NULL;
-	}
+	if (!path || format != TABLE_TEXT)
+		return path;
+	if (asprintf(&name, "%s: %s%s", *comm ? comm : "[unknown]", path,
+		     row->group[2] ? " (pending)" : "") < 0)
+		name = NULL;
+	free(path);
 	return name;
 }
 

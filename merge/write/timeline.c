@@ -2,6 +2,7 @@
 #include "write/timeline.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,6 +438,10 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 	t->slices.nr = nr;
 	for (i = 0; i < nr; i++)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
+	for (i = 0; i < s->model.metrics.sets.nr; i++)
+		if (s->model.metrics.sets.v[i].rows.nr)
+			t->first_ns = min_t(uint64_t, t->first_ns,
+					    s->model.metrics.sets.v[i].rows.v[0].begin_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
 	err = err ?: by_track((void **)&t->slices.v, nr, sizeof(*t->slices.v), slice__thread_key,
@@ -720,4 +725,43 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 		err = array_push(points, skipped);
 	array_free(&changes);
 	return err;
+}
+
+/* ---- metrics -------------------------------------------------------------------------------- */
+
+static int meter__put(meter_points_t *points, uint64_t time_ns, double value)
+{
+	if (points->nr && points->v[points->nr - 1].value == value)
+		return 0;
+	return array_push(points, ((struct meter_point){ time_ns, value }));
+}
+
+int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_t *points)
+{
+	const struct metric_row *row, *last = NULL;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < set->rows.nr && !err; i++) {
+		double value = metric_set__row(set, i)[metric];
+
+		row = &set->rows.v[i];
+		if (last && row->begin_ns - last->end_ns > row->end_ns - row->begin_ns)
+			err = meter__put(points, last->end_ns, 0);
+		if (!err && isfinite(value)) {
+			err = meter__put(points, row->begin_ns, value);
+			last = row;
+		}
+	}
+	return err ?: last ? meter__put(points, last->end_ns, 0) : 0;
+}
+
+bool timeline__has_gpu(const struct session *s, uint32_t gpu)
+{
+	size_t i;
+
+	for (i = 0; i < s->model.metrics.sets.nr; i++)
+		if (s->model.metrics.sets.v[i].gpu == gpu && s->model.metrics.sets.v[i].rows.nr)
+			return true;
+	return s->model.gpus.list.v[gpu].nr_works;
 }

@@ -107,6 +107,22 @@ const char *timeline_counter__name(enum timeline_counter what);
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    enum timeline_counter what, counter_points_t *points);
 
+struct meter_point {			/* the value from then on */
+	uint64_t time_ns;
+	double value;
+};
+
+typedef ARRAY(struct meter_point) meter_points_t;
+
+/*
+ * A metric over time; where there are no samples it is 0. Return: 0 or -ENOMEM; @points, empty, are to
+ * be freed in any case.
+ */
+int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_t *points);
+
+/* Return: whether the GPU has anything on the timeline. */
+bool timeline__has_gpu(const struct session *s, uint32_t gpu);
+
 enum track_step {
 	TRACK_BEGIN,			/* of a slice, or of a launch that is not a slice */
 	TRACK_END,			/* of the open slice that began last */

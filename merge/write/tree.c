@@ -125,21 +125,72 @@ static int adder__root(struct adder *a, const struct aggregate *agg, enum by by,
 	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
 }
 
-/* The frame of a kernel has how it was launched in place of its file. */
-static int adder__kernel(struct adder *a, const struct leaf *leaf, const char *label, uint32_t *idx)
+/* Prints what the GPU's counters showed, behind how it was launched; not clocks, nor what was always 0. */
+static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
+{
+	const struct session *s = a->session;
+	const struct metrics *metrics = &s->model.metrics;
+	struct metric_use *uses;
+	size_t i;
+
+	if (!metrics->names.nr)
+		return 0;
+	uses = calloc(metrics->names.nr, sizeof(*uses));
+	if (!uses)
+		return -ENOMEM;
+	metric_sums__of_leaf(&s->sums.metrics, metrics, leaf, uses);
+	for (i = 0; i < metrics->names.nr; i++) {
+		const struct metric_name *name = &metrics->names.v[i];
+		double value = metric_use__value(&uses[i], name->kind);
+
+		if (value >= (name->kind == XPU_METRIC_SUM ? 1e-6 : 0.01) && strcmp(name->unit, "MHz"))
+			fprintf(f, "; %s %.3g %s", name->name, value, name->unit);
+	}
+	free(uses);
+	return 0;
+}
+
+/* Return: the text of a kernel's frame, for the caller to free(), or NULL; "" is none. */
+static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 {
 	const struct model *m = &a->session->model;
+	const struct leaf *leaf = &m->leaves.v[leaf_idx];
 	const struct xpu_shape *shape = shapes__at(&m->shapes, leaf->shape);
-	char *text = NULL;
+	char *text = NULL, *how = NULL;
+	size_t size;
+	FILE *f;
 	int err;
 
 	if (shape) {
-		text = shape__describe(shape, &m->gpus.list.v[leaf->gpu].limits);
-		if (!text)
-			return -ENOMEM;
+		how = shape__describe(shape, &m->gpus.list.v[leaf->gpu].limits);
+		if (!how)
+			return NULL;
 	}
-	err = adder__name(a, label, leaf->name, leaf->kind,
-			  leaf->shape == SHAPE_SEVERAL ? "(several ways)" : text, idx);
+	f = open_memstream(&text, &size);
+	if (!f) {
+		free(how);
+		return NULL;
+	}
+	fputs(leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", f);
+	free(how);
+	err = adder__print_metrics(a, leaf_idx, f);
+	if (fclose(f) || err) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The frame of a kernel has how it was launched, and the GPU's metrics, in place of its file. */
+static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
+{
+	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
+	char *text = adder__kernel_text(a, leaf_idx);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = adder__name(a, label, leaf->name, leaf->kind, *text ? text : NULL, idx);
 	free(text);
 	return err;
 }
@@ -153,7 +204,7 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 	if (a->leaves.v[leaf_idx] == NO_INDEX) {
 		leaf__label(&a->session->model.gpus, leaf, a->numbered, label);
 		if (leaf->kind == LEAF_KERNEL)
-			err = adder__kernel(a, leaf, label, &a->leaves.v[leaf_idx]);
+			err = adder__kernel(a, leaf_idx, label, &a->leaves.v[leaf_idx]);
 		else
 			err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
 	}

@@ -427,6 +427,41 @@ void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t th
 	RECORD(XPU_RECORD_ACCOUNT, 0, rec);
 }
 
+void gen__metric(struct gen *g, uint16_t set, uint16_t index, uint32_t kind, const void *uuid,
+		 const char *name, const char *unit)
+{
+	struct xpu_record_metric rec = {
+		.set = set, .index = index, .kind = kind, .name_bytes = strlen(name) + 1,
+		.unit_bytes = strlen(unit) + 1,
+	};
+	char text[2 * XPU_METRIC_NAME_MAX];
+
+	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
+	memcpy(text, name, rec.name_bytes);
+	memcpy(text + rec.name_bytes, unit, rec.unit_bytes);
+	RECORD_TAIL(XPU_RECORD_METRIC, 0, rec, text, rec.name_bytes + rec.unit_bytes);
+}
+
+void gen__metrics(struct gen *g, uint16_t set, uint64_t begin_ns, uint32_t duration_ns, uint16_t nr,
+		  const float *values)
+{
+	struct xpu_record_metrics rec = { .set = set, .nr_metrics = nr, .nr_rows = 1, .time_ns = begin_ns };
+	uint32_t words[XPU_METRICS_ROW_WORDS(XPU_MAX_METRICS)] = { 0, duration_ns };
+
+	memcpy(words + 2, values, nr * sizeof(*values));
+	RECORD_TAIL(XPU_RECORD_METRICS, 0, rec, words, XPU_METRICS_ROW_WORDS(nr) * sizeof(words[0]));
+}
+
+void gen__metrics_end(struct gen *g, uint16_t set, uint32_t nr_overflows, uint64_t nr_rows,
+		      uint64_t lost_ns)
+{
+	struct xpu_record_metrics_end rec = {
+		.set = set, .nr_overflows = nr_overflows, .nr_rows = nr_rows, .lost_ns = lost_ns,
+	};
+
+	RECORD(XPU_RECORD_METRICS_END, 0, rec);
+}
+
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count)
 {
 	struct xpu_record_lost rec = { .time_ns = time_ns, .kind = kind, .count = count };

@@ -105,6 +105,13 @@ void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration
 	      uint32_t path_id, uint32_t thread_id);
 void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t thread_id,
 		  const struct xpu_thread_time *time);
+void gen__metric(struct gen *g, uint16_t set, uint16_t index, uint32_t kind, const void *uuid,
+		 const char *name, const char *unit);
+/* Adds one row of a set, of @nr metrics. */
+void gen__metrics(struct gen *g, uint16_t set, uint64_t begin_ns, uint32_t duration_ns, uint16_t nr,
+		  const float *values);
+void gen__metrics_end(struct gen *g, uint16_t set, uint32_t nr_overflows, uint64_t nr_rows,
+		      uint64_t lost_ns);
 void gen__lost(struct gen *g, uint64_t time_ns, uint32_t kind, uint64_t count);
 void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 

@@ -8,6 +8,7 @@
  * Its output goes into test/t1/corpus/ once for each version of the format and stays there as it
  * is: later versions of xpumerge must read it and write the same. See test/t1/corpus/README.md.
  */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ enum { S_LAUNCH = 1, S_COPY, S_SET, S_GRAPH, S_SYNC, S_RUNTIME, S_KERNEL, S_NODE
 
 enum { P_LAUNCH = 1, P_COPY, P_SET, P_GRAPH, P_NODE, P_SYNC, P_CPU, P_OFF, P_PENDING, P_FAILED,
        P_REFUSED, P_ENTRY };
+
+static const uint8_t uuid[16] = { 0xde, 0xad };
 
 #define NAMED(string)	(XPU_FRAME_NAMED | (string))
 #define KERNEL_FRAME	(0xffffffff00000000ull | KERNEL_TEXT)
@@ -122,7 +125,6 @@ static void add_launches(struct gen *g)
 
 static void add_device_work(struct gen *g)
 {
-	static const uint8_t uuid[16] = { 0xde, 0xad };
 	const struct xpu_record_counters counters = {
 		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
 		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
@@ -178,6 +180,21 @@ static void add_device_work(struct gen *g)
 	gen__calls(g, 4000, 100, calls, NR(calls));
 	gen__message(g, XPU_MESSAGE_WARNING, "a message of the shim");
 	gen__batch_end(g);
+}
+
+static void add_metrics(struct gen *g)
+{
+	static const uint8_t other[16] = "another GPU";
+	static const float rows[][2] = { { 10, 0.5 }, { 60, 1.5 }, { NAN, 2 } }, clock = 1755;
+	size_t i;
+
+	gen__metric(g, 1, 0, XPU_METRIC_MEAN, uuid, "DRAM read", "%");
+	gen__metric(g, 1, 1, XPU_METRIC_SUM, uuid, "energy", "J");
+	gen__metric(g, 2, 0, XPU_METRIC_MEAN, other, "SM clock", "MHz");
+	for (i = 0; i < NR(rows); i++)
+		gen__metrics(g, 1, 4000 + 2000 * i, 2000, NR(rows[i]), rows[i]);
+	gen__metrics(g, 2, 4000, 9000, 1, &clock);
+	gen__metrics_end(g, 1, 1, NR(rows) + 1, 5000);
 }
 
 static void add_threads(struct gen *g)
@@ -239,6 +256,7 @@ int main(int argc, char **argv)
 	add_launches(&g);
 	add_device_work(&g);
 	add_threads(&g);
+	add_metrics(&g);
 	add_end(&g);
 	if (!plain)
 		gen__blocks(&blocks, &g, argc == 3 ? atoi(argv[2]) : 3, BLOCK_BYTES);

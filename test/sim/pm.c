@@ -2,8 +2,8 @@
 /*
  * pm.c - PM sampling and its host functions, in libcupti.so: for processes of their own
  *
- * A sample's metrics are known from its begin: metric m has (7 * (begin / interval) + 13 * m) % 101, by CUPTI's
- * clock. XPU_SIM_PM makes what CUPTI is known to do:
+ * A sample's metrics are known from its begin: metric m has (7 * (begin / interval) + 13 * m) % 101, by
+ * CUPTI's clock. XPU_SIM_PM makes what CUPTI is known to do:
  *
  *	privilege, busy	cuptiPmSamplingEnable fails
  *	overflow	the hardware's memory holds 20 samples
@@ -154,12 +154,14 @@ SIM_EXPORT CUptiResult CUPTIAPI
 cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
 	const struct image *image = (const void *)p->pCounterDataImage;
+	uint64_t nr;
 	size_t m;
 
 	if (p->rangeIndex >= image->nr || p->numMetrics > MAX_NAMES)
 		return CUPTI_ERROR_INVALID_PARAMETER;
+	nr = image->begins[p->rangeIndex] / image->interval_ns;
 	for (m = 0; m < p->numMetrics; m++)
-		p->pMetricValues[m] = (7 * (image->begins[p->rangeIndex] / image->interval_ns) + 13 * m) % 101;
+		p->pMetricValues[m] = (7 * nr + 13 * m) % 101;
 	return CUPTI_SUCCESS;
 }
 

@@ -38,7 +38,7 @@ done
 echo >a.data
 echo >"b c.data"
 mkdir -p dir/below
-offers "xpuload --gp" "--gpu-only"
+offers "xpuload --gp" "--gpu-metrics --gpu-only"
 offers "xpuload --probe " "launch path"
 offers "xpuload --probe=l" "launch"
 offers "xpuload --python o" "off on only"

@@ -41,10 +41,11 @@ licence() {
 lib=$(find lib -name '*.[chS]' | sort)
 preload=$(find preload -name '*.[chS]' | sort)
 loader=$(find loader -name '*.[chS]' | sort)
+metrics=$(find metrics -name '*.[ch]' | sort)
 merge=$(find merge -name '*.[chS]' | sort)
 
 # No check below may pass only because there are no files.
-for room in merge preload loader lib; do
+for room in merge preload loader metrics lib; do
 	# shellcheck disable=SC2046 # several files
 	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
 	[ "$nr" -gt 2 ]
@@ -56,6 +57,7 @@ may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
 may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
+may "metrics/ includes bpf/, lib/ and itself" "metrics bpf lib" "" $metrics
 may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h" $merge
 
 # arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
@@ -67,7 +69,7 @@ arrows() {
 		done
 	done
 }
-arrows $preload $loader $merge $lib >"$work/arrows"
+arrows $preload $loader $metrics $merge $lib >"$work/arrows"
 
 # floors PROGRAM ROOM...: the rooms from the top floor down. No file includes a header of a higher
 # floor; rooms joined by + share a floor and do not include each other. The program's own files are
@@ -122,7 +124,7 @@ is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c
 	"JSON is written through lib/json_out.h alone"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
-licence "preload/, lib/ and bpf/*.h are MIT" MIT $preload $lib bpf/*.h
+licence "preload/, metrics/, lib/ and bpf/*.h are MIT" MIT $preload $metrics $lib bpf/*.h
 
 # Functions that make, rename or remove files, or change their owner or mode.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'

@@ -41,7 +41,7 @@ sed -n 's/^\(0x[0-9a-f]*\) \[\(0x[0-9a-f]*\)\] BLOCK.*/\1 \2/p' out | while read
 done >places
 is "$(awk 'BEGIN { at = 64 } $1 != at { print "after " at " comes " $1; exit } { at += $2 }
 	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: these cover the file behind the header"
-is "$(grep -c BLOCK out)" 4 "blocks: how many"
+is "$(grep -c BLOCK out)" 5 "blocks: how many"
 dump stored.data 0 "blocks without compression"
 like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: they say so"
 xpumerge dump blocks.data >out 2>log

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/metric_sums.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+void metric_sums__exit(struct metric_sums *s)
+{
+	array_free(&s->works);
+	array_free(&s->uses);
+	array_free(&s->idle);
+	idmap__free(&s->by_leaf);
+	idmap__free(&s->by_chain);
+}
+
+int metric_sums__work(struct metric_sums *s, const struct metric_work *work)
+{
+	return s->wanted && work->start_ns < work->end_ns ? array_push(&s->works, *work) : 0;
+}
+
+static int work__cmp(const void *va, const void *vb)
+{
+	const struct metric_work *a = va, *b = vb;
+
+	return cmp3(a->gpu, b->gpu) ?: cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns) ?:
+	       cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
+}
+
+/* The works of one GPU, and a set of it. */
+struct metered {
+	struct metric_sums *sums;
+	const struct metric_set *set;
+	uint32_t set_idx;
+	const struct metric_work *works;
+	size_t nr;
+};
+
+/* Finds or adds the uses of a leaf or chain. Return: 0 or -ENOMEM. */
+static int metered__uses(const struct metered *m, struct idmap *map, uint32_t of, uint32_t *at)
+{
+	static const struct metric_use none;
+	struct metric_sums *s = m->sums;
+	uint64_t key = ID_KEY(of, m->set_idx);
+	uint32_t i;
+	int err;
+
+	if (idmap__get(map, key, at))
+		return 0;
+	*at = s->uses.nr;
+	err = array_reserve(&s->uses, s->uses.nr + m->set->nr) ?: idmap__put(map, key, *at);
+	for (i = 0; i < m->set->nr && !err; i++)
+		err = array_push(&s->uses, none);
+	return err;
+}
+
+/* Finds the uses of a work's leaf and chain. Return: 0 or -ENOMEM. */
+static int metered__of_work(const struct metered *m, const struct metric_work *w, uint32_t at[2])
+{
+	return metered__uses(m, &m->sums->by_leaf, w->leaf, &at[0]) ?:
+	       metered__uses(m, &m->sums->by_chain, w->chain, &at[1]);
+}
+
+static void metered__use(const struct metered *m, const uint32_t at[2], uint32_t metric, double ns,
+			 double sum)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		m->sums->uses.v[at[i] + metric].ns += ns;
+		m->sums->uses.v[at[i] + metric].sum += sum;
+	}
+}
+
+static bool metered__is_amount(const struct metered *m, const struct metrics *metrics, uint32_t metric)
+{
+	return metrics->names.v[m->set->names[metric]].kind == XPU_METRIC_SUM;
+}
+
+/* Averages, over each work's own time. */
+static int metered__means(const struct metered *m, const struct metrics *metrics)
+{
+	const struct metric_set *set = m->set;
+	uint32_t at[2], k;
+	size_t i, row;
+	int err = 0;
+
+	for (i = 0; i < m->nr && !err; i++) {
+		const struct metric_work *w = &m->works[i];
+
+		if (w->leaf == NO_INDEX)
+			continue;
+		row = metric_set__after(set, w->start_ns);
+		if (row < set->rows.nr && set->rows.v[row].begin_ns < w->end_ns)
+			err = metered__of_work(m, w, at);
+		for (; !err && row < set->rows.nr && set->rows.v[row].begin_ns < w->end_ns; row++) {
+			const struct metric_row *r = &set->rows.v[row];
+			const float *values = metric_set__row(set, row);
+			double ns = min_t(uint64_t, r->end_ns, w->end_ns) -
+				    max_t(uint64_t, r->begin_ns, w->start_ns);
+
+			for (k = 0; k < set->nr; k++)
+				if (isfinite(values[k]) && !metered__is_amount(m, metrics, k))
+					metered__use(m, at, k, ns, ns * values[k]);
+		}
+	}
+	return err;
+}
+
+struct metric_event {
+	uint64_t ns;
+	uint32_t work;
+	bool begin;
+};
+
+static int event__cmp(const void *va, const void *vb)
+{
+	const struct metric_event *a = va, *b = vb;
+
+	return cmp3(a->ns, b->ns) ?: cmp3(a->begin, b->begin) ?: cmp3(a->work, b->work);
+}
+
+/* A walk through the time of a GPU, with what one work that ran all the time would have got so far. */
+struct sharing {
+	const struct metered *m;
+	uint32_t metric;
+	uint64_t ns;
+	size_t row;
+	uint64_t nr_running;
+	struct metric_use part, idle;
+};
+
+/* Goes on to @ns; the same works run until then. */
+static void sharing__advance(struct sharing *s, uint64_t ns)
+{
+	const struct metric_set *set = s->m->set;
+	struct metric_use *to = s->nr_running ? &s->part : &s->idle;
+	uint64_t until;
+
+	while (s->row < set->rows.nr && s->ns < ns) {
+		const struct metric_row *r = &set->rows.v[s->row];
+		double value = metric_set__row(set, s->row)[s->metric];
+
+		if (r->begin_ns >= ns)
+			break;
+		s->ns = max_t(uint64_t, s->ns, r->begin_ns);
+		until = min_t(uint64_t, r->end_ns, ns);
+		if (isfinite(value) && until > s->ns) {
+			to->ns += until - s->ns;
+			to->sum += value / (r->end_ns - r->begin_ns) * (until - s->ns) /
+				   (s->nr_running ?: 1);
+		}
+		s->ns = max_t(uint64_t, s->ns, until);
+		s->row += r->end_ns <= ns;
+	}
+	s->ns = ns;
+}
+
+/* Shares out one amount. Return: 0 or -ENOMEM. */
+static int metered__share(const struct metered *m, uint32_t metric, const struct metric_event *events,
+			  struct metric_use *before)
+{
+	struct sharing s = { .m = m, .metric = metric };
+	uint32_t at[2];
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < 2 * m->nr && !err; i++) {
+		const struct metric_event *e = &events[i];
+		const struct metric_work *w = &m->works[e->work];
+
+		sharing__advance(&s, e->ns);
+		if (e->begin) {
+			before[e->work] = s.part;
+			s.nr_running++;
+			continue;
+		}
+		s.nr_running--;
+		if (w->leaf == NO_INDEX || s.part.ns <= before[e->work].ns)
+			continue;
+		err = metered__of_work(m, w, at);
+		if (!err)
+			metered__use(m, at, metric, s.part.ns - before[e->work].ns,
+				     s.part.sum - before[e->work].sum);
+	}
+	sharing__advance(&s, UINT64_MAX);
+	m->sums->idle.v[m->set_idx * XPU_MAX_METRICS + metric] = s.idle;
+	return err;
+}
+
+static int metered__amounts(const struct metered *m, const struct metrics *metrics)
+{
+	struct metric_event *events = NULL;
+	struct metric_use *before = NULL;
+	uint32_t k;
+	size_t i;
+	int err = 0;
+
+	for (k = 0; k < m->set->nr && !err; k++) {
+		if (!metered__is_amount(m, metrics, k))
+			continue;
+		if (!events) {
+			events = malloc((2 * m->nr + 1) * sizeof(*events));
+			before = malloc((m->nr + 1) * sizeof(*before));
+			if (!events || !before) {
+				err = -ENOMEM;
+				break;
+			}
+			for (i = 0; i < m->nr; i++) {
+				events[2 * i] = (struct metric_event){ m->works[i].start_ns, i, true };
+				events[2 * i + 1] = (struct metric_event){ m->works[i].end_ns, i, false };
+			}
+			qsort(events, 2 * m->nr, sizeof(*events), event__cmp);
+		}
+		err = metered__share(m, k, events, before);
+	}
+	free(before);
+	free(events);
+	return err;
+}
+
+int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics)
+{
+	static const struct metric_use none;
+	struct metered m = { .sums = s };
+	size_t i, from, to;
+	int err = 0;
+
+	while (!err && s->idle.nr < metrics->sets.nr * XPU_MAX_METRICS)
+		err = array_push(&s->idle, none);
+	if (s->works.nr)
+		qsort(s->works.v, s->works.nr, sizeof(*s->works.v), work__cmp);
+	for (i = 0; i < metrics->sets.nr && !err; i++) {
+		m.set = &metrics->sets.v[i];
+		m.set_idx = i;
+		for (from = 0; from < s->works.nr && s->works.v[from].gpu != m.set->gpu; from++)
+			;
+		for (to = from; to < s->works.nr && s->works.v[to].gpu == m.set->gpu; to++)
+			;
+		m.works = s->works.v + from;
+		m.nr = to - from;
+		err = metered__means(&m, metrics) ?: metered__amounts(&m, metrics);
+	}
+	array_free(&s->works);
+	return err;
+}
+
+static bool metric_sums__of(const struct metric_sums *s, const struct idmap *map,
+			    const struct metrics *metrics, uint32_t of, struct metric_use *uses)
+{
+	bool any = false;
+	uint32_t i, k, at;
+
+	for (i = 0; i < metrics->sets.nr; i++) {
+		const struct metric_set *set = &metrics->sets.v[i];
+
+		if (!idmap__get(map, ID_KEY(of, i), &at))
+			continue;
+		any = true;
+		for (k = 0; k < set->nr; k++) {
+			uses[set->names[k]].ns += s->uses.v[at + k].ns;
+			uses[set->names[k]].sum += s->uses.v[at + k].sum;
+		}
+	}
+	return any;
+}
+
+bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
+			  struct metric_use *uses)
+{
+	return metric_sums__of(s, &s->by_leaf, metrics, leaf, uses);
+}
+
+bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics, uint32_t chain,
+			   struct metric_use *uses)
+{
+	return metric_sums__of(s, &s->by_chain, metrics, chain, uses);
+}
+
+double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind)
+{
+	if (!(use->ns > 0))
+		return NAN;
+	return kind == XPU_METRIC_SUM ? use->sum : use->sum / use->ns;
+}

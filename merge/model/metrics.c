@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/metrics.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void metrics__init(struct metrics *m, struct strpool *strings)
+{
+	memset(m, 0, sizeof(*m));
+	m->strings = strings;
+}
+
+void metrics__exit(struct metrics *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->sets.nr; i++) {
+		array_free(&m->sets.v[i].rows);
+		array_free(&m->sets.v[i].values);
+	}
+	array_free(&m->sets);
+	array_free(&m->names);
+	idmap__free(&m->by_name);
+	idmap__free(&m->by_set);
+}
+
+struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uint16_t id)
+{
+	uint32_t idx;
+
+	return idmap__get(&m->by_set, ID_KEY(recording, id), &idx) ? &m->sets.v[idx] : NULL;
+}
+
+/* Makes a text a key: small letters, digits, and _ for all between. */
+static void make_key(char *text)
+{
+	char *to = text, *begin = text;
+
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text))
+			*to++ = tolower((unsigned char)*text);
+		else if (to > begin && to[-1] != '_')
+			*to++ = '_';
+	}
+	*to = 0;
+}
+
+static int metric_name__complete(struct metric_name *name, struct strpool *strings)
+{
+	char *key = NULL;
+
+	if (asprintf(&key, "%s%s%s", name->name, *name->unit ? "_" : "",
+		     strcmp(name->unit, "%") ? name->unit : "percent") < 0)
+		return -ENOMEM;
+	make_key(key);
+	name->key = strpool__intern(strings, key, strlen(key));
+	free(key);
+	name->title = strpool__internf(strings, "%s %s", name->name, name->unit);
+	return name->key && name->title ? 0 : -ENOMEM;
+}
+
+/* Finds or adds a name. Return: 0 or -ENOMEM. */
+static int metrics__name(struct metrics *m, const struct xpu_record_metric *rec, uint32_t *idx)
+{
+	const char *unit = rec->data + rec->name_bytes;
+	struct metric_name name = {
+		.name = strpool__intern(m->strings, rec->data, strlen(rec->data)),
+		.unit = strpool__intern(m->strings, unit, strlen(unit)),
+		.kind = rec->kind,
+	};
+	uint64_t key;
+	int err;
+
+	if (!name.name || !name.unit)
+		return -ENOMEM;
+	key = ID_KEY(strpool__id(name.name), strpool__id(name.unit)) << 1 | (rec->kind == XPU_METRIC_SUM);
+	if (idmap__get(&m->by_name, key, idx))
+		return 0;
+	*idx = m->names.nr;
+	err = metric_name__complete(&name, m->strings) ?: idmap__put(&m->by_name, key, *idx);
+	return err ?: array_push(&m->names, name);
+}
+
+static int metrics__new_set(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec,
+			    struct metric_set **to)
+{
+	struct metric_set set = { .recording = recording, .id = rec->set, .gpu = NO_INDEX };
+	int err;
+
+	memcpy(set.uuid, rec->uuid, sizeof(set.uuid));
+	err = idmap__put(&m->by_set, ID_KEY(recording, rec->set), m->sets.nr) ?:
+	      array_push(&m->sets, set);
+	*to = &m->sets.v[m->sets.nr - 1];
+	return err;
+}
+
+int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec)
+{
+	struct metric_set *set = metrics__set(m, recording, rec->set);
+	uint32_t name;
+	int err;
+
+	if (!rec->set || rec->set > XPU_MAX_METRIC_SETS || rec->index >= XPU_MAX_METRICS ||
+	    rec->index != (set ? set->nr : 0) ||
+	    (rec->kind != XPU_METRIC_MEAN && rec->kind != XPU_METRIC_SUM) ||
+	    (set && (set->rows.nr || memcmp(set->uuid, rec->uuid, sizeof(set->uuid)))))
+		return -EINVAL;
+	err = metrics__name(m, rec, &name);
+	if (!err && !set)
+		err = metrics__new_set(m, recording, rec, &set);
+	if (!err)
+		set->names[set->nr++] = name;
+	return err;
+}
+
+/* Return: whether the row can be, behind the last one. */
+static bool metric_set__takes(const struct metric_set *set, const struct metric_row *row)
+{
+	return row->begin_ns < row->end_ns &&
+	       (!set->rows.nr || row->begin_ns >= set->rows.v[set->rows.nr - 1].end_ns);
+}
+
+int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_metrics *rec,
+		 uint64_t shift_ns, uint32_t *nr_bad)
+{
+	struct metric_set *set = metrics__set(m, recording, rec->set);
+	const uint32_t *words = rec->words;
+	uint32_t i;
+	int err = 0;
+
+	*nr_bad = 0;
+	if (!set || set->nr != rec->nr_metrics) {
+		*nr_bad = rec->nr_rows;
+		return 0;
+	}
+	for (i = 0; i < rec->nr_rows && !err; i++, words += XPU_METRICS_ROW_WORDS(set->nr)) {
+		struct metric_row row = { .begin_ns = rec->time_ns + shift_ns + words[0] };
+
+		row.end_ns = row.begin_ns + words[1];
+		if (!metric_set__takes(set, &row)) {
+			++*nr_bad;
+			continue;
+		}
+		err = array_reserve(&set->values, set->values.nr + set->nr) ?:
+		      array_push(&set->rows, row);
+		if (err)
+			break;
+		memcpy(set->values.v + set->values.nr, words + 2, set->nr * sizeof(float));
+		set->values.nr += set->nr;
+	}
+	return err;
+}
+
+int metrics__find_gpus(struct metrics *m, uint32_t recording, struct gpus *gpus)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < m->sets.nr && !err; i++)
+		if (m->sets.v[i].recording == recording)
+			err = gpus__of_uuid(gpus, m->sets.v[i].uuid, &m->sets.v[i].gpu);
+	return err;
+}
+
+size_t metric_set__after(const struct metric_set *set, uint64_t ns)
+{
+	size_t low = 0, high = set->rows.nr, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (set->rows.v[middle].end_ns > ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Compares what kernels and call paths get of a GPU's metrics with sums over every single nanosecond:
+ * random work that overlaps, random samples with gaps between them and without values.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join/metric_sums.h"
+#include "tap.h"
+
+#define NR_NS		400
+#define NR_WORKS	30
+#define NR_LEAVES	3
+#define NR_CHAINS	4
+
+enum { MEAN, AMOUNT, NR_METRICS };
+
+static uint64_t seed = 88172645463325252ull;
+
+static uint32_t rnd(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+struct expected {
+	struct metric_use leaf[NR_LEAVES][NR_METRICS], chain[NR_CHAINS][NR_METRICS];
+	double idle, total;
+};
+
+static void use(struct metric_use *to, double ns, double value)
+{
+	to->ns += ns;
+	to->sum += value;
+}
+
+/* One nanosecond of one sample. */
+static void expect_ns(struct expected *e, const struct metric_work *works, uint64_t ns, const float *values,
+		      double length)
+{
+	double amount = values[AMOUNT] / length;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < NR_WORKS; i++)
+		nr += works[i].gpu == 0 && works[i].start_ns <= ns && ns < works[i].end_ns;
+	for (i = 0; i < NR_WORKS; i++) {
+		const struct metric_work *w = &works[i];
+
+		if (w->gpu || w->leaf == NO_INDEX || w->start_ns > ns || ns >= w->end_ns)
+			continue;
+		if (isfinite(values[MEAN])) {
+			use(&e->leaf[w->leaf][MEAN], 1, values[MEAN]);
+			use(&e->chain[w->chain][MEAN], 1, values[MEAN]);
+		}
+		if (isfinite(amount)) {
+			use(&e->leaf[w->leaf][AMOUNT], 1, amount / nr);
+			use(&e->chain[w->chain][AMOUNT], 1, amount / nr);
+		}
+	}
+	if (isfinite(amount)) {
+		e->idle += nr ? 0 : amount;
+		e->total += amount;
+	}
+}
+
+static void make_works(struct metric_work *works)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_WORKS; i++) {
+		bool out = !rnd(8);
+
+		works[i].gpu = !rnd(10);
+		works[i].start_ns = 1000 + rnd(NR_NS);
+		works[i].end_ns = works[i].start_ns + rnd(60);
+		works[i].leaf = out ? NO_INDEX : rnd(NR_LEAVES);
+		works[i].chain = out ? NO_INDEX : rnd(NR_CHAINS);
+	}
+}
+
+static void define(struct metrics *m, uint16_t index, uint32_t kind, const char *name)
+{
+	char room[sizeof(struct xpu_record_metric) + 64] __attribute__((aligned(8))) = { 0 };
+	struct xpu_record_metric *rec = (void *)room;
+
+	*rec = (struct xpu_record_metric){
+		.set = 1, .index = index, .kind = kind, .name_bytes = strlen(name) + 1, .unit_bytes = 1,
+	};
+	strcpy(rec->data, name);
+	if (metrics__define(m, 0, rec))
+		abort();
+}
+
+/* Adds samples, and what is expected of them. */
+static void make_rows(struct metrics *m, const struct metric_work *works, struct expected *e)
+{
+	char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
+	struct xpu_record_metrics *rec = (void *)room;
+	uint32_t nr_bad, length, k;
+	uint64_t ns = 990, at;
+	float values[NR_METRICS];
+
+	for (; ns < 1000 + NR_NS; ns += length + (rnd(3) ? 0 : rnd(20))) {
+		length = 1 + rnd(50);
+		for (k = 0; k < NR_METRICS; k++)
+			values[k] = rnd(6) ? rnd(1000) / 10.f : NAN;
+		*rec = (struct xpu_record_metrics){
+			.set = 1, .nr_metrics = NR_METRICS, .nr_rows = 1, .time_ns = ns - 5,
+		};
+		rec->words[0] = 5;
+		rec->words[1] = length;
+		memcpy(rec->words + 2, values, sizeof(values));
+		if (metrics__add(m, 0, rec, 0, &nr_bad) || nr_bad)
+			abort();
+		for (at = ns; at < ns + length; at++)
+			expect_ns(e, works, at, values, length);
+		/* A second time it cannot be. */
+		if (metrics__add(m, 0, rec, 0, &nr_bad) || nr_bad != 1)
+			abort();
+	}
+}
+
+static bool same(double a, double b)
+{
+	return fabs(a - b) <= 1e-6 * (1 + fabs(b));
+}
+
+static bool same_uses(const struct metric_use *got, const struct metric_use *want)
+{
+	unsigned int k;
+
+	for (k = 0; k < NR_METRICS; k++)
+		if (!same(got[k].ns, want[k].ns) || !same(got[k].sum, want[k].sum))
+			return false;
+	return true;
+}
+
+/* Return: whether all is as expected. */
+static bool check(void)
+{
+	struct metric_work works[NR_WORKS];
+	struct metric_sums sums = { .wanted = true };
+	struct expected e = { 0 };
+	struct strpool strings = { 0 };
+	struct metrics m;
+	bool right = true;
+	unsigned int i;
+
+	metrics__init(&m, &strings);
+	define(&m, MEAN, XPU_METRIC_MEAN, "mean");
+	define(&m, AMOUNT, XPU_METRIC_SUM, "amount");
+	make_works(works);
+	make_rows(&m, works, &e);
+	m.sets.v[0].gpu = 0;
+	for (i = 0; i < NR_WORKS; i++)
+		right &= !metric_sums__work(&sums, &works[i]);
+	right &= !metric_sums__finish(&sums, &m);
+	for (i = 0; i < NR_LEAVES; i++) {
+		struct metric_use uses[NR_METRICS] = { 0 };
+
+		metric_sums__of_leaf(&sums, &m, i, uses);
+		right &= same_uses(uses, e.leaf[i]);
+	}
+	for (i = 0; i < NR_CHAINS; i++) {
+		struct metric_use uses[NR_METRICS] = { 0 };
+
+		metric_sums__of_chain(&sums, &m, i, uses);
+		right &= same_uses(uses, e.chain[i]);
+	}
+	right &= same(sums.idle.v[AMOUNT].sum, e.idle) && e.total > 0;
+	metric_sums__exit(&sums);
+	metrics__exit(&m);
+	strpool__free(&strings);
+	return right;
+}
+
+static void refuse(struct metrics *m, const struct xpu_record_metric *like, const char *what)
+{
+	char room[sizeof(*like) + 16] __attribute__((aligned(8))) = { 0 };
+
+	memcpy(room, like, sizeof(*like));
+	strcpy(((struct xpu_record_metric *)room)->data, "x");
+	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "refused: %s", what);
+}
+
+int main(void)
+{
+	struct xpu_record_metric like = {
+		.set = 1, .index = 2, .kind = XPU_METRIC_MEAN, .name_bytes = 2, .unit_bytes = 1,
+	};
+	struct strpool strings = { 0 };
+	unsigned int i, nr_right = 0;
+	struct metrics m;
+
+	for (i = 0; i < 300; i++)
+		nr_right += check();
+	is_int(nr_right, 300, "random work and samples");
+
+	metrics__init(&m, &strings);
+	define(&m, 0, XPU_METRIC_MEAN, "DRAM read");
+	is_str(m.names.v[0].key, "dram_read", "a key");
+	refuse(&m, &like, "an index that leaves a gap");
+	like.index = 0;
+	refuse(&m, &like, "the same index again");
+	like.index = 1;
+	like.kind = 3;
+	refuse(&m, &like, "an unknown kind");
+	like.kind = XPU_METRIC_SUM;
+	like.uuid[0] = 1;
+	refuse(&m, &like, "another GPU");
+	like.uuid[0] = 0;
+	like.set = 0;
+	refuse(&m, &like, "set 0");
+	like.set = XPU_MAX_METRIC_SETS + 1;
+	like.index = 0;
+	refuse(&m, &like, "too many sets");
+	metrics__exit(&m);
+	strpool__free(&strings);
+	return done_testing();
+}

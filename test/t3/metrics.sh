@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload --gpu-metrics on the simulated GPU: its counters, power and energy are recorded beside every
+# launch, joined by time, and shown; and whatever keeps them away costs nothing else.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+
+record() {		# record NAME ARGS...: records a program of 8 threads; load.log has what xpuload said
+	name=$1
+	shift
+	xpuload "$@" -o "$name.data" "$XPU_BUILD/workload/exact" -n "${launches:-4000}" -p "${rate:-8000}" \
+		>/dev/null 2>load.log
+	is $? 0 "$name: status"
+	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
+	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
+		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" "$name: every launch is there"
+}
+table() { xpumerge -i "$1.data" --json --table "$2" 2>/dev/null; }
+nr_samples() { sed -n 's/.*; \([0-9]*\) samples of GPU metrics.*/\1/p' load.log; }
+
+record all --gpu-metrics
+nr=$(nr_samples)
+[ "${nr:-0}" -gt 300 ]
+ok $? "all: $nr samples"
+is "$(grep -c warning load.log)" 0 "all: nothing is amiss" || diag "$(cat load.log)"
+xpumerge dump all.data -o all.dump
+for t in kernel path gpu; do
+	table all ${t}_metrics >$t.json
+done
+is "$(python3 "$XPU_SRC/test/lib/metrics.py" all.dump kernel.json path.json gpu.json 2>&1 | tail -n 1)" ok \
+	"all: samples, averages by kernel, energy"
+like "$(xpumerge -i all.data 2>/dev/null)" 'SM active % +SM issue %.* power W +energy J +path' "summary: a table of call paths"
+xpumerge -i all.data -o all.json 2>/dev/null
+python3 - all.json >counters <<'END'
+import collections, json, sys
+tracks = collections.Counter(e["name"] for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "C")
+print(*sorted(n for n in tracks if n not in ("work in flight", "bytes being copied")), sep="\n")
+print(tracks["SM active %"] > 300)
+END
+is "$(tail -n 1 counters)" True "chrome: a point for each sample"
+is "$(grep -c . counters)" 16 "chrome: 15 tracks" || diag "$(cat counters)"
+xpumerge -i all.data -o all.pftrace 2>/dev/null
+like "$(strings all.pftrace)" "DRAM write" "pftrace: a track"
+xpumerge -i all.data -o all.html 2>/dev/null
+like "$(cat all.html)" '; tensor [0-9.]+ %; DRAM read [0-9.]+ %.*; power 200 W; energy [0-9.]+ J"' "html: a kernel's frame has them"
+
+# A filter leaves work out; what it took is not given to others.
+is "$(xpumerge -i all.data --kernel '^kernel_03' --json --table path_metrics 2>/dev/null |
+	python3 -c 'import json, sys
+rows = json.load(sys.stdin)["path_metrics"]
+kept = sum(r["energy_j"] or 0 for r in rows[:-1])
+want = [r for r in json.load(open("kernel.json"))["kernel_metrics"] if r["name"].startswith("kernel_03")]
+print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" "1 [idle] True" \
+	"a filter: the others keep their part"
+
+record hz --gpu-metrics=100
+nr=$(nr_samples)
+[ "${nr:-0}" -gt 20 ] && [ "$nr" -lt 400 ]
+ok $? "100 a second: $nr samples"
+record named --gpu-metrics=sm__one,sm__two
+is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 "by name: both are there"
+xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
+is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "a metric that there is not: one line" || diag "$(cat bad.log)"
+
+# Whatever keeps them away is said in a line, and the launches are recorded as ever.
+rate=80000
+while read -r what setting said has; do
+	[ -n "$what" ] || continue
+	export "XPU_SIM_$setting"
+	record "$what" --gpu-metrics
+	unset "XPU_SIM_${setting%%=*}"
+	like "$(cat load.log)" "$said" "$what: it is said"
+	like "$(table "$what" gpu_metrics)" "\"$(echo "$has" | tr _ ' ')\"" "$what: what is left is there"
+done <<END
+privilege PM=privilege privilege SM_active
+busy PM=busy another.program SM_active
+lacks PM=lacks GPU.metrics GPC_clock
+END
+XPU_SIM_PM=overflow
+export XPU_SIM_PM
+launches=40000
+record overflow --gpu-metrics=20000
+unset XPU_SIM_PM
+like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" "overflow: counted"
+launches=4000
+XPU_SIM_NVML=old XPU_SIM_PM=busy
+export XPU_SIM_NVML XPU_SIM_PM
+record old --gpu-metrics
+unset XPU_SIM_NVML XPU_SIM_PM
+like "$(table old gpu_metrics)" '"power"' "an old NVML: power and energy are there"
+is "$(table old gpu_metrics | grep -c 'SM active')" 0 "and nothing else"
+done_testing
