@@ -9,11 +9,13 @@
 #include <cupti_profiler_target.h>
 #include <cupti_result.h>
 #include <cupti_target.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "evaluate.h"
 #include "libraries.h"
 #include "util.h"
 
@@ -318,6 +320,44 @@ static int64_t read_clocks(void)
 	return (before.tv_sec + after.tv_sec) * 500000000ll + (before.tv_nsec + after.tv_nsec) / 2 - ns;
 }
 
+static bool evaluate_by_cupti(struct pm_gpu *g, size_t i, double *values)
+{
+	return !cupti.cuptiProfilerHostEvaluateToGpuValues(
+		PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, .pHostObject = g->host,
+		       .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
+		       .rangeIndex = i, .ppMetricNames = g->names, .numMetrics = g->nr,
+		       .pMetricValues = values));
+}
+
+/* The first sample is evaluated both ways: the quick one is taken if both agree. */
+static bool evaluate_first(struct pm_gpu *g, size_t i, double *values)
+{
+	double quick[XPU_MAX_METRICS];
+	unsigned int m;
+	bool same;
+
+	if (!evaluate_by_cupti(g, i, values))
+		return false;
+	g->has_chosen = true;
+	g->evaluator = evaluator__new(cupti.cuptiGetTimestamp, g->chip, g->available, g->names, g->nr,
+				      g->data, g->data_bytes);
+	same = g->evaluator && evaluator__values(g->evaluator, i, quick);
+	for (m = 0; m < g->nr && same; m++)
+		same = quick[m] == values[m] || (isnan(quick[m]) && isnan(values[m]));
+	if (!same) {
+		evaluator__free(g->evaluator);
+		g->evaluator = NULL;
+	}
+	return true;
+}
+
+static bool evaluate(struct pm_gpu *g, size_t i, double *values)
+{
+	if (!g->has_chosen)
+		return evaluate_first(g, i, values);
+	return g->evaluator ? evaluator__values(g->evaluator, i, values) : evaluate_by_cupti(g, i, values);
+}
+
 static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 {
 	CUpti_PmSampling_CounterData_GetSampleInfo_Params *info =
@@ -328,12 +368,7 @@ static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 	float row[XPU_MAX_METRICS];
 	unsigned int m;
 
-	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(info) ||
-	    cupti.cuptiProfilerHostEvaluateToGpuValues(
-		    PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, .pHostObject = g->host,
-			   .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
-			   .rangeIndex = i, .ppMetricNames = g->names, .numMetrics = g->nr,
-			   .pMetricValues = values)))
+	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(info) || !evaluate(g, i, values))
 		return;
 	for (m = 0; m < g->nr; m++)
 		row[m] = values[m] * g->factors[m];
@@ -384,6 +419,7 @@ void pm_gpu__end(struct pm_gpu *g)
 	if (g->sampling)
 		cupti.cuptiPmSamplingDisable(PARAMS(CUpti_PmSampling_Disable_Params,
 						    .pPmSamplingObject = g->sampling));
+	evaluator__free(g->evaluator);
 	if (g->host)
 		close_host(g->host);
 	free(g->available);

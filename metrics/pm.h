@@ -2,8 +2,7 @@
 /*
  * pm.h - a GPU's performance monitors, sampled by CUPTI from outside of the programs that use the GPU
  *
- * CUPTI collects raw counters in memory of its own; each sample is evaluated here, which is most of
- * the cost: see doc/performance.md.
+ * CUPTI collects raw counters in memory of its own; each sample is evaluated here.
  */
 #ifndef METRICS_PM_H
 #define METRICS_PM_H
@@ -19,6 +18,8 @@ struct pm_gpu {
 	uint64_t interval_ns;
 	const char *chip;
 	void *host, *sampling;		/* CUPTI's objects */
+	bool has_chosen;		/* how to evaluate */
+	struct evaluator *evaluator;	/* NULL: CUPTI does it */
 	uint8_t *available;		/* images: what can be collected, which @host refers to; */
 	uint8_t *config, *data;		/* what to collect, and what was */
 	size_t config_bytes, data_bytes;

@@ -27,7 +27,7 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define DRAIN_MS	50
+#define DRAIN_MS	100
 
 struct gpu {
 	uint8_t uuid[16];
