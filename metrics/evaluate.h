@@ -15,8 +15,8 @@
 struct evaluator;
 
 /*
- * @cupti_function: one of CUPTI's, beside which the library is, as CUPTI takes it; @chip, @available: the GPU's
- * name and image of available counters; @image: of counters, with a sample. All must outlive it.
+ * @cupti_function: one of CUPTI's, beside which the library is, as CUPTI takes it; @chip, @available: the
+ * GPU's name and image of available counters; @image: of counters, with a sample. All must outlive it.
  * Return: NULL if it cannot be done so.
  */
 struct evaluator *evaluator__new(const void *cupti_function, const char *chip, const uint8_t *available,

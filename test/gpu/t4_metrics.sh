@@ -7,7 +7,7 @@ need root gpu bpf torch
 
 seconds=${XPU_METRICS_SECONDS:-60}
 xpuload --gpu-metrics -o m.data python3 "$XPU_SRC/test/gpu/metrics.py" "$seconds" >truth 2>load.log &
-# What the sampler uses, looked at while it runs.
+# Looks at the CPU time of the sampler while it runs.
 sleep 10
 sampler=$(pgrep -f 'xpuload-metrics 1000' | tail -n 1)
 ticks() { awk '{ print $14 + $15 }' "/proc/$sampler/stat"; }
