@@ -42,6 +42,7 @@
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
+#include "wire/wire.h"
 #include "python/python.h"
 #include "nvtx/ranges.h"
 #include "base/life.h"
@@ -97,9 +98,14 @@ static struct {
 	unsigned int nr_ends_done;
 	sem_t end_done;
 	_Atomic(const char *) yield_to;	/* the function of CUPTI that the program wants to call */
+	atomic_bool joining;		/* ... to subscribe beside others */
+	uint64_t left_ns;		/* when the shim made room for that; 0: it did not */
 	atomic_uint nr_yields_wanted;	/* shim__yield() calls */
 	unsigned int nr_yields_done;
 	sem_t yield_done;
+	atomic_uint nr_joins_wanted;	/* shim__join() calls */
+	unsigned int nr_joins_done;
+	sem_t join_done;
 
 	pthread_key_t thread_key;	/* to notice the ends of threads */
 	bool have_thread_key;
@@ -244,6 +250,12 @@ static void disable_callbacks(void)
 	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE);
 }
 
+static void unsubscribe(void)
+{
+	shim.cupti.unsubscribe(shim.subscriber);
+	shim.cupti.among = NULL;
+}
+
 static enum state fail(const char *text)
 {
 	activity__message(XPU_MESSAGE_ERROR, text);
@@ -294,6 +306,10 @@ static enum state take_cupti(struct cupti *c)
 		return fail(text);
 
 	err = subscribe(holder, sizeof(holder));
+	/* Who was first decides: beside others that allow it the shim is one of them. */
+	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
+	    cupti__join(c, &shim.subscriber, launch__callback) == CUPTI_SUCCESS)
+		return AWAKE;
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
 		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI's own words */
 			return busy("another tool (Nsight, torch.profiler, ...)");
@@ -326,7 +342,7 @@ static enum state start_cupti(struct cupti *c)
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
 			 cupti__strerror(c, err), err, c->path);
-		c->unsubscribe(shim.subscriber);
+		unsubscribe();
 		return fail(text);
 	}
 	activity__want_calls(calls_are_wanted());
@@ -335,10 +351,24 @@ static enum state start_cupti(struct cupti *c)
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
 		disable_callbacks();
 		activity__stop();
-		c->unsubscribe(shim.subscriber);
+		unsubscribe();
 		return fail(text);
 	}
 	return AWAKE;
+}
+
+/* The shim is one subscriber of several. Nobody counts what is launched while it changes over. */
+static void tell_of_others(void)
+{
+	bool others = wire__counters.nr_slots > 1;
+	char text[256] = "CUPTI has several subscribers here: this is recorded beside another one";
+	size_t len = strlen(text);
+
+	if (shim.left_ns)
+		snprintf(text + len, sizeof(text) - len, "; what other threads launched in the %.1f ms in "
+			 "which it subscribed is not recorded", (clock__ns() - shim.left_ns) / 1e6);
+	activity__message(shim.left_ns && others ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO, text);
+	shim.left_ns = 0;
 }
 
 static enum state wake(void)
@@ -373,11 +403,14 @@ static enum state wake(void)
 	wait__start(c);
 	launch__discard();
 	launch__enable(true);
-	share__start(c, shim.subscriber);
+	if (c->among)
+		tell_of_others();
+	else
+		share__start(c, shim.subscriber);
 	ranges__set_mode(RANGES_RECORD);
 	activity__repeat_definitions();
 	python__tell(false);
-	if (!share__serves() && share__is_asked_for())
+	if (!c->among && !share__serves() && share__is_asked_for())
 		activity__message(XPU_MESSAGE_WARNING, "a profiler in the program is not served "
 				  "beside this: not together with all of the API's calls, and not "
 				  "by this version of CUPTI");
@@ -391,7 +424,7 @@ static void doze(void)
 	disable_callbacks();
 	activity__stop();
 	activity__drain(true);
-	shim.cupti.unsubscribe(shim.subscriber);
+	unsubscribe();
 	names__start();			/* unloads go unreported until it subscribes again */
 }
 
@@ -409,12 +442,25 @@ static void yield(void)
 	shim.nr_waits = 0;
 	shim.state = DORMANT;
 	atomic_store(&shim.awake, false);
+	shim.left_ns = clock__ns();
+	if (atomic_load(&shim.joining))
+		return;			/* for a moment */
+	shim.left_ns = 0;
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
 		 "until it lets go", atomic_load(&shim.yield_to));
 	shim.busy_level = XPU_MESSAGE_WARNING;
 	activity__message(shim.busy_level, text);
 	shim.told_busy = true;
 	shim.retry_ns = clock__ns() + RETRY_NS;
+}
+
+/* The program has subscribed in a way that allows others, or has failed to. */
+static void join(void)
+{
+	atomic_store(&shim.joining, false);
+	if (shim.state == DORMANT && probe__is_heard())
+		shim.state = wake();
+	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 
 /* Counts xpuload in the semaphores, in the kernel's place, as it comes and goes. */
@@ -463,6 +509,8 @@ static void follow_listeners(void)
 	heard = probe__is_heard();
 	switch (shim.state) {
 	case DORMANT:
+		if (atomic_load(&shim.joining))
+			break;
 		if (!heard) {
 			shim.told_busy = false;	/* the next listener must be told, too */
 			break;
@@ -553,6 +601,28 @@ void shim__yield(const char *function)
 	errno = saved_errno;
 }
 
+void shim__make_room(const char *function)
+{
+	/* There is room already, or the shim will find the others there. */
+	if (activity__is_among() || !shim.have_thread || getpid() != shim.pid)
+		return;
+	atomic_store(&shim.joining, true);
+	shim__yield(function);
+}
+
+void shim__join(void)
+{
+	int saved_errno = errno;
+
+	if (!atomic_load(&shim.joining) || atomic_load(&shim.stop) || getpid() != shim.pid ||
+	    !shim.have_thread || pthread_equal(pthread_self(), shim.thread))
+		return;
+	atomic_fetch_add(&shim.nr_joins_wanted, 1);
+	activity__wake();
+	wait_for(&shim.join_done, YIELD_WAIT_S);
+	errno = saved_errno;
+}
+
 static void *shim_thread(void *arg)
 {
 	uint64_t flush_ns = 0;
@@ -569,6 +639,11 @@ static void *shim_thread(void *arg)
 			yield();
 			shim.nr_yields_done++;
 			sem_post(&shim.yield_done);
+		}
+		while (shim.nr_joins_done != atomic_load(&shim.nr_joins_wanted)) {
+			join();
+			shim.nr_joins_done++;
+			sem_post(&shim.join_done);
 		}
 		follow_listeners();
 		if (shim.state != AWAKE)
@@ -720,6 +795,7 @@ static void initialize(void)
 	activity__init();
 	sem_init(&shim.end_done, 0, 0);
 	sem_init(&shim.yield_done, 0, 0);
+	sem_init(&shim.join_done, 0, 0);
 	sem_init(&shim.over, 0, 0);
 	shim.pid = getpid();
 	probe__init();

@@ -153,7 +153,7 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
 # A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and profilers.
-OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles)
+OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles several)
 ODD		:= $(if $(CUPTI_CFLAGS),$(OWN) $(addprefix $(O)/workload/,odd_library.so \
 			$(if $(findstring thread,$(SAN)),,odd_asan)))
 

@@ -12,6 +12,8 @@
 #include "base/cupti_real.h"
 #include "base/environment.h"
 
+#define SEVERAL_VERSION	130300		/* from which on CUPTI has several subscribers */
+
 static const int majors[] = { 13, 12, 11 };
 
 struct search {
@@ -149,6 +151,13 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		  false },
 		{ &c->set_thread_id_type, "cuptiSetThreadIdType", true },
 		{ &c->activity_enable_driver_api, "cuptiActivityEnableDriverApi", true },
+		{ &c->activity_register_callbacks_v2, "cuptiActivityRegisterCallbacks_v2", true },
+		{ &c->activity_enable_v2, "cuptiActivityEnable_v2", true },
+		{ &c->activity_disable_v2, "cuptiActivityDisable_v2", true },
+		{ &c->activity_get_next_record_v2, "cuptiActivityGetNextRecord_v2", true },
+		{ &c->activity_get_num_dropped_v2, "cuptiActivityGetNumDroppedRecords_v2", true },
+		{ &c->activity_set_attribute_v2, "cuptiActivitySetAttribute_v2", true },
+		{ &c->get_timestamp_v2, "cuptiGetTimestamp_v2", true },
 	};
 	size_t i;
 
@@ -178,7 +187,66 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	}
 	if (c->get_version(&c->version) != CUPTI_SUCCESS)
 		c->version = 0;
+	/* 13.2 has most of them for another purpose. */
+	c->knows_several = c->version >= SEVERAL_VERSION && c->subscribe_v2 &&
+			   c->activity_register_callbacks_v2 && c->activity_enable_v2 &&
+			   c->activity_disable_v2 && c->activity_get_next_record_v2 &&
+			   c->activity_set_attribute_v2 && c->get_timestamp_v2;
 	return 0;
+}
+
+CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback)
+{
+	char holder[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
+	struct cupti_subscriber_params p = {
+		.params = {
+			.structSize = sizeof(p),
+			.subscriberName = "xpuload",
+			.oldSubscriberName = holder,
+			.oldSubscriberSize = sizeof(holder),
+		},
+		.allow_several = 1,
+	};
+	CUptiResult err;
+
+	if (!c->knows_several)
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	err = c->subscribe_v2(subscriber, callback, NULL, &p.params);
+	c->among = err == CUPTI_SUCCESS ? *subscriber : NULL;
+	return err;
+}
+
+CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on)
+{
+	/* Without a configuration records have all that they have. */
+	if (c->among)
+		return (on ? c->activity_enable_v2 : c->activity_disable_v2)(c->among, kind, NULL);
+	return (on ? c->activity_enable : c->activity_disable)(kind);
+}
+
+CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
+			       CUpti_Activity **record)
+{
+	if (c->among)
+		return c->activity_get_next_record_v2(c->among, buffer, bytes, record);
+	return c->activity_get_next_record(buffer, bytes, record);
+}
+
+CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream, size_t *nr)
+{
+	if (!c->among)
+		return c->activity_get_num_dropped(context, stream, nr);
+	if (!c->activity_get_num_dropped_v2)
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	return c->activity_get_num_dropped_v2(c->among, context, stream, nr);
+}
+
+CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute, size_t *size,
+				 void *value)
+{
+	if (c->among)
+		return c->activity_set_attribute_v2(c->among, attribute, size, value);
+	return c->activity_set_attribute(attribute, size, value);
 }
 
 void *cupti__loaded_symbol(const char *name)

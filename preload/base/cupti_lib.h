@@ -8,10 +8,15 @@
 #ifndef XPU_PRELOAD_CUPTI_H
 #define XPU_PRELOAD_CUPTI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cupti.h>
+
+/* Buffer callbacks with a structure more, which is not used here. */
+typedef void (CUPTIAPI *cupti_request_v2_t)(uint8_t **, size_t *, size_t *, void *);
+typedef void (CUPTIAPI *cupti_complete_v2_t)(uint8_t *, size_t, size_t, void *);
 
 struct cupti {
 	void *handle;
@@ -43,6 +48,30 @@ struct cupti {
 	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* this and the next may be
 									 * NULL */
 	CUptiResult (*activity_enable_driver_api)(CUpti_CallbackId, uint8_t);
+
+	/*
+	 * The shim as one subscriber of several, from 13.3 on, or NULL: then it has CUPTI for itself.
+	 * With it, the functions below are used, and those above that they stand for are not: CUPTI
+	 * refuses to have both in a process. The headers of 13.0 know neither.
+	 */
+	CUpti_SubscriberHandle among;
+	bool knows_several;
+	CUptiResult (*activity_register_callbacks_v2)(CUpti_SubscriberHandle, cupti_request_v2_t,
+						      cupti_complete_v2_t);
+	CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *config);
+	CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *config);
+	CUptiResult (*activity_get_next_record_v2)(CUpti_SubscriberHandle, uint8_t *, size_t,
+						   CUpti_Activity **);
+	CUptiResult (*activity_get_num_dropped_v2)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *);
+	CUptiResult (*activity_set_attribute_v2)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t *,
+						 void *);
+	CUptiResult (*get_timestamp_v2)(CUpti_SubscriberHandle, uint64_t *);
+};
+
+/* Parameters of cuptiSubscribe_v2() as 13.3 has them. */
+struct cupti_subscriber_params {
+	CUpti_SubscriberParams params;
+	uint8_t allow_several, padding[7];
 };
 
 /**
@@ -60,6 +89,22 @@ int cupti__open(struct cupti *c, char *why, size_t len);
 
 /* Return: the function @name of a CUPTI that this process has loaded already, or NULL. */
 void *cupti__loaded_symbol(const char *name);
+
+/**
+ * cupti__join - subscribe beside others
+ * @subscriber: the result, c->among from then on
+ *
+ * Return: CUPTI_SUCCESS, or an error if this CUPTI has one subscriber only, or one that wants to be alone.
+ */
+CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback);
+
+/* These are CUPTI's functions for the shim alone, or for it among others. */
+CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
+CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
+			       CUpti_Activity **record);
+CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream, size_t *nr);
+CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute, size_t *size,
+				 void *value);
 
 /* Return: CUPTI's text for @err; never NULL. */
 const char *cupti__strerror(const struct cupti *c, CUptiResult err);

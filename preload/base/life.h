@@ -32,6 +32,13 @@ bool shim__watch_thread(void);
  */
 void shim__yield(const char *function);
 
+/*
+ * The program is about to call @function, which subscribes beside others: as shim__yield(), unless the
+ * shim is among several already. After the call, shim__join() waits until the shim is one of them.
+ */
+void shim__make_room(const char *function);
+void shim__join(void);
+
 /* In ends.c; called when the shim is loaded. */
 void ends__init(void);
 

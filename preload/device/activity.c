@@ -48,6 +48,8 @@
 #define STOP_PAUSES	20		/* number of such pauses at most */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
+#define NR_LOOKS	5		/* at two clocks, of which the quickest is believed */
+
 /* The CUPTI_API_VERSION from which on records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
@@ -64,7 +66,8 @@ struct buffer {
 	CUcontext context;
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
-	uint64_t was_forced;		/* CUPTI gave it back because the program forced it to */
+	bool was_forced;		/* CUPTI gave it back because the program forced it to */
+	int64_t shift_ns;		/* what its times lack to ours */
 	size_t chunk_before;		/* bytes of the mapping before this member */
 	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
 					 * CHUNK_IS_MAPPED */
@@ -108,6 +111,10 @@ static struct buffer *_Atomic own[OWN_PLACES];
 /* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
+/* Among several subscribers: what CUPTI's times lack to ours. */
+static atomic_bool is_among;
+static atomic_int_fast64_t shift_ns;
+
 /* Full buffers, latest first. */
 static struct buffer *_Atomic completed;
 static atomic_uint nr_completed;
@@ -125,6 +132,7 @@ static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
 static bool want_calls;			/* used by the shim's thread alone, as the next */
 static bool have_calls;
+static int64_t packed_shift_ns;		/* of the buffer being packed */
 static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
@@ -355,6 +363,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 		return;
 	}
 	b->was_forced = atomic_load(&nr_forcing) > 0;
+	b->shift_ns = atomic_load(&is_among) ? atomic_load(&shift_ns) : 0;
 	b->valid_bytes = valid_bytes;
 	b->context = context;
 	b->stream_id = stream_id;
@@ -376,7 +385,7 @@ static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 
 	} else if (!start || end < start) {
 		wire__counters.nr_bad_times++;
 	} else {
-		*start_ns = start;
+		*start_ns = start + packed_shift_ns;
 		*duration_ns = end - start;
 		return 0;
 	}
@@ -475,11 +484,11 @@ static void share_buffer(struct buffer *b)
 	CUptiResult err;
 
 	if (!share__serves() || !copies__are_wanted() ||
-	    cupti->activity_get_next_record(b->data, b->valid_bytes, &record) != CUPTI_SUCCESS)
+	    cupti__next_record(cupti, b->data, b->valid_bytes, &record) != CUPTI_SUCCESS)
 		return;
 	for (; record; record = next) {
 		next = record;
-		err = cupti->activity_get_next_record(b->data, b->valid_bytes, &next);
+		err = cupti__next_record(cupti, b->data, b->valid_bytes, &next);
 		if (err == CUPTI_SUCCESS) {
 			copies__keep(record, (uint8_t *)next - (uint8_t *)record);
 			continue;
@@ -497,9 +506,9 @@ static void pack_buffer(struct buffer *b)
 	size_t nr_dropped = 0;
 
 	packed_forced = b->was_forced;
+	packed_shift_ns = b->shift_ns;
 	share_buffer(b);
-	while (cupti->activity_get_next_record(b->data, b->valid_bytes, &record) ==
-	       CUPTI_SUCCESS) {
+	while (cupti__next_record(cupti, b->data, b->valid_bytes, &record) == CUPTI_SUCCESS) {
 		switch (record->kind) {
 		case CUPTI_ACTIVITY_KIND_KERNEL:
 		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -523,8 +532,7 @@ static void pack_buffer(struct buffer *b)
 			break;
 		}
 	}
-	if (cupti->activity_get_num_dropped(b->context, b->stream_id, &nr_dropped) ==
-	    CUPTI_SUCCESS)
+	if (cupti__num_dropped(cupti, b->context, b->stream_id, &nr_dropped) == CUPTI_SUCCESS)
 		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
 	atomic_fetch_add(&nr_packed, 1);
 }
@@ -709,8 +717,7 @@ static void set_zeroed(uint8_t zeroed)
 {
 	size_t size = sizeof(zeroed);
 
-	cupti->activity_set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
-				      &zeroed);
+	cupti__set_attribute(cupti, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
 }
 
 /* From here on CUPTI asks the program for buffers, if the program collects. */
@@ -725,6 +732,44 @@ bool activity__collects(void)
 	return atomic_load(&collecting);
 }
 
+static void CUPTIAPI requested_v2(uint8_t **data, size_t *size, size_t *max_records, void *info)
+{
+	(void)info;
+	activity__requested(data, size, max_records);
+}
+
+static void CUPTIAPI completed_v2(uint8_t *data, size_t size, size_t valid_bytes, void *info)
+{
+	(void)info;
+	activity__completed(NULL, 0, data, size, valid_bytes);
+}
+
+/*
+ * Among several subscribers the shim registers no clock: records have CUPTI's times. The clocks are
+ * compared again and again, and the quickest of a few looks is believed.
+ */
+static void measure_shift(void)
+{
+	uint64_t before, theirs, took, best = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < NR_LOOKS; i++) {
+		before = clock__ns();
+		if (cupti->get_timestamp_v2(cupti->among, &theirs) != CUPTI_SUCCESS)
+			return;
+		took = clock__ns() - before;
+		if (took >= best)
+			continue;
+		best = took;
+		atomic_store(&shift_ns, before + took / 2 - theirs);
+	}
+}
+
+bool activity__is_among(void)
+{
+	return atomic_load(&is_among);
+}
+
 CUptiResult activity__start(const struct cupti *c, const char **what)
 {
 	CUptiResult err;
@@ -734,11 +779,14 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 	forced = false;
 	wire__counters.hdr.misc = 0;	/* the shim goes on after all */
 	pool__fill();
+	atomic_store(&is_among, c->among != NULL);
+	if (c->among)
+		measure_shift();
 	/*
 	 * Registers the clock only if need be: registering late or twice is reported to give zero
 	 * times.
 	 */
-	if (!have_clock) {
+	if (!have_clock && !c->among) {
 		*what = "cuptiActivityRegisterTimestampCallback";
 		err = c->activity_register_timestamp(monotonic_ns);
 		if (err != CUPTI_SUCCESS)
@@ -748,14 +796,17 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 	atomic_store(&collecting, true);
 	set_zeroed(1);
 	*what = "cuptiActivityRegisterCallbacks";
-	err = c->activity_register_callbacks(activity__requested, activity__completed);
+	if (c->among)
+		err = c->activity_register_callbacks_v2(c->among, requested_v2, completed_v2);
+	else
+		err = c->activity_register_callbacks(activity__requested, activity__completed);
 	if (err != CUPTI_SUCCESS) {
 		give_back();
 		return err;
 	}
 	*what = "cuptiActivityEnable";
 	for (i = 0; i < NR_KINDS; i++) {
-		err = c->activity_enable(kinds[i]);
+		err = cupti__enable(c, kinds[i], true);
 		if (err != CUPTI_SUCCESS)
 			goto disable;
 	}
@@ -763,7 +814,7 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 
 disable:
 	while (i--)
-		c->activity_disable(kinds[i]);
+		cupti__enable(c, kinds[i], false);
 	give_back();
 	return err;
 }
@@ -779,7 +830,8 @@ void activity__want_calls(bool want)
 	want_calls = want;
 	if (want == have_calls)
 		return;			/* CUPTI refused them */
-	err = calls__enable(cupti, want, &what);
+	what = "CUPTI beside another subscriber";
+	err = cupti->among ? CUPTI_ERROR_NOT_SUPPORTED : calls__enable(cupti, want, &what);
 	have_calls = want && err == CUPTI_SUCCESS;
 	if (want == have_calls)
 		return;
@@ -803,6 +855,8 @@ void activity__flush_if_quiet(void)
 
 void activity__flush(bool force)
 {
+	if (cupti->among)
+		measure_shift();
 	if (force) {
 		atomic_store(&late_writers, true);
 		atomic_store(&forced, true);
@@ -860,7 +914,7 @@ void activity__stop(void)
 	activity__flush(false);
 	activity__want_calls(false);
 	for (i = 0; i < NR_KINDS; i++)
-		cupti->activity_disable(kinds[i]);
+		cupti__enable(cupti, kinds[i], false);
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);
 		activity__flush(false);

@@ -48,6 +48,9 @@ void activity__stop(void);
  */
 bool activity__is_free(const struct cupti *c);
 
+/* Whether the shim collects as one subscriber of several. */
+bool activity__is_among(void);
+
 /* From here on the program uses CUPTI itself. To be called while the shim does not collect. */
 void activity__yield(void);
 

@@ -163,6 +163,26 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
 
+/* From 13.3 on the parameters have a member more. */
+static bool allows_several(const CUpti_SubscriberParams *params)
+{
+	return params && params->structSize >= sizeof(struct cupti_subscriber_params) &&
+	       ((const struct cupti_subscriber_params *)params)->allow_several;
+}
+
+/* The shim makes room for a moment, and is back as one of several when the call returns. */
+static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real, CUpti_SubscriberHandle *subscriber,
+				    CUpti_CallbackFunc callback, void *userdata,
+				    CUpti_SubscriberParams *params)
+{
+	CUptiResult err;
+
+	shim__make_room("cuptiSubscribe_v2");
+	err = real(subscriber, callback, userdata, params);
+	shim__join();
+	return err;
+}
+
 EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber,
 					      CUpti_CallbackFunc callback, void *userdata,
 					      CUpti_SubscriberParams *params)
@@ -176,6 +196,8 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 		share__ends();
 		return err;
 	}
+	if (allows_several(params))
+		return subscribe_beside(real_cuptiSubscribe_v2, subscriber, callback, userdata, params);
 	begin("cuptiSubscribe_v2");
 	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
 }

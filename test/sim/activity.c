@@ -32,22 +32,40 @@ struct buffer {
 	unsigned int nr_refs;		/* records that are not complete, and one until it is
 					 * delivered */
 	bool closed;			/* takes no more records */
+	unsigned int client;
 	bool posted;			/* is on its way to the client, which owns the data from
 					 * now on */
 	struct buffer *next;		/* in live_buffers, then in the queue */
 };
 
-/* A lane holds the buffer of one thread; a lane that is not in use belongs to no thread. */
+/*
+ * A lane holds the buffers of one thread, one for each client; a lane that is not in use belongs to no
+ * thread.
+ */
 struct lane {
-	struct buffer *buffer;
+	struct buffer *buffers[NR_CLIENTS];
 	struct lane *next;
 	bool in_use;
 };
 
+/* A piece of work has a record for each client that wants it. */
 struct record {
-	struct buffer *buffer;
-	size_t offset;
+	struct buffer *buffers[NR_CLIENTS];
+	size_t offsets[NR_CLIENTS];
 };
+
+/* Buffer callbacks that get a structure more, from 13.2 on. */
+typedef void (*request_v2_t)(uint8_t **data, size_t *bytes, size_t *max_records, void *info);
+typedef void (*complete_v2_t)(uint8_t *data, size_t bytes, size_t valid_bytes, void *info);
+
+static struct client {
+	CUpti_BuffersCallbackRequestFunc request;
+	CUpti_BuffersCallbackCompleteFunc complete;
+	request_v2_t request_v2;
+	complete_v2_t complete_v2;
+	uint8_t kinds[NR_KINDS];	/* enabled */
+	bool zeroed;			/* its buffers are: CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER */
+} clients[NR_CLIENTS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lane *lanes;
@@ -66,11 +84,8 @@ static struct {
 	.last = &queue.first,
 };
 
-static CUpti_BuffersCallbackRequestFunc request_buffer;
-static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc client_clock;
 static int64_t clock_offset_ns;
-static uint8_t kind_enabled[NR_KINDS];
 static uint8_t call_enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* calls with API records:
 								 * enabling a kind sets all of
 								 * its calls */
@@ -93,9 +108,21 @@ static size_t attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS + 
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = 16777216,
 };
 
+static bool client__wants(unsigned int client, CUpti_ActivityKind kind)
+{
+	return __atomic_load_n(&clients[client].kinds[kind], __ATOMIC_RELAXED);
+}
+
+/* Whether the client without a subscriber wants it. */
 static bool kind_is_enabled(CUpti_ActivityKind kind)
 {
-	return __atomic_load_n(&kind_enabled[kind], __ATOMIC_RELAXED);
+	return client__wants(0, kind);
+}
+
+static bool client__has_buffers(unsigned int client)
+{
+	return __atomic_load_n(&clients[client].request, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&clients[client].request_v2, __ATOMIC_ACQUIRE);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -348,7 +375,7 @@ static void fill_set(CUpti_ActivityMemset4 *r, const struct sim_activity *act)
 	r->channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
 }
 
-/* Fills in a record. Return: false if the client does not want it. */
+/* Fills in a record. Return: false if no client can want it. */
 static bool fill(union any_record *r, const struct sim_activity *act)
 {
 	memset(r, 0, sizeof(*r));
@@ -368,7 +395,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	case SIM_HOST:
 		return false;
 	}
-	return kind_is_enabled(r->head.kind);
+	return true;
 }
 
 /* Fills in the times, whose place depends on the kind. */
@@ -417,6 +444,7 @@ static void *queue__main(void *arg)
 	for (;;) {
 		struct buffer *buffer = queue.first;
 		CUpti_BuffersCallbackCompleteFunc complete;
+		complete_v2_t complete_v2;
 
 		if (!buffer) {
 			pthread_cond_wait(&queue.changed, &lock);
@@ -427,9 +455,12 @@ static void *queue__main(void *arg)
 			queue.last = &queue.first;
 		pthread_mutex_unlock(&lock);
 
-		complete = __atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE);
+		complete = __atomic_load_n(&clients[buffer->client].complete, __ATOMIC_ACQUIRE);
+		complete_v2 = __atomic_load_n(&clients[buffer->client].complete_v2, __ATOMIC_ACQUIRE);
 		core->count(SIM_STAT_BUFFERS_COMPLETED, 1);
-		if (complete)
+		if (complete_v2)
+			complete_v2(buffer->data, buffer->bytes, buffer->used, NULL);
+		else if (complete)
 			complete(NULL, 0, buffer->data, buffer->bytes, buffer->used);
 
 		pthread_mutex_lock(&lock);
@@ -523,25 +554,28 @@ static bool is_zero(const uint8_t *data, size_t bytes)
 }
 
 /* Return: a buffer from the client, or NULL if the client has none. */
-static struct buffer *buffer__request(void)
+static struct buffer *buffer__request(unsigned int client)
 {
 	CUpti_BuffersCallbackRequestFunc request =
-		__atomic_load_n(&request_buffer, __ATOMIC_ACQUIRE);
+		__atomic_load_n(&clients[client].request, __ATOMIC_ACQUIRE);
+	request_v2_t request_v2 = __atomic_load_n(&clients[client].request_v2, __ATOMIC_ACQUIRE);
 	struct buffer *buffer;
 	uint8_t *data = NULL;
 	size_t bytes = 0, max_records = 0;
 	bool was;
 
-	if (!request)
+	if (!request && !request_v2)
 		return NULL;
 	was = core->in_callback(true);
-	request(&data, &bytes, &max_records);
+	if (request_v2)
+		request_v2(&data, &bytes, &max_records, NULL);
+	else
+		request(&data, &bytes, &max_records);
 	core->in_callback(was);
 	core->count(SIM_STAT_BUFFERS_REQUESTED, 1);
 	if (!data || (uintptr_t)data % RECORD_ALIGN)
 		return NULL;
-	if (!__atomic_load_n(&attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER],
-			     __ATOMIC_RELAXED)) {
+	if (!__atomic_load_n(&clients[client].zeroed, __ATOMIC_RELAXED)) {
 		memset(data, 0, bytes);
 	} else if (!is_zero(data, bytes)) {
 		core->count(SIM_STAT_BUFFERS_DIRTY, 1);
@@ -556,6 +590,7 @@ static struct buffer *buffer__request(void)
 	buffer->bytes = bytes;
 	buffer->max_records = max_records;
 	buffer->nr_refs = 1;
+	buffer->client = client;
 	buffer->next = live_buffers;
 	live_buffers = buffer;
 	return buffer;
@@ -577,21 +612,21 @@ static void count_dropped(void)
  * Writes a record into the thread's buffer. Return: the buffer, with a reference for the record if
  * it is incomplete.
  */
-static struct buffer *lane__append(const void *record, size_t bytes, bool incomplete,
-				   size_t *offset)
+static struct buffer *lane__append(unsigned int client, const void *record, size_t bytes,
+				   bool incomplete, size_t *offset)
 {
 	struct lane *lane = lane__get();
-	struct buffer *buffer = lane ? lane->buffer : NULL;
+	struct buffer *buffer = lane ? lane->buffers[client] : NULL;
 
 	if (buffer && !buffer__has_room(buffer, bytes)) {
-		lane->buffer = NULL;
+		lane->buffers[client] = NULL;
 		buffer->closed = true;
 		if (!buffer->nr_incomplete)
 			buffer__post(buffer);	/* else the last of its records to end posts it */
 		buffer = NULL;
 	}
 	if (!buffer && lane)
-		buffer = lane->buffer = buffer__request();
+		buffer = lane->buffers[client] = buffer__request(client);
 	if (!buffer || !buffer__has_room(buffer, bytes)) {
 		count_dropped();
 		return NULL;
@@ -612,22 +647,42 @@ static bool every(uint64_t n, uint64_t *counter)
 	return n && !(__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) % n);
 }
 
+static bool wanted_by(unsigned int client, CUpti_ActivityKind kind)
+{
+	return client__has_buffers(client) && client__wants(client, kind);
+}
+
+static bool wanted_by_any(CUpti_ActivityKind kind)
+{
+	for (unsigned int i = 0; i < NR_CLIENTS; i++)
+		if (wanted_by(i, kind))
+			return true;
+	return false;
+}
+
 void *activity__reserve(const struct sim_activity *act)
 {
 	union any_record r;
 	struct record *record;
+	unsigned int nr = 0;
 
-	if (!__atomic_load_n(&request_buffer, __ATOMIC_ACQUIRE) || !fill(&r, act))
+	if (!fill(&r, act) || !wanted_by_any(r.head.kind))
 		return NULL;
-	record = every(drop_every, &nr_device_records) ? NULL : malloc(sizeof(*record));
+	record = every(drop_every, &nr_device_records) ? NULL : calloc(1, sizeof(*record));
 	if (!record) {
 		count_dropped();
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
-	record->buffer = lane__append(&r, record_bytes(r.head.kind), true, &record->offset);
+	for (unsigned int i = 0; i < NR_CLIENTS; i++) {
+		if (!wanted_by(i, r.head.kind))
+			continue;
+		record->buffers[i] = lane__append(i, &r, record_bytes(r.head.kind), true,
+						  &record->offsets[i]);
+		nr += record->buffers[i] != NULL;
+	}
 	pthread_mutex_unlock(&lock);
-	if (!record->buffer) {
+	if (!nr) {
 		free(record);
 		return NULL;
 	}
@@ -640,16 +695,20 @@ void *activity__reserve(const struct sim_activity *act)
  */
 static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
 {
-	struct buffer *buffer = record->buffer;
-
 	pthread_mutex_lock(&lock);
-	buffer->nr_incomplete--;
-	if (!buffer->posted) {
-		fill_times(buffer->data + record->offset, start_ns, end_ns);
-		if (buffer->closed && !buffer->nr_incomplete)
-			buffer__post(buffer);
+	for (unsigned int i = 0; i < NR_CLIENTS; i++) {
+		struct buffer *buffer = record->buffers[i];
+
+		if (!buffer)
+			continue;
+		buffer->nr_incomplete--;
+		if (!buffer->posted) {
+			fill_times(buffer->data + record->offsets[i], start_ns, end_ns);
+			if (buffer->closed && !buffer->nr_incomplete)
+				buffer__post(buffer);
+		}
+		buffer__put(buffer);
 	}
-	buffer__put(buffer);
 	pthread_mutex_unlock(&lock);
 	free(record);
 }
@@ -710,7 +769,7 @@ void activity__call(const struct sim_call *call)
 
 	memcpy(&r.returnValue, call->result, sizeof(r.returnValue));
 	pthread_mutex_lock(&lock);
-	lane__append(&r, sizeof(r), false, &offset);
+	lane__append(0, &r, sizeof(r), false, &offset);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -739,7 +798,7 @@ void activity__devices(void)
 		memcpy(&r.uuid, "simulated gpu   ", sizeof(r.uuid));
 		r.uuid.bytes[15] = (char)('0' + i);
 		pthread_mutex_lock(&lock);
-		lane__append(&r, record_bytes(CUPTI_ACTIVITY_KIND_DEVICE), false, &offset);
+		lane__append(0, &r, record_bytes(CUPTI_ACTIVITY_KIND_DEVICE), false, &offset);
 		pthread_mutex_unlock(&lock);
 	}
 }
@@ -748,9 +807,10 @@ void activity__devices(void)
 
 bool activity__any_enabled(void)
 {
-	for (int i = 0; i < NR_KINDS; i++)
-		if (__atomic_load_n(&kind_enabled[i], __ATOMIC_RELAXED))
-			return true;
+	for (unsigned int client = 0; client < NR_CLIENTS; client++)
+		for (int i = 0; i < NR_KINDS; i++)
+			if (client__wants(client, i))
+				return true;
 	for (int i = 0; i < NR_CBIDS; i++)
 		if (__atomic_load_n(&call_enabled[CUPTI_CB_DOMAIN_DRIVER_API][i],
 				    __ATOMIC_RELAXED) ||
@@ -772,8 +832,24 @@ static void enable_calls(uint32_t domain, bool on)
 		__atomic_store_n(&call_enabled[domain][i], on, __ATOMIC_RELAXED);
 }
 
+/* Return: an error if clients that give their subscriber are there, who cannot be mixed with others. */
+static CUptiResult alone(void)
+{
+	return profiler__several() ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
+}
+
+bool activity__is_used_alone(void)
+{
+	for (int i = 0; i < NR_KINDS; i++)
+		if (kind_is_enabled(i))
+			return true;
+	return false;
+}
+
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
+	if (alone())
+		return alone();
 	if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
 		return CUPTI_ERROR_NOT_COMPATIBLE;	/* CUPTI returns this, not INVALID_KIND */
 	if (on && ((kind == CUPTI_ACTIVITY_KIND_KERNEL &&
@@ -781,7 +857,7 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL))))
 		return CUPTI_ERROR_NOT_COMPATIBLE;
-	__atomic_store_n(&kind_enabled[kind], on, __ATOMIC_RELAXED);
+	__atomic_store_n(&clients[0].kinds[kind], on, __ATOMIC_RELAXED);
 	if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
 		enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, on);
 	else if (kind == CUPTI_ACTIVITY_KIND_RUNTIME)
@@ -855,27 +931,34 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
 {
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(request && complete);
-	__atomic_store_n(&complete_buffer, complete, __ATOMIC_RELEASE);
-	__atomic_store_n(&request_buffer, request, __ATOMIC_RELEASE);
+	if (alone())
+		return profiler__result(alone());
+	__atomic_store_n(&clients[0].complete, complete, __ATOMIC_RELEASE);
+	__atomic_store_n(&clients[0].request, request, __ATOMIC_RELEASE);
 	return CUPTI_SUCCESS;
 }
 
-static void flush(bool forced)
+/* @clients_wanted: bits */
+static void flush(bool forced, unsigned int clients_wanted)
 {
 	struct buffer *buffer, *next;
 
 	pthread_mutex_lock(&lock);
 	for (struct lane *lane = lanes; lane; lane = lane->next) {
-		buffer = lane->buffer;
-		if (!buffer || (!forced && (!buffer->nr_records || buffer->nr_incomplete)))
-			continue;
-		lane->buffer = NULL;
-		buffer__post(buffer);
+		for (unsigned int i = 0; i < NR_CLIENTS; i++) {
+			buffer = lane->buffers[i];
+			if (!buffer || !(clients_wanted & 1u << i) ||
+			    (!forced && (!buffer->nr_records || buffer->nr_incomplete)))
+				continue;
+			lane->buffers[i] = NULL;
+			buffer__post(buffer);
+		}
 	}
 	/* The remaining buffers are closed, and wait for their records to end. */
 	for (buffer = forced ? live_buffers : NULL; buffer; buffer = next) {
 		next = buffer->next;
-		buffer__post(buffer);
+		if (clients_wanted & 1u << buffer->client)
+			buffer__post(buffer);
 	}
 	queue__drain();
 	pthread_mutex_unlock(&lock);
@@ -884,11 +967,11 @@ static void flush(bool forced)
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
 {
 	PROFILER_CHECK();
-	if (!__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
+	if (!profiler__several() && !__atomic_load_n(&clients[0].complete, __ATOMIC_ACQUIRE))
 		return profiler__result(CUPTI_ERROR_INVALID_OPERATION);
 	if (flush_us)
 		usleep(flush_us);
-	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, ~0u);
 	return CUPTI_SUCCESS;
 }
 
@@ -980,8 +1063,12 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribut
 	PROFILER_CHECK_ARG(bytes && value && attribute_exists(attr));
 	if (*bytes < attribute_bytes(attr))
 		return profiler__result(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+	if (alone())
+		return profiler__result(alone());
 	memcpy(&v, value, attribute_bytes(attr));
 	__atomic_store_n(&attributes[attr], v, __ATOMIC_RELAXED);
+	if (attr == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+		__atomic_store_n(&clients[0].zeroed, v != 0, __ATOMIC_RELAXED);
 	return CUPTI_SUCCESS;
 }
 
@@ -990,6 +1077,8 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
 {
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(clock);
+	if (alone())
+		return profiler__result(alone());
 	set_clock(clock);
 	return CUPTI_SUCCESS;
 }
@@ -1020,15 +1109,125 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetThreadIdType(CUpti_ActivityThreadIdType 
 	return CUPTI_SUCCESS;
 }
 
+/* ---- exported: functions that get their subscriber, from 13.3 on ------------------------------ */
+
+#if SIM_CUDA_MAJOR >= 13
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle subscriber,
+								  request_v2_t request,
+								  complete_v2_t complete);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnable_v2(CUpti_SubscriberHandle subscriber,
+						       CUpti_ActivityKind kind, void *config);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityDisable_v2(CUpti_SubscriberHandle subscriber,
+							CUpti_ActivityKind kind, void *config);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle subscriber,
+							     CUpti_ActivityAttribute attr,
+							     size_t *bytes, void *value);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord_v2(CUpti_SubscriberHandle subscriber,
+							      uint8_t *buffer, size_t valid_bytes,
+							      CUpti_Activity **record);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle subscriber,
+								     CUcontext ctx, uint32_t stream,
+								     size_t *dropped);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp_v2(CUpti_SubscriberHandle subscriber,
+						     uint64_t *timestamp);
+
+CUptiResult cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle subscriber, request_v2_t request,
+					      complete_v2_t complete)
+{
+	unsigned int client = profiler__client(subscriber);
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(client && request && complete);
+	__atomic_store_n(&clients[client].complete_v2, complete, __ATOMIC_RELEASE);
+	__atomic_store_n(&clients[client].request_v2, request, __ATOMIC_RELEASE);
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_v2(unsigned int client, CUpti_ActivityKind kind, bool on)
+{
+	if (!client || kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	__atomic_store_n(&clients[client].kinds[kind], on, __ATOMIC_RELAXED);
+	profiler__update();
+	return CUPTI_SUCCESS;
+}
+
+/* Without a configuration a client gets whole records. */
+CUptiResult cuptiActivityEnable_v2(CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
+				   void *config)
+{
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(!config);
+	return profiler__result(enable_v2(profiler__client(subscriber), kind, true));
+}
+
+CUptiResult cuptiActivityDisable_v2(CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
+				    void *config)
+{
+	PROFILER_CHECK();
+	(void)config;
+	return profiler__result(enable_v2(profiler__client(subscriber), kind, false));
+}
+
+CUptiResult cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle subscriber, CUpti_ActivityAttribute attr,
+					 size_t *bytes, void *value)
+{
+	unsigned int client = profiler__client(subscriber);
+	uint8_t v;
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(client && bytes && value && attribute_exists(attr));
+	if (*bytes < attribute_bytes(attr))
+		return profiler__result(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+	memcpy(&v, value, sizeof(v));
+	if (attr == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+		__atomic_store_n(&clients[client].zeroed, v != 0, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNextRecord_v2(CUpti_SubscriberHandle subscriber, uint8_t *buffer,
+					  size_t valid_bytes, CUpti_Activity **record)
+{
+	PROFILER_CHECK_ARG(subscriber);
+	return cuptiActivityGetNextRecord(buffer, valid_bytes, record);
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle subscriber, CUcontext ctx,
+						 uint32_t stream, size_t *dropped)
+{
+	PROFILER_CHECK_ARG(subscriber);
+	return cuptiActivityGetNumDroppedRecords(ctx, stream, dropped);
+}
+
+CUptiResult cuptiGetTimestamp_v2(CUpti_SubscriberHandle subscriber, uint64_t *timestamp)
+{
+	PROFILER_CHECK_ARG(subscriber);
+	return cuptiGetTimestamp(timestamp);
+}
+
+#endif
+
+void activity__leave(unsigned int client)
+{
+	memset(clients[client].kinds, 0, sizeof(clients[client].kinds));
+	profiler__update();
+	flush(true, 1u << client);
+	__atomic_store_n(&clients[client].request_v2, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&clients[client].complete_v2, NULL, __ATOMIC_RELEASE);
+	clients[client].zeroed = false;
+}
+
 void activity__reset(void)
 {
 	for (int i = 0; i < NR_KINDS; i++)
-		__atomic_store_n(&kind_enabled[i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&clients[0].kinds[i], 0, __ATOMIC_RELAXED);
 	enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, false);
 	enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, false);
-	if (__atomic_load_n(&complete_buffer, __ATOMIC_ACQUIRE))
-		flush(true);
-	__atomic_store_n(&request_buffer, NULL, __ATOMIC_RELEASE);
-	__atomic_store_n(&complete_buffer, NULL, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&clients[0].complete, __ATOMIC_ACQUIRE))
+		flush(true, 1);
+	__atomic_store_n(&clients[0].request, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&clients[0].complete, NULL, __ATOMIC_RELEASE);
+	clients[0].zeroed = false;
 	set_clock(NULL);
 }

@@ -27,6 +27,7 @@ struct CUpti_Subscriber_st {
 	void *userdata;
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
 	struct CUpti_Subscriber_st *before;
+	unsigned int client;
 };
 
 const struct sim_core *core;
@@ -34,10 +35,10 @@ const struct sim_core *core;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
 								 * callbacks */
-static struct CUpti_Subscriber_st *the_subscriber;	/* NULL: there is none */
+static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: there is none */
 static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
 static bool late_callbacks;
-static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];
+static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
 static uint32_t version;
 /*
  * Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before such memory for a
@@ -47,10 +48,10 @@ static __thread CUptiResult last_error __attribute__((tls_model("initial-exec"))
 
 /* ---- what libcuda tells ---------------------------------------------------------------------- */
 
-static bool wants(uint32_t domain, uint32_t cbid)
+static bool client_wants(unsigned int client, uint32_t domain, uint32_t cbid)
 {
-	return __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
-	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
+	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
+	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED) & 1u << client;
 }
 
 /* Holds a thread up now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
@@ -68,9 +69,10 @@ static void hold_up(void)
  * 13.0 frees a subscriber while other threads are about to call back, and those threads use the
  * freed memory: here such a thread aborts with a message.
  */
-static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, const void *data)
+static __attribute__((noinline)) void call_back_client(unsigned int client, uint32_t domain,
+							uint32_t cbid, const void *data)
 {
-	struct CUpti_Subscriber_st *s = __atomic_load_n(&the_subscriber, __ATOMIC_ACQUIRE);
+	struct CUpti_Subscriber_st *s = __atomic_load_n(&current[client], __ATOMIC_ACQUIRE);
 	CUpti_CallbackFunc callback;
 	bool was;
 
@@ -88,7 +90,15 @@ static __attribute__((noinline)) void call_back(uint32_t domain, uint32_t cbid, 
 	core->in_callback(was);
 }
 
-static __attribute__((noinline)) void call_back_api(struct sim_call *call,
+/* Calls back all clients that want it. */
+static void call_back(uint32_t domain, uint32_t cbid, const void *data)
+{
+	for (unsigned int i = 0; i < NR_CLIENTS; i++)
+		if (client_wants(i, domain, cbid))
+			call_back_client(i, domain, cbid, data);
+}
+
+static __attribute__((noinline)) void call_back_api(unsigned int client, struct sim_call *call,
 						    CUpti_ApiCallbackSite site)
 {
 	CUcontext ctx = core->current();
@@ -100,30 +110,33 @@ static __attribute__((noinline)) void call_back_api(struct sim_call *call,
 		.functionReturnValue = site == CUPTI_API_EXIT ? call->result : NULL,
 		.symbolName = call->symbol,
 		.context = ctx,
-		.correlationData = &call->correlation_data,
+		.correlationData = &call->correlation_data[client],
 		.correlationId = call->correlation_id,
 	};
 
 	if (ctx && core->context_id(ctx, &uid, &device))
 		data.contextUid = uid;
-	call_back(call->domain, call->cbid, &data);
+	call_back_client(client, call->domain, call->cbid, &data);
 }
 
 static void tool_api_enter(struct sim_call *call)
 {
 	if (activity__wants_call(call))
 		call->start_ns = activity__now();
-	if (wants(call->domain, call->cbid)) {
-		call->entered = true;
-		call_back_api(call, CUPTI_API_ENTER);
+	for (unsigned int i = 0; i < NR_CLIENTS; i++) {
+		if (!client_wants(i, call->domain, call->cbid))
+			continue;
+		call->entered |= (uint8_t)(1u << i);
+		call_back_api(i, call, CUPTI_API_ENTER);
 	}
 }
 
 /* A client that subscribes during the call gets no exit without an entry. */
 static void tool_api_exit(struct sim_call *call)
 {
-	if (call->entered && wants(call->domain, call->cbid))
-		call_back_api(call, CUPTI_API_EXIT);
+	for (unsigned int i = 0; i < NR_CLIENTS; i++)
+		if (call->entered & 1u << i && client_wants(i, call->domain, call->cbid))
+			call_back_api(i, call, CUPTI_API_EXIT);
 	if (call->start_ns)
 		activity__call(call);
 }
@@ -136,23 +149,20 @@ static void tool_resource(uint32_t cbid, CUcontext ctx, CUstream stream, void *d
 		.resourceDescriptor = descriptor,
 	};
 
-	if (wants(CUPTI_CB_DOMAIN_RESOURCE, cbid))
-		call_back(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+	call_back(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
 }
 
 static void tool_synchronized(uint32_t cbid, CUcontext ctx, CUstream stream)
 {
 	CUpti_SynchronizeData data = { .context = ctx, .stream = stream };
 
-	if (wants(CUPTI_CB_DOMAIN_SYNCHRONIZE, cbid))
-		call_back(CUPTI_CB_DOMAIN_SYNCHRONIZE, cbid, &data);
+	call_back(CUPTI_CB_DOMAIN_SYNCHRONIZE, cbid, &data);
 }
 
 static void tool_initialized(void)
 {
 	/* CU_INIT_FINISHED is the only resource callback without data. */
-	if (wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED))
-		call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL);
+	call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, NULL);
 	activity__devices();
 }
 
@@ -229,7 +239,7 @@ uint32_t profiler__version(void)
  */
 void profiler__update(void)
 {
-	bool active = __atomic_load_n(&the_subscriber, __ATOMIC_RELAXED) ||
+	bool active = __atomic_load_n(&current[0], __ATOMIC_RELAXED) || profiler__several() ||
 		      activity__any_enabled();
 
 	core->set_tool(&the_tool, active, activity__serializes());
@@ -237,31 +247,77 @@ void profiler__update(void)
 
 /* ---- subscribing ----------------------------------------------------------------------------- */
 
+bool profiler__several(void)
+{
+	for (unsigned int i = 1; i < NR_CLIENTS; i++)
+		if (__atomic_load_n(&current[i], __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+unsigned int profiler__client(CUpti_SubscriberHandle subscriber)
+{
+	return subscriber && subscriber->callback ? subscriber->client : 0;
+}
+
+/* Return: the number of a new client, or NR_CLIENTS if it cannot be. @several: it gives its subscriber. */
+static unsigned int new_client(bool several)
+{
+	unsigned int i;
+
+	if (!several)
+		return current[0] || profiler__several() ? NR_CLIENTS : 0;
+	if (current[0] || activity__is_used_alone())
+		return NR_CLIENTS;
+	for (i = 1; i < NR_CLIENTS && current[i]; i++)
+		;
+	return i;
+}
+
+static const char *holder_name(void)
+{
+	for (unsigned int i = 0; i < NR_CLIENTS; i++)
+		if (current[i])
+			return current[i]->name;
+	return "another tool";
+}
+
+static void forget_callbacks(unsigned int client)
+{
+	for (uint32_t d = 0; d < CUPTI_CB_DOMAIN_SIZE; d++)
+		for (uint32_t i = 0; i < NR_CBIDS; i++)
+			__atomic_fetch_and(&enabled[d][i], (uint8_t)~(1u << client), __ATOMIC_RELAXED);
+}
+
 static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
-			     void *userdata, const char *name, char *holder, size_t holder_bytes)
+			     void *userdata, const char *name, char *holder, size_t holder_bytes,
+			     bool several)
 {
 	bool busy = profiler__env("XPU_SIM_CUPTI_BUSY");
 	struct CUpti_Subscriber_st *s = NULL;
 	CUptiResult err = CUPTI_SUCCESS;
+	unsigned int client;
 
 	pthread_mutex_lock(&lock);
-	if (busy || the_subscriber) {
+	client = new_client(several);
+	if (busy || client == NR_CLIENTS) {
 		err = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 		if (holder && holder_bytes)
 			snprintf(holder, holder_bytes, "CUPTI for %s",
-				 busy ? "another tool" : the_subscriber->name);
+				 busy ? "another tool" : holder_name());
 	} else if (!(s = calloc(1, sizeof(*s)))) {
 		err = CUPTI_ERROR_OUT_OF_MEMORY;
 	} else {
 		__atomic_store_n(&late_callbacks, profiler__env("XPU_SIM_LATE_CALLBACKS"),
 				 __ATOMIC_RELAXED);
-		memset(enabled, 0, sizeof(enabled));
+		forget_callbacks(client);
 		s->callback = callback;
 		s->userdata = userdata;
+		s->client = client;
 		snprintf(s->name, sizeof(s->name), "%s", name ? name : "<not provided>");
 		s->before = subscribers;
 		subscribers = s;
-		__atomic_store_n(&the_subscriber, s, __ATOMIC_RELEASE);
+		__atomic_store_n(&current[client], s, __ATOMIC_RELEASE);
 		profiler__update();
 		*out = s;
 	}
@@ -274,34 +330,48 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscribe
 {
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(subscriber);
-	return profiler__result(subscribe(subscriber, callback, userdata, NULL, NULL, 0));
+	return profiler__result(subscribe(subscriber, callback, userdata, NULL, NULL, 0, false));
 }
 
 #if SIM_CUDA_MAJOR >= 13
+/* From 13.3 on, these have one member more. */
+struct params_of_several {
+	CUpti_SubscriberParams params;
+	uint8_t allow_multiple, padding[7];
+};
+
 SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber,
 						  CUpti_CallbackFunc callback, void *userdata,
 						  CUpti_SubscriberParams *params)
 {
+	bool several;
+
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(subscriber && params);
 	PROFILER_CHECK_ARG(params->structSize >= CUpti_SubscriberParams_STRUCT_SIZE);
+	several = version >= SEVERAL_VERSION && params->structSize >= sizeof(struct params_of_several) &&
+		  ((struct params_of_several *)params)->allow_multiple;
 	return profiler__result(subscribe(subscriber, callback, userdata, params->subscriberName,
-					  params->oldSubscriberName, params->oldSubscriberSize));
+					  params->oldSubscriberName, params->oldSubscriberSize, several));
 }
 #endif
 
 static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 {
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
+	unsigned int client = 0;
 
 	pthread_mutex_lock(&lock);
-	if (subscriber && subscriber == the_subscriber) {
-		__atomic_store_n(&the_subscriber, NULL, __ATOMIC_RELEASE);
+	if (subscriber && subscriber == current[subscriber->client]) {
+		client = subscriber->client;
+		__atomic_store_n(&current[client], NULL, __ATOMIC_RELEASE);
 		__atomic_store_n(&subscriber->callback, NULL, __ATOMIC_RELAXED);
 		profiler__update();
 		err = CUPTI_SUCCESS;
 	}
 	pthread_mutex_unlock(&lock);
+	if (client)
+		activity__leave(client);
 	return err;
 }
 
@@ -317,10 +387,16 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscriber && subscriber == the_subscriber && domain > CUPTI_CB_DOMAIN_INVALID &&
+	if (subscriber && subscriber == current[subscriber->client] && domain > CUPTI_CB_DOMAIN_INVALID &&
 	    domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
-		for (uint32_t i = first; i <= last; i++)
-			__atomic_store_n(&enabled[domain][i], on != 0, __ATOMIC_RELAXED);
+		uint8_t bit = (uint8_t)(1u << subscriber->client);
+
+		for (uint32_t i = first; i <= last; i++) {
+			if (on)
+				__atomic_fetch_or(&enabled[domain][i], bit, __ATOMIC_RELAXED);
+			else
+				__atomic_fetch_and(&enabled[domain][i], (uint8_t)~bit, __ATOMIC_RELAXED);
+		}
 		err = CUPTI_SUCCESS;
 	}
 	pthread_mutex_unlock(&lock);
@@ -359,9 +435,9 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on,
 						      CUpti_CallbackId cbid)
 {
 	PROFILER_CHECK();
-	PROFILER_CHECK_ARG(on && subscriber && subscriber == the_subscriber && cbid < NR_CBIDS);
+	PROFILER_CHECK_ARG(on && subscriber && subscriber == current[subscriber->client] && cbid < NR_CBIDS);
 	PROFILER_CHECK_ARG(domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE);
-	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED);
+	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED) >> subscriber->client & 1;
 	return CUPTI_SUCCESS;
 }
 
@@ -553,7 +629,9 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t 
 SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
-	unsubscribe(the_subscriber);
+	if (profiler__several())
+		return CUPTI_SUCCESS;	/* no client ends the others */
+	unsubscribe(current[0]);
 	activity__reset();
 	profiler__update();
 	return CUPTI_SUCCESS;

@@ -13,7 +13,18 @@
 #define NR_KINDS	64		/* more than there are activity kinds */
 #define NR_CBIDS	1024		/* more than there are callback ids in a domain */
 
+/*
+ * Clients: number 0 is that of the functions without a subscriber, which have one alone. From CUDA 13.3
+ * on there may be several that give their subscriber to each function, but not both sorts in a process.
+ */
+#define NR_CLIENTS	SIM_NR_CLIENTS
+#define SEVERAL_VERSION	130300
+
 /* cupti.c */
+/* Return: the number of a subscriber's client, 1 and more; 0 if it is none of several. */
+unsigned int profiler__client(CUpti_SubscriberHandle subscriber);
+/* Return: whether there are clients that give their subscriber. */
+bool profiler__several(void);
 extern const struct sim_core *core;
 
 bool profiler__ready(void);
@@ -24,6 +35,10 @@ uint64_t profiler__env(const char *name);
 
 /* activity.c */
 bool activity__any_enabled(void);
+/* Whether functions without a subscriber are in use. */
+bool activity__is_used_alone(void);
+/* Forgets what a client has enabled; its buffers go back to it. */
+void activity__leave(unsigned int client);
 bool activity__serializes(void);
 bool activity__wants_call(const struct sim_call *call);
 void activity__call(const struct sim_call *call);

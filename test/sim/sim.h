@@ -145,6 +145,8 @@ static inline uint32_t sim_local_bytes(const char *name)
 }
 
 /* One API call in progress; lives on the caller's stack. */
+#define SIM_NR_CLIENTS	4		/* of CUPTI at a time */
+
 struct sim_call {
 	uint32_t domain;		/* CUpti_CallbackDomain */
 	uint32_t cbid;
@@ -152,13 +154,13 @@ struct sim_call {
 	const void *params;		/* NVIDIA's struct for this call */
 	const char *symbol;		/* kernel name of a launch */
 	void *result;			/* CUresult or cudaError_t, set before the exit */
-	uint64_t correlation_data;	/* the client's data, from entry to exit */
+	uint64_t correlation_data[SIM_NR_CLIENTS];	/* the clients' data, from entry to exit */
 	uint64_t start_ns;		/* start of the call's API activity record; 0 if it has
 					 * none */
 	uint32_t correlation_id;
 	bool nested;			/* the call is inside another call, and shares its id */
 	bool live;			/* the call has an id */
-	bool entered;			/* the client was told of the call's entry */
+	uint8_t entered;		/* the clients that were told of the call's entry: bits */
 };
 
 /**

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CUPTI 13.3, as the simulated device has it: several subscribers. A program's own profilers and the
+# recording are complete beside one another, whoever was first; one of the old kind is made room for.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+XPU_SIM_CUPTI_VERSION=130300
+export XPU_SIM_CUPTI_VERSION
+program=$XPU_BUILD/workload/several
+[ -x "$program" ] || skip_all "no headers of CUPTI 13"
+
+run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by phase
+	name=$1
+	shift
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	"$program" "$@" >want
+	# shellcheck disable=SC2086 # no option, or several
+	xpuload $options -o "$name.data" "$program" "$@" >got 2>load.log
+	is $? 0 "$name: status"
+	is "$(cat got)" "$(cat want)" "$name: the program's profilers see what they see without xpuload"
+	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
+	sed -n 's/.*;\(before\|during\|after\|alone\);.*\[GPU_Memset\] /\1 /p' "$name.folded" | sort |
+		tr '\n' ' ' >"$name.counts"
+}
+
+run late --
+is "$(cat late.counts)" "after 200 before 200 during 200 " "late: every set, under its own call path"
+like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' "late: nothing is lost"
+like "$(cat load.log)" 'several subscribers here: this is recorded beside another one' "late: it is said"
+xpumerge -i late.data -o late.json 2>/dev/null
+is "$(python3 -c '
+import json
+events = json.load(open("late.json"))["traceEvents"]
+at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
+works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
+print(len(works), all(-100 < e["ts"] - at[e["args"]["correlation"]] < 100000 for e in works))')" "600 True" \
+	"late: device work is when it was launched, by whatever clock CUPTI has"
+run first -- first
+is "$(cat first.counts)" "after 200 during 200 " "first: every set"
+like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' "first: nothing is lost"
+run share --cupti share -- first
+is "$(cat share.counts)" "after 200 during 200 " "with --cupti share: every set"
+run shm --transport shm --
+is "$(cat shm.counts)" "after 200 before 200 during 200 " "through shared memory: every set"
+run alone -- alone
+is "$(cat alone.counts)" "after 400 before 200 during 200 " "a profiler of the old kind: all but what it collected"
+like "$(tr '\n' ' ' <load.log)" 'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
+	"a profiler of the old kind: it is said, and counted"
+run api --api -- first
+is "$(cat api.counts)" "after 200 during 200 " "with --api: every set"
+like "$(cat load.log)" 'no API calls are recorded: CUPTI beside another subscriber' "with --api: it is said"
+
+# Threads launch all the time while profilers come and go.
+for i in 1 2 3; do
+	XPU_SIM_LATE_CALLBACKS=$((i == 3)) run threads -- threads
+	like "$(cat merge.log)" '^launches ([0-9]+) matched \1 unmatched [0-9]+ lost 0' "threads $i: every launch has its work"
+	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' "threads $i: what is not recorded is said"
+	is "$(cat threads.counts)" "after 200 before 200 during 200 " "threads $i: the first thread's are all there"
+done
+
+# CUPTI of 13.0 to 13.2 has one.
+XPU_SIM_CUPTI_VERSION=130200
+"$program" first >old.out
+is "$? $(grep -c 'error' old.out)" "1 1" "CUPTI before 13.3 has one subscriber"
+done_testing
