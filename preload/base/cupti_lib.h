@@ -15,8 +15,8 @@
 #include <cupti.h>
 
 /* Buffer callbacks with a structure more, which is not used here. */
-typedef void (CUPTIAPI *cupti_request_v2_t)(uint8_t **, size_t *, size_t *, void *);
-typedef void (CUPTIAPI *cupti_complete_v2_t)(uint8_t *, size_t, size_t, void *);
+typedef void (*cupti_request_v2_t)(uint8_t **, size_t *, size_t *, void *);
+typedef void (*cupti_complete_v2_t)(uint8_t *, size_t, size_t, void *);
 
 struct cupti {
 	void *handle;

@@ -286,7 +286,7 @@ static void forget_callbacks(unsigned int client)
 {
 	for (uint32_t d = 0; d < CUPTI_CB_DOMAIN_SIZE; d++)
 		for (uint32_t i = 0; i < NR_CBIDS; i++)
-			__atomic_fetch_and(&enabled[d][i], (uint8_t)~(1u << client), __ATOMIC_RELAXED);
+			__atomic_fetch_and(&enabled[d][i], (uint8_t)(0xff - (1u << client)), __ATOMIC_RELAXED);
 }
 
 static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
@@ -395,7 +395,7 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 			if (on)
 				__atomic_fetch_or(&enabled[domain][i], bit, __ATOMIC_RELAXED);
 			else
-				__atomic_fetch_and(&enabled[domain][i], (uint8_t)~bit, __ATOMIC_RELAXED);
+				__atomic_fetch_and(&enabled[domain][i], (uint8_t)(0xff - bit), __ATOMIC_RELAXED);
 		}
 		err = CUPTI_SUCCESS;
 	}
