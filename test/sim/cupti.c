@@ -284,9 +284,11 @@ static const char *holder_name(void)
 
 static void forget_callbacks(unsigned int client)
 {
+	const uint8_t others = (uint8_t)(0xff - (1u << client));
+
 	for (uint32_t d = 0; d < CUPTI_CB_DOMAIN_SIZE; d++)
 		for (uint32_t i = 0; i < NR_CBIDS; i++)
-			__atomic_fetch_and(&enabled[d][i], (uint8_t)(0xff - (1u << client)), __ATOMIC_RELAXED);
+			__atomic_fetch_and(&enabled[d][i], others, __ATOMIC_RELAXED);
 }
 
 static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
@@ -395,7 +397,8 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 			if (on)
 				__atomic_fetch_or(&enabled[domain][i], bit, __ATOMIC_RELAXED);
 			else
-				__atomic_fetch_and(&enabled[domain][i], (uint8_t)(0xff - bit), __ATOMIC_RELAXED);
+				__atomic_fetch_and(&enabled[domain][i], (uint8_t)(0xff - bit),
+						   __ATOMIC_RELAXED);
 		}
 		err = CUPTI_SUCCESS;
 	}
