@@ -21,6 +21,7 @@
 #include "launch/in_range.h"
 #include "launch/names.h"
 #include "launch/notes.h"
+#include "launch/stalls.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
@@ -289,9 +290,14 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
 		names__start();
+		stalls__drain();	/* afterwards its functions' names are gone */
+		break;
+	case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+		stalls__add_context(resource->context);
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
 		names__start();
+		stalls__remove_context(resource->context);
 		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
 		break;
 	}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* stalls.h - tells device/stalls.c what becomes of contexts; in CUPTI's callbacks. Without --stalls nothing */
+#ifndef XPU_PRELOAD_LAUNCH_STALLS_H
+#define XPU_PRELOAD_LAUNCH_STALLS_H
+
+#include <cuda.h>
+
+void stalls__add_context(CUcontext context);
+void stalls__remove_context(CUcontext context);
+
+/* Reads the samples that there are, of all contexts. Waits a second at most for another thread that does. */
+void stalls__drain(void);
+
+#endif /* XPU_PRELOAD_LAUNCH_STALLS_H */
