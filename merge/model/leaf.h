@@ -8,6 +8,7 @@
 
 #include "model/gpu.h"
 #include "model/shape.h"
+#include "model/stalls.h"
 #include "util.h"
 
 enum leaf_kind {
@@ -38,6 +39,8 @@ struct leaf {
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 	uint32_t shape;			/* of a kernel: index in shapes; NO_INDEX if it is not known,
 					 * or SHAPE_SEVERAL */
+	const struct stall_place *stall;	/* where and why it stood still, or NULL; then ... */
+	uint32_t kernel;		/* ... the leaf of the whole kernel */
 };
 
 /* All leaves, each once. */
@@ -47,6 +50,7 @@ struct leaves {
 	struct strpool *strings;	/* the caller's */
 	struct hashes by_key;
 	uint64_t secret;
+	struct idmap stalls;		/* (kernel, place): leaf */
 	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
 };
 
@@ -71,6 +75,12 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 		   uint32_t *idx);
 
 /*
+ * Makes a leaf of the part of a kernel's time that it spent at a place, which must outlive the leaves.
+ * Return: 0 or -ENOMEM.
+ */
+int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx);
+
+/*
  * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
  * -ENOMEM.
  */
@@ -82,6 +92,7 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
  * @numbered: show the device's number, because there are several devices
  */
 #define LEAF_LABEL_MAX	32
+#define STALL_LABEL	"[stall]"	/* before a reason */
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
 
 /* Return: "kernel", "memcpy", "off_cpu", ...: the kind as formats for programs have it. */

@@ -29,6 +29,9 @@ void found__exit(struct found *f)
 	array_free(&f->ranges);
 	array_free(&f->waits);
 	array_free(&f->stream_defs);
+	idmap__free(&f->stall_reasons);
+	array_free(&f->stalls_defs);
+	array_free(&f->stalls_accounts);
 	array_free(&f->device_defs);
 	array_free(&f->pycode_defs);
 	array_free(&f->string_defs);

@@ -37,6 +37,12 @@ struct stream_def {
 	const struct xpu_record_stream *rec;
 };
 
+/* STALLS or STALLS_ACCOUNT. */
+struct stalls_def {
+	uint32_t proc;
+	const struct xpu_record *rec;
+};
+
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
 	struct xpu_record_counters last;	/* nr_batches 0: it never sent any */
@@ -72,6 +78,8 @@ struct found {
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
+	struct idmap stall_reasons;	/* (proc, index): string id of the name */
+	ARRAY(struct stalls_def) stalls_defs, stalls_accounts;
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;

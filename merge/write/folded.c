@@ -62,7 +62,10 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	char label[LEAF_LABEL_MAX];
 
 	leaf__label(&s->model.gpus, leaf, numbered, label);
-	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
+	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name) ?:
+	       leaf->stall ? buf__put(buf, ";", 1) ?: buf__put_name(buf, leaf->stall->place) ?:
+			     buf__put(buf, ";" STALL_LABEL, strlen(";" STALL_LABEL)) ?:
+			     buf__put_name(buf, leaf->stall->reason) : 0;
 }
 
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by)

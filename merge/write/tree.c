@@ -173,7 +173,7 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 	}
 	fputs(leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", f);
 	free(how);
-	err = adder__print_metrics(a, leaf_idx, f);
+	err = adder__print_metrics(a, leaf->stall ? leaf->kernel : leaf_idx, f);
 	if (fclose(f) || err) {
 		free(text);
 		return NULL;
@@ -264,6 +264,17 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	return 0;
 }
 
+/* Goes on to the frames of where a kernel stood still, and why. */
+static int adder__stall(struct adder *a, const struct leaf *leaf, uint32_t *node)
+{
+	uint32_t frame;
+
+	return adder__name(a, "", leaf->stall->place, leaf->kind, NULL, &frame) ?:
+	       tree__descend(a->tree, node, frame) ?:
+	       adder__name(a, STALL_LABEL, leaf->stall->reason, leaf->kind, NULL, &frame) ?:
+	       tree__descend(a->tree, node, frame);
+}
+
 static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
 {
 	const struct session *s = a->session;
@@ -281,6 +292,8 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		      tree__descend(a->tree, &node, frame);
 	if (!err && leaf->kind != LEAF_CPU)
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
+	if (!err && leaf->stall)
+		err = adder__stall(a, leaf, &node);
 	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
 				      leaf_kind__is_device(leaf->kind) ?
 				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX,

@@ -52,7 +52,7 @@ struct pcs {
 	CUpti_PCSamplingStallReason *reasons;
 };
 
-struct context {
+struct sampled {
 	CUcontext handle;
 	uint64_t since_ns;		/* the latest reading, or the beginning */
 	struct pcs kept;		/* CUPTI's as long as the context lives */
@@ -63,7 +63,7 @@ struct context {
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the following */
-static struct context contexts[MAX_CONTEXTS];
+static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* to read into */
 static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
@@ -153,7 +153,7 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 }
 
 /* The memory and the period are reported to break the reading on some GPUs: refused, they stay as they are. */
-static CUptiResult configure(struct context *c)
+static CUptiResult configure(struct sampled *c)
 {
 	CUpti_PCSamplingConfigurationInfo needed[] = {
 		ATTRIBUTE(COLLECTION_MODE, collectionModeData.collectionMode,
@@ -176,7 +176,7 @@ static CUptiResult configure(struct context *c)
 
 /* ---- records: packed under the lock of activity.c --------------------------------------------- */
 
-static void pack_account(struct context *c)
+static void pack_account(struct sampled *c)
 {
 	struct xpu_record_stalls_account *r = wire__reserve(XPU_RECORD_STALLS_ACCOUNT, 0, sizeof(*r));
 	struct xpu_record hdr = r->hdr;
@@ -207,7 +207,7 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 	       (a->functionName == b->functionName || !strcmp(a->functionName, b->functionName));
 }
 
-static size_t pack_function(struct context *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
+static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
 {
 	uint32_t function = wire__string(v->functionName ? v->functionName : "");
 	struct xpu_record_stalls *r;
@@ -244,7 +244,7 @@ static size_t pack_function(struct context *c, const CUpti_PCSamplingPCData *v, 
 }
 
 struct reading {
-	struct context *context;
+	struct sampled *context;
 	uint64_t end_ns;
 };
 
@@ -260,7 +260,7 @@ static void pack_reading(void *ctx)
 
 /* ---- contexts; under the lock here ------------------------------------------------------------ */
 
-static void read_context(struct context *c)
+static void read_context(struct sampled *c)
 {
 	struct reading reading = { .context = c };
 	unsigned int i;
@@ -340,7 +340,7 @@ static void pack_definitions(void *ctx)
 			pack_account(&contexts[i]);
 }
 
-static CUptiResult begin(struct context *c, const char **what)
+static CUptiResult begin(struct sampled *c, const char **what)
 {
 	CUptiResult err;
 
@@ -361,7 +361,7 @@ static CUptiResult begin(struct context *c, const char **what)
 
 void stalls__add_context(CUcontext handle)
 {
-	struct context *c;
+	struct sampled *c;
 	const char *what;
 	sigset_t old;
 	CUptiResult err;
@@ -370,7 +370,7 @@ void stalls__add_context(CUcontext handle)
 		return;
 	if (nr_contexts < MAX_CONTEXTS) {
 		c = &contexts[nr_contexts];
-		*c = (struct context){ .handle = handle, .since_ns = clock__ns() };
+		*c = (struct sampled){ .handle = handle, .since_ns = clock__ns() };
 		pc.device(handle, &c->account.device);
 		pc.context(handle, &c->account.context);
 		err = begin(c, &what);
