@@ -127,7 +127,7 @@ static int session__first_pass(struct session *s, struct found *found)
 		s->status = c.status;
 	s->sums.idles.wanted |= found->accounts.nr != 0;
 	s->sums.metrics.wanted |= s->model.metrics.sets.nr || found->stalls_defs.nr;
-	return err ?: found__resolve(found, &s->model);
+	return err ?: found__resolve(found, &s->model, &s->sums.loss);
 }
 
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */

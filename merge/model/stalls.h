@@ -47,7 +47,7 @@ struct stalls {
 	ARRAY(struct stall_function) functions;
 	struct hashes by_place, by_function;
 	uint64_t secret;
-	/* What CUPTI counted, of all contexts. */
+	/* CUPTI's counts, of all contexts. */
 	uint64_t total, others, dropped, nr_full, recorded;
 };
 

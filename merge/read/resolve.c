@@ -223,8 +223,9 @@ static bool same_context(const struct stalls_def *a, const struct stalls_def *b)
 }
 
 /* Adds up the last account of each context. */
-static void resolve_accounts(const struct found *f, struct stalls *s)
+static void resolve_accounts(const struct found *f, struct stalls *s, struct loss *loss)
 {
+	uint64_t told;
 	size_t i, k;
 
 	for (i = f->stalls_accounts.nr; i--;) {
@@ -240,21 +241,24 @@ static void resolve_accounts(const struct found *f, struct stalls *s)
 		s->dropped += rec->dropped;
 		s->nr_full += rec->nr_full;
 		s->recorded += rec->recorded;
+		told = rec->recorded + rec->others + rec->dropped;
+		loss->stalls_full += rec->nr_full;
+		loss->stalls_unexplained += rec->total > told ? rec->total - told : 0;
 	}
 }
 
-static int resolve_stalls(const struct found *f, struct model *m)
+static int resolve_stalls(const struct found *f, struct model *m, struct loss *loss)
 {
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < f->stalls_defs.nr && !err; i++)
 		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec);
-	resolve_accounts(f, &m->stalls);
+	resolve_accounts(f, &m->stalls, loss);
 	return err;
 }
 
-int found__resolve(struct found *f, struct model *m)
+int found__resolve(struct found *f, struct model *m, struct loss *loss)
 {
 	int err;
 
@@ -267,6 +271,6 @@ int found__resolve(struct found *f, struct model *m)
 	f->ends_known &= model__input(m)->ended;
 	resolve_sent(f, &m->machine);
 	if (!err)
-		err = resolve_devices(f, m) ?: resolve_stalls(f, m);
+		err = resolve_devices(f, m) ?: resolve_stalls(f, m, loss);
 	return err ?: resolve_paths(f, m);
 }

@@ -152,7 +152,7 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 	});
 }
 
-/* The memory and the period are reported to break the reading on some GPUs: refused, they stay as they are. */
+/* Where CUPTI refuses the size of the memory, or the period, they stay as they are. */
 static CUptiResult configure(struct sampled *c)
 {
 	CUpti_PCSamplingConfigurationInfo needed[] = {

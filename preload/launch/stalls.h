@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stalls.h - tells device/stalls.c what becomes of contexts; in CUPTI's callbacks. Without --stalls nothing */
+/* stalls.h - tells device/stalls.c, in CUPTI's callbacks, of contexts; without --stalls it does nothing */
 #ifndef XPU_PRELOAD_LAUNCH_STALLS_H
 #define XPU_PRELOAD_LAUNCH_STALLS_H
 
