@@ -126,6 +126,7 @@ enum xpu_record_type {
 	XPU_RECORD_STALL_REASON	= 82,
 	XPU_RECORD_STALLS	= 83,
 	XPU_RECORD_STALLS_ACCOUNT = 84,
+	XPU_RECORD_CUBIN	= 85,
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -991,6 +992,33 @@ struct xpu_record_stalls {		/* of one function, as they were read in one go */
 	__u32	function;		/* string id, mangled */
 	__u32	nr;
 	struct xpu_stall stalls[];
+};
+
+/*
+ * What a module's file tells of source lines: behind the functions their names, each with its NUL, and
+ * .debug_line, in which the function's address stands at the offset.
+ */
+struct xpu_cubin_function {
+	__u32	offset;
+	__u32	name;			/* offset in the names; mangled */
+};
+
+struct xpu_cubin_lines {
+	__u32	nr_functions;
+	__u32	names_bytes;
+	__u32	line_bytes;
+	struct xpu_cubin_function functions[];
+};
+
+#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of that */
+
+struct xpu_record_cubin {		/* a piece of it; all of them in order */
+	struct xpu_record hdr;
+	__u64	crc;			/* CUPTI's */
+	__u32	total_bytes;
+	__u32	offset;
+	__u32	bytes;
+	__u8	data[];
 };
 
 /* Running totals of a context, as CUPTI counts. */

