@@ -995,7 +995,7 @@ struct xpu_record_stalls {		/* of one function, as they were read in one go */
 };
 
 /*
- * What a module's file tells of source lines: behind the functions their names, each with its NUL, and
+ * The source lines of a module's file: behind the functions their names, each with its NUL, and
  * .debug_line, in which the function's address stands at the offset.
  */
 struct xpu_cubin_function {
@@ -1018,6 +1018,7 @@ struct xpu_record_cubin {		/* a piece of it; all of them in order */
 	__u32	total_bytes;
 	__u32	offset;
 	__u32	bytes;
+	__u32	reserved;
 	__u8	data[];
 };
 
@@ -1138,6 +1139,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics_end) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stall_reason) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_cubin) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 64);
 
 #endif /* XPU_RECORD_H */

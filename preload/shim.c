@@ -184,12 +184,14 @@ static void enable_resource_callbacks(void)
 		CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
 		CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
 	};
+	static const CUpti_CallbackId for_stalls[] = {
+		CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+	};
 	size_t i;
 
 	launch__cupti = &shim.cupti;
-	if (stalls__are_wanted())
-		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-					   CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+	for (i = 0; stalls__are_wanted() && i < sizeof(for_stalls) / sizeof(for_stalls[0]); i++)
+		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, for_stalls[i]);
 	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
 		share__own_callback(CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);

@@ -258,6 +258,11 @@ $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 # With NVIDIA's occupancy calculator, where CUDA's headers are.
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
 
+# With the shim's part of it.
+$(O)/test/t0/cubin.t: $(O)/preload/device/cubin.o
+$(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
+$(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/device/cubin.o
+
 # With the shim's clock in it.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload
 

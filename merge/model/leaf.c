@@ -88,6 +88,7 @@ void leaves__exit(struct leaves *l)
 {
 	hashes__free(&l->by_key);
 	idmap__free(&l->stalls);
+	array_free(&l->parts);
 	array_free(&l->waits);
 	array_free(l);
 }
@@ -125,7 +126,7 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
 	return leaves__find(l, &(struct leaf){
-		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape,
+		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape, .stall = NO_INDEX,
 	}, split, idx);
 }
 
@@ -137,10 +138,10 @@ int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *p
 
 	if (idmap__get(&l->stalls, key, idx))
 		return 0;
-	leaf.stall = place;
-	leaf.kernel = kernel;
+	leaf.stall = l->parts.nr;
 	*idx = l->nr;
-	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->stalls, key, *idx);
+	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->stalls, key, *idx) ?:
+	      array_push(&l->parts, ((struct leaf_part){ place, kernel }));
 	if (!err)
 		l->v[l->nr++] = leaf;
 	return err;
@@ -152,7 +153,7 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
 	return leaves__find(l, &(struct leaf){
-		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX,
+		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX, .stall = NO_INDEX,
 	}, false, idx);
 }
 
@@ -175,6 +176,7 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 						leaf_kind__prefix(l->v[leaf].kind), name);
 		err = leaves__find(l, &(struct leaf){
 			.kind = LEAF_GPU_WAIT, .gpu = NO_INDEX, .name = name, .shape = NO_INDEX,
+			.stall = NO_INDEX,
 		}, false, &l->waits.v[leaf]);
 	}
 	*idx = l->waits.v[leaf];

@@ -39,8 +39,14 @@ struct leaf {
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 	uint32_t shape;			/* of a kernel: index in shapes; NO_INDEX if it is not known,
 					 * or SHAPE_SEVERAL */
-	const struct stall_place *stall;	/* where and why it stood still, or NULL; then ... */
-	uint32_t kernel;		/* ... the leaf of the whole kernel */
+	uint32_t stall;			/* of a part of a kernel's time: index in parts; else
+					 * NO_INDEX */
+};
+
+/* Where a kernel stood still, and why. */
+struct leaf_part {
+	const struct stall_place *place;
+	uint32_t kernel;		/* the leaf of the whole kernel */
 };
 
 /* All leaves, each once. */
@@ -50,6 +56,7 @@ struct leaves {
 	struct strpool *strings;	/* the caller's */
 	struct hashes by_key;
 	uint64_t secret;
+	ARRAY(struct leaf_part) parts;
 	struct idmap stalls;		/* (kernel, place): leaf */
 	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
 };
@@ -79,6 +86,12 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
  * Return: 0 or -ENOMEM.
  */
 int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx);
+
+/* Return: NULL if it is no part of a kernel's time. */
+static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
+{
+	return leaf->stall == NO_INDEX ? NULL : &l->parts.v[leaf->stall];
+}
 
 /*
  * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or

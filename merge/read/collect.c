@@ -223,6 +223,35 @@ static int collect__stall_reason(struct found *f, uint32_t proc,
 	return min_t(int, err, 0);
 }
 
+/* Takes the next piece of a module's lines; pieces out of order are left out. */
+static int collect__cubin(struct found *f, uint32_t proc, const struct xpu_record_cubin *rec)
+{
+	struct cubin_def *def = NULL;
+	size_t i;
+	int err;
+
+	for (i = f->cubins.nr; i-- && !def;)
+		if (f->cubins.v[i].proc == proc && f->cubins.v[i].crc == rec->crc)
+			def = &f->cubins.v[i];
+	if (!def) {
+		err = array_push(&f->cubins, ((struct cubin_def){
+			.proc = proc, .crc = rec->crc, .total_bytes = rec->total_bytes,
+		}));
+		if (err)
+			return err;
+		def = &f->cubins.v[f->cubins.nr - 1];
+	}
+	if (rec->offset != def->bytes.nr || def->total_bytes > XPU_CUBIN_MAX ||
+	    rec->bytes > def->total_bytes - def->bytes.nr)
+		return 0;
+	err = array_reserve(&def->bytes, def->bytes.nr + rec->bytes);
+	if (err || !rec->bytes)
+		return err;
+	memcpy(def->bytes.v + def->bytes.nr, rec->data, rec->bytes);
+	def->bytes.nr += rec->bytes;
+	return 0;
+}
+
 static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
 {
 	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
@@ -260,6 +289,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 				  ((struct device_def){ proc, (const void *)rec }));
 	case XPU_RECORD_STALL_REASON:
 		return collect__stall_reason(f, proc, (const void *)rec);
+	case XPU_RECORD_CUBIN:
+		return collect__cubin(f, proc, (const void *)rec);
 	case XPU_RECORD_STALLS:
 		return array_push(&f->stalls_defs, ((struct stalls_def){ proc, rec }));
 	case XPU_RECORD_STALLS_ACCOUNT:

@@ -80,6 +80,7 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_SHAPE]	= FIXED(struct xpu_record_shape),
 	[XPU_RECORD_STALL_REASON] = FIXED(struct xpu_record_stall_reason),
 	[XPU_RECORD_STALLS]	= UP_TO(struct xpu_record_stalls, RECORD_MAX / 2),
+	[XPU_RECORD_CUBIN]	= UP_TO(struct xpu_record_cubin, RECORD_MAX / 2),
 	[XPU_RECORD_STALLS_ACCOUNT] = FIXED(struct xpu_record_stalls_account),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
@@ -485,6 +486,12 @@ static const char *record__check_nested(const struct xpu_record *rec)
 
 		return record__fits(rec, sizeof(*c), c->nr, sizeof(c->calls[0])) ? NULL :
 		       "CALLS with more calls than its record holds";
+	}
+	case XPU_RECORD_CUBIN: {
+		const struct xpu_record_cubin *c = (const void *)rec;
+
+		return record__fits(rec, sizeof(*c), c->bytes, 1) ? NULL :
+		       "CUBIN with more bytes than its record holds";
 	}
 	case XPU_RECORD_STALLS: {
 		const struct xpu_record_stalls *s = (const void *)rec;

@@ -153,12 +153,48 @@ static struct stall_reason stall_reason(const struct found *f, struct model *m, 
 	return r;
 }
 
+/* Finds the lines of a module. Return: 0, with *@lines perhaps NULL, or -ENOMEM. */
+static int lines_of(const struct found *f, uint32_t proc, uint64_t crc, const struct cubin_lines **lines)
+{
+	size_t i;
+	int err;
+
+	*lines = NULL;
+	for (i = 0; i < f->cubins.nr; i++) {
+		struct cubin_def *def = &f->cubins.v[i];
+
+		if (def->proc != proc || def->crc != crc || def->bytes.nr != def->total_bytes)
+			continue;
+		if (!def->lines) {
+			def->lines = calloc(1, sizeof(*def->lines));
+			if (!def->lines)
+				return -ENOMEM;
+			err = cubin_lines__read(def->lines, (const void *)def->bytes.v, def->bytes.nr);
+			if (err)
+				return err;
+		}
+		*lines = def->lines;
+		return 0;
+	}
+	return 0;
+}
+
+/* Return: "file.cu:12", or the offset if the line is not known; NULL for want of memory. */
+static const char *place_of(struct model *m, const struct cubin_lines *lines, const char *function,
+			    uint32_t pc)
+{
+	const struct cubin_line *line = lines && function ? cubin_lines__find(lines, function, pc) : NULL;
+
+	if (!line)
+		return strpool__internf(&m->strings, "+%#" PRIx32, pc);
+	return strpool__internf(&m->strings, "%s:%" PRIu32, lines->files.v[line->file], line->line);
+}
+
 /* Adds the samples at one place to the window, which is the last one. */
-static int window__add(struct model *m, struct stall_window *w, const struct xpu_stall *stall,
-		       const struct stall_reason *reason)
+static int window__add(struct model *m, struct stall_window *w, const char *place,
+		       const struct xpu_stall *stall, const struct stall_reason *reason)
 {
 	struct stalls *s = &m->stalls;
-	const char *place = strpool__internf(&m->strings, "+%#" PRIx32, stall->pc);
 	uint32_t idx;
 	size_t i;
 	int err;
@@ -192,6 +228,7 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 			  const struct xpu_record_stalls *rec)
 {
 	struct stall_window w = { .first = m->stalls.counts.nr };
+	const struct cubin_lines *lines;
 	const char *mangled = found__string(f, proc, rec->function), *name;
 	char *pretty;
 	uint32_t i;
@@ -206,11 +243,13 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 	free(pretty);
 	if (!name)
 		return -ENOMEM;
-	err = stalls__function(&m->stalls, proc, rec->context, name, &w.function);
+	err = stalls__function(&m->stalls, proc, rec->context, name, &w.function) ?:
+	      lines_of(f, proc, rec->cubin_crc, &lines);
 	for (i = 0; i < rec->nr && !err; i++) {
 		struct stall_reason reason = stall_reason(f, m, proc, rec->stalls[i].reason);
 
-		err = window__add(m, &w, &rec->stalls[i], &reason);
+		err = window__add(m, &w, place_of(m, lines, mangled, rec->stalls[i].pc), &rec->stalls[i],
+				  &reason);
 	}
 	return err ?: array_push(&m->stalls.windows, w);
 }

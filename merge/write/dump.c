@@ -617,6 +617,8 @@ MEMBERS(stalls, DECIMAL(xpu_record_stalls, begin_ns), DECIMAL(xpu_record_stalls,
 	DECIMAL(xpu_record_stalls, context), DECIMAL(xpu_record_stalls, function),
 	DECIMAL(xpu_record_stalls, nr));
 MEMBERS(stall, HEX(xpu_stall, pc), DECIMAL(xpu_stall, reason), DECIMAL(xpu_stall, samples));
+MEMBERS(cubin, HEX(xpu_record_cubin, crc), DECIMAL(xpu_record_cubin, total_bytes),
+	DECIMAL(xpu_record_cubin, offset), DECIMAL(xpu_record_cubin, bytes));
 MEMBERS(stalls_account, DECIMAL(xpu_record_stalls_account, device),
 	DECIMAL(xpu_record_stalls_account, context), DECIMAL(xpu_record_stalls_account, total),
 	DECIMAL(xpu_record_stalls_account, others), DECIMAL(xpu_record_stalls_account, dropped),
@@ -694,6 +696,7 @@ static const struct type types[] = {
 	TYPE(STALL_REASON, stall_reason),
 	TYPE(STALLS, stalls, .rest = dump__stalls),
 	TYPE(STALLS_ACCOUNT, stalls_account),
+	TYPE(CUBIN, cubin),
 	TYPE(SHAPE, shape, .rest = dump__shape),
 	TYPE(GRAPH_CLONE, graph_clone),
 	TYPE(PYCODE, pycode),

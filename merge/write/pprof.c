@@ -300,6 +300,7 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
 	char label[LEAF_LABEL_MAX], *name;
+	const struct leaf_part *part;
 
 	if (leaf->kind == LEAF_CPU || p->leaf_locations[idx])
 		return p->leaf_locations[idx];
@@ -308,8 +309,8 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 		p->err = -ENOMEM;
 		return 0;
 	}
-	p->leaf_locations[idx] = leaf->stall ? pprof__stall(p, leaf->stall, name) :
-					       pprof__new_location(p, name);
+	part = leaf__part(&p->s->model.leaves, leaf);
+	p->leaf_locations[idx] = part ? pprof__stall(p, part->place, name) : pprof__new_location(p, name);
 	free(name);
 	return p->leaf_locations[idx];
 }

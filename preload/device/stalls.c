@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "base/lock.h"
 #include "base/number.h"
 #include "device/activity.h"
+#include "device/cubin.h"
 #include "launch/stalls.h"
 #include "wire/wire.h"
 #include "xpu_slot.h"
@@ -27,12 +28,14 @@
 #define NR_PCS		2048		/* read at a time */
 #define NR_KEPT_PCS	64		/* in the buffer that CUPTI wants to have */
 #define MAX_READS	64		/* in one go */
+#define PIECE_BYTES	16384
 #define MAX_STALLS	1024		/* in a record */
 #define HARDWARE_BYTES	((size_t)32 << 20)	/* NVIDIA's default is 512 MB of memory */
 #define BESIDE_ACTIVITY	26		/* CUPTI's version that samples beside activity: 12.8 */
 #define MIN_PERIOD	5
 #define MAX_PERIOD	31
-#define WAIT_S		1
+#define PAUSE_NS	200000
+#define NR_PAUSES	5000
 #define NOT_ISSUED	"_not_issued"
 
 static struct {
@@ -43,6 +46,7 @@ static struct {
 	CUptiResult (*reasons)(CUpti_PCSamplingGetStallReasonsParams *);
 	CUptiResult (*device)(CUcontext, uint32_t *);
 	CUptiResult (*context)(CUcontext, uint32_t *);
+	CUptiResult (*crc)(CUpti_GetCubinCrcParams *);
 } pc;
 
 /* PCs and the reasons of each, in one block. */
@@ -62,7 +66,7 @@ struct sampled {
 
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the following */
+static atomic_bool is_locked;		/* the following */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* to read into */
@@ -293,15 +297,23 @@ static void read_context(struct sampled *c)
 /* Waits for the lock, in a callback of CUPTI's, where another thread may wait for this one. */
 static bool lock_soon(sigset_t *old)
 {
-	struct timespec end;
+	const struct timespec pause = { 0, PAUSE_NS };
+	int i;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += WAIT_S;
 	signals__block(old);
-	if (!pthread_mutex_timedlock(&lock, &end))
-		return true;
+	for (i = 0; i < NR_PAUSES; i++) {
+		if (!atomic_exchange_explicit(&is_locked, true, memory_order_acquire))
+			return true;
+		nanosleep(&pause, NULL);
+	}
 	signals__restore(old);
 	return false;
+}
+
+static void unlock(const sigset_t *old)
+{
+	atomic_store_explicit(&is_locked, false, memory_order_release);
+	signals__restore(old);
 }
 
 void stalls__drain(void)
@@ -314,7 +326,7 @@ void stalls__drain(void)
 	for (i = 0; i < nr_contexts; i++)
 		if (contexts[i].handle)
 			read_context(&contexts[i]);
-	lock__give(&lock, &old);
+	unlock(&old);
 }
 
 static void say(const char *what, CUptiResult err)
@@ -382,7 +394,53 @@ void stalls__add_context(CUcontext handle)
 			say(what, err);
 		}
 	}
-	lock__give(&lock, &old);
+	unlock(&old);
+}
+
+struct cubin_piece {
+	const uint8_t *data;
+	uint64_t crc;
+	size_t total, offset, bytes;
+};
+
+static void pack_piece(void *ctx)
+{
+	const struct cubin_piece *piece = ctx;
+	struct xpu_record_cubin *r = wire__reserve(XPU_RECORD_CUBIN, 0, sizeof(*r) + piece->bytes);
+
+	r->crc = piece->crc;
+	r->total_bytes = piece->total;
+	r->offset = piece->offset;
+	r->bytes = piece->bytes;
+	memcpy(r->data, piece->data + piece->offset, piece->bytes);
+}
+
+void stalls__add_module(const void *file, size_t bytes)
+{
+	static atomic_size_t sent;
+	struct cubin_piece piece = { .data = NULL };
+	CUpti_GetCubinCrcParams crc = {
+		.size = CUpti_GetCubinCrcParamsSize, .cubin = file, .cubinSize = bytes,
+	};
+	struct xpu_cubin_lines *lines;
+
+	if (!period || !file || !bytes)
+		return;
+	lines = cubin__lines(file, bytes, &piece.total);
+	if (!lines)
+		return;
+	piece.data = (const uint8_t *)lines;
+	if (pc.crc(&crc) == CUPTI_SUCCESS &&
+	    atomic_fetch_add(&sent, piece.total) + piece.total <= XPU_CUBIN_MAX) {
+		piece.crc = crc.cubinCrc;
+		for (; piece.offset < piece.total; piece.offset += piece.bytes) {
+			piece.bytes = piece.total - piece.offset;
+			if (piece.bytes > PIECE_BYTES)
+				piece.bytes = PIECE_BYTES;
+			activity__pack(pack_piece, &piece);
+		}
+	}
+	free(lines);
 }
 
 /* CUPTI may use the memory it was given until the context is gone, so that is kept. */
@@ -399,7 +457,7 @@ void stalls__remove_context(CUcontext handle)
 		read_context(&contexts[i]);
 		contexts[i].handle = NULL;
 	}
-	lock__give(&lock, &old);
+	unlock(&old);
 }
 
 void stalls__repeat_definitions(void)
@@ -409,7 +467,7 @@ void stalls__repeat_definitions(void)
 	if (!atomic_load(&is_on) || !lock_soon(&old))
 		return;
 	activity__pack(pack_definitions, NULL);
-	lock__give(&lock, &old);
+	unlock(&old);
 }
 
 void stalls__start(const struct cupti *c)
@@ -422,7 +480,7 @@ void stalls__start(const struct cupti *c)
 		{ &pc.set, "cuptiPCSamplingSetConfigurationAttribute" },
 		{ &pc.nr_reasons, "cuptiPCSamplingGetNumStallReasons" },
 		{ &pc.reasons, "cuptiPCSamplingGetStallReasons" }, { &pc.device, "cuptiGetDeviceId" },
-		{ &pc.context, "cuptiGetContextId" },
+		{ &pc.context, "cuptiGetContextId" }, { &pc.crc, "cuptiGetCubinCrc" },
 	};
 	const char *text = environment__get(XPU_STALLS_ENV);
 	unsigned int wanted;

@@ -279,6 +279,8 @@ static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphD
 static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 							const CUpti_ResourceData *resource)
 {
+	const CUpti_ModuleResourceData *module;
+
 	if (!probe__launch_attached() || !atomic_load(&enabled))
 		return;
 	switch (cbid) {
@@ -291,6 +293,10 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
 		names__start();
 		stalls__drain();	/* afterwards its functions' names are gone */
+		break;
+	case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+		module = resource->resourceDescriptor;
+		stalls__add_module(module->pCubin, module->cubinSize);
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
 		stalls__add_context(resource->context);

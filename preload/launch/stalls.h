@@ -3,10 +3,15 @@
 #ifndef XPU_PRELOAD_LAUNCH_STALLS_H
 #define XPU_PRELOAD_LAUNCH_STALLS_H
 
+#include <stddef.h>
+
 #include <cuda.h>
 
 void stalls__add_context(CUcontext context);
 void stalls__remove_context(CUcontext context);
+
+/* A module's file, which has its source lines, perhaps. */
+void stalls__add_module(const void *file, size_t bytes);
 
 /* Reads the samples that there are, of all contexts. Waits a second at most for another thread that does. */
 void stalls__drain(void);

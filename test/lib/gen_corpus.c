@@ -141,8 +141,23 @@ static void add_stalls(struct gen *g)
 		.function = S_KERNEL, .nr = NR(stalls),
 	};
 	const struct xpu_record_stalls_account account = {
-		.context = 1, .total = 93, .others = 5, .dropped = 2, .nr_full = 1, .interval_cycles = 1 << 18,
-		.recorded = 82,
+		.context = 1, .total = 93, .others = 5, .dropped = 2, .nr_full = 1,
+		.interval_cycles = 1 << 18, .recorded = 82,
+	};
+
+	/* One function, whose first row is line 7 of saxpy.cu at 0x40. */
+	static const uint8_t lines[] = {
+		1, 0, 0, 0, 6, 0, 0, 0, 53, 0, 0, 0,			/* functions, names, table */
+		37, 0, 0, 0, 0, 0, 0, 0, 's', 'a', 'x', 'p', 'y', 0,	/* the function's address */
+		49, 0, 0, 0, 2, 0, 24, 0, 0, 0, 16, 1, 0xf6, 0xf5, 10,
+		0, 1, 1, 1, 1, 0, 0, 0, 1, 0,
+		'm', '.', 'c', 'u', 0, 0, 0, 0, 0,
+		0, 9, 2, 0x40, 0, 0, 0, 0, 0, 0, 0,			/* set_address */
+		3, 6, 1,						/* advance_line, copy */
+		2, 8, 0, 1, 1,						/* advance_pc, end_sequence */
+	};
+	const struct xpu_record_cubin cubin = {
+		.crc = 0xc0ffee, .total_bytes = sizeof(lines), .bytes = sizeof(lines),
 	};
 
 	gen__string(g, S_STALL, "smsp__pcsamp_warps_issue_stalled_long_scoreboard");
@@ -151,6 +166,7 @@ static void add_stalls(struct gen *g)
 	add_reason(g, 3, S_STALL);
 	add_reason(g, 4, S_STALL_NOT);
 	add_reason(g, 5, S_WAIT);
+	gen__record(g, XPU_RECORD_CUBIN, 0, &cubin, sizeof(cubin), lines, sizeof(lines));
 	gen__record(g, XPU_RECORD_STALLS, 0, &rec, sizeof(rec), stalls, sizeof(stalls));
 	rec.begin_ns = 8000;
 	rec.end_ns = 12000;

@@ -73,6 +73,15 @@ xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>lo
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"one call path: its samples are exact"
 
+# The module's source lines, where it has a table of them.
+XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin
+export XPU_SIM_CUBIN
+xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
+unset XPU_SIM_CUBIN
+xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
+is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
+	"shaped.cu:10 shaped.cu:8 " "places are source lines"
+
 # Whatever CUPTI is known to do is said, and the launches are recorded as ever.
 XPU_SIM_PC=refused
 export XPU_SIM_PC
