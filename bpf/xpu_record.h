@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	3
+#define XPU_VERSION_MINOR	4
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -123,6 +123,10 @@ enum xpu_record_type {
 	XPU_RECORD_REFUSED	= 78,
 	XPU_RECORD_RANGE	= 80,
 	XPU_RECORD_SHAPE	= 81,
+	XPU_RECORD_STALL_REASON	= 82,
+	XPU_RECORD_STALLS	= 83,
+	XPU_RECORD_STALLS_ACCOUNT = 84,
+	XPU_RECORD_CUBIN	= 85,
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -961,6 +965,76 @@ struct xpu_record_metrics_end {		/* a set's account, behind its last row */
 	__u64	lost_ns;		/* between rows, without one */
 };
 
+/*
+ * CUPTI's PC samples, for --stalls; since 2.4. Samples know their function and no launch. One that
+ * issued nothing counts under two reasons: that of the stall, and the same with _not_issued.
+ */
+struct xpu_record_stall_reason {
+	struct xpu_record hdr;
+	__u32	index;			/* CUPTI's, in the process */
+	__u32	name;			/* string id: "smsp__pcsamp_warps_issue_stalled_wait" */
+};
+
+struct xpu_stall {
+	__u32	pc;			/* bytes from the function's beginning */
+	__u32	reason;			/* index */
+	__u32	samples;
+	__u32	reserved;
+};
+
+struct xpu_record_stalls {		/* of one function, as they were read in one go */
+	struct xpu_record hdr;
+	__u64	begin_ns;		/* when samples were read before, or sampling began */
+	__u64	end_ns;
+	__u64	cubin_crc;		/* CUPTI's, of the function's module */
+	__u32	device;			/* the process's ordinal */
+	__u32	context;
+	__u32	function;		/* string id, mangled */
+	__u32	nr;
+	struct xpu_stall stalls[];
+};
+
+/*
+ * The source lines of a module's file: behind the functions their names, each with its NUL, and
+ * .debug_line, in which the function's address stands at the offset.
+ */
+struct xpu_cubin_function {
+	__u32	offset;
+	__u32	name;			/* offset in the names; mangled */
+};
+
+struct xpu_cubin_lines {
+	__u32	nr_functions;
+	__u32	names_bytes;
+	__u32	line_bytes;
+	struct xpu_cubin_function functions[];
+};
+
+#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of that */
+
+struct xpu_record_cubin {		/* a piece of it; all of them in order */
+	struct xpu_record hdr;
+	__u64	crc;			/* CUPTI's */
+	__u32	total_bytes;
+	__u32	offset;
+	__u32	bytes;
+	__u32	reserved;
+	__u8	data[];
+};
+
+/* Running totals of a context, as CUPTI counts. */
+struct xpu_record_stalls_account {
+	struct xpu_record hdr;
+	__u32	device;
+	__u32	context;
+	__u64	total;			/* samples, with all of the following */
+	__u64	others;			/* of kernels that are not this process's */
+	__u64	dropped;		/* by the hardware */
+	__u64	nr_full;		/* times the hardware's memory was full */
+	__u64	interval_cycles;
+	__u64	recorded;		/* in records of STALLS, those with _not_issued apart */
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -1063,5 +1137,9 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metric) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics_end) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stall_reason) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_cubin) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 64);
 
 #endif /* XPU_RECORD_H */

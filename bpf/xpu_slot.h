@@ -217,4 +217,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /* "share": the shim keeps CUPTI, and serves a profiler in the program; else it yields to that. */
 #define XPU_CUPTI_ENV		"XPUSHIM_CUPTI_FOR"
 
+/* The shim samples program counters in kernels, each SM's once in 2^N cycles. */
+#define XPU_STALLS_ENV		"XPUSHIM_STALLS"
+
 #endif /* XPU_SLOT_H */

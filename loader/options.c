@@ -31,6 +31,9 @@
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 #define DEFAULT_METRICS_HZ 1000
+#define DEFAULT_STALLS	18		/* 2^N cycles between samples */
+#define MIN_STALLS	5
+#define MAX_STALLS	31
 #define MAX_METRICS_HZ	20000
 
 static const char usage[] =
@@ -237,6 +240,26 @@ static int set_nvtx(void *target, const struct cmdline_given *given)
 	return i < 0 ? i : 0;
 }
 
+static int set_stalls(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	unsigned long period = DEFAULT_STALLS;
+	char *end;
+
+	if (given->arg) {
+		period = strtoul(given->arg, &end, 10);
+		if (!isdigit((unsigned char)*given->arg) || *end)
+			period = 0;
+	}
+	if (period < MIN_STALLS || period > MAX_STALLS) {
+		msg__error("--stalls %s: expected N, %d to %d: one sample in 2^N cycles", given->arg,
+			   MIN_STALLS, MAX_STALLS);
+		return -EINVAL;
+	}
+	opts->stalls = period;
+	return 0;
+}
+
 /* A number, or names, which have letters in front. */
 static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 {
@@ -371,6 +394,9 @@ static const struct cmdline_option rows[] = {
 	{ "api", CMDLINE_FLAG(api),
 	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
 		  "some 0.3 us a call" },
+	{ "stalls", 0, "[=N]", .set = set_stalls,
+	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
+		  "once in 2^N cycles (default 18)" },
 	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics,
 	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
 		  "energy; LIST: of NVIDIA's metrics, with commas between" },
@@ -459,6 +485,8 @@ static bool options__agree(const struct options *opts)
 		wrong = "--gpu-only takes no CPU samples: it cannot be together with -F";
 	else if (opts->gpu_only && opts->off_cpu)
 		wrong = "--gpu-only looks at no threads: it cannot be together with --off-cpu";
+	else if (opts->cpu_only && opts->stalls)
+		wrong = "--cpu-only knows of no kernel: it cannot be together with --stalls";
 	else if (opts->cpu_only && opts->gpu_metrics)
 		wrong = "--cpu-only knows of no GPU: it cannot be together with --gpu-metrics";
 	else if (opts->cpu_only && opts->api)
@@ -498,6 +526,7 @@ static bool options__agree(const struct options *opts)
 		(only_for_command("--python", opts->python, XPU_PYTHON_ENV) &&
 		 only_for_command("--call-graph", opts->call_graph, XPU_CALL_GRAPH_ENV))) &&
 	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
+	       only_for_command("--stalls", opts->stalls, XPU_STALLS_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }
 

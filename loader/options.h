@@ -26,6 +26,7 @@ struct options {
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
+	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* with commas between; NULL: those that xpuload-metrics chooses */

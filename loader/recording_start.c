@@ -390,6 +390,10 @@ static void set_shim_environment(const struct recording *r)
 		setenv(XPU_API_ENV, "on", 1);
 	if (opts->cupti)
 		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
+	if (opts->stalls) {
+		snprintf(number, sizeof(number), "%u", opts->stalls);
+		setenv(XPU_STALLS_ENV, number, 1);
+	}
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {

@@ -40,6 +40,7 @@
 #include "nvtx/nvtx.h"
 #include "base/environment.h"
 #include "launch/paths.h"
+#include "launch/stalls.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
 #include "wire/wire.h"
@@ -49,6 +50,7 @@
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "device/share.h"
+#include "device/stalls.h"
 #include "device/yield.h"
 #include "xpu_record.h"
 #include "xpu_shm.h"
@@ -182,9 +184,14 @@ static void enable_resource_callbacks(void)
 		CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
 		CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
 	};
+	static const CUpti_CallbackId for_stalls[] = {
+		CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+	};
 	size_t i;
 
 	launch__cupti = &shim.cupti;
+	for (i = 0; stalls__are_wanted() && i < sizeof(for_stalls) / sizeof(for_stalls[0]); i++)
+		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, for_stalls[i]);
 	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
 		share__own_callback(CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
@@ -346,6 +353,7 @@ static enum state start_cupti(struct cupti *c)
 		return fail(text);
 	}
 	activity__want_calls(calls_are_wanted());
+	stalls__start(c);
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
@@ -369,6 +377,12 @@ static void tell_of_others(void)
 			 "which it subscribed is not recorded", (clock__ns() - shim.left_ns) / 1e6);
 	activity__message(shim.left_ns && others ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO, text);
 	shim.left_ns = 0;
+}
+
+static void repeat_definitions(void)
+{
+	activity__repeat_definitions();
+	stalls__repeat_definitions();
 }
 
 static enum state wake(void)
@@ -408,7 +422,7 @@ static enum state wake(void)
 	else
 		share__start(c, shim.subscriber);
 	ranges__set_mode(RANGES_RECORD);
-	activity__repeat_definitions();
+	repeat_definitions();
 	python__tell(false);
 	if (!c->among && !share__serves() && share__is_asked_for())
 		activity__message(XPU_MESSAGE_WARNING, "a profiler in the program is not served "
@@ -492,7 +506,7 @@ static void follow_beside(bool heard)
 	launch__enable(heard);
 	ranges__set_mode(heard ? RANGES_RECORD : RANGES_OFF);
 	if (heard) {
-		activity__repeat_definitions();
+		repeat_definitions();
 		python__tell(false);
 	}
 }
@@ -532,7 +546,7 @@ static void follow_listeners(void)
 		follow_beside(heard);
 		activity__want_calls(!share__serves() && calls_are_wanted());
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {
-			activity__repeat_definitions();
+			repeat_definitions();
 			python__tell(false);
 			shim.hello_ns = clock__ns() + POLL_NS;
 		}
@@ -550,9 +564,10 @@ static void follow_listeners(void)
 /* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
+	stalls__drain();
 	activity__flush(true);
 	activity__drain(false);
-	activity__repeat_definitions();
+	repeat_definitions();
 }
 
 void shim__before_end(void)
@@ -657,6 +672,7 @@ static void *shim_thread(void *arg)
 			sem_post(&shim.end_done);
 		}
 		if (clock__ns() >= flush_ns) {
+			stalls__drain();
 			activity__flush_if_quiet();
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
@@ -718,6 +734,7 @@ static void at_exit(void)
 	if (shim.state == AWAKE) {
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
+		stalls__drain();
 		activity__flush(true);
 		activity__drain(true);
 		share__end();

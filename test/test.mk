@@ -6,7 +6,7 @@
 
 SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c
 SIM_CUDART_SRC	:= test/sim/runtime.c
-SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c test/sim/pm.c
+SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c test/sim/pm.c test/sim/pc.c
 SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13 $(O)/sim/libnvidia-ml.so.1
 SIM_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
 		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen -isystem metrics/cxx $(CUPTI_CFLAGS)
@@ -257,6 +257,11 @@ $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
 # With NVIDIA's occupancy calculator, where CUDA's headers are.
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
+
+# With the shim's part of it.
+$(O)/test/t0/cubin.t: $(O)/preload/device/cubin.o
+$(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
+$(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/device/cubin.o
 
 # With the shim's clock in it.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload

@@ -22,6 +22,8 @@ struct metric_work {
 	uint64_t start_ns, end_ns;
 	uint32_t gpu;
 	uint32_t leaf, chain;		/* NO_INDEX: it is left out, and has its part all the same */
+	uint32_t stream;
+	uint32_t kernel;		/* its leaf, also if it is left out; NO_INDEX: it is no kernel */
 };
 
 struct metric_use {

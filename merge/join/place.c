@@ -82,6 +82,8 @@ static int meter_work(struct second_pass *p, const struct work *w, uint32_t chai
 		.gpu = p->model->streams.v[w->stream].gpu,
 		.leaf = chain == NO_INDEX ? NO_INDEX : w->leaf,
 		.chain = chain,
+		.stream = w->stream,
+		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
 	});
 }
 

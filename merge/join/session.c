@@ -126,8 +126,8 @@ static int session__first_pass(struct session *s, struct found *found)
 	if (c.status)
 		s->status = c.status;
 	s->sums.idles.wanted |= found->accounts.nr != 0;
-	s->sums.metrics.wanted |= s->model.metrics.sets.nr != 0;
-	return err ?: found__resolve(found, &s->model);
+	s->sums.metrics.wanted |= s->model.metrics.sets.nr || found->stalls_defs.nr;
+	return err ?: found__resolve(found, &s->model, &s->sums.loss);
 }
 
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
@@ -251,6 +251,15 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	return 0;
 }
 
+/* Gives the GPUs' own samples to the work. Return: 0 or -ENOMEM. */
+static int session__finish_samples(struct session *s)
+{
+	struct metric_sums *metrics = &s->sums.metrics;
+
+	return stall_sums__finish(&s->sums.stalls, &s->model, metrics->works.v, metrics->works.nr) ?:
+	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
+}
+
 int session__process(struct session *s, const struct reader *r, size_t nr)
 {
 	struct loss loss = { 0 };
@@ -267,7 +276,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	}
 	s->sums.loss = loss;
 	if (!err)
-		err = metric_sums__finish(&s->sums.metrics, &s->model.metrics);
+		err = session__finish_samples(s);
 	if (!err)
 		dsos__report(&s->dsos, &s->msgs);
 	if (s->sums.first_ns > s->sums.last_ns)

@@ -24,6 +24,7 @@ void sums__exit(struct sums *s)
 
 	idles__exit(&s->idles);
 	metric_sums__exit(&s->metrics);
+	stall_sums__exit(&s->stalls);
 	array_free(&s->accounts);
 	for (i = 0; i < s->calls.nr; i++)
 		stats__free(&s->calls.v[i].ns);
@@ -171,4 +172,55 @@ int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns)
 	if (nr)
 		spread->min_ns = min_t(uint64_t, spread->min_ns, ns / nr);
 	return 0;
+}
+
+/* Splits one aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
+static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts, size_t nr)
+{
+	struct aggregate whole = s->aggregates.v[at], part;
+	struct aggregate_spread spread = aggregate__spread(&s->aggregates, &whole);
+	uint64_t done_ns = 0, until_ns;
+	double samples = 0, done = 0;
+	size_t i;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		samples += parts[i].samples;
+	if (!(samples > 0))
+		return 0;
+	err = array_push(&s->aggregates.spreads, spread);
+	whole.spread = s->aggregates.spreads.nr - 1;
+	for (i = 0; i < nr && !err; i++) {
+		done += parts[i].samples;
+		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
+					whole.sum_ns;
+		part = whole;
+		part.nr = i ? 0 : whole.nr;	/* works are counted once */
+		part.sum_ns = until_ns - done_ns;
+		done_ns = until_ns;
+		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place], &part.leaf);
+		if (err || (!part.nr && !part.sum_ns))
+			continue;
+		if (i)
+			err = array_push(&s->aggregates, part);
+		else
+			s->aggregates.v[at] = part;
+	}
+	return err;
+}
+
+int sums__split_kernels(struct sums *s, struct model *m)
+{
+	const struct stall_part *parts;
+	size_t i, nr, nr_parts;
+	int err = 0;
+
+	for (i = 0, nr = s->aggregates.nr; i < nr && s->stalls.parts.nr && !err; i++) {
+		if (m->leaves.v[s->aggregates.v[i].leaf].kind != LEAF_KERNEL)
+			continue;
+		parts = stall_sums__of(&s->stalls, s->aggregates.v[i].chain, s->aggregates.v[i].leaf,
+				       &nr_parts);
+		err = sums__split(s, m, i, parts, nr_parts);
+	}
+	return err;
 }

@@ -11,6 +11,7 @@
 
 #include "join/metric_sums.h"
 #include "join/opts.h"
+#include "join/stall_sums.h"
 #include "model/idle.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -99,6 +100,7 @@ struct sums {
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
 	struct metric_sums metrics;
+	struct stall_sums stalls;
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
@@ -131,5 +133,11 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
  * Return: 0 or -ENOMEM.
  */
 int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns);
+
+/*
+ * Splits the aggregates of kernels that have PC samples by place and reason, in proportion to their
+ * samples; the sums of time and of works stay. Return: 0 or -ENOMEM.
+ */
+int sums__split_kernels(struct sums *s, struct model *m);
 
 #endif /* MERGE_SUMS_H */

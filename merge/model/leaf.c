@@ -87,6 +87,8 @@ void leaves__init(struct leaves *l, struct strpool *strings)
 void leaves__exit(struct leaves *l)
 {
 	hashes__free(&l->by_key);
+	idmap__free(&l->stalls);
+	array_free(&l->parts);
 	array_free(&l->waits);
 	array_free(l);
 }
@@ -123,7 +125,26 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 {
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
-	return leaves__find(l, &(struct leaf){ LEAF_KERNEL, gpu, interned, shape }, split, idx);
+	return leaves__find(l, &(struct leaf){
+		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape, .stall = NO_INDEX,
+	}, split, idx);
+}
+
+int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx)
+{
+	struct leaf leaf = l->v[kernel];
+	uint64_t key = ID_KEY(kernel, place->id);
+	int err;
+
+	if (idmap__get(&l->stalls, key, idx))
+		return 0;
+	leaf.stall = l->parts.nr;
+	*idx = l->nr;
+	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->stalls, key, *idx) ?:
+	      array_push(&l->parts, ((struct leaf_part){ place, kernel }));
+	if (!err)
+		l->v[l->nr++] = leaf;
+	return err;
 }
 
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
@@ -131,7 +152,9 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 {
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
-	return leaves__find(l, &(struct leaf){ kind, gpu, interned, NO_INDEX }, false, idx);
+	return leaves__find(l, &(struct leaf){
+		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX, .stall = NO_INDEX,
+	}, false, idx);
 }
 
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
@@ -151,8 +174,10 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 		if (*leaf_kind__prefix(l->v[leaf].kind))
 			name = strpool__internf(l->strings, "%s%s",
 						leaf_kind__prefix(l->v[leaf].kind), name);
-		err = leaves__find(l, &(struct leaf){ LEAF_GPU_WAIT, NO_INDEX, name, NO_INDEX }, false,
-				   &l->waits.v[leaf]);
+		err = leaves__find(l, &(struct leaf){
+			.kind = LEAF_GPU_WAIT, .gpu = NO_INDEX, .name = name, .shape = NO_INDEX,
+			.stall = NO_INDEX,
+		}, false, &l->waits.v[leaf]);
 	}
 	*idx = l->waits.v[leaf];
 	return err;

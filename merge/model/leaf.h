@@ -8,6 +8,7 @@
 
 #include "model/gpu.h"
 #include "model/shape.h"
+#include "model/stalls.h"
 #include "util.h"
 
 enum leaf_kind {
@@ -38,6 +39,14 @@ struct leaf {
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 	uint32_t shape;			/* of a kernel: index in shapes; NO_INDEX if it is not known,
 					 * or SHAPE_SEVERAL */
+	uint32_t stall;			/* of a part of a kernel's time: index in parts; else
+					 * NO_INDEX */
+};
+
+/* Where a kernel stood still, and why. */
+struct leaf_part {
+	const struct stall_place *place;
+	uint32_t kernel;		/* the leaf of the whole kernel */
 };
 
 /* All leaves, each once. */
@@ -47,6 +56,8 @@ struct leaves {
 	struct strpool *strings;	/* the caller's */
 	struct hashes by_key;
 	uint64_t secret;
+	ARRAY(struct leaf_part) parts;
+	struct idmap stalls;		/* (kernel, place): leaf */
 	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
 };
 
@@ -71,6 +82,18 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 		   uint32_t *idx);
 
 /*
+ * Makes a leaf of the part of a kernel's time that it spent at a place, which must outlive the leaves.
+ * Return: 0 or -ENOMEM.
+ */
+int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx);
+
+/* Return: NULL if it is no part of a kernel's time. */
+static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
+{
+	return leaf->stall == NO_INDEX ? NULL : &l->parts.v[leaf->stall];
+}
+
+/*
  * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
  * -ENOMEM.
  */
@@ -82,6 +105,7 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
  * @numbered: show the device's number, because there are several devices
  */
 #define LEAF_LABEL_MAX	32
+#define STALL_LABEL	"[stall]"	/* before a reason */
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
 
 /* Return: "kernel", "memcpy", "off_cpu", ...: the kind as formats for programs have it. */

@@ -65,6 +65,8 @@ static const struct loss_line lines[] = {
 	LINE(missing_metrics, "samples of GPU metrics that were taken are not in the recording"),
 	LINE(metric_overflows, "times the GPU's memory for its metrics was full: samples are missing"),
 	LINE(metric_gap_us, "us without samples of GPU metrics, between samples, of all GPUs"),
+	LINE(stalls_full, "times the GPU's memory for PC samples was full: samples are missing"),
+	LINE(stalls_unexplained, "PC samples that CUPTI counted and did not tell"),
 	LINE(unsymbolized, "frames without a function name"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
 	NOTE(nr_refused, "launches that CUDA refused with an error: not among the launches"),

@@ -66,6 +66,8 @@ struct loss {
 	uint64_t missing_metrics;	/* rows of metrics that were sampled and are not in the file */
 	uint64_t metric_overflows;	/* the GPU's memory for samples was full */
 	uint64_t metric_gap_us;		/* without samples */
+	uint64_t stalls_full;		/* the GPU's memory for PC samples was full */
+	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts and does not tell */
 	uint64_t unsymbolized;		/* frames shown without a function name */
 	uint64_t nr_frames;		/* frames shown */
 };

@@ -10,6 +10,7 @@ void model__init(struct model *m)
 	machine__init(&m->machine, &m->strings);
 	gpus__init(&m->gpus, &m->strings);
 	metrics__init(&m->metrics, &m->strings);
+	stalls__init(&m->stalls);
 	shapes__init(&m->shapes);
 	leaves__init(&m->leaves, &m->strings);
 }
@@ -27,6 +28,7 @@ void model__exit(struct model *m)
 	nvtx__exit(&m->nvtx);
 	gpus__exit(&m->gpus);
 	metrics__exit(&m->metrics);
+	stalls__exit(&m->stalls);
 	machine__exit(&m->machine);
 	strpool__free(&m->strings);
 	array_free(&m->infos);

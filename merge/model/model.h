@@ -20,6 +20,7 @@
 #include "model/metrics.h"
 #include "model/nvtx.h"
 #include "model/shape.h"
+#include "model/stalls.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -79,6 +80,7 @@ struct model {
 	struct machine machine;
 	struct gpus gpus;
 	struct metrics metrics;
+	struct stalls stalls;
 	struct nvtx nvtx;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;

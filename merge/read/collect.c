@@ -145,6 +145,8 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_KSYM:
 	case XPU_RECORD_STREAM:
 	case XPU_RECORD_DEVICE:
+	case XPU_RECORD_STALLS:
+	case XPU_RECORD_STALLS_ACCOUNT:
 	case XPU_RECORD_PYCODE:
 	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
@@ -213,6 +215,43 @@ static int collect__pycode(struct found *f, uint32_t proc, const struct xpu_reco
 	return err > 0 ? array_push(&f->pycode_defs, rec) : err;
 }
 
+static int collect__stall_reason(struct found *f, uint32_t proc,
+				 const struct xpu_record_stall_reason *rec)
+{
+	int err = idmap__add(&f->stall_reasons, ID_KEY(proc, rec->index), rec->name);
+
+	return min_t(int, err, 0);
+}
+
+/* Takes the next piece of a module's lines; pieces out of order are left out. */
+static int collect__cubin(struct found *f, uint32_t proc, const struct xpu_record_cubin *rec)
+{
+	struct cubin_def *def = NULL;
+	size_t i;
+	int err;
+
+	for (i = f->cubins.nr; i-- && !def;)
+		if (f->cubins.v[i].proc == proc && f->cubins.v[i].crc == rec->crc)
+			def = &f->cubins.v[i];
+	if (!def) {
+		err = array_push(&f->cubins, ((struct cubin_def){
+			.proc = proc, .crc = rec->crc, .total_bytes = rec->total_bytes,
+		}));
+		if (err)
+			return err;
+		def = &f->cubins.v[f->cubins.nr - 1];
+	}
+	if (rec->offset != def->bytes.nr || def->total_bytes > XPU_CUBIN_MAX ||
+	    rec->bytes > def->total_bytes - def->bytes.nr)
+		return 0;
+	err = array_reserve(&def->bytes, def->bytes.nr + rec->bytes);
+	if (err || !rec->bytes)
+		return err;
+	memcpy(def->bytes.v + def->bytes.nr, rec->data, rec->bytes);
+	def->bytes.nr += rec->bytes;
+	return 0;
+}
+
 static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
 {
 	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
@@ -248,6 +287,14 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_DEVICE:
 		return array_push(&f->device_defs,
 				  ((struct device_def){ proc, (const void *)rec }));
+	case XPU_RECORD_STALL_REASON:
+		return collect__stall_reason(f, proc, (const void *)rec);
+	case XPU_RECORD_CUBIN:
+		return collect__cubin(f, proc, (const void *)rec);
+	case XPU_RECORD_STALLS:
+		return array_push(&f->stalls_defs, ((struct stalls_def){ proc, rec }));
+	case XPU_RECORD_STALLS_ACCOUNT:
+		return array_push(&f->stalls_accounts, ((struct stalls_def){ proc, rec }));
 	case XPU_RECORD_GRAPH_CLONE:
 		clone = (const void *)rec;
 		return graphs__add_clone(&f->graphs, proc, clone->node_id, clone->original_id);

@@ -13,6 +13,7 @@
 
 #include "model/graph.h"
 #include "model/model.h"
+#include "symbols/cubin_lines.h"
 #include "symbols/kallsyms.h"
 #include "symbols/pysource.h"
 #include "util.h"
@@ -35,6 +36,21 @@ struct device_def {
 struct stream_def {
 	uint32_t proc;
 	const struct xpu_record_stream *rec;
+};
+
+/* The source lines of a module, as far as they have come. */
+struct cubin_def {
+	uint32_t proc;
+	uint64_t crc;
+	uint32_t total_bytes;
+	ARRAY(uint8_t) bytes;
+	struct cubin_lines *lines;	/* NULL: not read yet */
+};
+
+/* STALLS or STALLS_ACCOUNT. */
+struct stalls_def {
+	uint32_t proc;
+	const struct xpu_record *rec;
 };
 
 /* The counters of one process's shim, which say what it sent. */
@@ -72,6 +88,9 @@ struct found {
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
+	struct idmap stall_reasons;	/* (proc, index): string id of the name */
+	ARRAY(struct cubin_def) cubins;	/* by process and crc, as they came */
+	ARRAY(struct stalls_def) stalls_defs, stalls_accounts;
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;

@@ -78,6 +78,10 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_DEVICE]	= { offsetof(struct xpu_record_device, limits),
 				    sizeof(struct xpu_record_device) + GROWTH_BYTES },
 	[XPU_RECORD_SHAPE]	= FIXED(struct xpu_record_shape),
+	[XPU_RECORD_STALL_REASON] = FIXED(struct xpu_record_stall_reason),
+	[XPU_RECORD_STALLS]	= UP_TO(struct xpu_record_stalls, RECORD_MAX / 2),
+	[XPU_RECORD_CUBIN]	= UP_TO(struct xpu_record_cubin, RECORD_MAX / 2),
+	[XPU_RECORD_STALLS_ACCOUNT] = FIXED(struct xpu_record_stalls_account),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
@@ -482,6 +486,18 @@ static const char *record__check_nested(const struct xpu_record *rec)
 
 		return record__fits(rec, sizeof(*c), c->nr, sizeof(c->calls[0])) ? NULL :
 		       "CALLS with more calls than its record holds";
+	}
+	case XPU_RECORD_CUBIN: {
+		const struct xpu_record_cubin *c = (const void *)rec;
+
+		return record__fits(rec, sizeof(*c), c->bytes, 1) ? NULL :
+		       "CUBIN with more bytes than its record holds";
+	}
+	case XPU_RECORD_STALLS: {
+		const struct xpu_record_stalls *s = (const void *)rec;
+
+		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->stalls[0])) ? NULL :
+		       "STALLS with more of them than its record holds";
 	}
 	case XPU_RECORD_KERNEL:
 		return rec->misc & XPU_MISC_GRAPH_NODE &&

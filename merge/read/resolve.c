@@ -2,7 +2,11 @@
 #include "read/resolve.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "symbols/demangle.h"
 
 /*
  * The callback id that the shim gives for an explicit call that makes a graph node, whose own id it
@@ -113,7 +117,187 @@ static int resolve_devices(const struct found *f, struct model *m)
 	return err ?: metrics__find_gpus(&m->metrics, m->machine.recording, &m->gpus);
 }
 
-int found__resolve(struct found *f, struct model *m)
+/* ---- PC samples ------------------------------------------------------------------------------ */
+
+#define REASON_PREFIX	"smsp__pcsamp_warps_issue_stalled_"
+#define NOT_ISSUED	"_not_issued"
+#define MAX_REASONS	64		/* of one place, that are looked through */
+
+/* A reason of a process's. */
+struct stall_reason {
+	const char *name;		/* interned, without prefix and suffix; NULL for want of memory */
+	bool not_issued;
+};
+
+static struct stall_reason stall_reason(const struct found *f, struct model *m, uint32_t proc, uint32_t index)
+{
+	size_t prefix = strlen(REASON_PREFIX), suffix = strlen(NOT_ISSUED), len;
+	struct stall_reason r = { .not_issued = false };
+	const char *name = NULL;
+	uint32_t id;
+
+	if (idmap__get(&f->stall_reasons, ID_KEY(proc, index), &id))
+		name = found__string(f, proc, id);
+	if (!name) {
+		r.name = strpool__internf(&m->strings, "[reason %" PRIu32 "]", index);
+		return r;
+	}
+	if (!strncmp(name, REASON_PREFIX, prefix))
+		name += prefix;
+	len = strlen(name);
+	if (len > suffix && !strcmp(name + len - suffix, NOT_ISSUED)) {
+		r.not_issued = true;
+		len -= suffix;
+	}
+	r.name = strpool__intern(&m->strings, name, len);
+	return r;
+}
+
+/* Finds the lines of a module. Return: 0, with *@lines perhaps NULL, or -ENOMEM. */
+static int lines_of(const struct found *f, uint32_t proc, uint64_t crc, const struct cubin_lines **lines)
+{
+	size_t i;
+	int err;
+
+	*lines = NULL;
+	for (i = 0; i < f->cubins.nr; i++) {
+		struct cubin_def *def = &f->cubins.v[i];
+
+		if (def->proc != proc || def->crc != crc || def->bytes.nr != def->total_bytes)
+			continue;
+		if (!def->lines) {
+			def->lines = calloc(1, sizeof(*def->lines));
+			if (!def->lines)
+				return -ENOMEM;
+			err = cubin_lines__read(def->lines, (const void *)def->bytes.v, def->bytes.nr);
+			if (err)
+				return err;
+		}
+		*lines = def->lines;
+		return 0;
+	}
+	return 0;
+}
+
+/* Return: "file.cu:12", or the offset if the line is not known; NULL for want of memory. */
+static const char *place_of(struct model *m, const struct cubin_lines *lines, const char *function,
+			    uint32_t pc)
+{
+	const struct cubin_line *line = lines && function ? cubin_lines__find(lines, function, pc) : NULL;
+
+	if (!line)
+		return strpool__internf(&m->strings, "+%#" PRIx32, pc);
+	return strpool__internf(&m->strings, "%s:%" PRIu32, lines->files.v[line->file], line->line);
+}
+
+/* Adds the samples at one place to the window, which is the last one. */
+static int window__add(struct model *m, struct stall_window *w, const char *place,
+		       const struct xpu_stall *stall, const struct stall_reason *reason)
+{
+	struct stalls *s = &m->stalls;
+	uint32_t idx;
+	size_t i;
+	int err;
+
+	if (!place || !reason->name)
+		return -ENOMEM;
+	err = stalls__place(s, place, reason->name, &idx);
+	if (err)
+		return err;
+	/* The reasons of one place come one after the other. */
+	for (i = s->counts.nr; i > w->first && i + 2 * MAX_REASONS > s->counts.nr; i--)
+		if (s->counts.v[i - 1].place == idx)
+			break;
+	if (i == w->first || s->counts.v[i - 1].place != idx) {
+		err = array_push(&s->counts, ((struct stall_count){ .place = idx }));
+		i = s->counts.nr;
+		w->nr++;
+	}
+	if (err)
+		return err;
+	if (reason->not_issued) {
+		s->counts.v[i - 1].not_issued += stall->samples;
+	} else {
+		s->counts.v[i - 1].samples += stall->samples;
+		w->samples += stall->samples;
+	}
+	return 0;
+}
+
+static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
+			  const struct xpu_record_stalls *rec)
+{
+	struct stall_window w = { .first = m->stalls.counts.nr };
+	const struct cubin_lines *lines;
+	const char *mangled = found__string(f, proc, rec->function), *name;
+	char *pretty;
+	uint32_t i;
+	int err;
+
+	if (rec->begin_ns > rec->end_ns || __builtin_add_overflow(rec->begin_ns, f->shift_ns, &w.begin_ns) ||
+	    __builtin_add_overflow(rec->end_ns, f->shift_ns, &w.end_ns))
+		return 0;
+	pretty = demangle(mangled ?: "");
+	name = pretty ?: mangled ?: UNKNOWN;
+	name = strpool__intern(&m->strings, name, strlen(name));
+	free(pretty);
+	if (!name)
+		return -ENOMEM;
+	err = stalls__function(&m->stalls, proc, rec->context, name, &w.function) ?:
+	      lines_of(f, proc, rec->cubin_crc, &lines);
+	for (i = 0; i < rec->nr && !err; i++) {
+		struct stall_reason reason = stall_reason(f, m, proc, rec->stalls[i].reason);
+
+		err = window__add(m, &w, place_of(m, lines, mangled, rec->stalls[i].pc), &rec->stalls[i],
+				  &reason);
+	}
+	return err ?: array_push(&m->stalls.windows, w);
+}
+
+static bool same_context(const struct stalls_def *a, const struct stalls_def *b)
+{
+	const struct xpu_record_stalls_account *x = (const void *)a->rec, *y = (const void *)b->rec;
+
+	return a->proc == b->proc && x->device == y->device && x->context == y->context;
+}
+
+/* Adds up the last account of each context. */
+static void resolve_accounts(const struct found *f, struct stalls *s, struct loss *loss)
+{
+	uint64_t told;
+	size_t i, k;
+
+	for (i = f->stalls_accounts.nr; i--;) {
+		const struct xpu_record_stalls_account *rec = (const void *)f->stalls_accounts.v[i].rec;
+
+		for (k = i + 1; k < f->stalls_accounts.nr; k++)
+			if (same_context(&f->stalls_accounts.v[i], &f->stalls_accounts.v[k]))
+				break;
+		if (k < f->stalls_accounts.nr)
+			continue;
+		s->total += rec->total;
+		s->others += rec->others;
+		s->dropped += rec->dropped;
+		s->nr_full += rec->nr_full;
+		s->recorded += rec->recorded;
+		told = rec->recorded + rec->others + rec->dropped;
+		loss->stalls_full += rec->nr_full;
+		loss->stalls_unexplained += rec->total > told ? rec->total - told : 0;
+	}
+}
+
+static int resolve_stalls(const struct found *f, struct model *m, struct loss *loss)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < f->stalls_defs.nr && !err; i++)
+		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec);
+	resolve_accounts(f, &m->stalls, loss);
+	return err;
+}
+
+int found__resolve(struct found *f, struct model *m, struct loss *loss)
 {
 	int err;
 
@@ -126,6 +310,6 @@ int found__resolve(struct found *f, struct model *m)
 	f->ends_known &= model__input(m)->ended;
 	resolve_sent(f, &m->machine);
 	if (!err)
-		err = resolve_devices(f, m);
+		err = resolve_devices(f, m) ?: resolve_stalls(f, m, loss);
 	return err ?: resolve_paths(f, m);
 }

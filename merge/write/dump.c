@@ -611,6 +611,20 @@ MEMBERS(metrics, DECIMAL(xpu_record_metrics, set), DECIMAL(xpu_record_metrics, n
 MEMBERS(metrics_end, DECIMAL(xpu_record_metrics_end, set),
 	DECIMAL(xpu_record_metrics_end, nr_overflows), DECIMAL(xpu_record_metrics_end, nr_rows),
 	DECIMAL(xpu_record_metrics_end, lost_ns));
+MEMBERS(stall_reason, DECIMAL(xpu_record_stall_reason, index), DECIMAL(xpu_record_stall_reason, name));
+MEMBERS(stalls, DECIMAL(xpu_record_stalls, begin_ns), DECIMAL(xpu_record_stalls, end_ns),
+	HEX(xpu_record_stalls, cubin_crc), DECIMAL(xpu_record_stalls, device),
+	DECIMAL(xpu_record_stalls, context), DECIMAL(xpu_record_stalls, function),
+	DECIMAL(xpu_record_stalls, nr));
+MEMBERS(stall, HEX(xpu_stall, pc), DECIMAL(xpu_stall, reason), DECIMAL(xpu_stall, samples));
+MEMBERS(cubin, HEX(xpu_record_cubin, crc), DECIMAL(xpu_record_cubin, total_bytes),
+	DECIMAL(xpu_record_cubin, offset), DECIMAL(xpu_record_cubin, bytes));
+MEMBERS(stalls_account, DECIMAL(xpu_record_stalls_account, device),
+	DECIMAL(xpu_record_stalls_account, context), DECIMAL(xpu_record_stalls_account, total),
+	DECIMAL(xpu_record_stalls_account, others), DECIMAL(xpu_record_stalls_account, dropped),
+	DECIMAL(xpu_record_stalls_account, nr_full),
+	DECIMAL(xpu_record_stalls_account, interval_cycles),
+	DECIMAL(xpu_record_stalls_account, recorded));
 MEMBERS(range, DECIMAL(xpu_record_range, id), DECIMAL(xpu_record_range, parent));
 MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_launches), DECIMAL(xpu_record_counters, nr_kernels),
@@ -622,6 +636,13 @@ MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_bad_calls), DECIMAL(xpu_record_counters, nr_ranges),
 	DECIMAL(xpu_record_counters, nr_dropped_ranges), DECIMAL(xpu_record_counters, nr_taken));
 static const struct member no_members[] = { END };
+
+static void dump__stalls(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_stalls *s = (const void *)rec;
+
+	dump__rows(d, stall_members, s->stalls, s->nr, sizeof(s->stalls[0]));
+}
 
 struct type {
 	const char *name;
@@ -672,6 +693,10 @@ static const struct type types[] = {
 	TYPE(COUNTERS, counters, FLAGS(counters_flags)),
 	TYPE(MESSAGE, no, KINDS(message_levels), .rest = dump__message),
 	TYPE(DEVICE, device, .rest = dump__device),
+	TYPE(STALL_REASON, stall_reason),
+	TYPE(STALLS, stalls, .rest = dump__stalls),
+	TYPE(STALLS_ACCOUNT, stalls_account),
+	TYPE(CUBIN, cubin),
 	TYPE(SHAPE, shape, .rest = dump__shape),
 	TYPE(GRAPH_CLONE, graph_clone),
 	TYPE(PYCODE, pycode),

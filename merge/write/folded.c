@@ -59,10 +59,17 @@ static int buf__put_name(buf_t *buf, const char *name)
 static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,
 			 bool numbered)
 {
+	const struct leaf_part *part = leaf__part(&s->model.leaves, leaf);
 	char label[LEAF_LABEL_MAX];
+	int err;
 
 	leaf__label(&s->model.gpus, leaf, numbered, label);
-	return buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
+	err = buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
+	if (!err && part)
+		err = buf__put(buf, ";", 1) ?: buf__put_name(buf, part->place->place) ?:
+		      buf__put(buf, ";" STALL_LABEL, strlen(";" STALL_LABEL)) ?:
+		      buf__put_name(buf, part->place->reason);
+	return err;
 }
 
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by)

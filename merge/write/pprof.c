@@ -273,11 +273,34 @@ out:
 	return id;
 }
 
+/* A kernel's place and reason are as if they were inlined in it. */
+static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, const char *kernel)
+{
+	Perftools__Profiles__Line lines[3], *ptrs[3];
+	char *reason;
+	size_t i;
+
+	if (asprintf(&reason, STALL_LABEL "%s", stall->reason) < 0) {
+		p->err = -ENOMEM;
+		return 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		perftools__profiles__line__init(&lines[i]);
+		ptrs[i] = &lines[i];
+	}
+	lines[0].function_id = pprof__function(p, reason, "");
+	lines[1].function_id = pprof__function(p, stall->place, "");
+	lines[2].function_id = pprof__function(p, kernel, "");
+	free(reason);
+	return pprof__put_location(p, ptrs, ARRAY_SIZE(lines), NULL);
+}
+
 /* Return: the location of the work itself, or 0 for CPU time, whose call path says it all. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
 	char label[LEAF_LABEL_MAX], *name;
+	const struct leaf_part *part;
 
 	if (leaf->kind == LEAF_CPU || p->leaf_locations[idx])
 		return p->leaf_locations[idx];
@@ -286,7 +309,8 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 		p->err = -ENOMEM;
 		return 0;
 	}
-	p->leaf_locations[idx] = pprof__new_location(p, name);
+	part = leaf__part(&p->s->model.leaves, leaf);
+	p->leaf_locations[idx] = part ? pprof__stall(p, part->place, name) : pprof__new_location(p, name);
 	free(name);
 	return p->leaf_locations[idx];
 }

@@ -79,6 +79,8 @@ extern const struct section section_devices, section_streams;
 extern const struct section section_launch_sites, section_cpu_functions;
 /* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
 extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
+/* text_stalls.c: where kernels stood still, and why */
+extern const struct section section_stalls;
 /* text_calls.c: calls of CUDA's API */
 extern const struct section section_api_calls;
 /* text_nvtx.c: the program's own ranges */

@@ -27,6 +27,7 @@ static const struct section *const sections[] = {
 	&section_streams,
 	&section_threads,
 	&section_idle,
+	&section_stalls,
 	&section_gpu_metrics,
 	&section_kernel_metrics,
 	&section_path_metrics,

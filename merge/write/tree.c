@@ -155,6 +155,7 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 {
 	const struct model *m = &a->session->model;
 	const struct leaf *leaf = &m->leaves.v[leaf_idx];
+	const struct leaf_part *part = leaf__part(&m->leaves, leaf);
 	const struct xpu_shape *shape = shapes__at(&m->shapes, leaf->shape);
 	char *text = NULL, *how = NULL;
 	size_t size;
@@ -173,7 +174,7 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 	}
 	fputs(leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", f);
 	free(how);
-	err = adder__print_metrics(a, leaf_idx, f);
+	err = adder__print_metrics(a, part ? part->kernel : leaf_idx, f);
 	if (fclose(f) || err) {
 		free(text);
 		return NULL;
@@ -264,6 +265,17 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	return 0;
 }
 
+/* Goes on to the frames of where a kernel stood still, and why. */
+static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind, uint32_t *node)
+{
+	uint32_t frame;
+
+	return adder__name(a, "", place->place, kind, NULL, &frame) ?:
+	       tree__descend(a->tree, node, frame) ?:
+	       adder__name(a, STALL_LABEL, place->reason, kind, NULL, &frame) ?:
+	       tree__descend(a->tree, node, frame);
+}
+
 static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
 {
 	const struct session *s = a->session;
@@ -281,6 +293,8 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		      tree__descend(a->tree, &node, frame);
 	if (!err && leaf->kind != LEAF_CPU)
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
+	if (!err && leaf__part(&s->model.leaves, leaf))
+		err = adder__stall(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, &node);
 	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
 				      leaf_kind__is_device(leaf->kind) ?
 				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX,

@@ -954,6 +954,15 @@ void activity__count_taken(uint64_t nr)
 	lock__give(&lock, &old);
 }
 
+void activity__pack(void (*pack)(void *ctx), void *ctx)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	pack(ctx);
+	lock__give(&lock, &old);
+}
+
 void activity__message(int level, const char *text)
 {
 	sigset_t old;

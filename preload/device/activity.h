@@ -60,6 +60,9 @@ void activity__yield(void);
  */
 void activity__count_taken(uint64_t nr);
 
+/* Calls @pack, which may use wire.h. */
+void activity__pack(void (*pack)(void *ctx), void *ctx);
+
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void activity__message(int level, const char *text);
 

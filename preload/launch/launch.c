@@ -21,6 +21,7 @@
 #include "launch/in_range.h"
 #include "launch/names.h"
 #include "launch/notes.h"
+#include "launch/stalls.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
@@ -278,6 +279,8 @@ static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphD
 static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 							const CUpti_ResourceData *resource)
 {
+	const CUpti_ModuleResourceData *module;
+
 	if (!probe__launch_attached() || !atomic_load(&enabled))
 		return;
 	switch (cbid) {
@@ -289,9 +292,18 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
 		names__start();
+		stalls__drain();	/* afterwards its functions' names are gone */
+		break;
+	case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+		module = resource->resourceDescriptor;
+		stalls__add_module(module->pCubin, module->cubinSize);
+		break;
+	case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+		stalls__add_context(resource->context);
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
 		names__start();
+		stalls__remove_context(resource->context);
 		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
 		break;
 	}

@@ -4,9 +4,11 @@ metrics.py SECONDS: copies memory for some seconds, then multiplies matrices, ea
 its own; then a minute, if SECONDS allows, of both in turns. Prints when, by CLOCK_MONOTONIC, and the
 millijoules that NVML counted between.
 
-metrics.py --steps N: training steps of a small transformer; prints the median of a step in us.
+metrics.py --steps N: training steps of a small transformer; prints the median of a step in us, and
+the most memory that it had.
 """
 import ctypes
+import resource
 import statistics
 import sys
 import time
@@ -67,7 +69,8 @@ def steps(nr):
         optimizer.zero_grad()
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
-    print(f"step {statistics.median(times[nr // 4:]) * 1e6:.1f}")
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"step {statistics.median(times[nr // 4:]) * 1e6:.1f} {megabytes} MB")
 
 
 if sys.argv[1] == "--steps":

@@ -25,7 +25,7 @@ enum { DRIVER = 1, RUNTIME = 2, CBID_LAUNCH = 307, CBID_COPY = 276, CBID_SET = 2
 
 /* String ids of the process "app". */
 enum { S_LAUNCH = 1, S_COPY, S_SET, S_GRAPH, S_SYNC, S_RUNTIME, S_KERNEL, S_NODE, S_GPU, S_MAIN,
-       S_STEP, S_PY_NAME, S_PY_FILE };
+       S_STEP, S_PY_NAME, S_PY_FILE, S_STALL, S_STALL_NOT, S_WAIT };
 
 enum { P_LAUNCH = 1, P_COPY, P_SET, P_GRAPH, P_NODE, P_SYNC, P_CPU, P_OFF, P_PENDING, P_FAILED,
        P_REFUSED, P_ENTRY };
@@ -123,6 +123,58 @@ static void add_launches(struct gen *g)
 	gen__wait(g, XPU_WAIT_WORK | XPU_WAIT_LAUNCH, 12000, 500, P_COPY, 2, 1, 7, 2);
 }
 
+static void add_reason(struct gen *g, uint32_t index, uint32_t name)
+{
+	const struct xpu_record_stall_reason rec = { .index = index, .name = name };
+
+	gen__record(g, XPU_RECORD_STALL_REASON, 0, &rec, sizeof(rec), NULL, 0);
+}
+
+/* Samples of both kernels, in two windows. */
+static void add_stalls(struct gen *g)
+{
+	const struct xpu_stall stalls[] = {
+		{ 0x40, 3, 30, 0 }, { 0x40, 4, 20, 0 }, { 0x1a0, 5, 10, 0 }, { 0x1a0, 9, 1, 0 },
+	};
+	struct xpu_record_stalls rec = {
+		.begin_ns = 4500, .end_ns = 8000, .cubin_crc = 0xc0ffee, .context = 1,
+		.function = S_KERNEL, .nr = NR(stalls),
+	};
+	const struct xpu_record_stalls_account account = {
+		.context = 1, .total = 93, .others = 5, .dropped = 2, .nr_full = 1,
+		.interval_cycles = 1 << 18, .recorded = 82,
+	};
+
+	/* One function, whose first row is line 7 of saxpy.cu at 0x40. */
+	static const uint8_t lines[] = {
+		1, 0, 0, 0, 6, 0, 0, 0, 53, 0, 0, 0,			/* functions, names, table */
+		37, 0, 0, 0, 0, 0, 0, 0, 's', 'a', 'x', 'p', 'y', 0,	/* the function's address */
+		49, 0, 0, 0, 2, 0, 24, 0, 0, 0, 16, 1, 0xf6, 0xf5, 10,
+		0, 1, 1, 1, 1, 0, 0, 0, 1, 0,
+		'm', '.', 'c', 'u', 0, 0, 0, 0, 0,
+		0, 9, 2, 0x40, 0, 0, 0, 0, 0, 0, 0,			/* set_address */
+		3, 6, 1,						/* advance_line, copy */
+		2, 8, 0, 1, 1,						/* advance_pc, end_sequence */
+	};
+	const struct xpu_record_cubin cubin = {
+		.crc = 0xc0ffee, .total_bytes = sizeof(lines), .bytes = sizeof(lines),
+	};
+
+	gen__string(g, S_STALL, "smsp__pcsamp_warps_issue_stalled_long_scoreboard");
+	gen__string(g, S_STALL_NOT, "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued");
+	gen__string(g, S_WAIT, "smsp__pcsamp_warps_issue_stalled_wait");
+	add_reason(g, 3, S_STALL);
+	add_reason(g, 4, S_STALL_NOT);
+	add_reason(g, 5, S_WAIT);
+	gen__record(g, XPU_RECORD_CUBIN, 0, &cubin, sizeof(cubin), lines, sizeof(lines));
+	gen__record(g, XPU_RECORD_STALLS, 0, &rec, sizeof(rec), stalls, sizeof(stalls));
+	rec.begin_ns = 8000;
+	rec.end_ns = 12000;
+	rec.function = S_NODE;
+	gen__record(g, XPU_RECORD_STALLS, 0, &rec, sizeof(rec), stalls, sizeof(stalls));
+	gen__record(g, XPU_RECORD_STALLS_ACCOUNT, 0, &account, sizeof(account), NULL, 0);
+}
+
 static void add_device_work(struct gen *g)
 {
 	const struct xpu_record_counters counters = {
@@ -166,6 +218,7 @@ static void add_device_work(struct gen *g)
 		.grid = { 64, 2, 1 }, .block = { 256, 1, 1 }, .cluster = { 2, 1, 1 }, .registers = 40,
 		.static_bytes = 1024, .dynamic_bytes = 32768, .local_bytes = 16,
 	});
+	add_stalls(g);
 	gen__stream(g, 1, 0, 1, 7);
 	gen__kernel(g, 0, 5000, 1500, 1, S_KERNEL, 1);
 	gen__memcpy(g, 0, 7000, 300, 2, 1, 4096, 1);

@@ -715,6 +715,8 @@ static void record__end(struct record *record, uint64_t start_ns, uint64_t end_n
 
 void activity__complete(void *record, const struct sim_activity *act)
 {
+	if (act->kind == SIM_KERNEL)
+		pc__kernel(act);
 	if (every(zero_times_every, &nr_completed))
 		record__end(record, 0, 0);
 	else

@@ -916,15 +916,28 @@ CUresult ctx__synchronize(struct CUctx_st *ctx)
 	return core__check();
 }
 
+/* Return: the module's file, which XPU_SIM_CUBIN names, or one that is none. */
+static const void *module_file(size_t *bytes)
+{
+	static _Alignas(64) char cubin[64 * 1024] = "simulated";
+	const char *path = getenv("XPU_SIM_CUBIN");
+	static size_t nr = 64;
+	FILE *f = path ? fopen(path, "r") : NULL;
+
+	if (f) {
+		nr = fread(cubin, 1, sizeof(cubin), f);
+		fclose(f);
+	}
+	*bytes = nr;
+	return cubin;
+}
+
 /* Reports a module to CUPTI: when it is loaded, at each launch from it, and when it is unloaded. */
 void ctx__tell_module(struct CUctx_st *ctx, uint32_t cbid)
 {
-	static const char cubin[64] = "simulated";
-	CUpti_ModuleResourceData data = {
-		.moduleId = 1,
-		.cubinSize = sizeof(cubin),
-		.pCubin = cubin,
-	};
+	CUpti_ModuleResourceData data = { .moduleId = 1 };
+
+	data.pCubin = module_file(&data.cubinSize);
 
 	if (!__atomic_exchange_n(&ctx->has_module, 1, __ATOMIC_RELAXED))
 		tool__resource(CUPTI_CBID_RESOURCE_MODULE_LOADED, ctx, NULL, &data);

@@ -51,6 +51,9 @@ void activity__abandon(void *record);
 void activity__thread_exit(void *lane);
 void activity__reset(void);
 
+/* pc.c */
+void pc__kernel(const struct sim_activity *act);
+
 /* Every exported function begins with this. */
 #define PROFILER_CHECK()							\
 	do {									\

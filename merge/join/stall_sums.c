@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/stall_sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void stall_sums__exit(struct stall_sums *s)
+{
+	array_free(&s->parts);
+}
+
+/* A call path's time in a window. */
+struct stall_share {
+	size_t window;
+	uint32_t chain, leaf;
+	uint64_t ns;
+};
+
+typedef ARRAY(struct stall_share) stall_shares_t;
+
+static int window__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct stalls *s = ctx;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+	const struct stall_window *wa = &s->windows.v[a], *wb = &s->windows.v[b];
+
+	return cmp3(wa->function, wb->function) ?: cmp3(wa->begin_ns, wb->begin_ns) ?:
+	       cmp3(wa->end_ns, wb->end_ns) ?: cmp3(a, b);
+}
+
+static int share__cmp(const void *va, const void *vb)
+{
+	const struct stall_share *a = va, *b = vb;
+
+	return cmp3(a->window, b->window) ?: cmp3(a->chain, b->chain) ?: cmp3(a->leaf, b->leaf);
+}
+
+static int part__cmp(const void *va, const void *vb)
+{
+	const struct stall_part *a = va, *b = vb;
+
+	return cmp3(a->chain, b->chain) ?: cmp3(a->leaf, b->leaf) ?: cmp3(a->place, b->place);
+}
+
+static int part__cmp_samples(const void *va, const void *vb)
+{
+	const struct stall_part *a = va, *b = vb;
+
+	return cmp3(a->chain, b->chain) ?: cmp3(a->leaf, b->leaf) ?: cmp3(b->samples, a->samples) ?:
+	       cmp3(a->place, b->place);
+}
+
+/* Return: the index in @order of the function's first window that ends after @ns, or of what follows. */
+static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function, uint64_t ns)
+{
+	size_t low = 0, high = s->windows.nr, middle;
+
+	while (low < high) {
+		const struct stall_window *w;
+
+		middle = low + (high - low) / 2;
+		w = &s->windows.v[order[middle]];
+		if (w->function < function || (w->function == function && w->end_ns <= ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Return: when the window before that at @i began; its own beginning if it is the first. */
+static uint64_t begin_before(const struct stalls *s, const uint32_t *order, size_t i)
+{
+	const struct stall_window *w = &s->windows.v[order[i]], *other;
+
+	/* A window may come in parts, which begin at the same time. */
+	while (i--) {
+		other = &s->windows.v[order[i]];
+		if (other->function != w->function)
+			break;
+		if (other->begin_ns < w->begin_ns)
+			return other->begin_ns;
+	}
+	return w->begin_ns;
+}
+
+/*
+ * Adds a work's time in the windows of its function. Samples are read a while after they were taken, so
+ * a window also has the time of the one before it.
+ */
+static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
+		    uint32_t function, const struct metric_work *w)
+{
+	size_t i = first_after(s, order, function, w->start_ns);
+	uint64_t from, to;
+	int err = 0;
+
+	for (; i < s->windows.nr && s->windows.v[order[i]].function == function && !err; i++) {
+		from = max_t(uint64_t, begin_before(s, order, i), w->start_ns);
+		to = min_t(uint64_t, s->windows.v[order[i]].end_ns, w->end_ns);
+		if (begin_before(s, order, i) >= w->end_ns)
+			break;
+		if (from < to)
+			err = array_push(shares, ((struct stall_share){ order[i], w->chain, w->leaf,
+								       to - from }));
+	}
+	return err;
+}
+
+/* Sums up the shares of equal window and path. */
+static void merge_shares(stall_shares_t *shares)
+{
+	size_t i, nr = 0;
+
+	if (!shares->nr)
+		return;
+	qsort(shares->v, shares->nr, sizeof(*shares->v), share__cmp);
+	for (i = 1; i < shares->nr; i++) {
+		if (share__cmp(&shares->v[nr], &shares->v[i]))
+			shares->v[++nr] = shares->v[i];
+		else
+			shares->v[nr].ns += shares->v[i].ns;
+	}
+	shares->nr = nr + 1;
+}
+
+static void merge_parts(struct stall_sums *s)
+{
+	size_t i, nr = 0;
+
+	if (!s->parts.nr)
+		return;
+	qsort(s->parts.v, s->parts.nr, sizeof(*s->parts.v), part__cmp);
+	for (i = 1; i < s->parts.nr; i++) {
+		if (part__cmp(&s->parts.v[nr], &s->parts.v[i]))
+			s->parts.v[++nr] = s->parts.v[i];
+		else
+			s->parts.v[nr].samples += s->parts.v[i].samples;
+	}
+	s->parts.nr = nr + 1;
+	qsort(s->parts.v, s->parts.nr, sizeof(*s->parts.v), part__cmp_samples);
+}
+
+/* Gives a window's samples to the @nr paths. */
+static int share_window(struct stall_sums *s, const struct stalls *stalls, const struct stall_share *shares,
+			size_t nr)
+{
+	const struct stall_window *w = &stalls->windows.v[shares->window];
+	double whole = 0;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < nr; i++)
+		whole += shares[i].ns;
+	*(nr == 1 ? &s->exact : &s->shared) += w->samples;
+	for (i = 0; i < nr; i++) {
+		if (shares[i].leaf == NO_INDEX)
+			continue;	/* it was filtered out */
+		for (k = w->first; k < w->first + w->nr && !err; k++)
+			err = array_push(&s->parts, ((struct stall_part){
+				shares[i].chain, shares[i].leaf, stalls->counts.v[k].place,
+				stalls->counts.v[k].samples * (shares[i].ns / whole),
+			}));
+	}
+	return err;
+}
+
+static int share_windows(struct stall_sums *s, const struct stalls *stalls, const stall_shares_t *shares)
+{
+	uint64_t all = 0;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < shares->nr && !err; i = k) {
+		for (k = i + 1; k < shares->nr && shares->v[k].window == shares->v[i].window; k++)
+			;
+		err = share_window(s, stalls, &shares->v[i], k - i);
+		/* Windows of many parts must not take much more memory than their sums. */
+		if (s->parts.nr > (1u << 22))
+			merge_parts(s);
+	}
+	for (i = 0; i < stalls->windows.nr; i++)
+		all += stalls->windows.v[i].samples;
+	s->no_launch = all - s->exact - s->shared;
+	return err;
+}
+
+/* Whether a leaf's name is that of the function, perhaps with how it was launched: --by shape. */
+static bool is_name_of(const char *function, const char *leaf)
+{
+	size_t len = strlen(function);
+
+	return function == leaf || (!strncmp(leaf, function, len) && !strncmp(leaf + len, "<<<", 3));
+}
+
+/* Finds the kernels' functions by stream and leaf: what both tell of a work. */
+static int find_function(const struct model *m, const struct metric_work *w, struct idmap *known,
+			 uint32_t *function)
+{
+	const struct stream *stream = &m->streams.v[w->stream];
+	const struct stalls *s = &m->stalls;
+	const char *name = m->leaves.v[w->kernel].name;
+	size_t i;
+
+	if (idmap__get(known, ID_KEY(w->stream, w->kernel), function))
+		return 0;
+	*function = NO_INDEX;
+	for (i = 0; i < s->functions.nr && *function == NO_INDEX; i++)
+		if (s->functions.v[i].proc == stream->proc &&
+		    s->functions.v[i].context == stream->context &&
+		    is_name_of(s->functions.v[i].name, name))
+			*function = i;
+	return idmap__put(known, ID_KEY(w->stream, w->kernel), *function);
+}
+
+int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct metric_work *works,
+		       size_t nr_works)
+{
+	const struct stalls *stalls = &m->stalls;
+	stall_shares_t shares = { 0 };
+	struct idmap known = { 0 };
+	uint32_t *order, function;
+	size_t i;
+	int err = 0;
+
+	if (!stalls->windows.nr)
+		return 0;
+	order = malloc(stalls->windows.nr * sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (i = 0; i < stalls->windows.nr; i++)
+		order[i] = i;
+	qsort_r(order, stalls->windows.nr, sizeof(*order), window__cmp, (void *)stalls);
+	for (i = 0; i < nr_works && !err; i++) {
+		if (works[i].kernel == NO_INDEX)
+			continue;
+		err = find_function(m, &works[i], &known, &function);
+		if (!err && function != NO_INDEX)
+			err = add_work(&shares, stalls, order, function, &works[i]);
+		if (shares.nr > (1u << 22))
+			merge_shares(&shares);
+	}
+	merge_shares(&shares);
+	err = err ?: share_windows(s, stalls, &shares);
+	merge_parts(s);
+	idmap__free(&known);
+	array_free(&shares);
+	free(order);
+	return err;
+}
+
+const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t chain, uint32_t leaf, size_t *nr)
+{
+	size_t low = 0, high = s->parts.nr, middle, i;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if ((cmp3(s->parts.v[middle].chain, chain) ?: cmp3(s->parts.v[middle].leaf, leaf)) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = low; i < s->parts.nr && s->parts.v[i].chain == chain && s->parts.v[i].leaf == leaf; i++)
+		;
+	*nr = i - low;
+	return &s->parts.v[low];
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * stalls.h - where in kernels warps stood still, and why: PC samples recorded with --stalls
+ *
+ * A sample knows its function, its place in it and a reason, and no launch. Samples of one function that
+ * were read at a time are a window.
+ */
+#ifndef MERGE_STALLS_H
+#define MERGE_STALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+/* A sample's place and reason; both are shown as frames. */
+struct stall_place {
+	const char *place;		/* interned: "+0x1a0" */
+	const char *reason;		/* interned: "long_scoreboard" */
+	uint32_t id;			/* its index */
+};
+
+struct stall_count {
+	uint32_t place;			/* index in places */
+	uint64_t samples;
+	uint64_t not_issued;		/* of these: nothing was issued then */
+};
+
+struct stall_window {
+	uint64_t begin_ns, end_ns;
+	uint32_t function;		/* index in functions */
+	size_t first, nr;		/* in counts */
+	uint64_t samples;
+};
+
+/* A kernel of one process's context. */
+struct stall_function {
+	uint32_t proc, context;
+	const char *name;		/* of kernels' leaves; interned */
+};
+
+struct stalls {
+	ARRAY(struct stall_place) places;
+	ARRAY(struct stall_count) counts;
+	ARRAY(struct stall_window) windows;
+	ARRAY(struct stall_function) functions;
+	struct hashes by_place, by_function;
+	uint64_t secret;
+	/* CUPTI's counts, of all contexts. */
+	uint64_t total, others, dropped, nr_full, recorded;
+};
+
+void stalls__init(struct stalls *s);
+void stalls__exit(struct stalls *s);
+
+/* Find or add. Return: 0 or -ENOMEM. */
+int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name, uint32_t *idx);
+int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx);
+
+#endif /* MERGE_STALLS_H */

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/section.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A place in a kernel, of all GPUs. */
+struct stall_row {
+	const char *kernel, *place;	/* interned */
+	const char *reason;		/* the largest, and ... */
+	uint64_t first;			/* ... its samples */
+	uint64_t samples, not_issued;
+};
+
+struct reason_count {
+	const char *kernel, *place, *reason;
+	uint64_t samples, not_issued;
+};
+
+static int reason__cmp(const void *va, const void *vb)
+{
+	const struct reason_count *a = va, *b = vb;
+
+	return strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place) ?: strcmp(a->reason, b->reason);
+}
+
+static int row__cmp(const void *va, const void *vb)
+{
+	const struct stall_row *a = va, *b = vb;
+
+	return cmp3(b->samples, a->samples) ?: strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place);
+}
+
+static int reason__cmp_samples(const void *va, const void *vb)
+{
+	const struct reason_count *a = va, *b = vb;
+
+	return cmp3(b->samples, a->samples) ?: strcmp(a->reason, b->reason);
+}
+
+/* The samples by kernel, place and reason, in that order. Return: 0 or -ENOMEM. */
+static int collect_reasons(const struct stalls *s, struct reason_count **v, size_t *nr)
+{
+	size_t i, k, to = 0;
+
+	*nr = 0;
+	*v = malloc((s->counts.nr + 1) * sizeof(**v));
+	if (!*v)
+		return -ENOMEM;
+	for (i = 0; i < s->windows.nr; i++) {
+		const struct stall_window *w = &s->windows.v[i];
+
+		for (k = w->first; k < w->first + w->nr; k++) {
+			const struct stall_place *place = &s->places.v[s->counts.v[k].place];
+
+			(*v)[(*nr)++] = (struct reason_count){
+				s->functions.v[w->function].name, place->place, place->reason,
+				s->counts.v[k].samples, s->counts.v[k].not_issued,
+			};
+		}
+	}
+	if (!*nr)
+		return 0;
+	qsort(*v, *nr, sizeof(**v), reason__cmp);
+	for (i = 1; i < *nr; i++) {
+		if (reason__cmp(&(*v)[to], &(*v)[i])) {
+			(*v)[++to] = (*v)[i];
+		} else {
+			(*v)[to].samples += (*v)[i].samples;
+			(*v)[to].not_issued += (*v)[i].not_issued;
+		}
+	}
+	*nr = to + 1;
+	return 0;
+}
+
+static int stalls__collect(struct section_rows *to)
+{
+	ARRAY(struct stall_row) rows = { 0 };
+	struct reason_count *reasons;
+	size_t nr, i, k;
+	int err;
+
+	err = collect_reasons(&to->s->model.stalls, &reasons, &nr);
+	for (i = 0; i < nr && !err; i = k) {
+		struct stall_row row = { .kernel = reasons[i].kernel, .place = reasons[i].place };
+
+		for (k = i; k < nr && !strcmp(reasons[k].kernel, row.kernel) &&
+			    !strcmp(reasons[k].place, row.place); k++) {
+			row.samples += reasons[k].samples;
+			row.not_issued += reasons[k].not_issued;
+		}
+		qsort(&reasons[i], k - i, sizeof(*reasons), reason__cmp_samples);
+		row.reason = reasons[i].reason;
+		row.first = reasons[i].samples;
+		to->sum_ns += row.samples;
+		err = array_push(&rows, row);
+	}
+	free(reasons);
+	if (rows.nr)
+		qsort(rows.v, rows.nr, sizeof(*rows.v), row__cmp);
+	to->v = rows.v;
+	to->nr = rows.nr;
+	return err;
+}
+
+static void stalls__head(const struct section_rows *rows, FILE *f)
+{
+	const struct stall_sums *sums = &rows->s->sums.stalls;
+	const struct stalls *s = &rows->s->model.stalls;
+
+	fprintf(f, "stalls: %" PRIu64 " samples of kernels: %" PRIu64 " of one launch path, %" PRIu64
+		" shared out among several, %" PRIu64 " without a launch;\n  of other programs %" PRIu64
+		", dropped %" PRIu64 ", in all %" PRIu64 "\n", sums->exact + sums->shared + sums->no_launch,
+		sums->exact, sums->shared, sums->no_launch, s->others, s->dropped, s->total);
+}
+
+static int stalls__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct stall_row *row = vrow;
+	char *name;
+
+	if (asprintf(&name, "%s;%s", row->kernel, row->place) < 0)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = table__share(row->samples, rows->sum_ns) }, { .n = row->samples },
+		{ .n = table__share(row->not_issued, row->samples) },
+		{ .n = table__share(row->first, row->samples) }, { .s = row->reason },
+		{ .s = row->kernel }, { .s = row->place }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static const struct column stalls_columns[] = {
+	{ "samples %", "samples_percent", COLUMN_SHARE }, { "samples", "samples", COLUMN_COUNT },
+	{ "no issue %", "not_issued_percent", COLUMN_SHARE }, { "reason %", "reason_percent", COLUMN_SHARE },
+	{ "largest reason", "reason", COLUMN_NAME }, { NULL, "kernel", COLUMN_NAME },
+	{ NULL, "place", COLUMN_NAME }, { "place", "name", COLUMN_NAME },
+};
+
+SECTION(stalls, struct stall_row);

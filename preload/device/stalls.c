@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+#include "device/stalls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cupti_pcsampling.h>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/lock.h"
+#include "base/number.h"
+#include "device/activity.h"
+#include "device/cubin.h"
+#include "launch/stalls.h"
+#include "wire/wire.h"
+#include "xpu_slot.h"
+
+#define MAX_CONTEXTS	64
+#define MAX_REASONS	256
+#define NR_PCS		2048		/* read at a time */
+#define NR_KEPT_PCS	64		/* in the buffer that CUPTI wants to have */
+#define MAX_READS	64		/* in one go */
+#define PIECE_BYTES	16384
+#define MAX_STALLS	1024		/* in a record */
+#define HARDWARE_BYTES	((size_t)32 << 20)	/* NVIDIA's default is 512 MB of memory */
+#define BESIDE_ACTIVITY	26		/* CUPTI's version that samples beside activity: 12.8 */
+#define MIN_PERIOD	5
+#define MAX_PERIOD	31
+#define PAUSE_NS	200000
+#define NR_PAUSES	5000
+#define NOT_ISSUED	"_not_issued"
+
+static struct {
+	CUptiResult (*enable)(CUpti_PCSamplingEnableParams *);
+	CUptiResult (*get_data)(CUpti_PCSamplingGetDataParams *);
+	CUptiResult (*set)(CUpti_PCSamplingConfigurationInfoParams *);
+	CUptiResult (*nr_reasons)(CUpti_PCSamplingGetNumStallReasonsParams *);
+	CUptiResult (*reasons)(CUpti_PCSamplingGetStallReasonsParams *);
+	CUptiResult (*device)(CUcontext, uint32_t *);
+	CUptiResult (*context)(CUcontext, uint32_t *);
+	CUptiResult (*crc)(CUpti_GetCubinCrcParams *);
+} pc;
+
+/* PCs and the reasons of each, in one block. */
+struct pcs {
+	CUpti_PCSamplingData data;
+	CUpti_PCSamplingPCData *pcs;
+	CUpti_PCSamplingStallReason *reasons;
+};
+
+struct sampled {
+	CUcontext handle;
+	uint64_t since_ns;		/* the latest reading, or the beginning */
+	struct pcs kept;		/* CUPTI's as long as the context lives */
+	struct xpu_record_stalls_account account;
+	bool said_full;
+};
+
+static const struct cupti *cupti;
+static unsigned int period;		/* 0: not wanted */
+static atomic_bool is_locked;		/* the following */
+static struct sampled contexts[MAX_CONTEXTS];
+static unsigned int nr_contexts;
+static struct pcs buffer;		/* to read into */
+static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
+static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
+static size_t nr_reasons;
+static atomic_bool is_on;		/* there is a context */
+
+bool stalls__are_wanted(void)
+{
+	return environment__get(XPU_STALLS_ENV) != NULL;
+}
+
+/* ---- CUPTI's structures ---------------------------------------------------------------------- */
+
+static bool pcs__init(struct pcs *p, size_t nr)
+{
+	size_t i;
+
+	p->pcs = calloc(nr, sizeof(*p->pcs));
+	p->reasons = calloc(nr * nr_reasons, sizeof(*p->reasons));
+	if (!p->pcs || !p->reasons) {
+		free(p->pcs);
+		free(p->reasons);
+		*p = (struct pcs){ .pcs = NULL };
+		return false;
+	}
+	for (i = 0; i < nr; i++) {
+		p->pcs[i].size = sizeof(p->pcs[i]);
+		p->pcs[i].stallReason = p->reasons + i * nr_reasons;
+	}
+	p->data = (CUpti_PCSamplingData){
+		.size = sizeof(p->data), .collectNumPcs = nr, .pPcData = p->pcs,
+	};
+	return true;
+}
+
+/* Reads which reasons there are, once. */
+static CUptiResult read_reasons(CUcontext context)
+{
+	static char texts[MAX_REASONS][CUPTI_STALL_REASON_STRING_SIZE];
+	static uint32_t indices[MAX_REASONS];
+	char *pointers[MAX_REASONS];
+	size_t nr = 0, i, len;
+	CUptiResult err;
+
+	if (nr_reasons)
+		return CUPTI_SUCCESS;
+	err = pc.nr_reasons(&(CUpti_PCSamplingGetNumStallReasonsParams){
+		.size = CUpti_PCSamplingGetNumStallReasonsParamsSize, .ctx = context,
+		.numStallReasons = &nr,
+	});
+	if (err != CUPTI_SUCCESS)
+		return err;
+	if (!nr || nr > MAX_REASONS)
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	for (i = 0; i < nr; i++)
+		pointers[i] = texts[i];
+	err = pc.reasons(&(CUpti_PCSamplingGetStallReasonsParams){
+		.size = CUpti_PCSamplingGetStallReasonsParamsSize, .ctx = context,
+		.numStallReasons = nr, .stallReasonIndex = indices, .stallReasons = pointers,
+	});
+	for (i = 0; i < nr && err == CUPTI_SUCCESS; i++) {
+		if (indices[i] >= MAX_REASONS)
+			return CUPTI_ERROR_NOT_SUPPORTED;
+		reason_names[indices[i]] = texts[i];
+		len = strlen(texts[i]);
+		not_issued[indices[i]] = len > strlen(NOT_ISSUED) &&
+					 !strcmp(texts[i] + len - strlen(NOT_ISSUED), NOT_ISSUED);
+	}
+	if (err == CUPTI_SUCCESS)
+		nr_reasons = nr;
+	return err;
+}
+
+#define ATTRIBUTE(type, member, value)							\
+	(CUpti_PCSamplingConfigurationInfo){						\
+		.attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_##type,	\
+		.attributeData.member = value,						\
+	}
+
+static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurationInfo *v, size_t nr)
+{
+	return pc.set(&(CUpti_PCSamplingConfigurationInfoParams){
+		.size = CUpti_PCSamplingConfigurationInfoParamsSize, .ctx = context,
+		.numAttributes = nr, .pPCSamplingConfigurationInfo = v,
+	});
+}
+
+/* Where CUPTI refuses the size of the memory, or the period, they stay as they are. */
+static CUptiResult configure(struct sampled *c)
+{
+	CUpti_PCSamplingConfigurationInfo needed[] = {
+		ATTRIBUTE(COLLECTION_MODE, collectionModeData.collectionMode,
+			  CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS),
+		ATTRIBUTE(SAMPLING_DATA_BUFFER, samplingDataBufferData.samplingDataBuffer, &c->kept.data),
+	};
+	CUpti_PCSamplingConfigurationInfo bytes =
+		ATTRIBUTE(HARDWARE_BUFFER_SIZE, hardwareBufferSizeData.hardwareBufferSize, HARDWARE_BYTES);
+	CUpti_PCSamplingConfigurationInfo cycles =
+		ATTRIBUTE(SAMPLING_PERIOD, samplingPeriodData.samplingPeriod, period);
+	CUptiResult err = set_attributes(c->handle, needed, sizeof(needed) / sizeof(needed[0]));
+
+	if (err != CUPTI_SUCCESS)
+		return err;
+	set_attributes(c->handle, &bytes, 1);
+	if (set_attributes(c->handle, &cycles, 1) == CUPTI_SUCCESS)
+		c->account.interval_cycles = UINT64_C(1) << period;
+	return CUPTI_SUCCESS;
+}
+
+/* ---- records: packed under the lock of activity.c --------------------------------------------- */
+
+static void pack_account(struct sampled *c)
+{
+	struct xpu_record_stalls_account *r = wire__reserve(XPU_RECORD_STALLS_ACCOUNT, 0, sizeof(*r));
+	struct xpu_record hdr = r->hdr;
+
+	*r = c->account;
+	r->hdr = hdr;
+}
+
+static void pack_reasons(void)
+{
+	struct xpu_record_stall_reason *r;
+	uint32_t name;
+	size_t i;
+
+	for (i = 0; i < MAX_REASONS; i++) {
+		if (!reason_names[i])
+			continue;
+		name = wire__string(reason_names[i]);
+		r = wire__reserve(XPU_RECORD_STALL_REASON, 0, sizeof(*r));
+		r->index = i;
+		r->name = name;
+	}
+}
+
+static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplingPCData *b)
+{
+	return a->cubinCrc == b->cubinCrc && a->functionName && b->functionName &&
+	       (a->functionName == b->functionName || !strcmp(a->functionName, b->functionName));
+}
+
+static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
+{
+	uint32_t function = wire__string(v->functionName ? v->functionName : "");
+	struct xpu_record_stalls *r;
+	size_t nr_pcs, nr_stalls = 0, i, k;
+
+	for (nr_pcs = 0; nr_pcs < nr; nr_pcs++) {
+		if (nr_pcs && (!same_function(v, &v[nr_pcs]) ||
+			       nr_stalls + v[nr_pcs].stallReasonCount > MAX_STALLS))
+			break;
+		nr_stalls += v[nr_pcs].stallReasonCount;
+	}
+	r = wire__reserve(XPU_RECORD_STALLS, 0, sizeof(*r) + nr_stalls * sizeof(r->stalls[0]));
+	r->begin_ns = c->since_ns;
+	r->end_ns = end_ns;
+	r->cubin_crc = v->cubinCrc;
+	r->device = c->account.device;
+	r->context = c->account.context;
+	r->function = function;
+	for (i = 0; i < nr_pcs; i++) {
+		for (k = 0; k < v[i].stallReasonCount; k++) {
+			const CUpti_PCSamplingStallReason *reason = &v[i].stallReason[k];
+
+			r->stalls[r->nr++] = (struct xpu_stall){
+				.pc = v[i].pcOffset,
+				.reason = reason->pcSamplingStallReasonIndex,
+				.samples = reason->samples,
+			};
+			if (reason->pcSamplingStallReasonIndex < MAX_REASONS &&
+			    !not_issued[reason->pcSamplingStallReasonIndex])
+				c->account.recorded += reason->samples;
+		}
+	}
+	return nr_pcs;
+}
+
+struct reading {
+	struct sampled *context;
+	uint64_t end_ns;
+};
+
+static void pack_reading(void *ctx)
+{
+	const struct reading *reading = ctx;
+	size_t i, nr = buffer.data.totalNumPcs;
+
+	for (i = 0; i < nr && i < NR_PCS;)
+		i += pack_function(reading->context, &buffer.data.pPcData[i], nr - i, reading->end_ns);
+	pack_account(reading->context);
+}
+
+/* ---- contexts; under the lock here ------------------------------------------------------------ */
+
+static void read_context(struct sampled *c)
+{
+	struct reading reading = { .context = c };
+	unsigned int i;
+	CUptiResult err;
+
+	for (i = 0; i < MAX_READS; i++) {
+		buffer.data.totalNumPcs = buffer.data.remainingNumPcs = 0;
+		buffer.data.totalSamples = buffer.data.droppedSamples = 0;
+		buffer.data.nonUsrKernelsTotalSamples = 0;
+		buffer.data.hardwareBufferFull = 0;
+		err = pc.get_data(&(CUpti_PCSamplingGetDataParams){
+			.size = CUpti_PCSamplingGetDataParamsSize, .ctx = c->handle,
+			.pcSamplingData = &buffer.data,
+		});
+		if (err != CUPTI_SUCCESS && err != CUPTI_ERROR_OUT_OF_MEMORY)
+			return;
+		c->account.nr_full += err == CUPTI_ERROR_OUT_OF_MEMORY || buffer.data.hardwareBufferFull;
+		c->account.total += buffer.data.totalSamples;
+		c->account.others += buffer.data.nonUsrKernelsTotalSamples;
+		c->account.dropped += buffer.data.droppedSamples;
+		reading.end_ns = clock__ns();
+		if (buffer.data.totalNumPcs || buffer.data.totalSamples)
+			activity__pack(pack_reading, &reading);
+		if (!buffer.data.totalNumPcs || !buffer.data.remainingNumPcs)
+			break;
+	}
+	c->since_ns = clock__ns();
+}
+
+/* Waits for the lock, in a callback of CUPTI's, where another thread may wait for this one. */
+static bool lock_soon(sigset_t *old)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+	int i;
+
+	signals__block(old);
+	for (i = 0; i < NR_PAUSES; i++) {
+		if (!atomic_exchange_explicit(&is_locked, true, memory_order_acquire))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	signals__restore(old);
+	return false;
+}
+
+static void unlock(const sigset_t *old)
+{
+	atomic_store_explicit(&is_locked, false, memory_order_release);
+	signals__restore(old);
+}
+
+void stalls__drain(void)
+{
+	sigset_t old;
+	unsigned int i;
+
+	if (!atomic_load_explicit(&is_on, memory_order_relaxed) || !lock_soon(&old))
+		return;
+	for (i = 0; i < nr_contexts; i++)
+		if (contexts[i].handle)
+			read_context(&contexts[i]);
+	unlock(&old);
+}
+
+static void say(const char *what, CUptiResult err)
+{
+	static atomic_bool said;
+	char text[256];
+
+	if (atomic_exchange(&said, true))
+		return;
+	snprintf(text, sizeof(text), "no stall reasons are recorded: %s: %s (error %d)", what,
+		 cupti__strerror(cupti, err), err);
+	activity__message(XPU_MESSAGE_WARNING, text);
+}
+
+static void pack_definitions(void *ctx)
+{
+	unsigned int i;
+
+	(void)ctx;
+	pack_reasons();
+	for (i = 0; i < nr_contexts; i++)
+		if (contexts[i].handle)
+			pack_account(&contexts[i]);
+}
+
+static CUptiResult begin(struct sampled *c, const char **what)
+{
+	CUptiResult err;
+
+	*what = "cuptiPCSamplingGetStallReasons";
+	err = read_reasons(c->handle);
+	if (err != CUPTI_SUCCESS)
+		return err;
+	*what = "memory";
+	if (!pcs__init(&c->kept, NR_KEPT_PCS) || (!buffer.pcs && !pcs__init(&buffer, NR_PCS)))
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	*what = "cuptiPCSamplingSetConfigurationAttribute";
+	err = configure(c);
+	*what = err == CUPTI_SUCCESS ? "cuptiPCSamplingEnable" : *what;
+	return err != CUPTI_SUCCESS ? err : pc.enable(&(CUpti_PCSamplingEnableParams){
+		.size = CUpti_PCSamplingEnableParamsSize, .ctx = c->handle,
+	});
+}
+
+void stalls__add_context(CUcontext handle)
+{
+	struct sampled *c;
+	const char *what;
+	sigset_t old;
+	CUptiResult err;
+
+	if (!period || !lock_soon(&old))
+		return;
+	if (nr_contexts < MAX_CONTEXTS) {
+		c = &contexts[nr_contexts];
+		*c = (struct sampled){ .handle = handle, .since_ns = clock__ns() };
+		pc.device(handle, &c->account.device);
+		pc.context(handle, &c->account.context);
+		err = begin(c, &what);
+		if (err == CUPTI_SUCCESS) {
+			nr_contexts++;
+			atomic_store(&is_on, true);
+			activity__pack(pack_definitions, NULL);
+		} else {
+			say(what, err);
+		}
+	}
+	unlock(&old);
+}
+
+struct cubin_piece {
+	const uint8_t *data;
+	uint64_t crc;
+	size_t total, offset, bytes;
+};
+
+static void pack_piece(void *ctx)
+{
+	const struct cubin_piece *piece = ctx;
+	struct xpu_record_cubin *r = wire__reserve(XPU_RECORD_CUBIN, 0, sizeof(*r) + piece->bytes);
+
+	r->crc = piece->crc;
+	r->total_bytes = piece->total;
+	r->offset = piece->offset;
+	r->bytes = piece->bytes;
+	memcpy(r->data, piece->data + piece->offset, piece->bytes);
+}
+
+void stalls__add_module(const void *file, size_t bytes)
+{
+	static atomic_size_t sent;
+	struct cubin_piece piece = { .data = NULL };
+	CUpti_GetCubinCrcParams crc = {
+		.size = CUpti_GetCubinCrcParamsSize, .cubin = file, .cubinSize = bytes,
+	};
+	struct xpu_cubin_lines *lines;
+
+	if (!period || !file || !bytes)
+		return;
+	lines = cubin__lines(file, bytes, &piece.total);
+	if (!lines)
+		return;
+	piece.data = (const uint8_t *)lines;
+	if (pc.crc(&crc) == CUPTI_SUCCESS &&
+	    atomic_fetch_add(&sent, piece.total) + piece.total <= XPU_CUBIN_MAX) {
+		piece.crc = crc.cubinCrc;
+		for (; piece.offset < piece.total; piece.offset += piece.bytes) {
+			piece.bytes = piece.total - piece.offset;
+			if (piece.bytes > PIECE_BYTES)
+				piece.bytes = PIECE_BYTES;
+			activity__pack(pack_piece, &piece);
+		}
+	}
+	free(lines);
+}
+
+/* CUPTI may use the memory it was given until the context is gone, so that is kept. */
+void stalls__remove_context(CUcontext handle)
+{
+	sigset_t old;
+	unsigned int i;
+
+	if (!atomic_load(&is_on) || !lock_soon(&old))
+		return;
+	for (i = 0; i < nr_contexts; i++) {
+		if (contexts[i].handle != handle)
+			continue;
+		read_context(&contexts[i]);
+		contexts[i].handle = NULL;
+	}
+	unlock(&old);
+}
+
+void stalls__repeat_definitions(void)
+{
+	sigset_t old;
+
+	if (!atomic_load(&is_on) || !lock_soon(&old))
+		return;
+	activity__pack(pack_definitions, NULL);
+	unlock(&old);
+}
+
+void stalls__start(const struct cupti *c)
+{
+	static const struct {
+		void *fn;
+		const char *name;
+	} functions[] = {
+		{ &pc.enable, "cuptiPCSamplingEnable" }, { &pc.get_data, "cuptiPCSamplingGetData" },
+		{ &pc.set, "cuptiPCSamplingSetConfigurationAttribute" },
+		{ &pc.nr_reasons, "cuptiPCSamplingGetNumStallReasons" },
+		{ &pc.reasons, "cuptiPCSamplingGetStallReasons" }, { &pc.device, "cuptiGetDeviceId" },
+		{ &pc.context, "cuptiGetContextId" }, { &pc.crc, "cuptiGetCubinCrc" },
+	};
+	const char *text = environment__get(XPU_STALLS_ENV);
+	unsigned int wanted;
+	size_t i;
+
+	if (!text || !number__read(&text, &wanted) || wanted < MIN_PERIOD || wanted > MAX_PERIOD)
+		return;
+	cupti = c;
+	if (c->version < BESIDE_ACTIVITY) {
+		say("CUPTI before 12.8", CUPTI_ERROR_NOT_SUPPORTED);
+		return;
+	}
+	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *fn = dlsym(c->handle, functions[i].name);
+
+		if (!fn) {
+			say(functions[i].name, CUPTI_ERROR_NOT_SUPPORTED);
+			return;
+		}
+		memcpy(functions[i].fn, &fn, sizeof(fn));
+	}
+	period = wanted;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pc.c - PC sampling, in libcupti.so: the continuous mode
+ *
+ * A kernel of N us has N samples, at least one. The k-th of a function is at pc 0x10 * (k % 4), and its
+ * reason is that of the function's name: the length of it % NR_REASONS. Of each place's samples every
+ * second one issued nothing. XPU_SIM_PC makes what CUPTI is known to do:
+ *
+ *	refused		the size of the hardware's memory cannot be set
+ *	unsupported	it cannot be enabled
+ *	full		every third reading finds the hardware's memory full, and has no samples
+ *
+ * Disabling does not come back while other threads launch: here it aborts.
+ */
+#include "profiler.h"
+
+#if SIM_CUDA_MAJOR >= 13
+
+#include <cupti_pcsampling.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NR_REASONS	5
+#define NR_PLACES	4
+#define MAX_FUNCTIONS	256
+#define MAX_CONTEXTS	16
+#define OTHERS		7		/* samples of other programs, in each reading */
+#define DROPPED		3
+
+static const char *const names[NR_REASONS] = {
+	"selected", "long_scoreboard", "wait", "barrier", "mio_throttle",
+};
+
+/* Of one context. */
+struct function {
+	const char *name;
+	uint64_t nr;			/* samples so far */
+	uint64_t samples[NR_PLACES];	/* not read yet */
+};
+
+static uint64_t module_crc;		/* of the module that was asked for last */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sampled {
+	CUcontext ctx;
+	uint32_t id;
+	bool on;
+	unsigned int nr_functions, nr_readings;
+	struct function functions[MAX_FUNCTIONS];
+} contexts[MAX_CONTEXTS];
+
+static bool is_asked_for(const char *what)
+{
+	const char *env = getenv("XPU_SIM_PC");
+
+	return env && !strcmp(env, what);
+}
+
+static struct sampled *sampled_of(CUcontext ctx, bool make)
+{
+	uint32_t device;
+
+	for (int i = 0; i < MAX_CONTEXTS; i++) {
+		if (contexts[i].ctx == ctx)
+			return &contexts[i];
+		if (!contexts[i].ctx && make) {
+			contexts[i].ctx = ctx;
+			core->context_id(ctx, &contexts[i].id, &device);
+			return &contexts[i];
+		}
+		if (!contexts[i].ctx)
+			break;
+	}
+	return NULL;
+}
+
+static struct function *function_of(struct sampled *c, const char *name)
+{
+	for (unsigned int i = 0; i < c->nr_functions; i++)
+		if (!strcmp(c->functions[i].name, name))
+			return &c->functions[i];
+	if (c->nr_functions == MAX_FUNCTIONS)
+		return NULL;
+	c->functions[c->nr_functions].name = name;
+	return &c->functions[c->nr_functions++];
+}
+
+void pc__kernel(const struct sim_activity *act)
+{
+	uint64_t nr = (act->end_ns - act->start_ns) / 1000 ?: 1;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAX_CONTEXTS && contexts[i].ctx; i++) {
+		struct function *f;
+
+		if (contexts[i].id != act->context || !contexts[i].on)
+			continue;
+		f = function_of(&contexts[i], act->told);
+		for (; f && nr; nr--)
+			f->samples[f->nr++ % NR_PLACES]++;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
+{
+	*p->numStallReasons = 2 * NR_REASONS;
+	return CUPTI_SUCCESS;
+}
+
+/* Indices are not those of the list. */
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
+{
+	for (uint32_t i = 0; i < p->numStallReasons && i < 2 * NR_REASONS; i++) {
+		p->stallReasonIndex[i] = 20 + i;
+		snprintf(p->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE,
+			 "smsp__pcsamp_warps_issue_stalled_%s%s", names[i / 2], i % 2 ? "_not_issued" : "");
+	}
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *p)
+{
+	for (size_t i = 0; i < p->numAttributes; i++)
+		if (p->pPCSamplingConfigurationInfo[i].attributeType ==
+			    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
+		    is_asked_for("refused"))
+			return CUPTI_ERROR_INVALID_OPERATION;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *p)
+{
+	struct sampled *c;
+
+	if (is_asked_for("unsupported"))
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&lock);
+	c = sampled_of(p->ctx, true);
+	if (c)
+		c->on = true;
+	pthread_mutex_unlock(&lock);
+	return c ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *p)
+{
+	(void)p;
+	fprintf(stderr, "sim: cuptiPCSamplingDisable does not come back while others launch\n");
+	abort();
+}
+
+/* As CUPTI's, it need only differ. */
+SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
+{
+	const uint8_t *at = p->cubin;
+
+	p->cubinCrc = 0xc0ffee;
+	for (size_t i = 0; i < p->cubinSize; i++)
+		p->cubinCrc = p->cubinCrc * 31 + at[i];
+	__atomic_store_n(&module_crc, p->cubinCrc, __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
+{
+	size_t nr = 0, remaining = 0;
+
+	if (is_asked_for("full") && ++c->nr_readings % 3 == 0) {
+		data->hardwareBufferFull = 1;
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	}
+	for (unsigned int i = 0; i < c->nr_functions; i++) {
+		struct function *f = &c->functions[i];
+		uint32_t reason = 2 * (uint32_t)(strlen(f->name) % NR_REASONS);
+
+		for (uint32_t k = 0; k < NR_PLACES; k++) {
+			CUpti_PCSamplingPCData *pc = &data->pPcData[nr];
+
+			if (!f->samples[k])
+				continue;
+			if (nr == data->collectNumPcs) {
+				remaining++;
+				continue;
+			}
+			pc->cubinCrc = __atomic_load_n(&module_crc, __ATOMIC_RELAXED);
+			pc->pcOffset = 16 * k;
+			pc->functionName = (char *)f->name;
+			pc->stallReasonCount = 2;
+			pc->stallReason[0] = (CUpti_PCSamplingStallReason){
+				20 + reason, (uint32_t)f->samples[k],
+			};
+			pc->stallReason[1] = (CUpti_PCSamplingStallReason){
+				21 + reason, (uint32_t)(f->samples[k] / 2),
+			};
+			data->totalSamples += f->samples[k];
+			f->samples[k] = 0;
+			nr++;
+		}
+	}
+	if (nr) {
+		data->totalSamples += OTHERS + DROPPED;
+		data->nonUsrKernelsTotalSamples = OTHERS;
+		data->droppedSamples = DROPPED;
+	}
+	data->totalNumPcs = nr;
+	data->remainingNumPcs = remaining;
+	return CUPTI_SUCCESS;
+}
+
+SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *p)
+{
+	CUptiResult err = CUPTI_ERROR_INVALID_OPERATION;
+	struct sampled *c;
+
+	pthread_mutex_lock(&lock);
+	c = sampled_of(p->ctx, false);
+	if (c && c->on)
+		err = get_data(c, p->pcSamplingData);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+#else
+
+void pc__kernel(const struct sim_activity *act)
+{
+	(void)act;
+}
+
+#endif

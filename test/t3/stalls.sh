@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload --stalls on the simulated GPU: PC samples of kernels come under the call paths that launched them,
+# add up, and leave every launch and every sum as it is without them.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+
+record() {		# record NAME ARGS...: of the program that is exact
+	name=$1
+	shift
+	xpuload --stalls -o "$name.data" "$XPU_BUILD/workload/exact" "$@" >/dev/null 2>load.log
+	is $? 0 "$name: status"
+	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
+	# The verdict knows kernels by their frame, which is the last one without samples.
+	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$name.folded"
+	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
+		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" "$name: every launch is there"
+}
+
+record all -n 20000 -p 20000
+is "$(cat load.log | grep -c warning)" 0 "all: nothing is amiss" || diag "$(cat load.log)"
+xpumerge dump all.data -o all.dump
+xpumerge -i all.data -f folded --unit ns -o ns.folded 2>/dev/null
+xpumerge -i all.data --json --table stalls >stalls.json 2>/dev/null
+xpumerge -i all.data --json --table kernels >kernels.json 2>/dev/null
+python3 - >got 2>&1 <<'END'
+import collections, json, re
+reasons = ["selected", "long_scoreboard", "wait", "barrier", "mio_throttle"]
+strings, nr, taken = {}, collections.Counter(), collections.Counter()
+for line in open("all.dump", errors="replace"):
+    m = re.search(r' STRING .*?id=(\d+).*? "(.*)"', line)
+    if m:
+        strings[m[1]] = m[2]
+    m = re.search(r" KERNEL .*duration_ns=(\d+) .* name=(\d+)", line)
+    if m:		# the simulated device: a sample a us
+        nr[strings[m[2]]] += max(1, int(m[1]) // 1000)
+    m = re.search(r" STALLS_ACCOUNT .*total=(\d+) others=(\d+) dropped=(\d+) .*recorded=(\d+)", line)
+    if m:
+        account = [int(n) for n in m.groups()]
+assert account[0] == sum(account[1:]), account
+assert account[3] == sum(nr.values()), (account, sum(nr.values()))
+# The table: four places for each kernel, whose reason its name tells.
+for row in json.load(open("stalls.json"))["stalls"]:
+    taken[row["kernel"]] += row["samples"]
+    assert row["reason"] == reasons[len(row["kernel"]) % 5] and row["reason_percent"] == 100, row
+    assert 45 < row["not_issued_percent"] <= 50, row
+    assert row["place"] in ("+0", "+0x10", "+0x20", "+0x30"), row
+assert taken == nr, (taken, nr)
+# Flame graphs: each kernel's time is what it is without samples.
+times = collections.Counter()
+for line in open("ns.folded"):
+    m = re.match(r".*;\[GPU_Kernel\](\w+);\+[0-9a-fx]+;\[stall\](\w+) (\d+)$", line)
+    if m:
+        times[m[1]] += int(m[3])
+        assert m[2] == reasons[len(m[1]) % 5], line
+    else:
+        assert "[GPU_Kernel]" not in line, line
+kernels = {row["name"]: row["total_ns"] for row in json.load(open("kernels.json"))["kernels"]}
+assert times == kernels, (times, kernels)
+print("ok")
+END
+is "$(tail -n 1 got)" ok "all: samples, places, reasons, and the time of each kernel" || diag "$(cat got)"
+is "$(sed -n 's/.* STALLS .*context=\([0-9]*\).*/\1/p' all.dump | sort -u | wc -l)" 1 "all: one context"
+for format in html pprof perf chrome pftrace; do
+	xpumerge -i all.data -f $format -o out.$format 2>/dev/null
+	is $? 0 "all: -f $format"
+done
+like "$(cat out.html)" '\[stall\]' "html: they are frames"
+
+# A kernel of one call path has samples of its own.
+xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
+like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
+	"one call path: its samples are exact"
+
+# The module's source lines, where it has a table of them.
+XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin
+export XPU_SIM_CUBIN
+xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
+unset XPU_SIM_CUBIN
+xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
+is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
+	"shaped.cu:10 shaped.cu:8 " "places are source lines"
+
+# Whatever CUPTI is known to do is said, and the launches are recorded as ever.
+XPU_SIM_PC=refused
+export XPU_SIM_PC
+record refused -n 4000
+like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' "the size of its memory is refused: samples are there"
+XPU_SIM_PC=full
+record full -n 20000 -p 20000
+like "$(cat merge.log)" "times the GPU's memory for PC samples was full" "the memory is full: counted"
+XPU_SIM_PC=unsupported
+record unsupported -n 4000
+like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' "unsupported: said"
+is "$(xpumerge -i unsupported.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 "unsupported: no table"
+unset XPU_SIM_PC
+XPU_SIM_CUPTI_VERSION=24
+export XPU_SIM_CUPTI_VERSION
+xpuload --stalls -o old.data "$XPU_BUILD/workload/shapes" 100 1 >/dev/null 2>load.log
+like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' "an older CUPTI: said"
+unset XPU_SIM_CUPTI_VERSION
+
+for bad in 4 32 x ''; do
+	xpuload "--stalls=$bad" true >bad.log 2>&1
+	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "--stalls=$bad is refused"
+done
+xpuload --stalls -p $$ >bad.log 2>&1
+like "$(cat bad.log)" 'is for a COMMAND' "-p: it is refused"
+done_testing
