@@ -62,6 +62,13 @@ static const char *at(const struct cubin_lines *l, const char *function, uint32_
 
 typedef CUptiResult correlation_t(CUpti_GetSassToSourceCorrelationParams *);
 
+/* LeakSanitizer crashes in a process that has CUPTI. */
+#if defined(__SANITIZE_ADDRESS__)
+static correlation_t *find_cupti(void)
+{
+	return NULL;
+}
+#else
 static correlation_t *find_cupti(void)
 {
 	static const char *const names[] = {
@@ -76,6 +83,7 @@ static correlation_t *find_cupti(void)
 		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	return library ? (correlation_t *)dlsym(library, "cuptiGetSassToSourceCorrelation") : NULL;
 }
+#endif
 
 /* Compares all places of a function. Return: how many there are; *@nr_same: that CUPTI tells alike. */
 static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l, const char *function,
@@ -91,8 +99,12 @@ static unsigned int compare(correlation_t *correlation, const struct cubin_lines
 		};
 		char theirs[256] = "none";
 
-		if (correlation(&p) == CUPTI_SUCCESS && p.lineNumber)
-			snprintf(theirs, sizeof(theirs), "%s:%u", p.fileName, p.lineNumber);
+		if (correlation(&p) == CUPTI_SUCCESS) {
+			if (p.lineNumber)
+				snprintf(theirs, sizeof(theirs), "%s:%u", p.fileName, p.lineNumber);
+			free(p.fileName);
+			free(p.dirName);
+		}
 		*nr_same += !strcmp(theirs, at(l, function, pc));
 	}
 	return nr;
@@ -107,7 +119,7 @@ static void compare_all(const struct cubin_lines *l)
 	unsigned int nr = 0, nr_same = 0, i;
 
 	if (!correlation) {
-		skip(1, "no CUPTI here to compare with");
+		skip(1, "no CUPTI to compare with");
 		return;
 	}
 	for (i = 0; i < h->e_shnum; i++)
