@@ -359,7 +359,7 @@ PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
 .PHONY: plain
-plain: $(PROGRAMS) $(O)/fold.sh
+plain: $(PROGRAMS) $(HELPERS) $(O)/fold.sh
 	@$(MAKE) --no-print-directory O=$(PLAIN) SAN= targets
 	$(Q)ln -sf $(^:$(O)/%=../%) $(PLAIN)
 endif

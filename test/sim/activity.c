@@ -1217,7 +1217,7 @@ void activity__leave(unsigned int client)
 	flush(true, 1u << client);
 	__atomic_store_n(&clients[client].request_v2, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&clients[client].complete_v2, NULL, __ATOMIC_RELEASE);
-	clients[client].zeroed = false;
+	__atomic_store_n(&clients[client].zeroed, false, __ATOMIC_RELAXED);
 }
 
 void activity__reset(void)
@@ -1230,6 +1230,6 @@ void activity__reset(void)
 		flush(true, 1);
 	__atomic_store_n(&clients[0].request, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&clients[0].complete, NULL, __ATOMIC_RELEASE);
-	clients[0].zeroed = false;
+	__atomic_store_n(&clients[0].zeroed, false, __ATOMIC_RELAXED);
 	set_clock(NULL);
 }
