@@ -85,7 +85,7 @@ for page in xpuload xpumerge; do
 	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" "man $page"
 done
 is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader xpuload
-	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" "--gpu-only" \
+	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" "--gpu-metrics --gpu-only" \
 	"completion is found and works"
 [ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
 ok $? "what it is and who owns it"
