@@ -76,6 +76,8 @@ static int count_work(struct second_pass *p, const struct work *w)
 /* @chain: NO_INDEX if the work is left out. */
 static int meter_work(struct second_pass *p, const struct work *w, uint32_t chain)
 {
+	if (!p->sums->metrics.wanted)
+		return 0;
 	return metric_sums__work(&p->sums->metrics, &(struct metric_work){
 		.start_ns = w->start_ns,
 		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
