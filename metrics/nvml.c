@@ -210,29 +210,53 @@ static float clock_of(const struct nvml_gpu *g, int which)
 	return nvml.clock(g->device, which, &mhz) ? NAN : mhz;
 }
 
+static double weight_of(const struct nvml_row *row)
+{
+	return (row->end_ns - row->begin_ns) * (row->watts > 0 ? (double)row->watts : 1);
+}
+
+static void send_rows(struct nvml_gpu *g)
+{
+	double weights = 0, joules = NAN;
+	float values[NR_FIGURES];
+	unsigned long long mj;
+	unsigned int i;
+
+	for (i = 0; i < g->nr_rows; i++)
+		weights += weight_of(&g->rows[i]);
+	if (!nvml.energy(g->device, &mj)) {
+		joules = mj > g->last_mj ? (mj - g->last_mj) / 1e3 : 0;
+		g->last_mj = mj;
+	}
+	for (i = 0; i < g->nr_rows; i++) {
+		values[POWER] = g->rows[i].watts;
+		values[ENERGY] = joules * weight_of(&g->rows[i]) / weights;
+		values[SM_CLOCK] = g->rows[i].sm_mhz;
+		values[MEMORY_CLOCK] = g->rows[i].memory_mhz;
+		set__row(&g->set, g->rows[i].begin_ns, g->rows[i].end_ns, values);
+	}
+	g->nr_rows = 0;
+	set__flush(&g->set);
+}
+
 void nvml_gpu__sample(struct nvml_gpu *g)
 {
-	float values[NR_FIGURES] = { NAN, NAN, NAN, NAN };
 	uint64_t ns = now_ns();
-	unsigned long long mj;
 	unsigned int mw;
 
 	if (!g->device)
 		return;
-	if (!nvml.power(g->device, &mw))
-		values[POWER] = mw / 1e3;
-	if (!nvml.energy(g->device, &mj)) {
-		values[ENERGY] = mj > g->last_mj ? (mj - g->last_mj) / 1e3 : 0;
-		g->last_mj = mj;
-	}
-	values[SM_CLOCK] = clock_of(g, CLOCK_SM);
-	values[MEMORY_CLOCK] = clock_of(g, CLOCK_MEMORY);
-	if (g->last_ns)
-		set__row(&g->set, g->last_ns, ns, values);
+	if (g->last_ns && ns > g->last_ns)
+		g->rows[g->nr_rows++] = (struct nvml_row){
+			.begin_ns = g->last_ns, .end_ns = ns,
+			.watts = nvml.power(g->device, &mw) ? NAN : mw / 1e3f,
+			.sm_mhz = clock_of(g, CLOCK_SM), .memory_mhz = clock_of(g, CLOCK_MEMORY),
+		};
 	g->last_ns = ns;
+	if (g->nr_rows == NVML_MAX_ROWS)
+		send_rows(g);
 	if (g->gpm[0])
 		sample_gpm(g);
-	set__flush(&g->set);
 	set__flush(&g->gpm_set);
 }
 
@@ -241,6 +265,8 @@ void nvml_gpu__end(struct nvml_gpu *g)
 	if (!g->device)
 		return;
 	nvml_gpu__sample(g);
+	if (g->nr_rows)
+		send_rows(g);
 	set__end(&g->set);
 	set__end(&g->gpm_set);
 }

@@ -9,39 +9,42 @@
 #include <cupti_profiler_target.h>
 #include <cupti_result.h>
 #include <cupti_target.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "evaluate.h"
 #include "libraries.h"
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)
-#define MAX_SAMPLES	512		/* in an image */
 #define CYCLES_PER_NS	1.4		/* where a GPU has no timer for it: the system clock's, about */
 
 #define PERCENT		".avg.pct_of_peak_sustained_elapsed"
+#define PEAK		".peak_sustained"
+#define CYCLES		"gpc__cycles_elapsed.max"
 
-/* Those that fit one pass on all GPUs that have them; a GPU may lack some. */
+/*
+ * Those that fit one pass on all GPUs that have them; a GPU may lack some. A percentage of the SMs' own
+ * costs a counter more for each SM, of the cycles: those of their common clock do.
+ */
 static const struct {
 	const char *name;
+	enum pm_column column;
 	double factor;
 	struct metric metric;
 } defaults[] = {
-	{ "gr__cycles_active" PERCENT, 1, { "GR active", "%", XPU_METRIC_MEAN } },
-	{ "sm__cycles_active" PERCENT, 1, { "SM active", "%", XPU_METRIC_MEAN } },
-	{ "sm__inst_executed_realtime" PERCENT, 1, { "SM issue", "%", XPU_METRIC_MEAN } },
-	{ "sm__pipe_tensor_cycles_active_realtime" PERCENT, 1, { "tensor", "%", XPU_METRIC_MEAN } },
-	{ "dram__read_throughput" PERCENT, 1, { "DRAM read", "%", XPU_METRIC_MEAN } },
-	{ "dram__write_throughput" PERCENT, 1, { "DRAM write", "%", XPU_METRIC_MEAN } },
-	{ "pcie__read_bytes.sum.per_second", 1e-9, { "PCIe in", "GB/s", XPU_METRIC_MEAN } },
-	{ "pcie__write_bytes.sum.per_second", 1e-9, { "PCIe out", "GB/s", XPU_METRIC_MEAN } },
-	{ "nvlrx__bytes.sum.per_second", 1e-9, { "NVLink in", "GB/s", XPU_METRIC_MEAN } },
-	{ "nvltx__bytes.sum.per_second", 1e-9, { "NVLink out", "GB/s", XPU_METRIC_MEAN } },
-	{ "gpc__cycles_elapsed.avg.per_second", 1e-6, { "GPC clock", "MHz", XPU_METRIC_MEAN } },
+	{ "gr__cycles_active" PERCENT, PM_VALUE, 1, { "GR active", "%", XPU_METRIC_MEAN } },
+	{ "sm__cycles_active.sum", PM_OF_PEAK, 100, { "SM active", "%", XPU_METRIC_MEAN } },
+	{ "sm__inst_executed_realtime.sum", PM_OF_PEAK, 100, { "SM issue", "%", XPU_METRIC_MEAN } },
+	{ "sm__pipe_tensor_cycles_active_realtime.sum", PM_OF_PEAK, 100, { "tensor", "%", XPU_METRIC_MEAN } },
+	{ "dram__read_throughput" PERCENT, PM_VALUE, 1, { "DRAM read", "%", XPU_METRIC_MEAN } },
+	{ "dram__write_throughput" PERCENT, PM_VALUE, 1, { "DRAM write", "%", XPU_METRIC_MEAN } },
+	{ "pcie__read_bytes.sum", PM_PER_NS, 1, { "PCIe in", "GB/s", XPU_METRIC_MEAN } },
+	{ "pcie__write_bytes.sum", PM_PER_NS, 1, { "PCIe out", "GB/s", XPU_METRIC_MEAN } },
+	{ "nvlrx__bytes.sum", PM_PER_NS, 1, { "NVLink in", "GB/s", XPU_METRIC_MEAN } },
+	{ "nvltx__bytes.sum", PM_PER_NS, 1, { "NVLink out", "GB/s", XPU_METRIC_MEAN } },
+	{ CYCLES, PM_PER_NS, 1e3, { "GPC clock", "MHz", XPU_METRIC_MEAN } },
 };
 
 #define FUNCTIONS(X)								\
@@ -174,32 +177,62 @@ static bool has_metric(const struct pm_gpu *g, const char *name, const char **un
 	return !err;
 }
 
-static bool choose(struct pm_gpu *g, const char *const *names, struct metric *metrics)
+static void add_column(struct pm_gpu *g, const char *name, enum pm_column column, double factor)
 {
-	const char *unit;
-	size_t i;
+	g->names[g->nr] = name;
+	g->columns[g->nr] = column;
+	g->factors[g->nr++] = factor;
+}
 
-	for (i = 0; !names && i < ARRAY_SIZE(defaults); i++) {
-		if (!has_metric(g, defaults[i].name, &unit))
+/* Those that are shares of a peak need that, once, and the cycles of each sample. */
+static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
+{
+	bool has_cycles;
+	const char *unit;
+	size_t i, len;
+	char *peak;
+
+	has_cycles = has_metric(g, CYCLES, &unit);
+	for (i = 0; i < ARRAY_SIZE(defaults); i++) {
+		if (!has_metric(g, defaults[i].name, &unit) ||
+		    (defaults[i].column == PM_OF_PEAK && !has_cycles))
 			continue;
-		g->names[g->nr] = defaults[i].name;
-		g->factors[g->nr] = defaults[i].factor;
-		metrics[g->nr++] = defaults[i].metric;
+		metrics[g->nr] = defaults[i].metric;
+		add_column(g, defaults[i].name, defaults[i].column, defaults[i].factor);
 	}
-	for (i = 0; names && names[i] && g->nr < XPU_MAX_METRICS; i++) {
-		if (!has_metric(g, names[i], &unit)) {
-			sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: this GPU has no %s",
-				      names[i]);
+	for (i = 0; i < g->nr; i++) {
+		g->cycles = strcmp(g->names[i], CYCLES) ? g->cycles : i;
+		len = strlen(g->names[i]) + sizeof(PEAK);
+		if (g->columns[i] != PM_OF_PEAK)
+			continue;
+		peak = malloc(len);
+		if (!peak)
 			return false;
-		}
-		g->names[g->nr] = names[i];
-		g->factors[g->nr] = 1;
-		metrics[g->nr++] = (struct metric){ names[i], strdup(unit) ?: "", XPU_METRIC_MEAN };
+		snprintf(peak, len, "%s" PEAK, g->names[i]);
+		g->names[g->nr + g->nr_peaks++] = peak;
 	}
 	if (!g->nr)
 		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: %s has none of the usual ones",
 			      g->chip);
 	return g->nr;
+}
+
+static bool choose(struct pm_gpu *g, const char *const *names, struct metric *metrics)
+{
+	const char *unit;
+
+	if (!names)
+		return choose_defaults(g, metrics);
+	for (; *names && g->nr < XPU_MAX_METRICS; names++) {
+		if (!has_metric(g, *names, &unit)) {
+			sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: this GPU has no %s",
+				      *names);
+			return false;
+		}
+		metrics[g->nr] = (struct metric){ *names, strdup(unit) ?: "", XPU_METRIC_MEAN };
+		add_column(g, *names, PM_VALUE, 1);
+	}
+	return true;
 }
 
 /* Makes the image of what to collect. Return: an error of CUPTI's, or 0. */
@@ -210,7 +243,8 @@ static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 	CUpti_Profiler_Host_GetNumOfPasses_Params *passes;
 	CUptiResult err;
 
-	err = add_metrics(g->host, g->names, g->nr) ?: cupti.cuptiProfilerHostGetConfigImageSize(size);
+	err = add_metrics(g->host, g->names, g->nr + g->nr_peaks) ?:
+	      cupti.cuptiProfilerHostGetConfigImageSize(size);
 	if (err)
 		return err;
 	g->config_bytes = size->configImageSize;
@@ -263,7 +297,8 @@ static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index)
 		err = set_config(g, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL,
 				 g->interval_ns * CYCLES_PER_NS);
 	size = PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, .pPmSamplingObject = g->sampling,
-		      .pMetricNames = g->names, .numMetrics = g->nr, .maxSamples = MAX_SAMPLES);
+		      .pMetricNames = g->names, .numMetrics = g->nr + g->nr_peaks,
+		      .maxSamples = g->max_samples);
 	err = err ?: cupti.cuptiPmSamplingGetCounterDataSize(size);
 	if (err)
 		return err;
@@ -277,14 +312,14 @@ static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index)
 }
 
 bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   const char *const *names)
+		   unsigned int max_samples, const char *const *names)
 {
 	CUpti_Profiler_Host_Object *host = NULL;
 	struct metric metrics[XPU_MAX_METRICS];
 	size_t nr_passes = 0;
 	CUptiResult err;
 
-	*g = (struct pm_gpu){ .interval_ns = interval_ns };
+	*g = (struct pm_gpu){ .interval_ns = interval_ns, .max_samples = max_samples };
 	err = read_available(g, index) ?: open_host(g, &host);
 	g->host = host;
 	if (!err && !choose(g, names, metrics))
@@ -320,42 +355,48 @@ static int64_t read_clocks(void)
 	return (before.tv_sec + after.tv_sec) * 500000000ll + (before.tv_nsec + after.tv_nsec) / 2 - ns;
 }
 
-static bool evaluate_by_cupti(struct pm_gpu *g, size_t i, double *values)
+static bool evaluate(struct pm_gpu *g, size_t i, const char **names, size_t nr, double *values)
 {
 	return !cupti.cuptiProfilerHostEvaluateToGpuValues(
 		PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, .pHostObject = g->host,
 		       .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
-		       .rangeIndex = i, .ppMetricNames = g->names, .numMetrics = g->nr,
+		       .rangeIndex = i, .ppMetricNames = names, .numMetrics = nr,
 		       .pMetricValues = values));
 }
 
-/* The first sample is evaluated both ways: the quick one is taken if both agree. */
-static bool evaluate_first(struct pm_gpu *g, size_t i, double *values)
+static void forget_peaks(struct pm_gpu *g)
 {
-	double quick[XPU_MAX_METRICS];
-	unsigned int m;
-	bool same;
+	while (g->nr_peaks)
+		free((char *)g->names[g->nr + --g->nr_peaks]);
+}
 
-	if (!evaluate_by_cupti(g, i, values))
+/* Peaks are the same in each sample: reads them in the first. */
+static bool read_peaks(struct pm_gpu *g, size_t i)
+{
+	double values[XPU_MAX_METRICS];
+	unsigned int m, peak = 0;
+
+	if (!g->nr_peaks)
+		return true;
+	if (!evaluate(g, i, g->names + g->nr, g->nr_peaks, values))
 		return false;
-	g->has_chosen = true;
-	g->evaluator = evaluator__new(cupti.cuptiGetTimestamp, g->chip, g->available, g->names, g->nr,
-				      g->data, g->data_bytes);
-	same = g->evaluator && evaluator__values(g->evaluator, i, quick);
-	for (m = 0; m < g->nr && same; m++)
-		same = quick[m] == values[m] || (isnan(quick[m]) && isnan(values[m]));
-	if (!same) {
-		evaluator__free(g->evaluator);
-		g->evaluator = NULL;
-	}
+	for (m = 0; m < g->nr; m++)
+		if (g->columns[m] == PM_OF_PEAK)
+			g->factors[m] /= values[peak++];
+	forget_peaks(g);
 	return true;
 }
 
-static bool evaluate(struct pm_gpu *g, size_t i, double *values)
+static double column_of(const struct pm_gpu *g, unsigned int m, const double *values, double ns)
 {
-	if (!g->has_chosen)
-		return evaluate_first(g, i, values);
-	return g->evaluator ? evaluator__values(g->evaluator, i, values) : evaluate_by_cupti(g, i, values);
+	switch (g->columns[m]) {
+	case PM_OF_PEAK:
+		return values[m] * g->factors[m] / values[g->cycles];
+	case PM_PER_NS:
+		return values[m] * g->factors[m] / ns;
+	default:
+		return values[m] * g->factors[m];
+	}
 }
 
 static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
@@ -368,10 +409,11 @@ static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 	float row[XPU_MAX_METRICS];
 	unsigned int m;
 
-	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(info) || !evaluate(g, i, values))
+	if (cupti.cuptiPmSamplingCounterDataGetSampleInfo(info) || !read_peaks(g, i) ||
+	    !evaluate(g, i, g->names, g->nr, values))
 		return;
 	for (m = 0; m < g->nr; m++)
-		row[m] = values[m] * g->factors[m];
+		row[m] = column_of(g, m, values, info->endTimestamp - info->startTimestamp);
 	set__row(&g->set, info->startTimestamp + shift_ns, info->endTimestamp + shift_ns, row);
 }
 
@@ -419,9 +461,9 @@ void pm_gpu__end(struct pm_gpu *g)
 	if (g->sampling)
 		cupti.cuptiPmSamplingDisable(PARAMS(CUpti_PmSampling_Disable_Params,
 						    .pPmSamplingObject = g->sampling));
-	evaluator__free(g->evaluator);
 	if (g->host)
 		close_host(g->host);
+	forget_peaks(g);
 	free(g->available);
 	free(g->config);
 	free(g->data);
@@ -438,9 +480,9 @@ bool pm__open(int major)
 }
 
 bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   const char *const *names)
+		   unsigned int max_samples, const char *const *names)
 {
-	(void)g, (void)index, (void)uuid, (void)interval_ns, (void)names;
+	(void)g, (void)index, (void)uuid, (void)interval_ns, (void)max_samples, (void)names;
 	return false;
 }
 

@@ -13,19 +13,27 @@
 
 #include "sink.h"
 
+/* How a column is made of the value that CUPTI has for its name; each times the column's factor. */
+enum pm_column {
+	PM_VALUE,
+	PM_PER_NS,		/* the value / the sample's ns */
+	PM_OF_PEAK,		/* the value / (the most in a cycle * the sample's cycles) */
+};
+
 struct pm_gpu {
 	bool running;
 	uint64_t interval_ns;
 	const char *chip;
 	void *host, *sampling;		/* CUPTI's objects */
-	bool has_chosen;		/* how to evaluate */
-	struct evaluator *evaluator;	/* NULL: CUPTI does it */
 	uint8_t *available;		/* images: what can be collected, which @host refers to; */
 	uint8_t *config, *data;		/* what to collect, and what was */
 	size_t config_bytes, data_bytes;
-	unsigned int nr;
-	const char *names[XPU_MAX_METRICS];	/* as CUPTI calls them */
+	unsigned int max_samples;	/* in @data */
+	unsigned int nr, nr_peaks;
+	const char *names[2 * XPU_MAX_METRICS];	/* as CUPTI calls them; of @nr columns, then of peaks */
+	enum pm_column columns[XPU_MAX_METRICS];
 	double factors[XPU_MAX_METRICS];
+	unsigned int cycles;		/* the column that has them */
 	struct set set;
 };
 
@@ -36,12 +44,13 @@ bool pm__open(int major);
  * pm_gpu__start - sample a GPU
  * @g: to be passed to pm_gpu__end() in any case
  * @index: CUDA's of the GPU
+ * @max_samples: to have room for between two drains; when there is none for more, those are lost
  * @names: metrics by their full names, up to NULL; or NULL: those that most people want
  *
  * Return: false after a message.
  */
 bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   const char *const *names);
+		   unsigned int max_samples, const char *const *names);
 
 /* Evaluates and sends what was collected. */
 void pm_gpu__drain(struct pm_gpu *g);

@@ -27,7 +27,9 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define DRAIN_MS	100
+#define SAMPLES_A_DRAIN	300		/* each drain has a price, and so has room for samples */
+#define DRAIN_MS	300		/* at most */
+#define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 
 struct gpu {
 	uint8_t uuid[16];
@@ -78,13 +80,24 @@ static int find_gpus(int *major)
 	return nr;
 }
 
-static void start(int nr, int major, uint64_t interval_ns, const char *const *names)
+/* Return: ms between drains. */
+static int drain_ms(unsigned long hz)
 {
+	unsigned long ms = SAMPLES_A_DRAIN * 1000ul / hz;
+
+	return ms > DRAIN_MS ? DRAIN_MS : ms > NVML_MS ? ms / NVML_MS * NVML_MS : ms ?: 1;
+}
+
+static void start(int nr, int major, unsigned long hz, const char *const *names)
+{
+	unsigned int room = hz * drain_ms(hz) / 1000 * 5 / 3 + 16;
+	uint64_t interval_ns = 1000000000ull / hz;
 	bool pm = pm__open(major), nvml = nvml__open(), gpm;
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		gpm = !pm || !pm_gpu__start(&gpus[i].pm, i, gpus[i].uuid, interval_ns, names);
+		gpm = !pm || !pm_gpu__start(&gpus[i].pm, i, gpus[i].uuid, interval_ns, room,
+					    names);
 		if (!nvml || !nvml_gpu__start(&gpus[i].nvml, gpus[i].uuid, gpm) || !gpm)
 			continue;
 		sink__message(XPU_MESSAGE_INFO, "GPU %d: metrics by NVML, 10 a second", i);
@@ -92,16 +105,17 @@ static void start(int nr, int major, uint64_t interval_ns, const char *const *na
 }
 
 /* Samples until xpuload has no more use for it. */
-static void run(int nr)
+static void run(int nr, int drain)
 {
 	struct pollfd p = { .fd = SINK_FD, .events = POLLIN | POLLRDHUP };
+	int tick = drain < NVML_MS ? drain : NVML_MS, i;
 	unsigned int turn;
-	int i;
 
-	for (turn = 1; poll(&p, 1, DRAIN_MS) <= 0; turn++)
+	for (turn = 1; poll(&p, 1, tick) <= 0; turn++)
 		for (i = 0; i < nr; i++) {
-			pm_gpu__drain(&gpus[i].pm);
-			if (turn % (NVML_INTERVAL_NS / 1000000 / DRAIN_MS) == 0)
+			if (turn % (drain / tick) == 0)
+				pm_gpu__drain(&gpus[i].pm);
+			if (turn % (NVML_MS / tick) == 0)
 				nvml_gpu__sample(&gpus[i].nvml);
 		}
 	for (i = 0; i < nr; i++) {
@@ -128,8 +142,8 @@ int main(int argc, char **argv)
 	sink__init(SINK_FD);
 	nr = find_gpus(&major);
 	if (nr)
-		start(nr, major, 1000000000ull / hz, argc > 2 ? (const char *const *)argv + 2 : NULL);
+		start(nr, major, hz, argc > 2 ? (const char *const *)argv + 2 : NULL);
 	sink__ready();
-	run(nr);
+	run(nr, drain_ms(hz));
 	return 0;
 }

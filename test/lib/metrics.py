@@ -2,8 +2,8 @@
 """
 metrics.py DUMP KERNELS PATHS GPUS: compares xpumerge's tables of metrics with a dump of the recording
 
-DUMP is what `xpumerge dump` prints; the others are tables as JSON. The simulated GPU's metric m has
-(7 * n + 13 * m) % 101 in its sample n, and the GPU takes 200 W.
+DUMP is what `xpumerge dump` prints; the others are tables as JSON. The simulated GPU's metric m is
+(7 * n + 13 * m) % 101 percent in its sample n, and the GPU takes 200 W.
 """
 import collections
 import json

@@ -2,15 +2,17 @@
 /*
  * pm.c - PM sampling and its host functions, in libcupti.so: for processes of their own
  *
- * A sample's metrics are known from its begin: metric m has (7 * (begin / interval) + 13 * m) % 101, by
- * CUPTI's clock. XPU_SIM_PM makes what CUPTI is known to do:
+ * A sample's metrics are known from its begin n = begin / interval, by CUPTI's clock: each is, of some peak,
+ * (7 * n + 13 * m) % 101 percent, m being its line below, or its place in the list where it has none. A
+ * cycle takes 2/3 ns. XPU_SIM_PM makes what CUPTI is known to do:
  *
  *	privilege, busy	cuptiPmSamplingEnable fails
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
  *
- * The host object reads the image of available counters as long as it lives.
+ * What an image has no room for is thrown away, as NVIDIA's does it. The host object reads the image of
+ * available counters as long as it lives.
  */
 #include "sim.h"
 
@@ -27,6 +29,15 @@
 #define IMAGE_BYTES	64
 #define MAX_NAMES	64
 #define SMALL_MEMORY	20
+
+#define CYCLES		1.5		/* a ns */
+#define PEAK		528		/* a cycle */
+
+static const char *const known[] = {
+	"gr__cycles_active", "sm__cycles_active", "sm__inst_executed_realtime",
+	"sm__pipe_tensor_cycles_active_realtime", "dram__read_throughput", "dram__write_throughput",
+	"pcie__read_bytes", "pcie__write_bytes", "nvlrx__bytes", "nvltx__bytes",
+};
 
 struct CUpti_Profiler_Host_Object {
 	const uint8_t *available;
@@ -150,18 +161,35 @@ cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
 	return CUPTI_SUCCESS;
 }
 
+static double value_of(const char *name, size_t m, uint64_t n, double ns)
+{
+	const char *dot = strchr(name, '.');
+	double share;
+	size_t i;
+
+	if (!strcmp(name, "gpc__cycles_elapsed.max"))
+		return ns * CYCLES;
+	if (dot && !strcmp(dot, ".sum.peak_sustained"))
+		return PEAK;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (dot && strlen(known[i]) == (size_t)(dot - name) && !strncmp(known[i], name, dot - name))
+			m = i;
+	share = (7 * n + 13 * m) % 101;
+	return dot && !strcmp(dot, ".sum") ? share / 100 * PEAK * ns * CYCLES : share;
+}
+
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
 	const struct image *image = (const void *)p->pCounterDataImage;
-	uint64_t nr;
 	size_t m;
 
 	if (p->rangeIndex >= image->nr || p->numMetrics > MAX_NAMES)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	nr = image->begins[p->rangeIndex] / image->interval_ns;
 	for (m = 0; m < p->numMetrics; m++)
-		p->pMetricValues[m] = (7 * nr + 13 * m) % 101;
+		p->pMetricValues[m] = value_of(p->ppMetricNames[m], m,
+					       image->begins[p->rangeIndex] / image->interval_ns,
+					       image->interval_ns);
 	return CUPTI_SUCCESS;
 }
 
@@ -234,6 +262,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDecodeData(CUpti_PmSampling_Decod
 	for (; o->next_ns + o->interval_ns <= end; o->next_ns += o->interval_ns) {
 		if (image->nr == image->max) {
 			p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+			o->next_ns = end;
 			break;
 		}
 		if (is_asked_for("overflow") && nr == SMALL_MEMORY) {

@@ -84,6 +84,11 @@ record overflow --gpu-metrics=20000
 unset XPU_SIM_PM
 like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" "overflow: counted"
 launches=4000
+# A sampler that was kept from running finds more than it has room for: the rest is lost, and counted.
+xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
+	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
+like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' "late: what is lost is said" || diag "$(cat load.log)"
+
 XPU_SIM_NVML=old XPU_SIM_PM=busy
 export XPU_SIM_NVML XPU_SIM_PM
 record old --gpu-metrics
