@@ -30,7 +30,9 @@
 #define MAX_READS	64		/* in one go */
 #define PIECE_BYTES	16384
 #define MAX_STALLS	1024		/* in a record */
-#define HARDWARE_BYTES	((size_t)32 << 20)	/* NVIDIA's default is 512 MB of memory */
+#define HARDWARE_BYTES	((size_t)16 << 20)	/* at this period; NVIDIA's default is 512 MB of memory */
+#define HARDWARE_PERIOD	18
+#define HARDWARE_MAX	((size_t)256 << 20)
 #define BESIDE_ACTIVITY	26		/* CUPTI's version that samples beside activity: 12.8 */
 #define MIN_PERIOD	5
 #define MAX_PERIOD	31
@@ -156,6 +158,16 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 	});
 }
 
+/* As many samples come in a second as the period is short; CUPTI's threads fetch them ten times a second. */
+static size_t hardware_bytes(void)
+{
+	size_t bytes = HARDWARE_BYTES;
+
+	if (period < HARDWARE_PERIOD)
+		bytes <<= HARDWARE_PERIOD - period;
+	return bytes < HARDWARE_MAX ? bytes : HARDWARE_MAX;
+}
+
 /* Where CUPTI refuses the size of the memory, or the period, they stay as they are. */
 static CUptiResult configure(struct sampled *c)
 {
@@ -165,7 +177,8 @@ static CUptiResult configure(struct sampled *c)
 		ATTRIBUTE(SAMPLING_DATA_BUFFER, samplingDataBufferData.samplingDataBuffer, &c->kept.data),
 	};
 	CUpti_PCSamplingConfigurationInfo bytes =
-		ATTRIBUTE(HARDWARE_BUFFER_SIZE, hardwareBufferSizeData.hardwareBufferSize, HARDWARE_BYTES);
+		ATTRIBUTE(HARDWARE_BUFFER_SIZE, hardwareBufferSizeData.hardwareBufferSize,
+			  hardware_bytes());
 	CUpti_PCSamplingConfigurationInfo cycles =
 		ATTRIBUTE(SAMPLING_PERIOD, samplingPeriodData.samplingPeriod, period);
 	CUptiResult err = set_attributes(c->handle, needed, sizeof(needed) / sizeof(needed[0]));
@@ -352,10 +365,17 @@ static void pack_definitions(void *ctx)
 			pack_account(&contexts[i]);
 }
 
+/* CUPTI answers for contexts that are enabled; whatever fails after that, it stays so: Disable may hang. */
 static CUptiResult begin(struct sampled *c, const char **what)
 {
 	CUptiResult err;
 
+	*what = "cuptiPCSamplingEnable";
+	err = pc.enable(&(CUpti_PCSamplingEnableParams){
+		.size = CUpti_PCSamplingEnableParamsSize, .ctx = c->handle,
+	});
+	if (err != CUPTI_SUCCESS)
+		return err;
 	*what = "cuptiPCSamplingGetStallReasons";
 	err = read_reasons(c->handle);
 	if (err != CUPTI_SUCCESS)
@@ -364,11 +384,7 @@ static CUptiResult begin(struct sampled *c, const char **what)
 	if (!pcs__init(&c->kept, NR_KEPT_PCS) || (!buffer.pcs && !pcs__init(&buffer, NR_PCS)))
 		return CUPTI_ERROR_OUT_OF_MEMORY;
 	*what = "cuptiPCSamplingSetConfigurationAttribute";
-	err = configure(c);
-	*what = err == CUPTI_SUCCESS ? "cuptiPCSamplingEnable" : *what;
-	return err != CUPTI_SUCCESS ? err : pc.enable(&(CUpti_PCSamplingEnableParams){
-		.size = CUpti_PCSamplingEnableParamsSize, .ctx = c->handle,
-	});
+	return configure(c);
 }
 
 void stalls__add_context(CUcontext handle)

@@ -70,7 +70,7 @@ __global__ void k_barrier(unsigned int *p, int n)
 {
 	float x = threadIdx.x;
 
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {	/* where the others wait */
 		if (threadIdx.x < 32)
 			for (int k = 0; k < 256; k++)
 				x = x * 1.0001f + 0.5f;

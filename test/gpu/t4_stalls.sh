@@ -12,7 +12,7 @@ ok $? "nvcc builds stalls" || diag "$(cat nvcc.log)"
 run() {			# run NAME COMMAND...
 	name=$1
 	shift
-	timeout 120 xpuload --stalls -o "$name.data" "$@" >out 2>load.log
+	xpuload --stalls -o "$name.data" "$@" >out 2>load.log
 	is $? 0 "$name: status" || diag "$(cat load.log)"
 	diag "$name: $(tail -n 1 load.log)"
 	is "$(grep -c warning load.log)" 0 "$name: nothing is amiss" || diag "$(cat load.log)"
@@ -25,13 +25,22 @@ run() {			# run NAME COMMAND...
 }
 
 run one ./stalls 1
-for pair in global:long_scoreboard shared:'(mio_throttle|short_scoreboard)' chain:wait barrier:barrier \
-	code:'(no_inst|no_instructions?)'; do
-	kernel=k_${pair%%:*}
-	reason=$(grep "launch_${pair%%:*};.*\[GPU_Kernel\]$kernel(" one.folded | sed -n 's/.*\[stall\]\(.*\) \([0-9]*\)$/\1 \2/p' |
-		awk '{ n[$1] += $2 } END { for (r in n) print n[r], r }' | sort -rn | head -n 3 | tr '\n' ' ')
-	like "$reason" "^[0-9]+ ${pair#*:} " "$kernel: its largest reason"
-done
+# A warp that waits for a barrier stands at the instruction after it: at the loop's beginning.
+while read -r kernel reasons lines; do
+	top=$(grep "launch_$kernel(.*;\[GPU_Kernel\]k_$kernel(" one.folded |
+		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p')
+	like "$(echo "$top" | awk '{ n[$2] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
+		"^[0-9]+ ($reasons)$" "k_$kernel: its largest reason" || diag "$top"
+	like "$(echo "$top" | awk '{ n[$1] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
+		"^[0-9]+ stalls.cu:($(grep -n "$lines" "$XPU_SRC/test/gpu/stalls.cu" | sed 's/:.*//' | paste -sd "|"))$" \
+		"k_$kernel: its largest line" || diag "$top"
+done <<-'EOF'
+	global long_scoreboard at = p.at.;
+	shared mio_throttle|short_scoreboard &s.at + i % 32.\|sum += s
+	chain wait x = x . 1.0001f
+	barrier barrier where the others wait
+	code no_instructions? straight<N / 2>\|x . y + N
+EOF
 run eight ./stalls 8
 
 for i in 1 2 3; do
@@ -44,6 +53,13 @@ diag "$(cat costs)"
 diag "null kernels: $(awk '$2 == "--gpu-only" { w = $3; next } { printf "%.3f ", $3 / w }' costs)"
 if python3 -c 'import torch' 2>/dev/null; then
 	run torch python3 "$XPU_SRC/test/gpu/metrics.py" --steps 100
+	if python3 -c 'import triton' 2>/dev/null; then
+		run triton python3 "$XPU_SRC/test/gpu/stalls_triton.py"
+		like "$(grep ';\[GPU_Kernel\]chase;' triton.folded | sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\3 \1 \2/p' |
+			sort -rn | head -n 1)" "^[0-9]+ stalls_triton.py:$(grep -n 'at = tl.load' "$XPU_SRC/test/gpu/stalls_triton.py" |
+			sed 's/:.*//') long_scoreboard$" "a Triton kernel: its largest line and reason" ||
+			diag "$(grep chase triton.folded)"
+	fi
 	for i in 1 2 3; do
 		for how in "" --stalls; do
 			# shellcheck disable=SC2086

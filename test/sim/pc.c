@@ -103,9 +103,24 @@ void pc__kernel(const struct sim_activity *act)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool is_on(CUcontext ctx)
+{
+	struct sampled *c;
+	bool on;
+
+	pthread_mutex_lock(&lock);
+	c = sampled_of(ctx, false);
+	on = c && c->on;
+	pthread_mutex_unlock(&lock);
+	return on;
+}
+
+/* Like CUPTI's, which knows no reasons before PC sampling is enabled. */
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 {
+	if (!is_on(p->ctx))
+		return CUPTI_ERROR_INVALID_OPERATION;
 	*p->numStallReasons = 2 * NR_REASONS;
 	return CUPTI_SUCCESS;
 }
@@ -113,6 +128,8 @@ cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 /* Indices are not those of the list. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 {
+	if (!is_on(p->ctx))
+		return CUPTI_ERROR_INVALID_OPERATION;
 	for (uint32_t i = 0; i < p->numStallReasons && i < 2 * NR_REASONS; i++) {
 		p->stallReasonIndex[i] = 20 + i;
 		snprintf(p->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE,
@@ -124,6 +141,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingG
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *p)
 {
+	if (!is_on(p->ctx))
+		return CUPTI_ERROR_INVALID_OPERATION;
 	for (size_t i = 0; i < p->numAttributes; i++)
 		if (p->pPCSamplingConfigurationInfo[i].attributeType ==
 			    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
