@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	4
+#define XPU_VERSION_MINOR	5
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -966,8 +966,9 @@ struct xpu_record_metrics_end {		/* a set's account, behind its last row */
 };
 
 /*
- * CUPTI's PC samples, for --stalls; since 2.4. Samples know their function and no launch. One that
- * issued nothing counts under two reasons: that of the stall, and the same with _not_issued.
+ * CUPTI's PC samples, for --stalls; since 2.4. Samples know their function and no launch, but for those
+ * that were taken while each kernel ran alone. One that issued nothing counts under two reasons: that of
+ * the stall, and the same with _not_issued.
  */
 struct xpu_record_stall_reason {
 	struct xpu_record hdr;
@@ -982,9 +983,14 @@ struct xpu_stall {
 	__u32	reserved;
 };
 
+#define XPU_MISC_STALLS_LAUNCH	1	/* of STALLS, since 2.5: samples of one launch */
+
 struct xpu_record_stalls {		/* of one function, as they were read in one go */
 	struct xpu_record hdr;
-	__u64	begin_ns;		/* when samples were read before, or sampling began */
+	union {
+		__u64	begin_ns;	/* when samples were read before, or sampling began */
+		__u64	correlation_id;	/* of one launch's: that launch */
+	};
 	__u64	end_ns;
 	__u64	cubin_crc;		/* CUPTI's, of the function's module */
 	__u32	device;			/* the process's ordinal */

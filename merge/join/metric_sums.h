@@ -24,6 +24,7 @@ struct metric_work {
 	uint32_t leaf, chain;		/* NO_INDEX: it is left out, and has its part all the same */
 	uint32_t stream;
 	uint32_t kernel;		/* its leaf, also if it is left out; NO_INDEX: it is no kernel */
+	uint32_t correlation_id;
 };
 
 struct metric_use {

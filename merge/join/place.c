@@ -74,7 +74,7 @@ static int count_work(struct second_pass *p, const struct work *w)
 }
 
 /* @chain: NO_INDEX if the work is left out. */
-static int meter_work(struct second_pass *p, const struct work *w, uint32_t chain)
+static int meter_work(struct second_pass *p, uint64_t key, const struct work *w, uint32_t chain)
 {
 	if (!p->sums->metrics.wanted)
 		return 0;
@@ -86,6 +86,7 @@ static int meter_work(struct second_pass *p, const struct work *w, uint32_t chai
 		.chain = chain,
 		.stream = w->stream,
 		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
+		.correlation_id = key,
 	});
 }
 
@@ -113,15 +114,15 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		}
 	}
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return meter_work(p, w, NO_INDEX);
+		return meter_work(p, key, w, NO_INDEX);
 	if (err)
 		return err;
 	err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
 	if (!err)
 		p->sums->nr_left_out++;
 	if (err <= 0)
-		return err ?: meter_work(p, w, NO_INDEX);
-	err = count_work(p, w) ?: meter_work(p, w, chain);
+		return err ?: meter_work(p, key, w, NO_INDEX);
+	err = count_work(p, w) ?: meter_work(p, key, w, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works++;
 		m->nvtx.ranges.v[range].gpu_ns += w->duration_ns;

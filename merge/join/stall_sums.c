@@ -25,8 +25,8 @@ static int window__cmp(const void *va, const void *vb, void *ctx)
 	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
 	const struct stall_window *wa = &s->windows.v[a], *wb = &s->windows.v[b];
 
-	return cmp3(wa->function, wb->function) ?: cmp3(wa->begin_ns, wb->begin_ns) ?:
-	       cmp3(wa->end_ns, wb->end_ns) ?: cmp3(a, b);
+	return cmp3(wa->function, wb->function) ?: cmp3(wa->correlation_id, wb->correlation_id) ?:
+	       cmp3(wa->begin_ns, wb->begin_ns) ?: cmp3(wa->end_ns, wb->end_ns) ?: cmp3(a, b);
 }
 
 static int share__cmp(const void *va, const void *vb)
@@ -51,8 +51,12 @@ static int part__cmp_samples(const void *va, const void *vb)
 	       cmp3(a->place, b->place);
 }
 
-/* Return: the index in @order of the function's first window that ends after @ns, or of what follows. */
-static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function, uint64_t ns)
+/*
+ * Return: the index in @order of the function's first window of that launch, or of none and that ends
+ * after @ns, or of what follows.
+ */
+static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function, uint32_t launch,
+			  uint64_t ns)
 {
 	size_t low = 0, high = s->windows.nr, middle;
 
@@ -61,7 +65,8 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 
 		middle = low + (high - low) / 2;
 		w = &s->windows.v[order[middle]];
-		if (w->function < function || (w->function == function && w->end_ns <= ns))
+		if ((cmp3(w->function, function) ?: cmp3(w->correlation_id, launch) ?:
+		     w->end_ns <= ns && !launch ? -1 : 0) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -77,7 +82,7 @@ static uint64_t begin_before(const struct stalls *s, const uint32_t *order, size
 	/* A window may come in parts, which begin at the same time. */
 	while (i--) {
 		other = &s->windows.v[order[i]];
-		if (other->function != w->function)
+		if (other->function != w->function || other->correlation_id)
 			break;
 		if (other->begin_ns < w->begin_ns)
 			return other->begin_ns;
@@ -86,19 +91,31 @@ static uint64_t begin_before(const struct stalls *s, const uint32_t *order, size
 }
 
 /*
- * Adds a work's time in the windows of its function. Samples are read a while after they were taken, so
- * a window also has the time of the one before it.
+ * Adds a work's time in the windows of its launch, or else in those of its function. Samples are read a
+ * while after they were taken, so such a window also has the time of the one before it.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    uint32_t function, const struct metric_work *w)
 {
-	size_t i = first_after(s, order, function, w->start_ns);
+	const struct stall_window *window;
 	uint64_t from, to;
 	int err = 0;
+	size_t i;
 
-	for (; i < s->windows.nr && s->windows.v[order[i]].function == function && !err; i++) {
+	for (i = w->correlation_id ? first_after(s, order, function, w->correlation_id, 0) : s->windows.nr;
+	     i < s->windows.nr && !err; i++) {
+		window = &s->windows.v[order[i]];
+		if (window->function != function || window->correlation_id != w->correlation_id)
+			break;
+		err = array_push(shares, ((struct stall_share){ order[i], w->chain, w->leaf,
+							       w->end_ns - w->start_ns }));
+	}
+	for (i = first_after(s, order, function, 0, w->start_ns); i < s->windows.nr && !err; i++) {
+		window = &s->windows.v[order[i]];
+		if (window->function != function || window->correlation_id)
+			break;
 		from = max_t(uint64_t, begin_before(s, order, i), w->start_ns);
-		to = min_t(uint64_t, s->windows.v[order[i]].end_ns, w->end_ns);
+		to = min_t(uint64_t, window->end_ns, w->end_ns);
 		if (begin_before(s, order, i) >= w->end_ns)
 			break;
 		if (from < to)

@@ -4,7 +4,7 @@
  *
  * Samples of a function are exact for the function. Those of one window belong to the call paths whose
  * launches of it ran then, in proportion to their device time in it; where one path alone had launched
- * it, they are exact for that path, too.
+ * it, they are exact for that path, too. So are those that know their launch.
  */
 #ifndef MERGE_STALL_SUMS_H
 #define MERGE_STALL_SUMS_H

@@ -2,8 +2,7 @@
 /*
  * stalls.h - where in kernels warps stood still, and why: PC samples recorded with --stalls
  *
- * A sample knows its function, its place in it and a reason, and no launch. Samples of one function that
- * were read at a time are a window.
+ * A sample knows its function, its place in it and a reason, and no launch, but with --stalls=exact.
  */
 #ifndef MERGE_STALLS_H
 #define MERGE_STALLS_H
@@ -27,9 +26,11 @@ struct stall_count {
 	uint64_t not_issued;		/* of these: nothing was issued then */
 };
 
+/* Samples of a function that were read at a time, or those of one launch. */
 struct stall_window {
 	uint64_t begin_ns, end_ns;
 	uint32_t function;		/* index in functions */
+	uint32_t correlation_id;	/* of the launch; 0: not known */
 	size_t first, nr;		/* in counts */
 	uint64_t samples;
 };

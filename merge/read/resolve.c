@@ -234,8 +234,11 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 	uint32_t i;
 	int err;
 
-	if (rec->begin_ns > rec->end_ns || __builtin_add_overflow(rec->begin_ns, f->shift_ns, &w.begin_ns) ||
-	    __builtin_add_overflow(rec->end_ns, f->shift_ns, &w.end_ns))
+	if (rec->hdr.misc == XPU_MISC_STALLS_LAUNCH)
+		w.correlation_id = rec->correlation_id;
+	else if (rec->begin_ns > rec->end_ns ||
+		 __builtin_add_overflow(rec->begin_ns, f->shift_ns, &w.begin_ns) ||
+		 __builtin_add_overflow(rec->end_ns, f->shift_ns, &w.end_ns))
 		return 0;
 	pretty = demangle(mangled ?: "");
 	name = pretty ?: mangled ?: UNKNOWN;

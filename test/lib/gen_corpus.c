@@ -130,7 +130,7 @@ static void add_reason(struct gen *g, uint32_t index, uint32_t name)
 	gen__record(g, XPU_RECORD_STALL_REASON, 0, &rec, sizeof(rec), NULL, 0);
 }
 
-/* Samples of both kernels, in two windows. */
+/* Samples of both kernels, in two windows, and of one launch. */
 static void add_stalls(struct gen *g)
 {
 	const struct xpu_stall stalls[] = {
@@ -141,8 +141,8 @@ static void add_stalls(struct gen *g)
 		.function = S_KERNEL, .nr = NR(stalls),
 	};
 	const struct xpu_record_stalls_account account = {
-		.context = 1, .total = 93, .others = 5, .dropped = 2, .nr_full = 1,
-		.interval_cycles = 1 << 18, .recorded = 82,
+		.context = 1, .total = 123, .others = 5, .dropped = 2, .nr_full = 1,
+		.interval_cycles = 1 << 18, .recorded = 112,
 	};
 
 	/* One function, whose first row is line 7 of saxpy.cu at 0x40. */
@@ -172,6 +172,10 @@ static void add_stalls(struct gen *g)
 	rec.end_ns = 12000;
 	rec.function = S_NODE;
 	gen__record(g, XPU_RECORD_STALLS, 0, &rec, sizeof(rec), stalls, sizeof(stalls));
+	rec.correlation_id = 4;
+	rec.nr = 1;
+	gen__record(g, XPU_RECORD_STALLS, XPU_MISC_STALLS_LAUNCH, &rec, sizeof(rec), stalls,
+		    sizeof(stalls[0]));
 	gen__record(g, XPU_RECORD_STALLS_ACCOUNT, 0, &account, sizeof(account), NULL, 0);
 }
 
