@@ -282,16 +282,18 @@ static CUptiResult set_config(struct pm_gpu *g, CUpti_PmSampling_TriggerMode tri
 		       .hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST));
 }
 
-static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index)
+static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index, const char **what)
 {
 	CUpti_PmSampling_Enable_Params *enable =
 		PARAMS(CUpti_PmSampling_Enable_Params, .deviceIndex = index);
 	CUpti_PmSampling_GetCounterDataSize_Params *size;
 	CUptiResult err = cupti.cuptiPmSamplingEnable(enable);
 
+	*what = "cuptiPmSamplingEnable: ";
 	if (err)
 		return err;
 	g->sampling = enable->pPmSamplingObject;
+	*what = "cuptiPmSamplingSetConfig: ";
 	err = set_config(g, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL, g->interval_ns);
 	if (err)
 		err = set_config(g, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL,
@@ -299,6 +301,8 @@ static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index)
 	size = PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, .pPmSamplingObject = g->sampling,
 		      .pMetricNames = g->names, .numMetrics = g->nr + g->nr_peaks,
 		      .maxSamples = g->max_samples);
+	if (!err)
+		*what = "cuptiPmSamplingStart: ";
 	err = err ?: cupti.cuptiPmSamplingGetCounterDataSize(size);
 	if (err)
 		return err;
@@ -316,6 +320,7 @@ bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
 {
 	CUpti_Profiler_Host_Object *host = NULL;
 	struct metric metrics[XPU_MAX_METRICS];
+	const char *what = "";
 	size_t nr_passes = 0;
 	CUptiResult err;
 
@@ -330,9 +335,9 @@ bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
 			      "possible: name fewer", nr_passes);
 		return false;
 	}
-	err = err ?: start_sampling(g, index);
+	err = err ?: start_sampling(g, index, &what);
 	if (err) {
-		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s", index,
+		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s%s", index, what,
 			      text_of(err), reason_of(err));
 		return false;
 	}

@@ -3,6 +3,7 @@
  * xpuload-metrics - samples GPUs' own counters, power and energy, for xpuload --gpu-metrics
  *
  *	xpuload-metrics HZ [METRIC...]
+ *	xpuload-metrics nvml	what NVML has alone
  *
  * xpuload runs it, with a socket as descriptor 3 for the records of sink.h, until it closes its own
  * end or shuts it down for writing. It is a program apart so that NVIDIA's libraries, wherever they are
@@ -83,16 +84,17 @@ static int find_gpus(int *major)
 /* Return: ms between drains. */
 static int drain_ms(unsigned long hz)
 {
-	unsigned long ms = SAMPLES_A_DRAIN * 1000ul / hz;
+	unsigned long ms = hz ? SAMPLES_A_DRAIN * 1000ul / hz : DRAIN_MS;
 
 	return ms > DRAIN_MS ? DRAIN_MS : ms > NVML_MS ? ms / NVML_MS * NVML_MS : ms ?: 1;
 }
 
+/* @hz: 0: without CUPTI */
 static void start(int nr, int major, unsigned long hz, const char *const *names)
 {
 	unsigned int room = hz * drain_ms(hz) / 1000 * 5 / 3 + 16;
-	uint64_t interval_ns = 1000000000ull / hz;
-	bool pm = pm__open(major), nvml = nvml__open(), gpm;
+	uint64_t interval_ns = hz ? 1000000000ull / hz : 0;
+	bool pm = hz && pm__open(major), nvml = nvml__open(), gpm;
 	int i;
 
 	for (i = 0; i < nr; i++) {
@@ -128,9 +130,10 @@ int main(int argc, char **argv)
 {
 	unsigned long hz = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	int major = 0, nr, type = 0;
+	bool nvml = argc > 1 && !strcmp(argv[1], "nvml");
 	socklen_t bytes = sizeof(type);
 
-	if (!hz || hz > 1000000 || getsockopt(SINK_FD, SOL_SOCKET, SO_TYPE, &type, &bytes)) {
+	if ((!hz && !nvml) || hz > 1000000 || getsockopt(SINK_FD, SOL_SOCKET, SO_TYPE, &type, &bytes)) {
 		fprintf(stderr, "xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
 		return 2;
 	}

@@ -36,13 +36,14 @@ struct gpu_metrics {
 
 static _Noreturn void run_child(int fd, pid_t parent, uint32_t hz, const char *names, char *path)
 {
-	char *args[XPU_MAX_METRICS + 3] = { path }, number[16], *copy, *word, *state;
+	char *args[XPU_MAX_METRICS + 3] = { path }, number[16] = "nvml", *copy, *word, *state;
 	unsigned int nr = 1;
 
 	/* Root keeps its capabilities: on many machines the driver leaves counters to root alone. */
 	if (child__settle(fd, parent, PROGRAM) || (geteuid() && child__drop_capabilities()))
 		_exit(1);
-	snprintf(number, sizeof(number), "%u", hz);
+	if (hz)
+		snprintf(number, sizeof(number), "%u", hz);
 	args[nr++] = number;
 	copy = names ? strdup(names) : NULL;
 	for (word = copy ? strtok_r(copy, ",", &state) : NULL; word && nr < XPU_MAX_METRICS + 2;

@@ -23,8 +23,8 @@ struct gpu_metrics_stats {
 };
 
 /*
- * Starts the program, before there is much that it would inherit. @hz: samples a second; @names: of
- * metrics, with commas between, or NULL. Return: NULL after a message if it cannot be started.
+ * Starts the program, before there is much that it would inherit. @hz: samples a second; 0: NVML alone;
+ * @names: of metrics, with commas between, or NULL. Return: NULL after a message if it cannot be started.
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 
