@@ -176,6 +176,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
 
+/* So is one that takes PC samples. */
+#define XPU_SITE_LIVE_STALLS	"xpu_live_stalls"
+
 /*
  * A program that xpuload did not start calls this site once, when it initializes CUDA. The argument
  * says whether its semaphores were raised by then. If not, the loader knows that launches may be
@@ -217,7 +220,12 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /* "share": the shim keeps CUPTI, and serves a profiler in the program; else it yields to that. */
 #define XPU_CUPTI_ENV		"XPUSHIM_CUPTI_FOR"
 
-/* The shim samples program counters in kernels, each SM's once in 2^N cycles. */
+/*
+ * "N" or "N,exact": the shim samples program counters in kernels, each SM's once in 2^N cycles; exact: one
+ * kernel at a time.
+ */
 #define XPU_STALLS_ENV		"XPUSHIM_STALLS"
+#define XPU_STALLS_EXACT	",exact"
+#define XPU_STALLS_PERIOD	"18"	/* what XPU_SITE_LIVE_STALLS asks for */
 
 #endif /* XPU_SLOT_H */

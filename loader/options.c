@@ -244,16 +244,21 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
 	unsigned long period = DEFAULT_STALLS;
+	const char *arg = given->arg;
 	char *end;
 
-	if (given->arg) {
-		period = strtoul(given->arg, &end, 10);
-		if (!isdigit((unsigned char)*given->arg) || *end)
+	opts->stalls_have_how = arg;
+	opts->exact_stalls = arg && !strncmp(arg, "exact", 5) && (!arg[5] || arg[5] == ',');
+	if (opts->exact_stalls)
+		arg = arg[5] ? arg + 6 : NULL;
+	if (arg) {
+		period = strtoul(arg, &end, 10);
+		if (!isdigit((unsigned char)*arg) || *end)
 			period = 0;
 	}
 	if (period < MIN_STALLS || period > MAX_STALLS) {
-		msg__error("--stalls %s: expected N, %d to %d: one sample in 2^N cycles", given->arg,
-			   MIN_STALLS, MAX_STALLS);
+		msg__error("--stalls %s: expected N, exact or exact,N; N from %d to %d: one sample in 2^N "
+			   "cycles", given->arg, MIN_STALLS, MAX_STALLS);
 		return -EINVAL;
 	}
 	opts->stalls = period;
@@ -394,9 +399,9 @@ static const struct cmdline_option rows[] = {
 	{ "api", CMDLINE_FLAG(api),
 	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
 		  "some 0.3 us a call" },
-	{ "stalls", 0, "[=N]", .set = set_stalls,
+	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
-		  "once in 2^N cycles (default 18)" },
+		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
 	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics,
 	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
 		  "energy; LIST: of NVIDIA's metrics, with commas between" },
@@ -485,6 +490,12 @@ static bool options__agree(const struct options *opts)
 		wrong = "--gpu-only takes no CPU samples: it cannot be together with -F";
 	else if (opts->gpu_only && opts->off_cpu)
 		wrong = "--gpu-only looks at no threads: it cannot be together with --off-cpu";
+	else if (opts->stalls && opts->gpu_metrics_names)
+		wrong = "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot be "
+			"together with --gpu-metrics=LIST";
+	else if (opts->cupti && opts->exact_stalls)
+		wrong = "--stalls=exact runs kernels one at a time, beside no other profiler: it "
+			"cannot be together with --cupti";
 	else if (opts->cpu_only && opts->stalls)
 		wrong = "--cpu-only knows of no kernel: it cannot be together with --stalls";
 	else if (opts->cpu_only && opts->gpu_metrics)
@@ -526,7 +537,7 @@ static bool options__agree(const struct options *opts)
 		(only_for_command("--python", opts->python, XPU_PYTHON_ENV) &&
 		 only_for_command("--call-graph", opts->call_graph, XPU_CALL_GRAPH_ENV))) &&
 	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
-	       only_for_command("--stalls", opts->stalls, XPU_STALLS_ENV) &&
+	       only_for_command("--stalls=", opts->stalls_have_how, XPU_STALLS_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }
 

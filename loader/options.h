@@ -27,6 +27,8 @@ struct options {
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
+	bool exact_stalls;		/* one kernel at a time, so that samples know their launch */
+	bool stalls_have_how;		/* one of these two was given */
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* with commas between; NULL: those that xpuload-metrics chooses */

@@ -159,8 +159,13 @@ static void start_pyfind(struct recording *r)
 /* Starts it early: the driver takes its time, and it must not inherit much. */
 static void start_gpu_metrics(struct recording *r)
 {
-	if (r->opts->gpu_metrics)
-		r->gpu_metrics = gpu_metrics__start(r->opts->gpu_metrics_hz, r->opts->gpu_metrics_names);
+	const struct options *opts = r->opts;
+
+	if (opts->gpu_metrics && opts->stalls)
+		msg__info("--gpu-metrics beside --stalls: 10 a second, by NVML: a GPU cannot sample both");
+	if (opts->gpu_metrics)
+		r->gpu_metrics = gpu_metrics__start(opts->stalls ? 0 : opts->gpu_metrics_hz,
+						    opts->gpu_metrics_names);
 }
 
 static int start_sampler(struct recording *r, uint64_t period_ns)
@@ -242,6 +247,7 @@ static int start_recorder(struct recording *r)
 		.stack_bytes = opts->stack_bytes,
 		.blind_stack_bytes = opts->blind_stack_bytes,
 		.api = opts->api,
+		.stalls = opts->stalls,
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_us * 1000ull,
 	};
@@ -371,7 +377,7 @@ static int attach(struct recording *r)
 static void set_shim_environment(const struct recording *r)
 {
 	const struct options *opts = r->opts;
-	char number[16];
+	char number[32];
 
 	if (r->shared)
 		setenv(XPU_SHM_ENV, shared__env(r->shared), 1);
@@ -391,9 +397,12 @@ static void set_shim_environment(const struct recording *r)
 	if (opts->cupti)
 		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
 	if (opts->stalls) {
-		snprintf(number, sizeof(number), "%u", opts->stalls);
+		snprintf(number, sizeof(number), "%u%s", opts->stalls,
+			 opts->exact_stalls ? XPU_STALLS_EXACT : "");
 		setenv(XPU_STALLS_ENV, number, 1);
 	}
+	if (opts->exact_stalls)
+		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 ms more");
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {

@@ -68,6 +68,7 @@
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
 #define MAX_WAIT_S	60		/* in all, while the process ends */
+#define TURN_WAIT_S	1		/* of a launch for the others, while kernels run one at a time */
 
 #define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
 
@@ -81,7 +82,8 @@ static struct {
 	atomic_bool heard_at_fork;
 	uint64_t inherited_until_ns;	/* the end of probe__inherited */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
-	bool unheard;			/* awake for the program's profiler alone */
+	bool unheard;			/* awake for the program's profiler alone, or for PC samples */
+	bool has_stalls;		/* PC samples are wanted */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
@@ -108,6 +110,8 @@ static struct {
 	atomic_uint nr_joins_wanted;	/* shim__join() calls */
 	unsigned int nr_joins_done;
 	sem_t join_done;
+
+	sem_t turn;			/* to launch, while kernels run one at a time */
 
 	pthread_key_t thread_key;	/* to notice the ends of threads */
 	bool have_thread_key;
@@ -154,6 +158,38 @@ static bool wait_for(sem_t *sem, int seconds)
 
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
+/*
+ * While kernels run one at a time a launch returns when its kernel is over, and its samples are there.
+ * Launches take turns, since CUPTI tells a kernel's samples the latest launch of any thread; one that waits
+ * for another in some way of its own goes on without.
+ */
+static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+				     const void *data)
+{
+	static __thread unsigned int depth __attribute__((tls_model("initial-exec")));
+	static __thread bool has_turn __attribute__((tls_model("initial-exec")));
+	const CUpti_CallbackData *d = data;
+	bool launches = domain == CUPTI_CB_DOMAIN_DRIVER_API && wait__call(cbid) < WAIT_STREAM;
+
+	if (launches && d->callbackSite == CUPTI_API_ENTER && !depth++)
+		has_turn = wait_seconds(&shim.turn, TURN_WAIT_S);
+	launch__callback(userdata, domain, cbid, data);
+	if (!launches || d->callbackSite != CUPTI_API_EXIT || !depth || --depth)
+		return;
+	stalls__drain();
+	if (has_turn)
+		sem_post(&shim.turn);
+}
+
+static CUpti_CallbackFunc callback(void)
+{
+	const char *stalls = environment__get(XPU_STALLS_ENV);
+
+	if (stalls && strstr(stalls, XPU_STALLS_EXACT))
+		return serial_callback;
+	return share__is_wanted() ? share__callback : launch__callback;
+}
+
 static CUptiResult subscribe(char *holder, size_t len)
 {
 	struct cupti *c = &shim.cupti;
@@ -164,12 +200,10 @@ static CUptiResult subscribe(char *holder, size_t len)
 		.oldSubscriberSize = len,
 	};
 
-	CUpti_CallbackFunc callback = share__is_wanted() ? share__callback : launch__callback;
-
 	holder[0] = '\0';
 	if (c->subscribe_v2)
-		return c->subscribe_v2(&shim.subscriber, callback, NULL, &params);
-	return c->subscribe(&shim.subscriber, callback, NULL);
+		return c->subscribe_v2(&shim.subscriber, callback(), NULL, &params);
+	return c->subscribe(&shim.subscriber, callback(), NULL);
 }
 
 /*
@@ -184,14 +218,9 @@ static void enable_resource_callbacks(void)
 		CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
 		CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
 	};
-	static const CUpti_CallbackId for_stalls[] = {
-		CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
-	};
 	size_t i;
 
 	launch__cupti = &shim.cupti;
-	for (i = 0; stalls__are_wanted() && i < sizeof(for_stalls) / sizeof(for_stalls[0]); i++)
-		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, for_stalls[i]);
 	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
 		share__own_callback(CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
@@ -246,6 +275,46 @@ static bool calls_are_wanted(void)
 	return told;
 }
 
+/* How PC samples are wanted; NULL: they are not. */
+static const char *stalls_wanted(void)
+{
+	const char *env = environment__get(XPU_STALLS_ENV);
+
+	return env || !probe__live() || !probe__live_stalls() ? env : XPU_STALLS_PERIOD;
+}
+
+/* Begins with PC samples, if they are wanted. Calls of CUDA's that it makes are no calls of the program. */
+static void start_stalls(void)
+{
+	static const CUpti_CallbackId cbids[] = {
+		CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+	};
+	const char *how = stalls_wanted();
+	size_t i;
+
+	if (how && !shim.has_stalls) {
+		stalls__start(&shim.cupti, how);
+		for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++)
+			shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
+		stalls__find_contexts();
+	}
+	shim.has_stalls = how;
+}
+
+static void follow_stalls(void)
+{
+	start_stalls();
+	stalls__listen(shim.has_stalls);
+}
+
+/* Nobody listens any more. */
+static void end_stalls(void)
+{
+	stalls__drain();
+	stalls__listen(false);
+	shim.has_stalls = false;
+}
+
 /*
  * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
  * thread that was about to call back, and has lost its CPU there, would use the freed memory (seen
@@ -259,6 +328,7 @@ static void disable_callbacks(void)
 
 static void unsubscribe(void)
 {
+	stalls__give_up();
 	shim.cupti.unsubscribe(shim.subscriber);
 	shim.cupti.among = NULL;
 }
@@ -315,7 +385,7 @@ static enum state take_cupti(struct cupti *c)
 	err = subscribe(holder, sizeof(holder));
 	/* Who was first decides: beside others that allow it the shim is one of them. */
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
-	    cupti__join(c, &shim.subscriber, launch__callback) == CUPTI_SUCCESS)
+	    cupti__join(c, &shim.subscriber, callback()) == CUPTI_SUCCESS)
 		return AWAKE;
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
 		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI's own words */
@@ -352,8 +422,8 @@ static enum state start_cupti(struct cupti *c)
 		unsubscribe();
 		return fail(text);
 	}
+	start_stalls();
 	activity__want_calls(calls_are_wanted());
-	stalls__start(c);
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
@@ -422,6 +492,7 @@ static enum state wake(void)
 	else
 		share__start(c, shim.subscriber);
 	ranges__set_mode(RANGES_RECORD);
+	follow_stalls();
 	repeat_definitions();
 	python__tell(false);
 	if (!c->among && !share__serves() && share__is_asked_for())
@@ -437,6 +508,7 @@ static void doze(void)
 	ranges__set_mode(RANGES_OFF);
 	disable_callbacks();
 	activity__stop();
+	end_stalls();
 	activity__drain(true);
 	unsubscribe();
 	names__start();			/* unloads go unreported until it subscribes again */
@@ -495,7 +567,11 @@ static void follow_shared_memory(void)
 		probe__count(&xpu_batch_semaphore, !all);
 }
 
-/* The program's profiler is served while nobody listens, too: then nothing is recorded. */
+/*
+ * The program's profiler is served while nobody listens, too: then nothing is recorded. Nor is CUPTI given
+ * back when PC samples were taken: they cannot be turned off, and while they are on CUPTI refuses to begin
+ * with kernels again.
+ */
 static void follow_beside(bool heard)
 {
 	if (heard == !shim.unheard)
@@ -508,6 +584,10 @@ static void follow_beside(bool heard)
 	if (heard) {
 		repeat_definitions();
 		python__tell(false);
+	} else if (stalls__are_on()) {
+		activity__flush(false);
+		end_stalls();
+		activity__drain(true);
 	}
 }
 
@@ -537,7 +617,7 @@ static void follow_listeners(void)
 		}
 		break;
 	case AWAKE:
-		if (!heard && share__may_stop()) {
+		if (!heard && !stalls__are_on() && share__may_stop()) {
 			doze();
 			share__stop();
 			shim.state = DORMANT;
@@ -545,6 +625,8 @@ static void follow_listeners(void)
 		}
 		follow_beside(heard);
 		activity__want_calls(!share__serves() && calls_are_wanted());
+		if (heard)
+			follow_stalls();
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {
 			repeat_definitions();
 			python__tell(false);
@@ -672,7 +754,8 @@ static void *shim_thread(void *arg)
 			sem_post(&shim.end_done);
 		}
 		if (clock__ns() >= flush_ns) {
-			stalls__drain();
+			if (!stalls__are_exact())
+				stalls__drain();
 			activity__flush_if_quiet();
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
@@ -814,6 +897,7 @@ static void initialize(void)
 	sem_init(&shim.yield_done, 0, 0);
 	sem_init(&shim.join_done, 0, 0);
 	sem_init(&shim.over, 0, 0);
+	sem_init(&shim.turn, 0, 1);
 	shim.pid = getpid();
 	probe__init();
 	follow_listeners();		/* now, so that the first launch is recorded, too */

@@ -108,6 +108,7 @@ static void choose_sites(struct sites *sites, const struct probes_options *opts)
 		[SITE_EARLY] = run && opts->sample,
 		[SITE_RANGE] = opts->ranges,
 		[SITE_API] = opts->api,
+		[SITE_STALLS] = opts->stalls,
 	};
 	const struct site *site;
 	size_t group, i, nr;

@@ -43,6 +43,7 @@ struct probes_options {
 	bool waits;			/* receive calls that wait for the device */
 	bool api;			/* receive all calls of CUDA's API; with PROBES_RUN the
 					 * target's environment must ask for them, too */
+	bool stalls;			/* ask running programs for PC samples */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */

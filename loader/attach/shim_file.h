@@ -31,7 +31,7 @@ enum site_group {
 	NR_SITE_GROUPS
 };
 
-#define MAX_SITES	5		/* in a group */
+#define MAX_SITES	6		/* in a group */
 
 /* Not every recording needs each site. */
 enum site_use {
@@ -39,6 +39,7 @@ enum site_use {
 	SITE_EARLY,
 	SITE_RANGE,
 	SITE_API,
+	SITE_STALLS,
 };
 
 /* The places of the kernel's breakpoint and of the counter that goes with it, in the file. */

@@ -19,6 +19,7 @@
 #include "base/number.h"
 #include "device/activity.h"
 #include "device/cubin.h"
+#include "device/exclusive.h"
 #include "launch/stalls.h"
 #include "wire/wire.h"
 #include "xpu_slot.h"
@@ -68,7 +69,10 @@ struct sampled {
 
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
+static bool is_exact;			/* one kernel at a time: samples know their launch */
+static atomic_bool has_said;
 static atomic_bool is_locked;		/* the following */
+static bool is_listening;		/* what is read is sent */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* to read into */
@@ -76,11 +80,6 @@ static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
 static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
 static size_t nr_reasons;
 static atomic_bool is_on;		/* there is a context */
-
-bool stalls__are_wanted(void)
-{
-	return environment__get(XPU_STALLS_ENV) != NULL;
-}
 
 /* ---- CUPTI's structures ---------------------------------------------------------------------- */
 
@@ -173,7 +172,8 @@ static CUptiResult configure(struct sampled *c)
 {
 	CUpti_PCSamplingConfigurationInfo needed[] = {
 		ATTRIBUTE(COLLECTION_MODE, collectionModeData.collectionMode,
-			  CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS),
+			  is_exact ? CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED :
+				     CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS),
 		ATTRIBUTE(SAMPLING_DATA_BUFFER, samplingDataBufferData.samplingDataBuffer, &c->kept.data),
 	};
 	CUpti_PCSamplingConfigurationInfo bytes =
@@ -220,8 +220,9 @@ static void pack_reasons(void)
 
 static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplingPCData *b)
 {
-	return a->cubinCrc == b->cubinCrc && a->functionName && b->functionName &&
-	       (a->functionName == b->functionName || !strcmp(a->functionName, b->functionName));
+	return a->cubinCrc == b->cubinCrc && a->correlationId == b->correlationId &&
+	       a->functionName && b->functionName && (a->functionName == b->functionName ||
+							!strcmp(a->functionName, b->functionName));
 }
 
 static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
@@ -236,8 +237,12 @@ static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, 
 			break;
 		nr_stalls += v[nr_pcs].stallReasonCount;
 	}
-	r = wire__reserve(XPU_RECORD_STALLS, 0, sizeof(*r) + nr_stalls * sizeof(r->stalls[0]));
-	r->begin_ns = c->since_ns;
+	r = wire__reserve(XPU_RECORD_STALLS, is_exact ? XPU_MISC_STALLS_LAUNCH : 0,
+			  sizeof(*r) + nr_stalls * sizeof(r->stalls[0]));
+	if (is_exact)
+		r->correlation_id = v->correlationId;
+	else
+		r->begin_ns = c->since_ns;
 	r->end_ns = end_ns;
 	r->cubin_crc = v->cubinCrc;
 	r->device = c->account.device;
@@ -275,6 +280,38 @@ static void pack_reading(void *ctx)
 	pack_account(reading->context);
 }
 
+static void say(const char *what)
+{
+	char text[256];
+
+	if (atomic_exchange(&has_said, true))
+		return;
+	snprintf(text, sizeof(text), "no stall reasons are recorded: %s", what);
+	activity__message(XPU_MESSAGE_WARNING, text);
+}
+
+static void say_error(const char *what, CUptiResult err)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "%s: %s (error %d)", what, cupti__strerror(cupti, err), err);
+	say(text);
+}
+
+/* CUPTI gets no samples, and with them it has lost all that it reports otherwise (seen with 13.0). */
+static void say_broken(CUptiResult err)
+{
+	static atomic_bool said;
+	char text[300];
+
+	if (atomic_exchange(&said, true))
+		return;
+	snprintf(text, sizeof(text), "launches and device work are missing from the recording: "
+		 "cuptiPCSamplingGetData: %s (error %d): another program samples this GPU, perhaps; without "
+		 "--stalls they are recorded", cupti__strerror(cupti, err), err);
+	activity__message(XPU_MESSAGE_ERROR, text);
+}
+
 /* ---- contexts; under the lock here ------------------------------------------------------------ */
 
 static void read_context(struct sampled *c)
@@ -292,16 +329,22 @@ static void read_context(struct sampled *c)
 			.size = CUpti_PCSamplingGetDataParamsSize, .ctx = c->handle,
 			.pcSamplingData = &buffer.data,
 		});
-		if (err != CUPTI_SUCCESS && err != CUPTI_ERROR_OUT_OF_MEMORY)
+		if (err != CUPTI_SUCCESS && err != CUPTI_ERROR_OUT_OF_MEMORY) {
+			say_broken(err);
 			return;
-		c->account.nr_full += err == CUPTI_ERROR_OUT_OF_MEMORY || buffer.data.hardwareBufferFull;
-		c->account.total += buffer.data.totalSamples;
-		c->account.others += buffer.data.nonUsrKernelsTotalSamples;
-		c->account.dropped += buffer.data.droppedSamples;
-		reading.end_ns = clock__ns();
-		if (buffer.data.totalNumPcs || buffer.data.totalSamples)
+		}
+		if (is_listening) {
+			c->account.nr_full += err == CUPTI_ERROR_OUT_OF_MEMORY ||
+					      buffer.data.hardwareBufferFull;
+			c->account.total += buffer.data.totalSamples;
+			c->account.others += buffer.data.nonUsrKernelsTotalSamples;
+			c->account.dropped += buffer.data.droppedSamples;
+			reading.end_ns = clock__ns();
+		}
+		if (is_listening && (buffer.data.totalNumPcs || buffer.data.totalSamples))
 			activity__pack(pack_reading, &reading);
-		if (!buffer.data.totalNumPcs || !buffer.data.remainingNumPcs)
+		/* A launch's samples come in the buffer that CUPTI has, and what that had no room for. */
+		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
 	}
 	c->since_ns = clock__ns();
@@ -342,18 +385,6 @@ void stalls__drain(void)
 	unlock(&old);
 }
 
-static void say(const char *what, CUptiResult err)
-{
-	static atomic_bool said;
-	char text[256];
-
-	if (atomic_exchange(&said, true))
-		return;
-	snprintf(text, sizeof(text), "no stall reasons are recorded: %s: %s (error %d)", what,
-		 cupti__strerror(cupti, err), err);
-	activity__message(XPU_MESSAGE_WARNING, text);
-}
-
 static void pack_definitions(void *ctx)
 {
 	unsigned int i;
@@ -387,27 +418,44 @@ static CUptiResult begin(struct sampled *c, const char **what)
 	return configure(c);
 }
 
+static bool is_known(CUcontext handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_contexts; i++)
+		if (contexts[i].handle == handle)
+			return true;
+	return false;
+}
+
 void stalls__add_context(CUcontext handle)
 {
+	const char *what, *who;
 	struct sampled *c;
-	const char *what;
 	sigset_t old;
 	CUptiResult err;
 
 	if (!period || !lock_soon(&old))
 		return;
-	if (nr_contexts < MAX_CONTEXTS) {
+	if (nr_contexts < MAX_CONTEXTS && !is_known(handle)) {
 		c = &contexts[nr_contexts];
 		*c = (struct sampled){ .handle = handle, .since_ns = clock__ns() };
 		pc.device(handle, &c->account.device);
 		pc.context(handle, &c->account.context);
+		who = exclusive__take(cupti, c->account.device);
+		if (who) {
+			say(who);
+			unlock(&old);
+			return;
+		}
 		err = begin(c, &what);
 		if (err == CUPTI_SUCCESS) {
 			nr_contexts++;
 			atomic_store(&is_on, true);
-			activity__pack(pack_definitions, NULL);
+			if (is_listening)
+				activity__pack(pack_definitions, NULL);
 		} else {
-			say(what, err);
+			say_error(what, err);
 		}
 	}
 	unlock(&old);
@@ -482,11 +530,97 @@ void stalls__repeat_definitions(void)
 
 	if (!atomic_load(&is_on) || !lock_soon(&old))
 		return;
-	activity__pack(pack_definitions, NULL);
+	if (is_listening)
+		activity__pack(pack_definitions, NULL);
 	unlock(&old);
 }
 
-void stalls__start(const struct cupti *c)
+bool stalls__are_exact(void)
+{
+	return is_exact;
+}
+
+bool stalls__are_on(void)
+{
+	return atomic_load(&is_on);
+}
+
+/* Counts begin at 0 for a new listener, who is not told of what was sampled before. */
+void stalls__listen(bool on)
+{
+	struct xpu_record_stalls_account *a;
+	sigset_t old;
+	unsigned int i;
+
+	if (on == is_listening || !lock_soon(&old))
+		return;
+	for (i = 0; on && i < nr_contexts; i++) {
+		if (!contexts[i].handle)
+			continue;
+		read_context(&contexts[i]);
+		a = &contexts[i].account;
+		a->total = a->others = a->dropped = a->nr_full = a->recorded = 0;
+	}
+	is_listening = on;
+	if (on && atomic_load(&is_on))
+		activity__pack(pack_definitions, NULL);
+	unlock(&old);
+}
+
+void stalls__give_up(void)
+{
+	sigset_t old;
+	unsigned int i;
+
+	if (!atomic_load(&is_on) || !lock_soon(&old))
+		return;
+	for (i = 0; i < nr_contexts; i++)
+		contexts[i].handle = NULL;
+	atomic_store(&is_on, false);
+	unlock(&old);
+}
+
+void stalls__find_contexts(void)
+{
+	static const char *const names[] = {
+		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain",
+		"cuDevicePrimaryCtxRelease_v2",
+	};
+	struct {
+		CUresult (*count)(int *);
+		CUresult (*get)(CUdevice *, int);
+		CUresult (*state)(CUdevice, unsigned int *, int *);
+		CUresult (*retain)(CUcontext *, CUdevice);
+		CUresult (*release)(CUdevice);
+	} cuda;
+	void *functions[sizeof(names) / sizeof(names[0])], *library;
+	unsigned int flags;
+	CUcontext context;
+	CUdevice device;
+	int nr = 0, active, i;
+
+	library = period ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	if (!library)
+		return;
+	for (i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++) {
+		functions[i] = dlsym(library, names[i]);
+		if (!functions[i])
+			return;
+	}
+	memcpy(&cuda, functions, sizeof(cuda));
+	if (cuda.count(&nr) != CUDA_SUCCESS)
+		return;
+	for (i = 0; i < nr; i++) {
+		if (cuda.get(&device, i) != CUDA_SUCCESS ||
+		    cuda.state(device, &flags, &active) != CUDA_SUCCESS || !active ||
+		    cuda.retain(&context, device) != CUDA_SUCCESS)
+			continue;
+		stalls__add_context(context);
+		cuda.release(device);
+	}
+}
+
+void stalls__start(const struct cupti *c, const char *text)
 {
 	static const struct {
 		void *fn;
@@ -498,25 +632,26 @@ void stalls__start(const struct cupti *c)
 		{ &pc.reasons, "cuptiPCSamplingGetStallReasons" }, { &pc.device, "cuptiGetDeviceId" },
 		{ &pc.context, "cuptiGetContextId" }, { &pc.crc, "cuptiGetCubinCrc" },
 	};
-	const char *text = environment__get(XPU_STALLS_ENV);
 	unsigned int wanted;
 	size_t i;
 
-	if (!text || !number__read(&text, &wanted) || wanted < MIN_PERIOD || wanted > MAX_PERIOD)
+	if (period || !number__read(&text, &wanted) || wanted < MIN_PERIOD || wanted > MAX_PERIOD)
 		return;
+	atomic_store(&has_said, false);
 	cupti = c;
 	if (c->version < BESIDE_ACTIVITY) {
-		say("CUPTI before 12.8", CUPTI_ERROR_NOT_SUPPORTED);
+		say("CUPTI before 12.8");
 		return;
 	}
 	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *fn = dlsym(c->handle, functions[i].name);
 
 		if (!fn) {
-			say(functions[i].name, CUPTI_ERROR_NOT_SUPPORTED);
+			say_error(functions[i].name, CUPTI_ERROR_NOT_SUPPORTED);
 			return;
 		}
 		memcpy(functions[i].fn, &fn, sizeof(fn));
 	}
+	is_exact = !strcmp(text, XPU_STALLS_EXACT);
 	period = wanted;
 }

@@ -281,6 +281,11 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 {
 	const CUpti_ModuleResourceData *module;
 
+	/* Samples are read while nobody listens, too. */
+	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
+		stalls__drain();	/* afterwards its functions' names are gone */
+	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+		stalls__remove_context(resource->context);
 	if (!probe__launch_attached() || !atomic_load(&enabled))
 		return;
 	switch (cbid) {
@@ -292,7 +297,6 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
 		names__start();
-		stalls__drain();	/* afterwards its functions' names are gone */
 		break;
 	case CUPTI_CBID_RESOURCE_MODULE_LOADED:
 		module = resource->resourceDescriptor;
@@ -303,7 +307,6 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
 		names__start();
-		stalls__remove_context(resource->context);
 		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
 		break;
 	}

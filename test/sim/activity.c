@@ -859,6 +859,8 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL))))
 		return CUPTI_ERROR_NOT_COMPATIBLE;
+	if (on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !kind_is_enabled(kind) && pc__is_on())
+		return CUPTI_ERROR_NOT_COMPATIBLE;
 	__atomic_store_n(&clients[0].kinds[kind], on, __ATOMIC_RELAXED);
 	if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
 		enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, on);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * pc.c - PC sampling, in libcupti.so: the continuous mode
+ * pc.c - PC sampling, in libcupti.so
  *
  * A kernel of N us has N samples, at least one. The k-th of a function is at pc 0x10 * (k % 4), and its
  * reason is that of the function's name: the length of it % NR_REASONS. Of each place's samples every
- * second one issued nothing. XPU_SIM_PC makes what CUPTI is known to do:
+ * second one issued nothing. In the continuous mode samples know no launch; in the serialized one they
+ * do, each kernel having functions of its own here. XPU_SIM_PC makes what CUPTI is known to do:
  *
  *	refused		the size of the hardware's memory cannot be set
  *	unsupported	it cannot be enabled
@@ -24,7 +25,7 @@
 
 #define NR_REASONS	5
 #define NR_PLACES	4
-#define MAX_FUNCTIONS	256
+#define MAX_FUNCTIONS	65536
 #define MAX_CONTEXTS	16
 #define OTHERS		7		/* samples of other programs, in each reading */
 #define DROPPED		3
@@ -36,6 +37,7 @@ static const char *const names[NR_REASONS] = {
 /* Of one context. */
 struct function {
 	const char *name;
+	uint32_t correlation_id;	/* 0: of any launch */
 	uint64_t nr;			/* samples so far */
 	uint64_t samples[NR_PLACES];	/* not read yet */
 };
@@ -45,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampled {
 	CUcontext ctx;
 	uint32_t id;
-	bool on;
+	bool on, serialized;
 	unsigned int nr_functions, nr_readings;
 	struct function functions[MAX_FUNCTIONS];
 } contexts[MAX_CONTEXTS];
@@ -75,14 +77,17 @@ static struct sampled *sampled_of(CUcontext ctx, bool make)
 	return NULL;
 }
 
-static struct function *function_of(struct sampled *c, const char *name)
+static struct function *function_of(struct sampled *c, const char *name, uint32_t correlation_id)
 {
-	for (unsigned int i = 0; i < c->nr_functions; i++)
-		if (!strcmp(c->functions[i].name, name))
+	for (unsigned int i = c->nr_functions; i--;)
+		if (c->functions[i].correlation_id == correlation_id &&
+		    !strcmp(c->functions[i].name, name))
 			return &c->functions[i];
+		else if (correlation_id)
+			break;
 	if (c->nr_functions == MAX_FUNCTIONS)
 		return NULL;
-	c->functions[c->nr_functions].name = name;
+	c->functions[c->nr_functions] = (struct function){ .name = name, .correlation_id = correlation_id };
 	return &c->functions[c->nr_functions++];
 }
 
@@ -96,11 +101,23 @@ void pc__kernel(const struct sim_activity *act)
 
 		if (contexts[i].id != act->context || !contexts[i].on)
 			continue;
-		f = function_of(&contexts[i], act->told);
+		f = function_of(&contexts[i], act->told, contexts[i].serialized ? act->correlation_id : 0);
 		for (; f && nr; nr--)
 			f->samples[f->nr++ % NR_PLACES]++;
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+/* CUPTI does not begin with kernels' records in that time. */
+bool pc__is_on(void)
+{
+	bool on = false;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAX_CONTEXTS && contexts[i].ctx; i++)
+		on |= contexts[i].on;
+	pthread_mutex_unlock(&lock);
+	return on;
 }
 
 static bool is_on(CUcontext ctx)
@@ -143,26 +160,40 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
 {
 	if (!is_on(p->ctx))
 		return CUPTI_ERROR_INVALID_OPERATION;
-	for (size_t i = 0; i < p->numAttributes; i++)
-		if (p->pPCSamplingConfigurationInfo[i].attributeType ==
-			    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
+	for (size_t i = 0; i < p->numAttributes; i++) {
+		const CUpti_PCSamplingConfigurationInfo *v = &p->pPCSamplingConfigurationInfo[i];
+
+		if (v->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
 		    is_asked_for("refused"))
 			return CUPTI_ERROR_INVALID_OPERATION;
+		if (v->attributeType != CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE)
+			continue;
+		pthread_mutex_lock(&lock);
+		sampled_of(p->ctx, true)->serialized =
+			v->attributeData.collectionModeData.collectionMode ==
+			CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
+		pthread_mutex_unlock(&lock);
+	}
 	return CUPTI_SUCCESS;
 }
 
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *p)
 {
+	CUptiResult err = CUPTI_SUCCESS;
 	struct sampled *c;
 
 	if (is_asked_for("unsupported"))
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);
 	c = sampled_of(p->ctx, true);
-	if (c)
+	if (!c)
+		err = CUPTI_ERROR_OUT_OF_MEMORY;
+	else if (c->on)
+		err = CUPTI_ERROR_INVALID_OPERATION;
+	else
 		c->on = true;
 	pthread_mutex_unlock(&lock);
-	return c ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
+	return err;
 }
 
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *p)
@@ -208,6 +239,7 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 			pc->cubinCrc = __atomic_load_n(&module_crc, __ATOMIC_RELAXED);
 			pc->pcOffset = 16 * k;
 			pc->functionName = (char *)f->name;
+			pc->correlationId = f->correlation_id;
 			pc->stallReasonCount = 2;
 			pc->stallReason[0] = (CUpti_PCSamplingStallReason){
 				20 + reason, (uint32_t)f->samples[k],
@@ -220,6 +252,8 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 			nr++;
 		}
 	}
+	if (c->serialized && !remaining)
+		c->nr_functions = 0;	/* they do not come again */
 	if (nr) {
 		data->totalSamples += OTHERS + DROPPED;
 		data->nonUsrKernelsTotalSamples = OTHERS;
@@ -248,6 +282,11 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataPa
 void pc__kernel(const struct sim_activity *act)
 {
 	(void)act;
+}
+
+bool pc__is_on(void)
+{
+	return false;
 }
 
 #endif

@@ -6,7 +6,8 @@
  * (7 * n + 13 * m) % 101 percent, m being its line below, or its place in the list where it has none. A
  * cycle takes 2/3 ns. XPU_SIM_PM makes what CUPTI is known to do:
  *
- *	privilege, busy	cuptiPmSamplingEnable fails
+ *	privilege	cuptiPmSamplingEnable fails
+ *	busy		another program samples the GPU: cuptiPmSamplingGetCounterAvailability fails
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
@@ -86,6 +87,8 @@ cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Pa
 {
 	const uint64_t magic = IMAGE_MAGIC;
 
+	if (is_asked_for("busy"))
+		return CUPTI_ERROR_HARDWARE_BUSY;
 	if (p->pCounterAvailabilityImage)
 		memcpy(p->pCounterAvailabilityImage, &magic, sizeof(magic));
 	p->counterAvailabilityImageSize = IMAGE_BYTES;
@@ -199,8 +202,6 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Pa
 {
 	if (is_asked_for("privilege"))
 		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-	if (is_asked_for("busy"))
-		return CUPTI_ERROR_HARDWARE_BUSY;
 	p->pPmSamplingObject = calloc(1, sizeof(*p->pPmSamplingObject));
 	return CUPTI_SUCCESS;
 }

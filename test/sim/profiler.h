@@ -53,6 +53,7 @@ void activity__reset(void);
 
 /* pc.c */
 void pc__kernel(const struct sim_activity *act);
+bool pc__is_on(void);
 
 /* Every exported function begins with this. */
 #define PROFILER_CHECK()							\

@@ -19,7 +19,7 @@ void (*listener__interrupt_log)(void);
 /* xpuload did not start the tests, so the live pair of semaphores is in use. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
-volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
+volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore, xpu_live_stalls_semaphore;
 volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)

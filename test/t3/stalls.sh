@@ -3,13 +3,15 @@
 # xpuload --stalls on the simulated GPU: PC samples of kernels come under the call paths that launched them,
 # add up, and leave every launch and every sum as it is without them.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 
 record() {		# record NAME ARGS...: of the program that is exact
 	name=$1
 	shift
-	xpuload --stalls -o "$name.data" "$XPU_BUILD/workload/exact" "$@" >/dev/null 2>load.log
+	# shellcheck disable=SC2086
+	xpuload ${args:---stalls} -o "$name.data" "$XPU_BUILD/workload/exact" "$@" >/dev/null 2>load.log
 	is $? 0 "$name: status"
 	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
 	# The verdict knows kernels by their frame, which is the last one without samples.
@@ -73,6 +75,23 @@ xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>lo
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"one call path: its samples are exact"
 
+# One kernel at a time: samples know their launch, so each is that launch's path's.
+args=--stalls=exact record serial -n 4000
+like "$(cat load.log)" 'kernels run one at a time' "exact: what it costs is said"
+like "$(xpumerge -i serial.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
+	"exact: each sample is of one launch"
+xpumerge dump serial.data | python3 -c 'import collections, re, sys
+strings, took, nr = {}, {}, collections.Counter()
+for line in sys.stdin:
+    if m := re.search(r" STRING .*?id=(\d+).*? \"(.*)\"", line):
+        strings[m[1]] = m[2]
+    if m := re.search(r" KERNEL .*duration_ns=(\d+) correlation_id=(\d+) .*name=(\d+)", line):
+        took[m[2], strings[m[3]]] = max(1, int(m[1]) // 1000)
+    if m := re.search(r" STALLS .*begin_ns=(\d+) .*function=(\d+)", line):
+        nr[m[1], strings[m[2]]] += sum(int(n) for n in re.findall(r"reason=2[02468] samples=(\d+)", line))
+print(len(took) > 1000, nr == took)' >got 2>&1
+is "$(cat got)" "True True" "exact: and has its number"
+
 # The module's source lines, where it has a table of them.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin
 export XPU_SIM_CUBIN
@@ -101,10 +120,40 @@ xpuload --stalls -o old.data "$XPU_BUILD/workload/shapes" 100 1 >/dev/null 2>loa
 like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' "an older CUPTI: said"
 unset XPU_SIM_CUPTI_VERSION
 
-for bad in 4 32 x ''; do
+# A GPU has one sampler. CUPTI lets a second one begin, and reports nothing any more: so none does.
+start first xpuload --stalls -o first.data "$live" -t 1
+ask first "burst 100" >/dev/null
+record second -n 4000
+like "$(cat load.log)" 'no stall reasons are recorded: another recorded process samples this GPU' \
+	"a second process on a GPU: said"
+is "$(xpumerge -i second.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 "a second process: no samples"
+finish first
+like "$(xpumerge -i first.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "a second process: the first one has its own"
+record third -n 4000
+is "$(grep -c warning load.log)" 0 "a third, when the first one is over: it has its samples" || diag "$(cat load.log)"
+XPU_SIM_PM=busy
+export XPU_SIM_PM
+record busy -n 4000
+unset XPU_SIM_PM
+like "$(cat load.log)" 'no stall reasons are recorded: another program samples this GPU' \
+	"another program samples the GPU: said"
+args="--stalls --gpu-metrics" record beside -n 4000
+like "$(cat load.log)" '--gpu-metrics beside --stalls: 10 a second, by NVML' "beside --gpu-metrics: said"
+like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "beside --gpu-metrics: samples are there"
+like "$(xpumerge -i beside.data --json --table gpu_metrics 2>/dev/null)" '"power"' "beside --gpu-metrics: power, too"
+
+while read -r options; do
+	# shellcheck disable=SC2086
+	xpuload $options true >bad.log 2>&1
+	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "$options: refused"
+done <<-END
+	--stalls --gpu-metrics=sm__one
+	--stalls=exact --cupti share
+	END
+for bad in 4 32 x '' exact,4 exactly; do
 	xpuload "--stalls=$bad" true >bad.log 2>&1
 	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "--stalls=$bad is refused"
 done
-xpuload --stalls -p $$ >bad.log 2>&1
-like "$(cat bad.log)" 'is for a COMMAND' "-p: it is refused"
+xpuload --stalls=exact -p $$ >bad.log 2>&1
+like "$(cat bad.log)" 'is for a COMMAND' "-p: what the shim has read at its start is refused"
 done_testing
