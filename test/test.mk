@@ -519,6 +519,12 @@ bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/gpu.py
 
+# WORKLOADS=, ROWS=, STARTS=: see the script.
+.PHONY: bench-inside
+bench-inside: $(if $(TREE),,all)
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
+		python3 test/bench/inside.py
+
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
 		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen

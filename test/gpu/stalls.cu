@@ -4,13 +4,19 @@
  *
  *	stalls [THREADS]	the same kernels from so many threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
+ *	stalls long		a kernel of 20 ms, 100 times; prints the us of all
+ *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded, graphs; prints how
+ *				many launches and kernels there were; cold: the graphs are captured before
+ *				their kernels have run; quit: it exits in the middle of it
  */
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CHECK(call)								\
 	do {									\
@@ -141,6 +147,15 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+/* The most memory that this had, in MB. */
+static double megabytes(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss / 1024.;
+}
+
 static void null_kernels(int n)
 {
 	double begin = 0;
@@ -150,8 +165,136 @@ static void null_kernels(int n)
 			begin = now();
 		k_null<<<1, 32>>>();
 	}
-	printf("null %.1f\n", (now() - begin) * 1e9 / (n - n / 3));
+	begin = (now() - begin) * 1e9 / (n - n / 3);
 	CHECK(cudaDeviceSynchronize());
+	printf("null %.1f %.0f MB\n", begin, megabytes());
+}
+
+static void long_kernels(void)
+{
+	double begin;
+
+	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));
+	launch_shared(0);
+	CHECK(cudaDeviceSynchronize());
+	begin = now();
+	for (int i = 0; i < 100; i++)
+		launch_shared(0);
+	CHECK(cudaDeviceSynchronize());
+	printf("long %.1f %.0f MB\n", (now() - begin) * 1e6, megabytes());
+}
+
+/* ---- mix ------------------------------------------------------------------------------------- */
+
+static const char ptx[] =
+	".version 7.8\n.target sm_80\n.address_size 64\n"
+	".visible .entry loaded(.param .u64 p)\n{\n"
+	"	.reg .u64 %a; .reg .u32 %i; .reg .pred %q; .reg .f32 %x;\n"
+	"	mov.u32 %i, 0; mov.f32 %x, 0f3F800000;\n"
+	"again:\n"
+	"	fma.rn.f32 %x, %x, %x, %x; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 2000; @%q bra again;\n"
+	"	ld.param.u64 %a, [p]; cvta.to.global.u64 %a, %a; st.global.f32 [%a], %x;\n"
+	"	ret;\n}\n";
+
+static volatile bool is_over, is_cold;
+static unsigned long nr_launches, nr_kernels;
+
+static void count(unsigned long launches, unsigned long kernels)
+{
+	__atomic_fetch_add(&nr_launches, launches, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nr_kernels, kernels, __ATOMIC_RELAXED);
+}
+
+static void *mix_kernels(void *arg)
+{
+	cudaStream_t stream;
+
+	(void)arg;
+	CHECK(cudaStreamCreate(&stream));
+	while (!is_over) {
+		for (int i = 0; i < 20; i++) {
+			k_chain<<<8, 128, 0, stream>>>(memory, 10);
+			k_shared<<<8, 256, 0, stream>>>(memory, 20);
+			k_null<<<1, 32, 0, stream>>>();
+		}
+		CHECK(cudaGetLastError());
+		CHECK(cudaStreamSynchronize(stream));
+		count(60, 60);
+	}
+	return NULL;
+}
+
+static void *mix_modules(void *arg)
+{
+	void *args[] = { &memory };
+	cudaLibrary_t library;
+	cudaKernel_t kernel;
+	cudaStream_t stream;
+
+	(void)arg;
+	CHECK(cudaStreamCreate(&stream));
+	while (!is_over) {
+		CHECK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cudaLibraryGetKernel(&kernel, library, "loaded"));
+		for (int i = 0; i < 10; i++)
+			CHECK(cudaLaunchKernel((const void *)kernel, dim3(4), dim3(64), args, 0, stream));
+		CHECK(cudaStreamSynchronize(stream));
+		CHECK(cudaLibraryUnload(library));
+		count(10, 10);
+	}
+	return NULL;
+}
+
+static void *mix_graphs(void *arg)
+{
+	cudaGraphExec_t exec;
+	cudaStream_t stream;
+	cudaGraph_t graph;
+
+	(void)arg;
+	CHECK(cudaStreamCreate(&stream));
+	if (!is_cold) {
+		k_barrier<<<4, 256, 0, stream>>>(memory, 5);
+		k_null<<<1, 32, 0, stream>>>();
+		CHECK(cudaStreamSynchronize(stream));
+		count(2, 2);
+	}
+	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	for (int i = 0; i < 5; i++) {
+		k_barrier<<<4, 256, 0, stream>>>(memory, 5);
+		k_null<<<1, 32, 0, stream>>>();
+	}
+	CHECK(cudaStreamEndCapture(stream, &graph));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	while (!is_over) {
+		for (int i = 0; i < 10; i++)
+			CHECK(cudaGraphLaunch(exec, stream));
+		CHECK(cudaStreamSynchronize(stream));
+		count(10, 100);
+	}
+	return NULL;
+}
+
+static void mix(double seconds, bool quit)
+{
+	void *(*const runs[8])(void *) = {
+		mix_kernels, mix_modules, mix_graphs, mix_kernels, mix_kernels, mix_modules, mix_graphs,
+		mix_kernels,
+	};
+	double end = now() + seconds;
+	pthread_t threads[8];
+
+	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));
+	for (int i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, runs[i], NULL);
+	while (now() < end)
+		usleep(10000);
+	if (quit)
+		exit(0);
+	is_over = true;
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	printf("launches %lu kernels %lu\n", nr_launches, nr_kernels);
 }
 
 int main(int argc, char **argv)
@@ -162,6 +305,15 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[1], "null")) {
 		null_kernels(atoi(argv[2]));
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "long")) {
+		long_kernels();
+		return 0;
+	}
+	if (argc > 2 && (!strcmp(argv[1], "mix") || !strcmp(argv[1], "cold") || !strcmp(argv[1], "quit"))) {
+		is_cold = !strcmp(argv[1], "cold");
+		mix(atof(argv[2]), !strcmp(argv[1], "quit"));
 		return 0;
 	}
 	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));

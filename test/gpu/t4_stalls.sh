@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --stalls on a real GPU: kernels that stand still in a known way have that reason, samples add up,
-# launches stay exact; and what it costs.
+# launches stay exact, with modules that come and go, with graphs, one kernel at a time, and in programs that
+# run already. What it costs: test/bench/inside.py.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -9,19 +10,22 @@ need root gpu nvcc bpf
 	"$XPU_SRC/test/gpu/stalls.cu" 2>nvcc.log
 ok $? "nvcc builds stalls" || diag "$(cat nvcc.log)"
 
+account() {		# account NAME: whether the samples of a recording add up, and how many there are
+	xpumerge dump "$1.data" | sed -n 's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
+		tail -n 1 | awk '{ print ($1 == $2 + $3 + $4 && $4 > 0), $0 }'
+}
+how=--stalls
 run() {			# run NAME COMMAND...
 	name=$1
 	shift
-	xpuload --stalls -o "$name.data" "$@" >out 2>load.log
+	xpuload "$how" -o "$name.data" "$@" >out 2>load.log
 	is $? 0 "$name: status" || diag "$(cat load.log)"
 	diag "$name: $(tail -n 1 load.log)"
 	is "$(grep -c warning load.log)" 0 "$name: nothing is amiss" || diag "$(cat load.log)"
 	xpumerge -i "$name.data" -f folded --unit ns -o "$name.folded" 2>merge.log
 	like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$name: every launch is there"
 	diag "$(xpumerge -i "$name.data" --limit 12 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
-	is "$(xpumerge dump "$name.data" | sed -n 's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
-		tail -n 1 | tee account | awk '{ print ($1 == $2 + $3 + $4) }')" 1 \
-		"$name: samples = attributed + other programs' + dropped" || diag "$(cat account)"
+	like "$(account "$name")" '^1 ' "$name: samples = attributed + other programs' + dropped"
 }
 
 run one ./stalls 1
@@ -43,14 +47,6 @@ done <<-'EOF'
 EOF
 run eight ./stalls 8
 
-for i in 1 2 3; do
-	for how in "" --stalls; do
-		# shellcheck disable=SC2086
-		echo "null ${how:---gpu-only} $(xpuload --gpu-only $how -o c.data ./stalls null 600000 2>>cost.log | awk '{ print $2 }')"
-	done
-done >costs
-diag "$(cat costs)"
-diag "null kernels: $(awk '$2 == "--gpu-only" { w = $3; next } { printf "%.3f ", $3 / w }' costs)"
 if python3 -c 'import torch' 2>/dev/null; then
 	run torch python3 "$XPU_SRC/test/gpu/metrics.py" --steps 100
 	if python3 -c 'import triton' 2>/dev/null; then
@@ -60,14 +56,47 @@ if python3 -c 'import torch' 2>/dev/null; then
 			sed 's/:.*//') long_scoreboard$" "a Triton kernel: its largest line and reason" ||
 			diag "$(grep chase triton.folded)"
 	fi
-	for i in 1 2 3; do
-		for how in "" --stalls; do
-			# shellcheck disable=SC2086
-			echo "step ${how:---gpu-only} $(xpuload --gpu-only $how -o c.data \
-				python3 "$XPU_SRC/test/gpu/metrics.py" --steps 150 2>>cost.log | sed -n 's/^step //p')"
-		done
-	done >steps
-	diag "$(cat steps)"
-	diag "steps: $(awk '$2 == "--gpu-only" { w = $3; next } { printf "%.3f ", $3 / w }' steps)"
 fi
+
+# One kernel at a time: each sample knows its launch.
+how=--stalls=exact
+run exact ./stalls 2
+how=--stalls
+like "$(xpumerge -i exact.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared' \
+	"exact: none is shared out"
+
+# Eight threads, of which some load and unload modules and others launch graphs.
+seconds=${XPU_MIX_SECONDS:-60}
+mixed() {		# mixed NAME WHAT: compares a recording with what the program counted
+	like "$(cat "$1.log")" "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" \
+		"$2: launches are those that it counted" || diag "$(cat "$1.log" mix.out)"
+	is "$(xpumerge -i "$1.data" --json --table kernels 2>/dev/null |
+		sed -n 's/.*"instances": \([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" \
+		"$(sed -n 's/.* kernels //p' mix.out)" "$2: so are kernels"
+}
+xpuload --stalls --gpu-metrics -o mix.data ./stalls mix "$seconds" >mix.out 2>mix.log
+is $? 0 "mix: status"
+diag "$(cat mix.out mix.log)"
+mixed mix "mix, $seconds s"
+diag "$(xpumerge -i mix.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
+like "$(account mix)" '^1 ' "mix: samples = attributed + other programs' + dropped"
+
+# A program that runs already.
+LD_PRELOAD=$XPU_SHIM ./stalls mix $((${XPU_ATTACH_TIMES:-50} * 2)) >live.out 2>live.err &
+pid=$!
+sleep 3
+bad=0 none=0
+for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
+	xpuload --stalls -p $pid --duration 0.5 -o live.data 2>live.log && grep -q 'lost 0$' live.log || {
+		bad=$((bad + 1))
+		diag "round $i: $(cat live.log)"
+	}
+	account live | grep -q '^1 ' || none=$((none + 1))
+done
+is $bad 0 "attached and detached ${XPU_ATTACH_TIMES:-50} times"
+is $none 0 "each time with samples that add up"
+diag "$(cat live.log)" "$(xpumerge -i live.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
+wait $pid
+is $? 0 "the program ends as it wants to" || diag "$(cat live.err)"
+like "$(cat live.out)" '^launches [1-9]' "and has gone on all the time"
 done_testing
