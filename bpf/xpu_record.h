@@ -1002,7 +1002,8 @@ struct xpu_record_stalls {		/* of one function, as they were read in one go */
 
 /*
  * The source lines of a module's file: behind the functions their names, each with its NUL, and
- * .debug_line, in which the function's address stands at the offset.
+ * .debug_line, in which the function's address stands at the offset; then, since 2.5 and up to the end,
+ * .debug_str, where it has the names of inlined functions.
  */
 struct xpu_cubin_function {
 	__u32	offset;

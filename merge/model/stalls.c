@@ -37,6 +37,18 @@ int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const ch
 	return err ?: array_push(&s->functions, ((struct stall_function){ proc, context, name }));
 }
 
+char *stall_place__frame(const char **at)
+{
+	size_t len = *at ? strcspn(*at, ";") : 0;
+	char *frame = *at && **at ? strndup(*at, len) : NULL;
+
+	if (frame)
+		*at += len + ((*at)[len] == ';');
+	else if (*at && !**at)
+		*at = NULL;
+	return frame;
+}
+
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx)
 {
 	uint32_t hash = hash__mix((uintptr_t)place, (uintptr_t)reason, s->secret);

@@ -15,10 +15,12 @@
 
 /* A sample's place and reason; both are shown as frames. */
 struct stall_place {
-	const char *place;		/* interned: "+0x1a0" */
+	const char *place;		/* interned: "+0x1a0", or frames: "a.cu:9;f(int) at b.h:3" */
 	const char *reason;		/* interned: "long_scoreboard" */
 	uint32_t id;			/* its index */
 };
+
+#define STALL_MAX_FRAMES	16	/* of a place: functions that are inlined deeper are left out */
 
 struct stall_count {
 	uint32_t place;			/* index in places */
@@ -58,5 +60,11 @@ void stalls__exit(struct stalls *s);
 /* Find or add. Return: 0 or -ENOMEM. */
 int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name, uint32_t *idx);
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx);
+
+/*
+ * Goes on to the next frame of a place, the outermost first. *@at: the place, then what is left of it.
+ * Return: a copy for the caller to free(), or NULL with *@at NULL at the end, else for want of memory.
+ */
+char *stall_place__frame(const char **at);
 
 #endif /* MERGE_STALLS_H */

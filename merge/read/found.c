@@ -36,6 +36,7 @@ void found__exit(struct found *f)
 		if (f->cubins.v[i].lines)
 			cubin_lines__free(f->cubins.v[i].lines);
 		free(f->cubins.v[i].lines);
+		free(f->cubins.v[i].places);
 		array_free(&f->cubins.v[i].bytes);
 	}
 	array_free(&f->cubins);

@@ -45,6 +45,7 @@ struct cubin_def {
 	uint32_t total_bytes;
 	ARRAY(uint8_t) bytes;
 	struct cubin_lines *lines;	/* NULL: not read yet */
+	const char **places;		/* of its lines, interned; NULL: not made yet */
 };
 
 /* STALLS or STALLS_ACCOUNT. */

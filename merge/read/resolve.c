@@ -153,13 +153,13 @@ static struct stall_reason stall_reason(const struct found *f, struct model *m, 
 	return r;
 }
 
-/* Finds the lines of a module. Return: 0, with *@lines perhaps NULL, or -ENOMEM. */
-static int lines_of(const struct found *f, uint32_t proc, uint64_t crc, const struct cubin_lines **lines)
+/* Finds a module's lines. Return: 0, with *@cubin perhaps NULL, or -ENOMEM. */
+static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct cubin_def **cubin)
 {
 	size_t i;
 	int err;
 
-	*lines = NULL;
+	*cubin = NULL;
 	for (i = 0; i < f->cubins.nr; i++) {
 		struct cubin_def *def = &f->cubins.v[i];
 
@@ -172,22 +172,75 @@ static int lines_of(const struct found *f, uint32_t proc, uint64_t crc, const st
 			err = cubin_lines__read(def->lines, (const void *)def->bytes.v, def->bytes.nr);
 			if (err)
 				return err;
+			def->places = calloc(def->lines->lines.nr + 1, sizeof(*def->places));
+			if (!def->places)
+				return -ENOMEM;
 		}
-		*lines = def->lines;
+		*cubin = def;
 		return 0;
 	}
 	return 0;
 }
 
-/* Return: "file.cu:12", or the offset if the line is not known; NULL for want of memory. */
-static const char *place_of(struct model *m, const struct cubin_lines *lines, const char *function,
-			    uint32_t pc)
+/* Prints "file.cu:12", with the function that it is in if that is inlined. */
+static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file, uint32_t line)
 {
-	const struct cubin_line *line = lines && function ? cubin_lines__find(lines, function, pc) : NULL;
+	char *pretty = inlined ? demangle(inlined) : NULL;
+	const char *s = pretty ?: inlined ?: "";
+
+	/* What a file has for itself is in a namespace whose name changes with each compilation. */
+	if (!strncmp(s, "_INTERNAL_", strlen("_INTERNAL_")) && strstr(s, "::"))
+		s = strstr(s, "::") + strlen("::");
+	/* Frames have ";" between them. */
+	for (; *s; s++)
+		putc(*s == ';' ? ':' : *s, f);
+	if (inlined)
+		fputs(*inlined ? " at " : UNKNOWN " at ", f);
+	for (s = l->files.v[file]; *s; s++)
+		putc(*s == ';' ? ':' : *s, f);
+	fprintf(f, ":%" PRIu32, line);
+	free(pretty);
+}
+
+/* Return: the frames of a line, the kernel's own line first; NULL for want of memory. */
+static const char *print_line(struct model *m, const struct cubin_lines *l, const struct cubin_line *line)
+{
+	const struct cubin_site *sites[STALL_MAX_FRAMES - 1];
+	const char *inlined = NULL, *place = NULL;
+	size_t nr = 0, len;
+	char *text = NULL;
+	uint32_t site;
+	FILE *f;
+
+	for (site = line->site; site != NO_INDEX && nr < ARRAY_SIZE(sites); site = sites[nr++]->site)
+		sites[nr] = &l->sites.v[site];
+	f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	while (nr--) {
+		print_place(f, l, inlined, sites[nr]->file, sites[nr]->line);
+		putc(';', f);
+		inlined = sites[nr]->callee;
+	}
+	print_place(f, l, inlined, line->file, line->line);
+	if (!fclose(f) && text)
+		place = strpool__intern(&m->strings, text, len);
+	free(text);
+	return place;
+}
+
+/* Return: the place of an instruction, an offset if its line is not known; NULL for want of memory. */
+static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function, uint32_t pc)
+{
+	const struct cubin_line *line = cubin && function ? cubin_lines__find(cubin->lines, function, pc) : NULL;
+	const char **place;
 
 	if (!line)
 		return strpool__internf(&m->strings, "+%#" PRIx32, pc);
-	return strpool__internf(&m->strings, "%s:%" PRIu32, lines->files.v[line->file], line->line);
+	place = &cubin->places[line - cubin->lines->lines.v];
+	if (!*place)
+		*place = print_line(m, cubin->lines, line);
+	return *place;
 }
 
 /* Adds the samples at one place to the window, which is the last one. */
@@ -228,7 +281,7 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 			  const struct xpu_record_stalls *rec)
 {
 	struct stall_window w = { .first = m->stalls.counts.nr };
-	const struct cubin_lines *lines;
+	struct cubin_def *cubin;
 	const char *mangled = found__string(f, proc, rec->function), *name;
 	char *pretty;
 	uint32_t i;
@@ -247,11 +300,11 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 	if (!name)
 		return -ENOMEM;
 	err = stalls__function(&m->stalls, proc, rec->context, name, &w.function) ?:
-	      lines_of(f, proc, rec->cubin_crc, &lines);
+	      find_cubin(f, proc, rec->cubin_crc, &cubin);
 	for (i = 0; i < rec->nr && !err; i++) {
 		struct stall_reason reason = stall_reason(f, m, proc, rec->stalls[i].reason);
 
-		err = window__add(m, &w, place_of(m, lines, mangled, rec->stalls[i].pc), &rec->stalls[i],
+		err = window__add(m, &w, place_of(m, cubin, mangled, rec->stalls[i].pc), &rec->stalls[i],
 				  &reason);
 	}
 	return err ?: array_push(&m->stalls.windows, w);

@@ -11,7 +11,14 @@ enum {
 	DW_LNS_copy = 1, DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_set_file, DW_LNS_negate_stmt,
 	DW_LNS_set_basic_block, DW_LNS_const_add_pc, DW_LNS_fixed_advance_pc,
 };
-enum { DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file };
+enum {
+	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,
+	/*
+	 * NVIDIA's. What follows is inlined at the row of that number of its sequence, 1 for the first, from a
+	 * function whose name is at an offset in .debug_str; at row 0: it is not inlined.
+	 */
+	DW_LNE_inlined_call = 0x90,
+};
 
 #define MAX_OPCODES	64		/* standard ones; DWARF 2 has 9 */
 
@@ -20,6 +27,7 @@ void cubin_lines__free(struct cubin_lines *l)
 	array_free(&l->functions);
 	array_free(&l->files);
 	array_free(&l->lines);
+	array_free(&l->sites);
 	array_free(&l->by_name);
 }
 
@@ -92,25 +100,29 @@ struct unit {
 	struct cubin_lines *lines;
 	const struct xpu_cubin_lines *blob;
 	const uint8_t *table;		/* where relocations count from */
+	const char *strings;		/* .debug_str */
+	size_t strings_bytes;
 	uint8_t min_length, line_range, opcode_base;
 	int8_t line_base;
 	uint8_t lengths[MAX_OPCODES];
 	size_t first_file;
 	/* the state of its machine */
-	uint32_t function;
+	size_t first_row;		/* of the sequence */
+	uint32_t function, site;
 	uint64_t pc, file, line;
 };
 
 static void unit__reset(struct unit *u)
 {
-	u->function = NO_INDEX;
+	u->first_row = u->lines->lines.nr;
+	u->function = u->site = NO_INDEX;
 	u->pc = 0;
 	u->file = u->line = 1;
 }
 
 static int unit__row(struct unit *u, bool end)
 {
-	struct cubin_line line = { u->function, u->pc, NO_INDEX, u->line };
+	struct cubin_line line = { u->function, u->pc, NO_INDEX, u->line, u->site };
 
 	if (u->function == NO_INDEX || u->pc > UINT32_MAX || u->line > UINT32_MAX)
 		return 0;
@@ -134,6 +146,25 @@ static uint32_t function_at(const struct unit *u, const uint8_t *at)
 			high = middle;
 	}
 	return low < u->blob->nr_functions && v[low].offset == offset ? low : NO_INDEX;
+}
+
+/* Calls in one row may differ in what is called, so each is a site of its own. */
+static int unit__inlined(struct unit *u, struct cursor *c)
+{
+	uint64_t row = get_uleb(c), name = get_uleb(c);
+	const struct cubin_line *at;
+	const char *callee = "";
+
+	u->site = NO_INDEX;
+	if (c->bad || !row || row > u->lines->lines.nr - u->first_row)
+		return 0;
+	at = &u->lines->lines.v[u->first_row + row - 1];
+	if (at->file == NO_INDEX)
+		return 0;
+	if (name < u->strings_bytes && memchr(u->strings + name, 0, u->strings_bytes - name))
+		callee = u->strings + name;
+	u->site = u->lines->sites.nr;
+	return array_push(&u->lines->sites, ((struct cubin_site){ callee, at->file, at->line, at->site }));
 }
 
 static int add_file(struct cubin_lines *l, const char *path)
@@ -166,8 +197,11 @@ static int unit__extended(struct unit *u, struct cursor *c)
 	case DW_LNE_define_file:
 		err = add_file(u->lines, get_string(c));
 		break;
+	case DW_LNE_inlined_call:
+		err = unit__inlined(u, c);
+		break;
 	default:
-		break;			/* NVIDIA's 0x90 tells what is inlined where */
+		break;
 	}
 	c->at = end;
 	return err;
@@ -373,6 +407,8 @@ int cubin_lines__read(struct cubin_lines *l, const struct xpu_cubin_lines *blob,
 				 names + blob->functions[i].name : "");
 	u.table = all.at = (const uint8_t *)names + blob->names_bytes;
 	all.end = all.at + blob->line_bytes;
+	u.strings = (const char *)all.end;
+	u.strings_bytes = (const char *)blob + bytes - u.strings;
 	while (all.at < all.end && !all.bad && !err) {
 		uint64_t unit_bytes = get(&all, 4);
 		struct cursor c = { .at = all.at };

@@ -56,6 +56,19 @@ static int buf__put_name(buf_t *buf, const char *name)
 	}
 }
 
+/* Puts the frames of a place, which has ";" between them itself. */
+static int buf__put_frames(buf_t *buf, const char *place)
+{
+	int err = 0;
+	char *name;
+
+	while (!err && (name = stall_place__frame(&place))) {
+		err = buf__put_name(buf, name) ?: *place ? buf__put(buf, ";", 1) : 0;
+		free(name);
+	}
+	return err ?: place ? -ENOMEM : 0;
+}
+
 static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf *leaf,
 			 bool numbered)
 {
@@ -66,7 +79,7 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	leaf__label(&s->model.gpus, leaf, numbered, label);
 	err = buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 	if (!err && part)
-		err = buf__put(buf, ";", 1) ?: buf__put_name(buf, part->place->place) ?:
+		err = buf__put(buf, ";", 1) ?: buf__put_frames(buf, part->place->place) ?:
 		      buf__put(buf, ";" STALL_LABEL, strlen(";" STALL_LABEL)) ?:
 		      buf__put_name(buf, part->place->reason);
 	return err;

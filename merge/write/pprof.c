@@ -273,26 +273,34 @@ out:
 	return id;
 }
 
-/* A kernel's place and reason are as if they were inlined in it. */
+#define MAX_STALL_LINES	(STALL_MAX_FRAMES + 2)
+
+/* A kernel's places and reason are as if they were inlined in it; the innermost comes first. */
 static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, const char *kernel)
 {
-	Perftools__Profiles__Line lines[3], *ptrs[3];
-	char *reason;
-	size_t i;
+	Perftools__Profiles__Line lines[MAX_STALL_LINES], *ptrs[MAX_STALL_LINES];
+	size_t i = MAX_STALL_LINES, first;
+	const char *at = stall->place;
+	char *name;
 
-	if (asprintf(&reason, STALL_LABEL "%s", stall->reason) < 0) {
+	for (first = 0; first < MAX_STALL_LINES; first++) {
+		perftools__profiles__line__init(&lines[first]);
+		ptrs[first] = &lines[first];
+	}
+	lines[--i].function_id = pprof__function(p, kernel, "");
+	while (i > 1 && (name = stall_place__frame(&at))) {
+		lines[--i].function_id = pprof__function(p, name, "");
+		free(name);
+	}
+	if (at && *at)
+		p->err = -ENOMEM;
+	if (asprintf(&name, STALL_LABEL "%s", stall->reason) < 0) {
 		p->err = -ENOMEM;
 		return 0;
 	}
-	for (i = 0; i < ARRAY_SIZE(lines); i++) {
-		perftools__profiles__line__init(&lines[i]);
-		ptrs[i] = &lines[i];
-	}
-	lines[0].function_id = pprof__function(p, reason, "");
-	lines[1].function_id = pprof__function(p, stall->place, "");
-	lines[2].function_id = pprof__function(p, kernel, "");
-	free(reason);
-	return pprof__put_location(p, ptrs, ARRAY_SIZE(lines), NULL);
+	lines[--i].function_id = pprof__function(p, name, "");
+	free(name);
+	return pprof__put_location(p, &ptrs[i], MAX_STALL_LINES - i, NULL);
 }
 
 /* Return: the location of the work itself, or 0 for CPU time, whose call path says it all. */

@@ -268,10 +268,16 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 /* Goes on to the frames of where a kernel stood still, and why. */
 static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind, uint32_t *node)
 {
+	const char *at = place->place;
 	uint32_t frame;
+	int err = 0;
+	char *name;
 
-	return adder__name(a, "", place->place, kind, NULL, &frame) ?:
-	       tree__descend(a->tree, node, frame) ?:
+	while (!err && (name = stall_place__frame(&at))) {
+		err = adder__name(a, "", name, kind, NULL, &frame) ?: tree__descend(a->tree, node, frame);
+		free(name);
+	}
+	return err ?: at ? -ENOMEM :
 	       adder__name(a, STALL_LABEL, place->reason, kind, NULL, &frame) ?:
 	       tree__descend(a->tree, node, frame);
 }

@@ -100,7 +100,7 @@ static size_t put_functions(struct part relocs, struct part symbols, struct part
 
 struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t *bytes)
 {
-	struct part lines, relocs, symbols, strings;
+	struct part lines, relocs, symbols, strings, inlined;
 	struct xpu_cubin_lines *to;
 	size_t nr, names_bytes;
 	struct cubin c;
@@ -112,12 +112,13 @@ struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t
 	relocs = part_of(&c, section_of(&c, ".rela.debug_line"));
 	symbols = part_of(&c, section_of(&c, ".symtab"));
 	strings = part_of(&c, section_of(&c, ".strtab"));
+	inlined = part_of(&c, section_of(&c, ".debug_str"));
 	if (!lines.bytes || !relocs.bytes || !strings.bytes || strings.v[strings.bytes - 1])
 		return NULL;
 	nr = put_functions(relocs, symbols, strings, NULL, NULL, &names_bytes);
 	if (!nr || names_bytes > UINT32_MAX || lines.bytes > UINT32_MAX)
 		return NULL;
-	*bytes = sizeof(*to) + nr * sizeof(to->functions[0]) + names_bytes + lines.bytes;
+	*bytes = sizeof(*to) + nr * sizeof(to->functions[0]) + names_bytes + lines.bytes + inlined.bytes;
 	to = malloc(*bytes);
 	if (!to)
 		return NULL;
@@ -125,5 +126,7 @@ struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t
 	names = (char *)&to->functions[nr];
 	put_functions(relocs, symbols, strings, to->functions, names, &names_bytes);
 	memcpy(names + names_bytes, lines.v, lines.bytes);
+	if (inlined.bytes)
+		memcpy(names + names_bytes + lines.bytes, inlined.v, inlined.bytes);
 	return to;
 }

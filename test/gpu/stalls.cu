@@ -5,12 +5,17 @@
  *	stalls [THREADS]	the same kernels from so many threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
  *	stalls long		a kernel of 20 ms, 100 times; prints the us of all
+ *	stalls contexts		three contexts of one GPU
  *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded, graphs; prints how
  *				many launches and kernels there were; cold: the graphs are captured before
- *				their kernels have run; quit: it exits in the middle of it
+ *				their kernels have run; quit: it exits in the middle of it; SIGINT
+ *				ends it
  */
+#include <cuda.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +270,7 @@ static void *mix_graphs(void *arg)
 		k_null<<<1, 32, 0, stream>>>();
 	}
 	CHECK(cudaStreamEndCapture(stream, &graph));
+	count(10, 0);		/* they are recorded as launches, without kernels */
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	while (!is_over) {
 		for (int i = 0; i < 10; i++)
@@ -273,6 +279,12 @@ static void *mix_graphs(void *arg)
 		count(10, 100);
 	}
 	return NULL;
+}
+
+static void stop(int signal)
+{
+	(void)signal;
+	is_over = true;
 }
 
 static void mix(double seconds, bool quit)
@@ -284,10 +296,11 @@ static void mix(double seconds, bool quit)
 	double end = now() + seconds;
 	pthread_t threads[8];
 
+	signal(SIGINT, stop);
 	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));
 	for (int i = 0; i < 8; i++)
 		pthread_create(&threads[i], NULL, runs[i], NULL);
-	while (now() < end)
+	while (!is_over && now() < end)
 		usleep(10000);
 	if (quit)
 		exit(0);
@@ -295,6 +308,27 @@ static void mix(double seconds, bool quit)
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	printf("launches %lu kernels %lu\n", nr_launches, nr_kernels);
+}
+
+/* A context each, of one GPU. */
+static void *run_context(void *arg)
+{
+	CUresult (*create)(CUcontext *, unsigned int, CUdevice);
+	void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+	unsigned int *p;
+	CUcontext context;
+
+	(void)arg;
+	*(void **)&create = library ? dlsym(library, "cuCtxCreate_v2") : NULL;
+	if (!create || create(&context, 0, 0) != CUDA_SUCCESS) {
+		fprintf(stderr, "stalls: no context\n");
+		exit(1);
+	}
+	CHECK(cudaMalloc(&p, NR_WORDS * sizeof(*p)));
+	for (int i = 0; i < 200; i++)
+		k_chain<<<132, 128>>>(p, 1000);
+	CHECK(cudaDeviceSynchronize());
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -314,6 +348,14 @@ int main(int argc, char **argv)
 	if (argc > 2 && (!strcmp(argv[1], "mix") || !strcmp(argv[1], "cold") || !strcmp(argv[1], "quit"))) {
 		is_cold = !strcmp(argv[1], "cold");
 		mix(atof(argv[2]), !strcmp(argv[1], "quit"));
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "contexts")) {
+		CHECK(cudaFree(NULL));
+		for (int i = 0; i < 3; i++)
+			pthread_create(&threads[i], NULL, run_context, NULL);
+		for (int i = 0; i < 3; i++)
+			pthread_join(threads[i], NULL);
 		return 0;
 	}
 	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));

@@ -46,6 +46,27 @@ done <<-'EOF'
 	code no_instructions? straight<N / 2>\|x . y + N
 EOF
 run eight ./stalls 8
+run contexts ./stalls contexts
+
+# A GPU has one sampler: whoever comes second is told so, and loses no launch.
+second() {		# second NAME WHAT SAID
+	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
+	is $? 0 "$2: status"
+	like "$(cat load.log)" "no stall reasons are recorded: $3" "$2: said" || diag "$(cat load.log)"
+	like "$(xpumerge -i "$1.data" -o "$1.folded" 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+		"$2: every launch is there"
+}
+xpuload --stalls -o first.data ./stalls mix 12 >mix.out 2>first.log &
+sleep 5
+second second "beside another process's samples" "another recorded process samples this GPU"
+wait
+like "$(account first)" '^1 ' "the first one has its samples"
+like "$(cat first.log)" "launches $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) .*lost 0$" "and its launches"
+xpuload --gpu-metrics -o first.data sleep 12 2>first.log &
+sleep 5
+second third "beside --gpu-metrics" "another program samples this GPU"
+wait
+like "$(cat first.log)" ' [1-9][0-9]* samples of GPU metrics' "the counters are there"
 
 if python3 -c 'import torch' 2>/dev/null; then
 	run torch python3 "$XPU_SRC/test/gpu/metrics.py" --steps 100
@@ -82,7 +103,7 @@ diag "$(xpumerge -i mix.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
 like "$(account mix)" '^1 ' "mix: samples = attributed + other programs' + dropped"
 
 # A program that runs already.
-LD_PRELOAD=$XPU_SHIM ./stalls mix $((${XPU_ATTACH_TIMES:-50} * 2)) >live.out 2>live.err &
+LD_PRELOAD=$XPU_SHIM ./stalls mix 1800 >live.out 2>live.err &
 pid=$!
 sleep 3
 bad=0 none=0
@@ -91,11 +112,15 @@ for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
 		bad=$((bad + 1))
 		diag "round $i: $(cat live.log)"
 	}
-	account live | grep -q '^1 ' || none=$((none + 1))
+	account live | grep -q '^1 ' || {
+		none=$((none + 1))
+		diag "round $i: $(account live) $(tail -n 1 live.log)"
+	}
 done
 is $bad 0 "attached and detached ${XPU_ATTACH_TIMES:-50} times"
 is $none 0 "each time with samples that add up"
 diag "$(cat live.log)" "$(xpumerge -i live.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
+kill -INT $pid
 wait $pid
 is $? 0 "the program ends as it wants to" || diag "$(cat live.err)"
 like "$(cat live.out)" '^launches [1-9]' "and has gone on all the time"

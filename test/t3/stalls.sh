@@ -101,6 +101,27 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
 	"shaped.cu:10 shaped.cu:8 " "places are source lines"
 
+# What is inlined, under its callers.
+XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
+export XPU_SIM_CUBIN
+xpuload --stalls -o inlined.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
+unset XPU_SIM_CUBIN
+xpumerge -i inlined.data -f folded --unit ns -o inlined.folded 2>/dev/null
+sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' inlined.folded | sort -u >got
+cat >expected <<-'END'
+	inlined.cu:14
+	inlined.cu:16;float* place<2>(float*) at inlined.cu:11
+	inlined.cu:16;float* place<2>(float*) at inlined.cu:11;of_thread(int) at inlined.cu:5
+	END
+is "$(cat got)" "$(cat expected)" "inlined functions are frames"
+is "$(xpumerge -i inlined.data --json --table stalls 2>/dev/null | sed -n 's/.*"place": "\([^"]*\)".*/\1/p' |
+	sort -u)" "$(cat expected)" "and places of the table"
+for format in html pprof perf chrome pftrace; do
+	xpumerge -i inlined.data -f $format -o out.$format 2>/dev/null
+	is $? 0 "inlined: -f $format"
+done
+like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' "pprof: a line of its own"
+
 # Whatever CUPTI is known to do is said, and the launches are recorded as ever.
 XPU_SIM_PC=refused
 export XPU_SIM_PC
