@@ -183,12 +183,13 @@ static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct
 }
 
 /* Prints "file.cu:12", with the function that it is in if that is inlined. */
-static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file, uint32_t line)
+static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file,
+			uint32_t line)
 {
 	char *pretty = inlined ? demangle(inlined) : NULL;
 	const char *s = pretty ?: inlined ?: "";
 
-	/* What a file has for itself is in a namespace whose name changes with each compilation. */
+	/* A file's own functions are in a namespace whose name changes with each compilation. */
 	if (!strncmp(s, "_INTERNAL_", strlen("_INTERNAL_")) && strstr(s, "::"))
 		s = strstr(s, "::") + strlen("::");
 	/* Frames have ";" between them. */
@@ -232,9 +233,11 @@ static const char *print_line(struct model *m, const struct cubin_lines *l, cons
 /* Return: the place of an instruction, an offset if its line is not known; NULL for want of memory. */
 static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function, uint32_t pc)
 {
-	const struct cubin_line *line = cubin && function ? cubin_lines__find(cubin->lines, function, pc) : NULL;
+	const struct cubin_line *line = NULL;
 	const char **place;
 
+	if (cubin && function)
+		line = cubin_lines__find(cubin->lines, function, pc);
 	if (!line)
 		return strpool__internf(&m->strings, "+%#" PRIx32, pc);
 	place = &cubin->places[line - cubin->lines->lines.v];

@@ -14,8 +14,8 @@ enum {
 enum {
 	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,
 	/*
-	 * NVIDIA's. What follows is inlined at the row of that number of its sequence, 1 for the first, from a
-	 * function whose name is at an offset in .debug_str; at row 0: it is not inlined.
+	 * NVIDIA's. Rows that follow are inlined at the row of that number of their sequence, 1 for the
+	 * first, from a function whose name is at an offset in .debug_str; at row 0: they are not inlined.
 	 */
 	DW_LNE_inlined_call = 0x90,
 };

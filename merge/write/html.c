@@ -9,6 +9,7 @@
 #include "escape.h"
 #include "json_out.h"
 #include "write/page.h"
+#include "write/stall_rows.h"
 #include "write/text.h"
 
 /* One number of an array. The lines are short, for people who open the file in an editor. */
@@ -159,6 +160,74 @@ static void print_totals(struct json_out *j, const struct loss *l)
 	json_out__close(j, '}');
 }
 
+/* Prints names of rows in order of them: each once, for rows to have its index. */
+struct names {
+	struct idmap known;
+	uint32_t nr;
+};
+
+static int print_name(struct json_out *j, struct names *names, const char *name)
+{
+	uint32_t idx;
+
+	if (idmap__get(&names->known, (uintptr_t)name, &idx))
+		return 0;
+	if (names->nr)
+		json_out__line(j, 0);
+	json_out__string(j, name);
+	return idmap__put(&names->known, (uintptr_t)name, names->nr++);
+}
+
+static void print_name_of(struct json_out *j, const struct names *names, size_t i, const char *name)
+{
+	uint32_t idx = 0;
+
+	idmap__get(&names->known, (uintptr_t)name, &idx);
+	print_number(j, i, idx);
+}
+
+/* Samples of kernels: their lines are the same whatever call path is looked at. */
+static int print_stalls(struct json_out *j, const struct session *s)
+{
+	struct names kernels = { 0 }, places = { 0 }, reasons = { 0 };
+	struct stall_reason_row *v;
+	size_t nr, i;
+	int err = stall_rows__collect(&s->model.stalls, &v, &nr);
+
+	json_out__open(j, '{');
+	open_array(j, "kernels");
+	for (i = 0; i < nr && !err; i++)
+		err = print_name(j, &kernels, v[i].kernel);
+	next_array(j, "places");
+	for (i = 0; i < nr && !err; i++)
+		err = print_name(j, &places, v[i].place);
+	next_array(j, "reasons");
+	for (i = 0; i < nr && !err; i++)
+		err = print_name(j, &reasons, v[i].reason);
+	next_array(j, "kernel");
+	for (i = 0; i < nr && !err; i++)
+		print_name_of(j, &kernels, i, v[i].kernel);
+	next_array(j, "place");
+	for (i = 0; i < nr && !err; i++)
+		print_name_of(j, &places, i, v[i].place);
+	next_array(j, "reason");
+	for (i = 0; i < nr && !err; i++)
+		print_name_of(j, &reasons, i, v[i].reason);
+	next_array(j, "samples");
+	for (i = 0; i < nr && !err; i++)
+		print_number(j, i, v[i].samples);
+	next_array(j, "not_issued");
+	for (i = 0; i < nr && !err; i++)
+		print_number(j, i, v[i].not_issued);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+	idmap__free(&kernels.known);
+	idmap__free(&places.known);
+	idmap__free(&reasons.known);
+	free(v);
+	return err;
+}
+
 static int print_side(struct json_out *j, const struct html_side *side)
 {
 	const struct session *s = side->session;
@@ -195,6 +264,9 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	open_array(j, "gpus");
 	print_gpus(j, s);
 	json_out__close(j, ']');
+	json_out__line(j, 0);
+	json_out__key(j, "stalls");
+	err = err ?: print_stalls(j, s);
 	snprintf(scale, sizeof(scale), "%.17g", side->scale);
 	json_out__key(j, "scale");
 	json_out__literal(j, scale);

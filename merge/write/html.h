@@ -11,7 +11,11 @@
  *				   "clean": true },	(frames without a name aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1,
- *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ] } ],
+ *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
+ *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
+ *				   "reasons": [ ... ],
+ *				   "kernel": [ index ], "place": [ index ], "reason": [ index ],
+ *				   "samples": [ ... ], "not_issued": [ of these ] } } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ],
  *		      "kind": [ index in kinds, or -1 ] },

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "write/stall_rows.h"
+
 /* A place in a kernel, of all GPUs. */
 struct stall_row {
 	const char *kernel, *place;	/* interned */
@@ -13,18 +15,6 @@ struct stall_row {
 	uint64_t first;			/* ... its samples */
 	uint64_t samples, not_issued;
 };
-
-struct reason_count {
-	const char *kernel, *place, *reason;
-	uint64_t samples, not_issued;
-};
-
-static int reason__cmp(const void *va, const void *vb)
-{
-	const struct reason_count *a = va, *b = vb;
-
-	return strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place) ?: strcmp(a->reason, b->reason);
-}
 
 static int row__cmp(const void *va, const void *vb)
 {
@@ -35,55 +25,19 @@ static int row__cmp(const void *va, const void *vb)
 
 static int reason__cmp_samples(const void *va, const void *vb)
 {
-	const struct reason_count *a = va, *b = vb;
+	const struct stall_reason_row *a = va, *b = vb;
 
 	return cmp3(b->samples, a->samples) ?: strcmp(a->reason, b->reason);
-}
-
-/* The samples by kernel, place and reason, in that order. Return: 0 or -ENOMEM. */
-static int collect_reasons(const struct stalls *s, struct reason_count **v, size_t *nr)
-{
-	size_t i, k, to = 0;
-
-	*nr = 0;
-	*v = malloc((s->counts.nr + 1) * sizeof(**v));
-	if (!*v)
-		return -ENOMEM;
-	for (i = 0; i < s->windows.nr; i++) {
-		const struct stall_window *w = &s->windows.v[i];
-
-		for (k = w->first; k < w->first + w->nr; k++) {
-			const struct stall_place *place = &s->places.v[s->counts.v[k].place];
-
-			(*v)[(*nr)++] = (struct reason_count){
-				s->functions.v[w->function].name, place->place, place->reason,
-				s->counts.v[k].samples, s->counts.v[k].not_issued,
-			};
-		}
-	}
-	if (!*nr)
-		return 0;
-	qsort(*v, *nr, sizeof(**v), reason__cmp);
-	for (i = 1; i < *nr; i++) {
-		if (reason__cmp(&(*v)[to], &(*v)[i])) {
-			(*v)[++to] = (*v)[i];
-		} else {
-			(*v)[to].samples += (*v)[i].samples;
-			(*v)[to].not_issued += (*v)[i].not_issued;
-		}
-	}
-	*nr = to + 1;
-	return 0;
 }
 
 static int stalls__collect(struct section_rows *to)
 {
 	ARRAY(struct stall_row) rows = { 0 };
-	struct reason_count *reasons;
+	struct stall_reason_row *reasons;
 	size_t nr, i, k;
 	int err;
 
-	err = collect_reasons(&to->s->model.stalls, &reasons, &nr);
+	err = stall_rows__collect(&to->s->model.stalls, &reasons, &nr);
 	for (i = 0; i < nr && !err; i = k) {
 		struct stall_row row = { .kernel = reasons[i].kernel, .place = reasons[i].place };
 

@@ -329,9 +329,63 @@ async function testBig() {
 	await page.context().close();
 }
 
+/* Lines of kernels, against the table. */
+async function testLines() {
+	const table = JSON.parse(fs.readFileSync("stalls.json")).stalls, page = await open("stalls.html");
+	const rows = () => page.$$eval("#lines tbody tr", list => list.map(tr => [...tr.cells].map(c =>
+		c.classList.contains("bar-cell") ? c.lastChild.textContent : c.textContent)));
+	const expected = kernel => table.filter(r => r.kernel === kernel)
+		.sort((a, b) => b.samples - a.samples).map(r => `${r.samples} ${r.place} ${r.reason}`).join();
+	const got = list => list.map(r => `${number(r[0])} ${r[4]} ${r[3].split(" ")[0]}`).join();
+
+	await ready(page);
+	ok(table.length > 3, "the recording has samples", table.length);
+	await page.click("#tab-lines");
+	const first = await page.$eval("#lines-kernel", e => e.value);
+
+	is(first, table[0].kernel, "the kernel of the most samples comes first");
+	is(got(await rows()), expected(first), "its lines, samples and largest reasons are the table's");
+	await shot(page, "html-lines");
+	const other = table.find(r => r.kernel !== first).kernel;
+
+	await page.selectOption("#lines-kernel", other);
+	is(got(await rows()), expected(other), "another kernel's, too");
+	ok(await page.$$eval("#lines .reasons", list => list.every(e => Math.abs(
+		[...e.children].reduce((n, c) => n + parseFloat(c.style.width), 0) - 100) < .1)), "bars are whole");
+	await page.fill("#search", "0x1a0");
+	is((await rows()).length, table.filter(r => r.kernel === other && /0x1a0/.test(r.place)).length,
+	   "the search narrows them down");
+	await page.fill("#search", "");
+
+	/* From the graph to a kernel's lines. */
+	await page.click("#tab-graph");
+	await settle(page);
+	await click(page, (await drawn(page)).find(f => f.name.endsWith(`Kernel]${first}`)).name);
+	await page.click("#show-lines");
+	is(await page.$eval("#lines-kernel", e => e.value), first, "a kernel's frame leads to its lines");
+	is(page.complaints.join("\n"), "", "no error, no message, no request");
+	await page.context().close();
+
+	const both = await open("stalls_diff.html");
+
+	await ready(both);
+	await both.click("#tab-lines");
+	ok(await both.$eval("#lines tbody tr", tr => tr.cells.length === 9 &&
+		tr.cells[0].textContent === tr.cells[4].textContent), "two recordings: samples of both");
+	await shot(both, "html-lines-diff");
+	await both.context().close();
+
+	const none = await open("app.html");
+
+	await ready(none);
+	is(await none.isVisible("#tab-lines"), false, "a recording without samples has no such view");
+	await none.context().close();
+}
+
 run(async () => {
 	await testGraph();
 	await testMoving();
+	await testLines();
 	await testLoss();
 	await testHostile();
 	await testWide();

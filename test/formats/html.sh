@@ -24,6 +24,11 @@ done
 "$merge" diff app.data after.data --normalize launches -o diff.html 2>/dev/null
 "$merge" diff app.data after.data --normalize launches -f folded --unit ns -o diff.folded 2>/dev/null
 
+stalls=$XPU_SRC/test/t1/corpus/2.5.xpu
+"$merge" -i "$stalls" -o stalls.html 2>/dev/null
+"$merge" -i "$stalls" --json --table stalls -o stalls.json 2>/dev/null
+"$merge" diff "$stalls" "$stalls" -o stalls_diff.html 2>/dev/null
+
 # Five million launches: what the merge takes, in processor time, for the machine may have others.
 "$gen" --launches 5000000 --paths 2000 --frames 40 --threads 16 --gpus 4 --streams 7 --memcpy-every 9 \
 	--map "$merge" -o big.data

@@ -214,7 +214,8 @@ static void check_inlined(void)
 	is_int(blob ? cubin_lines__read(&l, blob, bytes) : -1, 0, "a module with inlined functions is read");
 	is_str(inlined_at(&l, "k_shaped", 0), "14", "the kernel's own line");
 	is_str(inlined_at(&l, "k_shaped", 0x10),
-	       "5 in _Z9of_threadi at inlined.cu:11 in _Z5placeILi2EEPfS0_ at inlined.cu:16", "two calls deep");
+	       "5 in _Z9of_threadi at inlined.cu:11 in _Z5placeILi2EEPfS0_ at inlined.cu:16",
+	       "two calls deep");
 	is_str(inlined_at(&l, "k_shaped", 0x20), "11 in _Z5placeILi2EEPfS0_ at inlined.cu:16", "one");
 	is_str(inlined_at(&l, "k_shaped", 0x40), "18", "none again");
 	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in _Z9of_threadi at inlined.cu:19", "from elsewhere");

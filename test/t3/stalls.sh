@@ -101,7 +101,7 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
 	"shaped.cu:10 shaped.cu:8 " "places are source lines"
 
-# What is inlined, under its callers.
+# Inlined functions stand under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
 export XPU_SIM_CUBIN
 xpuload --stalls -o inlined.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log

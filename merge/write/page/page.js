@@ -66,7 +66,10 @@
     selected: NONE,
     tab: "graph",
     term: "",
-    sortBy: "self"
+    sortBy: "self",
+    kernel: "",
+    /* whose lines are shown; "": that of the most samples */
+    linesBy: "samples"
   };
   var self = sides.map(() => new Float64Array(nrNodes));
   var total = sides.map(() => new Float64Array(nrNodes));
@@ -175,12 +178,14 @@
 
   // src/search.js
   var matches = null;
+  var pattern = null;
   function search(term) {
     const input = el("search");
     let regex;
     state.term = term;
     input.setAttribute("aria-invalid", "false");
     matches = null;
+    pattern = null;
     if (!term)
       return;
     const flags = /[A-Z]/.test(term) ? "" : "i";
@@ -190,6 +195,7 @@
       input.setAttribute("aria-invalid", "true");
       regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
     }
+    pattern = regex;
     matches = new Uint8Array(frames.name.length);
     for (let f = 0; f < matches.length; f++)
       matches[f] = regex.test(frames.name[f]);
@@ -267,6 +273,152 @@
       return MATCH;
     const own = !i ? hsl(30, 12, 82) : diff ? deltaColour(i) : frameColour(frameOf[i]);
     return matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
+  }
+
+  // src/lines.js
+  var LINES_ROWS = 500;
+  var HUES = {
+    long_scoreboard: 212,
+    short_scoreboard: 190,
+    barrier: 0,
+    membar: 330,
+    wait: 48,
+    math_pipe_throttle: 30,
+    mio_throttle: 280,
+    lg_throttle: 250,
+    tex_throttle: 235,
+    no_instructions: 130,
+    no_inst: 130,
+    dispatch_stall: 20,
+    sleeping: 80,
+    drain: 165,
+    branch_resolve: 100,
+    imc_miss: 310,
+    gmma: 15,
+    not_selected: 60,
+    selected: 110
+  };
+  function reasonColour(name) {
+    let hue = HUES[name];
+    if (hue === void 0)
+      hue = [...name].reduce((h, c) => (h * 31 + c.charCodeAt(0)) % 360, 7);
+    return hsl(hue, name === "selected" || name === "not_selected" ? 24 : 62, 62);
+  }
+  var newPlace = () => ({ samples: 0, notIssued: 0, reasons: /* @__PURE__ */ new Map() });
+  function addSamples(to, reason, samples, notIssued) {
+    to.samples += samples;
+    to.notIssued += notIssued;
+    to.reasons.set(reason, (to.reasons.get(reason) || 0) + samples);
+  }
+  var kernels = /* @__PURE__ */ new Map();
+  sides.forEach((side, s) => {
+    const v = side.stalls;
+    v.samples.forEach((samples, i) => {
+      const name = v.kernels[v.kernel[i]], place = v.places[v.place[i]];
+      let k = kernels.get(name);
+      if (!k)
+        kernels.set(name, k = { sums: sides.map(newPlace), places: /* @__PURE__ */ new Map() });
+      if (!k.places.has(place))
+        k.places.set(place, sides.map(newPlace));
+      for (const to of [k.sums[s], k.places.get(place)[s]])
+        addSamples(to, v.reasons[v.reason[i]], samples, v.not_issued[i]);
+    });
+  });
+  var samplesOf = (list) => list.reduce((sum2, p) => sum2 + p.samples, 0);
+  var names = [...kernels.keys()].sort((a, b) => samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
+  var haveLines = names.length > 0;
+  function kernelOf(i) {
+    if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
+      return "";
+    const name = nameOf(i).replace(/^\[GPU\d*_Kernel\]/, "");
+    return names.find((n) => {
+      const shown = n.replaceAll(";", ":");
+      return name === shown || name.startsWith(shown + "<<<");
+    }) || "";
+  }
+  function placeCell(place) {
+    const frames2 = place.split(";").reverse();
+    return make(
+      "td",
+      { class: "name", title: frames2.join("\n") },
+      frames2[0],
+      ...frames2.slice(1).map((f) => make("div", { class: "outer" }, "in " + f))
+    );
+  }
+  function bar(place) {
+    const box = make("div", { class: "reasons" });
+    for (const [reason, nr] of [...place.reasons].sort((a, b) => b[1] - a[1]))
+      if (nr)
+        box.append(make("span", {
+          style: `width:${100 * nr / place.samples}%;background:${reasonColour(reason)}`,
+          title: `${reason}: ${integer.format(nr)}, ${percent(nr, place.samples)}`
+        }));
+    return box;
+  }
+  function largest(place) {
+    let name = "", most = 0;
+    for (const [reason, nr] of place.reasons)
+      if (nr > most)
+        [name, most] = [reason, nr];
+    return name && `${name} ${percent(most, place.samples)}`;
+  }
+  function legend(sum2) {
+    return make("div", { class: "legend" }, ...[...sum2.reasons].sort((a, b) => b[1] - a[1]).filter(([, nr]) => nr).map(([reason, nr]) => make(
+      "span",
+      null,
+      make("span", { class: "swatch", style: `background:${reasonColour(reason)}` }),
+      `${reason} ${percent(nr, sum2.samples)}`
+    )));
+  }
+  function byPlace(a, b) {
+    return a.localeCompare(b, "en", { numeric: true });
+  }
+  function chooser() {
+    const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () => {
+      state.kernel = kernel.value;
+      drawLines();
+    } }, ...names.map((n) => make("option", { value: n }, n)));
+    const order = make("select", { id: "lines-by", onchange: () => {
+      state.linesBy = order.value;
+      drawLines();
+    } }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) => make("option", { value: v }, text)));
+    kernel.value = state.kernel;
+    order.value = state.linesBy;
+    return make(
+      "div",
+      { class: "choice" },
+      make("label", null, "Kernel ", kernel),
+      make("label", null, "Order ", order)
+    );
+  }
+  function cellsOf(place, sum2) {
+    return [
+      make("td", null, integer.format(place.samples)),
+      make("td", null, percent(place.samples, sum2.samples)),
+      make("td", null, percent(place.notIssued, place.samples)),
+      make("td", { class: "bar-cell" }, bar(place), make("div", { class: "outer" }, largest(place)))
+    ];
+  }
+  function drawLines() {
+    if (!kernels.has(state.kernel))
+      state.kernel = names[0];
+    const k = kernels.get(state.kernel), head = make("tr"), body = make("tbody");
+    const rows = [...k.places].filter(([place]) => !pattern || pattern.test(place));
+    rows.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ? samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
+    sides.forEach((_, s) => {
+      const side = diff ? " " + "AB"[s] : "";
+      for (const text of ["Samples", "%", "No issue %", "Reasons"])
+        head.append(make("th", { scope: "col", class: text === "Reasons" ? "name" : "" }, text + side));
+    });
+    head.append(make("th", { scope: "col", class: "name" }, "Line"));
+    for (const [place, list] of rows.slice(0, LINES_ROWS))
+      body.append(make("tr", null, ...list.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
+    el("lines").replaceChildren(
+      chooser(),
+      ...k.sums.map(legend),
+      make("table", null, make("thead", null, head), body),
+      make("p", null, `${integer.format(rows.length)} lines, ${k.sums.map((s) => integer.format(s.samples)).join(" and ")} samples, of all call paths` + (rows.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") + ".")
+    );
   }
 
   // src/tooltip.js
@@ -376,7 +528,7 @@
       return "function";
     return data.roots > 1 || /^\[(?:pid|tid|host|GPU|stream) /.test(nameOf(i)) ? "root" : "threads of this name";
   }
-  function showDetail(select2) {
+  function showDetail(select2, showLines2) {
     const panel = el("detail"), i = state.selected, list = make("dl"), path = [];
     const add = (label, value) => list.append(make("dt", null, label), make("dd", null, value));
     if (i === NONE) {
@@ -403,6 +555,11 @@
       }, "\xD7"),
       make("h2", null, nameOf(i)),
       list,
+      ...kernelOf(i) ? [make("p", null, make("button", {
+        type: "button",
+        id: "show-lines",
+        onclick: () => showLines2(i)
+      }, "Its lines"))] : [],
       make("h3", null, "Recorded below, whatever is chosen above"),
       kindTable(i),
       make("h3", null, "Call path, innermost first"),
@@ -607,18 +764,21 @@
   function draw() {
     if (state.tab === "graph")
       drawGraph();
-    else
+    else if (state.tab === "top")
       drawTop(showFrame);
+    else
+      drawLines();
     showMatched();
-    showDetail(select);
+    showDetail(select, showLines);
   }
   function change() {
     compute();
     draw();
   }
+  var TABS = ["graph", "top", "lines"];
   function showTab(name) {
     state.tab = name;
-    for (const tab of ["graph", "top"]) {
+    for (const tab of TABS) {
       el(tab).hidden = tab !== name;
       el("tab-" + tab).setAttribute("aria-selected", tab === name);
     }
@@ -631,7 +791,11 @@
       zoomTo(i);
     else
       markSelected();
-    showDetail(select);
+    showDetail(select, showLines);
+  }
+  function showLines(i) {
+    state.kernel = kernelOf(i);
+    showTab("lines");
   }
   function showFrame(frame) {
     const term = "^" + frames.name[frame].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
@@ -733,7 +897,8 @@
       search(el("search").value);
       draw();
     });
-    for (const tab of ["graph", "top"])
+    el("tab-lines").hidden = !haveLines;
+    for (const tab of TABS)
       el("tab-" + tab).addEventListener("click", () => showTab(tab));
     setUpKinds();
     paintControls();

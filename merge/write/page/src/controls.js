@@ -3,9 +3,10 @@
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
 import { NONE, diff, kinds, present, sides } from "./data.js";
 import { el, make } from "./dom.js";
+import { haveLines } from "./lines.js";
 import { state } from "./model.js";
 import { search } from "./search.js";
-import { change, draw, flip, select, showTab } from "./view.js";
+import { TABS, change, draw, flip, select, showTab } from "./view.js";
 import { TIMES, kindWords } from "./words.js";
 
 function setOptions(id, options, value, change) {
@@ -66,7 +67,8 @@ export function setUpControls() {
 	el("flip").addEventListener("click", flip);
 	el("reset").addEventListener("click", () => select(NONE, true));
 	el("search").addEventListener("input", () => { search(el("search").value); draw(); });
-	for (const tab of ["graph", "top"])
+	el("tab-lines").hidden = !haveLines;
+	for (const tab of TABS)
 		el("tab-" + tab).addEventListener("click", () => showTab(tab));
 	setUpKinds();
 	paintControls();

@@ -5,6 +5,7 @@ import {
 	sides,
 } from "./data.js";
 import { el, make } from "./dom.js";
+import { kernelOf } from "./lines.js";
 import { self, state, total } from "./model.js";
 import { sharesOf } from "./tooltip.js";
 import { format, formatBytes, formatTime, integer, kindWords } from "./words.js";
@@ -80,8 +81,11 @@ function describe(i) {
 		"threads of this name";
 }
 
-/* @select: called as view.js's select() when a frame of the panel is clicked. */
-export function showDetail(select) {
+/*
+ * @select: called as view.js's select() when a frame of the panel is clicked. @showLines: called with the
+ * node of a kernel whose lines are asked for.
+ */
+export function showDetail(select, showLines) {
 	const panel = el("detail"), i = state.selected, list = make("dl"), path = [];
 	const add = (label, value) => list.append(make("dt", null, label), make("dd", null, value));
 
@@ -105,6 +109,8 @@ export function showDetail(select) {
 		make("button", { type: "button", class: "close", "aria-label": "Close",
 				 onclick: () => select(NONE, false) }, "\u00d7"),
 		make("h2", null, nameOf(i)), list,
+		...(kernelOf(i) ? [make("p", null, make("button", {
+			type: "button", id: "show-lines", onclick: () => showLines(i) }, "Its lines"))] : []),
 		make("h3", null, "Recorded below, whatever is chosen above"), kindTable(i),
 		make("h3", null, "Call path, innermost first"),
 		make("ul", { class: "path" }, ...path.map(n => make("li", null,

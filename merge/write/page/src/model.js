@@ -16,6 +16,8 @@ export const state = {
 	tab: "graph",
 	term: "",
 	sortBy: "self",
+	kernel: "",		/* whose lines are shown; "": that of the most samples */
+	linesBy: "samples",
 };
 
 /* Sums by node, for each side. Count is that of device work; it and total include the descendants. */

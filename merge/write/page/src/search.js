@@ -6,6 +6,7 @@ import { state, width } from "./model.js";
 import { percent, plural } from "./words.js";
 
 export let matches = null;			/* by frame; null without a search */
+export let pattern = null;
 
 export function search(term) {
 	const input = el("search");
@@ -14,6 +15,7 @@ export function search(term) {
 	state.term = term;
 	input.setAttribute("aria-invalid", "false");
 	matches = null;
+	pattern = null;
 	if (!term)
 		return;
 	/* A capital letter makes the search case-sensitive. */
@@ -26,6 +28,7 @@ export function search(term) {
 		input.setAttribute("aria-invalid", "true");
 		regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
 	}
+	pattern = regex;
 	matches = new Uint8Array(frames.name.length);
 	for (let f = 0; f < matches.length; f++)
 		matches[f] = regex.test(frames.name[f]);

@@ -4,6 +4,7 @@ import { frames } from "./data.js";
 import { showDetail } from "./detail.js";
 import { el } from "./dom.js";
 import { drawGraph, markSelected, scrollToRoot, zoomTo } from "./graph.js";
+import { drawLines, kernelOf } from "./lines.js";
 import { compute, state } from "./model.js";
 import { search, showMatched } from "./search.js";
 import { hideTip } from "./tooltip.js";
@@ -12,10 +13,12 @@ import { drawTop } from "./top.js";
 export function draw() {
 	if (state.tab === "graph")
 		drawGraph();
-	else
+	else if (state.tab === "top")
 		drawTop(showFrame);
+	else
+		drawLines();
 	showMatched();
-	showDetail(select);
+	showDetail(select, showLines);
 }
 
 export function change() {
@@ -23,9 +26,11 @@ export function change() {
 	draw();
 }
 
+export const TABS = ["graph", "top", "lines"];
+
 export function showTab(name) {
 	state.tab = name;
-	for (const tab of ["graph", "top"]) {
+	for (const tab of TABS) {
 		el(tab).hidden = tab !== name;
 		el("tab-" + tab).setAttribute("aria-selected", tab === name);
 	}
@@ -40,7 +45,12 @@ export function select(i, zoom) {
 		zoomTo(i);
 	else
 		markSelected();
-	showDetail(select);
+	showDetail(select, showLines);
+}
+
+function showLines(i) {
+	state.kernel = kernelOf(i);
+	showTab("lines");
 }
 
 function showFrame(frame) {
