@@ -988,7 +988,7 @@ struct xpu_stall {
 struct xpu_record_stalls {		/* of one function, as they were read in one go */
 	struct xpu_record hdr;
 	union {
-		__u64	begin_ns;	/* when samples were read before, or sampling began */
+		__u64	begin_ns;	/* they were taken since */
 		__u64	correlation_id;	/* of one launch's: that launch */
 	};
 	__u64	end_ns;

@@ -160,8 +160,8 @@ static bool wait_for(sem_t *sem, int seconds)
 
 /*
  * While kernels run one at a time a launch returns when its kernel is over, and its samples are there.
- * Launches take turns, since CUPTI tells a kernel's samples the latest launch of any thread; one that waits
- * for another in some way of its own goes on without.
+ * Launches take turns, since CUPTI tells a kernel's samples the latest launch of any thread, if only begun;
+ * one that waits for another in some way of its own goes on without.
  */
 static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 				     const void *data)
@@ -169,14 +169,18 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 	static __thread unsigned int depth __attribute__((tls_model("initial-exec")));
 	static __thread bool has_turn __attribute__((tls_model("initial-exec")));
 	const CUpti_CallbackData *d = data;
+	static atomic_uint nr_without_turn;
 	bool launches = domain == CUPTI_CB_DOMAIN_DRIVER_API && wait__call(cbid) < WAIT_STREAM;
 
-	if (launches && d->callbackSite == CUPTI_API_ENTER && !depth++)
+	if (launches && d->callbackSite == CUPTI_API_ENTER && !depth++) {
 		has_turn = wait_seconds(&shim.turn, TURN_WAIT_S);
+		atomic_fetch_add(&nr_without_turn, !has_turn);
+	}
 	launch__callback(userdata, domain, cbid, data);
 	if (!launches || d->callbackSite != CUPTI_API_EXIT || !depth || --depth)
 		return;
-	stalls__drain();
+	stalls__drain(atomic_load(&nr_without_turn) ? 0 : d->correlationId);
+	atomic_fetch_sub(&nr_without_turn, !has_turn);
 	if (has_turn)
 		sem_post(&shim.turn);
 }
@@ -310,7 +314,7 @@ static void follow_stalls(void)
 /* Nobody listens any more. */
 static void end_stalls(void)
 {
-	stalls__drain();
+	stalls__drain(0);
 	stalls__listen(false);
 	shim.has_stalls = false;
 }
@@ -646,7 +650,7 @@ static void follow_listeners(void)
 /* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
-	stalls__drain();
+	stalls__drain(0);
 	activity__flush(true);
 	activity__drain(false);
 	repeat_definitions();
@@ -755,7 +759,7 @@ static void *shim_thread(void *arg)
 		}
 		if (clock__ns() >= flush_ns) {
 			if (!stalls__are_exact())
-				stalls__drain();
+				stalls__drain(0);
 			activity__flush_if_quiet();
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
@@ -817,7 +821,7 @@ static void at_exit(void)
 	if (shim.state == AWAKE) {
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
-		stalls__drain();
+		stalls__drain(0);
 		activity__flush(true);
 		activity__drain(true);
 		share__end();

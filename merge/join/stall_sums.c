@@ -74,25 +74,8 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 	return low;
 }
 
-/* Return: when the window before that at @i began; its own beginning if it is the first. */
-static uint64_t begin_before(const struct stalls *s, const uint32_t *order, size_t i)
-{
-	const struct stall_window *w = &s->windows.v[order[i]], *other;
-
-	/* A window may come in parts, which begin at the same time. */
-	while (i--) {
-		other = &s->windows.v[order[i]];
-		if (other->function != w->function || other->correlation_id)
-			break;
-		if (other->begin_ns < w->begin_ns)
-			return other->begin_ns;
-	}
-	return w->begin_ns;
-}
-
 /*
- * Adds a work's time in the windows of its launch, or else in those of its function. Samples are read a
- * while after they were taken, so such a window also has the time of the one before it.
+ * Adds a work's time in the windows of its launch, or else in those of its function.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    uint32_t function, const struct metric_work *w)
@@ -114,10 +97,10 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 		window = &s->windows.v[order[i]];
 		if (window->function != function || window->correlation_id)
 			break;
-		from = max_t(uint64_t, begin_before(s, order, i), w->start_ns);
-		to = min_t(uint64_t, window->end_ns, w->end_ns);
-		if (begin_before(s, order, i) >= w->end_ns)
+		if (window->begin_ns >= w->end_ns)
 			break;
+		from = max_t(uint64_t, window->begin_ns, w->start_ns);
+		to = min_t(uint64_t, window->end_ns, w->end_ns);
 		if (from < to)
 			err = array_push(shares, ((struct stall_share){ order[i], w->chain, w->leaf,
 								       to - from }));
@@ -170,14 +153,14 @@ static int share_window(struct stall_sums *s, const struct stalls *stalls, const
 
 	for (i = 0; i < nr; i++)
 		whole += shares[i].ns;
-	*(nr == 1 ? &s->exact : &s->shared) += w->samples;
+	*(nr == 1 && whole ? &s->exact : &s->shared) += w->samples;
 	for (i = 0; i < nr; i++) {
 		if (shares[i].leaf == NO_INDEX)
 			continue;	/* it was filtered out */
 		for (k = w->first; k < w->first + w->nr && !err; k++)
 			err = array_push(&s->parts, ((struct stall_part){
 				shares[i].chain, shares[i].leaf, stalls->counts.v[k].place,
-				stalls->counts.v[k].samples * (shares[i].ns / whole),
+				stalls->counts.v[k].samples * (whole ? shares[i].ns / whole : 1),
 			}));
 	}
 	return err;
@@ -231,6 +214,65 @@ static int find_function(const struct model *m, const struct metric_work *w, str
 	return idmap__put(known, ID_KEY(w->stream, w->kernel), *function);
 }
 
+static int window__cmp_end(const void *va, const void *vb, void *ctx)
+{
+	const struct stalls *s = ctx;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	return cmp3(s->windows.v[a].end_ns, s->windows.v[b].end_ns) ?: cmp3(a, b);
+}
+
+/* Adds windows that have no share yet to those of each function's latest work before their end. */
+static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows, size_t *nr,
+		      size_t nr_windows, uint64_t ns, const struct metric_work *const *latest)
+{
+	for (; *nr < nr_windows; ++*nr) {
+		const struct stall_window *window = &s->windows.v[windows[*nr]];
+		const struct metric_work *w = latest[window->function];
+
+		if (window->end_ns > ns)
+			return 0;
+		if (w && array_push(shares, ((struct stall_share){ windows[*nr], w->chain, w->leaf, 0 })))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Samples that came later than they do as a rule are of some launch of their function before: the latest one
+ * gets them, with 0 ns. @order: room for all windows.
+ */
+static int share_late(stall_shares_t *shares, const struct model *m, const struct metric_work *works,
+		      size_t nr_works, struct idmap *known, uint32_t *order)
+{
+	const struct metric_work **latest = calloc(m->stalls.functions.nr + 1, sizeof(*latest));
+	const struct stalls *s = &m->stalls;
+	size_t i, k = 0, nr = 0, done = 0;
+	uint32_t function;
+	int err = 0;
+
+	if (!latest)
+		return -ENOMEM;
+	for (i = 0; i < s->windows.nr; i++) {
+		while (k < shares->nr && shares->v[k].window < i)
+			k++;
+		if (!s->windows.v[i].correlation_id && (k == shares->nr || shares->v[k].window != i))
+			order[nr++] = i;
+	}
+	qsort_r(order, nr, sizeof(*order), window__cmp_end, (void *)s);
+	for (i = 0; i < nr_works && nr && !err; i++) {
+		if (works[i].kernel == NO_INDEX)
+			continue;
+		err = add_latest(shares, s, order, &done, nr, works[i].start_ns, latest) ?:
+		      find_function(m, &works[i], known, &function);
+		if (!err && function != NO_INDEX)
+			latest[function] = &works[i];
+	}
+	err = err ?: add_latest(shares, s, order, &done, nr, UINT64_MAX, latest);
+	free(latest);
+	return err;
+}
+
 int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct metric_work *works,
 		       size_t nr_works)
 {
@@ -258,6 +300,8 @@ int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct
 		if (shares.nr > (1u << 22))
 			merge_shares(&shares);
 	}
+	merge_shares(&shares);
+	err = err ?: share_late(&shares, m, works, nr_works, &known, order);
 	merge_shares(&shares);
 	err = err ?: share_windows(s, stalls, &shares);
 	merge_parts(s);

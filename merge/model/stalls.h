@@ -20,7 +20,7 @@ struct stall_place {
 	uint32_t id;			/* its index */
 };
 
-#define STALL_MAX_FRAMES	16	/* of a place: functions that are inlined deeper are left out */
+#define STALL_MAX_FRAMES	64	/* of a place: functions that are inlined deeper are left out */
 
 struct stall_count {
 	uint32_t place;			/* index in places */
@@ -30,7 +30,7 @@ struct stall_count {
 
 /* Samples of a function that were read at a time, or those of one launch. */
 struct stall_window {
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns;	/* they were taken in that time, as a rule */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* of the launch; 0: not known */
 	size_t first, nr;		/* in counts */

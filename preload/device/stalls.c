@@ -61,6 +61,7 @@ struct pcs {
 
 struct sampled {
 	CUcontext handle;
+	uint64_t begin_ns;
 	uint64_t since_ns;		/* the latest reading, or the beginning */
 	struct pcs kept;		/* CUPTI's as long as the context lives */
 	struct xpu_record_stalls_account account;
@@ -76,6 +77,7 @@ static bool is_listening;		/* what is read is sent */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* to read into */
+static uint32_t own_launch;		/* the only one that samples can be of; 0: not known */
 static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
 static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
 static size_t nr_reasons;
@@ -225,6 +227,20 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 							!strcmp(a->functionName, b->functionName));
 }
 
+/* Samples come this much later than they were taken, at most: CUPTI fetches them ten times a second. */
+#define LATE_NS		250000000
+
+static uint64_t taken_since(const struct sampled *c)
+{
+	return c->since_ns - c->begin_ns > LATE_NS ? c->since_ns - LATE_NS : c->begin_ns;
+}
+
+/* CUPTI tells the latest launch of any thread, also of one that waits for its turn. */
+static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
+{
+	return own_launch && v->correlationId > own_launch ? own_launch : v->correlationId;
+}
+
 static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
 {
 	uint32_t function = wire__string(v->functionName ? v->functionName : "");
@@ -240,9 +256,9 @@ static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, 
 	r = wire__reserve(XPU_RECORD_STALLS, is_exact ? XPU_MISC_STALLS_LAUNCH : 0,
 			  sizeof(*r) + nr_stalls * sizeof(r->stalls[0]));
 	if (is_exact)
-		r->correlation_id = v->correlationId;
+		r->correlation_id = launch_of(v);
 	else
-		r->begin_ns = c->since_ns;
+		r->begin_ns = taken_since(c);
 	r->end_ns = end_ns;
 	r->cubin_crc = v->cubinCrc;
 	r->device = c->account.device;
@@ -372,16 +388,18 @@ static void unlock(const sigset_t *old)
 	signals__restore(old);
 }
 
-void stalls__drain(void)
+void stalls__drain(uint32_t launch)
 {
 	sigset_t old;
 	unsigned int i;
 
 	if (!atomic_load_explicit(&is_on, memory_order_relaxed) || !lock_soon(&old))
 		return;
+	own_launch = launch;
 	for (i = 0; i < nr_contexts; i++)
 		if (contexts[i].handle)
 			read_context(&contexts[i]);
+	own_launch = 0;
 	unlock(&old);
 }
 
@@ -418,46 +436,68 @@ static CUptiResult begin(struct sampled *c, const char **what)
 	return configure(c);
 }
 
-static bool is_known(CUcontext handle)
+/* Return: the context of the device that is sampled, or NULL. */
+static const struct sampled *sampled_of(uint32_t device)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_contexts; i++)
-		if (contexts[i].handle == handle)
-			return true;
-	return false;
+		if (contexts[i].handle && contexts[i].account.device == device)
+			return &contexts[i];
+	return NULL;
+}
+
+/* With a second one CUPTI fails, and reports nothing any more (seen with 13.0). */
+static void say_second(uint32_t device)
+{
+	static atomic_bool said;
+	char text[200];
+
+	if (atomic_exchange(&said, true))
+		return;
+	snprintf(text, sizeof(text), "stall reasons of one context of GPU %u alone are recorded, the "
+		 "one that came first: CUPTI samples one at a time", device);
+	activity__message(XPU_MESSAGE_WARNING, text);
 }
 
 void stalls__add_context(CUcontext handle)
 {
 	const char *what, *who;
+	const struct sampled *other;
 	struct sampled *c;
 	sigset_t old;
 	CUptiResult err;
 
 	if (!period || !lock_soon(&old))
 		return;
-	if (nr_contexts < MAX_CONTEXTS && !is_known(handle)) {
-		c = &contexts[nr_contexts];
-		*c = (struct sampled){ .handle = handle, .since_ns = clock__ns() };
-		pc.device(handle, &c->account.device);
-		pc.context(handle, &c->account.context);
-		who = exclusive__take(cupti, c->account.device);
-		if (who) {
-			say(who);
-			unlock(&old);
-			return;
-		}
-		err = begin(c, &what);
-		if (err == CUPTI_SUCCESS) {
-			nr_contexts++;
-			atomic_store(&is_on, true);
-			if (is_listening)
-				activity__pack(pack_definitions, NULL);
-		} else {
-			say_error(what, err);
-		}
+	if (nr_contexts == MAX_CONTEXTS)
+		goto out;
+	c = &contexts[nr_contexts];
+	*c = (struct sampled){ .handle = handle, .begin_ns = clock__ns() };
+	c->since_ns = c->begin_ns;
+	pc.device(handle, &c->account.device);
+	pc.context(handle, &c->account.context);
+	other = sampled_of(c->account.device);
+	if (other) {
+		if (other->handle != handle)
+			say_second(c->account.device);
+		goto out;
 	}
+	who = exclusive__take(cupti, c->account.device);
+	if (who) {
+		say(who);
+		goto out;
+	}
+	err = begin(c, &what);
+	if (err != CUPTI_SUCCESS) {
+		say_error(what, err);
+		goto out;
+	}
+	nr_contexts++;
+	atomic_store(&is_on, true);
+	if (is_listening)
+		activity__pack(pack_definitions, NULL);
+out:
 	unlock(&old);
 }
 

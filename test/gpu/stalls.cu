@@ -5,7 +5,8 @@
  *	stalls [THREADS]	the same kernels from so many threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
  *	stalls long		a kernel of 20 ms, 100 times; prints the us of all
- *	stalls contexts		three contexts of one GPU
+ *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a new one;
+ *				d: that is destroyed
  *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded, graphs; prints how
  *				many launches and kernels there were; cold: the graphs are captured before
  *				their kernels have run; quit: it exits in the middle of it; SIGINT
@@ -310,25 +311,35 @@ static void mix(double seconds, bool quit)
 	printf("launches %lu kernels %lu\n", nr_launches, nr_kernels);
 }
 
-/* A context each, of one GPU. */
-static void *run_context(void *arg)
+/* Contexts of one GPU, as the letters say. */
+static void contexts(const char *letters)
 {
 	CUresult (*create)(CUcontext *, unsigned int, CUdevice);
+	CUresult (*destroy)(CUcontext), (*use)(CUcontext);
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+	CUcontext context = NULL;
 	unsigned int *p;
-	CUcontext context;
+	int nr;
 
-	(void)arg;
-	*(void **)&create = library ? dlsym(library, "cuCtxCreate_v2") : NULL;
-	if (!create || create(&context, 0, 0) != CUDA_SUCCESS) {
-		fprintf(stderr, "stalls: no context\n");
-		exit(1);
+	*(void **)&create = dlsym(library, "cuCtxCreate_v2");
+	*(void **)&destroy = dlsym(library, "cuCtxDestroy_v2");
+	*(void **)&use = dlsym(library, "cuCtxSetCurrent");
+	CHECK(cudaGetDeviceCount(&nr));
+	for (; *letters; letters++) {
+		if (*letters == 'd') {
+			CHECK((cudaError_t)destroy(context));
+			continue;
+		}
+		if (*letters == 'c')
+			CHECK((cudaError_t)create(&context, 0, 0));
+		else
+			CHECK((cudaError_t)use(NULL));
+		CHECK(cudaMalloc(&p, NR_WORDS * sizeof(*p)));
+		for (int i = 0; i < 200; i++)
+			k_chain<<<132, 128>>>(p, 1000);
+		CHECK(cudaDeviceSynchronize());
+		usleep(400000);
 	}
-	CHECK(cudaMalloc(&p, NR_WORDS * sizeof(*p)));
-	for (int i = 0; i < 200; i++)
-		k_chain<<<132, 128>>>(p, 1000);
-	CHECK(cudaDeviceSynchronize());
-	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -350,12 +361,8 @@ int main(int argc, char **argv)
 		mix(atof(argv[2]), !strcmp(argv[1], "quit"));
 		return 0;
 	}
-	if (argc > 1 && !strcmp(argv[1], "contexts")) {
-		CHECK(cudaFree(NULL));
-		for (int i = 0; i < 3; i++)
-			pthread_create(&threads[i], NULL, run_context, NULL);
-		for (int i = 0; i < 3; i++)
-			pthread_join(threads[i], NULL);
+	if (argc > 2 && !strcmp(argv[1], "contexts")) {
+		contexts(argv[2]);
 		return 0;
 	}
 	CHECK(cudaMalloc(&memory, NR_WORDS * sizeof(*memory)));

@@ -32,7 +32,7 @@ run one ./stalls 1
 # A warp that waits for a barrier stands at the instruction after it: at the loop's beginning.
 while read -r kernel reasons lines; do
 	top=$(grep "launch_$kernel(.*;\[GPU_Kernel\]k_$kernel(" one.folded |
-		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p')
+		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p' | sed 's/^.* at //')
 	like "$(echo "$top" | awk '{ n[$2] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
 		"^[0-9]+ ($reasons)$" "k_$kernel: its largest reason" || diag "$top"
 	like "$(echo "$top" | awk '{ n[$1] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
@@ -46,7 +46,15 @@ done <<-'EOF'
 	code no_instructions? straight<N / 2>\|x . y + N
 EOF
 run eight ./stalls 8
-run contexts ./stalls contexts
+
+# One context of a GPU is sampled at a time.
+run after ./stalls contexts cdc
+xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
+is $? 0 "contexts: status" || diag "$(cat out)"
+like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" "contexts: said" || diag "$(cat load.log)"
+like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" 'launches 600 matched 600 unmatched 0 lost 0' \
+	"contexts: every launch is there"
+like "$(account contexts)" '^1 ' "contexts: the first one's samples"
 
 # A GPU has one sampler: whoever comes second is told so, and loses no launch.
 second() {		# second NAME WHAT SAID
@@ -61,7 +69,8 @@ sleep 5
 second second "beside another process's samples" "another recorded process samples this GPU"
 wait
 like "$(account first)" '^1 ' "the first one has its samples"
-like "$(cat first.log)" "launches $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) .*lost 0$" "and its launches"
+is "$(grep -c "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" first.log)" 1 \
+	"and its launches" || diag "$(cat first.log mix.out)"
 xpuload --gpu-metrics -o first.data sleep 12 2>first.log &
 sleep 5
 second third "beside --gpu-metrics" "another program samples this GPU"
@@ -89,7 +98,7 @@ like "$(xpumerge -i exact.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of k
 # Eight threads, of which some load and unload modules and others launch graphs.
 seconds=${XPU_MIX_SECONDS:-60}
 mixed() {		# mixed NAME WHAT: compares a recording with what the program counted
-	like "$(cat "$1.log")" "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" \
+	is "$(grep -c "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" "$1.log")" 1 \
 		"$2: launches are those that it counted" || diag "$(cat "$1.log" mix.out)"
 	is "$(xpumerge -i "$1.data" --json --table kernels 2>/dev/null |
 		sed -n 's/.*"instances": \([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" \

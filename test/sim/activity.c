@@ -687,6 +687,7 @@ void *activity__reserve(const struct sim_activity *act)
 		return NULL;
 	}
 	core->count(SIM_STAT_RECORDS, 1);
+	pc__launched(act->correlation_id);
 	return record;
 }
 
@@ -717,6 +718,7 @@ void activity__complete(void *record, const struct sim_activity *act)
 {
 	if (act->kind == SIM_KERNEL)
 		pc__kernel(act);
+	pc__over();
 	if (every(zero_times_every, &nr_completed))
 		record__end(record, 0, 0);
 	else
@@ -725,6 +727,7 @@ void activity__complete(void *record, const struct sim_activity *act)
 
 void activity__abandon(void *record)
 {
+	pc__over();
 	record__end(record, 0, 0);
 }
 

@@ -123,6 +123,7 @@ static void tool_api_enter(struct sim_call *call)
 {
 	if (activity__wants_call(call))
 		call->start_ns = activity__now();
+	pc__begins(call->correlation_id);
 	for (unsigned int i = 0; i < NR_CLIENTS; i++) {
 		if (!client_wants(i, call->domain, call->cbid))
 			continue;
@@ -134,6 +135,7 @@ static void tool_api_enter(struct sim_call *call)
 /* A client that subscribes during the call gets no exit without an entry. */
 static void tool_api_exit(struct sim_call *call)
 {
+	pc__ends(call->correlation_id);
 	for (unsigned int i = 0; i < NR_CLIENTS; i++)
 		if (call->entered & 1u << i && client_wants(i, call->domain, call->cbid))
 			call_back_api(i, call, CUPTI_API_EXIT);

@@ -10,6 +10,10 @@
  *	refused		the size of the hardware's memory cannot be set
  *	unsupported	it cannot be enabled
  *	full		every third reading finds the hardware's memory full, and has no samples
+ *	late		samples come with the second reading after their kernel; later: with the fourth
+ *
+ * A launch's samples may come with the number of a later one, that another thread has begun. While two
+ * contexts of a GPU are sampled readings fail.
  *
  * Disabling does not come back while other threads launch: here it aborts.
  */
@@ -22,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NR_REASONS	5
 #define NR_PLACES	4
@@ -40,13 +45,18 @@ struct function {
 	uint32_t correlation_id;	/* 0: of any launch */
 	uint64_t nr;			/* samples so far */
 	uint64_t samples[NR_PLACES];	/* not read yet */
+	int nr_seen;			/* by readings, which were too early */
 };
 
+static uint32_t latest_launch;		/* of any thread */
+static __thread uint32_t launched_by;	/* call that has launched last */
+static unsigned int nr_in_flight;	/* works of the device */
+static bool serializes;			/* there is a context in which kernels run one at a time */
 static uint64_t module_crc;		/* of the module that was asked for last */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampled {
 	CUcontext ctx;
-	uint32_t id;
+	uint32_t id, device;
 	bool on, serialized;
 	unsigned int nr_functions, nr_readings;
 	struct function functions[MAX_FUNCTIONS];
@@ -61,14 +71,12 @@ static bool is_asked_for(const char *what)
 
 static struct sampled *sampled_of(CUcontext ctx, bool make)
 {
-	uint32_t device;
-
 	for (int i = 0; i < MAX_CONTEXTS; i++) {
 		if (contexts[i].ctx == ctx)
 			return &contexts[i];
 		if (!contexts[i].ctx && make) {
 			contexts[i].ctx = ctx;
-			core->context_id(ctx, &contexts[i].id, &device);
+			core->context_id(ctx, &contexts[i].id, &contexts[i].device);
 			return &contexts[i];
 		}
 		if (!contexts[i].ctx)
@@ -106,6 +114,31 @@ void pc__kernel(const struct sim_activity *act)
 			f->samples[f->nr++ % NR_PLACES]++;
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void pc__begins(uint32_t correlation_id)
+{
+	__atomic_store_n(&latest_launch, correlation_id, __ATOMIC_RELAXED);
+}
+
+void pc__launched(uint32_t correlation_id)
+{
+	launched_by = correlation_id;
+	__atomic_add_fetch(&nr_in_flight, 1, __ATOMIC_RELAXED);
+}
+
+void pc__over(void)
+{
+	__atomic_sub_fetch(&nr_in_flight, 1, __ATOMIC_RELEASE);
+}
+
+/* A kernel that waits for a later one is not waited for. */
+void pc__ends(uint32_t correlation_id)
+{
+	if (launched_by != correlation_id || !__atomic_load_n(&serializes, __ATOMIC_RELAXED))
+		return;
+	for (int i = 0; i < 20000 && __atomic_load_n(&nr_in_flight, __ATOMIC_ACQUIRE); i++)
+		usleep(10);
 }
 
 /* CUPTI does not begin with kernels' records in that time. */
@@ -172,6 +205,7 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
 		sampled_of(p->ctx, true)->serialized =
 			v->attributeData.collectionModeData.collectionMode ==
 			CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
+		__atomic_store_n(&serializes, sampled_of(p->ctx, true)->serialized, __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&lock);
 	}
 	return CUPTI_SUCCESS;
@@ -215,6 +249,19 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
 	return CUPTI_SUCCESS;
 }
 
+static bool has_second(const struct sampled *c)
+{
+	bool found = false;
+
+	uint32_t id, device;
+
+	for (int i = 0; i < MAX_CONTEXTS && contexts[i].ctx; i++)
+		found |= &contexts[i] != c && contexts[i].on && contexts[i].device == c->device &&
+			 core->context_id(contexts[i].ctx, &id, &device) &&
+			 id == contexts[i].id;
+	return found;
+}
+
 static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 {
 	size_t nr = 0, remaining = 0;
@@ -227,6 +274,9 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		struct function *f = &c->functions[i];
 		uint32_t reason = 2 * (uint32_t)(strlen(f->name) % NR_REASONS);
 
+		if (f->nr_seen++ < (is_asked_for("late") ? 1 : is_asked_for("later") ? 3 : 0))
+			continue;
+		f->nr_seen = 0;
 		for (uint32_t k = 0; k < NR_PLACES; k++) {
 			CUpti_PCSamplingPCData *pc = &data->pPcData[nr];
 
@@ -239,7 +289,8 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 			pc->cubinCrc = __atomic_load_n(&module_crc, __ATOMIC_RELAXED);
 			pc->pcOffset = 16 * k;
 			pc->functionName = (char *)f->name;
-			pc->correlationId = f->correlation_id;
+			pc->correlationId = c->serialized ?
+					    __atomic_load_n(&latest_launch, __ATOMIC_RELAXED) : 0;
 			pc->stallReasonCount = 2;
 			pc->stallReason[0] = (CUpti_PCSamplingStallReason){
 				20 + reason, (uint32_t)f->samples[k],
@@ -272,7 +323,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataPa
 	pthread_mutex_lock(&lock);
 	c = sampled_of(p->ctx, false);
 	if (c && c->on)
-		err = get_data(c, p->pcSamplingData);
+		err = has_second(c) ? CUPTI_ERROR_UNKNOWN : get_data(c, p->pcSamplingData);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -282,6 +333,25 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataPa
 void pc__kernel(const struct sim_activity *act)
 {
 	(void)act;
+}
+
+void pc__begins(uint32_t correlation_id)
+{
+	(void)correlation_id;
+}
+
+void pc__ends(uint32_t correlation_id)
+{
+	(void)correlation_id;
+}
+
+void pc__launched(uint32_t correlation_id)
+{
+	(void)correlation_id;
+}
+
+void pc__over(void)
+{
 }
 
 bool pc__is_on(void)

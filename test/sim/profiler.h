@@ -53,6 +53,15 @@ void activity__reset(void);
 
 /* pc.c */
 void pc__kernel(const struct sim_activity *act);
+
+/* A call; at its end a launch waits for its kernel, if kernels run one at a time. */
+void pc__begins(uint32_t correlation_id);
+void pc__ends(uint32_t correlation_id);
+
+/* Work of that call was handed to the device; some is over. */
+void pc__launched(uint32_t correlation_id);
+void pc__over(void);
+
 bool pc__is_on(void);
 
 /* Every exported function begins with this. */

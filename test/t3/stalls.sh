@@ -101,6 +101,27 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
 	"shaped.cu:10 shaped.cu:8 " "places are source lines"
 
+# Samples come a while after they were taken: here when nothing has run for a while.
+for how in late later; do
+	export XPU_SIM_PC=$how
+	start $how xpuload --stalls -o $how.data "$live" -t 1
+	ask $how "burst 100" >/dev/null
+	sleep 1.5
+	finish $how
+	like "$(xpumerge -i $how.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples of kernels: .*, 0 without a launch' \
+		"$how: each sample has a launch"
+done
+unset XPU_SIM_PC
+like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' "late: of one path"
+
+# A second context of a GPU is not sampled while the first one is: CUPTI would fail.
+xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
+is $? 0 "two contexts: status" || diag "$(cat load.log)"
+like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' "two contexts: said"
+like "$(xpumerge -i context.data -o context.folded 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+	"two contexts: every launch is there"
+like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "two contexts: the first one's samples"
+
 # Inlined functions stand under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
 export XPU_SIM_CUBIN
