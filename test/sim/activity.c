@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "profiler.h"
+#include "uuid.h"
 
 #define RECORD_ALIGN	8
 
@@ -800,8 +801,7 @@ void activity__devices(void)
 			.isCudaVisible = 1,
 		};
 
-		memcpy(&r.uuid, "simulated gpu   ", sizeof(r.uuid));
-		r.uuid.bytes[15] = (char)('0' + i);
+		sim_uuid(r.uuid.bytes, (int)i);
 		pthread_mutex_lock(&lock);
 		lane__append(0, &r, record_bytes(CUPTI_ACTIVITY_KIND_DEVICE), false, &offset);
 		pthread_mutex_unlock(&lock);

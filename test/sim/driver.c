@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "uuid.h"
 
 #define DRIVER_VERSION		(SIM_CUDA_MAJOR * 1000)
 #define NR_MULTIPROCESSORS	132
@@ -93,8 +94,7 @@ static CUresult device_uuid(CUuuid *uuid, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device__get(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	memcpy(uuid->bytes, "simulated gpu   ", sizeof(uuid->bytes));
-	uuid->bytes[15] = (char)('0' + dev);
+	sim_uuid(uuid->bytes, dev);
 	return CUDA_SUCCESS;
 }
 

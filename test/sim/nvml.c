@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "uuid.h"
+
 #define EXPORT		__attribute__((visibility("default")))
 #define MAX_GPUS	8
 #define WATTS		200
@@ -81,13 +83,13 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
 
 EXPORT int nvmlDeviceGetUUID(const char *device, char *text, unsigned int bytes)
 {
-	const char *uuid = "simulated gpu  ";
-	char all[64] = "GPU-";
+	char all[64] = "GPU-", uuid[16];
 	int i;
 
+	sim_uuid(uuid, (int)(device - gpus));
 	for (i = 0; i < 16; i++)
 		sprintf(all + strlen(all), "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			i < 15 ? uuid[i] : '0' + (int)(device - gpus));
+			(unsigned char)uuid[i]);
 	snprintf(text, bytes, "%s", all);
 	return 0;
 }

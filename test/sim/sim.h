@@ -22,6 +22,8 @@
  *
  * Environment:
  *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
+ *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process of another machine has
+ *				other devices
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
  *				piece of device work

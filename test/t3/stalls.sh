@@ -6,6 +6,7 @@
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
+export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time
 
 record() {		# record NAME ARGS...: of the program that is exact
 	name=$1

@@ -7,6 +7,7 @@
 need root bpf
 quiet_sanitizers
 use_sim
+export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time
 
 start_dormant a -t 2
 ask a "burst 1000" >/dev/null
