@@ -124,7 +124,17 @@ struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
 	struct span arg_name, stack, modules;
+	struct span grid, block, cluster, registers, shared, local;
 };
+
+/* Any value, as it stands there. */
+static void json__raw(struct json *j, struct span *out)
+{
+	const char *begin = j->p;
+
+	if (json__skip(j))
+		*out = (struct span){ begin, j->p - begin };
+}
 
 static void json__scalar(struct json *j, struct span *out)
 {
@@ -170,6 +180,9 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 		FIELD(ANYWHERE, "copyKind", copy_kind),
 		FIELD(IN_ARGS, "name", arg_name), FIELD(IN_ARGS, "Call stack", stack),
 		FIELD(IN_ARGS, "Module Hierarchy", modules),
+		FIELD(IN_ARGS, "grid", grid), FIELD(IN_ARGS, "block", block),
+		FIELD(IN_ARGS, "cluster", cluster), FIELD(IN_ARGS, "registers per thread", registers),
+		FIELD(IN_ARGS, "shared memory", shared), FIELD(IN_ARGS, "local memory per thread", local),
 	};
 	struct span *out;
 	size_t i;
@@ -201,7 +214,9 @@ static void event__read(struct event *e, struct json *j, bool args)
 			continue;
 		}
 		out = event__field(e, key, args);
-		if (out)
+		if (out == &e->grid || out == &e->block || out == &e->cluster)
+			json__raw(j, out);
+		else if (out)
 			json__scalar(j, out);
 		else
 			json__skip(j);
@@ -299,6 +314,40 @@ static int gputrace__event_call(struct gputrace *t, const struct event *e, bool 
 	return gputrace__add_call(t, &c, name);
 }
 
+/* Reads "[64, 2, 1]". Return: whether these are three numbers. */
+static bool span__three(struct span raw, uint32_t v[3])
+{
+	struct json j;
+	unsigned int nr = 0;
+	struct span number;
+
+	if (!raw.s)
+		return false;
+	json__init(&j, raw.s, raw.len);
+	if (!json__enter(&j, '['))
+		return false;
+	while (json__next_item(&j)) {
+		if (json__peek(&j) == '"' || !json__number(&j, &number) || nr == 3)
+			return false;
+		v[nr++] = span__u32(number);
+	}
+	return nr == 3;
+}
+
+/* How a kernel was launched, as PyTorch's profiler and xpumerge tell it. Return: whether they do. */
+static bool event__shape(const struct event *e, struct xpu_shape *shape)
+{
+	memset(shape, 0, sizeof(*shape));
+	if (!span__three(e->grid, shape->grid) || !span__three(e->block, shape->block))
+		return false;
+	if (!span__three(e->cluster, shape->cluster))
+		memset(shape->cluster, 0, sizeof(shape->cluster));
+	shape->registers = span__u32(e->registers);
+	shape->static_bytes = span__u32(e->shared);
+	shape->local_bytes = span__u32(e->local);
+	return true;
+}
+
 static int gputrace__event_work(struct gputrace *t, const struct event *e, enum record_kind kind,
 				uint64_t start_ns, uint64_t end_ns, struct span name)
 {
@@ -312,9 +361,16 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 		.stream = e->stream.s ? span__u32(e->stream) : span__number_after(e->tid, "tream"),
 	};
 
+	struct xpu_shape shape;
+
 	span__u64(e->bytes, 0, &w.w.bytes);
 	if (e->copy_kind.s)
 		w.w.copy_kind = import__copy_kind(e->copy_kind.s, e->copy_kind.len);
+	if (kind == RECORD_KERNEL && event__shape(e, &shape)) {
+		w.w.shape = strpool__intern(&t->names, (const char *)&shape, sizeof(shape));
+		if (!w.w.shape)
+			return -ENOMEM;
+	}
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 

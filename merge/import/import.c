@@ -61,6 +61,7 @@ static void import__end_making(struct import *im)
 	idmap__free(&im->procs);
 	array_free(&im->pids);
 	array_free(&im->words);
+	array_free(&im->key);
 	for (i = 0; i < im->apis.nr; i++)
 		strpool__free(&im->apis.v[i]);
 	array_free(&im->apis);
@@ -591,6 +592,40 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 	im->err = im->err ?: array_push(&im->samples, sample);
 }
 
+/* A name and a shape have one id, as in a recording. */
+static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name, const void *shape)
+{
+	struct xpu_record_string text = { .bytes = name.len + 1 };
+	struct xpu_record_shape rec = { .name = 0 };
+	struct strpool *told;
+	const char *pooled;
+	size_t i;
+
+	im->key.nr = 0;
+	for (i = 0; i < name.len && !im->err; i++)
+		im->err = array_push(&im->key, name.s[i]);
+	im->err = im->err ?: array_push(&im->key, 0);
+	for (i = 0; i < sizeof(rec.shape) && !im->err; i++)
+		im->err = array_push(&im->key, ((const char *)shape)[i]);
+	if (im->err)
+		return 0;
+	told = &im->strings.v[proc - 1];
+	text.id = told->nr + 1;
+	pooled = strpool__intern(told, im->key.v, im->key.nr);
+	if (!pooled) {
+		im->err = -ENOMEM;
+		return 0;
+	}
+	if (told->nr < text.id)
+		return strpool__id(pooled) + 1;
+	rec.name = text.id;
+	memcpy(&rec.shape, shape, sizeof(rec.shape));
+	import__enter_batch(im, proc);
+	import__put(im, true, XPU_RECORD_STRING, 0, &text, sizeof(text), pooled, name.len + 1);
+	PUT_NESTED(im, XPU_RECORD_SHAPE, 0, rec);
+	return im->err ? 0 : text.id;
+}
+
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    struct span name)
 {
@@ -603,7 +638,7 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 	};
 
 	import__see(im, w->start_ns);
-	rec.name = import__string(im, proc, name);
+	rec.name = w->shape ? import__shaped(im, proc, name, w->shape) : import__string(im, proc, name);
 	import__enter_batch(im, proc);
 	import__put(im, true, XPU_RECORD_KERNEL, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec,
 		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);

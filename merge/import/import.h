@@ -57,6 +57,7 @@ struct import {
 	ARRAY(struct strpool) strings;	/* by process: the strings that are defined for it */
 	ARRAY(struct strpool) apis;	/* by process: the CUDA functions that are defined for it */
 	ARRAY(uint64_t) words;
+	ARRAY(char) key;
 	struct import_stream *streams;
 	struct arena arena;
 	ARRAY(uint32_t) pids;		/* by process */
@@ -76,6 +77,7 @@ struct import_work {
 	uint64_t graph_node_id;
 	uint64_t bytes;			/* size of a copy or set */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
+	const void *shape;		/* struct xpu_shape, at any address: how a kernel was launched */
 };
 
 void import__init(struct import *im);

@@ -304,8 +304,8 @@ static int nsys__read_kernels(struct nsys *n)
 
 	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
 			   "shortName demangledName mangledName gridX gridY gridZ blockX blockY blockZ "
-			   "registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId", 2, "",
-			   &stmt);
+			   "registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId "
+			   "clusterX clusterY clusterZ localMemoryPerThread", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
@@ -314,9 +314,12 @@ static int nsys__read_kernels(struct nsys *n)
 		for (i = 0; i < 3; i++) {
 			w.grid[i] = column__u32(stmt, 10 + i);
 			w.block[i] = column__u32(stmt, 13 + i);
+			w.cluster[i] = column__u32(stmt, 20 + i);
 		}
 		w.registers = column__u32(stmt, 16);
 		w.shared_bytes = (uint64_t)column__u32(stmt, 17) + column__u32(stmt, 18);
+		w.dynamic_bytes = column__u32(stmt, 18);
+		w.local_bytes = column__u32(stmt, 23);
 		w.graph_node_id = nsys__known_node(n, stmt, 19);
 		err = nsys__add_work(n, stmt, &w);
 	}

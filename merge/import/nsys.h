@@ -51,6 +51,8 @@ struct nsys_work {
 	uint32_t grid[3], block[3];
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static and dynamic */
+	uint32_t dynamic_bytes;		/* of these */
+	uint32_t cluster[3], local_bytes;	/* 0 if the export does not tell them */
 	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
 	uint64_t graph_node_id;		/* 0: none */
 	uint32_t next;			/* of the same call */

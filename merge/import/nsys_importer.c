@@ -498,6 +498,17 @@ static void nsys_importer__works(struct nsys_importer *i)
 			.graph_node_id = from->graph_node_id,
 		};
 
+		struct xpu_shape shape = {
+			.registers = from->registers,
+			.static_bytes = from->shared_bytes - from->dynamic_bytes,
+			.dynamic_bytes = from->dynamic_bytes, .local_bytes = from->local_bytes,
+		};
+
+		memcpy(shape.grid, from->grid, sizeof(shape.grid));
+		memcpy(shape.block, from->block, sizeof(shape.block));
+		memcpy(shape.cluster, from->cluster, sizeof(shape.cluster));
+		if (shape.grid[0] && shape.block[0])
+			w.shape = &shape;
 		/* The export has several processes and does not say whose work this is. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);

@@ -61,6 +61,22 @@ for e in json.load(open(sys.argv[1])):
 END
 }
 
+# ---- how kernels were launched
+
+{
+	schema
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	call 3000 3500 $((P1 + 101)) 2 1 NULL
+	kernel 4000 4250 0 7 2 $P1 | sed 's/ 2, 1, 1, 128,/ 3, 1, 1, 64,/'
+	call 5000 5500 $((P1 + 101)) 3 1 NULL
+	kernel 6000 6250 0 7 3 $P1
+} | "$sqlite" shapes.sqlite
+xpumerge --nsys shapes.sqlite -o shapes.data 2>/dev/null
+is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -n 's/.*"instances": \([0-9]*\),.*"name": "\(.*\)", "grid": "\([^"]*\)", "block": "\([^"]*\)".*"registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), "dynamic_shared_bytes": \([0-9]*\).*/\1 \2 \3 \4 \5 \6 \7/p')" \
+	"2 saxpy<float>(float*, int)<<<2, 128, 8 B>>> 2 128 32 16 8
+1 saxpy<float>(float*, int)<<<3, 64, 8 B>>> 3 64 32 16 8" "grid, block, registers, memory"
+
 # ---- one process, one device: what the script gives, too
 
 {

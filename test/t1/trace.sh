@@ -35,6 +35,15 @@ xpumerge --gpu t.json -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
 like "$(cat out)" ', from 0\.0' "the recording begins with its first event"
 
+# ---- how kernels were launched, as PyTorch's profiler has it in its arguments
+
+xpumerge -i "$XPU_SRC/test/t1/corpus/2.5.xpu" -o shapes.json 2>/dev/null
+shape() { xpumerge "$@" --json --table kernels 2>/dev/null | sed -n 's/.*"name": "saxpy", "grid": "\(.*\)", "registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), .*"local_bytes": \([0-9]*\),.*/\1 \2 \3 \4/p'; }
+is "$(shape --gpu shapes.json)" '64x2", "block": "256", "cluster": "2 40 33792 16' "grid, block, cluster, registers, memory"
+sed 's/"grid":\[[^]]*\]/"grid": {"x": [1, 2]}/; s/"block":\[[^]]*\]/"block": [256, "1", 1]/' shapes.json >odd.json
+is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null | grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
+	"others than three numbers are left out"
+
 # ---- ranks
 
 gen r0.json rank=0 pid=100 seed=1
