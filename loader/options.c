@@ -16,6 +16,7 @@
 #include "formats.h"
 #include "base/msg.h"
 #include "base/own_files.h"
+#include "output_name.h"
 #include "attach/sampler.h"
 #include "util.h"
 #include "version.h"
@@ -367,9 +368,11 @@ static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* 
 #define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
 
 static const struct cmdline_option rows[] = {
-	{ "output", 'o', "FILE", CMDLINE_STRING(output),
+	{ "output", 'o', "FILE", CMDLINE_STRING(pattern),
 	  .help = "what to write; the suffix picks it: .data the recording (default\n"
-		  "xpu.data); the merged result at once:\n%s",
+		  "xpu.data); the merged result at once:\n%s;\n"
+		  "%h in it is the host, %p the target's pid, %q{VAR} a variable of\n"
+		  "the environment, %n a number that is not taken",
 	  .list = list_suffixes },
 	{ "pid", 'p', "PID[,PID]", .set = set_pids,
 	  .help = "attach to running programs that were started with the shim preloaded,\n"
@@ -523,9 +526,9 @@ static bool options__agree(const struct options *opts)
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
-	else if (has_suffix(opts->output, ".gz") && !has_suffix(opts->output, ".pb.gz"))
+	else if (has_suffix(opts->pattern, ".gz") && !has_suffix(opts->pattern, ".pb.gz"))
 		wrong = "-o: .pb.gz alone is compressed; see gzip(1) for others";
-	else if (!strcmp(opts->output, "-"))
+	else if (!strcmp(opts->pattern, "-"))
 		wrong = "-o -: standard output is the target's own: name a file";
 	if (wrong) {
 		msg__error("%s", wrong);
@@ -557,20 +560,48 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-/* Chooses the recording's name; it is beside the merged result, if the user asks for a result. */
-static int options__choose_data(struct options *opts)
+int options__name(struct options *opts, pid_t pid)
 {
 	uint32_t number;
 	size_t i;
+	int err = output_name__expand(opts->pattern, pid, &opts->output);
 
+	if (err) {
+		opts->output = NULL;
+		if (err == -ENOMEM)
+			msg__error("out of memory");
+		return -1;
+	}
 	for (i = 0; suffixes[i]; i++)
 		opts->merge |= has_suffix(opts->output, suffixes[i]) && strcmp(suffixes[i], ".data");
-	if (!opts->merge)
-		return (opts->data = strdup(opts->output)) ? 0 : -ENOMEM;
 	/* A name that nobody can have taken. */
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return -errno;
-	return asprintf(&opts->data, "%s.%08x.data", opts->output, number) < 0 ? -ENOMEM : 0;
+	if (!opts->merge)
+		opts->data = strdup(opts->output);
+	else if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
+		 asprintf(&opts->data, "%s.%08x.data", opts->output, number) < 0)
+		opts->data = NULL;
+	if (!opts->data)
+		msg__error("out of memory");
+	return opts->data ? 0 : -1;
+}
+
+/* A name that is wrong is refused before anything is started. */
+static bool options__check_name(const struct options *opts)
+{
+	char *name;
+	int err;
+
+	if (opts->mode == PROBES_ALL && output_name__has_pid(opts->pattern)) {
+		msg__error("-o: %%p is the target's pid: -a has no single one");
+		return false;
+	}
+	err = output_name__expand(opts->pattern, 0, &name);
+	if (err == -ENOMEM)
+		msg__error("out of memory");
+	if (err)
+		return false;
+	free(name);
+	return true;
 }
 
 int options__parse(struct options *opts, int argc, char **argv)
@@ -578,7 +609,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	int err;
 
 	*opts = (struct options){
-		.output = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
+		.pattern = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
@@ -608,15 +639,12 @@ int options__parse(struct options *opts, int argc, char **argv)
 			  "--probe launch");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
-	if (options__choose_data(opts)) {
-		msg__error("out of memory");
-		return STATUS_FAILED;
-	}
-	return -1;
+	return options__check_name(opts) ? -1 : STATUS_FAILED;
 }
 
 void options__free(struct options *opts)
 {
 	free(opts->pids);
+	free(opts->output);
 	free(opts->data);
 }

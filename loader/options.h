@@ -17,7 +17,8 @@
 enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
 
 struct options {
-	const char *output;		/* as given */
+	const char *pattern;		/* -o, as given */
+	char *output;			/* what it stands for, as the next two from options__name() on */
 	char *data;			/* the recording */
 	bool merge;			/* output is not the recording itself */
 	bool strict;
@@ -71,6 +72,14 @@ struct options {
  */
 int options__parse(struct options *opts, int argc, char **argv);
 void options__free(struct options *opts);
+
+/**
+ * options__name - name the output, and the recording, which is beside it if the output is a merged result
+ * @pid: of the target, or of the first one that is attached to
+ *
+ * Return: 0, or -1 after a message.
+ */
+int options__name(struct options *opts, pid_t pid);
 
 /* Return: what there is in place of @word, a command of another tool's, or NULL. */
 const char *options__habit(const char *word);

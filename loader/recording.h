@@ -14,7 +14,8 @@
 #include "target/target.h"
 
 struct recording {
-	const struct options *opts;
+	struct options *opts;
+	uint64_t attached_ns;		/* when probes were armed */
 	struct target target;		/* PROBES_RUN */
 	struct cgroup cgroup;		/* PROBES_ALL: only processes in it; id 0: any */
 	struct probes *probes;		/* NULL: records come through shared memory */

@@ -229,8 +229,8 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 	return STATUS_FAILED;
 }
 
-/* Starts the probes, the file, and the recorder between them. */
-static int start_recorder(struct recording *r)
+/* Starts what records are to come from. */
+static int start_probes(struct recording *r)
 {
 	const struct options *opts = r->opts;
 	struct probes_options popts = {
@@ -251,15 +251,24 @@ static int start_recorder(struct recording *r)
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_us * 1000ull,
 	};
+
+	if (start_transport(r, &popts))
+		return STATUS_FAILED;
+	r->attached_ns = clock__now();
+	return 0;
+}
+
+/* Starts the file, and the recorder between the probes and it. @pid: of the first target */
+static int start_recorder(struct recording *r, pid_t pid)
+{
+	const struct options *opts = r->opts;
 	struct recorder_listener listener = {
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,
 		.loss = on_loss, .ctx = r,
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 
-	if (start_transport(r, &popts))
-		return STATUS_FAILED;
-	if (datafile__create(opts, &r->file, &r->writer))
+	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer))
 		return STATUS_FAILED;
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
 	if (!r->recorder) {
@@ -267,7 +276,7 @@ static int start_recorder(struct recording *r)
 		return STATUS_FAILED;
 	}
 	gpu_metrics__await(r->gpu_metrics, r->writer);
-	recorder__attached(r->recorder, clock__now());
+	recorder__attached(r->recorder, r->attached_ns);
 	return opts->gpu_only || r->shared ? 0 : start_sampler(r, period_ns);
 }
 
@@ -363,7 +372,9 @@ static int attach(struct recording *r)
 	 * probes are loaded. So it is opened last; the mappings of processes that are known by then
 	 * are read from /proc.
 	 */
-	int status = recording__find_processes(r) ?: start_recorder(r) ?: start_sideband(r, -1) ?:
+	const struct options *opts = r->opts;
+	int status = recording__find_processes(r) ?: start_probes(r) ?:
+		     start_recorder(r, opts->nr_pids ? opts->pids[0] : getpid()) ?: start_sideband(r, -1) ?:
 		     start_keeper(r) ?: recording__take_processes(r);
 
 	if (!status)
@@ -424,7 +435,7 @@ static int run_command(struct recording *r)
 	const struct options *opts = r->opts;
 	int status, err;
 
-	status = start_recorder(r);
+	status = start_probes(r);
 	if (status)
 		return status;
 	if (r->probes)
@@ -435,8 +446,8 @@ static int run_command(struct recording *r)
 		msg__error("cannot fork: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	status = r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid);
-	status = status ?: start_keeper(r);
+	status = start_recorder(r, r->target.pid) ?:
+		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?: start_keeper(r);
 	if (status)
 		return status;		/* our end of its pipe closes, so the child ends, too */
 	caps__settle(false);

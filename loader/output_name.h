@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output_name.h - names of files with %h, %p and so on in them, as Nsight Systems' -o has them */
+#ifndef XPU_LOADER_OUTPUT_NAME_H
+#define XPU_LOADER_OUTPUT_NAME_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/**
+ * output_name__expand - put in what a name stands for
+ * @pattern: %h the host, %p the target's pid, %q{VAR} a variable of the environment, %n or %i the smallest
+ *	number, from 1 on, with which there is no such file, %% a percent sign
+ * @pid: 0 to look at the pattern alone, with a pid and numbers of no meaning
+ *
+ * Return: 0, with *@name for the caller to free(); -ENOMEM, or -EINVAL after a message.
+ */
+int output_name__expand(const char *pattern, pid_t pid, char **name);
+
+/* Whether the target's pid is in it. */
+bool output_name__has_pid(const char *pattern);
+
+#endif /* XPU_LOADER_OUTPUT_NAME_H */
