@@ -15,7 +15,7 @@
 
 #define NVML_INTERVAL_NS	100000000ull	/* it changes its figures 11 times a second */
 
-#define NVML_MAX_ROWS		20		/* that wait for the energy of all of them */
+#define NVML_MAX_ROWS		50		/* that wait for one reading of the energy, which takes ms */
 
 struct nvml_row {
 	uint64_t begin_ns, end_ns;

@@ -114,10 +114,14 @@ like "$(account mix)" '^1 ' "mix: samples = attributed + other programs' + dropp
 # A program that runs already.
 LD_PRELOAD=$XPU_SHIM ./stalls mix 1800 >live.out 2>live.err &
 pid=$!
-sleep 3
-bad=0 none=0
+for i in $(seq 60); do		# until it launches
+	xpuload --gpu-only -p $pid --duration 0.5 -o live.data >/dev/null 2>live.log
+	grep -q '^xpuload: [1-9][0-9]* launches' live.log && break
+done
+# In a process's first recording, CUPTI takes up to half a second before it samples.
+bad=0 none=0 duration=2
 for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
-	xpuload --stalls -p $pid --duration 0.5 -o live.data 2>live.log && grep -q 'lost 0$' live.log || {
+	xpuload --stalls -p $pid --duration $duration -o live.data 2>live.log && grep -q 'lost 0$' live.log || {
 		bad=$((bad + 1))
 		diag "round $i: $(cat live.log)"
 	}
@@ -125,6 +129,7 @@ for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
 		none=$((none + 1))
 		diag "round $i: $(account live) $(tail -n 1 live.log)"
 	}
+	duration=0.5
 done
 is $bad 0 "attached and detached ${XPU_ATTACH_TIMES:-50} times"
 is $none 0 "each time with samples that add up"
