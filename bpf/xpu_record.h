@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	5
+#define XPU_VERSION_MINOR	6
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -913,10 +913,34 @@ struct xpu_record_range {		/* see XPU_RECORD_RANGES; alone in its batch */
 	struct xpu_record hdr;
 	__u32	id;			/* unique in the process */
 	__u32	parent;			/* the path that it was opened in; 0: none */
-	__u32	reserved;
+	__u32	payload_bytes;		/* since 2.6; 0: none */
 	__u16	name_bytes;		/* with its NUL */
 	__u16	domain_bytes;		/* the same */
-	char	data[];			/* the name, behind it the domain's; UTF-8, most likely */
+	char	data[];			/* the name, behind it the domain's; UTF-8, most likely; then, at a
+					 * multiple of 8, the payload */
+};
+
+/*
+ * An operation of NCCL, as NVTX's extended payload describes it; since 2.6. Two ranges with
+ * different payloads are two ranges, as if their names differed.
+ */
+enum xpu_collective_fields {
+	XPU_COLLECTIVE_COMM	= 1,
+	XPU_COLLECTIVE_BYTES	= 2,
+	XPU_COLLECTIVE_RANK	= 4,
+	XPU_COLLECTIVE_NR_RANKS	= 8,
+	XPU_COLLECTIVE_PEER	= 16,
+	XPU_COLLECTIVE_ROOT	= 32,
+	XPU_COLLECTIVE_OP	= 64,
+};
+struct xpu_range_payload {
+	__u64	comm;			/* the communicator: one number on all of its ranks */
+	__u64	bytes;			/* of the message, on this rank */
+	__u32	fields;			/* XPU_COLLECTIVE_*, or'ed: those that it has; others are 0 */
+	__s32	rank, nr_ranks;		/* of the communicator, where it is made */
+	__s32	peer;			/* the rank that is sent to or received from */
+	__s32	root;
+	__s32	op;			/* ncclRedOp_t */
 };
 
 /*
@@ -1140,6 +1164,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 128);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_range_payload) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metric) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics) == 24);

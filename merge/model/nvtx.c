@@ -58,6 +58,15 @@ uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns)
 	return low ? t->changes.v[low - 1].range : NVTX_NO_RANGE;
 }
 
+const struct xpu_range_payload *range__payload(const struct xpu_record_range *rec)
+{
+	size_t names = sizeof(*rec) + rec->name_bytes + rec->domain_bytes;
+
+	if (rec->payload_bytes < sizeof(struct xpu_range_payload))
+		return NULL;
+	return (const void *)((const char *)rec + ((names + 7) & ~(size_t)7));
+}
+
 /* Finds or makes the index of a name, "domain:name". Return: 0 or -ENOMEM. */
 static int nvtx__named(struct nvtx *n, struct strpool *strings, const char *domain,
 		       const char *name, uint32_t *idx)

@@ -90,6 +90,9 @@ int64_t nvtx__resolve_parents(struct nvtx *n, struct strpool *strings);
 /* Lists the ranges of a path, from the first to the last. Return: how many. */
 uint32_t nvtx__path(const struct nvtx *n, uint32_t range, uint32_t path[NVTX_MAX_PATH]);
 
+/* Return: its payload, or NULL. */
+const struct xpu_range_payload *range__payload(const struct xpu_record_range *rec);
+
 static inline const char *nvtx__name(const struct nvtx *n, uint32_t range)
 {
 	return n->names.v[n->ranges.v[range].name].name;

@@ -86,7 +86,8 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
 	[XPU_RECORD_RANGE]	= UP_TO(struct xpu_record_range,
-					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX),
+					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX +
+					sizeof(struct xpu_range_payload)),
 };
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
@@ -380,6 +381,19 @@ static const char *pysource__check(const struct xpu_record_pysource *p)
 }
 
 /* Return: as record__check(). */
+static const char *range__check(const struct xpu_record_range *r)
+{
+	uint32_t names = sizeof(*r) + r->name_bytes + r->domain_bytes;
+
+	if (!record__string_fits(&r->hdr, r->data, r->name_bytes) ||
+	    !record__string_fits(&r->hdr, r->data + r->name_bytes, r->domain_bytes))
+		return "RANGE name that does not end inside its record";
+	/* Records are a multiple of 8 long. */
+	return r->payload_bytes <= r->hdr.size - ((names + 7) & ~7u) ? NULL :
+	       "RANGE with more payload than its record holds";
+}
+
+/* Return: as record__check(). */
 static const char *metric__check(const struct xpu_record_metric *m)
 {
 	return record__string_fits(&m->hdr, m->data, m->name_bytes) &&
@@ -474,13 +488,8 @@ static const char *record__check_nested(const struct xpu_record *rec)
 		return record__string_fits(rec, m->data, m->bytes) ? NULL :
 		       "MESSAGE that does not end inside its record";
 	}
-	case XPU_RECORD_RANGE: {
-		const struct xpu_record_range *r = (const void *)rec;
-
-		return record__string_fits(rec, r->data, r->name_bytes) &&
-		       record__string_fits(rec, r->data + r->name_bytes, r->domain_bytes) ? NULL :
-		       "RANGE name that does not end inside its record";
-	}
+	case XPU_RECORD_RANGE:
+		return range__check((const void *)rec);
 	case XPU_RECORD_CALLS: {
 		const struct xpu_record_calls *c = (const void *)rec;
 

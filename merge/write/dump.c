@@ -8,6 +8,7 @@
 
 #include "block.h"
 #include "escape.h"
+#include "model/nvtx.h"
 #include "xpu_utf8.h"
 
 struct dump {
@@ -510,6 +511,26 @@ static void dump__calls(struct dump *d, const struct xpu_record *rec)
 	}
 }
 
+static void dump__payload(struct dump *d, const struct xpu_range_payload *p)
+{
+	if (!p)
+		return;
+	if (p->fields & XPU_COLLECTIVE_COMM)
+		fprintf(d->f, " comm=%#" PRIx64, (uint64_t)p->comm);
+	if (p->fields & XPU_COLLECTIVE_BYTES)
+		fprintf(d->f, " bytes=%" PRIu64, (uint64_t)p->bytes);
+	if (p->fields & XPU_COLLECTIVE_RANK)
+		fprintf(d->f, " rank=%" PRId32, p->rank);
+	if (p->fields & XPU_COLLECTIVE_NR_RANKS)
+		fprintf(d->f, " nr_ranks=%" PRId32, p->nr_ranks);
+	if (p->fields & XPU_COLLECTIVE_PEER)
+		fprintf(d->f, " peer=%" PRId32, p->peer);
+	if (p->fields & XPU_COLLECTIVE_ROOT)
+		fprintf(d->f, " root=%" PRId32, p->root);
+	if (p->fields & XPU_COLLECTIVE_OP)
+		fprintf(d->f, " op=%" PRId32, p->op);
+}
+
 static void dump__range(struct dump *d, const struct xpu_record *rec)
 {
 	const struct xpu_record_range *r = (const void *)rec;
@@ -518,6 +539,7 @@ static void dump__range(struct dump *d, const struct xpu_record *rec)
 	print_text(d->f, r->data);
 	fputs(" domain=", d->f);
 	print_text(d->f, r->data + r->name_bytes);
+	dump__payload(d, range__payload(r));
 }
 
 /* ---- all types ------------------------------------------------------------------------------ */

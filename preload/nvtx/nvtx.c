@@ -8,6 +8,7 @@
 
 #include "base/libc.h"
 #include "nvtx/nvtx_abi.h"
+#include "nvtx/payload.h"
 #include "wire/probe.h"
 #include "nvtx/ranges.h"
 #include "base/life.h"
@@ -16,6 +17,8 @@
 #define INJECTION_ENV	"NVTX_INJECTION64_PATH"
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 static const char *why_not;		/* why the program's modules will not find the shim */
 
@@ -23,13 +26,20 @@ static const char *why_not;		/* why the program's modules will not find the shim
 
 #define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
 
-/* Return: the range that the attributes describe, as far as the shim uses them. */
-static struct range describe(const void *domain, const struct nvtx_attributes *a)
+/*
+ * Return: the range that the attributes describe, as far as the shim uses them. @payload: where its
+ * payload goes
+ */
+static struct range describe(const void *domain, const struct nvtx_attributes *a,
+			     struct xpu_range_payload *payload)
 {
 	struct range range = { .domain = domain, .name = "" };
 
 	if (!a || a->size < sizeof(*a))
 		return range;
+	if (__builtin_expect(a->payload_type == NVTX_ABI_PAYLOAD_EXT && a->nr_payloads > 0, 0) &&
+	    payload__read(domain, (const void *)(uintptr_t)a->payload, a->nr_payloads, payload, NULL))
+		range.payload = payload;
 	if (!a->message.ascii)
 		return range;
 	switch (a->message_type) {
@@ -56,21 +66,24 @@ static int tracked(int level)
 
 static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
 {
-	struct range range = describe(domain, a);
+	struct xpu_range_payload payload;
+	struct range range = describe(domain, a, &payload);
 
 	return tracked(ranges__push(&range));
 }
 
 static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
 {
-	struct range range = describe(domain, a);
+	struct xpu_range_payload payload;
+	struct range range = describe(domain, a, &payload);
 
 	return ranges__start(&range);
 }
 
 static __attribute__((noinline)) void mark(const void *domain, const struct nvtx_attributes *a)
 {
-	struct range range = describe(domain, a);
+	struct xpu_range_payload payload;
+	struct range range = describe(domain, a, &payload);
 
 	ranges__mark(&range);
 }
@@ -168,6 +181,69 @@ static void mark_w(const wchar_t *s)
 		mark(NULL, &UNICODE(s));
 }
 
+/* ---- the payload extension ------------------------------------------------------------------- */
+
+static struct range describe_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr,
+				     struct xpu_range_payload *payload)
+{
+	struct range range = { .domain = domain, .name = "" };
+
+	if (payload__read(domain, data, nr, payload, &range.name))
+		range.payload = payload;
+	return range;
+}
+
+static int push_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	struct xpu_range_payload payload;
+	struct range range;
+
+	if (!ranges__wanted())
+		return NVTX_ABI_NO_TRACKING;
+	range = describe_payload(domain, data, nr, &payload);
+	return tracked(ranges__push(&range));
+}
+
+static int pop_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	struct xpu_range_payload payload;
+
+	if (!ranges__wanted())
+		return NVTX_ABI_NO_TRACKING;
+	if (payload__read(domain, data, nr, &payload, NULL))
+		ranges__mark_payload(domain, &payload);
+	return tracked(ranges__pop(domain));
+}
+
+static uint64_t start_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	struct xpu_range_payload payload;
+	struct range range;
+
+	if (!ranges__wanted())
+		return 0;
+	range = describe_payload(domain, data, nr, &payload);
+	return ranges__start(&range);
+}
+
+static void end_payload(const void *domain, uint64_t id, const struct nvtx_payload_data *data, size_t nr)
+{
+	(void)data;
+	(void)nr;
+	domain_end(domain, id);
+}
+
+static void mark_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	struct xpu_range_payload payload;
+	struct range range;
+
+	if (!ranges__wanted())
+		return;
+	range = describe_payload(domain, data, nr, &payload);
+	ranges__mark(&range);
+}
+
 /* Programs keep handles for later, so these functions work even while nobody listens. */
 static const void *domain_create_a(const char *s)
 {
@@ -228,6 +304,16 @@ static const struct callback core2[] = {
 	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
 };
 
+/* Works even while nobody listens, as what gives handles does. */
+static const struct callback payload_slots[] = {
+	{ NVTX_ABI_SCHEMA_REGISTER, payload__register },
+	{ NVTX_ABI_MARK_PAYLOAD, mark_payload },
+	{ NVTX_ABI_PUSH_PAYLOAD, push_payload },
+	{ NVTX_ABI_POP_PAYLOAD, pop_payload },
+	{ NVTX_ABI_START_PAYLOAD, start_payload },
+	{ NVTX_ABI_END_PAYLOAD, end_payload },
+};
+
 static void fill(const struct nvtx_callbacks *callbacks, int module, const struct callback *from,
 		 size_t nr)
 {
@@ -261,6 +347,28 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 	pthread_once(&once, watch_forks);
 	fill(callbacks, NVTX_ABI_CORE, core, sizeof(core) / sizeof(core[0]));
 	fill(callbacks, NVTX_ABI_CORE2, core2, sizeof(core2) / sizeof(core2[0]));
+	return 1;
+}
+
+/*
+ * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). 1 is success: NVTX then
+ * does nothing in the functions that were not filled in.
+ */
+int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
+{
+	const struct nvtx_ext_segment *segment;
+	size_t i;
+
+	if (!module || module->size < sizeof(*module) || module->module_id != NVTX_ABI_PAYLOAD_MODULE ||
+	    module->compat_id >> 8 != NVTX_ABI_PAYLOAD_MAJOR || !module->nr_segments)
+		return 0;
+	shim__load();
+	segment = module->segments;
+	if (!libc__is_glibc() || !segment || !segment->slots)
+		return 0;
+	for (i = 0; i < sizeof(payload_slots) / sizeof(payload_slots[0]); i++)
+		if (payload_slots[i].id < segment->nr_slots)
+			segment->slots[payload_slots[i].id] = (intptr_t)payload_slots[i].fn;
 	return 1;
 }
 

@@ -20,7 +20,7 @@ struct nvtx_attributes {		/* nvtxEventAttributes_t */
 	int32_t color_type;
 	uint32_t color;
 	int32_t payload_type;
-	int32_t reserved;
+	int32_t nr_payloads;		/* reserved0; of NVTX_ABI_PAYLOAD_EXT */
 	uint64_t payload;
 	int32_t message_type;
 	union {
@@ -77,5 +77,89 @@ struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 };
 
 typedef const void *(*nvtx_get_export_table_fn)(uint32_t id);
+
+/* ---- the payload extension; source: nvToolsExtPayload.h, nvtxDetail/nvtxExtTypes.h -------------- */
+
+enum {
+	NVTX_ABI_PAYLOAD_MODULE		= 2,	/* NVTX_EXT_PAYLOAD_MODULEID */
+	NVTX_ABI_PAYLOAD_MAJOR		= 1,	/* the upper byte of NVTX_EXT_PAYLOAD_COMPATID */
+	NVTX_ABI_PAYLOAD_EXT		= (int32_t)0xdfbd0009,	/* NVTX_PAYLOAD_TYPE_EXT */
+};
+
+enum {					/* NVTX3EXT_CBID_* */
+	NVTX_ABI_SCHEMA_REGISTER	= 0,
+	NVTX_ABI_MARK_PAYLOAD		= 2,
+	NVTX_ABI_PUSH_PAYLOAD		= 3,
+	NVTX_ABI_POP_PAYLOAD		= 4,
+	NVTX_ABI_START_PAYLOAD		= 5,
+	NVTX_ABI_END_PAYLOAD		= 6,
+};
+
+struct nvtx_schema_entry {		/* nvtxPayloadSchemaEntry_t */
+	uint64_t flags;
+	uint64_t type;
+	const char *name;
+	const char *description;
+	uint64_t array_or_union;
+	uint64_t offset;
+	const void *semantics;
+	const void *reserved;
+};
+
+/* Flags of entries that are not a value by themselves: pointers, offsets, arrays. */
+#define NVTX_ABI_ENTRY_NO_VALUE		0x7eull
+#define NVTX_ABI_ENTRY_MESSAGE		(1ull << 10)	/* NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE */
+
+enum {					/* NVTX_PAYLOAD_ENTRY_TYPE_* */
+	NVTX_ABI_ENTRY_SHORT		= 3,
+	NVTX_ABI_ENTRY_UINT64		= 18,
+	NVTX_ABI_ENTRY_SIZE		= 22,
+	NVTX_ABI_ENTRY_CSTRING		= 75,
+	NVTX_ABI_ENTRY_CSTRING_UTF8	= 76,
+	NVTX_ABI_ENTRY_REGISTERED	= 80,
+};
+
+#define NVTX_ABI_SCHEMA_ID_STATIC	(1ull << 24)
+#define NVTX_ABI_SCHEMA_ID_DYNAMIC	(1ull << 32)
+
+struct nvtx_schema_attributes {		/* nvtxPayloadSchemaAttr_t */
+	uint64_t field_mask;
+	const char *name;
+	uint64_t type;
+	uint64_t flags;
+	const struct nvtx_schema_entry *entries;
+	size_t nr_entries;
+	size_t static_size;
+	size_t pack_align;
+	uint64_t schema_id;
+	void *extension;
+};
+
+#define NVTX_ABI_SCHEMA_HAS_ENTRIES	(1ull << 4)
+#define NVTX_ABI_SCHEMA_HAS_NR_ENTRIES	(1ull << 5)
+#define NVTX_ABI_SCHEMA_HAS_ID		(1ull << 8)
+
+struct nvtx_payload_data {		/* nvtxPayloadData_t */
+	uint64_t schema_id;
+	size_t size;
+	const void *payload;
+};
+
+struct nvtx_ext_segment {		/* nvtxExtModuleSegment_t */
+	size_t segment_id;
+	size_t nr_slots;
+	intptr_t *slots;
+};
+
+struct nvtx_ext_module {		/* nvtxExtModuleInfo_t */
+	uint16_t version;
+	uint16_t size;
+	uint16_t module_id;
+	uint16_t compat_id;
+	size_t nr_segments;
+	struct nvtx_ext_segment *segments;
+	intptr_t (*get_export_function)(uint32_t id);
+	const void *info;
+};
 
 #endif /* XPU_PRELOAD_NVTX_ABI_H */

@@ -89,7 +89,8 @@ struct ranges {
 	_Alignas(64) uint8_t first[FIRST_BYTES];
 };
 
-#define NODE_BYTES_MAX (sizeof(struct node) + XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX + 8)
+#define NODE_BYTES_MAX (sizeof(struct node) + XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX + 8 + \
+			sizeof(struct xpu_range_payload))
 _Static_assert((XPU_RANGE_DEPTH + 2) * NODE_BYTES_MAX < HALF_BYTES, "what is open leaves room");
 _Static_assert(NODE_BYTES_MAX < FIRST_BYTES, "there is room for any");
 
@@ -248,27 +249,45 @@ static size_t node__bytes(const struct node *n)
 	return offsetof(struct node, record) + n->record.hdr.size;
 }
 
-static bool node__is(const struct node *n, uint32_t parent, const struct domain *domain,
-		     const char *name)
+/* Return: its payload, or NULL. */
+static const struct xpu_range_payload *node__payload(const struct node *n)
 {
-	return n->record.parent == parent && n->domain == domain && !strcmp(n->record.data, name);
+	return n->record.payload_bytes ? (const void *)((const char *)&n->record +
+		n->record.hdr.size - n->record.payload_bytes) : NULL;
 }
 
-static uint32_t hash_name(uint32_t parent, const struct domain *domain, const char *name,
-			  size_t len)
+static bool node__is(const struct node *n, uint32_t parent, const struct range *range)
 {
-	uint64_t hash = parent ^ (uintptr_t)domain, word;
+	const struct xpu_range_payload *payload = node__payload(n);
+
+	if (n->record.parent != parent || n->domain != range->domain ||
+	    strcmp(n->record.data, range->name) || !payload != !range->payload)
+		return false;
+	return !payload || !memcmp(payload, range->payload, sizeof(*payload));
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
+{
+	const char *bytes = data;
+	uint64_t word;
 	size_t i;
 
 	for (i = 0; i + sizeof(word) <= len; i += sizeof(word)) {
-		memcpy(&word, name + i, sizeof(word));
+		memcpy(&word, bytes + i, sizeof(word));
 		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 		hash ^= hash >> 32;
 	}
 	word = 0;
-	memcpy(&word, name + i, len - i);
+	memcpy(&word, bytes + i, len - i);
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 32;
+}
+
+static uint32_t range__hash(const struct range *range, uint32_t parent, size_t len)
+{
+	uint64_t hash = hash_bytes(parent ^ (uintptr_t)range->domain, range->name, len);
+
+	return range->payload ? hash_bytes(hash, range->payload, sizeof(*range->payload)) : hash;
 }
 
 static bool ranges__take(struct ranges *r)
@@ -338,8 +357,10 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 	const char *domain = range->domain ? range->domain->name : "";
 	size_t domain_bytes = strlen(domain) + 1, used;
 	uint32_t size = (sizeof(struct xpu_record_range) + len + 1 + domain_bytes + 7) & ~7u;
+	uint32_t payload_bytes = range->payload ? sizeof(*range->payload) : 0;
 	struct node *n;
 
+	size += payload_bytes;
 	used = atomic_load_explicit(&r->used, memory_order_relaxed);
 	if (r->half_bytes[r->half] - used < offsetof(struct node, record) + size) {
 		if (!ranges__clear(r))
@@ -354,10 +375,13 @@ static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r
 	n->record.hdr.size = size;
 	n->record.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	n->record.parent = parent;
+	n->record.payload_bytes = payload_bytes;
 	n->record.name_bytes = len + 1;
 	n->record.domain_bytes = domain_bytes;
 	memcpy(n->record.data, range->name, len);
 	memcpy(n->record.data + len + 1, domain, domain_bytes);
+	if (payload_bytes)
+		memcpy((char *)&n->record + size - payload_bytes, range->payload, payload_bytes);
 	node__link(r, n);
 	atomic_store_explicit(&r->used, used + node__bytes(n), memory_order_release);
 	return n;
@@ -379,9 +403,9 @@ static struct node *ranges__find(struct ranges *r, uint32_t parent, const struct
 		r->text[len] = '\0';
 		whole.name = r->text;
 	}
-	hash = hash_name(parent, whole.domain, whole.name, len);
+	hash = range__hash(&whole, parent, len);
 	for (n = r->buckets[hash % BUCKETS]; n; n = n->next)
-		if (n->hash == hash && node__is(n, parent, whole.domain, whole.name))
+		if (n->hash == hash && node__is(n, parent, &whole))
 			return n;
 	return ranges__add(r, parent, &whole, len, hash);
 }
@@ -403,7 +427,7 @@ static struct node *ranges__path(struct ranges *r, struct range *range)
 	if (__builtin_expect(range->wide != NULL, 0))
 		range->name = ranges__narrow(range->wide, r->text, sizeof(r->text));
 
-	if (!n || !node__is(n, parent, range->domain, range->name)) {
+	if (!n || !node__is(n, parent, range)) {
 		n = ranges__find(r, parent, range);
 		if (!n)
 			return NULL;
@@ -481,7 +505,8 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 	memmove(&r->open[place], &r->open[place + 1], (r->nr_open - place) * sizeof(r->open[0]));
 	for (i = place; i < r->nr_open; i++) {
 		const struct node *old = r->open[i].node;
-		struct range range = { .domain = old->domain, .name = old->record.data };
+		struct range range = { .domain = old->domain, .name = old->record.data,
+				       .payload = node__payload(old) };
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
@@ -606,10 +631,21 @@ int ranges__push(struct range *range)
 	return level;
 }
 
+/* Return: the place of the range of @domain that was pushed last, or -1. */
+static int ranges__last_pushed(const struct ranges *r, const struct domain *domain)
+{
+	int i;
+
+	for (i = (int)r->nr_open - 1; i >= 0; i--)
+		if (!r->open[i].serial && r->open[i].node->domain == domain)
+			break;
+	return i;
+}
+
 int ranges__pop(const struct domain *domain)
 {
 	struct ranges *r = enter();
-	int i, level = -1;
+	int place, level = -1;
 
 	if (!r)
 		return -1;
@@ -618,12 +654,10 @@ int ranges__pop(const struct domain *domain)
 		drop(1);
 		goto out;
 	}
-	for (i = (int)r->nr_open - 1; i >= 0; i--) {
-		if (r->open[i].serial || r->open[i].node->domain != domain)
-			continue;
-		level = ranges__level(r, domain, i);
-		ranges__close(r, i, 0);
-		break;
+	place = ranges__last_pushed(r, domain);
+	if (place >= 0) {
+		level = ranges__level(r, domain, place);
+		ranges__close(r, place, 0);
 	}
 out:
 	leave(r);
@@ -707,6 +741,25 @@ void ranges__mark(struct range *range)
 	else
 		drop(1);
 	leave(r);
+}
+
+void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload)
+{
+	struct ranges *r = enter();
+	int place = r && !r->nr_over ? ranges__last_pushed(r, domain) : -1;
+	struct range range = { .domain = domain, .payload = payload };
+	struct node *n;
+
+	if (place >= 0) {
+		range.name = r->open[place].node->record.data;
+		n = ranges__path(r, &range);
+		if (n)
+			ranges__log(r, 0, n, n->record.id, XPU_RANGE_MARK, 0);
+		else
+			drop(1);
+	}
+	if (r)
+		leave(r);
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #include <wchar.h>
 
 #include "wire/probe.h"
+#include "xpu_record.h"
 
 enum ranges_mode {
 	RANGES_WAIT,			/* the process has not used CUDA yet */
@@ -75,6 +76,7 @@ struct range {
 	const struct domain *domain;	/* NULL: NVTX's own, without a name */
 	const char *name;
 	const wchar_t *wide;		/* used in place of the name, or NULL */
+	const struct xpu_range_payload *payload; /* NULL: none */
 };
 
 /* Return: how many ranges of the domain were open before on this thread, or -1. */
@@ -86,6 +88,12 @@ uint64_t ranges__start(struct range *range);
 void ranges__end(uint64_t id);
 
 void ranges__mark(struct range *range);
+
+/*
+ * A moment in the range of @domain that was pushed last, with its name and a payload: for a payload
+ * that is known only when the range is popped.
+ */
+void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
 /*
  * This thread ends, and so do its ranges. To be called before launch__exit(), because their ends go

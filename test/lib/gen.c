@@ -284,6 +284,30 @@ void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, 
 	gen__batch_end(g);
 }
 
+void gen__nccl_range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id,
+		     uint32_t parent, const char *name, const struct xpu_range_payload *payload)
+{
+	static const char domain[] = "NCCL";
+	struct xpu_record_range rec = {
+		.id = id,
+		.parent = parent,
+		.payload_bytes = sizeof(*payload),
+		.name_bytes = strlen(name) + 1,
+		.domain_bytes = sizeof(domain),
+	};
+	char tail[XPU_RANGE_NAME_MAX + 16 + sizeof(*payload)] = "";
+	size_t names = rec.name_bytes + rec.domain_bytes, at = (names + 7) & ~(size_t)7;
+
+	if (rec.name_bytes > XPU_RANGE_NAME_MAX)
+		abort();
+	memcpy(tail, name, rec.name_bytes);
+	memcpy(tail + rec.name_bytes, domain, sizeof(domain));
+	memcpy(tail + at, payload, sizeof(*payload));
+	gen__batch_begin(g, time_ns, proc_id, 0);
+	RECORD_TAIL(XPU_RECORD_RANGE, 0, rec, tail, at + sizeof(*payload));
+	gen__batch_end(g);
+}
+
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id)
 {

@@ -137,6 +137,9 @@ void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_
 /* Adds an NVTX range in a batch of its own. */
 void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
 		const char *domain, const char *name);
+/* As gen__range(), of an operation of NCCL. */
+void gen__nccl_range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id,
+		     uint32_t parent, const char *name, const struct xpu_range_payload *payload);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
 void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result);
 void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);

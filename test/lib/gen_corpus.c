@@ -108,13 +108,22 @@ static void add_launches(struct gen *g)
 		{ 1, 1, 0, XPU_RANGE_PUSH, 0 }, { 2, 1, 100, XPU_RANGE_PUSH, 1 },
 		{ 3, 1, 200, XPU_RANGE_MARK, 2 }, { 1, 1, 600, XPU_RANGE_POP, 1 },
 		{ 4, 2, 0, XPU_RANGE_START, 0 }, { 0, 2, 900, XPU_RANGE_END, 0 },
-		{ 0, 1, 2000, XPU_RANGE_SET, 0 },
+		{ 5, 1, 1000, XPU_RANGE_MARK, 0 }, { 0, 1, 2000, XPU_RANGE_SET, 0 },
+	};
+	const struct xpu_range_payload init = {
+		.comm = 0xc0ffee, .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
+		XPU_COLLECTIVE_NR_RANKS, .rank = 1, .nr_ranks = 2,
+	}, reduce = {
+		.comm = 0xc0ffee, .bytes = 1 << 20, .fields = XPU_COLLECTIVE_COMM |
+		XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_ROOT | XPU_COLLECTIVE_OP, .root = 1, .op = 2,
 	};
 
 	gen__range(g, 3900, 2, 1, 0, "", "step");
 	gen__range(g, 3901, 2, 2, 1, "NCCL", "all;reduce");
 	gen__range(g, 3902, 2, 3, 2, "", "here");
 	gen__range(g, 3903, 2, 4, 0, "", "load");
+	gen__nccl_range(g, 3904, 2, 5, 0, "ncclCommInitRank", &init);
+	gen__nccl_range(g, 3905, 2, 6, 0, "ncclReduce", &reduce);
 	gen__ranges(g, 4000, events, NR(events));
 	gen__launches_in(g, 4000, in_ranges, range_ids, NR(in_ranges));
 	gen__graph_node(g, 4100, 51, 2, 9, P_NODE, 1);
@@ -185,7 +194,7 @@ static void add_device_work(struct gen *g)
 		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
 		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
 		.nr_unfinished = 1, .nr_slots = 2, .nr_calls = 2, .nr_bad_calls = 1,
-		.nr_ranges = 7, .nr_dropped_ranges = 1, .nr_taken = 3,
+		.nr_ranges = 8, .nr_dropped_ranges = 1, .nr_taken = 3,
 	};
 	const struct xpu_call calls[] = {
 		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },

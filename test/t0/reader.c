@@ -382,6 +382,18 @@ static void test_batch(void)
 		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with an odd name" : "whole");
 		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "RANGE: how it ends");
 	}
+	for (i = 0; i < 3; i++) {
+		static const struct xpu_range_payload payload = { .comm = 1, .fields = 1 };
+		struct xpu_record_range *range;
+
+		begin(&g);
+		gen__nccl_range(&g, 1, 1, 1, 0, "ncclAllReduce", &payload);
+		range = (void *)LAST(&g, struct xpu_record_batch)->records;
+		range->payload_bytes = i == 1 ? sizeof(payload) + 1 : i == 2 ? UINT32_MAX : sizeof(payload);
+		gen__end(&g, 1, 0);
+		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with a longer payload" : "with a payload");
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "RANGE with a payload: how it ends");
+	}
 	gen__free(&g);
 }
 

@@ -251,7 +251,8 @@ void xpu_live_range(const void *records, size_t bytes)
 	    r->id >= LISTENER_RANGES || r->parent >= r->id ||
 	    r->name_bytes != strlen(r->data) + 1 ||
 	    r->domain_bytes != strlen(r->data + r->name_bytes) + 1 ||
-	    bytes < sizeof(*r) + r->name_bytes + r->domain_bytes) {
+	    bytes < sizeof(*r) + r->name_bytes + r->domain_bytes + r->payload_bytes ||
+	    (r->payload_bytes && r->payload_bytes != sizeof(to->payload))) {
 		COUNT(nr_bad, 1);
 		goto out;
 	}
@@ -262,6 +263,8 @@ void xpu_live_range(const void *records, size_t bytes)
 		      strcmp(to->domain, r->data + r->name_bytes));
 		goto out;
 	}
+	if (r->payload_bytes)
+		memcpy(&to->payload, (const char *)r + bytes - sizeof(to->payload), sizeof(to->payload));
 	to->parent = r->parent;
 	to->name = strdup(r->data);
 	to->domain = strdup(r->data + r->name_bytes);

@@ -37,6 +37,7 @@ struct listener_launch {
 struct listener_range {
 	uint32_t parent;
 	const char *name, *domain;
+	struct xpu_range_payload payload;	/* all 0: none */
 };
 
 struct listener_range_event {

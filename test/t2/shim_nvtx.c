@@ -20,6 +20,10 @@
 /* NVIDIA's own headers, where they are installed. */
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#define HAVE_PAYLOAD_HEADER
+#endif
 #define SAME(a, b)	_Static_assert((int)(a) == (int)(b), #a)
 #define SAME_FIELD(ours, theirs)						\
 	_Static_assert(offsetof(struct nvtx_attributes, ours) ==		\
@@ -60,7 +64,51 @@ SAME(NVTX_ABI_DOMAIN_CREATE_A, NVTX_CBID_CORE2_DomainCreateA);
 SAME(NVTX_ABI_DOMAIN_CREATE_W, NVTX_CBID_CORE2_DomainCreateW);
 #endif
 
+#ifdef HAVE_PAYLOAD_HEADER
+#define SAME_OF(ours, a, theirs, b)						\
+	_Static_assert(offsetof(struct ours, a) == offsetof(theirs, b), #ours "." #a)
+SAME_OF(nvtx_attributes, nr_payloads, nvtxEventAttributes_t, reserved0);
+SAME_OF(nvtx_schema_entry, flags, nvtxPayloadSchemaEntry_t, flags);
+SAME_OF(nvtx_schema_entry, type, nvtxPayloadSchemaEntry_t, type);
+SAME_OF(nvtx_schema_entry, name, nvtxPayloadSchemaEntry_t, name);
+SAME_OF(nvtx_schema_entry, offset, nvtxPayloadSchemaEntry_t, offset);
+_Static_assert(sizeof(struct nvtx_schema_entry) == sizeof(nvtxPayloadSchemaEntry_t), "entry");
+SAME_OF(nvtx_schema_attributes, entries, nvtxPayloadSchemaAttr_t, entries);
+SAME_OF(nvtx_schema_attributes, nr_entries, nvtxPayloadSchemaAttr_t, numEntries);
+SAME_OF(nvtx_schema_attributes, schema_id, nvtxPayloadSchemaAttr_t, schemaId);
+SAME_OF(nvtx_payload_data, schema_id, nvtxPayloadData_t, schemaId);
+SAME_OF(nvtx_payload_data, size, nvtxPayloadData_t, size);
+SAME_OF(nvtx_payload_data, payload, nvtxPayloadData_t, payload);
+SAME_OF(nvtx_ext_module, module_id, nvtxExtModuleInfo_t, moduleId);
+SAME_OF(nvtx_ext_module, compat_id, nvtxExtModuleInfo_t, compatId);
+SAME_OF(nvtx_ext_module, segments, nvtxExtModuleInfo_t, segments);
+SAME_OF(nvtx_ext_segment, slots, nvtxExtModuleSegment_t, functionSlots);
+_Static_assert(sizeof(struct nvtx_ext_module) == sizeof(nvtxExtModuleInfo_t), "module");
+SAME(NVTX_ABI_PAYLOAD_MODULE, NVTX_EXT_PAYLOAD_MODULEID);
+SAME(NVTX_ABI_PAYLOAD_MAJOR, NVTX_EXT_PAYLOAD_COMPATID >> 8);
+SAME(NVTX_ABI_PAYLOAD_EXT, NVTX_PAYLOAD_TYPE_EXT);
+SAME(NVTX_ABI_SCHEMA_REGISTER, NVTX3EXT_CBID_nvtxPayloadSchemaRegister);
+SAME(NVTX_ABI_MARK_PAYLOAD, NVTX3EXT_CBID_nvtxMarkPayload);
+SAME(NVTX_ABI_PUSH_PAYLOAD, NVTX3EXT_CBID_nvtxRangePushPayload);
+SAME(NVTX_ABI_POP_PAYLOAD, NVTX3EXT_CBID_nvtxRangePopPayload);
+SAME(NVTX_ABI_START_PAYLOAD, NVTX3EXT_CBID_nvtxRangeStartPayload);
+SAME(NVTX_ABI_END_PAYLOAD, NVTX3EXT_CBID_nvtxRangeEndPayload);
+SAME(NVTX_ABI_ENTRY_SHORT, NVTX_PAYLOAD_ENTRY_TYPE_SHORT);
+SAME(NVTX_ABI_ENTRY_UINT64, NVTX_PAYLOAD_ENTRY_TYPE_UINT64);
+SAME(NVTX_ABI_ENTRY_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_SIZE);
+SAME(NVTX_ABI_ENTRY_CSTRING, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING);
+SAME(NVTX_ABI_ENTRY_CSTRING_UTF8, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8);
+SAME(NVTX_ABI_ENTRY_REGISTERED, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE);
+SAME(NVTX_ABI_ENTRY_MESSAGE, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE);
+SAME(NVTX_ABI_SCHEMA_HAS_ENTRIES, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES);
+SAME(NVTX_ABI_SCHEMA_HAS_NR_ENTRIES, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES);
+SAME(NVTX_ABI_SCHEMA_HAS_ID, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID);
+SAME(NVTX_ABI_SCHEMA_ID_STATIC, NVTX_PAYLOAD_SCHEMA_ID_STATIC_START);
+_Static_assert(NVTX_ABI_SCHEMA_ID_DYNAMIC == NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START, "dynamic");
+#endif
+
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
+int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 static CUcontext context;
 static CUfunction function;
@@ -148,6 +196,106 @@ static const void *register_string(const void *domain, const char *s)
 		core2_fns[NVTX_ABI_REGISTER_STRING_A])(domain, s);
 }
 
+/* ---- the payload extension, and NCCL's schemas --------------------------------------------------- */
+
+#define NR_EXT_SLOTS	63
+
+static intptr_t ext_slots[NR_EXT_SLOTS];
+
+static uint64_t register_schema(const void *domain, const struct nvtx_schema_attributes *attr)
+{
+	return ((uint64_t (*)(const void *, const struct nvtx_schema_attributes *))
+		ext_slots[NVTX_ABI_SCHEMA_REGISTER])(domain, attr);
+}
+
+static int push_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	return ((int (*)(const void *, const struct nvtx_payload_data *, size_t))
+		ext_slots[NVTX_ABI_PUSH_PAYLOAD])(domain, data, nr);
+}
+
+static int pop_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
+{
+	return ((int (*)(const void *, const struct nvtx_payload_data *, size_t))
+		ext_slots[NVTX_ABI_POP_PAYLOAD])(domain, data, nr);
+}
+
+struct all_reduce {
+	uint64_t comm;
+	size_t bytes;
+	int op;
+};
+
+struct init_rank {
+	uint64_t comm;
+	int nr_ranks, rank, device;
+};
+
+#define ENTRY(t, s, field, text, f)						\
+	{ .type = (t), .name = (text), .offset = offsetof(struct s, field), .flags = (f) }
+#define INT		5		/* NVTX_PAYLOAD_ENTRY_TYPE_INT */
+#define SCHEMA(number, e)							\
+	(struct nvtx_schema_attributes){ .field_mask = NVTX_ABI_SCHEMA_HAS_ENTRIES |	\
+		NVTX_ABI_SCHEMA_HAS_NR_ENTRIES | NVTX_ABI_SCHEMA_HAS_ID,	\
+		.entries = (e), .nr_entries = sizeof(e) / sizeof((e)[0]), .schema_id = (number) }
+
+static const struct nvtx_schema_entry all_reduce_entries[] = {
+	ENTRY(NVTX_ABI_ENTRY_UINT64, all_reduce, comm, "NCCL communicator ID", 0),
+	ENTRY(NVTX_ABI_ENTRY_SIZE, all_reduce, bytes, "Message size [bytes]", 0),
+	ENTRY(NVTX_ABI_SCHEMA_ID_STATIC + 24, all_reduce, op, "Reduction operation", 0),
+};
+
+static const struct nvtx_schema_entry init_rank_entries[] = {
+	ENTRY(NVTX_ABI_ENTRY_UINT64, init_rank, comm, "NCCL communicator ID", 0),
+	{ .type = INT, .name = "No. of ranks" },	/* without offsets */
+	{ .type = INT, .name = "Rank" },
+	{ .type = INT, .name = "CUDA device" },
+};
+
+static const struct nvtx_schema_entry foreign_entries[] = {
+	ENTRY(NVTX_ABI_ENTRY_UINT64, all_reduce, comm, "step", 0),
+	ENTRY(NVTX_ABI_ENTRY_CSTRING, all_reduce, bytes, "text", NVTX_ABI_ENTRY_MESSAGE),
+};
+
+enum { ALL_REDUCE = 5, INIT_RANK = 0, OTHER = 9 };
+#define STATIC_ID(n)	(NVTX_ABI_SCHEMA_ID_STATIC + (n))
+
+static const void *nccl;
+
+/* Pushes a range with the payload of an all-reduce. */
+static int push_all_reduce(uint64_t comm, size_t bytes, int op, size_t size)
+{
+	struct all_reduce fields = { comm, bytes, op };
+	struct nvtx_payload_data data = { STATIC_ID(ALL_REDUCE), size, &fields };
+	struct nvtx_attributes a = {
+		.size = sizeof(a), .payload_type = NVTX_ABI_PAYLOAD_EXT, .nr_payloads = 1,
+		.payload = (uintptr_t)&data, .message_type = NVTX_ABI_MESSAGE_ASCII,
+		.message.ascii = "ncclAllReduce",
+	};
+
+	return domain_push(nccl, &a);
+}
+
+static void test_extension(void)
+{
+	struct nvtx_ext_segment segment = { 0, NR_EXT_SLOTS, ext_slots };
+	struct nvtx_ext_module module = {
+		.version = 3, .size = sizeof(module), .module_id = 1, .compat_id = 0x0104,
+		.nr_segments = 1, .segments = &segment,
+	};
+
+	is_int(InitializeInjectionNvtxExtension(&module), 0, "an extension that the shim has no use for");
+	module.module_id = NVTX_ABI_PAYLOAD_MODULE;
+	module.compat_id = 0x0200;
+	is_int(InitializeInjectionNvtxExtension(&module), 0, "payloads of a later kind");
+	module.compat_id = 0x0103;
+	segment.nr_slots = 2;
+	is_int(InitializeInjectionNvtxExtension(&module), 1, "a module with few functions");
+	is_int(ext_slots[NVTX_ABI_POP_PAYLOAD], 0, "others are left alone");
+	segment.nr_slots = NR_EXT_SLOTS;
+	is_int(InitializeInjectionNvtxExtension(&module), 1, "payloads");
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static uint32_t nr_made;
@@ -181,6 +329,97 @@ static const char *last_path(void)
 {
 	listener__wait(&listener.nr_launches, nr_made);
 	return path_of(listener.launches[nr_made - 1].range_id);
+}
+
+static const struct xpu_range_payload *last_payload(void)
+{
+	listener__wait(&listener.nr_launches, nr_made);
+	return &listener.ranges[listener.launches[nr_made - 1].range_id].payload;
+}
+
+static void test_payloads(void)
+{
+	struct nvtx_schema_attributes attr = SCHEMA(STATIC_ID(ALL_REDUCE), all_reduce_entries);
+	static const char message[] = "a message";
+	struct all_reduce text = { 7, (uintptr_t)message, 0 };
+	struct nvtx_payload_data data = { 0, sizeof(text), &text };
+	struct init_rank init = { 0xc0ffee, 4, 3, 1 };
+	const struct xpu_range_payload *payload;
+	uint32_t nr, first, second;
+	uint64_t id;
+	const void *domain;
+
+	nccl = create_domain("NCCL");
+	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE), "a schema's own number");
+	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE), "a second module's");
+	attr = SCHEMA(STATIC_ID(INIT_RANK), init_rank_entries);
+	register_schema(nccl, &attr);
+	attr = SCHEMA(0, foreign_entries);
+	attr.field_mask &= ~NVTX_ABI_SCHEMA_HAS_ID;
+	id = register_schema(nccl, &attr);
+	ok(id > NVTX_ABI_SCHEMA_ID_DYNAMIC, "a schema without a number gets one");
+
+	is_int(push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce)), 0, "a payload");
+	launch();
+	payload = last_payload();
+	is_str(last_path(), "early;NCCL:ncclAllReduce", "its range");
+	is_int(payload->comm, 0x1234567890abcdef, "the communicator");
+	is_int(payload->bytes, 1 << 20, "bytes");
+	is_int(payload->op, 2, "the operation");
+	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_OP, "fields");
+	first = listener.launches[nr_made - 1].range_id;
+	domain_pop(nccl);
+	push_all_reduce(0x1234567890abcdef, 1u << 21, 2, sizeof(struct all_reduce));
+	launch();
+	last_path();
+	second = listener.launches[nr_made - 1].range_id;
+	domain_pop(nccl);
+	push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce));
+	launch();
+	last_path();
+	ok(second != first, "other bytes: another range");
+	is_int(listener.launches[nr_made - 1].range_id, first, "as many as before: that range");
+	domain_pop(nccl);
+	push_all_reduce(1, 2, 3, offsetof(struct all_reduce, op));
+	launch();
+	is_int(last_payload()->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
+	       "a payload that ends before a field");
+	domain_pop(nccl);
+	push_all_reduce(1, 2, 3, 4);
+	launch();
+	is_int(last_payload()->fields, 0, "or before the communicator: none");
+	domain_pop(nccl);
+
+	/* The payload of ncclCommInitRank is known at its end. */
+	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
+	is_int(push_payload(nccl, &data, 1), 0, "a range that is only a payload");
+	launch();
+	is_str(last_path(), "early;NCCL:a message", "has the message that is in it");
+	is_int(last_payload()->fields, 0, "and no payload: numbers of programs do not repeat");
+	listener__settle();
+	nr = heard(nr_range_events);
+	data = (struct nvtx_payload_data){ STATIC_ID(INIT_RANK), sizeof(init), &init };
+	is_int(pop_payload(nccl, &data, 1), 0, "popped with one");
+	launch();
+	is_str(last_path(), "early", "it is closed");
+	listener__settle();
+	is_int(listener.range_events[nr].what, XPU_RANGE_MARK, "what it came with is a mark");
+	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
+	is_int(payload->comm, 0xc0ffee, "of that communicator");
+	is_int(payload->nr_ranks * 10 + payload->rank, 43, "its ranks, and its own");
+
+	domain = create_domain("other");
+	data = (struct nvtx_payload_data){ STATIC_ID(ALL_REDUCE), sizeof(text), &text };
+	push_payload(domain, &data, 1);
+	launch();
+	is_int(last_payload()->fields, 0, "a number is its domain's");
+	pop_payload(domain, NULL, 0);
+	attr = SCHEMA(STATIC_ID(ALL_REDUCE), foreign_entries);
+	register_schema(nccl, &attr);
+	push_all_reduce(1, 2, 3, sizeof(struct all_reduce));
+	launch();
+	is_int(last_payload()->fields, 0, "two schemas of one number: neither");
+	domain_pop(nccl);
 }
 
 static uint32_t sort_launches(uint32_t from)
@@ -383,6 +622,7 @@ int main(void)
 	is_int(InitializeInjectionNvtx2(no_export_table), 0, "not NVTX as it is known: refused");
 	is_int(InitializeInjectionNvtx2(get_export_table), 1, "NVTX finds the shim");
 	is_int(InitializeInjectionNvtx2(get_export_table), 1, "and again, as another module");
+	test_extension();
 	domain = create_domain("net");
 	ok(domain && create_domain("net") == domain, "domains of one name are one");
 
@@ -455,6 +695,8 @@ int main(void)
 	}
 	launch();
 	is_str(last_path(), "early", "many of them");
+
+	test_payloads();
 
 	mark("a mark");
 	launch();
