@@ -42,7 +42,6 @@ static const struct cmdline_habit habits[] = {
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
 	{ "--stdio", "the summary, -f text, is the default" },
-	{ "--sort", "tables are sorted by time" },
 	{ NULL, NULL },
 };
 
@@ -51,6 +50,7 @@ static const struct cmdline_habit habits[] = {
 #define ONE(id, name, suffix)	+ 1
 #define MAX_FORMATS	(0 FORMATS(ONE))
 
+#define MAX_WIDTH	100000
 #define MIN_MAX_MEMORY	(32ull << 20)
 
 /* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
@@ -260,6 +260,27 @@ static int take_gpu(struct import_opts *im, const char *file, size_t max)
 	return 0;
 }
 
+static int set_sort(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+
+	o->write.sort = given->arg;
+	if (text__has_column(NULL, given->arg))
+		return 0;
+	complain("--sort %s: no table has such a column; expected one as count, avg or max_ns", given->arg);
+	return -EINVAL;
+}
+
+static int set_color(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	int i = given->arg ? cmdline__find_name(given, given->arg) : COLOR_ALWAYS;
+
+	if (i >= 0)
+		o->color = i;
+	return i < 0 ? i : 0;
+}
+
 static int set_gpu(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -286,6 +307,10 @@ static const char *const graph_names[] = {
 
 static const char *const python_names[] = {
 	[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line", NULL,
+};
+
+static const char *const color_names[] = {
+	[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never", NULL,
 };
 
 static const char *const normalize_names[] = {
@@ -370,9 +395,20 @@ static const struct cmdline_option rows[] = {
 	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
 	  .group = FORMAT_TABLES, .use = USE_MERGE,
 	  .help = "of them only this one: %s" },
+	{ "sort", 0, "COLUMN", .set = set_sort, .group = FORMAT_TABLES, .use = USE_MERGE,
+	  .help = "sort each table that has this column by it: its title or key, such\n"
+		  "as count, avg or max_ns (default: by time)" },
 	{ "limit", 0, "N", CMDLINE_NUMBER(write.max_rows, 0, UINT32_MAX), .group = FORMAT_TABLES,
 	  .help = "rows of each table of the summary, 0: all (default 20; for --csv\n"
 		  "and --json 0)" },
+	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .use = USE_ALWAYS,
+	  .help = "of the summary, in characters; 0: leave out and cut nothing\n"
+		  "(default: the terminal's, or $COLUMNS, or 80; with -o FILE 0)" },
+	{ "color", 0, "[=WHEN]", .set = set_color, .names = color_names, .use = USE_ALWAYS,
+	  .help = "auto (default): on a terminal, unless $NO_COLOR is set; always;\n"
+		  "never" },
+	{ "no-pager", CMDLINE_FLAG(no_pager), .use = USE_ALWAYS,
+	  .help = "write to the terminal itself, not through $PAGER" },
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
 	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
@@ -427,7 +463,7 @@ static const struct cmdline cmdline = {
 	.invalid = complain_invalid,
 };
 
-static bool options__given(const struct options *o, const char *name)
+bool options__given(const struct options *o, const char *name)
 {
 	return cmdline__has(&cmdline, o->given, name);
 }
@@ -705,6 +741,10 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
 		complain("--by pid and tid are not for diff: those of two recordings differ");
+		return -EINVAL;
+	}
+	if (o->write.sort && o->write.table && !text__has_column(o->write.table, o->write.sort)) {
+		complain("--sort %s: the table %s has no such column", o->write.sort, o->write.table);
 		return -EINVAL;
 	}
 	/* Tables for programs have all rows. */

@@ -15,6 +15,12 @@
 #include "write/diff.h"
 #include "write/format.h"
 
+enum color {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
@@ -29,6 +35,9 @@ struct options {
 	bool show_inline, show_srcline;
 	const char *symfs, *debug_dirs, *buildid_dir;
 	bool gpu_only, cpu_only;
+	uint32_t width;			/* --width, if it was given */
+	enum color color;
+	bool no_pager;
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
 	bool dump;			/* the command is "dump": records as text */
@@ -46,6 +55,9 @@ struct options {
  */
 int options__parse(struct options *o, int argc, char **argv);
 void options__free(struct options *o);
+
+/* Return: whether an option of that name was given. */
+bool options__given(const struct options *o, const char *name);
 
 /* Return: whether --by has @by. */
 bool options__has_by(const struct options *o, enum by by);

@@ -3,19 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "complain.h"
 #include "write/output.h"
-
-/* Return: the columns of the terminal that standard output is, or 0. */
-static unsigned int terminal_width(void)
-{
-	struct winsize size;
-
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0;
-}
 
 /* The input and options of one output. */
 struct job {
@@ -66,7 +56,6 @@ int writers__write(struct options *o, const struct session *s, void *events,
 {
 	const struct job job = { .o = o, .session = s, .events = events, .folded = result };
 
-	o->write.width = o->output ? 0 : terminal_width();
 	return write_output(o->output, &job, write_session);
 }
 

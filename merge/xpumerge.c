@@ -17,6 +17,7 @@
 #include "import/importer.h"
 #include "options.h"
 #include "write/output.h"
+#include "write/terminal.h"
 #include "read/reader.h"
 #include "join/session.h"
 #include "writers.h"
@@ -126,7 +127,8 @@ static void report_messages(const struct model *m)
 	free(shown);
 }
 
-static void report(const struct session *s, const struct folded_result *folded)
+/* @said: the output has the account of losses, and is on the terminal that standard error is, too */
+static void report(const struct session *s, const struct folded_result *folded, bool said)
 {
 	complain_msgs(&s->msgs);
 	report_messages(&s->model);
@@ -137,7 +139,32 @@ static void report(const struct session *s, const struct folded_result *folded)
 	if (folded->nr_without_bytes)
 		complain("%" PRIu64 " lines of kernels show 0: bytes are those of copies and sets",
 			 folded->nr_without_bytes);
-	session__print_loss(s, stderr);
+	if (!said)
+		session__print_loss(s, stderr);
+}
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+/* How the output is shown. */
+struct screen {
+	pid_t pager;
+	bool said;			/* the summary has the account of losses, before the user's eyes */
+};
+
+static struct screen screen__open(struct options *o)
+{
+	const struct format *format = o->format->format;
+	bool both = !o->output && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+	struct screen screen = { 0 };
+
+	screen.said = both && format == format__find("text")->format && !o->write.table &&
+		      !o->write.table_format && !o->dump;
+	o->write.width = options__given(o, "width") ? o->width : o->output ? 0 : terminal__width();
+	o->write.color = o->color == COLOR_ALWAYS ||
+			 (o->color == COLOR_AUTO && !o->output && terminal__has_color());
+	if (!o->output && !o->no_pager && !format->binary)
+		screen.pager = pager__start();
+	return screen;
 }
 
 static struct session_opts options__session(struct options *o, struct progress *progress)
@@ -184,6 +211,7 @@ static int merge(struct options *o, const struct reader *r)
 	struct folded_result folded = { 0 };
 	const struct format *format = o->format->format;
 	void *events = NULL;
+	struct screen screen;
 	struct session s;
 	int err, ret = EXIT_BAD;
 
@@ -207,9 +235,13 @@ static int merge(struct options *o, const struct reader *r)
 		goto out_session;
 	}
 
-	if (writers__write(o, &s, events, &folded))
+	screen = screen__open(o);
+	err = writers__write(o, &s, events, &folded);
+	if (!err)
+		report(&s, &folded, screen.said);
+	pager__finish(screen.pager);
+	if (err)
 		goto out_session;
-	report(&s, &folded);
 	ret = session__exit_status(&s, o->strict);
 	if (importer__damaged(&o->importer))
 		ret = EXIT_BAD;
@@ -234,6 +266,7 @@ static int compare(struct options *o, const struct reader *r)
 	};
 	struct folded_result folded = { 0 }, none = { 0 };
 	struct session s[TREE_SIDES];
+	struct screen screen = { 0 };
 	int err = 0, ret = EXIT_BAD;
 	struct diff d;
 	size_t i, nr;
@@ -255,15 +288,19 @@ static int compare(struct options *o, const struct reader *r)
 		complain("%s: cannot find anything to normalize by: use --normalize none", o->inputs[0]);
 	else if (err)
 		complain_error(&o->memory, o->inputs[0], err);
-	if (err || writers__write_diff(o, &d, &folded))
+	if (err)
+		goto out_diff;
+	screen = screen__open(o);
+	if (writers__write_diff(o, &d, &folded))
 		goto out_diff;
 	ret = EXIT_OK;
 	for (i = 0; i < TREE_SIDES; i++) {
 		complain("%c is %s", 'A' + (int)i, o->inputs[i]);
-		report(&s[i], i ? &folded : &none);
+		report(&s[i], i ? &folded : &none, screen.said);
 		ret = max_t(int, ret, session__exit_status(&s[i], o->strict));
 	}
 out_diff:
+	pager__finish(screen.pager);
 	diff__exit(&d);
 out:
 	while (nr--)
@@ -274,9 +311,11 @@ out:
 /* The command "dump". */
 static int dump(struct options *o, const struct reader *r)
 {
+	struct screen screen = screen__open(o);
 	struct dump_result result;
 	int err = writers__write_dump(o, r, &result);
 
+	pager__finish(screen.pager);
 	complain_msgs(&result.msgs);
 	dump_result__free(&result);
 	if (err || result.damaged)

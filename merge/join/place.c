@@ -73,6 +73,20 @@ static int count_work(struct second_pass *p, const struct work *w)
 	return p->opts->stats ? add_stats(p, w) : 0;
 }
 
+/* Adds to the time in which the work's GPU was busy. Return: 0 or -ENOMEM. */
+static int add_busy(struct second_pass *p, const struct work *w)
+{
+	uint32_t gpu = p->model->streams.v[w->stream].gpu;
+	struct sums *sums = p->sums;
+	int err = 0;
+
+	if (!p->opts->stats || !w->start_ns)
+		return 0;
+	while (!err && sums->busy.nr <= gpu)
+		err = array_push(&sums->busy, (struct busy){ 0 });
+	return err ?: busy__add(&sums->busy.v[gpu], w->start_ns, w->start_ns + w->duration_ns);
+}
+
 /* @chain: NO_INDEX if the work is left out. */
 static int meter_work(struct second_pass *p, uint64_t key, const struct work *w, uint32_t chain)
 {
@@ -122,7 +136,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		p->sums->nr_left_out++;
 	if (err <= 0)
 		return err ?: meter_work(p, key, w, NO_INDEX);
-	err = count_work(p, w) ?: meter_work(p, key, w, chain);
+	err = count_work(p, w) ?: add_busy(p, w) ?: meter_work(p, key, w, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works++;
 		m->nvtx.ranges.v[range].gpu_ns += w->duration_ns;

@@ -275,6 +275,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
+	for (i = 0; i < s->sums.busy.nr; i++)
+		busy__finish(&s->sums.busy.v[i]);
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)

@@ -23,6 +23,9 @@ void sums__exit(struct sums *s)
 	size_t i;
 
 	idles__exit(&s->idles);
+	for (i = 0; i < s->busy.nr; i++)
+		busy__free(&s->busy.v[i]);
+	array_free(&s->busy);
 	metric_sums__exit(&s->metrics);
 	stall_sums__exit(&s->stalls);
 	array_free(&s->accounts);

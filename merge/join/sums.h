@@ -12,6 +12,7 @@
 #include "join/metric_sums.h"
 #include "join/opts.h"
 #include "join/stall_sums.h"
+#include "model/busy.h"
 #include "model/idle.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -99,6 +100,7 @@ struct sums {
 	struct idmap call_names;	/* interned name: index in calls */
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
+	ARRAY(struct busy) busy;	/* by GPU; with opts.stats */
 	struct metric_sums metrics;
 	struct stall_sums stalls;
 	struct loss loss;		/* complete after session__process() */

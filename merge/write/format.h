@@ -27,6 +27,8 @@ struct write_opts {
 	enum table_format table_format;
 	const char *table;		/* only that one; NULL: all */
 	unsigned int width;		/* of a terminal; 0: none */
+	bool color;			/* with a terminal's escapes */
+	const char *sort;		/* of each table that has such a column; NULL: by time */
 };
 
 /* Groups of options; a format accepts the groups that mean something to it. */

@@ -19,7 +19,7 @@
 /* The rows of one table. */
 struct section_rows {
 	const struct session *s;
-	const char *unit;		/* of times, for people */
+	const char *times;		/* for people: ", times in us", or "" */
 	void *v;			/* allocated; @nr rows of struct section.row_bytes, in order */
 	size_t nr;
 	uint64_t sum_ns;		/* what shares are of */
@@ -27,8 +27,11 @@ struct section_rows {
 	size_t nr_columns;
 };
 
-/* Return: the names of a call path's frames, for people the innermost, for the caller to free(); or NULL. */
-char *stack__path(const struct stack *stack, enum table_format format);
+/*
+ * Return: a call path for a cell, for the caller to free(), or NULL: as a folded line has it, for people
+ * as shorten.h has it, without the frames that launch. @kernel: that it launches, or NULL
+ */
+char *stack__path(const struct stack *stack, enum table_format format, const char *kernel);
 
 struct section {
 	const char *name;		/* for --table and for programs */
@@ -48,11 +51,11 @@ struct section {
 
 /* Columns for statistics of durations, as in nsys stats. */
 #define TIME_COLUMNS(count, name) \
-	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
-	{ count, count, COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME }, \
-	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME }, \
-	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME }, \
-	{ name, name, COLUMN_NAME }
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
+	{ "count", count, COLUMN_COUNT, 1 }, { "avg", "avg_ns", COLUMN_TIME, 2 }, \
+	{ "med", "median_ns", COLUMN_TIME, 4 }, { "min", "min_ns", COLUMN_TIME, 5 }, \
+	{ "max", "max_ns", COLUMN_TIME, 3 }, { "stddev", "stddev_ns", COLUMN_TIME, 6 }, \
+	{ name, name, COLUMN_NAME, 0 }
 
 /* A row of TIME_COLUMNS. */
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
@@ -70,6 +73,14 @@ void section_rows__times(const struct section_rows *rows, const struct stats *ns
 		.row = name_##__row, \
 		__VA_ARGS__ \
 	}
+
+/*
+ * The first row of these tables: what is in it, and its "time %". *@name is NULL if there is none; a call
+ * path is for the caller to free(). Return: 0 or -ENOMEM.
+ */
+int kernels__largest(const struct session *s, const char **name, uint64_t *permille);
+int launch_sites__largest(const struct session *s, char **path, uint64_t *permille);
+int cpu_functions__largest(const struct session *s, const char **name, uint64_t *permille);
 
 /* text_device.c: work on the devices, by device and stream */
 extern const struct section section_kernels,

@@ -6,6 +6,10 @@
  *	table__row(&t, cells);			any number of times
  *	table__end(&t);
  *
+ * For people the columns are as wide as what is in them, and if that is wider than the terminal, the
+ * columns of the highest rank are left out, and names and call paths are cut so that what differs
+ * can be seen.
+ *
  * CSV (RFC 4180, but for its line ends) begins a table with a line of its name and one of its
  * columns' keys, and ends it with an empty line; one that is written alone has its keys and rows
  * only. JSON has a member of that name, an array of objects. Both have integers of ns and bytes,
@@ -19,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "util.h"
 #include "write/folded.h"
 
 enum table_format {
@@ -34,12 +39,14 @@ enum column_type {
 	COLUMN_SHARE,			/* in tenths of a percent */
 	COLUMN_REAL,			/* cell.d; NaN: without a number */
 	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
+	COLUMN_PATH,			/* a call path: for people with SHORTEN_FRAME between frames */
 };
 
 struct column {
 	const char *title;		/* for people; NULL: not for them */
-	const char *key;		/* for programs */
+	const char *key;		/* for programs; NULL: only for people */
 	enum column_type type;
+	unsigned int rank;		/* columns of a higher one are left out first; 0: never */
 };
 
 /* The value of a cell without a number: it is shown empty, or as null. */
@@ -47,7 +54,7 @@ struct column {
 
 struct cell {
 	uint64_t n;
-	const char *s;			/* COLUMN_NAME */
+	const char *s;			/* COLUMN_NAME and COLUMN_PATH */
 	double d;			/* COLUMN_REAL */
 };
 
@@ -55,19 +62,30 @@ struct table {
 	FILE *f;			/* TABLE_TEXT and TABLE_CSV */
 	struct json_out *json;		/* TABLE_JSON: inside an object */
 	enum table_format format;
-	enum unit unit;			/* TABLE_TEXT: UNIT_NS, UNIT_US or UNIT_MS */
+	bool human;			/* TABLE_TEXT: each time and size in the unit that fits it */
+	enum unit unit;			/* TABLE_TEXT: else UNIT_NS, UNIT_US or UNIT_MS */
 	bool alone;			/* TABLE_CSV: no other will follow */
-	unsigned int width;		/* TABLE_TEXT: of a terminal, 0: none */
+	bool color;			/* TABLE_TEXT: with the escapes of terminals */
+	unsigned int width;		/* TABLE_TEXT: of a terminal; 0: nothing is left out or cut */
+	const char *sort;		/* key or title of the column to sort by; NULL: as they come */
+	size_t max_rows;		/* to write; 0: all */
 	const struct column *columns;
 	size_t nr_columns;
 	uint64_t nr_rows;
+	bool sorts;			/* it has a column of that name */
+	ARRAY(struct cell) cells;	/* of all rows, if they are kept until the end */
+	int err;			/* of memory */
 };
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns);
 /* @cells: one for each column. */
 void table__row(struct table *t, const struct cell *cells);
-void table__end(struct table *t);
+/* Return: 0 or -ENOMEM. */
+int table__end(struct table *t);
+
+/* Return: whether a column has that key or title. */
+bool column__is(const struct column *c, const char *name);
 
 /* Return: tenths of a percent, rounded. */
 uint64_t table__share(uint64_t part, uint64_t whole);

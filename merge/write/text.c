@@ -11,6 +11,7 @@
 #include "escape.h"
 #include "json_out.h"
 #include "write/section.h"
+#include "write/text_answer.h"
 #include "util.h"
 #include "xpu_time.h"
 
@@ -143,6 +144,59 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 	}
 }
 
+/* ---- lines that may be wider than the terminal ------------------------------------------------- */
+
+/* Writes lines; those that are wider than @width go on in further ones, which are indented by two more. */
+static void print_wrapped(FILE *f, const char *text, size_t width)
+{
+	size_t column = 0, indent = 0, len;
+
+	while (*text) {
+		if (!column) {
+			indent = strspn(text, " ");
+			fprintf(f, "%*s", (int)indent, "");
+			text += indent;
+			column = indent;
+		}
+		len = strcspn(text, " \n");
+		if (width && column > indent && column + 1 + len > width) {
+			fprintf(f, "\n%*s", (int)(indent + 2), "");
+			column = indent + 2;
+		} else if (column > indent) {
+			fputc(' ', f);
+			column++;
+		}
+		fprintf(f, "%.*s", (int)len, text);
+		column += len;
+		text += len;
+		if (*text == '\n') {
+			fputc('\n', f);
+			column = 0;
+		}
+		text += *text != '\0';
+	}
+}
+
+/* Writes what @print prints, wrapped. Return: 0 or -ENOMEM. */
+static int write_wrapped(const struct session *s, FILE *to, const struct text_opts *opts,
+			 void (*print)(const struct session *s, FILE *f))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	print(s, f);
+	if (fclose(f) || !text) {
+		free(text);
+		return -ENOMEM;
+	}
+	print_wrapped(to, text, opts->width);
+	free(text);
+	return 0;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 const char *const *text__tables(void)
@@ -155,28 +209,66 @@ const char *const *text__tables(void)
 	return names;
 }
 
+bool text__has_column(const char *table, const char *column)
+{
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(sections); i++)
+		for (k = 0; k < sections[i]->nr_columns; k++)
+			if (column__is(&sections[i]->columns[k], column) &&
+			    (!table || !strcmp(sections[i]->name, table)))
+				return true;
+	return false;
+}
+
+/* Prints the lines above a table. Return: 0 or -ENOMEM. */
+static int section__print_head(const struct section *section, const struct section_rows *rows,
+			       const struct table *t)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	section->head(rows, f);
+	if (fclose(f) || !text) {
+		free(text);
+		return -ENOMEM;
+	}
+	fputs(t->color ? "\n\033[1m" : "\n", t->f);
+	print_wrapped(t->f, text, t->width);
+	fputs(t->color ? "\033[m" : "", t->f);
+	free(text);
+	return 0;
+}
+
 /* A table without rows is left out for people; programs get its columns. */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
 			  const struct text_opts *opts)
 {
 	bool people = opts->format == TABLE_TEXT;
-	struct section_rows rows = { .s = s, .unit = unit__name(opts->unit) };
+	struct section_rows rows = { .s = s, .times = "" };
+	char times[32];
 	size_t i, shown;
 	int err;
 
+	if (!opts->human) {
+		snprintf(times, sizeof(times), ", times in %s", unit__name(opts->unit));
+		rows.times = times;
+	}
 	err = section->collect(&rows);
 	if (err || (people && !rows.nr))
 		goto out;
-	if (people) {
-		fputc('\n', t->f);
-		section->head(&rows, t->f);
-	}
+	if (people)
+		err = section__print_head(section, &rows, t);
 	shown = opts->max_rows ? min_t(size_t, opts->max_rows, rows.nr) : rows.nr;
 	table__begin(t, section->name, rows.columns ?: section->columns,
 		     rows.columns ? rows.nr_columns : section->nr_columns);
-	for (i = 0; i < shown && !err; i++)
+	for (i = 0; i < (t->sorts ? rows.nr : shown) && !err; i++)
 		err = section->row(&rows, (char *)rows.v + i * section->row_bytes, t);
-	table__end(t);
+	if (table__end(t))
+		err = -ENOMEM;
 	if (people && shown < rows.nr)
 		fprintf(t->f, "  ... and %zu more\n", rows.nr - shown);
 out:
@@ -192,8 +284,9 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 			      const struct text_opts *opts)
 {
 	struct table t = {
-		.f = f, .json = j, .format = opts->format, .unit = opts->unit, .alone = opts->table,
-		.width = opts->width,
+		.f = f, .json = j, .format = opts->format, .unit = opts->unit, .human = opts->human,
+		.alone = opts->table, .width = opts->width, .color = opts->color, .sort = opts->sort,
+		.max_rows = opts->max_rows,
 	};
 	int err = 0;
 	size_t i;
@@ -303,15 +396,18 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 		return text__write_json(s, f, opts);
 	if (opts->format == TABLE_CSV || opts->table)
 		return text__write_tables(s, f, NULL, opts);
+	err = text__write_answer(s, f, opts->width);
+	if (err)
+		return err;
+	fputc('\n', f);
 	for (i = 0; i < s->model.inputs.nr; i++) {
 		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
-	text__write_loss(s, f);
-	err = text__write_tables(s, f, NULL, opts);
+	err = write_wrapped(s, f, opts, text__write_loss) ?: text__write_tables(s, f, NULL, opts) ?:
+	      write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;
-	text__stacks(s, f);
 	if (s->model.messages.nr)
 		fputs("\nmessages of the shim:\n", f);
 	text__write_messages(s, f, "  ");

@@ -17,8 +17,14 @@ struct text_opts {
 	uint32_t max_rows;		/* of each table; 0: all */
 	enum table_format format;
 	const char *table;		/* only that one; NULL: all */
-	unsigned int width;		/* of the terminal; names are cut to fit; 0: no terminal */
+	bool human;			/* each time in the unit that fits it, in place of @unit */
+	unsigned int width;		/* of the terminal; 0: nothing is left out or cut */
+	bool color;
+	const char *sort;		/* of each table that has such a column; NULL: by time */
 };
+
+/* Return: whether that table has such a column; NULL: any table. */
+bool text__has_column(const char *table, const char *column);
 
 /* Return: the names of the tables, up to a NULL. */
 const char *const *text__tables(void);

@@ -35,8 +35,8 @@ static int api_calls__collect(struct section_rows *to)
 
 static void api_calls__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "API calls: %" PRIu64 " of %zu names, times in %s\n", rows->s->sums.nr_calls,
-		rows->nr, rows->unit);
+	fprintf(f, "API calls: %" PRIu64 " of %zu name%s%s\n", rows->s->sums.nr_calls,
+		rows->nr, rows->nr == 1 ? "" : "s", rows->times);
 }
 
 static int api_calls__row(const struct section_rows *rows, const void *row, struct table *t)

@@ -180,8 +180,8 @@ static int kernels__collect(struct section_rows *rows)
 
 static void kernels__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "kernels: %" PRIu64 " of %zu names, times in %s\n",
-		rows->s->sums.nr_works[LEAF_KERNEL], rows->nr, rows->unit);
+	fprintf(f, "kernels: %" PRIu64 " of %zu name%s%s\n", rows->s->sums.nr_works[LEAF_KERNEL],
+		rows->nr, rows->nr == 1 ? "" : "s", rows->times);
 }
 
 /* How a kernel was launched, as text and as numbers for programs. */
@@ -256,13 +256,34 @@ static int kernels__row(const struct section_rows *rows, const void *row, struct
 
 static const struct column kernels_columns[] = {
 	TIME_COLUMNS("instances", "name"),
-	{ NULL, "grid", COLUMN_NAME }, { NULL, "block", COLUMN_NAME }, { NULL, "cluster", COLUMN_NAME },
-	{ NULL, "registers", COLUMN_COUNT }, { NULL, "static_shared_bytes", COLUMN_BYTES },
-	{ NULL, "dynamic_shared_bytes", COLUMN_BYTES }, { NULL, "local_bytes", COLUMN_BYTES },
-	{ NULL, "occupancy_percent", COLUMN_COUNT },
+	{ NULL, "grid", COLUMN_NAME, 0 }, { NULL, "block", COLUMN_NAME, 0 },
+	{ NULL, "cluster", COLUMN_NAME, 0 },
+	{ NULL, "registers", COLUMN_COUNT, 0 }, { NULL, "static_shared_bytes", COLUMN_BYTES, 0 },
+	{ NULL, "dynamic_shared_bytes", COLUMN_BYTES, 0 }, { NULL, "local_bytes", COLUMN_BYTES, 0 },
+	{ NULL, "occupancy_percent", COLUMN_COUNT, 0 },
 };
 
 SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
+
+int kernels__largest(const struct session *s, const char **name, uint64_t *permille)
+{
+	struct section_rows rows = { .s = s };
+	struct leaf_stats **row;
+	size_t i;
+	int err;
+
+	*name = NULL;
+	err = kernels__collect(&rows);
+	row = rows.v;
+	if (!err && rows.nr) {
+		*name = leaf_row__leaf(&rows, row)->name;
+		*permille = table__share(stats__sum(&(*row)->ns), rows.sum_ns);
+	}
+	for (i = 0; i < rows.nr; i++)
+		leaf_row__exit(&rows, &row[i]);
+	free(rows.v);
+	return err;
+}
 
 static int memory_time__collect(struct section_rows *rows)
 {
@@ -271,8 +292,11 @@ static int memory_time__collect(struct section_rows *rows)
 
 static void memory_time__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "memory operations: %" PRIu64 " copies, %" PRIu64 " sets, times in %s\n",
-		rows->s->sums.nr_works[LEAF_MEMCPY], rows->s->sums.nr_works[LEAF_MEMSET], rows->unit);
+	const uint64_t *nr = rows->s->sums.nr_works;
+
+	fprintf(f, "memory operations: %" PRIu64 " cop%s, %" PRIu64 " set%s%s\n", nr[LEAF_MEMCPY],
+		nr[LEAF_MEMCPY] == 1 ? "y" : "ies", nr[LEAF_MEMSET], nr[LEAF_MEMSET] == 1 ? "" : "s",
+		rows->times);
 }
 
 static int memory_time__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -295,8 +319,7 @@ static int memory_size__collect(struct section_rows *rows)
 
 static void memory_size__head(const struct section_rows *rows, FILE *f)
 {
-	(void)rows;
-	fputs("memory operations by size, in bytes\n", f);
+	fprintf(f, "memory operations by size%s\n", *rows->times ? ", in bytes" : "");
 }
 
 static int memory_size__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -314,10 +337,10 @@ static int memory_size__row(const struct section_rows *rows, const void *row, st
 }
 
 static const struct column memory_size_columns[] = {
-	{ "total", "total_bytes", COLUMN_BYTES }, { "count", "count", COLUMN_COUNT },
-	{ "avg", "avg_bytes", COLUMN_BYTES }, { "med", "median_bytes", COLUMN_BYTES },
-	{ "min", "min_bytes", COLUMN_BYTES }, { "max", "max_bytes", COLUMN_BYTES },
-	{ "stddev", "stddev_bytes", COLUMN_BYTES }, { "operation", "operation", COLUMN_NAME },
+	{ "total", "total_bytes", COLUMN_BYTES, 0 }, { "count", "count", COLUMN_COUNT, 1 },
+	{ "avg", "avg_bytes", COLUMN_BYTES, 2 }, { "med", "median_bytes", COLUMN_BYTES, 4 },
+	{ "min", "min_bytes", COLUMN_BYTES, 5 }, { "max", "max_bytes", COLUMN_BYTES, 3 },
+	{ "stddev", "stddev_bytes", COLUMN_BYTES, 6 }, { "operation", "operation", COLUMN_NAME, 0 },
 };
 
 SECTION(memory_size, struct leaf_stats *, .exit_row = leaf_row__exit);
@@ -341,15 +364,18 @@ static int devices__collect(struct section_rows *to)
 
 static void devices__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "devices: device time in %s\n", rows->unit);
+	fprintf(f, "devices: %zu%s\n", rows->nr, rows->times);
 }
 
 static int devices__row(const struct section_rows *rows, const void *row, struct table *t)
 {
 	const struct gpu *gpu = *(const struct gpu *const *)row;
+	const struct sums *sums = &rows->s->sums;
+	size_t i = gpu - rows->s->model.gpus.list.v;
+	uint64_t busy_ns = i < sums->busy.nr ? busy__ns(&sums->busy.v[i]) : 0;
 
-	(void)rows;
 	table__row(t, (struct cell[]){
+		{ .n = table__share(busy_ns, sums->last_ns - sums->first_ns) },
 		{ .n = gpu->busy_ns }, { .n = gpu->nr_works }, { .n = gpu->number },
 		{ .s = gpu->name ? gpu->name : "" },
 	});
@@ -357,8 +383,9 @@ static int devices__row(const struct section_rows *rows, const void *row, struct
 }
 
 static const struct column devices_columns[] = {
-	{ "total", "total_ns", COLUMN_TIME }, { "count", "count", COLUMN_COUNT },
-	{ "GPU", "device", COLUMN_COUNT }, { "name", "name", COLUMN_NAME },
+	{ "busy %", NULL, COLUMN_SHARE, 0 },
+	{ "total", "total_ns", COLUMN_TIME, 0 }, { "count", "count", COLUMN_COUNT, 0 },
+	{ "GPU", "device", COLUMN_COUNT, 0 }, { "name", "name", COLUMN_NAME, 0 },
 };
 
 SECTION(devices, struct gpu *);
@@ -393,7 +420,7 @@ static int streams__collect(struct section_rows *to)
 
 static void streams__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "streams: device time in %s\n", rows->unit);
+	fprintf(f, "streams: %zu%s\n", rows->nr, rows->times);
 }
 
 static int streams__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -424,10 +451,10 @@ static int streams__row(const struct section_rows *rows, const void *row, struct
 }
 
 static const struct column streams_columns[] = {
-	{ "total", "total_ns", COLUMN_TIME }, { "count", "count", COLUMN_COUNT },
-	{ "GPU", "device", COLUMN_COUNT }, { NULL, "context", COLUMN_COUNT },
-	{ NULL, "stream", COLUMN_COUNT }, { NULL, "pid", COLUMN_COUNT },
-	{ NULL, "process", COLUMN_NAME }, { "stream", "name", COLUMN_NAME },
+	{ "total", "total_ns", COLUMN_TIME, 0 }, { "count", "count", COLUMN_COUNT, 0 },
+	{ "GPU", "device", COLUMN_COUNT, 0 }, { NULL, "context", COLUMN_COUNT, 0 },
+	{ NULL, "stream", COLUMN_COUNT, 0 }, { NULL, "pid", COLUMN_COUNT, 0 },
+	{ NULL, "process", COLUMN_NAME, 0 }, { "stream", "name", COLUMN_NAME, 0 },
 };
 
 SECTION(streams, struct stream *);

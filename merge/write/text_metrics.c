@@ -97,10 +97,11 @@ static int gpu_metrics__row(const struct section_rows *rows, const void *vrow, s
 }
 
 static const struct column gpu_metrics_columns[] = {
-	{ "GPU", "device", COLUMN_COUNT }, { "samples", "samples", COLUMN_COUNT },
-	{ "average", "average", COLUMN_REAL }, { "max", "max", COLUMN_REAL },
-	{ "total", "total", COLUMN_REAL }, { "idle", "idle", COLUMN_REAL },
-	{ NULL, "metric", COLUMN_NAME }, { NULL, "unit", COLUMN_NAME }, { "metric", "title", COLUMN_NAME },
+	{ "GPU", "device", COLUMN_COUNT, 0 }, { "samples", "samples", COLUMN_COUNT, 0 },
+	{ "average", "average", COLUMN_REAL, 0 }, { "max", "max", COLUMN_REAL, 0 },
+	{ "total", "total", COLUMN_REAL, 0 }, { "idle", "idle", COLUMN_REAL, 0 },
+	{ NULL, "metric", COLUMN_NAME, 0 }, { NULL, "unit", COLUMN_NAME, 0 },
+	{ "metric", "title", COLUMN_NAME, 0 },
 };
 
 SECTION(gpu_metrics, struct gpu_metric);
@@ -182,7 +183,7 @@ static int metered_rows__columns(struct section_rows *to, const struct column *c
 
 		for (k = 0; k < rows->nr && strcmp(name->unit, "MHz"); k++)
 			wanted |= rows->v[k].uses[i].sum != 0;
-		c[before + i] = (struct column){ wanted ? name->title : NULL, name->key, COLUMN_REAL };
+		c[before + i] = (struct column){ wanted ? name->title : NULL, name->key, COLUMN_REAL, 3 + i };
 	}
 	return 0;
 }
@@ -231,13 +232,13 @@ static int metered_row__put(const struct section_rows *rows, const struct metere
 	return 0;
 }
 
-#define METERED_COLUMNS(name) \
-	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME }, \
-	{ "instances", "instances", COLUMN_COUNT }, { name, name, COLUMN_NAME }
+#define METERED_COLUMNS(name, type) \
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
+	{ "count", "instances", COLUMN_COUNT, 1 }, { name, name, type, 0 }
 #define BEFORE_METRICS	3
 
-static const struct column kernel_metrics_columns[] = { METERED_COLUMNS("name") };
-static const struct column path_metrics_columns[] = { METERED_COLUMNS("path") };
+static const struct column kernel_metrics_columns[] = { METERED_COLUMNS("name", COLUMN_NAME) };
+static const struct column path_metrics_columns[] = { METERED_COLUMNS("path", COLUMN_PATH) };
 
 static int kernel_metrics__collect(struct section_rows *to)
 {
@@ -274,7 +275,7 @@ static int kernel_metrics__collect(struct section_rows *to)
 static void kernel_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "kernels and GPU metrics: averages over the time in which each ran, whatever ran "
-		"beside it; times in %s\n", rows->unit);
+		"beside it%s\n", rows->times);
 }
 
 static int kernel_metrics__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -346,7 +347,7 @@ static int path_metrics__collect(struct section_rows *to)
 static void path_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "launch paths and GPU metrics: averages over the time in which their work ran, whatever "
-		"ran beside it;\n  amounts in equal parts to all that ran; times in %s\n", rows->unit);
+		"ran beside it;\n  amounts in equal parts to all that ran%s\n", rows->times);
 }
 
 static int path_metrics__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -356,7 +357,7 @@ static int path_metrics__row(const struct section_rows *rows, const void *vrow, 
 	int err;
 
 	if (row->stack) {
-		name = stack__path(row->stack, t->format);
+		name = stack__path(row->stack, t->format, NULL);
 		if (!name)
 			return -ENOMEM;
 	}

@@ -73,10 +73,12 @@ static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
 		nr += r[i].name->ns.nr;
 		nr_unclosed += r[i].name->nr_unclosed;
 	}
-	fprintf(f, "NVTX ranges: %" PRIu64 " of %zu names, with the time that devices worked for "
-		"launches in them, times in %s", nr, rows->nr, rows->unit);
+	fprintf(f, "NVTX ranges: %" PRIu64 " of %zu name%s, with the time that devices worked for "
+		"launches in them%s", nr, rows->nr, rows->nr == 1 ? "" : "s",
+		rows->times);
 	if (nr_unclosed)
-		fprintf(f, "; %" PRIu64 " were open at the end", nr_unclosed);
+		fprintf(f, "; %" PRIu64 " %s open at the end", nr_unclosed,
+			nr_unclosed == 1 ? "was" : "were");
 	fputc('\n', f);
 }
 
@@ -96,12 +98,12 @@ static int nvtx_ranges__row(const struct section_rows *rows, const void *row, st
 }
 
 static const struct column nvtx_ranges_columns[] = {
-	{ "GPU %", "gpu_percent", COLUMN_SHARE }, { "GPU time", "gpu_ns", COLUMN_TIME },
-	{ "GPU ops", "gpu_ops", COLUMN_COUNT }, { "open", "total_ns", COLUMN_TIME },
-	{ "instances", "instances", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
-	{ "med", "median_ns", COLUMN_TIME }, { "min", "min_ns", COLUMN_TIME },
-	{ "max", "max_ns", COLUMN_TIME }, { "stddev", "stddev_ns", COLUMN_TIME },
-	{ "range", "range", COLUMN_NAME },
+	{ "GPU %", "gpu_percent", COLUMN_SHARE, 0 }, { "GPU time", "gpu_ns", COLUMN_TIME, 0 },
+	{ "GPU ops", "gpu_ops", COLUMN_COUNT, 3 }, { "open", "total_ns", COLUMN_TIME, 1 },
+	{ "count", "instances", COLUMN_COUNT, 2 }, { "avg", "avg_ns", COLUMN_TIME, 4 },
+	{ "med", "median_ns", COLUMN_TIME, 6 }, { "min", "min_ns", COLUMN_TIME, 7 },
+	{ "max", "max_ns", COLUMN_TIME, 5 }, { "stddev", "stddev_ns", COLUMN_TIME, 8 },
+	{ "range", "range", COLUMN_NAME, 0 },
 };
 
 SECTION(nvtx_ranges, struct nvtx_row);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/section.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "escape.h"
-
-/* The table shows this many frames of a call path, the innermost ones. */
-#define SHOWN_FRAMES	6
+#include "write/shorten.h"
 
 /* A row of a table: the sums of one group of aggregates. */
 struct row {
@@ -17,12 +17,24 @@ struct row {
 	uint64_t nr;
 	uint64_t sum_ns;
 	uint64_t min_ns, max_ns;
+	uint32_t leaf;			/* the work that took most of it; NO_INDEX: none */
+	uint32_t nr_more;		/* names of other work */
+};
+
+/* A part of a row: the work of one leaf. */
+struct row_part {
+	uint32_t row;
+	uint32_t leaf;
+	const char *name;
+	uint64_t ns;
 };
 
 /* Rows as they are collected. */
 struct rows {
 	const struct session *s;
 	ARRAY(struct row) list;
+	ARRAY(struct row_part) parts;	/* only if leaves are asked for */
+	bool with_leaves;
 	struct hashes by_group;
 	uint64_t secret;
 };
@@ -40,30 +52,79 @@ static bool row__is(const struct row *row, uintptr_t g0, uintptr_t g1, uintptr_t
 	return row->group[0] == g0 && row->group[1] == g1 && row->group[2] == g2;
 }
 
+/* Finds or adds the row of a group. Return: 0 or -ENOMEM. */
+static int rows__get(struct rows *rows, const struct aggregate *a, uintptr_t g0, uintptr_t g1,
+		     uintptr_t g2, uint32_t *row)
+{
+	uint32_t hash = hash__mix(g0 ^ g2, g1, rows->secret);
+	size_t at = HASHES_START;
+	int err;
+
+	while (hashes__next(&rows->by_group, hash, &at, row))
+		if (row__is(&rows->list.v[*row], g0, g1, g2))
+			return 0;
+	*row = rows->list.nr;
+	err = hashes__add(&rows->by_group, hash, *row);
+	return err ?: array_push(&rows->list, ((struct row){
+		{ g0, g1, g2 }, a, .min_ns = UINT64_MAX, .leaf = NO_INDEX,
+	}));
+}
+
 /* Adds the work of @a to the row of its group. Return: 0 or -ENOMEM. */
 static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0, uintptr_t g1,
 		     uintptr_t g2)
 {
 	const struct aggregate_spread spread = aggregate__spread(&rows->s->sums.aggregates, a);
-	uint32_t hash = hash__mix(g0 ^ g2, g1, rows->secret), i;
-	size_t at = HASHES_START;
 	struct row *to;
+	uint32_t row;
 	int err;
 
-	while (hashes__next(&rows->by_group, hash, &at, &i)) {
-		to = &rows->list.v[i];
-		if (!row__is(to, g0, g1, g2))
-			continue;
-		to->nr += a->nr;
-		to->sum_ns += a->sum_ns;
-		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
-		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
+	err = rows__get(rows, a, g0, g1, g2, &row);
+	if (err)
+		return err;
+	to = &rows->list.v[row];
+	to->nr += a->nr;
+	to->sum_ns += a->sum_ns;
+	to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
+	to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
+	if (!rows->with_leaves)
 		return 0;
-	}
-	err = hashes__add(&rows->by_group, hash, rows->list.nr);
-	return err ?: array_push(&rows->list, ((struct row){
-		{ g0, g1, g2 }, a, a->nr, a->sum_ns, spread.min_ns, spread.max_ns,
+	return array_push(&rows->parts, ((struct row_part){
+		row, a->leaf, rows->s->model.leaves.v[a->leaf].name, a->sum_ns,
 	}));
+}
+
+static int row_part__cmp(const void *va, const void *vb)
+{
+	const struct row_part *a = va, *b = vb;
+
+	return cmp3(a->row, b->row) ?: cmp3(a->name, b->name) ?: cmp3(a->leaf, b->leaf);
+}
+
+/* Finds the work that took most of each row's time; equal parts in order of appearance. */
+static void rows__find_leaves(struct rows *rows)
+{
+	uint64_t most_ns = 0, ns = 0;
+	size_t i;
+
+	if (rows->parts.nr)
+		qsort(rows->parts.v, rows->parts.nr, sizeof(*rows->parts.v), row_part__cmp);
+	for (i = 0; i < rows->parts.nr; i++) {
+		const struct row_part *part = &rows->parts.v[i], *next = part + 1;
+		struct row *row = &rows->list.v[part->row];
+		bool last = i + 1 == rows->parts.nr || next->row != part->row;
+
+		ns += part->ns;
+		if (!last && next->name == part->name)
+			continue;
+		row->nr_more += row->leaf != NO_INDEX;
+		if (row->leaf == NO_INDEX || ns > most_ns || (ns == most_ns && part->leaf < row->leaf)) {
+			row->leaf = part->leaf;
+			most_ns = ns;
+		}
+		ns = 0;
+	}
+	array_free(&rows->parts);
 }
 
 /* Hands the rows over, the longest first. Return: @err. */
@@ -72,6 +133,7 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 	size_t i;
 
 	hashes__free(&rows->by_group);
+	rows__find_leaves(rows);
 	if (rows->list.nr)
 		qsort(rows->list.v, rows->list.nr, sizeof(*rows->list.v), row__cmp_sum);
 	to->v = rows->list.v;
@@ -83,16 +145,58 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 
 /* ---- launch sites --------------------------------------------------------------------------- */
 
-/* Prints the innermost frames, for people. */
-static void print_stack(FILE *f, const struct stack *stack)
+/* Whether a frame is a function of CUDA's API, which launches, copies or waits. */
+static bool frame__is_api(const struct frame *frame)
 {
-	uint32_t i = stack->nr > SHOWN_FRAMES ? stack->nr - SHOWN_FRAMES : 0;
+	const char *name = frame->name;
 
-	if (i)
-		fputs("... > ", f);
-	for (; i < stack->nr; i++) {
+	if (!strncmp(name, "[api ", 5))
+		return true;
+	if (strncmp(name, "cu", 2))
+		return false;
+	name += strncmp(name, "cuda", 4) ? 2 : 4;
+	return isupper((unsigned char)*name) && !strpbrk(name, "(<: ");
+}
+
+/* Whether nvcc made the function: what <<<>>> calls, and what that calls. */
+static bool frame__is_stub(const struct frame *frame)
+{
+	return !strncmp(frame->name, "__cudaLaunchKernel", 18) ||
+	       !strncmp(frame->name, "__device_stub_", 14);
+}
+
+/* Whether the function has the name of the kernel: it is the one that <<<>>> calls. */
+static bool frame__is_of(const struct frame *frame, const char *kernel)
+{
+	size_t len = strcspn(frame->name, "(<");
+
+	if (!strncmp(kernel, "void ", 5))
+		kernel += 5;
+	return len && len == strcspn(kernel, "(<") && !strncmp(frame->name, kernel, len);
+}
+
+/* Return: the number of frames without those that launch @kernel, which may be NULL; at least 1. */
+static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
+{
+	uint32_t nr = stack->nr;
+	bool launches = false;
+
+	while (nr > 1 && (frame__is_api(stack->frames[nr - 1]) || frame__is_stub(stack->frames[nr - 1]))) {
+		nr--;
+		launches = true;
+	}
+	return nr > 1 && launches && kernel && frame__is_of(stack->frames[nr - 1], kernel) ? nr - 1 : nr;
+}
+
+/* Prints the program's own frames, for people: the work tells how it was launched. */
+static void print_stack(FILE *f, const struct stack *stack, const char *kernel)
+{
+	uint32_t i, nr = stack__nr_own(stack, kernel);
+
+	for (i = 0; i < nr; i++) {
 		escape__print(f, stack->frames[i]->name, ESCAPE_TEXT);
-		fputs(i + 1 < stack->nr ? " > " : "", f);
+		if (i + 1 < nr)
+			fputc(SHORTEN_FRAME, f);
 	}
 }
 
@@ -107,7 +211,7 @@ static void print_folded(FILE *f, const struct stack *stack)
 	}
 }
 
-char *stack__path(const struct stack *stack, enum table_format format)
+char *stack__path(const struct stack *stack, enum table_format format, const char *kernel)
 {
 	char *name = NULL;
 	size_t size;
@@ -116,7 +220,7 @@ char *stack__path(const struct stack *stack, enum table_format format)
 	if (!f)
 		return NULL;
 	if (format == TABLE_TEXT)
-		print_stack(f, stack);
+		print_stack(f, stack, kernel);
 	else
 		print_folded(f, stack);
 	if (fclose(f)) {
@@ -131,20 +235,36 @@ static const char *row__comm(const struct session *s, const struct row *row)
 	return aggregate__owner(&s->sums.aggregates, row->a)->comm;
 }
 
-/* Return: the name of a row, for the caller to free(), or NULL. */
-static char *launch_site__name(const struct session *s, const struct row *row,
+/* Return: the call path of a row, for the caller to free(), or NULL. */
+static char *launch_site__path(const struct session *s, const struct row *row,
 			       enum table_format format)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
+	const struct leaf *leaf = row->leaf == NO_INDEX ? NULL : &s->model.leaves.v[row->leaf];
 	const char *comm = row__comm(s, row);
-	char *path = stack__path(stack, format), *name = NULL;
+	char *path, *name = NULL;
 
-	if (!path || format != TABLE_TEXT)
+	path = stack__path(stack, format, leaf && !row->nr_more && leaf->kind == LEAF_KERNEL ? leaf->name :
+			   NULL);	if (!path || format != TABLE_TEXT)
 		return path;
-	if (asprintf(&name, "%s: %s%s", *comm ? comm : "[unknown]", path,
-		     row->group[2] ? " (pending)" : "") < 0)
+	if (asprintf(&name, "%s%c%s", *comm ? comm : "[unknown]", SHORTEN_FRAME, path) < 0)
 		name = NULL;
 	free(path);
+	return name;
+}
+
+/* Return: the name of a row's largest work, for the caller to free(), or NULL. */
+static char *launch_site__work(const struct session *s, const struct row *row)
+{
+	const struct leaf *leaf = row->leaf == NO_INDEX ? NULL : &s->model.leaves.v[row->leaf];
+	char *name = NULL, more[32] = "";
+
+	if (!leaf || leaf->kind == LEAF_PENDING)
+		return strdup("(pending)");
+	if (row->nr_more)
+		snprintf(more, sizeof(more), " and %" PRIu32 " more", row->nr_more);
+	if (asprintf(&name, "%s%s%s", leaf_kind__prefix(leaf->kind), leaf->name, more) < 0)
+		return NULL;
 	return name;
 }
 
@@ -152,7 +272,7 @@ static int launch_sites__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
 	const struct aggregates *all = &s->sums.aggregates;
-	struct rows rows = { .s = s, .secret = secret() };
+	struct rows rows = { .s = s, .secret = secret(), .with_leaves = true };
 	size_t i;
 	int err = 0;
 
@@ -169,36 +289,57 @@ static int launch_sites__collect(struct section_rows *to)
 
 static void launch_sites__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "launch paths: %zu, device time in %s\n", rows->nr, rows->unit);
+	fprintf(f, "launch paths: %zu, by device time%s\n", rows->nr, rows->times);
 }
 
 static int launch_sites__row(const struct section_rows *rows, const void *vrow, struct table *t)
 {
 	const struct row *row = vrow;
 	uint64_t nr_works = row->group[2] ? 0 : row->nr;
-	char *name = launch_site__name(rows->s, row, t->format);
+	char *path = launch_site__path(rows->s, row, t->format);
+	char *work = launch_site__work(rows->s, row);
+	int err = path && work ? 0 : -ENOMEM;
 
-	if (!name)
-		return -ENOMEM;
-	table__row(t, (struct cell[]){
-		{ .n = table__share(row->sum_ns, rows->sum_ns) }, { .n = row->sum_ns },
-		{ .n = row->nr }, { .n = row->sum_ns / row->nr },
-		{ .n = nr_works ? row->min_ns : 0 }, { .n = row->max_ns },
-		{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) }, { .s = name },
-	});
-	free(name);
-	return 0;
+	if (!err)
+		table__row(t, (struct cell[]){
+			{ .n = table__share(row->sum_ns, rows->sum_ns) }, { .n = row->sum_ns },
+			{ .n = row->nr }, { .n = row->sum_ns / row->nr },
+			{ .n = nr_works ? row->min_ns : 0 }, { .n = row->max_ns },
+			{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) }, { .s = path },
+			{ .s = work },
+		});
+	free(path);
+	free(work);
+	return err;
 }
 
 static const struct column launch_sites_columns[] = {
-	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
-	{ "instances", "instances", COLUMN_COUNT }, { "avg", "avg_ns", COLUMN_TIME },
-	{ NULL, "min_ns", COLUMN_TIME }, { NULL, "max_ns", COLUMN_TIME },
-	{ NULL, "pending", COLUMN_COUNT }, { NULL, "comm", COLUMN_NAME },
-	{ "path", "path", COLUMN_NAME },
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 },
+	{ "count", "instances", COLUMN_COUNT, 1 }, { "avg", "avg_ns", COLUMN_TIME, 2 },
+	{ NULL, "min_ns", COLUMN_TIME, 0 }, { NULL, "max_ns", COLUMN_TIME, 0 },
+	{ NULL, "pending", COLUMN_COUNT, 0 }, { NULL, "comm", COLUMN_NAME, 0 },
+	{ "call path", "path", COLUMN_PATH, 0 }, { "largest work", NULL, COLUMN_NAME, 0 },
 };
 
 SECTION(launch_sites, struct row);
+
+int launch_sites__largest(const struct session *s, char **path, uint64_t *permille)
+{
+	struct section_rows rows = { .s = s };
+	const struct row *row;
+	int err;
+
+	*path = NULL;
+	err = launch_sites__collect(&rows);
+	row = rows.v;
+	if (!err && rows.nr && row->sum_ns) {
+		*path = launch_site__path(s, row, TABLE_TEXT);
+		*permille = table__share(row->sum_ns, rows.sum_ns);
+		err = *path ? 0 : -ENOMEM;
+	}
+	free(rows.v);
+	return err;
+}
 
 /* ---- CPU time by the function that was innermost in the samples ------------------------------ */
 
@@ -222,8 +363,10 @@ static int cpu_functions__collect(struct section_rows *to)
 
 static void cpu_functions__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "CPU time: %" PRIu64 " samples in %zu functions, times in %s\n",
-		rows->s->sums.nr_samples, rows->nr, rows->unit);
+	uint64_t nr = rows->s->sums.nr_samples;
+
+	fprintf(f, "CPU time: %" PRIu64 " sample%s in %zu function%s%s\n", nr, nr == 1 ? "" : "s",
+		rows->nr, rows->nr == 1 ? "" : "s", rows->times);
 }
 
 static int cpu_functions__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -238,8 +381,25 @@ static int cpu_functions__row(const struct section_rows *rows, const void *vrow,
 }
 
 static const struct column cpu_functions_columns[] = {
-	{ "time %", "time_percent", COLUMN_SHARE }, { "total", "total_ns", COLUMN_TIME },
-	{ "samples", "samples", COLUMN_COUNT }, { "function", "function", COLUMN_NAME },
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 },
+	{ "samples", "samples", COLUMN_COUNT, 1 }, { "function", "function", COLUMN_NAME, 0 },
 };
 
 SECTION(cpu_functions, struct row);
+
+int cpu_functions__largest(const struct session *s, const char **name, uint64_t *permille)
+{
+	struct section_rows rows = { .s = s };
+	const struct row *row;
+	int err;
+
+	*name = NULL;
+	err = cpu_functions__collect(&rows);
+	row = rows.v;
+	if (!err && rows.nr) {
+		*name = (const char *)row->group[0];
+		*permille = table__share(row->sum_ns, rows.sum_ns);
+	}
+	free(rows.v);
+	return err;
+}

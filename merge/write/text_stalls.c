@@ -89,10 +89,11 @@ static int stalls__row(const struct section_rows *rows, const void *vrow, struct
 }
 
 static const struct column stalls_columns[] = {
-	{ "samples %", "samples_percent", COLUMN_SHARE }, { "samples", "samples", COLUMN_COUNT },
-	{ "no issue %", "not_issued_percent", COLUMN_SHARE }, { "reason %", "reason_percent", COLUMN_SHARE },
-	{ "largest reason", "reason", COLUMN_NAME }, { NULL, "kernel", COLUMN_NAME },
-	{ NULL, "place", COLUMN_NAME }, { "place", "name", COLUMN_NAME },
+	{ "samples %", "samples_percent", COLUMN_SHARE, 0 }, { "samples", "samples", COLUMN_COUNT, 0 },
+	{ "no issue %", "not_issued_percent", COLUMN_SHARE, 2 },
+	{ "reason %", "reason_percent", COLUMN_SHARE, 1 },
+	{ "largest reason", "reason", COLUMN_NAME, 0 }, { NULL, "kernel", COLUMN_NAME, 0 },
+	{ NULL, "place", COLUMN_NAME, 0 }, { "place", "name", COLUMN_NAME, 0 },
 };
 
 SECTION(stalls, struct stall_row);

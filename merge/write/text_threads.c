@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "escape.h"
+#include "human.h"
 #include "xpu_time.h"
 
 /* ---- the lives of threads -------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static int threads__collect(struct section_rows *rows)
 
 static void threads__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "threads: %zu, where their lives went, in %s\n", rows->nr, rows->unit);
+	fprintf(f, "threads: %zu, where their lives went%s\n", rows->nr, rows->times);
 }
 
 static int threads__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -99,15 +99,15 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 }
 
 static const struct column threads_columns[] = {
-	{ "life", "life_ns", COLUMN_TIME }, { "on CPU", "on_cpu_ns", COLUMN_TIME },
-	{ "lock", "lock_ns", COLUMN_TIME }, { "io", "io_ns", COLUMN_TIME },
-	{ "sleep", "sleep_ns", COLUMN_TIME }, { "poll", "poll_ns", COLUMN_TIME },
-	{ "child", "child_ns", COLUMN_TIME }, { "other", "other_ns", COLUMN_TIME },
-	{ "runnable", "runnable_ns", COLUMN_TIME },
-	{ "GPU wait", "gpu_wait_ns", COLUMN_TIME },
-	{ "sum %", "sum_percent", COLUMN_SHARE },
-	{ "switches", "switches", COLUMN_COUNT }, { NULL, "pid", COLUMN_COUNT },
-	{ "tid", "tid", COLUMN_COUNT }, { "thread", "name", COLUMN_NAME },
+	{ "life", "life_ns", COLUMN_TIME, 0 }, { "on CPU", "on_cpu_ns", COLUMN_TIME, 0 },
+	{ "lock", "lock_ns", COLUMN_TIME, 0 }, { "io", "io_ns", COLUMN_TIME, 0 },
+	{ "sleep", "sleep_ns", COLUMN_TIME, 3 }, { "poll", "poll_ns", COLUMN_TIME, 4 },
+	{ "child", "child_ns", COLUMN_TIME, 6 }, { "other", "other_ns", COLUMN_TIME, 5 },
+	{ "runnable", "runnable_ns", COLUMN_TIME, 2 },
+	{ "GPU wait", "gpu_wait_ns", COLUMN_TIME, 0 },
+	{ "sum %", "sum_percent", COLUMN_SHARE, 8 },
+	{ "switches", "switches", COLUMN_COUNT, 7 }, { NULL, "pid", COLUMN_COUNT, 0 },
+	{ "tid", "tid", COLUMN_COUNT, 0 }, { "thread", "name", COLUMN_NAME, 0 },
 };
 
 SECTION(threads, struct thread_account);
@@ -139,8 +139,8 @@ static int idle_row__cmp_time(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
 }
 
-/* "io in SlowDataset.__getitem__" */
-static void print_idle(const struct session *s, FILE *f, const struct idle_row *row)
+/* Return: "io", "waiting for the GPU" */
+static const char *idle_row__doing(const struct idle_row *row)
 {
 	static const char *const doings[] = {
 		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
@@ -148,9 +148,23 @@ static void print_idle(const struct session *s, FILE *f, const struct idle_row *
 		[IDLE_NOBODY] = "the thread that launched next is unknown",
 		[IDLE_SHORT] = "between works, less than 10 us each",
 	};
+
+	return *row->kind ? row->kind : doings[row->doing];
+}
+
+static const char *idle_row__comm(const struct session *s, const struct idle_row *row)
+{
+	const struct thread *thread = row->thread != NO_INDEX ? &s->model.threads.v[row->thread] : NULL;
+
+	return thread ? thread->comm ?: model__proc_name(&s->model, thread->proc) : "";
+}
+
+/* "io in SlowDataset.__getitem__" */
+static void print_idle(const struct session *s, FILE *f, const struct idle_row *row)
+{
 	const struct frame *place = idle_row__place(s, row);
 
-	fputs(*row->kind ? row->kind : doings[row->doing], f);
+	fputs(idle_row__doing(row), f);
 	if (place) {
 		fputs(" in ", f);
 		fputs(place->name, f);
@@ -170,8 +184,7 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 		return NULL;
 	if (row->thread != NO_INDEX) {
 		thread = &s->model.threads.v[row->thread];
-		fprintf(f, "%s (tid %" PRIu32 "): ",
-			thread->comm ?: model__proc_name(&s->model, thread->proc), thread->tid);
+		fprintf(f, "%s (tid %" PRIu32 "): ", idle_row__comm(s, row), thread->tid);
 	}
 	print_idle(s, f, row);
 	if (fclose(f)) {
@@ -208,53 +221,27 @@ static int idle__collect(struct section_rows *to)
 	return 0;
 }
 
-/* "GPU 0 idle 41.2 % of 9100.301 ms: 28.3 % io in load(), 12.0 % on CPU in step(), ..." */
-static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu,
-			   const struct idle_row *rows, size_t nr)
+/* "GPU 0 idle 41.2 % of 9.10 s, from its first to its last work" */
+static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu)
 {
 	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[nr_gpu];
 	uint64_t span_ns = gpu->to_ns - gpu->from_ns;
 	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
-	size_t i, told = 0;
-	char *text = NULL;
-	size_t size;
-	FILE *m;
+	char time[HUMAN_MAX];
 
-	fprintf(f, "GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %" PRIu64
-		".%03u ms from its first to its last work", s->model.gpus.list.v[nr_gpu].number,
-		permille / 10, permille % 10, span_ns / 1000000,
-		(unsigned int)(span_ns / 1000 % 1000));
-	for (i = 0; i < nr && told < 4; i++) {
-		if (rows[i].gpu != nr_gpu)
-			continue;
-		permille = table__share(rows[i].ns, span_ns);
-		m = permille ? open_memstream(&text, &size) : NULL;
-		if (!m)
-			break;
-		print_idle(s, m, &rows[i]);
-		fclose(m);
-		fprintf(f, "%s %" PRIu64 ".%" PRIu64 " %% ", told++ ? "," : ":", permille / 10,
-			permille % 10);
-		escape__print(f, text ? text : "", ESCAPE_TEXT);
-		free(text);
-		text = NULL;
-	}
-	fputs(i < nr && rows[i].gpu == nr_gpu ? ", ...\n" : "\n", f);
+	fprintf(f, "GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %s, from its first to its last work\n",
+		s->model.gpus.list.v[nr_gpu].number, permille / 10, permille % 10,
+		human__time(time, span_ns));
 }
 
 static void idle__head(const struct section_rows *rows, FILE *f)
 {
 	const struct session *s = rows->s;
-	const char *before = "";
 	size_t i;
 
-	for (i = 0; i < s->sums.idles.gpus.nr; i++) {
-		if (!s->sums.idles.gpus.v[i].busy_ns)
-			continue;
-		fputs(before, f);
-		print_idle_gpu(s, f, i, rows->v, rows->nr);
-		before = "\n";
-	}
+	for (i = 0; i < s->sums.idles.gpus.nr; i++)
+		if (s->sums.idles.gpus.v[i].busy_ns)
+			print_idle_gpu(s, f, i);
 }
 
 static int idle__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -262,22 +249,28 @@ static int idle__row(const struct section_rows *rows, const void *vrow, struct t
 	const struct session *s = rows->s;
 	const struct idle_row *row = vrow;
 	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[row->gpu];
+	const struct frame *place = idle_row__place(s, row);
 	char *name = idle_row__name(s, row);
 
 	if (!name)
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, gpu->to_ns - gpu->from_ns) }, { .n = row->ns },
-		{ .n = row->nr_gaps }, { .n = s->model.gpus.list.v[row->gpu].number }, { .s = name },
+		{ .n = row->nr_gaps }, { .n = s->model.gpus.list.v[row->gpu].number },
+		{ .n = row->thread != NO_INDEX ? s->model.threads.v[row->thread].tid : CELL_NONE },
+		{ .s = idle_row__comm(s, row) }, { .s = idle_row__doing(row) },
+		{ .s = place ? place->name : "" }, { .s = name },
 	});
 	free(name);
 	return 0;
 }
 
 static const struct column idle_columns[] = {
-	{ "time %", "time_percent", COLUMN_SHARE }, { "idle", "idle_ns", COLUMN_TIME },
-	{ "gaps", "gaps", COLUMN_COUNT }, { "GPU", "device", COLUMN_COUNT },
-	{ "while the thread that launched next was", "name", COLUMN_NAME },
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "idle", "idle_ns", COLUMN_TIME, 0 },
+	{ "gaps", "gaps", COLUMN_COUNT, 1 }, { "GPU", "device", COLUMN_COUNT, 0 },
+	{ "tid", NULL, COLUMN_COUNT, 2 }, { "while", NULL, COLUMN_NAME, 0 },
+	{ "which launched next, was", NULL, COLUMN_NAME, 0 }, { "in", NULL, COLUMN_NAME, 0 },
+	{ NULL, "name", COLUMN_NAME, 0 },
 };
 
 SECTION(idle, struct idle_row);

@@ -129,6 +129,10 @@ xpuload() {
 	"$XPULOAD" "$@"
 }
 
+# Lines of the summary are whole: test/t1/summary.sh has the width as its subject.
+COLUMNS=1000
+export COLUMNS
+
 xpumerge() {
 	"$XPUMERGE" "$@"
 }

@@ -95,7 +95,7 @@ xpuload --help >help
 is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \
 	"xpuload --help lists each suffix"
 
-# ---- tables for programs, and for terminals
+# ---- tables for programs
 
 xpumerge --csv >expected 2>log
 for args in "-f csv" "-o a.csv" "--csv -o a.txt" "--csv -o a.csv"; do
@@ -103,14 +103,6 @@ for args in "-f csv" "-o a.csv" "--csv -o a.txt" "--csv -o a.csv"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
 	is "$? $(cat a.* 2>/dev/null out)" "0 $(cat expected)" "xpumerge $args: the tables"
-done
-xpumerge --table launch_sites >wide 2>log
-for columns in 120 95; do
-	script -qec "stty cols $columns; '$XPUMERGE' --table launch_sites 2>/dev/null" /dev/null </dev/null |
-		tr -d '\r' >narrow
-	is "$(wc -l <narrow)" "$(wc -l <wide)" "a terminal of $columns columns: as many lines"
-	is "$(awk '{ if (length > n) n = length } END { print n }' narrow)" $columns \
-		"a terminal of $columns columns: names are cut to fit"
 done
 xpumerge -V >out 2>log
 like "$(cat out)" '^xpumerge [0-9]+\.' "-V"

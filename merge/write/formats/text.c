@@ -7,8 +7,9 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 			 struct folded_result *result)
 {
 	const struct text_opts opts = {
-		.unit = o->unit, .max_rows = o->max_rows, .format = o->table_format,
-		.table = o->table, .width = o->width,
+		.unit = o->unit, .human = !o->unit_given, .max_rows = o->max_rows,
+		.format = o->table_format, .table = o->table, .width = o->width, .color = o->color,
+		.sort = o->sort,
 	};
 
 	(void)events, (void)result;
@@ -25,7 +26,8 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 /*
  * In the manual:
  * A summary, the default.
- * On a terminal, names are cut in the middle to fit its width.
+ * It is as wide as the terminal; see
+ * .Sx TABLES .
  */
 const struct format text_format = {
 	.help = "summary (default)",

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* human.h - times and sizes in the unit that fits them, with three digits: "1.05 s", "12.3 us" */
+#ifndef LIB_HUMAN_H
+#define LIB_HUMAN_H
+
+#include <stdint.h>
+
+#define HUMAN_MAX	32		/* bytes of any of these, NUL included */
+
+/* Puts a time in ns, us, ms or s into @buf: "0", "175 us", "1.05 s", "86400 s". Return: @buf. */
+char *human__time(char buf[HUMAN_MAX], uint64_t ns);
+
+/* Puts a size in B, kB, MB, GB or TB, of 1000 each, into @buf. Return: @buf. */
+char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
+
+/* Puts a number into @buf: as it is, or, from 100000 on, as "742 k", "5.00 M". Return: @buf. */
+char *human__count(char buf[HUMAN_MAX], uint64_t n);
+
+#endif /* LIB_HUMAN_H */

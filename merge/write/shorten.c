@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/shorten.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util.h"
+
+#define GAP		"..."
+#define BETWEEN		" > "
+#define LEAST		8		/* characters of a cut frame */
+#define MAX_COMPARED	4096		/* texts that are compared with one another */
+#define ROUNDS		3		/* of telling apart those that look alike */
+
+/* ---- characters ------------------------------------------------------------------------------ */
+
+static bool is_first(char c)
+{
+	return (c & 0xc0) != 0x80;
+}
+
+/* Return: the place of character @nr of @s, or its end. */
+static const char *skip(const char *s, size_t nr)
+{
+	for (; *s; s++)
+		if (is_first(*s) && !nr--)
+			break;
+	return s;
+}
+
+static size_t width_of(const char *s, size_t len)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < len; i++)
+		nr += is_first(s[i]) ? s[i] == SHORTEN_FRAME ? strlen(BETWEEN) : 1 : 0;
+	return nr;
+}
+
+size_t shorten__width(const char *text)
+{
+	return width_of(text, strlen(text));
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Return: the length of a C++ name without its arguments. */
+static size_t without_arguments(const char *s, size_t len)
+{
+	static const char constant[] = " const", clone[] = " [clone ";
+	const char *suffix = memmem(s, len, clone, strlen(clone));
+	size_t end = suffix && suffix > s ? (size_t)(suffix - s) : len, at, depth = 0;
+
+	len = end;
+	if (end > strlen(constant) && !strncmp(s + end - strlen(constant), constant, strlen(constant)))
+		end -= strlen(constant);
+	if (!end || s[end - 1] != ')')
+		return len;
+	for (at = end; at--;) {
+		depth += s[at] == ')';
+		if (s[at] == '(' && !--depth)
+			break;
+	}
+	/* Neither "f (inlined)", nor "operator()", nor "(anonymous namespace)". */
+	if (at == SIZE_MAX || !at || s[at - 1] == ' ' || (at >= 8 && !strncmp(s + at - 8, "operator", 8)))
+		return len;
+	return at;
+}
+
+/* Puts the head and the tail of a name, and GAP between, into @f. */
+static void put_middle(FILE *f, const char *s, size_t len, size_t width)
+{
+	size_t nr = width_of(s, len), head, tail;
+	const char *at;
+
+	if (nr <= width) {
+		fwrite(s, 1, len, f);
+		return;
+	}
+	if (width <= strlen(GAP)) {
+		fprintf(f, "%.*s", (int)width, GAP);
+		return;
+	}
+	head = width / 2;
+	tail = width - head - strlen(GAP);
+	at = skip(s, head);
+	fwrite(s, 1, at - s, f);
+	fputs(GAP, f);
+	at = skip(s, nr - tail);
+	fwrite(at, 1, s + len - at, f);
+}
+
+/* Puts a frame, if it is too wide without its outer namespaces, and if need be without its middle. */
+static void put_frame(FILE *f, const char *s, size_t len, size_t width)
+{
+	const char *at = s, *end = s + len;
+
+	/* Not what is inside of template arguments. */
+	while (width_of(at, end - at) > width) {
+		const char *colons = memmem(at, end - at, "::", 2), *other = memchr(at, '<', end - at);
+
+		if (!colons || (other && other < colons) || end - colons < 3)
+			break;
+		at = colons + 2;
+	}
+	put_middle(f, at, end - at, width);
+}
+
+/* Puts the head of a name, and what it has from character @from on, into @f. */
+static void put_from(FILE *f, const char *s, size_t len, size_t width, size_t from)
+{
+	size_t nr = width_of(s, len), head = width / 4, room;
+	const char *at;
+
+	if (nr <= width || width < 4 * strlen(GAP) || from <= head + strlen(GAP)) {
+		put_middle(f, s, len, width);
+		return;
+	}
+	from -= 2;
+	room = width - head - strlen(GAP);
+	if (from + room > nr)
+		from = nr - room;
+	at = skip(s, head);
+	fwrite(s, 1, at - s, f);
+	fputs(GAP, f);
+	s = skip(s, from);
+	if (nr - from > room) {
+		at = skip(s, room - strlen(GAP));
+		fwrite(s, 1, at - s, f);
+		fputs(GAP, f);
+	} else {
+		fputs(s, f);
+	}
+}
+
+/* ---- call paths ------------------------------------------------------------------------------ */
+
+struct frame_text {
+	const char *s;
+	size_t len;
+};
+
+/* A text, with what is to be seen of it. */
+struct line {
+	const char *text;
+	struct frame_text *frames;
+	bool *kept;			/* by frame: it differs from that of another line */
+	size_t nr;
+	size_t differs;			/* a name: the character from which on it differs; 0: none */
+	char *out;
+};
+
+/* Return: room for a frame with all that is beside it. */
+static size_t line__frame_width(const struct line *l, size_t i)
+{
+	return width_of(l->frames[i].s, without_arguments(l->frames[i].s, l->frames[i].len));
+}
+
+/* Return: the width of the frames that are @shown, each at most @most wide. */
+static size_t line__shown_width(const struct line *l, const bool *shown, size_t most)
+{
+	size_t i, width = 0;
+	bool gap = false;
+
+	for (i = 0; i < l->nr; i++) {
+		if (!shown[i]) {
+			width += gap ? 0 : strlen(GAP) + strlen(BETWEEN);
+			gap = true;
+			continue;
+		}
+		gap = false;
+		width += min_t(size_t, line__frame_width(l, i), most) + (i + 1 < l->nr ? strlen(BETWEEN) : 0);
+	}
+	return width;
+}
+
+/* Chooses the frames to show: the innermost, those that differ, and as many inner ones as fit. */
+static void line__choose(const struct line *l, bool *shown, size_t width, size_t *most)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr; i++)
+		shown[i] = l->kept[i] || i + 1 == l->nr;
+	/* Cuts the frames that must be seen if they are too wide. */
+	*most = line__shown_width(l, shown, SIZE_MAX) > width ? width : SIZE_MAX;
+	while (*most != SIZE_MAX && *most > LEAST && line__shown_width(l, shown, *most) > width)
+		--*most;
+	for (i = l->nr - 1; i--;) {
+		if (shown[i])
+			continue;
+		shown[i] = true;
+		if (line__shown_width(l, shown, *most) > width) {
+			shown[i] = false;
+			break;
+		}
+	}
+}
+
+static void line__put_path(const struct line *l, FILE *f, size_t width, bool *shown)
+{
+	bool gap = false;
+	size_t i, most;
+
+	line__choose(l, shown, width, &most);
+	for (i = 0; i < l->nr; i++) {
+		const struct frame_text *t = &l->frames[i];
+
+		if (!shown[i]) {
+			fputs(gap ? "" : GAP BETWEEN, f);
+			gap = true;
+			continue;
+		}
+		gap = false;
+		put_frame(f, t->s, without_arguments(t->s, t->len), most);
+		fputs(i + 1 < l->nr ? BETWEEN : "", f);
+	}
+}
+
+/* Puts the whole text. */
+static void line__put_all(const struct line *l, FILE *f)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr; i++)
+		fprintf(f, "%s%.*s", i ? BETWEEN : "", (int)l->frames[i].len, l->frames[i].s);
+}
+
+static void line__put_name(const struct line *l, FILE *f, size_t width)
+{
+	static const char result[] = "void ";
+	size_t nr = strlen(result);
+	const char *s = l->text;
+	size_t len = without_arguments(s, strlen(s));
+
+	/* Templates have their result in front. */
+	if (len > nr && !strncmp(s, result, nr)) {
+		s += nr;
+		len -= nr;
+	}
+	if (l->differs)
+		put_from(f, s, len, width, l->differs - min_t(size_t, l->differs, l->text == s ? 0 : nr));
+	else
+		put_middle(f, s, len, width);
+}
+
+/* Cuts @s to @width characters, which only happens to paths with many frames that differ. */
+static void cut_end(char *s, size_t width)
+{
+	*(char *)skip(s, width) = '\0';
+}
+
+static int line__render(struct line *l, size_t width)
+{
+	bool *shown = calloc(l->nr, sizeof(*shown));
+	size_t size;
+	FILE *f;
+
+	free(l->out);
+	l->out = NULL;
+	f = shown ? open_memstream(&l->out, &size) : NULL;
+	if (f) {
+		if (!width || shorten__width(l->text) <= width)
+			line__put_all(l, f);
+		else if (l->nr > 1)
+			line__put_path(l, f, width, shown);
+		else
+			line__put_name(l, f, width);
+		if (fclose(f)) {
+			free(l->out);
+			l->out = NULL;
+		}
+	}
+	free(shown);
+	if (l->out && width)
+		cut_end(l->out, width);
+	return l->out ? 0 : -ENOMEM;
+}
+
+static int line__init(struct line *l, const char *text)
+{
+	const char *at, *end;
+	size_t i;
+
+	l->text = text;
+	l->nr = 1;
+	for (at = text; *at; at++)
+		l->nr += *at == SHORTEN_FRAME;
+	l->frames = calloc(l->nr, sizeof(*l->frames));
+	l->kept = calloc(l->nr, sizeof(*l->kept));
+	if (!l->frames || !l->kept)
+		return -ENOMEM;
+	for (i = 0, at = text; i < l->nr; i++, at = end + 1) {
+		end = strchrnul(at, SHORTEN_FRAME);
+		l->frames[i] = (struct frame_text){ at, end - at };
+	}
+	return 0;
+}
+
+static void line__exit(struct line *l)
+{
+	free(l->frames);
+	free(l->kept);
+	free(l->out);
+}
+
+/* ---- those that look alike ------------------------------------------------------------------- */
+
+static bool frame_text__is(const struct frame_text *a, const struct frame_text *b)
+{
+	return a->len == b->len && !memcmp(a->s, b->s, a->len);
+}
+
+/* Marks where two paths that look alike differ: the innermost frame. Return: whether that is news. */
+static bool lines__tell_paths(struct line *a, struct line *b)
+{
+	size_t nr = min_t(size_t, a->nr, b->nr), i;
+	bool news;
+
+	for (i = 1; i <= nr && frame_text__is(&a->frames[a->nr - i], &b->frames[b->nr - i]); i++)
+		;
+	/* One of them may be the end of the other. */
+	news = (i <= a->nr && !a->kept[a->nr - i]) || (i <= b->nr && !b->kept[b->nr - i]);
+	if (i <= a->nr)
+		a->kept[a->nr - i] = true;
+	if (i <= b->nr)
+		b->kept[b->nr - i] = true;
+	return news;
+}
+
+static bool lines__tell_names(struct line *a, struct line *b)
+{
+	size_t same = 0, from;
+	bool news;
+
+	while (a->text[same] && a->text[same] == b->text[same])
+		same++;
+	from = width_of(a->text, same);
+	news = from && (a->differs < from || b->differs < from);
+	a->differs = max_t(size_t, a->differs, from);
+	b->differs = max_t(size_t, b->differs, from);
+	return news;
+}
+
+static int line__cmp(const void *va, const void *vb)
+{
+	const struct line *const *a = va, *const *b = vb;
+
+	return strcmp((*a)->out, (*b)->out) ?: strcmp((*a)->text, (*b)->text) ?: cmp3(*a, *b);
+}
+
+/* Return: whether there were lines that looked alike and that are to be rendered again. */
+static bool lines__tell_apart(struct line **by_out, size_t nr)
+{
+	bool news = false;
+	size_t i;
+
+	qsort(by_out, nr, sizeof(*by_out), line__cmp);
+	for (i = 1; i < nr; i++) {
+		struct line *a = by_out[i - 1], *b = by_out[i];
+
+		if (strcmp(a->out, b->out) || !strcmp(a->text, b->text))
+			continue;
+		news |= a->nr > 1 || b->nr > 1 ? lines__tell_paths(a, b) : lines__tell_names(a, b);
+	}
+	return news;
+}
+
+int shorten__column(const char *const *texts, size_t nr, size_t width, char **out)
+{
+	struct line *lines = calloc(nr + 1, sizeof(*lines));
+	struct line **by_out = calloc(nr + 1, sizeof(*by_out));
+	int err = lines && by_out ? 0 : -ENOMEM, round;
+	size_t i;
+
+	for (i = 0; i < nr && !err; i++) {
+		by_out[i] = &lines[i];
+		err = line__init(&lines[i], texts[i]) ?: line__render(&lines[i], width);
+	}
+	for (round = 0; round < ROUNDS && !err && width && nr <= MAX_COMPARED; round++) {
+		if (!lines__tell_apart(by_out, nr))
+			break;
+		for (i = 0; i < nr && !err; i++)
+			err = line__render(&lines[i], width);
+	}
+	for (i = 0; i < nr && lines; i++) {
+		out[i] = err ? NULL : lines[i].out;
+		lines[i].out = err ? lines[i].out : NULL;
+		line__exit(&lines[i]);
+	}
+	free(by_out);
+	free(lines);
+	return err;
+}

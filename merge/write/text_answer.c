@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/text_answer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "human.h"
+#include "write/section.h"
+#include "write/shorten.h"
+
+#define SHOWN_GPUS	4		/* of more GPUs only the least and the most busy one */
+#define PERMILLE	"%" PRIu64 ".%" PRIu64 " %%"
+#define PERMILLE_OF(n)	(n) / 10, (n) % 10
+
+/* ---- how long, how busy ---------------------------------------------------------------------- */
+
+/* A GPU that ran something. */
+struct busy_gpu {
+	uint32_t number;
+	uint64_t busy_ns, permille;
+};
+
+typedef ARRAY(struct busy_gpu) busy_gpus_t;
+
+static int busy_gpu__cmp(const void *va, const void *vb)
+{
+	const struct busy_gpu *a = va, *b = vb;
+
+	return cmp3(a->number, b->number);
+}
+
+static int busy_gpus__collect(busy_gpus_t *gpus, const struct session *s, uint64_t span_ns)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < s->sums.busy.nr && !err; i++) {
+		uint64_t ns = busy__ns(&s->sums.busy.v[i]);
+
+		if (ns)
+			err = array_push(gpus, ((struct busy_gpu){
+				s->model.gpus.list.v[i].number, ns, table__share(ns, span_ns),
+			}));
+	}
+	if (gpus->nr)
+		qsort(gpus->v, gpus->nr, sizeof(*gpus->v), busy_gpu__cmp);
+	return err;
+}
+
+static void print_busy(FILE *f, const busy_gpus_t *gpus)
+{
+	const struct busy_gpu *least = gpus->v, *most = gpus->v;
+	uint64_t sum = 0;
+	size_t i;
+
+	if (gpus->nr <= SHOWN_GPUS) {
+		for (i = 0; i < gpus->nr; i++)
+			fprintf(f, "%sGPU %" PRIu32 " busy " PERMILLE, i ? ", " : "", gpus->v[i].number,
+				PERMILLE_OF(gpus->v[i].permille));
+		return;
+	}
+	for (i = 0; i < gpus->nr; i++) {
+		sum += gpus->v[i].permille;
+		least = gpus->v[i].permille < least->permille ? &gpus->v[i] : least;
+		most = gpus->v[i].permille > most->permille ? &gpus->v[i] : most;
+	}
+	sum /= gpus->nr;
+	fprintf(f, "%zu GPUs busy " PERMILLE ", from " PERMILLE " (GPU %" PRIu32 ") to " PERMILLE " (GPU %"
+		PRIu32 ")", gpus->nr, PERMILLE_OF(sum), PERMILLE_OF(least->permille), least->number,
+		PERMILLE_OF(most->permille), most->number);
+}
+
+/* Return: the CPU time that the samples stand for. */
+static uint64_t cpu_ns(const struct session *s)
+{
+	uint64_t sum_ns = 0;
+	size_t i;
+
+	for (i = 0; i < s->sums.aggregates.nr; i++)
+		if (s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind == LEAF_CPU)
+			sum_ns += s->sums.aggregates.v[i].sum_ns;
+	return sum_ns;
+}
+
+/* ---- who waited for whom --------------------------------------------------------------------- */
+
+static const struct thread *longest_wait(const struct session *s, uint64_t *nr)
+{
+	const struct thread *longest = NULL;
+	size_t i;
+
+	*nr = 0;
+	for (i = 0; i < s->model.threads.nr; i++) {
+		const struct thread *t = &s->model.threads.v[i];
+
+		*nr += t->gpu_wait_ns != 0;
+		if (t->gpu_wait_ns > (longest ? longest->gpu_wait_ns : 0))
+			longest = t;
+	}
+	return longest;
+}
+
+/* Return: the call in which threads of that name waited longest, or NULL. */
+static const char *longest_place(const struct session *s, const char *comm)
+{
+	const struct aggregate *longest = NULL;
+	const struct stack *stack;
+	size_t i;
+
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+
+		if (s->model.leaves.v[a->leaf].kind == LEAF_GPU_WAIT &&
+		    !strcmp(aggregate__owner(&s->sums.aggregates, a)->comm, comm) &&
+		    (!longest || a->sum_ns > longest->sum_ns))
+			longest = a;
+	}
+	stack = longest ? s->model.chains.v[longest->chain].stack : NULL;
+	return stack && stack->nr ? stack->frames[stack->nr - 1]->name : NULL;
+}
+
+/* Return: the thread that launched what ended most of the idle time, or NULL; known with --off-cpu. */
+static const struct thread *longest_idle(const struct session *s)
+{
+	const struct idle_row *rows = s->sums.idles.rows.v;
+	uint64_t most_ns = 0, *ns;
+	uint32_t longest = NO_INDEX;
+	size_t i;
+
+	ns = calloc(s->model.threads.nr + 1, sizeof(*ns));
+	for (i = 0; i < s->sums.idles.rows.nr && ns; i++) {
+		if (rows[i].thread == NO_INDEX)
+			continue;
+		ns[rows[i].thread] += rows[i].ns;
+		if (ns[rows[i].thread] > most_ns) {
+			most_ns = ns[rows[i].thread];
+			longest = rows[i].thread;
+		}
+	}
+	free(ns);
+	return longest == NO_INDEX ? NULL : &s->model.threads.v[longest];
+}
+
+static const char *thread__name(const struct session *s, const struct thread *t)
+{
+	return t->comm ?: model__proc_name(&s->model, t->proc);
+}
+
+/* Who waited for whom, in parts; those in the middle are left out if the line gets too wide. */
+struct waits_line {
+	char who[256];
+	char where[256], others[64];
+	char gpu[64];
+	char whom[64];
+};
+
+/* Prints to a member of struct waits_line, safe for a terminal. */
+#define PUT(to, ...)						\
+do {								\
+	char raw_[sizeof(to)];					\
+								\
+	snprintf(raw_, sizeof(raw_), __VA_ARGS__);		\
+	escape__line(to, sizeof(to), raw_, ESCAPE_TEXT);	\
+} while (0)
+
+static void waits_line__fill(struct waits_line *l, const struct session *s, const busy_gpus_t *gpus,
+			     uint64_t span_ns)
+{
+	uint64_t nr, idle_ns = 0;
+	const struct thread *t = longest_wait(s, &nr), *next = longest_idle(s);
+	const char *place;
+	char time[HUMAN_MAX];
+	size_t i;
+
+	memset(l, 0, sizeof(*l));
+	if (t) {
+		PUT(l->who, "%s waited %s for the GPU", thread__name(s, t),
+		    human__time(time, t->gpu_wait_ns));
+		place = longest_place(s, thread__name(s, t));
+		if (place)
+			PUT(l->where, " in %s", place);
+		if (nr > 1)
+			PUT(l->others, ", longest of %" PRIu64 " threads", nr);
+	} else {
+		PUT(l->who, "no waits for the GPU recorded");
+	}
+	for (i = 0; i < gpus->nr; i++)
+		idle_ns += span_ns - min_t(uint64_t, span_ns, gpus->v[i].busy_ns);
+	PUT(l->gpu, "; %s waited %s for work", gpus->nr > 1 ? "the GPUs" : "the GPU",
+	    human__time(time, idle_ns));
+	if (next)
+		PUT(l->whom, ", most for %s", thread__name(s, next));
+}
+
+static void print_waits(const struct session *s, FILE *f, const busy_gpus_t *gpus, uint64_t span_ns,
+			unsigned int width)
+{
+	struct waits_line l;
+	size_t len;
+
+	waits_line__fill(&l, s, gpus, span_ns);
+	len = shorten__width(l.who) + shorten__width(l.gpu);
+	if (width && len + shorten__width(l.whom) > width)
+		*l.whom = '\0';
+	len += shorten__width(l.whom);
+	if (width && len + shorten__width(l.others) > width)
+		*l.others = '\0';
+	len += shorten__width(l.others);
+	if (width && len + shorten__width(l.where) > width)
+		*l.where = '\0';
+	fprintf(f, "%s%s%s%s%s\n", l.who, l.where, l.others, l.gpu, l.whom);
+}
+
+/* ---- the largest ----------------------------------------------------------------------------- */
+
+/* Return: @text, safe, at most @width characters if that is not 0, for the caller to free(); or NULL. */
+static char *fit(const char *text, size_t width)
+{
+	char *out = NULL, *safe = NULL, c[ESCAPE_MAX];
+	size_t size;
+	FILE *f = open_memstream(&safe, &size);
+
+	if (!f)
+		return NULL;
+	while (*text) {
+		if (*text == SHORTEN_FRAME)
+			fputc(*text++, f);
+		else if (escape__next(&text, ESCAPE_TEXT, c))
+			fputs(c, f);
+	}
+	if (!fclose(f) && safe && shorten__column((const char *const *)&safe, 1, width, &out))
+		out = NULL;
+	free(safe);
+	return out;
+}
+
+/* Prints two names, each with its share, in one line. Return: 0 or -ENOMEM. */
+static int print_largest(FILE *f, unsigned int width, const char *what, const char *name, uint64_t permille,
+			 const char *path, uint64_t path_permille)
+{
+	static const char form[] = "largest %s " PERMILLE " ";
+	static const char path_form[] = "; call path " PERMILLE " ";
+	size_t taken = snprintf(NULL, 0, form, what, PERMILLE_OF(permille)) +
+		       snprintf(NULL, 0, path_form, PERMILLE_OF(path_permille));
+	size_t rest = width > taken + 20 ? width - taken : 20, half = 0;
+	char *fit_name, *fit_path;
+	int err = -ENOMEM;
+
+	/* The name gets half of the line, and the room that the path does not need. */
+	if (width) {
+		half = shorten__width(path) < rest ? rest - shorten__width(path) : 0;
+		half = max_t(size_t, half, rest / 2);
+		half = min_t(size_t, half, shorten__width(name));
+	}
+	fit_name = fit(name, half);
+	fit_path = fit(path, width ? rest - half : 0);
+	if (fit_name && fit_path) {
+		fprintf(f, form, what, PERMILLE_OF(permille));
+		fprintf(f, "%s", fit_name);
+		fprintf(f, path_form, PERMILLE_OF(path_permille));
+		fprintf(f, "%s\n", fit_path);
+		err = 0;
+	}
+	free(fit_name);
+	free(fit_path);
+	return err;
+}
+
+static int write_largest(const struct session *s, FILE *f, unsigned int width)
+{
+	uint64_t permille = 0, path_permille = 0;
+	const char *name, *what = "kernel";
+	char *path;
+	int err;
+
+	err = kernels__largest(s, &name, &permille) ?: launch_sites__largest(s, &path, &path_permille);
+	if (err)
+		return err;
+	if (name && path) {
+		err = print_largest(f, width, what, name, permille, path, path_permille);
+	} else {
+		err = cpu_functions__largest(s, &name, &permille);
+		if (!err && name) {
+			fprintf(f, "most CPU time in ");
+			escape__print(f, name, ESCAPE_TEXT);
+			fprintf(f, ", " PERMILLE "\n", PERMILLE_OF(permille));
+		}
+	}
+	free(path);
+	return err;
+}
+
+int text__write_answer(const struct session *s, FILE *f, unsigned int width)
+{
+	uint64_t span_ns = s->sums.last_ns - s->sums.first_ns, ran_ns = cpu_ns(s);
+	char time[HUMAN_MAX], cpu[HUMAN_MAX];
+	busy_gpus_t gpus = { 0 };
+	int err;
+
+	err = busy_gpus__collect(&gpus, s, span_ns);
+	if (err)
+		goto out;
+	fprintf(f, "%s: ", span_ns ? human__time(time, span_ns) : "no time");
+	print_busy(f, &gpus);
+	if (ran_ns)
+		fprintf(f, "%s%s of CPU time", gpus.nr ? ", " : "", human__time(cpu, ran_ns));
+	if (!gpus.nr)
+		fprintf(f, "%s", ran_ns ? ", no GPU work" : "nothing was recorded");
+	fputc('\n', f);
+	if (gpus.nr)
+		print_waits(s, f, &gpus, span_ns, width);
+	err = write_largest(s, f, width);
+out:
+	array_free(&gpus);
+	return err;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+/* The time in which at least one span lasted, compared with a map of every ns. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/busy.h"
+#include "tap.h"
+#include "util.h"
+
+#define NS	(1u << 22)
+
+static unsigned char map[NS];
+
+static uint64_t of_map(void)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < NS; i++)
+		sum += map[i];
+	return sum;
+}
+
+/* @disorder: how many ns a span may come too late. */
+static void check(const char *name, uint32_t nr, uint32_t longest, uint32_t disorder)
+{
+	unsigned int seed = 7;
+	struct busy b = { 0 };
+	uint32_t i;
+	int err = 0;
+
+	memset(map, 0, sizeof(map));
+	for (i = 0; i < nr; i++) {
+		uint64_t start = (uint64_t)i * (NS - longest - disorder) / nr + rand_r(&seed) % disorder;
+		uint64_t ns = rand_r(&seed) % longest;
+
+		err |= busy__add(&b, start + 1000, start + 1000 + ns);
+		memset(map + start, 1, ns);
+	}
+	busy__finish(&b);
+	is_int(err, 0, "%s: added", name);
+	is_int(busy__ns(&b), of_map(), "%s: exact", name);
+	busy__free(&b);
+}
+
+int main(void)
+{
+	struct busy b = { 0 };
+	uint64_t i;
+	int err = 0;
+
+	check("in order", 1000, 2000, 1);
+	check("several streams", 20000, 300, 5000);
+	check("any order", 500, 3000, NS / 2);
+
+	/* More islands than are kept, nearly in order: what is forgotten was summed up. */
+	for (i = 0; i < 3000000; i++)
+		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);
+	busy__finish(&b);
+	is_int(err, 0, "three million islands: added");
+	is_int(busy__ns(&b), 15000000, "three million islands: exact");
+	ok(b.spans.cap < 1500000, "three million islands: %zu are kept", b.spans.cap);
+	is_int(b.last_ns - b.first_ns, 29999995, "from the first to the last");
+	busy__free(&b);
+	return done_testing();
+}

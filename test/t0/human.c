@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+/* Units by size: three digits, and no 1000 of a unit that has a next one. */
+#include <stdint.h>
+#include <string.h>
+
+#include "human.h"
+#include "tap.h"
+
+static void times(void)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{ 0, "0" }, { 1, "1 ns" }, { 999, "999 ns" }, { 1000, "1.00 us" }, { 1005, "1.00 us" },
+		{ 3034, "3.03 us" }, { 9994, "9.99 us" }, { 9996, "10.0 us" }, { 99940, "99.9 us" },
+		{ 99960, "100 us" }, { 999499, "999 us" }, { 999500, "1.00 ms" }, { 1050000000, "1.05 s" },
+		{ 999600000, "1.00 s" }, { 86400000000000, "86400 s" },
+	};
+	char buf[HUMAN_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		is_str(human__time(buf, cases[i].ns), cases[i].text, "%s", cases[i].text);
+	ok(strlen(human__time(buf, UINT64_MAX)) < HUMAN_MAX, "the longest time fits: %s", buf);
+}
+
+int main(void)
+{
+	char buf[HUMAN_MAX];
+
+	times();
+	is_str(human__bytes(buf, 0), "0", "no bytes");
+	is_str(human__bytes(buf, 464), "464 B", "bytes");
+	is_str(human__bytes(buf, 4194304), "4.19 MB", "megabytes, of a million bytes");
+	is_str(human__bytes(buf, UINT64_MAX), "18446744 TB", "the most");
+	is_str(human__count(buf, 99999), "99999", "a number as it is");
+	is_str(human__count(buf, 742458), "742 k", "a large one");
+	is_str(human__count(buf, 5000000), "5.00 M", "a larger one");
+	return done_testing();
+}

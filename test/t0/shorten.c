@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* Names and call paths in a column: they fit, and those that differ look different. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "write/shorten.h"
+#include "tap.h"
+#include "util.h"
+
+#define F	"\x1f"
+
+/* Return: whether all fit and no two of them look alike, unless they are equal. */
+static bool good(const char *const *texts, char **out, size_t nr, size_t width)
+{
+	size_t i, k;
+
+	for (i = 0; i < nr; i++) {
+		if (shorten__width(out[i]) > width) {
+			diag("%zu wide: '%s'", shorten__width(out[i]), out[i]);
+			return false;
+		}
+		for (k = 0; k < i; k++) {
+			if (!strcmp(out[i], out[k]) && strcmp(texts[i], texts[k])) {
+				diag("'%s' and '%s': '%s'", texts[i], texts[k], out[i]);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static void check(const char *name, const char *const *texts, size_t nr, size_t width, const char *first)
+{
+	char *out[64] = { NULL };
+	size_t i;
+
+	is_int(shorten__column(texts, nr, width, out), 0, "%s, %zu: done", name, width);
+	ok(good(texts, out, nr, width), "%s, %zu: all fit and differ", name, width);
+	is_str(out[0], first, "%s, %zu: the first", name, width);
+	for (i = 0; i < nr; i++)
+		free(out[i]);
+}
+
+int main(void)
+{
+	static const char *const paths[] = {
+		"main" F "run" F "a::layer<half>::forward(int, int)" F "launch",
+		"main" F "other" F "a::layer<half>::forward(int, int)" F "launch",
+		"main" F "run" F "a::layer<half>::forward(int, int)" F "copy",
+		"[no launch]",
+	};
+	static const char *const threads[] = {
+		"request-0" F "clone" F "start" F "serve" F "layer" F "up",
+		"request-1" F "clone" F "start" F "serve" F "layer" F "up",
+		"request-2" F "clone" F "start" F "serve" F "layer" F "up",
+	};
+	static const char *const kernels[] = {
+		"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>, X>(int, float)",
+		"void at::native::vectorized_elementwise_kernel<4, AddFunctor<float>, X>(int, float)",
+		"gemm",
+	};
+	static const char *const accents[] = { "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc" };
+	static const char *const empty[] = { "", "a" };
+	size_t width;
+	char name[32];
+
+	check("paths", paths, 4, 200, "main > run > a::layer<half>::forward(int, int) > launch");
+	check("paths", paths, 4, 50, "main > run > a::layer<half>::forward > launch");
+	check("paths", paths, 4, 40, "... > run > ... > launch");
+	check("threads", threads, 3, 30, "request-0 > ... > layer > up");
+	check("kernels", kernels, 3, 60, "at::native::vectorized_element...l<4, FillFunctor<float>, X>");
+	check("characters", accents, 1, 5, "\xc3\xa4\xc3\xb6...");
+	check("nothing", empty, 2, 5, "");
+	for (width = 24; width < 80; width += 7) {
+		char *out[4];
+		size_t i;
+
+		snprintf(name, sizeof(name), "paths, %zu", width);
+		shorten__column(paths, 4, width, out);
+		ok(good(paths, out, 4, width), "%s", name);
+		for (i = 0; i < 4; i++)
+			free(out[i]);
+	}
+	return done_testing();
+}

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The summary for people: it fits the terminal or the pipe, says in its first lines what matters, and shows
+# of names what differs. No privileges are needed.
+. "$XPU_SRC/test/lib/tap.sh"
+unset COLUMNS NO_COLOR PAGER TERM
+gen="$XPU_BUILD/gen_data"
+
+widest() {		# widest FILE: the characters of its widest line
+	LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' "$1"
+}
+
+"$gen" -o xpu.data --launches 400 || bail "no recording"
+xpumerge 2>/dev/null | cat >pipe
+for width in 80 120 200; do
+	COLUMNS=$width xpumerge >out.$width 2>/dev/null
+	is $? 0 "$width columns: status"
+	[ "$(widest out.$width)" -le $width ]
+	ok $? "$width columns: no line is wider" || diag "$(widest out.$width)"
+	xpumerge --width $width 2>/dev/null | cmp - out.$width
+	ok $? "--width $width: equal"
+done
+cmp pipe out.80
+ok $? "a pipe is 80 columns wide"
+grep -q ' stddev ' out.200 && ! grep -q ' stddev .*  call path' out.80
+ok $? "200 columns: every column is there"
+xpumerge -o whole.txt 2>/dev/null
+xpumerge --width 0 2>/dev/null | cmp - whole.txt
+ok $? "a file is as wide as --width 0"
+[ "$(wc -l <whole.txt)" -le "$(wc -l <out.80)" ]
+ok $? "and has no line that is wrapped"
+
+# The first lines are those of the tables.
+xpumerge --table kernels --csv >kernels.csv 2>/dev/null
+xpumerge --table launch_sites --csv >sites.csv 2>/dev/null
+share() { sed -n '2s/,.*//p' "$1"; }
+like "$(sed -n 1p pipe)" '^[0-9.]+ [mun]?s: GPU 0 busy [0-9.]+ %' "the first line: how long, how busy"
+like "$(sed -n 2p pipe)" '^no waits for the GPU recorded; the GPU waited [0-9.]+ [mun]?s for work$' \
+	"the second line: who waited for whom"
+like "$(sed -n 3p pipe)" "^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
+	"the third line: the largest kernel and call path, as in the tables"
+
+# Units.
+like "$(grep -A2 '^kernels' pipe)" ' [0-9.]{3,4} (ns|us|ms|s) ' "times are in units that fit them"
+like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' "--unit ns: all in ns"
+for format in csv json; do
+	COLUMNS=80 xpumerge --$format >$format.80 2>/dev/null
+	COLUMNS=200 xpumerge --$format 2>/dev/null | cmp - $format.80 && ! grep -qE '[0-9] (us|ms|s)\b' $format.80
+	ok $? "--$format: whole names, and integers of ns"
+done
+
+# The order of rows.
+column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '
+	NR == 1 { for (i = 1; i <= NF; i++) if ($i == key) n = i; next } { print $n }'; }
+for key in instances avg_ns max_ns; do
+	column kernels $key >got
+	sort -rn got | cmp -s - got && [ "$(wc -l <got)" -gt 1 ]
+	ok $? "--sort $key: the largest first" || diag "$(cat got)"
+done
+xpumerge --table kernels --sort avg --limit 1 2>/dev/null | tail -n 2 | grep -q 'and [0-9]* more'
+ok $? "--sort with --limit: the first ones of all"
+xpumerge --sort nothing >out 2>log
+is $? 2 "--sort nothing: status"
+is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
+	"--sort nothing: says what there is"
+xpumerge --table threads --sort avg_ns >out 2>log
+is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" "a column of other tables"
+
+# Colors and pagers are for terminals.
+esc=$(printf '\033')
+! grep -q "$esc" pipe
+ok $? "a pipe gets no colors"
+xpumerge --color=always 2>/dev/null | grep -q "$esc\[3[12]m"
+ok $? "--color=always: colors"
+terminal() {		# terminal COMMAND: runs it on a terminal
+	script -qec "stty cols 90; $1" /dev/null </dev/null | tr -d '\r'
+}
+if command -v script >/dev/null && [ "$(script -qec 'echo yes' /dev/null </dev/null | tr -d '\r')" = yes ]; then
+	export TERM=xterm
+	terminal "$XPUMERGE --no-pager" >tty
+	grep -q "$esc\[" tty
+	ok $? "a terminal: colors"
+	sed "s/$esc\[[0-9;]*m//g" tty >plain
+	[ "$(widest plain)" -le 90 ] && [ "$(widest plain)" -gt 80 ]
+	ok $? "a terminal: as wide as it is" || diag "$(widest plain)"
+	is "$(grep -c '^launches' plain)" 1 "a terminal: the account is there once"
+	NO_COLOR=1 terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
+	is $? 1 "NO_COLOR: none"
+	TERM=dumb terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
+	is $? 1 "a dumb terminal: none"
+	PAGER='sed s/^/paged:/' terminal "$XPUMERGE" >paged
+	is "$(grep -vc '^paged:' paged)" 0 "PAGER: all goes through it" || diag "$(grep -v '^paged' paged)"
+	PAGER="cat" terminal "$XPUMERGE --color=never" | cmp -s - plain
+	ok $? "PAGER=cat: none"
+	PAGER='head -n 1' terminal "$XPUMERGE; echo end" >paged
+	like "$(tail -n 1 paged)" '^end' "a pager that ends early: so does xpumerge"
+	PAGER="sed s/^/paged:/" xpumerge 2>/dev/null | cmp -s - pipe
+	ok $? "no pager for a pipe"
+else
+	skip "a terminal" "no script(1), or no terminals here"
+fi
+done_testing
