@@ -3,7 +3,8 @@
  * formats.h - the list of formats that xpumerge writes, in the order of help and messages
  *
  * FORMAT(IDENTIFIER, NAME, SUFFIX): IDENTIFIER_format is its struct format, in a file of
- * merge/write/formats/; -f takes the NAME; a file with that SUFFIX is of the format.
+ * merge/write/formats/; -f takes the NAME; a file with that SUFFIX is of the format. The
+ * suffix / is that of directories.
  */
 #ifndef LIB_FORMATS_H
 #define LIB_FORMATS_H
@@ -19,6 +20,7 @@
 	FORMAT(data, "data", ".data")			\
 	FORMAT(csv, "csv", ".csv")			\
 	FORMAT(stacks, "stacks", ".stacks")		\
-	FORMAT(cupti, "cupti", ".cupti.json")
+	FORMAT(cupti, "cupti", ".cupti.json")		\
+	FORMAT(parquet, "parquet", "/")
 
 #endif /* LIB_FORMATS_H */

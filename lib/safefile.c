@@ -373,19 +373,21 @@ int safefile__open_parent(const char *path)
 	return fd;
 }
 
-static int open_own_dir(int dir_fd, const char *name, bool make)
+/* @mode: to make it with; 0: not to make it */
+static int open_dir(int dir_fd, const char *name, mode_t mode, unsigned int flags)
 {
+	int nofollow = flags & SAFEFILE_LINKS ? 0 : O_NOFOLLOW;
 	struct stat st;
 	int fd, err;
 
-	if (make && mkdirat(dir_fd, name, 0700) && errno != EEXIST)
+	if (mode && mkdirat(dir_fd, name, mode) && errno != EEXIST)
 		return -errno;
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | nofollow | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st))
 		err = -errno;
-	else if (st.st_uid != invoker__uid())
+	else if (nofollow && st.st_uid != invoker__uid())
 		err = -EPERM;
 	else
 		return fd;
@@ -399,7 +401,18 @@ int safefile__open_dir(int dir_fd, const char *name, bool make)
 
 	if (err)
 		return err;
-	fd = open_own_dir(dir_fd, name, make);
+	fd = open_dir(dir_fd, name, make ? 0700 : 0, 0);
+	invoker__leave();
+	return fd;
+}
+
+int safefile__result_dir(int dir_fd, const char *name, unsigned int flags)
+{
+	int err = invoker__enter(), fd;
+
+	if (err)
+		return err;
+	fd = open_dir(dir_fd, name, 0777, flags);
 	invoker__leave();
 	return fd;
 }

@@ -92,6 +92,16 @@ const char *safefile__name(const char *path);
  */
 int safefile__open_dir(int dir_fd, const char *name, bool make);
 
+/**
+ * safefile__result_dir - open a directory for results, and make it if it does not exist
+ * @flags: SAFEFILE_LINKS: a link is followed, as any program does, and the directory may be anybody's
+ *
+ * It is made with mode 0777 less umask. Without SAFEFILE_LINKS it has to be the invoker's own.
+ *
+ * Return: a descriptor, -EPERM if somebody else owns it, or another negative errno.
+ */
+int safefile__result_dir(int dir_fd, const char *name, unsigned int flags);
+
 /* Like renameat(2) and unlinkat(2). Return: 0 or a negative errno. */
 int safefile__rename(int dir_fd, const char *from, const char *to);
 int safefile__unlink(int dir_fd, const char *name, int flags);

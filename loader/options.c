@@ -563,7 +563,7 @@ static bool options__check_shim(const struct options *opts, int err)
 int options__name(struct options *opts, pid_t pid)
 {
 	uint32_t number;
-	size_t i;
+	size_t i, len;
 	int err = output_name__expand(opts->pattern, pid, &opts->output);
 
 	if (err) {
@@ -574,11 +574,13 @@ int options__name(struct options *opts, pid_t pid)
 	}
 	for (i = 0; suffixes[i]; i++)
 		opts->merge |= has_suffix(opts->output, suffixes[i]) && strcmp(suffixes[i], ".data");
-	/* A name that nobody can have taken. */
+	/* A name that nobody can have taken; beside a directory. */
+	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
+		;
 	if (!opts->merge)
 		opts->data = strdup(opts->output);
 	else if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
-		 asprintf(&opts->data, "%s.%08x.data", opts->output, number) < 0)
+		 asprintf(&opts->data, "%.*s.%08x.data", (int)len, opts->output, number) < 0)
 		opts->data = NULL;
 	if (!opts->data)
 		msg__error("out of memory");

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmdline.h"
@@ -645,13 +646,18 @@ static int options__complete_import(struct options *o)
  */
 static int options__pick_format(struct options *o)
 {
+	struct stat st;
+
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
 	if (!o->format && (!o->output || o->write.table_format || o->write.table))
 		o->format = format__find("text");
 	if (o->format)
 		return 0;
-	o->format = format__of_file(o->output);
+	if (!stat(o->output, &st) && S_ISDIR(st.st_mode))
+		o->format = format__find("parquet");
+	else
+		o->format = format__of_file(o->output);
 	if (o->format)
 		return 0;
 	complain(strstr(o->output, ".svg") ?
@@ -750,6 +756,10 @@ static int options__complete(struct options *o)
 	/* Tables for programs have all rows. */
 	if (o->write.table_format && !options__given(o, "limit"))
 		o->write.max_rows = 0;
+	if (format->open && !o->output) {
+		complain("expected -o DIR/: %s is a directory of files", o->format->name);
+		return -EINVAL;
+	}
 	if (format->binary && !o->output && isatty(STDOUT_FILENO)) {
 		complain("expected -o FILE: this format is binary");
 		return -EINVAL;

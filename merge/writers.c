@@ -51,11 +51,52 @@ static int write_session(const struct job *job, FILE *f)
 	return complain_error(&o->memory, o->inputs[0], err);
 }
 
+int writers__open(struct options *o, struct session_opts *opts, void **events)
+{
+	const struct format *format = o->format->format;
+	int err = 0;
+
+	*events = NULL;
+	if (format->open)
+		err = format->open(o->output, opts, &opts->sink, events);
+	else if (format->listen)
+		err = (*events = format->listen(&opts->sink)) ? 0 : -ENOMEM;
+	if (err == -ENOMEM)
+		complain_error(&o->memory, o->inputs[0], err);
+	else if (err)
+		complain("%s: cannot be written: %s", o->output, format->error(err));
+	if (err)
+		writers__close(o, *events);
+	return err;
+}
+
+void writers__close(struct options *o, void *events)
+{
+	if (events)
+		o->format->format->free(events);
+}
+
+int writers__error(struct options *o, const char *input, void *events, int err)
+{
+	const struct format *format = o->format->format;
+	const char *why = format->failed && events ? format->failed(events) : NULL;
+
+	if (err && why)
+		complain("%s: cannot be written: %s", o->output, why);
+	else
+		complain_error(&o->memory, input, err);
+	return err;
+}
+
 int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result)
 {
 	const struct job job = { .o = o, .session = s, .events = events, .folded = result };
+	const struct format *format = o->format->format;
 
+	if (format->open)
+		return writers__error(o, o->inputs[0], events,
+				      format->write(s, NULL, &o->write, events, result));
 	return write_output(o->output, &job, write_session);
 }
 

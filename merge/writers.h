@@ -10,8 +10,19 @@
 #include "join/session.h"
 
 /*
- * Writes the output. Return: 0, or -errno after a message; then no file was made or changed.
- * @events: of struct format.listen(), or NULL
+ * Before the session: sets the sink of a format that wants single events, and *@events, for
+ * writers__close(). Return: 0, or -errno after a message; then there is nothing to close.
+ */
+int writers__open(struct options *o, struct session_opts *opts, void **events);
+void writers__close(struct options *o, void *events);
+
+/* Says why a session failed, that of @input or of the format's own files, unless @err is 0. Return: @err. */
+int writers__error(struct options *o, const char *input, void *events, int err);
+
+/*
+ * Writes the output. Return: 0, or -errno after a message; then no file was made or changed, but for a
+ * directory, which may have some of the recordings.
+ * @events: of writers__open()
  */
 int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);

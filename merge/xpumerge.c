@@ -209,19 +209,13 @@ static int merge(struct options *o, const struct reader *r)
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = options__session(o, &progress);
 	struct folded_result folded = { 0 };
-	const struct format *format = o->format->format;
-	void *events = NULL;
+	void *events;
 	struct screen screen;
 	struct session s;
 	int err, ret = EXIT_BAD;
 
-	if (format->listen) {
-		events = format->listen(&opts.sink);
-		if (!events) {
-			complain_error(&o->memory, o->inputs[0], -ENOMEM);
-			return EXIT_BAD;
-		}
-	}
+	if (writers__open(o, &opts, &events))
+		return EXIT_BAD;
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
 	if (err) {
@@ -231,7 +225,7 @@ static int merge(struct options *o, const struct reader *r)
 	err = session__process(&s, r, o->nr_inputs);
 	progress__clear(&progress);
 	if (err) {
-		complain_error(&o->memory, o->inputs[s.passes.input], err);
+		writers__error(o, o->inputs[s.passes.input], events, err);
 		goto out_session;
 	}
 
@@ -250,8 +244,7 @@ static int merge(struct options *o, const struct reader *r)
 out_session:
 	session__exit(&s);
 out_events:
-	if (events)
-		format->free(events);
+	writers__close(o, events);
 	return ret;
 }
 

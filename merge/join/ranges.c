@@ -36,6 +36,7 @@ static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
 		.name = nvtx__name(&m->nvtx, range),
 		.thread = thread,
 		.chain = NO_INDEX,
+		.range = range,
 		.kind = SLICE_NVTX,
 	};
 

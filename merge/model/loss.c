@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/loss.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "util.h"
 
 struct loss_line {
 	size_t offset;			/* of the counter in struct loss */
+	const char *member;		/* its name */
 	const char *text;
 	bool note;			/* a remark, which reports no loss */
 };
 
-#define LINE(member, text_)	{ offsetof(struct loss, member), text_, false }
-#define NOTE(member, text_)	{ offsetof(struct loss, member), text_, true }
+#define LINE(member, text_)	{ offsetof(struct loss, member), #member, text_, false }
+#define NOTE(member, text_)	{ offsetof(struct loss, member), #member, text_, true }
 
 static const struct loss_line lines[] = {
 	LINE(nr_pending, "launches without device work in the recording (pending)"),
@@ -152,4 +155,27 @@ void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
 		else if (n)
 			fprintf(f, "%s%12" PRIu64 " %s\n", prefix, n, lines[i].text);
 	}
+}
+
+/* Makes lost_disk of recorder[XPU_LOST_DISK], and takes other names of members as they are. */
+static void counter__name(const char *member, char *to, size_t size)
+{
+	static const char prefix[] = "[XPU_";
+	const char *in = strstr(member, prefix);
+	size_t i = 0;
+
+	for (in = in ? in + strlen(prefix) : member; *in && *in != ']' && i + 1 < size; in++)
+		to[i++] = tolower((unsigned char)*in);
+	to[i] = 0;
+}
+
+bool loss__counter_at(const struct loss *l, size_t i, struct loss_counter *counter)
+{
+	if (i >= ARRAY_SIZE(lines))
+		return false;
+	counter__name(lines[i].member, counter->name, sizeof(counter->name));
+	counter->meaning = lines[i].text;
+	counter->count = loss__counter(l, &lines[i]);
+	counter->loss = !lines[i].note;
+	return true;
 }

@@ -9,6 +9,7 @@
 #define MERGE_LOSS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -83,6 +84,17 @@ static inline uint64_t loss__unmatched(const struct loss *l)
 {
 	return l->nr_pending + l->nr_orphans;
 }
+
+/* One counter, for programs. */
+struct loss_counter {
+	char name[40];			/* "bad_times", "lost_sample" */
+	const char *meaning;
+	uint64_t count;
+	bool loss;			/* not a remark */
+};
+
+/* Return: whether there is a counter of number @i, from 0 on. */
+bool loss__counter_at(const struct loss *l, size_t i, struct loss_counter *counter);
 
 /* Return: whether nothing at all is missing, unmatched or unnamed; notes do not matter. */
 bool loss__clean(const struct loss *l);

@@ -23,7 +23,8 @@ struct slice {
 	const char *name;		/* interned */
 	uint32_t thread;		/* NO_INDEX: not known */
 	uint32_t chain;			/* set by the timeline: its launch's, or NO_INDEX */
-	enum slice_kind kind;
+	uint32_t range;			/* SLICE_NVTX: in nvtx.ranges */
+	enum slice_kind kind : 8;
 	bool launch_only;		/* keep it only if it turns out to be a launch that passes
 					 * the filter */
 };

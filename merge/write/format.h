@@ -61,7 +61,21 @@ struct format {
 	void *(*listen)(struct session_sink **sink);
 	void (*free)(void *events);
 
-	/* Both return 0 or -ENOMEM; an error of @f stays in its error flag. */
+	/*
+	 * In place of listen(), for formats that write a directory, @path, and no file: events are
+	 * written as they come. Return: 0; -ENOMEM; or another -errno, for error(). *@events is for
+	 * free() in any case, and may be NULL.
+	 */
+	int (*open)(const char *path, const struct session_opts *opts, struct session_sink **sink,
+		    void **events);
+	const char *(*error)(int err);	/* the text for an error of open() */
+	/* Return: why a file could not be written; NULL: all could. */
+	const char *(*failed)(const void *events);
+
+	/*
+	 * Both return 0 or -ENOMEM; an error of @f stays in its error flag. With open(), @f is NULL,
+	 * and -errno is returned for a file that failed() tells about.
+	 */
 	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,

@@ -8,8 +8,8 @@
 
 #define BUFFER_BYTES	(256 * 1024)
 
-/* The open output, for the signal handler: a handler has no argument of its own. */
-static const struct safefile *volatile open_file;
+/* The open outputs, for the signal handler: a handler has no argument of its own. */
+static struct output *volatile open_outputs;
 
 /*
  * The stream's writes come through here: stdio remembers that one failed, but not why, and by the
@@ -42,21 +42,34 @@ static int output__open_stream(struct output *o)
 	return 0;
 }
 
-int output__open(struct output *o, const char *path, bool private)
+static void output__reset(struct output *o)
 {
-	unsigned int flags = SAFEFILE_LINKS | (private ? SAFEFILE_PRIVATE : 0);
-	int err = 0;
-
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
 	o->file.dir_fd = -1;
-	if (!strcmp(path, "-")) {
-		o->fd = STDOUT_FILENO;
-	} else {
-		open_file = &o->file;
-		err = safefile__open(&o->file, AT_FDCWD, path, flags);
-		o->fd = o->file.fd;
-	}
+}
+
+/* Takes @o off the open outputs, if it is one of them. */
+static void output__forget(struct output *o)
+{
+	struct output *at;
+
+	if (open_outputs == o)
+		open_outputs = o->next;
+	for (at = open_outputs; at; at = at->next)
+		if (at->next == o)
+			at->next = o->next;
+}
+
+int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int flags)
+{
+	int err;
+
+	output__reset(o);
+	o->next = open_outputs;
+	open_outputs = o;
+	err = safefile__open(&o->file, dir_fd, path, flags);
+	o->fd = o->file.fd;
 	if (!err)
 		err = output__open_stream(o);
 	if (err)
@@ -64,18 +77,38 @@ int output__open(struct output *o, const char *path, bool private)
 	return err;
 }
 
+int output__open(struct output *o, const char *path, bool private)
+{
+	int err;
+
+	if (strcmp(path, "-"))
+		return output__open_at(o, AT_FDCWD, path,
+				       SAFEFILE_LINKS | (private ? SAFEFILE_PRIVATE : 0));
+	output__reset(o);
+	o->fd = STDOUT_FILENO;
+	err = output__open_stream(o);
+	if (err)
+		output__abort(o);
+	return err;
+}
+
+int output__finish(struct output *o)
+{
+	if (o->f && fclose(o->f) && !o->err)
+		o->err = -EIO;
+	o->f = NULL;
+	/* Some file systems report a full disk only here. */
+	if (o->fd >= 0 && o->fd != STDOUT_FILENO && close(o->fd) && !o->err)
+		o->err = -errno;
+	o->fd = -1;
+	return o->err;
+}
+
 int output__commit(struct output *o)
 {
 	int err;
 
-	if (fclose(o->f) && !o->err)
-		o->err = -EIO;
-	o->f = NULL;
-	/* Some file systems report a full disk only here. */
-	if (o->fd != STDOUT_FILENO && close(o->fd) && !o->err)
-		o->err = -errno;
-	o->fd = -1;
-	if (!o->err)
+	if (!output__finish(o))
 		o->err = safefile__commit(&o->file);
 	err = o->err;
 	output__abort(o);
@@ -89,14 +122,14 @@ void output__abort(struct output *o)
 	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
 		close(o->fd);
 	safefile__close(&o->file);
-	open_file = NULL;
-	memset(o, 0, sizeof(*o));
-	o->fd = -1;
-	o->file.dir_fd = -1;
+	output__forget(o);
+	output__reset(o);
 }
 
 void output__abort_from_signal(void)
 {
-	if (open_file)
-		safefile__abort_from_signal(open_file);
+	const struct output *o;
+
+	for (o = open_outputs; o; o = o->next)
+		safefile__abort_from_signal(&o->file);
 }

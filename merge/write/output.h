@@ -18,6 +18,7 @@ struct output {
 	int fd;
 	int err;		/* 0, or -errno of the first write that failed */
 	struct safefile file;	/* unless it is stdout */
+	struct output *next;	/* another one that is open */
 };
 
 /*
@@ -27,13 +28,19 @@ struct output {
  */
 int output__open(struct output *o, const char *path, bool private);
 
+/* As output__open(), below a directory. @flags: SAFEFILE_* */
+int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int flags);
+
+/* Ends writing, before output__commit() of files that belong together. Return: 0 or -errno. */
+int output__finish(struct output *o);
+
 /* Puts the complete file in its place. Return: 0, or -errno of the step that failed. */
 int output__commit(struct output *o);
 
 /* Something failed: leaves no trace. Harmless after output__commit(). */
 void output__abort(struct output *o);
 
-/* For a signal handler: removes the temporary file of the open output, if there is one. */
+/* For a signal handler: removes the temporary files of the open outputs. */
 void output__abort_from_signal(void);
 
 #endif /* MERGE_OUTPUT_H */

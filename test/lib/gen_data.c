@@ -43,6 +43,8 @@ struct options {
 	uint64_t cut;
 	uint64_t block_bytes;		/* bytes of records per block; 0: no blocks */
 	uint64_t level;			/* compression level of the blocks */
+	uint64_t host;			/* number of the host, which is called after it; 0: none */
+	uint64_t pid;			/* of the first process */
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
@@ -98,7 +100,7 @@ static uint64_t next_random(struct state *s)
 
 static uint32_t proc__pid(const struct options *o, uint32_t proc_id)
 {
-	return o->reuse ? 1000 : 999 + proc_id;
+	return o->reuse ? o->pid : o->pid + proc_id - 1;
 }
 
 static uint32_t path__cbid(const struct options *o, uint32_t path)
@@ -441,6 +443,7 @@ static int generate(const struct options *o)
 	static const char cmdline[] = "./app\0--size\0" "4096";
 	struct state s = { .o = o, .now_ns = 1000000000, .random = o->seed | 1 };
 	size_t i, nr = nr_held(o);
+	char host[32];
 	int err = -1;
 
 	s.fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -471,7 +474,10 @@ static int generate(const struct options *o)
 		gen__seal(&s.g);
 		gen__flush(&s.g, s.fd);
 	}
-	gen__info(&s.g, XPU_INFO_HOSTNAME, "host", 4);
+	strcpy(host, "host");
+	if (o->host)
+		snprintf(host, sizeof(host), "host%u", (unsigned int)o->host);
+	gen__info(&s.g, XPU_INFO_HOSTNAME, host, strlen(host));
 	gen__info(&s.g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline));
 	for (s.proc_id = 1; s.proc_id <= o->procs; s.proc_id++)
 		emit_process(&s);
@@ -500,7 +506,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.launches = 1000, .paths = 9, .frames = 20, .threads = 1, .procs = 1, .streams = 4,
 		.gpus = 1, .window = 64, .graph_nodes = 5, .seed = 1, .level = BLOCK_LEVEL_DEFAULT,
-		.map = "/nonexistent/app", .output = "xpu.data",
+		.pid = 1000, .map = "/nonexistent/app", .output = "xpu.data",
 	};
 	const struct {
 		const char *name;
@@ -513,7 +519,7 @@ int main(int argc, char **argv)
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut }, { "blocks", &o.block_bytes },
-		{ "level", &o.level },
+		{ "level", &o.level }, { "host", &o.host }, { "pid", &o.pid },
 	};
 	const struct {
 		const char *name;

@@ -70,7 +70,7 @@ merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists th
 xpumerge --help >help
 sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
 	grep -oE '^[a-z-]+:' | tr -d : >names
-sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]' >suffixes
+sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]|(^| )/' | tr -d ' ' >suffixes
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
 ok $? "formats are found in the help"

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* column.h - the columns of a Parquet file, and the memory for encoding them */
+#ifndef MERGE_PARQUET_COLUMN_H
+#define MERGE_PARQUET_COLUMN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum parquet_type {
+	PARQUET_BOOL,
+	PARQUET_INT64,
+	PARQUET_DOUBLE,
+	PARQUET_STRING,			/* UTF-8 */
+};
+
+/* How a column is encoded as a rule; booleans always are bits. */
+enum parquet_encoding {
+	PARQUET_PLAIN,
+	PARQUET_DICTIONARY,		/* with too many different values: DELTA, or PLAIN of strings */
+	PARQUET_DELTA,			/* of INT64 */
+};
+
+struct parquet_column {
+	const char *name;
+	enum parquet_type type;
+	enum parquet_encoding encoding;
+	bool optional;			/* may have PARQUET_NULL */
+};
+
+/*
+ * A cell is 64 bits: a number, parquet__double(), parquet__string(). A string that is the same in many
+ * rows should be the same pointer, because dictionaries compare pointers; it must stay until its row
+ * has been written. Bytes that are no UTF-8 are written as U+FFFD.
+ */
+#define PARQUET_NULL	(INT64_MIN + 1)
+
+static inline int64_t parquet__string(const char *s)
+{
+	return s ? (intptr_t)s : PARQUET_NULL;
+}
+
+static inline int64_t parquet__double(double d)
+{
+	union { double d; int64_t n; } u = { .d = d };
+
+	return u.n;
+}
+
+/* Memory for encoding one row group after another, of any number of files. */
+struct parquet_encoder;
+
+/* Return: an encoder for the caller to free, which must outlive its files; or NULL. */
+struct parquet_encoder *parquet_encoder__new(void);
+void parquet_encoder__free(struct parquet_encoder *e);
+
+#endif /* MERGE_PARQUET_COLUMN_H */

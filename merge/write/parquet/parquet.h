@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * parquet.h - writes a table as a Parquet file, row by row
+ *
+ *	p = parquet__new(encoder, f, columns, nr_columns, max_rows);
+ *	parquet__put(p, (int64_t[]){ 1, parquet__string("a"), PARQUET_NULL });
+ *	...
+ *	parquet__finish(p, pairs, nr_pairs);
+ *	parquet__free(p);
+ *
+ * Rows are kept until there are max_rows of them, and are then written as a row group, in which each
+ * column has a dictionary, or not, and one data page (version 1), compressed by zstd. Each column of a
+ * row group has its smallest and its greatest value in the footer.
+ *
+ * The files: bytes.h and thrift.h are the footer's notation, encode.h the encodings of values, column.h
+ * and chunk.h a column, and a column of a row group, parquet.c the file.
+ *
+ * Source: parquet.thrift, Encodings.md and README.md of the Parquet format, 2.10.
+ */
+#ifndef MERGE_PARQUET_H
+#define MERGE_PARQUET_H
+
+#include <stdio.h>
+
+#include "write/parquet/column.h"
+
+struct parquet_pair {			/* of the footer's metadata */
+	const char *key, *value;
+};
+
+struct parquet;
+
+/**
+ * parquet__new - begin a file
+ * @f: to write to; its errors stay in its error flag
+ * @columns: @nr of them, which must stay valid
+ * @max_rows: of a row group
+ *
+ * Return: for the caller to parquet__free(), or NULL.
+ */
+struct parquet *parquet__new(struct parquet_encoder *e, FILE *f, const struct parquet_column *columns,
+			     size_t nr, size_t max_rows);
+void parquet__free(struct parquet *p);
+
+/* Adds a row of a cell for each column. Return: 0 or -ENOMEM. */
+int parquet__put(struct parquet *p, const int64_t *cells);
+
+/* Return: how many bytes the rows that are not written yet take in memory. */
+size_t parquet__held_bytes(const struct parquet *p);
+
+/* Writes the rows that are held, as a row group of their own. Return: 0 or -ENOMEM. */
+int parquet__flush(struct parquet *p);
+
+/* Writes what is left and the footer. Return: 0 or -ENOMEM. */
+int parquet__finish(struct parquet *p, const struct parquet_pair *pairs, size_t nr);
+
+#endif /* MERGE_PARQUET_H */

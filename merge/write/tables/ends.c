@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/tables/ends.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "read/reader.h"
+#include "safefile.h"
+#include "write/section.h"
+#include "write/tables/recording.h"
+#include "xpu_time.h"
+
+#define PATHS_AT_ONCE	4096		/* whose texts are in memory */
+
+/* Return: a string for cells; NULL for an empty one. */
+static int64_t known_string(const char *s)
+{
+	return parquet__string(s && *s ? s : NULL);
+}
+
+static int64_t known_time(uint64_t ns)
+{
+	return ns && ns <= INT64_MAX ? (int64_t)ns : PARQUET_NULL;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+/* Return: the command of a recording, as people write it, interned; NULL: unknown, or no memory. */
+static const char *recording_command(struct tables_recording *r, const struct model *m)
+{
+	const struct input *in = &m->inputs.v[r->nr];
+	const char *command = NULL;
+	uint32_t i, k;
+	char *text;
+
+	for (i = in->first_info; i < in->first_info + in->nr_infos; i++) {
+		const struct xpu_record_info *info = m->infos.v[i];
+
+		if (info->key != XPU_INFO_CMDLINE)
+			continue;
+		text = malloc(info->bytes + 1);
+		if (!text)
+			return NULL;
+		for (k = 0; k < info->bytes; k++)
+			text[k] = info->data[k] ?: ' ';
+		while (k && text[k - 1] == ' ')
+			k--;
+		command = strpool__intern(&r->strings, text, k);
+		free(text);
+	}
+	return command;
+}
+
+/* Return: the exit code, or 128 + the signal that ended the process, as shells have it; or null. */
+static int64_t exit_cell(const struct proc *proc)
+{
+	if (!proc->exited)
+		return PARQUET_NULL;
+	return WIFSIGNALED(proc->exit_code) ? 128 + WTERMSIG(proc->exit_code) : WEXITSTATUS(proc->exit_code);
+}
+
+static int put_processes(struct tables_recording *r, const struct model *m)
+{
+	const struct input *in = &m->inputs.v[r->nr];
+	const struct xpu_file_header *h = &in->reader->header;
+	const char *command = recording_command(r, m), *name = safefile__name(in->reader->name);
+	struct row_process row;
+	int err = 0;
+	size_t i;
+
+	for (i = r->first_proc; i < m->machine.procs.nr && !err; i++) {
+		const struct proc *proc = &m->machine.procs.v[i];
+
+		if (proc->recording != r->nr)
+			break;
+		err = tables_recording__process(r, m, i, &row);
+		if (err)
+			break;
+		err = parts__put(&r->parts, row.partition, tables_processes, (int64_t[]){
+			row.id, proc->pid ? (int64_t)proc->pid : PARQUET_NULL,
+			proc->parent_proc_id ? tables_recording__process_id(r, proc->parent_proc_id) :
+					       PARQUET_NULL,
+			parquet__string(model__proc_name(m, i)), known_string(in->host),
+			known_time(proc->time_ns), known_time(proc->exit_ns), exit_cell(proc),
+			h->start_real_ns ? (int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) :
+					   PARQUET_NULL,
+			parquet__string(name), known_string(command),
+		});
+	}
+	return err;
+}
+
+/* ---- paths and their frames ----------------------------------------------------------------- */
+
+static int put_frames(struct tables_recording *r, const struct row_process *row, int64_t path_id,
+		      const struct stack *stack)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < stack->nr && !err; i++) {
+		const struct frame *f = stack->frames[i];
+
+		err = parts__put(&r->parts, row->partition, tables_frames, (int64_t[]){
+			row->id, path_id, i, parquet__string(f->name),
+			f->dso ? known_string(f->dso->path) : PARQUET_NULL, f->symbolized,
+		});
+	}
+	return err;
+}
+
+static int put_path(struct tables_recording *r, const struct model *m, uint32_t chain,
+		    struct strpool *texts)
+{
+	const struct stack *stack = m->chains.v[chain].stack;
+	const struct frame *place = stack__place(stack);
+	int64_t path_id = tables_recording__path(r, m, chain), hash;
+	char *path = stack__path(stack, TABLE_CSV, NULL);
+	struct row_process row;
+	const char *text;
+	int err;
+
+	if (!path)
+		return -ENOMEM;
+	hash = tables_recording__hash(0, path, strlen(path));
+	text = strpool__intern(texts, path, strlen(path));
+	free(path);
+	err = text ? tables_recording__process(r, m, m->chains.v[chain].proc, &row) : -ENOMEM;
+	if (err)
+		return err;
+	err = parts__put(&r->parts, row.partition, tables_paths, (int64_t[]){
+		row.id, path_id, parquet__string(text), hash, stack->nr,
+		place ? parquet__string(place->name) : PARQUET_NULL,
+	});
+	return err ?: put_frames(r, &row, path_id, stack);
+}
+
+/* The texts of paths are many: they are in memory until some rows are written. */
+static int put_paths(struct tables_recording *r, const struct model *m)
+{
+	struct strpool texts = { 0 };
+	size_t i, nr = 0;
+	int err = 0;
+
+	for (i = r->first_chain; i < m->chains.nr && !err; i++) {
+		if (m->machine.procs.v[m->chains.v[i].proc].recording != r->nr)
+			break;
+		if (chain__path(m, i) != i || !m->chains.v[i].stack)
+			continue;
+		err = put_path(r, m, i, &texts);
+		if (err || ++nr % PATHS_AT_ONCE)
+			continue;
+		err = parts__flush(&r->parts, tables_paths);
+		strpool__free(&texts);
+	}
+	err = err ?: parts__flush(&r->parts, tables_paths);
+	strpool__free(&texts);
+	return err;
+}
+
+/* ---- metrics -------------------------------------------------------------------------------- */
+
+static int put_metric_row(struct tables_recording *r, const struct model *m, uint32_t partition,
+			  const struct metric_set *set, size_t row)
+{
+	const struct gpu *gpu = &m->gpus.list.v[set->gpu];
+	const float *values = metric_set__row(set, row);
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < set->nr && !err; i++) {
+		const struct metric_name *name;
+
+		if (set->names[i] == NO_INDEX)
+			continue;
+		name = &m->metrics.names.v[set->names[i]];
+		err = parts__put(&r->parts, partition, tables_metrics, (int64_t[]){
+			known_string(m->inputs.v[r->nr].host), gpu->number, known_string(gpu->name),
+			parquet__string(name->key), parquet__string(name->unit),
+			set->rows.v[row].begin_ns - r->shift_ns, set->rows.v[row].end_ns - r->shift_ns,
+			isfinite(values[i]) ? parquet__double(values[i]) : PARQUET_NULL,
+		});
+	}
+	return err;
+}
+
+static int put_metrics(struct tables_recording *r, const struct model *m, uint32_t partition)
+{
+	size_t i, row;
+	int err = 0;
+
+	for (i = 0; i < m->metrics.sets.nr && !err; i++) {
+		const struct metric_set *set = &m->metrics.sets.v[i];
+
+		for (row = 0; set->recording == r->nr && row < set->rows.nr && !err; row++)
+			err = put_metric_row(r, m, partition, set, row);
+	}
+	return err;
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+static int put_counter(struct tables_recording *r, const struct model *m, uint32_t partition,
+		       const char *name, uint64_t count, bool loss, const char *meaning)
+{
+	const char *file = safefile__name(m->inputs.v[r->nr].reader->name);
+
+	return parts__put(&r->parts, partition, tables_losses, (int64_t[]){
+		parquet__string(file), parquet__string(name), count, loss, parquet__string(meaning),
+	});
+}
+
+static int put_losses(struct tables_recording *r, const struct model *m, uint32_t partition)
+{
+	const struct loss *l = &m->inputs.v[r->nr].loss;
+	const struct {
+		const char *name, *meaning;
+		uint64_t count;
+	} account[] = {
+		{ "launches", "launches in the recording", l->nr_launches },
+		{ "matched", "of these, launches with device work", l->nr_matched },
+		{ "works", "device records", l->nr_works },
+		{ "unmatched", "launches without device work, and device records without a launch",
+		  loss__unmatched(l) },
+		{ "lost", "launches and records known to be missing", loss__lost(l) },
+	};
+	struct loss_counter counter;
+	const char *name;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(account) && !err; i++)
+		err = put_counter(r, m, partition, account[i].name, account[i].count, false,
+				  account[i].meaning);
+	for (i = 0; !err && loss__counter_at(l, i, &counter); i++) {
+		name = strpool__intern(&r->strings, counter.name, strlen(counter.name));
+		err = !name ? -ENOMEM : put_counter(r, m, partition, name, counter.count, counter.loss,
+						    counter.meaning);
+	}
+	return err;
+}
+
+int ends__write(struct tables_recording *r, const struct model *m)
+{
+	uint32_t partition;
+	int err = parts__partition(&r->parts, tables_recording__rank(r, m), &partition);
+
+	return err ?: put_processes(r, m) ?: put_paths(r, m) ?: put_metrics(r, m, partition) ?:
+	       put_losses(r, m, partition);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/tables/part.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define GROUP_ROWS	131072		/* of a row group */
+#define MAX_HELD_BYTES	(256u << 20)	/* of rows in memory, of all tables */
+#define LOOK_EVERY	4096		/* rows; then memory is looked at */
+
+/* Ranks times tables may be more files than a program may have open by default. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int parts__open(struct parts *p, const char *path)
+{
+	memset(p, 0, sizeof(*p));
+	p->dir.fd = -1;
+	p->max_held_bytes = MAX_HELD_BYTES;
+	p->encoder = parquet_encoder__new();
+	if (!p->encoder)
+		return -ENOMEM;
+	allow_files();
+	return tables_dir__open(&p->dir, path);
+}
+
+static void parts__drop(struct parts *p)
+{
+	size_t i, table;
+
+	for (i = 0; i < p->list.nr; i++)
+		for (table = 0; table < NR_TABLES; table++)
+			parquet__free(p->list.v[i].tables[table]);
+	p->list.nr = 0;
+}
+
+void parts__close(struct parts *p)
+{
+	parts__drop(p);
+	array_free(&p->list);
+	tables_dir__close(&p->dir);
+	parquet_encoder__free(p->encoder);
+}
+
+int parts__partition(struct parts *p, int64_t rank, uint32_t *nr)
+{
+	for (*nr = 0; *nr < p->list.nr; ++*nr)
+		if (p->list.v[*nr].rank == rank)
+			return 0;
+	return array_push(&p->list, ((struct partition){ .rank = rank }));
+}
+
+/* Begins a table of a partition, unless it is there. Return: 0 or -errno. */
+static int partition__begin(struct parts *p, struct partition *part, enum tables_id table)
+{
+	const struct tables_schema *schema = &tables_schemas[table];
+	struct tables_file *file;
+
+	if (part->tables[table])
+		return 0;
+	p->err = tables_dir__create(&p->dir, table, part->rank, p->recording, &file);
+	if (p->err)
+		return p->err;
+	part->files[table] = file;
+	part->tables[table] = parquet__new(p->encoder, file->out.f, schema->columns, schema->nr, GROUP_ROWS);
+	return part->tables[table] ? 0 : -ENOMEM;
+}
+
+/* Writes the rows of the largest tables until all rows fit into memory. Return: 0 or -ENOMEM. */
+static int parts__shrink(struct parts *p)
+{
+	size_t all, most, held, i, table;
+	struct parquet *largest;
+	int err = 0;
+
+	do {
+		for (all = most = 0, largest = NULL, i = 0; i < p->list.nr; i++) {
+			for (table = 0; table < NR_TABLES; table++) {
+				struct parquet *t = p->list.v[i].tables[table];
+
+				held = t ? parquet__held_bytes(t) : 0;
+				all += held;
+				if (held > most) {
+					most = held;
+					largest = t;
+				}
+			}
+		}
+		if (all > p->max_held_bytes && largest)
+			err = parquet__flush(largest);
+	} while (!err && all > p->max_held_bytes && largest);
+	return err;
+}
+
+int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const int64_t *cells)
+{
+	struct partition *part = &p->list.v[partition];
+	int err = partition__begin(p, part, table) ?: parquet__put(part->tables[table], cells);
+
+	if (err)
+		return err;
+	/* A file that cannot be written need not be read for any longer. */
+	p->err = part->files[table]->out.err;
+	if (!p->err && ++p->nr_put % LOOK_EVERY == 0)
+		err = parts__shrink(p);
+	return err ?: p->err;
+}
+
+int parts__flush(struct parts *p, enum tables_id table)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < p->list.nr && !err; i++)
+		if (p->list.v[i].tables[table])
+			err = parquet__flush(p->list.v[i].tables[table]);
+	return err;
+}
+
+int parts__commit(struct parts *p, const struct parquet_pair *pairs, size_t nr)
+{
+	size_t i, table;
+	int err = 0;
+
+	for (i = 0; i < p->list.nr && !err; i++) {
+		for (table = 0; table < NR_TABLES && !err; table++) {
+			err = partition__begin(p, &p->list.v[i], table) ?:
+			      parquet__finish(p->list.v[i].tables[table], pairs, nr);
+		}
+	}
+	if (!err)
+		err = p->err = tables_dir__commit(&p->dir, p->recording);
+	parts__drop(p);
+	return err;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * recording.h - what the rows of one recording have in common: ids, clocks, partitions
+ */
+#ifndef MERGE_TABLES_RECORDING_H
+#define MERGE_TABLES_RECORDING_H
+
+#include "join/session.h"
+#include "write/tables/part.h"
+
+/* The process that a row is of. */
+struct row_process {
+	int64_t id;
+	uint32_t partition;
+};
+
+struct tables_recording {
+	struct parts parts;
+	uint32_t nr;			/* its index in model.inputs; NO_INDEX: none yet */
+	uint64_t hash;			/* of what identifies it; parts.recording */
+	uint64_t shift_ns;		/* what its times have been moved by */
+	uint32_t first_chain;
+	uint32_t first_proc;
+	ARRAY(struct row_process) procs;	/* by process, from first_proc on */
+	struct strpool strings;
+	ARRAY(const char *) nvtx;	/* by range: its text; NULL: not made yet */
+};
+
+/* Begins the recording that is input @nr of @m. Return: 0 or -ENOMEM. */
+int tables_recording__begin(struct tables_recording *r, const struct model *m, uint32_t nr);
+
+/* Ends its files, when all rows have been put. Return: 0 or -errno. */
+int tables_recording__commit(struct tables_recording *r, const struct model *m);
+
+void tables_recording__exit(struct tables_recording *r);
+
+/* Return: the rank of a recording's processes; TABLES_NO_RANK: they have none, or several. */
+int64_t tables_recording__rank(const struct tables_recording *r, const struct model *m);
+
+/* Return: a hash of 63 bits. */
+uint64_t tables_recording__hash(uint64_t seed, const void *v, size_t nr);
+
+/* Return: the process_id of the recording's process of that id. */
+int64_t tables_recording__process_id(const struct tables_recording *r, uint32_t proc_id);
+
+/* Finds the process of a row. Return: 0 or -ENOMEM. */
+int tables_recording__process(struct tables_recording *r, const struct model *m, uint32_t proc,
+			      struct row_process *p);
+
+/* Sets *@text to the open ranges as --by nvtx shows them; NULL: there is none. Return: 0 or -ENOMEM. */
+int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
+			   const char **text);
+
+/* Return: a time on the recording's own clock, as a cell. */
+static inline int64_t tables_recording__time(const struct tables_recording *r, uint64_t ns)
+{
+	ns -= r->shift_ns;
+	return ns && ns <= INT64_MAX ? (int64_t)ns : PARQUET_NULL;
+}
+
+/* Return: the index of the chain that has the call path of @chain, without NVTX ranges. */
+static inline uint32_t chain__path(const struct model *m, uint32_t chain)
+{
+	const struct chain *c = &m->chains.v[chain];
+
+	return c->range != NVTX_NO_RANGE && c->launched == NO_INDEX ? c->in_range : chain;
+}
+
+/* Return: the path_id of a chain. */
+static inline int64_t tables_recording__path(const struct tables_recording *r, const struct model *m,
+					     uint32_t chain)
+{
+	return (int64_t)chain__path(m, chain) - r->first_chain;
+}
+
+#endif /* MERGE_TABLES_RECORDING_H */

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/tables/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "write/tables/ends.h"
+#include "write/tables/recording.h"
+
+/* A launch that is passed on because of its work, which follows. */
+struct held_launch {
+	bool is;
+	uint64_t key;
+	struct launch launch;
+};
+
+struct tables {
+	struct session_sink sink;
+	struct tables_recording recording;
+	struct placed placed;		/* the device work that the sink gets next */
+	bool filtered;
+	struct held_launch held;	/* with a filter */
+	struct idmap told;		/* with a filter: launches with several works that have their row */
+};
+
+/* ---- launches ------------------------------------------------------------------------------- */
+
+static int64_t thread__cell(const struct model *m, uint32_t thread)
+{
+	return thread == NO_INDEX ? PARQUET_NULL : (int64_t)m->threads.v[thread].tid;
+}
+
+static int put_launch(struct tables *t, const struct model *m, uint64_t key, const struct launch *l)
+{
+	struct tables_recording *r = &t->recording;
+	struct row_process proc;
+	const char *nvtx;
+	int err;
+
+	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
+	      tables_recording__nvtx(r, m, m->chains.v[l->chain].range, &nvtx);
+	return err ?: parts__put(&r->parts, proc.partition, tables_launches, (int64_t[]){
+		proc.id, JOIN_KEY_ID(key), l->time_ns - r->shift_ns, thread__cell(m, l->thread),
+		parquet__string(l->comm ?: ""), tables_recording__path(r, m, l->chain),
+		parquet__string(nvtx),
+	});
+}
+
+/* Writes the launch that was held, after which no work came: it has none. Return: 0 or -errno. */
+static int put_held(struct tables *t, const struct model *m)
+{
+	bool is = t->held.is;
+
+	t->held.is = false;
+	return is ? put_launch(t, m, t->held.key, &t->held.launch) : 0;
+}
+
+/* Writes the tables of the things that the recording has, and ends it. Return: 0 or -errno. */
+static int tables__end(struct tables *t, const struct model *m)
+{
+	struct tables_recording *r = &t->recording;
+
+	return put_held(t, m) ?: ends__write(r, m) ?: tables_recording__commit(r, m);
+}
+
+/* Ends the recordings before the one that is being read, and begins it. Return: 0 or -errno. */
+static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
+{
+	struct tables_recording *r = &t->recording;
+	uint32_t next;
+	int err = 0;
+
+	while (!err && r->nr != nr) {
+		next = r->nr == NO_INDEX ? 0 : r->nr + 1;
+		if (r->nr != NO_INDEX)
+			err = tables__end(t, m);
+		if (!err)
+			err = tables_recording__begin(r, m, next);
+	}
+	return err;
+}
+
+static int tables__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
+{
+	struct tables *t = ctx;
+	int err = tables__enter(t, m, m->machine.recording);
+
+	if (err || !t->filtered)
+		return err ?: put_launch(t, m, key, l);
+	err = put_held(t, m);
+	t->held = (struct held_launch){ true, key, *l };
+	return err;
+}
+
+/* Return: whether the launch can own one device record only. */
+static bool launch__owns_one(const struct model *m, const struct launch *l)
+{
+	uint32_t path = m->chains.v[l->chain].path;
+
+	return path != NO_INDEX && m->paths.v[path].one_record;
+}
+
+/* With a filter, a launch comes with each of its works; it gets one row. Return: 0 or -errno. */
+static int put_launch_once(struct tables *t, const struct model *m, bool first)
+{
+	uint32_t unused;
+	int err = 0;
+
+	if (!t->held.is)
+		return 0;
+	/* The launch's first work may have been left out. */
+	if (!first || !launch__owns_one(m, &t->held.launch)) {
+		if (idmap__get(&t->told, t->held.key, &unused))
+			t->held.is = false;
+		else
+			err = idmap__put(&t->told, t->held.key, 0);
+	}
+	return err ?: put_held(t, m);
+}
+
+/* ---- device work ---------------------------------------------------------------------------- */
+
+/* The cells of a work that its launch has; of an orphan they are null. */
+struct launch_cells {
+	int64_t time_ns, path_id, correlation_id;
+};
+
+static struct launch_cells launch__cells(const struct tables_recording *r, const struct model *m,
+					 uint64_t key, const struct launch *l)
+{
+	return (struct launch_cells){
+		.time_ns = l ? tables_recording__time(r, l->time_ns) : PARQUET_NULL,
+		.path_id = l ? tables_recording__path(r, m, l->chain) : PARQUET_NULL,
+		.correlation_id = JOIN_KEY_ID(key) ? (int64_t)JOIN_KEY_ID(key) : PARQUET_NULL,
+	};
+}
+
+static int put_work(struct tables *t, const struct model *m, uint64_t key, const struct work *w,
+		    const struct launch *l)
+{
+	struct tables_recording *r = &t->recording;
+	const struct leaf *leaf = &m->leaves.v[w->leaf];
+	const struct stream *stream = &m->streams.v[w->stream];
+	const struct gpu *gpu = &m->gpus.list.v[stream->gpu];
+	const struct launch_cells of = launch__cells(r, m, key, l);
+	struct row_process proc;
+	const char *nvtx;
+	int err;
+
+	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
+	      tables_recording__nvtx(r, m, m->chains.v[t->placed.chain].range, &nvtx);
+	return err ?: parts__put(&r->parts, proc.partition, tables_device, (int64_t[]){
+		proc.id, of.correlation_id, parquet__string(leaf_kind__name(leaf->kind)),
+		parquet__string(leaf->name), gpu->number, parquet__string(gpu->name),
+		stream->known ? (int64_t)stream->context : PARQUET_NULL,
+		stream->known ? (int64_t)stream->stream : PARQUET_NULL,
+		w->start_ns ? tables_recording__time(r, w->start_ns) : PARQUET_NULL,
+		w->duration_ns, leaf->kind == LEAF_KERNEL ? PARQUET_NULL : (int64_t)w->bytes,
+		of.time_ns, thread__cell(m, t->placed.thread), parquet__string(t->placed.comm ?: ""),
+		tables_recording__path(r, m, t->placed.chain), of.path_id, parquet__string(nvtx),
+	});
+}
+
+static int tables__work(void *ctx, const struct model *m, uint64_t key, const struct work *w,
+			const struct launch *l, uint32_t made, bool first)
+{
+	struct tables *t = ctx;
+	int err = tables__enter(t, m, m->machine.recording);
+
+	(void)made;
+	if (!err && t->filtered)
+		err = put_launch_once(t, m, first);
+	return err ?: put_work(t, m, key, w, l);
+}
+
+/* ---- samples and waits ---------------------------------------------------------------------- */
+
+static int put_sample(struct tables *t, const struct model *m, const struct placed *p,
+		      const struct row_process *proc, const char *nvtx)
+{
+	struct tables_recording *r = &t->recording;
+
+	return parts__put(&r->parts, proc->partition, tables_samples, (int64_t[]){
+		proc->id, p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
+		parquet__string(p->comm ?: ""), tables_recording__path(r, m, p->chain),
+		parquet__string(nvtx),
+	});
+}
+
+static int put_wait(struct tables *t, const struct model *m, const struct placed *p,
+		    const struct row_process *proc, const char *nvtx)
+{
+	struct tables_recording *r = &t->recording;
+	const struct leaf *leaf = &m->leaves.v[p->leaf];
+
+	/* Of waits for work that never had a time, and of times off the CPU, the time may be any. */
+	return parts__put(&r->parts, proc->partition, tables_waits, (int64_t[]){
+		proc->id, parquet__string(leaf_kind__name(leaf->kind)), parquet__string(leaf->name),
+		p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
+		parquet__string(p->comm ?: ""), tables_recording__path(r, m, p->chain),
+		parquet__string(nvtx),
+	});
+}
+
+static int tables__placed(void *ctx, const struct model *m, const struct placed *p)
+{
+	enum leaf_kind kind = m->leaves.v[p->leaf].kind;
+	const struct chain *chain = &m->chains.v[p->chain];
+	struct tables *t = ctx;
+	struct row_process proc;
+	const char *nvtx;
+	int err;
+
+	/* Device work comes again, with all there is to know. */
+	t->placed = *p;
+	if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
+		return 0;
+	err = tables__enter(t, m, m->machine.recording) ?:
+	      tables_recording__process(&t->recording, m, chain->proc, &proc) ?:
+	      tables_recording__nvtx(&t->recording, m, chain->range, &nvtx);
+	if (err)
+		return err;
+	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, nvtx) : put_wait(t, m, p, &proc, nvtx);
+}
+
+/* ---- calls and ranges ----------------------------------------------------------------------- */
+
+static int put_call(struct tables *t, const struct model *m, const struct slice *slice,
+		    const struct row_process *proc)
+{
+	struct tables_recording *r = &t->recording;
+	uint32_t id = JOIN_KEY_ID(slice->key);
+
+	return parts__put(&r->parts, proc->partition, tables_calls, (int64_t[]){
+		proc->id, thread__cell(m, slice->thread), id ? (int64_t)id : PARQUET_NULL,
+		parquet__string(slice->name), slice->start_ns - r->shift_ns,
+		slice->end_ns - slice->start_ns,
+	});
+}
+
+static int put_range(struct tables *t, const struct model *m, const struct slice *slice,
+		     const struct row_process *proc)
+{
+	struct tables_recording *r = &t->recording;
+	const char *nvtx;
+	int err = tables_recording__nvtx(r, m, slice->range, &nvtx);
+
+	return err ?: parts__put(&r->parts, proc->partition, tables_ranges, (int64_t[]){
+		proc->id, thread__cell(m, slice->thread), parquet__string(slice->name),
+		parquet__string(nvtx ?: ""), slice->start_ns - r->shift_ns,
+		slice->end_ns - slice->start_ns,
+	});
+}
+
+static int tables__slice(void *ctx, const struct model *m, const struct slice *slice)
+{
+	struct tables *t = ctx;
+	struct row_process proc;
+	int err;
+
+	if (slice->launch_only)
+		return 0;
+	err = tables__enter(t, m, m->machine.recording) ?:
+	      tables_recording__process(&t->recording, m, JOIN_KEY_PROC(slice->key), &proc);
+	if (err)
+		return err;
+	return slice->kind == SLICE_API ? put_call(t, m, slice, &proc) : put_range(t, m, slice, &proc);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+int tables__new(struct tables **tp, const char *path, bool filtered)
+{
+	struct tables *t = *tp = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->filtered = filtered;
+	t->sink = (struct session_sink){
+		.ctx = t,
+		.launch = tables__launch,
+		.work = tables__work,
+		.placed = tables__placed,
+		.slice = tables__slice,
+	};
+	t->recording.nr = NO_INDEX;
+	return parts__open(&t->recording.parts, path);
+}
+
+void tables__free(struct tables *t)
+{
+	if (!t)
+		return;
+	tables_recording__exit(&t->recording);
+	idmap__free(&t->told);
+	free(t);
+}
+
+struct session_sink *tables__sink(struct tables *t)
+{
+	return &t->sink;
+}
+
+const char *tables__failed(const struct tables *t)
+{
+	int err = t->recording.parts.err;
+
+	return err ? tables_dir__strerror(err) : NULL;
+}
+
+int tables__write(struct tables *t, const struct session *s)
+{
+	return tables__enter(t, &s->model, s->model.inputs.nr - 1) ?: tables__end(t, &s->model);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * unparquet.h - reads Parquet files as strictly as can be, for tests of the writer
+ *
+ * It is written from the format's documents and shares no code with the writer. It knows the features
+ * that our files may have: columns that are flat, data pages of version 1, zstd, and the encodings
+ * PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for granted: sizes and
+ * offsets that fit one another, pages without bytes left over, statistics that are those of the values.
+ */
+#ifndef TEST_LIB_UNPARQUET_H
+#define TEST_LIB_UNPARQUET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UNPARQUET_BOOL = 0, UNPARQUET_INT64 = 2, UNPARQUET_DOUBLE = 5, UNPARQUET_STRING = 6 };
+
+struct unparquet_value {
+	bool null;
+	int64_t n;			/* INT64 and BOOL */
+	double d;
+	char *s;			/* with a NUL behind its bytes */
+	size_t bytes;
+};
+
+struct unparquet_column {
+	char *name;
+	int type;
+	bool optional;
+	struct unparquet_value *v;	/* by row */
+	unsigned int encodings;		/* 1 << encoding, of the values, or'ed */
+};
+
+struct unparquet {
+	size_t nr_columns, nr_rows, nr_groups;
+	struct unparquet_column *columns;
+	size_t nr_pairs;
+	char **keys, **values;
+	char error[256];		/* why it cannot be read */
+	struct unparquet_memory *memory;	/* all of it */
+};
+
+/* Return: 0, or -1 with u->error set. In any case to be freed. */
+int unparquet__read(struct unparquet *u, const char *path);
+void unparquet__free(struct unparquet *u);
+
+#endif /* TEST_LIB_UNPARQUET_H */

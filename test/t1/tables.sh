@@ -1,0 +1,200 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge -o DIR/: tables in Parquet, read again by a reader of the tests' own, have what the other
+# formats have; the directory of several recordings; and what xpumerge leaves alone.
+. "$XPU_SRC/test/lib/tap.sh"
+gen=$XPU_BUILD/gen_data
+
+# rows DIR TABLE: the table of all ranks, below a line of names
+rows() {
+	# shellcheck disable=SC2046 # several files
+	"$XPU_BUILD/unparquet" $(find "$1/$2" -name '*.parquet' | LC_ALL=C sort)
+}
+
+# folded DIR: folded stacks in ns from the tables, without launches that have no work
+folded() {
+	for table in paths device samples waits; do
+		rows "$1" $table | sed "s/^/$table	/"
+	done | awk -F'\t' -v numbered="$(grep -c '\[GPU[0-9]' "$1.want")" '
+	function clean(s) { gsub(/;/, ":", s); return s }
+	function add(line, ns) { sum[line] += ns }
+	$2 == "process_id" {
+		for (i = 2; i <= NF; i++)
+			at[$1, $i] = i
+		next
+	}
+	function get(name) { return $at[$1, name] }
+	function path() { return clean(get("comm")) ";" text[get("process_id"), get("path_id")] }
+	$1 == "paths" { text[get("process_id"), get("path_id")] = get("path") }
+	$1 == "device" { nr++; row[nr] = $0; next }
+	$1 == "samples" { add(path(), get("period_ns")) }
+	$1 == "waits" {
+		label = get("kind") == "gpu_wait" ? "[GPU_Wait]" : "[Off_CPU]"
+		add(path() ";" label clean(get("name")), get("duration_ns"))
+	}
+	END {
+		for (i = 1; i <= nr; i++) {
+			$0 = row[i]
+			kind = get("kind")
+			label = kind == "kernel" ? "Kernel" : kind == "memcpy" ? "Memcpy" : "Memset"
+			name = kind == "memset" ? "" : clean(get("name"))
+			add(path() ";[GPU" (numbered > 0 ? get("gpu") : "") "_" label "]" name, get("duration_ns"))
+		}
+		for (line in sum)
+			printf "%s %.0f\n", line, sum[line]
+	}' | LC_ALL=C sort
+}
+
+# Without parts of kernels by place and reason, and launches that have no work.
+whole_kernels() {
+	sed 's/;[^;]*;\[stall\][^;]*\( [0-9]*\)$/\1/' | grep -v ';\[GPU_Launch_Pending\] ' |
+		awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
+		LC_ALL=C sort
+}
+
+# same NAME [ARG...]: the tables of NAME.data have the folded stacks and the account of NAME.data
+same() {
+	name=$1
+	shift
+	rm -rf "$name"
+	xpumerge "$name.data" -o "$name/" "$@" 2>"$name.log"
+	xpumerge "$name.data" -f folded --unit ns "$@" 2>"$name.want.log" | whole_kernels >"$name.want"
+	folded "$name" >"$name.got" 2>"$name.err"
+	cmp "$name.got" "$name.want" && [ -s "$name.got" ]
+	ok $? "$name $*: $(wc -l <"$name.want") folded lines are the same" ||
+		{ diff "$name.got" "$name.want" | head -n 20; cat "$name.err"; } | sed 's/^/# /'
+	is "$(cat "$name.log")" "$(cat "$name.want.log")" "$name $*: so is what is printed"
+}
+
+# count DIR TABLE [AWK_CONDITION]: how many rows
+count() {
+	rows "$1" "$2" | awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } '"${3:-1}"' { n++ } END { print n + 0 }'
+}
+
+# account DIR COUNTER: the number in the losses
+account() {
+	rows "$1" losses | awk -F'\t' -v counter="$2" '$2 == counter { n += $3 } END { print n + 0 }'
+}
+
+"$gen" -o plain.data --launches 3000 --threads 8 --memcpy-every 4
+"$gen" -o graphs.data --launches 2000 --threads 8 --procs 3 --graph-every 3 --streams 3 --gpus 2
+"$gen" -o lossy.data --pid 5000 --launches 2000 --threads 2 --lose-launch 7 --lose-record 9 --early
+"$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
+# More than one row group.
+"$gen" -o many.data --launches 200000 --paths 300 --threads 3
+for name in plain graphs lossy calls many; do
+	same $name
+	is "$(count $name launches)" "$(account $name launches)" "$name: a row for each launch"
+	is "$(count $name device)" "$(account $name works)" "$name: a row for each device record"
+done
+is "$(account lossy nr_pending) $(account lossy nr_orphans)" \
+	"$(sed -n 's/^ *\([0-9]*\) launches without device work.*/\1/p' lossy.log) $(sed -n \
+	's/^ *\([0-9]*\) device records whose launch.*/\1/p' lossy.log)" "what is lost is in the losses"
+same graphs --graph launch
+same graphs --graph both
+same graphs --device 1
+is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort -u | wc -l)" \
+	"with a filter: a row for each launch of work that passes"
+same plain --tid 301000
+same plain --kernel site2
+
+# Each version's recording, with samples, waits, ranges, metrics and stalls.
+for file in "$XPU_SRC"/test/t1/corpus/*.xpu; do
+	name=$(basename "$file" .xpu)
+	cp "$file" "$name.data"
+	same "$name"
+done
+is "$(count calls calls) $(xpumerge calls.data --csv --table api_calls 2>/dev/null | awk -F, '
+	NR > 1 { n += $3 } END { print n }')" "1400 1400" "calls"
+last=$(basename "$(find "$XPU_SRC/test/t1/corpus" -name '*.xpu' | LC_ALL=C sort | tail -n 1)" .xpu)
+is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2000" "a range"
+is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" "the ranges of a launch"
+is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" "metrics"
+is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value"
+is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
+	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" "as many frames as each path has"
+
+# ---- the schema is the documented one
+
+for table in launches device paths frames processes ranges calls samples waits metrics losses; do
+	awk -v table="**$table**" 'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
+		on && /^\| / && !/^\| column/ { gsub(/ *\| */, "|"); split($0, c, "|"); print c[2], c[3] }' \
+		"$XPU_SRC/doc/tables.md" >want
+	"$XPU_BUILD/unparquet" -s plain/$table/rank=-1/*.parquet >got
+	[ -s want ] && cmp want got
+	ok $? "doc/tables.md has the columns of $table" || diff want got | sed 's/^/# /'
+done
+schema=$(sed -n 's/.*`xpuload.schema` (.* now \([0-9]*\):.*/\1/p' "$XPU_SRC/doc/tables.md")
+like "$("$XPU_BUILD/unparquet" -k plain/device/rank=-1/*.parquet | tr '\n' ' ')" \
+	"^xpuload.schema=$schema xpuload.recording=[0-9a-f]{16} xpuload.host=host xpuload.clock=CLOCK_MONOTONIC xpuload.realtime_ns=[0-9]+ $" \
+	"each file has its schema's version and its clock"
+
+# ---- the directory
+
+files() {
+	(cd "$1" && find . -type f | LC_ALL=C sort)
+}
+same plain
+files plain >before
+rows plain device | cksum >sum
+xpumerge -f parquet -o plain plain.data 2>/dev/null
+is "$(files plain)" "$(cat before)" "merged again: the same files"
+mkdir empty
+xpumerge -o empty plain.data 2>/dev/null
+is "$(rows empty device | cksum)" "$(cat sum)" "an existing directory needs neither slash nor -f"
+xpumerge -o both/ plain.data lossy.data 2>/dev/null
+is "$(count both device)" $(($(count plain device) + $(count lossy device))) "two recordings at once"
+xpumerge -o one/ plain.data 2>/dev/null
+xpumerge -o one/ lossy.data 2>/dev/null
+"$gen" -o far.data --launches 500 --host 2
+xpumerge -o far/ far.data 2>/dev/null
+xpumerge -o three/ plain.data far.data lossy.data 2>/dev/null
+xpumerge -o far/ plain.data 2>/dev/null
+xpumerge -o far/ lossy.data 2>/dev/null
+for table in launches device processes paths; do
+	rows three $table | sort >want
+	rows far $table | sort >got
+	cmp want got
+	ok $? "recordings of several hosts have their own clocks and ids, as alone: $table"
+done
+is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" "or one after the other"
+xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
+[ "$(count one device)" -lt "$(count both device)" ] && [ "$(count one device)" -gt "$(count plain device)" ]
+ok $? "a recording that is merged again is replaced, the other one stays"
+is "$(find . -name '*.tmp')" "" "no temporary file is left"
+
+mkdir others
+echo mine >others/file
+xpumerge -o others/ plain.data 2>log
+is "$? $(cat others/file) $(files others | wc -l)" "2 mine 1" "a directory with other files is refused"
+like "$(cat log)" "^xpumerge: others/: cannot be written: it has other files than tables: give an empty" "and why"
+sed -i 's/1/99/' one/_xpuload_tables
+xpumerge -o one/ plain.data 2>log
+is "$?" 2 "tables of another schema are refused"
+like "$(cat log)" "of another version of the schema" "and why"
+xpumerge -f parquet plain.data >out 2>log
+is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" "tables need a directory"
+xpumerge -o before/ plain.data 2>log
+is "$?" 2 "a file in the directory's place"
+xpumerge diff -f parquet -o d/ plain.data lossy.data 2>log
+is "$?" 2 "no tables of a comparison"
+
+# A link in the place of a table's directory leads nowhere.
+mkdir link elsewhere
+xpumerge -o link/ plain.data 2>/dev/null
+rm -r link/device
+ln -s ../elsewhere link/device
+xpumerge -o link/ plain.data 2>log
+is "$? $(ls elsewhere)" "2 " "a link in the place of a table is not followed"
+
+# A disk that is full: what was there stays.
+(
+	ulimit -f 200
+	trap '' XFSZ
+	xpumerge -o plain/ many.data
+) 2>log
+is "$?" 2 "a file that cannot be written"
+like "$(cat log)" "^xpumerge: plain/: cannot be written: File too large" "and why"
+is "$(files plain)" "$(cat before)" "leaves nothing, and what was there stays"
+is "$(rows plain device | cksum)" "$(cat sum)" "as it was"
+done_testing
